@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger run quick scenarios calibrate bench-delivery bench-generator bench-log bench-orders bench-ledger ci
+.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger run quick scenarios calibrate peers ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,20 +60,11 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./cmd/dyno calibrate --repeats 5
 
-bench-orders: ## order queries over HTTP beside fasthttp+pgx, pgbench and the plain program, in turns (12 minutes)
-	go run ./bench/orders
-
-bench-ledger: ## ledgers/s of a sync beside the bare work of proving them, within limits, and after a failure
-	go run ./bench/ledger
-
-bench-delivery: ## notices from ingest to webhook beside posting webhooks alone, in turns
-	go run ./bench/delivery
-
-bench-generator: ## what a request costs the load generator, beside wrk, in turns (needs wrk)
-	go run ./bench/generator
-
-bench-log: ## what a durable record costs: parts/wal and notifyd beside their peers, in turns (12 minutes)
-	go run ./bench/log
+# Beside their rivals: wrk, pgbench (PostgreSQL) and redis-server must be installed, or their part is left out.
+peers: ## every scenario of scenarios/peers, one after the other (40 minutes)
+	@failed=; for s in scenarios/peers/*.yaml; do \
+	  go run ./cmd/dyno run $$s || failed="$$failed $$s"; done; \
+	test -z "$$failed" || { echo "without a valid result:$$failed"; exit 1; }
 
 ci: ## what CI runs
 	bash .ci/run

@@ -1,5 +1,5 @@
-// Package agent lets the lab observe a Go service under load from the inside. The service imports it
-// and mounts it:
+// Package agent lets the lab observe a Go service under load from the inside. The service imports
+// it and mounts it:
 //
 //	mux.Handle("/debug/dyno/", agent.New(agent.Config{Service: "orders"}))
 //
@@ -8,48 +8,48 @@
 //
 // # Paths
 //
-// Mount them on an address that only this machine can reach. Info and samples may be opened further, as
-// metrics are; paths that change the process, slow it down or expose its secrets admit loopback peers
-// and, if Config.Token is set, peers that send the token (Guard).
+// Mount them on an address that only this machine can reach. Info and samples may be opened
+// further, as metrics are; paths that change the process, slow it down or expose its secrets admit
+// loopback peers and, if Config.Token is set, peers that send the token (Guard).
 //
 //   - GET /debug/dyno/info describes the process.
-//   - GET /debug/dyno/samples is a stream of samples at 10 Hz, one JSON object per line, on the clock of
-//     the load generator: CPU, heap, garbage collection, scheduler, and the service's own gauges. All
-//     readers share one sampler.
-//   - POST /debug/dyno/control changes settings that have a cost, and answers with the previous values:
-//     the rates of the mutex and block profiles, GOGC, GOMEMLIMIT, GOMAXPROCS and the flight recorder.
-//     Guarded.
-//   - GET /debug/dyno/trace?seconds=0.5 is an execution trace of up to 5 s; 409 while another one is
-//     being taken. Guarded.
-//   - GET /debug/dyno/flight is the content of the flight recorder: an execution trace of the moments
-//     before, for use just after an unexpected event; 409 while it is off. Guarded.
+//   - GET /debug/dyno/samples is a stream of samples at 10 Hz, one JSON object per line, on the
+//     clock of the load generator: CPU, heap, garbage collection, scheduler, and the service's own
+//     gauges. All readers share one sampler.
+//   - POST /debug/dyno/control changes settings that have a cost, and answers with the previous
+//     values: the rates of the mutex and block profiles, GOGC, GOMEMLIMIT, GOMAXPROCS and the
+//     flight recorder. Guarded.
+//   - GET /debug/dyno/trace?seconds=0.5 is an execution trace of up to 5 s; 409 while another one
+//     is being taken. Guarded.
+//   - GET /debug/dyno/flight is the content of the flight recorder: an execution trace of the
+//     moments before, for use just after an unexpected event; 409 while it is off. Guarded.
 //
 // # Costs
 //
-// A sample has a budget of 100 us, so that ten a second take 0.1% of a core; BenchmarkSample and, for a
-// process of many threads, BenchmarkDelay print the real cost. Reading allocates nothing, writing a
-// sample as JSON a handful of objects. On Linux the delay of the threads takes an open file each while a
-// client reads the stream, for at most 256 threads and an eighth of the open-file limit; 32 threads are
-// read per sample, and take turns if there are more.
+// A sample has a budget of 100 us, so that ten a second take 0.1% of a core; BenchmarkSample and,
+// for a process of many threads, BenchmarkDelay print the real cost. Reading allocates nothing,
+// writing a sample as JSON a handful of objects. On Linux the delay of the threads takes an open
+// file each while a client reads the stream, for at most 256 threads and an eighth of the open-file
+// limit; 32 threads are read per sample, and take turns if there are more.
 //
 // A gauge costs the start of a goroutine and its reading; DBStats adds gauges of a connection pool.
-// StartTime, which splits the latency of requests, is the only part that costs something per request:
-// mostly two clock readings (BenchmarkStartTime). Block profiles at a rate of 1 can cost more than the
-// service itself. The flight recorder is an execution trace that is always on: the Go project states 1
-// to 2% of CPU time, and it holds its bytes in memory. Since latency suffers, every sample is marked
-// (Sample.Profiling) while it is on, as during a trace or a CPU profile: latency from such a time must
-// not be reported.
+// StartTime, which splits the latency of requests, is the only part that costs something per
+// request: mostly two clock readings (BenchmarkStartTime). Block profiles at a rate of 1 can cost
+// more than the service itself. The flight recorder is an execution trace that is always on: the Go
+// project states 1 to 2% of CPU time, and it holds its bytes in memory. Since latency suffers,
+// every sample is marked (Sample.Profiling) while it is on, as during a trace or a CPU profile:
+// latency from such a time must not be reported.
 //
 // # What it is not
 //
-// It is not a metrics library: it keeps no history, and reads every figure that the Go runtime has from
-// there. Profiles come from net/http/pprof; mount them with agent/profiles, so that the samples report
-// when a profile was running. If the toolchain was built with the experiment goroutineleakprofile, the
-// profile of leaked goroutines is among them.
+// It is not a metrics library: it keeps no history, and reads every figure that the Go runtime has
+// from there. Profiles come from net/http/pprof; mount them with agent/profiles, so that the
+// samples report when a profile was running. If the toolchain was built with the experiment
+// goroutineleakprofile, the profile of leaked goroutines is among them.
 //
-// An Agent starts its goroutines (one sampler, and one per gauge while that gauge is being read) when
-// the first reader of the stream arrives and ends them when the last one leaves; Close ends all of them
-// and waits.
+// An Agent starts its goroutines (one sampler, and one per gauge while that gauge is being read)
+// when the first reader of the stream arrives and ends them when the last one leaves; Close ends
+// all of them and waits.
 package agent
 
 import (
@@ -205,7 +205,8 @@ func (a *Agent) info() Info {
 	return info
 }
 
-// buildVersion returns the main module's version, with the commit when the toolchain stamped only that.
+// buildVersion returns the main module's version, with the commit when the toolchain stamped only
+// that.
 func buildVersion() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -101,7 +101,8 @@ func TestStartTimeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A gauge's quantile is that of the sorted durations since it was read last, and at most an eighth above.
+// A gauge's quantile is that of the sorted durations since it was read last, and at most an eighth
+// above.
 func TestDurationsAgreeWithSorting(t *testing.T) {
 	seeded(t, func(t *testing.T, r *rand.Rand) {
 		var d durations

@@ -34,7 +34,8 @@ func waitedByAll(t *testing.T) float64 {
 	return float64(sum) / 1e9
 }
 
-// lockThreads keeps a number of threads besides the others until release is called, which ends them.
+// lockThreads keeps a number of threads besides the others until release is called, which ends
+// them.
 func lockThreads(n int) (ids []int64, release func()) {
 	var group sync.WaitGroup
 	stop, id := make(chan struct{}), make(chan int)

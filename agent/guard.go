@@ -86,7 +86,8 @@ func fromLoopback(r *http.Request) bool {
 	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
-// literalHost reports whether a Host header names localhost or an IP address, with or without a port.
+// literalHost reports whether a Host header names localhost or an IP address, with or without a
+// port.
 func literalHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Every figure must exist in the Go that builds this: one that was renamed would read as 0 for ever.
+// Every figure must exist in the Go that builds this: one that was renamed would read as 0 for
+// ever.
 func TestTheRuntimeHasEveryFigure(t *testing.T) {
 	r := newReader()
 	defer r.close()

@@ -18,8 +18,8 @@ func loaded() *Agent {
 	return a
 }
 
-// maxSampleAllocs is what a sample with ten gauges may allocate: its line, which the listeners share, and
-// what encoding/json takes for a map.
+// maxSampleAllocs is what a sample with ten gauges may allocate: its line, which the listeners
+// share, and what encoding/json takes for a map.
 const maxSampleAllocs = 20
 
 func TestSampleAllocatesLittle(t *testing.T) {
@@ -54,8 +54,8 @@ func BenchmarkSample(b *testing.B) {
 	reportCore(b, before)
 }
 
-// reportCore says what part of a core it takes to do ten times a second what a benchmark has done since the
-// process's CPU time was read. The time that others held the processor is not in it.
+// reportCore says what part of a core it takes to do ten times a second what a benchmark has done
+// since the process's CPU time was read. The time that others held the processor is not in it.
 func reportCore(b *testing.B, before float64) {
 	after, _ := ProcessCPU()
 	b.ReportMetric((after-before)/float64(b.N)*SamplesPerSecond*100, "%core")

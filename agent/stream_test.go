@@ -50,7 +50,8 @@ func join(t *testing.T, a *Agent) *listener {
 	return l
 }
 
-// In the bubble time stands still between the timers, so a sample that is not taken immediately shows.
+// In the bubble time stands still between the timers, so a sample that is not taken immediately
+// shows.
 func TestSamplesLieOnMultiplesOf100ms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(33 * time.Millisecond) // start between two

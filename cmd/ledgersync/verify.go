@@ -77,7 +77,8 @@ func verify(cmd *cobra.Command, file string, o trust.Options, asJSON bool) error
 	return nil
 }
 
-// verifyNamed verifies a file, or stdin for "-", and shows how far it is where a person is watching.
+// verifyNamed verifies a file, or stdin for "-", and shows how far it is where a person is
+// watching.
 func verifyNamed(ctx context.Context, name string, o trust.Options, stdin io.Reader, stderr io.Writer) (trust.Report, error) {
 	in, size := stdin, int64(0) // nobody knows
 	if name != "-" {

@@ -58,8 +58,8 @@ answered, and one to /fail... at once with 500. On --debug:
 	return cmd
 }
 
-// runSink serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is ready. A nil tracer makes
-// no spans.
+// runSink serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is
+// ready. A nil tracer makes no spans.
 func runSink(ctx context.Context, c sink.Config, g *guard.Guard, tracer *tracing.Tracer, listen, debug string, ready io.Writer) error {
 	s, err := sink.New(c)
 	if err != nil {

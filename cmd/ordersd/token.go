@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxTTL is how long a token that is made here may live: nobody can call one back but by taking its key away.
+// maxTTL is how long a token that is made here may live: nobody can call one back but by taking its
+// key away.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
 // tokenCommand makes a token.

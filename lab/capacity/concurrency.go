@@ -17,10 +17,11 @@ import (
 // Higher concurrency raises the throughput until another limit is reached; then it raises only the
 // latency, and in the end lowers the throughput. The search therefore doubles until the SLO is
 // missed or two doublings brought no gain, and then tries values between. A miss is repeated before
-// it counts.
+// it counts. With Listed, only those are tried.
 type Concurrency struct {
 	SLO        record.SLO
 	Start, Max int           // units in flight; zero Start means 1, zero Max means MaxConcurrency
+	Listed     []int         // units in flight that are tried, instead of a search; nil: a search
 	Length     time.Duration // measured time of a run; zero means until the job ends
 }
 
@@ -49,11 +50,14 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 		return record.Step{}, true
 	}
 	points := concurrencies(runs, s.SLO)
-	if len(points) == 0 {
-		return s.at(max(1, s.Start)), false
-	}
 	if i := slices.IndexFunc(points, func(p atOnce) bool { return p.missed() && len(p.judged) < 2 }); i >= 0 {
 		return s.at(points[i].n), false
+	}
+	switch {
+	case len(s.Listed) > 0:
+		return s.next(points)
+	case len(points) == 0:
+		return s.at(max(1, s.Start)), false
 	}
 	best := peakOf(points)
 	if best < 0 { // every concurrency missed: a lower one may meet the latency bound
@@ -66,6 +70,16 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 		return s.at(min(2*last.n, s.most())), false
 	}
 	return s.between(points, best)
+}
+
+// next returns the first listed concurrency that was not tried.
+func (s Concurrency) next(points []atOnce) (record.Step, bool) {
+	for _, n := range s.Listed {
+		if !slices.ContainsFunc(points, func(p atOnce) bool { return p.n == n }) {
+			return s.at(n), false
+		}
+	}
+	return record.Step{}, true
 }
 
 // between tries values on both sides of the best, the lower side first: it needs fewer resources.

@@ -94,6 +94,23 @@ func TestConcurrencyGoesDownFromAStartThatMisses(t *testing.T) {
 	}
 }
 
+func TestConcurrencyTriesWhatIsListed(t *testing.T) {
+	m := made{unit: 0.01, roof: 400}
+	for _, c := range []struct {
+		listed, tried []int
+		want          Peak
+	}{{[]int{2}, []int{2}, Peak{200, 2}}, {[]int{8, 2}, []int{8, 8, 2}, Peak{200, 2}}} { // 8 take 20 ms: a miss is repeated
+		runs := m.search(t, Concurrency{SLO: p95(15), Listed: c.listed})
+		var tried []int
+		for _, r := range runs {
+			tried = append(tried, r.Step.Connections)
+		}
+		if peak, ok, _ := PeakOf(runs, p95(15)); !slices.Equal(tried, c.tried) || !ok || peak != c.want {
+			t.Errorf("of %v it tried %v and found %+v", c.listed, tried, peak)
+		}
+	}
+}
+
 func TestConcurrencyReportsAHigherOneMayCarryMore(t *testing.T) {
 	runs := made{unit: 0.01, roof: 1e9}.search(t, Concurrency{SLO: p95(1e6), Max: 24})
 	peak, ok, warnings := PeakOf(runs, p95(1e6))

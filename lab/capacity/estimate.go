@@ -35,7 +35,8 @@ const (
 	// without a peak, the rates tried replace it.
 	kneeLow, kneeHigh     = 0.02, 2.5
 	kneeMiddle, kneeScale = 0.75, 0.35
-	// slopeMiddle is the prior's median of s, slopeScale the standard deviation of ln(s): 0.6% to 15% in 95% of cases.
+	// slopeMiddle is the prior's median of s, slopeScale the standard deviation of ln(s): 0.6% to 15%
+	// in 95% of cases.
 	slopeMiddle, slopeScale = 0.035, 0.9
 	slopeLow, slopeHigh     = 0.003, 0.5
 	// stray is the share of votes that do not depend on the rate, half met and half missed: a burst

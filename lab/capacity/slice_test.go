@@ -12,7 +12,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// short is a run of a slice: 500 offers in 0.8 s with p99 at half its bound of 20 ms, as changed by edit.
+// short is a run of a slice: 500 offers in 0.8 s with p99 at half its bound of 20 ms, as changed by
+// edit.
 func short(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
 		Step: record.Step{Rate: 625}, Load: record.Load{Model: "open"}, Length: 800 * time.Millisecond,

@@ -13,15 +13,18 @@ type Row struct {
 	Change string    `json:"change,omitempty"`
 	Data   []float64 `json:"data"`   // samples: one per round, or by turns one per batch of blocks
 	Median float64   `json:"median"` // median of Data; 0 without samples
-	// ToBaseline compares the step with the first. The first step's own is the floor: the baseline
-	// against itself.
-	ToBaseline Comparison  `json:"to_baseline"`
-	ToBefore   *Comparison `json:"to_before"` // compares with the previous step; nil for the first
+	// ToBaseline compares the step with its reference, which is the first unless the variant names
+	// another. The first step's own is the floor: the baseline against itself.
+	ToBaseline Comparison `json:"to_baseline"`
+	// ToBefore compares a ladder's step with the previous one; in a comparison, whose variants have
+	// no order, it equals ToBaseline. Nil for the first.
+	ToBefore *Comparison `json:"to_before"`
 	// compares the last step without this one (a) and with it (b)
 	LeaveOut *Comparison `json:"leave_out,omitempty"`
 }
 
-// Ladder compares each of an experiment's variants with the first and with the previous one.
+// Ladder compares each of an experiment's variants with its reference, and a ladder's with the
+// previous one as well.
 func Ladder(exp *record.Experiment, metric string, sample Sample) []Row {
 	rows := make([]Row, 0, len(exp.Variants))
 	base := floor(exp, metric, sample)
@@ -32,8 +35,11 @@ func Ladder(exp *record.Experiment, metric string, sample Sample) []Row {
 		if i == 0 {
 			row.ToBaseline = itself(base, metric, v.Name)
 		} else {
-			row.ToBaseline = Between(exp, metric, exp.Variants[0].Name, v.Name, sample)
-			before := Between(exp, metric, exp.Variants[i-1].Name, v.Name, sample)
+			row.ToBaseline = Between(exp, metric, exp.Reference(i), v.Name, sample)
+			before := row.ToBaseline
+			if exp.Kind != record.KindCompare {
+				before = Between(exp, metric, exp.Variants[i-1].Name, v.Name, sample)
+			}
 			row.ToBefore = &before
 		}
 		row.LeaveOut = leftOut(exp, metric, v.Name, sample)

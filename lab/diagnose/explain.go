@@ -16,7 +16,8 @@ type StepChange struct {
 	Bytes  [2]float64
 }
 
-// significant reports whether the interval excludes 1; without an interval, a change of a fifth counts.
+// significant reports whether the interval excludes 1; without an interval, a change of a fifth
+// counts.
 func (m StepChange) significant() bool {
 	if m.Low == 0 && m.High == 0 {
 		return math.Abs(m.Ratio-1) >= 0.2

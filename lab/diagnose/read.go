@@ -230,9 +230,9 @@ func (e *evidence) traced(r *record.Run) {
 	}
 }
 
-// runnableWait returns the goroutine-seconds in which goroutines were runnable although there was CPU left,
-// and the kind of wait that caused them: a goroutine that blocks in a system call keeps its
-// processor (one of GOMAXPROCS) until the scheduler notices, some 20 us to 10 ms later. The
+// runnableWait returns the goroutine-seconds in which goroutines were runnable although there was
+// CPU left, and the kind of wait that caused them: a goroutine that blocks in a system call keeps
+// its processor (one of GOMAXPROCS) until the scheduler notices, some 20 us to 10 ms later. The
 // runnable goroutines wait for the call as well.
 func (e *evidence) runnableWait(t *record.Trace, sums map[stacks.WaitKind]float64) (seconds float64, kind stacks.WaitKind) {
 	kind = stacks.WaitDisk

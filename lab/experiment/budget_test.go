@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/scenario"
 )
 
 // A budget that starting the processes uses up still gives one block, and ends.
@@ -36,5 +37,26 @@ func TestTurnsKeepToMaxRate(t *testing.T) {
 	}
 	if len(exp.Slices) != 3 {
 		t.Errorf("%d slices", len(exp.Slices))
+	}
+}
+
+// Every variant of a comparison takes turns, and only the first has a twin.
+func TestSeveralVariantsTakeTurns(t *testing.T) {
+	t.Parallel()
+	sc := twoBurns(t)
+	sc.Variants = append(sc.Variants, scenario.Variant{Name: "three", Args: []string{"--factor", "3"}, Beside: "two"})
+	exp, err := until(t, sc, func(s []record.Slice) bool { return len(s) == 12 })
+	if exp == nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, s := range exp.Slices {
+		seen[s.Role+" "+s.Variant]++
+	}
+	if len(seen) != 4 || seen["measure one"] == 0 || seen["measure two"] == 0 || seen["measure three"] == 0 || seen["floor one"] == 0 {
+		t.Errorf("slices of %v", seen)
+	}
+	if exp.Reference(1) != "one" || exp.Reference(2) != "two" {
+		t.Errorf("compared with %s and %s", exp.Reference(1), exp.Reference(2))
 	}
 }

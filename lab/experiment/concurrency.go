@@ -42,22 +42,36 @@ func (x *executor) peaks(ctx context.Context, p pace, variants []scenario.Varian
 			step.Role, step.Variant = record.RoleSearch, v.Name
 			return step, done
 		})
-		if err != nil {
+		peak, ok, why := capacity.PeakOf(x.runsOf(record.RoleSearch, v.Name, 0), x.exp.SLO)
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: %s under the SLO %s: %s; loosen it, or lower measure.start_concurrency", ErrUnfit, v.Name, x.exp.SLO, strings.Join(why, "; "))
+		}
+		switch {
+		case err == nil:
+			found[v.Name] = peak
+		case x.exp.Kind == record.KindCompare && len(variants) > 2 && v.Name != variants[0].Name && ctx.Err() == nil:
+			x.leaveOut(v.Name, err)
+		default:
 			return nil, err
 		}
-		peak, ok, why := capacity.PeakOf(x.runsOf(record.RoleSearch, v.Name, 0), x.exp.SLO)
-		if !ok {
-			return nil, fmt.Errorf("%w: %s under the SLO %s: %s; loosen it, or lower measure.start_concurrency", ErrUnfit, v.Name, x.exp.SLO, strings.Join(why, "; "))
-		}
-		found[v.Name] = peak
 	}
 	return found, nil
+}
+
+// leaveOut excludes a variant that cannot be measured from a comparison of several: the others are
+// compared without it.
+func (x *executor) leaveOut(variant string, err error) {
+	x.lost[variant] = true
+	why := strings.Join(strings.Fields(record.Redact(err.Error())), " ") // a log's end has several lines
+	text := variant + " is left out: " + strings.TrimPrefix(why, ErrUnfit.Error()+": ")
+	x.exp.Warnings = append(x.exp.Warnings, text)
+	x.Progress.Say(text)
 }
 
 // byConcurrencyOf returns a search over a variant's concurrent units. A job that works through
 // one unit after the other has nothing to search.
 func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) capacity.Concurrency {
-	s := capacity.Concurrency{SLO: x.exp.SLO, Max: x.Scenario.Measure.MaxConcurrency, Length: length}
+	s := capacity.Concurrency{SLO: x.exp.SLO, Max: x.Scenario.Measure.MaxConcurrency, Listed: x.Scenario.ConcurrencyOf(v), Length: length}
 	if !x.Scenario.Parallel(v) {
 		s.Max = 1
 	}
@@ -75,6 +89,11 @@ func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Varian
 	if err != nil {
 		return err
 	}
+	variants = slices.DeleteFunc(slices.Clone(variants), func(v scenario.Variant) bool { return x.lost[v.Name] })
+	if n > 1 && len(variants) == 1 {
+		return fmt.Errorf("nothing is left to compare %s with: %s", variants[0].Name, strings.Join(x.exp.Warnings, "; "))
+	}
+	n = len(variants)
 	if p.rounds > 0 {
 		rotation := compare.Rotation{Rounds: p.rounds, Inner: x.atPeak(p, found, variants[n-1].Name)}
 		for _, v := range variants {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on, 1,000/s from 10 on, and one
-// after the other 100/s.
+// batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on,
+// 1,000/s from 10 on, and one after the other 100/s.
 const batches = `
 name: batches
 target: {build: dyno/subjects/batchjob, args: [--unit, 10ms]}
@@ -29,8 +30,8 @@ variants:
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 `
 
-// onJob carries scenarios of the fake job out. What it counts does not depend on who else uses the machine, so
-// it is not judged here: the record has no number of cores.
+// onJob carries scenarios of the fake job out. What it counts does not depend on who else uses the
+// machine, so it is not judged here: the record has no number of cores.
 func onJob(t *testing.T, text, kind string) *executor {
 	t.Helper()
 	quicktest.Skip(t, "runs processes for seconds")
@@ -93,6 +94,49 @@ func TestLadderOverAJob(t *testing.T) {
 	}
 	if limits := r.Limits(); len(limits) != 2 || limits[0].Name != "server" || limits[0].Share < 0.05 {
 		t.Errorf("limits %v", limits)
+	}
+}
+
+// Jobs that are compared share a companion, read the feeder's rows, and go on without one that
+// cannot be measured.
+func TestSeveralJobsAreCompared(t *testing.T) {
+	x := onJob(t, `
+name: peers
+mode: compare
+target: {build: dyno/subjects/batchjob, args: [--unit, 10ms]}
+companions: [{name: shared, shared: true, command: [sh, -c, "echo '{\"unit\":\"10ms\"}'; exec sleep 600"]}]
+load: {kind: jobs, axis: concurrency, args: [--workers, "${concurrency}"], feeder: {command: [printf, 'name\na\n'], format: csv}}
+slo: p95=2s
+variants:
+  - {name: four}
+  - {name: missing, command: [sh, -c, "echo there is no rival here >&2; exit 1"]}
+  - {name: two, args: [--unit, "${shared.unit}"], load: {concurrency: [2], args: [--workers, "${concurrency}"]}}
+  - {name: rows, command: [sh, -c, "test \"$(cat $0)\" = \"$(printf 'name\\na')\" && exit 7", ], load: {args: ["${rows}"]}}
+measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
+`, record.KindCompare)
+	x.lost = map[string]bool{}
+	if err := x.runner.feed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.execute(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ runs, n int }{"four": {5, 4}, "two": {3, 2}, "missing": {0, 0}, "rows": {0, 0}} { // the first has a twin
+		runs := x.exp.Select(func(r *record.Run) bool { return r.Step.Variant == name && r.Invalid == "" })
+		if len(runs) != want.runs || want.runs > 0 && runs[0].Step.Connections != want.n {
+			t.Errorf("%s: %d runs, want %+v", name, len(runs), want)
+		}
+	}
+	r := x.exp.Runs[0]
+	if of := r.Environment; of.Seen && math.Abs(r.Totals.Server.CPUMicrosPerRequest-(of.TargetCPU+of.CompanionCPU)/r.Totals.AchievedPerS*1e6) > 1e-6 {
+		t.Errorf("CPU per unit %g us, of %g and %g cores", r.Totals.Server.CPUMicrosPerRequest, of.TargetCPU, of.CompanionCPU)
+	}
+	said := strings.Join(x.exp.Warnings, "\n")
+	if !strings.Contains(said, "missing is left out: ") || !strings.Contains(said, "there is no rival here") || !strings.Contains(said, "exit code 7") {
+		t.Errorf("%q", said)
+	}
+	if shared, _ := filepath.Glob(filepath.Join(x.exp.Dir, "turns", "*", "logs", "shared.log")); len(shared) != 1 {
+		t.Errorf("the shared companion started %d times", len(shared))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // environment is everything that is up during one run: the companions and the target.
 type environment struct {
 	runner     *runner
+	outer      *environment // its companions are shared with other runs or seats; nil: there are none
 	companions []*process.Process
 	target     *process.Process  // nil: it already ran, or a job has not started
 	fields     map[string]string // ${NAME.FIELD} -> value
@@ -157,11 +158,12 @@ func (s *environment) down() {
 	os.RemoveAll(s.scratch)
 }
 
+// companionPIDs returns the processes of its companions, the shared ones included.
 func (s *environment) companionPIDs() []int {
-	var pids []int
 	if s == nil {
 		return nil
 	}
+	pids := s.outer.companionPIDs()
 	for _, p := range s.companions {
 		pids = append(pids, p.PID())
 	}

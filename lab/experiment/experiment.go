@@ -118,7 +118,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
-		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v)})
+		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
 	}
 	if err := record.NewExperiment(o.Out, exp); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ import (
 const feedTimeout = 5 * time.Minute
 
 // feed reads the feeder's rows, once for all runs. They may contain secrets: they stay in memory,
-// and are not recorded.
+// or for a job in a temporary file, and are not recorded.
 func (b *runner) feed(ctx context.Context) error {
 	f := b.Scenario.Load.Feeder
 	if f == nil {
@@ -30,6 +31,9 @@ func (b *runner) feed(ctx context.Context) error {
 	read := corpus.ReadNDJSON
 	if f.Format == "csv" || f.Format == "" && strings.EqualFold(filepath.Ext(f.File), ".csv") {
 		read = corpus.ReadCSV
+	}
+	if b.Scenario.Load.Kind == scenario.Jobs {
+		read = b.keep(f, read)
 	}
 	var err error
 	if f.File != "" {
@@ -42,6 +46,23 @@ func (b *runner) feed(ctx context.Context) error {
 		return err
 	}
 	return &ScenarioError{fmt.Errorf("load.feeder %s: %w", f, err)}
+}
+
+// keep returns a read that leaves the rows in a file for a job.
+func (b *runner) keep(f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) func(io.Reader) (*corpus.Rows, error) {
+	if f.File != "" {
+		b.rowsFile = b.Scenario.Resolve(f.File)
+		return read
+	}
+	return func(r io.Reader) (*corpus.Rows, error) {
+		b.rowsFile = filepath.Join(b.tmp, "rows") // in a folder that only this user can read
+		file, err := os.Create(b.rowsFile)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := read(io.TeeReader(r, file))
+		return rows, errors.Join(err, file.Close())
+	}
 }
 
 // runFeeder runs the feeder's program and reads the rows that it prints.

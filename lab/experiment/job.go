@@ -73,6 +73,7 @@ func (s *environment) jobFields(told scenario.Load, step record.Step, plan load.
 	s.fields["ramp_to"] = strconv.FormatFloat(step.RampTo, 'g', -1, 64)
 	s.fields["concurrency"], s.fields["units"] = strconv.Itoa(step.Connections), strconv.Itoa(told.Units)
 	s.fields["duration"], s.fields["warmup"] = plan.Length.String(), plan.Warmup.String()
+	s.fields["rows"] = s.runner.rowsFile
 	if debug, err = freeAddress(); err != nil {
 		return "", fmt.Errorf("finding an address for ${debug}: %w", err)
 	}

@@ -28,6 +28,9 @@ const (
 // budget returns the time limit of the experiment; 0: as long as its plan needs.
 func (x *executor) budget() time.Duration {
 	byDepth, turns := budgets[x.exp.Kind]
+	if x.exp.Kind == record.KindCompare && len(x.variants) > 2 {
+		byDepth = budgets[record.KindLadder]
+	}
 	switch {
 	case x.Scenario.ByConcurrency() || !turns:
 		return 0
@@ -39,7 +42,8 @@ func (x *executor) budget() time.Duration {
 	return byDepth[x.Depth]
 }
 
-// ladder measures every variant in turns, holds the last one's capacity, and takes profiles of each.
+// ladder measures every variant in turns, holds the last one's capacity, and takes profiles of
+// each.
 func (x *executor) ladder(ctx context.Context) error {
 	var places []place
 	var pairs [][2]place
@@ -84,11 +88,16 @@ func (x *executor) until(closing time.Duration) time.Time {
 	return x.began.Add(budget - min(closing, budget/2))
 }
 
-// compare measures two variants in turns: by their work and their capacities, or at one rate.
+// compare measures variants in turns, each beside its reference: by their work and their
+// capacities, or at one rate.
 func (x *executor) compare(ctx context.Context) error {
 	a := place{record.RoleMeasure, x.variants[0].Name}
-	b := place{record.RoleMeasure, x.variants[len(x.variants)-1].Name}
-	twin := place{record.RoleFloor, a.variant}
+	places, pairs := []place{a}, [][2]place{}
+	for i, v := range x.variants[1:] {
+		p := place{record.RoleMeasure, v.Name}
+		places, pairs = append(places, p), append(pairs, [2]place{{record.RoleMeasure, x.exp.Reference(i + 1)}, p})
+	}
+	places = append(places, place{record.RoleFloor, a.variant})
 	rate, most := x.Rate, x.Scenario.Load.MaxRate
 	switch {
 	case rate == 0 && x.Metric == compare.MetricP99:
@@ -107,7 +116,7 @@ func (x *executor) compare(ctx context.Context) error {
 	case rate > most && most > 0:
 		return &ScenarioError{fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
 	}
-	return x.takeTurns(ctx, []place{a, b, twin}, [][2]place{{a, b}}, x.until(0), rate)
+	return x.takeTurns(ctx, places, pairs, x.until(0), rate)
 }
 
 // capacity measures one variant in its own turns, and holds the capacity that it found.

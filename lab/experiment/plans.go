@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/scenario"
 )
 
 // pace is the length and number of a depth's runs where variants take turns by whole runs.
@@ -49,6 +50,14 @@ func (o *Options) pace() pace {
 }
 
 func (x *executor) execute(ctx context.Context) error {
+	if x.Scenario.Load.Kind == scenario.Jobs && len(x.runner.companions(true)) > 0 {
+		shared, err := x.runner.shared(ctx, x.exp, 1)
+		if err != nil {
+			return err
+		}
+		defer shared.down()
+		x.runner.outer = shared
+	}
 	if x.Scenario.ByConcurrency() {
 		switch x.exp.Kind {
 		case record.KindLadder, record.KindCompare:

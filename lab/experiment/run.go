@@ -30,6 +30,8 @@ type runner struct {
 	variants []scenario.Variant
 	bins     map[string]string // Go package -> its binary
 	rows     *corpus.Rows      // rows of the feeder; nil: there is none
+	rowsFile string            // the file of a job's rows; empty: there is none
+	outer    *environment      // the companions that all runs of a job share; nil: each run has its own
 	tmp      string            // folder of the binaries, apart from the record
 	// environments are those that stay up between runs, by variant; nil: each run has its own
 	// processes.
@@ -87,7 +89,7 @@ func (b *runner) run(ctx context.Context, step record.Step, exp *record.Experime
 	}
 	s, up := b.environments[step.Variant]
 	if !up {
-		s = &environment{runner: b, fields: map[string]string{}, logs: logs, scratch: filepath.Join(dir, "scratch")}
+		s = &environment{runner: b, outer: b.outer, fields: b.outer.copyFields(), logs: logs, scratch: filepath.Join(dir, "scratch")}
 	}
 	if step.Role == record.RoleTraced {
 		if err := s.takeTraces(b.OTLP); err != nil {
@@ -96,7 +98,11 @@ func (b *runner) run(ctx context.Context, step record.Step, exp *record.Experime
 		defer s.traces.Close()
 	}
 	if !up {
-		if err := s.up(ctx, b.Scenario.Companions); err != nil {
+		companions := b.Scenario.Companions
+		if b.outer != nil {
+			companions = b.companions(false)
+		}
+		if err := s.up(ctx, companions); err != nil {
 			s.down()
 			return nil, err
 		}
@@ -227,6 +233,9 @@ func (b *runner) drive(ctx context.Context, s *environment, v scenario.Variant, 
 	r.Environment = watch.Environment(plan.MeasureFrom(), plan.OfferUntil())
 	r.Environment.Speed = speed
 	r.Totals.Server = watch.Totals(plan.MeasureFrom(), plan.OfferUntil(), served(r))
+	if t := r.Totals.Server; t != nil && b.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
+		t.CPUMicrosPerRequest = (r.Environment.TargetCPU + r.Environment.CompanionCPU) / r.Totals.AchievedPerS * 1e6
+	}
 	if r.Totals.Server != nil && len(sink.peaks) > 0 {
 		r.Totals.Server.Gauges = sink.peaks
 	}

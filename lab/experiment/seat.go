@@ -58,14 +58,14 @@ func (b *runner) sit(ctx context.Context, p place, generation int, shared *envir
 		return nil, err
 	}
 	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: exp.SLO, Machine: exp.Machine}
-	if err := s.open(ctx, variant, shared); err != nil {
+	if err := s.open(ctx, variant); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *seat) open(ctx context.Context, v scenario.Variant, shared *environment) error {
+func (s *seat) open(ctx context.Context, v scenario.Variant) error {
 	if err := s.env.up(ctx, s.runner.companions(false)); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *seat) open(ctx context.Context, v scenario.Variant, shared *environment
 		return err
 	}
 	s.name = s.drive.run
-	s.meter = probe.NewMeter(probe.Options{PID: s.run.Target.PID, Companions: append(s.env.companionPIDs(), shared.companionPIDs()...), Self: os.Getpid()})
+	s.meter = probe.NewMeter(probe.Options{PID: s.run.Target.PID, Companions: s.env.companionPIDs(), Self: os.Getpid()})
 	return nil
 }
 

@@ -396,9 +396,9 @@ func (b *runner) companions(shared bool) (out []scenario.Companion) {
 }
 
 // environment makes the folders of an environment for some turns; it inherits the fields of
-// above.
-func (b *runner) environment(exp *record.Experiment, name string, above *environment) (*environment, error) {
+// outer.
+func (b *runner) environment(exp *record.Experiment, name string, outer *environment) (*environment, error) {
 	dir := filepath.Join(exp.Dir, "turns", fileName(name))
-	s := &environment{runner: b, fields: above.copyFields(), logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
+	s := &environment{runner: b, outer: outer, fields: outer.copyFields(), logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
 	return s, os.MkdirAll(s.logs, 0o755)
 }

@@ -73,8 +73,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// TestSlicesMakeAReport: an experiment without a whole run has a report, which is built anew when slices were added, and
-// the list says how it ended.
+// TestSlicesMakeAReport: an experiment without a whole run has a report, which is built anew when
+// slices were added, and the list says how it ended.
 func TestSlicesMakeAReport(t *testing.T) {
 	dir := t.TempDir()
 	m := livetest.New(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")

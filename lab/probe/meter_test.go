@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The shares of a time are what was used in it over what the machine has; a target that cannot be read hides what the rest is.
+// The shares of a time are what was used in it over what the machine has; a target that cannot be
+// read hides what the rest is.
 func TestMeterShares(t *testing.T) {
 	m := &Meter{sampler: &sampler{target: newProcessTree(os.Getpid())}, cores: 2}
 	within := Usage{At: 1e9, Target: 0.4, Companions: 0.2, Self: 0.2, Busy: 1.0, Steal: 0.1}

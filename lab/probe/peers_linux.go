@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -35,14 +36,17 @@ func (s *sampler) findPeers(now int64) {
 		return
 	}
 	for _, f := range s.trees() {
+		// A tree's processes share a network. Reading the table for each of a database's hundreds of
+		// processes would take seconds.
+		inodes := map[uint64]bool{}
 		for _, pid := range f.pids() {
-			s.findPeersOf(pid, now)
+			maps.Copy(inodes, s.sockets(pid))
 		}
+		s.findPeersOf(f.root, inodes, now)
 	}
 }
 
-func (s *sampler) findPeersOf(pid int, now int64) {
-	inodes := s.sockets(pid)
+func (s *sampler) findPeersOf(pid int, inodes map[uint64]bool, now int64) {
 	if len(inodes) == 0 {
 		return
 	}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What the target calls, and what that calls, works for it: from when it is seen, it is no neighbour.
+// What the target calls, and what that calls, works for it: from when it is seen, it is no
+// neighbour.
 func TestPeersAreNoNeighbours(t *testing.T) {
 	f := newFakeHost(t)
 	f.clocks = map[int]float64{10: 1, 20: 100, 30: 7, 40: 50}

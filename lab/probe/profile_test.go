@@ -25,8 +25,8 @@ import (
 var inOrder = []string{record.ProfileHeapStart, record.ProfileGoroStart, record.ProfileCPU, record.ProfileMutex,
 	record.ProfileBlock, record.ProfileGoroutine, record.ProfileHeap}
 
-// target is this process, with the agent and pprof at a debug address; ask is called before each request
-// and answers it itself by returning true.
+// target is this process, with the agent and pprof at a debug address; ask is called before each
+// request and answers it itself by returning true.
 func target(t *testing.T, ask func(w http.ResponseWriter, r *http.Request) bool) string {
 	t.Helper()
 	a := agent.New(agent.Config{Service: "inspected"})

@@ -187,7 +187,8 @@ func TestReadSamplesPassesOverNoise(t *testing.T) {
 	}
 }
 
-// Whatever comes down the stream, what is taken from it can enter a timeline and comes out as figures.
+// Whatever comes down the stream, what is taken from it can enter a timeline and comes out as
+// figures.
 func FuzzReadSamples(f *testing.F) {
 	f.Add([]byte("{\"t_ns\":100000000,\"cpu_s\":1,\"gauges\":{\"a\":-5}}\n{\"t_ns\":200000000,\"cpu_s\":2,\"gc_pause_max_s\":1e300}\n"))
 	f.Add([]byte("{\"t_ns\":100000000}\n{\"t_ns\":200000000,\"gc_pauses\":[{\"up_to_s\":1e-9,\"count\":18446744073709551615},{\"up_to_s\":0.1,\"count\":0}]}\n"))

@@ -88,7 +88,8 @@ type sampler struct {
 	refused    int64   // listen overflows at the last reading; below 0: never read
 	overflows  smoother
 	last       reading
-	count      int // readings so far
+	count      int   // readings so far
+	searched   int64 // when the trees were last searched for children, ns
 
 	seesTarget, seesMachine, seesPressure, seesPressureIO bool // at least once
 }
@@ -133,7 +134,8 @@ func (h host) usableCPUs(pids []int) []int {
 func (s *sampler) read(now int64) reading {
 	r := s.last
 	r.at = now
-	if s.count%treeEvery == 0 {
+	if s.count%treeEvery == 0 || now-s.searched >= treeEvery*window { // on a busy machine readings are missed
+		s.searched = now
 		for _, f := range s.trees() {
 			f.refresh(s.host)
 		}

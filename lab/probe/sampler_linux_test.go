@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A reading of a small target may cost 1 ms: ten a second are then 1% of the lab's core, which never counts
-// as the target's.
+// A reading of a small target may cost 1 ms: ten a second are then 1% of the lab's core, which
+// never counts as the target's.
 func BenchmarkReading(b *testing.B) {
 	s := newSampler(host{root: "/", clock: processClock, queues: acceptQueues}, Options{PID: os.Getpid(), Self: os.Getpid()})
 	defer s.close()

@@ -142,6 +142,22 @@ func TestChildrenAreFoundLater(t *testing.T) {
 	}
 }
 
+// On a busy machine few readings are taken: a second after the last search there is another.
+func TestChildrenAreFoundWhenReadingsAreMissed(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks = map[int]float64{10: 1, 11: 10}
+	f.thread(10, 10, 0, "")
+	s := newSampler(f.host(), Options{PID: 10})
+	s.read(0)
+	f.thread(10, 10, 0, "11")
+	if got := s.read(9 * window); got.cpu != 1 {
+		t.Errorf("CPU %v s before a second is over", got.cpu)
+	}
+	if got := s.read(10 * window); got.cpu != 11 {
+		t.Errorf("CPU %v s, want that of the child too", got.cpu)
+	}
+}
+
 func TestCPUWithoutAClock(t *testing.T) {
 	f := newFakeHost(t)
 	f.write("10/stat", "10 (a) S 1 1 1 0 -1 0 0 0 0 0 150 50 0 0 20 0 1 0\n")

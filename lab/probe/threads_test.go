@@ -78,7 +78,8 @@ func TestSwitchesOfManyThreads(t *testing.T) {
 	}
 }
 
-// However a sum grows, what is shown never falls, never runs ahead, and has caught up after one period.
+// However a sum grows, what is shown never falls, never runs ahead, and has caught up after one
+// period.
 func TestDrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d smoother

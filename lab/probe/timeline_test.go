@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// steady is a reading of a target that uses CPU at a rate and holds as many bytes as boundaries passed.
+// steady is a reading of a target that uses CPU at a rate and holds as many bytes as boundaries
+// passed.
 func steady(k int64, cores float64) reading {
 	return reading{at: k * window, cpu: float64(k*window) / 1e9 * cores, rss: k}
 }
@@ -99,8 +100,8 @@ func TestTimelineOfDays(t *testing.T) {
 	}
 }
 
-// A span never invents: its sums are those of the instants asked for, whatever was missed, as long as
-// the sums grow evenly. (At most 100 readings of 25 boundaries each: all of them in full.)
+// A span never invents: its sums are those of the instants asked for, whatever was missed, as long
+// as the sums grow evenly. (At most 100 readings of 25 boundaries each: all of them in full.)
 func TestSpanInterpolates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tl timeline[reading]

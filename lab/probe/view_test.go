@@ -9,8 +9,8 @@ import (
 	"dyno/lab/record"
 )
 
-// fakeWatcher is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of delay, on a
-// machine of which companions use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
+// fakeWatcher is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of
+// delay, on a machine of which companions use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
 func fakeWatcher(target, withAgent bool) *Watcher {
 	w := &Watcher{changed: make(chan struct{}), target: target, machine: true, psi: true, psiIO: true}
 	for k := int64(1000); k <= 1100; k++ {

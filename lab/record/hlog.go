@@ -85,8 +85,9 @@ func (l *intervalLog) encode(h *hdrhistogram.Histogram) error {
 	return nil
 }
 
-// appendCounts writes counts as zigzag variable-length integers, a run of zeros as its negative length.
-// The format keeps 8 bits in a ninth byte where Go's varints keep 7; no window holds 2^55 offers.
+// appendCounts writes counts as zigzag variable-length integers, a run of zeros as its negative
+// length. The format keeps 8 bits in a ninth byte where Go's varints keep 7; no window holds 2^55
+// offers.
 func appendCounts(b []byte, counts []int64) []byte {
 	last := len(counts)
 	for last > 0 && counts[last-1] == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// No window's histograms are lost on the way through the log, whenever it began: the log's reader returns
-// 32.3 s as 32,299 ms.
+// No window's histograms are lost on the way through the log, whenever it began: the log's reader
+// returns 32.3 s as 32,299 ms.
 func TestHistogramFindsEveryWindow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := Create(dir)

@@ -239,6 +239,9 @@ type Variant struct {
 	Units int `json:"units,omitempty"`
 	// Values are the values of a sweep's axes, by name; nil: the variant was listed.
 	Values map[string]string `json:"values,omitempty"`
+	// Beside is the variant that this one is compared with, of those in the experiment; empty: the
+	// first.
+	Beside string `json:"beside,omitempty"`
 }
 
 // Kinds of experiment.
@@ -297,6 +300,14 @@ func (e *Experiment) Select(keep func(*Run) bool) []*Run {
 		}
 	}
 	return out
+}
+
+// Reference returns the name of the variant that the i-th one is compared with.
+func (e *Experiment) Reference(i int) string {
+	if v, ok := e.Variant(e.Variants[i].Beside); ok {
+		return v.Name
+	}
+	return e.Variants[0].Name
 }
 
 // Variant returns the variant of the given name.

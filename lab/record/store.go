@@ -218,7 +218,8 @@ func (e *Experiment) Save() error {
 	return writeJSON(filepath.Join(e.Dir, ExperimentFile), e)
 }
 
-// Open reads an experiment from its folder; a single run's folder is read as an experiment of one run.
+// Open reads an experiment from its folder; a single run's folder is read as an experiment of one
+// run.
 func Open(dir string) (*Experiment, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("there is no folder %s: name the folder that dyno printed at the end of a run", dir)

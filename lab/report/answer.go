@@ -99,7 +99,7 @@ func (r *Report) UndecidedWords() string {
 // AgainstWords name the step with which a verdict by turns compares.
 func (r *Report) AgainstWords() string {
 	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
-		return "against " + r.Steps[0].Name
+		return "against " + r.referenceWords()
 	}
 	return "against the step before"
 }
@@ -205,9 +205,9 @@ func (r *Report) answer() string {
 		return r.Load.Answer()
 	case record.KindCompare:
 		if c := r.Comparison; c != nil {
-			return words.Comparison(*c, r.Turns != nil) + words.Beside(r.Metrics)
+			return words.Comparison(*c, r.Turns != nil) + words.Beside(r.Metrics) + r.cpuWords()
 		}
-		return "There was nothing to compare."
+		return r.severalAnswer()
 	case record.KindCapacity:
 		return r.capacityAnswer()
 	case record.KindSweep:

@@ -28,7 +28,7 @@ type Analysis struct {
 	Errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
 	Capacities map[string]capacity.Result  // by variant
 	Rows       []compare.Row               // by turns: of the work rate
-	CPU        []compare.Row               // by turns only
+	CPU        []compare.Row               // by turns, and of jobs that are compared
 	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
 	Inflected  []curve.Inflection
 	Unlisted   int // inflections not listed
@@ -73,11 +73,11 @@ func Analyse(e *record.Experiment) Analysis {
 				}
 			}
 		}
-		if e.Kind == record.KindCompare && len(names) >= 2 {
+		if e.Kind == record.KindCompare && len(names) >= 2 && !several(e) {
 			a.Metrics = turns.Metrics(e, names[0], names[1], peak)
 			a.Comparison = &a.Metrics[0]
 		}
-	case e.Kind == record.KindLadder:
+	case e.Kind == record.KindLadder, several(e):
 		a.Rows = compare.Ladder(e, metricOf(e), a.Sample)
 		for _, row := range a.Rows {
 			if row.ToBaseline.Floor != nil {
@@ -87,6 +87,9 @@ func Analyse(e *record.Experiment) Analysis {
 	case e.Kind == record.KindCompare && len(names) >= 2:
 		c := compare.Between(e, metricOf(e), names[0], names[1], a.Sample)
 		a.Comparison, a.Floor = &c, c.Floor
+	}
+	if e.Kind == record.KindCompare && curve.ByConcurrency(e) && metricOf(e) != compare.MetricCPU {
+		a.CPU = compare.Ladder(e, compare.MetricCPU, compare.AtEqualRate(e, compare.MetricCPU))
 	}
 	a.Diagnoses = diagnose.Diagnose(e)
 	for i := range a.Diagnoses {

@@ -57,13 +57,13 @@ func (r *Report) runColumns() []StepColumn {
 	main := ranged(number(head, unit, short, func(s *Step) figure.Value { return s.Capacity }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.Interval })
 	main.Always = true
 	all := []StepColumn{
-		stepColumn, main,
+		stepColumn, main, besideColumn,
 		ranged(number("vs baseline", "ratio", "x baseline", func(s *Step) figure.Value { return s.Ratio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.RatioInterval }),
 		ranged(number("vs previous step", "ratio", "x before", func(s *Step) figure.Value { return s.StepRatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.StepInterval }),
 	}
 	if r.Scaling != nil {
 		all = append(all,
-			number("concurrency", "units in flight", "in flight", func(s *Step) figure.Value { return s.AtOnce }, figure.Whole),
+			number("concurrency", "units in flight", "in flight", r.inFlight, figure.Whole),
 			StepColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, figure.Dash) }})
 		if tail := r.Scaling.Tail; tail != "p99" {
 			all = append(all, number(tail, "ms", tail+" ms", func(s *Step) figure.Value { return s.Tail }, figure.Format))
@@ -72,6 +72,9 @@ func (r *Report) runColumns() []StepColumn {
 	for i := range Figures {
 		if Figures[i].Key != metric {
 			all = append(all, Figures[i].column())
+		}
+		if Figures[i].Key == FigureCPU {
+			all = append(all, cpuRatioColumn())
 		}
 	}
 	against := ""
@@ -119,12 +122,13 @@ func (r *Report) turnColumns() []StepColumn {
 	if r.RatioMetric == compare.MetricP99 {
 		ratioOf = "p99"
 	}
-	cpuRatio := ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *Step) figure.Value { return s.CPURatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.CPUInterval })
+	cpuRatio := cpuRatioColumn()
 	cpuRatio.Brief = true
 	narrow := []StepColumn{
 		stepColumn,
 		ranged(number("capacity", "per second within SLO", "capacity/s", func(s *Step) figure.Value { return s.Capacity }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.Interval }),
 		number("work rate", "per second, peak", "work/s", func(s *Step) figure.Value { return s.Work }, figure.Format),
+		besideColumn,
 		ranged(number("vs baseline", "ratio of "+ratioOf, "x base", func(s *Step) figure.Value { return s.Ratio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.RatioInterval }),
 		FigureOf(FigureCPU).column(), cpuRatio, verdict,
 	}
@@ -147,7 +151,7 @@ func (r *Report) turnColumns() []StepColumn {
 	for i := range roomy {
 		roomy[i].Roomy = true
 	}
-	const ratios = 4 // columns up to the ratio of work rates, which the ratio to the previous step follows
+	const ratios = 5 // columns up to the ratio of work rates, which the ratio to the previous step follows
 	return slices.Concat(narrow[:ratios], roomy[:1], narrow[ratios:], roomy[1:])
 }
 

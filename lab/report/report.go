@@ -111,6 +111,7 @@ type Step struct {
 	CPUInterval  *figure.Interval // of CPURatio
 	CPUVerdict   string           // against the previous step
 
+	Beside        string       // the variant that a comparison of several compares it with; empty: none
 	Ratio         figure.Value // to the baseline, by the report's RatioMetric
 	RatioInterval *figure.Interval
 	StepRatio     figure.Value // to the previous step

@@ -130,6 +130,10 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 
 // compare fills in a comparison's pairs, and the ratio of its second variant.
 func (r *Report) compare(e *record.Experiment, a Analysis) {
+	r.beside(e, a)
+	if several(e) {
+		return
+	}
 	if a.Comparison == nil {
 		r.Warnings = append(r.Warnings, "a comparison needs two variants; these runs have fewer")
 		return

@@ -94,11 +94,11 @@ func (r *Report) turn(e *record.Experiment, a Analysis) {
 	}
 	r.Metrics = append(r.Metrics, a.Metrics...)
 	all := r.Metrics
-	if e.Kind == record.KindLadder {
+	if e.Kind == record.KindLadder || several(e) {
 		for _, rows := range [][]compare.Row{a.Rows, a.CPU} {
 			for i, row := range rows[min(1, len(rows)):] {
 				all = append(all, row.ToBaseline)
-				if i > 0 && row.ToBefore != nil { // the first step's is the baseline
+				if i > 0 && row.ToBefore != nil && !several(e) { // the first step's is the baseline
 					all = append(all, *row.ToBefore)
 				}
 			}

@@ -19,6 +19,9 @@ func (c *checker) hasAny(p path, names ...string) bool {
 // jobPlaceholders returns the placeholders of a job's arguments.
 func (c *checker) jobPlaceholders() []string {
 	names := []string{"duration", "warmup", "debug", Scratch}
+	if c.has(at("load", "feeder")) {
+		names = append(names, "rows")
+	}
 	if c.s.ByConcurrency() {
 		return append(names, "concurrency", "units")
 	}
@@ -27,7 +30,8 @@ func (c *checker) jobPlaceholders() []string {
 
 // byConcurrency checks a job whose load is a number of concurrent units.
 func (c *checker) byConcurrency(p path) {
-	if !c.mentions("${concurrency}") {
+	// Variants that are compared may each choose their own concurrency.
+	if !c.mentions("${concurrency}") && c.s.Mode != record.KindCompare {
 		c.faultName(p.to("args"), "never mentions ${concurrency}, so that every run would be the same; write for example args: [--workers, \"${concurrency}\"]")
 	}
 	for _, name := range []string{"schedule", "max_rate"} {
@@ -61,9 +65,6 @@ func (c *checker) jobVariant(p path) {
 			c.faultName(p.to(name), "belongs to load.axis: concurrency")
 		}
 	}
-	if c.has(p.to("concurrency")) && c.s.Mode != record.KindSweep {
-		c.faultName(p.to("concurrency"), "belongs to mode: sweep; mode %s finds its concurrency itself", c.s.Mode)
-	}
 }
 
 // concurrency checks the fields of measure that only jobs by concurrency have, and those that
@@ -83,14 +84,17 @@ func (c *checker) concurrency(p path) {
 			c.faultName(p.to(name), "is about a rate, and load.axis is concurrency")
 		}
 	}
+	for _, name := range []string{"start_concurrency", "max_concurrency"} {
+		if c.has(p.to("concurrency")) && c.has(p.to(name)) {
+			c.faultName(p.to(name), "bounds a search, and measure.concurrency lists what is tried instead; keep one of them")
+		}
+	}
 	if most := m.MaxConcurrency; most > 0 && m.StartConcurrency > most {
 		c.faultAt(p.to("start_concurrency"), "%d is more than measure.max_concurrency, %d", m.StartConcurrency, most)
 	}
 	switch {
 	case c.s.Mode == record.KindLoad:
 		c.faultName(at("load", "axis"), "mode load drives at a rate; write mode: sweep with measure.concurrency for runs at known concurrencies")
-	case c.s.Mode != record.KindSweep && c.has(p.to("concurrency")):
-		c.faultName(p.to("concurrency"), "belongs to mode: sweep; mode %s finds its concurrency itself", c.s.Mode)
 	case c.s.Mode == record.KindSweep && len(c.s.Measure.Concurrency) == 0 && slices.ContainsFunc(c.s.Variants, c.nowhere):
 		c.faultName(at("measure"), "a sweep runs with every number of measure.concurrency, which is missing; write for example concurrency: [16, 32, 64, 128]")
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // jobFields are the fields of load that jobs have, too.
-var jobFields = []string{"kind", "args", "schedule", "max_rate", "axis", "units"}
+var jobFields = []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}
 
 func (c *checker) load() {
 	p := at("load")
@@ -44,6 +44,9 @@ func (c *checker) jobs(p path) {
 	runs := func(v Variant) bool { return v.URL != "" }
 	if c.has(at("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
 		c.faultAt(p.to("kind"), "jobs are run by the target's own command, which a target that already runs (url) lacks")
+	}
+	if f := c.s.Load.Feeder; f != nil {
+		c.feeder(p.to("feeder"), f)
 	}
 	if c.s.ByConcurrency() {
 		c.byConcurrency(p)

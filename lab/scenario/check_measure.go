@@ -20,6 +20,9 @@ func (c *checker) measure() {
 		c.withinMaxRate(p.to("rates", i), rate*most)
 	}
 	c.ramp(p, most)
+	if c.has(p.to("cpu")) && c.s.Load.Kind != Jobs {
+		c.faultName(p.to("cpu"), "belongs to load.kind: jobs; of a server that is sent requests the target's own CPU counts")
+	}
 	if c.has(p.to("rates")) && c.s.Mode != record.KindSweep {
 		c.faultName(p.to("rates"), "belongs to mode: sweep; mode %s finds its rates itself", c.s.Mode)
 	}

@@ -3,10 +3,12 @@ package scenario
 import (
 	"slices"
 	"strings"
+
+	"dyno/lab/record"
 )
 
 // reserved are names that placeholders use already.
-var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "concurrency", "units", "debug", "duration", "warmup", "value", Scratch, Count}
+var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "concurrency", "units", "debug", "rows", "duration", "warmup", "value", Scratch, Count}
 
 func (c *checker) target() {
 	p := at("target")
@@ -62,9 +64,25 @@ func (c *checker) variants() {
 		c.env(p.to("env"), v.Env)
 		c.setup(p.to("setup"), v.Setup)
 		c.variantLoad(p.to("load"), v.Load)
+		c.beside(p.to("beside"), v)
 	}
 	c.unique(names, func(i int) path { return at("variants", i, "name") })
 	c.onlyOne(nil, "variants", "sweep")
+}
+
+// beside checks the variant that another is compared with.
+func (c *checker) beside(p path, v Variant) {
+	switch {
+	case !c.has(p):
+	case c.s.Mode != record.KindCompare:
+		c.faultName(p, "belongs to mode: compare; a %s has an order of its own", c.s.Mode)
+	case v.Beside == v.Name:
+		c.faultAt(p, "a variant is compared with another one, not with itself")
+	default:
+		if _, err := c.s.Variant(v.Beside); err != nil {
+			c.faultAt(p, "%v", err)
+		}
+	}
 }
 
 // variantLoad checks the load of a variant.

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -31,5 +32,49 @@ measure: {concurrency: [1, 2, 3]}
 	}
 	if !s.ByConcurrency() || s.Parallel(s.Variants[0]) || !s.Parallel(s.Variants[2]) {
 		t.Error("a job without ${concurrency} works through one unit after the other, and only that")
+	}
+}
+
+// Jobs that are compared may choose their own concurrency, and each may name what it is beside.
+func TestJobsThatAreCompared(t *testing.T) {
+	const text = `
+name: x
+mode: compare
+target: {build: ./x}
+load: {kind: jobs, axis: concurrency, feeder: {command: [feed], format: csv}, args: [--rows, "${rows}"]}
+slo: p50=1s
+variants:
+  - {name: ours, load: {args: [--workers, "${concurrency}"]}}
+  - {name: rival}
+  - {name: ours-1, load: {args: [--workers, "${concurrency}"], concurrency: [1]}}
+  - {name: rival-1, beside: ours-1}
+measure: {cpu: all, concurrency: [32, 64]}
+`
+	s, err := Parse("x.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]int{{32, 64}, {1}, {1}, {1}} {
+		if got := s.ConcurrencyOf(s.Variants[i]); !slices.Equal(got, want) {
+			t.Errorf("%s is tried at %v, want %v", s.Variants[i].Name, got, want)
+		}
+	}
+	if s.Variants[3].Beside != "ours-1" {
+		t.Errorf("%+v", s.Variants[3])
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"beside: ours-1", "beside: ours-2", `did you mean "ours-1"?`},
+		{"beside: ours-1", "beside: rival-1", "not with itself"},
+		{"mode: compare", "mode: ladder", "beside: belongs to mode: compare"},
+		{"kind: jobs, axis: concurrency", "url: http://x/", "cpu: belongs to load.kind: jobs"},
+		{"mode: compare", "mode: ladder", "never mentions ${concurrency}"},
+		{"{command: [feed], format: csv}", "{command: [feed]}", "needs format"},
+		{"feeder: {command: [feed], format: csv}, ", "", "${rows}: unknown placeholder"},
+		{"concurrency: [32, 64]", "concurrency: [32], max_concurrency: 64", "bounds a search"},
+	} {
+		_, err := Parse("x.yaml", []byte(strings.Replace(text, c.old, c.new, 1)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.new, err, c.want)
+		}
 	}
 }

@@ -58,7 +58,8 @@ func TestParseEveryField(t *testing.T) {
 	}
 }
 
-// TestDefaults holds that what a file leaves out stays zero, and that its mode follows from what it has.
+// TestDefaults holds that what a file leaves out stays zero, and that its mode follows from what it
+// has.
 func TestDefaults(t *testing.T) {
 	const head = "name: x\ntarget: {build: ./x}\n"
 	for _, c := range []struct{ text, mode string }{
@@ -135,22 +136,27 @@ func TestStarter(t *testing.T) {
 // TestScenarios reads every scenario of the repository and finds what it names.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("../../scenarios/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+	beside, err2 := filepath.Glob("../../scenarios/peers/*.yaml")
+	if err != nil || err2 != nil || len(files) == 0 || len(beside) == 0 {
+		t.Fatalf("no scenarios: %v, %v", err, err2)
 	}
-	for _, file := range files {
+	for _, file := range append(files, beside...) {
 		s, err := Open(file)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if !strings.HasPrefix(s.Text, "# yaml-language-server: $schema=../lab/scenario/schema.json\n") {
+		up, prefix := "../", ""
+		if filepath.Base(filepath.Dir(file)) == "peers" {
+			up, prefix = "../../", "peers-"
+		}
+		if !strings.HasPrefix(s.Text, "# yaml-language-server: $schema="+up+"lab/scenario/schema.json\n") {
 			t.Errorf("%s does not name its schema for editors", file)
 		}
-		if s.Name != strings.TrimSuffix(filepath.Base(file), ".yaml") {
+		if s.Name != prefix+strings.TrimSuffix(filepath.Base(file), ".yaml") {
 			t.Errorf("%s is called %s inside", file, s.Name)
 		}
-		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "../lab/scenario/schema.json")); err != nil {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), up, "lab/scenario/schema.json")); err != nil {
 			t.Error(err)
 		}
 	}

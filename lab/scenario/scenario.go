@@ -78,8 +78,8 @@ type Target struct {
 type Companion struct {
 	Name    string `yaml:"name"` // ${NAME.FIELD} is a field of its ready line
 	Process `yaml:",inline"`
-	// Shared starts it once for all variants that take turns, such as a database that all of them
-	// use; otherwise each variant has its own.
+	// Shared starts it once for all variants that take turns and for all runs of jobs, such as a
+	// database that all of them use; otherwise each variant or run has its own.
 	Shared bool `yaml:"shared"`
 }
 
@@ -138,7 +138,8 @@ type Load struct {
 	// ${duration} and ${warmup} (as in 2.5s) are those of the run. In a run of Measure.Ramp the
 	// rate rises evenly from ${rate} to ${ramp_to} over ${duration}; in every other ${ramp_to} is
 	// 0. With Axis Concurrency, ${concurrency} replaces ${rate}; ${units} is Units; ${debug} is a
-	// free address on this machine, at which a job may serve its debug endpoints.
+	// free address on this machine, at which a job may serve its debug endpoints, and ${rows} a file
+	// with the rows of Feeder.
 	Args []string `yaml:"args"`
 	Axis string   `yaml:"axis"` // jobs: PerSecond (also when empty) or Concurrency
 	// Units is the number of units of a job by concurrency: it is then measured from its start to
@@ -245,6 +246,8 @@ type Variant struct {
 	// Undo are arguments that, appended to the last variant's, undo this variant's change: a
 	// thorough ladder leaves each step out once.
 	Undo []string `yaml:"undo"`
+	// Beside names the variant that this one is compared with, in mode compare; empty: the first.
+	Beside string `yaml:"beside"`
 	// Setup and Load replace the scenario's for this variant, if its interface differs; see
 	// Scenario.SetupOf and Scenario.LoadOf.
 	Setup []Request    `yaml:"setup"`
@@ -263,7 +266,7 @@ type VariantLoad struct {
 	// Jobs only: instead of Load's.
 	Args        []string `yaml:"args"`
 	Units       int      `yaml:"units"`
-	Concurrency []int    `yaml:"concurrency"` // mode sweep: instead of Measure.Concurrency
+	Concurrency []int    `yaml:"concurrency"` // instead of Measure.Concurrency
 }
 
 // Measure sets lengths and repetitions. Zero leaves the choice to the plan (--quick, --thorough).
@@ -274,7 +277,8 @@ type Measure struct {
 	Ramp      *Rise     `yaml:"ramp"`       // mode sweep: one more run of every variant, with a rising rate
 	Per       string    `yaml:"per"`        // an axis of the sweep: Rates and Ramp are per unit of its value
 	// Jobs by concurrency: start (0: 1) and end (0: MaxConcurrency) of a search, and the
-	// concurrencies of a sweep.
+	// concurrencies of a sweep. In other modes Concurrency lists those that are tried, instead of a
+	// search.
 	StartConcurrency int   `yaml:"start_concurrency"`
 	MaxConcurrency   int   `yaml:"max_concurrency"`
 	Concurrency      []int `yaml:"concurrency"`
@@ -284,8 +288,15 @@ type Measure struct {
 	Warmup      time.Duration `yaml:"warmup"`      // load before a run, not counted; not for modes that go by Budget
 	Hold        time.Duration `yaml:"hold"`        // measured time of the run that confirms a capacity
 	Budget      time.Duration `yaml:"budget"`      // time limit of a ladder, comparison or capacity of requests, without building
+	CPU         string        `yaml:"cpu"`         // jobs: CPUOfTarget (also when empty) or CPUOfAll
 	Rounds      int           `yaml:"rounds"`      // jobs by concurrency: rounds of a ladder or a comparison; sweep: repeats
 }
+
+// Processes whose CPU time counts per unit of a job.
+const (
+	CPUOfTarget = "target" // the job's own
+	CPUOfAll    = "all"    // the job's and its companions'
+)
 
 // Rise is a run with an evenly rising rate.
 type Rise struct {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 )
 
 // Names of the two assemblies that every service has: no step of the ladder, and all of them.
@@ -202,9 +200,9 @@ func (u unique) add(name string) error {
 	return nil
 }
 
-// Choice is a resolved assembly: what stands in each seam, and each setting's value. Asking for a name
-// that the assembly does not declare, or for a setting as another kind than it was declared, is a mistake
-// in the program and panics.
+// Choice is a resolved assembly: what stands in each seam, and each setting's value, which Bind reads. Asking for a name
+// that the assembly does not declare, or for a setting as another kind than it was declared, is a mistake in the program
+// and panics.
 type Choice struct {
 	name     string
 	values   map[string]string
@@ -221,26 +219,6 @@ func (c Choice) Get(name string) string {
 		panic(fmt.Sprintf("daemon: the assembly declares no %q", name))
 	}
 	return value
-}
-
-// Int returns a setting declared with Int.
-func (c Choice) Int(name string) int { return parsed(c, name, strconv.Atoi) }
-
-// Bool returns a setting declared with Bool.
-func (c Choice) Bool(name string) bool { return parsed(c, name, strconv.ParseBool) }
-
-// Duration returns a setting declared with Duration.
-func (c Choice) Duration(name string) time.Duration { return parsed(c, name, time.ParseDuration) }
-
-// Bytes returns a setting declared with Bytes.
-func (c Choice) Bytes(name string) int64 { return parsed(c, name, parseBytes) }
-
-func parsed[T any](c Choice, name string, parse func(string) (T, error)) T {
-	v, err := parse(c.Get(name))
-	if err != nil {
-		panic(fmt.Sprintf("daemon: setting %s is of another kind: %v", name, err))
-	}
-	return v
 }
 
 // MarshalJSON gives the choice as {"name":..,"seams":{..},"settings":{..}}.

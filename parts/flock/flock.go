@@ -1,7 +1,8 @@
-// Package flock locks files between processes, by flock(2), and leaves in them which process has the lock.
+// Package flock locks files between processes, by flock(2), and leaves in them which process has
+// the lock.
 //
-// A lock belongs to the open file: it ends when the last process that has the file open, by inheritance too, closes it or
-// ends. It is not for goroutines of one process, and it starts none.
+// A lock belongs to the open file: it ends when the last process that has the file open, by
+// inheritance too, closes it or ends. It is not for goroutines of one process, and it starts none.
 package flock
 
 import (

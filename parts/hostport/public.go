@@ -33,7 +33,7 @@ func CheckTarget(text string, allowPrivate bool) error {
 func PublicOnly(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err == nil && !Public(at.Addr()) {
-		return ErrNotPublic
+		return fmt.Errorf("%w: %s", ErrNotPublic, at.Addr())
 	}
 	return err
 }

@@ -1,8 +1,9 @@
-// Package refusal is the errors with which a service refuses what a caller gave: a request, with the HTTP status of the
-// answer and the field at fault; or a name that does not exist, with the likeliest one that does.
+// Package refusal is the errors with which a service refuses what a caller gave: a request, with
+// the HTTP status of the answer and the field at fault; or a name that does not exist, with the
+// likeliest one that does.
 //
-// It is not for failures of the service itself, and it writes no answer: the form of an answer is the service's own. It
-// starts no goroutines.
+// It is not for failures of the service itself, and it writes no answer: the form of an answer is
+// the service's own. It starts no goroutines.
 package refusal
 
 import (
@@ -14,7 +15,7 @@ import (
 type Error struct {
 	Status int    // of HTTP
 	Field  string // the one at fault, as the caller knows it; "" where no single one is
-	Text   string // what is wrong and how to mend it; it goes into the answer
+	Text   string // what is wrong and how to fix it, for the answer
 }
 
 func (e *Error) Error() string { return e.Text }

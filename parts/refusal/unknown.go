@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Unknown is the error for a name that does not exist. It lists those that do, in their order, and suggests the likeliest.
+// Unknown is the error for a name that does not exist. It lists those that do, in their order, and
+// suggests the likeliest.
 func Unknown(kind, name string, exist ...string) error {
 	hint := ""
 	if n := Nearest(name, exist); n != "" {
@@ -25,8 +26,8 @@ func Pick[T any](kind string, table map[string]T, name string) (T, error) {
 	return found, nil
 }
 
-// Nearest returns the candidate that a typing mistake may have turned into name, or "" when none is within a third of its
-// length.
+// Nearest returns the candidate that a typing mistake may have turned into name, or "" when none is
+// within a third of its length.
 func Nearest(name string, candidates []string) string {
 	const longest = 64 // bytes; a longer name is no typing mistake, and this bounds the work
 	if len(name) > longest {
@@ -41,8 +42,8 @@ func Nearest(name string, candidates []string) string {
 	return near
 }
 
-// distance is how many bytes must be put in, taken out, replaced or swapped with their neighbour (optimal
-// string alignment): form is one from from.
+// distance is how many bytes must be put in, taken out, replaced or swapped with their neighbour
+// (optimal string alignment): form is one from from.
 func distance(a, b string) int {
 	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

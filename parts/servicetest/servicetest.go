@@ -1,5 +1,5 @@
-// Package servicetest holds what the black-box suites of the services have in common: tests that run
-// side by side, waiting for a condition, and HTTP answers that are read whole.
+// Package servicetest holds what the black-box suites of the services have in common: tests that
+// run side by side, waiting for a condition, and HTTP answers that are read whole.
 //
 // It is for tests only. It starts no goroutines but those of the tests.
 package servicetest

@@ -19,9 +19,9 @@ import (
 	"dyno/services/ledger/store/storetest"
 )
 
-// BenchmarkDecode reads the largest real ledger of 90 transactions (187 KB) with the two decoders and with two peers,
-// which get the same hex decoding as scan and need not judge anything.
-// answer is what every decoder reads.
+// BenchmarkDecode reads the largest real ledger of 90 transactions (187 KB) with the two decoders
+// and with two peers, which get the same hex decoding as scan and need not judge anything. answer
+// is what every decoder reads.
 type answer struct {
 	header       []byte
 	transactions []xrpl.Transaction
@@ -106,7 +106,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// jsonV2 is go-json-experiment's into structs; hex fields stay the bytes of the answer until they are decoded.
+// jsonV2 is go-json-experiment's into structs; hex fields stay the bytes of the answer until they
+// are decoded.
 func jsonV2(text []byte, into *answer) error {
 	into.reset()
 	var a struct {

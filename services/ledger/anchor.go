@@ -100,7 +100,6 @@ func (p *pipeline) listen(ctx context.Context) (validations <-chan []byte, errs 
 // redial is the wait before a broken subscription to validations is repeated.
 const redial = 500 * time.Millisecond
 
-// pass passes on the validations of one connection.
 func pass(ctx context.Context, s *rippled.Server, out chan<- []byte) error {
 	for e, err := range s.Subscribe(ctx, rippled.Validations) {
 		switch {

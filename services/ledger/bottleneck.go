@@ -61,7 +61,6 @@ func (p *pipeline) read() reading {
 	return r
 }
 
-// between returns the utilisation between two readings.
 func (p *pipeline) between(a, b reading) utilisation {
 	took := b.at.Sub(a.at)
 	if took <= 0 {
@@ -93,13 +92,11 @@ type bottleneck struct {
 	last []reading // oldest first; at least two after the first second
 }
 
-// begin takes the first reading.
 func (b *bottleneck) begin(p *pipeline) {
 	b.first = p.read()
 	b.take(b.first)
 }
 
-// run takes readings until ctx is done.
 func (b *bottleneck) run(ctx context.Context, p *pipeline) {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
@@ -123,7 +120,6 @@ func (b *bottleneck) take(r reading) {
 	}
 }
 
-// recent is the utilisation between the last two readings.
 func (b *bottleneck) recent(p *pipeline) utilisation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +129,6 @@ func (b *bottleneck) recent(p *pipeline) utilisation {
 	return utilisation{}
 }
 
-// rate is the number of ledgers per second that were proved in the window.
 func (b *bottleneck) rate() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,5 +139,4 @@ func (b *bottleneck) rate() float64 {
 	return 0
 }
 
-// whole is the utilisation since begin.
 func (b *bottleneck) whole(p *pipeline) utilisation { return p.between(b.first, p.read()) }

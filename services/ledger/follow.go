@@ -69,7 +69,6 @@ func (r *request) openToFollow(ctx context.Context, env *daemon.Env, s *store.St
 	return r.open(ctx, env, s)
 }
 
-// follow stores validated ledgers until ctx is done.
 func (p *pipeline) follow(ctx context.Context) error {
 	c := follow.Config{Top: p.top, First: p.store.Progress().From, Fetch: p.fetch, Log: p.env.Log}
 	for _, s := range p.servers {
@@ -118,7 +117,6 @@ func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Ha
 	return err
 }
 
-// quorum counts validations of the trusted validators.
 func (p *pipeline) quorum() (*trust.Quorum, error) {
 	unl, err := trust.LoadUNL(p.request.unl, p.request.unlKey)
 	if err != nil {

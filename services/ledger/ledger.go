@@ -13,7 +13,6 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// name is the command's name.
 const name = "ledgersync"
 
 // Service describes ledgersync.

@@ -105,7 +105,6 @@ func (r *request) inherit(given func(flag string) bool, p store.Progress) {
 	}
 }
 
-// check finds errors that do not depend on the range.
 func (r *request) check() error {
 	if len(r.servers) == 0 {
 		return errors.New("no server: name one with --server, such as https://xrplcluster.com or wss://s2.ripple.com")

@@ -149,14 +149,15 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &pipeline{set: daemon.Bind[settings](choice)}
+		set := daemon.Bind[settings](choice)
+		p := &pipeline{set: set}
 		c := p.configure(0)
 		if to := client(daemon.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
-		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != choice.Int("fetches") || c.Window != choice.Int("window") ||
-			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != choice.Int("shard_size") ||
-			c.Attempts != choice.Int("attempts") || c.StallTimeout != choice.Duration("patience") || c.Timeout != choice.Duration("timeout") {
+		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != set.Fetches || c.Window != set.Window ||
+			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != set.ShardSize ||
+			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}
 		if c.Signatures == nil {

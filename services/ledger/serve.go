@@ -15,8 +15,7 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// server is ledgersync serve: queries over HTTP, ledgers over gRPC, and optionally following the
-// tip.
+// server is ledgersync serve: queries over HTTP, ledgers over gRPC, optionally the tip.
 type server struct {
 	request
 	grpc   string
@@ -92,14 +91,12 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	return nil
 }
 
-// warnEmpty logs that the store is empty.
 func (s *server) warnEmpty() {
 	if len(s.store.Stored()) == 0 {
 		s.env.Log.Warn("the folder has no ledgers yet, so there is nothing to serve: stop this process and fill the folder with ledgersync sync or ledgersync unpack, or serve with --follow", "data", s.env.Data)
 	}
 }
 
-// stored publishes durable ledgers.
 func (s *server) stored(ledgers []*xrpl.Ledger) {
 	if err := s.http.Stored(ledgers...); err != nil {
 		s.env.Log.Warn("rendering the newest ledgers", "error", err)

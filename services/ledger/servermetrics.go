@@ -8,8 +8,7 @@ import (
 	"dyno/services/ledger/pace"
 )
 
-// labels disambiguates servers whose displayed names are equal (their URLs differ only in a
-// redacted key).
+// labels disambiguates servers with equal names (their URLs differ only in a redacted key).
 type labels map[string]int
 
 func (l *labels) next(name string) string {
@@ -22,7 +21,6 @@ func (l *labels) next(name string) string {
 	return name
 }
 
-// figures are the metrics with one value per server.
 var figures = []struct {
 	name, help string
 	of         func(pace.ServerStats) float64
@@ -42,8 +40,7 @@ var figures = []struct {
 	{"warned_total", "answers of a server with a load warning", func(s pace.ServerStats) float64 { return float64(s.Warned) }},
 }
 
-// serverMetrics are the metrics of each server: the figures, and those with several values per
-// server.
+// serverMetrics are each server's metrics: the figures, and those with several values.
 var serverMetrics = func() []daemon.Metric {
 	all := []daemon.Metric{
 		{Name: "blamed_total", Help: "wrong answers of a server, by reason", Labels: []string{"server", "reason"}},
@@ -57,7 +54,6 @@ var serverMetrics = func() []daemon.Metric {
 	return all
 }()
 
-// exposeServers sets the metrics of each server.
 func (p *pipeline) exposeServers(set daemon.Set) {
 	var names labels
 	for i, server := range p.pool.Report() { // in the order of the servers
@@ -79,7 +75,6 @@ func (p *pipeline) exposeServers(set daemon.Set) {
 	}
 }
 
-// followMetrics report how far behind the tip a follower is.
 var followMetrics = []daemon.Metric{
 	{Name: "tip_index", Help: "index of the ledger that counts as the newest; 0 means none yet"},
 	{Name: "lag_ledgers", Help: "ledgers up to the tip that are not stored yet"},
@@ -90,7 +85,6 @@ var followMetrics = []daemon.Metric{
 	{Name: "disconnects_total", Help: "subscriptions to a server that ended", Labels: []string{"server"}},
 }
 
-// exposeFollower sets the metrics of a follower.
 func exposeFollower(f *follow.Follower) func(daemon.Set) {
 	return func(set daemon.Set) {
 		s := f.Status()

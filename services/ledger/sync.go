@@ -38,7 +38,6 @@ ledgers have their hashes and fail verification: they are marked, and no server 
 	}
 }
 
-// syncer is one sync.
 type syncer struct {
 	request
 	flags   *pflag.FlagSet
@@ -85,8 +84,7 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	return err
 }
 
-// loadUNL checks that the list of trusted validators can be read, before any request, if a quorum
-// is needed.
+// loadUNL reads the list of trusted validators, before any request, if a quorum is needed.
 func (p *pipeline) loadUNL() error {
 	if p.request.anchor != quorum || p.config.Level < trust.L2 || p.store.Stored().Has(p.request.to) {
 		return nil
@@ -95,7 +93,6 @@ func (p *pipeline) loadUNL() error {
 	return err
 }
 
-// checkAnchor checks that the stored ledgers belong to the requested history.
 func (p *pipeline) checkAnchor() error {
 	t, named, err := p.request.named()
 	if err != nil || !named || p.config.Level < trust.L2 || !p.store.Stored().Has(t.Index) {

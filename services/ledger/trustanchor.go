@@ -14,8 +14,7 @@ import (
 	"dyno/services/ledger/rippled"
 )
 
-// asks is the number of requests to a server for a hash: a server that fails sometimes is not
-// excluded for that.
+// asks is the number of requests for a hash: a server that sometimes fails is not excluded.
 const asks = 5
 
 // askWithin is the longest wait for the other servers after the first answer: a server that hangs,
@@ -90,19 +89,16 @@ func (p *pipeline) vote(ctx context.Context, index uint32, lead, voters int) (t 
 	return backfill.Trusted{Index: index, Hash: most}, len(said), nil
 }
 
-// errStalled is the error after StallTimeout without an answer.
 func (p *pipeline) errStalled() error {
 	return fmt.Errorf("no answer within %v (--set patience=TIME waits longer)", p.config.StallTimeout)
 }
 
-// answer is a server's hash of a ledger.
 type answer struct {
 	server string
 	hash   xrpl.Hash
 	err    error
 }
 
-// given is one answer of a server.
 type given struct {
 	hash   xrpl.Hash
 	answer *rippled.Answer
@@ -155,8 +151,7 @@ func leads(times map[xrpl.Hash]int, h xrpl.Hash, lead int) bool {
 
 var errContradiction = errors.New("another hash than the server's most frequent one for the ledger")
 
-// recordContradictions records a fault for each answer of a server that differs from its most
-// frequent one.
+// recordContradictions records a fault for each answer that differs from the most frequent one.
 func (p *pipeline) recordContradictions(s *rippled.Server, all []given, most xrpl.Hash) {
 	for _, g := range all {
 		if g.hash != most {
@@ -165,7 +160,6 @@ func (p *pipeline) recordContradictions(s *rippled.Server, all []given, most xrp
 	}
 }
 
-// recordFault records a wrong answer against the server that sent it.
 func (p *pipeline) recordFault(s *rippled.Server, m *pace.Member, a *rippled.Answer, why error) {
 	m.RecordFault(why.Error())
 	p.watch.Wrong.Add(1)

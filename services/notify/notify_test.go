@@ -1,12 +1,14 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -179,4 +181,16 @@ func TestMetamorphic(t *testing.T) {
 			rt.Fatalf("baseline delivered %v\n%s delivered %v", want, label, got)
 		}
 	})
+}
+
+// The settings that users have written down keep their names, defaults and bounds.
+func TestAssembliesStay(t *testing.T) {
+	want, err := os.ReadFile("testdata/assemblies.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
+	}
 }

@@ -34,16 +34,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
 	"dyno/parts/httploop"
+	"dyno/parts/refusal"
 	"dyno/services/notify/api"
 	"dyno/services/notify/apikey"
 	"dyno/services/notify/backup"
 	"dyno/services/notify/page"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/store"
 )
 
@@ -171,16 +170,13 @@ func (d *Dispatcher) openFront(env *daemon.Env, allows func(string) bool) (*api.
 // expose gives the lab and Prometheus the gauges, and the debug address the page with the API
 // behind it.
 func (d *Dispatcher) expose(env *daemon.Env) error {
-	for _, g := range d.gauges() {
-		env.Agent.Gauge(g.name, g.read)
-		if err := env.Metrics.Register(collector(g)); err != nil {
-			return err
-		}
+	gauges := d.gauges()
+	env.Sample("", gauges...)
+	if err := env.Expose(prefix, d.collect, append(gauges, totals...)...); err != nil {
+		return err
 	}
-	for _, c := range []prometheus.Collector{totals{d.api}, d.deliverer.Durations()} {
-		if err := env.Metrics.Register(c); err != nil {
-			return err
-		}
+	if err := env.Metrics.Register(d.deliverer.Durations()); err != nil {
+		return err
 	}
 	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
 	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.api.PostWorkers)

@@ -76,7 +76,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// What the database says of a request does not open the breaker, and a success between failures keeps it closed.
+// What the database says of a request does not open the breaker, and a success between failures
+// keeps it closed.
 func TestBreakerStaysClosed(t *testing.T) {
 	ctx, f := context.Background(), &fake{}
 	b := newBreaker(f, 1, slog.New(slog.DiscardHandler))
@@ -89,8 +90,8 @@ func TestBreakerStaysClosed(t *testing.T) {
 	}
 }
 
-// A caller that goes away, or whose time is over before the database was asked, tells nothing: neither does it open
-// the breaker nor keep it closed.
+// A caller that goes away, or whose time is over before the database was asked, tells nothing:
+// neither does it open the breaker nor keep it closed.
 func TestBreakerIgnores(t *testing.T) {
 	ctx, f := context.Background(), &fake{}
 	b := newBreaker(f, 1, slog.New(slog.DiscardHandler))

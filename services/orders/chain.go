@@ -23,7 +23,8 @@ func chain(h web.Handler, around ...middleware) web.Handler {
 	return h
 }
 
-// Classes of requests; each has connections and an admission of its own, so that none starves another.
+// Classes of requests; each has connections and an admission of its own, so that none starves
+// another.
 const (
 	classRead = iota
 	classList
@@ -60,8 +61,8 @@ func (g *Gateway) openRoutes() error {
 			return err
 		}
 		around := []middleware{g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach}
-		// A batched read goes on when its caller has gone: others share its statement. So it needs no context of
-		// its own.
+		// A batched read goes on when its caller has gone: others share its statement. So it needs no
+		// context of its own.
 		if c.Chain == "fitted" && (r.class == classFree || r.class == classRead && c.Lookup == "batch") {
 			around = []middleware{g.measure(r.path), g.recover, g.deadlineShared()}
 		}
@@ -107,8 +108,9 @@ func (g *Gateway) deadlineEach(next web.Handler) web.Handler {
 // deadlineTick is how much later than asked for a shared deadline may come.
 const deadlineTick = 10 * time.Millisecond
 
-// deadlineShared gives all requests that begin within a tick one deadline: a timer and a context for many. A
-// request's own context is not looked at: a client that goes away does not end its read.
+// deadlineShared gives all requests that begin within a tick one deadline: a timer and a context
+// for many. A request's own context is not looked at: a client that goes away does not end its
+// read.
 func (g *Gateway) deadlineShared() middleware {
 	var current atomic.Pointer[tick]
 	return func(next web.Handler) web.Handler {

@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config says what a Gateway is put together from: the seams and settings of the Assembly, and what flags say.
+// Config says what a Gateway is put together from: the seams and settings of the Assembly, and what
+// flags say.
 type Config struct {
 	store.Options
 

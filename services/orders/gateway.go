@@ -108,7 +108,8 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	return g.openRoutes()
 }
 
-// openSources builds what answers order queries: memory, if any, before a breaker before the database.
+// openSources builds what answers order queries: memory, if any, before a breaker before the
+// database.
 func (g *Gateway) openSources() error {
 	c := g.config
 	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
@@ -253,8 +254,8 @@ func (g *Gateway) find(ctx context.Context, q orderQuery) (order.Order, error) {
 	return g.orders.Order(ctx, q.uid)
 }
 
-// orKnown remembers what was read, or finds what was known of the order last when the database does not answer and the
-// caller allowed that; then it says since when.
+// orKnown remembers what was read, or finds what was known of the order last when the database does
+// not answer and the caller allowed that; then it says since when.
 func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o order.Order, err error) (order.Order, time.Time, error) {
 	switch {
 	case g.known == nil:
@@ -273,8 +274,8 @@ func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o ord
 	return o, time.Time{}, err
 }
 
-// foreign is the answer for another account's order: unless configured otherwise the same as if there were none,
-// so that nobody learns which there are.
+// foreign is the answer for another account's order: unless configured otherwise the same as if
+// there were none, so that nobody learns which there are.
 func (g *Gateway) foreign(uid int64) error {
 	if g.config.Foreign == "403" {
 		return refusal.New(http.StatusForbidden, "the order belongs to another account")

@@ -1,14 +1,14 @@
-// Package orders is the order gateway: it answers what became of an order, and takes new ones, over HTTP with a
-// JWT, from PostgreSQL. An answer is as fresh as a query of one's own would be, and it is never another
-// account's; what is acknowledged is committed together with its audit record.
+// Package orders is the order gateway: it answers what became of an order, and takes new ones, over
+// HTTP with a JWT, from PostgreSQL. An answer is as fresh as a query of one's own would be, and it
+// is never another account's; what is acknowledged is committed together with its audit record.
 //
-// A request goes through its route's chain (chain.go: measured, authenticated, admitted) to a handler
-// (gateway.go, submit.go), and from there through the caches, if any, and a breaker to the store
-// (services/orders/store). What is built how is a Config of names: see Assembly. Both HTTP servers call the same
-// Gateway (services/orders/web).
+// A request goes through its route's chain (chain.go: measured, authenticated, admitted) to a
+// handler (gateway.go, submit.go), and from there through the caches, if any, and a breaker to the
+// store (services/orders/store). What is built how is a Config of names: see Assembly. Both HTTP
+// servers call the same Gateway (services/orders/web).
 //
-// It is not a matching engine: orders change by what others write into the database. And there is no transaction
-// over several shards.
+// It is not a matching engine: orders change by what others write into the database. And there is
+// no transaction over several shards.
 //
 // A Gateway owns its store, its caches and the workers of its dispatch; Close ends them and waits.
 package orders
@@ -136,8 +136,8 @@ type server interface {
 	daemon.Front
 }
 
-// newServer puts the gateway on event loops or on fasthttp, which also stands in where there can be no loops: behind TLS,
-// and beyond Linux.
+// newServer puts the gateway on event loops or on fasthttp, which also stands in where there can be
+// no loops: behind TLS, and beyond Linux.
 func (r *running) newServer(c Config) (server, error) {
 	handler := web.Guarded(r.release.Wrap(r.gateway), r.env.Guard)
 	o := web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ClientTimeout: r.env.ReadTimeout, Log: r.env.Log, Trace: r.gateway.trace()}
@@ -187,10 +187,12 @@ type running struct {
 	stopping chan struct{}
 }
 
-// postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed too.
+// postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed
+// too.
 const postgresFolder = "postgres"
 
-// startPostgres starts it and has c name its databases: as its owner, and as a role that may do what a gateway does.
+// startPostgres starts it and has c name its databases: as its owner, and as a role that may do
+// what a gateway does.
 func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err error) {
 	if os.Geteuid() == 0 { // PostgreSQL runs as somebody else then, who is to reach its own folder, and sees no other
 		if err := os.Chmod(r.env.Data, 0o751); err != nil {

@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// trace makes each request of fasthttp a span, as parts/daemon does for net/http; nil: there are none.
+// trace makes each request of fasthttp a span, as parts/daemon does for net/http; nil: there are
+// none.
 func (g *Gateway) trace() func(*web.Request) (context.Context, func(status int)) {
 	tracer := g.config.Tracer
 	if tracer == nil {

@@ -1,5 +1,6 @@
-// Package leaktest fails the tests of a package that leave goroutines of this module behind. It does what goleak
-// does as far as the agent needs it, so that the module has no requirements. It is not for use outside the agent.
+// Package leaktest fails the tests of a package that leave goroutines of this module behind. It
+// does what goleak does as far as the agent needs it, so that the module has no requirements. It is
+// not for use outside the agent.
 package leaktest
 
 import (
@@ -11,7 +12,8 @@ import (
 	"time"
 )
 
-// Main runs the tests of a package and exits; the exit code is 1 also when a goroutine of the agent is left after 2 s.
+// Main runs the tests of a package and exits; the exit code is 1 also when a goroutine of the agent
+// is left after 2 s.
 func Main(m *testing.M) {
 	code := m.Run()
 	left := running()
@@ -25,7 +27,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// running returns the stacks of all goroutines with a function of the agent in them, but for the caller's.
+// running returns the stacks of all goroutines with a function of the agent in them, but for the
+// caller's.
 func running() (stacks []string) {
 	text := make([]byte, 1<<20)
 	text = text[:runtime.Stack(text, true)]

@@ -14,8 +14,9 @@ const logFormula = "X(c) = a*log2(c)*exp(-b*L/c)"
 // above 0 for every c above 1 if a > 0 and b >= 0.
 const noKnee = "this model's derivative is positive everywhere: it has no maximum, so it cannot show a knee"
 
-// Log fits a*log2(c)*exp(-b*L/c), for sweeps in which c workers share a job of load L. Its logarithm is a
-// straight line: ln(X/log2(c)) = ln(a) - b*(L/c). Needs three different L/c, and c above 1.
+// Log fits a*log2(c)*exp(-b*L/c), for sweeps in which c workers share a job of load L. Its
+// logarithm is a straight line: ln(X/log2(c)) = ln(a) - b*(L/c). Needs three different L/c, and c
+// above 1.
 func Log(points []Point) (Curve, error) {
 	const aboveOne = 1 + 1e-9
 	if err := check(points, aboveOne, 3); err != nil {

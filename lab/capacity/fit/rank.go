@@ -76,7 +76,8 @@ func leaveOneOut(points []Point, fit func([]Point) (Curve, error)) float64 {
 // better than to a tenth of a percent.
 const leastError = 1e-3
 
-// aicc is n*ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), with the variance of the residuals as one of the k parameters.
+// aicc is n*ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), with the variance of the residuals as one of the k
+// parameters.
 func aicc(points []Point, c Curve) *float64 {
 	n, k := float64(len(points)), float64(c.parameters()+1)
 	if n-k-1 <= 0 {

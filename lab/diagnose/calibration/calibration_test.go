@@ -11,8 +11,9 @@ import (
 // A server must not help to set the thresholds that judge it: one whose family alone would set a
 // threshold so that it is right is judged by the prior.
 func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
-	// Both bounds of the lock's threshold, 0.1 and 0.4 of 32 clients, come from one family; by the prior, 0.5,
-	// "many" is not known to be bound by a lock. "few" is bound by nothing that has a name.
+	// Both bounds of the lock's threshold, 0.1 and 0.4 of 32 clients, come from one family; by the
+	// prior, 0.5, "many" is not known to be bound by a lock. "few" is bound by nothing that has a
+	// name.
 	few, many := made("few", diagnose.Unknown, figures{cpu: 1, lock: 0.1 * 32}), locked("many", 0.4*32)
 	few.Family, many.Family = "lock", "lock"
 	cases := []Case{few, many, computing("hash", 0.1), collecting("churn", 0.9)}

@@ -12,8 +12,8 @@ var heapTypes = []string{record.ValueAllocObjects, record.ValueAllocBytes, recor
 
 const mib = 1 << 20
 
-// withHeap has a heap profile before and one after; values are allocated objects and bytes, live objects
-// and bytes.
+// withHeap has a heap profile before and one after; values are allocated objects and bytes, live
+// objects and bytes.
 func withHeap(t *testing.T, s Subject, before, after stacksOf) Subject {
 	t.Helper()
 	take(t, s.Profiled, record.ProfileHeapStart, heapTypes, before)
@@ -101,7 +101,8 @@ func bucketed(ms []float64) []record.PauseBucket {
 	return out
 }
 
-// pauses draws n pauses around ms, log-normally with this standard deviation (of the natural logarithm).
+// pauses draws n pauses around ms, log-normally with this standard deviation (of the natural
+// logarithm).
 func pauses(rng *rand.Rand, n int, ms, spread float64) []float64 {
 	var out []float64
 	for range n {

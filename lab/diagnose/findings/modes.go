@@ -41,7 +41,8 @@ func modes(pauses []record.PauseBucket) (short, long mode, two bool) {
 	return short, long, float64(short.count) >= leastMode*all && float64(long.count) >= leastMode*all
 }
 
-// byOctave counts pauses by octave of their length in ns; the first element is that of octave first.
+// byOctave counts pauses by octave of their length in ns; the first element is that of octave
+// first.
 func byOctave(pauses []record.PauseBucket) (counts []float64, first int) {
 	for _, p := range pauses {
 		if p.Count <= 0 || !(p.UpToMs > 0) || math.IsInf(p.UpToMs, 0) {

@@ -30,6 +30,8 @@ func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorde
 		}
 		if shard == nil {
 			p.Start = w.Start
+			// What the job did before the lab was ready to observe it is part of the warm-up.
+			p.Warmup += time.Duration(max(0, (s.began-w.Start)/windowLength*windowLength))
 			shard = rec.Shards(1)[0]
 		}
 		if from := p.MeasureFrom(); w.Start > from && !counting { // the first window that counts was empty

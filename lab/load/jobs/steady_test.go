@@ -15,9 +15,17 @@ import (
 var steadyPlan = load.Plan{Warmup: 2 * record.WindowLength, Length: 3 * record.WindowLength, Connections: 4}
 
 // readSteady drives a fixture stream with times of the plan's own.
-func readSteady(text string) *run {
+func readSteady(text string) *run { return readSteadyFrom(0, text) }
+
+// readSteadyFrom begins to read in a window, and then finds all of the text.
+func readSteadyFrom(k int64, text string) *run {
 	d := NewSteady("fake", strings.NewReader(text))
-	d.now = func() int64 { return began + int64(100*record.WindowLength) }
+	now := began + k*windowLength + windowLength/2
+	d.now = func() int64 {
+		before := now
+		now = began + 100*windowLength
+		return before
+	}
 	return drive(context.Background(), steadyPlan, d, nil)
 }
 
@@ -48,6 +56,18 @@ func TestSteadyTimesAreThePlans(t *testing.T) {
 	}
 	if got.Response.P50 == 0 || got.Service.P50 == 0 {
 		t.Errorf("no latency: %s", pretty(got))
+	}
+}
+
+// A job whose first windows come from before the lab was ready warms up for longer.
+func TestSteadyBeginsWhenTheLabIsReady(t *testing.T) {
+	var text strings.Builder
+	for k := range 12 {
+		text.WriteString(units(t, k, "measure", "response.ok", int64(10*(k+1))))
+	}
+	r := readSteadyFrom(4, text.String())
+	if from := (r.plan.MeasureFrom() - began) / windowLength; r.err != nil || from != 6 || r.totals.Completed != 70+80+90 || r.plan.Length != 3*record.WindowLength {
+		t.Errorf("measured from window %d for %v, %v: %s", from, r.plan.Length, r.err, pretty(r.totals))
 	}
 }
 

@@ -33,6 +33,7 @@ type window struct {
 // stream reads windows from a command's stdout, which it does not trust.
 type stream struct {
 	now      func() int64
+	began    int64 // when reading began
 	lines    *bufio.Scanner
 	line     int   // number of the last line read, from 1
 	after    int64 // the next window begins here or later
@@ -43,7 +44,8 @@ type stream struct {
 }
 
 func newStream(r io.Reader, now func() int64) *stream {
-	s := &stream{now: now, lines: bufio.NewScanner(r), after: now() - maxEarlier, tags: map[string]bool{}, gauges: map[string]bool{}}
+	began := now()
+	s := &stream{now: now, began: began, lines: bufio.NewScanner(r), after: began - maxEarlier, tags: map[string]bool{}, gauges: map[string]bool{}}
 	s.lines.Buffer(nil, maxLine)
 	s.lines.Split(wholeLines)
 	return s

@@ -199,8 +199,8 @@ func stall(s string) func(p *peer) {
 	}
 }
 
-// early answers as soon as it has seen the header, while the body is still on its way, and only then
-// reads the rest.
+// early answers as soon as it has seen the header, while the body is still on its way, and only
+// then reads the rest.
 func early(last bool) func(p *peer) {
 	return func(p *peer) {
 		for {

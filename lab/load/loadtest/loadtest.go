@@ -13,8 +13,8 @@ import (
 	"dyno/lab/load"
 )
 
-// New makes the driver under test for a target ("http://127.0.0.1:8080") that is driven over a number of
-// connections. The suite drives it with a Plan of as many connections.
+// New makes the driver under test for a target ("http://127.0.0.1:8080") that is driven over a
+// number of connections. The suite drives it with a Plan of as many connections.
 type New func(target string, corpus *load.Corpus, connections int) load.Driver
 
 // Allowance lets a driver end the offers of one case differently from the suite's expectation,

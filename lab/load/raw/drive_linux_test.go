@@ -191,7 +191,8 @@ func TestPipelineIsLost(t *testing.T) {
 	}
 }
 
-// When the server closes a connection without an answer, every request on it ends as closed, immediately.
+// When the server closes a connection without an answer, every request on it ends as closed,
+// immediately.
 func TestPipelineIsClosed(t *testing.T) {
 	const depth = 4
 	for _, backend := range []string{BackendEpoll, BackendUring} {

@@ -201,15 +201,15 @@ func (r *ring) giveBack(id uint16) {
 	r.bufferTail++
 }
 
-// publishBuffers stores the 16-bit tail together with the id in front of it, which it leaves as it is:
-// Go has no atomic store of 16 bits.
+// publishBuffers stores the 16-bit tail together with the id in front of it, which it leaves as it
+// is: Go has no atomic store of 16 bits.
 func (r *ring) publishBuffers() {
 	word := (*uint32)(unsafe.Pointer(&r.bufferRing[bufferRingTailAt-2]))
 	atomic.StoreUint32(word, *word&0xffff|uint32(r.bufferTail)<<16)
 }
 
-// next returns a cleared request to fill in. The kernel takes requests as they are submitted, so a full
-// ring has room again after one call.
+// next returns a cleared request to fill in. The kernel takes requests as they are submitted, so a
+// full ring has room again after one call.
 func (r *ring) next() *sqe {
 	for r.tail-atomic.LoadUint32(r.sqHead) > r.sqMask {
 		r.submit()
@@ -223,7 +223,8 @@ func (r *ring) next() *sqe {
 // pending is how many requests were filled in and not submitted.
 func (r *ring) pending() uint32 { return r.tail - atomic.LoadUint32(r.sqHead) }
 
-// submit hands over what was filled in. What the kernel did not take, for want of memory, stays pending.
+// submit hands over what was filled in. What the kernel did not take, for want of memory, stays
+// pending.
 func (r *ring) submit() {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.pending()), 0, 0, 0, 0)

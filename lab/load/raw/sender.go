@@ -174,7 +174,8 @@ func (s *sender) spend() {
 	}
 }
 
-// takeIdle returns the connection that has been idle longest, so that load spreads over all of them.
+// takeIdle returns the connection that has been idle longest, so that load spreads over all of
+// them.
 func (s *sender) takeIdle() *conn {
 	for s.idle.len > 0 {
 		c := &s.conns[s.idle.pop()]

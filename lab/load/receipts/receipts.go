@@ -1,15 +1,16 @@
-// Package receipts follows a sink's receipts: the stream that reports which notices arrived and when,
-// so that latency can be measured to the delivery instead of to the answer. A sink serves
+// Package receipts follows a sink's receipts: the stream that reports which notices arrived and
+// when, so that latency can be measured to the delivery instead of to the answer. A sink serves
 //
 //	GET /receipts?run=RUN
 //
 // as lines "ID NS": an ID of the form RUN-HEX16, whose last 16 hexadecimal digits are the offer's
 // sequence number, and the instant on CLOCK_MONOTONIC, in ns, at which the notice had arrived in
-// full. Lines of other runs are skipped; a line "error: ..." is the sink's report that receipts were
-// lost.
+// full. Lines of other runs are skipped; a line "error: ..." is the sink's report that receipts
+// were lost.
 //
 // It is not for matching receipts to offers (load.Recorder) and does not reconnect: a broken stream
-// has lost receipts, and a run without them is no measurement. A Stream has no goroutine of its own.
+// has lost receipts, and a run without them is no measurement. A Stream has no goroutine of its
+// own.
 package receipts
 
 import (

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// healthy is a machine on which everything is well. waitSecond lets a second pass in which the machine
-// uses 0.02 s, of which this process uses 0.01.
+// healthy is a machine on which everything is well. waitSecond lets a second pass in which the
+// machine uses 0.02 s, of which this process uses 0.01.
 func healthy() *host {
 	files := fstest.MapFS{}
 	h := &host{files: files, cores: 4}
@@ -271,7 +271,8 @@ func TestCheckAsJSON(t *testing.T) {
 	}
 }
 
-// The real machine can be examined, whatever it is like, and stopping in the middle is a result too.
+// The real machine can be examined, whatever it is like, and stopping in the middle is a result
+// too.
 func TestThisMachine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

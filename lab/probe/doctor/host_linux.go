@@ -57,8 +57,8 @@ const (
 	napTime = time.Millisecond // long enough that the CPU may go to sleep too
 )
 
-// measureWakeups sleeps with the timer slack that the load generator uses. It must run on a thread of
-// its own.
+// measureWakeups sleeps with the timer slack that the load generator uses. It must run on a thread
+// of its own.
 func measureWakeups(ctx context.Context) (wakeup, error) {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return wakeup{}, err

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a check sets on its thread must not stay behind: a thread at real-time priority would be handed
-// to the next goroutine.
+// What a check sets on its thread must not stay behind: a thread at real-time priority would be
+// handed to the next goroutine.
 func TestChecksLeaveNoThreadChanged(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// roomyBacklog is a listen backlog that holds the arrivals of 20 ms at 50,000 connections per second.
+	// roomyBacklog is a listen backlog that holds the arrivals of 20 ms at 50,000 connections per
+	// second.
 	roomyBacklog = 1024
 	// roomyPorts is below the 28,232 ports of Linux's default range.
 	roomyPorts = 20_000

@@ -16,7 +16,8 @@ func sleepInKernel() {
 	}
 }
 
-// The kernel holds the goroutine for much longer than blockedAfter, whether its processor is taken or not.
+// The kernel holds the goroutine for much longer than blockedAfter, whether its processor is taken
+// or not.
 func TestSystemCall(t *testing.T) {
 	s := summarised(t, traced(t, func() {
 		var all sync.WaitGroup
@@ -34,7 +35,8 @@ func TestSystemCall(t *testing.T) {
 	}
 }
 
-// Every service has a goroutine that waits for signals; it is in no system call, though it seems to be.
+// Every service has a goroutine that waits for signals; it is in no system call, though it seems to
+// be.
 func TestWaitingForSignals(t *testing.T) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGUSR1) // starts it, once for the process

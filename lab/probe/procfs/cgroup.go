@@ -127,7 +127,8 @@ func MemoryLimit(b []byte) (int64, error) {
 	return int64(n), nil
 }
 
-// Figure finds "name value" in a file of such lines: cpu.stat, meminfo (whose names end in a colon).
+// Figure finds "name value" in a file of such lines: cpu.stat, meminfo (whose names end in a
+// colon).
 func Figure(b []byte, name string) (int64, bool) {
 	for line := range bytes.Lines(b) {
 		value, ok := bytes.CutPrefix(line, []byte(name))

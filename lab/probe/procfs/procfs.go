@@ -3,9 +3,10 @@
 // in seconds and bytes. It is not for interpreting the figures (probe, doctor). It starts no
 // goroutines.
 //
-// github.com/prometheus/procfs reads the same files. It allocates more for each reading, and the probe reads up to ten
-// times a second for each process and thread: /proc/stat took 93 allocations and 52 us there, 15 and 31 us here; stat,
-// schedstat and status of a process 157 and 53 us, against 28 and 41 us (v0.22, 2 CPUs, the reading of the files included).
+// github.com/prometheus/procfs reads the same files. It allocates more for each reading, and the
+// probe reads up to ten times a second for each process and thread: /proc/stat took 93 allocations
+// and 52 us there, 15 and 31 us here; stat, schedstat and status of a process 157 and 53 us,
+// against 28 and 41 us (v0.22, 2 CPUs, the reading of the files included).
 package procfs
 
 import (
@@ -48,7 +49,8 @@ func CPUTimes(stat []byte, cpus []int) (busy, steal float64, err error) {
 	return busy, steal, nil
 }
 
-// cpuLine reads user, nice, system, idle, iowait, irq, softirq and steal; guest time is part of user.
+// cpuLine reads user, nice, system, idle, iowait, irq, softirq and steal; guest time is part of
+// user.
 func cpuLine(fields []string) (busy, steal float64, err error) {
 	const idle, iowait, stealAt = 3, 4, 7
 	if len(fields) <= idle {

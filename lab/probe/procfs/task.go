@@ -52,8 +52,8 @@ func ProcessCPU(stat []byte) (total, system float64, err error) {
 	return user + system, system, nil
 }
 
-// BlockedIO reads the time that a thread has waited for a disk from /proc/PID/task/TID/stat, in s. The
-// kernel counts it only while delay accounting is on (kernel.task_delayacct).
+// BlockedIO reads the time that a thread has waited for a disk from /proc/PID/task/TID/stat, in s.
+// The kernel counts it only while delay accounting is on (kernel.task_delayacct).
 func BlockedIO(stat []byte) (float64, error) { return ticks(statFields(stat), statBlocked) }
 
 // Switches reads the voluntary context switches of a thread, which then waits, and the

@@ -65,6 +65,9 @@ func objectOf(r *report.Report) any {
 	case record.KindCapacity:
 		return capacityObject(r)
 	case record.KindCompare:
+		if r.Several() {
+			return runObject(r)
+		}
 		return comparisonObject(r)
 	case record.KindDiagnose:
 		return diagnosisObject(r)
@@ -90,6 +93,9 @@ func stepObjects(r *report.Report) []object {
 		if r.Scaling != nil {
 			o = append(o, member{"concurrency", s.AtOnce}) // units in flight
 		}
+		if s.Beside != "" {
+			o = append(o, member{"beside", s.Beside}) // the variant of the ratios, in a comparison of several
+		}
 		o = append(o, member{"ratio_to_baseline", s.Ratio}, member{"ratio_interval", s.RatioInterval},
 			member{"ratio_to_before", s.StepRatio}, member{"before_interval", s.StepInterval}, member{"verdict", s.Verdict})
 		if s.WouldDecide != "" {
@@ -99,6 +105,9 @@ func stepObjects(r *report.Report) []object {
 			o = append(o, member{"work_per_s", s.Work}, member{"work_interval", s.WorkInterval},
 				member{"cpu_ratio_to_baseline", s.CPURatio}, member{"cpu_ratio_interval", s.CPUInterval}, member{"cpu_verdict", s.CPUVerdict},
 				member{"knee_per_s", s.Knee}, member{"knee_interval", s.KneeInterval}, member{"votes", s.Votes})
+		}
+		if r.Turns == nil && s.CPURatio.Known() {
+			o = append(o, member{"cpu_ratio_to_baseline", s.CPURatio}, member{"cpu_ratio_interval", s.CPUInterval}, member{"cpu_verdict", s.CPUVerdict})
 		}
 		var bound any // null: no verdict
 		if d := r.Diagnosis(s.Name); d != nil && d.Valid {

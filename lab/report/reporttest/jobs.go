@@ -8,21 +8,22 @@ import (
 	"dyno/lab/record"
 )
 
-// job is an experiment of a job over concurrency.
-type job struct{ *record.Experiment }
+// Job is an experiment of a job over concurrency.
+type Job struct{ *record.Experiment }
 
-func newJob(kind string) job {
+// NewJob is an experiment without runs.
+func NewJob(kind string) Job {
 	slo, err := record.ParseSLO("p95=200ms,errors=0.1%")
 	if err != nil {
 		panic(err)
 	}
 	e := New(kind, "p95=200ms,errors=0.1%").Experiment
 	e.Name, e.Service, e.SLO, e.Command, e.Scenario, e.Variants = "batches", "batches", slo, []string{"dyno", "run", "scenarios/batches.yaml"}, "name: batches\n", nil
-	return job{e}
+	return Job{e}
 }
 
-// run adds a run with x units per second at concurrency n.
-func (m job) run(role, variant string, round, n int, x float64, bound map[string]float64) *record.Run {
+// AddJobRun adds a run with x units per second at concurrency n.
+func (m Job) AddJobRun(role, variant string, round, n int, x float64, bound map[string]float64) *record.Run {
 	r := &record.Run{Version: record.Version, SLO: m.SLO, Machine: m.Machine, Length: 4 * time.Second,
 		Step: record.Step{Role: role, Variant: variant, Round: round, Closed: true, Connections: n, Length: 4 * time.Second},
 		Load: record.Load{Kind: record.KindJobs, Model: "closed", Engine: "job", Connections: n, Schedule: fmt.Sprintf("%d units in flight", n)}}
@@ -43,7 +44,7 @@ func (m job) run(role, variant string, round, n int, x float64, bound map[string
 // JobLadder is three steps: one after the other, in parallel up to a server's budget, and with a
 // larger one.
 func JobLadder() *record.Experiment {
-	m := newJob(record.KindLadder)
+	m := NewJob(record.KindLadder)
 	for _, v := range []struct {
 		name, change string
 		roof         float64
@@ -55,21 +56,21 @@ func JobLadder() *record.Experiment {
 			if v.name == "plain" && n > 1 {
 				break
 			}
-			m.run(record.RoleSearch, v.name, 0, n, min(40*float64(n), v.roof)*(1+0.01*math.Sin(float64(n))), bound)
+			m.AddJobRun(record.RoleSearch, v.name, 0, n, min(40*float64(n), v.roof)*(1+0.01*math.Sin(float64(n))), bound)
 		}
 		for round := 1; round <= 6; round++ {
-			m.run(record.RoleMeasure, v.name, round, v.best, min(40*float64(v.best), v.roof)*(1+0.004*float64(round%3)), bound)
+			m.AddJobRun(record.RoleMeasure, v.name, round, v.best, min(40*float64(v.best), v.roof)*(1+0.004*float64(round%3)), bound)
 		}
 	}
 	for round := 1; round <= 6; round++ {
-		m.run(record.RoleFloor, "plain", round, 1, 40*(1+0.004*float64((round+1)%3)), nil)
+		m.AddJobRun(record.RoleFloor, "plain", round, 1, 40*(1+0.004*float64((round+1)%3)), nil)
 	}
 	return m.Experiment
 }
 
 // Spans is a sweep over three loads per job, by the model that claims a knee.
 func Spans() *record.Experiment {
-	m := newJob(record.KindSweep)
+	m := NewJob(record.KindSweep)
 	for _, span := range []struct {
 		units int
 		at    []int
@@ -78,7 +79,7 @@ func Spans() *record.Experiment {
 		m.Variants = append(m.Variants, record.Variant{Name: name, Units: span.units})
 		for _, n := range span.at {
 			x := 85 * math.Log2(float64(n)) * math.Exp(-0.0032*float64(span.units)/float64(n))
-			m.run(record.RoleSweep, name, 1, n, x*(1+0.01*math.Cos(float64(n))), nil)
+			m.AddJobRun(record.RoleSweep, name, 1, n, x*(1+0.01*math.Cos(float64(n))), nil)
 		}
 	}
 	return m.Experiment

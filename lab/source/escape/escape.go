@@ -69,8 +69,8 @@ func (l *Listing) at(pkg string, pos position) *line {
 	return entry
 }
 
-// packageOf returns the import path in a symbol, as the linker writes symbols: dots in the last element
-// of the path are escaped.
+// packageOf returns the import path in a symbol, as the linker writes symbols: dots in the last
+// element of the path are escaped.
 func packageOf(symbol string) string {
 	pkg, _ := splitSymbol(symbol)
 	return strings.ReplaceAll(pkg, "%2e", ".")

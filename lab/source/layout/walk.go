@@ -270,7 +270,8 @@ func receiver(method *types.Func) types.Type {
 	return recv.Type()
 }
 
-// embedded is the embedded field that a selected method belongs to; nil when it is the operand's own.
+// embedded is the embedded field that a selected method belongs to; nil when it is the operand's
+// own.
 func embedded(s *types.Selection) *types.Var {
 	t, index := s.Recv(), s.Index()
 	var field *types.Var

@@ -61,7 +61,6 @@ func (r *run) anchorRejected(expect xrpl.Hash) error {
 	return &AnchorRejected{Index: r.gap.To, Trusted: expect, Reported: r.doubts.answers[0].hash, Servers: r.doubts.servers()}
 }
 
-// servers is the number of servers that sent the answers.
 func (d *doubts) servers() int {
 	names := map[string]bool{}
 	for _, it := range d.answers {

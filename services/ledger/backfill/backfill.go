@@ -106,8 +106,7 @@ type Inbox interface {
 	Keep(server string, l *xrpl.Ledger) (id uint64)
 	// Take reads an answer that an earlier process kept. It returns each answer once.
 	Take(index uint32, into *xrpl.Ledger) (server string, id uint64, ok bool)
-	// Accept says that an answer is what the Sink gets next for its index; Drop says that it was
-	// wrong.
+	// Accept says that the Sink gets this answer next for its index; Drop that it was wrong.
 	Accept(id uint64)
 	Drop(id uint64)
 }

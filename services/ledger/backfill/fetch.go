@@ -199,7 +199,6 @@ func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
 	return m, err
 }
 
-// serverError is the error of a request to a server.
 type serverError struct {
 	from *pace.Member
 	err  error

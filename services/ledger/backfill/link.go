@@ -104,8 +104,7 @@ func (r *run) take(index uint32) (it *item, fatalErr error, all bool) {
 	return nil, nil, false
 }
 
-// checkBelow checks that the range's lowest ledger names the ledger stored below the range as its
-// parent.
+// checkBelow checks that the range's lowest ledger names the ledger stored below as its parent.
 func (r *run) checkBelow(it *item, links bool) error {
 	if !links || r.Below.Index == 0 || it.index != r.gap.From || it.header.Parent == r.Below.Hash {
 		return nil
@@ -113,8 +112,7 @@ func (r *run) checkBelow(it *item, links bool) error {
 	return &Mismatch{Index: r.Below.Index, Stored: r.Below.Hash, Proved: it.header.Parent}
 }
 
-// accept makes an answer the one that is used for its index: later answers for that index are
-// discarded.
+// accept makes an answer the one for its index: later answers for that index are discarded.
 func (r *run) accept(it *item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -34,7 +34,6 @@ func (w weighed) Put(hash uint64, it *item) bool {
 	return w.Queue.Put(hash, it)
 }
 
-// recycle returns an answer's memory to the pool.
 func (r *run) recycle(it *item) {
 	a := it.answer
 	it.answer = nil
@@ -67,5 +66,4 @@ func (r *run) room(index uint32) bool {
 	return index == r.nextIndex
 }
 
-// full says whether answers use all of WindowBytes.
 func (r *run) full() bool { return r.held.Load() >= r.WindowBytes }

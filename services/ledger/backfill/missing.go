@@ -74,7 +74,6 @@ func (g *gaps) add(r history.Range, err error) {
 	}
 }
 
-// err is nil if nothing is missing.
 func (g *gaps) err() error {
 	if g.more == 0 && len(g.list) == 1 {
 		return g.list[0]

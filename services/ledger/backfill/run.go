@@ -17,7 +17,6 @@ import (
 	"dyno/services/ledger/shard"
 )
 
-// item is an answer on its way through the pipeline.
 type item struct {
 	index  uint32 // requested
 	shard  shard.Shard
@@ -32,7 +31,6 @@ type item struct {
 	kept   uint64 // id in the inbox; 0: not kept
 }
 
-// run is the work on one gap.
 type run struct {
 	Config
 	gap     history.Range
@@ -42,8 +40,7 @@ type run struct {
 	wake   chan struct{} // the planner may have something new; capacity 1
 	linked chan struct{} // the next ledger to be linked may have arrived; capacity 1
 
-	// held is the bytes of answers from the queue to the Sink; bounded by WindowBytes and requests
-	// in flight.
+	// Bytes of answers from the queue to the Sink; bounded by WindowBytes and requests in flight.
 	held   atomic.Int64
 	doubts doubts
 
@@ -58,7 +55,6 @@ type run struct {
 	failures map[uint32]*tries // by index, from nextIndex down: failed attempts
 }
 
-// tries are the failed attempts to fetch a ledger.
 type tries struct {
 	count int
 	wrong []*pace.Member // servers that are not asked for it again
@@ -119,7 +115,6 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	return group.Wait()
 }
 
-// shards is the planner's configuration for a gap.
 func (c Config) shards(gap history.Range) shard.Config {
 	shards := c.Shards.Within(gap, c.Window, c.Timeout)
 	shards.Fetches = c.Fetches

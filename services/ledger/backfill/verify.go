@@ -14,8 +14,7 @@ import (
 // ErrFork marks a ledger that is consistent in itself, and not the parent of the one above it.
 var ErrFork = errors.New("not the parent that the ledger above it names")
 
-// verify takes answers from the queue, and proves each without other ledgers, until the queue is
-// closed.
+// verify proves each answer of the queue without other ledgers, until the queue is closed.
 func (r *run) verify(ctx context.Context, worker int) error {
 	tree, err := newTree(r.Tree)
 	if err != nil {
@@ -78,7 +77,6 @@ func (r *run) wrong(it *item, err error) {
 	r.recycle(it)
 }
 
-// recordFault records a wrong answer against the server that sent it.
 func (r *run) recordFault(it *item, err error) {
 	r.Watch.Wrong.Add(1)
 	if it.kept != 0 {
@@ -123,8 +121,7 @@ func (r *run) tried(index uint32, err error) *tries {
 	return t
 }
 
-// reason is the label under which a wrong answer is counted: a few words, the same for all errors
-// of a kind.
+// reason is the label that counts a wrong answer: a few words, the same for errors of a kind.
 func reason(err error) string {
 	for _, kind := range []error{xrpl.ErrIndex, xrpl.ErrHash, xrpl.ErrRoot, xrpl.ErrSignature, xrpl.ErrKey, ErrFork, xrpl.ErrMalformed} {
 		if errors.Is(err, kind) {

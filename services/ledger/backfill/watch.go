@@ -69,7 +69,6 @@ func (w *Watch) Shards() shard.Stats {
 	return w.shards
 }
 
-// planned adds what a planner has done since the last call.
 func (w *Watch) planned(now, before shard.Stats) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

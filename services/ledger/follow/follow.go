@@ -39,14 +39,12 @@ type Server interface {
 	Subscribe(ctx context.Context, streams ...string) iter.Seq2[rippled.Event, error]
 }
 
-// Quorum decides which ledgers validators agree on: *trust.Quorum. One goroutine at a time calls
-// it.
+// Quorum decides what validators agree on: *trust.Quorum. One goroutine at a time calls it.
 type Quorum interface {
 	Add(validation []byte) (anchor trust.Anchor, reached bool, err error)
 }
 
-// ErrStop ends Run. Fetch wraps it in errors for which a retry makes no sense, such as a failed
-// disk.
+// ErrStop ends Run. Fetch wraps it in errors that a retry cannot help, such as a failed disk.
 var ErrStop = errors.New("following ends")
 
 // Config says what to follow and how. The zero values are the documented defaults.
@@ -187,7 +185,6 @@ func pause(ctx context.Context, wait time.Duration) time.Duration {
 	return min(2*wait, maxBackoff)
 }
 
-// begin determines the first ledger to fetch.
 func (f *Follower) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,7 +229,6 @@ func (f *Follower) Tip() Tip {
 	return agreed(f.watched)
 }
 
-// poke makes keepUp check the tip.
 func (f *Follower) poke() {
 	select {
 	case f.wake <- struct{}{}:

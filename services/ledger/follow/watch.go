@@ -10,8 +10,7 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// remembered is how many of a server's last ledgers are kept. Servers differ by a few ledgers at
-// most.
+// remembered is how many of a server's last ledgers are kept. Servers differ by a few at most.
 const remembered = 16
 
 // watched is a server and what it reported on its current connection. Follower.mu guards it.
@@ -61,8 +60,7 @@ func agreed(servers []*watched) (best Tip) {
 	return best
 }
 
-// watch listens to a server, and dials it again, until ctx ends. It passes errors that end Run to
-// fail.
+// watch listens to a server, and redials it, until ctx ends. fail gets errors that end Run.
 func (f *Follower) watch(ctx context.Context, w *watched, fail context.CancelCauseFunc) {
 	wait := minBackoff
 	for {

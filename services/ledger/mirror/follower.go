@@ -23,7 +23,6 @@ var (
 // maxName bounds a subscriber's name, in bytes.
 const maxName = 128
 
-// follower is one stream.
 type follower struct {
 	name   string
 	ctx    context.Context
@@ -57,7 +56,6 @@ func (m *Mirror) StartSync(req *mirrorpb.StartSyncRequest, stream grpc.ServerStr
 	}
 }
 
-// ended is the error that the client receives when the stream's context has ended.
 func (f *follower) ended() error {
 	cause := context.Cause(f.ctx)
 	if _, ours := status.FromError(cause); ours {
@@ -95,7 +93,6 @@ func (m *Mirror) join(ctx context.Context, req *mirrorpb.StartSyncRequest) (*fol
 	return f, nil
 }
 
-// begin is the first ledger of a stream.
 func (m *Mirror) begin(from uint32) (uint32, error) {
 	stored := m.config.Store.Stored()
 	switch {
@@ -147,8 +144,7 @@ func (m *Mirror) feed(f *follower, to grpc.ServerStreamingServer[mirrorpb.Ledger
 	return nil
 }
 
-// await gets a ledger from memory (live) or from the store, and waits until it is stored or ctx
-// ends.
+// await gets a ledger from memory (live) or the store, and waits until it is stored or ctx ends.
 func (m *Mirror) await(ctx context.Context, index uint32) (l *mirrorpb.Ledger, live bool, err error) {
 	for {
 		l, changed := m.recent.get(index)

@@ -73,8 +73,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Keepalive of connections. A vanished peer is detected after a minute and a half, and its stream
-// ends.
+// Keepalive of connections. A vanished peer's stream ends after a minute and a half.
 const (
 	pingAfter   = time.Minute      // of silence
 	pingTimeout = 30 * time.Second // for the reply

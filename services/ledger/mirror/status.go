@@ -27,8 +27,7 @@ func (m *Mirror) Status(context.Context, *mirrorpb.StatusRequest) (*mirrorpb.Sta
 	return out, nil
 }
 
-// metrics are the mirror's own, in addition to gRPC's standard ones, which get the service's prefix
-// here.
+// metrics are the mirror's own, beside gRPC's standard ones, which get the service's prefix here.
 type metrics struct{ live, store prometheus.Counter }
 
 func newMetrics(m *Mirror, calls *grpcprom.ServerMetrics, to prometheus.Registerer) *metrics {

@@ -18,9 +18,8 @@ type Member struct {
 	stage  stage
 }
 
-// stage is how far an answer is proved. A check of the answer alone needs no other answers, so it
-// comes much earlier than the check against the ledger above; wrong answers in a row are therefore
-// counted by stage.
+// stage is how far an answer is proved. The check of the answer alone comes much earlier than that
+// against the ledger above, so wrong answers in a row are counted by stage.
 type stage uint8
 
 const (

@@ -23,8 +23,7 @@ import (
 	"dyno/services/ledger/rippled"
 )
 
-// ErrNoServer means that waiting cannot help: each server lacks the ledger or is excluded by the
-// caller.
+// ErrNoServer means that waiting cannot help: each server lacks the ledger or is excluded.
 var ErrNoServer = errors.New("no server can be asked")
 
 // ErrCoolingDown is an ErrNoServer that passes: a server claims the ledger, but answered "not
@@ -36,12 +35,10 @@ type Config struct {
 	Servers []*rippled.Server
 	// Refresh is the interval at which Run asks each server which ledgers it has. 0: 30 s.
 	Refresh time.Duration
-	// Most is the upper limit of the request rate, in requests/s per server. 0: only the server's
-	// own limit.
+	// Most is the maximum rate in requests/s per server. 0: only the server's own limit.
 	Most float64
 }
 
-// source is the part of a rippled.Server that a Pool uses.
 type source interface {
 	Name() string
 	InFlight() int
@@ -59,7 +56,6 @@ type Pool struct {
 	waitTimes waitTimes
 }
 
-// waiter is a call of Acquire that waits.
 type waiter struct {
 	index uint32
 	only  source // nil: any
@@ -67,7 +63,6 @@ type waiter struct {
 	ready chan outcome // capacity 1
 }
 
-// accepts says whether the waiter may use a server.
 func (w *waiter) accepts(s *server) bool {
 	if w.only != nil && w.only != s.source {
 		return false
@@ -75,7 +70,6 @@ func (w *waiter) accepts(s *server) bool {
 	return !slices.ContainsFunc(w.not, func(m *Member) bool { return m != nil && m.server == s })
 }
 
-// any says whether the waiter accepts every server.
 func (w *waiter) any() bool { return w.only == nil && len(w.not) == 0 }
 
 type outcome struct {
@@ -83,8 +77,7 @@ type outcome struct {
 	err    error
 }
 
-// New makes a pool. It sends no requests. Until the first Run or Refresh, servers are assumed to
-// have every ledger.
+// New makes a pool. Until the first Run or Refresh, servers are assumed to have every ledger.
 func New(c Config) *Pool {
 	sources := make([]source, len(c.Servers))
 	for i, s := range c.Servers {
@@ -206,7 +199,6 @@ func (p *Pool) dispatch(now time.Time) {
 	}
 }
 
-// view is the result of pick for a waiter.
 type view struct {
 	best *server
 	wait time.Duration // until a server may be ready; a Done may come earlier

@@ -7,7 +7,6 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// maxReasons bounds the number of fault reasons with their own count.
 const maxReasons = 32
 
 // ServerStats is a snapshot of one server's state and counters.
@@ -69,7 +68,6 @@ type waitTimes struct {
 	spent [cooldown + 1]time.Duration
 }
 
-// pass counts the time since the last call.
 func (b *waitTimes) pass(now time.Time) {
 	if !b.at.IsZero() {
 		b.spent[b.held] += now.Sub(b.at)

@@ -20,8 +20,7 @@ const (
 	startRequests = 16.0 // requests/s
 	// startBytes is the initial byte rate: startRequests large ledgers a second.
 	startBytes = startRequests * ledgerBytes // bytes/s
-	// ledgerBytes is the assumed size of an answer before the first one arrives: a ledger of 90
-	// transactions.
+	// ledgerBytes is the assumed size of the first answer: a ledger of 90 transactions.
 	ledgerBytes = 187_000.0
 	// weight of an answer in the moving averages of success, latency and size.
 	weight = 1.0 / 16
@@ -38,8 +37,7 @@ const (
 	failures = 3
 	// pauseSlow is the pause after a slowDown without a Retry-After: the rest of a window.
 	pauseSlow = time.Second
-	// maxMissing bounds the number of remembered ledgers that a server claims but answered "not
-	// found" for.
+	// maxMissing bounds the remembered ledgers that a server claims but answered "not found" for.
 	maxMissing = 4096
 	// missingFor is how long such an answer is remembered: one address may have several servers
 	// behind it, and one of them may be about to get the ledger.
@@ -72,8 +70,7 @@ type server struct {
 	latency     float64 // average, seconds
 	size        float64 // average, bytes
 	trust       float64 // 0 to 1
-	// Wrong answers in a row, by stage: not consistent in itself, or not the ledger that the one
-	// above names.
+	// Wrong answers in a row, by stage: inconsistent, or not the ledger that the one above names.
 	faultRow [2]int
 	warned   warnings
 	stats    ServerStats
@@ -159,7 +156,6 @@ func (s *server) learn(info rippled.Info, now time.Time) {
 	clear(s.missing)
 }
 
-// deny records that the server answered "not found" for a ledger.
 func (s *server) deny(now time.Time, index uint32) {
 	if len(s.missing) >= maxMissing {
 		maps.DeleteFunc(s.missing, func(_ uint32, at time.Time) bool { return now.Sub(at) >= missingFor })
@@ -182,7 +178,6 @@ func (s *server) take(p *Pool, index uint32, now time.Time) *Member {
 	return m
 }
 
-// success records a good answer.
 func (s *server) success(now time.Time, bytes int, took time.Duration, warned bool) {
 	s.requests.Good(now, 1)
 	s.bytes.Good(now, float64(bytes))
@@ -201,7 +196,6 @@ func (s *server) success(now time.Time, bytes int, took time.Duration, warned bo
 	s.warning(now)
 }
 
-// slowDown records a slowDown answer.
 func (s *server) slowDown(now time.Time, after time.Duration) {
 	s.stats.Slowed++
 	for _, r := range s.limitingBudgets(now) {
@@ -249,7 +243,6 @@ func (s *server) cool(now time.Time, d time.Duration) {
 	s.trial = true
 }
 
-// failure records a failed request.
 func (s *server) failure(now time.Time, index uint32, kind rippled.Code, after time.Duration) {
 	s.stats.Errors[kind.String()]++
 	switch kind {

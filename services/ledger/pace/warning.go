@@ -39,15 +39,13 @@ type warnings struct {
 	restUntil time.Time // end of rest
 }
 
-// unwarned records an answer without a warning.
 func (s *server) unwarned(now time.Time) {
 	if now.Sub(s.warned.last) > warnEvery || s.nearClioLimit(now) {
 		s.warned.since = time.Time{}
 	}
 }
 
-// nearClioLimit says whether the request rate is near what a Clio allows: a Clio warns at the end
-// of a window.
+// nearClioLimit says whether the rate is near a Clio's limit: a Clio warns at a window's end.
 func (s *server) nearClioLimit(now time.Time) bool {
 	share := max(s.requests.Used(now)/allowedRequests, s.bytes.Used(now)/allowedBytes)
 	return share >= safeShare && share < aboveClio

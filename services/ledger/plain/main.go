@@ -64,7 +64,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "ledgersync-plain: there is no command %q; there are sync and export\n", verb)
 		return 2
 	}
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+	if flags.Parse(args) != nil {
+		return 2 // Parse has said why
+	}
+	if flags.NArg() > 0 {
 		fmt.Fprintf(stderr, "ledgersync-plain %s takes flags only, not %q\n", verb, flags.Args())
 		return 2
 	}

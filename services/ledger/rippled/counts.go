@@ -34,7 +34,6 @@ func (s *Server) Counts() Counts {
 	return Counts{Connections: maps.Clone(c.Connections), Reused: c.Reused}
 }
 
-// trace counts HTTP connections.
 func (c *counters) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		if i.Reused {

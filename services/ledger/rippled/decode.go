@@ -42,8 +42,7 @@ const (
 	wrong // there is a value that is no object
 )
 
-// reply is what both decoders read from an answer. They share judge, so they cannot judge
-// differently.
+// reply is what both decoders read from an answer. They share judge, so their results agree.
 type reply struct {
 	top, result, ledger object
 	fault               [2]fault  // at the top, and in the result
@@ -56,7 +55,6 @@ type reply struct {
 	badHeader, badList bool
 }
 
-// fault is an error that a server reports.
 type fault struct {
 	name    string
 	code    string // digits
@@ -77,7 +75,6 @@ var faultCodes = map[string]Code{
 	"18": NotSynced, "21": NotFound,
 }
 
-// maxMessage bounds how much of a server's text is shown, in bytes.
 const maxMessage = 200
 
 func (f fault) err() *Error {
@@ -185,8 +182,7 @@ func (a *Answer) unhex(digits []byte) ([]byte, bool) {
 	return a.memory[from:to:to], true
 }
 
-// decodeInfo reads an answer to `server_info`. Such requests are rare, so encoding/json is fast
-// enough.
+// decodeInfo reads an answer to `server_info`. It is rare, so encoding/json is fast enough.
 func decodeInfo(answer []byte) (Info, error) {
 	type faulty struct {
 		Error   string      `json:"error"`

@@ -22,8 +22,7 @@ const (
 	Busy
 	// NotFound: the server does not have the ledger (lgrNotFound).
 	NotFound
-	// NotSynced: the server does not know the network's state (noNetwork, notSynced, noCurrent,
-	// notReady...).
+	// NotSynced: the server has no network state (noNetwork, notSynced, noCurrent, notReady...).
 	NotSynced
 	// NotValidated: the ledger is not validated, or not closed.
 	NotValidated
@@ -122,8 +121,7 @@ func anyOf(all []string) string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// keyLength is the length from which on a segment of a path is taken for a key, as some providers
-// have them.
+// keyLength is the length from which on a path segment is taken for a key (some providers).
 const keyLength = 16 // bytes
 
 // nameOf is the part of a URL that may be shown.
@@ -138,11 +136,9 @@ func nameOf(u *url.URL) string {
 	return shown.String() + strings.Join(segments, "/")
 }
 
-// masked replaces secrets.
 const masked = "***"
 
-// secretsOf are the texts that must not be shown: the transport or the server may repeat them in an
-// error.
+// secretsOf are the texts that must not be shown: errors may repeat them.
 func secretsOf(u *url.URL) []string {
 	var secrets []string
 	add := func(text string) {

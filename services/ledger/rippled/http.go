@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// request is a request in a form independent of the transport.
 type request struct {
 	method       string
 	index        uint32 // of a ledger; 0: none
@@ -138,8 +137,7 @@ func newClient(c Config) *http.Client {
 	t.ForceAttemptHTTP2 = c.TLS == nil || len(c.TLS.NextProtos) == 0 || offersHTTP2(c.TLS)
 	// An answer is mostly incompressible hex, and servers limit bytes before compression.
 	t.DisableCompression = true
-	// A connection that is made too late for its request serves the next: net/http goes on dialling
-	// until this limit.
+	// A connection made too late for its request serves the next: net/http dials until this limit.
 	dial := max(c.Timeout, DefaultTimeout)
 	t.DialContext, t.TLSHandshakeTimeout = (&net.Dialer{Timeout: dial}).DialContext, dial
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = c.InFlight, c.InFlight, c.InFlight

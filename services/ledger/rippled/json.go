@@ -81,7 +81,6 @@ func objectOf(v any) (map[string]any, object) {
 	return nil, wrong
 }
 
-// text returns a string or the digits of a number.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:

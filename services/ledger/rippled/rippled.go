@@ -29,8 +29,7 @@ import (
 )
 
 const (
-	// DefaultTimeout is the time limit of a request, from sending it to the last byte of the
-	// answer.
+	// DefaultTimeout limits a request, from sending it to the last byte of the answer.
 	DefaultTimeout = 8 * time.Second
 	// DefaultMaxBody is several hundred times the size of a large ledger.
 	DefaultMaxBody = 64 << 20 // bytes
@@ -49,7 +48,7 @@ type Config struct {
 	Client  *http.Client  // nil: a client of its own
 	TLS     *tls.Config   // for its own client; NextProtos without h2 keeps to HTTP/1.1
 	MaxBody int64         // maximum size of an answer in bytes; 0: DefaultMaxBody
-	// InFlight is the maximum of concurrent requests: connections of HTTP/1.1, ids of WebSocket. 0:
+	// Maximum of concurrent requests: connections of HTTP/1.1, ids of WebSocket. 0:
 	// DefaultInFlight.
 	InFlight int
 }
@@ -147,8 +146,7 @@ func (s *Server) eventsURL(u *url.URL) (string, error) {
 	return events.String(), nil
 }
 
-// Name is the URL without user info and query, and with long segments of its path masked, which may
-// be keys.
+// Name is the URL without user info and query; long path segments, which may be keys, are masked.
 func (s *Server) Name() string { return s.name }
 
 // InFlight is the maximum of concurrent requests.
@@ -182,8 +180,7 @@ func (s *Server) ledger(ctx context.Context, r request, into *Answer) error {
 	return nil
 }
 
-// Info requests the server's ledger ranges and whether it is synced. The error is an *Error, or
-// that of ctx.
+// Info requests the server's ledgers and whether it is synced. The error is an *Error, or ctx's.
 func (s *Server) Info(ctx context.Context) (Info, error) {
 	b, err := s.call(ctx, request{method: "server_info"})
 	if err != nil {
@@ -197,8 +194,7 @@ func (s *Server) Info(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// call sends a request once. Its error says whether the caller's context or the time limit ended
-// it.
+// call sends a request once. Its error says whether ctx or the time limit ended it.
 func (s *Server) call(ctx context.Context, r request) (*body, error) {
 	limited, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()

@@ -31,7 +31,6 @@ func (scanDecoder) Decode(answer []byte, into *Answer) error {
 	return s.reply.judge(into)
 }
 
-// level is the object being read.
 type level uint8
 
 const (
@@ -55,7 +54,6 @@ type scanner struct {
 	tx    scanned
 }
 
-// scanned is a transaction while it is being read.
 type scanned struct {
 	object               object
 	blob, meta, metaBlob hexField
@@ -142,7 +140,6 @@ func (s *scanner) object(l level, depth int) bool {
 	}
 }
 
-// field reads the value of a field.
 func (s *scanner) field(l level, key []byte, depth int) bool {
 	switch l {
 	case atTop:
@@ -241,7 +238,6 @@ func (s *scanner) transactions(depth int) bool {
 	return s.list(depth, s.transaction)
 }
 
-// list reads the items of a list.
 func (s *scanner) list(depth int, item func(depth int) bool) bool {
 	if depth > maxDepth {
 		return false
@@ -334,7 +330,6 @@ func (s *scanner) word(into *string, depth int) bool {
 	return s.skip(depth)
 }
 
-// skip reads any value.
 func (s *scanner) skip(depth int) bool {
 	switch c := s.peek(); c {
 	case '{':
@@ -381,7 +376,6 @@ func (s *scanner) number() bool {
 	return true
 }
 
-// digits reads one digit or more.
 func (s *scanner) digits() bool {
 	from := s.at
 	for c := s.peek(); '0' <= c && c <= '9'; c = s.peek() {
@@ -390,8 +384,7 @@ func (s *scanner) digits() bool {
 	return s.at > from
 }
 
-// text reads a string, and returns the bytes between its quotes. plain means that they are the
-// string itself.
+// text reads a string, and returns the bytes between its quotes; plain: they are the string.
 func (s *scanner) text() (raw []byte, plain, ok bool) {
 	if !s.take('"') {
 		return nil, false, false
@@ -454,8 +447,7 @@ func (s *scanner) escape() bool {
 	return false
 }
 
-// unquoted decodes a string that is not plain. No server sends one in these fields, so it may be
-// slow.
+// unquoted decodes a string that is not plain. No server sends one here, so it may be slow.
 func unquoted(raw []byte) []byte {
 	var text string
 	quoted := append(append([]byte{'"'}, raw...), '"')

@@ -22,8 +22,7 @@ const (
 	maxRedial = 10 * time.Second
 )
 
-// socket sends requests over one WebSocket connection, several concurrently, and dials it when
-// there is none.
+// socket sends concurrent requests over one WebSocket connection, and dials it if there is none.
 type socket struct {
 	server *Server
 	url    string
@@ -71,8 +70,7 @@ func (k *socket) call(ctx context.Context, r request) (*body, error) {
 	return l.ask(ctx, r)
 }
 
-// connected returns the connection, and dials one if necessary. Callers wait for a dial that is in
-// progress.
+// connected returns the connection, and dials if necessary. Callers wait for a dial in progress.
 func (k *socket) connected(ctx context.Context) (*line, error) {
 	for {
 		k.mu.Lock()
@@ -109,7 +107,6 @@ func (k *socket) connected(ctx context.Context) (*line, error) {
 	}
 }
 
-// dial makes a connection, or records why it failed.
 func (k *socket) dial(ctx context.Context) {
 	l, err := k.server.open(ctx, k.client, k.url)
 	k.mu.Lock()
@@ -156,7 +153,6 @@ func (k *socket) close() error {
 	return nil
 }
 
-// open dials a connection.
 func (s *Server) open(ctx context.Context, client *http.Client, url string) (*line, error) {
 	conn, answer, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: client})
 	if err != nil {
@@ -174,7 +170,6 @@ func (s *Server) open(ctx context.Context, client *http.Client, url string) (*li
 	return &line{conn: conn, limit: s.config.MaxBody, waiting: map[uint64]chan *body{}, over: make(chan struct{})}, nil
 }
 
-// line is one connection.
 type line struct {
 	conn  *websocket.Conn
 	limit int64 // bytes of a message
@@ -202,7 +197,6 @@ func (l *line) answered() bool {
 	return l.got > 0
 }
 
-// end closes the connection for all waiting callers.
 func (l *line) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,8 +31,7 @@ type Event struct {
 	Hash         xrpl.Hash
 	Transactions int         // of a ledger: number of transactions
 	Complete     history.Set // of a ledger: the server's ranges; empty if not reported
-	// Validation is the signed validation, for xrpl.ParseValidation; nil if the server does not
-	// send it.
+	// Signed validation, for xrpl.ParseValidation; nil if the server does not send it.
 	Validation []byte
 }
 
@@ -106,7 +105,6 @@ func (s *Server) listen(ctx context.Context, l *line, streams []string, yield fu
 	}
 }
 
-// message is a server's message to a subscriber.
 type message struct {
 	Type    string      `json:"type"`
 	Error   string      `json:"error"`

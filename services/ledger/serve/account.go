@@ -23,7 +23,6 @@ const (
 // maxAnswer is the size at which a page ends early, in bytes; the marker continues there.
 const maxAnswer = 8 << 20
 
-// accountQuery is a request to account_tx.
 type accountQuery struct {
 	address string
 	account xrpl.AccountID
@@ -35,7 +34,6 @@ type accountQuery struct {
 	binary  bool
 }
 
-// accountTransactions is the method account_tx.
 func (s *Server) accountTransactions(ctx context.Context, c *call) ([]byte, error) {
 	q, err := c.params.account(c.version)
 	if err != nil {
@@ -81,7 +79,6 @@ func (p params) account(version int) (q accountQuery, err error) {
 	return q, nil
 }
 
-// limit is the maximum of transactions in a page.
 func (p params) limit() (int, error) {
 	if isNull(p["limit"]) {
 		return defaultPage, nil
@@ -168,7 +165,6 @@ func (s *Server) cut(from, to uint32, version int) (history.Range, error) {
 	return whole, nil
 }
 
-// accountPage finds and renders a page.
 func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte, next *store.Place, err error) {
 	done, err := s.turn(ctx)
 	if err != nil {

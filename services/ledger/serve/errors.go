@@ -7,7 +7,6 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// fault is an error in rippled's form.
 type fault struct {
 	token   string // such as "lgrNotFound"
 	code    int
@@ -20,7 +19,6 @@ type fault struct {
 
 func (f *fault) Error() string { return f.message }
 
-// saying is the same fault with another message.
 func (f fault) saying(message string) *fault {
 	f.message = message
 	return &f

@@ -31,8 +31,7 @@ func (v *view) newest() uint32 {
 	return v.stored[len(v.stored)-1].To
 }
 
-// hot keeps the newest ledgers rendered. Readers load the view and take no lock; a writer replaces
-// it.
+// hot keeps the newest ledgers rendered. Readers load the view without a lock.
 type hot struct {
 	view  atomic.Pointer[view]
 	store Store
@@ -86,7 +85,6 @@ func (h *hot) publish() {
 	h.view.Store(v)
 }
 
-// warmed makes the server ready.
 func (h *hot) warmed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,7 +92,6 @@ func (h *hot) warmed() {
 	h.publish()
 }
 
-// cloned is a ledger with copied bytes.
 func cloned(l *xrpl.Ledger) xrpl.Ledger {
 	out := *l
 	out.Header = slices.Clone(l.Header)

@@ -7,7 +7,6 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// ledger is the method ledger.
 func (s *Server) ledger(ctx context.Context, c *call) ([]byte, error) {
 	at, err := c.params.ledger()
 	if err != nil {

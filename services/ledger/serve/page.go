@@ -26,7 +26,6 @@ func newPage(l xrpl.Ledger) (*page, error) {
 	return &page{Ledger: l, header: h, hash: h.Hash()}, nil
 }
 
-// render prepares the most frequent answers.
 func (p *page) render() {
 	for i := range p.rendered {
 		p.rendered[i], _ = p.result(shape{version: i + 1, binary: true, transactions: true, expand: true}) // fails only without binary
@@ -42,7 +41,6 @@ func (p *page) size() (n int64) {
 	return n
 }
 
-// shape is the requested part and form of a ledger.
 type shape struct {
 	version                      int // of the API
 	binary, transactions, expand bool
@@ -77,7 +75,6 @@ func (p *page) result(s shape) (b []byte, err error) {
 	return append(b, `,"status":"success","validated":true}`...), nil
 }
 
-// room is an empty buffer large enough for the answer.
 func (p *page) room(s shape) []byte {
 	const head, perTransaction = 1024, 128
 	n := head

@@ -16,8 +16,7 @@ func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "
 
 func (p params) has(name string) bool { _, ok := p[name]; return ok }
 
-// flag is a parameter as rippled reads a boolean: all values are true except false, 0 and empty
-// ones.
+// flag reads a boolean as rippled does: all values are true except false, 0 and empty ones.
 func (p params) flag(name string) bool {
 	raw := bytes.TrimSpace(p[name])
 	switch string(raw) {
@@ -28,13 +27,11 @@ func (p params) flag(name string) bool {
 	return err != nil || n != 0
 }
 
-// isBool says whether a parameter is true or false.
 func (p params) isBool(name string) bool {
 	var v bool
 	return !isNull(p[name]) && json.Unmarshal(p[name], &v) == nil
 }
 
-// text is a string parameter.
 func (p params) text(name string) (v string, ok bool) {
 	if isNull(p[name]) {
 		return "", false
@@ -43,7 +40,6 @@ func (p params) text(name string) (v string, ok bool) {
 	return v, err == nil
 }
 
-// number is an integer parameter.
 func (p params) number(name string) (v int64, ok bool) {
 	if isNull(p[name]) {
 		return 0, false
@@ -59,8 +55,7 @@ type specifier struct {
 	newest bool
 }
 
-// ledger reads ledger_hash, ledger_index or the older "ledger". Without any of them it is the
-// newest ledger.
+// ledger reads ledger_hash, ledger_index or the older "ledger"; default: the newest ledger.
 func (p params) ledger() (specifier, error) {
 	var names []string
 	for _, name := range []string{"ledger", "ledger_hash", "ledger_index"} {
@@ -99,8 +94,7 @@ func parseHash(text string) (specifier, error) {
 	return specifier{hash: &h}, nil
 }
 
-// parseIndex reads an index, or one of rippled's names for ledgers at the tip, which all mean the
-// newest here.
+// parseIndex reads an index, or rippled's names for ledgers at the tip: all mean the newest here.
 func parseIndex(text string) (specifier, error) {
 	switch text {
 	case "validated":

@@ -14,7 +14,6 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// welcome lists the resources.
 func welcome(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `Verified XRP Ledger history.
 
@@ -26,14 +25,12 @@ GET  /api/accounts/ADDRESS/transactions     an account's, newest first; ?forward
 `)
 }
 
-// Forbid answers a request that the guard before the server refuses, in the form of the other
-// errors.
+// Forbid answers a request that the guard refuses, in the form of the other errors.
 func (s *Server) Forbid(w http.ResponseWriter, _ *http.Request, no *guard.Refusal) {
 	s.refuse(w, &fault{token: errNoPermission.token, code: errNoPermission.code, message: no.Text, status: no.Status})
 }
 
-// getLedger is the method ledger of API version 2: decoded with hashes, or in binary with all
-// transactions.
+// getLedger is ledger of API version 2: decoded with hashes, or in binary with all transactions.
 func (s *Server) getLedger(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("ledger")
 	binary, err := strconv.ParseBool(orDefault(r.URL.Query().Get("binary"), "false"))
@@ -121,7 +118,6 @@ func (s *Server) accountByPath(ctx context.Context, account string, query url.Va
 	return append(append(append(b[:len(b)-1], `,"next":`...), quoted(path)...), '}'), nil
 }
 
-// quoted is text as JSON.
 func quoted(text string) json.RawMessage {
 	b, _ := json.Marshal(text) // strings never fail
 	return b
@@ -133,8 +129,7 @@ func isDigits(text string) bool {
 }
 
 // give answers a GET. The result for a hash or an index never changes, so clients may cache it
-// forever (immutable); with an entity tag, a client that has it receives 304 before anything is
-// rendered.
+// (immutable); with an entity tag, a client that has it gets 304 before anything is rendered.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, render func() ([]byte, error), tag string, immutable bool) {
 	h := w.Header()
 	if tag != "" && strings.Contains(r.Header.Get("If-None-Match"), tag) {
@@ -159,7 +154,6 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, render func() ([]b
 	_, _ = w.Write(body)
 }
 
-// refuse answers a GET with a fault.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	f := explain(err, errLedgerNotFound)
 	if f == errInternal {

@@ -19,7 +19,6 @@ type request struct {
 	ID     json.RawMessage `json:"id"`
 }
 
-// call is a parsed request.
 type call struct {
 	method  string
 	params  params
@@ -58,7 +57,6 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	reply(w, result, c.id)
 }
 
-// do answers a call.
 func (s *Server) do(ctx context.Context, c *call) ([]byte, error) {
 	method, ok := methods[c.method]
 	if !ok {
@@ -128,7 +126,6 @@ func failed(f *fault, c *call) []byte {
 	return encode(result)
 }
 
-// echo is the request without secrets.
 func (c *call) echo() map[string]json.RawMessage {
 	request := map[string]json.RawMessage{}
 	for name, v := range c.params {
@@ -142,7 +139,6 @@ func (c *call) echo() map[string]json.RawMessage {
 	return request
 }
 
-// members are the fault's fields of a result.
 func (f *fault) members() map[string]any {
 	m := map[string]any{"error": f.token, "error_code": f.code, "error_message": f.message}
 	if f.searchedAll != nil {
@@ -151,8 +147,7 @@ func (f *fault) members() map[string]any {
 	return m
 }
 
-// encode writes a result; encoding/json sorts the members, as rippled does. All values in it can be
-// encoded.
+// encode writes a result; encoding/json sorts the members, as rippled does. It cannot fail.
 func encode(result map[string]any) []byte {
 	b, err := json.Marshal(result)
 	if err != nil {

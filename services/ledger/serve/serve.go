@@ -146,8 +146,7 @@ func (s *Server) Ready(context.Context) error {
 // Stored says that ledgers are durable, in any order. It copies what it keeps.
 func (s *Server) Stored(ledgers ...*xrpl.Ledger) error { return s.hot.add(ledgers...) }
 
-// maxReadWait is how long a request waits for its turn to read the store before it is answered
-// tooBusy.
+// maxReadWait is the longest wait of a request to read the store; then it gets tooBusy.
 const maxReadWait = 5 * time.Second
 
 // turn waits until a request may read the store; done ends its turn.
@@ -189,7 +188,6 @@ func (s *Server) read(index uint32) (*page, error) {
 	return newPage(l)
 }
 
-// pageByHash finds a ledger by its hash.
 func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
 	if p := s.hot.view.Load().pages[key{hash: h}]; p != nil {
 		return p, nil
@@ -201,7 +199,6 @@ func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
 	return s.page(ctx, index)
 }
 
-// newest returns the newest stored ledger.
 func (s *Server) newest(ctx context.Context) (*page, error) {
 	index := s.hot.view.Load().newest()
 	if index == 0 {

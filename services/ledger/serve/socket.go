@@ -21,7 +21,6 @@ const (
 	writeTimeout  = 30 * time.Second // per answer; a client that reads more slowly is disconnected
 )
 
-// sockets are the WebSocket connections of a Server.
 type sockets struct {
 	closing chan struct{}   // closed by Close: each connection ends when its requests are answered
 	life    context.Context // context of all connections
@@ -113,7 +112,6 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) {
 	s.converse(ctx, conn, places, &work)
 }
 
-// converse answers the requests of a connection until it ends.
 func (s *Server) converse(ctx context.Context, conn *websocket.Conn, places chan struct{}, work *sync.WaitGroup) {
 	for {
 		_, message, err := conn.Read(ctx)

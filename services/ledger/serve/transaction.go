@@ -15,7 +15,6 @@ import (
 // maxSearch is the largest span of min_ledger and max_ledger, as in rippled.
 const maxSearch = 1000
 
-// transaction is the method tx.
 func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	switch {
 	case c.params.has("ctid") && c.params.has("transaction"):
@@ -73,7 +72,6 @@ func (s *Server) notFound(searched *history.Range) *fault {
 	return &f
 }
 
-// locate finds a transaction and its ledger.
 func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*page, xrpl.Transaction, error) {
 	place, err := s.config.Store.Transaction(id)
 	if err != nil {
@@ -89,7 +87,6 @@ func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*page, xrpl.Transact
 	return p, p.Transactions[place.Position], nil
 }
 
-// transactionResult is the answer to the method tx.
 func (p *page) transactionResult(id xrpl.Hash, tx xrpl.Transaction, version int) []byte {
 	b := make([]byte, 0, 2*(len(tx.Blob)+len(tx.Meta))+512)
 	index := strconv.FormatUint(uint64(p.header.Index), 10)

@@ -29,8 +29,7 @@ func (p *Planner) Wants(s Shard, index uint32) bool {
 	return l != nil && f != nil && f.has(l)
 }
 
-// Idle says whether a ledger that needs fetching is in no flight, so that Next hands it out before
-// those below it.
+// Idle says whether a needed ledger is in no flight: Next hands it out before those below.
 func (p *Planner) Idle(index uint32) bool {
 	l := p.ledgers[index]
 	return uint64(index) < p.linked && (l == nil || l.loose)

@@ -11,8 +11,7 @@ const (
 	// only have waited for a processor.
 	hedgeAfter = 20 * time.Millisecond
 
-	// At most one shard in hedgeShare is a hedge. When all servers are slow, asking twice makes
-	// them slower.
+	// At most one shard in hedgeShare is a hedge: asking slow servers twice makes them slower.
 	hedgeShare = 10
 
 	longestWait = time.Second

@@ -107,14 +107,12 @@ type Planner struct {
 	stats     Stats
 }
 
-// ledger is one that is cut and not linked.
 type ledger struct {
 	arrived bool       // Arrived was called for it
 	loose   bool       // in no flight, and within a pending range
 	holder  [2]*flight // flights that should bring it
 }
 
-// flight is a shard that was handed out.
 type flight struct {
 	Shard
 	ledgers int       // its ledgers when handed out
@@ -237,7 +235,6 @@ func (p *Planner) hand(s Shard, now time.Time, of func(*ledger) bool) Shard {
 	return s
 }
 
-// hold adds a ledger to a flight.
 func (l *ledger) hold(f *flight) {
 	l.loose = false
 	if l.holder[0] == nil {
@@ -247,10 +244,8 @@ func (l *ledger) hold(f *flight) {
 	}
 }
 
-// has says whether a ledger is in a flight.
 func (f *flight) has(l *ledger) bool { return l.holder[0] == f || l.holder[1] == f }
 
-// release removes a ledger from a flight.
 func (p *Planner) release(l *ledger, f *flight) {
 	for i, h := range l.holder {
 		if h == f {

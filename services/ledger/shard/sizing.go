@@ -51,7 +51,6 @@ type sizer struct {
 	each    time.Duration         // P95 per ledger; 0: too few shards
 }
 
-// took records the duration of a flight.
 func (p *Planner) took(f *flight, now time.Time) {
 	c := &p.sizer
 	d := max(now.Sub(f.begun), 0)

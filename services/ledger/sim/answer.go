@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// answer is a response and the way to send it. Its pieces are sent in order; together they are the
-// body.
+// answer is a response and the way to send it. Its pieces in order are the body.
 type answer struct {
 	status             int    // of HTTP; 0: 200
 	text               string // not JSON: text/plain over HTTP
@@ -21,7 +20,6 @@ type answer struct {
 	keep   *[]byte // buffer to return to the pool after sending; nil: none
 }
 
-// act is how an answer is sent or withheld.
 type act int
 
 const (
@@ -33,7 +31,6 @@ const (
 
 func (a *answer) size() int { return len(a.head) + len(a.middle) + len(a.tail) }
 
-// failure is an error as servers write it.
 type failure struct {
 	token   string
 	code    int
@@ -65,8 +62,7 @@ func unsynced(version int) failure {
 	return failNotSynced
 }
 
-// members are the members of a result without its braces, in three pieces; the middle one is sent
-// without copying.
+// members are a result without its braces, in three pieces; the middle one is not copied.
 type members struct{ head, middle, tail []byte }
 
 // Server software that can be simulated.
@@ -86,8 +82,7 @@ type envelope struct {
 	socket bool
 	id     json.RawMessage
 	api    *int
-	// warn receives the size of the body without the warning, and returns whether to add the
-	// warning.
+	// warn receives the body's size without the warning, and returns whether to add it.
 	warn func(bytes int) bool
 }
 
@@ -95,7 +90,6 @@ func (s *Sim) envelope(r *request, warn func(int) bool) envelope {
 	return envelope{clio: s.config.Software == Clio, socket: r.socket != nil, id: r.ID, api: r.APIVersion, warn: warn}
 }
 
-// success wraps a result.
 func (e envelope) success(m members) *answer {
 	a := &answer{middle: m.middle}
 	a.head = append(make([]byte, 0, len(m.head)+64), '{')
@@ -182,8 +176,7 @@ func (e envelope) close(a *answer, inside bool) *answer {
 	return a
 }
 
-// overLimit is the answer to a request over the limit. Over HTTP, Clio's is a 503 without an
-// envelope.
+// overLimit is the answer to a request over the limit. Clio's over HTTP is a bare 503.
 func (e envelope) overLimit(raw []byte) *answer {
 	switch {
 	case !e.clio:
@@ -196,7 +189,6 @@ func (e envelope) overLimit(raw []byte) *answer {
 	return &answer{head: append(append(append(b, `"type":"response","request":`...), raw...), '}')}
 }
 
-// quote is text as a JSON string.
 func quote(text string) []byte {
 	b, _ := json.Marshal(text) // strings never fail
 	return b

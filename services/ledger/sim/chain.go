@@ -23,14 +23,12 @@ type ChainConfig struct {
 	// under headers of their own. Signing takes time (5 to 10 ms per ledger and core). 0: all have
 	// their own.
 	Distinct int
-	// Forged is the share of ledgers that contain a wrong signature, and to which the chain above
-	// is linked.
+	// Share of ledgers that contain a wrong signature, and to which the chain above is linked.
 	Forged     float64
 	Validators int   // 0: 5
 	Memory     int64 // bytes of answers kept in memory; more go to a temporary file. 0: 1 GiB
-	// Replay is a file of ledgers, one answer to `ledger` with binary: true a line. They are served
-	// instead of a generated chain; of the fields above only Seed, Validators and Memory apply
-	// then.
+	// Replay is a file of ledgers, one answer to `ledger` with binary: true a line, served instead
+	// of a generated chain; of the fields above only Seed, Validators and Memory apply then.
 	Replay string
 }
 
@@ -96,7 +94,6 @@ type Chain struct {
 	byHash  map[xrpl.Hash]int
 }
 
-// entry is one ledger.
 type entry struct {
 	header [xrpl.HeaderSize]byte
 	hash   xrpl.Hash
@@ -184,7 +181,6 @@ func (c *Chain) makeSet(n int) (*set, error) {
 	return s, nil
 }
 
-// newSet hashes transactions and puts them on the shelf.
 func (c *Chain) newSet(txs []xrpl.Transaction) (*set, error) {
 	root, err := xrpl.NewVerifier().Root(txs)
 	if err != nil {
@@ -200,7 +196,6 @@ func (c *Chain) newSet(txs []xrpl.Transaction) (*set, error) {
 	return s, err
 }
 
-// add stores a set and links all ledgers that can be linked now.
 func (c *Chain) add(ctx context.Context, n int, s *set) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,7 +234,6 @@ const (
 	feeDrops   = 10 // burnt by each transaction
 )
 
-// append links one more ledger with these transactions.
 func (c *Chain) append(s *set) {
 	n := len(c.entries)
 	h := xrpl.Header{
@@ -331,7 +325,6 @@ func (c *Chain) Grow(ctx context.Context) (uint32, error) {
 	return c.entries[n].index(), nil
 }
 
-// nextSet is the set of a ledger beyond the configured ones.
 func (c *Chain) nextSet(n int) (*set, error) {
 	if c.config.Distinct < c.config.Ledgers {
 		c.mu.Lock()

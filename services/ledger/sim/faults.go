@@ -38,8 +38,7 @@ const (
 	Forged     Kind = "forged"
 )
 
-// kinds lists all, in the order in which they are drawn: the first one drawn happens. Help and docs
-// show this table.
+// kinds lists all, in the order of drawing: the first one drawn happens. Help and docs show it.
 var kinds = []struct {
 	Kind
 	drawn string // what the rate is a share of
@@ -153,7 +152,6 @@ func (d dice) share(purpose string, a, b uint64) float64 {
 	return float64(d.roll(purpose, a, b)>>11) / (1 << 53)
 }
 
-// happens says whether a fault of one kind happens.
 func (d dice) happens(kind Kind, a, b uint64) bool {
 	rate := d.rates[kind]
 	return rate > 0 && d.share(string(kind), a, b) < rate
@@ -185,7 +183,6 @@ const (
 	tailIndex    = 1.2
 )
 
-// lateness is the delay of a late answer.
 func (d dice) lateness(index, attempt uint32) time.Duration {
 	u := 1 - d.share("lateness", uint64(index), uint64(attempt)) // never 0
 	late := float64(leastLatency) * math.Pow(u, -1/tailIndex)
@@ -214,7 +211,6 @@ type Count struct {
 // Sent is not bounded.
 const maxCounted = 1 << 20
 
-// tally maintains Injected.
 type tally struct {
 	mu sync.Mutex
 	Injected
@@ -256,7 +252,6 @@ func (t *tally) refused() {
 	t.Refused++
 }
 
-// copy is a snapshot that is not changed any more.
 func (t *tally) copy() Injected {
 	t.mu.Lock()
 	defer t.mu.Unlock()

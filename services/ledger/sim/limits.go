@@ -7,7 +7,6 @@ import (
 	"dyno/parts/refusal"
 )
 
-// limiter limits the requests of one address.
 type limiter interface {
 	// admit says whether a request may be served at all.
 	admit(addr string) bool
@@ -26,7 +25,6 @@ const (
 	ClioLimits    = "clio"
 )
 
-// newLimiter returns a limiter by its name. now is its clock.
 func newLimiter(name string, now func() time.Time) (limiter, error) {
 	switch name {
 	case NoLimits, "":
@@ -60,12 +58,10 @@ const (
 	warningThreshold = 5000
 	dropThreshold    = 25000
 
-	// maxAddresses bounds the number of remembered addresses: 2^16 take about 10 MB. Only loopback
-	// addresses ask.
+	// maxAddresses bounds the remembered addresses (of loopback): 2^16 take about 10 MB.
 	maxAddresses = 1 << 16
 )
 
-// resources is rippled's limiter.
 type resources struct {
 	now     func() time.Time
 	mu      sync.Mutex
@@ -143,7 +139,6 @@ const (
 	maxConnections = 20
 )
 
-// guard is Clio's limiter.
 type guard struct {
 	now         func() time.Time
 	mu          sync.Mutex

@@ -63,7 +63,6 @@ func (c *Chain) place(index uint32) int {
 	return n
 }
 
-// hashed returns the index of a ledger that has been made.
 func (c *Chain) hashed(h xrpl.Hash) (uint32, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,8 +102,7 @@ func (c *Chain) all() history.Set {
 	return s
 }
 
-// Ledger returns the true ledger, in memory that the caller owns; it waits for one that is not made
-// yet.
+// Ledger returns the true ledger, in the caller's memory; it waits for one that is not made yet.
 func (c *Chain) Ledger(ctx context.Context, index uint32) (*xrpl.Ledger, error) {
 	e, _, err := c.at(ctx, index)
 	if err != nil {
@@ -117,8 +115,7 @@ func (c *Chain) Ledger(ctx context.Context, index uint32) (*xrpl.Ledger, error) 
 	return &xrpl.Ledger{Index: index, Hash: e.hash, Header: slices.Clone(e.header[:]), Transactions: txs}, nil
 }
 
-// find searches a transaction in the ledgers for which had returns true. It returns nil if there is
-// none.
+// find searches a transaction in the ledgers for which had is true; nil: there is none.
 func (c *Chain) find(id xrpl.Hash, had func(uint32) bool) (l entry, tx *xrpl.Transaction, err error) {
 	short := binary.BigEndian.Uint64(id[:])
 	c.mu.Lock()

@@ -28,7 +28,6 @@ func (s *Sim) handle(ctx context.Context, r *request, warn func(int) bool) *answ
 	return e.fail(failUnknown, r.raw())
 }
 
-// ledger is the method ledger.
 func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	w, err := r.params.ledger()
 	if err != nil {
@@ -69,13 +68,11 @@ func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	return a
 }
 
-// with records the fault that an answer is.
 func (a *answer) with(kind Kind, index uint32) *answer {
 	a.fault, a.number = kind, index
 	return a
 }
 
-// failureOf is the failure for an internal error.
 func failureOf(err error) failure {
 	if errors.Is(err, errNotThere) {
 		return failNoLedger
@@ -135,7 +132,6 @@ func (s *Sim) has(index uint32) bool {
 	return s.config.Complete == nil || index >= s.grown || s.config.Complete.Has(index)
 }
 
-// top is the highest ledger that the server has.
 func (s *Sim) top() (uint32, bool) {
 	set := s.Complete()
 	if len(set) == 0 {
@@ -181,7 +177,6 @@ func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt
 	return a.with(kind, index), nil
 }
 
-// body is the inside of "transactions".
 func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byte, err error) {
 	if !r.Expand {
 		var txs []xrpl.Transaction
@@ -210,8 +205,7 @@ func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byt
 	return b, keep, nil
 }
 
-// before appends the part before the transactions: the header. rippled sorts members, Clio does
-// not.
+// before appends the header, before the transactions. rippled sorts members, Clio does not.
 func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
 	if clio {
 		b = e.identity(b)
@@ -251,7 +245,6 @@ func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
 	return appendIndex(append(b, `,"ledger_index":`...), h.Index)
 }
 
-// after appends the part after the transactions.
 func (e *entry) after(b []byte, clio bool) []byte {
 	b = append(b, '}')
 	if clio {

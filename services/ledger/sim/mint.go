@@ -42,8 +42,7 @@ func newKey(seed uint64, purpose string, i int, edwards bool) *xrpl.Key {
 	return xrpl.NewKey(text)
 }
 
-// transactions makes the n-th set of transactions, for a ledger of that index, sorted by id, as
-// servers send them.
+// transactions makes the n-th set, for a ledger of that index, sorted by id, as servers send it.
 func (m *mint) transactions(n int, index uint32, count int) ([]xrpl.Transaction, error) {
 	type identified struct {
 		id xrpl.Hash
@@ -108,7 +107,6 @@ func (m *mint) payment(random *rand.Rand, index, sequence, position uint32) (xrp
 	return xrpl.Transaction{Blob: blob, Meta: meta.Append(nil)}, nil
 }
 
-// noise is n pseudo-random bytes.
 func noise(random *rand.Rand, n int) []byte {
 	b := make([]byte, 0, n+8)
 	for len(b) < n {
@@ -117,7 +115,6 @@ func noise(random *rand.Rand, n int) []byte {
 	return b[:n]
 }
 
-// signatureOf finds the signature in a transaction that has one.
 func signatureOf(blob []byte) (at, size int, err error) {
 	const kind, code = 7, 4 // Blob, TxnSignature
 	err = xrpl.Walk(blob, func(f xrpl.Field) error {

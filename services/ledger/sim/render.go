@@ -9,8 +9,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// The pieces of a transaction in binary, by version of the API. Only this file writes and reads
-// them.
+// Pieces of a transaction in binary, by API version. Only this file writes and reads them.
 const (
 	blobV1, metaV1 = `","tx_blob":"`, `{"meta":"`
 	metaV2, blobV2 = `","meta_blob":"`, `","tx_blob":"`

@@ -16,8 +16,7 @@ import (
 // maxLine bounds a line of a replay in bytes: a ledger of 10,000 large transactions.
 const maxLine = 64 << 20
 
-// replay reads ledgers from a file, one answer to `ledger` a line. They are served unchanged, right
-// or wrong.
+// replay reads ledgers from a file, one answer to `ledger` a line. They are served unchanged.
 func (c *Chain) replay(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -42,7 +41,6 @@ func (c *Chain) replay(file string) error {
 	return nil
 }
 
-// replayed is a ledger from a file.
 type replayed struct {
 	header xrpl.Header
 	hash   xrpl.Hash

@@ -15,8 +15,7 @@ import (
 // understands needs more than this.
 const maxRequest = 64 << 10
 
-// params are the parameters of methods. Over a WebSocket they are beside command and id, over HTTP
-// in params[0].
+// params are a method's parameters: beside command and id over a WebSocket, in params[0] over HTTP.
 type params struct {
 	Command      *string         `json:"command"`
 	Method       *string         `json:"method"`
@@ -31,7 +30,6 @@ type params struct {
 	Streams      []string        `json:"streams"`
 }
 
-// request is one call of a method.
 type request struct {
 	params
 	method string
@@ -59,8 +57,7 @@ func (r *request) version() int {
 	return *r.APIVersion
 }
 
-// refuse refuses a request that is not even one, with the text that a server of its transport
-// gives.
+// refuse refuses bytes that are no request, with the text that a server of its transport gives.
 func refuse(text string) error { return refusal.New(http.StatusBadRequest, "%s", text) }
 
 var (
@@ -139,7 +136,6 @@ func (r *request) check() error {
 	return nil
 }
 
-// which is the requested ledger.
 type which struct {
 	index     uint32
 	hash      xrpl.Hash

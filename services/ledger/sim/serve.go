@@ -88,7 +88,6 @@ func (s *Sim) connection(c net.Conn, state http.ConnState) {
 	}
 }
 
-// address is a client's address without the port.
 func address(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -125,7 +124,6 @@ func (s *Sim) enter() bool {
 	return true
 }
 
-// post answers a JSON-RPC request.
 func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 	addr := address(r.RemoteAddr)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -153,12 +151,10 @@ func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, a)
 }
 
-// warner records an answer with the limiter.
 func (s *Sim) warner(addr string, cost int) func(int) bool {
 	return func(bytes int) bool { return s.limiter.spent(addr, cost, bytes) }
 }
 
-// reply sends an answer over HTTP and counts it.
 func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
 	defer s.release(a)
 	if !s.pause(r.Context(), s.config.Delay+a.wait) {
@@ -224,7 +220,6 @@ func (s *Sim) book(a *answer, by int64) {
 	}
 }
 
-// release returns what an answer borrowed.
 func (s *Sim) release(a *answer) {
 	if a.keep != nil {
 		s.scratch.Put(a.keep)

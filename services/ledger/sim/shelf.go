@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// shelf keeps rendered answers: in memory up to a limit, then in a file. They stay until the shelf
-// is closed.
+// shelf keeps rendered answers until it is closed: in memory up to a limit, then in a file.
 type shelf struct {
 	mu     sync.Mutex
 	memory int64    // bytes that may still be used
@@ -19,7 +18,6 @@ type shelf struct {
 // maxFile bounds the file, in bytes: about 350,000 ledgers of 90 transactions.
 const maxFile = 64 << 30
 
-// place is a position in memory or in the file.
 type place struct {
 	memory []byte
 	at     int64
@@ -69,7 +67,6 @@ func (s *shelf) get(p place, scratch *[]byte) ([]byte, error) {
 	return b, nil
 }
 
-// close closes the file. It may be called again.
 func (s *shelf) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,12 +29,10 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Config says what to simulate. Its zero value is a faultless rippled without limits on a free port
-// of loopback.
+// Config says what to simulate. Its zero value is a faultless rippled without limits on loopback.
 type Config struct {
 	ChainConfig
-	// Chain is served instead of the Sim's own, so that several servers agree. The Sim does not
-	// close it.
+	// Chain replaces the Sim's own, so that several servers agree. The Sim does not close it.
 	Chain *Chain
 
 	Listen   string      // "": 127.0.0.1:0
@@ -43,8 +41,7 @@ type Config struct {
 	Complete history.Set // ledgers that it has; nil: all of the chain
 
 	Faults Rates
-	// FaultSeed is the seed of the dice; 0: Seed. Servers of one chain with different seeds have
-	// different faults.
+	// Seed of the dice; 0: Seed. Servers of one chain with different seeds have different faults.
 	FaultSeed uint64
 	Delay     time.Duration // added to every answer, as distance does
 	StallFor  time.Duration // duration of a stalled request; 0: 10 minutes
@@ -123,8 +120,7 @@ type Sim struct {
 	streams  streams
 }
 
-// Start makes a chain, unless Config has one, and serves it. Requests for ledgers that are not made
-// yet wait.
+// Start makes a chain, unless Config has one, and serves it. Requests for later ledgers wait.
 func Start(c Config) (*Sim, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -178,8 +174,7 @@ func (s *Sim) Chain() *Chain { return s.chain }
 // Made waits until all configured ledgers are made.
 func (s *Sim) Made(ctx context.Context) error { return s.chain.Made(ctx) }
 
-// Trusted are the certificates that a client must trust; nil without TLS, or with a configured
-// certificate.
+// Trusted are the certificates to trust; nil without TLS, or with a configured certificate.
 func (s *Sim) Trusted() *x509.CertPool { return s.trusted }
 
 // Injected returns the counts so far.
@@ -203,7 +198,6 @@ func (s *Sim) Close() error {
 	return s.served
 }
 
-// attempts counts how often each ledger was requested.
 type attempts struct {
 	mu    sync.Mutex
 	count map[uint32]uint32

@@ -17,7 +17,6 @@ const (
 	writeTimeout = 30 * time.Second // per message; a client that reads more slowly is disconnected
 )
 
-// socket is a WebSocket connection.
 type socket struct {
 	conn     *websocket.Conn
 	addr     string
@@ -27,11 +26,9 @@ type socket struct {
 	messages chan []byte // queued messages of streams
 }
 
-// upgrade accepts a WebSocket and serves it until it ends.
 func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
 	addr := address(r.RemoteAddr)
-	// Counted before the client sees the connection, so that consecutive connections have ascending
-	// numbers.
+	// Counted before the client sees the connection, so that their numbers ascend.
 	number := s.connections.Add(1)
 	dead := s.dice.happens(Dead, uint64(number), 0)
 	if dead {
@@ -84,7 +81,6 @@ func (s *Sim) read(ctx context.Context, cancel context.CancelFunc, k *socket, wo
 	}
 }
 
-// respond answers one message. It returns whether the connection continues.
 func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
 	call, err := parseMessage(message, k)
 	e := s.envelope(call, s.warner(k.addr, costMalformed))
@@ -103,7 +99,7 @@ func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
 	return s.sendAnswer(ctx, k, a)
 }
 
-// sendAnswer sends an answer over a WebSocket and counts it. It returns whether the connection
+// sendAnswer sends an answer over a WebSocket, counts it, and says whether the connection
 // continues.
 func (s *Sim) sendAnswer(ctx context.Context, k *socket, a *answer) bool {
 	defer s.release(a)

@@ -14,11 +14,9 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// maxQueued is the number of stream messages queued for a client. A slower client is disconnected,
-// as by rippled.
+// maxQueued bounds a client's queued stream messages. A slower one is disconnected, as by rippled.
 const maxQueued = 256
 
-// streams are the connections that may have subscribed.
 type streams struct {
 	mu      sync.Mutex
 	sockets map[*socket]struct{}
@@ -100,7 +98,6 @@ func (s *Sim) publish(ctx context.Context) {
 	}
 }
 
-// grownTo waits until the chain has grown to a ledger.
 func (c *Chain) grownTo(ctx context.Context, index uint32) (e entry, err error) {
 	err = c.until(ctx, func() bool {
 		n := c.place(index)
@@ -112,7 +109,6 @@ func (c *Chain) grownTo(ctx context.Context, index uint32) (e entry, err error) 
 	return e, err
 }
 
-// closed appends the message about a closed ledger, without braces.
 func (s *Sim) closed(b []byte, e *entry, count bool) []byte {
 	h, _ := xrpl.ParseHeader(e.header[:])
 	b = fmt.Appendf(b, `"fee_base":%d,"ledger_hash":"%v","ledger_index":%d,"ledger_time":%d,"reserve_base":%d,"reserve_inc":%d`,
@@ -123,7 +119,6 @@ func (s *Sim) closed(b []byte, e *entry, count bool) []byte {
 	return fmt.Appendf(b, `,"validated_ledgers":"%v"`, s.Complete())
 }
 
-// hear queues messages for a connection that has subscribed.
 func (k *socket) hear(votes [][]byte, closed []byte) {
 	k.mu.Lock()
 	ledgers, validations := k.ledgers, k.votes
@@ -145,7 +140,6 @@ func (k *socket) hear(votes [][]byte, closed []byte) {
 	}
 }
 
-// push sends queued messages until ctx ends.
 func (k *socket) push(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	for {
@@ -163,7 +157,6 @@ func (k *socket) push(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-// tick grows the chain until ctx ends or it cannot grow any more.
 func (s *Sim) tick(ctx context.Context) {
 	if s.chain.Made(ctx) != nil {
 		return

@@ -8,8 +8,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// wrong says whether a fault changes a right answer into a wrong one. (Forged ledgers are wrong in
-// the chain.)
+// wrong says whether a fault changes a right answer. (Forged ledgers are wrong in the chain.)
 func (k Kind) wrong() bool {
 	switch k {
 	case Empty, Partial, Flip, Parent, Fork, Signature, Other:
@@ -18,7 +17,6 @@ func (k Kind) wrong() bool {
 	return false
 }
 
-// tampered is a ledger that is not the requested one.
 type tampered struct {
 	entry
 	txs []xrpl.Transaction
@@ -73,13 +71,11 @@ func (s *Sim) tamper(ctx context.Context, e *entry, n int, attempt uint32, kind 
 	return t, nil
 }
 
-// seal gives the ledger another header and its hash.
 func (t *tampered) seal(h *xrpl.Header) {
 	h.Append(t.header[:0])
 	t.hash = h.Hash()
 }
 
-// neighbour is the ledger above or below.
 func (s *Sim) neighbour(ctx context.Context, index uint32, roll uint64) (*tampered, error) {
 	around := []uint32{index + 1, index - 1}
 	if roll&1 == 1 {

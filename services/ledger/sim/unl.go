@@ -67,7 +67,6 @@ func (c *Chain) UNL() []byte { return c.unl.list }
 // Publisher is the master key of the list's publisher, 33 bytes.
 func (c *Chain) Publisher() []byte { return c.unl.publisher }
 
-// validations are those of all validators for a ledger.
 func (c *Chain) validations(e *entry) (all []validation) {
 	h, _ := xrpl.ParseHeader(e.header[:])
 	v := xrpl.Validation{Ledger: e.hash, Index: h.Index, SignTime: h.Close + 1, Full: true}
@@ -77,15 +76,13 @@ func (c *Chain) validations(e *entry) (all []validation) {
 	return all
 }
 
-// validation is a validator's signed validation of a ledger.
 type validation struct {
 	by *validator
 	xrpl.Validation
 	data []byte
 }
 
-// append writes the message of the stream, as rippled does since 2.4 with the whole validation as
-// data.
+// append writes the stream's message, as rippled since 2.4, with the whole validation as data.
 func (v *validation) append(b []byte) []byte {
 	_, signature := cutSignature(v.data)
 	b = xrpl.AppendHex(append(b, `{"type":"validationReceived","data":"`...), v.data)

@@ -28,7 +28,6 @@ var cast = []struct {
 	{"faultless", nil, false},
 }
 
-// address is the URL at which a server of the cast is asked.
 func address(s *sim.Sim, socket bool) string {
 	if socket {
 		return s.WS()

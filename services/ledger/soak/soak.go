@@ -1,13 +1,15 @@
 // Package soak checks that a history client keeps its promises under failures: Kill kills it at
-// random moments and restarts it, Faults lets several servers send ten thousand wrong answers. The
-// result depends only on what is stored in the end, compared with the simulator's chain byte by
-// byte, and on what the servers have really sent, never on durations.
+// random moments and restarts it, Faults lets several servers send ten thousand wrong answers,
+// Elsewhere lets one of two servers fail. The result depends only on what is stored in the end,
+// compared with the simulator's chain byte by byte, and on what the servers have really sent, never
+// on durations.
 //
 //	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' \
 //	    -kills 100 -faults 10000 -v
 //
-// It controls the program by arguments, signals and HTTP. It measures no speed. The processes and
-// servers that it starts end with the test.
+// It controls the program by arguments, signals and HTTP. It logs how long a failure took, and
+// which share of its servers' budgets a client uses (-within), but measures no speed. The processes
+// and servers that it starts end with the test.
 package soak
 
 import (
@@ -24,14 +26,12 @@ type Program struct {
 	Sync []string
 }
 
-// sync starts a sync.
 func (p Program) sync(t testing.TB, dir string, args ...string) *ledgertest.Process {
 	t.Helper()
 	all := append([]string{"sync", "--data", dir, "--json"}, args...)
 	return p.Start(t, append(all, p.Sync...)...)
 }
 
-// chain makes a chain that ends with the test.
 func chain(t testing.TB, c sim.ChainConfig) *sim.Chain {
 	t.Helper()
 	made, err := sim.NewChain(c)
@@ -45,7 +45,6 @@ func chain(t testing.TB, c sim.ChainConfig) *sim.Chain {
 	return made
 }
 
-// server starts a server that ends with the test.
 func server(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	s, err := sim.Start(c)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/ledger/ledgertest"
+	"dyno/services/ledger/sim"
 
 	"go.uber.org/goleak"
 )
@@ -22,6 +24,7 @@ var (
 	faults = flag.Int("faults", 40, "how many wrong or troubled answers TestFaults waits for")
 	again  = flag.Int("again", ledgertest.Batch, "how many ledgers that had been answered a kill may cost")
 	seed   = flag.Uint64("seed", 0, "of what is random; 0: another each time")
+	within = flag.Duration("within", 0, "how long TestBudgets measures what a client uses of its servers' budgets; 0: it is skipped")
 	set    settings
 )
 
@@ -65,6 +68,40 @@ func TestPrefetched(t *testing.T) {
 func TestFaults(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
 	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
+}
+
+// A ledger that failed at one server comes from another.
+func TestElsewhere(t *testing.T) {
+	quicktest.Skip(t, "takes several seconds")
+	took := Elsewhere(t, subject(t), 400, chooseSeed(t))
+	if len(took) == 0 {
+		t.Fatal("no request failed: nothing was tested")
+	}
+	slices.Sort(took)
+	t.Logf("%d failed requests: another answer came after %v in the median, %v at most", len(took), took[len(took)/2], took[len(took)-1])
+}
+
+// What servers with limits allow is used, and no more. The figures are logged: they depend on time,
+// and decide nothing.
+func TestBudgets(t *testing.T) {
+	if *within == 0 {
+		t.Skip("it takes minutes: give -within 15s")
+	}
+	for _, b := range budgets {
+		u := b.use(t, subject(t), *within, chooseSeed(t))
+		t.Logf("%d x %s: %.1f%% of the budget used, %.3f%% of the requests refused, after %v", b.servers, b.limits, 100*u.share, 100*u.refused, b.settle)
+	}
+}
+
+// The budget that binds is the one of which the larger share was used.
+func TestJudge(t *testing.T) {
+	u := budgets[0].judge(sim.Injected{Answers: 100, Bytes: 1e6, Refused: 5}, sim.Injected{Answers: 200, Bytes: 20e6, Refused: 6}, 10*time.Second)
+	if u.share != 0.95 || u.refused != 1.0/101 {
+		t.Errorf("%+v", u)
+	}
+	if u := budgets[1].judge(sim.Injected{}, sim.Injected{Answers: 2500, Bytes: 1e9}, 10*time.Second); u.share != 1 || u.refused != 0 {
+		t.Errorf("%+v", u)
+	}
 }
 
 func chooseSeed(t *testing.T) uint64 {

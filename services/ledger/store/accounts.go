@@ -14,14 +14,12 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// touch records that a transaction affects an account.
 type touch struct {
 	account  xrpl.AccountID
 	position int
 }
 
-// touches are the accounts that a ledger's transactions affect, by account and then position, each
-// pair once.
+// touches are the accounts that a ledger's transactions affect, by account and position, once each.
 func touches(mem []touch, l *xrpl.Ledger) ([]touch, error) {
 	mem = mem[:0]
 	for i := range l.Transactions {

@@ -28,20 +28,17 @@ func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
 	return s.commit(b, ledgers, p)
 }
 
-// batch is ledgers to be written, with their index entries.
 type batch struct {
 	*pebble.Batch
 	ledgers []prepared // ledgers that are new
 }
 
-// prepared is an encoded ledger.
 type prepared struct {
 	entry
 	header []byte
 	frame  []byte // nil: it is in the packs already, at ref
 }
 
-// indexes are the indexes of the ledgers.
 func (b *batch) indexes() []uint32 {
 	out := make([]uint32, len(b.ledgers))
 	for i := range b.ledgers {
@@ -161,7 +158,6 @@ func setHash(b *pebble.Batch, hash xrpl.Hash, index uint32) error {
 	return op.Finish()
 }
 
-// placed is a transaction's place.
 type placed struct {
 	id xrpl.Hash
 	Place
@@ -259,7 +255,6 @@ func (s *Store) write(b *batch, p Progress) (end flat.Position, err error) {
 	return ref.End(), errors.Join(s.packs.Sync(), s.evidence.Sync())
 }
 
-// setEntries puts the places of a batch's ledgers into it.
 func setEntries(b *batch) error {
 	for i := range b.ledgers {
 		if err := setEntry(b.Batch, b.ledgers[i].entry, b.ledgers[i].header); err != nil {

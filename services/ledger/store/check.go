@@ -44,13 +44,11 @@ type Failure struct {
 // Clean says whether no failure was found. A sync's remaining work is no failure.
 func (r CheckReport) Clean() bool { return len(r.Failed) == 0 }
 
-// maxFailures bounds the list in a report.
 const maxFailures = 1000
 
 // portion is the number of ledgers that a worker of Check takes at a time.
 const portion = 64
 
-// checker is a running Check.
 type checker struct {
 	store     *Store
 	level     trust.Level
@@ -107,7 +105,6 @@ func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, 
 	return c.found, nil
 }
 
-// cut cuts a set into ranges of at most a portion.
 func cut(s history.Set) (out []history.Range) {
 	for _, r := range s {
 		for r.Len() > portion {
@@ -142,7 +139,6 @@ func (c *checker) work(ctx context.Context, portions []history.Range) error {
 	}
 }
 
-// reportDone counts and reports one more ledger.
 func (c *checker) reportDone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,7 +243,6 @@ func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts, ids int, err 
 	return accounts, ids, nil
 }
 
-// holds says whether a transaction is at a place.
 func (s *Store) holds(p Place, id xrpl.Hash) bool {
 	var l xrpl.Ledger
 	return s.Ledger(p.Index, &l) == nil && p.Position < len(l.Transactions) && xrpl.TransactionID(l.Transactions[p.Position].Blob) == id
@@ -286,7 +281,6 @@ func (c *checker) counts(ctx context.Context, stored history.Set) error {
 	return nil
 }
 
-// keys is the number of keys of a kind.
 func (c *checker) keys(ctx context.Context, kind byte) (n int, err error) {
 	s := c.store
 	s.open.RLock()

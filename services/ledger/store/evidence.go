@@ -51,13 +51,11 @@ type shelf struct {
 	bytes int       // as stored
 }
 
-// shelved is a wrong answer and its place.
 type shelved struct {
 	Evidence
 	ref flat.Ref
 }
 
-// openShelf reads the stored evidence.
 func (s *Store) openShelf(data string) (err error) {
 	s.evidence.Files, err = flat.Open(s.fs.PathJoin(data, evidenceFolder), flat.Options{FS: s.fs, MaxFile: maxEvidenceFile})
 	if err == nil {
@@ -77,7 +75,6 @@ func (s *Store) openShelf(data string) (err error) {
 	return nil
 }
 
-// cutEvidence splits a record.
 func cutEvidence(record []byte) (about Evidence, answer []byte, err error) {
 	size, n := binary.Uvarint(record)
 	if n <= 0 || size > uint64(len(record)-n) {

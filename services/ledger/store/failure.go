@@ -57,14 +57,12 @@ func (s *Store) guard(write func() error) (err error) {
 	return nil
 }
 
-// fail ends the store's writing. The first cause is kept.
 func (s *Store) fail(err error) error {
 	s.failure.cause.CompareAndSwap(nil, &err)
 	return *s.failure.cause.Load()
 }
 
-// room refuses a write for which the disk has no room, while pebble still has room to finish its
-// own.
+// room refuses a write without room on the disk, while pebble has room to finish its own.
 func (s *Store) room(size int) error {
 	usage, err := s.fs.GetDiskUsage(s.existing())
 	if err != nil || usage.AvailBytes >= reserve+2*uint64(size) {

@@ -24,16 +24,14 @@ func (s *Store) beginAccounts() error {
 	return s.Append(nil, next.progress)
 }
 
-// indexedBytes is the maximum size of a batch of IndexAccounts, which bounds how long other writers
-// wait for it.
+// indexedBytes is the maximum batch of IndexAccounts: it bounds how long other writers wait.
 const indexedBytes = 64 << 10
 
 func setLacking(b *pebble.Batch, lacking history.Set) error {
 	return b.Set(metaKey("lacking"), []byte(lacking.String()), nil)
 }
 
-// Indexed is the set of stored ledgers that the index by account has, if there is one. It only
-// grows.
+// Indexed is the set of ledgers that the index by account has, if there is one. It only grows.
 func (s *Store) Indexed() history.Set {
 	st := s.durable.Load()
 	if len(st.lacking) == 0 {

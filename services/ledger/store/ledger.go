@@ -15,7 +15,7 @@ import (
 
 // A ledger is stored as
 //
-//	encoding1 | hash32 | header118 | transactions (varint) | decompressed size of body (varint) | body
+//	encoding1 | hash32 | header118 | transactions (varint) | size of body, raw (varint) | body
 //
 // and the body, which may be compressed, for each transaction: size of blob, size of metadata
 // (varints), blob, metadata. Hash and header are never compressed.
@@ -30,7 +30,6 @@ const (
 	maxLedger = 64 << 20 // limit for damaged bodies, in bytes; the largest real ones have a few MB
 )
 
-// record is a stored ledger before its transactions are parsed.
 type record struct {
 	hash         xrpl.Hash
 	header       []byte
@@ -40,7 +39,6 @@ type record struct {
 	body         []byte // as it is stored
 }
 
-// index is the ledger's index, read from its header.
 func (r record) index() uint32 { return binary.BigEndian.Uint32(r.header) }
 
 // encodings are the settings of compression. Real ledgers of 20 KB and more shrink to 38% with s2,
@@ -68,7 +66,6 @@ func (s *Store) closeCodec() {
 	s.encoder.Close()
 }
 
-// bodySize is the size of a ledger's body in bytes.
 func bodySize(l *xrpl.Ledger) (n int) {
 	var scratch [binary.MaxVarintLen64]byte
 	for i := range l.Transactions {
@@ -100,7 +97,6 @@ func appendHead(b []byte, encoding byte, hash xrpl.Hash, l *xrpl.Ledger, size in
 // maxHead is the most bytes that stand before a body.
 const maxHead = bodyAt + 2*binary.MaxVarintLen64
 
-// scratch is reusable working memory.
 type scratch struct {
 	body      []byte // as stored
 	frame     []byte
@@ -120,7 +116,6 @@ func (s *Store) appendLedger(b []byte, hash xrpl.Hash, l *xrpl.Ledger, mem *scra
 	return s.compress(b, mem.body)
 }
 
-// compress appends a body, compressed.
 func (s *Store) compress(value, body []byte) []byte {
 	if s.encoding == encodingZstd {
 		return s.encoder.EncodeAll(body, value)
@@ -129,8 +124,7 @@ func (s *Store) compress(value, body []byte) []byte {
 	return value[:len(value)+len(s2.Encode(value[len(value):cap(value)], body))]
 }
 
-// decompress returns a record's decompressed body; it is the record's own memory if the body is not
-// compressed.
+// decompress returns a record's decompressed body: its own memory if it is not compressed.
 func (s *Store) decompress(r record) (body []byte, err error) {
 	switch r.encoding {
 	case encodingRaw:
@@ -213,7 +207,6 @@ func cutBody(txs []xrpl.Transaction, body []byte, count int) ([]xrpl.Transaction
 	return txs, nil
 }
 
-// same says whether two ledgers have the same bytes.
 func same(a, b *xrpl.Ledger) bool {
 	if a.Index != b.Index || !bytes.Equal(a.Header, b.Header) || len(a.Transactions) != len(b.Transactions) {
 		return false

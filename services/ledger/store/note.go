@@ -36,7 +36,6 @@ func (s *Store) note(change func(*pebble.Batch) error) error {
 	})
 }
 
-// note replays a note.
 func (r *replay) note(record []byte) error {
 	b := r.db.NewBatch()
 	defer b.Close()

@@ -23,7 +23,6 @@ func (s *Store) Ledger(index uint32, into *xrpl.Ledger) error {
 	return nil
 }
 
-// read reads a ledger from the packs.
 func (s *Store) read(e entry, into *xrpl.Ledger) error {
 	b, err := s.packs.Read(e.ref, nil)
 	if errors.Is(err, flat.ErrClosed) {
@@ -75,8 +74,7 @@ func (s *Store) Transaction(id xrpl.Hash) (Place, error) {
 	return parsePlace(value)
 }
 
-// Span completes a range that must be stored: a From of 0 is the lowest stored ledger, a To of 0
-// the highest.
+// Span completes a range that must be stored: From 0 is the lowest stored ledger, To 0 the highest.
 func (s *Store) Span(r history.Range) (history.Range, error) {
 	stored := s.Stored()
 	if len(stored) == 0 {

@@ -27,7 +27,6 @@ type received struct {
 	byID    map[uint64]*receipt
 }
 
-// receipt is a received answer.
 type receipt struct {
 	id       uint64
 	entry    entry
@@ -68,7 +67,6 @@ func (r *received) settle(index uint32) {
 	delete(r.byIndex, index)
 }
 
-// stored drops the answers for ledgers that are stored now.
 func (r *received) stored(ledgers []prepared) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +117,7 @@ func (s *Store) Keep(server string, l *xrpl.Ledger) (id uint64) {
 	return one.id
 }
 
-// Take reads an answer that an earlier process kept, and that has not been proved since. It returns
-// each once.
+// Take reads an answer that an earlier process kept and that is not proved yet, each once.
 func (s *Store) Take(index uint32, into *xrpl.Ledger) (server string, id uint64, ok bool) {
 	for {
 		one := s.idle(index)
@@ -169,7 +166,6 @@ func (s *Store) Drop(id uint64) {
 	}
 }
 
-// accepted is the place of the proved answer for a ledger.
 func (s *Store) accepted(index uint32, hash xrpl.Hash) (flat.Ref, bool) {
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()

@@ -36,7 +36,6 @@ type proved struct {
 	Progress Progress `json:"progress"`
 }
 
-// entry is a proved ledger and its place.
 type entry struct {
 	index uint32
 	hash  xrpl.Hash
@@ -49,7 +48,6 @@ func appendRef(b []byte, r flat.Ref) []byte {
 	return binary.BigEndian.AppendUint32(b, r.Size)
 }
 
-// parseRef reads refSize bytes.
 func parseRef(b []byte) flat.Ref {
 	return flat.Ref{File: binary.BigEndian.Uint32(b), Offset: binary.BigEndian.Uint32(b[4:]), Size: binary.BigEndian.Uint32(b[8:])}
 }
@@ -66,7 +64,6 @@ func (s *Store) frameLedger(b []byte, server string, hash xrpl.Hash, l *xrpl.Led
 	return s.appendLedger(b, hash, l, mem)
 }
 
-// parseLedger reads a ledger's record.
 func parseLedger(b []byte) (server string, r record, err error) {
 	if len(b) == 0 || b[0] != recordLedger {
 		return "", r, fmt.Errorf("%w: not a ledger", flat.ErrDamaged)
@@ -80,7 +77,6 @@ func parseLedger(b []byte) (server string, r record, err error) {
 	return string(b[:size]), r, err
 }
 
-// frameProved makes the frame that says that ledgers are proved.
 func frameProved(about proved, entries []entry) ([]byte, error) {
 	text, err := json.Marshal(about)
 	if err != nil {

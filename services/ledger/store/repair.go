@@ -108,7 +108,6 @@ func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, marks map[uint32]st
 	return had, marks, r.quarantineIndex(fs, dir, indexFolder)
 }
 
-// quarantineIndex moves an index folder into the quarantine, if it exists.
 func (r *Repaired) quarantineIndex(fs vfs.FS, dir, folder string) error {
 	from := fs.PathJoin(dir, folder)
 	if _, missing := fs.Stat(from); missing != nil {

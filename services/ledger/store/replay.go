@@ -66,7 +66,6 @@ func (s *Store) complete() error {
 	return errors.Join(err, it.Error(), it.Close())
 }
 
-// errEnough ends a scan.
 var errEnough = errors.New("enough")
 
 // said returns what the first record of proved ledgers says, if there is one.
@@ -188,7 +187,6 @@ func (r *replay) wrong(record []byte) {
 	}
 }
 
-// proved indexes the ledgers that the packs say are proved.
 func (r *replay) proved(ref flat.Ref, record []byte) error {
 	about, entries, err := parseProved(record)
 	if err != nil {
@@ -239,7 +237,6 @@ func (r *replay) damaged(d flat.Damage) error {
 	return r.batch.Set(key, value, nil)
 }
 
-// finish writes the last batch.
 func (r *replay) finish(end flat.Position) error {
 	if err := setTransactions(r.batch, r.mem.places); err != nil {
 		return err
@@ -253,7 +250,6 @@ func (r *replay) finish(end flat.Position) error {
 	return nil
 }
 
-// flush writes the entries read so far to the index.
 func (r *replay) flush(end flat.Position) error {
 	if err := r.finish(end); err != nil {
 		return err

@@ -103,8 +103,7 @@ type Options struct {
 	// when they are stored.
 	Accounts string
 
-	// Compression of new ledgers: "none", "s2" or "zstd"; "" is none. Every store can read all of
-	// them.
+	// Compression of new ledgers: "none", "s2" or "zstd"; "" is none. All are readable.
 	Compression string
 
 	// ReadOnly opens the store without writing, and does not make a missing one.
@@ -147,7 +146,6 @@ type Store struct {
 	failure failure
 }
 
-// state is the store's own data as of a batch.
 type state struct {
 	stored   history.Set
 	lacking  history.Set // stored ledgers that the index by account lacks
@@ -157,8 +155,7 @@ type state struct {
 // Open opens the store in a data folder and makes it if it is missing.
 func Open(dir string, o Options) (*Store, error) { return openStore(dir, o, false) }
 
-// openStore opens a store. With prove, it verifies again the ledgers that it indexes from the
-// packs.
+// openStore opens a store. With prove, it verifies again what it indexes from the packs.
 func openStore(dir string, o Options, prove bool) (*Store, error) {
 	s := &Store{fs: o.FS, dir: dir, writable: !o.ReadOnly, received: newReceived()}
 	s.scratch.New = func() any { return new(scratch) }
@@ -223,10 +220,8 @@ func (s *Store) openIndex(o Options) error {
 	return explain(err)
 }
 
-// repairHint says how to fix damaged bytes.
 const repairHint = "; ledgersync check --repair removes the damaged bytes, and sync fetches the ledgers again"
 
-// explain adds to pebble's error how to fix it.
 func explain(err error) error {
 	switch {
 	case err == nil:
@@ -239,7 +234,6 @@ func explain(err error) error {
 	return fmt.Errorf("its index cannot be read: %w%s", firstLine{err}, repairHint)
 }
 
-// recover reads the store's own data.
 func (s *Store) recover(accounts string) error {
 	if accounts != "" && accounts != "on" && accounts != "off" {
 		return fmt.Errorf("accounts=%s: want on or off", accounts)
@@ -369,7 +363,6 @@ func (s *Store) readState() (*state, error) {
 	return st, nil
 }
 
-// meta reads one of the store's own values.
 func (s *Store) meta(name string) ([]byte, error) { return s.get(metaKey(name)) }
 
 // Stored is the set of stored and durable ledgers. The caller must not change it.
@@ -389,7 +382,6 @@ func (s *Store) Close() error {
 	return s.closeAll()
 }
 
-// closeAll closes all that is open, also after a failed Open.
 func (s *Store) closeAll() (err error) {
 	if s.encoder != nil {
 		s.closeCodec()

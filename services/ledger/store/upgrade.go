@@ -57,14 +57,12 @@ func Upgrade(dir string, from int) (err error) {
 // emptyLog is the maximum size in bytes of the log of a store without ledgers.
 const emptyLog = 4 << 10
 
-// older is a store of format 1, and its successor.
 type older struct {
 	*Store
 	db  *pebble.DB
 	err error // of text
 }
 
-// text is one of the store's own values.
 func (o *older) text(name string) string {
 	value, closer, err := o.db.Get(metaKey(name))
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -127,7 +125,6 @@ func (o *older) evidence() error {
 	})
 }
 
-// each visits copies of the values of a kind of keys.
 func (o *older) each(kind byte, visit func(key, value []byte) error) error {
 	it, err := o.db.NewIter(bounds(kind))
 	if err != nil {

@@ -47,7 +47,6 @@ func NewWriter(name string, s *Store, o WriterOptions) (Writer, error) {
 	return start(s, o), nil
 }
 
-// put is a queued ledger.
 type put struct {
 	ledger  *xrpl.Ledger
 	release func()
@@ -199,7 +198,6 @@ func (w *writer) pass(err error) {
 	w.turns.Broadcast()
 }
 
-// fail ends the writer. The first error is kept.
 func (w *writer) fail(err error) {
 	w.turns.L.Lock()
 	defer w.turns.L.Unlock()

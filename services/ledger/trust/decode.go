@@ -42,9 +42,8 @@ type (
 	}
 )
 
-// decode reads an answer. The ledger's index is set even with an error, if the line contains one;
-// its hash is zero if the line has none. A transaction's hash in the answer is compared with the
-// transaction's own.
+// decode reads an answer. The index is set even with an error, if the line has one; the hash is
+// zero if the line has none. A transaction's hash in the answer must be the transaction's own.
 func decode(line []byte) (l xrpl.Ledger, err error) {
 	var e envelope
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -120,8 +119,7 @@ func decodeTransactions(list []transaction) ([]xrpl.Transaction, error) {
 	return txs, nil
 }
 
-// index is a ledger index, as a number or as a string of digits. Words ("validated") and null give
-// none.
+// index is a ledger index: a number or a string of digits. Words ("validated") and null give none.
 type index uint32
 
 func (i *index) UnmarshalJSON(b []byte) error {

@@ -8,7 +8,6 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// node is the part of a ledger that its neighbours need.
 type node struct {
 	hash, parent xrpl.Hash
 	lines        []int // lines that contain it
@@ -49,8 +48,7 @@ func (c chain) link(f *failures) (links int) {
 	return links
 }
 
-// settle decides between different ledgers of one index: the right one is the parent of a sound one
-// above.
+// settle decides between ledgers of one index: the right one is the parent of a sound one above.
 func (c chain) settle(index uint32, f *failures) {
 	rivals := sound(c[index])
 	if len(rivals) < 2 {

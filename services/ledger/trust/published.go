@@ -29,7 +29,6 @@ type signed struct {
 	Sign     string `json:"signature"`
 }
 
-// maxBlobs is the number of blobs that rippled accepts.
 const maxBlobs = 5
 
 // parsePublished returns the list that is in force: of those whose period includes now, the one
@@ -64,8 +63,7 @@ func parsePublished(data []byte, publisherKey string, now time.Time) (*UNL, erro
 	return inForce(lists, now)
 }
 
-// inForce chooses the list that is in force, or returns why the newest one is not. lists has at
-// least one.
+// inForce chooses the list in force, or returns why the newest is not. lists has at least one.
 func inForce(lists []*UNL, now time.Time) (*UNL, error) {
 	var best, newest, next *UNL
 	for _, u := range lists {
@@ -92,7 +90,6 @@ func inForce(lists []*UNL, now time.Time) (*UNL, error) {
 		next.Sequence, next.Publisher, next.Effective.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 }
 
-// publisher is the required signer.
 type publisher struct {
 	master []byte
 	newest xrpl.Manifest // the newest so far, in the order of the blobs
@@ -136,7 +133,6 @@ func (p *publisher) show(text string) error {
 	return nil
 }
 
-// open checks a blob's signature and parses it.
 func (p *publisher) open(s signed) (*UNL, error) {
 	if err := p.show(s.Manifest); err != nil {
 		return nil, err

@@ -45,7 +45,6 @@ type Quorum struct {
 	broken  error
 }
 
-// member is a validator of the list.
 type member struct {
 	master   string
 	sequence uint32 // of its newest manifest; zero: none

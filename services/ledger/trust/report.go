@@ -52,7 +52,6 @@ func (f *failures) add(line int, index uint32, reason string) {
 	}
 }
 
-// list returns them by line.
 func (f *failures) list() []Failure {
 	all := append([]Failure{}, f.listed...)
 	slices.SortFunc(all, func(a, b Failure) int { return cmp.Compare(a.Line, b.Line) })

@@ -12,8 +12,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// UNL is a list of validators that the user trusts not to collude in large numbers; no single one
-// is trusted.
+// UNL is a list of validators of which the user trusts most, but no single one.
 type UNL struct {
 	Publisher  []byte    // master key of the list's publisher; nil: the user's own list
 	Sequence   uint32    // sequence number of the list

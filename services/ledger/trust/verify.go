@@ -69,7 +69,6 @@ func (o Options) Check() error {
 	return err
 }
 
-// checker finds a checker by its name, "" being the fastest.
 func checker(name string) (xrpl.SignatureChecker, error) {
 	if name == "" {
 		_, fastest := xrpl.FastestChecker()
@@ -78,14 +77,12 @@ func checker(name string) (xrpl.SignatureChecker, error) {
 	return refusal.Pick("checker of signatures", xrpl.Checkers(), name)
 }
 
-// numbered is a line with its number, from 1.
 type numbered struct {
 	number  int
 	text    []byte
 	tooLong bool
 }
 
-// readLines passes on the lines that are not blank.
 func readLines(ctx context.Context, r io.Reader, to chan<- numbered, spare <-chan []byte) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	for number := 1; ; number++ {
@@ -141,7 +138,6 @@ func (l *numbered) read(in *bufio.Reader) (end bool, err error) {
 	}
 }
 
-// verification is the workers' shared state.
 type verification struct {
 	level Level
 	check xrpl.SignatureChecker
@@ -173,8 +169,7 @@ func (v *verification) line(own *xrpl.Verifier, line numbered) {
 	}
 }
 
-// prove proves a line without the others. marked means that the ledger has its hash, and err is why
-// it fails at L4.
+// prove proves a line without the others; marked: it has its hash, and err is why it fails at L4.
 func (v *verification) prove(own *xrpl.Verifier, line numbered) (l xrpl.Ledger, h xrpl.Header, signatures int, marked bool, err error) {
 	if line.tooLong {
 		return l, h, 0, false, fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
@@ -201,8 +196,7 @@ func (v *verification) prove(own *xrpl.Verifier, line numbered) (l xrpl.Ledger, 
 	return l, h, signatures, err != nil, err
 }
 
-// placed checks that the transactions have distinct places: a ledger numbers them from 0 as it
-// applies them.
+// placed checks that transactions have distinct places: a ledger numbers them from 0 as applied.
 func placed(txs []xrpl.Transaction) error {
 	taken := make([]bool, len(txs))
 	for i, tx := range txs {
@@ -220,7 +214,6 @@ func placed(txs []xrpl.Transaction) error {
 	return nil
 }
 
-// conclude links the ledgers and finishes the report.
 func (v *verification) conclude() Report {
 	v.report.Links = v.chain.link(&v.failures)
 	v.report.Verified = v.report.Ledgers - v.failures.count

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 )
 

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// stalled is how long a client may take for what is sent to it at once: one that has gone without a word
-	// holds removed files, and so their place on the disk, for no longer.
+	// stalled is how long a client may take for what is sent to it at once: one that has gone without
+	// a word holds removed files, and so their place on the disk, for no longer.
 	stalled = time.Minute
 	atOnce  = 256 << 10 // bytes
 )
 
-// Handler streams the snapshot that take takes, one at a time. An answer that breaks off, because of the disk or
-// the client, ends without the end that HTTP gives it, so that whoever stores it hears of it.
+// Handler streams the snapshot that take takes, one at a time. An answer that breaks off, because
+// of the disk or the client, ends without the end that HTTP gives it, so that whoever stores it
+// hears of it.
 func Handler(take func() (*Snapshot, error), log *slog.Logger) http.Handler {
 	var one sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -222,8 +222,8 @@ func TestFull(t *testing.T) {
 	mustHold(t, s, 12)
 }
 
-// A server without room may store a part of a batch. The log is not opened on that: the part of a batch would
-// pose as the whole. The server's next start, with room, stores the rest.
+// A server without room may store a part of a batch. The log is not opened on that: the part of a
+// batch would pose as the whole. The server's next start, with room, stores the rest.
 func TestBatchStoredInPart(t *testing.T) {
 	dir := t.TempDir()
 	small := natstest.Start(t, natstest.Options{Dir: dir, MaxStore: 100 << 10})

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a dispatcher and what it should remember, in the plainest way: every notice of every subscription.
+// model is a dispatcher and what it should remember, in the plainest way: every notice of every
+// subscription.
 type model struct {
 	next          uint64 // number of the next notice
 	subscriptions map[string]*subscription
@@ -416,7 +417,8 @@ func (d *driver) something() {
 	}).Draw(d.rapid, "do")()
 }
 
-// checkpoint does other things meanwhile: between the positions, and between reading letters and keeping them.
+// checkpoint does other things meanwhile: between the positions, and between reading letters and
+// keeping them.
 func (d *driver) checkpoint() {
 	if err := d.j.log.Sync(); err != nil { // so that the same letters are carried over each time
 		d.rapid.Fatal(err)
@@ -444,8 +446,8 @@ func (d *driver) checkpoint() {
 	}
 }
 
-// What is read after a crash at any moment is what was told until then, whatever checkpoints there were, and
-// whatever happened during them.
+// What is read after a crash at any moment is what was told until then, whatever checkpoints there
+// were, and whatever happened during them.
 func TestAnyCrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &driver{rapid: rt, t: t, now: time.UnixMilli(1_700_000_000_123).UTC()}

@@ -17,13 +17,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/textproto"
 	"os"
 	"sync"
 	"time"
 
 	"dyno/agent"
 	"dyno/parts/hostport"
+	"dyno/parts/refusal"
 	"dyno/parts/standalone"
 )
 
@@ -126,9 +126,9 @@ type endpoint func(w http.ResponseWriter, r *http.Request) (status int, v any, e
 func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, v, err := e(w, r)
 	if err != nil {
-		refused := &textproto.Error{Code: http.StatusServiceUnavailable, Msg: err.Error() + "; make the data folder writable, then start again"}
+		refused := &refusal.Error{Status: http.StatusServiceUnavailable, Text: err.Error() + "; make the data folder writable, then start again"}
 		errors.As(err, &refused)
-		status, v = refused.Code, map[string]string{"error": refused.Msg}
+		status, v = refused.Status, map[string]string{"error": refused.Text}
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "1")
 		}
@@ -136,11 +136,6 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(v) // an error means that the client has gone
-}
-
-// refuse returns an error with the HTTP status of its answer.
-func refuse(status int, format string, args ...any) error {
-	return &textproto.Error{Code: status, Msg: fmt.Sprintf(format, args...)}
 }
 
 // backlog is what the lab watches: the number of pending deliveries, and the age of the oldest.

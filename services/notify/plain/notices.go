@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dyno/parts/hostport"
+	"dyno/parts/refusal"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -67,11 +68,11 @@ func (n *notice) size() int { return len(n.ID) + len(n.Key) + len(n.Type) + len(
 func readNotices(w http.ResponseWriter, r *http.Request) (notices []*notice, batch bool, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/json" && kind != "application/x-ndjson" {
-		return nil, false, refuse(http.StatusUnsupportedMediaType, "Content-Type %q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
+		return nil, false, refusal.New(http.StatusUnsupportedMediaType, "Content-Type %q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil { // in most cases that it is too large
-		return nil, false, refuse(http.StatusRequestEntityTooLarge, "reading a body of at most %d bytes: %v", maxBody, err)
+		return nil, false, refusal.New(http.StatusRequestEntityTooLarge, "reading a body of at most %d bytes: %v", maxBody, err)
 	}
 	if kind == "application/json" {
 		n, err := parseNotice(data)
@@ -90,9 +91,9 @@ func readNotices(w http.ResponseWriter, r *http.Request) (notices []*notice, bat
 	}
 	switch {
 	case len(notices) == 0:
-		err = refuse(http.StatusBadRequest, "the batch is empty; send one notice a line")
+		err = refusal.New(http.StatusBadRequest, "the batch is empty; send one notice a line")
 	case len(notices) > maxBatch:
-		err = refuse(http.StatusRequestEntityTooLarge, "%d notices are more than %d; send them in parts", len(notices), maxBatch)
+		err = refusal.New(http.StatusRequestEntityTooLarge, "%d notices are more than %d; send them in parts", len(notices), maxBatch)
 	}
 	return notices, true, err
 }
@@ -100,7 +101,7 @@ func readNotices(w http.ResponseWriter, r *http.Request) (notices []*notice, bat
 // parseNotice reads one notice. One without an id gets a random one.
 func parseNotice(data []byte) (*notice, error) {
 	if len(data) > maxNotice {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "a notice of %d bytes; the most is %d", len(data), maxNotice)
+		return nil, refusal.New(http.StatusRequestEntityTooLarge, "a notice of %d bytes; the most is %d", len(data), maxNotice)
 	}
 	var ask struct {
 		ID      string          `json:"id"`
@@ -120,7 +121,7 @@ func parseNotice(data []byte) (*notice, error) {
 		err = n.check()
 	}
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "not a notice {id, key, type, payload}: %.200q: %v", data, err)
+		return nil, refusal.New(http.StatusBadRequest, "not a notice {id, key, type, payload}: %.200q: %v", data, err)
 	}
 	return n, nil
 }
@@ -198,14 +199,14 @@ func (s *server) subscribe(w http.ResponseWriter, r *http.Request) (status int, 
 		err = hostport.CheckTarget(ask.URL, s.allowPrivate)
 	}
 	if err != nil {
-		return 0, nil, refuse(http.StatusBadRequest, "not a subscription {url, batch}: %v", err)
+		return 0, nil, refusal.New(http.StatusBadRequest, "not a subscription {url, batch}: %v", err)
 	}
 	sub := &subscription{ID: "sub_" + rand.Text(), URL: ask.URL, Secret: make([]byte, 32)}
 	rand.Read(sub.Secret)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.subs) == maxSubs {
-		return 0, nil, refuse(http.StatusConflict, "there are %d subscriptions already", maxSubs)
+		return 0, nil, refusal.New(http.StatusConflict, "there are %d subscriptions already", maxSubs)
 	}
 	s.record(event{Do: put, Change: sub})
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(sub.Secret)

@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
+
+	"dyno/parts/flock"
+	"dyno/parts/refusal"
 )
 
 // lineFile is a file of JSON lines, read once and then appended to, until an error.
@@ -72,7 +74,7 @@ func (s *server) open(dir string) error {
 		s.lock, err = os.OpenFile(filepath.Join(dir, "LOCK"), os.O_RDWR|os.O_CREATE, 0o640)
 	}
 	if err == nil {
-		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = flock.Lock(s.lock)
 	}
 	if err != nil {
 		return fmt.Errorf("locking %s, which no other process may use: %w", dir, err)
@@ -160,12 +162,12 @@ func (s *server) number(notices []*notice) (all []taken, accepted []*notice, del
 			deliveries += len(n.To)
 		}
 		if was.hash != n.hash() {
-			return nil, nil, 0, refuse(http.StatusConflict, "id %q stands for a notice with another key, type or payload; give this one an id of its own", n.ID)
+			return nil, nil, 0, refusal.New(http.StatusConflict, "id %q stands for a notice with another key, type or payload; give this one an id of its own", n.ID)
 		}
 		all = append(all, taken{n.ID, was.seq, known})
 	}
 	if max(s.lanes, s.oldest.Len())+deliveries > s.limits.pending || s.bytes+bytes > s.limits.bytes {
-		return nil, nil, 0, refuse(http.StatusTooManyRequests, "%d notices wait to be delivered; try again later, or send fewer together", s.oldest.Len())
+		return nil, nil, 0, refusal.New(http.StatusTooManyRequests, "%d notices wait to be delivered; try again later, or send fewer together", s.oldest.Len())
 	}
 	return all, accepted, deliveries, nil
 }

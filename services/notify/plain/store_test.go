@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/textproto"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"dyno/parts/refusal"
 )
 
 // tight are limits under which nothing is delivered: no server listens at the subscription's
@@ -154,9 +155,9 @@ func TestBounds(t *testing.T) {
 		ids  string
 		want int
 	}{{"e f g", 0}, {"h i j", 429}, {"h i", 0}, {"j", 429}, {"e", 0}} {
-		refused := &textproto.Error{}
-		if errors.As(post(s, strings.Fields(step.ids)...), &refused); refused.Code != step.want {
-			t.Errorf("%s: %d, want %d", step.ids, refused.Code, step.want)
+		refused := &refusal.Error{}
+		if errors.As(post(s, strings.Fields(step.ids)...), &refused); refused.Status != step.want {
+			t.Errorf("%s: %d, want %d", step.ids, refused.Status, step.want)
 		}
 	}
 }

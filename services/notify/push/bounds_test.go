@@ -82,7 +82,8 @@ func TestTenThousandStreams(t *testing.T) {
 	})
 }
 
-// A connection that cannot have its deadlines moved would be cut after 30 s, or hold a slow reader for ever.
+// A connection that cannot have its deadlines moved would be cut after 30 s, or hold a slow reader
+// for ever.
 func TestNeedsDeadlines(t *testing.T) {
 	answer := httptest.NewRecorder()
 	streams := New(newLog(), Options{})

@@ -161,7 +161,8 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
-// The server's deadlines for requests are 30 s; streams outlive them, and show every 15 s that they live.
+// The server's deadlines for requests are 30 s; streams outlive them, and show every 15 s that they
+// live.
 func TestHeartbeats(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
 		events, messages := b.sse("/v1/stream?types=b"), b.ws("/v1/ws?types=b")
@@ -202,7 +203,8 @@ func TestHeartbeatMovesID(t *testing.T) {
 	})
 }
 
-// What is sent is a sign of life itself; a ping behind much data would wait for its answer too long.
+// What is sent is a sign of life itself; a ping behind much data would wait for its answer too
+// long.
 func TestNoHeartbeatsWhileNoticesFlow(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
 		events := b.sse("/v1/stream")
@@ -376,8 +378,8 @@ func TestResumeExactlyOnce(t *testing.T) {
 	})
 }
 
-// readEvents begins at what is new, resumes after each cut with the last id, and calls ready when it has the
-// first id; so the first connection is cut later.
+// readEvents begins at what is new, resumes after each cut with the last id, and calls ready when
+// it has the first id; so the first connection is cut later.
 func (b *bench) readEvents(cuts []int, ready chan struct{}) (got []uint64) {
 	last := ""
 	for i := 0; ; i++ {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"dyno/parts/hostport"
+	"dyno/parts/refusal"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/topic"
 	"dyno/services/notify/webhook"
 )
@@ -115,7 +115,7 @@ func checkHost(address string, allowPrivate bool) error {
 	if err != nil {
 		return refusal.Field("url", "url: %v", err)
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !allowPrivate && !webhook.Public(ip) {
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !allowPrivate && !hostport.Public(ip) {
 		return refusal.Field("url", "url: %s is not a public address; start with --allow-private-targets to permit it", ip)
 	}
 	return nil

@@ -1,16 +1,19 @@
-// Package sink is a receiver of webhooks for tests and measurements: it takes every POST, answers after
-// a set delay, and tells what it saw: how many notices, whether each key's came in order, which came
-// twice, and (as a stream) when each one was wholly received, on the clock that the load generator uses.
+// Package sink is a receiver of webhooks for tests and measurements: it takes every POST, answers
+// after a set delay, and tells what it saw: how many notices, whether each key's came in order,
+// which came twice, and (as a stream) when each one was wholly received, on the clock that the load
+// generator uses.
 //
-// A notice's id is RUN-HEX16, where HEX16 is a number that grows within a run; other ids are counted but
-// not checked. The order checked is that of the numbers: a sender that posts one key's notices over several
-// connections at once may change it before the dispatcher sees them. Each URL path is a receiver of its own, so that several subscriptions can share a sink.
+// A notice's id is RUN-HEX16, where HEX16 is a number that grows within a run; other ids are
+// counted but not checked. The order checked is that of the numbers: a sender that posts one key's
+// notices over several connections at once may change it before the dispatcher sees them. Each URL
+// path is a receiver of its own, so that several subscriptions can share a sink.
 //
-// How it answers goes by the path: a webhook to /hang... has no answer until its sender gives up or the
-// sink closes, one to /fail... is answered with 500, and neither counts as received; any other with 204.
+// How it answers goes by the path: a webhook to /hang... has no answer until its sender gives up or
+// the sink closes, one to /fail... is answered with 500, and neither counts as received; any other
+// with 204.
 //
-// It is not a queue: what was received is counted and forgotten. It starts no goroutines; its handlers
-// run on the HTTP server's.
+// It is not a queue: what was received is counted and forgotten. It starts no goroutines; its
+// handlers run on the HTTP server's.
 package sink
 
 import (

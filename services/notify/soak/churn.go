@@ -15,8 +15,8 @@ import (
 	"dyno/services/notify/soak/history"
 )
 
-// churn makes, changes and deletes subscriptions, one change after the other. Each that is acknowledged
-// tells the history that what came before it is durable, so there are many.
+// churn makes, changes and deletes subscriptions, one change after the other. Each that is
+// acknowledged tells the history that what came before it is durable, so there are many.
 type churn struct {
 	*run
 	random *rand.Rand

@@ -13,8 +13,8 @@ type plan struct {
 	again bool          // and the next process while it starts
 }
 
-// startUp is within what a start takes: a crash that much after the start meets a process which is reading
-// its logs, or has just begun to serve.
+// startUp is within what a start takes: a crash that much after the start meets a process which is
+// reading its logs, or has just begun to serve.
 const startUp = 120 * time.Millisecond
 
 // draw chooses a plan.

@@ -13,8 +13,8 @@ import (
 	"dyno/services/notify/soak/history"
 )
 
-// The load: two posters of single notices and two of batches, some hundred notices a second together, over
-// keys that all of them use.
+// The load: two posters of single notices and two of batches, some hundred notices a second
+// together, over keys that all of them use.
 const (
 	posters   = 4
 	keys      = 200

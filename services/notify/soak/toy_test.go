@@ -22,9 +22,9 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// toy is a dispatcher that is as simple as can be, and into which faults can be put: it is what the harness
-// is tested on. Its state is one file of JSON lines; every line is a change, and what it knows is the lines'
-// sum.
+// toy is a dispatcher that is as simple as can be, and into which faults can be put: it is what the
+// harness is tested on. Its state is one file of JSON lines; every line is a change, and what it
+// knows is the lines' sum.
 type toy struct {
 	fault string
 	log   *os.File

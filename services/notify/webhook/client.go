@@ -1,14 +1,11 @@
 package webhook
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"syscall"
 	"time"
 
+	"dyno/parts/hostport"
 	"dyno/parts/http1"
 )
 
@@ -79,55 +76,12 @@ func newTransport(o Options) *http.Transport {
 }
 
 func newDialer(o Options) *net.Dialer {
-	return &net.Dialer{Timeout: o.Timeout, KeepAlive: 30 * time.Second, Control: guard(o.AllowPrivate)}
+	d := &net.Dialer{Timeout: o.Timeout, KeepAlive: 30 * time.Second}
+	if !o.AllowPrivate {
+		d.Control = hostport.PublicOnly
+	}
+	return d
 }
 
 // stay does not follow a redirect: the answer counts as a failure.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// errNotPublic is the guard's.
-var errNotPublic = errors.New("the address is not public")
-
-// guard refuses connections to addresses that are not public. It sees the address after the name
-// was resolved, so that a name which resolves to a private address does not help.
-func guard(allowPrivate bool) func(network, address string, _ syscall.RawConn) error {
-	return func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		if !allowPrivate && !Public(at.Addr()) {
-			return fmt.Errorf("%w: %s", errNotPublic, at.Addr())
-		}
-		return nil
-	}
-}
-
-// private are networks that are not public and that netip's own predicates do not know.
-var private = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),     // this network
-	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
-	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
-	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
-	netip.MustParsePrefix("240.0.0.0/4"),   // reserved, and broadcast
-	netip.MustParsePrefix("2001::/32"),     // IPv4 behind Teredo
-	netip.MustParsePrefix("2002::/16"),     // IPv4 behind 6to4
-}
-
-// allocated is the public part of IPv6. The rest holds, among other things, several ways to write
-// an IPv4 address (::/96, 64:ff9b::/96, 64:ff9b:1::/48).
-var allocated = netip.MustParsePrefix("2000::/3")
-
-// Public reports whether any client may make this service send to an address.
-func Public(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("") // no prefix contains an address with a zone
-	if ip.Is6() && !allocated.Contains(ip) {
-		return false
-	}
-	for _, p := range private {
-		if p.Contains(ip) {
-			return false
-		}
-	}
-	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
-}

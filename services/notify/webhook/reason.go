@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"syscall"
+
+	"dyno/parts/hostport"
 )
 
 // reason says in a few words why an attempt got no answer. Subscribers read it: an error's own text
@@ -25,7 +27,7 @@ func reason(err error) string {
 		return false
 	}
 	switch {
-	case is(errNotPublic):
+	case is(hostport.ErrNotPublic):
 		return "address not allowed: it is not public"
 	case errors.As(err, &late) && late.Timeout():
 		return "no answer in time"

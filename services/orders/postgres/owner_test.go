@@ -23,8 +23,8 @@ import (
 	"dyno/parts/flock"
 )
 
-// ownerVariable makes a process of the test binary one that runs a PostgreSQL until its input ends. It holds the
-// options.
+// ownerVariable makes a process of the test binary one that runs a PostgreSQL until its input ends.
+// It holds the options.
 const ownerVariable = "POSTGRES_TEST_OWNER"
 
 // told is the line that such a process prints.
@@ -143,8 +143,8 @@ func free(t *testing.T, folder string) bool {
 	return err == nil
 }
 
-// PostgreSQL does not outlive an owner that is killed, and what it had acknowledged is there at the next start, which
-// works at once.
+// PostgreSQL does not outlive an owner that is killed, and what it had acknowledged is there at the
+// next start, which works at once.
 func TestAKilledOwner(t *testing.T) {
 	o := testOptions(t)
 	for round := range 2 {
@@ -225,7 +225,8 @@ func TestTwoProcessesInOneFolder(t *testing.T) {
 	}
 }
 
-// What a killed PostgreSQL leaves is not taken for a running one, also when another listens on its port.
+// What a killed PostgreSQL leaves is not taken for a running one, also when another listens on its
+// port.
 func TestAStalePostmasterFile(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	killed := mustStart(t, testOptions(t))
@@ -304,7 +305,8 @@ func ownerOf(t *testing.T, path string) uint32 {
 	return info.Sys().(*syscall.Stat_t).Uid
 }
 
-// In a container pids begin anew: what a killed PostgreSQL left may name a process of ours, which is none.
+// In a container pids begin anew: what a killed PostgreSQL left may name a process of ours, which
+// is none.
 func TestAStaleFileThatNamesTheOwner(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	s := mustStart(t, testOptions(t))

@@ -140,8 +140,8 @@ func TestReachable(t *testing.T) {
 	os.Chmod(filepath.Dir(dir), 0o755)
 }
 
-// As root, PostgreSQL comes to a folder that is closed to whom it runs as, if it may be given a capability for that;
-// else the folder is refused before anything is made in it.
+// As root, PostgreSQL comes to a folder that is closed to whom it runs as, if it may be given a
+// capability for that; else the folder is refused before anything is made in it.
 func TestAFolderThatPostgreSQLMayNotEnter(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only as root does PostgreSQL run as somebody else")

@@ -34,7 +34,8 @@ func testOptions(t *testing.T) Options {
 	return Options{Folder: testFolder(t), Bin: bin, Settings: map[string]string{"fsync": "off"}}
 }
 
-// testFolder returns a folder that can be entered by the user as whom PostgreSQL runs when root runs the test.
+// testFolder returns a folder that can be entered by the user as whom PostgreSQL runs when root
+// runs the test.
 func testFolder(t *testing.T) string {
 	t.Helper()
 	parent, err := os.MkdirTemp("", "postgres-test-")
@@ -200,7 +201,8 @@ func TestItsEndIsTold(t *testing.T) {
 	}
 }
 
-// A start that is given up leaves no process, and what it began does not stand in the way of the next.
+// A start that is given up leaves no process, and what it began does not stand in the way of the
+// next.
 func TestAStartGivenUp(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// reachable returns an error that names the first folder on the way to path, path included, that the user may not
-// enter. It goes by mode bits; an access-control list is not looked at.
+// reachable returns an error that names the first folder on the way to path, path included, that
+// the user may not enter. It goes by mode bits; an access-control list is not looked at.
 func reachable(path string, user *syscall.Credential) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {

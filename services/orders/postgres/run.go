@@ -27,7 +27,8 @@ type run struct {
 	goroutines sync.WaitGroup
 }
 
-// start makes the cluster if there is none, and runs PostgreSQL until it accepts connections. Server.mu is held.
+// start makes the cluster if there is none, and runs PostgreSQL until it accepts connections.
+// Server.mu is held.
 func (s *Server) start(ctx context.Context, owner *lock) (*run, error) {
 	held, err := s.cluster.unused(ctx, s.progress)
 	if err != nil {
@@ -58,7 +59,8 @@ func (s *Server) start(ctx context.Context, owner *lock) (*run, error) {
 	return r, nil
 }
 
-// install sees to the binaries, the password and the cluster; after the first start they are all there.
+// install sees to the binaries, the password and the cluster; after the first start they are all
+// there.
 func (s *Server) install(ctx context.Context, held *lock) (err error) {
 	if s.binaries.folder == "" {
 		if s.binaries, err = s.source.choose(ctx, s.options.Bin); err != nil {
@@ -146,7 +148,8 @@ func refused(err error) bool {
 	return errors.As(err, &said) && said.Code != cannotConnectNow
 }
 
-// fastLimit bounds a fast shutdown when the caller does not: its checkpoint writes out shared_buffers.
+// fastLimit bounds a fast shutdown when the caller does not: its checkpoint writes out
+// shared_buffers.
 const fastLimit = 60 * time.Second
 
 // stop ends PostgreSQL the softest way that works in time.

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// attempt is the context of what is to be done in a database. It knows whether the database was asked anything for it:
-// only then does the end of its time say something of the database.
+// attempt is the context of what is to be done in a database. It knows whether the database was
+// asked anything for it: only then does the end of its time say something of the database.
 type attempt struct {
 	context.Context
 	asked atomic.Bool

@@ -74,7 +74,8 @@ func TestAuditPartitions(t *testing.T) {
 	}
 }
 
-// Records that came into the default partition, because nobody made theirs in time, are moved as soon as it is made.
+// Records that came into the default partition, because nobody made theirs in time, are moved as
+// soon as it is made.
 func TestAuditLate(t *testing.T) {
 	s, conn := open(t, Options{})
 	s.endBackground()
@@ -106,7 +107,8 @@ func TestAuditLate(t *testing.T) {
 	}
 }
 
-// Who reads the audit for long keeps no gateway from starting, and none that starts keeps others from submitting.
+// Who reads the audit for long keeps no gateway from starting, and none that starts keeps others
+// from submitting.
 func TestAuditIsRead(t *testing.T) {
 	s, conn := open(t, Options{})
 	s.endBackground()

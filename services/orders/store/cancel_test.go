@@ -13,8 +13,8 @@ import (
 	"dyno/services/orders/postgres/pgtest"
 )
 
-// A read that is given up ends in the server, and its connection serves the next. One at a time: a server that is kept
-// busy for longer than cancelPatience would lose the connection.
+// A read that is given up ends in the server, and its connection serves the next. One at a time: a
+// server that is kept busy for longer than cancelPatience would lose the connection.
 func TestGivenUpKeepsConnection(t *testing.T) {
 	inTurn(t, func(t *testing.T, o Options) {
 		o.Reads, o.Batches, o.Lists, o.Writes = 1, 1, 1, 1
@@ -62,7 +62,8 @@ func TestGivenUpKeepsConnection(t *testing.T) {
 	})
 }
 
-// A commit that was cancelled while it waited for the standby is none that was acknowledged, whatever PostgreSQL says.
+// A commit that was cancelled while it waited for the standby is none that was acknowledged,
+// whatever PostgreSQL says.
 func TestGivenUpCommit(t *testing.T) {
 	pg := pgtest.Server(t, nil)
 	for i, driver := range Drivers() {

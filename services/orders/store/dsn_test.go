@@ -49,7 +49,8 @@ func TestDSNWithEnvironment(t *testing.T) {
 	}
 }
 
-// No part of a DSN is in an error, in whatever form the password has: only names of settings, and what is wrong.
+// No part of a DSN is in an error, in whatever form the password has: only names of settings, and
+// what is wrong.
 func TestDSNUnreadable(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"host=h password = s3cret sslmode=nonsense":          "sslmode is invalid",

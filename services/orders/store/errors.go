@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// broken reports whether the connection that it happened on was lost, as with a restart: another may do better.
-// That none could be made is not this.
+// broken reports whether the connection that it happened on was lost, as with a restart: another
+// may do better. That none could be made is not this.
 func broken(err error) bool {
 	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting {
 		return false
@@ -32,9 +32,9 @@ func broken(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || pgconn.SafeToRetry(err)
 }
 
-// explain says what an error of the driver means: context.Canceled when the caller went away, order.ErrBusy when the
-// time was over before the database was asked anything (see attempt), order.ErrUnavailable when the database did not
-// answer. What else PostgreSQL says is passed on.
+// explain says what an error of the driver means: context.Canceled when the caller went away,
+// order.ErrBusy when the time was over before the database was asked anything (see attempt),
+// order.ErrUnavailable when the database did not answer. What else PostgreSQL says is passed on.
 func (d *database) explain(ctx context.Context, doing string, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%s in %s: %w", doing, d.where, context.Canceled)
@@ -46,7 +46,8 @@ func (d *database) explain(ctx context.Context, doing string, err error) error {
 	if !unavailable {
 		return fmt.Errorf("%s in %s: %w", doing, d.where, err)
 	}
-	// The cause is told but not wrapped: it may be the cancellation of something that is not the caller's.
+	// The cause is told but not wrapped: it may be the cancellation of something that is not the
+	// caller's.
 	return fmt.Errorf("%w: %s in %s: %v; %s", order.ErrUnavailable, doing, d.where, err, mend)
 }
 

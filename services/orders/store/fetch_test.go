@@ -32,7 +32,8 @@ func (f *faulty) fetch(_ context.Context, uids []int64, answers []batcher.Answer
 	return err
 }
 
-// A batch is sent again as a whole, once, when its connection broke, and not key by key when the database is away.
+// A batch is sent again as a whole, once, when its connection broke, and not key by key when the
+// database is away.
 func TestFetchAgain(t *testing.T) {
 	away := &pgconn.PgError{Code: "53300"}
 	odd := &pgconn.PgError{Code: "22003"}

@@ -28,7 +28,8 @@ var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
 	}
 })
 
-// every runs a test for every driver and lookup side by side: they are one store to whoever uses it.
+// every runs a test for every driver and lookup side by side: they are one store to whoever uses
+// it.
 func every(t *testing.T, test func(t *testing.T, o Options)) {
 	inTurn(t, func(t *testing.T, o Options) {
 		t.Parallel()
@@ -36,7 +37,8 @@ func every(t *testing.T, test func(t *testing.T, o Options)) {
 	})
 }
 
-// inTurn runs a test for every driver and lookup, one after the other; in the quick form for two pairs, in which each occurs.
+// inTurn runs a test for every driver and lookup, one after the other; in the quick form for two
+// pairs, in which each occurs.
 func inTurn(t *testing.T, test func(t *testing.T, o Options)) {
 	for _, driver := range Drivers() {
 		for _, lookup := range Lookups() {
@@ -48,7 +50,8 @@ func inTurn(t *testing.T, test func(t *testing.T, o Options)) {
 	}
 }
 
-// open opens a store on a database without orders unless o names one. Time-outs are long unless they are what is tested.
+// open opens a store on a database without orders unless o names one. Time-outs are long unless
+// they are what is tested.
 func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
 	t.Helper()
 	if o.DSNs == nil {

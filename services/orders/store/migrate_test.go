@@ -48,7 +48,8 @@ func TestMigrateRefuses(t *testing.T) {
 	}
 }
 
-// Who may read and write orders, and change no table, can open a store of a database that is up to date.
+// Who may read and write orders, and change no table, can open a store of a database that is up to
+// date.
 func TestFewRights(t *testing.T) {
 	dsn := pgtest.Database(t)
 	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
@@ -144,8 +145,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A new database becomes no shard of a set that is refused, and what was marked by mistake can be mended as the error
-// says.
+// A new database becomes no shard of a set that is refused, and what was marked by mistake can be
+// mended as the error says.
 func TestShardsInWrongOrder(t *testing.T) {
 	first, second := pgtest.Database(t), pgtest.Database(t)
 	open(t, Options{DSNs: []string{first}})

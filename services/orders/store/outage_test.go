@@ -36,8 +36,8 @@ func TestCallerGoesAway(t *testing.T) {
 	})
 }
 
-// A database that takes too long is one that does not answer: whether the caller or the options say how long. The
-// server gives up as well.
+// A database that takes too long is one that does not answer: whether the caller or the options say
+// how long. The server gives up as well.
 func TestTooSlow(t *testing.T) {
 	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {

@@ -27,7 +27,8 @@ func site(t *testing.T) (origin string) {
 	return s.URL
 }
 
-// follow is an expression: what an EventSource on the page says first, a notice's data or that it is closed for good.
+// follow is an expression: what an EventSource on the page says first, a notice's data or that it
+// is closed for good.
 func follow(url string) string {
 	return fmt.Sprintf(`new Promise(done => {
 		const source = new EventSource(%q);
@@ -41,7 +42,8 @@ func wrote(method, url, mode, kind, body string) string {
 	return fmt.Sprintf(`fetch(%q, {method: %q, mode: %q, headers: {'Content-Type': %q}, body: %q}).then(a => String(a.status), () => 'refused')`, url, method, mode, kind, body)
 }
 
-// What a page of another origin can do to notifyd, in a real browser: nothing unless its origin is listed.
+// What a page of another origin can do to notifyd, in a real browser: nothing unless its origin is
+// listed.
 func TestPagesOfOtherOrigins(t *testing.T) {
 	quicktest.Skip(t, "builds notifyd and starts a browser")
 	browser.Installed(t)
@@ -102,7 +104,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 }
 
-// With API keys a browser follows with a token in the URL; once that has expired, a stream that comes back is refused.
+// With API keys a browser follows with a token in the URL; once that has expired, a stream that
+// comes back is refused.
 func TestFollowsWithToken(t *testing.T) {
 	quicktest.Skip(t, "builds notifyd and starts a browser")
 	browser.Installed(t)

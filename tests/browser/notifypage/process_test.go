@@ -95,7 +95,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.got = append(r.got, req.Header.Get("webhook-id"))
 }
 
-// From the failure of a receiver to the delivery of what it missed, with the real program and by hand.
+// From the failure of a receiver to the delivery of what it missed, with the real program and by
+// hand.
 func TestReplayInProcess(t *testing.T) {
 	quicktest.Skip(t, "builds notifyd and starts a browser")
 	browser.Installed(t) // before anything is built for it

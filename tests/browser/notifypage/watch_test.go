@@ -230,7 +230,8 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	w.Check(t, m.origin+"/debug/notify/", "Failed to load resource: net::")
 }
 
-// TestManyOnAPhone opens the page with as many subscriptions as the server sends, on a narrow screen.
+// TestManyOnAPhone opens the page with as many subscriptions as the server sends, on a narrow
+// screen.
 func TestManyOnAPhone(t *testing.T) {
 	quicktest.Skip(t, "starts a browser")
 	m := trouble(t)

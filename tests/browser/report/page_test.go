@@ -115,8 +115,8 @@ func TestPageInABrowser(t *testing.T) {
 	w.Check(t, url)
 }
 
-// TestPagesOnAPhone opens every kind of report on a narrow screen: the page itself never scrolls sideways,
-// and nothing is asked for or complained of.
+// TestPagesOnAPhone opens every kind of report on a narrow screen: the page itself never scrolls
+// sideways, and nothing is asked for or complained of.
 func TestPagesOnAPhone(t *testing.T) {
 	quicktest.Skip(t, "starts a browser")
 	reports := reporttest.Reports()

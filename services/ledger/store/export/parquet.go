@@ -32,8 +32,7 @@ type Row struct {
 // groupRows is the number of rows of a group, which are in memory until it is written: about 20 MB.
 const groupRows = 20_000
 
-// Parquet writes a row per transaction, compressed with zstd. Ledgers without transactions have no
-// rows.
+// Parquet writes a row per transaction, compressed with zstd.
 func Parquet(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error {
 	to := parquet.NewGenericWriter[Row](w, parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(groupRows),
 		parquet.CreatedBy("ledgersync", "1", ""), parquet.KeyValueMetadata("source", "XRP Ledger history"))
@@ -63,7 +62,6 @@ func row(l *xrpl.Ledger, i int, closed uint32) Row {
 	return r
 }
 
-// sender reads a transaction's sender and type, as far as they can be read.
 func sender(blob []byte) (account, kind string) {
 	const ( // of fields: TransactionType and Account
 		uint16Type, transactionType = 1, 2

@@ -114,7 +114,6 @@ type Files struct {
 	syncing sync.Mutex // held during a Sync
 }
 
-// file is a file's state.
 type file struct {
 	File
 	nonce [nonceSize]byte
@@ -228,7 +227,6 @@ func (f *Files) Append(frame []byte) (Ref, error) {
 	return ref, nil
 }
 
-// checksum is that of a frame whose size is set.
 func checksum(frame []byte) uint32 {
 	sum := crc32.Update(0, castagnoli, frame[nonceSize:nonceSize+4])
 	return crc32.Update(sum, castagnoli, frame[HeaderSize:])

@@ -40,7 +40,6 @@ func (f *Files) reader(number uint32) (*file, vfs.File, error) {
 	return one, one.read, nil
 }
 
-// done ends a reading.
 func (f *Files) done(one *file) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,8 +22,7 @@ func (d Damage) String() string {
 	return fmt.Sprintf("bytes %d to %d of %s are no records", d.From, d.To, d.File.Name)
 }
 
-// Copy copies damaged bytes into a file, unless a whole copy exists. After an error there is no
-// copy.
+// Copy copies damaged bytes to a file, unless a whole copy exists. After an error there is none.
 func (f *Files) Copy(d Damage, to string) error {
 	if info, err := f.fs.Stat(to); err == nil && info.Size() == d.To-d.From {
 		return nil
@@ -97,7 +96,6 @@ func (f *Files) scan(is File, at int64, visit func(Ref, []byte) error, damaged f
 	return nil
 }
 
-// scan is the scan of one file.
 type scan struct {
 	*file
 	from   vfs.File
@@ -174,7 +172,6 @@ func (s *scan) next(at int64) (int64, error) {
 	return s.size, nil
 }
 
-// bytes reads bytes that must exist.
 func (s *scan) bytes(into []byte, at int64) error {
 	if _, err := s.from.ReadAt(into, at); err != nil && err != io.EOF {
 		return err

@@ -57,7 +57,6 @@ func toFile(path string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), path)
 }
 
-// cause is an error without the name of the temporary file.
 func cause(err error) error {
 	if about := (*fs.PathError)(nil); errors.As(err, &about) {
 		return about.Err

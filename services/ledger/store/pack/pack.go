@@ -108,7 +108,6 @@ func appendCRC(b []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// goodCRC says whether the last four bytes are the checksum of those before.
 func goodCRC(b []byte) bool {
 	n := len(b) - 4
 	return n >= 0 && binary.BigEndian.Uint32(b[n:]) == crc32.Checksum(b[:n], castagnoli)

@@ -13,8 +13,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Reader reads a pack block by block. It checks that the file is undamaged; Unpack proves the
-// ledgers.
+// Reader reads a pack block by block. It checks for damage; Unpack proves the ledgers.
 type Reader struct {
 	Head Head
 
@@ -63,7 +62,6 @@ func (r *Reader) Next() ([]*xrpl.Ledger, error) {
 	return nil, fmt.Errorf("%w: at byte %d, with %d ledgers missing, is neither a block nor the footer", ErrDamaged, r.offset, r.left)
 }
 
-// cutOff replaces io.EOF before the end by an error that says so.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: the file ends too early; fetch it again", ErrDamaged)

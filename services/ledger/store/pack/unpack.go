@@ -146,7 +146,6 @@ func (u *unpacker) word() (string, error) {
 	return words[0], nil
 }
 
-// block proves ledgers and stores them.
 func (u *unpacker) block(ctx context.Context, ledgers []*xrpl.Ledger) error {
 	expected := u.expected
 	for _, l := range ledgers {

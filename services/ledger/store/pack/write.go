@@ -18,13 +18,11 @@ type Source interface {
 	Header(index uint32) (xrpl.Header, xrpl.Hash, error)
 }
 
-// entry is a block in the index.
 type entry struct {
 	top    uint32
 	offset uint64
 }
 
-// writer writes a pack block by block.
 type writer struct {
 	to      io.Writer
 	encoder *zstd.Encoder

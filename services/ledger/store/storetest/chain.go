@@ -10,7 +10,6 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// accounts is the number of accounts of the generated transactions.
 const accounts = 200
 
 // Chain makes n ledgers from index first on, each with the given number of transactions. The same

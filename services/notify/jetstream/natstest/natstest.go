@@ -1,5 +1,6 @@
-// Package natstest starts real nats-server processes for tests. The server is the tool of the module dyno/peers, so
-// that no module that a user builds requires it; where that module is missing, tests skip. It is not for measuring.
+// Package natstest starts real nats-server processes for tests. The server is the tool of the
+// module dyno/peers, so that no module that a user builds requires it; where that module is
+// missing, tests skip. It is not for measuring.
 package natstest
 
 import (

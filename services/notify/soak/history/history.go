@@ -1,12 +1,13 @@
-// Package history says whether what a dispatcher promised was kept, from what its clients and receivers saw
-// while it was killed again and again: nothing acknowledged is lost, order per key is kept, duplicates stay
-// within what was in flight.
+// Package history says whether what a dispatcher promised was kept, from what its clients and
+// receivers saw while it was killed again and again: nothing acknowledged is lost, order per key is
+// kept, duplicates stay within what was in flight.
 //
-// History is what they saw; Check is a pure function of it, so that it can be tested on histories in which
-// something is wrong. Nothing is decided by the clock: a Moment is a place in the order of what happened.
+// History is what they saw; Check is a pure function of it, so that it can be tested on histories
+// in which something is wrong. Nothing is decided by the clock: a Moment is a place in the order of
+// what happened.
 //
-// It is not for measuring, and it knows nothing of HTTP or processes (package soak does). It starts no
-// goroutines.
+// It is not for measuring, and it knows nothing of HTTP or processes (package soak does). It starts
+// no goroutines.
 package history
 
 import (
@@ -15,8 +16,8 @@ import (
 	"sync/atomic"
 )
 
-// Moment is a place in the order of what was seen: larger is later. Two requests overlap unless one was
-// answered before the other began.
+// Moment is a place in the order of what was seen: larger is later. Two requests overlap unless one
+// was answered before the other began.
 type Moment int64
 
 // Never is the moment of an answer that did not come.
@@ -31,8 +32,8 @@ type Result struct {
 	Duplicate bool
 }
 
-// Post is one request with notices. A request that was not answered is made again with the same notices,
-// and notices that are posted together are never posted otherwise.
+// Post is one request with notices. A request that was not answered is made again with the same
+// notices, and notices that are posted together are never posted otherwise.
 type Post struct {
 	Notices  []Notice
 	Began    Moment
@@ -47,8 +48,8 @@ type Definition struct {
 	Concurrency int      // most webhooks in flight
 }
 
-// Change is one change of one subscription: made, changed or deleted. It is acknowledged only when it is
-// durable. Changes of one subscription do not overlap.
+// Change is one change of one subscription: made, changed or deleted. It is acknowledged only when
+// it is durable. Changes of one subscription do not overlap.
 type Change struct {
 	Subscription string // the name that its receiver knows it by
 	Definition   *Definition
@@ -91,8 +92,8 @@ type Account struct {
 	Dead          map[string][]string // by subscription, the ids of its dead letters
 }
 
-// History is what was seen. Its methods may be called by many at once; its fields are for Check, and for
-// tests which make histories up.
+// History is what was seen. Its methods may be called by many at once; its fields are for Check,
+// and for tests which make histories up.
 type History struct {
 	clock atomic.Int64
 	mu    sync.Mutex

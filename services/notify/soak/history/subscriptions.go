@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// subscription is what is known of one: its versions, oldest first, the first being that there is none.
+// subscription is what is known of one: its versions, oldest first, the first being that there is
+// none.
 type subscription struct {
 	name      string
 	versions  []version

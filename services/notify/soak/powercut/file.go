@@ -154,8 +154,8 @@ func (n *Node) harden(i int64, page *[pageSize]byte) {
 	}
 }
 
-// keepSome makes some of what was not synced durable: each sector by itself, and either size. What lies
-// beyond the size is zeros to whoever makes the file longer.
+// keepSome makes some of what was not synced durable: each sector by itself, and either size. What
+// lies beyond the size is zeros to whoever makes the file longer.
 func (n *Node) keepSome(random *rand.Rand) {
 	for _, i := range slices.Sorted(maps.Keys(n.dirty)) {
 		mix := new([pageSize]byte)

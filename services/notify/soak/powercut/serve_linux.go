@@ -15,8 +15,9 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// serve mounts a disk on a folder and does what it is told, a word a line, until there are no more words:
-// cut, restore (nothing that was not synced is kept) and restore-some. It answers each with ok or an error.
+// serve mounts a disk on a folder and does what it is told, a word a line, until there are no more
+// words: cut, restore (nothing that was not synced is kept) and restore-some. It answers each with
+// ok or an error.
 func serve(dir string, seed uint64, in io.Reader, out io.Writer) error {
 	disk := NewDisk(DefaultCapacity, seed)
 	server, err := mount(disk, dir)

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report/curve"
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
+)
+
+// This file reads a comparison of more than two variants, each of which is set beside its
+// reference, and the CPU ratios of jobs that are compared.
+
+// several reports whether an experiment compares more than two variants.
+func several(e *record.Experiment) bool { return e.Kind == record.KindCompare && len(e.Variants) > 2 }
+
+// Several reports whether it compares more than two variants, so that there is no single
+// comparison.
+func (r *Report) Several() bool {
+	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
+}
+
+// beside sets the CPU ratios of jobs, and for several variants what each is compared with.
+func (r *Report) beside(e *record.Experiment, a Analysis) {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if several(e) && i > 0 && i < len(e.Variants) {
+			s.Beside = e.Reference(i)
+			s.StepRatio, s.StepInterval = figure.Unknown, nil // there is no previous step
+		}
+		at := slices.IndexFunc(a.CPU, func(row compare.Row) bool { return row.Name == s.Name })
+		if r.Turns != nil || i == 0 || at < 0 || s.Invalid != "" {
+			continue
+		}
+		cpu := a.CPU[at].ToBaseline
+		s.CPURatio, s.CPUInterval, s.CPUVerdict = figure.Measured(cpu.Ratio), figure.IntervalOf(cpu.Interval), cpu.Verdict
+	}
+	if r.Scaling != nil { // a single concurrency is in the table of the variants
+		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c curve.ScalingCurve) bool { return len(c.Points) < 2 })
+	}
+	if r.Turns == nil && len(a.CPU) > 0 {
+		r.CPUFloor = figure.IntervalOf(a.CPU[0].ToBaseline.Floor)
+	}
+}
+
+// referenceWords name what a variant is compared with.
+func (r *Report) referenceWords() string {
+	if len(r.Steps) > 2 {
+		return "its reference"
+	}
+	return r.Steps[0].Name
+}
+
+// cpuWords are the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
+func (r *Report) cpuWords() string {
+	if r.Turns != nil || len(r.Steps) != 2 || !r.Steps[1].CPURatio.Known() {
+		return ""
+	}
+	s := &r.Steps[1]
+	return " Also: " + words.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, words.VerdictOf(s.CPUInterval)) + "."
+}
+
+// severalAnswer states the ratios of each variant to its reference.
+func (r *Report) severalAnswer() string {
+	if len(r.Steps) < 3 {
+		return "There was nothing to compare."
+	}
+	var said []string
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		switch {
+		case s.Beside == "":
+		case s.Invalid != "" || !s.Ratio.Known() && !s.CPURatio.Known():
+			said = append(said, s.Name+" has no result beside "+s.Beside)
+		default:
+			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Beside, words.Ratio(r.RatioMetric, s.Ratio, s.RatioInterval, words.VerdictOf(s.RatioInterval)))
+			if s.CPURatio.Known() {
+				text += ", " + words.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, words.VerdictOf(s.CPUInterval))
+			}
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, "; ") + "."
+}
+
+// besideColumn is the reference of each variant.
+var besideColumn = StepColumn{Head: "beside", Short: "beside", Cell: func(s *Step) string { return s.Beside }}
+
+// cpuRatioColumn is the ratio of CPU per request to the reference.
+func cpuRatioColumn() StepColumn {
+	return ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *Step) figure.Value { return s.CPURatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.CPUInterval })
+}
+
+// inFlight reads a job's concurrency; unknown where no variant has more than one unit in flight.
+func (r *Report) inFlight(s *Step) figure.Value {
+	if !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.AtOnce > 1 }) {
+		return figure.Unknown
+	}
+	return s.AtOnce
+}
