@@ -5,7 +5,6 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/services/ledger/follow"
-	"dyno/services/ledger/pace"
 )
 
 // labels disambiguates servers with equal names (their URLs differ only in a redacted key).
@@ -21,46 +20,44 @@ func (l *labels) next(name string) string {
 	return name
 }
 
-var figures = []struct {
-	name, help string
-	of         func(pace.ServerStats) float64
-}{
-	{"score", "score of a server, from 0 to 1", func(s pace.ServerStats) float64 { return s.Score }},
-	{"in_flight", "requests to a server in flight", func(s pace.ServerStats) float64 { return float64(s.InFlight) }},
-	{"latency_seconds", "moving average of the latency of a server's good answers", func(s pace.ServerStats) float64 { return s.Latency.Seconds() }},
-	{"cooling_seconds", "time until a server is asked again; 0 means that it may be asked now", func(s pace.ServerStats) float64 { return s.Cooling.Seconds() }},
-	{"request_rate", "current limit of requests/s to a server", func(s pace.ServerStats) float64 { return s.RequestRate }},
-	{"request_edge", "requests/s at which a server's limit was last reached; 0 means never", func(s pace.ServerStats) float64 { return s.RequestEdge }},
-	{"byte_rate", "current limit of bytes/s from a server", func(s pace.ServerStats) float64 { return s.ByteRate }},
-	{"byte_edge", "bytes/s at which a server's limit was last reached; 0 means never", func(s pace.ServerStats) float64 { return s.ByteEdge }},
-	{"requests_total", "finished requests to a server", func(s pace.ServerStats) float64 { return float64(s.Requests) }},
-	{"good_total", "requests that a server answered", func(s pace.ServerStats) float64 { return float64(s.Good) }},
-	{"bytes_total", "bytes of a server's answers", func(s pace.ServerStats) float64 { return float64(s.Bytes) }},
-	{"slowed_total", "slowDown answers of a server", func(s pace.ServerStats) float64 { return float64(s.Slowed) }},
-	{"warned_total", "answers of a server with a load warning", func(s pace.ServerStats) float64 { return float64(s.Warned) }},
+// serverMetrics are the metrics of each server.
+var serverMetrics = []daemon.Metric{
+	{Name: "score", Help: "score of a server, from 0 to 1", Labels: []string{"server"}},
+	{Name: "in_flight", Help: "requests to a server in flight", Labels: []string{"server"}},
+	{Name: "latency_seconds", Help: "moving average of the latency of a server's good answers", Labels: []string{"server"}},
+	{Name: "cooling_seconds", Help: "time until a server is asked again; 0 means that it may be asked now", Labels: []string{"server"}},
+	{Name: "request_rate", Help: "current limit of requests/s to a server", Labels: []string{"server"}},
+	{Name: "request_edge", Help: "requests/s at which a server's limit was last reached; 0 means never", Labels: []string{"server"}},
+	{Name: "byte_rate", Help: "current limit of bytes/s from a server", Labels: []string{"server"}},
+	{Name: "byte_edge", Help: "bytes/s at which a server's limit was last reached; 0 means never", Labels: []string{"server"}},
+	{Name: "requests_total", Help: "finished requests to a server", Labels: []string{"server"}},
+	{Name: "good_total", Help: "requests that a server answered", Labels: []string{"server"}},
+	{Name: "bytes_total", Help: "bytes of a server's answers", Labels: []string{"server"}},
+	{Name: "slowed_total", Help: "slowDown answers of a server", Labels: []string{"server"}},
+	{Name: "warned_total", Help: "answers of a server with a load warning", Labels: []string{"server"}},
+	{Name: "blamed_total", Help: "wrong answers of a server, by reason", Labels: []string{"server", "reason"}},
+	{Name: "troubles_total", Help: "failed requests to a server, by kind of error", Labels: []string{"server", "kind"}},
+	{Name: "connections_total", Help: "connections made to a server", Labels: []string{"server", "protocol", "tls"}},
+	{Name: "connections_reused_total", Help: "HTTP requests to a server over an open connection", Labels: []string{"server"}},
 }
-
-// serverMetrics are each server's metrics: the figures, and those with several values.
-var serverMetrics = func() []daemon.Metric {
-	all := []daemon.Metric{
-		{Name: "blamed_total", Help: "wrong answers of a server, by reason", Labels: []string{"server", "reason"}},
-		{Name: "troubles_total", Help: "failed requests to a server, by kind of error", Labels: []string{"server", "kind"}},
-		{Name: "connections_total", Help: "connections made to a server", Labels: []string{"server", "protocol", "tls"}},
-		{Name: "connections_reused_total", Help: "HTTP requests to a server over an open connection", Labels: []string{"server"}},
-	}
-	for _, f := range figures {
-		all = append(all, daemon.Metric{Name: f.name, Help: f.help, Labels: []string{"server"}})
-	}
-	return all
-}()
 
 func (p *pipeline) exposeServers(set daemon.Set) {
 	var names labels
 	for i, server := range p.pool.Report() { // in the order of the servers
 		name := names.next(server.Server)
-		for _, f := range figures {
-			set(f.name, f.of(server), name)
-		}
+		set("score", server.Score, name)
+		set("in_flight", float64(server.InFlight), name)
+		set("latency_seconds", server.Latency.Seconds(), name)
+		set("cooling_seconds", server.Cooling.Seconds(), name)
+		set("request_rate", server.RequestRate, name)
+		set("request_edge", server.RequestEdge, name)
+		set("byte_rate", server.ByteRate, name)
+		set("byte_edge", server.ByteEdge, name)
+		set("requests_total", float64(server.Requests), name)
+		set("good_total", float64(server.Good), name)
+		set("bytes_total", float64(server.Bytes), name)
+		set("slowed_total", float64(server.Slowed), name)
+		set("warned_total", float64(server.Warned), name)
 		for reason, n := range server.Faults {
 			set("blamed_total", float64(n), name, reason)
 		}
@@ -75,6 +72,7 @@ func (p *pipeline) exposeServers(set daemon.Set) {
 	}
 }
 
+// followMetrics report how far behind the tip a follower is.
 var followMetrics = []daemon.Metric{
 	{Name: "tip_index", Help: "index of the ledger that counts as the newest; 0 means none yet"},
 	{Name: "lag_ledgers", Help: "ledgers up to the tip that are not stored yet"},
