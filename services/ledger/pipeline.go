@@ -91,8 +91,8 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	return p, nil
 }
 
-// client makes a server's settings of an assembly. Within a shard a request ends with the shard's time; the client's limit is
-// for what belongs to none, and must not come before it.
+// client makes a server's settings of an assembly. Within a shard a request ends with the shard's
+// time; the client's limit is for what belongs to none, and must not come before it.
 func client(s settings, url string) rippled.Config {
 	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Timeout, rippled.DefaultTimeout)}
 }

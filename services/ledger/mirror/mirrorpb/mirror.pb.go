@@ -75,8 +75,8 @@ func (x *StartSyncRequest) GetFrom() uint32 {
 	return 0
 }
 
-// Ledger is a ledger whose bytes have been proved to the level that the server syncs at. Clients must
-// accept messages of 64 MiB.
+// Ledger is a ledger whose bytes have been proved to the level that the server syncs at. Clients
+// must accept messages of 64 MiB.
 type Ledger struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
