@@ -141,8 +141,7 @@ func (s Seam) accepts(impl string) error {
 }
 
 // Check returns an error when the declaration contradicts itself: a name used twice, a seam without
-// implementations, a default out of its bounds, a step that changes nothing or names what does not
-// exist.
+// implementations, a default out of its bounds, a step without a change or with an unknown name.
 func (a Assembly) Check() error {
 	names := make(unique)
 	for _, seam := range a.Seams {
@@ -202,8 +201,8 @@ func (u unique) add(name string) error {
 }
 
 // Choice is a resolved assembly: the implementation of each seam and the value of each setting,
-// which Bind reads. Asking for an undeclared name, or for a setting as another kind than declared,
-// is a mistake in the program and panics.
+// which Bind reads. It panics if the program asks for an undeclared name or another kind of
+// setting.
 type Choice struct {
 	name     string
 	values   map[string]string

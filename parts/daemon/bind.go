@@ -30,8 +30,7 @@ func Settings[T any]() (out []Setting) {
 	return out
 }
 
-// Bind sets the fields of a struct: those tagged set to the settings' values, and those tagged seam
-// to the names of the implementations.
+// Bind sets a struct's fields tagged set to the settings, and those tagged seam to implementations.
 func Bind[T any](c Choice) (config T) {
 	v := reflect.ValueOf(&config).Elem()
 	for _, field := range tagged(v.Type()) {

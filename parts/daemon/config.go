@@ -96,8 +96,7 @@ func (k configKey) fits(flag pflag.Value) error {
 	return fmt.Errorf("%s takes a single value", k.name)
 }
 
-// parseConfig reads a mapping of keys to single values, lists of values, or mappings of names to
-// values.
+// parseConfig reads a mapping of keys to values, lists of values, or mappings of names to values.
 func parseConfig(text []byte) ([]configKey, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {

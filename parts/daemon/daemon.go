@@ -57,8 +57,8 @@ type Service struct {
 
 // Env is what a service is started with, or a job.
 type Env struct {
-	// Listen is the public address, bound, behind TLS if configured; a job has none. Connections is
-	// the listener below TLS, for a Front.
+	// Listen is the public address, bound, behind TLS if configured; nil for a job. Connections is the
+	// listener below TLS, for a Front.
 	Listen      net.Listener
 	Connections *lameduck.Listener
 
@@ -68,25 +68,22 @@ type Env struct {
 	Choice Choice         // the assembly
 
 	// ReadTimeout is the time limit for a client to send a whole request (--read-timeout), for a
-	// service that serves Listen itself. Such a service may also apply it to clients that read
-	// answers.
+	// service that serves Listen itself. Such a service may apply it to reading answers too.
 	ReadTimeout time.Duration
 
 	// Stdout is a job's own. Of a service it is not: there it has the ready line and nothing else.
 	// Stderr is shared with Log.
 	Stdout, Stderr io.Writer
 
-	// Guard decides which requests that other sites' pages make browsers send to Listen must be
-	// refused, for a service that serves Listen itself: Handler and the debug address are behind it
-	// already.
+	// Guard refuses requests that other sites' pages make browsers send to Listen, for a service that
+	// serves Listen itself: Handler and the debug address are behind it already.
 	Guard *guard.Guard
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry
 
 	// Tracer is for spans within requests and outside of them; nil without --otlp, which the service
-	// must support. Each request to Handler already has a span, and log lines with its context have
-	// its trace_id.
+	// must support. A request to Handler has a span; log lines with its context have its trace_id.
 	Tracer *tracing.Tracer
 
 	// Draining is closed when the process stops accepting, after its time as a lame duck: for streams
@@ -119,8 +116,7 @@ type Running struct {
 	WriteTimeout time.Duration
 
 	// Ready returns why /readyz must answer 503 although the service has started: a dependency is
-	// unavailable. It is called for each request, with a time limit of readyTimeout. Nil means always
-	// ready.
+	// unavailable. It is called for each request, within readyTimeout. Nil means always ready.
 	Ready func(ctx context.Context) error
 
 	// Drain finishes acknowledged work and releases everything. It returns early with an error when

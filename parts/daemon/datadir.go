@@ -50,8 +50,7 @@ func (d DataFolder) Open(dir, service string) (io.Closer, error) {
 	return d.lock(dir, service)
 }
 
-// OpenExisting is Open for commands that only read: a folder without state is an error, and stays
-// unchanged.
+// OpenExisting is Open for read-only commands: a folder without state is an error, and unchanged.
 func (d DataFolder) OpenExisting(dir, service string) (io.Closer, error) {
 	if err := noFile(dir); err != nil {
 		return nil, err
@@ -97,8 +96,7 @@ func (h held) Close() error { return errors.Join(flock.Unlock(h.file), h.file.Cl
 // system call, for example an fsync, has ended.
 const lockWait = 2 * time.Second
 
-// hold locks the file and writes this process's pid into it, for the error of a process that finds
-// it locked.
+// hold locks the file and writes this process's pid into it, for the error of another process.
 func hold(lock *os.File, dir string) error {
 	err := flock.Lock(lock)
 	for waited := time.Duration(0); errors.Is(err, flock.ErrLocked) && waited < lockWait; waited += lockWait / 100 {

@@ -23,8 +23,7 @@ const (
 	defaultDrain = 20 * time.Second
 
 	// Proxies and service meshes take a second or two to see that a process is no longer ready; those
-	// of Kubernetes may take longer, and then this must be raised. The sum with defaultDrain stays
-	// below those 30 s.
+	// of Kubernetes may take longer: then raise it. The sum with defaultDrain stays below those 30 s.
 	defaultLameDuck = 2 * time.Second
 
 	// 1 in 100 costs next to nothing and at 1,000 requests/s still shows 10 a second.
@@ -194,8 +193,7 @@ func envPrefix(service string) string {
 
 func envName(service, flag string) string { return envPrefix(service) + "_" + envPrefix(flag) }
 
-// pairsValue is the pflag.Value of --set and --otlp-sample: NAME=VALUE, any number of times; the
-// last value of a name counts.
+// pairsValue is the pflag.Value of --set and --otlp-sample: NAME=VALUE; a name's last value counts.
 type pairsValue struct {
 	pairs map[string]string
 	alone string // the name of a value that comes without one; "": it must have one

@@ -83,8 +83,7 @@ func (s Service) work(ctx context.Context, j Job, o options, args []string, stdo
 	return p.ended(ctx, j, cause, p.await(grace, finished))
 }
 
-// ended returns the error of a job that returned err, and that had failed before with cause if that
-// is not nil.
+// ended combines what a job returned with cause, an earlier failure that stopped it; nil: none.
 func (p *process) ended(ctx context.Context, j Job, cause, err error) error {
 	if cause == nil {
 		select {

@@ -6,8 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metric is a figure that Prometheus scrapes: a counter where its name ends in _total, else a
-// gauge.
+// Metric is a figure that Prometheus scrapes: a counter if its name ends in _total, else a gauge.
 type Metric struct {
 	Name, Help string
 	Read       func() float64 // nil: the collecting function sets it, if it is there

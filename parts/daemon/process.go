@@ -162,8 +162,7 @@ func (p *process) start(name string, server interface{ Serve(net.Listener) error
 	})
 }
 
-// Listen binds the address of a flag, which the error names, as for --listen and --debug. A
-// malformed address is a usage error.
+// Listen binds the address of a flag, which the error names. A malformed address is a usage error.
 func Listen(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {

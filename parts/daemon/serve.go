@@ -129,8 +129,7 @@ func (all fronts) Drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// drain stops accepting, waits for the requests in progress and lets the service finish, all before
-// ctx ends (--drain-timeout).
+// drain stops accepting, waits for requests and lets the service finish, within --drain-timeout.
 func (p *process) drain(ctx context.Context, public Front, running Running) error {
 	var hung error
 	if public != nil {

@@ -17,8 +17,7 @@
 // database cannot be changed.
 //
 // It is not a cache, checks no rights, and does not start a database. A Store owns its connections,
-// the goroutines of its batchers, and one that keeps the audit's partitions; Close waits for all of
-// them.
+// the goroutines of its batchers, and one that keeps the audit's partitions; Close waits for all.
 package store
 
 import (
