@@ -39,18 +39,7 @@ const maxComment = 100
 // unconverted lists the folders that have not been reworded yet: each alone, or with /... also
 // those in it. The list only shrinks: a folder without findings must be removed from it.
 var unconverted = []string{
-	"cmd/ledgersync",
-	"cmd/notifyd",
-	"cmd/ordersd",
-	"lab/experiment",
-	"lab/load/jobs",
 	"lab/probe/doctor",
-	"lab/probe/exectrace",
-	"lab/record",
-	"lab/report/...",
-	"parts/daemon",
-	"peers/fasthttp",
-	"peers/logs",
 	"peers/queues",
 	"services/ledger",
 	"services/ledger/ledgertest",
@@ -63,8 +52,6 @@ var unconverted = []string{
 	"services/orders/postgres/pgtest",
 	"services/orders/store",
 	"services/orders/web",
-	"tests/browser/notifypage",
-	"tests/browser/report",
 }
 
 // Comments, texts and documentation are in plain English, and lines of comments are short.

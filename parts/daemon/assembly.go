@@ -13,8 +13,8 @@ const (
 	Tuned    = "tuned"
 )
 
-// Assembly is what a service can be put together from: for each seam the implementations that exist, its
-// settings, and the ladder from the plain first version to the tuned one.
+// Assembly declares the parts of a service: for each seam its implementations, the settings, and
+// the ladder from the plain first version to the tuned one.
 type Assembly struct {
 	Seams    []Seam
 	Settings []Setting
@@ -34,8 +34,8 @@ type Impl struct {
 	Doc  string `json:"doc"` // one line
 }
 
-// Step is one rung of the ladder: one change of a seam or a setting, or several that only make sense
-// together. The assembly of a step's name is the ladder up to and including it.
+// Step is one step of the ladder: one change of a seam or a setting, or several that only make
+// sense together. The assembly with a step's name is the ladder up to and including it.
 type Step struct {
 	Name   string            `json:"name"`
 	Change map[string]string `json:"change"` // seam or setting -> what it becomes
@@ -51,9 +51,9 @@ func (a Assembly) Names() []string {
 	return append(names, Tuned)
 }
 
-// Resolve puts an assembly together: every seam's first implementation and every setting's default, then
-// the ladder up to the step called name, then the overrides. A name that does not exist is an error that
-// lists those that do; nothing is ever replaced silently by a default.
+// Resolve builds a choice: every seam's first implementation and every setting's default, then the
+// ladder up to the step called name, then the overrides. An unknown name is an error that lists the
+// known ones; Resolve never replaces it silently by a default.
 func (a Assembly) Resolve(name string, overrides map[string]string) (Choice, error) {
 	rungs := slices.Index(a.Names(), name)
 	if rungs < 0 {
@@ -85,9 +85,9 @@ type Variant struct {
 	Set      map[string]string
 }
 
-// Variants lists choices in which every implementation of every seam occurs, so that a suite that holds for all of
-// them holds for each part: every assembly by its name, but for the last step, which is tuned; and on top of
-// tuned, one at a time, what is on no rung of the ladder.
+// Variants lists choices in which every implementation of every seam occurs, so that a suite that
+// passes for all of them covers each part: every named assembly except the last step, which is
+// tuned; and tuned with each implementation that is in no step of the ladder, one at a time.
 func (a Assembly) Variants() (out []Variant) {
 	seen := map[[2]string]bool{}
 	for i, name := range a.Names() {
@@ -141,7 +141,8 @@ func (s Seam) accepts(impl string) error {
 }
 
 // Check returns an error when the declaration contradicts itself: a name used twice, a seam without
-// implementations, a default out of its bounds, a step that changes nothing or names what does not exist.
+// implementations, a default out of its bounds, a step that changes nothing or names what does not
+// exist.
 func (a Assembly) Check() error {
 	names := make(unique)
 	for _, seam := range a.Seams {
@@ -200,9 +201,9 @@ func (u unique) add(name string) error {
 	return nil
 }
 
-// Choice is a resolved assembly: what stands in each seam, and each setting's value, which Bind reads. Asking for a name
-// that the assembly does not declare, or for a setting as another kind than it was declared, is a mistake in the program
-// and panics.
+// Choice is a resolved assembly: the implementation of each seam and the value of each setting,
+// which Bind reads. Asking for an undeclared name, or for a setting as another kind than declared,
+// is a mistake in the program and panics.
 type Choice struct {
 	name     string
 	values   map[string]string

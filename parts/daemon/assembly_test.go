@@ -134,7 +134,8 @@ func TestCheckFindsMistakesInTheDeclaration(t *testing.T) {
 	}
 }
 
-// drawAssembly makes one with seams s0.. of implementations i0.. and settings n0.., and a ladder over them.
+// drawAssembly draws an assembly with seams s0.. of implementations i0.. and settings n0.., and a
+// ladder over them.
 func drawAssembly(t *rapid.T) Assembly {
 	var a Assembly
 	for s := range rapid.IntRange(1, 4).Draw(t, "seams") {
@@ -167,8 +168,8 @@ func drawChange(t *rapid.T, a Assembly) map[string]string {
 	return change
 }
 
-// The choice for each seam and setting is the last word on it: of the overrides, else of the ladder from
-// the step asked for downwards, else of the default.
+// The value of each seam and setting comes from the overrides, else from the highest step of the
+// ladder up to the requested one that sets it, else from the default.
 func TestResolveTakesTheLastWord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawAssembly(t)

@@ -12,8 +12,8 @@ import (
 // Settings declares the settings that the fields of a struct are tagged with, in their order:
 //
 //	Workers int           `set:"workers" default:"16" min:"1" max:"512" doc:"webhooks in flight"`
-//	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"of an attempt"`
-//	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"bytes of pending notices"`
+//	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"..."`
+//	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"..."`
 //	Filter  bool          `set:"filter" default:"false" doc:"..."`
 //	Foreign string        `set:"foreign" values:"404,403" doc:"..."`
 //	URL     string        `set:"url" default:"" doc:"..."`

@@ -19,11 +19,12 @@ const (
 	defaultListen = "127.0.0.1:8080"
 	defaultDebug  = "127.0.0.1:0"
 
-	// Kubernetes kills after 30 s; this leaves time to say what was not finished.
+	// Kubernetes kills after 30 s; this leaves time to report what was not finished.
 	defaultDrain = 20 * time.Second
 
-	// Proxies and service meshes take a second or two to see that a process is no longer ready; Kubernetes' own may take
-	// longer, and then this must be raised. Together with defaultDrain it stays below those 30 s.
+	// Proxies and service meshes take a second or two to see that a process is no longer ready; those
+	// of Kubernetes may take longer, and then this must be raised. The sum with defaultDrain stays
+	// below those 30 s.
 	defaultLameDuck = 2 * time.Second
 
 	// 1 in 100 costs next to nothing and at 1,000 requests/s still shows 10 a second.
@@ -91,8 +92,8 @@ func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, d
 	f.Var(&o.otlpSample, "otlp-sample", "share of traces to record: `[ROUTE=]RATE`, such as 0.1 or 'GET /v1/things=1'; repeatable. A traceparent that comes with a request decides for itself (default "+defaultRate+")")
 }
 
-// complete fills in from the environment and the file what the command line left out, and checks the whole.
-// Elsewhere are the flags of the service's other commands.
+// complete fills in from the environment and the file what the command line left out, and checks
+// the result. Elsewhere are the flags of the service's other commands.
 func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string, bool), elsewhere []string) error {
 	if err := fromEnvironment(f, s.Name, env); err != nil {
 		return err
@@ -146,9 +147,10 @@ func (o *options) loadCertificate() error {
 	return nil
 }
 
-// fromEnvironment sets the flags that the command line did not. A variable of the service's prefix that is no
-// flag's, such as LEDGERSYNC_FORM, is passed over without a word, other than a key in the file: Kubernetes
-// sets some for every Service object, such as LEDGERSYNC_SERVICE_HOST, and the names cannot be told from mistakes.
+// fromEnvironment sets the flags that the command line did not set. It ignores a variable of the
+// service's prefix that is not a flag, such as LEDGERSYNC_FORM; an unknown key in the file is an
+// error. Kubernetes sets such variables for every Service object, for example
+// LEDGERSYNC_SERVICE_HOST, so a mistake cannot be recognised.
 func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string, bool)) error {
 	var failed error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -166,8 +168,8 @@ func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string,
 	return failed
 }
 
-// supply gives a flag values from elsewhere. What the command line said stands; pairs (--set) add up,
-// and what came first keeps its name.
+// supply gives a flag values from the environment or the file. The command line takes precedence;
+// pairs (--set) accumulate, and the first value of a name is kept.
 func supply(f *pflag.FlagSet, flag *pflag.Flag, where string, values []string) error {
 	if set, ok := flag.Value.(*pairsValue); ok {
 		if err := set.below(values); err != nil {
@@ -192,8 +194,8 @@ func envPrefix(service string) string {
 
 func envName(service, flag string) string { return envPrefix(service) + "_" + envPrefix(flag) }
 
-// pairsValue is the pflag.Value of --set and --otlp-sample: NAME=VALUE, any number of times; the last of a
-// name counts.
+// pairsValue is the pflag.Value of --set and --otlp-sample: NAME=VALUE, any number of times; the
+// last value of a name counts.
 type pairsValue struct {
 	pairs map[string]string
 	alone string // the name of a value that comes without one; "": it must have one

@@ -15,7 +15,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes this binary the toy service as well, so that tests can run it as a process of its own.
+// TestMain lets this binary also run as the toy service, so that tests can start it as a separate
+// process.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"toyd": func() {
 		os.Exit(Run(context.Background(), toy(), os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
@@ -66,8 +67,8 @@ func toy() Service {
 	}
 }
 
-// countJob counts on stdout. With --hold it then waits until its debug page is asked to let it go on;
-// "stubborn" as its argument makes it wait for that even when it is told to stop.
+// countJob counts on stdout. With --hold it then waits until a request to its debug page releases
+// it; the argument "stubborn" makes it wait for that even after the signal to stop.
 func countJob() Job {
 	var to int
 	var hold bool

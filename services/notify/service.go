@@ -8,7 +8,7 @@
 //
 //	api       requests in, answers out
 //	ingest    reads notices, makes them durable and hands them out in the order of their numbers
-//	backlog   leaves in the log what does not fit into memory, and reads it later; checkpoints, recovery
+//	backlog   leaves in the log what does not fit into memory; checkpoints, recovery
 //	routing   the subscriptions, and which of them a notice goes to
 //	delivery  lanes (the notices of one key that one subscription has not got), limiters, workers
 //	webhook   makes, signs and posts one webhook

@@ -1,6 +1,7 @@
 // Package jobs relays a job's own windows into a recording. A job is a command that works through
-// units by itself and prints its progress, window by window. Its stdout is newline-delimited JSON,
-// one line for each finished window of 100 ms, and a last line that marks its orderly end:
+// units without a load generator and prints its progress, window by window. Its stdout is
+// newline-delimited JSON, one line for each finished window of 100 ms, and a last line that marks
+// its orderly end:
 //
 //	{"t_ns":1700000000,"phase":"measure","client":{"offered":20,"completed":19,"backlog":1},"gauges":{"depth":3},"hists":{"response.ok":"HISTFAAA..."}}
 //	{"end":true}

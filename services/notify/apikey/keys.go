@@ -30,8 +30,8 @@ import (
 	"time"
 )
 
-// interval is how often at most the file is looked at: a key that was taken out is refused so much
-// later.
+// interval is the minimum time between two checks of the file: the maximum delay until a removed
+// key is refused.
 const interval = time.Second
 
 // Keys are those of a file.
@@ -42,14 +42,14 @@ type Keys struct {
 	secret  [sha256.Size]byte // signs stream tokens
 
 	opened time.Time
-	due    atomic.Int64 // when the file is to be looked at next, in ns after opened
+	due    atomic.Int64 // time of the next check of the file, in ns after opened
 
 	mu      sync.Mutex // held while the file is read
 	text    []byte     // of the file, as it was read last
 	failure string     // why the file could not be taken over; "": it was
 }
 
-// Open reads a file. The log is told when a changed file is taken over, and once why it is not.
+// Open reads a file. It logs when a changed file is loaded, and once why it is not.
 func Open(path string, log *slog.Logger) (*Keys, error) {
 	k := &Keys{path: path, log: log, opened: time.Now()}
 	k.due.Store(int64(interval))

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 )
 
-// keyPrefix lets people, and programs that look for leaked secrets, tell a key from any other word.
+// keyPrefix lets people, and programs that look for leaked secrets, recognise a key.
 const keyPrefix = "notifyd_"
 
 // Make returns a new random key, and the line for the file of keys, which holds only the key's

@@ -1,7 +1,7 @@
 // Package backup copies the data folder of a process that goes on writing to it, as a tar that a
 // new process can start from.
 //
-//	s, err := backup.Open(dir, "journal", "notices", "ENGINE", "FORMAT") // nothing is removed meanwhile
+//	s, err := backup.Open(dir, "journal", "notices", "ENGINE", "FORMAT") // no file is removed now
 //	err = s.WriteTar(w)
 //	s.Close()
 //
@@ -119,8 +119,8 @@ func (s *Snapshot) open(dir, path string) error {
 	return err
 }
 
-// look is how much is searched at once for the last byte that is not zero: what a log allocates
-// ahead is megabytes.
+// look is the size of the blocks, in bytes, in which the last byte that is not zero is searched: a
+// log allocates megabytes ahead.
 const look = 64 << 10
 
 // written finds where a file ends that is allocated ahead, which means zeros. All that lies before
@@ -178,7 +178,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close lets go of the files.
+// Close releases the files.
 func (s *Snapshot) Close() error {
 	var err error
 	for _, f := range s.files {

@@ -132,8 +132,8 @@ func connect(c Config) (*nats.Conn, error) {
 		nats.Name("log of " + c.Stream),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond),
-		// What is published while there is no connection fails at once, instead of being sent later, when
-		// it was given up.
+		// A publish while there is no connection fails immediately, instead of being sent later, when its
+		// caller has given up.
 		nats.ReconnectBufSize(-1),
 		// A machine that vanished is noticed after three pings.
 		nats.PingInterval(2 * time.Second),

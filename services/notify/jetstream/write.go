@@ -30,7 +30,7 @@ const (
 	batchCommitHeader = "Nats-Batch-Commit"
 )
 
-// Write publishes whole batches together as atomic batches, a single record by itself. Each says
+// Write publishes whole batches together as atomic batches, a single record alone. Each says
 // where it expects the stream to end, so that it is stored there, once, or not at all, however
 // often it is tried.
 //
@@ -56,7 +56,7 @@ func (s *store) Write(batches [][][]byte) error {
 		if err := s.put(records); err != nil {
 			if i > 0 && s.failed == nil {
 				// What is stored cannot be taken back.
-				s.fail(fmt.Errorf("a part of what was to be written together is stored: %w", err))
+				s.fail(fmt.Errorf("only a part of an atomic batch is stored: %w", err))
 				return s.failed
 			}
 			return err
@@ -68,7 +68,7 @@ func (s *store) Write(batches [][][]byte) error {
 // Admit implements wal.Limited: a batch is one atomic batch, and a record one message.
 func (s *store) Admit(batch [][]byte) error {
 	if most := s.maxBatch.Load(); int64(len(batch)) > most {
-		return fmt.Errorf("%w: %d records, and the servers take %d at once; raise their jetstream.limits.batch.max_msgs and start again", wal.ErrTooLarge, len(batch), most)
+		return fmt.Errorf("%w: %d records, and the servers take %d in one batch; raise their jetstream.limits.batch.max_msgs and start again", wal.ErrTooLarge, len(batch), most)
 	}
 	for _, record := range batch {
 		if int64(len(record)) > s.maxBytes {

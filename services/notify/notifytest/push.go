@@ -122,8 +122,8 @@ func streamsByType(t *testing.T, start Start) {
 	all.wants("1@1", "2@2", "3@3", "4@4", "5@5")
 }
 
-// resumes holds that a stream begins after the number asked for, and that what an EventSource sends
-// by itself wins over what stands in the address.
+// resumes checks that a stream begins after the requested number, and that the Last-Event-ID that
+// an EventSource sends automatically takes precedence over the number in the URL.
 func resumes(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	c.post(batch, lines(series("n", 5, 2)...))

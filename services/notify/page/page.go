@@ -19,8 +19,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// scripts are the parts of the page's one script, in order: what runs at once needs only what
-// stands before it.
+// scripts are the parts of the page's only script, in order: statements that run while the script
+// loads need only the parts before them.
 var scripts = []string{"words.js", "dom.js", "chart.js", "figures.js", "subscriptions.js", "letters.js", "page.js"}
 
 // Handler serves the page: mount it at a path that ends in a slash, with the API at v1/ below that.

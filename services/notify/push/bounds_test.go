@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// counting is the answer to one of many streams: it counts notices, and takes everything at once.
+// counting is the answer to one of many streams: it counts notices, and never blocks.
 type counting struct {
 	http.ResponseWriter
 	notices   *atomic.Int64
@@ -118,7 +118,7 @@ func TestChunksAreBounded(t *testing.T) {
 			t.Errorf("a chunk goes on after %d bytes", c.ends[n-2])
 		}
 		if at.next-before > maxVisits || at.next == before {
-			t.Errorf("went from %d to %d at once", before, at.next)
+			t.Errorf("went from %d to %d in one step", before, at.next)
 		}
 		got += c.notices
 		streams.release(c)

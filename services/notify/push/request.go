@@ -11,8 +11,8 @@ import (
 	"dyno/services/notify/topic"
 )
 
-// retryAfter is what clients are told who find no place: streams are long, so places become free
-// slowly.
+// retryAfter is the Retry-After of clients beyond MaxStreams: streams are long, so places become
+// free slowly.
 const retryAfter = "10" // seconds
 
 // answer writes a refusal.

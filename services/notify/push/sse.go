@@ -76,7 +76,7 @@ func (e *events) notice(b []byte, n Notice) []byte {
 	return appendData(e.appendID(b, n.Seq), n.Envelope)
 }
 
-// gap has the id of its last number: a client that has been told is not told again.
+// gap has the id of its last number: a client that has received it does not receive it again.
 func (e *events) gap(b []byte, g gap) []byte {
 	b = e.appendID(append(b, "event: gap\n"...), g.to)
 	return appendData(b, g.appendTo(nil))

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// chunkBytes is how much a stream takes from the log at once: enough to make a system call worth
-	// it, little enough for a thousand readers that catch up.
+	// chunkBytes is how much a stream reads from the log in one scan: enough to make a system call
+	// worth its cost, little enough for a thousand readers that catch up.
 	chunkBytes = 64 << 10
 	// maxVisits bounds the notices passed over in one scan by a stream that does not want them, so
 	// that it sees in between whether its client is still there.
 	maxVisits = 4096
-	// grace is what a reader that was too slow has to take the rest of a chunk, so that it can be
-	// told.
+	// grace is the time that a reader that was too slow has to read the rest of a chunk, so that it
+	// can receive the reason.
 	grace = 5 * time.Second
 )
 
@@ -41,11 +41,11 @@ type transport interface {
 	// Both return errSlow when they took too long.
 	send(c *chunk) error
 	beat(passed uint64) error
-	// end tells the client why there is no more, if it is still there.
+	// end sends the client the reason for the end, if it is still connected.
 	end(why error)
 }
 
-// gap is what a client is told of numbers that are lost to it: from the first to the last of them.
+// gap is a range of numbers that are lost to a client, from the first to the last.
 type gap struct{ from, to uint64 }
 
 // appendTo appends the gap as JSON.
@@ -128,8 +128,8 @@ func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
 	}
 }
 
-// restart tells the client that its stream does not go on where it thinks, but from another number
-// on.
+// restart informs the client that its stream does not continue at the number it asked for, but at
+// another.
 func (s *Streams) restart(from uint64, t transport) error {
 	c := s.chunks.Get().(*chunk)
 	defer s.release(c)

@@ -57,7 +57,7 @@ func TestSSE(t *testing.T) {
 			}
 		}
 		if !all.answer.Close {
-			t.Error("the connection is to be used again, with the deadline of the last write")
+			t.Error("the connection would be reused with the deadline of the last write")
 		}
 		all.expect(t, numbered(1, "order.paid"), numbered(2, "order.paid"), numbered(3, "order.paid"))
 		resumed := b.sse("/v1/stream?after=0", "Last-Event-ID", "2")
@@ -268,7 +268,7 @@ func TestProtocolErrorEndsStream(t *testing.T) {
 
 func TestSlowReaders(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
-		// What is read at once, what is read before the grace is over, and what is never read.
+		// One stream is read immediately, one before the grace is over, and one never.
 		quick, late, never := b.sse("/v1/stream"), b.sse("/v1/stream"), b.raw("/v1/stream")
 		lateMessages, neverMessages := b.ws("/v1/ws"), b.ws("/v1/ws")
 		defer neverMessages.CloseNow()

@@ -75,7 +75,7 @@ type messages struct {
 	conn    *websocket.Conn
 	ctx     context.Context // of the stream
 	cancel  context.CancelCauseFunc
-	tasks   sync.WaitGroup // read, and a ping that is to be answered
+	tasks   sync.WaitGroup // read, and a ping that must be answered
 	pinging atomic.Bool
 }
 

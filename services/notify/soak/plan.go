@@ -21,7 +21,7 @@ const startUp = 120 * time.Millisecond
 func draw(random *rand.Rand) plan {
 	p := plan{again: random.IntN(4) == 0}
 	switch kind := random.IntN(10); {
-	case kind < 2: // at once
+	case kind < 2: // immediately
 	case kind < 4:
 		p.burst = true
 		p.after = time.Duration(random.Int64N(int64(50 * time.Millisecond)))

@@ -38,7 +38,7 @@ func newPoster(r *run, number int) *poster {
 	return &poster{run: r, number: number, random: rand.New(rand.NewPCG(r.Seed, uint64(2+number)))}
 }
 
-// work posts until it is told to stop.
+// work posts until stop is closed.
 func (p *poster) work(ctx context.Context, stop <-chan struct{}) error {
 	batches := p.number%2 == 1
 	for {

@@ -7,7 +7,7 @@
 //
 // It talks to the dispatcher over HTTP only, so any program with its API can be soaked. It measures
 // nothing. What decides is what happened, never how long it took, but for one requirement: a
-// process is to be ready within ReadyWithin.
+// process must be ready within ReadyWithin.
 //
 // Run owns every goroutine and process that it starts, and has ended them when it returns.
 package soak

@@ -18,7 +18,7 @@ type posted struct {
 	Notice
 	began, acked Moment // the first attempt; the first acknowledgement, or Never
 	seq          uint64 // 0: not known
-	taken        Moment // when the request began that was told it is new; 0: none was
+	taken        Moment // when the request began whose answer said that it is new; 0: none
 }
 
 // Check says what is wrong with a history that has ended: whose every notice was acknowledged, and

@@ -13,7 +13,7 @@ func (c *checker) checkDeliveries() {
 	for _, w := range hooks {
 		s := c.subs[w.Subscription]
 		if s == nil {
-			c.v.breaks(Unwanted, "a webhook to %s, which nobody asked for", w.Subscription)
+			c.v.breaks(Unwanted, "a webhook to %s, which no client created", w.Subscription)
 			continue
 		}
 		if s.gone(c.h.Processes[w.Process].Began) {

@@ -41,7 +41,7 @@ type Post struct {
 	Results  []Result // of an answer that acknowledged, one a notice
 }
 
-// Definition is what a subscription is to be.
+// Definition is the requested state of a subscription.
 type Definition struct {
 	Types       []string // exact, or a prefix and ".*"; none: all
 	Batch       int      // most notices in a webhook; 0 is as 1
@@ -54,7 +54,7 @@ type Change struct {
 	Subscription string // the name that its receiver knows it by
 	Definition   *Definition
 	Began        Moment // the first attempt
-	Acked        Moment // Never: nobody knows whether it was made
+	Acked        Moment // Never: unknown whether it was made
 	Durable      Moment // when the attempt began that was acknowledged: what was booked before is durable too; 0: none was
 }
 
@@ -92,8 +92,8 @@ type Account struct {
 	Dead          map[string][]string // by subscription, the ids of its dead letters
 }
 
-// History is what was seen. Its methods may be called by many at once; its fields are for Check,
-// and for tests which make histories up.
+// History is what the soak observed. Its methods are safe for concurrent use; its fields are for
+// Check, and for tests which make histories up.
 type History struct {
 	clock atomic.Int64
 	mu    sync.Mutex
@@ -103,7 +103,7 @@ type History struct {
 	Listings  []Listing
 	Webhooks  []*Webhook
 	Processes []Process
-	Faults    []string // what is wrong by itself: a bad signature, a payload that has changed
+	Faults    []string // single wrong observations: a bad signature, a payload that has changed
 	Final     *Account
 }
 
@@ -165,7 +165,7 @@ func (h *History) Crash(process int) {
 // maxFaults bounds what is kept of one kind of thing going wrong: the first say enough.
 const maxFaults = 100
 
-// Fault adds what is wrong by itself.
+// Fault adds an observation that is wrong in itself.
 func (h *History) Fault(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -104,7 +104,7 @@ func (c *checker) checkListings() {
 		}
 		for name := range l.Subscriptions {
 			if c.subs[name] == nil {
-				c.v.breaks(Definitions, "%s is in a listing, and nobody made it", name)
+				c.v.breaks(Definitions, "%s is in a listing, and no client created it", name)
 			}
 		}
 	}

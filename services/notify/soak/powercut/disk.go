@@ -29,7 +29,7 @@ const (
 	DefaultCapacity = 1 << 30
 )
 
-// Disk is a tree of files. Its methods, and those of its nodes, may be called by many at once; they
+// Disk is a tree of files. Its methods, and those of its nodes, are safe for concurrent use; they
 // answer as system calls do.
 type Disk struct {
 	mu     sync.Mutex
@@ -64,7 +64,7 @@ type content struct {
 	pages map[int64]*[pageSize]byte
 }
 
-// NewDisk returns an empty disk of so many bytes.
+// NewDisk returns an empty disk of capacity bytes.
 func NewDisk(capacity int64, seed uint64) *Disk {
 	d := &Disk{pages: int(capacity / pageSize), random: rand.New(rand.NewPCG(seed, 0))}
 	d.root = d.node(0o755, true)
