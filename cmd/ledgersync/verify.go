@@ -13,6 +13,8 @@ import (
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
+	"dyno/parts/refusal"
+	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/pack"
 	"dyno/services/ledger/trust"
 
@@ -41,7 +43,7 @@ It exits with 1 when a ledger fails, or when there is none.`,
 			if o.Level, err = trust.ParseLevel(level); err != nil {
 				return daemon.Usage(fmt.Errorf("--level: %w", err))
 			}
-			if err := o.Check(); err != nil {
+			if _, err := refusal.Pick("checker", xrpl.Checkers(), o.Signatures); err != nil && o.Signatures != "" {
 				return daemon.Usage(fmt.Errorf("--signatures: %w", err))
 			}
 			if o.Workers < 0 {

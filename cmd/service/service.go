@@ -55,9 +55,6 @@ func commandLine(s daemon.Service, commands []*cobra.Command, env func(string) (
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       versionLine(s.Name),
 	}
-	if root.Long == "" {
-		root.Long = s.Short
-	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(help(root))
 	root.AddCommand(assemblies(s), version(s.Name))
@@ -92,16 +89,10 @@ func task(t *daemon.Task) *cobra.Command {
 	return cmd
 }
 
-// interruptible lets the first SIGINT or SIGTERM end the context of a command and of those below
-// it, and with it what they read from stdin. The second ends the process.
+// interruptible lets the first SIGINT or SIGTERM end the context of a command, and with it what the
+// command reads from stdin. The second ends the process.
 func interruptible(s daemon.Service, c *cobra.Command, stderr io.Writer) {
-	for _, below := range c.Commands() {
-		interruptible(s, below, stderr)
-	}
 	run := c.RunE
-	if run == nil {
-		return
-	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return s.Interruptible(cmd.Context(), cmd.Name(), cmd.InOrStdin(), stderr, func(ctx context.Context, stdin io.Reader) error {
 			cmd.SetContext(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dyno/parts/guard"
 	"dyno/parts/tracing"
 )
 
@@ -41,13 +42,14 @@ type options struct {
 	tlsCert, tlsKey           string
 	logLevel                  slog.Level
 	drainTimeout, readTimeout time.Duration
-	guard                     guarded
+	origins, hosts            []string
 	lameDuck                  time.Duration
 	otlp                      string
 	otlpSample                pairsValue
 
 	rates       tracing.Rates
 	choice      Choice
+	guard       *guard.Guard     // which pages may call the public address, and by which names
 	certificate *tls.Certificate // nil: no TLS
 }
 
@@ -61,7 +63,7 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
 	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
-	o.guard.declareOrigins(f)
+	f.StringArrayVar(&o.origins, "allow-origin", nil, "web pages of this `ORIGIN`, such as https://shop.example.com, may call the public address; repeatable, or a list with commas. Without it only pages from that address itself may")
 	f.DurationVar(&o.lameDuck, "lame-duck", defaultLameDuck, "`TIME` after SIGTERM in which requests are still accepted and answered, with Connection: close, while /readyz says 503: what load balancers need to see it. Ctrl-C does without; 0: none")
 	o.declareShared(f, s, slog.LevelInfo, "`TIME` to finish what was acknowledged after SIGTERM and --lame-duck")
 }
@@ -75,7 +77,7 @@ func (o *options) declareJob(f *pflag.FlagSet, s Service) {
 func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, drain string) {
 	f.StringVar(&o.debug, "debug", defaultDebug, "private address `HOST:PORT`: health, metrics, profiles, agent")
 	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` with which peers beyond loopback see more than health and metrics; better given as "+envName(s.Name, "debug-token"))
-	o.guard.declareHosts(f)
+	f.StringArrayVar(&o.hosts, "allow-host", nil, "clients may call this process by the `NAME`, in addition to IP addresses, names without a dot and the machine's name; repeatable, or a list with commas. *: any name, where a proxy checks it")
 	if s.Data != nil {
 		f.StringVar(&o.data, "data", s.Name+"-data", "folder `DIR` where state lives")
 	}
@@ -123,8 +125,8 @@ func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string
 	if o.choice, err = s.Assembly.Resolve(o.assembly, o.set.values()); err != nil {
 		return usageError{err}
 	}
-	if err := o.guard.complete(o.listen, o.debug); err != nil {
-		return err
+	if o.guard, err = guard.New(guard.Options{Origins: o.origins, Hosts: o.hosts, Listen: []string{o.listen, o.debug}}); err != nil {
+		return usageError{err}
 	}
 	return o.loadCertificate()
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// grace is how long a command that was told to stop may take. The longest that one of ours needs is for a PostgreSQL
-// that has to be stopped first in good order and then at once, about 40 s.
+// grace is how long a command that was told to stop may take. The longest that one of ours needs is
+// for a PostgreSQL that has to be stopped first in good order and then at once, about 40 s.
 const grace = time.Minute
 
-// Interruptible runs one of the service's further commands, which have no debug address. The first SIGINT or SIGTERM ends the
-// context, and with it what the command reads from stdin; if the command returns the context's error then, its work was not
-// done, which is an error. The second ends the process.
+// Interruptible runs one of the service's further commands, which have no debug address. The first
+// SIGINT or SIGTERM ends the context, and with it what the command reads from stdin; if the command
+// returns the context's error then, its work was not done, which is an error. The second ends the
+// process.
 func (s Service) Interruptible(ctx context.Context, name string, stdin io.Reader, stderr io.Writer, run func(context.Context, io.Reader) error) error {
 	ctx, stopWatching := watchSignals(ctx, s.Name, stderr)
 	defer stopWatching()
@@ -33,8 +34,8 @@ func (s Service) Interruptible(ctx context.Context, name string, stdin io.Reader
 	}
 }
 
-// toldToStop is how what has a name ended with err under ctx: what was told to stop before it was done is an error that
-// says so; what ended otherwise has its own word.
+// toldToStop is how what has a name ended with err under ctx: what was told to stop before it was
+// done is an error that says so; what ended otherwise has its own word.
 func toldToStop(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%s was told to stop before it was done", name)
@@ -42,8 +43,8 @@ func toldToStop(ctx context.Context, name string, err error) error {
 	return err
 }
 
-// input is stdin until ctx ends. A read of a terminal or a pipe is ended by nothing else, and goes on behind it until the
-// process ends.
+// input is stdin until ctx ends. A read of a terminal or a pipe is ended by nothing else, and goes
+// on behind it until the process ends.
 type input struct {
 	ctx    context.Context
 	from   io.Reader

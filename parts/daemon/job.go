@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,14 +46,10 @@ func (s Service) checkJobs() error {
 }
 
 func (j Job) long(service string) string {
-	text := j.Long
-	if text == "" {
-		text = j.Short
-	}
 	return fmt.Sprintf(`%s
 
 Every flag can also be given as an environment variable (--debug as %s_DEBUG) or as a key of the YAML
-file given with --config. A flag wins over the environment, that over the file.`, text, envPrefix(service))
+file given with --config. A flag wins over the environment, that over the file.`, cmp.Or(j.Long, j.Short), envPrefix(service))
 }
 
 // work runs a job until it has finished, is told to stop, or fails.

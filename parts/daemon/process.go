@@ -79,12 +79,12 @@ func (p *process) open() (*Env, error) {
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
 	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
 		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(),
-		Guard: p.options.guard.public, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+		Guard: p.options.guard, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
 	if err := p.countSpans(env); err != nil {
 		return nil, err
 	}
 	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase)
-	p.pages = p.http(p.options.guard.guardDebug(pages), 0) // a profile outlasts it
+	p.pages = p.http(p.options.guard.Private().Wrap(pages, nil), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
 	return env, nil
 }

@@ -95,7 +95,7 @@ func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public 
 		return public, err
 	}
 	if h != nil {
-		server := p.http(p.options.guard.public.Wrap(h, r.Refuse), p.options.readTimeout)
+		server := p.http(p.options.guard.Wrap(h, r.Refuse), p.options.readTimeout)
 		server.WriteTimeout = r.WriteTimeout
 		ends := lameduck.NewServer(server, p.listener)
 		p.start("listen", ends, l)

@@ -8,8 +8,8 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the defaults of the
-// settings are what the plain program does.
+// Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the
+// defaults of the settings are what the plain program does.
 func Assembly() daemon.Assembly {
 	return daemon.Assembly{
 		Seams: []daemon.Seam{

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However little memory there is, and however long the sink keeps what it was given: all comes.
+// However little memory there is, and however long the Sink keeps ledgers, all arrive.
 func TestLittleMemoryIsEnough(t *testing.T) {
 	w := newWorld(t)
 	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Fork: 0.1, sim.Cut: 0.05}})
@@ -34,8 +34,9 @@ func TestLittleMemoryIsEnough(t *testing.T) {
 	})
 }
 
-// As long as nothing is released, each fetcher may have asked once when memory is full; then only what is due is asked for.
-func TestBytesBoundWhatIsUnderWay(t *testing.T) {
+// While the Sink releases no ledger, each fetcher may have sent one request when memory is full;
+// then only the next ledger to be linked is requested.
+func TestBytesBoundWhatIsInFlight(t *testing.T) {
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
 	p := pool(t, s)
@@ -45,7 +46,7 @@ func TestBytesBoundWhatIsUnderWay(t *testing.T) {
 	l.look = func(index uint32) {
 		answers := int(s.Injected().Answers - before)
 		if most := int(last-index) + 2 + fetches; answers > most {
-			t.Errorf("when ledger %d came %d had been answered, of at most %d", index, answers, most)
+			t.Errorf("when ledger %d arrived %d had been answered, of at most %d", index, answers, most)
 		}
 	}
 	c := w.config(p, l)
@@ -59,7 +60,7 @@ func TestBytesBoundWhatIsUnderWay(t *testing.T) {
 func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	now := time.Now()
 	gap := history.Range{From: 1, To: 100}
-	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, due: gap.To, wake: make(chan struct{}, 1), planner: shard.New(shard.Config{Gap: gap, Size: 10})}
+	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: shard.New(shard.Config{Gap: gap, Size: 10})}
 	q, err := queue.New[*item]("buffered", queue.Config{Capacity: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	}
 	r.recycle(it)
 	if len(r.wake) != 1 || r.held.Load() != 0 {
-		t.Errorf("nobody is told that there is room; %d bytes are held", r.held.Load())
+		t.Errorf("no wake-up when there is room; %d bytes are held", r.held.Load())
 	}
 	if _, ok := r.next(now); !ok || !r.room(99) {
 		t.Error("there is room")

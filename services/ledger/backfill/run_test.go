@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// queues are all that hold something.
+// queues are the implementations of parts/queue that buffer.
 func queues() (names []string) {
 	for _, name := range queue.Names() {
 		if name != "unbuffered" {
@@ -85,11 +85,11 @@ func TestEveryNameFillsARange(t *testing.T) {
 		})
 	}
 	if guilty := blames(p); len(guilty) > 0 {
-		t.Errorf("an honest server is blamed: %v", guilty)
+		t.Errorf("fault recorded for an honest server: %v", guilty)
 	}
 }
 
-// However it is put together, and whatever part of the chain is asked for: the sink gets the truth.
+// For any assembly and any part of the chain, the Sink receives the true ledgers.
 func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -119,7 +119,7 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	guilty := blames(p)
 	delete(guilty, liar.URL())
 	if len(guilty) > 0 {
-		t.Errorf("an honest server is blamed: %v", guilty)
+		t.Errorf("fault recorded for an honest server: %v", guilty)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// What lies between an anchor and the range is linked, and not given to the sink.
+// Ledgers between an anchor and the range are linked, and not passed to the Sink.
 func TestAnchorAbove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,7 +181,8 @@ func TestAnchorAbove(t *testing.T) {
 	}
 }
 
-// A hash that the ledger does not have proves nothing, be it of the range's top or of one above it.
+// A hash that the ledger does not have proves no ledger, whether it is of the range's top or of one
+// above it.
 func TestFalseAnchor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,7 +197,7 @@ func TestFalseAnchor(t *testing.T) {
 		if !errors.As(err, &m) || m.Index != last || !errors.Is(err, ErrFork) {
 			t.Errorf("%v", err)
 		}
-		if above > 0 && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("going down from ledger %d", last))) {
+		if above > 0 && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("following headers down from the trusted ledger %d", last))) {
 			t.Errorf("%v", err)
 		}
 		k.holds(t, w)
@@ -216,9 +217,9 @@ func TestAnchorBelow(t *testing.T) {
 	}
 	k.holds(t, w)
 	if asked := s.Injected().Answers - before; asked > 0 {
-		t.Errorf("%d ledgers were asked for in vain", asked)
+		t.Errorf("%d ledgers were requested without need", asked)
 	}
-	c.Level = trust.L1 // nothing is linked: an anchor says nothing
+	c.Level = trust.L1 // L1 does not link: an anchor has no effect
 	if err := Run(t.Context(), c, all); err != nil {
 		t.Error(err)
 	}
@@ -253,7 +254,7 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
-// looking is a Sink that sees how many answers there were before each ledger that it takes.
+// looking is a Sink that records how many answers had arrived before each Put.
 type looking struct {
 	keeper
 	look func(index uint32)
@@ -264,8 +265,8 @@ func (l *looking) Put(ctx context.Context, x *xrpl.Ledger, release func()) error
 	return l.keeper.Put(ctx, x, release)
 }
 
-// However slow the sink is, no more than the window is under way.
-func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
+// However slow the Sink is, the window bounds the ledgers in progress.
+func TestWindowBoundsWhatIsInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
@@ -276,7 +277,7 @@ func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 	l.look = func(index uint32) {
 		answers := int(s.Injected().Answers - before)
 		if most := int(last-index) + window; answers > most {
-			t.Errorf("when ledger %d came %d had been answered, of at most %d", index, answers, most)
+			t.Errorf("when ledger %d arrived %d had been answered, of at most %d", index, answers, most)
 		}
 	}
 	c := w.config(p, l)

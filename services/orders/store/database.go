@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,12 +51,6 @@ func (o Options) assembly() (newDriver, newLookup, error) {
 	}
 	return open, look, nil
 }
-
-// Drivers names the drivers there are.
-func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
-
-// Lookups names the lookups there are.
-func Lookups() []string { return slices.Sorted(maps.Keys(lookups)) }
 
 // database is one of the store's databases: it adds to the driver what is the same for all of them,
 // deadlines, second attempts and what errors mean.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +29,12 @@ var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
 		t.Fatal(err)
 	}
 })
+
+// Drivers names the drivers there are.
+func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
+
+// Lookups names the lookups there are.
+func Lookups() []string { return slices.Sorted(maps.Keys(lookups)) }
 
 // every runs a test for every driver and lookup side by side: they are one store to whoever uses
 // it.
