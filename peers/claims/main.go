@@ -1,11 +1,11 @@
 // Claims is ordersd with what is claimed to make it faster and does not: a pool of workers that
-// answers requests, behind a channel or a ring, and counters that are a cache line each. Two
-// scenarios, orders-claims and orders-claims-tuned, compare its variants.
+// answers requests, behind a channel or a ring, and counters that are a cache line each. The
+// scenarios orders-claims and orders-claims-tuned compare its variants.
 //
 //	claims serve --dispatch ring --workers 256 --assembly tuned ...
 //	claims serve --counters padded ...
 //
-// It takes the flags and settings of ordersd serve as well, and without its own flags it is ordersd.
+// It takes the flags and settings of ordersd serve, too, and without its own flags it is ordersd.
 // With them all requests go through the chain of their route: event loops begin no queries by
 // themselves. The counters count beside ordersd's own, so compare padded with packed. It is not for
 // use: ordersd is.
