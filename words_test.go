@@ -44,7 +44,6 @@ var unconverted = []string{
 	"services/ledger/ledgertest",
 	"services/ledger/plain",
 	"services/notify/delivery",
-	"services/orders",
 }
 
 // Comments, texts and documentation are in plain English, and lines of comments are short.

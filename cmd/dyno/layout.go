@@ -27,7 +27,7 @@ tests are left out.
 It sees neither how often nor from how many cores a field is written: its findings are candidates. Change one, and
 check with dyno compare whether it made a difference.`,
 		Example: `  dyno layout ./...
-  dyno layout --all ./parts/queue
+  dyno layout --all ./parts/wheel
   GOARCH=386 dyno layout ./...
   dyno layout --json ./... | jq '.sharing[] | select(.kind == "neighbours")'`,
 		Args: cobra.MinimumNArgs(1),

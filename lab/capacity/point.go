@@ -70,15 +70,6 @@ func (p point) missed() bool { return !slices.ContainsFunc(p.judged, judged.met)
 // byGenerator reports whether the load generator was the limit at this rate.
 func (p point) byGenerator() bool { return len(p.judged) == 0 }
 
-// carried is the highest achieved rate at this point.
-func (p point) carried() float64 {
-	best := 0.0
-	for _, j := range p.judged {
-		best = max(best, j.carried())
-	}
-	return best
-}
-
 // bracket returns the highest rate met below the lowest rate missed.
 func bracket(points []point) (lo, hi *point) {
 	for i := range points {

@@ -102,7 +102,7 @@ func (p *pipeline) configure(level trust.Level) backfill.Config {
 	s := p.set
 	return backfill.Config{
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
-		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Queue: s.Queue, Tree: s.Tree,
+		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Tree: s.Tree,
 		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
 		Signatures: xrpl.Checkers()[s.Signatures], Sample: s.Sample,
 		Shards: shard.Config{Sizing: s.Sizing, Size: s.ShardSize, Hedge: s.Hedge},

@@ -155,7 +155,7 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		if to := client(daemon.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
-		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != set.Fetches || c.Window != set.Window ||
+		if c.Tree != choice.Get("tree") || c.Fetches != set.Fetches || c.Window != set.Window ||
 			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != set.ShardSize ||
 			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)

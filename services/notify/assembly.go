@@ -22,14 +22,6 @@ func Assembly() daemon.Assembly {
 				{Name: "each", Doc: "an fsync for each request"},
 				{Name: "group", Doc: "one fsync for all requests that came while the last was under way"},
 			}},
-			{Name: "queue", Doc: "hands lanes that have work to the workers", Impls: []daemon.Impl{
-				{Name: "buffered", Doc: "a channel of queue_capacity lanes"},
-				{Name: "unbuffered", Doc: "a channel that hands a lane to a worker that waits"},
-				{Name: "shards", Doc: "8 rings chosen by key; a worker serves its own first"},
-				{Name: "round-robin", Doc: "the same rings filled in turn: even, but breaks the order of bare values of one key; lanes keep theirs"},
-				{Name: "ring", Doc: "one ring that grows up to queue_capacity"},
-				{Name: "swap", Doc: "a mutex and two slices; a worker takes a whole batch"},
-			}},
 			{Name: "client", Doc: "sends webhooks", Impls: []daemon.Impl{
 				{Name: "default", Doc: "http.Client with the default transport's 2 idle connections per host"},
 				{Name: "reuse", Doc: "as many idle connections per host as there are workers"},

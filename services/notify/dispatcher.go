@@ -26,7 +26,6 @@ import (
 // assembly, where the settings' meanings, defaults and bounds are.
 type Config struct {
 	Ingest   string `seam:"ingest"`
-	Queue    string `seam:"queue"`
 	Client   string `seam:"client"`
 	Encoding string `seam:"encoding"`
 	Batching string `seam:"batching"`
@@ -34,7 +33,7 @@ type Config struct {
 	Commit   string `seam:"commit"`
 
 	Workers       int `set:"workers" default:"16" min:"1" max:"4096" doc:"webhooks in flight, without those that hang"`
-	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" doc:"lanes that the queue to the workers holds"`
+	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" doc:"lanes in the queue to the workers; more wait beside it"`
 	BatchInflight int `set:"batch_inflight" default:"8" min:"1" max:"1024" doc:"webhooks in flight to one subscriber that gets batches"`
 
 	MaxPending int           `set:"max_pending" default:"10000000" min:"1" max:"1099511627776" doc:"deliveries owed, one for each notice and subscription, of all together; above it POST answers 429"`
@@ -131,8 +130,8 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.store = s
 	d.deliverer, err = delivery.New(delivery.Options{
 		Sender: sender, Journal: s.Journal, Report: s.Report,
-		Disable: func(id, address, cause string) { d.table.Disable(id, address, cause) },
-		Queue:   c.Queue, QueueCapacity: c.QueueCapacity, Batching: c.Batching, BatchInflight: c.BatchInflight, Workers: c.Workers,
+		Disable:       func(id, address, cause string) { d.table.Disable(id, address, cause) },
+		QueueCapacity: c.QueueCapacity, Batching: c.Batching, BatchInflight: c.BatchInflight, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
 	})
 	if err != nil {

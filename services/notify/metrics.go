@@ -26,14 +26,9 @@ func (d *Dispatcher) gauges() []daemon.Metric {
 		{Name: "async_lagging_subscriptions", Help: "subscriptions whose notices do not fit into memory and wait in the log", Read: func() float64 {
 			return float64(len(d.reader.Lagging()))
 		}},
-		{Name: "channel_dropped_total", Help: "lanes that the queue refused; they wait beside it, none is lost", Read: func() float64 {
-			_, rejected := deliverer.Lanes()
-			return float64(rejected)
-		}},
-		{Name: "queue_growths_total", Help: "times that the queue enlarged its memory", Read: func() float64 { return float64(deliverer.QueueStats().Growths) }},
-		{Name: "queue_parks_total", Help: "times that a worker found the queue empty and slept", Read: func() float64 { return float64(deliverer.QueueStats().Waits) }},
-		{Name: "queue_peak", Help: "the most lanes that ever waited in the queue", Read: func() float64 { return float64(deliverer.QueueStats().Peak) }},
-		{Name: "queue_skew", Help: "the deepest shard's depth divided by the mean; 1 means even, or no shards", Read: func() float64 { return skew(deliverer.QueueStats().Depths) }},
+		{Name: "channel_dropped_total", Help: "lanes for which the queue had no room; they wait beside it, none is lost", Read: func() float64 { return float64(deliverer.QueueStats().Rejected) }},
+		{Name: "queue_parks_total", Help: "times that a worker found the queue empty and slept", Read: func() float64 { return float64(deliverer.QueueStats().Parks) }},
+		{Name: "queue_peak", Help: "the most lanes that ever waited for a worker", Read: func() float64 { return float64(deliverer.QueueStats().Peak) }},
 		{Name: "wal_bytes", Help: "bytes of the log of notices", Read: func() float64 { return float64(notices.Size()) }},
 		{Name: "wal_records_total", Help: "notices appended since the process began", Read: func() float64 { return float64(notices.Stats().Records) }},
 		{Name: "wal_groups_total", Help: "writes of the log of notices, each of one notice or more", Read: func() float64 { return float64(notices.Stats().Groups) }},
@@ -72,16 +67,4 @@ func (d *Dispatcher) collect(set daemon.Set) {
 	set("dead_deliveries", float64(s.Dead))
 	set("dead_letters", float64(s.DeadLetters))
 	set("async_oldest_reachable_age_seconds", s.OldestReachable)
-}
-
-func skew(depths []int) float64 {
-	sum, deepest := 0, 0
-	for _, n := range depths {
-		sum += n
-		deepest = max(deepest, n)
-	}
-	if sum == 0 {
-		return 1
-	}
-	return float64(deepest*len(depths)) / float64(sum)
 }

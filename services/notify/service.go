@@ -15,9 +15,9 @@
 //	store     the two logs that are all its state: the notices, and a journal of what became of them
 //	notice    the event itself, and its record
 //
-// The run queue between limiters and workers holds lanes, never bare notices, so that whatever the
-// queue does, one webhook at most is in flight for each key. Which implementation each seam has is
-// a Config of names: see Assembly.
+// The run queue between limiters and workers holds lanes, never bare notices, so that at most one
+// webhook is in flight for each key. Assembly declares the seams; a Config names the implementation
+// of each.
 //
 // It is not a broker: subscribers do not pull, and there is one dispatcher on a log. Another can
 // take over where it was if the log is JetStream's.

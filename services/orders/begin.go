@@ -37,7 +37,7 @@ type begun struct {
 // openBeginner returns nil where order queries need what only the chain has.
 func (g *Gateway) openBeginner(loops int) *beginner {
 	c := g.config
-	if c.Lookup != "batch" || c.Chain != "fitted" || c.Cache != "off" || c.Filter || c.Replica != "" || c.Admission != "none" || c.Dispatch != "direct" || c.Tracer != nil {
+	if c.Lookup != "batch" || c.Chain != "fitted" || c.Cache != "off" || c.Filter || c.Replica != "" || c.Admission != "none" || c.Around != nil || c.Tracer != nil {
 		return nil
 	}
 	return &beginner{g: g, meter: g.meter("/api/v1/order"), loops: make([]underWay, loops)}

@@ -41,10 +41,6 @@ func (g *Gateway) openRoutes() error {
 	if c.Chain != "fitted" && c.Chain != "uniform" {
 		return refusal.Unknown("chain", c.Chain, "fitted", "uniform")
 	}
-	dispatch, err := g.openDispatch()
-	if err != nil {
-		return err
-	}
 	g.routes = map[string]*route{}
 	for _, r := range []struct {
 		path, method string
@@ -66,10 +62,19 @@ func (g *Gateway) openRoutes() error {
 		if c.Chain == "fitted" && (r.class == classFree || r.class == classRead && c.Lookup == "batch") {
 			around = []middleware{g.measure(r.path), g.recover, g.deadlineShared()}
 		}
-		handler := chain(r.handler, append(around, g.authenticate, admit, dispatch)...)
+		handler := g.answering(r.handler, append(around, g.authenticate, admit)...)
 		g.routes[r.path] = &route{path: r.path, method: r.method, handler: handler}
 	}
 	return nil
+}
+
+// answering puts middlewares around a handler and, inside them, Config.Around, which may have
+// another goroutine answer, with no caller that recovers.
+func (g *Gateway) answering(h web.Handler, around ...middleware) web.Handler {
+	if g.config.Around != nil {
+		around = append(around, g.config.Around, g.recover)
+	}
+	return chain(h, around...)
 }
 
 // recover keeps a mistake in one request from ending the process: fasthttp does not.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dyno/services/orders/store"
+	"dyno/services/orders/web"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -19,15 +20,11 @@ type Config struct {
 	Web       string `seam:"web"`
 	JSON      string `seam:"json"`
 	Tokens    string `seam:"tokens"`
-	Dispatch  string `seam:"dispatch"`
 	Admission string `seam:"admission"`
 	Chain     string `seam:"chain"`
-	Counters  string `seam:"counters"`
 	Cache     string `seam:"cache"`
 
 	Loops          int           `set:"loops" default:"0" min:"0" max:"256" doc:"event loops (web=loop); 0: one for every two cores"`
-	Workers        int           `set:"workers" default:"0" min:"0" max:"10000" doc:"workers of the pool that answers requests (dispatch); 0: two for each core"`
-	QueueCapacity  int           `set:"queue_capacity" default:"65536" min:"1" max:"16777216" doc:"requests that wait for a worker (dispatch); above it 503"`
 	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
 	MaxInFlight    int           `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
 	MaxWaiting     int           `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch, or requests of a class that wait for admission; above it 503"`
@@ -55,6 +52,10 @@ type Config struct {
 	Audience, Issuer string // that tokens must be for and from; "": any
 
 	Tracer trace.Tracer // nil: none
+
+	// Around is put around each route's handler, inside authentication and admission. It may answer in
+	// another goroutine. Nil: nothing is.
+	Around func(web.Handler) web.Handler
 }
 
 // check refuses what cannot go together, in the words of the command line.

@@ -37,11 +37,11 @@ type Gateway struct {
 	json     encode.Encoder
 	msgpack  encode.Encoder
 	orders   cache.Source // the chain of caches, which ends at the store
-	closers  []func()     // of the caches and the pool of workers, the last first
+	closers  []func()     // of the caches, the last first
 	known    *cache.LastKnown
 	breaker  *breaker
 	thrift   *thrift
-	counters counters
+	counters *counters
 	limiters [classes]limiter.Limiter // nil: admission=none
 	latency  *latencies
 	routes   map[string]*route
@@ -56,7 +56,7 @@ type route struct {
 
 // New connects to the database, brings its schema up to date, and puts a gateway together.
 func New(ctx context.Context, c Config) (*Gateway, error) {
-	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies()}
+	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -75,11 +75,6 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if g.json, err = encode.JSON(c.JSON); err != nil {
 		return err
 	}
-	newCounters, err := refusal.Pick("counters", counterKinds, c.Counters)
-	if err != nil {
-		return err
-	}
-	g.counters = newCounters()
 	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
 		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
 	if err != nil {

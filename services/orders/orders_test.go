@@ -31,11 +31,6 @@ func TestMain(m *testing.M) {
 // variants are all that the suites run on.
 func variants() []daemon.Variant {
 	all := Assembly().Variants()
-	for i, v := range all {
-		if v.Set["dispatch"] != "" {
-			all[i].Set["workers"] = "64" // as many as requests wait in the suite: with fewer, one kind holds up the other
-		}
-	}
 	for _, set := range []string{"filter=true", "web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
 		name, value, _ := strings.Cut(set, "=")
 		all = append(all, daemon.Variant{Label: daemon.Tuned + "," + set, Assembly: daemon.Tuned, Set: map[string]string{name: value}})

@@ -10,7 +10,7 @@
 // It is not a matching engine: orders change by what others write into the database. And there is
 // no transaction over several shards.
 //
-// A Gateway owns its store, its caches and the workers of its dispatch; Close ends them and waits.
+// A Gateway owns its store and its caches; Close ends them and waits.
 package orders
 
 import (
@@ -36,8 +36,11 @@ import (
 )
 
 // Service describes ordersd.
-func Service() daemon.Service {
-	var f flags
+func Service() daemon.Service { return ServiceWith(func(*Config) {}) }
+
+// ServiceWith describes ordersd with a change of its Config, made when it starts.
+func ServiceWith(change func(*Config)) daemon.Service {
+	f := flags{change: change}
 	return daemon.Service{
 		Name:  "ordersd",
 		Short: "Answer order queries and take orders, over PostgreSQL, never stale and never another account's",
@@ -72,6 +75,7 @@ type flags struct {
 	keys             string
 	audience, issuer string
 	postgresBin      string
+	change           func(*Config)
 }
 
 func (f *flags) declare(set *pflag.FlagSet) {
@@ -93,6 +97,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		debug.SetMemoryLimit(c.MemoryLimit)
 	}
 	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
+	f.change(&c)
 	if err := c.check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}

@@ -48,10 +48,9 @@ type Config struct {
 	// ledger must name it as its parent (L2 and above). Index 0 means none.
 	Below Trusted
 
-	Fetches     int    // concurrent requests; 0: 1
-	Verifiers   int    // goroutines that verify; 0: one per processor
-	VerifyBatch int    // answers that a verifier takes at a time; 0: 64
-	Queue       string // between fetchers and verifiers: a name of parts/queue; "": buffered
+	Fetches     int // concurrent requests; 0: 1
+	Verifiers   int // goroutines that verify; 0: one per processor
+	VerifyBatch int // answers that a verifier takes at a time; 0: 64
 	// Ledgers in progress below the last linked one; 0: 1,024 (about 100 MB of modern ones).
 	Window int
 	// WindowBytes is the memory of answers that the Sink has not released yet, in bytes, above
@@ -116,9 +115,6 @@ func (c Config) withDefaults() Config {
 	c.Verifiers = c.Provers()
 	if c.VerifyBatch <= 0 {
 		c.VerifyBatch = 64
-	}
-	if c.Queue == "" {
-		c.Queue = "buffered"
 	}
 	if c.Window <= 0 {
 		c.Window = 1024

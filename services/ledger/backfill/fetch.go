@@ -90,7 +90,7 @@ func (r *run) fetch(ctx context.Context, s shard.Shard) {
 			r.failed(s, index, err)
 			return
 		}
-		if !r.queue.Put(uint64(index), it) {
+		if !r.put(it) {
 			r.recycle(it)
 			// Cannot happen: the queue holds two windows.
 			r.failed(s, index, errors.New("too many answers wait to be proved"))

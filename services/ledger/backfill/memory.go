@@ -5,7 +5,6 @@ import (
 	"time"
 	"unsafe"
 
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/rippled"
 	"dyno/services/ledger/shard"
@@ -22,16 +21,17 @@ func weight(a *rippled.Answer) int64 {
 	return int64(a.Bytes) + int64(cap(a.Transactions))*int64(unsafe.Sizeof(xrpl.Transaction{}))
 }
 
-// weighed is a queue that counts the memory of each answer as held, until the answer is recycled.
-type weighed struct {
-	queue.Queue[*item]
-	run *run
-}
-
-func (w weighed) Put(hash uint64, it *item) bool {
+// put hands an answer to the verifiers, and reports whether the queue had room. The answer's memory
+// counts as held until recycle.
+func (r *run) put(it *item) bool {
 	it.held = weight(it.answer)
-	w.run.held.Add(it.held)
-	return w.Queue.Put(hash, it)
+	r.held.Add(it.held)
+	select {
+	case r.queue <- it:
+		return true
+	default:
+		return false
+	}
 }
 
 func (r *run) recycle(it *item) {

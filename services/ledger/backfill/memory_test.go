@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/rippled"
@@ -61,13 +60,9 @@ func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	now := time.Now()
 	gap := history.Range{From: 1, To: 100}
 	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: shard.New(shard.Config{Gap: gap, Size: 10})}
-	q, err := queue.New[*item]("buffered", queue.Config{Capacity: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.queue = weighed{q, r}
+	r.queue = make(chan *item, 4)
 	it := &item{answer: &rippled.Answer{Bytes: 1000}}
-	r.queue.Put(0, it)
+	r.put(it)
 	s, ok := r.next(now)
 	if !ok || s.To != 100 {
 		t.Fatalf("%+v: what is due is idle, and is handed out", s)

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/pace"
@@ -34,8 +33,8 @@ type item struct {
 type run struct {
 	Config
 	gap     history.Range
-	answers sync.Pool // of *rippled.Answer
-	queue   queue.Queue[*item]
+	answers sync.Pool  // of *rippled.Answer
+	queue   chan *item // from fetchers to verifiers; closed after the last fetcher has ended
 
 	wake   chan struct{} // the planner may have something new; capacity 1
 	linked chan struct{} // the next ledger to be linked may have arrived; capacity 1
@@ -86,11 +85,7 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, lastGood: time.Now()}
 	r.answers.New = func() any { return new(rippled.Answer) }
 	// At most two answers for a ledger are in progress: its own and a hedge's.
-	waiting, err := queue.New[*item](c.Queue, queue.Config{Capacity: 2 * c.Window, Workers: c.Verifiers})
-	if err != nil {
-		return err
-	}
-	r.queue = weighed{waiting, r}
+	r.queue = make(chan *item, 2*c.Window)
 	shards := c.shards(gap)
 	if err := shards.Check(); err != nil {
 		return err
@@ -98,18 +93,12 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	r.planner = shard.New(shards)
 
 	group, ctx := errgroup.WithContext(ctx)
-	fetched := make(chan struct{})
 	group.Go(func() error {
-		defer close(fetched)
+		defer close(r.queue)
 		return r.drive(ctx)
 	})
-	group.Go(func() error { // close the queue after its last producer has ended
-		<-fetched
-		r.queue.Close()
-		return nil
-	})
-	for i := range c.Verifiers {
-		group.Go(func() error { return r.verify(ctx, i) })
+	for range c.Verifiers {
+		group.Go(func() error { return r.verify(ctx) })
 	}
 	group.Go(func() error { return r.link(ctx, expect) })
 	return group.Wait()

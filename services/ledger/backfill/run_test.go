@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/shard"
@@ -16,16 +15,6 @@ import (
 
 	"pgregory.net/rapid"
 )
-
-// queues are the implementations of parts/queue that buffer.
-func queues() (names []string) {
-	for _, name := range queue.Names() {
-		if name != "unbuffered" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
 
 var (
 	trees   = []string{"nodes", "sorted"}
@@ -55,9 +44,6 @@ func TestEveryNameFillsARange(t *testing.T) {
 	}
 	for _, name := range trees {
 		changes = append(changes, change{"tree " + name, func(c *Config) { c.Tree = name }})
-	}
-	for _, name := range queues() {
-		changes = append(changes, change{"queue " + name, func(c *Config) { c.Queue = name }})
 	}
 	for _, name := range sizings {
 		changes = append(changes, change{"sizing " + name, func(c *Config) { c.Shards.Sizing = name }})
@@ -107,7 +93,6 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
 		c.VerifyBatch = rapid.IntRange(1, 5).Draw(rt, "verify_batch")
-		c.Queue = rapid.SampledFrom(queues()).Draw(rt, "queue")
 		c.Tree = rapid.SampledFrom(trees).Draw(rt, "tree")
 		c.Shards = shard.Config{Sizing: rapid.SampledFrom(sizings).Draw(rt, "sizing"), Hedge: rapid.SampledFrom(hedges).Draw(rt, "hedge"),
 			Size: rapid.IntRange(1, 20).Draw(rt, "size")}
@@ -129,7 +114,6 @@ func TestNamesThatAreNone(t *testing.T) {
 	p := pool(t, w.server(t, sim.Config{}))
 	for says, change := range map[string]func(*Config){
 		`unknown tree "oak"`:             func(c *Config) { c.Tree = "oak" },
-		`no queue is called "bus"`:       func(c *Config) { c.Queue = "bus" },
 		`unknown sizing of shards "big"`: func(c *Config) { c.Shards.Sizing = "big" },
 		`unknown hedging "box"`:          func(c *Config) { c.Shards.Hedge = "box" },
 	} {

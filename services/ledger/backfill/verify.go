@@ -15,7 +15,7 @@ import (
 var ErrFork = errors.New("not the parent that the ledger above it names")
 
 // verify proves each answer of the queue without other ledgers, until the queue is closed.
-func (r *run) verify(ctx context.Context, worker int) error {
+func (r *run) verify(ctx context.Context) error {
 	tree, err := newTree(r.Tree)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (r *run) verify(ctx context.Context, worker int) error {
 	signatures := xrpl.NewVerifier()
 	batch := make([]*item, r.VerifyBatch)
 	for {
-		n := r.queue.Take(worker, batch)
+		n := r.receive(batch)
 		if n == 0 {
 			return nil
 		}
@@ -41,6 +41,24 @@ func (r *run) verify(ctx context.Context, worker int) error {
 		clear(batch[:n])
 		since(&r.Watch.verifying, begin)
 	}
+}
+
+// receive takes as many answers as wait in the queue, at least one. It returns 0 when the queue is
+// closed and empty.
+func (r *run) receive(batch []*item) (n int) {
+	it, ok := <-r.queue
+	for ok {
+		batch[n] = it
+		if n++; n == len(batch) {
+			break
+		}
+		select {
+		case it, ok = <-r.queue:
+		default:
+			ok = false
+		}
+	}
+	return n
 }
 
 // prove checks an answer as far as that needs no other ledger. An answer that fails verification at

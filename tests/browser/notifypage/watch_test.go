@@ -52,7 +52,6 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 		"the title":                `document.title === '(1 failing) notifyd'`,
 		"the log":                  `document.getElementById('facts').textContent === 'log segment · 1.0 GiB · notices 1,001 to 53,211'`,
 		"the workers":              `document.getElementById('workers-now').textContent === '41 of 256 workers busy'`,
-		"the shards":               `document.querySelectorAll('#depth-bars i').length === 8`,
 		"the oldest on top":        `document.querySelector('#queues tbody tr').dataset.state === 'failing' && document.querySelector('#queues tbody code').textContent === 'sub_bad'`,
 		"the order by age":         `[...document.querySelectorAll('#queues tbody code')].map(e => e.textContent).join() === 'sub_bad,sub_slow,sub_fine,sub_gone,sub_idle'`,
 		"text of others as text":   `document.querySelector('#queues tbody .error').textContent === ` + fmt.Sprintf("%q", "answered 500: "+hostile),
