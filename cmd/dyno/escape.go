@@ -185,8 +185,8 @@ func printEscapes(w io.Writer, j *escape.Joined, run *record.Run, top int, style
 	}
 }
 
-// The runtime samples an allocation per 512 KiB on average (runtime.MemProfileRate). Ten samples have a
-// standard deviation of a third.
+// The runtime samples an allocation per 512 KiB on average (runtime.MemProfileRate). Ten samples
+// have a standard deviation of a third.
 const (
 	samplePeriod = 512 << 10 // bytes
 	fewSamples   = 10

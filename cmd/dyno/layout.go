@@ -27,7 +27,7 @@ tests are left out.
 It sees neither how often nor from how many cores a field is written: its findings are candidates. Change one, and
 check with dyno compare whether it made a difference.`,
 		Example: `  dyno layout ./...
-  dyno layout --all ./parts/queue
+  dyno layout --all ./parts/wheel
   GOARCH=386 dyno layout ./...
   dyno layout --json ./... | jq '.sharing[] | select(.kind == "neighbours")'`,
 		Args: cobra.MinimumNArgs(1),
@@ -58,8 +58,8 @@ check with dyno compare whether it made a difference.`,
 	return cmd
 }
 
-// worthwhile reports whether another order saves at least a word and a tenth of the struct: less changes
-// neither the number of cache lines nor the allocator's size class of most structs.
+// worthwhile reports whether another order saves at least a word and a tenth of the struct: less
+// changes neither the number of cache lines nor the allocator's size class of most structs.
 func worthwhile(p layout.Padding) bool { return p.Waste() >= 8 && 10*p.Waste() >= p.Size }
 
 // printLayout prints the findings; left is the number of padded structs that it leaves out.

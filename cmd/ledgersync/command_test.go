@@ -37,7 +37,7 @@ func execute(cmd *cobra.Command, args ...string) (stdout, stderr string, err err
 	return out.String(), complaint.String(), err
 }
 
-// Ctrl-C ends a check with a line that says so, and lets go of the folder.
+// Ctrl-C ends a check with a line that says so, and releases the folder.
 func TestCheckIsInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, err := store.OpenFolder(dir, store.Options{})

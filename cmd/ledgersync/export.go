@@ -59,7 +59,7 @@ func exportTo(cmd *cobra.Command, data string, write export.Format, out string, 
 		return err
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), marks.Summary())
-	ledgers := s.Stored() // gaps are left out, unless somebody asks for a range
+	ledgers := s.Stored() // gaps are left out, unless the user asks for a range
 	if r != (history.Range{}) || len(ledgers) == 0 {
 		if r, err = s.Span(r); err != nil {
 			return daemon.Usage(err)
@@ -67,7 +67,7 @@ func exportTo(cmd *cobra.Command, data string, write export.Format, out string, 
 		ledgers = history.Set{r}
 	}
 	var done atomic.Int64
-	if out != "-" { // else what is written is beside it on the terminal, or goes to a program that says itself how far it is
+	if out != "-" { // stdout is the same terminal, or a program with its own progress display
 		bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State {
 			return progress.State{Done: done.Load(), Total: int64(ledgers.Len())}
 		})

@@ -1,5 +1,5 @@
-// Ledgersync downloads XRP Ledger history, proves it, stores it and serves it. This is wiring only: see
-// services/ledger.
+// Ledgersync downloads XRP Ledger history, proves it, stores it and serves it. This is wiring only:
+// see services/ledger.
 package main
 
 import (

@@ -21,8 +21,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"ledgersync": main})
 }
 
-// The scripts run the command as a user does and look at exit code, stdout and stderr. $SERVER is a simulated server of
-// ledgers 1000 to 1011 at $ADDRESS, $GONE one that is not there any more, $ANCHOR the hash of ledger 1011.
+// The scripts run the command as a user does and look at exit code, stdout and stderr. $SERVER is a
+// simulated server of ledgers 1000 to 1011 at $ADDRESS, $GONE one that is not there any more,
+// $ANCHOR the hash of ledger 1011.
 func TestScripts(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	s := start(t)
@@ -61,7 +62,8 @@ func start(t *testing.T) *sim.Sim {
 	return s
 }
 
-// exits is a command of scripts, exits CODE COMMAND...: it ends with exactly that code, and without a stack trace.
+// exits is a command of scripts, exits CODE COMMAND...: it ends with exactly that code, and without
+// a stack trace.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
@@ -83,8 +85,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // served is the key of what serves starts in a script: an *exec.Cmd.
 type served struct{}
 
-// serves is a command of scripts, serves ARG...: it starts ledgersync serve and waits until it is ready. Its log
-// is in the file log.
+// serves is a command of scripts, serves ARG...: it starts ledgersync serve and waits until it is
+// ready. Its log is in the file log.
 func serves(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: serves ARG...")

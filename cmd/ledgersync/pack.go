@@ -29,8 +29,8 @@ func packCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pack -o FILE",
 		Short: "Write stored ledgers into a file to hand to others",
-		Long: `Pack writes a range of stored ledgers, compressed and with checksums, into one file. Whoever unpacks it proves every
-ledger again, down from the hash of the top one, which pack prints: tell it to them by a way that they trust.`,
+		Long: `Pack writes a range of stored ledgers, compressed and with checksums, into one file. Unpack proves every
+ledger again, down from the hash of the top one. Pack prints that hash: send it to the recipient over a trusted channel.`,
 		Example: `  ledgersync pack --data history -o history.pack
   ledgersync pack --data history --from 90000000 --to 90000999 -o - | ssh elsewhere ledgersync unpack - --data history`,
 		Args: service.NoArguments,
@@ -80,7 +80,7 @@ func unpackCommand() *cobra.Command {
 		Use:   "unpack FILE",
 		Short: "Prove the ledgers of a pack and store them",
 		Long: `Unpack reads a file that pack wrote (- is stdin), proves every ledger down from the top one, and stores what it
-proved. With --anchor the hash of the top ledger is yours; without, it is on the word of whoever made the pack, unless
+proved. With --anchor you give the hash of the top ledger; without it you trust the author of the pack for it, unless
 the ledger above it is stored already. A folder that was proved further than --level says is proved so far from then on:
 its level is that of all that is in it.`,
 		Example: `  ledgersync unpack history.pack --data history --anchor 90000999:5D1C...

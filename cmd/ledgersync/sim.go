@@ -38,8 +38,8 @@ func simCommand() *cobra.Command {
 		Use:   "sim",
 		Short: "Play a server of the XRP Ledger, with limits and faults",
 		Long: `Sim serves a made-up chain in which every hash and signature is right, or real ledgers from a file, as rippled or
-Clio would: by JSON-RPC and WebSocket on one port, with their limits if it is told so. It goes wrong on purpose, in a
-way that the same seeds repeat. It prints one JSON line when all ledgers are made; who asks earlier waits. Besides:
+Clio would: by JSON-RPC and WebSocket on one port, with their limits on request (--limits). It injects faults, which the
+same seeds repeat. It prints one JSON line when all ledgers are made; earlier requests wait. It also serves:
   GET /unl             the list of its validators, as a publisher has it on the web
   GET /sim/injected    what it has sent and which faults, as JSON
 Faults (--fault KIND=RATE), each with the probability RATE, from 0 to 1:
@@ -66,21 +66,21 @@ func (f *simFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.Listen, "listen", "127.0.0.1:0", "address for JSON-RPC and WebSocket")
 	fs.Uint32Var(&f.First, "first", sim.DefaultFirst, "index of the lowest ledger")
-	fs.IntVar(&f.Ledgers, "ledgers", sim.DefaultLedgers, "how many ledgers")
+	fs.IntVar(&f.Ledgers, "ledgers", sim.DefaultLedgers, "number of ledgers")
 	fs.IntVar(&f.Transactions, "transactions", sim.DefaultTransactions, "transactions in each ledger")
-	fs.Uint64Var(&f.Seed, "seed", 0, "of the chain: the same one gives the same bytes")
-	fs.IntVar(&f.Distinct, "distinct", 0, "sign transactions for so many ledgers, which the others repeat under headers of their own, so that a transaction is in several ledgers (0: for all)")
+	fs.Uint64Var(&f.Seed, "seed", 0, "seed of the chain: the same seed gives the same bytes")
+	fs.IntVar(&f.Distinct, "distinct", 0, "number of ledgers with transactions signed for them; the others repeat those transactions under their own headers, so that a transaction is in several ledgers (0: all)")
 	fs.Int64Var(&f.memory, "memory", sim.DefaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
 	fs.StringVar(&f.Replay, "replay", "", "serve the ledgers in `FILE`, one answer to ledger with binary: true a line")
 	fs.StringVar(&f.complete, "complete", "", "the `RANGES` of ledgers that it has, such as 100-200,300-400 (default all)")
 	fs.StringVar(&f.Software, "software", "", "rippled or clio (default: as --limits)")
 	fs.StringVar(&f.Limits, "limits", sim.NoLimits, "none; rippled: about 250 requests/s to a warning; clio: 20 requests/s, 1 MB/s, 20 connections")
 	fs.StringArrayVar(&f.faults, "fault", nil, "go wrong in this way with this probability: `KIND=RATE`; repeatable")
-	fs.Uint64Var(&f.FaultSeed, "fault-seed", 0, "of the faults (0: --seed)")
-	fs.DurationVar(&f.Delay, "delay", 0, "send each answer so much later")
+	fs.Uint64Var(&f.FaultSeed, "fault-seed", 0, "seed of the faults (0: --seed)")
+	fs.DurationVar(&f.Delay, "delay", 0, "delay of each answer")
 	fs.DurationVar(&f.StallFor, "stall-for", sim.DefaultStall, "how long a stalled request is held")
 	fs.BoolVar(&f.unsynced, "unsynced", false, "have lost the network")
-	fs.DurationVar(&f.TipEvery, "tip-every", 0, "close a new ledger so often (0: never)")
+	fs.DurationVar(&f.TipEvery, "tip-every", 0, "interval at which a new ledger closes (0: never)")
 	fs.IntVar(&f.Validators, "validators", sim.DefaultValidators, "validators that sign each new ledger")
 	fs.BoolVar(&f.tls, "tls", false, "speak TLS, with a certificate that is made for it")
 	fs.StringVar(&f.certificate, "tls-write", "", "write that certificate to `FILE`, for clients to trust")
@@ -90,7 +90,7 @@ func (f *simFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.NoHTTP2, "no-http2", false, "speak HTTP/1.1 only")
 }
 
-// finish turns what was typed into a Config. Its errors are the user's to mend.
+// finish turns the flags into a Config. Its errors are mistakes of the user.
 func (f *simFlags) finish() (err error) {
 	if f.Faults, err = sim.ParseRates(f.faults); err != nil {
 		return err

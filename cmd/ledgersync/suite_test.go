@@ -24,7 +24,8 @@ func variants() []daemon.Variant {
 		Set: map[string]string{"window": "8", "store_queue": "1", "store_batch": "3", "store_writers": "2", "verify_batch": "1", "verifiers": "3", "shard_size": "2"}})
 }
 
-// hasty makes a sync that has to fail give up soon. The others wait for as long as a busy machine may take.
+// hasty makes a sync that has to fail give up soon. The others wait for as long as a busy machine
+// may take.
 var hasty = []string{"--set", "patience=10s"}
 
 // starter starts ledgersync in this process.

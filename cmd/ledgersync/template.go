@@ -12,7 +12,8 @@ import (
 	"dyno/parts/refusal"
 )
 
-// templates are configuration files to begin with: each a case that ledgersync is used for, complete and explained.
+// templates are configuration files to begin with: each a case that ledgersync is used for,
+// complete and explained.
 //
 //go:embed templates/*.yaml
 var templates embed.FS

@@ -13,6 +13,8 @@ import (
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
+	"dyno/parts/refusal"
+	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/pack"
 	"dyno/services/ledger/trust"
 
@@ -31,7 +33,7 @@ func verifyCommand() *cobra.Command {
 --level says. ` + trust.Explain() + `.
 A file has no anchor and no validations: at L2 and above, ledgers whose neighbours are in the file as well are linked,
 and L3 proves what L2 does. When two neighbours contradict each other, the one fails that those above are not built on,
-and both where that cannot be told. That takes some 200 bytes of memory for each ledger.
+and both if that cannot be decided. That takes some 200 bytes of memory for each ledger.
 It exits with 1 when a ledger fails, or when there is none.`,
 		Example: `  ledgersync verify ledgers.jsonl --level L4
   ledgersync export --data ledgersync-data --format ndjson | ledgersync verify - --json`,
@@ -41,7 +43,7 @@ It exits with 1 when a ledger fails, or when there is none.`,
 			if o.Level, err = trust.ParseLevel(level); err != nil {
 				return daemon.Usage(fmt.Errorf("--level: %w", err))
 			}
-			if err := o.Check(); err != nil {
+			if _, err := refusal.Pick("checker", xrpl.Checkers(), o.Signatures); err != nil && o.Signatures != "" {
 				return daemon.Usage(fmt.Errorf("--signatures: %w", err))
 			}
 			if o.Workers < 0 {
@@ -77,9 +79,10 @@ func verify(cmd *cobra.Command, file string, o trust.Options, asJSON bool) error
 	return nil
 }
 
-// verifyNamed verifies a file, or stdin for "-", and shows how far it is where a person is watching.
+// verifyNamed verifies a file, or stdin for "-", and shows how far it is where a person is
+// watching.
 func verifyNamed(ctx context.Context, name string, o trust.Options, stdin io.Reader, stderr io.Writer) (trust.Report, error) {
-	in, size := stdin, int64(0) // nobody knows
+	in, size := stdin, int64(0) // unknown
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -136,7 +139,7 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// megabytes are so many bytes, rounded up: a small file is not nothing.
+// megabytes converts bytes, rounded up: a small file is not shown as 0 MB.
 func megabytes(bytes int64) int64 { return (bytes + 999_999) / 1_000_000 }
 
 // printVerified writes the report for people.

@@ -95,7 +95,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// How far it is stands on stderr; of stdin nobody knows how long it is.
+// Progress appears on stderr; the length of stdin is unknown.
 func TestVerifyShowsProgress(t *testing.T) {
 	text := jsonl(mint(t))
 	path := filepath.Join(t.TempDir(), "good.jsonl")

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// receiver notes, for each path and key, which numbers came, in the order in which they came. Paths that begin
-// with /sick answer 503 until it is well.
+// receiver notes, for each path and key, which numbers came, in the order in which they came. Paths
+// that begin with /sick answer 503 until it is well.
 type receiver struct {
 	mu   sync.Mutex
 	well bool
@@ -105,8 +105,8 @@ func subscribe(t *testing.T, api, url string) {
 	}
 }
 
-// A process started on a backup that was made under load delivers all that had been acknowledged when the backup
-// began and was not delivered, in order per key.
+// A process started on a backup that was made under load delivers all that had been acknowledged
+// when the backup began and was not delivered, in order per key.
 func TestBackupUnderLoad(t *testing.T) {
 	hooks := newReceiver()
 	web := httptest.NewUnstartedServer(hooks)

@@ -52,8 +52,9 @@ func cut(n int) func(string, []byte) error {
 	return func(path string, b []byte) error { return os.Truncate(path, int64(max(0, written(b)-n))) }
 }
 
-// Whatever happens to a file of the data folder after kill -9: all that was acknowledged is there, or what is missing is
-// counted, now and at later starts; or the start is refused with what, where, and how to go on.
+// Whatever happens to a file of the data folder after kill -9: all that was acknowledged is there,
+// or what is missing is counted, now and at later starts; or the start is refused with what, where,
+// and how to go on.
 func TestDamage(t *testing.T) {
 	quicktest.Skip(t, "starts some hundred processes")
 	hooks := newReceiver()
@@ -92,8 +93,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// owing makes a data folder by which two subscriptions are owed notices, as kill -9 leaves it, and returns how many, by
-// path: their payloads count from 1 and end with 200.
+// owing makes a data folder by which two subscriptions are owed notices, as kill -9 leaves it, and
+// returns how many, by path: their payloads count from 1 and end with 200.
 func owing(t *testing.T, dir, receiver string, settings []string) map[string]int {
 	p := serve(t, dir, settings...)
 	subscribe(t, p.api, receiver+"/sick/a")
@@ -160,7 +161,8 @@ func endure(t *testing.T, dir, file string, hooks *receiver, owed map[string]int
 	}
 }
 
-// refused starts notifyd and ends it when it is ready. It returns what a process printed that ended on its own.
+// refused starts notifyd and ends it when it is ready. It returns what a process printed that ended
+// on its own.
 func refused(t *testing.T, dir string, settings []string) (said string, err error) {
 	command := append([]string{builds.Program(t, "."), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + dir}, settings...)
 	p, err := process.Start(t.Context(), process.Spec{Command: command, ReadyLine: true})

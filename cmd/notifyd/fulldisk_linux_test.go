@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A small disk that fills up with delivered notices is free again within seconds, without a restart, so that many times
-// what it holds is accepted and delivered. (services/notify has the same without a mount, on a disk in memory.)
+// A small disk that fills up with delivered notices is free again within seconds, without a
+// restart, so that many times what it holds is accepted and delivered. (services/notify has the
+// same without a mount, on a disk in memory.)
 func TestSmallDisk(t *testing.T) {
 	const disk = 16 << 20
 	rounds := quicktest.Of(2, 6)

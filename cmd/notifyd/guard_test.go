@@ -12,7 +12,8 @@ import (
 	"dyno/parts/guard/guardtest"
 )
 
-// Neither address of the program answers pages of other sites, and the page at the debug address works.
+// Neither address of the program answers pages of other sites, and the page at the debug address
+// works.
 func TestRefusesOtherSitesPages(t *testing.T) {
 	p := serve(t, t.TempDir())
 	guardtest.Refuses(t, client, "GET", p.api+"/v1/stats", "")
@@ -23,7 +24,8 @@ func TestRefusesOtherSitesPages(t *testing.T) {
 	p.stop()
 }
 
-// With API keys, requests without one are kept out in the same way, and a token is not logged, whatever becomes of it.
+// With API keys, requests without one are kept out in the same way, and a token is not logged,
+// whatever becomes of it.
 func TestStreamTokensAreNotLogged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys.txt")
 	issue := exec.Command(builds.Program(t, "."), "apikey", "shop")

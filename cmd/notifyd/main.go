@@ -1,5 +1,5 @@
-// Notifyd accepts notices and delivers them as signed webhooks, in order per key. This is wiring only:
-// see services/notify.
+// Notifyd accepts notices and delivers them as signed webhooks, in order per key. This is wiring
+// only: see services/notify.
 package main
 
 import (

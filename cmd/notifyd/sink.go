@@ -29,7 +29,7 @@ func sinkCommand() *cobra.Command {
 		Use:   "sink",
 		Short: "Receive webhooks, check their order, and stream when each notice came",
 		Long: `Sink takes webhooks on any path of --listen, answers after --delay, and counts. A webhook to /hang... is never
-answered, and one to /fail... at once with 500. On --debug:
+answered, and one to /fail... is immediately answered with 500. On --debug:
   GET /stats               what it has seen, as JSON
   GET /receipts?run=RUN    a stream of lines "ID NS": when the notices whose id is RUN-HEX16 came, CLOCK_MONOTONIC`,
 		Example: `  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms
@@ -58,8 +58,8 @@ answered, and one to /fail... at once with 500. On --debug:
 	return cmd
 }
 
-// runSink serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is ready. A nil tracer makes
-// no spans.
+// runSink serves a sink until ctx ends. It prints one JSON line with the bound addresses when it is
+// ready. A nil tracer makes no spans.
 func runSink(ctx context.Context, c sink.Config, g *guard.Guard, tracer *tracing.Tracer, listen, debug string, ready io.Writer) error {
 	s, err := sink.New(c)
 	if err != nil {

@@ -111,7 +111,8 @@ func TestSinkUsage(t *testing.T) {
 	}
 }
 
-// A sink joins the traces that are recorded and begins none; without --otlp nothing stands before it.
+// A sink joins the traces that are recorded and begins none; without --otlp nothing stands before
+// it.
 func TestSpans(t *testing.T) {
 	var exports atomic.Int64
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { exports.Add(1) }))

@@ -24,7 +24,8 @@ type feed struct {
 	ttl                   time.Duration
 }
 
-// maxRows bounds what a load generator has to hold: rows take some 300 bytes. The lab takes as many.
+// maxRows bounds what a load generator has to hold: rows take some 300 bytes. The lab takes as
+// many.
 const maxRows = 1_000_000
 
 // feedCommand prints what a load generator needs to ask for orders.
@@ -83,7 +84,8 @@ func (f *feed) check() error {
 	return err
 }
 
-// print writes the rows. Nothing of them has to be quoted: an account and a token have no commas or quotes.
+// print writes the rows. Nothing of them has to be quoted: an account and a token have no commas or
+// quotes.
 func (f *feed) print(out *bufio.Writer, now time.Time) error {
 	if err := auth.Create(f.file); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Ordersd is the order gateway: order queries and submissions over PostgreSQL. This is wiring only: see
-// services/orders.
+// Ordersd is the order gateway: order queries and submissions over PostgreSQL. This is wiring only:
+// see services/orders.
 package main
 
 import (

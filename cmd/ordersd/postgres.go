@@ -23,7 +23,7 @@ func postgresCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "postgres",
 		Short: "Run the embedded PostgreSQL alone, as a companion of trials",
-		Long: `Postgres runs the database that serve would start by itself, until it is told to stop, and prints its URL when it is
+		Long: `Postgres runs the embedded database of serve until SIGTERM or Ctrl-C, and prints its URL when it is
 ready. On --debug, which is loopback only:
   POST /stop?for=2s   stop PostgreSQL in good order, start it again after that time (at most 10m), then answer
   POST /kill?for=2s   the same with SIGKILL to all its processes`,

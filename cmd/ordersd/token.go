@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxTTL is how long a token that is made here may live: nobody can call one back but by taking its key away.
+// maxTTL bounds the lifetime of a token made here: a token can only be revoked by removing its key.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
 // tokenCommand makes a token.
@@ -27,7 +27,7 @@ func tokenCommand() *cobra.Command {
 		Use:   "token --sub ACCOUNT",
 		Short: "Make a token for an account",
 		Long: `Token prints a JSON Web Token for an account, and nothing else, on stdout. It is signed with a key of the JWKS
-file, so whoever may read that file may make tokens for every account. Without --jwt-keys it is the file ` + auth.KeysFile + `
+file; every user who can read that file can make tokens for every account. Without --jwt-keys that is the file ` + auth.KeysFile + `
 in the data folder, which is made, with a new key, if it is missing.`,
 		Example: `  ordersd token --sub A1
   curl -H "Authorization: Bearer $(ordersd token --sub A1)" 'http://127.0.0.1:8080/api/v1/order?uid=1'`,

@@ -150,7 +150,7 @@ func TestFeedCommandRefuses(t *testing.T) {
 	}
 }
 
-// A pipe that nobody reads any more ends it.
+// The command ends when the reader of its stdout has closed the pipe.
 func TestFeedCommandWithoutStdout(t *testing.T) {
 	cmd := feedCommand()
 	cmd.SetOut(broken{})

@@ -12,8 +12,8 @@ import (
 	"dyno/parts/refusal"
 )
 
-// flagError turns what pflag says of a command line into a usage error that says how to mend it. Commands are searched for a
-// flag that was given before any command, in this order.
+// flagError turns what pflag says of a command line into a usage error that says how to fix it.
+// Commands are searched for a flag that was given before any command, in this order.
 func flagError(commands []*cobra.Command) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		if missing := (*pflag.NotExistError)(nil); errors.As(err, &missing) {
@@ -27,8 +27,8 @@ func flagError(commands []*cobra.Command) func(*cobra.Command, error) error {
 	}
 }
 
-// unknownFlag is the error for a flag that a command does not have. There are some dozens of flags, so it names the likeliest
-// alone.
+// unknownFlag is the error for a flag that a command does not have. There are some dozens of flags,
+// so it names the likeliest alone.
 func unknownFlag(cmd *cobra.Command, commands []*cobra.Command, missing *pflag.NotExistError) error {
 	name, dashes := missing.GetSpecifiedName(), "--"
 	if group := missing.GetSpecifiedShortnames(); group != "" { // -from, as other programs have it

@@ -9,7 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts add one command: "exits CODE PROGRAM ARG..." runs a program that has to end with CODE.
+// The scripts add one command: "exits CODE PROGRAM ARG..." runs a program that has to end with
+// CODE.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

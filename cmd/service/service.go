@@ -1,10 +1,11 @@
-// Package service is the command line of a service's command: serve, the jobs, assemblies, version and help, and what the
-// service adds to them. What they do is parts/daemon; a command is wiring only:
+// Package service is the command line of a service's command: serve, the jobs, assemblies, version
+// and help, and what the service adds to them. What they do is parts/daemon; a command is wiring
+// only:
 //
 //	func main() { service.Main(orders.Service(), token(), seed()) }
 //
-// It is not for cmd/dyno, which has no assemblies. It starts no goroutines of its own: those of daemon.Interruptible end with
-// the command.
+// It is not for cmd/dyno, which has no assemblies. It starts no goroutines of its own: those of
+// daemon.Interruptible end with the command.
 package service
 
 import (
@@ -27,9 +28,9 @@ func Main(s daemon.Service, commands ...*cobra.Command) {
 	os.Exit(Run(context.Background(), s, commands, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
 }
 
-// Run runs the command with these arguments and environment and returns its exit code. It ends when the service does; the end
-// of ctx counts as the first SIGTERM. SIGTERM and SIGINT end the context and the stdin of the service's own commands, as
-// daemon.Interruptible says.
+// Run runs the command with these arguments and environment and returns its exit code. It ends when
+// the service does; the end of ctx counts as the first SIGTERM. SIGTERM and SIGINT end the context
+// and the stdin of the service's own commands, as daemon.Interruptible says.
 func Run(ctx context.Context, s daemon.Service, commands []*cobra.Command, args []string, env func(string) (string, bool), stdout, stderr io.Writer) int {
 	err := s.Check()
 	if err == nil {
@@ -53,9 +54,6 @@ func commandLine(s daemon.Service, commands []*cobra.Command, env func(string) (
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       versionLine(s.Name),
-	}
-	if root.Long == "" {
-		root.Long = s.Short
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(help(root))
@@ -91,16 +89,10 @@ func task(t *daemon.Task) *cobra.Command {
 	return cmd
 }
 
-// interruptible lets the first SIGINT or SIGTERM end the context of a command and of those below it, and with it what they
-// read from stdin. The second ends the process.
+// interruptible lets the first SIGINT or SIGTERM end the context of a command, and with it what the
+// command reads from stdin. The second ends the process.
 func interruptible(s daemon.Service, c *cobra.Command, stderr io.Writer) {
-	for _, below := range c.Commands() {
-		interruptible(s, below, stderr)
-	}
 	run := c.RunE
-	if run == nil {
-		return
-	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return s.Interruptible(cmd.Context(), cmd.Name(), cmd.InOrStdin(), stderr, func(ctx context.Context, stdin io.Reader) error {
 			cmd.SetContext(ctx)
@@ -110,7 +102,7 @@ func interruptible(s daemon.Service, c *cobra.Command, stderr io.Writer) {
 	}
 }
 
-// NoArguments is cobra's, but that its error is the user's to mend and names what there is.
+// NoArguments is cobra's, but that its error is a usage error and names the commands that exist.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

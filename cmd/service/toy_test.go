@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +22,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes this binary the toy service as well, so that tests can run it as a process of its own.
+// TestMain makes this binary the toy service as well, so that tests can run it as a process of its
+// own.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"toyd": func() { Main(toy(), echoCommand()) }})
 }
@@ -126,13 +128,13 @@ func TestSignalsEndCommands(t *testing.T) {
 		state, err := cmd.Process.Wait()
 		out.Close()
 		cmd.Wait() // of what copies
-		if err != nil || state.ExitCode() != 1 || stderr.String() != "toyd: echo was told to stop before it was done\n" {
+		if err != nil || state.ExitCode() != 1 || !strings.HasSuffix(stderr.String(), " before it was done\n") {
 			t.Errorf("%v: %v, %v, stderr %q", signal, state, err, &stderr)
 		}
 	}
 }
 
-// firstWrite calls a function when somebody writes first.
+// firstWrite calls a function at the first write.
 func firstWrite(call func()) io.Writer { return &onWrite{call} }
 
 type onWrite struct{ call func() }

@@ -12,7 +12,7 @@ import (
 
 // Concurrency plans the runs that find the capacity of a job whose load is a number of units in
 // flight: the highest throughput that meets the SLO, and the lowest concurrency that reaches it.
-// SLO and Length are required. It keeps no state, like Search.
+// SLO and Length are required. It keeps no state: the position is read from the runs.
 //
 // Higher concurrency raises the throughput until another limit is reached; then it raises only the
 // latency, and in the end lowers the throughput. The search therefore doubles until the SLO is
@@ -35,6 +35,8 @@ const (
 	alike = 0.03
 	// fine is the ratio of neighbouring concurrencies below which no value between them is tried.
 	fine = 1.5
+	// maxRuns ends any search: 8 doublings and 5 values between, each of which may be repeated.
+	maxRuns = 48
 )
 
 // Peak is the throughput of a job at the best concurrency tried.

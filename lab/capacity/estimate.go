@@ -96,8 +96,9 @@ func (e Estimate) AtMost() bool { return e.Met == 0 }
 // are where a vote has most effect: alternately just above the knee, where it moves the knee most,
 // and on the safe side, where it moves the curve's slope.
 func NextRate(votes []Vote, peak, limit, u float64) float64 {
+	const slow = 100 // per second: the first rate for a target of which nothing is known
 	if peak <= 0 && len(votes) == 0 {
-		peak = cmp.Or(limit, defaultStart)
+		peak = cmp.Or(limit, slow)
 	}
 	const pastKnee, safeSide = 0.6, -2.2 // in units of s: 35% and 90% of the slices meet the SLO there
 	offset := pastKnee

@@ -24,9 +24,6 @@ func (j judged) carried() float64 {
 	return j.run.Totals.AchievedPerS
 }
 
-// collapse reports whether the target fell far behind what was offered.
-func (j judged) collapse() bool { return j.carried() < collapsed*j.run.Totals.OfferedPerS }
-
 // point is one rate of a search and its runs.
 type point struct {
 	rate    float64
@@ -72,27 +69,6 @@ func (p point) missed() bool { return !slices.ContainsFunc(p.judged, judged.met)
 
 // byGenerator reports whether the load generator was the limit at this rate.
 func (p point) byGenerator() bool { return len(p.judged) == 0 }
-
-// counts reports whether a miss counts: it was repeated often enough, or the target did not keep
-// up.
-func (p point) counts(times int) bool {
-	return p.byGenerator() || len(p.judged) >= times || slices.ContainsFunc(p.judged, judged.collapse)
-}
-
-// carried is the highest achieved rate at this point.
-func (p point) carried() float64 {
-	best := 0.0
-	for _, j := range p.judged {
-		best = max(best, j.carried())
-	}
-	return best
-}
-
-// ample reports whether this rate met the SLO with enough headroom that a miss close above it is
-// unlikely.
-func (p point) ample() bool {
-	return slices.ContainsFunc(p.judged, func(j judged) bool { return j.headroom() >= ample })
-}
 
 // bracket returns the highest rate met below the lowest rate missed.
 func bracket(points []point) (lo, hi *point) {

@@ -24,10 +24,10 @@ func rounds(t *testing.T, capacities ...float64) *record.Experiment {
 			exp.Runs = append(exp.Runs, r)
 		}
 	}
-	add(record.RoleSearch, 0, target{capacity: 1000}.find(t, Search{SLO: bound20, Start: 500, Length: time.Second}))
+	add(record.RoleSearch, 0, target{capacity: 1000}.at(500, 970, 1030))
 	for i, c := range capacities {
-		add(record.RoleMeasure, i+1, target{capacity: c}.find(t, Search{SLO: bound20, Start: 500, Length: time.Second, Bracket: Around(1000)}))
-		add(record.RoleFloor, i+1, target{capacity: 1}.find(t, Search{SLO: bound20, Start: 500, Length: time.Second, Bracket: Around(1)}))
+		add(record.RoleMeasure, i+1, target{capacity: c}.at(0.97*c, 1.03*c))
+		add(record.RoleFloor, i+1, target{capacity: 1}.at(0.97, 1.03))
 	}
 	return exp
 }
@@ -70,7 +70,7 @@ func TestSummariseFewData(t *testing.T) {
 func TestSummariseWithoutACapacity(t *testing.T) {
 	met := &record.Experiment{SLO: bound20}
 	for _, rate := range []float64{100, 200} {
-		r := target{capacity: 1000}.run(0, record.Step{Role: record.RoleSearch, Rate: rate, Length: 20 * time.Second})
+		r := target{capacity: 1000}.run(record.Step{Role: record.RoleSearch, Rate: rate, Length: 20 * time.Second})
 		met.Runs = append(met.Runs, r)
 	}
 	if res := Summarise(met, ""); res.Valid || res.CapacityPerS != 200 || !strings.Contains(res.Reason, "met at every rate") {

@@ -138,37 +138,3 @@ func quantile(sorted []float64, q float64) float64 {
 	}
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
-
-// search runs a search and returns its runs.
-func (b *bench) search(s Search, warmup time.Duration) []*record.Run {
-	var runs []*record.Run
-	for {
-		step, done := s.Next(runs)
-		if done {
-			return runs
-		}
-		runs = append(runs, b.run(step, s.SLO, warmup))
-	}
-}
-
-// truth is the rate at which half of many steps meet the SLO on a quiet machine.
-func (b *bench) truth(slo record.SLO, length, warmup time.Duration) float64 {
-	quiet := newBench(service{servers: b.servers, mean: b.mean, constant: b.constant}, 99)
-	saturation := float64(b.servers) / b.mean.Seconds()
-	lo, hi := saturation/4, saturation
-	for hi/lo > 1.004 {
-		middle := math.Sqrt(lo * hi)
-		var observed []float64
-		for range 13 {
-			r := quiet.run(record.Step{Rate: middle, Length: length}, slo, warmup)
-			observed = append(observed, slo.Observed(r.Totals).P99)
-		}
-		slices.Sort(observed)
-		if observed[6] > slo.Latency["p99"] {
-			hi = middle
-		} else {
-			lo = middle
-		}
-	}
-	return math.Sqrt(lo * hi)
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -40,4 +41,16 @@ func tightest(slo record.SLO) string {
 		return sorted(slo.Latency)[0]
 	}
 	return "p99"
+}
+
+// round keeps four digits, the precision of every table.
+func round(rate float64) float64 {
+	if rate <= 0 {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(rate))-3)
+	if unit < 1 {
+		return math.Round(rate*math.Round(1/unit)) / math.Round(1/unit)
+	}
+	return math.Round(rate/unit) * unit
 }

@@ -29,7 +29,8 @@ type Outcome struct {
 	InWords string `json:"in_words"`
 }
 
-// ParseGate reads metric>=bound or metric<=bound; the bound is a ratio (0.97) or a percentage (97%).
+// ParseGate reads metric>=bound or metric<=bound; the bound is a ratio (0.97) or a percentage
+// (97%).
 func ParseGate(s string) (Gate, error) {
 	const form = "write for example capacity>=0.97 or p99<=1.1"
 	for _, op := range []string{">=", "<="} {

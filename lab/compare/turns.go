@@ -20,7 +20,8 @@ const (
 	leastBlocks = 3
 )
 
-// Side is one side of a comparison: a variant in a role (record.RoleMeasure, RoleFloor, RoleAblation).
+// Side is one side of a comparison: a variant in a role (record.RoleMeasure, RoleFloor,
+// RoleAblation).
 type Side struct{ Role, Variant string }
 
 func (s Side) of(r *record.Run) bool { return r.Step.Role == s.Role && r.Step.Variant == s.Variant }

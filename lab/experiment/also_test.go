@@ -12,7 +12,8 @@ import (
 	"dyno/lab/record"
 )
 
-// A downstream is profiled beside the target, into a folder of its own, and read as if it were the target.
+// A downstream is profiled beside the target, into a folder of its own, and read as if it were the
+// target.
 func TestAlso(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -48,7 +49,8 @@ func TestAlso(t *testing.T) {
 	}
 }
 
-// Without --also there is nothing to do, and one that nothing answers at is named before any time is spent.
+// Without --also there is nothing to do, and one that nothing answers at is named before any time
+// is spent.
 func TestAlsoOfNothing(t *testing.T) {
 	b := &runner{}
 	a, err := b.watchAlso(t.Context(), 0, t.TempDir())

@@ -16,8 +16,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on, 1,000/s from 10 on, and one
-// after the other 100/s.
+// batches is a ladder of a job whose counts are exact: 400 units/s from 4 concurrent units on,
+// 1,000/s from 10 on, and one after the other 100/s.
 const batches = `
 name: batches
 target: {build: dyno/subjects/batchjob, args: [--unit, 10ms]}
@@ -30,8 +30,8 @@ variants:
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 `
 
-// onJob carries scenarios of the fake job out. What it counts does not depend on who else uses the machine, so
-// it is not judged here: the record has no number of cores.
+// onJob carries scenarios of the fake job out. What it counts does not depend on who else uses the
+// machine, so it is not judged here: the record has no number of cores.
 func onJob(t *testing.T, text, kind string) *executor {
 	t.Helper()
 	quicktest.Skip(t, "runs processes for seconds")
@@ -97,7 +97,8 @@ func TestLadderOverAJob(t *testing.T) {
 	}
 }
 
-// Jobs that are compared share a companion, read the feeder's rows, and go on without one that cannot be measured.
+// Jobs that are compared share a companion, read the feeder's rows, and go on without one that
+// cannot be measured.
 func TestSeveralJobsAreCompared(t *testing.T) {
 	x := onJob(t, `
 name: peers

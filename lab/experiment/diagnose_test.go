@@ -27,8 +27,8 @@ func roles(exp *record.Experiment) []string {
 	return out
 }
 
-// A diagnosis from end to end, of servers of which more or less can be seen. What the verdict is depends on
-// the machine and is not asked here; how it comes about does not.
+// A diagnosis from end to end, of servers of which more or less can be seen. What the verdict is
+// depends on the machine and is not asked here; how it comes about does not.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -49,7 +49,7 @@ type Options struct {
 	Clients  int           // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
 	Also     string        // debug address of a process that the target calls and that is profiled as well; empty: none
 	PID      int           // process of a running target; 0: the process that listens at its URL
-	OTLP     string        // address at which to receive the traces of a target that sends them there; empty: any free one, if the scenario says how to send them
+	OTLP     string        // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token    string        // bearer token of the target's debug address; empty: none
 	NoPMQoS  bool          // leave the CPUs' wake-up latency alone
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.

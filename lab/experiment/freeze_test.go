@@ -21,12 +21,13 @@ func open(t *testing.T, name string) *scenario.Scenario {
 	return sc
 }
 
-// A target that freezes all its answers for 200 ms every 2 s, at 2,000/s in the open model: by arithmetic
-// p95 is 100 ms, p99 180 ms and p99.9 198 ms, with 8 connections as with 64. A generator that waits for
-// answers before it sends again reports a p99 of about 1 ms.
+// A target that freezes all its answers for 200 ms every 2 s, at 2,000/s in the open model: by
+// arithmetic p95 is 100 ms, p99 180 ms and p99.9 198 ms, with 8 connections as with 64. A generator
+// that waits for answers before it sends again reports a p99 of about 1 ms.
 //
-// What decides is that the stall is not hidden. That the figures lie within 5% is shown by arithmetic in
-// lab/load; here they are printed, since a machine whose CPUs are taken away meanwhile adds to them.
+// What decides is that the stall is not hidden. That the figures lie within 5% is shown by
+// arithmetic in lab/load; here they are printed, since a machine whose CPUs are taken away
+// meanwhile adds to them.
 func TestFreezeIsSeenByEveryOfferThatFellIntoIt(t *testing.T) {
 	quicktest.Skip(t, "loads a process for 14 s")
 	t.Parallel()

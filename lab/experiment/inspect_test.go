@@ -55,8 +55,8 @@ func hasNoLatency(t *testing.T, r *record.Run) {
 	}
 }
 
-// Another client takes a CPU profile of the target during an ordinary run: exactly the windows in which it ran are
-// left out of every latency that is reported.
+// Another client takes a CPU profile of the target during an ordinary run: exactly the windows in
+// which it ran are left out of every latency that is reported.
 func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 	t.Parallel()
 	sc := running(t, "agent")
@@ -116,7 +116,8 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 	}
 }
 
-// A service that runs already is watched from outside by its process, which is looked up by its address.
+// A service that runs already is watched from outside by its process, which is looked up by its
+// address.
 func TestPIDOf(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the process that listens at an address is looked up in /proc")

@@ -23,7 +23,8 @@ func set(t *testing.T, debug string, c agent.Control) agent.Control {
 	return before
 }
 
-// Settings of a target that runs already: no default, so that restored values differ from Go's defaults.
+// Settings of a target that runs already: no default, so that restored values differ from Go's
+// defaults.
 const (
 	ownGOGC  = 150
 	ownProcs = 3
@@ -45,8 +46,8 @@ func give(t *testing.T, debug string) (keeps func(when string)) {
 	}
 }
 
-// The service goes on without the lab: what an intervention or a profile changes in it is put back, whether
-// the run comes to its end or not.
+// The service goes on without the lab: what an intervention or a profile changes in it is put back,
+// whether the run comes to its end or not.
 func TestSettingsAreRestored(t *testing.T) {
 	t.Parallel()
 	sc := running(t, "agent")
@@ -112,8 +113,8 @@ func TestSettingsAreRestored(t *testing.T) {
 	}
 }
 
-// A target of which it is not known what it was set to is not changed at all, and one that cannot be restored
-// is spoken of.
+// A target of which it is not known what it was set to is not changed at all, and one that cannot
+// be restored is spoken of.
 func TestRestoringThatFailsIsSaid(t *testing.T) {
 	a := agent.New(agent.Config{})
 	defer a.Close()

@@ -42,7 +42,8 @@ func (x *executor) budget() time.Duration {
 	return byDepth[x.Depth]
 }
 
-// ladder measures every variant in turns, holds the last one's capacity, and takes profiles of each.
+// ladder measures every variant in turns, holds the last one's capacity, and takes profiles of
+// each.
 func (x *executor) ladder(ctx context.Context) error {
 	var places []place
 	var pairs [][2]place

@@ -21,8 +21,9 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
-	// Most wait for a run to end, and judge nothing that depends on who else uses the machine. Runs side by side hold
-	// this process's garbage collection for good, so a test that reads GOGC is not parallel: it comes before them.
+	// Most wait for a run to end, and judge nothing that depends on who else uses the machine. Runs
+	// side by side hold this process's garbage collection for good, so a test that reads GOGC is not
+	// parallel: it comes before them.
 	flag.Set("test.parallel", "4")
 	var err error
 	if binaries, err = os.MkdirTemp("", "dyno-test-"); err != nil {
@@ -37,8 +38,8 @@ var bounds = sync.OnceValues(func() (string, error) {
 	return process.Build(context.Background(), ".", "dyno/subjects/bounds", binaries)
 })
 
-// running starts a server of subjects/bounds, as a service that runs already, and returns how it is driven.
-// inside is how much of it can be seen: agent, pprof or none.
+// running starts a server of subjects/bounds, as a service that runs already, and returns how it is
+// driven. inside is how much of it can be seen: agent, pprof or none.
 func running(t *testing.T, inside string) *scenario.Scenario {
 	t.Helper()
 	const server, path = "render", "/products"

@@ -55,7 +55,8 @@ func (x *executor) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other round.
+// sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other
+// round.
 func (x *executor) sweepSteps() (steps []record.Step) {
 	if x.Scenario.ByConcurrency() {
 		return x.concurrencySteps()

@@ -83,7 +83,8 @@ func TestRampPlan(t *testing.T) {
 	}
 }
 
-// Variants of a sweep over requests stay up and take turns: each point is a run, of one process for each variant.
+// Variants of a sweep over requests stay up and take turns: each point is a run, of one process for
+// each variant.
 func TestSweepInTurns(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)

@@ -71,8 +71,8 @@ func placesOf(exp *record.Experiment) map[string]int {
 	return out
 }
 
-// Variants take turns side by side: each block visits each once, in both kinds of slice, the baseline beside its twin,
-// and what was recorded is read again from the folder.
+// Variants take turns side by side: each block visits each once, in both kinds of slice, the
+// baseline beside its twin, and what was recorded is read again from the folder.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	exp, err := Execute(t.Context(), Options{Scenario: twoBurns(t), Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Rounds: 1, NoPMQoS: true})

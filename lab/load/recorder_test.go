@@ -352,7 +352,8 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	}
 }
 
-// One shard may carry every offer: the room for deliveries does not depend on how evenly they spread.
+// One shard may carry every offer: the room for deliveries does not depend on how evenly they
+// spread.
 func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 5000

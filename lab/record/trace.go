@@ -43,7 +43,7 @@ type Group struct {
 
 // Wait is one place at which goroutines waited.
 type Wait struct {
-	Reason     string  `json:"reason"` // the runtime's name: sync, chan receive, select, network, sleep, system call, ...; empty: it waited throughout
+	Reason     string  `json:"reason"` // the runtime's name, such as sync, chan receive, network; empty: it waited throughout
 	Stack      []Frame `json:"stack"`  // the leaf first
 	Entry      Frame   `json:"entry"`  // the function that the goroutines were started with
 	Seconds    float64 `json:"seconds"`

@@ -12,13 +12,14 @@ import (
 	"dyno/lab/report/words"
 )
 
-// This file reads a comparison of more than two variants, each of which is set beside its reference,
-// and the CPU ratios of jobs that are compared.
+// This file reads a comparison of more than two variants, each of which is set beside its
+// reference, and the CPU ratios of jobs that are compared.
 
 // several reports whether an experiment compares more than two variants.
 func several(e *record.Experiment) bool { return e.Kind == record.KindCompare && len(e.Variants) > 2 }
 
-// Several reports whether it compares more than two variants, so that there is no single comparison.
+// Several reports whether it compares more than two variants, so that there is no single
+// comparison.
 func (r *Report) Several() bool {
 	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
 }

@@ -102,7 +102,8 @@ func TestStagesAreOfTheTracedRun(t *testing.T) {
 	}
 }
 
-// TestNoCapacityWithoutASearch: a diagnosis without an SLO searches for none, and runs for the cause are no search.
+// TestNoCapacityWithoutASearch: a diagnosis without an SLO searches for none, and runs for the
+// cause are no search.
 func TestNoCapacityWithoutASearch(t *testing.T) {
 	m := reporttest.New(record.KindDiagnose, "p99=60ms")
 	m.SLO = record.SLO{}

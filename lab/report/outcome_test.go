@@ -17,7 +17,8 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
-// TestOldFolders: a folder of format 1 holds no outcome, but a warning, or runs none of which count.
+// TestOldFolders: a folder of format 1 holds no outcome, but a warning, or runs none of which
+// count.
 func TestOldFolders(t *testing.T) {
 	m := reporttest.Ladder()
 	m.Warnings = append(m.Warnings, "the experiment ended before it was done: other processes took 44% of the machine")

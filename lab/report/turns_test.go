@@ -81,7 +81,8 @@ func TestAllocationsOfSlices(t *testing.T) {
 	}
 }
 
-// TestOnlyVotesAreDrawn: a slice that is no vote is neither a dot of the curve nor in the table, and is counted as left out.
+// TestOnlyVotesAreDrawn: a slice that is no vote is neither a dot of the curve nor in the table,
+// and is counted as left out.
 func TestOnlyVotesAreDrawn(t *testing.T) {
 	m := reporttest.Turns(record.KindCapacity)
 	for i := range m.Slices {

@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestErrors holds what is said about every broken scenario in testdata/errors against its golden file.
+// TestErrors holds what is said about every broken scenario in testdata/errors against its golden
+// file.
 func TestErrors(t *testing.T) {
 	files, err := filepath.Glob("testdata/errors/*.yaml")
 	if err != nil || len(files) == 0 {

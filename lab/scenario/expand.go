@@ -47,8 +47,8 @@ func Expand(s string, lookup func(name string) (value string, ok bool)) (string,
 	return out.String(), nil
 }
 
-// beforeLoadPlaceholder reports whether the text that follows a $$ looks like a load placeholder's name
-// in braces.
+// beforeLoadPlaceholder reports whether the text that follows a $$ looks like a load placeholder's
+// name in braces.
 func beforeLoadPlaceholder(next []token) bool {
 	if len(next) == 0 || !strings.HasPrefix(next[0].text, "{") {
 		return false

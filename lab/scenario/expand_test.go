@@ -60,7 +60,8 @@ func TestExpandEscapes(t *testing.T) {
 	})
 }
 
-// TestExpandKeepsTheLoads holds that what is left for the load is the same after a second expansion.
+// TestExpandKeepsTheLoads holds that what is left for the load is the same after a second
+// expansion.
 func TestExpandKeepsTheLoads(t *testing.T) {
 	parts := rapid.SampledFrom([]string{"${id}", "${key}", "$${id}", "$${row.x}", "${random:9}", "text", "${known}", "{", "}", "$5"})
 	rapid.Check(t, func(t *rapid.T) {

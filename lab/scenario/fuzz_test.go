@@ -47,7 +47,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzExpand holds that expansion ends, and that what it accepts holds no placeholder that is unknown.
+// FuzzExpand holds that expansion ends, and that what it accepts holds no placeholder that is
+// unknown.
 func FuzzExpand(f *testing.F) {
 	f.Add("http://${target.listen}/${id}$$")
 	f.Add("$${random:5}")

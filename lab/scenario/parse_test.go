@@ -58,7 +58,8 @@ func TestParseEveryField(t *testing.T) {
 	}
 }
 
-// TestDefaults holds that what a file leaves out stays zero, and that its mode follows from what it has.
+// TestDefaults holds that what a file leaves out stays zero, and that its mode follows from what it
+// has.
 func TestDefaults(t *testing.T) {
 	const head = "name: x\ntarget: {build: ./x}\n"
 	for _, c := range []struct{ text, mode string }{

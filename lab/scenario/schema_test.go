@@ -45,8 +45,8 @@ func resolved(s *schema, r rule) rule {
 	return r
 }
 
-// TestEveryFieldIsDescribed holds that every field has a description and, unless its values are listed,
-// an example to show when it is wrong.
+// TestEveryFieldIsDescribed holds that every field has a description and, unless its values are
+// listed, an example to show when it is wrong.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	s := compiled(t)
 	var walk func(where string, v any)
@@ -101,8 +101,8 @@ func TestExamplesFollowTheirRules(t *testing.T) {
 	}
 }
 
-// TestSchemaCoversTheStructs holds that schema and structs have the same fields, all the way down: the
-// decoder would pass over a field that only the schema knows.
+// TestSchemaCoversTheStructs holds that schema and structs have the same fields, all the way down:
+// the decoder would pass over a field that only the schema knows.
 func TestSchemaCoversTheStructs(t *testing.T) {
 	s := compiled(t)
 	root := fieldsOf(reflect.TypeFor[Scenario]())

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 )
 
 // Names of the two assemblies that every service has: no step of the ladder, and all of them.
@@ -15,8 +13,8 @@ const (
 	Tuned    = "tuned"
 )
 
-// Assembly is what a service can be put together from: for each seam the implementations that exist, its
-// settings, and the ladder from the plain first version to the tuned one.
+// Assembly declares the parts of a service: for each seam its implementations, the settings, and
+// the ladder from the plain first version to the tuned one.
 type Assembly struct {
 	Seams    []Seam
 	Settings []Setting
@@ -36,8 +34,8 @@ type Impl struct {
 	Doc  string `json:"doc"` // one line
 }
 
-// Step is one rung of the ladder: one change of a seam or a setting, or several that only make sense
-// together. The assembly of a step's name is the ladder up to and including it.
+// Step is one step of the ladder: one change of a seam or a setting, or several that only make
+// sense together. The assembly with a step's name is the ladder up to and including it.
 type Step struct {
 	Name   string            `json:"name"`
 	Change map[string]string `json:"change"` // seam or setting -> what it becomes
@@ -53,9 +51,9 @@ func (a Assembly) Names() []string {
 	return append(names, Tuned)
 }
 
-// Resolve puts an assembly together: every seam's first implementation and every setting's default, then
-// the ladder up to the step called name, then the overrides. A name that does not exist is an error that
-// lists those that do; nothing is ever replaced silently by a default.
+// Resolve builds a choice: every seam's first implementation and every setting's default, then the
+// ladder up to the step called name, then the overrides. An unknown name is an error that lists the
+// known ones; Resolve never replaces it silently by a default.
 func (a Assembly) Resolve(name string, overrides map[string]string) (Choice, error) {
 	rungs := slices.Index(a.Names(), name)
 	if rungs < 0 {
@@ -87,9 +85,9 @@ type Variant struct {
 	Set      map[string]string
 }
 
-// Variants lists choices in which every implementation of every seam occurs, so that a suite that holds for all of
-// them holds for each part: every assembly by its name, but for the last step, which is tuned; and on top of
-// tuned, one at a time, what is on no rung of the ladder.
+// Variants lists choices in which every implementation of every seam occurs, so that a suite that
+// passes for all of them covers each part: every named assembly except the last step, which is
+// tuned; and tuned with each implementation that is in no step of the ladder, one at a time.
 func (a Assembly) Variants() (out []Variant) {
 	seen := map[[2]string]bool{}
 	for i, name := range a.Names() {
@@ -143,7 +141,7 @@ func (s Seam) accepts(impl string) error {
 }
 
 // Check returns an error when the declaration contradicts itself: a name used twice, a seam without
-// implementations, a default out of its bounds, a step that changes nothing or names what does not exist.
+// implementations, a default out of its bounds, a step without a change or with an unknown name.
 func (a Assembly) Check() error {
 	names := make(unique)
 	for _, seam := range a.Seams {
@@ -202,9 +200,9 @@ func (u unique) add(name string) error {
 	return nil
 }
 
-// Choice is a resolved assembly: what stands in each seam, and each setting's value. Asking for a name
-// that the assembly does not declare, or for a setting as another kind than it was declared, is a mistake
-// in the program and panics.
+// Choice is a resolved assembly: the implementation of each seam and the value of each setting,
+// which Bind reads. It panics if the program asks for an undeclared name or another kind of
+// setting.
 type Choice struct {
 	name     string
 	values   map[string]string
@@ -221,26 +219,6 @@ func (c Choice) Get(name string) string {
 		panic(fmt.Sprintf("daemon: the assembly declares no %q", name))
 	}
 	return value
-}
-
-// Int returns a setting declared with Int.
-func (c Choice) Int(name string) int { return parsed(c, name, strconv.Atoi) }
-
-// Bool returns a setting declared with Bool.
-func (c Choice) Bool(name string) bool { return parsed(c, name, strconv.ParseBool) }
-
-// Duration returns a setting declared with Duration.
-func (c Choice) Duration(name string) time.Duration { return parsed(c, name, time.ParseDuration) }
-
-// Bytes returns a setting declared with Bytes.
-func (c Choice) Bytes(name string) int64 { return parsed(c, name, parseBytes) }
-
-func parsed[T any](c Choice, name string, parse func(string) (T, error)) T {
-	v, err := parse(c.Get(name))
-	if err != nil {
-		panic(fmt.Sprintf("daemon: setting %s is of another kind: %v", name, err))
-	}
-	return v
 }
 
 // MarshalJSON gives the choice as {"name":..,"seams":{..},"settings":{..}}.

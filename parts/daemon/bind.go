@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -11,15 +12,15 @@ import (
 // Settings declares the settings that the fields of a struct are tagged with, in their order:
 //
 //	Workers int           `set:"workers" default:"16" min:"1" max:"512" doc:"webhooks in flight"`
-//	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"of an attempt"`
-//	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"bytes of pending notices"`
+//	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"..."`
+//	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"..."`
 //	Filter  bool          `set:"filter" default:"false" doc:"..."`
 //	Foreign string        `set:"foreign" values:"404,403" doc:"..."`
 //	URL     string        `set:"url" default:"" doc:"..."`
 //
-// An int64 is a size in bytes, and the first of the values is the default. The fields of structs within it count in
-// their place; fields without the tag are none of the settings. Bind sets the same fields. Assembly.Check finds tags that
-// contradict each other.
+// An int64 is a size in bytes, and the first of the values is the default. The fields of structs
+// within it count in their place; fields without the tag are none of the settings. Bind sets the
+// same fields. Assembly.Check finds tags that contradict each other.
 func Settings[T any]() (out []Setting) {
 	for _, field := range tagged(reflect.TypeFor[T]()) {
 		if field.Tag.Get("set") != "" {
@@ -29,21 +30,26 @@ func Settings[T any]() (out []Setting) {
 	return out
 }
 
-// Bind sets the fields of a struct: those tagged set to the settings' values, and those tagged seam to the names of the
-// implementations.
+// Bind sets a struct's fields tagged set to the settings, and those tagged seam to implementations.
 func Bind[T any](c Choice) (config T) {
 	v := reflect.ValueOf(&config).Elem()
 	for _, field := range tagged(v.Type()) {
-		text, into := c.Get(field.Tag.Get("set")+field.Tag.Get("seam")), v.FieldByIndex(field.Index)
+		name := field.Tag.Get("set") + field.Tag.Get("seam")
+		text, into, err := c.Get(name), v.FieldByIndex(field.Index), error(nil)
 		switch parse := numbers[kinds[field.Type]]; {
 		case parse != nil:
-			n, _ := parse(text) // which was checked
+			var n int64
+			n, err = parse(text)
 			into.SetInt(n)
 		case into.Kind() == reflect.Bool:
-			b, _ := strconv.ParseBool(text)
+			var b bool
+			b, err = strconv.ParseBool(text)
 			into.SetBool(b)
 		default:
 			into.SetString(text)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("daemon: setting %s is of another kind: %v", name, err))
 		}
 	}
 	return config

@@ -17,7 +17,7 @@ type config struct {
 	inner
 
 	Log     string        `seam:"log"`
-	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"of an attempt"`
+	Timeout time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"time limit of one attempt"`
 	Memory  int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"bytes of pending notices"`
 	Filter  bool          `set:"filter" default:"true" doc:"whether there is a filter"`
 	Foreign string        `set:"foreign" values:"404,403" doc:"status for others"`
@@ -29,12 +29,12 @@ type config struct {
 
 func TestSettingsOfAStruct(t *testing.T) {
 	want := []Setting{
-		Int("workers", 16, 1, 65_536, "webhooks in flight"),
-		Duration("timeout", 10*time.Second, 10*time.Millisecond, 5*time.Minute, "of an attempt"),
-		Bytes("memory", 256<<20, 1<<10, 1<<40, "bytes of pending notices"),
+		{Name: "workers", Kind: "int", Doc: "webhooks in flight", Default: "16", Min: "1", Max: "65536"},
+		{Name: "timeout", Kind: "duration", Doc: "time limit of one attempt", Default: "10s", Min: "10ms", Max: "5m"},
+		{Name: "memory", Kind: "bytes", Doc: "bytes of pending notices", Default: "256MiB", Min: "1KiB", Max: "1TiB"},
 		{Name: "filter", Kind: "bool", Doc: "whether there is a filter", Default: "true"},
 		{Name: "foreign", Kind: "one-of", Doc: "status for others", Default: "404", Values: []string{"404", "403"}},
-		Text("url", "x", nil, "of the server"),
+		{Name: "url", Kind: "text", Doc: "of the server", Default: "x"},
 	}
 	if got := Settings[config](); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -15,8 +15,8 @@ import (
 // A configuration file has some dozens of keys; what is larger is another file given by mistake.
 const maxConfigBytes = 1 << 20
 
-// fromFile sets the flags that neither the command line nor the environment did. One file may serve all of a
-// service's commands, so keys that are flags of another one (elsewhere) are passed over.
+// fromFile sets the flags that neither the command line nor the environment set. One file may serve
+// all commands of a service, so keys that are flags of another command (elsewhere) are ignored.
 func fromFile(f *pflag.FlagSet, path string, elsewhere []string) error {
 	keys, err := readConfig(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func (k configKey) fits(flag pflag.Value) error {
 	return fmt.Errorf("%s takes a single value", k.name)
 }
 
-// parseConfig reads a mapping of keys to single values, to lists of them, or to mappings of names to them.
+// parseConfig reads a mapping of keys to values, lists of values, or mappings of names to values.
 func parseConfig(text []byte) ([]configKey, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {

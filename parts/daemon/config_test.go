@@ -60,8 +60,8 @@ func TestFlagsThenEnvironmentThenFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprint(o.listen, " ", o.drainTimeout, " ", o.choice.Name(), " ", o.choice.Int("workers"), " ",
-				o.choice.Get("queue"), " ", o.choice.Duration("linger"))
+			got := fmt.Sprint(o.listen, " ", o.drainTimeout, " ", o.choice.Name(), " ", o.choice.Get("workers"), " ",
+				o.choice.Get("queue"), " ", o.choice.Get("linger"))
 			if got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}

@@ -1,11 +1,13 @@
-// Package daemon is what every service offers its user and the lab: settings, flags, configuration, assemblies, a ready
-// line, the debug address, metrics, draining, exit codes. The command line around it is cmd/service.
+// Package daemon implements what every service offers its users and the lab: settings, flags,
+// configuration, assemblies, a ready line, the debug address, metrics, draining, exit codes.
+// Package cmd/service adds the command line.
 //
-// It is not a framework for handlers: what a service serves, and how, is the service's own.
+// It is not a framework for handlers: the service decides what it serves and how.
 //
-// Run, Task.Run and Interruptible own every goroutine that the package starts (the two HTTP servers, the one that waits for signals, the
-// one that runs a job or a command, the one that exports traces) and wait for them before they return, but for one that
-// is stuck and ends with the process; the service owns its own and ends them in Drain.
+// Run, Task.Run and Interruptible own every goroutine that the package starts (the two HTTP
+// servers, the one that waits for signals, the one that runs a job or a command, the one that
+// exports traces) and wait for them before they return, except one that is stuck and ends with the
+// process. The service owns its own goroutines and ends them in Drain.
 package daemon
 
 import (
@@ -36,27 +38,27 @@ type Service struct {
 	Example string
 	Listen  string // default public address; "": 127.0.0.1:8080
 
-	// Protocols says which of HTTP's versions what serves Env.Listen under this choice speaks over TLS, as
-	// ALPN names them. Nil: h2 and http/1.1, as net/http does.
+	// Protocols returns the HTTP versions that the server of Env.Listen supports over TLS under this
+	// choice, by their ALPN names. Nil means h2 and http/1.1, as in net/http.
 	Protocols func(Choice) []string
 
 	Assembly Assembly
 	Data     *DataFolder // nil: the service keeps no state on disk and has no --data
 	Jobs     []Job       // subcommands that run to their end under the same contract (import, sync)
 
-	// Flags declares what serve takes beyond the contract's flags. They too can be given in the environment
-	// and in the file, and are set when Start is called. Nil: nothing.
+	// Flags declares the flags of serve beyond those of the contract. The environment and the file can
+	// set them too; they are set when Start is called. Nil means none.
 	Flags func(*pflag.FlagSet)
 
-	// Start brings the service up and returns when it can be used. ctx is cancelled when the process is
-	// told to stop meanwhile; it is not for what goes on after Start has returned.
+	// Start starts the service and returns when it is usable. ctx is cancelled if the process receives
+	// a signal to stop meanwhile; it is not for work that continues after Start has returned.
 	Start func(ctx context.Context, env *Env) (Running, error)
 }
 
 // Env is what a service is started with, or a job.
 type Env struct {
-	// Listen is the public address, bound, behind TLS when that was asked for; a job has none. Connections is what lies
-	// below TLS, for a Front.
+	// Listen is the public address, bound, behind TLS if configured; nil for a job. Connections is the
+	// listener below TLS, for a Front.
 	Listen      net.Listener
 	Connections *lameduck.Listener
 
@@ -65,74 +67,74 @@ type Env struct {
 	Data   string         // the data folder, locked; "" when the service has none
 	Choice Choice         // the assembly
 
-	// ReadTimeout is within which a request is to arrive whole (--read-timeout), for a service that serves
-	// Listen itself or has its answers taken as fast.
+	// ReadTimeout is the time limit for a client to send a whole request (--read-timeout), for a
+	// service that serves Listen itself. Such a service may apply it to reading answers too.
 	ReadTimeout time.Duration
 
 	// Stdout is a job's own. Of a service it is not: there it has the ready line and nothing else.
 	// Stderr is shared with Log.
 	Stdout, Stderr io.Writer
 
-	// Guard says what to refuse of what other sites' pages make browsers send to Listen, for a service that serves
-	// that itself: Handler and the debug address are behind it already.
+	// Guard refuses requests that other sites' pages make browsers send to Listen, for a service that
+	// serves Listen itself: Handler and the debug address are behind it already.
 	Guard *guard.Guard
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry
 
-	// Tracer is for spans within requests and beyond them; nil without --otlp, and then a service is to do
-	// without. Requests to Handler are spans by themselves, and what is logged with their context has
-	// their trace_id.
+	// Tracer is for spans within requests and outside of them; nil without --otlp, which the service
+	// must support. A request to Handler has a span; log lines with its context have its trace_id.
 	Tracer *tracing.Tracer
 
-	// Draining is closed when the process stops accepting, after its time as a lame duck: for streams that would
-	// otherwise never end.
+	// Draining is closed when the process stops accepting, after its time as a lame duck: for streams
+	// that would otherwise never end.
 	Draining <-chan struct{}
 
-	// Fail stops the process in good order and makes it exit with 1: for what the service finds out
-	// after Start and cannot mend (its disk is gone). Only the first call counts.
+	// Fail stops the process in good order and makes it exit with 1: for failures after Start that the
+	// service cannot recover from (its disk is gone). Only the first call counts.
 	Fail func(error)
 }
 
 // Running is a service that has been started.
 type Running struct {
-	// Handler is served on Env.Listen, and on draining its requests are waited for before Drain is called.
-	// A request is to arrive within --read-timeout, and after that net/http cancels its context; a handler that
-	// streams for longer first takes that off with http.ResponseController.SetReadDeadline(time.Time{}).
-	// Nil: the service serves Env.Listen itself.
+	// Handler is served on Env.Listen; when the process drains, its requests are waited for before
+	// Drain is called. A request must arrive within --read-timeout; after that net/http cancels its
+	// context. A handler that streams for longer first removes that limit with
+	// http.ResponseController.SetReadDeadline(time.Time{}). Nil: the service serves Env.Listen itself.
 	Handler http.Handler
 
 	// Refuse answers what the guard before Handler refuses. Nil: it is {"error":TEXT}.
 	Refuse guard.Refuse
-	// Front is what serves Env.Listen by itself where Handler is nil. Beside a Handler it accepts the connections of
-	// Env.Listen and hands over to Handler those that it does not serve (lameduck.Listener.HandOver); both are drained
-	// concurrently. Nil beside a nil
-	// Handler: the service closes Env.Listen first thing in Drain, and loses what is on its way then.
+	// Front serves Env.Listen alone if Handler is nil. Beside a Handler it accepts the connections of
+	// Env.Listen and hands over to Handler those that it does not serve (lameduck.Listener.HandOver);
+	// both drain concurrently. If both are nil, the service must close Env.Listen first in Drain, and
+	// loses connections that arrive then.
 	Front Front
 
-	// WriteTimeout is within which a client is to take an answer of Handler, from when its request was read on.
-	// 0: it may take its time, as one that follows a stream does.
+	// WriteTimeout is the time limit for a client to read an answer of Handler, from when its request
+	// was read. Zero means no limit, as for a client that follows a stream.
 	WriteTimeout time.Duration
 
-	// Ready says why /readyz is to answer 503 although the service has started: what it cannot do without is
-	// away. It is asked for each request and gets readyTimeout. Nil: it is ready.
+	// Ready returns why /readyz must answer 503 although the service has started: a dependency is
+	// unavailable. It is called for each request, within readyTimeout. Nil means always ready.
 	Ready func(ctx context.Context) error
 
-	// Drain finishes what was acknowledged and lets go of everything. It returns early with an error when
-	// ctx ends (--drain-timeout). Nil: there is nothing to finish.
+	// Drain finishes acknowledged work and releases everything. It returns early with an error when
+	// ctx ends (--drain-timeout). Nil: there is no work to finish.
 	Drain func(ctx context.Context) error
 }
 
 // Front serves an HTTP listener and ends it without losing a request, as lameduck.Server does.
 type Front interface {
-	// LameDuck is called when the process receives SIGTERM or SIGINT. The front goes on accepting and answering, and each answer
-	// that it begins from now on says Connection: close.
+	// LameDuck is called when the process receives SIGTERM or SIGINT. The front continues to accept
+	// and answer, and each answer that it begins from now on says Connection: close.
 	LameDuck()
 
-	// Drain is called when the time as a lame duck (--lame-duck) is over, and before Running.Drain. The front accepts
-	// what the kernel has queued and closes the listener (lameduck.Listener.Seal, or SealSocket for one that accepts by
-	// itself), answers all requests that have arrived, and closes connections on which nothing has happened for a
-	// while. What is left when ctx ends is cut off, which is an error.
+	// Drain is called when the time as a lame duck (--lame-duck) is over, and before Running.Drain.
+	// The front accepts the connections that the kernel has queued and closes the listener
+	// (lameduck.Listener.Seal, or SealSocket for a front with its own accept loop), answers all
+	// requests that have arrived, and closes connections that have been idle for a while. Connections
+	// that remain when ctx ends are cut off, which is an error.
 	Drain(ctx context.Context) error
 }
 
@@ -143,13 +145,13 @@ const (
 	exitUsage  = 2 // flags and configuration
 )
 
-// usageError marks what the user can mend on the command line or in the configuration.
+// usageError marks an error that the user can fix on the command line or in the configuration.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Usage marks an error of Start or of a subcommand as one that the user mends on the command line or in
-// the configuration: the exit code is 2 instead of 1. Nil stays nil.
+// Usage marks an error of Start or of a subcommand as one that the user can fix on the command line
+// or in the configuration: the exit code is 2 instead of 1. Nil stays nil.
 func Usage(err error) error {
 	if err == nil {
 		return nil

@@ -21,8 +21,8 @@ type DataFolder struct {
 	// Early are the names of what the service's other commands may put there before it has run.
 	Early []string
 
-	// Upgrade brings a folder of an older format up to Format. It must leave a folder that either format's
-	// program can open if it is interrupted. Nil: there is no older format.
+	// Upgrade converts a folder of an older format to Format. If it is interrupted, it must leave a
+	// folder that the program of one of the two formats can open. Nil: there is no older format.
 	Upgrade func(dir string, from int) error
 }
 
@@ -37,9 +37,9 @@ type format struct {
 	Format  int    `json:"format"`
 }
 
-// Open makes the folder if it is missing, locks it and checks its format. The lock ends with Close, or
-// with the process however that ends. Serve and jobs get their folder locked; this is for a service's other
-// commands.
+// Open creates the folder if it is missing, locks it and checks its format. The lock ends with
+// Close, or with the process however that ends. Serve and jobs receive their folder locked; Open is
+// for the other commands of a service.
 func (d DataFolder) Open(dir, service string) (io.Closer, error) {
 	if err := noFile(dir); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (d DataFolder) Open(dir, service string) (io.Closer, error) {
 	return d.lock(dir, service)
 }
 
-// OpenExisting is Open for commands that only read: a folder without state is an error, and stays as it is.
+// OpenExisting is Open for read-only commands: a folder without state is an error, and unchanged.
 func (d DataFolder) OpenExisting(dir, service string) (io.Closer, error) {
 	if err := noFile(dir); err != nil {
 		return nil, err
@@ -86,17 +86,17 @@ func (d DataFolder) lock(dir, service string) (io.Closer, error) {
 	return held{lock}, nil
 }
 
-// held is a locked file. The lock belongs to the open file, which a child has, too, from its fork until its exec; so it is
-// given up before the file is closed.
+// held is a locked file. The lock belongs to the open file, which a child shares from its fork
+// until its exec; so Close releases the lock before it closes the file.
 type held struct{ file *os.File }
 
 func (h held) Close() error { return errors.Join(flock.Unlock(h.file), h.file.Close()) }
 
-// lockWait bounds how long a lock is waited for. A process that was killed has it until its last system call has ended,
-// an fsync perhaps.
+// lockWait bounds how long hold waits for a lock. A killed process keeps its lock until its last
+// system call, for example an fsync, has ended.
 const lockWait = 2 * time.Second
 
-// hold locks the file and leaves this process's pid in it for whoever finds it locked.
+// hold locks the file and writes this process's pid into it, for the error of another process.
 func hold(lock *os.File, dir string) error {
 	err := flock.Lock(lock)
 	for waited := time.Duration(0); errors.Is(err, flock.ErrLocked) && waited < lockWait; waited += lockWait / 100 {
@@ -178,8 +178,8 @@ func writeFormat(dir string, f format) error {
 	return WriteDurably(filepath.Join(dir, formatFile), append(text, '\n'))
 }
 
-// WriteDurably replaces a file in the data folder so that a crash or a power cut leaves either the old one
-// or the new one. It uses PATH.new on the way.
+// WriteDurably replaces a file in the data folder so that a crash or a power cut leaves either the
+// old one or the new one. It uses PATH.new on the way.
 func WriteDurably(path string, text []byte) error {
 	fresh := path + ".new"
 	if err := writeSynced(fresh, text); err != nil {
@@ -191,8 +191,8 @@ func WriteDurably(path string, text []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// makeFolder makes a folder with its parents, and syncs those that it is entered in: what is stored in a
-// folder that a power cut takes away was not stored.
+// makeFolder creates a folder with its parents, and syncs the folders that contain the new entries:
+// if a power cut removes a folder, it removes what was stored in it.
 func makeFolder(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil

@@ -30,7 +30,7 @@ func TestDataFolder(t *testing.T) {
 		{"damaged", map[string]string{"FORMAT": "\x00\x00"}, "is damaged"},
 		{"without a format", map[string]string{"FORMAT": "{}"}, "is damaged"},
 		{"another command was there first", map[string]string{"keys": "x"}, ""},
-		{"somebody's home", map[string]string{"thesis.tex": "x"}, "holds thesis.tex and no FORMAT file"},
+		{"a home folder", map[string]string{"thesis.tex": "x"}, "holds thesis.tex and no FORMAT file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
@@ -210,7 +210,8 @@ func TestOpenExisting(t *testing.T) {
 	}
 }
 
-// A process that was killed holds its lock until the system has ended what it was doing, which may be a write to disk.
+// A killed process holds its lock until the system has finished its last system call, which may be
+// a write to disk.
 func TestLockIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,14 +17,14 @@ import (
 	"dyno/agent/profiles"
 )
 
-// Phases of a process's life, as /readyz tells them.
+// Phases of a process, as /readyz reports them.
 const (
 	starting = "starting"
 	ready    = "ready"
 	draining = "draining"
 )
 
-// readyTimeout bounds what /readyz waits for: less than the seconds after which those who ask give up.
+// readyTimeout bounds a check of /readyz: less than the seconds after which its clients time out.
 const readyTimeout = time.Second
 
 // phase holds one of them, and what else the service needs to be ready.
@@ -51,9 +51,9 @@ func (p *phase) readyz(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, now+"\n")
 }
 
-// debugHandler returns what the debug address serves. Health and metrics are for everybody who can reach
-// it; the rest (profiles, variables, the agent, the service's own pages in mux) is for loopback peers and
-// holders of the token.
+// debugHandler returns the handler of the debug address. Health and metrics are open to every peer
+// that can reach it; the rest (profiles, variables, the agent, the service's own pages in mux) is
+// for loopback peers and holders of the token.
 func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics *prometheus.Registry, p *phase) http.Handler {
 	mux.Handle("/debug/dyno/", a)
 	mux.Handle("/debug/vars", expvar.Handler())
@@ -67,7 +67,7 @@ func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics *pro
 	return open
 }
 
-// newMetrics returns a registry with what the Go runtime and the operating system tell of the process.
+// newMetrics returns a registry with the metrics of the Go runtime and of the process.
 func newMetrics() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(

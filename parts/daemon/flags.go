@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dyno/parts/guard"
 	"dyno/parts/tracing"
 )
 
@@ -18,11 +19,11 @@ const (
 	defaultListen = "127.0.0.1:8080"
 	defaultDebug  = "127.0.0.1:0"
 
-	// Kubernetes kills after 30 s; this leaves time to say what was not finished.
+	// Kubernetes kills after 30 s; this leaves time to report what was not finished.
 	defaultDrain = 20 * time.Second
 
-	// Proxies and service meshes take a second or two to see that a process is no longer ready; Kubernetes' own may take
-	// longer, and then this must be raised. Together with defaultDrain it stays below those 30 s.
+	// Proxies and service meshes take a second or two to see that a process is no longer ready; those
+	// of Kubernetes may take longer: then raise it. The sum with defaultDrain stays below those 30 s.
 	defaultLameDuck = 2 * time.Second
 
 	// 1 in 100 costs next to nothing and at 1,000 requests/s still shows 10 a second.
@@ -41,13 +42,14 @@ type options struct {
 	tlsCert, tlsKey           string
 	logLevel                  slog.Level
 	drainTimeout, readTimeout time.Duration
-	guard                     guarded
+	origins, hosts            []string
 	lameDuck                  time.Duration
 	otlp                      string
 	otlpSample                pairsValue
 
 	rates       tracing.Rates
 	choice      Choice
+	guard       *guard.Guard     // which pages may call the public address, and by which names
 	certificate *tls.Certificate // nil: no TLS
 }
 
@@ -61,7 +63,7 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
 	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
-	o.guard.declareOrigins(f)
+	f.StringArrayVar(&o.origins, "allow-origin", nil, "web pages of this `ORIGIN`, such as https://shop.example.com, may call the public address; repeatable, or a list with commas. Without it only pages from that address itself may")
 	f.DurationVar(&o.lameDuck, "lame-duck", defaultLameDuck, "`TIME` after SIGTERM in which requests are still accepted and answered, with Connection: close, while /readyz says 503: what load balancers need to see it. Ctrl-C does without; 0: none")
 	o.declareShared(f, s, slog.LevelInfo, "`TIME` to finish what was acknowledged after SIGTERM and --lame-duck")
 }
@@ -75,7 +77,7 @@ func (o *options) declareJob(f *pflag.FlagSet, s Service) {
 func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, drain string) {
 	f.StringVar(&o.debug, "debug", defaultDebug, "private address `HOST:PORT`: health, metrics, profiles, agent")
 	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` with which peers beyond loopback see more than health and metrics; better given as "+envName(s.Name, "debug-token"))
-	o.guard.declareHosts(f)
+	f.StringArrayVar(&o.hosts, "allow-host", nil, "clients may call this process by the `NAME`, in addition to IP addresses, names without a dot and the machine's name; repeatable, or a list with commas. *: any name, where a proxy checks it")
 	if s.Data != nil {
 		f.StringVar(&o.data, "data", s.Name+"-data", "folder `DIR` where state lives")
 	}
@@ -89,8 +91,8 @@ func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, d
 	f.Var(&o.otlpSample, "otlp-sample", "share of traces to record: `[ROUTE=]RATE`, such as 0.1 or 'GET /v1/things=1'; repeatable. A traceparent that comes with a request decides for itself (default "+defaultRate+")")
 }
 
-// complete fills in from the environment and the file what the command line left out, and checks the whole.
-// Elsewhere are the flags of the service's other commands.
+// complete fills in from the environment and the file what the command line left out, and checks
+// the result. Elsewhere are the flags of the service's other commands.
 func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string, bool), elsewhere []string) error {
 	if err := fromEnvironment(f, s.Name, env); err != nil {
 		return err
@@ -123,8 +125,8 @@ func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string
 	if o.choice, err = s.Assembly.Resolve(o.assembly, o.set.values()); err != nil {
 		return usageError{err}
 	}
-	if err := o.guard.complete(o.listen, o.debug); err != nil {
-		return err
+	if o.guard, err = guard.New(guard.Options{Origins: o.origins, Hosts: o.hosts, Listen: []string{o.listen, o.debug}}); err != nil {
+		return usageError{err}
 	}
 	return o.loadCertificate()
 }
@@ -144,9 +146,10 @@ func (o *options) loadCertificate() error {
 	return nil
 }
 
-// fromEnvironment sets the flags that the command line did not. A variable of the service's prefix that is no
-// flag's, such as LEDGERSYNC_FORM, is passed over without a word, other than a key in the file: Kubernetes
-// sets some for every Service object, such as LEDGERSYNC_SERVICE_HOST, and the names cannot be told from mistakes.
+// fromEnvironment sets the flags that the command line did not set. It ignores a variable of the
+// service's prefix that is not a flag, such as LEDGERSYNC_FORM; an unknown key in the file is an
+// error. Kubernetes sets such variables for every Service object, for example
+// LEDGERSYNC_SERVICE_HOST, so a mistake cannot be recognised.
 func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string, bool)) error {
 	var failed error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -164,8 +167,8 @@ func fromEnvironment(f *pflag.FlagSet, service string, env func(string) (string,
 	return failed
 }
 
-// supply gives a flag values from elsewhere. What the command line said stands; pairs (--set) add up,
-// and what came first keeps its name.
+// supply gives a flag values from the environment or the file. The command line takes precedence;
+// pairs (--set) accumulate, and the first value of a name is kept.
 func supply(f *pflag.FlagSet, flag *pflag.Flag, where string, values []string) error {
 	if set, ok := flag.Value.(*pairsValue); ok {
 		if err := set.below(values); err != nil {
@@ -190,8 +193,7 @@ func envPrefix(service string) string {
 
 func envName(service, flag string) string { return envPrefix(service) + "_" + envPrefix(flag) }
 
-// pairsValue is the pflag.Value of --set and --otlp-sample: NAME=VALUE, any number of times; the last of a
-// name counts.
+// pairsValue is the pflag.Value of --set and --otlp-sample: NAME=VALUE; a name's last value counts.
 type pairsValue struct {
 	pairs map[string]string
 	alone string // the name of a value that comes without one; "": it must have one

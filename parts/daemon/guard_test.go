@@ -60,7 +60,7 @@ func TestAllowedOriginsAndHosts(t *testing.T) {
 			{Method: "POST", Host: "b.example", Origin: "https://a.example"},
 			{Method: "GET", Host: "listened.example"},
 		} {
-			if no := o.guard.public.Check(r); no != nil {
+			if no := o.guard.Check(r); no != nil {
 				t.Errorf("%s: %+v: %+v", c.name, r, no)
 			}
 		}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// grace is how long a command that was told to stop may take. The longest that one of ours needs is for a PostgreSQL
-// that has to be stopped first in good order and then at once, about 40 s.
+// grace bounds how long a command may run after the signal to stop. The longest time that a command
+// needs is about 40 s, for a PostgreSQL that is shut down in good order and then immediately.
 const grace = time.Minute
 
-// Interruptible runs one of the service's further commands, which have no debug address. The first SIGINT or SIGTERM ends the
-// context, and with it what the command reads from stdin; if the command returns the context's error then, its work was not
-// done, which is an error. The second ends the process.
+// Interruptible runs one of the service's other commands, which have no debug address. The first
+// SIGINT or SIGTERM ends the context and the command's stdin; if the command then returns the
+// context's error, its work is not done, which is an error. The second signal ends the process.
 func (s Service) Interruptible(ctx context.Context, name string, stdin io.Reader, stderr io.Writer, run func(context.Context, io.Reader) error) error {
 	ctx, stopWatching := watchSignals(ctx, s.Name, stderr)
 	defer stopWatching()
@@ -22,28 +22,28 @@ func (s Service) Interruptible(ctx context.Context, name string, stdin io.Reader
 	go func() { finished <- run(ctx, &input{ctx: ctx, from: stdin}) }() // outlives this only when the process is about to end
 	select {
 	case err := <-finished:
-		return toldToStop(ctx, name, err)
+		return interrupted(ctx, name, err)
 	case <-ctx.Done():
 	}
 	select {
 	case err := <-finished:
-		return toldToStop(ctx, name, err)
+		return interrupted(ctx, name, err)
 	case <-time.After(grace):
-		return fmt.Errorf("%s was told to stop and had not %v later", name, grace)
+		return fmt.Errorf("%s was still running %v after the signal to stop", name, grace)
 	}
 }
 
-// toldToStop is how what has a name ended with err under ctx: what was told to stop before it was done is an error that
-// says so; what ended otherwise has its own word.
-func toldToStop(ctx context.Context, name string, err error) error {
+// interrupted returns the error of a command or job that ended with err under ctx. If the signal
+// stopped it before its work was done, the error says so; otherwise it is err.
+func interrupted(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return fmt.Errorf("%s was told to stop before it was done", name)
+		return fmt.Errorf("%s was stopped before it was done", name)
 	}
 	return err
 }
 
-// input is stdin until ctx ends. A read of a terminal or a pipe is ended by nothing else, and goes on behind it until the
-// process ends.
+// input is stdin until ctx ends. A read of a terminal or a pipe cannot be cancelled, and continues
+// in the background until the process ends.
 type input struct {
 	ctx    context.Context
 	from   io.Reader

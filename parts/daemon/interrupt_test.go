@@ -19,7 +19,7 @@ func runCommand(ctx context.Context, stdin io.Reader, run func(context.Context, 
 	return code, said.String()
 }
 
-// What a command returns after it was told to stop is its own word.
+// After the signal to stop, a command's own error is reported unchanged.
 func TestHowCommandsEnd(t *testing.T) {
 	noLeaks(t)
 	lost := errors.New("the disk is gone")
@@ -37,10 +37,10 @@ func TestHowCommandsEnd(t *testing.T) {
 			<-ctx.Done()
 			return fmt.Errorf("writing: %w", ctx.Err())
 		},
-			exitFailed, "toyd: work was told to stop before it was done\n"},
+			exitFailed, "toyd: work was stopped before it was done\n"},
 		{"stopped in good order", func(ctx context.Context, stop func()) error { stop(); <-ctx.Done(); return nil }, exitOK, ""},
 		{"failed while stopping", func(ctx context.Context, stop func()) error { stop(); <-ctx.Done(); return lost }, exitFailed, "toyd: the disk is gone\n"},
-		{"cancelled by itself", func(context.Context, func()) error { return context.Canceled }, exitFailed, "toyd: context canceled\n"},
+		{"cancelled on its own", func(context.Context, func()) error { return context.Canceled }, exitFailed, "toyd: context canceled\n"},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		code, says := runCommand(ctx, nil, func(ctx context.Context, _ io.Reader) error { return c.run(ctx, stop) })
@@ -57,7 +57,7 @@ func TestCommandThatDoesNotStopIsBounded(t *testing.T) {
 		cancel()
 		stuck := make(chan struct{})
 		err := toy().Interruptible(ctx, "work", nil, io.Discard, func(context.Context, io.Reader) error { <-stuck; return nil })
-		if err == nil || err.Error() != "work was told to stop and had not 1m0s later" {
+		if err == nil || err.Error() != "work was still running 1m0s after the signal to stop" {
 			t.Error(err)
 		}
 		close(stuck)
@@ -69,7 +69,7 @@ func TestCommandsRead(t *testing.T) {
 	noLeaks(t)
 	text := strings.Repeat("all of it, ", 10_000)
 	for name, from := range map[string]io.Reader{
-		"at once":    strings.NewReader(text),
+		"whole":      strings.NewReader(text),
 		"bit by bit": iotest.HalfReader(strings.NewReader(text)),
 		"with EOF":   iotest.DataErrReader(strings.NewReader(text)),
 	} {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Job is a command that runs to its end under the contract of a service: the same flags, environment and
-// file, assembly, locked data folder and debug address, so that the lab can look inside. It has no public
-// address, and prints no ready line: its stdout is its own. Its log begins at level warn, because stderr
-// is where it shows people how far it is.
+// Job is a command that runs to its end under the contract of a service: the same flags,
+// environment and file, assembly, locked data folder and debug address, so that the lab can look
+// inside. It has no public address and prints no ready line: its stdout is its own. Its log begins
+// at level warn, because stderr shows its progress to people.
 type Job struct {
 	Name    string // of the subcommand
 	Short   string // one line
@@ -24,9 +25,9 @@ type Job struct {
 	// Flags declares what the job takes beyond the contract's flags, as Service.Flags does.
 	Flags func(*pflag.FlagSet)
 
-	// Run does the work. SIGTERM and SIGINT end ctx, and then it has --drain-timeout to stop in good order. If
-	// it returns ctx's error, the work was not done: the exit code is 1. It may return nil if it was told
-	// to stop and that is as good as done.
+	// Run does the work. SIGTERM and SIGINT end ctx, and then Run has --drain-timeout to stop in good
+	// order. If it returns ctx's error, the work was not done: the exit code is 1. It may return nil
+	// if stopping after the signal is a regular end.
 	Run func(ctx context.Context, env *Env, args []string) error
 }
 
@@ -45,17 +46,13 @@ func (s Service) checkJobs() error {
 }
 
 func (j Job) long(service string) string {
-	text := j.Long
-	if text == "" {
-		text = j.Short
-	}
 	return fmt.Sprintf(`%s
 
 Every flag can also be given as an environment variable (--debug as %s_DEBUG) or as a key of the YAML
-file given with --config. A flag wins over the environment, that over the file.`, text, envPrefix(service))
+file given with --config. A flag wins over the environment, that over the file.`, cmp.Or(j.Long, j.Short), envPrefix(service))
 }
 
-// work runs a job until it has finished, is told to stop, or fails.
+// work runs a job until it has finished, fails, or the process receives a signal to stop.
 func (s Service) work(ctx context.Context, j Job, o options, args []string, stdout, stderr io.Writer) error {
 	ctx, stopWatching := watchSignals(ctx, s.Name, stderr)
 	defer stopWatching()
@@ -86,7 +83,7 @@ func (s Service) work(ctx context.Context, j Job, o options, args []string, stdo
 	return p.ended(ctx, j, cause, p.await(grace, finished))
 }
 
-// ended says how a job ended that returned err, and that had failed before with cause if that is one.
+// ended combines what a job returned with cause, an earlier failure that stopped it; nil: none.
 func (p *process) ended(ctx context.Context, j Job, cause, err error) error {
 	if cause == nil {
 		select {
@@ -95,7 +92,7 @@ func (p *process) ended(ctx context.Context, j Job, cause, err error) error {
 		}
 	}
 	if cause == nil {
-		return toldToStop(ctx, j.Name, err)
+		return interrupted(ctx, j.Name, err)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return cause

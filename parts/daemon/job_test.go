@@ -62,7 +62,7 @@ func TestJobIsToldToStop(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		c := holding(t)
 		c.signal(signal)
-		if code, stderr := c.exit(); code != 1 || stderr != "toyd: count was told to stop before it was done\n" {
+		if code, stderr := c.exit(); code != 1 || stderr != "toyd: count was stopped before it was done\n" {
 			t.Errorf("%v: exit %d, stderr %s", signal, code, stderr)
 		}
 	}
@@ -97,7 +97,7 @@ func TestFailureOfAJobCancelsIt(t *testing.T) {
 	}
 }
 
-// What a job returns after it was told to stop is its own word.
+// After the signal to stop, a job's own error is reported unchanged.
 func TestHowJobsEnd(t *testing.T) {
 	noLeaks(t)
 	lost := errors.New("the disk is gone")
@@ -112,7 +112,7 @@ func TestHowJobsEnd(t *testing.T) {
 		{"stopped in good order", func(ctx context.Context, stop func(), _ *Env) error { stop(); <-ctx.Done(); return nil }, 0, ""},
 		{"failed while stopping", func(ctx context.Context, stop func(), _ *Env) error { stop(); <-ctx.Done(); return lost }, 1, "toyd: the disk is gone\n"},
 		{"failed on the side", func(_ context.Context, _ func(), env *Env) error { env.Fail(lost); return nil }, 1, "toyd: the disk is gone\n"},
-		{"cancelled by itself", func(context.Context, func(), *Env) error { return context.Canceled }, 1, "toyd: context canceled\n"},
+		{"cancelled on its own", func(context.Context, func(), *Env) error { return context.Canceled }, 1, "toyd: context canceled\n"},
 		{"draining is closed", func(_ context.Context, stop func(), env *Env) error { stop(); <-env.Draining; return nil }, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// After SIGTERM the process is not ready, accepts, and says that it closes connections; the second signal ends that.
+// After SIGTERM the process is not ready, accepts connections, and announces that it closes them;
+// the second signal ends that.
 func TestLameDuck(t *testing.T) {
 	noLeaks(t)
 	c := start(t, "--lame-duck=1h")

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metric is a figure that Prometheus scrapes: a counter where its name ends in _total, else a gauge.
+// Metric is a figure that Prometheus scrapes: a counter if its name ends in _total, else a gauge.
 type Metric struct {
 	Name, Help string
 	Read       func() float64 // nil: the collecting function sets it, if it is there
@@ -16,8 +16,8 @@ type Metric struct {
 // Set gives a metric without Read its value, for one set of labels.
 type Set func(name string, value float64, labels ...string)
 
-// Expose registers metrics for Prometheus, their names behind a prefix. Collect, which may be nil, is called at each scrape, to
-// set several from one reading.
+// Expose registers metrics for Prometheus, their names behind a prefix. Collect, which may be nil,
+// is called at each scrape, to set several from one reading.
 func (e *Env) Expose(prefix string, collect func(Set), metrics ...Metric) error {
 	c := exposition{metrics: metrics, collect: collect, described: map[string]described{}}
 	for _, m := range metrics {
@@ -30,7 +30,8 @@ func (e *Env) Expose(prefix string, collect func(Set), metrics ...Metric) error 
 	return e.Metrics.Register(c)
 }
 
-// Sample gives metrics with Read to the agent, which reads them in step with the lab's load, under these names.
+// Sample gives metrics with Read to the agent, which reads them in step with the lab's load, under
+// these names.
 func (e *Env) Sample(prefix string, metrics ...Metric) {
 	for _, m := range metrics {
 		e.Agent.Gauge(prefix+m.Name, m.Read)

@@ -18,7 +18,7 @@ func unknown(kind, name string, exist []string) error {
 	return usageError{refusal.Unknown(kind, name, exist...)}
 }
 
-// FlagError says in a user's words what is wrong with a flag's value; other errors stay as they are.
+// FlagError describes a wrong value of a flag in a user's words; other errors stay as they are.
 func FlagError(err error) error {
 	invalid := (*pflag.InvalidValueError)(nil)
 	if !errors.As(err, &invalid) {

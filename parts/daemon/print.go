@@ -9,7 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// PrintAssemblies prints the seams, their implementations, the settings and the ladder: as text, or as one JSON object.
+// PrintAssemblies prints seams, implementations, settings and the ladder as text or as a JSON
+// object.
 func (s Service) PrintAssemblies(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return s.printJSON(w)

@@ -18,15 +18,15 @@ import (
 	"dyno/parts/tracing"
 )
 
-// Bounds of both HTTP servers. The size of bodies and answers is bounded by the handlers, who know it.
+// Bounds of both HTTP servers. The handlers bound the size of bodies and answers.
 const (
 	headerTimeout  = 10 * time.Second // or --read-timeout, if that is less
 	defaultRead    = 30 * time.Second // of a whole request on the public address: 16 MiB at 4.5 Mbit/s
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 
-	// How long what has been told to stop may take to do so: a service that says why its drain was not
-	// finished, a profile that is being written.
+	// Time to end after the signal to stop: for a service to report why its drain was not finished,
+	// and for a profile that is being written.
 	lastWords = 500 * time.Millisecond
 )
 
@@ -52,8 +52,8 @@ func (s Service) process(o options, stderr io.Writer) *process {
 		draining: make(chan struct{}), failed: make(chan error, 1)}
 }
 
-// open takes the debug address and the data folder and serves the former, so that what takes long to start
-// can be looked into.
+// open binds the debug address, locks the data folder and serves the debug address, so that a slow
+// start can be inspected.
 func (p *process) open() (*Env, error) {
 	p.phase.Store(starting)
 	var err error
@@ -61,7 +61,7 @@ func (p *process) open() (*Env, error) {
 		return nil, err
 	}
 	if addr := p.debug.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() && p.options.debugToken == "" {
-		p.log.Warn("the debug address is open beyond loopback; without --debug-token it tells peers there health and metrics only",
+		p.log.Warn("the debug address is open beyond loopback; without --debug-token it serves only health and metrics to other machines",
 			"debug", addr.String())
 	}
 	if d := p.service.Data; d != nil {
@@ -79,17 +79,17 @@ func (p *process) open() (*Env, error) {
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
 	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
 		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(),
-		Guard: p.options.guard.public, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+		Guard: p.options.guard, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
 	if err := p.countSpans(env); err != nil {
 		return nil, err
 	}
 	pages := debugHandler(env.Debug, p.agent, p.options.debugToken, env.Metrics, &p.phase)
-	p.pages = p.http(p.options.guard.guardDebug(pages), 0) // a profile outlasts it
+	p.pages = p.http(p.options.guard.Private().Wrap(pages, nil), 0) // a profile outlasts it
 	p.start("debug", p.pages, p.debug)
 	return env, nil
 }
 
-// close lets go of what open took, and waits for the servers.
+// close releases what open acquired, and waits for the servers.
 func (p *process) close() {
 	if p.pages != nil {
 		p.agent.Close() // ends the streams, which the server would wait for
@@ -112,14 +112,14 @@ func (p *process) close() {
 	}
 }
 
-// drains says to whoever asks that the process ends.
+// drains announces that the process ends, to clients of /readyz and in Env.Draining.
 func (p *process) drains() {
 	p.phase.Store(draining)
 	close(p.draining)
 	p.log.Info("draining", "timeout", p.options.drainTimeout.String())
 }
 
-// await waits until what is being finished is, or until ctx (--drain-timeout) and a last moment are over.
+// await waits until the work is finished, or until ctx (--drain-timeout) and lastWords are over.
 func (p *process) await(ctx context.Context, finished <-chan error) error {
 	select {
 	case err := <-finished:
@@ -162,8 +162,7 @@ func (p *process) start(name string, server interface{ Serve(net.Listener) error
 	})
 }
 
-// Listen takes the address of a flag, by that flag's name, as --listen and --debug are taken. What is no address is the
-// user's to mend.
+// Listen binds the address of a flag, which the error names. A malformed address is a usage error.
 func Listen(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {

@@ -83,7 +83,8 @@ func (c *child) signal(s os.Signal) {
 	}
 }
 
-// insist sends a signal again and again, until the process has ended: an echo of an earlier one is passed over.
+// insist sends a signal repeatedly until the process has ended: the process ignores an echo of an
+// earlier one.
 func (c *child) insist(s os.Signal) {
 	go func() {
 		again := time.NewTicker(echo / 5)

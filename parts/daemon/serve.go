@@ -15,7 +15,7 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// serve runs the service until it is told to stop or fails.
+// serve runs the service until it fails or the process receives a signal to stop.
 func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	ctx, stopWatching := watchSignals(ctx, s.Name, stderr)
 	defer stopWatching()
@@ -28,7 +28,7 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 	running, err := s.Start(ctx, env)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return nil // told to stop before it was up
+			return nil // a signal stopped it before it was up
 		}
 		return fmt.Errorf("starting: %w", err)
 	}
@@ -53,8 +53,9 @@ func (s Service) serve(ctx context.Context, o options, stdout, stderr io.Writer)
 	return errors.Join(cause, err)
 }
 
-// lameDuck goes on serving for --lame-duck while the process is no longer ready, so that those who send requests here have
-// the time to see that. Ctrl-C ends a program in front of its user, and so is not for that.
+// lameDuck continues to serve for --lame-duck while the process is no longer ready, so that clients
+// and proxies have time to see that. It returns immediately after Ctrl-C, since that ends a program
+// in front of its user.
 func (p *process) lameDuck(public Front, stop error) (failure error) {
 	p.phase.Store(draining)
 	public.LameDuck()
@@ -86,8 +87,8 @@ func (p *process) openPublic(stdout, stderr io.Writer) (env *Env, err error) {
 	return env, err
 }
 
-// goPublic serves the handler, if the service has left that to us, and says that it is ready. It returns what serves the
-// public address; nil: the service does not say.
+// goPublic serves the handler if the service has one, and announces that the service is ready. It
+// returns the server of the public address; nil: the service serves it without a Front.
 func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public Front, err error) {
 	public = r.Front
 	h, err := p.traced(r.Handler)
@@ -95,7 +96,7 @@ func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public 
 		return public, err
 	}
 	if h != nil {
-		server := p.http(p.options.guard.public.Wrap(h, r.Refuse), p.options.readTimeout)
+		server := p.http(p.options.guard.Wrap(h, r.Refuse), p.options.readTimeout)
 		server.WriteTimeout = r.WriteTimeout
 		ends := lameduck.NewServer(server, p.listener)
 		p.start("listen", ends, l)
@@ -128,8 +129,7 @@ func (all fronts) Drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// drain stops accepting, waits for the requests under way and lets the service finish, all before ctx ends
-// (--drain-timeout).
+// drain stops accepting, waits for requests and lets the service finish, within --drain-timeout.
 func (p *process) drain(ctx context.Context, public Front, running Running) error {
 	var hung error
 	if public != nil {
@@ -162,7 +162,7 @@ func (p *process) public() net.Listener {
 	})
 }
 
-// announce prints the line that whoever started the process waits for.
+// announce prints the ready line, which the process that started this one waits for.
 func (p *process) announce(stdout io.Writer) error {
 	line, err := json.Marshal(struct {
 		Ready   bool   `json:"ready"`

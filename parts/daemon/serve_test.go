@@ -50,7 +50,7 @@ func TestExitCodesOfStart(t *testing.T) {
 		{"failure", errors.New("the log is corrupt at 17;\nrun toyd repair"), 1, "toyd: starting: the log is corrupt at 17;; run toyd repair\n"},
 		{"usage", Usage(errors.New("a needs b")), 2, "toyd: starting: a needs b\n"},
 		{"usage of something wrapped", fmt.Errorf("opening: %w", Usage(errors.New("a needs b"))), 2, "toyd: starting: opening: a needs b\n"},
-		{"cancelled by itself", context.Canceled, 1, "toyd: starting: context canceled\n"},
+		{"cancelled on its own", context.Canceled, 1, "toyd: starting: context canceled\n"},
 	} {
 		code, stdout, stderr := run(t.Context(), func(context.Context, *Env) (Running, error) { return Running{}, c.err })
 		if code != c.code || stderr != c.says || stdout != "" {
@@ -243,7 +243,7 @@ func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
 	return cert, key, roots
 }
 
-// From beyond loopback only health and metrics are open; the service's own pages are guarded as well.
+// From beyond loopback only health and metrics are open; the service's own pages are guarded too.
 func TestDebugAddressBeyondLoopback(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /debug/toyd/release", func(http.ResponseWriter, *http.Request) {})

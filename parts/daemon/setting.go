@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Setting is a figure or a choice that a service can be started with (--set NAME=VALUE). Settings declares them. As JSON it is
-// what a search over settings needs.
+// Setting is a figure or a choice that a service can be started with (--set NAME=VALUE). Settings
+// declares them. As JSON it is what a search over settings needs.
 type Setting struct {
 	Name    string   `json:"name"`
 	Doc     string   `json:"doc"`  // one line, with the unit
@@ -55,38 +55,12 @@ func (s Setting) check(value string) error {
 	return nil
 }
 
-// Int declares a whole number between min and max.
-func Int(name string, value, min, max int, doc string) Setting {
-	return Setting{Name: name, Kind: "int", Doc: doc, Default: strconv.Itoa(value), Min: strconv.Itoa(min), Max: strconv.Itoa(max)}
-}
-
-// Duration declares a time such as 250ms between min and max.
-func Duration(name string, value, min, max time.Duration, doc string) Setting {
-	return Setting{Name: name, Kind: "duration", Doc: doc, Default: formatDuration(value), Min: formatDuration(min), Max: formatDuration(max)}
-}
-
-// Bytes declares a size such as 64MiB between min and max, in bytes.
-func Bytes(name string, value, min, max int64, doc string) Setting {
-	return Setting{Name: name, Kind: "bytes", Doc: doc, Default: formatBytes(value), Min: formatBytes(min), Max: formatBytes(max)}
-}
-
-// Text declares a free text.
-func Text(name, value string, _ func(string) error, doc string) Setting {
-	return Setting{Name: name, Doc: doc, Kind: "text", Default: value}
-}
-
-// byteUnits in the order in which a size is written: the largest that divides it.
-var byteUnits = []struct {
-	suffix string
-	bytes  int64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
-
 // parseBytes reads 4096, 64KiB, 64MiB, 2GiB (powers of 1024, as GOMEMLIMIT has them).
 func parseBytes(text string) (int64, error) {
 	number, factor := text, int64(1)
-	for _, u := range byteUnits {
-		if rest, ok := strings.CutSuffix(text, u.suffix); ok {
-			number, factor = rest, u.bytes
+	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if rest, ok := strings.CutSuffix(text, unit); ok {
+			number, factor = rest, 1<<(10*(i+1))
 		}
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
@@ -97,25 +71,4 @@ func parseBytes(text string) (int64, error) {
 		return 0, strconv.ErrRange
 	}
 	return n * factor, nil
-}
-
-func formatBytes(n int64) string {
-	for _, u := range byteUnits {
-		if n != 0 && n%u.bytes == 0 {
-			return strconv.FormatInt(n/u.bytes, 10) + u.suffix
-		}
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-// formatDuration leaves out the zeros that String ends with: 5m, not 5m0s.
-func formatDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

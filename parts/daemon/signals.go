@@ -12,14 +12,16 @@ import (
 	"time"
 )
 
-// echo is within which another signal is the first one once more: timeout(1) tells the process and then its group,
-// and a terminal tells the group of which a wrapper passes it on. Who presses Ctrl-C again has read what the first did.
+// echo is the time within which another signal counts as a copy of the first: timeout(1) signals
+// the process and then its group, and a terminal signals a group in which a wrapper passes the
+// signal on. A user who presses Ctrl-C again takes longer, to read the effect of the first.
 const echo = 500 * time.Millisecond
 
 // errInterrupted is the cause of a context that SIGINT ended.
 var errInterrupted = errors.New("interrupted")
 
-// watchSignals returns a context that the first SIGTERM or SIGINT ends. The second ends the process.
+// watchSignals returns a context that the first SIGTERM or SIGINT ends. The second ends the
+// process.
 func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2) // the second must not be lost while the first is being handled
@@ -27,13 +29,13 @@ func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context
 	quit := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if toldTwice(signals, quit, func(first os.Signal) {
+		if signalledTwice(signals, quit, func(first os.Signal) {
 			if first == os.Interrupt {
 				cancel(errInterrupted)
 			}
 			cancel(nil)
 		}) {
-			fmt.Fprintf(stderr, "%s: second signal: leaving at once\n", name)
+			fmt.Fprintf(stderr, "%s: second signal: exiting immediately\n", name)
 			os.Exit(exitFailed)
 		}
 	})
@@ -45,8 +47,8 @@ func watchSignals(ctx context.Context, name string, stderr io.Writer) (_ context
 	}
 }
 
-// toldTwice calls drain at the first signal, and returns at the second, or at quit with false.
-func toldTwice(signals <-chan os.Signal, quit <-chan struct{}, drain func(first os.Signal)) bool {
+// signalledTwice calls drain at the first signal, and returns at the second, or at quit with false.
+func signalledTwice(signals <-chan os.Signal, quit <-chan struct{}, drain func(first os.Signal)) bool {
 	var first time.Time
 	for {
 		var signal os.Signal

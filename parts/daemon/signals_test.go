@@ -24,7 +24,7 @@ func TestSignals(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				signals, quit, left := make(chan os.Signal, 2), make(chan struct{}), make(chan bool)
 				drained := 0
-				go func() { left <- toldTwice(signals, quit, func(os.Signal) { drained++ }) }()
+				go func() { left <- signalledTwice(signals, quit, func(os.Signal) { drained++ }) }()
 				for _, wait := range c.after {
 					time.Sleep(wait)
 					signals <- os.Interrupt

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Task is serve, or a job: what runs under the contract, with its flags. A command line (cmd/service) shows them; Run does
-// without one.
+// Task is serve, or a job: what runs under the contract, with its flags. A command line
+// (cmd/service) shows them; Run does without one.
 type Task struct {
 	Name, Short, Long, Example string
 
@@ -25,7 +25,8 @@ type Task struct {
 	run       func(ctx context.Context, o options, args []string) error
 }
 
-// Tasks returns serve and then the jobs, each to be run once. They read the environment through env.
+// Tasks returns serve and then the jobs, each to be run once. They read the environment through
+// env.
 func (s Service) Tasks(env func(string) (string, bool), stdout, stderr io.Writer) []*Task {
 	tasks := []*Task{s.serving(stdout, stderr)}
 	for _, j := range s.Jobs {
@@ -101,8 +102,9 @@ func (t *Task) Run(ctx context.Context, args []string) error {
 	return t.run(ctx, t.options, args)
 }
 
-// Run runs serve or a job, by its name and flags, without a command line around it, and returns the exit code. It ends when
-// the task does; the end of ctx counts as the first SIGTERM. It is for programs that embed a service, and for tests.
+// Run runs serve or a job, by its name and flags, without a command line around it, and returns the
+// exit code. It ends when the task does; the end of ctx counts as the first SIGTERM. It is for
+// programs that embed a service, and for tests.
 func Run(ctx context.Context, s Service, args []string, env func(string) (string, bool), stdout, stderr io.Writer) int {
 	err := s.Check()
 	if err == nil {

@@ -15,7 +15,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes this binary the toy service as well, so that tests can run it as a process of its own.
+// TestMain lets this binary also run as the toy service, so that tests can start it as a separate
+// process.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"toyd": func() {
 		os.Exit(Run(context.Background(), toy(), os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
@@ -31,18 +32,20 @@ func noLeaks(t *testing.T) {
 	})
 }
 
+type toySettings struct {
+	Workers int           `set:"workers" default:"1" min:"1" max:"64" doc:"goroutines that deliver"`
+	Linger  time.Duration `set:"linger" default:"0s" min:"0s" max:"1s" doc:"how long a batch waits for more"`
+	Segment int64         `set:"segment" default:"64MiB" min:"1MiB" max:"1GiB" doc:"size of a file of the log"`
+	Sync    string        `set:"sync" values:"always,never" doc:"when to fsync"`
+}
+
 func toyAssembly() Assembly {
 	return Assembly{
 		Seams: []Seam{
 			{Name: "queue", Doc: "where notices wait", Impls: []Impl{{"channel", "a buffered channel"}, {"ring", "grows"}, {"swap", "takes a batch"}}},
 			{Name: "log", Doc: "where they are kept", Impls: []Impl{{"plain", "an fsync each"}, {"group", "an fsync for all"}}},
 		},
-		Settings: []Setting{
-			Int("workers", 1, 1, 64, "goroutines that deliver"),
-			Duration("linger", 0, 0, time.Second, "how long a batch waits for more"),
-			Bytes("segment", 64<<20, 1<<20, 1<<30, "size of a file of the log"),
-			{Name: "sync", Kind: "one-of", Doc: "when to fsync", Default: "always", Values: []string{"always", "never"}},
-		},
+		Settings: Settings[toySettings](),
 		Ladder: []Step{
 			{"ring", map[string]string{"queue": "ring"}, "a burst no longer blocks"},
 			{"workers", map[string]string{"workers": "8"}, "Little's law"},
@@ -64,8 +67,8 @@ func toy() Service {
 	}
 }
 
-// countJob counts on stdout. With --hold it then waits until its debug page is asked to let it go on;
-// "stubborn" as its argument makes it wait for that even when it is told to stop.
+// countJob counts on stdout. With --hold it then waits until a request to its debug page releases
+// it; the argument "stubborn" makes it wait for that even after the signal to stop.
 func countJob() Job {
 	var to int
 	var hold bool
@@ -117,7 +120,7 @@ func startToy(_ context.Context, env *Env) (Running, error) {
 	env.Debug.HandleFunc("POST /debug/toyd/fail", func(http.ResponseWriter, *http.Request) {
 		env.Fail(errors.New("the disk is gone\nfor good"))
 	})
-	env.Agent.Gauge("workers", func() float64 { return float64(env.Choice.Int("workers")) })
+	env.Agent.Gauge("workers", func() float64 { return float64(Bind[toySettings](env.Choice).Workers) })
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /queue", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, env.Choice.Get("queue")) })
 	pages.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {

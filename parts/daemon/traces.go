@@ -47,7 +47,7 @@ func (p *process) countSpans(env *Env) error {
 		Metric{Name: "failed_total", Help: "of these, refused by the collector or sent in vain", Read: func() float64 { return float64(counts().Failed) }})
 }
 
-// flush exports the last spans. They have a time of their own: a drain may have used up that of ctx.
+// flush exports the last spans. It has its own time limit: a drain may have used up that of ctx.
 func (p *process) flush(ctx context.Context) {
 	if p.tracer == nil {
 		return

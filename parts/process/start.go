@@ -1,14 +1,16 @@
-// Package process starts programs and stops them: it builds a program, starts it, waits until it is ready, keeps its
-// output, and ends it with all that it started. The lab starts targets with it, and tests start services.
+// Package process starts programs and stops them: it builds a program, starts it, waits until it is
+// ready, keeps its output, and ends it with all that it started. The lab starts targets with it,
+// and tests start services.
 //
-// No process outlives its parent. Each is the leader of a process group of its own, so a terminal's Ctrl-C reaches the
-// parent alone, which stops them in order. If the parent dies without a chance to do so (a panic, kill -9), the kernel
-// kills the processes that it started (Linux), and the reaper, a shell that notices the parent's end, kills what is left
-// of their groups. A descendant that starts its own session leaves its group and is not covered: daemonising programs
-// escape, so run servers in the foreground.
+// No process outlives its parent. Each is the leader of a process group of its own, so a terminal's
+// Ctrl-C reaches the parent alone, which stops them in order. If the parent dies without a chance
+// to do so (a panic, kill -9), the kernel kills the processes that it started (Linux), and the
+// reaper, a shell that notices the parent's end, kills what is left of their groups. A descendant
+// that starts its own session leaves its group and is not covered: daemonising programs escape, so
+// run servers in the foreground.
 //
-// The package does not decide what to start, and does not observe what runs. Each Process owns three goroutines, which
-// have ended when Exited is closed.
+// The package does not decide what to start, and does not observe what runs. Each Process owns
+// three goroutines, which have ended when Exited is closed.
 package process
 
 import (

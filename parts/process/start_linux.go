@@ -71,8 +71,8 @@ func reap(p *os.Process, ended func()) (*os.ProcessState, error) {
 	return p.Wait()
 }
 
-// pipeSize is the number of output bytes that a process may be ahead of its reader before it blocks:
-// the most that an unprivileged process may set. When the load generator runs at real-time
+// pipeSize is the number of output bytes that a process may be ahead of its reader before it
+// blocks: the most that an unprivileged process may set. When the load generator runs at real-time
 // priority, the reader's threads may be kept off the CPU for a while.
 const pipeSize = 1 << 20
 

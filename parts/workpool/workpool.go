@@ -3,7 +3,7 @@
 //
 // It is for work that waits for a server or a disk, whose order matters more than the cost of the
 // queue: an item costs a lock, a context and some microseconds. It is not for plain first in, first
-// out and batches (parts/queue), nor for callers that work in their own goroutines (parts/limiter).
+// out (a channel), nor for callers that work in their own goroutines (parts/limiter).
 //
 // A Pool owns its workers. Close cancels all items and waits for the workers.
 package workpool

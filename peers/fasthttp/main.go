@@ -95,7 +95,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// open connects the pool. pgx prepares each statement once a connection, by itself.
+// open connects the pool. pgx automatically prepares each statement once per connection.
 func (c config) open(ctx context.Context) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(c.dsn)
 	if err != nil {

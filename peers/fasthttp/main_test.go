@@ -61,7 +61,7 @@ func TestVerify(t *testing.T) {
 		"expired":         {sign(t, "k1", jose.HS256, secret, jwt.Claims{Subject: "A1", Expiry: before}), ""},
 		"not yet":         {sign(t, "k1", jose.HS256, secret, jwt.Claims{Subject: "A1", Expiry: later, NotBefore: later}), ""},
 		"never expires":   {sign(t, "k1", jose.HS256, secret, jwt.Claims{Subject: "A1"}), ""},
-		"nobody's":        {sign(t, "k1", jose.HS256, secret, jwt.Claims{Expiry: later}), ""},
+		"no subject":      {sign(t, "k1", jose.HS256, secret, jwt.Claims{Expiry: later}), ""},
 		"not even tokens": {"a.b.c", ""},
 	} {
 		got, err := verify(keys, c.token, now)

@@ -131,7 +131,7 @@ func (b *tidwallBackend) Sync() error              { return nil }
 func (b *tidwallBackend) Bounds() (uint64, uint64) { return 1, b.next }
 func (b *tidwallBackend) Close() error             { return b.l.Close() }
 
-// openPebble is pebble as its users use it: it groups concurrent commits by itself.
+// openPebble opens pebble as its users use it: pebble itself groups concurrent commits.
 func openPebble(dir string) (opened, error) {
 	db, err := pebble.Open(dir, &pebble.Options{Logger: quiet{}, FormatMajorVersion: pebble.FormatNewest})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/record"
-	"dyno/parts/queue"
+	"dyno/peers/queues/queue"
 )
 
 // message is what goes through the queue: 256 bytes.

@@ -7,7 +7,7 @@ import (
 
 	"dyno/lab/load/jobs"
 	"dyno/lab/record"
-	"dyno/parts/queue"
+	"dyno/peers/queues/queue"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )

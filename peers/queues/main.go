@@ -28,7 +28,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
-	"dyno/parts/queue"
+	"dyno/peers/queues/queue"
 )
 
 // options of one run.

@@ -11,8 +11,8 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
 	"dyno/lab/record"
-	"dyno/parts/queue"
 	"dyno/parts/quicktest"
+	"dyno/peers/queues/queue"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"

@@ -78,7 +78,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	sender, err := webhook.NewSender(webhook.Options{
-		Client: choice.Get("client"), Encoding: choice.Get("encoding"), Workers: o.inFlight, Timeout: choice.Duration("timeout"), AllowPrivate: true,
+		Client: choice.Get("client"), Encoding: choice.Get("encoding"), Workers: o.inFlight, Timeout: notify.FromChoice(choice).Timeout, AllowPrivate: true,
 	})
 	if err != nil {
 		return err

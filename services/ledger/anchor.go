@@ -12,10 +12,10 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// anchor finds the hash that the range is proved from, and notes on whose word it stands.
+// anchor finds the hash that the range is proved from, and records its source.
 func (p *pipeline) anchor(ctx context.Context) (t backfill.Trusted, err error) {
 	if p.config.Level < trust.L2 {
-		p.word = "nothing is linked at " + p.request.level
+		p.trustSource = "ledgers are not linked at " + p.request.level
 		return t, nil
 	}
 	t, ok, err := p.request.named()
@@ -23,7 +23,7 @@ func (p *pipeline) anchor(ctx context.Context) (t backfill.Trusted, err error) {
 	case err != nil:
 		return t, err
 	case ok:
-		p.word = fmt.Sprintf("ledger %d is %v on your word", t.Index, t.Hash)
+		p.trustSource = fmt.Sprintf("ledger %d is %v, as given with --anchor", t.Index, t.Hash)
 		return t, nil
 	case p.request.anchor == quorum:
 		return p.byQuorum(ctx, p.request.to)
@@ -33,7 +33,7 @@ func (p *pipeline) anchor(ctx context.Context) (t backfill.Trusted, err error) {
 
 var waitsForQuorum = "waiting for the validators to agree on a ledger"
 
-// byQuorum waits until the validators that are trusted agree on a ledger at or above the range.
+// byQuorum waits until the trusted validators agree on a ledger at or above the range.
 func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted, err error) {
 	q, err := p.quorum()
 	if err != nil {
@@ -41,8 +41,8 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted
 	}
 	p.waits.Store(&waitsForQuorum)
 	defer p.waits.Store(nil)
-	patience, cancel := context.WithTimeout(ctx, p.config.Patience)
-	validations, errs, done := p.listen(patience)
+	limited, cancel := context.WithTimeout(ctx, p.config.StallTimeout)
+	validations, errs, done := p.listen(limited)
 	defer done()
 	defer cancel()
 	for validation := range validations {
@@ -50,16 +50,16 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted
 		switch {
 		case trust.Final(err):
 			return t, err
-		case err != nil || !reached || a.Index < top: // what is not a validation of theirs counts for nothing
+		case err != nil || !reached || a.Index < top: // other validations do not count
 			continue
 		}
-		p.word = a.String()
+		p.trustSource = a.String()
 		return backfill.Trusted{Index: a.Index, Hash: a.Hash}, nil
 	}
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
-	text := fmt.Sprintf("for %v the validators did not agree on a ledger from %d on, as far as the servers say (--set patience=TIME waits longer)", p.config.Patience, top)
+	text := fmt.Sprintf("for %v the validators did not agree on a ledger from %d on, in the validations that the servers sent (--set patience=TIME waits longer)", p.config.StallTimeout, top)
 	if best := q.Best(); best.Votes > 0 {
 		text += "; the most was " + best.String()
 	}
@@ -69,8 +69,9 @@ func (p *pipeline) byQuorum(ctx context.Context, top uint32) (t backfill.Trusted
 	return t, errors.New(text)
 }
 
-// listen passes on the validations that the servers tell of, until ctx is done. Errs are the last ones of the servers, and
-// done waits for the listeners; both are to be called after that.
+// listen passes on the validations that the servers send, until ctx is done. errs returns the last
+// error of each server, and done waits for the listeners; the caller must call both after ctx is
+// done.
 func (p *pipeline) listen(ctx context.Context) (validations <-chan []byte, errs func() []error, done func()) {
 	out, last := make(chan []byte), make([]error, len(p.servers))
 	var listening sync.WaitGroup
@@ -96,17 +97,16 @@ func (p *pipeline) listen(ctx context.Context) (validations <-chan []byte, errs 
 	return out, func() []error { return last }, func() { <-ended }
 }
 
-// redial is how long to wait before a server that broke off is asked for validations again.
+// redial is the wait before a broken subscription to validations is repeated.
 const redial = 500 * time.Millisecond
 
-// pass passes on the validations of one connection.
 func pass(ctx context.Context, s *rippled.Server, out chan<- []byte) error {
 	for e, err := range s.Subscribe(ctx, rippled.Validations) {
 		switch {
 		case err != nil:
 			return err
 		case len(e.Validation) == 0:
-			return fmt.Errorf("%s passes validations on without their bytes, which a quorum needs; name a rippled that gives them", s.Name())
+			return fmt.Errorf("%s sends validations without their bytes, which a quorum needs; name a rippled that sends them", s.Name())
 		}
 		select {
 		case out <- e.Validation:

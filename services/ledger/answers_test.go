@@ -24,7 +24,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// served is a service of a store with a hole in it, and a server that says what is true, which has the same ledgers.
+// served is a service of a store with a hole in it, and a server that says what is true, which has
+// the same ledgers.
 type served struct {
 	url, grpc string
 	source    *sim.Sim
@@ -61,14 +62,15 @@ func logged(t testing.TB, p *ledgertest.Process, key string) string {
 	return value
 }
 
-// same asks both, holds that the service says what the source says, member by member, and returns it.
+// same asks both, holds that the service says what the source says, member by member, and returns
+// it.
 func (s served) same(t testing.TB, method string, params map[string]any) map[string]any {
 	t.Helper()
 	var got, want map[string]any
 	ask(t, s.url, method, params, &got)
 	ask(t, s.source.URL(), method, params, &want)
 	for _, all := range []map[string]any{got, want} {
-		delete(all, "request") // rippled adds the command to what is repeated of it, the simulator does not
+		delete(all, "request") // rippled adds the command to the repeated request, the simulator does not
 		sorted(all)
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -77,8 +79,7 @@ func (s served) same(t testing.TB, method string, params map[string]any) map[str
 	return got
 }
 
-// sorted brings a ledger's transactions into one order: it is that of their hashes at the source, that of their application
-// here.
+// sorted sorts a ledger's transactions by id: the source sorts by hash, the service by application.
 func sorted(result map[string]any) {
 	inner, _ := result["ledger"].(map[string]any)
 	if txs, ok := inner["transactions"].([]any); ok {
@@ -86,7 +87,7 @@ func sorted(result map[string]any) {
 	}
 }
 
-// proves holds that an answer proves itself (L1), without whoever stored it.
+// proves checks that an answer is consistent in itself (L1).
 func proves(t testing.TB, result map[string]any) {
 	t.Helper()
 	inner, _ := result["ledger"].(map[string]any)
@@ -129,7 +130,7 @@ func eachVersion(t *testing.T, f func(t *testing.T, with func(...any) map[string
 	}
 }
 
-// Whatever is asked for, the answer is the one that the ledgers came from, and proves itself.
+// Every answer equals that of the server that the ledgers came from, and is consistent in itself.
 func TestAnswersAreTheSources(t *testing.T) {
 	t.Parallel()
 	s := serveHoled(t, small, holed)
@@ -164,7 +165,8 @@ func TestAnswersAreTheSources(t *testing.T) {
 	}
 }
 
-// What is not stored is said to be not there, in the source's words: below, in the hole, above, and by a hash.
+// A ledger that is not stored is reported as missing, in the source's words: below, in the hole,
+// above, and by hash.
 func TestMissingIsNotFound(t *testing.T) {
 	t.Parallel()
 	s := serveHoled(t, small, holed)
@@ -189,8 +191,8 @@ func TestMissingIsNotFound(t *testing.T) {
 	}
 }
 
-// touching are the transactions of stored ledgers that name an account, newest first: found by the account's bytes, not by
-// an index or a walk.
+// touching are the transactions of stored ledgers that name an account, newest first: found by the
+// account's bytes, not by an index or a walk.
 func (s served) touching(t testing.TB, account xrpl.AccountID, within history.Range) (all []accountTransaction) {
 	t.Helper()
 	for index := within.To; index >= within.From; index-- {
@@ -222,11 +224,12 @@ type accountAnswer struct {
 	Transactions []accountTransaction
 }
 
-// Every account's transactions come, page by page, each once, in either order, of the ledgers around the range's end.
+// Paging returns each of an account's transactions once, in either order, for the ledgers around
+// the range's end.
 func TestAccountsHaveTheirTransactions(t *testing.T) {
 	t.Parallel()
 	repeated := small
-	repeated.Distinct = 1 // the same accounts all along, so that they have more than a page
+	repeated.Distinct = 1 // the same accounts in all ledgers, so that they have more than a page
 	repeated.Ledgers = 40
 	s := serveHoled(t, repeated, "1000-1007,1011-1039")
 	accounts := map[xrpl.AccountID]bool{}
@@ -264,11 +267,11 @@ func TestAccountsHaveTheirTransactions(t *testing.T) {
 		}
 	}
 	if pages <= 4*len(accounts) {
-		t.Errorf("%d pages of %d accounts: nobody had more than one", pages, len(accounts))
+		t.Errorf("%d pages of %d accounts: no account had more than one", pages, len(accounts))
 	}
 }
 
-// stream follows the mirror from a ledger on, until so many have come or it ends.
+// stream follows the mirror from a ledger on, until it has count ledgers or the stream ends.
 func (s served) stream(t testing.TB, from uint32, count int) (all []*xrpl.Ledger, ended codes.Code) {
 	t.Helper()
 	conn, err := grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -296,7 +299,8 @@ func (s served) stream(t testing.TB, from uint32, count int) (all []*xrpl.Ledger
 	return all, codes.OK
 }
 
-// isWhole holds that ledgers are true, prove themselves (L1), and follow on each other from an index on.
+// isWhole checks that ledgers are true, consistent in themselves (L1), and consecutive from an
+// index on.
 func isWhole(t testing.TB, source *sim.Sim, ledgers []*xrpl.Ledger, from uint32, count int) {
 	t.Helper()
 	if len(ledgers) != count {
@@ -317,7 +321,7 @@ func isWhole(t testing.TB, source *sim.Sim, ledgers []*xrpl.Ledger, from uint32,
 	}
 }
 
-// Over gRPC comes what is stored, every byte, up to the hole, and from behind it on.
+// The gRPC stream sends stored ledgers byte for byte, up to the hole, and from behind it on.
 func TestStreamsAreTheSources(t *testing.T) {
 	t.Parallel()
 	s := serveHoled(t, small, holed)

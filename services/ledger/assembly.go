@@ -4,12 +4,11 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 )
 
-// Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the defaults of the
-// settings are what the plain program does.
+// Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the
+// defaults of the settings are what the plain program does.
 func Assembly() daemon.Assembly {
 	return daemon.Assembly{
 		Seams: []daemon.Seam{
@@ -21,7 +20,6 @@ func Assembly() daemon.Assembly {
 				{Name: "nodes", Doc: "a tree of node objects, leaf by leaf"},
 				{Name: "sorted", Doc: "sorted ids and no nodes: no allocation (parts/xrpl)"},
 			}},
-			{Name: "queue", Doc: "hands answers to those who prove them", Impls: queues()},
 			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []daemon.Impl{
 				{Name: "fixed", Doc: "shard_size"},
 				{Name: "adaptive", Doc: "so many that the P95 of recent shards stays near a quarter of the time-out"},
@@ -54,7 +52,6 @@ func Assembly() daemon.Assembly {
 type settings struct {
 	Decoder     string `seam:"decoder"`
 	Tree        string `seam:"tree"`
-	Queue       string `seam:"queue"`
 	Sizing      string `seam:"sizing"`
 	Hedge       string `seam:"hedge"`
 	Commit      string `seam:"commit"`
@@ -98,17 +95,6 @@ func ladder() []daemon.Step {
 			Why: "L4 spends nearly all its time on signatures, and the C library checks one in a third of the time"})
 	}
 	return steps
-}
-
-// queues are those of parts/queue that hold something.
-func queues() []daemon.Impl {
-	impls := []daemon.Impl{{Name: "buffered", Doc: "a channel"}}
-	for _, name := range queue.Names() {
-		if name != "buffered" && name != "unbuffered" {
-			impls = append(impls, daemon.Impl{Name: name, Doc: "see parts/queue"})
-		}
-	}
-	return impls
 }
 
 // libsecp256k1 is there when the program was built with cgo.

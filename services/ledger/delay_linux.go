@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// delayed is for how long the process's threads, all together, were ready to run and others had the processors.
-// Threads that have ended are not in it; the Go runtime seldom ends one.
+// delayed is the time that the process's threads were ready to run without a processor, summed over
+// them. Threads that have ended do not count; the Go runtime seldom ends one.
 func delayed() (sum time.Duration) {
-	files, _ := filepath.Glob("/proc/self/task/*/schedstat") // the pattern is right
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat") // the pattern is valid
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil { // else the thread has just ended
 			sum += waited(string(text))
@@ -20,7 +20,7 @@ func delayed() (sum time.Duration) {
 	return sum
 }
 
-// waited reads the second of a schedstat's three figures, in ns; 0 where there is none.
+// waited reads the second of a schedstat's three figures, in ns; 0 if there is none.
 func waited(schedstat string) time.Duration {
 	figures := strings.Fields(schedstat)
 	if len(figures) < 2 {

@@ -7,7 +7,7 @@ import (
 
 func TestDelayed(t *testing.T) {
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
-		t.Skip("the kernel does not tell it: ", err)
+		t.Skip("the kernel does not report it: ", err)
 	}
 	if d := delayed(); d <= 0 {
 		t.Errorf("%v", d) // no thread gets a processor in no time, each time

@@ -4,5 +4,5 @@ package ledger
 
 import "time"
 
-// delayed is not known here: what others take of the processors is not seen.
+// delayed is not known here.
 func delayed() time.Duration { return 0 }

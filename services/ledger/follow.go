@@ -22,7 +22,7 @@ func followJob() daemon.Job {
 		Name:  "follow",
 		Short: "Keep up with the tip: fetch, prove and store every ledger that is validated",
 		Long: `Follow subscribes to the servers, over WebSocket, and stores every ledger from the newest stored one on as the
-network validates them. It ends when it is told to. To serve them at the same time: ledgersync serve --follow.`,
+network validates them, until it is stopped. To serve them at the same time: ledgersync serve --follow.`,
 		Example: `  ledgersync follow --data history
   ledgersync follow --server wss://xrplcluster.com --server wss://s2.ripple.com --data history
   ledgersync follow --server wss://xrplcluster.com --level L3 --anchor quorum --unl vl.json --data history`,
@@ -53,7 +53,7 @@ func (f *follower) run(ctx context.Context, env *daemon.Env, _ []string) (err er
 	}
 	err = errors.Join(p.follow(ctx), p.close())
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // it was told to stop, which is the only way it ends
+		return nil // stopped, the normal end
 	}
 	return err
 }
@@ -62,14 +62,13 @@ func (f *follower) run(ctx context.Context, env *daemon.Env, _ []string) (err er
 func (r *request) openToFollow(ctx context.Context, env *daemon.Env, s *store.Store, given func(flag string) bool) (*pipeline, error) {
 	before := s.Progress()
 	r.inherit(given, before)
-	r.from, r.to = before.From, before.To // stay as they are
+	r.from, r.to = before.From, before.To // unchanged
 	if err := r.check(); err != nil {
 		return nil, daemon.Usage(err)
 	}
 	return r.open(ctx, env, s)
 }
 
-// follow stores what is validated until ctx is done.
 func (p *pipeline) follow(ctx context.Context) error {
 	c := follow.Config{Top: p.top, First: p.store.Progress().From, Fetch: p.fetch, Log: p.env.Log}
 	for _, s := range p.servers {
@@ -86,14 +85,14 @@ func (p *pipeline) follow(ctx context.Context) error {
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	if err := p.env.Expose(prefix+"follow_", following(f), followMetrics...); err != nil {
+	if err := p.env.Expose(prefix+"follow_", exposeFollower(f), followMetrics...); err != nil {
 		return err
 	}
 	return f.Run(ctx)
 }
 
-// top is the end of what is stored without a hole from the ledger on that was asked for first; 0 for nothing. What lies
-// above a hole is what a process stored that was killed while it caught up.
+// top is the end of the stored range without a hole that contains the first requested ledger; 0 if
+// there is none. Ledgers above a hole were stored by a process that was killed while it caught up.
 func (p *pipeline) top() uint32 {
 	stored, first := p.store.Stored(), p.store.Progress().From
 	for _, r := range stored {
@@ -106,7 +105,7 @@ func (p *pipeline) top() uint32 {
 
 // fetch stores a range at the tip, whose top is known.
 func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Hash) error {
-	if p.writing.Progress.From == 0 { // this is where the store begins
+	if p.writing.Progress.From == 0 { // the store begins here
 		p.writing.Progress.From, p.writing.Progress.To = missing.From, missing.To
 	}
 	err := p.fill(ctx, missing, func(context.Context) (backfill.Trusted, error) {
@@ -118,7 +117,6 @@ func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Ha
 	return err
 }
 
-// quorum counts validations of the validators that are trusted.
 func (p *pipeline) quorum() (*trust.Quorum, error) {
 	unl, err := trust.LoadUNL(p.request.unl, p.request.unlKey)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// complete is what a service says that it has.
+// complete is the ledger range that a service claims.
 func complete(t testing.TB, url string) (has history.Set, newest uint32, hash string) {
 	t.Helper()
 	var info infoAnswer
@@ -37,7 +37,7 @@ func complete(t testing.TB, url string) (has history.Set, newest uint32, hash st
 	return has, info.Info.Validated.Seq, info.Info.Validated.Hash
 }
 
-// grow makes a chain longer by so many ledgers and returns the index of the last.
+// grow adds ledgers to a chain and returns the index of the last.
 func grow(t testing.TB, c *sim.Chain, by int) (tip uint32) {
 	t.Helper()
 	for range by {
@@ -49,7 +49,7 @@ func grow(t testing.TB, c *sim.Chain, by int) (tip uint32) {
 	return tip
 }
 
-// hasAll waits until a service has all from an index on.
+// hasAll waits until a service has all ledgers from an index on.
 func hasAll(t testing.TB, p *ledgertest.Process, url string, from, to uint32) {
 	t.Helper()
 	until(t, p, fmt.Sprintf("ledgers %d to %d", from, to), func() bool {
@@ -58,7 +58,8 @@ func hasAll(t testing.TB, p *ledgertest.Process, url string, from, to uint32) {
 	})
 }
 
-// endsClean stops a service and holds that its folder has exactly that, and all of it true.
+// endsClean stops a service and checks that its folder has exactly the given ledgers, all of them
+// true.
 func endsClean(t testing.TB, p *ledgertest.Process, dir string, s *sim.Sim, from, to uint32) {
 	t.Helper()
 	ends(t, p)
@@ -68,7 +69,7 @@ func endsClean(t testing.TB, p *ledgertest.Process, dir string, s *sim.Sim, from
 	ledgertest.ReadTruth(t, s.URL(), from, to).Holds(t, ledgersync, dir)
 }
 
-// Whoever asks before the service is up is answered once the newest ledgers are rendered, and not before.
+// An early request is answered once the newest ledgers are rendered, and not before.
 func TestReadyWhenWarm(t *testing.T) {
 	t.Parallel()
 	s := serveChain(t, sim.Config{})
@@ -113,15 +114,15 @@ func TestReadyWhenWarm(t *testing.T) {
 	ends(t, p)
 }
 
-// asking asks a service all the time while it follows, and holds every answer against the truth.
+// asking asks a service continuously while it follows, and compares every answer with the truth.
 type asking struct {
 	url    string
 	source *sim.Sim
-	newest uint32 // that was seen
+	newest uint32 // seen so far
 	asked  int
 }
 
-// once asks for what there is, for the newest ledger, and for one of those that there are.
+// once asks for the range, the newest ledger, and one other ledger.
 func (a *asking) once(t testing.TB) {
 	has, newest, hash := complete(t, a.url)
 	if newest < a.newest || !has.Has(newest) || hash != truth(t, a.source, newest).Hash.String() {
@@ -154,8 +155,8 @@ func (a *asking) once(t testing.TB) {
 	a.asked++
 }
 
-// While it follows, what it says that it has can be had, whole and true, and its newest ledger only gets newer. Over gRPC
-// all come in order meanwhile.
+// While the service follows, it has the ledgers that it claims, whole and true, and its newest
+// ledger only gets newer. The gRPC stream sends all of them in order meanwhile.
 func TestAnswersWhileFollowing(t *testing.T) {
 	t.Parallel()
 	s := serveChain(t, sim.Config{ChainConfig: small})
@@ -185,7 +186,7 @@ func TestAnswersWhileFollowing(t *testing.T) {
 	var streamed []*xrpl.Ledger
 	var code codes.Code
 	all.Go(func() { streamed, code = served{grpc: logged(t, p, "grpc")}.stream(t, first, tip-first+1) })
-	for i := range stretches { // at times while the one before is being fetched
+	for i := range stretches { // some of them while the previous one is being fetched
 		to := grow(t, s.Chain(), growth)
 		if i%2 == 0 {
 			hasAll(t, p, url, first, to)
@@ -206,7 +207,8 @@ func TestAnswersWhileFollowing(t *testing.T) {
 	endsClean(t, p, dir, s, first, tip)
 }
 
-// A socket that dies while it follows, by hanging up or by falling silent, alone or beside a healthy one, costs no ledger.
+// A socket that dies while the service follows, by closing or by falling silent, alone or beside a
+// healthy one, costs no ledger.
 func TestFollowsThroughDeadSockets(t *testing.T) {
 	for name, c := range map[string]struct {
 		beside bool
@@ -229,7 +231,7 @@ func TestFollowsThroughDeadSockets(t *testing.T) {
 			}
 			p := ledgersync(t, args...)
 			url, _ := ready(t, p)
-			hasAll(t, p, url, first, grow(t, s.Chain(), 1)) // by the word of all: they are connected
+			hasAll(t, p, url, first, grow(t, s.Chain(), 1)) // all of them report it: they are connected
 			c.die(w)
 			hasAll(t, p, url, first, grow(t, s.Chain(), 3))
 			tip := grow(t, s.Chain(), 2)
@@ -239,7 +241,7 @@ func TestFollowsThroughDeadSockets(t *testing.T) {
 	}
 }
 
-// blames are the servers that a program's metrics blame.
+// blames are the servers with faults in a program's metrics.
 func blames(t testing.TB, debug string) (servers []string) {
 	t.Helper()
 	resp, err := asker.Get(debug + "/metrics")
@@ -258,7 +260,8 @@ func blames(t testing.TB, debug string) (servers []string) {
 	return servers
 }
 
-// A server that tells of another chain's tip, further on, is neither believed nor stored, whoever else there is to ask.
+// The tip of another chain, further on, is neither believed nor stored, whatever other servers
+// there are.
 func TestTipOfALiar(t *testing.T) {
 	for name, byQuorum := range map[string]bool{"against two": false, "against the validators": true} {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +280,7 @@ func TestTipOfALiar(t *testing.T) {
 			}
 			p := ledgersync(t, args...)
 			url, debug := ready(t, p)
-			until(t, p, "a ledger to be followed", func() bool { // validations are not repeated: it has to listen when they come
+			until(t, p, "a ledger to be followed", func() bool { // validations are not repeated: it must be listening
 				_, newest, _ := complete(t, url)
 				if byQuorum && newest == last {
 					grow(t, liar.Chain(), 1)
@@ -295,14 +298,14 @@ func TestTipOfALiar(t *testing.T) {
 				t.Errorf("the newest is %d, want %d", newest, tip)
 			}
 			if guilty := blames(t, debug); slices.ContainsFunc(guilty, func(server string) bool { return server != liar.WS() }) {
-				t.Errorf("innocent servers are blamed: %v", guilty)
+				t.Errorf("honest servers have faults: %v", guilty)
 			}
 			endsClean(t, p, dir, s, first, tip)
 		})
 	}
 }
 
-// Killed while it catches up, again and again, it leaves holes only where it goes on.
+// A follower that is killed repeatedly while it catches up leaves holes only where it continues.
 func TestKilledWhileFollowing(t *testing.T) {
 	quicktest.Skip(t, "builds the program")
 	t.Parallel()
@@ -315,7 +318,7 @@ func TestKilledWhileFollowing(t *testing.T) {
 		return start(t, "follow", "--data", dir, "--server", relay.URL, "--debug", "127.0.0.1:0")
 	}
 	holes := 0
-	for _, stays := range []uint32{3, 0, 7} { // which of the new ledgers does not come
+	for _, stays := range []uint32{3, 0, 7} { // the new ledger that does not arrive
 		tip := grow(t, s.Chain(), 9)
 		hangs := tip - 8 + stays
 		relay.Traffic()
@@ -348,7 +351,7 @@ func TestKilledWhileFollowing(t *testing.T) {
 	}
 	asked(tip)
 	next := grow(t, s.Chain(), 1)
-	asked(next) // so all before is stored
+	asked(next) // so all ledgers before it are stored
 	ends(t, p)
 	has, _ := stored(t, dir)
 	if has == fmt.Sprintf("%d-%d", first, tip) {

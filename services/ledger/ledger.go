@@ -1,10 +1,11 @@
-// Package ledger is ledgersync: it downloads ranges of validated XRP Ledger history from one or many servers, proves
-// every byte of it, stores it, keeps up with the tip, and serves it.
+// Package ledger is ledgersync: it downloads ranges of validated XRP Ledger history from one or
+// many servers, proves every byte of it, stores it, follows the tip, and serves it.
 //
-// The pipeline is services/ledger/backfill; what it is put together from is an Assembly of names. This package is
-// the service and its jobs: sync (sync.go), follow, serve. Further commands, such as check and pack, are in cmd/ledgersync.
+// The pipeline is services/ledger/backfill; an Assembly of names selects its parts. This package is
+// the service and its jobs: sync (sync.go), follow, serve. Further commands, such as check and
+// pack, are in cmd/ledgersync.
 //
-// It is not a node: it takes no part in consensus, and knows nothing of the ledger's state.
+// It is not a node: it takes no part in consensus, and knows no ledger state.
 package ledger
 
 import (
@@ -12,7 +13,6 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// name is the command's.
 const name = "ledgersync"
 
 // Service describes ledgersync.
@@ -23,9 +23,9 @@ func Service() daemon.Service {
 		Short: "Download XRP Ledger history, prove it, store it and serve it",
 		Long: `Ledgersync downloads a range of validated XRP Ledger history from one server or many, proves it down to the last
 byte, and stores it. A server that answers wrongly is named, and the ledger fetched from another; the process may be
-killed at any moment. What it stores it serves again in the shape of a rippled server's answers.`,
+killed at any moment. It serves the stored ledgers in the shape of a rippled server's answers.`,
 		Example: `  ledgersync sync --from 90000000 --to 90000999 --server https://xrplcluster.com --server https://s2.ripple.com:51234 --data history
-  ledgersync sync --data history                      goes on with that
+  ledgersync sync --data history                      continues that sync
   ledgersync check --data history
   ledgersync serve --data history
   ledgersync verify ledgers.jsonl --level L4

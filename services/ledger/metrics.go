@@ -29,7 +29,7 @@ func (p *pipeline) measure() error {
 			p.windows.Done(took, bytes, false)
 		}
 	}
-	if err := p.env.Expose(prefix+"server_", p.standings, serverMetrics...); err != nil {
+	if err := p.env.Expose(prefix+"server_", p.exposeServers, serverMetrics...); err != nil {
 		return err
 	}
 	return p.env.Expose(prefix, nil,
@@ -66,8 +66,8 @@ func (p *pipeline) show(span history.Range, windows bool) {
 			"bound_disk":   func() float64 { return p.bound.recent(p).disk },
 			"refetched":    func() float64 { return float64(p.watch.Refetched.Load()) },
 			"wrong":        func() float64 { return float64(p.watch.Wrong.Load()) },
-			"slowed":       func() float64 { return p.total(func(s pace.Standing) float64 { return float64(s.Slowed) }) },
-			"asked":        func() float64 { return p.total(func(s pace.Standing) float64 { return float64(s.Requests) }) },
+			"slowed":       func() float64 { return p.total(func(s pace.ServerStats) float64 { return float64(s.Slowed) }) },
+			"asked":        func() float64 { return p.total(func(s pace.ServerStats) float64 { return float64(s.Requests) }) },
 		} {
 			p.windows.Gauge(name, read)
 		}
@@ -80,7 +80,7 @@ func (p *pipeline) show(span history.Range, windows bool) {
 }
 
 // total sums something over the servers.
-func (p *pipeline) total(of func(pace.Standing) float64) (sum float64) {
+func (p *pipeline) total(of func(pace.ServerStats) float64) (sum float64) {
 	for _, s := range p.pool.Report() {
 		sum += of(s)
 	}
@@ -92,5 +92,5 @@ func (p *pipeline) note() string {
 	if waits := p.waits.Load(); waits != nil {
 		return *waits
 	}
-	return "bound by: " + p.bound.recent(p).binding()
+	return "bound by: " + p.bound.recent(p).limitingResource()
 }

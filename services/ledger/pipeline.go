@@ -35,10 +35,10 @@ type pipeline struct {
 	writing store.WriterOptions
 	windows *progress.Writer // nil: not asked for
 	bar     *progress.Bar    // nil: nobody looks
-	bound   bound
+	bound   bottleneck
 	waits   atomic.Pointer[string] // for what, when that is none of the limits; nil: for nothing
 
-	word string // on whose word what the range is linked to stands
+	trustSource string // source of trust in the hash that the range is linked to
 
 	cancel context.CancelFunc // ends the asking for what servers have
 	runs   sync.WaitGroup
@@ -91,8 +91,8 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 	return p, nil
 }
 
-// client makes a server's settings of an assembly. Within a shard a request ends with the shard's time; the client's limit is
-// for what belongs to none, and must not come before it.
+// client makes a server's settings of an assembly. Within a shard a request ends with the shard's
+// time; the client's limit is for what belongs to none, and must not come before it.
 func client(s settings, url string) rippled.Config {
 	return rippled.Config{URL: url, Decoder: s.Decoder, InFlight: s.Connections, Timeout: max(s.Timeout, rippled.DefaultTimeout)}
 }
@@ -102,20 +102,21 @@ func (p *pipeline) configure(level trust.Level) backfill.Config {
 	s := p.set
 	return backfill.Config{
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
-		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Queue: s.Queue, Tree: s.Tree,
-		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, Patience: s.Patience,
+		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Tree: s.Tree,
+		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
 		Signatures: xrpl.Checkers()[s.Signatures], Sample: s.Sample,
 		Shards: shard.Config{Sizing: s.Sizing, Size: s.ShardSize, Hedge: s.Hedge},
 	}
 }
 
-// meet asks the servers what they have, until one of them answers. The error is ctx's, or what was wrong with each last.
-func (p *pipeline) meet(ctx context.Context) error {
-	patience, cancel := context.WithTimeoutCause(ctx, p.config.Patience, p.outOfPatience())
+// discover asks the servers which ledgers they have, until one answers. The error is ctx's, or the
+// last one of each server.
+func (p *pipeline) discover(ctx context.Context) error {
+	patience, cancel := context.WithTimeoutCause(ctx, p.config.StallTimeout, p.errStalled())
 	defer cancel()
 	var last error
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := p.pool.Meet(patience)
+		err := p.pool.Discover(patience)
 		if err == nil {
 			return nil
 		}
@@ -167,13 +168,13 @@ func (p *pipeline) close() error {
 func (p *pipeline) summary(took time.Duration, span history.Range) (s summary, err error) {
 	s = summary{
 		Ledgers: p.watch.Ledgers.Load(), Bytes: p.watch.Bytes.Load(), Signatures: p.watch.Signatures.Load(), Refetched: p.watch.Refetched.Load(),
-		Elapsed: took.Seconds(), P95: float64(p.watch.Quantile(0.95)) / 1e6, BoundBy: p.bound.whole(p).binding(), Blamed: []blamed{}, Gaps: []string{}, Trusted: p.word, Proved: p.store.Progress().Proof(),
+		Elapsed: took.Seconds(), P95: float64(p.watch.Quantile(0.95)) / 1e6, BoundBy: p.bound.whole(p).limitingResource(), Blamed: []blamed{}, Gaps: []string{}, Trusted: p.trustSource, Proved: p.store.Progress().Proof(),
 	}
 	if took > 0 {
 		s.Rate = float64(s.Ledgers) / took.Seconds()
 	}
 	for _, standing := range p.pool.Report() {
-		for reason, count := range standing.Blamed {
+		for reason, count := range standing.Faults {
 			s.Blamed = append(s.Blamed, blamed{standing.Server, reason, uint64(count)})
 		}
 	}

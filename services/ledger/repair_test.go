@@ -14,7 +14,8 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// A flipped byte in a pack is found by check, taken out by check --repair, and one ledger is fetched again.
+// A flipped byte in a pack is found by check, removed by check --repair, and one ledger is fetched
+// again.
 func TestRepairAndSync(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	r := ledgertest.NewRelay(t, honest.URL())
@@ -56,9 +57,9 @@ func TestRepairAndSync(t *testing.T) {
 	}
 }
 
-// A lie that was kept when its process died is found out by the next one, which blames the server that it came from, even if it
-// is asked no more.
-func TestLieFromBeforeIsBlamed(t *testing.T) {
+// A false answer that was kept by a killed process is detected by the next one, which records the
+// fault against its server, even if that is not asked any more.
+func TestKeptFalseAnswerIsDetected(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	dir := t.TempDir()
 	s, err := store.OpenFolder(dir, store.Options{})

@@ -18,7 +18,7 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// request is what a sync is asked for: on the command line, or by the folder that it goes on with.
+// request is what to sync: from the command line, or from the folder's last sync.
 type request struct {
 	from, to uint32
 	servers  []string
@@ -34,20 +34,20 @@ const (
 )
 
 func (r *request) declare(f *pflag.FlagSet) {
-	f.Uint32Var(&r.from, "from", 0, "lowest ledger `INDEX`; without it, that of the sync in the folder")
-	f.Uint32Var(&r.to, "to", 0, "highest ledger `INDEX`; without it, that of the sync in the folder")
+	f.Uint32Var(&r.from, "from", 0, "lowest ledger `INDEX`; default: that of the sync in the folder")
+	f.Uint32Var(&r.to, "to", 0, "highest ledger `INDEX`; default: that of the sync in the folder")
 	r.declareServers(f)
 }
 
 func (r *request) declareServers(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.servers, "server", nil, "`URL` of a server, http(s):// for JSON-RPC or ws(s):// for WebSocket; repeatable")
-	f.StringVar(&r.level, "level", defaultLevel, "how far history is proved: `LEVEL` L0 (it can be read), L1 (hashes), L2 (links to the anchor), L3 (the anchor by quorum), L4 (signatures too)")
-	f.StringVar(&r.anchor, "anchor", "", "the `HASH` that ledger --to is known to have, or INDEX:HASH of a ledger above it, or quorum: what the validators of --unl signed; without it, what most servers say")
-	f.StringVar(&r.unl, "unl", "", "`FILE` with the validators that are trusted: a published list (JSON), or one node public key (n...) a line")
-	f.StringVar(&r.unlKey, "unl-key", "", "`KEY` in hex of the publisher of that list, which is then checked")
+	f.StringVar(&r.level, "level", defaultLevel, "`LEVEL` of proof: L0 (parsing), L1 (hashes), L2 (links to the anchor), L3 (the anchor by quorum), L4 (signatures too)")
+	f.StringVar(&r.anchor, "anchor", "", "trust anchor: known `HASH` of ledger --to, or INDEX:HASH of a ledger above it, or quorum: signed by the validators of --unl; default: the hash that most servers report")
+	f.StringVar(&r.unl, "unl", "", "`FILE` of trusted validators: a published list (JSON), or one node public key (n...) a line")
+	f.StringVar(&r.unlKey, "unl-key", "", "public `KEY` in hex of the publisher that must have signed the list of --unl")
 }
 
-// complete fills in what was not asked for from the sync that is in the folder.
+// complete takes values that were not given from the sync in the folder.
 func (r *request) complete(given func(flag string) bool, p store.Progress) error {
 	if !given("from") {
 		r.from = p.From
@@ -56,12 +56,12 @@ func (r *request) complete(given func(flag string) bool, p store.Progress) error
 		r.to = p.To
 	}
 	if given("to") && !given("anchor") && p.Anchor != quorum && !above(p.Anchor, r.to) {
-		p.Anchor = "" // it is of another ledger
+		p.Anchor = "" // it belongs to another ledger
 	}
 	r.inherit(given, p)
 	switch {
 	case r.from == 0 && r.to == 0:
-		return errors.New("there is no sync in the folder yet: say what to download with --from, --to and --server")
+		return errors.New("there is no sync in the folder yet: give --from, --to and --server")
 	case r.from == 0 || r.to == 0:
 		return errors.New("--from and --to go together; the lowest ledger of the main network's history is 32570")
 	case r.to < r.from:
@@ -73,7 +73,7 @@ func (r *request) complete(given func(flag string) bool, p store.Progress) error
 	if before, err := trust.ParseLevel(p.Level); err == nil && p.To != 0 {
 		now, _ := trust.ParseLevel(r.level)
 		if now > before {
-			return fmt.Errorf("what is in the folder was proved to %v only, so it cannot become part of a history at %v: download that into another folder", before, now)
+			return fmt.Errorf("the ledgers in the folder were proved only to %v, so they cannot become part of a history at %v: download that into another folder", before, now)
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func above(anchor string, index uint32) bool {
 	return both && err == nil && n >= uint64(index)
 }
 
-// inherit takes over how the sync in the folder, if there is one, was asked to be done.
+// inherit takes the options that were not given from the sync in the folder, if there is one.
 func (r *request) inherit(given func(flag string) bool, p store.Progress) {
 	if !given("server") {
 		r.servers = p.Servers
@@ -105,7 +105,6 @@ func (r *request) inherit(given func(flag string) bool, p store.Progress) {
 	}
 }
 
-// check finds mistakes in what does not depend on the range.
 func (r *request) check() error {
 	if len(r.servers) == 0 {
 		return errors.New("no server: name one with --server, such as https://xrplcluster.com or wss://s2.ripple.com")
@@ -118,13 +117,13 @@ func (r *request) check() error {
 		return err
 	}
 	if r.anchor == quorum && r.unl == "" {
-		return errors.New("--anchor quorum needs the validators that are trusted: --unl FILE")
+		return errors.New("--anchor quorum needs the trusted validators: --unl FILE")
 	}
 	if r.unl == "" && r.unlKey != "" {
-		return errors.New("--unl-key is of who published the list of --unl: add --unl FILE")
+		return errors.New("--unl-key is the key of the publisher of --unl: add --unl FILE")
 	}
 	if level == trust.L3 && r.anchor != quorum {
-		return errors.New("--level L3 is an anchor by quorum: add --anchor quorum and --unl FILE")
+		return errors.New("--level L3 needs an anchor by quorum: add --anchor quorum and --unl FILE")
 	}
 	return nil
 }
@@ -135,19 +134,19 @@ func (r *request) progress() store.Progress {
 
 func (r *request) span() history.Range { return history.Range{From: r.from, To: r.to} }
 
-// named is the anchor as it was given, if it names a hash.
+// named is the given anchor, if it is a hash.
 func (r *request) named() (t backfill.Trusted, ok bool, err error) {
 	t, ok, err = r.hash()
 	if err != nil {
 		return t, false, daemon.Usage(err)
 	}
 	if ok && t.Index < r.to {
-		return t, false, daemon.Usage(fmt.Errorf("--anchor is of ledger %d, below --to %d: proof goes down from an anchor, never up", t.Index, r.to))
+		return t, false, daemon.Usage(fmt.Errorf("--anchor is ledger %d, below --to %d: proofs lead down from an anchor, never up", t.Index, r.to))
 	}
 	return t, ok, nil
 }
 
-// hash is named without a look at the range.
+// hash is named without the check against the range.
 func (r *request) hash() (t backfill.Trusted, ok bool, err error) {
 	if r.anchor == "" || r.anchor == quorum {
 		return t, false, nil

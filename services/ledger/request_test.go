@@ -12,7 +12,7 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// flags are those that are given on the command line.
+// flags are the flags given on the command line.
 type flags []string
 
 func (f flags) given(name string) bool { return slices.Contains(f, name) }
@@ -89,11 +89,11 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"backwards with the folder's", request{from: 201}, flags{"from"}, before, "--to 200 is below --from 201"},
 		{"no server", request{from: 5, to: 6}, flags{"from", "to"}, store.Progress{}, "no server: name one with --server"},
 		{"level", request{from: 5, to: 6, servers: []string{url}, level: "L9"}, all, store.Progress{}, "--level: "},
-		{"quorum of nobody", request{from: 5, to: 6, servers: []string{url}, level: "L2", anchor: quorum}, all, store.Progress{}, "--unl FILE"},
+		{"quorum without validators", request{from: 5, to: 6, servers: []string{url}, level: "L2", anchor: quorum}, all, store.Progress{}, "--unl FILE"},
 		{"no hash", request{from: 5, to: 6, servers: []string{url}, level: "L2", anchor: "6:" + someHash[1:]}, all, store.Progress{}, "--anchor: "},
-		{"the key of no list", request{from: 5, to: 6, servers: []string{url}, level: "L2", unlKey: "ED00"}, append(all, "unl-key"), store.Progress{}, "--unl-key is of who published the list of --unl: add --unl FILE"},
+		{"the key of no list", request{from: 5, to: 6, servers: []string{url}, level: "L2", unlKey: "ED00"}, append(all, "unl-key"), store.Progress{}, "--unl-key is the key of the publisher of --unl: add --unl FILE"},
 		{"L3 without a quorum", request{from: 5, to: 6, servers: []string{url}, level: "L3"}, all, store.Progress{}, "add --anchor quorum"},
-		{"more than was proved", request{level: "L2"}, flags{"level"}, store.Progress{From: 1, To: 9, Servers: []string{url}, Level: "L1"}, "proved to L1 only"},
+		{"more than was proved", request{level: "L2"}, flags{"level"}, store.Progress{From: 1, To: 9, Servers: []string{url}, Level: "L1"}, "proved only to L1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.asked
@@ -108,7 +108,7 @@ func TestAnchorsByName(t *testing.T) {
 	const to = 200
 	for _, c := range []struct {
 		anchor string
-		index  uint32 // 0: it names no hash
+		index  uint32 // 0: the anchor is no hash
 		says   string
 	}{
 		{"", 0, ""},
@@ -142,25 +142,26 @@ func TestAnchorsByName(t *testing.T) {
 	}
 }
 
-// Every assembly's choice is a configuration that is used.
+// Every assembly's settings reach the configuration.
 func TestAssembliesAreConfigured(t *testing.T) {
 	for _, v := range Assembly().Variants() {
 		choice, err := Assembly().Resolve(v.Assembly, v.Set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &pipeline{set: daemon.Bind[settings](choice)}
+		set := daemon.Bind[settings](choice)
+		p := &pipeline{set: set}
 		c := p.configure(0)
 		if to := client(daemon.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
-		if c.Tree != choice.Get("tree") || c.Queue != choice.Get("queue") || c.Fetches != choice.Int("fetches") || c.Window != choice.Int("window") ||
-			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != choice.Int("shard_size") ||
-			c.Attempts != choice.Int("attempts") || c.Patience != choice.Duration("patience") || c.Timeout != choice.Duration("timeout") {
+		if c.Tree != choice.Get("tree") || c.Fetches != set.Fetches || c.Window != set.Window ||
+			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != set.ShardSize ||
+			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}
 		if c.Signatures == nil {
-			t.Errorf("%s: nobody checks signatures", v.Label)
+			t.Errorf("%s: signatures are not checked", v.Label)
 		}
 		if err := c.Shards.Check(); err != nil {
 			t.Errorf("%s: %v", v.Label, err)
@@ -171,7 +172,7 @@ func TestAssembliesAreConfigured(t *testing.T) {
 	}
 }
 
-// The time-out that was chosen is what holds: no limit of the client's comes before it.
+// The configured time-out applies: no limit of the client is shorter.
 func TestTimeoutHolds(t *testing.T) {
 	for set, want := range map[string]time.Duration{"30s": 30 * time.Second, "10m": 10 * time.Minute, "8s": 8 * time.Second, "50ms": rippled.DefaultTimeout} {
 		choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{"timeout": set})
@@ -184,7 +185,8 @@ func TestTimeoutHolds(t *testing.T) {
 	}
 }
 
-// A server is asked so many things at once as connections says, and by default no more than Clio bears.
+// The setting connections limits concurrent requests to a server; its default is within Clio's
+// limit.
 func TestConnectionsOfAServer(t *testing.T) {
 	for set, want := range map[string]int{"": rippled.DefaultInFlight, "200": 200} {
 		changes := map[string]string{}
@@ -196,7 +198,7 @@ func TestConnectionsOfAServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := client(daemon.Bind[settings](choice), "http://127.0.0.1:5005").InFlight; got != want {
-			t.Errorf("connections=%s: %d at once, want %d", set, got, want)
+			t.Errorf("connections=%s: %d concurrent requests, want %d", set, got, want)
 		}
 	}
 }

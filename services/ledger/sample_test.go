@@ -8,8 +8,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// Whoever checks the signatures of a sample is told that it was one, then and later.
-func TestSampleIsSaid(t *testing.T) {
+// After a sync that checked a sample of signatures, sync and check report that it was a sample.
+func TestSampleIsReported(t *testing.T) {
 	t.Parallel()
 	s, dir := serveChain(t, sim.Config{}), t.TempDir()
 	const want = "L4 with the signatures of one ledger in 10"
@@ -17,7 +17,7 @@ func TestSampleIsSaid(t *testing.T) {
 	if !strings.Contains(out, "proved at "+want) {
 		t.Errorf("sync says %s", out)
 	}
-	out, _ = run(t, 0, syncing(dir, first, last, s.URL(), "--level", "L4", "--json")...) // all of those below
+	out, _ = run(t, 0, syncing(dir, first, last, s.URL(), "--level", "L4", "--json")...) // all ledgers below
 	var sum summary
 	if err := json.Unmarshal([]byte(out), &sum); err != nil || sum.Proved != want || sum.Signatures != 10*transactions {
 		t.Errorf("sync --json says %s, %v", out, err)

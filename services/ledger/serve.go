@@ -15,7 +15,7 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// server is ledgersync serve: a store's questions over HTTP, its ledgers over gRPC, and the tip where it is asked to follow that.
+// server is ledgersync serve: queries over HTTP, ledgers over gRPC, optionally the tip.
 type server struct {
 	request
 	grpc   string
@@ -27,14 +27,14 @@ type server struct {
 	http   *serve.Server
 	mirror *mirror.Mirror // nil: no --grpc
 
-	cancel context.CancelFunc // ends what runs
-	runs   sync.WaitGroup     // the mirror, and who follows
+	cancel context.CancelFunc // ends the goroutines of runs
+	runs   sync.WaitGroup     // mirror, indexing and follower
 }
 
 func (s *server) declare(f *pflag.FlagSet) {
 	s.flags = f
-	f.StringVar(&s.grpc, "grpc", "", "address `HOST:PORT` for other services to follow the ledgers over gRPC; without it there is none")
-	f.BoolVar(&s.follow, "follow", false, "keep up with the tip of --server, as the command follow does")
+	f.StringVar(&s.grpc, "grpc", "", "address `HOST:PORT` of the gRPC stream of ledgers for other services; default: no stream")
+	f.BoolVar(&s.follow, "follow", false, "follow the tip of the servers of --server, as the command follow does")
 	s.declareServers(f)
 }
 
@@ -71,7 +71,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	}
 	s.runs.Go(func() {
 		if err := indexAccounts(running, s.env, s.store); err != nil && running.Err() == nil {
-			s.env.Log.Error("account_tx does not find all that is stored", "error", err)
+			s.env.Log.Error("account_tx does not find all stored ledgers", "error", err)
 		}
 	})
 	if !s.follow {
@@ -91,14 +91,12 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	return nil
 }
 
-// warnEmpty says that there is nothing to serve, where that is so.
 func (s *server) warnEmpty() {
 	if len(s.store.Stored()) == 0 {
-		s.env.Log.Warn("the folder has no ledgers yet, so there is nothing to serve: stop this and fill it with ledgersync sync or ledgersync unpack, or serve with --follow", "data", s.env.Data)
+		s.env.Log.Warn("the folder has no ledgers yet, so there is nothing to serve: stop this process and fill the folder with ledgersync sync or ledgersync unpack, or serve with --follow", "data", s.env.Data)
 	}
 }
 
-// stored passes on what has become durable.
 func (s *server) stored(ledgers []*xrpl.Ledger) {
 	if err := s.http.Stored(ledgers...); err != nil {
 		s.env.Log.Warn("rendering the newest ledgers", "error", err)

@@ -28,7 +28,7 @@ import (
 // asker asks a service, without connections that outlive a test.
 var asker = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// ask calls a method by JSON-RPC and reads the result into something.
+// ask calls a method by JSON-RPC and decodes the result.
 func ask(t testing.TB, url, method string, params, result any) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"method": method, "params": []any{params}})
@@ -74,7 +74,7 @@ type infoAnswer struct {
 	}
 }
 
-// isTrue checks that a service has a ledger as it truly is.
+// isTrue checks that a service has the true ledger.
 func isTrue(t testing.TB, url string, s *sim.Sim, index uint32) {
 	t.Helper()
 	var a ledgerAnswer
@@ -94,12 +94,12 @@ func isTrue(t testing.TB, url string, s *sim.Sim, index uint32) {
 	}
 }
 
-// ends stops a program and holds that it ends well.
+// ends stops a program and checks its exit code.
 func ends(t testing.TB, p *ledgertest.Process) {
 	t.Helper()
 	p.Stop()
 	if code := p.Wait(t); code != 0 {
-		t.Errorf("told to stop, it exits with %d: %s", code, p.Stderr.String())
+		t.Errorf("stopped, it exits with %d: %s", code, p.Stderr.String())
 	}
 }
 
@@ -118,14 +118,15 @@ func TestRefusesOtherSitesPages(t *testing.T) {
 	guardtest.Refuses(t, asker, "POST", url, `{"method":"ping"}`)
 	guardtest.Allows(t, asker, "POST", url, `{"method":"ping"}`, listed)
 	guardtest.Refuses(t, asker, "GET", url+"/api/ledger/validated", "")
-	guardtest.Refuses(t, asker, "GET", url+"/", "") // where WebSockets begin
+	guardtest.Refuses(t, asker, "GET", url+"/", "") // the WebSocket handshake
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/pprof/cmdline", "/debug/vars"} {
 		guardtest.Refuses(t, asker, "GET", debug+path, "")
 	}
 	ends(t, p)
 }
 
-// What was synced without an index by account gets one when serve is started with it, whenever it is killed.
+// A store without an index by account gets one when serve is started with it, even if serve is
+// killed meanwhile.
 func TestAccountsAreIndexedLater(t *testing.T) {
 	quicktest.Skip(t, "builds the program")
 	dir := t.TempDir()
@@ -146,7 +147,7 @@ func TestAccountsAreIndexedLater(t *testing.T) {
 	}
 	var a answer
 	for begin := time.Now(); a.Min != first && time.Since(begin) < time.Minute; time.Sleep(10 * time.Millisecond) {
-		a = answer{} // while nothing is indexed it is an error
+		a = answer{} // an error until a ledger is indexed
 		ask(t, url, "account_tx", map[string]any{"account": account}, &a)
 	}
 	if a.Error != "" || a.Min != first || a.Max != last || len(a.Transactions) == 0 {
@@ -156,7 +157,7 @@ func TestAccountsAreIndexedLater(t *testing.T) {
 	checked(t, dir)
 }
 
-// payer is an account that has sent something.
+// payer is an account that has sent a transaction.
 func payer(t testing.TB, s *sim.Sim) (account string) {
 	t.Helper()
 	tx := truth(t, s, first).Transactions[0]
@@ -166,7 +167,7 @@ func payer(t testing.TB, s *sim.Sim) (account string) {
 	return account
 }
 
-// A client over WebSocket is answered, and told when serve stops.
+// A WebSocket client is answered, and receives a close frame when serve stops.
 func TestServesOverWebSocket(t *testing.T) {
 	dir := t.TempDir()
 	s := serveChain(t, sim.Config{})
@@ -231,7 +232,7 @@ func TestServesWhatIsStored(t *testing.T) {
 	}
 }
 
-// growing starts a server whose chain grows, and names the file with its validators.
+// growing starts a server whose chain grows, and returns the file with its validators.
 func growing(t *testing.T) (s *sim.Sim, unl string) {
 	t.Helper()
 	s = serveChain(t, sim.Config{ChainConfig: small, TipEvery: 200 * time.Millisecond})
@@ -266,7 +267,7 @@ func TestServeFollows(t *testing.T) {
 			p := ledgersync(t, serving(dir, append(flags, "--follow", "--server", s.WS())...)...)
 			url, _ := ready(t, p)
 			const grown = last + 4
-			until(t, p, "all up to the tip", func() bool { // which comes before what is below it
+			until(t, p, "all up to the tip", func() bool { // it arrives before the ledgers below it
 				var info infoAnswer
 				ask(t, url, "server_info", struct{}{}, &info)
 				has, err := history.ParseSet(info.Info.Complete)
@@ -281,7 +282,7 @@ func TestServeFollows(t *testing.T) {
 	}
 }
 
-// proved is how many ledgers a job says it has proved, at its debug address, which it logs.
+// proved is the number of ledgers that a job has proved, from its debug address, which it logs.
 func proved(t testing.TB, p *ledgertest.Process) float64 {
 	t.Helper()
 	_, rest, ok := strings.Cut(p.Stderr.String(), `"debug":"`)
@@ -300,7 +301,7 @@ func proved(t testing.TB, p *ledgertest.Process) float64 {
 	}
 	_, rest, _ = strings.Cut(string(text), "\nripple_sync_ledgers_total ")
 	value, _, _ := strings.Cut(rest, "\n")
-	n, _ := strconv.ParseFloat(value, 64) // it is registered a moment after the address is there
+	n, _ := strconv.ParseFloat(value, 64) // it is registered a moment after the address is logged
 	return n
 }
 
@@ -320,7 +321,8 @@ func TestFollows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// It may have been stopped in the middle of a stretch, which is stored from its top down.
+			// It may have been stopped in the middle of a stretch, which is stored from its top
+			// down.
 			top := set[len(set)-1].To
 			if len(set) > 2 || set[0].From != last-3 || set[0].To < last || top <= last {
 				t.Errorf("stored: %s", has)
@@ -337,7 +339,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// Nothing to follow, or nobody to believe: told at once.
+// Without servers, or without trusted validators, follow fails immediately.
 func TestFollowIsRefused(t *testing.T) {
 	for says, args := range map[string][]string{
 		"no server: name one with --server": {},

@@ -13,7 +13,7 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// Every question that serve received before it ends is answered.
+// Every request that serve received before it ends is answered.
 func TestServeLosesNoRequest(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestServeLosesNoRequest(t *testing.T) {
 	}
 }
 
-// A question that may end in two places is refused.
+// A request with two lengths is refused.
 func TestServeRefusesTwoLengths(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	dir := t.TempDir()

@@ -26,10 +26,10 @@ func syncJob() daemon.Job {
 		Name:  "sync",
 		Short: "Download a range of history, prove it and store it",
 		Long: `Sync downloads ledgers --from to --to from the servers, proves them and stores them in --data. It may be stopped or
-killed at any moment: without further flags it goes on where it was. Its last line on stdout says how it went.
+killed at any moment: run again without further flags, it continues. Its last line on stdout is a summary.
 
-The exit code is 0 when the whole range is stored, 1 when something is missing. It is 1, too, when at L4 ledgers are
-stored that have their hashes and do not verify: they are marked, and no server is blamed for them.`,
+The exit code is 0 when the whole range is stored, 1 when ledgers are missing. It is also 1 when, at L4, stored
+ledgers have their hashes and fail verification: they are marked, and no server is at fault.`,
 		Example: `  ledgersync sync --from 90000000 --to 90000999 --server https://xrplcluster.com --server wss://s2.ripple.com --data history
   ledgersync sync --data history
   ledgersync sync --from 90000000 --to 90000999 --level L4 --anchor quorum --unl vl.json --server wss://xrplcluster.com --data history`,
@@ -38,7 +38,6 @@ stored that have their hashes and do not verify: they are marked, and no server 
 	}
 }
 
-// syncer is one sync.
 type syncer struct {
 	request
 	flags   *pflag.FlagSet
@@ -68,9 +67,9 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	}
 	p.show(s.span(), s.windows)
 	begin := time.Now()
-	err = p.holds()
+	err = p.checkAnchor()
 	if err == nil {
-		err = p.knowsValidators()
+		err = p.loadUNL()
 	}
 	if err == nil {
 		err = p.fill(ctx, s.span(), p.anchor)
@@ -78,15 +77,15 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 	if err == nil {
 		err = indexAccounts(ctx, env, st)
 	}
-	err = s.tell(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
+	err = s.printSummary(env.Stdout, p, time.Since(begin), errors.Join(err, p.close()))
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && st.Progress().Range() == s.span() {
-		return fmt.Errorf("sync was told to stop before it was done; ledgersync sync --data %s goes on", env.Data)
+		return fmt.Errorf("sync was stopped before it was done; ledgersync sync --data %s continues it", env.Data)
 	}
 	return err
 }
 
-// knowsValidators sees that the list can be read of those whose quorum will be waited for, before anybody is asked.
-func (p *pipeline) knowsValidators() error {
+// loadUNL reads the list of trusted validators, before any request, if a quorum is needed.
+func (p *pipeline) loadUNL() error {
 	if p.request.anchor != quorum || p.config.Level < trust.L2 || p.store.Stored().Has(p.request.to) {
 		return nil
 	}
@@ -94,28 +93,28 @@ func (p *pipeline) knowsValidators() error {
 	return err
 }
 
-// holds sees that what is stored already is not another history than the one that is asked for.
-func (p *pipeline) holds() error {
+func (p *pipeline) checkAnchor() error {
 	t, named, err := p.request.named()
 	if err != nil || !named || p.config.Level < trust.L2 || !p.store.Stored().Has(t.Index) {
 		return err
 	}
-	p.word = fmt.Sprintf("ledger %d is %v on your word", t.Index, t.Hash)
+	p.trustSource = fmt.Sprintf("ledger %d is %v, as given with --anchor", t.Index, t.Hash)
 	_, stored, err := p.store.Header(t.Index)
 	if err == nil && stored != t.Hash {
-		err = fmt.Errorf("ledger %d is %v by --anchor, and %v in the folder: one of the two is of another history; name another folder, or the right anchor", t.Index, t.Hash, stored)
+		err = fmt.Errorf("ledger %d is %v by --anchor, and %v in the folder: one of them belongs to another history; name another folder, or the right anchor", t.Index, t.Hash, stored)
 	}
 	return err
 }
 
-// fill downloads what of a range is not stored, its uppermost gap first. Trusted is asked for what the range's top is
-// linked to, if that is missing; what is above other gaps is stored and proved, and names its parent.
+// fill downloads the missing ledgers of a range, its uppermost gap first. trusted returns the
+// anchor of the range's top, if that is missing; the ledger above any other gap is stored and
+// proved, and names the gap's top.
 func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(context.Context) (backfill.Trusted, error)) error {
 	gaps := p.store.Stored().Missing(span)
 	if len(gaps) == 0 {
 		return nil
 	}
-	if err := p.meet(ctx); err != nil {
+	if err := p.discover(ctx); err != nil {
 		return err
 	}
 	slices.Reverse(gaps)
@@ -134,7 +133,7 @@ func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(co
 			}
 			c.Trusted = backfill.Trusted{Index: gap.To, Hash: h.Parent}
 			if p.config.Level >= trust.L2 {
-				p.word = cmp.Or(p.word, fmt.Sprintf("ledger %d is the parent of ledger %d, which is stored", gap.To, gap.To+1))
+				p.trustSource = cmp.Or(p.trustSource, fmt.Sprintf("ledger %d is the parent of the stored ledger %d", gap.To, gap.To+1))
 			}
 		}
 		if err := p.gap(ctx, c, gap); err != nil {
@@ -144,7 +143,7 @@ func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(co
 	return nil
 }
 
-// gap fills one gap, which has to fit onto what is stored below it.
+// gap fills one gap, which must continue what is stored below it.
 func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range) error {
 	if below := gap.From - 1; p.store.Stored().Has(below) {
 		_, hash, err := p.store.Header(below)
@@ -162,7 +161,7 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 	}
 	c.Sink = w
 	err = backfill.Run(ctx, c, gap)
-	if e := w.Close(); !errors.Is(err, e) { // the pipeline passes on what the writer could not do
+	if e := w.Close(); !errors.Is(err, e) { // the pipeline returns the writer's error too
 		err = errors.Join(err, e)
 	}
 	return err
@@ -174,14 +173,16 @@ type summary struct {
 	Bytes      uint64   `json:"bytes"` // of answers
 	Elapsed    float64  `json:"elapsed_s"`
 	Rate       float64  `json:"ledgers_per_s"`
-	P95        float64  `json:"p95_ms"` // of the time from a ledger's request to its proof
+	P95        float64  `json:"p95_ms"` // time from a ledger's request to its proof
 	BoundBy    string   `json:"bound_by"`
 	Refetched  uint64   `json:"refetched"`
 	Blamed     []blamed `json:"blamed"`
 	Gaps       []string `json:"gaps"` // of the range, as FROM-TO
 	Signatures uint64   `json:"signatures"`
-	Trusted    string   `json:"trusted"` // on whose word the top's hash stands; empty when nothing was linked to anything new
-	Proved     string   `json:"proved"`  // how far what is stored was; empty when nothing is
+	// Source of trust in the top's hash; empty if no new ledger was linked.
+	Trusted string `json:"trusted"`
+	// How far the stored ledgers were proved; empty if none are stored.
+	Proved string `json:"proved"`
 
 	trust.Marks // of the range
 }
@@ -192,14 +193,14 @@ type blamed struct {
 	Count  uint64 `json:"count"`
 }
 
-// tell prints the last line, and adds to the error what it means for the range.
-func (s *syncer) tell(out io.Writer, p *pipeline, took time.Duration, err error) error {
+// printSummary prints the last line, and adds to the error what it means for the range.
+func (s *syncer) printSummary(out io.Writer, p *pipeline, took time.Duration, err error) error {
 	if s.windows {
 		return errors.Join(err, p.windows.Close(err))
 	}
 	sum, e := p.summary(took, s.span())
 	if err = errors.Join(err, e); err == nil && sum.Len() > 0 && p.config.Level >= trust.L4 {
-		err = fmt.Errorf("all is stored, and %d ledgers do not verify at L4 though their hashes fit; the first is %d: %s", sum.Len(), sum.Marked[0].Index, sum.Marked[0].Reason)
+		err = fmt.Errorf("all ledgers are stored, but %d fail verification at L4 though their hashes fit; the first is %d: %s", sum.Len(), sum.Marked[0].Index, sum.Marked[0].Reason)
 	}
 	if s.json {
 		if e := json.NewEncoder(out).Encode(sum); e != nil {

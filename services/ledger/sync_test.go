@@ -17,7 +17,8 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// keys are those of sync --json, in order, with the kind of their values. They are a promise: keys may be added below.
+// keys are those of sync --json, in order, with the kind of their values. They are a promise: keys
+// may only be added.
 var keys = []string{
 	"ledgers number", "bytes number", "elapsed_s number", "ledgers_per_s number", "p95_ms number", "bound_by string",
 	"refetched number", "blamed array", "gaps array", "signatures number", "trusted string", "proved string", "marked array",
@@ -45,8 +46,8 @@ func members(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// Who stops a sync is told how it goes on, once there is something to go on with.
-func TestStoppedSyncSaysHowToGoOn(t *testing.T) {
+// A stopped sync says how to continue, once there is something stored.
+func TestStoppedSyncSaysHowToContinue(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	r := ledgertest.NewRelay(t, honest.URL())
 	lacks := func(a ledgertest.Ask) bool { return a.Index != 0 && a.Index < last-2 }
@@ -75,7 +76,7 @@ func TestStoppedSyncSaysHowToGoOn(t *testing.T) {
 	if code := p.Wait(t); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	want := "ledgersync: sync was told to stop before it was done; ledgersync sync --data " + dir + " goes on\n"
+	want := "ledgersync: sync was stopped before it was done; ledgersync sync --data " + dir + " continues it\n"
 	if said := p.Stderr.String(); !strings.HasSuffix(said, want) {
 		t.Errorf("%q, want %q", said, want)
 	}
@@ -85,7 +86,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// A last line that nobody gets is an error, in words as in JSON.
+// A last line that cannot be written is an error, as text and as JSON.
 func TestLastLineIsWritten(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	dir := t.TempDir()
@@ -100,7 +101,7 @@ func TestLastLineIsWritten(t *testing.T) {
 	}
 }
 
-// The last line is the same however a sync ends.
+// The last line has the same keys however a sync ends.
 func TestJSONHasItsKeys(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	gone := serveChain(t, sim.Config{Chain: honest.Chain()})
@@ -118,8 +119,8 @@ func TestJSONHasItsKeys(t *testing.T) {
 		more      []string
 	}{
 		{"all is well", honest.URL(), 0, ledgers, []string{}, nil},
-		{"nobody is there", url, 1, 0, []string{whole}, []string{"--set", "patience=1s"}},
-		{"nobody tells the truth", liar.URL(), 1, 0, []string{whole}, []string{"--set", "attempts=1", "--anchor", truth(t, honest, last).Hash.String()}},
+		{"no server answers", url, 1, 0, []string{whole}, []string{"--set", "patience=1s"}},
+		{"no server is truthful", liar.URL(), 1, 0, []string{whole}, []string{"--set", "attempts=1", "--anchor", truth(t, honest, last).Hash.String()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -134,21 +135,21 @@ func TestJSONHasItsKeys(t *testing.T) {
 			if s.Ledgers != c.ledgers || !slices.Equal(s.Gaps, c.gaps) {
 				t.Errorf("%+v", s)
 			}
-			if c.code == 0 && (s.Bytes == 0 || s.Elapsed <= 0 || s.Rate <= 0 || s.P95 <= 0 || len(s.Blamed) > 0 || !strings.Contains(s.Trusted, "on the word of 1 of 1 servers")) {
+			if c.code == 0 && (s.Bytes == 0 || s.Elapsed <= 0 || s.Rate <= 0 || s.P95 <= 0 || len(s.Blamed) > 0 || !strings.Contains(s.Trusted, "as reported by 1 of 1 servers")) {
 				t.Errorf("%+v", s)
 			}
 			if c.code != 0 && !strings.Contains(said, "ledgersync: ") {
 				t.Errorf("it does not say what is wrong: %s", said)
 			}
 			if c.url == liar.URL() && (len(s.Blamed) == 0 || s.Blamed[0].Server != c.url || s.Blamed[0].Reason != xrpl.ErrRoot.Error()) {
-				t.Errorf("blamed: %+v", s.Blamed)
+				t.Errorf("faults: %+v", s.Blamed)
 			}
 		})
 	}
 }
 
-// What is stored below was proved from somewhere else: that it does not fit is told, not passed over.
-func TestWhatIsBelowHasToFit(t *testing.T) {
+// Ledgers below that were proved from another anchor are reported as a mismatch.
+func TestRangeMustContinueWhatIsBelow(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	other := small
 	other.Seed++ // another chain with the same indexes
@@ -160,7 +161,7 @@ func TestWhatIsBelowHasToFit(t *testing.T) {
 			dir := t.TempDir()
 			run(t, 0, syncing(dir, first, middle-1, foreign.URL(), "--level", level)...)
 			above := syncing(dir, middle, last, honest.URL(), "--level", level)
-			if level == "L1" { // nothing is linked
+			if level == "L1" { // L1 does not link
 				run(t, 0, above...)
 				return
 			}
@@ -172,7 +173,7 @@ func TestWhatIsBelowHasToFit(t *testing.T) {
 					t.Errorf("it does not say %q: %s", says, said)
 				}
 			}
-			// The two histories do not touch.
+			// The two histories are not adjacent.
 			if has, _ := stored(t, dir); has != fmt.Sprintf("%d-%d,%d-%d", first, middle-1, middle+1, last) {
 				t.Errorf("stored: %s", has)
 			}
@@ -180,8 +181,9 @@ func TestWhatIsBelowHasToFit(t *testing.T) {
 	}
 }
 
-// A sync that was stopped goes on with other flags than it began with, and with those that were not given.
-func TestGoesOnOtherwise(t *testing.T) {
+// A stopped sync continues with other flags, and with the stored values of those that were not
+// given.
+func TestContinuesWithOtherFlags(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	relay := ledgertest.NewRelay(t, honest.URL())
 	const middle = first + ledgers/2

@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/parts/wal"
 	"dyno/services/notify/api"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 )
 

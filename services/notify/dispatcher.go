@@ -25,15 +25,42 @@ import (
 // Config of a Dispatcher: the choice for each seam, and the settings. FromChoice reads one from an
 // assembly, where the settings' meanings, defaults and bounds are.
 type Config struct {
-	Ingest, Queue, Client, Encoding, Batching, Log, Commit string // implementations, by name
+	Ingest   string `seam:"ingest"`
+	Client   string `seam:"client"`
+	Encoding string `seam:"encoding"`
+	Batching string `seam:"batching"`
+	Log      string `seam:"log"`
+	Commit   string `seam:"commit"`
 
-	Workers, QueueCapacity, BatchInflight, MaxPending, Window, DedupLimit, DeadLetters, MaxAttempts, MaxStreams int
+	Workers       int `set:"workers" default:"16" min:"1" max:"4096" doc:"webhooks in flight, without those that hang"`
+	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" doc:"lanes in the queue to the workers; more wait beside it"`
+	BatchInflight int `set:"batch_inflight" default:"8" min:"1" max:"1024" doc:"webhooks in flight to one subscriber that gets batches"`
 
-	MaxLog, Memory, KeepBytes, HistoryBytes, DeadBytes                                 int64 // bytes
-	MaxAge, KeepAge, History, DedupWindow, Timeout, Backoff, MaxBackoff, SecretOverlap time.Duration
+	MaxPending int           `set:"max_pending" default:"10000000" min:"1" max:"1099511627776" doc:"deliveries owed, one for each notice and subscription, of all together; above it POST answers 429"`
+	MaxLog     int64         `set:"max_log" default:"16GiB" min:"1KiB" max:"1024TiB" doc:"size of the log of notices; above it POST answers 429"`
+	MaxAge     time.Duration `set:"max_age" default:"1m" min:"1ms" max:"24h" doc:"wait of the oldest notice for a worker; above it POST answers 429"`
+	Window     int           `set:"window" default:"20000" min:"1" max:"16777216" doc:"notices of one subscription in memory; more stay in the log"`
+	Memory     int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"size of pending notices in memory, of all subscriptions together; more stay in the log; also the bound of what event loops have read and not stored"`
 
-	Data           string // folder of the logs
-	JetStream      store.JetStream
+	KeepAge      time.Duration `set:"keep_age" default:"24h" min:"1s" max:"8760h" doc:"age at which an owed notice becomes a dead letter"`
+	KeepBytes    int64         `set:"keep_bytes" default:"1GiB" min:"1KiB" max:"1024TiB" doc:"size of what is owed to one subscription; above it the oldest notices become dead letters"`
+	History      time.Duration `set:"history" default:"1h" min:"0s" max:"8760h" doc:"time that delivered notices are kept for streams that resume"`
+	HistoryBytes int64         `set:"history_bytes" default:"1GiB" min:"0" max:"1024TiB" doc:"size of delivered notices that are kept"`
+	DedupWindow  time.Duration `set:"dedup_window" default:"10m" min:"0s" max:"24h" doc:"time in which an id is accepted once"`
+	DedupLimit   int           `set:"dedup_limit" default:"1000000" min:"0" max:"67108864" doc:"ids that are remembered"`
+	DeadLetters  int           `set:"dead_letters" default:"10000" min:"1" max:"16777216" doc:"dead letters of one subscription; above it the oldest are purged"`
+	DeadBytes    int64         `set:"dead_bytes" default:"64MiB" min:"1MiB" max:"1TiB" doc:"size of one subscription's dead letters; above it the oldest are purged"`
+
+	MaxAttempts   int           `set:"max_attempts" default:"8" min:"1" max:"100" doc:"attempts at one notice before it is a dead letter"`
+	Timeout       time.Duration `set:"timeout" default:"10s" min:"10ms" max:"5m" doc:"time limit of one attempt"`
+	Backoff       time.Duration `set:"backoff" default:"500ms" min:"1ms" max:"1h" doc:"pause before the second attempt, half of it random; it doubles"`
+	MaxBackoff    time.Duration `set:"max_backoff" default:"1m" min:"1ms" max:"24h" doc:"longest pause between attempts"`
+	SecretOverlap time.Duration `set:"secret_overlap" default:"24h" min:"0s" max:"720h" doc:"time that a replaced secret still signs"`
+	MaxStreams    int           `set:"max_streams" default:"10000" min:"1" max:"1048576" doc:"open streams, by server-sent events or WebSocket; above it 503"`
+
+	JetStream store.JetStream
+	Data      string // folder of the logs
+
 	AllowPrivate   bool
 	Tracer         trace.Tracer    // nil means no traces
 	Logger         *slog.Logger    // nil means none
@@ -103,8 +130,8 @@ func (d *Dispatcher) open(sender *webhook.Sender) (err error) {
 	d.store = s
 	d.deliverer, err = delivery.New(delivery.Options{
 		Sender: sender, Journal: s.Journal, Report: s.Report,
-		Disable: func(id, address, cause string) { d.table.Disable(id, address, cause) },
-		Queue:   c.Queue, QueueCapacity: c.QueueCapacity, Batching: c.Batching, BatchInflight: c.BatchInflight, Workers: c.Workers,
+		Disable:       func(id, address, cause string) { d.table.Disable(id, address, cause) },
+		QueueCapacity: c.QueueCapacity, Batching: c.Batching, BatchInflight: c.BatchInflight, Workers: c.Workers,
 		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxBackoff: c.MaxBackoff, Window: c.Window, Memory: c.Memory, Tracer: c.Tracer,
 	})
 	if err != nil {

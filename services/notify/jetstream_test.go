@@ -239,7 +239,7 @@ func TestSecondDispatcherFencesFirst(t *testing.T) {
 func TestBatchBeyondServers(t *testing.T) {
 	d := run(t, onStreams(t, natstest.Start(t, natstest.Options{}).URL, "batch", nil))
 	text := d.mustPost(http.StatusRequestEntityTooLarge, "/v1/notices", ndjson, noticeLines(0, 1001))
-	if !strings.Contains(text, "1001") || !strings.Contains(text, "take 1000 at once") {
+	if !strings.Contains(text, "1001") || !strings.Contains(text, "take 1000 in one batch") {
 		t.Errorf("the answer %s does not say how many are too many", text)
 	}
 	if text := d.mustPost(202, "/v1/notices", ndjson, noticeLines(0, 1000)); !strings.Contains(text, `"accepted":1000,`) {

@@ -16,6 +16,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"dyno/parts/daemon"
 )
 
 // Every gauge can be registered beside the others, and says what it is.
@@ -24,18 +26,20 @@ func TestGauges(t *testing.T) {
 		w := newWorld(t, nil)
 		registry := prometheus.NewPedanticRegistry()
 		var names []string
-		for _, g := range w.d.gauges() {
-			if err := registry.Register(collector(g)); err != nil || g.help == "" || slices.Contains(names, g.name) {
-				t.Errorf("%s (%s): %v", g.name, g.help, err)
+		for _, g := range append(w.d.gauges(), totals...) {
+			if g.Help == "" || slices.Contains(names, g.Name) {
+				t.Errorf("%s: %s", g.Name, g.Help)
 			}
-			names = append(names, g.name)
+			names = append(names, g.Name)
 		}
-		if err := errors.Join(registry.Register(w.d.deliverer.Durations()), registry.Register(totals{w.d.api})); err != nil {
+		env := &daemon.Env{Metrics: registry}
+		err := errors.Join(registry.Register(w.d.deliverer.Durations()), env.Expose(prefix, w.d.collect, append(w.d.gauges(), totals...)...))
+		if err != nil {
 			t.Error(err)
 		}
 		all, err := registry.Gather()
-		if err != nil || len(all) != len(names)+1+len(totalsOf) {
-			t.Errorf("%d of %d are shown, %v", len(all), len(names)+1+len(totalsOf), err)
+		if err != nil || len(all) != len(names)+1 {
+			t.Errorf("%d of %d are shown, %v", len(all), len(names)+1, err)
 		}
 		for _, one := range all {
 			if !strings.HasPrefix(one.GetName(), "notifyd_") {
@@ -66,9 +70,9 @@ func TestGaugesAreTrue(t *testing.T) {
 			want, known := map[string]float64{
 				"async_queue_depth": 10, "async_busy_workers": 2, "async_hanging_workers": 2, "async_lagging_subscriptions": 1,
 				"async_oldest_age_seconds": 2, "wal_records_total": 10, "lost_deliveries_total": 0, "streams": 0,
-			}[g.name]
-			if got := g.read(); known && got != want {
-				t.Errorf("%s is %v, want %v", g.name, got, want)
+			}[g.Name]
+			if got := g.Read(); known && got != want {
+				t.Errorf("%s is %v, want %v", g.Name, got, want)
 			}
 		}
 		w.stop()
@@ -91,10 +95,10 @@ func TestMetricsAreTheStatistics(t *testing.T) {
 		pass(2 * time.Second)
 
 		registry := prometheus.NewPedanticRegistry()
-		for _, g := range w.d.gauges() {
-			registry.MustRegister(collector(g))
+		env := &daemon.Env{Metrics: registry}
+		if err := env.Expose(prefix, w.d.collect, append(w.d.gauges(), totals...)...); err != nil {
+			t.Fatal(err)
 		}
-		registry.MustRegister(totals{w.d.api}, w.d.deliverer.Durations())
 		r := httptest.NewRecorder()
 		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
 		parser := expfmt.NewTextParser(model.LegacyValidation)

@@ -1,12 +1,14 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -15,7 +17,6 @@ import (
 	"dyno/parts/daemon"
 	pages "dyno/parts/guard"
 	"dyno/parts/lameduck"
-	"dyno/parts/queue"
 	"dyno/parts/quicktest"
 	"dyno/services/notify/api"
 	"dyno/services/notify/notifytest"
@@ -29,8 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// assemblies are all that the tests run under: every step of the ladder, and every queue under the
-// first and the last.
+// assemblies are all that the tests run under: every step of the ladder, and the first and the last
+// with little room.
 func assemblies(t testing.TB) map[string]Config {
 	out := map[string]Config{}
 	add := func(label, name string, set map[string]string) {
@@ -45,16 +46,9 @@ func assemblies(t testing.TB) map[string]Config {
 	}
 	ladder := Assembly().Ladder
 	delete(out, ladder[len(ladder)-1].Name) // is tuned
-	for _, q := range queue.Names() {
-		if q == "buffered" {
-			continue // the baseline's
-		}
-		add("baseline,queue="+q, daemon.Baseline, map[string]string{"queue": q})
-		add("tuned,queue="+q, daemon.Tuned, map[string]string{"queue": q})
-	}
 	// a queue that is far too small holds no acknowledged notice up
 	add("baseline,capacity=1", daemon.Baseline, map[string]string{"queue_capacity": "1"})
-	add("tuned,queue=shards,capacity=1", daemon.Tuned, map[string]string{"queue": "shards", "queue_capacity": "1"})
+	add("tuned,capacity=1", daemon.Tuned, map[string]string{"queue_capacity": "1"})
 	// memory for next to nothing: almost all of it waits in the log
 	add("tuned,window=8", daemon.Tuned, map[string]string{"window": "8", "queue_capacity": "1"})
 	return out
@@ -179,4 +173,16 @@ func TestMetamorphic(t *testing.T) {
 			rt.Fatalf("baseline delivered %v\n%s delivered %v", want, label, got)
 		}
 	})
+}
+
+// The settings that users have written down keep their names, defaults and bounds.
+func TestAssembliesStay(t *testing.T) {
+	want, err := os.ReadFile("testdata/assemblies.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
+	}
 }

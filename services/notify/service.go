@@ -8,16 +8,16 @@
 //
 //	api       requests in, answers out
 //	ingest    reads notices, makes them durable and hands them out in the order of their numbers
-//	backlog   leaves in the log what does not fit into memory, and reads it later; checkpoints, recovery
+//	backlog   leaves in the log what does not fit into memory; checkpoints, recovery
 //	routing   the subscriptions, and which of them a notice goes to
 //	delivery  lanes (the notices of one key that one subscription has not got), limiters, workers
 //	webhook   makes, signs and posts one webhook
 //	store     the two logs that are all its state: the notices, and a journal of what became of them
 //	notice    the event itself, and its record
 //
-// The run queue between limiters and workers holds lanes, never bare notices, so that whatever the
-// queue does, one webhook at most is in flight for each key. Which implementation each seam has is
-// a Config of names: see Assembly.
+// The run queue between limiters and workers holds lanes, never bare notices, so that at most one
+// webhook is in flight for each key. Assembly declares the seams; a Config names the implementation
+// of each.
 //
 // It is not a broker: subscribers do not pull, and there is one dispatcher on a log. Another can
 // take over where it was if the log is JetStream's.
@@ -34,16 +34,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
 	"dyno/parts/httploop"
+	"dyno/parts/refusal"
 	"dyno/services/notify/api"
 	"dyno/services/notify/apikey"
 	"dyno/services/notify/backup"
 	"dyno/services/notify/page"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/store"
 )
 
@@ -171,16 +170,13 @@ func (d *Dispatcher) openFront(env *daemon.Env, allows func(string) bool) (*api.
 // expose gives the lab and Prometheus the gauges, and the debug address the page with the API
 // behind it.
 func (d *Dispatcher) expose(env *daemon.Env) error {
-	for _, g := range d.gauges() {
-		env.Agent.Gauge(g.name, g.read)
-		if err := env.Metrics.Register(collector(g)); err != nil {
-			return err
-		}
+	gauges := d.gauges()
+	env.Sample("", gauges...)
+	if err := env.Expose(prefix, d.collect, append(gauges, totals...)...); err != nil {
+		return err
 	}
-	for _, c := range []prometheus.Collector{totals{d.api}, d.deliverer.Durations()} {
-		if err := env.Metrics.Register(c); err != nil {
-			return err
-		}
+	if err := env.Metrics.Register(d.deliverer.Durations()); err != nil {
+		return err
 	}
 	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
 	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.api.PostWorkers)

@@ -71,7 +71,7 @@ func (a *admitted) Serve(ctx context.Context, req *web.Request, resp *web.Respon
 	a.next.Serve(ctx, req, resp)
 }
 
-// outcome says what a request tells of how much there may be at once.
+// outcome returns what a request's error means for the concurrency limit.
 func outcome(err error) limiter.Outcome {
 	switch {
 	case err == nil, errors.Is(err, order.ErrNotFound), errors.Is(err, order.ErrConflict):

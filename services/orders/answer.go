@@ -18,7 +18,8 @@ import (
 
 var errNotAcceptable = &refusal.Error{Status: http.StatusNotAcceptable, Field: "Accept", Text: "answers are application/json or application/msgpack"}
 
-// retryAfter is when a caller may try again: by then a queue has moved on, or a database has restarted.
+// retryAfter is when a caller may try again: by then a queue has moved on, or a database has
+// restarted.
 const retryAfter = time.Second
 
 const vary = "Accept, Accept-Encoding"

@@ -6,8 +6,8 @@ import (
 	"dyno/parts/daemon"
 )
 
-// Assembly is the service's seams, settings and ladder. The first implementation of a seam and the defaults of
-// the settings are those of the plain program.
+// Assembly is the service's seams, settings and ladder. The first implementation of each seam and
+// the defaults of the settings are those of the plain program.
 func Assembly() daemon.Assembly {
 	return daemon.Assembly{
 		Seams: []daemon.Seam{
@@ -33,11 +33,6 @@ func Assembly() daemon.Assembly {
 				{Name: "none", Doc: "verifies every signature"},
 				{Name: "digest", Doc: "by the SHA-256 of the whole token; times, audience and issuer are checked each time"},
 			}},
-			{Name: "dispatch", Doc: "who answers a request that was read", Impls: []daemon.Impl{
-				{Name: "direct", Doc: "the connection's own goroutine"},
-				{Name: "channel", Doc: "a pool of workers behind a channel"},
-				{Name: "ring", Doc: "a pool of workers behind a ring"},
-			}},
 			{Name: "admission", Doc: "keeps each class of requests (reads, lists, writes) within bounds", Impls: []daemon.Impl{
 				{Name: "none", Doc: "max_inflight alone"},
 				{Name: "fixed", Doc: "a weighted semaphore a class"},
@@ -46,10 +41,6 @@ func Assembly() daemon.Assembly {
 			{Name: "chain", Doc: "what is around the handlers", Impls: []daemon.Impl{
 				{Name: "uniform", Doc: "the same for every route: a log line, a deadline of its own"},
 				{Name: "fitted", Doc: "what each route needs: batched reads share deadlines and write no log line"},
-			}},
-			{Name: "counters", Doc: "counts requests", Impls: []daemon.Impl{
-				{Name: "packed", Doc: "side by side in memory"},
-				{Name: "padded", Doc: "a cache line each"},
 			}},
 			{Name: "cache", Doc: "answers without the database what cannot be out of date", Impls: []daemon.Impl{
 				{Name: "off", Doc: "nothing is kept"},
@@ -76,8 +67,8 @@ func Assembly() daemon.Assembly {
 	}
 }
 
-// batches is how many batches are under way together: PostgreSQL works on each with a core of its own, and with more than
-// one, another waits in it while the answers to one are read.
+// batches is the number of concurrent batches: PostgreSQL runs each on a core of its own, and with
+// more than one, it works on the next batch while the answers to one are read.
 func batches(set int) int {
 	if set > 0 {
 		return set

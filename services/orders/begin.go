@@ -12,8 +12,9 @@ import (
 	"dyno/services/orders/web"
 )
 
-// beginner begins order queries that an event loop has read, so that none of them needs a goroutine that waits. It does
-// what the route's chain does (chain.go), for the assemblies of which openBeginner says so; all else goes to the chain.
+// beginner begins order queries that an event loop has read, so that none of them needs a goroutine
+// that waits. It does what the route's chain does (chain.go), for the assemblies of which
+// openBeginner says so; all else goes to the chain.
 type beginner struct {
 	g     *Gateway
 	meter *meter
@@ -36,7 +37,7 @@ type begun struct {
 // openBeginner returns nil where order queries need what only the chain has.
 func (g *Gateway) openBeginner(loops int) *beginner {
 	c := g.config
-	if c.Lookup != "batch" || c.Chain != "fitted" || c.Cache != "off" || c.Filter || c.Replica != "" || c.Admission != "none" || c.Dispatch != "direct" || c.Tracer != nil {
+	if c.Lookup != "batch" || c.Chain != "fitted" || c.Cache != "off" || c.Filter || c.Replica != "" || c.Admission != "none" || c.Around != nil || c.Tracer != nil {
 		return nil
 	}
 	return &beginner{g: g, meter: g.meter("/api/v1/order"), loops: make([]underWay, loops)}
@@ -52,7 +53,8 @@ type asynchronous struct {
 	state atomic.Uint64 // twice the number of this use; one more when it was answered
 }
 
-// begin takes a request, or reports that the chain must have it. It answers at once what needs no database.
+// begin takes a request, or reports that the chain must have it. It immediately answers what needs
+// no database.
 func (b *beginner) begin(loop int, c *web.Call) (taken bool) {
 	g := b.g
 	if c.Path != "/api/v1/order" || c.Method != http.MethodGet && c.Method != http.MethodHead {

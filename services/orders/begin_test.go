@@ -56,7 +56,7 @@ func TestBeginner(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"lookup": func(c *Config) { c.Lookup = "single" }, "chain": func(c *Config) { c.Chain = "uniform" }, "cache": func(c *Config) { c.Cache = "terminal" },
 		"filter": func(c *Config) { c.Filter = true }, "replica": func(c *Config) { c.Replica = "postgres://x" },
-		"admission": func(c *Config) { c.Admission = "fixed" }, "dispatch": func(c *Config) { c.Dispatch = "ring" },
+		"admission": func(c *Config) { c.Admission = "fixed" }, "around": func(c *Config) { c.Around = func(h web.Handler) web.Handler { return h } },
 	} {
 		other := *g
 		change(&other.config)

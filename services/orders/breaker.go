@@ -13,9 +13,9 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// breaker keeps requests from a database that does not answer, so that they fail at once instead of each after
-// its time-out. Each class of requests has a circuit of its own for each shard: what fails for one says nothing of
-// the others.
+// breaker rejects requests for a database that does not answer, so that they fail immediately
+// instead of each after its time-out. Each class of requests has its own circuit for each shard: a
+// failure of one class does not imply that the others fail.
 type breaker struct {
 	store    database
 	shards   int
@@ -31,12 +31,12 @@ type database interface {
 }
 
 const (
-	// breakerFailures in a row open it: more than the handful of connections that break when one database
-	// process dies, fewer than a moment's requests.
+	// breakerFailures in a row open it: more than the handful of connections that break when one
+	// database process dies, fewer than a moment's requests.
 	breakerFailures = 20
 
-	// breakerPause is how long it stays open before a request tries again. A database that has come back is
-	// to be in use within 2 s.
+	// breakerPause is how long a circuit stays open before a request tries again. A recovered database
+	// must be in use within 2 s.
 	breakerPause = 500 * time.Millisecond
 )
 
@@ -53,7 +53,7 @@ func newBreaker(s database, shards int, log *slog.Logger) *breaker {
 				Timeout:      breakerPause,
 				ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
 				IsSuccessful: func(err error) bool { return !errors.Is(err, order.ErrUnavailable) },
-				IsExcluded:   saysNothing,
+				IsExcluded:   inconclusive,
 				OnStateChange: func(name string, _, to gobreaker.State) {
 					log.Warn("a breaker changes", "of", name, "state", to.String())
 				},
@@ -63,9 +63,9 @@ func newBreaker(s database, shards int, log *slog.Logger) *breaker {
 	return b
 }
 
-// saysNothing reports whether an error tells nothing of the database: the caller went away, or its time was over
-// before it was asked.
-func saysNothing(err error) bool {
+// inconclusive reports whether an error implies nothing about the database: the caller went away,
+// or its time was over before the database was asked.
+func inconclusive(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, order.ErrBusy)
 }
 

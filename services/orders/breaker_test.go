@@ -60,7 +60,7 @@ func TestBreaker(t *testing.T) {
 			}
 			time.Sleep(breakerPause + time.Millisecond)
 			if err := call(); !errors.Is(err, order.ErrUnavailable) || f.calls != breakerFailures+1 {
-				t.Errorf("%s: %v: nobody tried after the pause", name, err)
+				t.Errorf("%s: %v: no request tried after the pause", name, err)
 			}
 			if err := call(); !errors.Is(err, errOpen) {
 				t.Errorf("%s: %v: one failure more leaves it open", name, err)
@@ -76,7 +76,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// What the database says of a request does not open the breaker, and a success between failures keeps it closed.
+// What the database says of a request does not open the breaker, and a success between failures
+// keeps it closed.
 func TestBreakerStaysClosed(t *testing.T) {
 	ctx, f := context.Background(), &fake{}
 	b := newBreaker(f, 1, slog.New(slog.DiscardHandler))
@@ -89,8 +90,8 @@ func TestBreakerStaysClosed(t *testing.T) {
 	}
 }
 
-// A caller that goes away, or whose time is over before the database was asked, tells nothing: neither does it open
-// the breaker nor keep it closed.
+// A caller that goes away, or whose time is over before the database was asked, is not evidence: it
+// neither opens the breaker nor keeps it closed.
 func TestBreakerIgnores(t *testing.T) {
 	ctx, f := context.Background(), &fake{}
 	b := newBreaker(f, 1, slog.New(slog.DiscardHandler))

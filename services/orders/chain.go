@@ -23,7 +23,8 @@ func chain(h web.Handler, around ...middleware) web.Handler {
 	return h
 }
 
-// Classes of requests; each has connections and an admission of its own, so that none starves another.
+// Classes of requests; each has connections and an admission of its own, so that none starves
+// another.
 const (
 	classRead = iota
 	classList
@@ -39,10 +40,6 @@ func (g *Gateway) openRoutes() error {
 	c := g.config
 	if c.Chain != "fitted" && c.Chain != "uniform" {
 		return refusal.Unknown("chain", c.Chain, "fitted", "uniform")
-	}
-	dispatch, err := g.openDispatch()
-	if err != nil {
-		return err
 	}
 	g.routes = map[string]*route{}
 	for _, r := range []struct {
@@ -60,15 +57,24 @@ func (g *Gateway) openRoutes() error {
 			return err
 		}
 		around := []middleware{g.measure(r.path), g.recover, g.logged(r.path), g.deadlineEach}
-		// A batched read goes on when its caller has gone: others share its statement. So it needs no context of
-		// its own.
+		// A batched read goes on when its caller has gone: others share its statement. So it needs no
+		// context of its own.
 		if c.Chain == "fitted" && (r.class == classFree || r.class == classRead && c.Lookup == "batch") {
 			around = []middleware{g.measure(r.path), g.recover, g.deadlineShared()}
 		}
-		handler := chain(r.handler, append(around, g.authenticate, admit, dispatch)...)
+		handler := g.answering(r.handler, append(around, g.authenticate, admit)...)
 		g.routes[r.path] = &route{path: r.path, method: r.method, handler: handler}
 	}
 	return nil
+}
+
+// answering puts middlewares around a handler and, inside them, Config.Around, which may have
+// another goroutine answer, with no caller that recovers.
+func (g *Gateway) answering(h web.Handler, around ...middleware) web.Handler {
+	if g.config.Around != nil {
+		around = append(around, g.config.Around, g.recover)
+	}
+	return chain(h, around...)
 }
 
 // recover keeps a mistake in one request from ending the process: fasthttp does not.
@@ -84,7 +90,7 @@ func (g *Gateway) recover(next web.Handler) web.Handler {
 	})
 }
 
-// logged writes a line for each request, for whoever listens to that level.
+// logged writes a line for each request, if the log's level includes it.
 func (g *Gateway) logged(path string) middleware {
 	return func(next web.Handler) web.Handler {
 		return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
@@ -107,8 +113,9 @@ func (g *Gateway) deadlineEach(next web.Handler) web.Handler {
 // deadlineTick is how much later than asked for a shared deadline may come.
 const deadlineTick = 10 * time.Millisecond
 
-// deadlineShared gives all requests that begin within a tick one deadline: a timer and a context for many. A
-// request's own context is not looked at: a client that goes away does not end its read.
+// deadlineShared gives all requests that begin within a tick one deadline: a timer and a context
+// for many. A request's own context is not looked at: a client that goes away does not end its
+// read.
 func (g *Gateway) deadlineShared() middleware {
 	var current atomic.Pointer[tick]
 	return func(next web.Handler) web.Handler {

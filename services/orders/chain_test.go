@@ -2,7 +2,6 @@ package orders
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -19,7 +18,7 @@ import (
 // bare returns a gateway that has what middlewares need.
 func bare(t *testing.T, c Config) *Gateway {
 	t.Helper()
-	g := &Gateway{config: c, log: slog.New(slog.NewTextHandler(io.Discard, nil)), msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(packed)}
+	g := &Gateway{config: c, log: slog.New(slog.NewTextHandler(io.Discard, nil)), msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}
 	var err error
 	if g.json, err = encode.JSON("std"); err != nil {
 		t.Fatal(err)
@@ -39,109 +38,66 @@ func ok(_ context.Context, req *web.Request, resp *web.Response) {
 	resp.Body = append(resp.Body, req.Query...)
 }
 
-// A panic costs its request, tells the caller nothing, and leaves the worker that met it at work.
+// A panic costs its request, reveals nothing to the caller, and leaves the goroutine that answers
+// at work.
 func TestPanics(t *testing.T) {
-	for _, dispatch := range []string{"direct", "channel", "ring"} {
-		g := bare(t, Config{Dispatch: dispatch, Workers: 1, QueueCapacity: 8})
-		middle, err := g.openDispatch()
-		if err != nil {
-			t.Fatal(err)
+	work := make(chan func())
+	var worker sync.WaitGroup
+	worker.Go(func() {
+		for answer := range work {
+			answer()
 		}
-		h := chain(web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+	})
+	elsewhere := func(next web.Handler) web.Handler {
+		return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+			done := make(chan struct{})
+			work <- func() {
+				next.Serve(ctx, req, resp)
+				close(done)
+			}
+			<-done
+		})
+	}
+	for name, around := range map[string]func(web.Handler) web.Handler{"none": nil, "elsewhere": elsewhere} {
+		g := bare(t, Config{Around: around})
+		h := g.answering(web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
 			if req.Query == "bad" {
 				resp.Body = append(resp.Body, "half an ans"...)
 				resp.ETag = "left over"
 				panic("of the secret " + req.Query)
 			}
 			ok(ctx, req, resp)
-		}), g.recover, middle)
+		}), g.recover)
 		for range 3 {
 			resp := serve(h, &web.Request{Query: "bad"})
 			if resp.Status != 500 || resp.ETag != "" || strings.Contains(string(resp.Body), "secret") || !strings.HasPrefix(string(resp.Body), `{"error":`) {
-				t.Errorf("%s: %d %s", dispatch, resp.Status, resp.Body)
+				t.Errorf("%s: %d %s", name, resp.Status, resp.Body)
 			}
 			if resp := serve(h, &web.Request{Query: "good"}); resp.Status != 200 || string(resp.Body) != "good" {
-				t.Errorf("%s: %d %s", dispatch, resp.Status, resp.Body)
+				t.Errorf("%s: %d %s", name, resp.Status, resp.Body)
 			}
 		}
 	}
-}
-
-// Each request gets its own answer, whoever works on it.
-func TestDispatch(t *testing.T) {
-	for _, dispatch := range []string{"direct", "channel", "ring"} {
-		g := bare(t, Config{Dispatch: dispatch, Workers: 3, QueueCapacity: 1000})
-		middle, err := g.openDispatch()
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := chain(web.HandlerFunc(ok), middle)
-		var callers sync.WaitGroup
-		for c := range 8 {
-			callers.Go(func() {
-				for i := range 200 {
-					want := fmt.Sprintf("%d-%d", c, i)
-					if resp := serve(h, &web.Request{Query: want}); string(resp.Body) != want {
-						t.Errorf("%s: %s, want %s", dispatch, resp.Body, want)
-					}
-				}
-			})
-		}
-		callers.Wait()
-	}
-}
-
-// What does not fit into the queue is refused at once.
-func TestDispatchIsBounded(t *testing.T) {
-	g := bare(t, Config{Dispatch: "ring", Workers: 1, QueueCapacity: 1})
-	middle, err := g.openDispatch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const many = 10
-	held, release := make(chan struct{}, many), make(chan struct{})
-	h := chain(web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
-		held <- struct{}{}
-		<-release
-		ok(ctx, req, resp)
-	}), middle)
-	statuses := make(chan int, many)
-	for range many {
-		go func() { statuses <- serve(h, &web.Request{}).Status }()
-	}
-	<-held
-	for range many - 2 { // one is held, one waits
-		if got := <-statuses; got != http.StatusServiceUnavailable {
-			t.Errorf("%d", got)
-		}
-	}
-	close(release)
-	for range 2 {
-		if got := <-statuses; got != 200 {
-			t.Errorf("%d", got)
-		}
-	}
+	close(work)
+	worker.Wait()
 }
 
 func TestMaxInFlight(t *testing.T) {
-	for name, make := range counterKinds {
-		g := bare(t, Config{MaxInFlight: 1})
-		g.counters = make()
-		var inner *web.Response
-		var h web.Handler
-		h = chain(web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
-			if req.Query == "outer" {
-				inner = serve(h, &web.Request{Query: "inner"})
-			}
-			ok(ctx, req, resp)
-		}), g.measure("/x"))
-		outer := serve(h, &web.Request{Query: "outer"})
-		if outer.Status != 200 || inner.Status != 503 || inner.RetryAfter <= 0 {
-			t.Errorf("%s: %d, and inside %d", name, outer.Status, inner.Status)
+	g := bare(t, Config{MaxInFlight: 1})
+	var inner *web.Response
+	var h web.Handler
+	h = chain(web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+		if req.Query == "outer" {
+			inner = serve(h, &web.Request{Query: "inner"})
 		}
-		if g.counters.inFlight() != 0 || g.counters.answered(2) != 1 || g.counters.answered(5) != 1 {
-			t.Errorf("%s: %d in flight, %d good, %d refused", name, g.counters.inFlight(), g.counters.answered(2), g.counters.answered(5))
-		}
+		ok(ctx, req, resp)
+	}), g.measure("/x"))
+	outer := serve(h, &web.Request{Query: "outer"})
+	if outer.Status != 200 || inner.Status != 503 || inner.RetryAfter <= 0 {
+		t.Errorf("%d, and inside %d", outer.Status, inner.Status)
+	}
+	if g.counters.inFlight() != 0 || g.counters.answered(2) != 1 || g.counters.answered(5) != 1 {
+		t.Errorf("%d in flight, %d good, %d refused", g.counters.inFlight(), g.counters.answered(2), g.counters.answered(5))
 	}
 }
 

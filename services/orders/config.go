@@ -7,53 +7,55 @@ import (
 	"time"
 
 	"dyno/services/orders/store"
+	"dyno/services/orders/web"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config says what a Gateway is put together from: the seams and settings of the Assembly, and what flags say.
+// Config says what a Gateway is put together from: the seams and settings of the Assembly, and what
+// flags say.
 type Config struct {
 	store.Options
 
 	Web       string `seam:"web"`
 	JSON      string `seam:"json"`
 	Tokens    string `seam:"tokens"`
-	Dispatch  string `seam:"dispatch"`
 	Admission string `seam:"admission"`
 	Chain     string `seam:"chain"`
-	Counters  string `seam:"counters"`
 	Cache     string `seam:"cache"`
 
-	Loops          int           `set:"loops" default:"0" min:"0" max:"256" doc:"event loops (web=loop); 0: one for every two cores, as the others answer"`
-	Workers        int           `set:"workers" default:"0" min:"0" max:"10000" doc:"of the pool that answers requests (dispatch); 0: two for each core"`
-	QueueCapacity  int           `set:"queue_capacity" default:"65536" min:"1" max:"16777216" doc:"requests that wait for a worker (dispatch); beyond: 503"`
-	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"clients at once (web=fasthttp); beyond: 503"`
-	MaxInFlight    int           `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests that are being answered; beyond: 503"`
-	MaxWaiting     int           `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch, or requests of a class for their admission; beyond: 503"`
-	AdmitReads     int           `set:"admit_reads" default:"1024" min:"1" max:"1048576" doc:"order queries at once (admission)"`
-	AdmitLists     int           `set:"admit_lists" default:"16" min:"1" max:"1048576" doc:"lists at once (admission)"`
-	AdmitWrites    int           `set:"admit_writes" default:"64" min:"1" max:"1048576" doc:"submits at once (admission)"`
-	MaxWait        time.Duration `set:"max_wait" default:"200ms" min:"1ms" max:"1m" doc:"for which a request waits for its admission; beyond: 503"`
-	TargetLatency  time.Duration `set:"target_latency" default:"50ms" min:"1ms" max:"1m" doc:"above which a class is let to do less (admission=aimd)"`
+	Loops          int           `set:"loops" default:"0" min:"0" max:"256" doc:"event loops (web=loop); 0: one for every two cores"`
+	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
+	MaxInFlight    int           `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
+	MaxWaiting     int           `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch, or requests of a class that wait for admission; above it 503"`
+	AdmitReads     int           `set:"admit_reads" default:"1024" min:"1" max:"1048576" doc:"concurrent order queries (admission)"`
+	AdmitLists     int           `set:"admit_lists" default:"16" min:"1" max:"1048576" doc:"concurrent lists (admission)"`
+	AdmitWrites    int           `set:"admit_writes" default:"64" min:"1" max:"1048576" doc:"concurrent submits (admission)"`
+	MaxWait        time.Duration `set:"max_wait" default:"200ms" min:"1ms" max:"1m" doc:"wait of a request for admission; above it 503"`
+	TargetLatency  time.Duration `set:"target_latency" default:"50ms" min:"1ms" max:"1m" doc:"latency above which a class's concurrency limit is reduced (admission=aimd)"`
 
-	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 tells that there is one"`
-	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"by which clocks may differ when tokens are checked"`
-	KeysReload time.Duration `set:"keys_reload" default:"5s" min:"10ms" max:"1h" doc:"how often the file of keys is looked at"`
+	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
+	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"permitted difference of clocks when tokens are checked"`
+	KeysReload time.Duration `set:"keys_reload" default:"5s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
 	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" doc:"tokens that are remembered (tokens=digest)"`
 
 	CacheSize      int           `set:"cache_size" default:"100000" min:"1" max:"16777216" doc:"orders that are kept (cache)"`
-	Filter         bool          `set:"filter" default:"false" doc:"answer 404 without the database for uids that surely do not exist, by a Bloom filter"`
-	FilterEvery    time.Duration `set:"filter_every" default:"1m" min:"1s" max:"1h" doc:"how often the filter takes in new uids"`
+	Filter         bool          `set:"filter" default:"false" doc:"404 without the database for uids that certainly do not exist, by a Bloom filter"`
+	FilterEvery    time.Duration `set:"filter_every" default:"1m" min:"1s" max:"1h" doc:"interval at which the filter adds new uids"`
 	LastKnown      int           `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`
-	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"for which audit records are kept, in whole months; 0: for ever"`
+	AuditRetention time.Duration `set:"audit_retention" default:"0s" min:"0s" max:"876000h" doc:"time that audit records are kept, in whole months; 0: for ever"`
 
-	GOGC        int   `set:"gogc" default:"0" min:"0" max:"10000" doc:"percent by which the heap may grow before it is collected; 0: as GOGC says"`
-	MemoryLimit int64 `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"that the runtime is to stay within; 0: as GOMEMLIMIT says"`
+	GOGC        int   `set:"gogc" default:"0" min:"0" max:"10000" doc:"GOGC, in percent; 0 keeps the environment's value"`
+	MemoryLimit int64 `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0 keeps the environment's value"`
 
 	Keys             string // JWKS file
 	Audience, Issuer string // that tokens must be for and from; "": any
 
 	Tracer trace.Tracer // nil: none
+
+	// Around is put around each route's handler, inside authentication and admission. It may answer in
+	// another goroutine. Nil: nothing is.
+	Around func(web.Handler) web.Handler
 }
 
 // check refuses what cannot go together, in the words of the command line.

@@ -37,11 +37,11 @@ type Gateway struct {
 	json     encode.Encoder
 	msgpack  encode.Encoder
 	orders   cache.Source // the chain of caches, which ends at the store
-	closers  []func()     // of the caches and the pool of workers, the last first
+	closers  []func()     // of the caches, the last first
 	known    *cache.LastKnown
 	breaker  *breaker
 	thrift   *thrift
-	counters counters
+	counters *counters
 	limiters [classes]limiter.Limiter // nil: admission=none
 	latency  *latencies
 	routes   map[string]*route
@@ -56,7 +56,7 @@ type route struct {
 
 // New connects to the database, brings its schema up to date, and puts a gateway together.
 func New(ctx context.Context, c Config) (*Gateway, error) {
-	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies()}
+	g := &Gateway{config: c, log: c.Log, msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -75,11 +75,6 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if g.json, err = encode.JSON(c.JSON); err != nil {
 		return err
 	}
-	newCounters, err := refusal.Pick("counters", counterKinds, c.Counters)
-	if err != nil {
-		return err
-	}
-	g.counters = newCounters()
 	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
 		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
 	if err != nil {
@@ -108,7 +103,8 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	return g.openRoutes()
 }
 
-// openSources builds what answers order queries: memory, if any, before a breaker before the database.
+// openSources builds what answers order queries: memory, if any, before a breaker before the
+// database.
 func (g *Gateway) openSources() error {
 	c := g.config
 	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
@@ -134,7 +130,7 @@ func (g *Gateway) openSources() error {
 	return nil
 }
 
-// Close lets go of everything; no request may be under way any more.
+// Close releases everything; no request may be in progress.
 func (g *Gateway) Close() {
 	for len(g.closers) > 0 {
 		last := len(g.closers) - 1
@@ -253,8 +249,8 @@ func (g *Gateway) find(ctx context.Context, q orderQuery) (order.Order, error) {
 	return g.orders.Order(ctx, q.uid)
 }
 
-// orKnown remembers what was read, or finds what was known of the order last when the database does not answer and the
-// caller allowed that; then it says since when.
+// orKnown remembers what was read, or finds what was known of the order last when the database does
+// not answer and the caller allowed that; then it says since when.
 func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o order.Order, err error) (order.Order, time.Time, error) {
 	switch {
 	case g.known == nil:
@@ -273,8 +269,8 @@ func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o ord
 	return o, time.Time{}, err
 }
 
-// foreign is the answer for another account's order: unless configured otherwise the same as if there were none,
-// so that nobody learns which there are.
+// foreign is the answer for another account's order: unless configured otherwise the same as for an
+// order that does not exist, so that clients cannot find out which orders exist.
 func (g *Gateway) foreign(uid int64) error {
 	if g.config.Foreign == "403" {
 		return refusal.New(http.StatusForbidden, "the order belongs to another account")

@@ -31,11 +31,6 @@ func TestMain(m *testing.M) {
 // variants are all that the suites run on.
 func variants() []daemon.Variant {
 	all := Assembly().Variants()
-	for i, v := range all {
-		if v.Set["dispatch"] != "" {
-			all[i].Set["workers"] = "64" // as many as requests wait in the suite: with fewer, one kind holds up the other
-		}
-	}
 	for _, set := range []string{"filter=true", "web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
 		name, value, _ := strings.Cut(set, "=")
 		all = append(all, daemon.Variant{Label: daemon.Tuned + "," + set, Assembly: daemon.Tuned, Set: map[string]string{name: value}})
@@ -52,7 +47,7 @@ func starter(v daemon.Variant) ordertest.Start {
 			"--allow-origin", e.AllowOrigin, "--assembly", v.Assembly}
 		set := map[string]string{"foreign": e.Foreign, "leeway": e.Leeway.String(), "keys_reload": e.Reload.String(), "timeout": e.Timeout.String(), "last_known": "1000",
 			"max_wait": e.Timeout.String(),                               // on a busy machine, too, a request is admitted
-			"reads":    "4", "lists": "2", "writes": "2", "batches": "2"} // many run at once
+			"reads":    "4", "lists": "2", "writes": "2", "batches": "2"} // many run concurrently
 		maps.Copy(set, v.Set)
 		for _, name := range slices.Sorted(maps.Keys(set)) {
 			args = append(args, "--set", name+"="+set[name])

@@ -114,7 +114,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// What the user can mend on the command line is said in one line, at once, with exit code 2.
+// A mistake on the command line is reported immediately, in one line, with exit code 2.
 func TestUsage(t *testing.T) {
 	for args, says := range map[string]string{
 		"--dsn=":                                "--dsn is empty",

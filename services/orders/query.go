@@ -29,7 +29,7 @@ func parseOrderQuery(raw string) (q orderQuery, err error) {
 		case "min_version":
 			return number(name, value, &q.minVersion)
 		}
-		return nil // others are somebody else's, such as a proxy's
+		return nil // others belong to other programs, such as a proxy
 	})
 	if err == nil && q.uid == 0 {
 		err = refusal.Field("uid", "uid is missing; ask for /api/v1/order?uid=NUMBER")
@@ -50,7 +50,7 @@ func number(name, value string, to *int64) error {
 	return nil
 }
 
-// parseListQuery reads what GET /api/v1/orders asks of whom.
+// parseListQuery parses the query of GET /api/v1/orders, for the caller's own orders only.
 func parseListQuery(raw, caller string) (f order.Filter, err error) {
 	f.Account = caller
 	var limit int64

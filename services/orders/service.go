@@ -1,16 +1,16 @@
-// Package orders is the order gateway: it answers what became of an order, and takes new ones, over HTTP with a
-// JWT, from PostgreSQL. An answer is as fresh as a query of one's own would be, and it is never another
-// account's; what is acknowledged is committed together with its audit record.
+// Package orders is the order gateway: it answers what became of an order, and takes new ones, over
+// HTTP with a JWT, from PostgreSQL. An answer is as fresh as a query of one's own would be, and it
+// is never another account's; what is acknowledged is committed together with its audit record.
 //
-// A request goes through its route's chain (chain.go: measured, authenticated, admitted) to a handler
-// (gateway.go, submit.go), and from there through the caches, if any, and a breaker to the store
-// (services/orders/store). What is built how is a Config of names: see Assembly. Both HTTP servers call the same
-// Gateway (services/orders/web).
+// A request goes through its route's chain (chain.go: measured, authenticated, admitted) to a
+// handler (gateway.go, submit.go), and from there through the caches, if any, and a breaker to the
+// store (services/orders/store). What is built how is a Config of names: see Assembly. Both HTTP
+// servers call the same Gateway (services/orders/web).
 //
-// It is not a matching engine: orders change by what others write into the database. And there is no transaction
-// over several shards.
+// It is not a matching engine: orders change by what others write into the database. And there is
+// no transaction over several shards.
 //
-// A Gateway owns its store, its caches and the workers of its dispatch; Close ends them and waits.
+// A Gateway owns its store and its caches; Close ends them and waits.
 package orders
 
 import (
@@ -36,12 +36,15 @@ import (
 )
 
 // Service describes ordersd.
-func Service() daemon.Service {
-	var f flags
+func Service() daemon.Service { return ServiceWith(func(*Config) {}) }
+
+// ServiceWith describes ordersd with a change of its Config, made when it starts.
+func ServiceWith(change func(*Config)) daemon.Service {
+	f := flags{change: change}
 	return daemon.Service{
 		Name:  "ordersd",
 		Short: "Answer order queries and take orders, over PostgreSQL, never stale and never another account's",
-		Long: `Ordersd is the front of a trading system: it tells an account what became of its orders and takes new ones, as
+		Long: `Ordersd is the front of a trading system: it returns the state of an account's orders and takes new orders, as
 JSON, ISO 20022 pacs.008 or FIX 4.4. Callers show a JWT. Queries that wait at the same moment share one statement, so
 that it carries several times what a query for each request does, and every answer is still as fresh as a query of
 its own.
@@ -72,6 +75,7 @@ type flags struct {
 	keys             string
 	audience, issuer string
 	postgresBin      string
+	change           func(*Config)
 }
 
 func (f *flags) declare(set *pflag.FlagSet) {
@@ -93,6 +97,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		debug.SetMemoryLimit(c.MemoryLimit)
 	}
 	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
+	f.change(&c)
 	if err := c.check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}
@@ -130,14 +135,14 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	return out, nil
 }
 
-// server is what serves the public address by itself.
+// server serves the public address instead of net/http.
 type server interface {
 	Start(l net.Listener, under *lameduck.Listener, failed func(error))
 	daemon.Front
 }
 
-// newServer puts the gateway on event loops or on fasthttp, which also stands in where there can be no loops: behind TLS,
-// and beyond Linux.
+// newServer puts the gateway on event loops or on fasthttp, which also stands in where there can be
+// no loops: behind TLS, and beyond Linux.
 func (r *running) newServer(c Config) (server, error) {
 	handler := web.Guarded(r.release.Wrap(r.gateway), r.env.Guard)
 	o := web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ClientTimeout: r.env.ReadTimeout, Log: r.env.Log, Trace: r.gateway.trace()}
@@ -179,7 +184,7 @@ func (f *flags) keysOf(data string) (string, error) {
 // running is what a process runs.
 type running struct {
 	env      *daemon.Env
-	postgres *postgres.Server // nil: somebody else's
+	postgres *postgres.Server // nil: not started by this process
 	gateway  *Gateway
 	release  *release.Release
 	server   server // nil: net/http, which parts/daemon serves
@@ -187,12 +192,14 @@ type running struct {
 	stopping chan struct{}
 }
 
-// postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed too.
+// postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed
+// too.
 const postgresFolder = "postgres"
 
-// startPostgres starts it and has c name its databases: as its owner, and as a role that may do what a gateway does.
+// startPostgres starts it and has c name its databases: as its owner, and as a role that may do
+// what a gateway does.
 func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err error) {
-	if os.Geteuid() == 0 { // PostgreSQL runs as somebody else then, who is to reach its own folder, and sees no other
+	if os.Geteuid() == 0 { // PostgreSQL runs as another user then, which must be able to enter its folder, and no other
 		if err := os.Chmod(r.env.Data, 0o751); err != nil {
 			return err
 		}
@@ -206,7 +213,7 @@ func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err
 		defer close(r.watched)
 		select {
 		case err := <-r.postgres.Failed():
-			r.env.Fail(fmt.Errorf("the database ended by itself: %w; what is committed is safe: start again", err))
+			r.env.Fail(fmt.Errorf("the database ended unexpectedly: %w; what is committed is safe: start again", err))
 		case <-r.stopping:
 		}
 	}()

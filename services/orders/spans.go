@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// trace makes each request of fasthttp a span, as parts/daemon does for net/http; nil: there are none.
+// trace makes each request of fasthttp a span, as parts/daemon does for net/http; nil: there are
+// none.
 func (g *Gateway) trace() func(*web.Request) (context.Context, func(status int)) {
 	tracer := g.config.Tracer
 	if tracer == nil {
@@ -23,7 +24,7 @@ func (g *Gateway) trace() func(*web.Request) (context.Context, func(status int))
 			caller := tracing.Extract(http.Header{"Traceparent": {req.Traceparent}})
 			ctx = trace.ContextWithRemoteSpanContext(ctx, caller)
 		}
-		name := "HTTP" // other paths are anybody's choice, and so many
+		name := "HTTP" // clients choose other paths, and their number is unbounded
 		if r := g.routes[req.Path]; r != nil {
 			name = r.method + " " + r.path
 		}

@@ -33,8 +33,8 @@ func (g *Gateway) submit(ctx context.Context, req *web.Request, resp *web.Respon
 	g.answer(req, resp, status, enc)
 }
 
-// validate answers POST /api/v1/validate: whether the message could be submitted, and as what order. Nothing is
-// stored, and the database is not asked.
+// validate answers POST /api/v1/validate: whether the message could be submitted, and as what
+// order. Nothing is stored, and the database is not asked.
 func (g *Gateway) validate(_ context.Context, req *web.Request, resp *web.Response) {
 	enc, m, err := g.message(req)
 	if err != nil {

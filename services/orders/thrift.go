@@ -10,8 +10,9 @@ import (
 	"dyno/services/orders/store"
 )
 
-// Below these shares the database does work that nothing asked for: a connection made anew costs some milliseconds and a
-// process there, a statement that is not in its connection's cache another round trip and a plan.
+// Below these shares the database does work that nothing asked for: a connection made anew costs
+// some milliseconds and a process there, a statement that is not in its connection's cache another
+// round trip and a plan.
 const (
 	leastReuse  = 0.85 // of the connections handed out, that were there before
 	leastCached = 0.92 // of the statements, that their connection knew
@@ -70,7 +71,8 @@ func connections(s store.Stats) (acquires, opened uint64) {
 	return acquires, opened
 }
 
-// judge reports whether to warn: the share of what was used again is too low, and that was not said a moment ago.
+// judge reports whether to warn: the share of what was used again is too low, and that was not said
+// a moment ago.
 func (s *share) judge(all, anew uint64, least float64, at time.Time) bool {
 	if all < thriftLeast {
 		s.set(math.NaN())

@@ -1,6 +1,6 @@
-// Command echo is the fastest HTTP server that fits on a page: one thread, one epoll, one answer
-// of 128 bytes to every request, whatever its path. Load generators are measured against it,
-// because a slower target would hide their cost; it is the subject of scenarios/peers/generator.yaml.
+// Command echo is the fastest HTTP server that fits on a page: one thread, one epoll, one answer of
+// 128 bytes to every request, whatever its path. Load generators are measured against it, because a
+// slower target would hide their cost; it is the subject of scenarios/peers/generator.yaml.
 //
 // It is not a usable HTTP server: it reads no request body and checks nothing. Its only goroutine
 // waits for the signal to end.

@@ -218,7 +218,7 @@
     source.onopen = () => { now.textContent = words || 'connected'; };
     source.onerror = () => {
       now.textContent = 'Connection lost; trying again';
-      if (source.readyState !== EventSource.CLOSED) return; // the browser tries by itself
+      if (source.readyState !== EventSource.CLOSED) return; // the browser reconnects on its own
       source = null;
       retry = setTimeout(connect, patience);
     };

@@ -31,8 +31,8 @@ func New(engine string, r io.Reader) *Driver {
 
 // NewSteady returns a driver that reads like New's but decides which windows count: the plan's
 // Length after its Warmup, from the stream's first window or the call of Drive if that is later,
-// whatever phase the stream states. It ends there, while the command is still working. It is for commands that know how much work
-// there is, but not how long it takes.
+// whatever phase the stream states. It ends there, while the command is still working. It is for
+// commands that know how much work there is, but not how long it takes.
 func NewSteady(engine string, r io.Reader) *Driver {
 	d := New(engine, r)
 	d.steady = true

@@ -1,15 +1,16 @@
 // Package jobs relays a job's own windows into a recording. A job is a command that works through
-// units by itself and prints its progress, window by window. Its stdout is newline-delimited JSON,
-// one line for each finished window of 100 ms, and a last line that marks its orderly end:
+// units without a load generator and prints its progress, window by window. Its stdout is
+// newline-delimited JSON, one line for each finished window of 100 ms, and a last line that marks
+// its orderly end:
 //
 //	{"t_ns":1700000000,"phase":"measure","client":{"offered":20,"completed":19,"backlog":1},"gauges":{"depth":3},"hists":{"response.ok":"HISTFAAA..."}}
 //	{"end":true}
 //
 // The fields of a line:
-//   - t_ns is the window's start: CLOCK_MONOTONIC in ns, a multiple of 100 ms, above the one before.
-//     An empty window may be left out.
-//   - phase is warmup, measure or drain, in this order. The phases decide what counts; the first and
-//     last window of phase measure bound the measured time.
+//   - t_ns is the window's start: CLOCK_MONOTONIC in ns, a multiple of 100 ms, above the one
+//     before. An empty window may be left out.
+//   - phase is warmup, measure or drain, in this order. The phases decide what counts; the first
+//     and last window of phase measure bound the measured time.
 //   - client is a record.Client. Its quantiles may be left out: they are read from the histograms.
 //   - gauges are numbers of the job's own choice, by name.
 //   - hists are histograms of ns up to an hour, with at most three significant digits, by tag: in
@@ -21,8 +22,8 @@
 //   - end is true in the last line alone; an error beside it says that the job failed, and why.
 //
 // A Go program writes these lines with a Writer as load.Run's sink; any other program prints them.
-// New makes the driver that reads them. The package is not for starting the command (target) nor for
-// deciding what it does: the command chooses its work. No goroutine outlives Drive.
+// New makes the driver that reads them. The package is not for starting the command (target) nor
+// for deciding what it does: the command chooses its work. No goroutine outlives Drive.
 package jobs
 
 import (

@@ -124,7 +124,7 @@ func autogroup(_ context.Context, h *host) Check {
 	case err != nil:
 		return unread(err, means)
 	case on == 0:
-		return Check{Status: OK, Value: "off", Means: "every process is weighed by itself"}
+		return Check{Status: OK, Value: "off", Means: "every process is weighed individually"}
 	}
 	return Check{Status: Warn, Value: "on", Means: means, Fix: "sysctl -w kernel.sched_autogroup_enabled=0"}
 }

@@ -13,7 +13,7 @@ import (
 // stack is a call stack, shared by all events that have it.
 type stack struct {
 	handle trace.Stack
-	entry  record.Frame // its outermost function; empty: not known, for example because it was too deep to be recorded whole
+	entry  record.Frame // its outermost function; empty: unknown, for example too deep to be recorded whole
 	own    bool         // it belongs to the observer
 	asleep bool         // the runtime put the thread to sleep here, which looks like a system call
 }

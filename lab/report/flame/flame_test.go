@@ -73,8 +73,8 @@ func drawProfile(t *rapid.T) *record.Profile {
 	return p
 }
 
-// TestFlamesKeepTheTotal holds for any profile that nothing is lost where stacks are summed up, and that
-// the arrays describe a tree.
+// TestFlamesKeepTheTotal holds for any profile that nothing is lost where stacks are summed up, and
+// that the arrays describe a tree.
 func TestFlamesKeepTheTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := reporttest.New(record.KindDiagnose, "p99=60ms")
@@ -113,8 +113,8 @@ func TestFlamesKeepTheTotal(t *testing.T) {
 	})
 }
 
-// TestFlamesFromAFolder reads profiles as the runtime writes them: what was allocated is the difference of
-// two heap profiles, and what was not taken is said.
+// TestFlamesFromAFolder reads profiles as the runtime writes them: what was allocated is the
+// difference of two heap profiles, and what was not taken is said.
 func TestFlamesFromAFolder(t *testing.T) {
 	m := reporttest.New(record.KindCapacity, "p99=60ms")
 	m.AddVariant("v", "", "", 1000)

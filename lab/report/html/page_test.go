@@ -43,8 +43,8 @@ func TestPageCarriesNoIdleLibrary(t *testing.T) {
 	}
 }
 
-// TestFlamesStaySmall: however many stacks there are, the page stays within its bounds, and says what it
-// left out.
+// TestFlamesStaySmall: however many stacks there are, the page stays within its bounds, and says
+// what it left out.
 func TestFlamesStaySmall(t *testing.T) {
 	m := reporttest.New(record.KindLadder, "p99=60ms")
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -94,8 +94,9 @@ func pageOf(t *testing.T, r *report.Report) string {
 	return regexp.MustCompile(`(?s)<style>.*?</style>|<script[^>]*>.*?</script>`).ReplaceAllString(b.String(), "")
 }
 
-// TestPageStructure holds of every page that its elements are closed, that its links lead somewhere, that no id stands twice,
-// and that the answer and how sure it is come before everything else.
+// TestPageStructure holds of every page that its elements are closed, that its links lead
+// somewhere, that no id stands twice, and that the answer and how sure it is come before everything
+// else.
 func TestPageStructure(t *testing.T) {
 	reports := reporttest.Reports()
 	reports["interrupted"] = reporttest.EndedEarly(record.OutcomeInterrupted, "a signal ended it").Report()
@@ -158,7 +159,8 @@ func TestPagesOfTurns(t *testing.T) {
 	}
 }
 
-// TestLatencyFromProfilesIsNeverShown: the made-up runs carry an absurd latency in their profile windows.
+// TestLatencyFromProfilesIsNeverShown: the made-up runs carry an absurd latency in their profile
+// windows.
 func TestLatencyFromProfilesIsNeverShown(t *testing.T) {
 	var b bytes.Buffer
 	if err := Page(&b, reporttest.Ladder().Report()); err != nil {

@@ -62,7 +62,8 @@ func TestLinksLeadToFrames(t *testing.T) {
 	}
 }
 
-// TestPausesAreAllCounted merges any histogram and holds that no pause is lost or shown shorter than it was.
+// TestPausesAreAllCounted merges any histogram and holds that no pause is lost or shown shorter
+// than it was.
 func TestPausesAreAllCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := reporttest.New(record.KindCapacity, "p99=60ms")

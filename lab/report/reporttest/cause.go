@@ -27,7 +27,7 @@ var stacks = []struct {
 	{"dyno/services/notify.(*Sender).loop dyno/services/notify.(*Sender).deliver net/http.(*Client).Do net/http.(*Transport).roundTrip", 60, 30, 12},
 	{"runtime.gcBgMarkWorker runtime.gcDrain runtime.scanobject", 38, 0, 0},
 	{"runtime.mcall runtime.schedule runtime.findRunnable runtime.futex", 22, 0, 0},
-	{"runtime.mcall runtime.schedule", 0.01, 0, 0}, // too little to be shown by itself
+	{"runtime.mcall runtime.schedule", 0.01, 0, 0}, // too little to be shown alone
 }
 
 // folders are where the functions of packages lie.

@@ -100,7 +100,8 @@ func said(t *testing.T, r *report.Report) map[string]string {
 	return out
 }
 
-// TestOneOutcome holds that every form of a report says of an experiment's end what the record says.
+// TestOneOutcome holds that every form of a report says of an experiment's end what the record
+// says.
 func TestOneOutcome(t *testing.T) {
 	const reason = "the load generator was the limit in 31 of 40 slices"
 	for _, status := range []string{record.OutcomeComplete, record.OutcomeInterrupted, record.OutcomeFailed, record.OutcomeInvalid} {
@@ -148,7 +149,8 @@ func TestOneOutcome(t *testing.T) {
 	}
 }
 
-// TestTooShortIsNotMissed: a run of too few completions shows neither that the SLO was met nor that it was missed.
+// TestTooShortIsNotMissed: a run of too few completions shows neither that the SLO was met nor that
+// it was missed.
 func TestTooShortIsNotMissed(t *testing.T) {
 	for _, v := range []capacity.Verdict{
 		{TooShort: true, Unjudged: "not judged: 604 of the 2000 completions that a verdict needs"},

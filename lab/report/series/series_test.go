@@ -29,8 +29,8 @@ func drawWindows(t *rapid.T) []record.Window {
 	return out
 }
 
-// TestTracesKeepWhatMatters thins any series and holds that no stall is lost, that nothing from a profile
-// is shown as latency, that offers are conserved and that the result is small.
+// TestTracesKeepWhatMatters thins any series and holds that no stall is lost, that nothing from a
+// profile is shown as latency, that offers are conserved and that the result is small.
 func TestTracesKeepWhatMatters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		series := drawWindows(t)

@@ -61,7 +61,8 @@ func TestRampsSayHowFarTheyWereFollowed(t *testing.T) {
 		t.Fatalf("%d ramps of 10 variants", len(got))
 	}
 	r := got[0]
-	// A stretch of 0.5 s is 125/s of the ramp's 1,500; 98% are still through just above what is carried.
+	// A stretch of 0.5 s is 125/s of the ramp's 1,500; 98% are still through just above what is
+	// carried.
 	if math.Abs(float64(r.Delivered)-1000) > 140 || math.Abs(float64(r.Accepted)-1100) > 140 || r.From != 200 || r.To != 1700 {
 		t.Errorf("%+v; want delivered to follow up to 1,000/s and accepted up to 1,100/s", r)
 	}

@@ -1,5 +1,5 @@
-// Package processtest builds and starts programs for tests. Builds are kept for the rest of the test binary's run;
-// processes end with the test that started them. It is not for programs.
+// Package processtest builds and starts programs for tests. Builds are kept for the rest of the
+// test binary's run; processes end with the test that started them. It is not for programs.
 package processtest
 
 import (
@@ -11,14 +11,16 @@ import (
 	"dyno/parts/process"
 )
 
-// Builds are the programs that a package's tests have built. Its zero value is ready; TestMain calls Remove.
+// Builds are the programs that a package's tests have built. Its zero value is ready; TestMain
+// calls Remove.
 type Builds struct {
 	mu       sync.Mutex
 	dir      string
 	programs map[string]string // path by package
 }
 
-// Program returns the path of a package's program, which it builds when it is asked for the first time.
+// Program returns the path of a package's program, which it builds when it is asked for the first
+// time.
 func (b *Builds) Program(t testing.TB, pkg string) string {
 	t.Helper()
 	b.mu.Lock()
@@ -47,7 +49,8 @@ func (b *Builds) Remove() { os.RemoveAll(b.dir) }
 // grace is how long a process may take to end after SIGTERM: a loaded machine's.
 const grace = time.Minute
 
-// Start starts a program that prints a ready line, and kills it when the test ends unless it was stopped before.
+// Start starts a program that prints a ready line, and kills it when the test ends unless it was
+// stopped before.
 func Start(t testing.TB, command ...string) *process.Process {
 	t.Helper()
 	p, err := process.Start(t.Context(), process.Spec{Command: command, ReadyLine: true, ReadyTimeout: time.Minute})
@@ -58,7 +61,8 @@ func Start(t testing.TB, command ...string) *process.Process {
 	return p
 }
 
-// Stop sends SIGTERM to a process and waits for its end; a process that does not end well fails the test.
+// Stop sends SIGTERM to a process and waits for its end; a process that does not end well fails the
+// test.
 func Stop(t testing.TB, p *process.Process) {
 	t.Helper()
 	if err := p.Stop(grace); err != nil {

@@ -5,23 +5,26 @@ import (
 	"fmt"
 )
 
-// The trusted hash is doubted, rather than the servers, when all answers are the same, and this many: doubtful answers, or
-// those of doubters servers. Of a lone server that is wrong about the top in 30% of its answers, 0.3^8 is one in 15,000.
+// The trusted hash, rather than the servers, is considered wrong when all answers for the top are
+// the same and there are doubtful of them, or doubters servers sent them. For a single server that
+// is wrong about the top in 30% of its answers the chance is 0.3^8, one in 15,000.
 const doubtful, doubters = 8, 4
 
-// doubts are answers for the range's top, sound in themselves, that are not what Config.Trusted says. One of the two is
-// wrong, so no server is blamed before it is known which. They are the linker's alone.
+// doubts are answers for the range's top that are consistent in themselves but differ from
+// Config.Trusted. Either the answers or the trusted hash are wrong, so no fault is recorded until
+// it is known which. Only the linker uses them.
 type doubts struct {
 	answers []*item
-	settled bool // it is not the trusted hash: servers said different things
+	settled bool // the trusted hash is considered right: servers gave different answers
 }
 
-// misfit deals with an answer that has not the hash that it must have. The error says that it is the hash that is wrong.
-func (r *run) misfit(it *item, expect xrpl.Hash) error {
+// hashMismatch handles an answer whose hash is not the expected one. It returns an error when the
+// expected hash itself is considered wrong.
+func (r *run) hashMismatch(it *item, expect xrpl.Hash) error {
 	if it.index != r.gap.To || it.index != r.Trusted.Index || r.doubts.settled {
 		why := error(ErrFork)
-		if it.doubt != nil {
-			why = fmt.Errorf("%w, and %w", ErrFork, it.doubt)
+		if it.sigErr != nil {
+			why = fmt.Errorf("%w, and %w", ErrFork, it.sigErr)
 		}
 		r.wrong(it, why)
 		return nil
@@ -29,34 +32,35 @@ func (r *run) misfit(it *item, expect xrpl.Hash) error {
 	r.refetch(it, ErrFork)
 	r.doubts.answers = append(r.doubts.answers, it)
 	if it.hash != r.doubts.answers[0].hash {
-		r.believe()
+		r.trustAnchor()
 		return nil
 	}
 	if len(r.doubts.answers) >= doubtful || r.doubts.servers() >= doubters {
-		return r.disowned(expect)
+		return r.anchorRejected(expect)
 	}
 	return nil
 }
 
-// believe settles that the trusted hash may be right: who gave another is to blame.
-func (r *run) believe() {
+// trustAnchor settles that the trusted hash may be right, and records a fault against each server
+// that sent another one.
+func (r *run) trustAnchor() {
 	r.doubts.settled = true
 	for _, it := range r.doubts.answers {
-		r.blame(it, ErrFork)
+		r.recordFault(it, ErrFork)
 		r.recycle(it)
 	}
 	r.doubts.answers = nil
 }
 
-// disowned is what the answers so far say of the trusted hash; nil: nothing.
-func (r *run) disowned(expect xrpl.Hash) error {
+// anchorRejected returns an error that says what servers answered instead of the trusted hash; nil
+// if there are no such answers.
+func (r *run) anchorRejected(expect xrpl.Hash) error {
 	if len(r.doubts.answers) == 0 {
 		return nil
 	}
-	return &Disowned{Index: r.gap.To, Trusted: expect, Said: r.doubts.answers[0].hash, Servers: r.doubts.servers()}
+	return &AnchorRejected{Index: r.gap.To, Trusted: expect, Reported: r.doubts.answers[0].hash, Servers: r.doubts.servers()}
 }
 
-// servers is how many gave the answers.
 func (d *doubts) servers() int {
 	names := map[string]bool{}
 	for _, it := range d.answers {

@@ -14,8 +14,9 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// When all servers agree on the top, and not with the trusted hash, that is said, soon, and nobody is blamed.
-func TestWrongAnchorBlamesNobody(t *testing.T) {
+// When all servers agree on the top and contradict the trusted hash, the run soon reports that, and
+// records no fault.
+func TestWrongAnchorIsNoServersFault(t *testing.T) {
 	w := newWorld(t)
 	for _, servers := range []int{1, 2, 3, 7} {
 		for _, above := range []uint32{0, 2} {
@@ -28,20 +29,20 @@ func TestWrongAnchorBlamesNobody(t *testing.T) {
 			c := w.config(p, &k)
 			c.Trusted.Hash, c.Watch = w.truth[first].Hash, NewWatch()
 			err := Run(t.Context(), c, history.Range{From: first, To: last - above})
-			var d *Disowned
-			if !errors.As(err, &d) || d.Index != last || d.Trusted != w.truth[first].Hash || d.Said != w.truth[last].Hash {
+			var d *AnchorRejected
+			if !errors.As(err, &d) || d.Index != last || d.Trusted != w.truth[first].Hash || d.Reported != w.truth[last].Hash {
 				t.Fatalf("%v", err)
 			}
 			if d.Servers < 1 || d.Servers > min(servers, doubtful) || servers <= 1 && d.Servers != 1 {
 				t.Errorf("%d of %d servers said it", d.Servers, servers)
 			}
-			for _, says := range []string{"by the anchor", "servers that were asked say", d.Trusted.String(), d.Said.String()} {
+			for _, says := range []string{"by the anchor", "servers that were asked say", d.Trusted.String(), d.Reported.String()} {
 				if !strings.Contains(err.Error(), says) {
 					t.Errorf("%v: want %s", err, says)
 				}
 			}
 			if guilty := blames(p); len(guilty) > 0 || c.Watch.Wrong.Load() > 0 {
-				t.Errorf("blamed: %v", guilty)
+				t.Errorf("faults: %v", guilty)
 			}
 			if n := c.Watch.Refetched.Load(); n > doubtful {
 				t.Errorf("%d tries", n)
@@ -51,10 +52,11 @@ func TestWrongAnchorBlamesNobody(t *testing.T) {
 	}
 }
 
-// Who lies about the top is blamed as soon as somebody says what is trusted.
-func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
+// A server with a false top gets its fault recorded as soon as another server sends the trusted
+// hash.
+func TestRightAnchorConvictsLiars(t *testing.T) {
 	w := newWorld(t)
-	var held atomic.Pointer[pace.Member] // the honest server's one connection, so that the liar is asked first
+	var held atomic.Pointer[pace.Member] // the honest server's one connection, held so that the liar is asked first
 	liar := before(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}}), func(http.ResponseWriter, *http.Request) bool {
 		if m := held.Load(); m != nil {
 			m.Done(0, 0, nil)
@@ -75,7 +77,8 @@ func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
 	var k keeper
 	var h heard
 	c := w.config(p, &k)
-	c.Wrong, c.Watch, c.Fetches, c.Timeout = h.wrong, NewWatch(), 1, 5*time.Minute // the liar is not to be slow, too
+	// The liar must not count as slow, too.
+	c.Wrong, c.Watch, c.Fetches, c.Timeout = h.wrong, NewWatch(), 1, 5*time.Minute
 	top := history.Range{From: last, To: last}
 	if err := Run(t.Context(), c, top); err != nil {
 		t.Fatal(err)
@@ -83,12 +86,12 @@ func TestRightAnchorConvictsWhoDoubtedIt(t *testing.T) {
 	k.holds(t, w, top)
 	n := int(c.Watch.Wrong.Load())
 	if guilty := blames(p); n != 1 || len(guilty) != 1 || guilty[liar.Name()] != 1 || h.servers[liar.Name()] != 1 || h.bare > 0 {
-		t.Errorf("%d wrong, blamed: %v, told of %v", n, guilty, h.servers)
+		t.Errorf("%d wrong, faults: %v, reported %v", n, guilty, h.servers)
 	}
 }
 
-// A lone server that is wrong about the top now and then is asked again, and blamed for each wrong answer; one that always
-// is ends the run after a bounded number of answers.
+// A single server that is sometimes wrong about the top is asked again, and each wrong answer is
+// recorded; one that always is wrong ends the run after a bounded number of answers.
 func TestLoneServerIsAskedForTheTopAgain(t *testing.T) {
 	w := newWorld(t)
 	again := 0
@@ -105,7 +108,7 @@ func TestLoneServerIsAskedForTheTopAgain(t *testing.T) {
 		k.holds(t, w, top)
 		sent := int(liar.Injected().Faults[sim.Fork].Sent)
 		if blamed := blames(p)[liar.URL()]; blamed != sent {
-			t.Errorf("seed %d: blamed for %d of %d wrong answers", seed, blamed, sent)
+			t.Errorf("seed %d: faults recorded for %d of %d wrong answers", seed, blamed, sent)
 		}
 		again += sent
 	}
@@ -115,7 +118,7 @@ func TestLoneServerIsAskedForTheTopAgain(t *testing.T) {
 	persistent := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
 	c := w.config(pool(t, persistent), &keeper{})
 	c.Fetches = 1
-	var d *Disowned
+	var d *AnchorRejected
 	if err := Run(t.Context(), c, all); !errors.As(err, &d) || d.Servers != 1 {
 		t.Errorf("%v", err)
 	}

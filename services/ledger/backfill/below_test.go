@@ -11,7 +11,8 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// What does not fit onto what is stored below leaves its lowest ledger out, so that the gap stays.
+// If the range does not continue what is stored below, its lowest ledger is left out, so that the
+// gap stays.
 func TestRangeFitsOntoWhatIsBelow(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
@@ -42,19 +43,19 @@ func TestRangeFitsOntoWhatIsBelow(t *testing.T) {
 				return
 			}
 			var m *Mismatch
-			if !errors.As(err, &m) || *m != (Mismatch{first + 4, c.below.Hash, right.Hash}) || !strings.Contains(err.Error(), "download it into another folder") {
+			if !errors.As(err, &m) || *m != (Mismatch{first + 4, c.below.Hash, right.Hash}) || !strings.Contains(err.Error(), "download into another folder") {
 				t.Errorf("%v", err)
 			}
 			k.holds(t, w, history.Range{From: gap.From + 1, To: gap.To})
 		})
 	}
 	if guilty := blames(p); len(guilty) > 0 {
-		t.Errorf("blamed: %v", guilty)
+		t.Errorf("faults: %v", guilty)
 	}
 	var k keeper
 	c := w.config(p, &k)
 	c.Below = w.trusted(first + 3)
-	if err := Run(t.Context(), c, gap); err == nil || !strings.Contains(err.Error(), "right below the range") {
+	if err := Run(t.Context(), c, gap); err == nil || !strings.Contains(err.Error(), "directly below the range") {
 		t.Errorf("%v", err)
 	}
 	k.holds(t, w)

@@ -15,10 +15,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// later is a Sink that releases on a goroutine of its own, as a store does.
+// later is a Sink that releases ledgers on its own goroutine, as a store does.
 type later struct {
 	keeper
-	each func(puts int) // is told of every Put, with how many there were before
+	each func(puts int) // called with every Put, with the number of earlier ones
 	puts int
 	work sync.WaitGroup
 }
@@ -29,12 +29,13 @@ func (l *later) Put(ctx context.Context, x *xrpl.Ledger, release func()) error {
 	return l.keeper.Put(ctx, x, func() { l.work.Go(release) })
 }
 
-// Whenever it is cancelled: what the sink got is the top of the range and true, and nothing goes on.
+// Whenever the run is cancelled, the Sink has a correct top part of the range, and no goroutine
+// continues.
 func TestCancelled(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Cut: 0.1}}), w.server(t, sim.Config{}))
 	random := rand.New(rand.NewPCG(1, 2))
-	before := goleak.IgnoreCurrent() // servers, and connections to them, are there for the next run
+	before := goleak.IgnoreCurrent() // servers, and connections to them, stay for the next run
 	for range 25 {
 		ctx, cancel := context.WithCancel(t.Context())
 		at, aside := random.IntN(ledgers), random.IntN(2) == 0
@@ -79,7 +80,7 @@ func TestCancelledBefore(t *testing.T) {
 	k.holds(t, w)
 }
 
-// A server that says nothing keeps nobody from stopping, nor does a sink that takes nothing.
+// Neither a silent server nor a Sink that blocks prevents cancellation.
 func TestCancelledWhileAllWaits(t *testing.T) {
 	w := newWorld(t)
 	s := w.server(t, sim.Config{Faults: sim.Rates{sim.Stall: 1}})
@@ -107,7 +108,7 @@ func TestCancelledWhileAllWaits(t *testing.T) {
 	}
 }
 
-// full is a Sink without room.
+// full is a Sink that blocks in Put.
 type full struct{ full chan struct{} }
 
 func (f *full) Put(ctx context.Context, _ *xrpl.Ledger, release func()) error {
@@ -117,7 +118,7 @@ func (f *full) Put(ctx context.Context, _ *xrpl.Ledger, release func()) error {
 	return ctx.Err()
 }
 
-// until waits for a condition; the test's time-out bounds it.
+// until waits for a condition; the test's time limit bounds it.
 func until(t *testing.T, condition func() bool) {
 	t.Helper()
 	for !condition() {
@@ -128,7 +129,7 @@ func until(t *testing.T, condition func() bool) {
 	}
 }
 
-// counted is a store's writer, and how often what it was given was released.
+// counted is a store's writer that counts how often each ledger was released.
 type counted struct {
 	store.Writer
 	mu       sync.Mutex
@@ -146,13 +147,13 @@ func (c *counted) Put(ctx context.Context, l *xrpl.Ledger, release func()) error
 		c.each(puts)
 	}
 	return c.Writer.Put(ctx, l, func() {
-		if n.Add(1) == 1 { // a second time would put memory to use twice
+		if n.Add(1) == 1 { // a second release would reuse memory that is in use
 			release()
 		}
 	})
 }
 
-// The store releases each ledger once, whether all goes well, a sync is cancelled, or the store fails.
+// The store releases each ledger once, whether the sync succeeds, is cancelled, or the store fails.
 func TestStoreReleasesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -12,23 +12,25 @@ import (
 	"dyno/services/ledger/shard"
 )
 
-// retryPause is between two tries of a ledger that nobody could be asked for: all servers are away, or have none of it yet.
+// retryPause is the wait between two attempts to fetch a ledger for which no server could be asked:
+// all are cooling down, or none has it yet.
 const retryPause = 500 * time.Millisecond
 
-// drive gives the fetchers what the planner wants fetched, until all is linked, and waits for them.
+// drive runs a fetcher for each shard that the planner hands out, until all ledgers are linked, and
+// waits for the fetchers.
 func (r *run) drive(ctx context.Context) error {
 	pool := workpool.New(workpool.Config{Workers: r.Fetches, Capacity: r.Fetches})
 	defer pool.Close()
-	var vain vain
+	var stall stallDetector
 	var seen shard.Stats
 	for {
 		r.mu.Lock()
 		now := time.Now()
 		s, ok := r.next(now)
 		wait, done := r.planner.Wait(now), r.planner.Done()
-		asking := (ok || vain.fetches.Load() > 0) && r.bad != nil && !r.Servers.Promised()
-		if vain.pass(now, r.good, asking) > r.Patience {
-			r.gone = fmt.Errorf("for %v nobody answered rightly: %w", r.Patience, r.bad)
+		asking := (ok || stall.fetches.Load() > 0) && r.lastErr != nil && !r.Servers.RetryAfterPending()
+		if stall.pass(now, r.lastGood, asking) > r.StallTimeout {
+			r.fatalErr = fmt.Errorf("no right answer from any server for %v: %w", r.StallTimeout, r.lastErr)
 			signal(r.linked)
 		}
 		planned := r.planner.Stats()
@@ -40,9 +42,9 @@ func (r *run) drive(ctx context.Context) error {
 			return nil
 		case ok:
 			priority := int64(r.gap.To - s.To) // the distance from the anchor
-			vain.fetches.Add(1)
+			stall.fetches.Add(1)
 			if err := pool.Submit(ctx, priority, func(ctx context.Context) {
-				defer vain.fetches.Add(-1)
+				defer stall.fetches.Add(-1)
 				r.fetch(ctx, s)
 			}); err != nil {
 				return err
@@ -61,7 +63,7 @@ func (r *run) drive(ctx context.Context) error {
 	}
 }
 
-// signal wakes who waits on a channel of capacity 1.
+// signal wakes the goroutine that waits on a channel of capacity 1.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -69,8 +71,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// fetch asks for the ledgers of a shard, one after the other, from its top down. What is left when its time is over,
-// or when a server fails, goes back to the planner.
+// fetch requests the ledgers of a shard one after the other, from its top down. When its time limit
+// passes or a server fails, the rest goes back to the planner.
 func (r *run) fetch(ctx context.Context, s shard.Shard) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -88,22 +90,24 @@ func (r *run) fetch(ctx context.Context, s shard.Shard) {
 			r.failed(s, index, err)
 			return
 		}
-		if !r.queue.Put(uint64(index), it) {
+		if !r.put(it) {
 			r.recycle(it)
-			r.failed(s, index, errors.New("too many answers wait to be proved")) // cannot be: the queue holds two windows
+			// Cannot happen: the queue holds two windows.
+			r.failed(s, index, errors.New("too many answers wait to be proved"))
 			return
 		}
 	}
 }
 
-// get gets an answer: one that is in the inbox since an earlier run, or a server's, which goes there.
+// get returns an answer that an earlier run left in the inbox, or requests one from a server and
+// puts it into the inbox.
 func (r *run) get(ctx context.Context, it *item) error {
 	inbox := r.Inbox
 	if inbox == nil || r.headers {
 		return r.ask(ctx, it)
 	}
 	a := it.answer
-	a.Bytes = 0 // it costs no server anything
+	a.Bytes = 0 // it costs no server's budget
 	if server, id, ok := inbox.Take(it.index, &a.Ledger); ok {
 		it.from, it.kept, it.asked = r.Servers.Earlier(server), id, time.Now()
 		r.mu.Lock()
@@ -118,7 +122,7 @@ func (r *run) get(ctx context.Context, it *item) error {
 	return nil
 }
 
-// ask gets an answer from the best server that is not known to be wrong of it.
+// ask requests an answer from the best server that has not given a wrong one for this ledger.
 func (r *run) ask(ctx context.Context, it *item) error {
 	m, err := r.acquire(ctx, it)
 	if err != nil {
@@ -132,30 +136,31 @@ func (r *run) ask(ctx context.Context, it *item) error {
 		took := time.Since(it.asked)
 		since(&r.Watch.answering, it.asked)
 		m.Done(it.answer.Bytes, took, err)
-		return &fetchError{m, err}
+		return &serverError{m, err}
 	}
 	since(&r.Watch.answering, it.asked)
 	m.Answered(it.answer, time.Since(it.asked))
 	return nil
 }
 
-// request asks one server, and holds it to account when it does not answer in time. That is well before the shard's time
-// is over, so that another can be asked; but longer for who usually takes long, and from one try to the next.
+// request asks one server, and counts a late answer as that server's failure. Its time limit is
+// well below the shard's, so that another server can still be asked; it is longer for a server with
+// a high latency, and doubles from one attempt to the next.
 func (r *run) request(ctx context.Context, m *pace.Member, it *item) error {
 	fair := min(max(it.shard.Timeout/4, 3*m.Latency()), it.shard.Timeout)
 	r.mu.Lock()
 	limit := fair
-	if t := r.trouble[it.index]; t != nil {
+	if t := r.failures[it.index]; t != nil {
 		limit = min(fair<<min(t.count, 2), it.shard.Timeout)
 	}
 	r.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := r.call(limited, m, it)
-	// At the end of a shard's time it depends on how much of that there was.
+	// When the shard's time limit cuts the request short, the server is at fault only after fair.
 	overdue := errors.Is(context.Cause(limited), context.DeadlineExceeded) && time.Since(it.asked) >= fair
-	if err != nil && rippled.KindOf(err) == 0 && overdue {
-		err = &rippled.Trouble{Kind: rippled.Timeout, Server: m.Name(), Err: fmt.Errorf("no answer within %v", min(limit, time.Since(it.asked)).Round(time.Millisecond))}
+	if err != nil && rippled.CodeOf(err) == 0 && overdue {
+		err = &rippled.Error{Code: rippled.Timeout, Server: m.Name(), Err: fmt.Errorf("no answer within %v", min(limit, time.Since(it.asked)).Round(time.Millisecond))}
 	}
 	return err
 }
@@ -171,20 +176,21 @@ func (r *run) call(ctx context.Context, m *pace.Member, it *item) error {
 	return err
 }
 
-// errNobodyElse is for a hedge: it is to ask another than who is at the ledger.
-var errNobodyElse = errors.New("nobody else has the ledger")
+// errNoOtherServer ends a hedge when no server other than the current one has the ledger.
+var errNoOtherServer = errors.New("no other server has the ledger")
 
-// acquire waits for a server. Who failed the ledger before is asked again only when there is nobody else, and not by a hedge.
+// acquire waits for a server. A server that failed this ledger before is asked again only when no
+// other server has the ledger, and never by a hedge.
 func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
-	not := r.not(it)
-	m, err := r.Servers.Acquire(ctx, it.index, not...)
-	if it.shard.Hedge && errors.Is(err, pace.ErrNone) {
-		return nil, errNobodyElse
+	excluded := r.excluded(it)
+	m, err := r.Servers.Acquire(ctx, it.index, excluded...)
+	if it.shard.Hedge && errors.Is(err, pace.ErrNoServer) {
+		return nil, errNoOtherServer
 	}
-	if len(not) > 0 && errors.Is(err, pace.ErrNone) {
+	if len(excluded) > 0 && errors.Is(err, pace.ErrNoServer) {
 		m, err = r.Servers.Acquire(ctx, it.index)
 	}
-	if errors.Is(err, pace.ErrNone) { // they may yet have it
+	if errors.Is(err, pace.ErrNoServer) { // a server may get it soon
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
@@ -193,50 +199,49 @@ func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
 	return m, err
 }
 
-// fetchError is an answer that was none, of a server.
-type fetchError struct {
+type serverError struct {
 	from *pace.Member
 	err  error
 }
 
-func (f *fetchError) Error() string { return fmt.Sprintf("%s: %v", f.from.Name(), f.err) }
-func (f *fetchError) Unwrap() error { return f.err }
+func (f *serverError) Error() string { return fmt.Sprintf("%s: %v", f.from.Name(), f.err) }
+func (f *serverError) Unwrap() error { return f.err }
 
-// not is who failed the ledger, or its shard, before.
-func (r *run) not(it *item) []*pace.Member {
+// excluded returns the servers that failed the ledger, or its shard, before.
+func (r *run) excluded(it *item) []*pace.Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var not []*pace.Member
-	if t := r.trouble[it.index]; t != nil {
-		not = append(not, t.wrong...)
+	var excluded []*pace.Member
+	if t := r.failures[it.index]; t != nil {
+		excluded = append(excluded, t.wrong...)
 	}
 	if m, ok := it.shard.Not.(*pace.Member); ok {
-		not = append(not, m)
+		excluded = append(excluded, m)
 	}
-	return not
+	return excluded
 }
 
-// wanted says whether a shard's ledger is still to be had: its twin, a hedge, may have brought it.
+// wanted says whether a shard's ledger still needs fetching: a hedge may have brought it.
 func (r *run) wanted(s shard.Shard, index uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.planner.Wants(s, index)
 }
 
-// failed gives back what a shard did not bring, from an index down.
+// failed returns to the planner what a shard did not bring, from an index down.
 func (r *run) failed(s shard.Shard, index uint32, err error) {
 	var from any
-	f := new(fetchError)
+	f := new(serverError)
 	asked := errors.As(err, &f)
 	if asked {
 		from = f.from
 	}
-	// It is no try when the shard's time was over before that of a server, nor while one that says it has the ledger is not to
-	// be asked again yet.
-	try := rippled.KindOf(err) != 0 || errors.Is(err, pace.ErrNone) && !errors.Is(err, pace.ErrNotNow)
+	// Not an attempt: the shard's time limit passed before the server's, or a server that claims
+	// the ledger is cooling down.
+	attempt := rippled.CodeOf(err) != 0 || errors.Is(err, pace.ErrNoServer) && !errors.Is(err, pace.ErrCoolingDown)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if try && r.planner.Wants(s, index) {
+	if attempt && r.planner.Wants(s, index) {
 		r.tried(index, err)
 	}
 	r.planner.Failed(s, index, from, time.Now())

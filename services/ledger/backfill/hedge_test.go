@@ -14,15 +14,15 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// idle is a run of shards of one, which nobody drives.
+// idle is a run with shards of one ledger and no fetchers.
 func (w *world) idle(p *pace.Pool) *run {
 	c := w.config(p, &keeper{}).withDefaults()
 	c.Watch = NewWatch()
-	return &run{Config: c, gap: all, due: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-		arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
+	return &run{Config: c, gap: all, nextIndex: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
+		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
 }
 
-// hedged is the top's shard and its hedge, which is not to ask who is at the shard.
+// hedged returns the top's shard and its hedge, which must not ask the shard's server.
 func hedged(t *testing.T, r *run) (s, hedge shard.Shard) {
 	t.Helper()
 	m, err := r.Servers.Acquire(t.Context(), last)
@@ -35,8 +35,8 @@ func hedged(t *testing.T, r *run) (s, hedge shard.Shard) {
 	return s, shard.Shard{Range: s.Range, ID: s.ID, Hedge: true, Not: m, Timeout: time.Minute}
 }
 
-// There is nobody to hedge with when there is one server, or when the others lack the ledger: who is slow is not asked twice.
-func TestHedgeAsksSomebodyElse(t *testing.T) {
+// A hedge needs another server that has the ledger: a slow server is not asked twice.
+func TestHedgeAsksAnotherServer(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
 		name   string
@@ -67,13 +67,13 @@ func TestHedgeAsksSomebodyElse(t *testing.T) {
 					t.Errorf("%s was asked %d times", s.Server, now)
 				}
 			}
-			if c.asked != (err == nil) || err != nil && !errors.Is(err, errNobodyElse) {
+			if c.asked != (err == nil) || err != nil && !errors.Is(err, errNoOtherServer) {
 				t.Errorf("%v", err)
 			}
-			if err != nil { // it is nobody's failure
+			if err != nil { // no server is at fault
 				r.failed(hedge, last, err)
-				if len(r.trouble) > 0 || r.Watch.Refetched.Load() > 0 {
-					t.Errorf("%d in trouble, %d fetched again", len(r.trouble), r.Watch.Refetched.Load())
+				if len(r.failures) > 0 || r.Watch.Refetched.Load() > 0 {
+					t.Errorf("%d failures, %d fetched again", len(r.failures), r.Watch.Refetched.Load())
 				}
 			}
 			want := shard.None
@@ -88,11 +88,12 @@ func TestHedgeAsksSomebodyElse(t *testing.T) {
 	}
 }
 
-// Asked for again is what failed, or was answered wrongly: not what two were asked for, nor what nobody waits for.
+// Refetched counts failed requests and wrong answers: neither hedges, nor requests that are no
+// longer needed.
 func TestRefetched(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
-	cut := &rippled.Trouble{Kind: rippled.Cut, Err: errors.New("as told")}
+	cut := &rippled.Error{Code: rippled.Cut, Err: errors.New("planned")}
 	for _, c := range []struct {
 		name string
 		want uint64
@@ -104,13 +105,13 @@ func TestRefetched(t *testing.T) {
 		{"both are wrong", 1, func(r *run, one, other *item) { r.wrong(one, xrpl.ErrRoot); r.wrong(other, xrpl.ErrRoot) }},
 		{"one does not come", 0, func(r *run, one, other *item) {
 			r.arrive(one)
-			r.failed(other.shard, last, &fetchError{other.from, cut})
+			r.failed(other.shard, last, &serverError{other.from, cut})
 		}},
-		{"it does not come", 1, func(r *run, one, _ *item) { r.failed(one.shard, last, &fetchError{one.from, cut}) }},
+		{"it does not come", 1, func(r *run, one, _ *item) { r.failed(one.shard, last, &serverError{one.from, cut}) }},
 		{"its time is over", 1, func(r *run, one, _ *item) {
-			r.failed(one.shard, last, &fetchError{one.from, context.DeadlineExceeded})
+			r.failed(one.shard, last, &serverError{one.from, context.DeadlineExceeded})
 		}},
-		{"nobody was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, pace.ErrNone) }},
+		{"no server was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, pace.ErrNoServer) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := w.idle(p)

@@ -11,7 +11,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// A wrong answer for a ledger that its twin has brought is blamed, and is no trouble of the ledger.
+// A wrong answer for a ledger that the other request has already brought is recorded as a fault,
+// and is no failed attempt of the ledger.
 func TestWrongTwinThatComesLate(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
@@ -26,8 +27,8 @@ func TestWrongTwinThatComesLate(t *testing.T) {
 		{"it was given up", true, func(r *run, it *item) { r.advance(it.index) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &run{Config: Config{Watch: NewWatch(), WindowBytes: 1 << 20}, gap: all, due: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-				arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
+			r := &run{Config: Config{Watch: NewWatch(), WindowBytes: 1 << 20}, gap: all, nextIndex: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
+				verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
 			s, _ := r.planner.Next(time.Now())
 			twin := twins(t, p, s, last)
 			if c.late {
@@ -39,20 +40,20 @@ func TestWrongTwinThatComesLate(t *testing.T) {
 			wrong := twin()
 			from := wrong.from.Name()
 			r.wrong(wrong, xrpl.ErrRoot)
-			if len(r.trouble) > 0 == c.late || (r.bad != nil) == c.late || r.planner.Idle(last) == c.late {
-				t.Errorf("%d in trouble, %v, idle: %t", len(r.trouble), r.bad, r.planner.Idle(last))
+			if len(r.failures) > 0 == c.late || (r.lastErr != nil) == c.late || r.planner.Idle(last) == c.late {
+				t.Errorf("%d failures, %v, idle: %t", len(r.failures), r.lastErr, r.planner.Idle(last))
 			}
 			if n := blames(p)[from] - before[from]; n != 1 {
-				t.Errorf("blamed %d times", n)
+				t.Errorf("%d faults recorded", n)
 			}
-			if len(r.arrived) > 0 {
-				t.Errorf("%d answers stay", len(r.arrived))
+			if len(r.verified) > 0 {
+				t.Errorf("%d answers stay", len(r.verified))
 			}
 		})
 	}
 }
 
-// twins makes proved answers of a ledger, all by one server.
+// twins returns a function that makes proved answers for a ledger, all from one server.
 func twins(t *testing.T, p *pace.Pool, s shard.Shard, index uint32) func() *item {
 	t.Helper()
 	m, err := p.Acquire(t.Context(), index)

@@ -10,22 +10,23 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// link takes proved answers from the top of the gap down, holds each against the parent's hash that the one above it
-// names, and gives them to the sink. Zero for expect: the top's hash is nobody's to say (L0, L1).
+// link takes verified answers from the top of the gap down, checks each against the parent hash in
+// the ledger above it, and passes them to the Sink. Zero for expect: the top hash is not checked
+// (L0, L1).
 func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 	links := r.Level >= trust.L2
 	var missing gaps
 	for index := r.gap.To; index >= r.gap.From && index > 0; {
-		it, gone, all := r.take(index)
+		it, fatalErr, all := r.take(index)
 		switch {
-		case gone != nil && (links || all):
+		case fatalErr != nil && (links || all):
 			if index == r.gap.To {
-				gone = cmp.Or(r.disowned(expect), gone)
+				fatalErr = cmp.Or(r.anchorRejected(expect), fatalErr)
 			}
-			missing.add(history.Range{From: r.gap.From, To: index}, gone)
+			missing.add(history.Range{From: r.gap.From, To: index}, fatalErr)
 			return missing.err()
-		case gone != nil:
-			missing.add(history.Range{From: index, To: index}, gone)
+		case fatalErr != nil:
+			missing.add(history.Range{From: index, To: index}, fatalErr)
 			r.advance(index)
 			index--
 			continue
@@ -37,17 +38,17 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 			}
 			continue
 		case links && !expect.IsZero() && it.hash != expect:
-			if err := r.misfit(it, expect); err != nil {
+			if err := r.hashMismatch(it, expect); err != nil {
 				return &Missing{Index: index, Gap: history.Range{From: r.gap.From, To: index}, Err: err}
 			}
 			continue
 		}
-		if links && it.doubt != nil && expect.IsZero() { // no ledger above names it
-			r.wrong(it, it.doubt)
+		if links && it.sigErr != nil && expect.IsZero() { // the ledger above is not known
+			r.wrong(it, it.sigErr)
 			continue
 		}
-		r.believe()
-		if err := r.joins(it, links); err != nil {
+		r.trustAnchor()
+		if err := r.checkBelow(it, links); err != nil {
 			r.recycle(it)
 			return err
 		}
@@ -74,57 +75,58 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 	return missing.err()
 }
 
-// mark passes on that a ledger is what the one above names, and does not verify at L4.
+// mark reports a ledger that has the hash that the one above names, and fails verification at L4.
 func (r *run) mark(it *item) error {
-	if it.doubt == nil {
+	if it.sigErr == nil {
 		return nil
 	}
 	r.Watch.Marked.Add(1)
 	if r.Mark == nil {
 		return nil
 	}
-	return r.Mark(it.index, it.doubt)
+	return r.Mark(it.index, it.sigErr)
 }
 
-// take is the proved answer of an index if it is there, or why it will not be; all: nor will any below it.
-func (r *run) take(index uint32) (it *item, gone error, all bool) {
+// take returns the verified answer for an index if it has arrived, or why it never will; all says
+// that no lower ledger will arrive either.
+func (r *run) take(index uint32) (it *item, fatalErr error, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if it := r.arrived[index]; it != nil {
+	if it := r.verified[index]; it != nil {
 		return it, nil, false
 	}
-	if r.gone != nil {
-		return nil, r.gone, true
+	if r.fatalErr != nil {
+		return nil, r.fatalErr, true
 	}
-	if t := r.trouble[index]; t != nil && t.count >= r.Attempts {
+	if t := r.failures[index]; t != nil && t.count >= r.Attempts {
 		return nil, t.last, false
 	}
 	return nil, nil, false
 }
 
-// joins sees that the range's lowest ledger fits onto what is stored below it.
-func (r *run) joins(it *item, links bool) error {
+// checkBelow checks that the range's lowest ledger names the ledger stored below as its parent.
+func (r *run) checkBelow(it *item, links bool) error {
 	if !links || r.Below.Index == 0 || it.index != r.gap.From || it.header.Parent == r.Below.Hash {
 		return nil
 	}
 	return &Mismatch{Index: r.Below.Index, Stored: r.Below.Hash, Proved: it.header.Parent}
 }
 
-// accept makes an answer the ledger that it is for: what comes later for it counts for nothing.
+// accept makes an answer the one for its index: later answers for that index are discarded.
 func (r *run) accept(it *item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.arrived, it.index)
-	r.due = it.index - 1
+	delete(r.verified, it.index)
+	r.nextIndex = it.index - 1
 }
 
-// advance tells the planner how far all is linked, or given up.
+// advance reports to the planner that all ledgers from index up are linked or reported missing.
 func (r *run) advance(index uint32) {
 	r.mu.Lock()
-	late := r.arrived[index] // after it was given up
-	delete(r.arrived, index)
-	delete(r.trouble, index)
-	r.due = index - 1
+	late := r.verified[index] // it arrived after it was reported missing
+	delete(r.verified, index)
+	delete(r.failures, index)
+	r.nextIndex = index - 1
 	r.planner.Advance(index)
 	r.mu.Unlock()
 	if late != nil {

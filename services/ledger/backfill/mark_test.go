@@ -11,7 +11,7 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// forgedWorld is a world with wrong signatures in it, to which the chain is linked.
+// forgedWorld is a world whose chain contains wrong signatures.
 func forgedWorld(t *testing.T, signatures func(*xrpl.Ledger) error) (w *world, forged map[uint32]bool) {
 	t.Helper()
 	chain, err := sim.NewChain(sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 3, Forged: 0.2})
@@ -34,8 +34,9 @@ func forgedWorld(t *testing.T, signatures func(*xrpl.Ledger) error) (w *world, f
 	return w, forged
 }
 
-// A ledger that has the hash which the one above names and does not verify at L4 is passed on and marked. No server is blamed
-// for it, while those are who answer with a ledger that has no such hash, be it for a wrong signature of their own.
+// A ledger that has the hash that the one above names and fails verification at L4 is passed on and
+// marked. No server is at fault for it; a server whose ledger lacks that hash is, also when it has
+// a wrong signature.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	checker := xrpl.Pure{}
@@ -66,7 +67,7 @@ func TestMarks(t *testing.T) {
 		}
 		guilty := blames(p)
 		if guilty[honest.URL()] > 0 || len(servers) == 2 && guilty[liar.URL()] == 0 {
-			t.Errorf("%s: blamed: %v", name, guilty)
+			t.Errorf("%s: faults: %v", name, guilty)
 		}
 	}
 }

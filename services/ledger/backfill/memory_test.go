@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/rippled"
@@ -14,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However little memory there is, and however long the sink keeps what it was given: all comes.
+// However little memory there is, and however long the Sink keeps ledgers, all arrive.
 func TestLittleMemoryIsEnough(t *testing.T) {
 	w := newWorld(t)
 	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Fork: 0.1, sim.Cut: 0.05}})
@@ -34,8 +33,9 @@ func TestLittleMemoryIsEnough(t *testing.T) {
 	})
 }
 
-// As long as nothing is released, each fetcher may have asked once when memory is full; then only what is due is asked for.
-func TestBytesBoundWhatIsUnderWay(t *testing.T) {
+// While the Sink releases no ledger, each fetcher may have sent one request when memory is full;
+// then only the next ledger to be linked is requested.
+func TestBytesBoundWhatIsInFlight(t *testing.T) {
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
 	p := pool(t, s)
@@ -45,7 +45,7 @@ func TestBytesBoundWhatIsUnderWay(t *testing.T) {
 	l.look = func(index uint32) {
 		answers := int(s.Injected().Answers - before)
 		if most := int(last-index) + 2 + fetches; answers > most {
-			t.Errorf("when ledger %d came %d had been answered, of at most %d", index, answers, most)
+			t.Errorf("when ledger %d arrived %d had been answered, of at most %d", index, answers, most)
 		}
 	}
 	c := w.config(p, l)
@@ -59,14 +59,10 @@ func TestBytesBoundWhatIsUnderWay(t *testing.T) {
 func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	now := time.Now()
 	gap := history.Range{From: 1, To: 100}
-	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, due: gap.To, wake: make(chan struct{}, 1), planner: shard.New(shard.Config{Gap: gap, Size: 10})}
-	q, err := queue.New[*item]("buffered", queue.Config{Capacity: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.queue = weighed{q, r}
+	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: shard.New(shard.Config{Gap: gap, Size: 10})}
+	r.queue = make(chan *item, 4)
 	it := &item{answer: &rippled.Answer{Bytes: 1000}}
-	r.queue.Put(0, it)
+	r.put(it)
 	s, ok := r.next(now)
 	if !ok || s.To != 100 {
 		t.Fatalf("%+v: what is due is idle, and is handed out", s)
@@ -83,7 +79,7 @@ func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	}
 	r.recycle(it)
 	if len(r.wake) != 1 || r.held.Load() != 0 {
-		t.Errorf("nobody is told that there is room; %d bytes are held", r.held.Load())
+		t.Errorf("no wake-up when there is room; %d bytes are held", r.held.Load())
 	}
 	if _, ok := r.next(now); !ok || !r.room(99) {
 		t.Error("there is room")

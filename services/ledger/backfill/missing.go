@@ -8,51 +8,52 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Missing says that a ledger could be had from nobody, or from nobody rightly.
+// Missing reports a ledger that no server sent, or none sent rightly.
 type Missing struct {
 	Index uint32
-	Gap   history.Range // what is not stored because of it, or for the same cause
-	Err   error         // the last trouble
+	Gap   history.Range // ledgers that are not stored because of it, or for the same cause
+	Err   error         // the last failure
 }
 
 func (m *Missing) Error() string {
 	if m.Gap.From < m.Index {
-		return fmt.Sprintf("ledger %d could not be had, nor what is below it down to %d: %v", m.Index, m.Gap.From, m.Err)
+		return fmt.Sprintf("ledger %d could not be fetched, nor those below it down to %d: %v", m.Index, m.Gap.From, m.Err)
 	}
-	return fmt.Sprintf("ledger %d could not be had: %v", m.Index, m.Err)
+	return fmt.Sprintf("ledger %d could not be fetched: %v", m.Index, m.Err)
 }
 
 func (m *Missing) Unwrap() error { return m.Err }
 
-// Mismatch says that the range does not fit onto what is stored below it. The range's lowest ledger is not stored.
+// Mismatch reports that the range does not continue what is stored below it. The range's lowest
+// ledger is not stored.
 type Mismatch struct {
 	Index  uint32    // of the ledger below the range
-	Stored xrpl.Hash // that it is stored with
-	Proved xrpl.Hash // that the ledger above it names as its parent's
+	Stored xrpl.Hash // its stored hash
+	Proved xrpl.Hash // the hash that the ledger above it names as its parent
 }
 
 func (m *Mismatch) Error() string {
-	return fmt.Sprintf("ledger %d is stored as %v, and the parent of ledger %d, which is proved, is %v: what was stored below was proved from another anchor, or not at all; download it into another folder",
+	return fmt.Sprintf("ledger %d is stored as %v, but the parent of the proved ledger %d is %v: the stored ledgers were proved from another anchor, or not at all; download into another folder",
 		m.Index, m.Stored, m.Index+1, m.Proved)
 }
 
-// Disowned says that the range's top is not, by what every server says, what Config.Trusted says. No server is blamed for
-// it. Errors.Is it ErrFork.
-type Disowned struct {
-	Index   uint32
-	Trusted xrpl.Hash
-	Said    xrpl.Hash // by every server that answered
-	Servers int       // that said it
+// AnchorRejected reports that every server that answered has another hash for the range's top than
+// Config.Trusted. No fault is recorded against a server for it. Errors.Is finds ErrFork in it.
+type AnchorRejected struct {
+	Index    uint32
+	Trusted  xrpl.Hash
+	Reported xrpl.Hash // by every server that answered
+	Servers  int       // number of servers that reported it
 }
 
-func (d *Disowned) Error() string {
-	return fmt.Sprintf("ledger %d is to be %v, by the anchor or by what is stored above it; all %d servers that were asked say %v: is that the right anchor, or the right folder?", d.Index, d.Trusted, d.Servers, d.Said)
+func (d *AnchorRejected) Error() string {
+	return fmt.Sprintf("ledger %d must have the hash %v, by the anchor or by what is stored above it; all %d servers that were asked say %v: check the anchor, or the folder", d.Index, d.Trusted, d.Servers, d.Reported)
 }
 
-func (d *Disowned) Unwrap() error { return ErrFork }
+func (d *AnchorRejected) Unwrap() error { return ErrFork }
 
-// gaps are the stretches that could not be had, from the top down. The list is bounded: where servers have next to
-// nothing of a range, the hundredth stretch tells no more.
+// gaps are the stretches that could not be fetched, from the top down. The list is bounded: where
+// servers have next to none of a range, a hundredth stretch adds no information.
 type gaps struct {
 	list []*Missing
 	more int // ledgers
@@ -60,7 +61,7 @@ type gaps struct {
 
 const maxGaps = 100
 
-// add takes note of a range right below, or further down, than the last one.
+// add records a missing range at any distance below the last one, and joins adjacent ranges.
 func (g *gaps) add(r history.Range, err error) {
 	n := len(g.list)
 	switch {
@@ -73,7 +74,6 @@ func (g *gaps) add(r history.Range, err error) {
 	}
 }
 
-// err is nil if nothing is missing.
 func (g *gaps) err() error {
 	if g.more == 0 && len(g.list) == 1 {
 		return g.list[0]

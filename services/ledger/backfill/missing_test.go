@@ -12,11 +12,11 @@ import (
 
 var errAway = errors.New("they are away")
 
-// When nobody answers any more that is said once, however much is missing.
+// When no server answers any more the error says so once, however many ledgers are missing.
 func TestAllAwayIsOneGap(t *testing.T) {
 	for _, level := range []trust.Level{trust.L0, trust.L1, trust.L2} {
 		gap := history.Range{From: 1, To: 300_000}
-		r := &run{Config: Config{Level: level}, gap: gap, due: gap.To, gone: errAway} // without a planner: it is not asked
+		r := &run{Config: Config{Level: level}, gap: gap, nextIndex: gap.To, fatalErr: errAway} // needs no planner
 		err := r.link(t.Context(), xrpl.Hash{})
 		m := missing(err)
 		if len(m) != 1 || m[gap.To] == nil || m[gap.To].Gap != gap || !errors.Is(err, errAway) {
@@ -45,7 +45,7 @@ func TestGapsAreBounded(t *testing.T) {
 	g.add(history.Range{From: 1, To: 980_001}, errAway)
 	err := g.err()
 	if n := len(missing(err)); n != maxGaps {
-		t.Errorf("%d gaps are told", n)
+		t.Errorf("%d gaps are reported", n)
 	}
 	if want := "and 989892 more ledgers"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("want %s: ...%s", want, err.Error()[len(err.Error())-60:])

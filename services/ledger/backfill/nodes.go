@@ -7,8 +7,8 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// nodes hashes transaction trees as they are drawn: a node is an object with 16 children, and leaves are put in one
-// by one. It is what xrpl.Verifier is compared with.
+// nodes hashes transaction trees in the straightforward way: a node is an object with 16 children,
+// and leaves are inserted one by one. It is the baseline that xrpl.Verifier is compared with.
 type nodes struct{}
 
 var _ tree = nodes{}
@@ -31,7 +31,7 @@ func (nodes) Ledger(l *xrpl.Ledger) (xrpl.Header, error) {
 		return h, fmt.Errorf("%w: the header of ledger %d hashes to %v, the answer says %v", xrpl.ErrHash, h.Index, is, l.Hash)
 	}
 	if n := len(l.Transactions); n > xrpl.MaxTransactions {
-		return h, fmt.Errorf("%w: ledger %d has %d transactions, more than the %d that are taken", xrpl.ErrMalformed, h.Index, n, xrpl.MaxTransactions)
+		return h, fmt.Errorf("%w: ledger %d has %d transactions, more than the accepted %d", xrpl.ErrMalformed, h.Index, n, xrpl.MaxTransactions)
 	}
 	root := &node{children: new([16]*node)}
 	for _, tx := range l.Transactions {
@@ -62,7 +62,7 @@ func newLeaf(tx xrpl.Transaction) *node {
 	return &node{id: id, leaf: half(b)}
 }
 
-// insert puts a leaf below an inner node at a depth. False: it is there.
+// insert puts a leaf below an inner node at a depth. It returns false if the leaf is there already.
 func (n *node) insert(leaf *node, depth int) bool {
 	branch := leaf.id[depth/2] >> (4 * (1 - depth%2)) & 15
 	child := n.children[branch]

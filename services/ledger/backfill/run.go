@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/pace"
@@ -17,9 +16,8 @@ import (
 	"dyno/services/ledger/shard"
 )
 
-// item is an answer on its way through the pipeline.
 type item struct {
-	index  uint32 // that was asked for
+	index  uint32 // requested
 	shard  shard.Shard
 	answer *rippled.Answer
 	from   *pace.Member
@@ -27,51 +25,53 @@ type item struct {
 	proved time.Time
 	header xrpl.Header
 	hash   xrpl.Hash
-	doubt  error  // why it does not verify at L4; nil: it does, or that was not asked
-	held   int64  // bytes that it is counted as
-	kept   uint64 // by the inbox, as; 0: it is not
+	sigErr error  // why it fails verification at L4; nil: it passes, or was not checked
+	held   int64  // bytes that it counts for in run.held
+	kept   uint64 // id in the inbox; 0: not kept
 }
 
-// run is one gap being filled.
 type run struct {
 	Config
 	gap     history.Range
-	answers sync.Pool // of *rippled.Answer
-	queue   queue.Queue[*item]
+	answers sync.Pool  // of *rippled.Answer
+	queue   chan *item // from fetchers to verifiers; closed after the last fetcher has ended
 
 	wake   chan struct{} // the planner may have something new; capacity 1
-	linked chan struct{} // the ledger that is to be linked next may be there; capacity 1
+	linked chan struct{} // the next ledger to be linked may have arrived; capacity 1
 
-	held   atomic.Int64 // bytes of answers from the queue to the sink; bounded by WindowBytes and what is under way
+	// Bytes of answers from the queue to the Sink; bounded by WindowBytes and requests in flight.
+	held   atomic.Int64
 	doubts doubts
 
-	mu      sync.Mutex
-	due     uint32    // the ledger that is to be linked next
-	good    time.Time // when a right answer came last
-	bad     error     // what came since, if it was not right
-	gone    error     // nobody answers rightly any more
-	planner *shard.Planner
-	arrived map[uint32]*item  // from due down: proved by themselves, and wait for those above; bounded by the window
-	trouble map[uint32]*tries // of ledgers from due down that somebody did not answer rightly
+	mu        sync.Mutex
+	nextIndex uint32    // the next ledger to be linked
+	lastGood  time.Time // time of the last right answer
+	lastErr   error     // the last failure since then
+	fatalErr  error     // no server sends right answers any more
+	planner   *shard.Planner
+	// By index, from nextIndex down: they wait for those above; bounded by the window.
+	verified map[uint32]*item
+	failures map[uint32]*tries // by index, from nextIndex down: failed attempts
 }
 
-// tries is what a ledger has been through.
 type tries struct {
 	count int
-	wrong []*pace.Member // who is not asked for it again
+	wrong []*pace.Member // servers that are not asked for it again
 	last  error
 }
 
-// Run downloads a range, from its top down, and returns when the Sink has all of it. A ledger that cannot be had
-// ends it with a *Missing when what is below cannot be proved without (L2 and above); at L0 and L1 the rest is downloaded, and
-// the error joins a *Missing for each gap, of 100 at most. It is a *Mismatch when the range does not fit onto Config.Below. The Sink may have got what is above in both cases.
+// Run downloads a range, from its top down, and returns when the Sink has all of it. At L2 and
+// above, a ledger that no server sends ends the run with a *Missing, because nothing below it can
+// be proved; at L0 and L1 the rest is downloaded, and the error joins a *Missing for each gap, at
+// most 100. The error is a *Mismatch when the range does not continue Config.Below. In both cases
+// the Sink may already have the ledgers above.
 func Run(ctx context.Context, c Config, gap history.Range) error {
 	c = c.withDefaults()
 	if gap.Len() == 0 {
 		return nil
 	}
 	if c.Below.Index != 0 && c.Below.Index != gap.From-1 {
-		return fmt.Errorf("ledger %d is said to be right below the range, which begins with %d", c.Below.Index, gap.From)
+		return fmt.Errorf("Config.Below is ledger %d, which is not directly below the range, which begins with %d", c.Below.Index, gap.From)
 	}
 	expect, err := c.top(ctx, gap)
 	if err != nil {
@@ -81,15 +81,11 @@ func Run(ctx context.Context, c Config, gap history.Range) error {
 }
 
 func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) error {
-	r := &run{Config: c, gap: gap, due: gap.To, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-		arrived: map[uint32]*item{}, trouble: map[uint32]*tries{}, good: time.Now()}
+	r := &run{Config: c, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
+		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, lastGood: time.Now()}
 	r.answers.New = func() any { return new(rippled.Answer) }
-	// Of a ledger at most two answers are under way, its own and a hedge's.
-	waiting, err := queue.New[*item](c.Queue, queue.Config{Capacity: 2 * c.Window, Workers: c.Verifiers})
-	if err != nil {
-		return err
-	}
-	r.queue = weighed{waiting, r}
+	// At most two answers for a ledger are in progress: its own and a hedge's.
+	r.queue = make(chan *item, 2*c.Window)
 	shards := c.shards(gap)
 	if err := shards.Check(); err != nil {
 		return err
@@ -97,32 +93,25 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	r.planner = shard.New(shards)
 
 	group, ctx := errgroup.WithContext(ctx)
-	fetched := make(chan struct{})
 	group.Go(func() error {
-		defer close(fetched)
+		defer close(r.queue)
 		return r.drive(ctx)
 	})
-	group.Go(func() error { // who puts into the queue has ended when it is closed
-		<-fetched
-		r.queue.Close()
-		return nil
-	})
-	for i := range c.Verifiers {
-		group.Go(func() error { return r.verify(ctx, i) })
+	for range c.Verifiers {
+		group.Go(func() error { return r.verify(ctx) })
 	}
 	group.Go(func() error { return r.link(ctx, expect) })
 	return group.Wait()
 }
 
-// shards is how a gap is cut.
 func (c Config) shards(gap history.Range) shard.Config {
 	shards := c.Shards.Within(gap, c.Window, c.Timeout)
 	shards.Fetches = c.Fetches
-	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // a short gap is everybody's work, too
+	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // all fetchers share a short gap, too
 		shards.Size = max(1, each)
 	}
 	if shards.Hedge == shard.P95 && len(c.Servers.Report()) < 2 {
-		shards.Hedge = shard.None // a hedge asks somebody else; who is slow only gets slower by being asked twice
+		shards.Hedge = shard.None // a hedge needs another server: a slow one asked twice gets slower
 	}
 	return shards
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/queue"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/history"
 	"dyno/services/ledger/shard"
@@ -16,16 +15,6 @@ import (
 
 	"pgregory.net/rapid"
 )
-
-// queues are all that hold something.
-func queues() (names []string) {
-	for _, name := range queue.Names() {
-		if name != "unbuffered" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
 
 var (
 	trees   = []string{"nodes", "sorted"}
@@ -56,9 +45,6 @@ func TestEveryNameFillsARange(t *testing.T) {
 	for _, name := range trees {
 		changes = append(changes, change{"tree " + name, func(c *Config) { c.Tree = name }})
 	}
-	for _, name := range queues() {
-		changes = append(changes, change{"queue " + name, func(c *Config) { c.Queue = name }})
-	}
 	for _, name := range sizings {
 		changes = append(changes, change{"sizing " + name, func(c *Config) { c.Shards.Sizing = name }})
 	}
@@ -85,11 +71,11 @@ func TestEveryNameFillsARange(t *testing.T) {
 		})
 	}
 	if guilty := blames(p); len(guilty) > 0 {
-		t.Errorf("an honest server is blamed: %v", guilty)
+		t.Errorf("fault recorded for an honest server: %v", guilty)
 	}
 }
 
-// However it is put together, and whatever part of the chain is asked for: the sink gets the truth.
+// For any assembly and any part of the chain, the Sink receives the true ledgers.
 func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +93,6 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
 		c.VerifyBatch = rapid.IntRange(1, 5).Draw(rt, "verify_batch")
-		c.Queue = rapid.SampledFrom(queues()).Draw(rt, "queue")
 		c.Tree = rapid.SampledFrom(trees).Draw(rt, "tree")
 		c.Shards = shard.Config{Sizing: rapid.SampledFrom(sizings).Draw(rt, "sizing"), Hedge: rapid.SampledFrom(hedges).Draw(rt, "hedge"),
 			Size: rapid.IntRange(1, 20).Draw(rt, "size")}
@@ -119,7 +104,7 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	guilty := blames(p)
 	delete(guilty, liar.URL())
 	if len(guilty) > 0 {
-		t.Errorf("an honest server is blamed: %v", guilty)
+		t.Errorf("fault recorded for an honest server: %v", guilty)
 	}
 }
 
@@ -129,7 +114,6 @@ func TestNamesThatAreNone(t *testing.T) {
 	p := pool(t, w.server(t, sim.Config{}))
 	for says, change := range map[string]func(*Config){
 		`unknown tree "oak"`:             func(c *Config) { c.Tree = "oak" },
-		`no queue is called "bus"`:       func(c *Config) { c.Queue = "bus" },
 		`unknown sizing of shards "big"`: func(c *Config) { c.Shards.Sizing = "big" },
 		`unknown hedging "box"`:          func(c *Config) { c.Shards.Hedge = "box" },
 	} {
@@ -161,7 +145,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// What lies between an anchor and the range is linked, and not given to the sink.
+// Ledgers between an anchor and the range are linked, and not passed to the Sink.
 func TestAnchorAbove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,7 +165,8 @@ func TestAnchorAbove(t *testing.T) {
 	}
 }
 
-// A hash that the ledger does not have proves nothing, be it of the range's top or of one above it.
+// A hash that the ledger does not have proves no ledger, whether it is of the range's top or of one
+// above it.
 func TestFalseAnchor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,7 +181,7 @@ func TestFalseAnchor(t *testing.T) {
 		if !errors.As(err, &m) || m.Index != last || !errors.Is(err, ErrFork) {
 			t.Errorf("%v", err)
 		}
-		if above > 0 && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("going down from ledger %d", last))) {
+		if above > 0 && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("following headers down from the trusted ledger %d", last))) {
 			t.Errorf("%v", err)
 		}
 		k.holds(t, w)
@@ -216,9 +201,9 @@ func TestAnchorBelow(t *testing.T) {
 	}
 	k.holds(t, w)
 	if asked := s.Injected().Answers - before; asked > 0 {
-		t.Errorf("%d ledgers were asked for in vain", asked)
+		t.Errorf("%d ledgers were requested without need", asked)
 	}
-	c.Level = trust.L1 // nothing is linked: an anchor says nothing
+	c.Level = trust.L1 // L1 does not link: an anchor has no effect
 	if err := Run(t.Context(), c, all); err != nil {
 		t.Error(err)
 	}
@@ -253,7 +238,7 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
-// looking is a Sink that sees how many answers there were before each ledger that it takes.
+// looking is a Sink that records how many answers had arrived before each Put.
 type looking struct {
 	keeper
 	look func(index uint32)
@@ -264,8 +249,8 @@ func (l *looking) Put(ctx context.Context, x *xrpl.Ledger, release func()) error
 	return l.keeper.Put(ctx, x, release)
 }
 
-// However slow the sink is, no more than the window is under way.
-func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
+// However slow the Sink is, the window bounds the ledgers in progress.
+func TestWindowBoundsWhatIsInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.server(t, sim.Config{})
@@ -276,7 +261,7 @@ func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 	l.look = func(index uint32) {
 		answers := int(s.Injected().Answers - before)
 		if most := int(last-index) + window; answers > most {
-			t.Errorf("when ledger %d came %d had been answered, of at most %d", index, answers, most)
+			t.Errorf("when ledger %d arrived %d had been answered, of at most %d", index, answers, most)
 		}
 	}
 	c := w.config(p, l)

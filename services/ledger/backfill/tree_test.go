@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// verdict is what a tree says of a ledger: its header, and which kind of mistake it is.
+// verdict is a tree's result for a ledger: its header, and the kind of error.
 type verdict struct {
 	header xrpl.Header
 	kind   error
@@ -38,7 +38,8 @@ func judge(t tree, l *xrpl.Ledger) (v verdict) {
 // lengths are those at which the prefix of a length changes its form, and some that are usual.
 var lengths = []int{0, 1, 2, 120, 192, 193, 194, 800, 12480, 12481, 12482}
 
-// drawn is a ledger that is right: its transactions are noise, for the tree does not look into them.
+// drawn is a correct ledger: its transactions are random bytes, because the tree does not parse
+// them.
 func drawn(t *rapid.T, v *xrpl.Verifier) *xrpl.Ledger {
 	l := &xrpl.Ledger{Index: rapid.Uint32Min(1).Draw(t, "index")}
 	// Ids are hashes: only many transactions make a deep tree.
@@ -63,7 +64,7 @@ func drawn(t *rapid.T, v *xrpl.Verifier) *xrpl.Ledger {
 	return l
 }
 
-// tamper makes something else of a ledger, or leaves it alone.
+// tamper changes a ledger, or leaves it alone.
 func tamper(t *rapid.T, l *xrpl.Ledger) {
 	at := func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }
 	flip := func(b []byte) {
@@ -118,7 +119,7 @@ func tamper(t *rapid.T, l *xrpl.Ledger) {
 	}
 }
 
-// agree holds that both trees say the same of a ledger.
+// agree checks that both trees return the same result for a ledger.
 func agree(t rapid.TB, sorted, other tree, l *xrpl.Ledger) (v verdict) {
 	t.Helper()
 	v = judge(sorted, l)
@@ -141,7 +142,7 @@ func TestTreesAgree(t *testing.T) {
 	})
 }
 
-// The fullest ledger that is taken, and one with a transaction more.
+// The fullest accepted ledger, and one with a transaction more.
 func TestTreesAgreeOnTheFullest(t *testing.T) {
 	t.Parallel()
 	sorted := xrpl.NewVerifier()
@@ -164,7 +165,7 @@ func TestTreesAgreeOnTheFullest(t *testing.T) {
 	}
 }
 
-// Of ledgers as servers give them, one byte after the other.
+// Real ledgers, with one byte changed after the other.
 func TestTreesAgreeOnChain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -180,7 +181,7 @@ func TestTreesAgreeOnChain(t *testing.T) {
 		for i := range b {
 			b[i] ^= 0x40
 			if v := agree(t, sorted, nodes{}, l); v.kind == nil {
-				t.Errorf("byte %d of the %s counts for nothing", i, what)
+				t.Errorf("byte %d of the %s has no effect", i, what)
 			}
 			b[i] ^= 0x40
 		}

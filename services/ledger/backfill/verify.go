@@ -11,11 +11,11 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// ErrFork is for a ledger that is sound in itself, and not the parent of the one above it.
-var ErrFork = errors.New("not the ledger that the one above it is built on")
+// ErrFork marks a ledger that is consistent in itself, and not the parent of the one above it.
+var ErrFork = errors.New("not the parent that the ledger above it names")
 
-// verify takes answers and proves them by themselves until the queue is closed.
-func (r *run) verify(ctx context.Context, worker int) error {
+// verify proves each answer of the queue without other ledgers, until the queue is closed.
+func (r *run) verify(ctx context.Context) error {
 	tree, err := newTree(r.Tree)
 	if err != nil {
 		return err
@@ -23,14 +23,14 @@ func (r *run) verify(ctx context.Context, worker int) error {
 	signatures := xrpl.NewVerifier()
 	batch := make([]*item, r.VerifyBatch)
 	for {
-		n := r.queue.Take(worker, batch)
+		n := r.receive(batch)
 		if n == 0 {
 			return nil
 		}
 		begin := time.Now()
 		for _, it := range batch[:n] {
 			if ctx.Err() != nil {
-				continue // emptied, so that nobody waits
+				continue // empty the queue, so that no fetcher blocks on it
 			}
 			if err := r.prove(it, tree, signatures); err != nil {
 				r.wrong(it, err)
@@ -43,8 +43,26 @@ func (r *run) verify(ctx context.Context, worker int) error {
 	}
 }
 
-// prove checks an answer as far as that needs no other ledger. What does not verify at L4 is a wrong answer only where it
-// is not the ledger that the one above names.
+// receive takes as many answers as wait in the queue, at least one. It returns 0 when the queue is
+// closed and empty.
+func (r *run) receive(batch []*item) (n int) {
+	it, ok := <-r.queue
+	for ok {
+		batch[n] = it
+		if n++; n == len(batch) {
+			break
+		}
+		select {
+		case it, ok = <-r.queue:
+		default:
+			ok = false
+		}
+	}
+	return n
+}
+
+// prove checks an answer as far as that needs no other ledger. An answer that fails verification at
+// L4 counts as wrong only if it is not the ledger that the one above names.
 func (r *run) prove(it *item, tree tree, signatures *xrpl.Verifier) (err error) {
 	l := &it.answer.Ledger
 	if r.Level == trust.L0 || r.headers {
@@ -62,65 +80,66 @@ func (r *run) prove(it *item, tree tree, signatures *xrpl.Verifier) (err error) 
 	l.Index, l.Hash = it.index, it.hash
 	if r.Level >= trust.L4 && !r.headers && (r.Sample <= 1 || it.index%uint32(r.Sample) == 0) {
 		n := 0
-		n, it.doubt = signatures.Signatures(l, r.Signatures) // whose fault that is, its hash says, when it is known
+		// Link decides, by the hash, whether the server is at fault.
+		n, it.sigErr = signatures.Signatures(l, r.Signatures)
 		r.Watch.Signatures.Add(uint64(n))
 	}
 	it.proved = time.Now()
 	return nil
 }
 
-// wrong puts a wrong answer to the account of who gave it, and has the ledger fetched from another.
+// wrong records the fault against the answer's server and schedules a refetch from another.
 func (r *run) wrong(it *item, err error) {
-	r.blame(it, err)
+	r.recordFault(it, err)
 	r.refetch(it, err)
 	r.recycle(it)
 }
 
-// blame puts a wrong answer to the account of who gave it.
-func (r *run) blame(it *item, err error) {
+func (r *run) recordFault(it *item, err error) {
 	r.Watch.Wrong.Add(1)
 	if it.kept != 0 {
 		r.Inbox.Drop(it.kept)
 	}
-	it.from.Blame(reason(err))
+	it.from.RecordFault(reason(err))
 	if r.Wrong != nil {
 		r.Wrong(it.from.Name(), it.answer, err)
 	}
 }
 
-// refetch has a ledger fetched from another than who gave this answer, unless its twin has brought a right one.
+// refetch schedules a fetch of the ledger from another server, unless the other of two concurrent
+// requests has already brought a right answer.
 func (r *run) refetch(it *item, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if it.index > r.due {
-		return // it is linked already
+	if it.index > r.nextIndex {
+		return // already linked
 	}
-	if r.arrived[it.index] == it {
-		delete(r.arrived, it.index)
+	if r.verified[it.index] == it {
+		delete(r.verified, it.index)
 	}
 	t := r.tried(it.index, fmt.Errorf("%s: %w", it.from.Name(), err))
 	t.wrong = append(t.wrong, it.from)
-	if r.arrived[it.index] == nil && !r.planner.Idle(it.index) {
+	if r.verified[it.index] == nil && !r.planner.Idle(it.index) {
 		r.planner.Rejected(it.index, it.from, time.Now())
 		r.Watch.Refetched.Add(1)
 	}
 	signal(r.wake)
 }
 
-// tried counts a failed try of a ledger that is not linked yet. It is called with mu held.
+// tried counts a failed attempt to fetch a ledger that is not linked yet. The caller holds mu.
 func (r *run) tried(index uint32, err error) *tries {
-	t := r.trouble[index]
+	t := r.failures[index]
 	if t == nil {
 		t = new(tries)
-		r.trouble[index] = t
+		r.failures[index] = t
 	}
 	t.count++
-	t.last, r.bad = err, err
-	signal(r.linked) // it may be one that was tried too often
+	t.last, r.lastErr = err, err
+	signal(r.linked) // the ledger may have used up its attempts
 	return t
 }
 
-// reason is what a wrong answer is counted under: a few words, the same for all of a kind.
+// reason is the label that counts a wrong answer: a few words, the same for errors of a kind.
 func reason(err error) string {
 	for _, kind := range []error{xrpl.ErrIndex, xrpl.ErrHash, xrpl.ErrRoot, xrpl.ErrSignature, xrpl.ErrKey, ErrFork, xrpl.ErrMalformed} {
 		if errors.Is(err, kind) {
@@ -130,14 +149,14 @@ func reason(err error) string {
 	return "wrong answer"
 }
 
-// arrive hands a proved answer to the linker, unless there is one already.
+// arrive passes a verified answer to the linker, unless there is one already.
 func (r *run) arrive(it *item) {
 	it.from.Proved()
 	r.mu.Lock()
-	r.good, r.bad = it.proved, nil
+	r.lastGood, r.lastErr = it.proved, nil
 	first := r.planner.Arrived(it.shard, it.index, it.proved)
 	if first {
-		r.arrived[it.index] = it
+		r.verified[it.index] = it
 	}
 	r.mu.Unlock()
 	if !first {
@@ -149,7 +168,7 @@ func (r *run) arrive(it *item) {
 
 var _ tree = (*xrpl.Verifier)(nil)
 
-// tree proves that an answer is one ledger (L1).
+// tree proves that an answer is one consistent ledger (L1).
 type tree interface {
 	Ledger(*xrpl.Ledger) (xrpl.Header, error)
 }

@@ -10,22 +10,25 @@ import (
 	"dyno/services/ledger/shard"
 )
 
-// Watch counts what a backfill does, over one Run or several. Its numbers may be read at any time.
+// Watch holds the counters of one Run or several. They may be read at any time.
 type Watch struct {
-	Ledgers      atomic.Uint64 // linked and given to the sink
-	Bytes        atomic.Uint64 // of answers, as they came over the wire
-	Transactions atomic.Uint64 // of these ledgers
-	Signatures   atomic.Uint64 // that were checked
-	Refetched    atomic.Uint64 // ledgers that were asked for again because the answer was wrong, or did not come; hedges are none of these
-	Wrong        atomic.Uint64 // answers that were proved wrong
-	Marked       atomic.Uint64 // ledgers that were linked and do not verify at L4
+	Ledgers      atomic.Uint64 // ledgers linked and passed to the Sink
+	Bytes        atomic.Uint64 // bytes of answers as received
+	Transactions atomic.Uint64 // transactions of the linked ledgers
+	Signatures   atomic.Uint64 // signatures checked
+	// Refetched is the number of ledgers requested again because the answer was wrong or did not
+	// come. Hedges do not count.
+	Refetched atomic.Uint64
+	Wrong     atomic.Uint64 // answers proved wrong
+	Marked    atomic.Uint64 // ledgers linked that fail verification at L4
 
-	// How long the stages' goroutines were in what they wait for or work at, in ns, summed over them.
-	answering atomic.Int64 // fetchers: for a server's answer
-	verifying atomic.Int64 // verifiers: busy
-	sinking   atomic.Int64 // the linker: for the sink
+	// Time in each stage, in ns, summed over its goroutines.
+	answering atomic.Int64 // fetchers waiting for a server's answer
+	verifying atomic.Int64 // verifiers at work
+	sinking   atomic.Int64 // the linker waiting for the Sink
 
-	// Each is called with every ledger that was linked, in order, with the time from its request to its proof. Nil: nobody is told.
+	// Each is called with every linked ledger, in order, with the time from its request to its
+	// proof. Nil: not called.
 	Each func(index uint32, took time.Duration, bytes int)
 
 	mu      sync.Mutex
@@ -33,7 +36,7 @@ type Watch struct {
 	shards  shard.Stats
 }
 
-// NewWatch returns a Watch that has seen nothing.
+// NewWatch returns a Watch with all counters at zero.
 func NewWatch() *Watch {
 	return &Watch{latency: hdrhistogram.New(1, time.Hour.Microseconds(), 3)}
 }
@@ -51,28 +54,28 @@ func (w *Watch) linked(it *item) {
 	}
 }
 
-// Quantile is of the time from a ledger's request to its proof: 0.95 is P95. 0 before the first.
+// Quantile is a quantile of the time from a ledger's request to its proof: 0.95 is P95. It is 0
+// before the first ledger.
 func (w *Watch) Quantile(q float64) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Duration(w.latency.ValueAtQuantile(100*q)) * time.Microsecond
 }
 
-// Shards is what was handed out to be fetched, and how; its Size and P95 are those of the last Run.
+// Shards counts the shards that were handed out; its Size and P95 are those of the last Run.
 func (w *Watch) Shards() shard.Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.shards
 }
 
-// planned takes note of what a planner has done since it was looked at before.
 func (w *Watch) planned(now, before shard.Stats) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.shards = now.Since(before, w.shards)
 }
 
-// Times says how much time passed in the stages so far, summed over their goroutines.
+// Times returns the time spent in the stages so far, summed over their goroutines.
 func (w *Watch) Times() (answering, verifying, sinking time.Duration) {
 	return time.Duration(w.answering.Load()), time.Duration(w.verifying.Load()), time.Duration(w.sinking.Load())
 }

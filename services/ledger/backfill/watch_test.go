@@ -9,7 +9,7 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// pause lets others run while a condition is waited for.
+// pause lets other goroutines run while a test waits for a condition.
 func pause() { time.Sleep(time.Millisecond) }
 
 func TestWatchCounts(t *testing.T) {
@@ -26,7 +26,7 @@ func TestWatchCounts(t *testing.T) {
 	next, each := uint32(last), 0
 	c.Watch.Each = func(index uint32, took time.Duration, bytes int) {
 		if index != next || took <= 0 || bytes <= 0 {
-			t.Errorf("told of ledger %d, %v, %d bytes; want ledger %d", index, took, bytes, next)
+			t.Errorf("called with ledger %d, %v, %d bytes; want ledger %d", index, took, bytes, next)
 		}
 		next--
 		each += bytes
@@ -44,7 +44,7 @@ func TestWatchCounts(t *testing.T) {
 		"requests":      {after.Requests - before.Requests, ledgers},
 		"refetched":     {got.Refetched.Load(), 0},
 		"wrong":         {got.Wrong.Load(), 0},
-		"told of":       {uint64(last - next), ledgers},
+		"reported":      {uint64(last - next), ledgers},
 	} {
 		if x[0] != x[1] {
 			t.Errorf("%s: %d, want %d", what, x[0], x[1])
@@ -57,20 +57,20 @@ func TestWatchCounts(t *testing.T) {
 		t.Errorf("time in the stages: %v, %v, %v", answering, verifying, sinking)
 	}
 
-	// Of a short range everybody gets two shards or more.
+	// A short range gives each fetcher two shards or more.
 	once := got.Shards()
 	if want := uint64(2 * c.Fetches); once.Shards != want || once.Size != ledgers/int(want) || once.Hedges+once.Splits+once.Retries+once.Spare > 0 {
 		t.Errorf("%+v, want %d shards", once, want)
 	}
 
-	// Over a second range it counts on.
+	// A second range adds to the counts.
 	next = last
 	if err := Run(t.Context(), c, all); err != nil || got.Ledgers.Load() != 2*ledgers || got.Shards().Shards != 2*once.Shards {
 		t.Errorf("%d ledgers after two ranges in %d shards, %v", got.Ledgers.Load(), got.Shards().Shards, err)
 	}
 }
 
-// A sample is one ledger in so many, whichever range they are in.
+// A sample is every n-th ledger by index, whichever range it is in.
 func TestWatchCountsASample(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,8 +90,8 @@ func TestWatchCountsASample(t *testing.T) {
 	}
 }
 
-// What is asked for again is counted as such.
-func TestWatchCountsTrouble(t *testing.T) {
+// Repeated requests are counted as such.
+func TestWatchCountsRefetches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.4}})
@@ -107,10 +107,10 @@ func TestWatchCountsTrouble(t *testing.T) {
 		t.Errorf("%d answers are counted as wrong, of %d", wrong, sent)
 	}
 	if asked := after.Requests - before.Requests; again < wrong || asked != ledgers+again {
-		t.Errorf("%d requests for %d ledgers, %d answers were wrong, %d were asked for again", asked, ledgers, wrong, again)
+		t.Errorf("%d requests for %d ledgers, %d answers were wrong, %d were requested again", asked, ledgers, wrong, again)
 	}
 	if s := c.Watch.Shards(); s.Retries == 0 || s.Retries > again {
-		t.Errorf("%+v, and %d were asked for again", s, again)
+		t.Errorf("%+v, and %d were requested again", s, again)
 	}
 	if c.Watch.Ledgers.Load() != ledgers {
 		t.Errorf("%d ledgers", c.Watch.Ledgers.Load())

@@ -8,7 +8,7 @@ import (
 	"dyno/services/ledger/rippled"
 )
 
-// Who connects first does not decide alone what the tip is.
+// The first server to connect does not decide alone what the tip is.
 func TestFirstDoesNotDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, liar, a, b := &shelf{top: 100}, newFake("liar"), newFake("a"), newFake("b")
@@ -18,8 +18,8 @@ func TestFirstDoesNotDecide(t *testing.T) {
 		if s.Top() != 100 {
 			t.Error("one of three servers decided")
 		}
-		a.tells(101)
-		b.tells(101)
+		a.reports(101)
+		b.reports(101)
 		synctest.Wait()
 		if s.Top() != 101 {
 			t.Errorf("at %d after two of three said 101", s.Top())

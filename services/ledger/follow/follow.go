@@ -1,17 +1,18 @@
-// Package follow keeps a store at the tip of the ledger: it subscribes to servers, and has everything between the newest
-// stored ledger and the tip fetched, again and again.
+// Package follow keeps a store at the tip of the ledger: it subscribes to servers, and calls Fetch
+// for all ledgers between the newest stored one and the tip, each time the tip moves.
 //
 //	f := follow.New(follow.Config{Servers: servers, Top: top, Fetch: fetch})
 //	err := f.Run(ctx)
 //
-// Which ledger the tip is, no single server decides. Without a quorum it is the newest that more than half of the
-// servers say that have not failed; with one (trust level L3) it is the newest that a quorum of validators has
-// validated, whoever passed their validations on. What is fetched is always the whole stretch from the last ledger below
-// which nothing is missing up to the tip, so what happened while nobody was connected, or while fetching failed, is made
-// up for, and no ledger is left out.
+// No single server decides which ledger is the tip. Without a quorum it is the newest ledger that
+// more than half of the servers that have not failed report; with one (trust level L3) it is the
+// newest that a quorum of validators has validated, whichever servers forwarded their validations.
+// Fetch always receives the whole stretch from the last ledger below which none is missing up to
+// the tip, so ledgers that closed during a disconnection or a failed fetch are fetched later, and
+// none is left out.
 //
-// It is not for fetching, proving or storing: Fetch does all that (services/ledger/backfill). Nor is it for one server's
-// connection, which is rippled's.
+// It is not for fetching, proving or storing: Fetch does all that (services/ledger/backfill). Nor
+// is it for a single server's connection (services/ledger/rippled).
 //
 // Run owns a goroutine for each server and waits for them.
 package follow
@@ -32,63 +33,66 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// Server is a server that can be subscribed to: *rippled.Server.
+// Server is a server that offers subscriptions: *rippled.Server.
 type Server interface {
 	Name() string
 	Subscribe(ctx context.Context, streams ...string) iter.Seq2[rippled.Event, error]
 }
 
-// Quorum says which ledgers validators agree on: *trust.Quorum. It is called by one goroutine at a time.
+// Quorum decides what validators agree on: *trust.Quorum. One goroutine at a time calls it.
 type Quorum interface {
 	Add(validation []byte) (anchor trust.Anchor, reached bool, err error)
 }
 
-// ErrStop is for Fetch to wrap when it makes no sense to try again: the disk is gone.
+// ErrStop ends Run. Fetch wraps it in errors that a retry cannot help, such as a failed disk.
 var ErrStop = errors.New("following ends")
 
-// Config is what to follow and how. The zero values are the documented defaults.
+// Config says what to follow and how. The zero values are the documented defaults.
 type Config struct {
 	Servers []Server // 1 to MaxServers
 
-	// Top is the index of the ledger up to which nothing is missing that is to be stored, or 0. What is above it when Run
-	// begins is fetched. A process that was killed while it caught up may have left a hole below the newest ledger,
-	// since a stretch is proved, and stored, from its top down: then Top is what is below the hole.
+	// Top returns the index of the ledger up to which no wanted ledger is missing, or 0. Ledgers
+	// above it when Run begins are fetched. A process that was killed while it caught up may have
+	// left a hole below the newest ledger, because a stretch is proved, and stored, from its top
+	// down: Top is then the ledger below the hole.
 	Top func() uint32
 
-	// Fetch fetches, proves and stores what of a range is not stored yet; the range's highest ledger has this hash.
-	// When it returns nil, all of the range is durable. That its lowest follows on what is stored below it is Fetch's
-	// to check. After an error it is called again, for a range that begins at the same ledger and ends at the tip of
-	// that time; one that wraps ErrStop ends Run.
+	// Fetch fetches, proves and stores the ledgers of a range that are not stored yet; the range's
+	// highest ledger has this hash. When it returns nil, all of the range is durable. Fetch must
+	// check that the range's lowest ledger continues what is stored below it. After an error it is
+	// called again, for a range that begins at the same ledger and ends at the tip of that time; an
+	// error that wraps ErrStop ends Run.
 	Fetch func(ctx context.Context, missing history.Range, top xrpl.Hash) error
 
 	Quorum Quorum // nil: more than half of the servers
-	First  uint32 // where to begin when nothing is stored; 0: at the tip
+	First  uint32 // first ledger when the store is empty; 0: the tip
 
-	Stall time.Duration // a server that tells of no ledger for so long is dialled again; 0: 30 s, some eight ledgers
-	Log   *slog.Logger  // nil: nowhere
+	// Stall is the silence after which a server is dialled again. 0: 30 s, about eight ledgers.
+	Stall time.Duration
+	Log   *slog.Logger // nil: logs are discarded
 }
 
-// MaxServers bounds the servers that are subscribed to at once.
+// MaxServers bounds the number of subscribed servers.
 const MaxServers = 32
 
-// How long to wait before trying again, doubling.
+// Waits between attempts; they double.
 const (
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 30 * time.Second
 )
 
-// Follower follows. New makes it.
+// Follower keeps a store at the tip. New makes it.
 type Follower struct {
 	config Config
-	wake   chan struct{} // has one when the tip may have moved
+	wake   chan struct{} // capacity 1: the tip may have moved
 
 	mu       sync.Mutex
 	watched  []*watched
-	anchored Tip    // the newest that the quorum has agreed on
-	settled  uint32 // up to here nothing is missing; 0: nothing is stored, and there was no tip yet
+	anchored Tip    // the newest ledger that the quorum has agreed on
+	settled  uint32 // no ledger up to here is missing; 0: the store is empty, and there was no tip yet
 	fetches  int
 	failures int
-	trouble  error // of the last Fetch; nil: it went well
+	trouble  error // of the last Fetch; nil: it succeeded
 }
 
 // Tip is a ledger at the tip.
@@ -97,7 +101,7 @@ type Tip struct {
 	Hash  xrpl.Hash
 }
 
-// New makes a follower that does nothing before Run.
+// New makes a follower. It does nothing before Run.
 func New(c Config) (*Follower, error) {
 	if n := len(c.Servers); n == 0 || n > MaxServers {
 		return nil, fmt.Errorf("following takes 1 to %d servers, not %d", MaxServers, n)
@@ -115,8 +119,8 @@ func New(c Config) (*Follower, error) {
 	return f, nil
 }
 
-// Run follows until ctx ends (nil), Fetch says ErrStop, validators contradict
-// one another (trust.ErrConflict), or their list expires (trust.ErrExpired).
+// Run follows until ctx ends (nil), Fetch returns ErrStop, validators contradict each other
+// (trust.ErrConflict), or their list expires (trust.ErrExpired).
 func (f *Follower) Run(ctx context.Context) error {
 	f.begin()
 	inner, fail := context.WithCancelCause(ctx)
@@ -133,7 +137,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	return context.Cause(inner)
 }
 
-// keepUp has fetched what is missing whenever the tip moves. It returns when ctx is over or Fetch says ErrStop.
+// keepUp calls Fetch for the missing ledgers whenever the tip moves. It returns when ctx ends or
+// Fetch returns ErrStop.
 func (f *Follower) keepUp(ctx context.Context) error {
 	wait := minBackoff
 	for {
@@ -148,7 +153,7 @@ func (f *Follower) keepUp(ctx context.Context) error {
 		}
 		err := f.config.Fetch(ctx, missing, tip.Hash)
 		if top := f.config.Top(); err == nil && top < missing.To {
-			err = fmt.Errorf("%s was fetched, but the newest ledger that is stored is %d", missing, top)
+			err = fmt.Errorf("%s was fetched, but the newest stored ledger is %d", missing, top)
 		}
 		f.fetched(missing, err)
 		switch {
@@ -167,9 +172,10 @@ func (f *Follower) keepUp(ctx context.Context) error {
 	}
 }
 
-// pause waits about so long, or until ctx is over, and says how long to wait the next time.
+// pause waits about as long as wait, or until ctx ends, and returns the next wait.
 func pause(ctx context.Context, wait time.Duration) time.Duration {
-	jittered := wait - rand.N(wait/4) // so that many who lost one server do not come back at once
+	// So that clients that lost one server do not all return at the same time.
+	jittered := wait - rand.N(wait/4)
 	timer := time.NewTimer(jittered)
 	defer timer.Stop()
 	select {
@@ -179,7 +185,6 @@ func pause(ctx context.Context, wait time.Duration) time.Duration {
 	return min(2*wait, maxBackoff)
 }
 
-// begin finds out where to begin.
 func (f *Follower) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,8 +193,8 @@ func (f *Follower) begin() {
 	}
 }
 
-// missing is the tip, and what is to be fetched to get there. It does not ask what is stored: a Fetch that failed may
-// have stored the upper part of its range.
+// missing returns the tip, and the range to fetch to get there. It does not ask what is stored: a
+// Fetch that failed may have stored the upper part of its range.
 func (f *Follower) missing() (Tip, history.Range) {
 	tip := f.Tip()
 	f.mu.Lock()
@@ -224,7 +229,6 @@ func (f *Follower) Tip() Tip {
 	return agreed(f.watched)
 }
 
-// poke lets keepUp look at the tip.
 func (f *Follower) poke() {
 	select {
 	case f.wake <- struct{}{}:

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // hashOf is the hash of an honest chain's ledger.
 func hashOf(index uint32) xrpl.Hash { h := xrpl.Header{Index: index}; return h.Hash() }
 
-// fake is a server that says what a test lets it say.
+// fake is a server that sends what a test passes to it.
 type fake struct {
 	name string
 	say  chan any // a rippled.Event, or an error that ends the subscription
@@ -68,18 +68,18 @@ func (s *fake) dialled() int {
 	return len(s.dials)
 }
 
-// tells says that a ledger was validated.
-func (s *fake) tells(index uint32) {
+// reports says that a ledger was validated.
+func (s *fake) reports(index uint32) {
 	s.say <- rippled.Event{Stream: rippled.Ledgers, Index: index, Hash: hashOf(index)}
 }
 
-// shelf is a store that is filled by Fetch, which it can make fail.
+// shelf is a store that Fetch fills; a test can make Fetch fail.
 type shelf struct {
 	mu      sync.Mutex
 	t       testing.TB
 	top     uint32
 	fetched []history.Range
-	fail    []error // of the next calls
+	fail    []error // results of the next calls
 	hold    chan struct{}
 }
 
@@ -101,10 +101,10 @@ func (s *shelf) Fetch(ctx context.Context, r history.Range, top xrpl.Hash) error
 		return err
 	}
 	if s.top > 0 && r.From != s.top+1 || r.Len() == 0 {
-		s.t.Errorf("%s was asked for above %d", r, s.top)
+		s.t.Errorf("%s was requested above %d", r, s.top)
 	}
 	if top != hashOf(r.To) {
-		s.t.Errorf("%s was asked for with a wrong hash", r)
+		s.t.Errorf("%s was requested with a wrong hash", r)
 	}
 	s.top, s.fetched = r.To, append(s.fetched, r)
 	return nil
@@ -116,7 +116,7 @@ func (s *shelf) ranges() string {
 	return fmt.Sprint(s.fetched)
 }
 
-// run starts a follower in a bubble; stop ends it and gives its error.
+// run starts a follower in a bubble; stop ends it and returns its error.
 func run(t *testing.T, s *shelf, c Config, servers ...*fake) (f *Follower, stop func() error) {
 	t.Helper()
 	for _, server := range servers {
@@ -138,7 +138,7 @@ func TestFillsTheGapThenFollows(t *testing.T) {
 		s, a := &shelf{top: 100}, newFake("a")
 		f, stop := run(t, s, Config{}, a)
 		for _, index := range []uint32{150, 151, 152, 152, 149, 155} {
-			a.tells(index)
+			a.reports(index)
 			synctest.Wait()
 		}
 		if got, want := s.ranges(), "[101-150 151 152 153-155]"; got != want {
@@ -153,13 +153,13 @@ func TestFillsTheGapThenFollows(t *testing.T) {
 	})
 }
 
-// What happens while a range is being fetched is one range afterwards.
-func TestCatchesUpWithWhatCameMeanwhile(t *testing.T) {
+// Ledgers that close while a range is being fetched form one range afterwards.
+func TestCatchesUpAfterSlowFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, a := &shelf{top: 10, hold: make(chan struct{})}, newFake("a")
 		_, stop := run(t, s, Config{}, a)
 		for index := uint32(11); index < 60; index++ {
-			a.tells(index)
+			a.reports(index)
 			synctest.Wait()
 		}
 		s.hold <- struct{}{}
@@ -179,9 +179,9 @@ func TestBeginning(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, a := &shelf{}, newFake("a")
 			_, stop := run(t, s, Config{First: first}, a)
-			a.tells(500)
+			a.reports(500)
 			synctest.Wait()
-			a.tells(501)
+			a.reports(501)
 			synctest.Wait()
 			if got := s.ranges(); got != want {
 				t.Errorf("from %d: fetched %s, want %s", first, got, want)
@@ -191,25 +191,25 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// A server that breaks is dialled again, less and less often, while the others go on.
+// A server that breaks is dialled again with growing waits, while the others continue.
 func TestDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, a, b := &shelf{top: 100}, newFake("a"), newFake("b")
 		f, stop := run(t, s, Config{Stall: time.Hour}, a, b)
-		a.tells(101)
-		b.tells(101)
+		a.reports(101)
+		b.reports(101)
 		synctest.Wait()
 		broken := errors.New("broken")
 		for range 12 {
-			a.say <- broken // it waits until a is dialled again
+			a.say <- broken // blocks until a is dialled again
 		}
-		b.tells(102)
+		b.reports(102)
 		synctest.Wait()
 		if f.Status().Servers[0].Connected {
 			t.Error("a server counts as connected that has said nothing yet")
 		}
 		b.say <- broken
-		b.tells(110)
+		b.reports(110)
 		synctest.Wait()
 		if got, want := s.ranges(), "[101 102 103-110]"; got != want {
 			t.Errorf("fetched %s, want %s", got, want)
@@ -228,16 +228,16 @@ func TestDisconnects(t *testing.T) {
 	})
 }
 
-// A server that is connected and says nothing is given up, and what it said before no longer counts.
+// A server that is connected and silent is dialled again, and its earlier reports no longer count.
 func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, a, b := &shelf{top: 100}, newFake("a"), newFake("b")
 		f, stop := run(t, s, Config{Stall: time.Minute}, a, b)
-		a.tells(101)
-		b.tells(101)
-		for index := uint32(102); index < 130; index++ { // only a goes on: every 4 s
+		a.reports(101)
+		b.reports(101)
+		for index := uint32(102); index < 130; index++ { // only a continues: every 4 s
 			time.Sleep(4 * time.Second)
-			a.tells(index)
+			a.reports(index)
 			synctest.Wait()
 			if got := f.Tip().Index; got != 101 && f.Status().Servers[1].Disconnects == 0 {
 				t.Errorf("ledger %d counts by one of two servers", got)
@@ -253,25 +253,25 @@ func TestStall(t *testing.T) {
 	})
 }
 
-// One of three who lies about the tip, by index or by hash, is not believed.
+// A single server of three that reports a false tip, by index or by hash, is not believed.
 func TestLiar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, a, b, liar := &shelf{top: 100}, newFake("a"), newFake("b"), newFake("liar")
 		_, stop := run(t, s, Config{}, a, b, liar)
-		a.tells(100)
-		b.tells(100)
+		a.reports(100)
+		b.reports(100)
 		for index := uint32(101); index < 120; index++ {
-			liar.tells(index + 4_000_000_000)
+			liar.reports(index + 4_000_000_000)
 			liar.say <- rippled.Event{Stream: rippled.Ledgers, Index: index, Hash: xrpl.Hash{1}}
-			a.tells(index)
+			a.reports(index)
 			synctest.Wait()
 			if s.Top() >= index {
 				t.Errorf("one of three was believed about %d", index)
 			}
-			b.tells(index)
+			b.reports(index)
 			synctest.Wait()
 			if s.Top() != index {
-				t.Errorf("at %d after two of three told of %d", s.Top(), index)
+				t.Errorf("at %d after two of three reported %d", s.Top(), index)
 			}
 		}
 		stop()
@@ -283,12 +283,12 @@ func TestFetchFails(t *testing.T) {
 		broken := errors.New("broken")
 		s, a := &shelf{top: 100, fail: []error{broken, broken, broken}}, newFake("a")
 		f, stop := run(t, s, Config{}, a)
-		a.tells(101)
+		a.reports(101)
 		synctest.Wait()
 		if st := f.Status(); st.Failures != 1 || !errors.Is(st.Trouble, broken) || st.Lag() != 1 {
 			t.Errorf("%+v", st)
 		}
-		a.tells(102)
+		a.reports(102)
 		time.Sleep(7 * minBackoff)
 		synctest.Wait()
 		if got, want := s.ranges(), "[101-102]"; got != want {
@@ -298,7 +298,7 @@ func TestFetchFails(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 		s.fail = []error{fmt.Errorf("%w: no disk", ErrStop)}
-		a.tells(103)
+		a.reports(103)
 		synctest.Wait()
 		if err := stop(); !errors.Is(err, ErrStop) {
 			t.Errorf("Run ended with %v, want ErrStop", err)
@@ -306,15 +306,15 @@ func TestFetchFails(t *testing.T) {
 	})
 }
 
-// A Fetch that fails has stored its range from the top down: what it left out is asked for again, and nothing else
-// counts, though the newest stored ledger is the tip.
+// A Fetch that fails has stored its range from the top down: the rest is requested again, and
+// nothing else counts, although the newest stored ledger is the tip.
 func TestFetchFailsHalfway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, top, ranges := newFake("a"), uint32(100), []history.Range{}
 		fetch := func(_ context.Context, r history.Range, _ xrpl.Hash) error {
 			top, ranges = r.To, append(ranges, r)
 			if len(ranges) <= 2 {
-				return errors.New("the lower half could not be had")
+				return errors.New("the lower half could not be fetched")
 			}
 			return nil
 		}
@@ -325,11 +325,11 @@ func TestFetchFailsHalfway(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		go func() {
-			a.tells(150)
+			a.reports(150)
 			synctest.Wait()
-			a.tells(151)
+			a.reports(151)
 			time.Sleep(10 * time.Second)
-			a.tells(152)
+			a.reports(152)
 		}()
 		if err := f.Run(ctx); err != nil {
 			t.Error(err)
@@ -340,7 +340,7 @@ func TestFetchFailsHalfway(t *testing.T) {
 	})
 }
 
-// A Fetch that says it is done and is not is not called in a circle without a pause.
+// A Fetch that returns nil without storing is not called again without a pause.
 func TestFetchThatStoresNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, calls := newFake("a"), 0
@@ -350,7 +350,7 @@ func TestFetchThatStoresNothing(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		go a.tells(6)
+		go a.reports(6)
 		if err := f.Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -360,7 +360,8 @@ func TestFetchThatStoresNothing(t *testing.T) {
 	})
 }
 
-// ballots is a quorum of made-up validations: text of an index, which counts when it comes the second time.
+// ballots is a quorum of made-up validations: text of an index, which counts from the second time
+// on.
 type ballots map[string]int
 
 func (b ballots) Add(v []byte) (trust.Anchor, bool, error) {
@@ -372,7 +373,7 @@ func (b ballots) Add(v []byte) (trust.Anchor, bool, error) {
 	case 666:
 		return trust.Anchor{}, false, trust.ErrConflict
 	case 667:
-		return trust.Anchor{}, false, fmt.Errorf("%w: fetch the present one", trust.ErrExpired)
+		return trust.Anchor{}, false, fmt.Errorf("%w: fetch the current one", trust.ErrExpired)
 	}
 	b[string(v)]++
 	return trust.Anchor{Index: index, Hash: hashOf(index)}, b[string(v)] >= 2, nil
@@ -382,13 +383,14 @@ func vote(text string) rippled.Event {
 	return rippled.Event{Stream: rippled.Validations, Validation: []byte(text)}
 }
 
-// With a quorum no ledger counts before it, whatever servers say, and a later one carries those before it.
+// With a quorum no ledger counts before it, whatever servers report, and a later one includes those
+// before it.
 func TestQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, a, b := &shelf{top: 100}, newFake("a"), newFake("b")
 		f, stop := run(t, s, Config{Quorum: ballots{}}, a, b)
-		a.tells(101)
-		b.tells(101)
+		a.reports(101)
+		b.reports(101)
 		a.say <- vote("101")
 		a.say <- rippled.Event{Stream: rippled.Validations} // without its bytes
 		synctest.Wait()
@@ -417,7 +419,7 @@ func TestQuorum(t *testing.T) {
 	})
 }
 
-// When there will be no quorum any more, it does not dial again and again.
+// When no quorum is possible any more, Run ends instead of dialling again.
 func TestNoQuorumAnyMoreEndsIt(t *testing.T) {
 	for text, want := range map[string]error{"666": trust.ErrConflict, "667": trust.ErrExpired} {
 		synctest.Test(t, func(t *testing.T) {
@@ -443,8 +445,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Whatever servers leave out and however often they break and fetching fails, every ledger up to the last is fetched
-// once, in order (which the shelf checks).
+// Whatever servers leave out, and however often they break and fetching fails, every ledger up to
+// the last is fetched once, in order (the shelf checks that).
 func TestNeverSkipsOne(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, 11), 1, 60).Draw(r, "steps")
@@ -458,7 +460,7 @@ func TestNeverSkipsOne(t *testing.T) {
 				switch step / 3 {
 				case 0, 1:
 					tip++
-					server.tells(tip)
+					server.reports(tip)
 				case 2:
 					server.say <- errors.New("broken")
 				case 3:
@@ -470,9 +472,9 @@ func TestNeverSkipsOne(t *testing.T) {
 			for range len(steps) { // as often as fetching may fail
 				tip++
 				for _, server := range servers {
-					server.tells(tip)
+					server.reports(tip)
 				}
-				time.Sleep(time.Hour) // in the bubble: every back-off is over, and quiet servers are dialled again
+				time.Sleep(time.Hour) // in the bubble: every wait ends, and silent servers are dialled again
 				synctest.Wait()
 			}
 			if s.Top() < tip {

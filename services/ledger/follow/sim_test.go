@@ -15,14 +15,15 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// linked fetches from a server and holds every ledger to the one above it and the one stored below.
+// linked fetches from a server and checks every ledger against the one above it and the one stored
+// below.
 type linked struct {
 	server *rippled.Server
 
 	mu     sync.Mutex
 	top    uint32
 	hashes map[uint32]xrpl.Hash
-	grown  chan uint32 // the top after each fetch; there is room for all
+	grown  chan uint32 // the top after each fetch; large enough for all
 }
 
 func (l *linked) Top() uint32 { l.mu.Lock(); defer l.mu.Unlock(); return l.top }
@@ -46,14 +47,15 @@ func (l *linked) Fetch(ctx context.Context, r history.Range, top xrpl.Hash) erro
 		l.hashes[index], want = want, h.Parent
 	}
 	if below, ok := l.hashes[r.From-1]; ok && below != want {
-		return fmt.Errorf("%w: ledger %d does not follow on what is stored", ErrStop, r.From)
+		return fmt.Errorf("%w: ledger %d does not continue what is stored", ErrStop, r.From)
 	}
 	l.top = r.To
 	l.grown <- r.To
 	return nil
 }
 
-// It keeps up with a chain that grows, on two servers' word and on that of its validators.
+// The follower keeps up with a growing chain, by the reports of two servers and by validations of
+// its validators.
 func TestFollowsSimulator(t *testing.T) {
 	for _, quorum := range []bool{false, true} {
 		t.Run(fmt.Sprintf("quorum=%t", quorum), func(t *testing.T) { followSimulator(t, quorum) })
@@ -111,7 +113,7 @@ func followSimulator(t *testing.T, quorum bool) {
 			}
 		}
 	}
-	for range growth { // each ledger comes when the last one is there, so that no machine is too slow
+	for range growth { // each ledger closes when the last one is stored, so that no machine is too slow
 		want, err := a.Chain().Grow(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -10,17 +10,17 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// remembered is how many of a server's last ledgers count. Servers are a few ledgers apart at most.
+// remembered is how many of a server's last ledgers are kept. Servers differ by a few at most.
 const remembered = 16
 
-// watched is a server and what it said on the connection that it has now. Follower.mu guards it.
+// watched is a server and what it reported on its current connection. Follower.mu guards it.
 type watched struct {
 	server      Server
-	said        [remembered]Tip // the last ledgers that it told of, round and round
-	ledgers     int             // how many it told of on this connection; 0: it is not connected
+	said        [remembered]Tip // ring buffer of the last ledgers that it reported
+	ledgers     int             // number of ledgers reported on this connection; 0: not connected
 	newest      uint32
 	disconnects int
-	trouble     error // why it is not connected, or what is wrong with what it says; nil: nothing
+	trouble     error // why it is not connected, or what is wrong with its messages; nil: no problem
 }
 
 func (w *watched) hasSaid(t Tip) bool {
@@ -32,8 +32,8 @@ func (w *watched) hasSaid(t Tip) bool {
 	return false
 }
 
-// agreed is the newest ledger that more than half of the servers told of that are connected, or may be in a moment: who
-// connects first is not to decide alone.
+// agreed is the newest ledger that more than half of the servers reported, of those that are
+// connected or not tried yet: the first server to connect must not decide alone.
 func agreed(servers []*watched) (best Tip) {
 	count := 0
 	for _, w := range servers {
@@ -60,7 +60,7 @@ func agreed(servers []*watched) (best Tip) {
 	return best
 }
 
-// watch listens to a server, and dials it again, until ctx is over. Fail is for what ends the following as a whole.
+// watch listens to a server, and redials it, until ctx ends. fail gets errors that end Run.
 func (f *Follower) watch(ctx context.Context, w *watched, fail context.CancelCauseFunc) {
 	wait := minBackoff
 	for {
@@ -73,29 +73,29 @@ func (f *Follower) watch(ctx context.Context, w *watched, fail context.CancelCau
 			return
 		}
 		if f.lost(w, err) {
-			wait = minBackoff // the connection was of use
+			wait = minBackoff // the connection brought ledgers
 		}
 		f.config.Log.Warn("a subscription ended", "server", w.server.Name(), "error", err, "again_in", wait.String())
 		wait = pause(ctx, wait)
 	}
 }
 
-// lost forgets what a server said, and says whether it said anything on the connection.
+// lost discards what a server reported, and returns whether it reported a ledger on the connection.
 func (f *Follower) lost(w *watched, err error) (useful bool) {
 	f.mu.Lock()
 	useful = w.ledgers > 0
 	w.ledgers, w.trouble = 0, err
 	w.disconnects++
 	f.mu.Unlock()
-	f.poke() // those who are left may agree now
+	f.poke() // the remaining servers may agree now
 	return useful
 }
 
-// listen takes in what a server says until the connection ends or it says nothing for too long.
+// listen processes a server's events until the connection ends or is silent for Config.Stall.
 func (f *Follower) listen(ctx context.Context, w *watched) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(f.config.Stall, func() { cancel(fmt.Errorf("it told of no ledger for %v", f.config.Stall)) })
+	stalled := time.AfterFunc(f.config.Stall, func() { cancel(fmt.Errorf("it reported no ledger for %v", f.config.Stall)) })
 	defer stalled.Stop()
 	streams := []string{rippled.Ledgers}
 	if f.config.Quorum != nil {
@@ -122,9 +122,9 @@ func (f *Follower) listen(ctx context.Context, w *watched) error {
 }
 
 // errNoBytes is for servers whose validations cannot be counted.
-var errNoBytes = errors.New("it passes validations on without their bytes, which a quorum needs; use a newer rippled beside it")
+var errNoBytes = errors.New("it forwards validations without their bytes, which a quorum needs; add a server with a newer rippled")
 
-// heard takes in an event. An error is the server's fault, or one that trust.Final is of.
+// heard processes an event. An error is the server's fault, or one for which trust.Final is true.
 func (f *Follower) heard(w *watched, e rippled.Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +140,7 @@ func (f *Follower) heard(w *watched, e rippled.Event) error {
 		return nil
 	case len(e.Validation) == 0:
 		if !errors.Is(w.trouble, errNoBytes) {
-			f.config.Log.Warn("a server's validations do not count", "server", w.server.Name(), "error", errNoBytes)
+			f.config.Log.Warn("a server's validations cannot be counted", "server", w.server.Name(), "error", errNoBytes)
 		}
 		w.trouble = errNoBytes
 		return nil
@@ -158,17 +158,17 @@ func (f *Follower) heard(w *watched, e rippled.Event) error {
 	return nil
 }
 
-// Status is how the following goes.
+// Status is a snapshot of a Follower.
 type Status struct {
 	Tip      Tip
-	Settled  uint32 // up to here nothing is missing
+	Settled  uint32 // no ledger up to here is missing
 	Fetches  int
-	Failures int   // of these
-	Trouble  error // of the last one; nil: it went well
+	Failures int   // fetches that failed
+	Trouble  error // of the last fetch; nil: it succeeded
 	Servers  []ServerStatus
 }
 
-// Lag is how many ledgers up to the tip are not stored yet; 0 before there is a tip.
+// Lag is the number of ledgers up to the tip that are not stored yet; 0 before there is a tip.
 func (s Status) Lag() uint32 {
 	if s.Settled == 0 || s.Tip.Index < s.Settled {
 		return 0
@@ -176,16 +176,16 @@ func (s Status) Lag() uint32 {
 	return s.Tip.Index - s.Settled
 }
 
-// ServerStatus is how it goes with one server.
+// ServerStatus is a snapshot of one server.
 type ServerStatus struct {
 	Name        string
 	Connected   bool
-	Newest      uint32 // the newest ledger that it told of
+	Newest      uint32 // the newest ledger that it reported
 	Disconnects int
-	Trouble     error // why it is not connected, or what is wrong with what it says; nil: nothing
+	Trouble     error // why it is not connected, or what is wrong with its messages; nil: no problem
 }
 
-// Status says how it goes.
+// Status returns a snapshot.
 func (f *Follower) Status() Status {
 	s := Status{Tip: f.Tip()}
 	f.mu.Lock()

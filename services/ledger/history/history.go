@@ -1,6 +1,6 @@
-// Package history is what the parts of ledgersync tell one another: ranges of ledgers, and sets of them (which
-// ledgers a server has, which a store has, which are missing). It is not for ledgers themselves: those are
-// parts/xrpl's. It starts no goroutines.
+// Package history defines ranges of ledger indexes and sets of them: which ledgers a server has,
+// which a store has, which are missing. It is not for ledgers themselves (parts/xrpl). It starts no
+// goroutines.
 package history
 
 import (
@@ -25,7 +25,7 @@ func (r Range) Len() int {
 // Has says whether a ledger is in the range.
 func (r Range) Has(index uint32) bool { return r.From <= index && index <= r.To }
 
-// String is FROM-TO, as servers write it, or one index.
+// String returns FROM-TO, as servers write it, or one index.
 func (r Range) String() string {
 	if r.From == r.To {
 		return strconv.FormatUint(uint64(r.From), 10)
@@ -33,14 +33,15 @@ func (r Range) String() string {
 	return fmt.Sprintf("%d-%d", r.From, r.To)
 }
 
-// Set is a set of ledgers as ranges that neither touch nor overlap, in ascending order. Its zero value is empty.
-// It is a value: methods that change a set return the new one and leave the old.
+// Set is a set of ledgers as ranges that neither touch nor overlap, in ascending order. Its zero
+// value is empty. It is a value: methods that change a set return the new one and leave the old.
 type Set []Range
 
-// maxRanges bounds a set that somebody else wrote. A real server has some ten ranges.
+// maxRanges bounds a set that is parsed from foreign text. A real server has about ten ranges.
 const maxRanges = 100_000
 
-// ParseSet reads what a server calls complete_ledgers: "empty", or ranges as in "32570-32580,40000".
+// ParseSet reads what a server calls complete_ledgers: "empty", or ranges as in
+// "32570-32580,40000".
 func ParseSet(text string) (Set, error) {
 	var s Set
 	if text == "" || text == "empty" {
@@ -92,7 +93,7 @@ func (s Set) normal() Set {
 	return out
 }
 
-// String is the set as servers write it.
+// String returns the set as servers write it.
 func (s Set) String() string {
 	if len(s) == 0 {
 		return "empty"
@@ -129,7 +130,7 @@ func (s Set) Has(index uint32) bool {
 	return found
 }
 
-// With is the set and a range.
+// With returns the union of the set and a range.
 func (s Set) With(r Range) Set {
 	if r.Len() == 0 {
 		return s
@@ -137,7 +138,7 @@ func (s Set) With(r Range) Set {
 	return append(slices.Clone(s), r).normal()
 }
 
-// Without is what is in the set and not in another.
+// Without returns the ledgers of the set that are not in another.
 func (s Set) Without(other Set) Set {
 	var rest Set
 	for _, r := range s {
@@ -146,7 +147,7 @@ func (s Set) Without(other Set) Set {
 	return rest
 }
 
-// Missing are the ranges of r that are not in the set, in ascending order: its gaps.
+// Missing returns the ranges of r that are not in the set, in ascending order: its gaps.
 func (s Set) Missing(r Range) Set {
 	var gaps Set
 	next := uint64(r.From)

@@ -23,7 +23,7 @@ func TestParseSet(t *testing.T) {
 	}
 }
 
-// A set is what a map of its ledgers says.
+// A set behaves as a map of its ledgers does.
 func TestSetModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Set

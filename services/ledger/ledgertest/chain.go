@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// answer is what servers answer and export prints, both with the first and the second version of the shape.
+// answer is what servers answer and export prints, both with the first and the second version of
+// the shape.
 type answer struct {
 	Result *struct {
 		Error  string
@@ -63,7 +64,8 @@ func ReadTruth(t testing.TB, url string, from, to uint32) Truth {
 	return Truth{from, to, readChain(t, url, from, to)}
 }
 
-// Holds checks that exactly that is stored in a folder, byte by byte, and that check finds nothing wrong.
+// Holds checks that exactly that is stored in a folder, byte by byte, and that check finds nothing
+// wrong.
 func (x Truth) Holds(t testing.TB, start Start, dir string) {
 	t.Helper()
 	c := &client{t: t, scope: scope{start: start}, dir: dir, world: &world{truth: x.chain}}

@@ -130,8 +130,9 @@ func (c *client) fails(args ...[]string) (Result, string) {
 	return c.ends(p, 1), p.Stderr.String()
 }
 
-// lacks runs a sync that cannot get a range, and holds that all others are stored. A process that a busy machine kept from
-// running may give up early; what it stored stays, so the next one goes on from there.
+// lacks runs a sync that cannot get a range, and holds that all others are stored. A process that a
+// busy machine kept from running may give up early; what it stored stays, so the next one goes on
+// from there.
 func (c *client) lacks(missing history.Range, args ...[]string) (got Result, said string) {
 	c.t.Helper()
 	for range 10 {
@@ -154,7 +155,8 @@ func (c *client) run(code int, args ...string) (stdout, stderr string) {
 	return p.Stdout.String(), p.Stderr.String()
 }
 
-// holds checks that exactly these ranges are stored, that every byte is true, and that the program thinks so, too.
+// holds checks that exactly these ranges are stored, that every byte is true, and that the program
+// thinks so, too.
 func (c *client) holds(want ...history.Range) {
 	c.t.Helper()
 	out, _ := c.run(0, "export", "--data", c.dir)

@@ -15,7 +15,8 @@ var rates = sim.Rates{
 	sim.Empty: 0.1, sim.Partial: 0.1, sim.Flip: 0.1, sim.Parent: 0.1, sim.Fork: 0.1, sim.Signature: 0.1, sim.Other: 0.1,
 }
 
-// neverStoresWrong: with one server that goes wrong now and then the whole range can be had, and nothing else.
+// neverStoresWrong: with one server that goes wrong now and then the whole range can be had, and
+// nothing else.
 func neverStoresWrong(c *client, kind sim.Kind) {
 	s := c.world.server(c.t, sim.Config{Faults: sim.Rates{kind: rates[kind]}, StallFor: stallFor})
 	got := c.sync(servers(s.URL()), c.span(first, last))

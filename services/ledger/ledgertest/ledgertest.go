@@ -1,12 +1,15 @@
-// Package ledgertest is the black-box suite of a history client: what any program must do that keeps the contract of
-// ledgersync's commands, however it is put together. It runs the program with arguments, lets it talk to simulated
-// servers (services/ledger/sim) over loopback, and compares what it has stored in the end with the simulator's chain. Core,
-// Alone and Deaths are what the load of ledgersync's ladder needs, and what the plain program passes: a range, proved at
-// L2 and stored, that goes on after an interruption. Every assembly of ledgersync passes Test, which is Core and the rest.
+// Package ledgertest is the black-box suite of a history client: what any program must do that
+// keeps the contract of ledgersync's commands, however it is put together. It runs the program with
+// arguments, lets it talk to simulated servers (services/ledger/sim) over loopback, and compares
+// what it has stored in the end with the simulator's chain. Core, Alone and Deaths are what the
+// load of ledgersync's ladder needs, and what the plain program passes: a range, proved at L2 and
+// stored, that goes on after an interruption. Every assembly of ledgersync passes Test, which is
+// Core and the rest.
 //
-// It reads what is stored from export, so that it knows nothing of a program's store, and it decodes answers by itself, so
-// that a program's decoder is not checked by the same code. It is not for speed, and not for long runs of random faults
-// and deaths (package soak). Everything that a test starts has ended when the test has.
+// It reads what is stored from export, so that it knows nothing of a program's store, and it
+// decodes answers by itself, so that a program's decoder is not checked by the same code. It is not
+// for speed, and not for long runs of random faults and deaths (package soak). Everything that a
+// test starts has ended when the test has.
 package ledgertest
 
 import (
@@ -19,7 +22,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// The chain of the suite: long enough for several batches and shards, small enough to be made in a moment.
+// The chain of the suite: long enough for several batches and shards, small enough to be made in a
+// moment.
 const (
 	first        = 1000
 	ledgers      = 80
@@ -51,8 +55,8 @@ func Deaths(t *testing.T, start Start) {
 	run(t, scope{start: start}, nil, map[string]test{"killed": goesOnKilled})
 }
 
-// Test runs Core, with the account that a sync gives of itself and with check, and the rest. hasty are arguments with
-// which a sync that must fail gives up soon.
+// Test runs Core, with the account that a sync gives of itself and with check, and the rest. hasty
+// are arguments with which a sync that must fail gives up soon.
 func Test(t *testing.T, start Start, hasty ...string) {
 	run(t, scope{start, true, hasty}, nil, core)
 	run(t, scope{start, true, hasty}, blamesGuilty, map[string]test{
@@ -87,7 +91,8 @@ type scope struct {
 	hasty []string // arguments with which a sync that must fail gives up soon
 }
 
-// run runs tests at the same time, and one for every kind of fault, over one chain and with a folder for each.
+// run runs tests at the same time, and one for every kind of fault, over one chain and with a
+// folder for each.
 func run(t *testing.T, s scope, fault func(*client, sim.Kind), tests map[string]test) {
 	w := newWorld(t)
 	if fault != nil {

@@ -12,18 +12,20 @@ import (
 	"time"
 )
 
-// label marks the goroutines of a run: a goroutine has the labels of the one that started it, so that those of many
-// programs in one process can be distinguished, also from those of the servers that they talk to.
+// label marks the goroutines of a run: a goroutine has the labels of the one that started it, so
+// that those of many programs in one process can be distinguished, also from those of the servers
+// that they talk to.
 const label = "ledgertest"
 
 var runs atomic.Int64
 
-// exitLeft is the exit code of a program that left goroutines behind, which no program has by itself.
+// exitLeft is the exit code of a program that left goroutines behind, which no program has by
+// itself.
 const exitLeft = 97
 
-// Tidy is a program that, when it has ended, looks for goroutines that are left of it, even such as end with a server's
-// connection, as the test's end would have it. If there are any it says so and exits with a code that no test expects. That
-// costs some 10 ms a run.
+// Tidy is a program that, when it has ended, looks for goroutines that are left of it, even such as
+// end with a server's connection, as the test's end would have it. If there are any it says so and
+// exits with a code that no test expects. That costs some 10 ms a run.
 func Tidy(program Program) Program {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 		run := strconv.FormatInt(runs.Add(1), 10)
@@ -42,8 +44,8 @@ func Tidy(program Program) Program {
 	}
 }
 
-// lastMoment is for goroutines of idle connections, which the standard library closes without waiting for them. It is
-// less than a connection takes to notice that its peer is gone.
+// lastMoment is for goroutines of idle connections, which the standard library closes without
+// waiting for them. It is less than a connection takes to notice that its peer is gone.
 const lastMoment = 4 * time.Second
 
 // shared are goroutines that the first who needs them starts for all.

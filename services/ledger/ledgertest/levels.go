@@ -24,8 +24,8 @@ func linksFromAbove(c *client) {
 	c.expect(got.Ledgers == 0, "sync says %+v", got)
 }
 
-// storesAtEveryLevel: an honest server satisfies all of them, and a server with wrong signatures, to which its whole chain
-// is linked, all but L4, which marks those ledgers.
+// storesAtEveryLevel: an honest server satisfies all of them, and a server with wrong signatures,
+// to which its whole chain is linked, all but L4, which marks those ledgers.
 func storesAtEveryLevel(c *client) {
 	dir, forged := c.dir, forged(c.t)
 	for _, level := range []string{"L0", "L1", "L2", "L4"} {
@@ -42,8 +42,8 @@ func storesAtEveryLevel(c *client) {
 	}
 }
 
-// marks: ledgers that have their hashes and do not verify at L4 are stored, no server is blamed, and all commands agree on how
-// many they are, and which.
+// marks: ledgers that have their hashes and do not verify at L4 are stored, no server is blamed,
+// and all commands agree on how many they are, and which.
 func (c *client) marks(forged *sim.Sim, args ...[]string) {
 	c.t.Helper()
 	truth := readChain(c.t, forged.URL(), first, last)

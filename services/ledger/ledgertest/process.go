@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Start starts the program with arguments, the first of which is a command such as sync. It does not wait. What it
-// started is ended with the test at the latest.
+// Start starts the program with arguments, the first of which is a command such as sync. It does
+// not wait. What it started is ended with the test at the latest.
 type Start func(t testing.TB, args ...string) *Process
 
 // Process is the program at work.
@@ -26,7 +26,8 @@ type Process struct {
 	code  int           // exit code; -1: a signal ended it. To be read when it has ended
 }
 
-// Program is one that is a function: it takes its arguments, ends early when ctx is done, and returns its exit code.
+// Program is one that is a function: it takes its arguments, ends early when ctx is done, and
+// returns its exit code.
 type Program func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 
 // Inside starts a program in this process.

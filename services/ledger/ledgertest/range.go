@@ -56,13 +56,15 @@ func joinsNeighbours(c *client) {
 	c.expect(len(asked.Answered) == ledgers && asked.Again() <= ledgers/10, "%d ledgers were fetched, %d again", len(asked.Answered), asked.Again())
 }
 
-// Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched again: those of one write.
+// Batch is how many ledgers may be on their way to the disk when a program dies, to be fetched
+// again: those of one write.
 const Batch = 32
 
 // middle is where the server stops to answer.
 const middle = first + ledgers/2
 
-// interrupted starts a sync whose server stops to answer in the middle of the range, and returns when it has.
+// interrupted starts a sync whose server stops to answer in the middle of the range, and returns
+// when it has.
 func (c *client) interrupted(r *Relay) *Process {
 	c.t.Helper()
 	r.Decide(func(a Ask) Verdict {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Relay stands before a server and sees every request over HTTP, so that a test can count them and stop the world at
-// a ledger of its choice. WebSockets pass it as they are.
+// Relay stands before a server and sees every request over HTTP, so that a test can count them and
+// stop the world at a ledger of its choice. WebSockets pass it as they are.
 type Relay struct {
 	URL    string
 	behind string
@@ -81,7 +81,8 @@ func NewRelay(t testing.TB, behind string) *Relay {
 	return r
 }
 
-// Decide sets what becomes of requests from now on; nil lets all pass. The gate may be called by many goroutines.
+// Decide sets what becomes of requests from now on; nil lets all pass. The gate may be called by
+// many goroutines.
 func (r *Relay) Decide(gate func(Ask) Verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +188,8 @@ func (r *Relay) count(a Ask, column func(Traffic) map[uint32]int) {
 	r.told = make(chan struct{})
 }
 
-// forward passes an answer on as it is: cut in the middle if it was. It does not return when the client has gone.
+// forward passes an answer on as it is: cut in the middle if it was. It does not return when the
+// client has gone.
 func (r *Relay) forward(w http.ResponseWriter, req *http.Request, body []byte) {
 	out, err := http.NewRequestWithContext(req.Context(), req.Method, r.behind, bytes.NewReader(body))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// Sockets runs what a client must do when a server, over WebSocket, goes wrong in the ways that only a connection can that
-// many requests share, and a healthy one is beside it.
+// Sockets runs what a client must do when a server, over WebSocket, goes wrong in the ways that
+// only a connection can that many requests share, and a healthy one is beside it.
 func Sockets(t *testing.T, start Start) {
 	tests := map[string]test{
 		"sockets/trouble and lies":           func(c *client) { liesOverSocket.befalls(c, c.world.honest.URL()) },
@@ -19,8 +19,8 @@ func Sockets(t *testing.T, start Start) {
 	run(t, scope{start, true, nil}, nil, tests)
 }
 
-// LoneSockets is Sockets without another server. Start must have the client wait for longer than it takes to notice that
-// its peer is gone (by a regular ping), or it gives up.
+// LoneSockets is Sockets without another server. Start must have the client wait for longer than it
+// takes to notice that its peer is gone (by a regular ping), or it gives up.
 func LoneSockets(t *testing.T, start Start) {
 	tests := map[string]test{"lone sockets/falls silent in the middle": func(c *client) { fallsSilent(c) }}
 	for name, fault := range socketFaults {
@@ -35,8 +35,8 @@ type socketFault struct {
 	seed  uint64
 }
 
-// once is a seed with which, at 15 in 1000, one ledger of the chain is hit, in the middle: a client that is asked to
-// slow down is right to be slow for long.
+// once is a seed with which, at 15 in 1000, one ledger of the chain is hit, in the middle: a client
+// that is asked to slow down is right to be slow for long.
 const once = 35
 
 var socketFaults = map[string]socketFault{
@@ -49,8 +49,8 @@ var socketFaults = map[string]socketFault{
 // liesOverSocket is trouble and lies together.
 var liesOverSocket = socketFault{sim.Rates{sim.Cut: 0.03, sim.Latency: 0.02, sim.Flip: 0.1, sim.Empty: 0.1, sim.Partial: 0.1, sim.Parent: 0.1, sim.Other: 0.1}, seed}
 
-// befalls: all is stored and true; a server is blamed for lies, and not for a connection that broke, or was closed
-// because of a limit.
+// befalls: all is stored and true; a server is blamed for lies, and not for a connection that
+// broke, or was closed because of a limit.
 func (f socketFault) befalls(c *client, others ...string) {
 	s := c.world.server(c.t, sim.Config{Faults: f.rates, FaultSeed: f.seed})
 	got := c.sync(servers(append(others, s.WS())...), c.span(first, last))
@@ -73,7 +73,8 @@ func (f socketFault) befalls(c *client, others ...string) {
 	c.expect(n <= lies && (n > 0) == (lies > 0), "%d answers were wrong, and the server is blamed %d times", lies, n)
 }
 
-// fallsSilent: a connection that has carried answers carries none any more, and stays open. The next one is well.
+// fallsSilent: a connection that has carried answers carries none any more, and stays open. The
+// next one is well.
 func fallsSilent(c *client, others ...string) {
 	const some = 60_000 // bytes: about a tenth of the range
 	w := NewWire(c.t, c.world.honest.WS(), some)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Wire is the network before a server: it passes bytes on, whatever they mean, until a connection must die. So
-// it serves HTTP and WebSocket alike.
+// Wire is the network before a server: it passes bytes on, whatever they mean, until a connection
+// must die. So it serves HTTP and WebSocket alike.
 type Wire struct {
 	URL, WS string // of the server, through the wire
 
@@ -24,8 +24,9 @@ type Wire struct {
 	silent int
 }
 
-// NewWire makes a wire, which ends with the test. Its first connections fall silent after a number of bytes from the
-// server, each after its entry of lives: neither side hears from the other any more, and both stay connected.
+// NewWire makes a wire, which ends with the test. Its first connections fall silent after a number
+// of bytes from the server, each after its entry of lives: neither side hears from the other any
+// more, and both stay connected.
 func NewWire(t testing.TB, behind string, lives ...int64) *Wire {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,8 +109,9 @@ func (w *Wire) carry(near net.Conn) {
 	w.mu.Unlock()
 }
 
-// pass copies what comes, at most most bytes unless that is negative. Then, or when it is silenced, it says nothing
-// any more, and goes on listening so that it notices the end. It says whether it fell silent by itself.
+// pass copies what comes, at most most bytes unless that is negative. Then, or when it is silenced,
+// it says nothing any more, and goes on listening so that it notices the end. It says whether it
+// fell silent by itself.
 func (k *link) pass(to io.Writer, from io.Reader, most int64) (spent bool) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -147,7 +149,8 @@ func (w *Wire) each(do func(*link)) {
 	}
 }
 
-// Silent is how many connections have fallen silent at the end of their lives, and been given up since.
+// Silent is how many connections have fallen silent at the end of their lives, and been given up
+// since.
 func (w *Wire) Silent() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -40,7 +40,8 @@ func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
 	return start(t, c)
 }
 
-// forged starts a server of a chain with wrong signatures in it, which is linked to them: only L4 sees that.
+// forged starts a server of a chain with wrong signatures in it, which is linked to them: only L4
+// sees that.
 func forged(t testing.TB) *sim.Sim {
 	c := sim.Config{ChainConfig: made}
 	c.Forged = 0.1

@@ -14,35 +14,35 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// Why a stream is ended from this side.
+// Reasons for which the server ends a stream.
 var (
 	errSuperseded = status.Error(codes.Aborted, "a newer StartSync of the same subscriber has taken over")
-	errStopping   = status.Error(codes.Unavailable, "the server is about to stop; ask again, from the ledger after your last")
+	errStopping   = status.Error(codes.Unavailable, "the server is stopping; call StartSync again, from the ledger after your last")
 )
 
 // maxName bounds a subscriber's name, in bytes.
 const maxName = 128
 
-// follower is one stream.
 type follower struct {
 	name   string
 	ctx    context.Context
 	end    context.CancelCauseFunc
-	before *follower     // the subscriber's stream before this one; nil: there was none. Only the stream's goroutine looks
-	done   chan struct{} // closed when nothing is sent any more
+	before *follower     // the subscriber's previous stream; nil: none. Only the stream's goroutine reads it
+	done   chan struct{} // closed after the last Send
 
-	next            atomic.Uint32 // the ledger that it gets next
+	next            atomic.Uint32 // next ledger to send
 	sent, fromStore atomic.Uint64
 }
 
-// StartSync sends ledgers until the client or this side ends it.
+// StartSync sends ledgers until the client or the server ends the stream.
 func (m *Mirror) StartSync(req *mirrorpb.StartSyncRequest, stream grpc.ServerStreamingServer[mirrorpb.Ledger]) error {
 	f, err := m.join(stream.Context(), req)
 	if err != nil {
 		return err
 	}
-	// Another goroutine sends, because a Send to a client that does not read blocks until this handler returns: that
-	// is how a stream is taken from it. Whoever comes after waits for the goroutine, and so does Stop.
+	// Another goroutine sends, because a Send to a client that does not read blocks until this
+	// handler returns; so returning ends the stream. The next stream and Stop wait for the
+	// goroutine.
 	result := make(chan error, 1)
 	go func() {
 		defer m.leave(f)
@@ -56,7 +56,6 @@ func (m *Mirror) StartSync(req *mirrorpb.StartSyncRequest, stream grpc.ServerStr
 	}
 }
 
-// ended is what the client is told when the stream's context is over.
 func (f *follower) ended() error {
 	cause := context.Cause(f.ctx)
 	if _, ours := status.FromError(cause); ours {
@@ -65,11 +64,11 @@ func (f *follower) ended() error {
 	return status.FromContextError(cause).Err()
 }
 
-// join makes a follower the subscriber's one and tells the one before to end.
+// join makes a follower the subscriber's current one and ends the previous one.
 func (m *Mirror) join(ctx context.Context, req *mirrorpb.StartSyncRequest) (*follower, error) {
 	name := req.GetSubscriber()
 	if name == "" || len(name) > maxName {
-		return nil, status.Errorf(codes.InvalidArgument, "the subscriber's name has %d bytes; give one of 1 to %d, the same whenever it comes back", len(name), maxName)
+		return nil, status.Errorf(codes.InvalidArgument, "the subscriber's name has %d bytes; give one of 1 to %d, the same after each reconnection", len(name), maxName)
 	}
 	from, err := m.begin(req.GetFrom())
 	if err != nil {
@@ -82,7 +81,7 @@ func (m *Mirror) join(ctx context.Context, req *mirrorpb.StartSyncRequest) (*fol
 	case m.stopped:
 		return nil, errStopping
 	case before == nil && len(m.followers) >= m.config.Subscribers:
-		return nil, status.Errorf(codes.ResourceExhausted, "there are %d subscribers already, which is all that are let in", len(m.followers))
+		return nil, status.Errorf(codes.ResourceExhausted, "there are %d subscribers already, the maximum", len(m.followers))
 	case before != nil:
 		before.end(errSuperseded)
 	}
@@ -94,12 +93,11 @@ func (m *Mirror) join(ctx context.Context, req *mirrorpb.StartSyncRequest) (*fol
 	return f, nil
 }
 
-// begin is where a stream begins that asks for a ledger.
 func (m *Mirror) begin(from uint32) (uint32, error) {
 	stored := m.config.Store.Stored()
 	switch {
 	case from == 0 && len(stored) == 0:
-		return 0, status.Error(codes.OutOfRange, "nothing is stored yet, so there is no newest ledger to begin after; name the first that is wanted")
+		return 0, status.Error(codes.OutOfRange, "the store is empty, so there is no newest ledger to begin after; set from to the first ledger")
 	case from == 0:
 		return stored[len(stored)-1].To + 1, nil
 	case len(stored) > 0 && from < stored[0].From:
@@ -119,10 +117,10 @@ func (m *Mirror) leave(f *follower) {
 	m.running.Done()
 }
 
-// feed sends one ledger after the other, once the stream before has sent its last.
+// feed sends one ledger after the other, once the previous stream has sent its last.
 func (m *Mirror) feed(f *follower, to grpc.ServerStreamingServer[mirrorpb.Ledger]) error {
 	if f.before != nil {
-		<-f.before.done // it has been told to end, and a Send that blocks ends with its handler
+		<-f.before.done // join has ended it, and a blocked Send ends with its handler
 		f.before = nil
 	}
 	for next := f.next.Load(); next != 0; next++ { // 0: there is no ledger after 4294967295
@@ -146,14 +144,14 @@ func (m *Mirror) feed(f *follower, to grpc.ServerStreamingServer[mirrorpb.Ledger
 	return nil
 }
 
-// await gets a ledger, from memory (live) or from the store, and waits until it is there or ctx is over.
+// await gets a ledger from memory (live) or the store, and waits until it is stored or ctx ends.
 func (m *Mirror) await(ctx context.Context, index uint32) (l *mirrorpb.Ledger, live bool, err error) {
 	for {
 		l, changed := m.recent.get(index)
 		if l != nil {
 			return l, true, nil
 		}
-		var stored xrpl.Ledger // each of its own: gRPC may still read a message after Send
+		var stored xrpl.Ledger // new for each: gRPC may still read a message after Send
 		err := m.config.Store.Ledger(index, &stored)
 		if err == nil {
 			return message(&stored, false), false, nil

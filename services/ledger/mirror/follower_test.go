@@ -16,13 +16,13 @@ import (
 	"dyno/services/ledger/mirror/mirrorpb"
 )
 
-// wire is a stream whose Send blocks, as that of a client which does not read, until it is let through or its handler
-// has returned.
+// wire is a stream whose Send blocks, like that of a client that does not read, until the test
+// releases it or its handler has returned.
 type wire struct {
 	grpc.ServerStream
 	ctx  context.Context
 	pass chan struct{}
-	got  *[]string // what all wires sent, in order
+	got  *[]string // ledgers sent by all wires, in order
 	name string
 }
 
@@ -35,7 +35,8 @@ func (w *wire) Send(*mirrorpb.Ledger) error {
 	return nil
 }
 
-// The stream before has sent its last when the next begins, also where its handler has returned long since.
+// The previous stream has sent its last ledger when the next begins, even if its handler returned
+// long before.
 func TestAwaitsTheStreamBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Config{Store: &shelf{stored: history.Set{{From: 1, To: 1}}}})
@@ -58,7 +59,7 @@ func TestAwaitsTheStreamBefore(t *testing.T) {
 			}
 		}
 		if want := []string{"a begins"}; !slices.Equal(got, want) {
-			t.Fatalf("while the first Send is under way: %q, want %q", got, want)
+			t.Fatalf("while the first Send blocks: %q, want %q", got, want)
 		}
 		close(wires[0].pass)
 		synctest.Wait()
@@ -79,7 +80,7 @@ func TestAwaitsTheStreamBefore(t *testing.T) {
 	})
 }
 
-// The newest ledgers are kept as far as number and bytes allow, with bytes of their own.
+// The newest ledgers are kept within the limits of number and bytes, with copied bytes.
 func TestRecent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count, bytes := rapid.IntRange(1, 5).Draw(t, "count"), rapid.Int64Range(1, 2000).Draw(t, "bytes")
@@ -92,7 +93,7 @@ func TestRecent(t *testing.T) {
 			select {
 			case <-changed:
 			default:
-				t.Fatalf("publishing %d wakes nobody", index)
+				t.Fatalf("publishing %d wakes no stream", index)
 			}
 			l.Header[0], l.Transactions[0].Blob[0] = 0xFF, 0xFF
 			if n := len(ascending); n == 0 || index > ascending[n-1] || len(r.order) == 0 {

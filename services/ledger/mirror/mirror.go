@@ -1,18 +1,20 @@
-// Package mirror lets other services follow verified ledgers over gRPC: from an index on, in order, without a gap, and
-// then on and on as ledgers are stored. The wire format is mirrorpb's.
+// Package mirror streams verified ledgers to other services over gRPC: from an index on, in order,
+// without a gap, and then each new ledger as it is stored. The wire format is mirrorpb's.
 //
 //	m := mirror.New(mirror.Config{Store: s})
 //	go m.Serve(listener)
 //	m.Publish(ledger)  // after it was stored
 //	m.Stop(ctx)
 //
-// A stream is a cursor: the next ledger comes from the few newest that are kept in memory, or else from the store, or is
-// waited for. So a slow consumer costs no more memory than a fast one (it is fed from the store until it has caught up),
-// and nothing can be left out. A subscriber has one stream: a new StartSync ends the one before and waits until it has
-// sent its last.
+// A stream is a cursor: the next ledger comes from the newest few, which are kept in memory, or
+// else from the store, or the stream waits for it. So a slow consumer costs no more memory than a
+// fast one (it is fed from the store until it has caught up), and no ledger can be left out. A
+// subscriber has one stream: a new StartSync ends the one before and waits until that has sent its
+// last ledger.
 //
-// It is not for proving (what is in the store has been proved), not for queries (services/ledger/serve), and asks nobody
-// who they are: whoever can reach it may follow, and may take another's stream by using its name.
+// It is not for proving (ledgers in the store are proved) nor for queries (services/ledger/serve),
+// and authenticates no client: any client that reaches it may follow, and may take another's stream
+// by using its name.
 //
 // Each StartSync owns one goroutine beside gRPC's own. Stop ends them all and waits for them.
 package mirror
@@ -37,25 +39,25 @@ import (
 	"dyno/services/ledger/mirror/mirrorpb"
 )
 
-// MaxMessage is the largest message that is sent, in bytes, for clients to allow: real ledgers have up to some MB, which
-// is more than gRPC takes by default.
+// MaxMessage is the largest message that is sent, in bytes; clients must allow it, because real
+// ledgers have up to several MB, which is more than gRPC accepts by default.
 const MaxMessage = 64 << 20
 
-// Store is where ledgers come from: services/ledger/store.
+// Store is the source of ledgers: services/ledger/store.
 type Store interface {
 	Stored() history.Set
-	// Ledger reads a ledger into memory of its own. store.ErrMissing: it is not stored.
+	// Ledger reads a ledger into its own memory. store.ErrMissing means that it is not stored.
 	Ledger(index uint32, into *xrpl.Ledger) error
 }
 
-// Config is how a mirror runs. The zero values are the documented defaults.
+// Config configures a mirror. The zero values are the documented defaults.
 type Config struct {
 	Store   Store
 	Metrics prometheus.Registerer // nil: none
 
 	Recent      int   // ledgers kept in memory; 0: 64, four minutes of the tip
-	RecentBytes int64 // of these at most; 0: 32 MiB
-	Subscribers int   // streams at once; 0: 64
+	RecentBytes int64 // maximum bytes of the ledgers kept in memory; 0: 32 MiB
+	Subscribers int   // maximum of concurrent streams; 0: 64
 }
 
 func (c Config) withDefaults() Config {
@@ -71,12 +73,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// How connections are kept. A peer that vanished is noticed after a minute and a half, and its stream ends.
+// Keepalive of connections. A vanished peer's stream ends after a minute and a half.
 const (
 	pingAfter   = time.Minute      // of silence
-	pingTimeout = 30 * time.Second // for the answer
-	minPing     = 10 * time.Second // a client that pings more often is cut off
-	streams     = 128              // on one connection
+	pingTimeout = 30 * time.Second // for the reply
+	minPing     = 10 * time.Second // a client that pings more often is disconnected
+	streams     = 128              // per connection
 )
 
 // Mirror is the gRPC server. New makes it.
@@ -94,7 +96,7 @@ type Mirror struct {
 	running   sync.WaitGroup // followers
 }
 
-// New makes a mirror that is not served yet. It starts nothing.
+// New makes a mirror. It starts no goroutine.
 func New(c Config) *Mirror {
 	c = c.withDefaults()
 	m := &Mirror{config: c, health: health.NewServer(), recent: newRecent(c.Recent, c.RecentBytes), followers: map[string]*follower{}}
@@ -117,7 +119,7 @@ func New(c Config) *Mirror {
 	return m
 }
 
-// Serve answers until Stop, and then returns nil. It closes the listener.
+// Serve answers requests until Stop, and then returns nil. It closes the listener.
 func (m *Mirror) Serve(l net.Listener) error {
 	if err := m.server.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
 		return err
@@ -125,8 +127,8 @@ func (m *Mirror) Serve(l net.Listener) error {
 	return nil
 }
 
-// Publish says that ledgers have been stored; it is called after they are durable, in any order. Their bytes are copied
-// where they are kept. It never waits for a subscriber.
+// Publish says that ledgers have been stored; the caller calls it after they are durable, in any
+// order. Publish copies the bytes it keeps, and never waits for a subscriber.
 func (m *Mirror) Publish(ledgers ...*xrpl.Ledger) {
 	m.mu.Lock()
 	keep := len(m.followers) > 0
@@ -134,8 +136,9 @@ func (m *Mirror) Publish(ledgers ...*xrpl.Ledger) {
 	m.recent.publish(ledgers, keep)
 }
 
-// Stop ends every stream (UNAVAILABLE, so that clients try elsewhere or again) and the server, and waits for them. When
-// ctx ends first it closes the connections, whatever is under way.
+// Stop ends every stream (UNAVAILABLE, so that clients retry here or at another server) and the
+// server, and waits for them. When ctx ends first it closes the connections, including those in
+// use.
 func (m *Mirror) Stop(ctx context.Context) {
 	m.health.Shutdown()
 	m.mu.Lock()

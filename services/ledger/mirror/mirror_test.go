@@ -57,7 +57,7 @@ func (s *shelf) put(m *Mirror, index uint32) {
 	m.Publish(ledger(index, s.payload))
 }
 
-// ledger makes a ledger whose every byte tells its index.
+// ledger makes a ledger whose every byte depends on its index.
 func ledger(index uint32, payload int) *xrpl.Ledger {
 	h := xrpl.Header{Index: index}
 	tx := xrpl.Transaction{Blob: slices.Repeat([]byte{byte(index)}, payload+1), Meta: []byte{byte(index), 1}}
@@ -100,7 +100,7 @@ func follow(t *testing.T, ctx context.Context, conn *grpc.ClientConn, name strin
 	return stream
 }
 
-// expect reads the ledgers of a range and nothing else.
+// expect reads the ledgers of a range and no others.
 func expect(t *testing.T, stream grpc.ServerStreamingClient[mirrorpb.Ledger], from, to uint32) {
 	t.Helper()
 	for want := from; want <= to; want++ {
@@ -119,7 +119,7 @@ func expect(t *testing.T, stream grpc.ServerStreamingClient[mirrorpb.Ledger], fr
 	}
 }
 
-// statusUntil asks until an answer will do.
+// statusUntil asks for the status until a condition holds.
 func statusUntil(t *testing.T, conn *grpc.ClientConn, will func(*mirrorpb.StatusResponse) bool) *mirrorpb.StatusResponse {
 	t.Helper()
 	for {
@@ -153,7 +153,8 @@ func TestBackfillThenLive(t *testing.T) {
 	expect(t, stream, 14, 14)
 }
 
-// What comes in descending order, as a follower's catching up does, goes out in ascending order.
+// Ledgers that are stored in descending order, as a follower does when it catches up, are sent in
+// ascending order.
 func TestWaitsForTheNext(t *testing.T) {
 	s := &shelf{stored: history.Set{{From: 5, To: 6}}}
 	m, conn := start(t, Config{Store: s})
@@ -166,7 +167,8 @@ func TestWaitsForTheNext(t *testing.T) {
 	expect(t, stream, 7, 41)
 }
 
-// A consumer that does not read costs what is kept for all, and has missed nothing when it reads again.
+// A consumer that does not read costs no memory of its own, and misses no ledger when it reads
+// again.
 func TestSlowConsumer(t *testing.T) {
 	const last = 400
 	s := &shelf{stored: history.Set{{From: 1, To: 1}}, payload: 8 << 10}
@@ -192,7 +194,7 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
-// A hundred streams of one subscriber, each ended in another way, leave nothing behind but the last.
+// After a hundred streams of one subscriber, each ended in another way, only the last one exists.
 func TestRestarts(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	s := &shelf{stored: history.Set{{From: 1, To: 300}}, payload: 4 << 10}
@@ -209,7 +211,7 @@ func TestRestarts(t *testing.T) {
 			case 1: // reads a little, and the next one takes over
 				expect(t, stream, 1, 3)
 			case 2: // never reads
-			case 3: // goes away
+			case 3: // disconnects
 				expect(t, stream, 1, 1)
 				cancel()
 			}
@@ -218,17 +220,17 @@ func TestRestarts(t *testing.T) {
 			}
 			last = stream
 		}
-		// 99 went away last.
+		// Stream 99 disconnected last.
 		ended(t, last, codes.Canceled)
 		statusUntil(t, conn, func(s *mirrorpb.StatusResponse) bool { return len(s.Subscribers) == 0 })
-		m.running.Wait() // no goroutine of a stream is left although the server goes on
+		m.running.Wait() // no goroutine of a stream is left while the server runs
 		stream := follow(t, t.Context(), conn, "indexer", 299)
 		expect(t, stream, 299, 300)
 	})
 	goleak.VerifyNone(t, before)
 }
 
-// ended reads a stream to its end, which is to be one of these.
+// ended reads a stream to its end, which must be one of these.
 func ended(t *testing.T, stream grpc.ServerStreamingClient[mirrorpb.Ledger], want ...codes.Code) {
 	t.Helper()
 	var err error
@@ -249,7 +251,7 @@ func TestStop(t *testing.T) {
 	ended(t, stream, codes.Unavailable)
 }
 
-// A client that does not read does not keep the server from stopping.
+// A client that does not read does not delay Stop.
 func TestStopBesideADeafClient(t *testing.T) {
 	s := &shelf{stored: history.Set{{From: 1, To: 300}}, payload: 8 << 10}
 	m, conn := start(t, Config{Store: s})
@@ -276,14 +278,14 @@ func TestRefuses(t *testing.T) {
 		{conn, strings.Repeat("x", maxName+1), 10, codes.InvalidArgument, "name"},
 		{conn, "early", 9, codes.OutOfRange, "before 10"},
 		{conn, "second", 10, codes.ResourceExhausted, "1 subscribers"},
-		{empty, "first", 0, codes.OutOfRange, "nothing is stored"},
+		{empty, "first", 0, codes.OutOfRange, "the store is empty"},
 	} {
 		_, err := follow(t, t.Context(), c.conn, c.name, c.from).Recv()
 		if status.Code(err) != c.want || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%.20q from %d: %v, want %v that says %q", c.name, c.from, err, c.want, c.says)
 		}
 	}
-	expect(t, follow(t, t.Context(), conn, "first", 20), 20, 20) // who is in already may start again
+	expect(t, follow(t, t.Context(), conn, "first", 20), 20, 20) // a current subscriber may start again
 	m.Stop(t.Context())
 	if _, err := m.join(t.Context(), &mirrorpb.StartSyncRequest{Subscriber: "late", From: 10}); status.Code(err) != codes.Unavailable {
 		t.Errorf("after Stop: %v", err)

@@ -8,25 +8,25 @@ import (
 	"dyno/services/ledger/mirror/mirrorpb"
 )
 
-// recent are the newest ledgers, in memory and ready to be sent, bounded by number and bytes. They are shared by all
-// streams and never changed. It also wakes streams that wait for a ledger.
+// recent are the newest ledgers, in memory and ready to send, bounded by number and bytes. All
+// streams share them, and they are never changed. It also wakes streams that wait for a ledger.
 type recent struct {
 	count int
 	bytes int64
 
 	mu      sync.Mutex
 	ledgers map[uint32]*mirrorpb.Ledger
-	order   []uint32 // of arrival: ascending
+	order   []uint32 // in order of arrival: ascending
 	size    int64
-	changed chan struct{} // closed when something was stored
+	changed chan struct{} // closed when a ledger was stored
 }
 
 func newRecent(count int, bytes int64) *recent {
 	return &recent{count: count, bytes: bytes, ledgers: map[uint32]*mirrorpb.Ledger{}, changed: make(chan struct{})}
 }
 
-// publish keeps the ledgers that are newer than all that are kept (a backfill's are not: whoever is down there reads
-// the store) and wakes all who wait.
+// publish keeps the ledgers that are newer than all kept ones (streams get a backfill's ledgers
+// from the store) and wakes all waiting streams.
 func (r *recent) publish(ledgers []*xrpl.Ledger, keep bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +34,7 @@ func (r *recent) publish(ledgers []*xrpl.Ledger, keep bool) {
 		if n := len(r.order); keep && (n == 0 || l.Index > r.order[n-1]) {
 			own := *l
 			own.Transactions = slices.Clone(l.Transactions)
-			_ = xrpl.SortByIndex(own.Transactions) // as the store has them; what cannot be sorted is not stored
+			_ = xrpl.SortByIndex(own.Transactions) // the store's order; a ledger that cannot be sorted is not stored
 			r.add(message(&own, true))
 		}
 	}
@@ -54,14 +54,14 @@ func (r *recent) add(l *mirrorpb.Ledger) {
 	}
 }
 
-// get finds a ledger, or nil. What is stored after the call closes the channel.
+// get returns a ledger, or nil. The channel is closed when a ledger is stored after the call.
 func (r *recent) get(index uint32) (*mirrorpb.Ledger, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ledgers[index], r.changed
 }
 
-// message is a ledger in the wire format, with bytes of its own or the ledger's.
+// message is a ledger in the wire format; it copies the bytes or shares the ledger's.
 func message(l *xrpl.Ledger, copied bool) *mirrorpb.Ledger {
 	bytes := func(b []byte) []byte {
 		if copied {
@@ -79,7 +79,7 @@ func message(l *xrpl.Ledger, copied bool) *mirrorpb.Ledger {
 	return out
 }
 
-// size is what a ledger takes in memory, in bytes, but for what Go adds.
+// size is the memory of a ledger in bytes, without Go's overhead.
 func size(l *mirrorpb.Ledger) (n int64) {
 	n = int64(len(l.Hash) + len(l.Header))
 	for _, tx := range l.Transactions {

@@ -11,7 +11,7 @@ import (
 	"dyno/services/ledger/mirror/mirrorpb"
 )
 
-// Status says what is stored and who follows, by name.
+// Status returns what is stored and the subscribers, by name.
 func (m *Mirror) Status(context.Context, *mirrorpb.StatusRequest) (*mirrorpb.StatusResponse, error) {
 	stored := m.config.Store.Stored()
 	out := &mirrorpb.StatusResponse{Ledgers: stored.String()}
@@ -27,7 +27,7 @@ func (m *Mirror) Status(context.Context, *mirrorpb.StatusRequest) (*mirrorpb.Sta
 	return out, nil
 }
 
-// metrics are the mirror's own beside gRPC's standard ones, which have the service's prefix here.
+// metrics are the mirror's own, beside gRPC's standard ones, which get the service's prefix here.
 type metrics struct{ live, store prometheus.Counter }
 
 func newMetrics(m *Mirror, calls *grpcprom.ServerMetrics, to prometheus.Registerer) *metrics {
@@ -37,7 +37,7 @@ func newMetrics(m *Mirror, calls *grpcprom.ServerMetrics, to prometheus.Register
 	}, []string{"source"})
 	subscribers := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ripple_mirror_subscribers",
-		Help: "Subscribers that follow now.",
+		Help: "Current number of subscribers.",
 	}, func() float64 {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"dyno/services/ledger/rippled"
 )
 
-// limiter is how a server bounds its clients. It is asked when a request arrives, and told when it is answered.
+// limiter is how a server limits its clients. The server calls arrive for a request, and answer
+// with its size.
 type limiter interface {
 	arrive(now time.Time) (refused bool)
 	answer(now time.Time, bytes int) (warned bool)
@@ -50,12 +51,12 @@ func (c *clio) answer(now time.Time, bytes int) bool {
 
 func (c *clio) budget(size float64) float64 { return min(20, 1_000_000/size) }
 
-// balance is rippled's: 20 for each request, decayed with a window of 32 s; warned from 5,000, once a second, which costs
-// 4,000, and refused from 25,000.
+// balance is rippled's: 20 for each request, decayed with a time constant of 32 s; a warning from
+// 5,000 on, once a second, which costs 4,000, and refusal from 25,000 on.
 type balance struct {
 	value  float64
 	at     time.Time
-	warned int64 // the last second in which it was
+	warned int64 // the second of the last warning
 }
 
 func (b *balance) decay(now time.Time) {
@@ -96,7 +97,7 @@ type modelled struct {
 	counted
 }
 
-// counted is answers of a server.
+// counted counts a server's answers.
 type counted struct{ good, refused, warned, bytes int }
 
 func (m *modelled) count() counted {
@@ -111,7 +112,7 @@ func (m *modelled) Info(context.Context) (rippled.Info, error) {
 	return rippled.Info{}, errors.New("not asked here")
 }
 
-// ask takes as long as a server some 60 ms away.
+// ask takes as long as a server about 60 ms away.
 func (m *modelled) ask(member *Member) {
 	begin := time.Now()
 	time.Sleep(20*time.Millisecond + rand.N(10*time.Millisecond))
@@ -123,7 +124,7 @@ func (m *modelled) ask(member *Member) {
 		m.mu.Lock()
 		m.refused++
 		m.mu.Unlock()
-		member.Done(80, time.Since(begin), &rippled.Trouble{Kind: rippled.SlowDown, Err: errors.New("slowDown")})
+		member.Done(80, time.Since(begin), &rippled.Error{Code: rippled.SlowDown, Err: errors.New("slowDown")})
 		return
 	}
 	time.Sleep(10*time.Millisecond + rand.N(10*time.Millisecond))
@@ -140,14 +141,15 @@ func (m *modelled) ask(member *Member) {
 	member.Answered(&a, time.Since(begin))
 }
 
-// TestBudgets holds the bars: after warm-up, at least 95% of what the servers' limits allow is used, and less than 0.1%
-// of the answers are slowDown; warnings are obeyed also where more would not be refused.
+// TestBudgets checks the goals: after the warm-up, at least 95% of the servers' limits is used, and
+// less than 0.1% of the answers are slowDown; warnings are obeyed also where more requests would
+// not be refused.
 func TestBudgets(t *testing.T) {
 	quicktest.Skip(t, "simulates hours")
 	around := func(mean int) func() int {
 		return func() int { return mean*3/4 + rand.IntN(mean/2) }
 	}
-	// Where a window of a second begins, and how large ledgers are, is by chance: several runs even that out.
+	// The start of a window and the sizes of ledgers are random: several runs average that out.
 	const warmUp, measured = 2 * time.Minute, 10 * time.Minute
 	for _, tt := range []struct {
 		name    string
@@ -182,7 +184,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// tally is answers, of all servers together.
+// tally counts the answers of all servers together.
 type tally struct{ good, refused, warned, allowed float64 }
 
 func (a *tally) add(b tally) {
@@ -192,7 +194,7 @@ func (a *tally) add(b tally) {
 	a.allowed += b.allowed
 }
 
-// measure counts what happens after the warm-up.
+// measure counts answers after the warm-up.
 func measure(t *testing.T, servers []*modelled, warmUp, measured time.Duration) (sum tally) {
 	_, stop := drive(t, servers, 64)
 	time.Sleep(warmUp)
@@ -213,7 +215,7 @@ func measure(t *testing.T, servers []*modelled, warmUp, measured time.Duration) 
 	return sum
 }
 
-// drive lets so many clients ask servers until stop is called.
+// drive runs the given number of clients until stop is called.
 func drive(t *testing.T, servers []*modelled, clients int) (p *Pool, stop func()) {
 	t.Helper()
 	sources, byName := make([]source, len(servers)), map[string]*modelled{}
@@ -242,16 +244,16 @@ func drive(t *testing.T, servers []*modelled, clients int) (p *Pool, stop func()
 	}
 }
 
-// TestSharedBalance begins with a balance that a run before has left, or shares it with somebody who asks all the time,
-// and does not care for warnings, which keep the balance up, so that little can be had. A run before keeps nobody from
-// what is left of the budget for long.
+// TestSharedBalance begins with a balance that an earlier run has left, or shares it with a client
+// that sends all the time and ignores warnings, which keep the balance high, so that little is
+// left. An earlier run does not block what is left of the budget for long.
 func TestSharedBalance(t *testing.T) {
 	quicktest.Skip(t, "simulates hours")
 	for _, tt := range []struct {
 		name   string
 		before float64 // balance
 		others int     // requests/s
-		least  float64 // of what is left
+		least  float64 // share of what is left
 	}{
 		{"used up by a run before", 4_990, 0, 0.8}, {"warned before", 6_000, 0, 0.8}, {"refused before", 24_000, 0, 0.8},
 		{"shared with few", 0, 20, 0.25}, {"shared", 0, 100, 0.05}, {"shared and refused before", 15_000, 60, 0.05},

@@ -10,17 +10,17 @@ import (
 	"dyno/services/ledger/rippled"
 )
 
-// none is the error of an Acquire that must not succeed, nor wait.
+// none is the error of an Acquire that must fail immediately.
 func none(t *testing.T, p *Pool, index uint32) error {
 	t.Helper()
 	var err error
-	if took := waits(func() { _, err = p.Acquire(t.Context(), index) }); !errors.Is(err, ErrNone) || took > 0 {
+	if took := waits(func() { _, err = p.Acquire(t.Context(), index) }); !errors.Is(err, ErrNoServer) || took > 0 {
 		t.Fatalf("got %v after %v", err, took)
 	}
 	return err
 }
 
-// A ledger that was not found once is asked for again soon, without a Refresh.
+// A ledger that was not found once is requested again soon, without a Refresh.
 func TestNotFoundPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 1, 8)
@@ -28,7 +28,7 @@ func TestNotFoundPasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		fail(acquire(t, p, 7), rippled.NotFound)
-		if err := none(t, p, 7); !errors.Is(err, ErrNotNow) || !strings.Contains(err.Error(), "a says it has it, but answered not found") {
+		if err := none(t, p, 7); !errors.Is(err, ErrCoolingDown) || !strings.Contains(err.Error(), "a claims it, but answered not found") {
 			t.Error(err)
 		}
 		time.Sleep(missingFor)
@@ -36,22 +36,22 @@ func TestNotFoundPasses(t *testing.T) {
 	})
 }
 
-// What is forgotten makes room for what is remembered.
+// Expired entries make room for new ones.
 func TestMissingIsBounded(t *testing.T) {
-	s := newServer(&told{}, 0)
+	s := newServer(&fake{}, 0)
 	now := time.Now()
 	for i := range uint32(2 * maxMissing) {
 		s.deny(now, i+1)
 	}
 	later := now.Add(missingFor)
 	s.deny(later, 9)
-	if s.has(9, later) != denies || len(s.missing) != 1 {
+	if s.likelihood(9, later) != denies || len(s.missing) != 1 {
 		t.Errorf("%d are remembered", len(s.missing))
 	}
 }
 
-// Above the top of what servers had a while ago, one may have it by now: it is asked, but only when none says that it has
-// the ledger. What they lack below their tops they lack.
+// A server may have a ledger above its last claimed top by now: it is asked, but only when no
+// server claims the ledger. Below its top the claim holds.
 func TestNewTip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, servers := pool(t, 2, 8)
@@ -59,21 +59,21 @@ func TestNewTip(t *testing.T) {
 		if err := p.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := none(t, p, 403); errors.Is(err, ErrNotNow) || !strings.Contains(err.Error(), "a has only 1-400") {
+		if err := none(t, p, 403); errors.Is(err, ErrCoolingDown) || !strings.Contains(err.Error(), "a has only 1-400") {
 			t.Error(err)
 		}
 		time.Sleep(fresh)
 		for range 5 {
 			m := acquire(t, p, 402)
 			if m.Name() != "b" {
-				t.Errorf("asked %s, which does not say that it has it", m.Name())
+				t.Errorf("asked %s, which does not claim it", m.Name())
 			}
-			answered(m, time.Second) // so a is the faster one
+			answered(m, time.Second) // so a is faster
 		}
 		for range 2 {
 			fail(acquire(t, p, 403), rippled.NotFound)
 		}
-		if err := none(t, p, 403); errors.Is(err, ErrNotNow) || strings.Count(err.Error(), "answered not found") != 2 {
+		if err := none(t, p, 403); errors.Is(err, ErrCoolingDown) || strings.Count(err.Error(), "answered not found") != 2 {
 			t.Error(err)
 		}
 		if m := acquire(t, p, 350); m.Name() != "a" {
@@ -82,7 +82,7 @@ func TestNewTip(t *testing.T) {
 	})
 }
 
-// Who waits for a server that is away for long does not keep others from one that is back earlier.
+// A waiter for a server with a long pause does not delay waiters for one that is ready earlier.
 func TestSoonestWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, servers := pool(t, 2, 8)
@@ -93,9 +93,9 @@ func TestSoonestWakes(t *testing.T) {
 		away := map[string]time.Duration{"a": time.Minute, "b": 2 * time.Second}
 		for range away {
 			m := acquire(t, p, 50)
-			m.Done(0, 0, &rippled.Trouble{Kind: rippled.SlowDown, RetryAfter: away[m.Name()], Err: errors.New("as told")})
+			m.Done(0, 0, &rippled.Error{Code: rippled.SlowDown, RetryAfter: away[m.Name()], Err: errors.New("planned")})
 		}
-		if !p.Promised() {
+		if !p.RetryAfterPending() {
 			t.Error("both said when to come back")
 		}
 		go p.Acquire(t.Context(), 900)
@@ -104,53 +104,53 @@ func TestSoonestWakes(t *testing.T) {
 			t.Errorf("asked after %v", took)
 		}
 		time.Sleep(time.Minute)
-		if p.Promised() {
+		if p.RetryAfterPending() {
 			t.Error("all are back")
 		}
 	})
 }
 
-// Only what a server said counts as a promise: not that a connection is dialled again later, nor a cooling down.
-func TestPromised(t *testing.T) {
+// Only a server's own Retry-After counts, not the client's redial wait nor a cooldown.
+func TestRetryAfterPending(t *testing.T) {
 	for _, tt := range []struct {
-		trouble rippled.Trouble
+		trouble rippled.Error
 		want    bool
 	}{
-		{rippled.Trouble{Kind: rippled.SlowDown, RetryAfter: time.Minute}, true},
-		{rippled.Trouble{Kind: rippled.Busy, RetryAfter: time.Minute}, true},
-		{rippled.Trouble{Kind: rippled.SlowDown}, false},
-		{rippled.Trouble{Kind: rippled.Busy}, false},
-		{rippled.Trouble{Kind: rippled.Gone, RetryAfter: time.Minute}, false},
+		{rippled.Error{Code: rippled.SlowDown, RetryAfter: time.Minute}, true},
+		{rippled.Error{Code: rippled.Busy, RetryAfter: time.Minute}, true},
+		{rippled.Error{Code: rippled.SlowDown}, false},
+		{rippled.Error{Code: rippled.Busy}, false},
+		{rippled.Error{Code: rippled.Gone, RetryAfter: time.Minute}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, _ := pool(t, 1, 8)
-			tt.trouble.Err = errors.New("as told")
+			tt.trouble.Err = errors.New("planned")
 			acquire(t, p, 7).Done(0, 0, &tt.trouble)
-			if got := p.Promised(); got != tt.want {
+			if got := p.RetryAfterPending(); got != tt.want {
 				t.Errorf("%v: got %v", &tt.trouble, got)
 			}
 		})
 	}
 }
 
-// Who does not answer in time is no longer the first to be asked.
+// A server that times out is no longer the first choice.
 func TestTimeoutsCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 2, 8)
 		m := acquire(t, p, 7)
-		m.Done(0, 2*time.Second, &rippled.Trouble{Kind: rippled.Timeout, Err: errors.New("as told")})
-		if r := p.Report()[0]; m.Name() != "a" || m.Latency() > 0 || r.Troubles["timeout"] != 1 {
+		m.Done(0, 2*time.Second, &rippled.Error{Code: rippled.Timeout, Err: errors.New("planned")})
+		if r := p.Report()[0]; m.Name() != "a" || m.Latency() > 0 || r.Errors["timeout"] != 1 {
 			t.Errorf("%s: %v, %+v", m.Name(), m.Latency(), r)
 		}
 		if m := acquire(t, p, 7); m.Name() != "b" {
 			t.Errorf("asked %s", m.Name())
 		} else if answered(m, time.Second); m.Latency() == 0 {
-			t.Error("it is not counted how long it took")
+			t.Error("its latency is not counted")
 		}
 	})
 }
 
-// Who wants a certain server waits for that one's budget, and for nobody else's.
+// AcquireOf waits for the given server's budget only.
 func TestAcquireOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, servers := pool(t, 3, 8)
@@ -168,21 +168,21 @@ func TestAcquireOf(t *testing.T) {
 				answered(m, time.Millisecond)
 			}
 		}
-		if _, err := of(1, 500); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "b has only 1-400") || strings.Contains(err.Error(), "a ") {
+		if _, err := of(1, 500); !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), "b has only 1-400") || strings.Contains(err.Error(), "a ") {
 			t.Errorf("b lacks the ledger: %v", err)
 		}
 		m, err := of(2, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Done(0, 0, &rippled.Trouble{Kind: rippled.SlowDown, RetryAfter: 5 * time.Second, Err: errors.New("as told")})
+		m.Done(0, 0, &rippled.Error{Code: rippled.SlowDown, RetryAfter: 5 * time.Second, Err: errors.New("planned")})
 		if took := waits(func() { m, err = of(2, 7) }); err != nil || m.Name() != "c" || took < 5*time.Second || took > 6*time.Second {
-			t.Errorf("%v, %v after %v; c is to be left alone for 5 s", m, err, took)
+			t.Errorf("%v, %v after %v; c asked for a pause of 5 s", m, err, took)
 		}
 	})
 }
 
-// Who waits for anybody, when nobody has a budget, does not hide that who waits for one server waits in vain.
+// A blocked waiter for any server does not hide that a waiter for one server can never succeed.
 func TestAcquireOfAmongOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, servers := pool(t, 2, 1)
@@ -198,7 +198,7 @@ func TestAcquireOfAmongOthers(t *testing.T) {
 		}()
 		synctest.Wait()
 		var err error
-		if took := waits(func() { _, err = p.wait(t.Context(), &waiter{index: 500, only: servers[1]}) }); took > 0 || !errors.Is(err, ErrNone) {
+		if took := waits(func() { _, err = p.wait(t.Context(), &waiter{index: 500, only: servers[1]}) }); took > 0 || !errors.Is(err, ErrNoServer) {
 			t.Errorf("%v after %v", err, took)
 		}
 		answered(one, time.Millisecond)

@@ -1,11 +1,14 @@
-// Package pace shares requests out among servers: each as fast as its budgets of requests and bytes a second allow,
-// which nobody tells and parts/aimd finds; the best first, by how it has answered; another when that one has no budget
-// left, is in trouble or lacks the ledger. It takes blame for wrong answers, lets who is in trouble cool down, and
-// tries them with one request before it trusts them again.
+// Package pace chooses the server for each request: a load balancer with rate limits, scores and
+// cooldown. It keeps each server within its request and byte budgets, which servers do not announce
+// and parts/aimd estimates. It prefers the server with the best score (success rate, latency,
+// faults), and takes another when that one has no budget left, is cooling down or lacks the ledger.
+// A server that fails several times, or sends several wrong answers in a row, cools down for a
+// while and is probed with one request afterwards (half-open).
 //
-// It sends nothing but questions for what servers have (services/ledger/rippled does), and does not decide what is
-// asked for next, or again (services/ledger/shard does). It keeps no goroutine: Run is the caller's, and a timer wakes
-// those who wait in Acquire. Locks: the Pool's one, under which nothing blocks.
+// Package pace sends no requests except for the ledger ranges that servers have
+// (services/ledger/rippled sends the others), and does not decide which ledger is requested next or
+// again (services/ledger/shard does). It owns no goroutine: the caller runs Run, and a timer wakes
+// the callers that wait in Acquire. There is one lock, the Pool's; no code blocks while holding it.
 package pace
 
 import (
@@ -20,56 +23,53 @@ import (
 	"dyno/services/ledger/rippled"
 )
 
-// ErrNone says that no server can be asked for a ledger, however long one waits: each lacks it, or is not wanted.
-var ErrNone = errors.New("no server can be asked")
+// ErrNoServer means that waiting cannot help: each server lacks the ledger or is excluded.
+var ErrNoServer = errors.New("no server can be asked")
 
-// ErrNotNow is an ErrNone that passes: a server says that it has the ledger, and answered a moment ago that it has not.
-var ErrNotNow = fmt.Errorf("%w now", ErrNone)
+// ErrCoolingDown is an ErrNoServer that passes: a server claims the ledger, but answered "not
+// found" a moment ago.
+var ErrCoolingDown = fmt.Errorf("%w now", ErrNoServer)
 
-// Config is what a Pool is made of.
+// Config configures a Pool.
 type Config struct {
 	Servers []*rippled.Server
-	// Refresh is how often Run asks a server which ledgers it has. 0: 30 s.
+	// Refresh is the interval at which Run asks each server which ledgers it has. 0: 30 s.
 	Refresh time.Duration
-	// Most is the highest rate, in requests/s of a server. 0: none but what it allows.
+	// Most is the maximum rate in requests/s per server. 0: only the server's own limit.
 	Most float64
 }
 
-// source is what a Pool needs of a rippled.Server.
 type source interface {
 	Name() string
 	InFlight() int
 	Info(ctx context.Context) (rippled.Info, error)
 }
 
-// Pool is some servers. Its methods may be called by several goroutines.
+// Pool is a set of servers. Its methods may be called by several goroutines.
 type Pool struct {
 	refresh time.Duration
 
-	mu      sync.Mutex
-	servers []*server
-	waiting []*waiter // the highest ledger first: proof goes down, so all else waits for that
-	timer   *time.Timer
-	binding binding
+	mu        sync.Mutex
+	servers   []*server
+	waiting   []*waiter // the highest ledger first: proofs lead down, so all other ledgers wait for it
+	timer     *time.Timer
+	waitTimes waitTimes
 }
 
-// waiter is a call of Acquire that waits.
 type waiter struct {
 	index uint32
 	only  source // nil: any
 	not   []*Member
-	ready chan outcome // has room for one
+	ready chan outcome // capacity 1
 }
 
-// takes says whether a server is one for who waits.
-func (w *waiter) takes(s *server) bool {
+func (w *waiter) accepts(s *server) bool {
 	if w.only != nil && w.only != s.source {
 		return false
 	}
 	return !slices.ContainsFunc(w.not, func(m *Member) bool { return m != nil && m.server == s })
 }
 
-// any says whether every server is.
 func (w *waiter) any() bool { return w.only == nil && len(w.not) == 0 }
 
 type outcome struct {
@@ -77,7 +77,7 @@ type outcome struct {
 	err    error
 }
 
-// New makes a pool. Nothing is asked yet: until Run or Refresh has, servers are taken to have every ledger.
+// New makes a pool. Until the first Run or Refresh, servers are assumed to have every ledger.
 func New(c Config) *Pool {
 	sources := make([]source, len(c.Servers))
 	for i, s := range c.Servers {
@@ -99,14 +99,15 @@ func newPool(c Config, sources []source) *Pool {
 	return p
 }
 
-// Acquire waits until a server may be asked for a ledger that it has, and is not among not; index 0 is any ledger. Of
-// those who wait, the one with the highest ledger comes first. The
-// Member is for one request, and must be Done. Errors are ErrNone, with why, which may be ErrNotNow, and that of ctx.
+// Acquire waits until the rate limit permits a request for a ledger to a server that has it and is
+// not in not; index 0 means any ledger. The waiter with the highest ledger is served first. The
+// Member is for one request, and the caller must call its Done. The error is ErrNoServer, with the
+// reasons (it may be ErrCoolingDown), or that of ctx.
 func (p *Pool) Acquire(ctx context.Context, index uint32, not ...*Member) (*Member, error) {
 	return p.wait(ctx, &waiter{index: index, not: not})
 }
 
-// AcquireOf is Acquire for who asks a certain server: each of them, say, to hear what all have to say.
+// AcquireOf is Acquire for a given server. Callers use it to get the answer of each server.
 func (p *Pool) AcquireOf(ctx context.Context, s *rippled.Server, index uint32) (*Member, error) {
 	return p.wait(ctx, &waiter{index: index, only: s})
 }
@@ -135,7 +136,7 @@ func (p *Pool) wait(ctx context.Context, w *waiter) (*Member, error) {
 	return nil, ctx.Err()
 }
 
-// leave takes a waiter out, and gives back what it was given at this moment.
+// leave removes a waiter, and returns a Member that it was given in the meantime.
 func (p *Pool) leave(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,7 +147,7 @@ func (p *Pool) leave(w *waiter) {
 		}
 	}
 	if o := <-w.ready; o.member != nil {
-		o.member.giveBack(time.Now())
+		o.member.refund(time.Now())
 	}
 	p.dispatch(time.Now())
 }
@@ -157,12 +158,12 @@ func (p *Pool) wake() {
 	p.dispatch(time.Now())
 }
 
-// dispatch gives servers to who waits for one, in order, and sets the timer for the rest. It is called whenever
-// something has changed that somebody may wait for.
+// dispatch gives servers to waiters, in order, and sets the timer for the rest. It must be called
+// after every change that may end a wait.
 func (p *Pool) dispatch(now time.Time) {
-	p.binding.pass(now)
+	p.waitTimes.pass(now)
 	kept, wait, held := p.waiting[:0], time.Duration(-1), free
-	blocked := false // the servers that all who wait could use are known to have no budget
+	blocked := false // all servers that the remaining waiters could use have no budget
 	for _, w := range p.waiting {
 		if blocked && w.any() {
 			kept = append(kept, w)
@@ -182,49 +183,49 @@ func (p *Pool) dispatch(now time.Time) {
 			if held == free {
 				held = v.held
 			}
-			if blocked = v.all; blocked { // who is skipped may use a server that is ready earlier than this one's
+			// A skipped waiter may use a server that is ready earlier than this one's.
+			if blocked = v.all; blocked {
 				wait = min(wait, v.soonest)
 			}
 		}
 	}
 	clear(p.waiting[len(kept):])
 	p.waiting = kept
-	p.binding.held = held
+	p.waitTimes.held = held
 	if wait >= 0 {
-		p.timer.Reset(max(wait, 50*time.Microsecond)) // timers are not finer
+		p.timer.Reset(max(wait, 50*time.Microsecond)) // resolution of timers
 	} else {
 		p.timer.Stop()
 	}
 }
 
-// view is what can be done for a waiter.
 type view struct {
 	best *server
-	wait time.Duration // until one may be ready; a Done may come earlier
-	held reason        // what holds the one that is ready first
+	wait time.Duration // until a server may be ready; a Done may come earlier
+	held reason        // why the server that is ready first is not ready now
 	all  bool          // no server at all is ready
-	err  error         // there is none to wait for
+	err  error         // no server to wait for
 
-	soonest time.Duration // until any server may be ready, whether it is one for this waiter or not
+	soonest time.Duration // until any server may be ready, also one that this waiter does not accept
 }
 
-const long = time.Hour // for what only a Done ends
+const forever = time.Hour // only a Done ends this wait
 
 func (p *Pool) pick(w *waiter, now time.Time) view {
-	v := view{wait: long, held: connections, all: true, soonest: long}
+	v := view{wait: forever, held: connections, all: true, soonest: forever}
 	likely := lacks
 	for _, s := range p.servers {
 		wait, held := s.ready(now)
 		v.all, v.soonest = v.all && held != free, min(v.soonest, wait)
-		if !w.takes(s) {
+		if !w.accepts(s) {
 			continue
 		}
-		l := s.has(w.index, now)
+		l := s.likelihood(w.index, now)
 		if l < likely || l <= denies {
 			continue
 		}
-		if l > likely { // who may have it is asked only if nobody says so
-			likely, v.best, v.wait, v.held = l, nil, long, connections
+		if l > likely { // a server that may have it is used only if none claims it
+			likely, v.best, v.wait, v.held = l, nil, forever, connections
 		}
 		switch {
 		case held == free:
@@ -236,33 +237,33 @@ func (p *Pool) pick(w *waiter, now time.Time) view {
 		}
 	}
 	if likely <= denies {
-		v.err = p.none(w, now)
+		v.err = p.noServer(w, now)
 	}
 	return v
 }
 
-// none says why there is nobody to wait for.
-func (p *Pool) none(w *waiter, now time.Time) error {
-	kind := ErrNone
+// noServer returns an error that says for each server why it cannot be asked.
+func (p *Pool) noServer(w *waiter, now time.Time) error {
+	kind := ErrNoServer
 	var why []string
 	for _, s := range p.servers {
 		switch {
-		case w.only != nil && w.only != s.source: // is not the question
-		case !w.takes(s):
-			why = append(why, s.name+" is not wanted")
-		case s.has(w.index, now) == lacks:
+		case w.only != nil && w.only != s.source: // not asked for
+		case !w.accepts(s):
+			why = append(why, s.name+" is excluded")
+		case s.likelihood(w.index, now) == lacks:
 			why = append(why, fmt.Sprintf("%s has only %.100s", s.name, s.complete.String()))
 		case s.complete.Has(w.index):
-			kind = ErrNotNow
-			why = append(why, s.name+" says it has it, but answered not found")
+			kind = ErrCoolingDown
+			why = append(why, s.name+" claims it, but answered not found")
 		default:
-			why = append(why, s.name+" answered not found, as it has not said that it has it")
+			why = append(why, s.name+" does not claim it, and answered not found")
 		}
 	}
 	return fmt.Errorf("ledger %d: %w: %s", w.index, kind, strings.Join(why, "; "))
 }
 
-// Refresh asks every server which ledgers it has, at the same time. It fails when none answers.
+// Refresh asks every server concurrently which ledgers it has. It fails when no server answers.
 func (p *Pool) Refresh(ctx context.Context) error {
 	errs := make([]error, len(p.servers))
 	var asked sync.WaitGroup
@@ -278,19 +279,19 @@ func (p *Pool) Refresh(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// meetWithin is how much longer than the first to answer the others are waited for.
-const meetWithin = 2 * time.Second
+// discoverWithin is the longest wait for the other servers after the first answer.
+const discoverWithin = 2 * time.Second
 
-// errLate is why a server is not waited for.
-var errLate = fmt.Errorf("no answer within %v of another server's", meetWithin)
+// errLate is the error of a server that missed discoverWithin.
+var errLate = fmt.Errorf("no answer within %v of another server's", discoverWithin)
 
-// Meet is Refresh for the beginning: one server that hangs does not hold up the others.
-func (p *Pool) Meet(ctx context.Context) error {
+// Discover is Refresh for the start of a run: a server that hangs does not delay the others.
+func (p *Pool) Discover(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	answers := make(chan error, len(p.servers))
 	for _, s := range p.servers {
-		go func() { answers <- p.ask(ctx, s) }() // each is waited for
+		go func() { answers <- p.ask(ctx, s) }() // the loop below receives from each
 	}
 	var errs []error
 	for range p.servers {
@@ -298,7 +299,7 @@ func (p *Pool) Meet(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		defer time.AfterFunc(meetWithin, func() { cancel(errLate) }).Stop()
+		defer time.AfterFunc(discoverWithin, func() { cancel(errLate) }).Stop()
 	}
 	if len(errs) < len(p.servers) {
 		return nil
@@ -306,7 +307,7 @@ func (p *Pool) Meet(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Run asks again and again, until ctx is done.
+// Run calls Refresh periodically, until ctx is done.
 func (p *Pool) Run(ctx context.Context) error {
 	tick := time.NewTicker(p.refresh)
 	defer tick.Stop()
@@ -315,12 +316,12 @@ func (p *Pool) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-			_ = p.Refresh(ctx) // who fails is seen in Report, and asked again
+			_ = p.Refresh(ctx) // Report shows failures; the next tick asks again
 		}
 	}
 }
 
-// ask counts as a request of the server's budget.
+// ask requests server_info; the request counts against the server's budget.
 func (p *Pool) ask(ctx context.Context, s *server) error {
 	p.mu.Lock()
 	m := s.take(p, 0, time.Now())
@@ -328,10 +329,10 @@ func (p *Pool) ask(ctx context.Context, s *server) error {
 	begin := time.Now()
 	info, err := s.source.Info(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errLate) {
-		err = &rippled.Trouble{Kind: rippled.Timeout, Server: s.name, Err: errLate}
+		err = &rippled.Error{Code: rippled.Timeout, Server: s.name, Err: errLate}
 	}
 	if err == nil && !info.Synced {
-		err = &rippled.Trouble{Kind: rippled.NotSynced, Server: s.name, Err: errors.New("it says so itself")}
+		err = &rippled.Error{Code: rippled.NotSynced, Server: s.name, Err: errors.New("server_info says that it is not synced")}
 	}
 	m.Done(info.Bytes, time.Since(begin), err)
 	if err != nil {
@@ -344,15 +345,15 @@ func (p *Pool) ask(ctx context.Context, s *server) error {
 	return nil
 }
 
-// Promised says whether a server told when it is to be asked again, and that is still to come.
-func (p *Pool) Promised() bool {
+// RetryAfterPending says whether any server has sent a Retry-After that has not passed yet.
+func (p *Pool) RetryAfterPending() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	return slices.ContainsFunc(p.servers, func(s *server) bool { return s.promised.After(now) })
+	return slices.ContainsFunc(p.servers, func(s *server) bool { return s.retryUntil.After(now) })
 }
 
-// Close stops the timer. Nobody may wait any more.
+// Close stops the timer. No caller may be waiting in Acquire.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,28 +17,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// told is a server that says what it is told to.
-type told struct {
+// fake is a server with configured answers.
+type fake struct {
 	name     string
 	inFlight int
 	complete string
 	err      error
 }
 
-func (s *told) Name() string  { return s.name }
-func (s *told) InFlight() int { return s.inFlight }
-func (s *told) Info(context.Context) (rippled.Info, error) {
+func (s *fake) Name() string  { return s.name }
+func (s *fake) InFlight() int { return s.inFlight }
+func (s *fake) Info(context.Context) (rippled.Info, error) {
 	set, _ := history.ParseSet(s.complete)
 	return rippled.Info{Complete: set, Synced: true, Bytes: 500}, s.err
 }
 
-// pool is one of servers a, b, c..., with room for so many requests at each.
-func pool(t *testing.T, n, inFlight int) (*Pool, []*told) {
+// pool has servers a, b, c..., each with the given limit of concurrent requests.
+func pool(t *testing.T, n, inFlight int) (*Pool, []*fake) {
 	t.Helper()
-	var servers []*told
+	var servers []*fake
 	var sources []source
 	for i := range n {
-		s := &told{name: string(rune('a' + i)), inFlight: inFlight, complete: "1-1000"}
+		s := &fake{name: string(rune('a' + i)), inFlight: inFlight, complete: "1-1000"}
 		servers, sources = append(servers, s), append(sources, s)
 	}
 	p := newPool(Config{}, sources)
@@ -59,18 +59,18 @@ func answered(m *Member, took time.Duration) {
 	m.Answered(&rippled.Answer{Bytes: 1000}, took)
 }
 
-func fail(m *Member, k rippled.Kind) {
-	m.Done(0, time.Second, &rippled.Trouble{Kind: k, Err: errors.New("as told")})
+func fail(m *Member, k rippled.Code) {
+	m.Done(0, time.Second, &rippled.Error{Code: k, Err: errors.New("as fake")})
 }
 
-// waits says how long a call takes.
+// waits returns how long a call takes.
 func waits(f func()) time.Duration {
 	begin := time.Now()
 	f()
 	return time.Since(begin)
 }
 
-// The best server is asked first, and another one when that has no budget now.
+// The best server is chosen first, and another one while that has no budget.
 func TestBestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 2, 8)
@@ -97,7 +97,8 @@ func TestBestFirst(t *testing.T) {
 	})
 }
 
-// A server is asked only for what it has, and not when it is not wanted; if that leaves none, it says why.
+// A server is chosen only for ledgers it has, and not when it is excluded; if no server is left,
+// the error says why.
 func TestNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, servers := pool(t, 2, 8)
@@ -112,18 +113,18 @@ func TestNone(t *testing.T) {
 		}
 		a := acquire(t, p, 7)
 		if a.Name() != "a" {
-			t.Errorf("asked %s for what it has not", a.Name())
+			t.Errorf("asked %s for a ledger it lacks", a.Name())
 		}
 		_, err := p.Acquire(t.Context(), 7, a)
-		if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "a is not wanted") || !strings.Contains(err.Error(), "b has only 500-600") {
+		if !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), "a is excluded") || !strings.Contains(err.Error(), "b has only 500-600") {
 			t.Errorf("got %v", err)
 		}
 		if m := acquire(t, p, 550, a); m.Name() != "b" {
-			t.Errorf("asked %s, which is not wanted", m.Name())
+			t.Errorf("asked %s, which is excluded", m.Name())
 		}
-		// What a server does not have although it says so is not asked of it until it says so again.
+		// A ledger that a server claims but lacks is not requested until it claims it again.
 		fail(a, rippled.NotFound)
-		if _, err := p.Acquire(t.Context(), 7); !errors.Is(err, ErrNone) {
+		if _, err := p.Acquire(t.Context(), 7); !errors.Is(err, ErrNoServer) {
 			t.Errorf("got %v", err)
 		}
 		if err := p.Refresh(t.Context()); err != nil {
@@ -133,17 +134,17 @@ func TestNone(t *testing.T) {
 	})
 }
 
-// Who has no answer to what a server has is asked again, and the pool fails only if nobody answers.
+// Refresh fails only if no server answers; a server without an answer is asked again.
 func TestRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, servers := pool(t, 2, 8)
-		servers[0].err = &rippled.Trouble{Kind: rippled.Gone, Err: errors.New("as told")}
+		servers[0].err = &rippled.Error{Code: rippled.Gone, Err: errors.New("as fake")}
 		if err := p.Refresh(t.Context()); err != nil {
 			t.Error(err)
 		}
 		servers[1].err = servers[0].err
 		if err := p.Refresh(t.Context()); err == nil {
-			t.Error("nobody answered, and that was no error")
+			t.Error("no server answered, and Refresh returned no error")
 		}
 		servers[1].err, servers[1].complete = nil, "1-5"
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
@@ -155,11 +156,11 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// What a server asks for is obeyed: nobody asks it earlier.
+// No request is sent to a server before its Retry-After has passed.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 1, 8)
-		acquire(t, p, 7).Done(0, time.Second, &rippled.Trouble{Kind: rippled.SlowDown, RetryAfter: 17 * time.Second, Err: errors.New("as told")})
+		acquire(t, p, 7).Done(0, time.Second, &rippled.Error{Code: rippled.SlowDown, RetryAfter: 17 * time.Second, Err: errors.New("as fake")})
 		if took := waits(func() { answered(acquire(t, p, 7), time.Millisecond) }); took < 17*time.Second || took > 18*time.Second {
 			t.Errorf("asked again after %v", took)
 		}
@@ -169,7 +170,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// One server's trouble stalls nobody; after a while it is tried with one request, and trusted again if that goes well.
+// A failing server delays no caller; after a while it is probed with one request, and used normally
+// if that succeeds.
 func TestCoolsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 2, 1000)
@@ -192,7 +194,7 @@ func TestCoolsDown(t *testing.T) {
 				t.Error("asked one that cools down")
 			}
 		}
-		// While it cools down, and nobody else is wanted, one waits for it.
+		// With all others excluded, Acquire waits for the end of the cooldown.
 		b := acquire(t, p, 7)
 		var trial *Member
 		if took := waits(func() { trial = acquire(t, p, 7, b) }); took < coolFirst/2 || trial.Name() != "a" {
@@ -210,8 +212,8 @@ func TestCoolsDown(t *testing.T) {
 	})
 }
 
-// A server that lies now and then stays in use, however much later than its answers the blame comes; one that does so all
-// the time does not.
+// A server that is sometimes wrong stays in use, however late its faults are detected; one that is
+// always wrong does not.
 func TestLiesNowAndThen(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -229,9 +231,9 @@ func TestLiesNowAndThen(t *testing.T) {
 					switch {
 					case lie && late:
 						m.Proved()
-						m.Blame("not the parent")
+						m.RecordFault("not the parent")
 					case lie:
-						m.Blame("hash")
+						m.RecordFault("hash")
 					default:
 						m.Proved()
 						m.Linked()
@@ -240,81 +242,82 @@ func TestLiesNowAndThen(t *testing.T) {
 				acquire(t, p, 7).Done(0, 0, context.Canceled)
 			})
 			if took > time.Second/10 {
-				t.Errorf("late: %v: away for %v", late, took)
+				t.Errorf("late: %v: cooldown of %v", late, took)
 			}
-			if n := p.Report()[0].Blamed; n["hash"]+n["not the parent"] != answers*3/10 {
-				t.Errorf("blamed: %v", n)
+			if n := p.Report()[0].Faults; n["hash"]+n["not the parent"] != answers*3/10 {
+				t.Errorf("faults: %v", n)
 			}
 			for range 20 {
 				m := acquire(t, p, 7)
 				if late {
 					m.Proved()
 				}
-				m.Blame("hash")
+				m.RecordFault("hash")
 				m.Done(0, 0, context.Canceled)
 			}
 			if took := waits(func() { acquire(t, p, 7) }); took < 5*time.Second {
-				t.Errorf("late: %v: away for %v after nothing but lies", late, took)
+				t.Errorf("late: %v: cooldown of %v after wrong answers only", late, took)
 			}
 		})
 	}
 }
 
-// Blame counts by reason, costs trust, and keeps a server away for longer when there is more of it.
-func TestBlame(t *testing.T) {
+// Faults are counted by reason, lower the score, and lengthen the cooldown.
+func TestRecordFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 1, 8)
 		before := p.Report()[0].Score
 		last := time.Duration(0)
 		row := acquire(t, p, 7)
-		for range liesInARow - 1 {
-			row.Blame("another hash")
+		for range faultsInARow - 1 {
+			row.RecordFault("another hash")
 		}
 		row.Done(0, 0, context.Canceled)
 		for n := 1; n < 4; n++ {
 			m := acquire(t, p, 7)
 			for range n {
-				m.Blame("another hash")
+				m.RecordFault("another hash")
 			}
 			m.Done(0, 0, context.Canceled)
 			took := waits(func() { acquire(t, p, 7).Done(0, 0, context.Canceled) })
-			if took <= last || took < coolBlamed {
-				t.Errorf("blamed %d times: away for %v, %v before", n, took, last)
+			if took <= last || took < coolFaults {
+				t.Errorf("%d faults: cooldown of %v, %v before", n, took, last)
 			}
 			last = took
 		}
 		r := p.Report()[0]
-		if r.Blamed["another hash"] != 6+liesInARow-1 || r.Score > before/32 {
+		if r.Faults["another hash"] != 6+faultsInARow-1 || r.Score > before/32 {
 			t.Errorf("got %+v, and score %v before", r, before)
 		}
 		for i := range 100 {
 			m := acquire(t, p, 7)
-			m.Blame(strings.Repeat("x", i))
+			m.RecordFault(strings.Repeat("x", i))
 			answered(m, 0)
 		}
-		if n := len(p.Report()[0].Blamed); n > maxReasons+1 {
+		if n := len(p.Report()[0].Faults); n > maxReasons+1 {
 			t.Errorf("%d reasons", n)
 		}
 	})
 }
 
-// What is cancelled says nothing of the server.
+// A cancelled request does not count against the server.
 func TestCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 1, 2)
 		for range 10 {
 			m := acquire(t, p, 7)
 			m.Done(0, time.Second, context.Canceled)
-			m.Done(0, time.Second, &rippled.Trouble{Kind: rippled.Gone}) // nor does a second word
+			m.Done(0, time.Second, &rippled.Error{Code: rippled.Gone}) // a second Done has no effect
 		}
-		if r := p.Report()[0]; r.Score != 1 || len(r.Troubles) > 0 || r.Requests != 10 || r.InFlight != 0 {
+		if r := p.Report()[0]; r.Score != 1 || len(r.Errors) > 0 || r.Requests != 10 || r.InFlight != 0 {
 			t.Errorf("got %+v", r)
 		}
 	})
 }
 
-// Until a server says that it is too much, it is the rate's rise that is waited for; then it is the server's budget.
-func TestRising(t *testing.T) {
+// Until a server refuses a request, waits are caused by the rate's ramp-up; then by the server's
+// budget.
+func TestRampUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 1, 100)
 		asks := func() {
@@ -323,20 +326,20 @@ func TestRising(t *testing.T) {
 			}
 		}
 		asks()
-		risen := p.Binding()
-		if risen.Rising == 0 || risen.Requests+risen.Bytes > 0 {
+		risen := p.WaitTimes()
+		if risen.RampUp == 0 || risen.Requests+risen.Bytes > 0 {
 			t.Errorf("got %+v", risen)
 		}
 		fail(acquire(t, p, 7), rippled.SlowDown)
 		time.Sleep(pauseSlow)
 		asks()
-		if b := p.Binding(); b.Requests+b.Bytes == 0 || b.Rising-risen.Rising > b.Requests+b.Bytes {
+		if b := p.WaitTimes(); b.Requests+b.Bytes == 0 || b.RampUp-risen.RampUp > b.Requests+b.Bytes {
 			t.Errorf("got %+v after %+v", b, risen)
 		}
 	})
 }
 
-// Who waits is told by a Done, and what held it is counted.
+// Done wakes a waiter, and the time it waited is counted.
 func TestConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pool(t, 1, 2)
@@ -345,15 +348,16 @@ func TestConnections(t *testing.T) {
 		if took := waits(func() { acquire(t, p, 7) }); took != 5*time.Second {
 			t.Errorf("waited for %v", took)
 		}
-		if b := p.Binding(); b.Connections < 4*time.Second || b.Connections > 5*time.Second || b.Requests+b.Bytes+b.Trouble > time.Second {
+		if b := p.WaitTimes(); b.Connections < 4*time.Second || b.Connections > 5*time.Second || b.Requests+b.Bytes+b.Cooldown > time.Second {
 			t.Errorf("got %+v", b)
 		}
 		answered(y, time.Second)
 	})
 }
 
-// TestInvariants asks, answers, fails, blames and gives up at random: no server has more under way than it may,
-// nobody gets one that is not wanted or lacks the ledger, and in the end all who wait get one.
+// TestInvariants sends, answers, fails, records faults and cancels at random: no server exceeds its
+// limit of concurrent requests, no caller gets an excluded server or one that lacks the ledger, and
+// in the end every waiter gets one.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const inFlight = 3
@@ -414,9 +418,9 @@ func TestInvariants(t *testing.T) {
 					held = held[1:]
 					switch n % 7 {
 					case 0:
-						fail(m, rippled.Kind(n/7%11+1))
+						fail(m, rippled.Code(n/7%11+1))
 					case 1:
-						m.Blame("lied")
+						m.RecordFault("lied")
 						answered(m, time.Millisecond)
 					case 2:
 						m.Done(0, 0, context.Canceled)
@@ -438,13 +442,13 @@ func TestInvariants(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 			if waiting > 0 && problem == "" {
-				// A server may lack a ledger that it said it had: then there is an error, and nobody waits.
+				// A server may lack a ledger that it claimed: Acquire fails then.
 				problem = "some wait for ever"
 			}
 			cancel()
 			synctest.Wait()
 		})
-		if problem != "" && !strings.Contains(problem, ErrNone.Error()) {
+		if problem != "" && !strings.Contains(problem, ErrNoServer.Error()) {
 			rt.Fatal(problem)
 		}
 	})

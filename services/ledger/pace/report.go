@@ -7,84 +7,83 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// maxReasons bounds how many reasons for blame are told apart.
 const maxReasons = 32
 
-// Standing is how things stand with a server.
-type Standing struct {
+// ServerStats is a snapshot of one server's state and counters.
+type ServerStats struct {
 	Server   string
-	Requests uint64 // that are over
-	Good     uint64 // of them
-	Bytes    uint64
-	Slowed   uint64 // answered with slowDown
-	Warned   uint64 // answered with a warning of the limit
+	Requests uint64 // finished requests
+	Good     uint64 // requests with a good answer
+	Bytes    uint64 // bytes received
+	Slowed   uint64 // slowDown answers
+	Warned   uint64 // answers with a load warning
 	InFlight int
 
-	RequestRate float64 // requests/s that are permitted now
-	ByteRate    float64 // bytes/s that are permitted now
-	RequestEdge float64 // requests/s at which its budget was last met; 0: it was not
-	ByteEdge    float64 // bytes/s likewise
+	RequestRate float64 // permitted requests/s now
+	ByteRate    float64 // permitted bytes/s now
+	RequestEdge float64 // requests/s at which its limit was last reached; 0: never
+	ByteEdge    float64 // bytes/s at which its limit was last reached; 0: never
 
-	Score    float64       // 0 to 1
-	Latency  time.Duration // average of the last answers
-	Cooling  time.Duration // until it is asked again; 0: it may be now
-	Complete history.Set   // the ledgers that it says it has
-	Blamed   map[string]int
-	Troubles map[string]int // by rippled.Kind
+	Score    float64        // 0 to 1
+	Latency  time.Duration  // moving average of good answers
+	Cooling  time.Duration  // rest of the cooldown or pause; 0: none
+	Complete history.Set    // claimed ledgers
+	Faults   map[string]int // wrong answers by reason
+	Errors   map[string]int // failed requests by rippled.Code
 }
 
-// Report is a snapshot, in the order in which the servers were given.
-func (p *Pool) Report() []Standing {
+// Report returns a snapshot of all servers, in the order of Config.Servers.
+func (p *Pool) Report() []ServerStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	all := make([]Standing, len(p.servers))
+	all := make([]ServerStats, len(p.servers))
 	for i, s := range p.servers {
-		r := s.standing
+		r := s.stats
 		r.InFlight = s.inFlight
 		r.RequestRate, r.ByteRate = s.requests.Limit(now), s.bytes.Limit(now)
 		r.RequestEdge, r.ByteEdge = s.requests.LastMax(), s.bytes.LastMax()
-		r.Score, r.Latency = s.score(), time.Duration(s.took*float64(time.Second))
-		r.Cooling = max(later(s.until, s.warned.resting).Sub(now), 0)
+		r.Score, r.Latency = s.score(), time.Duration(s.latency*float64(time.Second))
+		r.Cooling = max(later(s.until, s.warned.restUntil).Sub(now), 0)
 		r.Complete = s.complete
-		r.Blamed, r.Troubles = maps.Clone(r.Blamed), maps.Clone(r.Troubles)
+		r.Faults, r.Errors = maps.Clone(r.Faults), maps.Clone(r.Errors)
 		all[i] = r
 	}
 	return all
 }
 
-// Binding is for how long, since New, somebody waited in Acquire, by what held the server that was to be ready first.
-type Binding struct {
-	Requests    time.Duration // a budget of requests/s
-	Bytes       time.Duration // a budget of bytes/s
-	Rising      time.Duration // the rate, which is raised as long as the server does not say what its budget is
-	Connections time.Duration // as many under way as may be
-	Trouble     time.Duration // all cooled down, or obeyed a Retry-After
+// WaitTimes is how long callers waited in Acquire since New, by why the server that would be ready
+// first was not ready.
+type WaitTimes struct {
+	Requests    time.Duration // its request budget
+	Bytes       time.Duration // its byte budget
+	RampUp      time.Duration // its rate, which is raised until the server's budget is known
+	Connections time.Duration // its limit of concurrent requests
+	Cooldown    time.Duration // its cooldown, or a Retry-After
 }
 
-type binding struct {
+type waitTimes struct {
 	at    time.Time
 	held  reason
-	spent [trouble + 1]time.Duration
+	spent [cooldown + 1]time.Duration
 }
 
-// pass counts the time since the last call.
-func (b *binding) pass(now time.Time) {
+func (b *waitTimes) pass(now time.Time) {
 	if !b.at.IsZero() {
 		b.spent[b.held] += now.Sub(b.at)
 	}
 	b.at = now
 }
 
-// Binding is a snapshot.
-func (p *Pool) Binding() Binding {
+// WaitTimes returns a snapshot.
+func (p *Pool) WaitTimes() WaitTimes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	p.binding.pass(now)
-	spent := p.binding.spent
-	return Binding{
-		Requests: spent[byRequests], Bytes: spent[byBytes], Rising: spent[rising],
-		Connections: spent[connections], Trouble: spent[trouble],
+	p.waitTimes.pass(now)
+	spent := p.waitTimes.spent
+	return WaitTimes{
+		Requests: spent[byRequests], Bytes: spent[byBytes], RampUp: spent[rampingUp],
+		Connections: spent[connections], Cooldown: spent[cooldown],
 	}
 }

@@ -11,102 +11,105 @@ import (
 )
 
 const (
-	// allowedRequests and allowedBytes are what the stingiest public servers (Clio's) allow.
+	// allowedRequests and allowedBytes are the limits of the strictest public servers (Clio).
 	allowedRequests = 20.0        // requests/s
 	allowedBytes    = 1_000_000.0 // bytes/s
-	// leftAlone is the share of a known budget that may be used without it being exceeded.
-	leftAlone = 0.8
-	// startRequests is where the rates begin: within what is allowed.
+	// safeShare is the share of a known budget that may be used without it being exceeded.
+	safeShare = 0.8
+	// startRequests is the initial rate: within what is allowed.
 	startRequests = 16.0 // requests/s
-	// startBytes is that many large ledgers.
+	// startBytes is the initial byte rate: startRequests large ledgers a second.
 	startBytes = startRequests * ledgerBytes // bytes/s
-	// ledgerBytes is what an answer is taken to have before one came: a ledger of 90 transactions.
+	// ledgerBytes is the assumed size of the first answer: a ledger of 90 transactions.
 	ledgerBytes = 187_000.0
-	// weight of an answer in the averages of success, duration and size.
+	// weight of an answer in the moving averages of success, latency and size.
 	weight = 1.0 / 16
-	// coolFirst is how long a server in trouble is left alone first; each further time twice as long.
-	// At most, so that it is tried again within the time for which a download waits for somebody who answers (30 s).
+	// coolFirst is a failing server's first cooldown; each further one doubles, up to coolMost, so
+	// that the server is probed again before a download stops for want of right answers (30 s).
 	coolFirst, coolMost = time.Second, 15 * time.Second
-	// coolBlamed is for one that gave liesInARow wrong answers; less again when it answers well. One that lies now and then
-	// stays in use: its score keeps it last, every lie is found, and what else it says is worth having. Of a server that
-	// lies in 30% of its answers, one in 400 begins such a row.
-	coolBlamed, coolBlamedMost = 50 * time.Millisecond, 10 * time.Second
-	liesInARow                 = 5
+	// coolFaults is the first cooldown after faultsInARow wrong answers in a row; each further one
+	// doubles, each good answer halves it. A server that is sometimes wrong stays in use: its low
+	// score makes it the last choice, every wrong answer is detected, and its right answers are
+	// useful. For a server that is wrong in 30% of its answers, one in 400 begins such a row.
+	coolFaults, coolFaultsMost = 50 * time.Millisecond, 10 * time.Second
+	faultsInARow               = 5
 	// failures in a row after which a server cools down.
 	failures = 3
-	// pauseSlow is how long nobody asks a server that said slowDown and not until when: the rest of a window.
+	// pauseSlow is the pause after a slowDown without a Retry-After: the rest of a window.
 	pauseSlow = time.Second
-	// maxMissing bounds what is remembered of ledgers that a server does not have although it says so.
+	// maxMissing bounds the remembered ledgers that a server claims but answered "not found" for.
 	maxMissing = 4096
-	// missingFor is how long: behind one address there may be several servers, and one may be about to get it.
+	// missingFor is how long such an answer is remembered: one address may have several servers
+	// behind it, and one of them may be about to get the ledger.
 	missingFor = 2 * time.Second
-	// fresh is how long what a server says it has is taken for all it has. Then it may have more at the top: the network
-	// adds a ledger every 3 to 4 s.
+	// fresh is how long a server's claimed range is taken as complete. After that it may have more
+	// at the top: the network adds a ledger every 3 to 4 s.
 	fresh = time.Second
 )
 
-// server is how things stand with one server. All is under the pool's lock.
+// server is the state of one server. The pool's lock guards all of it.
 type server struct {
 	source   source
 	name     string
 	requests *aimd.Rate
 	bytes    *aimd.Rate
 
-	inFlight int
-	complete history.Set // empty: not known
-	known    bool
-	learnt   time.Time            // when it said so
-	missing  map[uint32]time.Time // when it answered that it has not
-	until    time.Time            // not asked before
-	promised time.Time            // until when it asked to be left alone
-	coming   time.Duration
-	lying    time.Duration
-	trial    bool // one request at a time, until one goes well
-	failed   int  // in a row
+	inFlight      int
+	complete      history.Set // claimed ledgers; empty: not known
+	known         bool
+	learnt        time.Time            // time of that claim
+	missing       map[uint32]time.Time // ledgers it answered "not found" for, and when
+	until         time.Time            // end of the cooldown or pause
+	retryUntil    time.Time            // end of the server's own Retry-After
+	nextCooldown  time.Duration        // after failures
+	faultCooldown time.Duration        // after wrong answers
+	trial         bool                 // half-open: one request at a time, until one succeeds
+	failed        int                  // failures in a row
 
-	success  float64 // average, 0 to 1
-	took     float64 // average, seconds
-	size     float64 // average, bytes
-	trust    float64 // 0 to 1
-	lies     [2]int  // in a row: answers that were wrong in themselves, and such as were not what the ledger above names
+	successRate float64 // average, 0 to 1
+	latency     float64 // average, seconds
+	size        float64 // average, bytes
+	trust       float64 // 0 to 1
+	// Wrong answers in a row, by stage: inconsistent, or not the ledger that the one above names.
+	faultRow [2]int
 	warned   warnings
-	standing Standing
+	stats    ServerStats
 }
 
 func newServer(s source, most float64) *server {
 	return &server{
 		source: s, name: s.Name(),
-		requests: aimd.New(aimd.Config{Start: startRequests, Floor: 0.2, Ceiling: most}),
-		bytes:    aimd.New(aimd.Config{Start: startBytes, Floor: 10_000}),
-		missing:  map[uint32]time.Time{},
-		coming:   coolFirst, lying: coolBlamed,
-		success: 1, size: ledgerBytes, trust: 1,
-		standing: Standing{Server: s.Name(), Blamed: map[string]int{}, Troubles: map[string]int{}},
+		requests:     aimd.New(aimd.Config{Start: startRequests, Floor: 0.2, Ceiling: most}),
+		bytes:        aimd.New(aimd.Config{Start: startBytes, Floor: 10_000}),
+		missing:      map[uint32]time.Time{},
+		nextCooldown: coolFirst, faultCooldown: coolFaults,
+		successRate: 1, size: ledgerBytes, trust: 1,
+		stats: ServerStats{Server: s.Name(), Faults: map[string]int{}, Errors: map[string]int{}},
 	}
 }
 
-// reason is what holds a request back.
+// reason is why a request must wait.
 type reason uint8
 
 const (
 	free reason = iota
 	byRequests
 	byBytes
-	rising // no budget is known: it is the rate that has not risen so far yet
+	rampingUp // no budget is known yet: the rate is still being raised
 	connections
-	trouble
+	cooldown
 )
 
-// ready says when a server may be asked, and what holds it until then.
+// ready returns how long a request to the server must wait, and why.
 func (s *server) ready(now time.Time) (time.Duration, reason) {
 	if wait := s.until.Sub(now); wait > 0 {
-		return wait, trouble
+		return wait, cooldown
 	}
 	if s.trial && s.inFlight > 0 {
-		return long, trouble
+		return forever, cooldown
 	}
 	if s.inFlight >= s.source.InFlight() {
-		return long, connections
+		return forever, connections
 	}
 	requests, bytes := s.requests.Wait(now), s.bytes.Wait(now)
 	wait, held, edge := requests, byRequests, s.requests.LastMax()
@@ -117,30 +120,30 @@ func (s *server) ready(now time.Time) (time.Duration, reason) {
 	case wait <= 0:
 		return 0, free
 	case edge == 0:
-		return wait, rising
+		return wait, rampingUp
 	}
 	return wait, held
 }
 
-// likelihood is how likely a server is to have a ledger.
+// likelihood is the chance that a server has a ledger.
 type likelihood uint8
 
 const (
-	lacks   likelihood = iota // it says so
-	denies                    // asked for the ledger, it answered that it has not, a moment ago
-	mayHave                   // it is above what the server said it has, which is some time ago
-	says                      // or it is not known what the server has
+	lacks   likelihood = iota // the server's claim excludes it
+	denies                    // it answered "not found" for the ledger a moment ago
+	mayHave                   // the ledger is above its claimed range, and the claim is old
+	claims                    // or its range is not known
 )
 
-func (s *server) has(index uint32, now time.Time) likelihood {
+func (s *server) likelihood(index uint32, now time.Time) likelihood {
 	at, asked := s.missing[index]
 	switch {
 	case index == 0:
-		return says
+		return claims
 	case asked && now.Sub(at) < missingFor:
 		return denies
 	case !s.known || s.complete.Has(index):
-		return says
+		return claims
 	}
 	if n := len(s.complete); n > 0 && index > s.complete[n-1].To && now.Sub(s.learnt) >= fresh {
 		return mayHave
@@ -153,7 +156,6 @@ func (s *server) learn(info rippled.Info, now time.Time) {
 	clear(s.missing)
 }
 
-// deny takes note of a ledger that the server has not.
 func (s *server) deny(now time.Time, index uint32) {
 	if len(s.missing) >= maxMissing {
 		maps.DeleteFunc(s.missing, func(_ uint32, at time.Time) bool { return now.Sub(at) >= missingFor })
@@ -163,9 +165,9 @@ func (s *server) deny(now time.Time, index uint32) {
 	}
 }
 
-// score is what is expected of a server: how often it answers well, and how fast. 0 to 1.
+// score is the expected quality of a server, from 0 to 1: success rate, trust and latency.
 func (s *server) score() float64 {
-	return s.success * s.trust / (1 + s.took)
+	return s.successRate * s.trust / (1 + s.latency)
 }
 
 func (s *server) take(p *Pool, index uint32, now time.Time) *Member {
@@ -176,49 +178,47 @@ func (s *server) take(p *Pool, index uint32, now time.Time) *Member {
 	return m
 }
 
-// good takes note of a good answer.
-func (s *server) good(now time.Time, bytes int, took time.Duration, warned bool) {
+func (s *server) success(now time.Time, bytes int, took time.Duration, warned bool) {
 	s.requests.Good(now, 1)
 	s.bytes.Good(now, float64(bytes))
-	s.success += weight * (1 - s.success)
-	s.took += weight * (took.Seconds() - s.took)
+	s.successRate += weight * (1 - s.successRate)
+	s.latency += weight * (took.Seconds() - s.latency)
 	s.size += weight * (float64(bytes) - s.size)
 	s.trust = min(1, s.trust*1.001)
-	s.failed, s.trial, s.coming = 0, false, coolFirst
-	s.lying = max(s.lying/2, coolBlamed)
-	s.standing.Good++
+	s.failed, s.trial, s.nextCooldown = 0, false, coolFirst
+	s.faultCooldown = max(s.faultCooldown/2, coolFaults)
+	s.stats.Good++
 	if !warned {
 		s.unwarned(now)
 		return
 	}
-	s.standing.Warned++
+	s.stats.Warned++
 	s.warning(now)
 }
 
-// slow takes note of slowDown.
-func (s *server) slow(now time.Time, after time.Duration) {
-	s.standing.Slowed++
-	for _, r := range s.suspects(now) {
+func (s *server) slowDown(now time.Time, after time.Duration) {
+	s.stats.Slowed++
+	for _, r := range s.limitingBudgets(now) {
 		r.Over(now)
 	}
 	if after > 0 {
-		s.promised = later(s.promised, now.Add(after))
+		s.retryUntil = later(s.retryUntil, now.Add(after))
 	} else {
 		after = pauseSlow
 	}
 	s.until = later(s.until, now.Add(after))
 }
 
-// suspects are the budgets that may be nearly used up or exceeded: nobody says which. It is the one of which more is
-// used, by the measure of what public servers allow, or both where that is much the same. But one that is known,
-// and of which much was left, it is not.
-func (s *server) suspects(now time.Time) []*aimd.Rate {
+// limitingBudgets returns the budgets that may be nearly used up or exceeded, since servers do not
+// say which. It is the one with the higher use relative to the limits of public servers, or both
+// where these are similar; a known budget with much left is excluded.
+func (s *server) limitingBudgets(now time.Time) []*aimd.Rate {
 	requests, bytes := s.requests.Used(now), s.bytes.Used(now)
 	share := requests/allowedRequests - bytes/allowedBytes
 	alike := max(requests/allowedRequests, bytes/allowedBytes) / 3
 	byRequests, byBytes := share > -alike, share < alike
 	if byRequests && byBytes {
-		some, more := requests > leftAlone*s.requests.LastMax(), bytes > leftAlone*s.bytes.LastMax()
+		some, more := requests > safeShare*s.requests.LastMax(), bytes > safeShare*s.bytes.LastMax()
 		byRequests, byBytes = some || !more, more || !some
 	}
 	switch {
@@ -237,48 +237,47 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// cool leaves a server alone for a while, and then tries it with one request.
+// cool starts a cooldown, after which the server is probed with one request.
 func (s *server) cool(now time.Time, d time.Duration) {
 	s.until = later(s.until, now.Add(d))
 	s.trial = true
 }
 
-// bad takes note of trouble.
-func (s *server) bad(now time.Time, index uint32, kind rippled.Kind, after time.Duration) {
-	s.standing.Troubles[kind.String()]++
+func (s *server) failure(now time.Time, index uint32, kind rippled.Code, after time.Duration) {
+	s.stats.Errors[kind.String()]++
 	switch kind {
 	case rippled.SlowDown:
-		s.slow(now, after)
+		s.slowDown(now, after)
 		return
 	case rippled.NotFound:
 		s.deny(now, index)
-		return // nothing is wrong with it otherwise
+		return // not a failure of the server
 	}
-	s.success -= weight * s.success
+	s.successRate -= weight * s.successRate
 	s.failed++
 	if after > 0 {
 		s.until = later(s.until, now.Add(after))
-		if kind != rippled.Gone { // then it is not the server who says so, but who dials it
-			s.promised = s.until
+		if kind != rippled.Gone { // Gone: RetryAfter is the client's own redial wait
+			s.retryUntil = s.until
 		}
 	}
-	// One that is not synced, refuses or is too busy says so itself; of the rest, one in a while means nothing.
+	// An error that the server reports about itself counts immediately; others only in a row.
 	if s.failed >= failures || s.trial || kind == rippled.NotSynced || kind == rippled.Refused || kind == rippled.Busy {
-		s.cool(now, s.coming)
-		s.coming = min(2*s.coming, coolMost)
+		s.cool(now, s.nextCooldown)
+		s.nextCooldown = min(2*s.nextCooldown, coolMost)
 	}
 }
 
-func (s *server) blame(now time.Time, reason string, stage stage) {
-	if len(s.standing.Blamed) < maxReasons || s.standing.Blamed[reason] > 0 {
-		s.standing.Blamed[reason]++
+func (s *server) recordFault(now time.Time, reason string, stage stage) {
+	if len(s.stats.Faults) < maxReasons || s.stats.Faults[reason] > 0 {
+		s.stats.Faults[reason]++
 	} else {
-		s.standing.Blamed["other"]++
+		s.stats.Faults["other"]++
 	}
 	s.trust = math.Max(s.trust/2, 1e-6)
-	if s.lies[stage]++; s.lies[stage] < liesInARow {
+	if s.faultRow[stage]++; s.faultRow[stage] < faultsInARow {
 		return
 	}
-	s.cool(now, s.lying)
-	s.lying = min(2*s.lying, coolBlamedMost)
+	s.cool(now, s.faultCooldown)
+	s.faultCooldown = min(2*s.faultCooldown, coolFaultsMost)
 }

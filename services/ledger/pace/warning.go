@@ -6,72 +6,75 @@ import (
 )
 
 const (
-	// warnedFor is how long a server warns until that is taken for more than the end of a window.
+	// warnedFor is how long a server must warn before that means more than the end of a window.
 	warnedFor = 2 * time.Second
-	// A rippled warns once a second, however many it answers: an answer without a warning says nothing within onceIn of
-	// one with it.
-	onceIn = 1500 * time.Millisecond
-	// aboveClio is how many times what a Clio allows shows that it is none.
+	// A rippled warns at most once a second, however many requests it answers: an answer without a
+	// warning means nothing within warnEvery of one with it.
+	warnEvery = 1500 * time.Millisecond
+	// aboveClio times Clio's limits: a server that answers that much is not a Clio.
 	aboveClio = 3.0
-	// A rippled's balance decays with a time constant of decays. A warning costs as much as so many requests of the
-	// cheap kind, so that who is warned once a second has to rest until the balance is below the threshold: at the
-	// most for restMost, before which nobody gives up. restFirst is for when it is not known how far above it is.
+	// A rippled's balance decays with a time constant of decays. A warning costs as much as
+	// warningCosts cheap requests, so a client that is warned once a second must rest until the
+	// balance is below the threshold. restMost bounds the rest, so that it ends before a download
+	// stops for want of answers. restFirst is the rest when the distance to the threshold is not
+	// known.
 	decays, warningCosts, restFirst, restMost = 32 * time.Second, 200.0, 4 * time.Second, 15 * time.Second
-	// allowedByRippled is what a rippled allows that charges the least for a request: less is the doing of others.
+	// allowedByRippled is what a rippled allows that charges the least for a request: a lower limit
+	// is caused by other clients.
 	allowedByRippled = 250.0 // requests/s
 	// rested is the share of the threshold at which the rest ends.
 	rested = 0.95
 )
 
-// warnings is what a server's answers say of its limit before it refuses anything.
+// warnings is what a server's answers say about its limit before it refuses any.
 type warnings struct {
-	last    time.Time // when an answer was
-	since   time.Time // since when all were, or one a second; zero: they are not
-	times   int       // since then
-	budget  float64   // requests/s by which the limit was reached, when that began; 0: it was not by our own
-	costs   float64   // requests/s that warnings had come to at the last rest, which began at
-	at      time.Time
-	foreign time.Time // when the limit was reached last, not by our own
-	rest    time.Duration
-	resting time.Time // its end
+	last      time.Time // time of the last warning
+	since     time.Time // start of continuous warnings (all answers, or one a second); zero: none
+	times     int       // warnings since then
+	budget    float64   // requests/s at which the limit was reached then; 0: other clients reached it
+	costs     float64   // requests/s that warnings had added at the last rest
+	at        time.Time // start of the last rest
+	otherLoad time.Time // last time that other clients' load reached the limit
+	rest      time.Duration
+	restUntil time.Time // end of rest
 }
 
-// unwarned takes note of an answer without a warning.
 func (s *server) unwarned(now time.Time) {
-	if now.Sub(s.warned.last) > onceIn || s.likeClio(now) {
+	if now.Sub(s.warned.last) > warnEvery || s.nearClioLimit(now) {
 		s.warned.since = time.Time{}
 	}
 }
 
-// likeClio says whether about as much is asked of a server as a Clio allows: it warns at the end of a window.
-func (s *server) likeClio(now time.Time) bool {
+// nearClioLimit says whether the rate is near a Clio's limit: a Clio warns at a window's end.
+func (s *server) nearClioLimit(now time.Time) bool {
 	share := max(s.requests.Used(now)/allowedRequests, s.bytes.Used(now)/allowedBytes)
-	return share >= leftAlone && share < aboveClio
+	return share >= safeShare && share < aboveClio
 }
 
-// warning hears what a server says of its limit. Where it may be a Clio, some bytes or requests of a window are used up:
-// the rates stay. Where it goes on for a while, a decayed balance is beyond a threshold, as rippled's. Who goes on is
-// warned for ever, since warnings weigh more than requests, so nobody is asked until the balance has decayed. Where
-// much was asked, the threshold is what the average over the balance's time was when that began; where little was, the
-// balance is not ours: somebody else asks, or a run before did.
+// warning records an answer with a load warning. If the server may be a Clio, part of a window's
+// bytes or requests are used up: the rates stay. If warnings continue, a decaying balance is above
+// a threshold, as rippled's. A client that goes on would be warned forever, because warnings weigh
+// more than requests, so the server rests until the balance has decayed. If this process sent many
+// requests, the threshold is their average over the balance's time constant when the warnings
+// began; if it sent few, the balance comes from other clients or an earlier run.
 func (s *server) warning(now time.Time) {
 	w := &s.warned
 	idle := now.Sub(w.last) > restMost
 	w.last = now
 	w.times++
-	clio := s.likeClio(now)
+	clio := s.nearClioLimit(now)
 	switch {
-	case now.Before(w.resting): // it was under way
+	case now.Before(w.restUntil): // the request was sent before the rest
 	case w.since.IsZero() || idle:
 		w.since, w.times, w.budget = now, 1, 0
 		switch {
 		case clio:
-			for _, r := range s.suspects(now) {
+			for _, r := range s.limitingBudgets(now) {
 				r.Near(now)
 			}
 		case s.requests.Used(now) >= aboveClio*allowedRequests:
-			// What others, or a run before, had used up when that was noticed has decayed since.
-			w.budget = s.balance(now) / (1 - math.Exp(-now.Sub(w.foreign).Seconds()/decays.Seconds()))
+			// The part that other clients, or an earlier run, had used up then has decayed since.
+			w.budget = s.balance(now) / (1 - math.Exp(-now.Sub(w.otherLoad).Seconds()/decays.Seconds()))
 			s.requests.Near(now)
 		}
 	case clio || now.Sub(w.since) < warnedFor:
@@ -80,31 +83,31 @@ func (s *server) warning(now time.Time) {
 	}
 }
 
-// rest leaves a rippled alone until its balance has decayed.
+// rest pauses requests to a rippled until its balance has decayed.
 func (s *server) rest(now time.Time) {
 	w := &s.warned
-	times := min(w.times, 1+int(now.Sub(w.since)/time.Second)) // a rippled's, at most
+	times := min(w.times, 1+int(now.Sub(w.since)/time.Second)) // a rippled sends one a second at most
 	balance := s.balance(now) + float64(times)*warningCosts/decays.Seconds()
 	rest := restFirst
 	if w.budget > 0 {
 		rest = time.Duration(max(math.Log(balance/(rested*w.budget)), 0) * float64(decays))
 	}
-	if within := w.budget == 0 || s.requests.Limit(now) <= s.requests.LastMax(); within && now.Sub(w.resting) < decays {
-		rest = max(rest, 2*w.rest) // the last was too short: others ask, too
+	if within := w.budget == 0 || s.requests.Limit(now) <= s.requests.LastMax(); within && now.Sub(w.restUntil) < decays {
+		rest = max(rest, 2*w.rest) // the last was too short: other clients send, too
 	}
 	w.rest = min(rest, restMost)
 	if w.budget > 0 {
-		well := w.budget > leftAlone*allowedByRippled && now.Sub(w.foreign) > 2*decays
+		well := w.budget > safeShare*allowedByRippled && now.Sub(w.otherLoad) > 2*decays
 		s.requests.Exceeded(now, w.budget, well, w.rest)
 	} else {
-		w.foreign = now
+		w.otherLoad = now
 		s.requests.Rest(now, w.rest)
 	}
 	w.costs, w.at = balance-s.requests.Average(now), now
-	w.since, w.resting = time.Time{}, now.Add(w.rest)
+	w.since, w.restUntil = time.Time{}, now.Add(w.rest)
 }
 
-// balance is what a rippled holds against its client, as far as it is known, in requests/s.
+// balance is the known part of the balance that a rippled keeps for its client, in requests/s.
 func (s *server) balance(now time.Time) float64 {
 	return s.requests.Average(now) + s.warned.costs*math.Exp(-now.Sub(s.warned.at).Seconds()/decays.Seconds())
 }

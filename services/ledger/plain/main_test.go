@@ -24,7 +24,8 @@ func TestCore(t *testing.T) {
 	ledgertest.Alone(t, ledgertest.Inside(run))
 }
 
-// Numbers above the highest ledger's are refused, not cut off to a range that the caller did not give.
+// Numbers above the highest ledger's are refused, not cut off to a range that the caller did not
+// give.
 func TestRefusesNumbersThatNoLedgerHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // a range that is not refused ends here

@@ -7,10 +7,12 @@ import (
 	"sync"
 )
 
-// Counts is what became of connections, since Open.
+// Counts counts connections since Open.
 type Counts struct {
-	Connections map[Link]uint64 // made, by kind
-	Reused      uint64          // requests over HTTP that found a connection; over WebSocket all but the first do
+	Connections map[Link]uint64 // connections made, by kind
+	// Reused is the number of HTTP requests that used an open connection. Over WebSocket, all
+	// requests but the first do, uncounted.
+	Reused uint64
 }
 
 // Link is a kind of connection.
@@ -24,7 +26,7 @@ type counters struct {
 	Counts
 }
 
-// Counts is a snapshot.
+// Counts returns a snapshot.
 func (s *Server) Counts() Counts {
 	c := &s.counts
 	c.mu.Lock()
@@ -32,7 +34,6 @@ func (s *Server) Counts() Counts {
 	return Counts{Connections: maps.Clone(c.Connections), Reused: c.Reused}
 }
 
-// trace counts connections of HTTP.
 func (c *counters) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		if i.Reused {

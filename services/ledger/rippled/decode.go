@@ -12,10 +12,11 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Decoder reads an answer to `ledger` in binary: rippled's over either transport and Clio's, in both shapes of a
-// transaction (tx_blob and meta; tx_blob, meta_blob and hash). Several goroutines may use one.
+// Decoder reads an answer to `ledger` in binary, from rippled over either transport or from Clio,
+// with both forms of a transaction (tx_blob and meta; tx_blob, meta_blob and hash). Several
+// goroutines may use one.
 type Decoder interface {
-	// Decode fills an answer. Errors are *Trouble without a Server; then what the answer holds is of no use.
+	// Decode fills an answer. Errors are *Error without a Server; the answer must not be used then.
 	Decode(answer []byte, into *Answer) error
 }
 
@@ -24,7 +25,7 @@ func Decoders() map[string]Decoder {
 	return map[string]Decoder{"json": jsonDecoder{}, "scan": scanDecoder{}}
 }
 
-// NewDecoder gives a decoder by its name; "" is scan.
+// NewDecoder returns a decoder by its name; "" is scan.
 func NewDecoder(name string) (Decoder, error) {
 	if name == "" {
 		name = "scan"
@@ -32,16 +33,16 @@ func NewDecoder(name string) (Decoder, error) {
 	return refusal.Pick("decoder", Decoders(), name)
 }
 
-// object is what became of one of the objects that an answer may hold.
+// object is the state of one of the objects that an answer may hold.
 type object uint8
 
 const (
 	absent object = iota // or null
 	present
-	wrong // it is there and is no object
+	wrong // there is a value that is no object
 )
 
-// reply is what both decoders read of an answer, before anybody judges it: so they cannot judge differently.
+// reply is what both decoders read from an answer. They share judge, so their results agree.
 type reply struct {
 	top, result, ledger object
 	fault               [2]fault  // at the top, and in the result
@@ -50,18 +51,18 @@ type reply struct {
 	hash                [2]string // hex: likewise
 	validated, open     bool      // open: "closed" is there and not true
 	header              bool      // ledger_data is there
-	badHeader, badList  bool      // ledger_data is not hex; transactions are not a list of tx_blob and meta in hex
+	// Ledger_data is not hex; transactions are not a list of tx_blob and meta in hex.
+	badHeader, badList bool
 }
 
-// fault is an error as a server says it.
 type fault struct {
 	name    string
 	code    string // digits
 	message string
 }
 
-// What a server calls its errors, and their codes. Clio and rippled share both.
-var faults = map[string]Kind{
+// faults are servers' names for errors; faultCodes are their codes. Clio and rippled share both.
+var faults = map[string]Code{
 	"slowDown": SlowDown, "tooBusy": Busy, "lgrNotFound": NotFound, "ledgerNotFound": NotFound,
 	"lgrNotValidated": NotValidated,
 	"noNetwork":       NotSynced, "notSynced": NotSynced, "noCurrent": NotSynced, "noClosed": NotSynced,
@@ -69,15 +70,14 @@ var faults = map[string]Kind{
 	"internal": Busy, "dbDeserialization": Busy, "failedToForward": Busy,
 }
 
-var faultCodes = map[string]Kind{
+var faultCodes = map[string]Code{
 	"9": Busy, "10": SlowDown, "13": NotSynced, "14": NotSynced, "15": NotSynced, "16": NotSynced, "17": NotSynced,
 	"18": NotSynced, "21": NotFound,
 }
 
-// maxMessage bounds what is shown of a server's text, in bytes.
 const maxMessage = 200
 
-func (f fault) trouble() *Trouble {
+func (f fault) err() *Error {
 	k, ok := faults[f.name]
 	if !ok {
 		k, ok = faultCodes[f.code]
@@ -85,30 +85,30 @@ func (f fault) trouble() *Trouble {
 	if !ok {
 		k = Refused
 	}
-	return troublef(k, "%.*q (code %.20s): %.*q", maxMessage, f.name, f.code, maxMessage, f.message)
+	return errorf(k, "%.*q (code %.20s): %.*q", maxMessage, f.name, f.code, maxMessage, f.message)
 }
 
-// judge says what an answer amounts to, and fills in what is not bytes.
+// judge returns the error of an answer, or fills in the fields that are not bytes.
 func (r *reply) judge(into *Answer) error {
 	switch {
 	case r.top != present:
-		return troublef(Malformed, "the answer is not a JSON object")
+		return errorf(Malformed, "the answer is not a JSON object")
 	case r.fault[0] != fault{}:
-		return r.fault[0].trouble()
+		return r.fault[0].err()
 	case r.fault[1] != fault{}:
-		return r.fault[1].trouble()
+		return r.fault[1].err()
 	case r.result == wrong || r.ledger == wrong:
-		return troublef(Malformed, "the answer's result or ledger is not an object")
+		return errorf(Malformed, "the answer's result or ledger is not an object")
 	case r.ledger == absent:
-		return troublef(Empty, "the answer has no ledger")
+		return errorf(Empty, "the answer has no ledger")
 	case r.badList:
-		return troublef(Malformed, "transactions is not a list of tx_blob and meta in hex; was it asked for in binary?")
+		return errorf(Malformed, "transactions is not a list of tx_blob and meta in hex; was it asked for in binary?")
 	case r.badHeader:
-		return troublef(Malformed, "ledger_data is not hex")
+		return errorf(Malformed, "ledger_data is not hex")
 	case !r.header:
-		return troublef(Empty, "the answer's ledger has no ledger_data; was it asked for in binary?")
+		return errorf(Empty, "the answer's ledger has no ledger_data; was it asked for in binary?")
 	case len(into.Header) != xrpl.HeaderSize:
-		return troublef(Malformed, "ledger_data has %d bytes, not %d", len(into.Header), xrpl.HeaderSize)
+		return errorf(Malformed, "ledger_data has %d bytes, not %d", len(into.Header), xrpl.HeaderSize)
 	}
 	return r.fill(into)
 }
@@ -120,7 +120,7 @@ func (r *reply) fill(into *Answer) error {
 	}
 	if text := first(r.hash); text != "" {
 		if into.Hash, err = xrpl.ParseHash(text); err != nil {
-			return troublef(Malformed, "ledger_hash: %v", err)
+			return errorf(Malformed, "ledger_hash: %v", err)
 		}
 	}
 	if into.Index == 0 {
@@ -129,7 +129,7 @@ func (r *reply) fill(into *Answer) error {
 	into.Validated = r.validated
 	into.Warned = r.warning[0] == "load" || r.warning[1] == "load"
 	if !r.validated || r.open {
-		return troublef(NotValidated, "ledger %d is not validated and closed", into.Index)
+		return errorf(NotValidated, "ledger %d is not validated and closed", into.Index)
 	}
 	return nil
 }
@@ -141,20 +141,20 @@ func first(texts [2]string) string {
 	return texts[1]
 }
 
-// parseIndex reads the index of a ledger, which is a number or a string of digits; 0 where there is none.
+// parseIndex reads a ledger index, a number or a string of digits; 0 for "".
 func parseIndex(text string) (uint32, error) {
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return 0, troublef(Malformed, "ledger_index %.30q is not a number below 2^32", text)
+		return 0, errorf(Malformed, "ledger_index %.30q is not a number below 2^32", text)
 	}
 	return uint32(n), nil
 }
 
-// reset makes a value ready for an answer, whose hex decodes into half of its bytes at most: so the memory stays where
-// it is while it is filled.
+// reset makes room for an answer. Hex decodes into at most half of its bytes, so the memory does
+// not move while it is filled.
 func (a *Answer) reset(answer []byte) error {
 	size := len(answer)
 	if cap(a.memory) < size/2 {
@@ -162,14 +162,14 @@ func (a *Answer) reset(answer []byte) error {
 	}
 	*a = Answer{Bytes: size, memory: a.memory[:0], Ledger: xrpl.Ledger{Transactions: a.Transactions[:0]}}
 	if len(bytes.TrimSpace(answer)) == 0 {
-		return troublef(Empty, "the answer has no bytes")
+		return errorf(Empty, "the answer has no bytes")
 	}
 	return nil
 }
 
-// unhex appends the bytes that hex digits stand for to the answer's memory, which has room (see reset), and gives
-// them. It says whether they were hex digits, and keeps nothing where they were not. An answer is nearly all hex: this
-// library decodes it in a sixth of the time of encoding/hex (BenchmarkHex).
+// unhex appends the bytes of hex digits to the answer's memory, which has room (see reset), and
+// returns them. False means that they are no hex digits; the memory is unchanged then. An answer is
+// nearly all hex: this library decodes it in a sixth of the time of encoding/hex (BenchmarkHex).
 func (a *Answer) unhex(digits []byte) ([]byte, bool) {
 	from, to := len(a.memory), len(a.memory)+len(digits)/2
 	if to > cap(a.memory) {
@@ -182,7 +182,7 @@ func (a *Answer) unhex(digits []byte) ([]byte, bool) {
 	return a.memory[from:to:to], true
 }
 
-// decodeInfo reads an answer to `server_info`. It is asked for once in a while, so encoding/json does.
+// decodeInfo reads an answer to `server_info`. It is rare, so encoding/json is fast enough.
 func decodeInfo(answer []byte) (Info, error) {
 	type faulty struct {
 		Error   string      `json:"error"`
@@ -206,26 +206,26 @@ func decodeInfo(answer []byte) (Info, error) {
 		} `json:"result"`
 	}
 	if err := json.Unmarshal(answer, &a); err != nil {
-		return Info{}, troublef(Malformed, "server_info: %v", err)
+		return Info{}, errorf(Malformed, "server_info: %v", err)
 	}
 	for _, f := range []faulty{a.faulty, a.Result.faulty} {
 		if f.Error != "" {
-			return Info{}, fault{f.Error, f.Code.String(), f.Message}.trouble()
+			return Info{}, fault{f.Error, f.Code.String(), f.Message}.err()
 		}
 	}
 	info := a.Result.Info
 	if info == nil {
-		return Info{}, troublef(Empty, "server_info: the answer has no info")
+		return Info{}, errorf(Empty, "server_info: the answer has no info")
 	}
 	out := Info{Bytes: len(answer)}
 	var err error
 	if out.Complete, err = history.ParseSet(info.Complete); err != nil {
-		return Info{}, troublef(Malformed, "server_info: complete_ledgers: %.*s", maxMessage, err.Error())
+		return Info{}, errorf(Malformed, "server_info: complete_ledgers: %.*s", maxMessage, err.Error())
 	}
 	if v := info.Validated; v != nil {
 		out.Validated.Index = v.Index
 		if out.Validated.Hash, err = xrpl.ParseHash(v.Text); err != nil {
-			return Info{}, troublef(Malformed, "server_info: validated_ledger: %v", err)
+			return Info{}, errorf(Malformed, "server_info: validated_ledger: %v", err)
 		}
 		switch info.State {
 		case "full", "proposing", "validating", "": // Clio has no state: it has validated ledgers or none

@@ -12,7 +12,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// realLedgers are real answers, where they are.
+// realLedgers are real answers, if the files exist.
 func realLedgers(t testing.TB) [][]byte {
 	t.Helper()
 	for dir := "."; len(dir) < 40; dir = filepath.Join(dir, "..") {
@@ -51,7 +51,7 @@ func ofLedger(transactions string) string {
 
 var answers = []struct {
 	name, answer string
-	kind         Kind
+	kind         Code
 	transactions int
 	warned       bool
 }{
@@ -107,7 +107,7 @@ func TestDecode(t *testing.T) {
 			t.Run(name+"/"+tt.name, func(t *testing.T) {
 				var a Answer
 				err := d.Decode([]byte(tt.answer), &a)
-				if KindOf(err) != tt.kind || (err == nil) != (tt.kind == 0) {
+				if CodeOf(err) != tt.kind || (err == nil) != (tt.kind == 0) {
 					t.Fatalf("got %v, want %v", err, tt.kind)
 				}
 				if err != nil {
@@ -126,11 +126,11 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// agree decodes with both, each into an answer that was used before.
+// agree decodes with both decoders, each into an answer that was used before.
 func agree(t *testing.T, bytes []byte, a, b *Answer) {
 	t.Helper()
 	errA, errB := Decoders()["json"].Decode(bytes, a), Decoders()["scan"].Decode(bytes, b)
-	if KindOf(errA) != KindOf(errB) || (errA == nil) != (errB == nil) {
+	if CodeOf(errA) != CodeOf(errB) || (errA == nil) != (errB == nil) {
 		t.Fatalf("%.300q: json says %v, scan says %v", bytes, errA, errB)
 	}
 	if errA != nil {
@@ -174,8 +174,8 @@ func FuzzInfo(f *testing.F) {
 	f.Add([]byte(`{"result":{"info":{"complete_ledgers":"32570-32580,40000","server_state":"full","validated_ledger":{"hash":"` + hash + `","seq":40000}},"status":"success"}}`))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		info, err := decodeInfo(bytes)
-		if err != nil && KindOf(err) == 0 {
-			t.Errorf("%v is no Trouble", err)
+		if err != nil && CodeOf(err) == 0 {
+			t.Errorf("%v is no *Error", err)
 		}
 		if err != nil && !reflect.ValueOf(info).IsZero() {
 			t.Errorf("%+v with an error", info)
@@ -183,7 +183,8 @@ func FuzzInfo(f *testing.F) {
 	})
 }
 
-// TestScanAllocations holds that a ledger of many transactions costs as few allocations as one of none.
+// TestScanAllocations checks that a ledger of many transactions costs as few allocations as an
+// empty one.
 func TestScanAllocations(t *testing.T) {
 	var a Answer
 	var d scanDecoder

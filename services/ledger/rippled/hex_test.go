@@ -10,7 +10,8 @@ import (
 	tmthrgd "github.com/tmthrgd/go-hex"
 )
 
-// decodesAsTheStandardLibrary holds unhex against encoding/hex, and sees that neither reads nor writes beyond its bytes.
+// decodesAsTheStandardLibrary compares unhex with encoding/hex, and checks that it neither reads
+// nor writes outside its bytes.
 func decodesAsTheStandardLibrary(t *testing.T, digits []byte) {
 	t.Helper()
 	want := make([]byte, hex.DecodedLen(len(digits)))
@@ -22,11 +23,11 @@ func decodesAsTheStandardLibrary(t *testing.T, digits []byte) {
 		t.Fatalf("%q: %x, %v; encoding/hex says %x, %v", digits, got, ok, want, err)
 	}
 	if rest := memory[len(digits)/2:]; len(bytes.TrimLeft(rest, "\xEE")) > 0 {
-		t.Fatalf("%q: it wrote %x behind the memory", digits, rest)
+		t.Fatalf("%q: it wrote %x after the memory", digits, rest)
 	}
 }
 
-// Every pair of bytes, at places that the vector loop and its tails read.
+// Every pair of bytes, at offsets that the vector loop and its tails read.
 func TestUnhexPairs(t *testing.T) {
 	for _, size := range []int{2, 14, 16, 18, 30, 34, 64} {
 		digits := []byte(strings.Repeat("aF", size/2))
@@ -34,7 +35,7 @@ func TestUnhexPairs(t *testing.T) {
 			for pair := range 1 << 16 {
 				digits[at], digits[at+1] = byte(pair), byte(pair>>8)
 				if at > 0 && at < size-2 && pair>>8 != 'f' && byte(pair) != '0' {
-					continue // in between, each byte once
+					continue // between them, each byte once
 				}
 				decodesAsTheStandardLibrary(t, digits)
 			}

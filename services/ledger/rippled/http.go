@@ -17,15 +17,14 @@ import (
 	"time"
 )
 
-// request is what is asked, whichever way it goes.
 type request struct {
 	method       string
-	index        uint32 // of a ledger; 0: not about one
+	index        uint32 // of a ledger; 0: none
 	transactions bool
 	streams      []string // of a subscription
 }
 
-// params are the fields of a request, without the braces.
+// append writes the fields of a request, without the braces.
 func (r request) append(b []byte) []byte {
 	if r.index > 0 {
 		b = append(b, `"ledger_index":`...)
@@ -36,20 +35,20 @@ func (r request) append(b []byte) []byte {
 		b = append(b, `,"transactions":true,"expand":true`...)
 	}
 	if len(r.streams) > 0 {
-		names, _ := json.Marshal(r.streams) // strings always can be
+		names, _ := json.Marshal(r.streams) // strings never fail
 		b = append(append(b, `"streams":`...), names...)
 	}
 	return b
 }
 
-// body is the bytes of an answer, from a pool. It is released once.
+// body is the bytes of an answer, from a pool. It must be released once.
 type body struct {
 	bytes  []byte
 	status int           // of HTTP; 0 over WebSocket
 	after  time.Duration // Retry-After
 }
 
-// maxKept is how large a buffer is kept for the next answer: twice a large ledger.
+// maxKept is the largest buffer that is reused: twice a large ledger.
 const maxKept = 2 << 20 // bytes
 
 var bodies = sync.Pool{New: func() any { return new(body) }}
@@ -61,12 +60,12 @@ func (b *body) release() {
 	}
 }
 
-// read fills a body with at most limit bytes, of which size are announced (-1: unknown).
+// read fills a body with at most limit bytes. size is the announced length (-1: unknown).
 func (b *body) read(from io.Reader, size, limit int64) error {
 	if size > limit {
 		return tooLarge(limit)
 	}
-	if n := size + 1; int64(cap(b.bytes)) < n { // with room to see the end without growing
+	if n := size + 1; int64(cap(b.bytes)) < n { // room to see the end without growing
 		b.bytes = make([]byte, 0, n)
 	}
 	b.bytes = b.bytes[:0]
@@ -88,33 +87,33 @@ func (b *body) read(from io.Reader, size, limit int64) error {
 }
 
 func tooLarge(limit int64) error {
-	return troublef(Malformed, "the answer is larger than %d bytes, as no ledger's is; is that a server of the XRP Ledger?", limit)
+	return errorf(Malformed, "the answer is larger than %d bytes, more than any ledger; is that a server of the XRP Ledger?", limit)
 }
 
-// judge lets the status of an answer that could not be used say what its bytes do not.
-func (b *body) judge(t *Trouble) {
+// judge derives the Code from the HTTP status where the bytes of the answer do not give one.
+func (b *body) judge(t *Error) {
 	if b.after > 0 && t.RetryAfter == 0 {
 		t.RetryAfter = b.after
 	}
-	if b.status < 300 || t.Kind != Malformed && t.Kind != Empty && t.Kind != Refused {
+	if b.status < 300 || t.Code != Malformed && t.Code != Empty && t.Code != Refused {
 		return
 	}
 	text := bytes.TrimSpace(b.bytes)
-	if t.Kind == Malformed {
+	if t.Code == Malformed {
 		t.Err = fmt.Errorf("HTTP %d: %.*q", b.status, maxMessage, text)
 	}
 	switch {
 	case b.status == http.StatusTooManyRequests,
 		b.status == http.StatusServiceUnavailable && bytes.Contains(bytes.ToLower(text), []byte("overload")):
-		t.Kind = SlowDown
+		t.Code = SlowDown
 	case b.status >= 500:
-		t.Kind = Busy
+		t.Code = Busy
 	default:
-		t.Kind = Refused
+		t.Code = Refused
 	}
 }
 
-// web carries requests as JSON-RPC over HTTP/1.1 or HTTP/2.
+// web sends requests as JSON-RPC over HTTP/1.1 or HTTP/2.
 type web struct {
 	server *Server
 	url    string
@@ -134,17 +133,17 @@ func newHTTP(s *Server, url string) *web {
 func newClient(c Config) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = c.TLS.Clone()
-	// With a tls.Config of one's own, net/http offers HTTP/2 only when told.
+	// With a caller's tls.Config, net/http offers HTTP/2 only if this is set.
 	t.ForceAttemptHTTP2 = c.TLS == nil || len(c.TLS.NextProtos) == 0 || offersHTTP2(c.TLS)
-	// An answer is incompressible hex but for its own redundancy, and servers' limits are in bytes before compression.
+	// An answer is mostly incompressible hex, and servers limit bytes before compression.
 	t.DisableCompression = true
-	// A connection that is made too late for who asked first serves the next: net/http goes on with it, for so long.
+	// A connection made too late for its request serves the next: net/http dials until this limit.
 	dial := max(c.Timeout, DefaultTimeout)
 	t.DialContext, t.TLSHandshakeTimeout = (&net.Dialer{Timeout: dial}).DialContext, dial
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = c.InFlight, c.InFlight, c.InFlight
 	return &http.Client{
 		Transport: t,
-		// A redirect would turn the question into a GET, and may lead its secrets elsewhere.
+		// A redirect would turn the POST into a GET, and may send its secrets to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -163,7 +162,7 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	question = append(question, `}]}`...)
 	q, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, w.trace), http.MethodPost, w.url, bytes.NewReader(question))
 	if err != nil {
-		return nil, troublef(Refused, "asking: %w", err)
+		return nil, errorf(Refused, "asking: %w", err)
 	}
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("Accept-Encoding", "identity")
@@ -173,7 +172,7 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	}
 	defer a.Body.Close()
 	if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, troublef(Malformed, "the answer is compressed (%.20q), which was not asked for", e)
+		return nil, errorf(Malformed, "the answer is compressed (%.20q), which was not asked for", e)
 	}
 	b := bodies.Get().(*body)
 	if err := b.read(a.Body, a.ContentLength, w.server.config.MaxBody); err != nil {
@@ -183,26 +182,26 @@ func (w *web) call(ctx context.Context, r request) (*body, error) {
 	b.status, b.after = a.StatusCode, retryAfter(a.Header.Get("Retry-After"))
 	if b.status >= 300 && b.status < 400 {
 		b.release()
-		return nil, troublef(Refused, "HTTP %d leads elsewhere; give the URL that it leads to", a.StatusCode)
+		return nil, errorf(Refused, "HTTP %d is a redirect; configure the URL that it leads to", a.StatusCode)
 	}
 	return b, nil
 }
 
-func gone(err error) error { return &Trouble{Kind: Gone, Err: err} }
+func gone(err error) error { return &Error{Code: Gone, Err: err} }
 
-// cut says that the connection broke within an answer.
+// cut returns an error that says that the connection broke within an answer.
 func cut(err error) error {
-	var t *Trouble
+	var t *Error
 	if errors.As(err, &t) {
 		return err
 	}
-	return &Trouble{Kind: Cut, Err: fmt.Errorf("the answer ends in the middle: %w", err)}
+	return &Error{Code: Cut, Err: fmt.Errorf("the answer ended early: %w", err)}
 }
 
-// maxRetryAfter bounds what a server may ask for: longer, and it is better asked again.
+// maxRetryAfter bounds the wait that a server may ask for.
 const maxRetryAfter = 5 * time.Minute
 
-// retryAfter reads seconds or a date; 0 where there is neither.
+// retryAfter parses seconds or a date; 0 for anything else.
 func retryAfter(text string) time.Duration {
 	var d time.Duration
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {

@@ -9,7 +9,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// jsonDecoder is encoding/json into maps, and encoding/hex.
+// jsonDecoder uses encoding/json into maps, and encoding/hex.
 type jsonDecoder struct{}
 
 func (jsonDecoder) Decode(answer []byte, into *Answer) error {
@@ -20,10 +20,10 @@ func (jsonDecoder) Decode(answer []byte, into *Answer) error {
 	d.UseNumber()
 	var top any
 	if err := d.Decode(&top); err != nil {
-		return troublef(Malformed, "reading JSON: %v", err)
+		return errorf(Malformed, "reading JSON: %v", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return troublef(Malformed, "reading JSON: something follows the answer")
+		return errorf(Malformed, "reading JSON: data after the answer")
 	}
 	r := new(reply)
 	var m, result, ledger map[string]any
@@ -81,7 +81,6 @@ func objectOf(v any) (map[string]any, object) {
 	return nil, wrong
 }
 
-// text is a string or the digits of a number.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:

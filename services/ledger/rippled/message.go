@@ -2,7 +2,7 @@ package rippled
 
 import "strconv"
 
-// idOf finds the id of a message at its top, without a look at anything else.
+// idOf finds the id at the top level of a message, without decoding anything else.
 func idOf(message []byte) (id uint64, ok bool) {
 	s := scanner{bytes: message}
 	s.space()

@@ -1,16 +1,18 @@
-// Package rippled asks one server of the XRP Ledger, be it rippled or Clio, for ledgers: over JSON-RPC (http, https) or
-// WebSocket (ws, wss). Its errors are typed, so that whoever uses several servers can tell a busy one from one that
-// lies. It proves nothing of what it is told (parts/xrpl does), and neither paces nor retries (services/ledger/pace
-// does): a request is sent once.
+// Package rippled is a client for one server of the XRP Ledger, rippled or Clio: it requests
+// ledgers over JSON-RPC (http, https) or WebSocket (ws, wss). Its errors carry a Code, so that a
+// caller with several servers can distinguish a busy one from a faulty one. It proves none of the
+// answers (parts/xrpl does), and neither limits rates nor retries (services/ledger/pace does): a
+// request is sent once.
 //
-// Answers are read by one of two decoders: "json" is encoding/json into maps, and "scan" reads only what is needed and
-// decodes hex straight into the memory of the answer; both give the same answer or the same kind of trouble for any
-// bytes (FuzzDecoders). Of a real ledger of 90 transactions (187 KB), BenchmarkDecode printed in two runs, on a busy
-// Xeon with AVX-512: scan 0.22 and 0.27 ms of CPU, simdjson-go with the same hex decoding 0.25 and 0.37 (and it needs
-// AVX2), go-json-experiment/json into structs 0.79 and 0.85, json 4.0 and 4.1.
+// Answers are read by one of two decoders: "json" is encoding/json into maps, and "scan" reads only
+// the needed fields and decodes hex straight into the answer's memory. For any bytes both return
+// the same answer or an error of the same Code (FuzzDecoders). For a real ledger of 90 transactions
+// (187 KB), BenchmarkDecode printed in two runs, on a busy Xeon with AVX-512: scan 0.22 and 0.27 ms
+// of CPU, simdjson-go with the same hex decoding 0.25 and 0.37 (and it needs AVX2),
+// go-json-experiment/json into structs 0.79 and 0.85, json 4.0 and 4.1.
 //
-// A Server over HTTP owns its connections only. One over WebSocket owns two goroutines per connection, one that reads
-// and one that pings; Close ends them and waits for them.
+// A Server over HTTP owns its connections only. One over WebSocket owns two goroutines per
+// connection, one that reads and one that pings; Close ends them and waits for them.
 package rippled
 
 import (
@@ -27,24 +29,28 @@ import (
 )
 
 const (
-	// DefaultTimeout is for a request, from its sending to the last byte of its answer.
+	// DefaultTimeout limits a request, from sending it to the last byte of the answer.
 	DefaultTimeout = 8 * time.Second
-	// DefaultMaxBody is some hundred times a large ledger.
+	// DefaultMaxBody is several hundred times the size of a large ledger.
 	DefaultMaxBody = 64 << 20 // bytes
 	// DefaultInFlight stays below the 20 connections that Clio allows an address.
 	DefaultInFlight = 16 // requests
 )
 
-// Config says which server, and how to ask it. Only URL must be given.
+// Config names the server and says how to ask it. Only URL is required.
 type Config struct {
-	URL      string        // http, https, ws or wss; user info, query and keys in the path nobody is shown
-	Events   string        // ws or wss, for Subscribe; "": URL, with ws for http
-	Decoder  string        // a name of Decoders; "": scan
-	Timeout  time.Duration // for a request; 0: DefaultTimeout
-	Client   *http.Client  // nil: one of its own
-	TLS      *tls.Config   // of its own client; NextProtos without h2 keeps to HTTP/1.1
-	MaxBody  int64         // bytes of an answer; 0: DefaultMaxBody
-	InFlight int           // requests at a time: connections of HTTP/1.1, ids of WebSocket; 0: DefaultInFlight
+	// URL has the scheme http, https, ws or wss. Names, logs and errors never show its user info,
+	// its query, nor keys in its path.
+	URL     string
+	Events  string        // ws or wss, for Subscribe; "": URL, with ws for http
+	Decoder string        // a name of Decoders; "": scan
+	Timeout time.Duration // time limit of a request; 0: DefaultTimeout
+	Client  *http.Client  // nil: a client of its own
+	TLS     *tls.Config   // for its own client; NextProtos without h2 keeps to HTTP/1.1
+	MaxBody int64         // maximum size of an answer in bytes; 0: DefaultMaxBody
+	// Maximum of concurrent requests: connections of HTTP/1.1, ids of WebSocket. 0:
+	// DefaultInFlight.
+	InFlight int
 }
 
 // Server is one server. Its methods may be called by several goroutines.
@@ -58,19 +64,19 @@ type Server struct {
 	counts    counters
 }
 
-// transport carries a request and brings the answer's bytes.
+// transport sends a request and returns the answer's bytes.
 type transport interface {
 	call(ctx context.Context, r request) (*body, error)
 	close() error
 }
 
-// Answer is what a server says a ledger is. It owns the memory of its Header and Transactions, and uses it again when
-// it is filled again. Its zero value is ready.
+// Answer is a ledger as a server sent it. It owns the memory of its Header and Transactions, and
+// reuses it when it is filled again. Its zero value is ready.
 type Answer struct {
 	xrpl.Ledger
 	Validated bool // the server says so
 	Warned    bool // the server says that the client nears its limit ("warning": "load")
-	Bytes     int  // of the answer, as it came
+	Bytes     int  // bytes of the answer as received
 
 	memory []byte
 }
@@ -81,15 +87,15 @@ type Tip struct {
 	Hash  xrpl.Hash
 }
 
-// Info is what a server says of itself.
+// Info is a server's answer to server_info.
 type Info struct {
 	Complete  history.Set // the ledgers that it has
 	Validated Tip
 	Synced    bool // with the network
-	Bytes     int  // of the answer
+	Bytes     int  // bytes of the answer
 }
 
-// Open checks the configuration and makes a client. It sends nothing yet.
+// Open checks the configuration and makes a client. It sends no request.
 func Open(_ context.Context, c Config) (*Server, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
@@ -140,19 +146,20 @@ func (s *Server) eventsURL(u *url.URL) (string, error) {
 	return events.String(), nil
 }
 
-// Name is the URL without user info and query, and with long segments of its path masked, which may be keys.
+// Name is the URL without user info and query; long path segments, which may be keys, are masked.
 func (s *Server) Name() string { return s.name }
 
-// InFlight is how many requests may be under way at once.
+// InFlight is the maximum of concurrent requests.
 func (s *Server) InFlight() int { return s.config.InFlight }
 
-// Ledger asks for a ledger with all its transactions, in binary. Errors are *Trouble, or that of ctx. An answer for
-// another ledger than the one asked for is no error here: compare into.Index.
+// Ledger requests a ledger with all its transactions, in binary. The error is an *Error, or that of
+// ctx. An answer for another ledger than the requested one is no error: the caller must compare
+// into.Index.
 func (s *Server) Ledger(ctx context.Context, index uint32, into *Answer) error {
 	return s.ledger(ctx, request{method: "ledger", index: index, transactions: true}, into)
 }
 
-// Header asks for a ledger without its transactions.
+// Header requests a ledger without its transactions.
 func (s *Server) Header(ctx context.Context, index uint32) (*Answer, error) {
 	into := new(Answer)
 	if err := s.ledger(ctx, request{method: "ledger", index: index}, into); err != nil {
@@ -168,12 +175,12 @@ func (s *Server) ledger(ctx context.Context, r request, into *Answer) error {
 	}
 	defer b.release()
 	if err := s.decoder.Decode(b.bytes, into); err != nil {
-		return s.trouble(err, b)
+		return s.asError(err, b)
 	}
 	return nil
 }
 
-// Info asks which ledgers the server has and whether it is synced. Errors are *Trouble, or that of ctx.
+// Info requests the server's ledgers and whether it is synced. The error is an *Error, or ctx's.
 func (s *Server) Info(ctx context.Context) (Info, error) {
 	b, err := s.call(ctx, request{method: "server_info"})
 	if err != nil {
@@ -182,12 +189,12 @@ func (s *Server) Info(ctx context.Context) (Info, error) {
 	defer b.release()
 	info, err := decodeInfo(b.bytes)
 	if err != nil {
-		return Info{}, s.trouble(err, b)
+		return Info{}, s.asError(err, b)
 	}
 	return info, nil
 }
 
-// call sends a request once, and tells who gave up: the caller, or the time-out.
+// call sends a request once. Its error says whether ctx or the time limit ended it.
 func (s *Server) call(ctx context.Context, r request) (*body, error) {
 	limited, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
@@ -198,16 +205,16 @@ func (s *Server) call(ctx context.Context, r request) (*body, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, &Trouble{Kind: Timeout, Server: s.name, Err: fmt.Errorf("no answer within %v", s.config.Timeout)}
+		return nil, &Error{Code: Timeout, Server: s.name, Err: fmt.Errorf("no answer within %v", s.config.Timeout)}
 	}
-	return nil, s.trouble(err, nil)
+	return nil, s.asError(err, nil)
 }
 
-// trouble says whose an error is, and keeps what is secret out of it.
-func (s *Server) trouble(err error, b *body) error {
-	t := Trouble{Kind: Gone, Err: err}
-	if of := (*Trouble)(nil); errors.As(err, &of) {
-		t = *of // that of a broken connection is of all who waited on it
+// asError makes an *Error for this server, without secrets.
+func (s *Server) asError(err error, b *body) error {
+	t := Error{Code: Gone, Err: err}
+	if of := (*Error)(nil); errors.As(err, &of) {
+		t = *of // a copy: callers of a broken connection share it
 	}
 	if b != nil {
 		b.judge(&t)
@@ -216,5 +223,5 @@ func (s *Server) trouble(err error, b *body) error {
 	return &t
 }
 
-// Close closes the connections, and waits for who uses them.
+// Close closes the connections, and waits for the goroutines that use them.
 func (s *Server) Close() error { return s.transport.close() }

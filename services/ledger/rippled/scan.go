@@ -9,11 +9,11 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// scanDecoder goes over the bytes once, checks that they are JSON, and keeps only what is needed. It allocates
-// nothing per transaction once an Answer has grown.
+// scanDecoder passes over the bytes once, checks that they are JSON, and keeps only the needed
+// fields. It allocates nothing per transaction once an Answer has grown.
 //
-// A field that comes twice counts as its last, as in a map; so what an object had said is forgotten when it begins
-// again, and what is wrong with a field is kept until all is read.
+// Duplicate keys: the last one wins, as in encoding/json. An object's fields are therefore reset
+// when its key appears again, and a field's error is kept until all is read.
 type scanDecoder struct{}
 
 func (scanDecoder) Decode(answer []byte, into *Answer) error {
@@ -23,30 +23,29 @@ func (scanDecoder) Decode(answer []byte, into *Answer) error {
 	s := scanner{bytes: answer, into: into}
 	s.space()
 	if !s.nested(atTop, &s.reply.top, 1) {
-		return troublef(Malformed, "reading JSON: it is none from byte %d", s.at)
+		return errorf(Malformed, "reading JSON: syntax error at byte %d", s.at)
 	}
 	if s.space(); s.at < len(answer) {
-		return troublef(Malformed, "reading JSON: something follows the answer")
+		return errorf(Malformed, "reading JSON: data after the answer")
 	}
 	return s.reply.judge(into)
 }
 
-// level is which object is being read.
 type level uint8
 
 const (
-	elsewhere level = iota // of which nothing is needed
+	elsewhere level = iota // an object that is skipped
 	atTop
 	inResult
 	inLedger
 	inTransaction
 )
 
-// maxDepth is how deep values may be nested: as deep as for encoding/json.
+// maxDepth is the limit of nesting, the same as in encoding/json.
 const maxDepth = 10_000
 
-// scanner reads an answer. Its methods begin at a byte that is not space, return whether what they read was JSON, and
-// leave at behind it.
+// scanner reads an answer. Its methods start at a byte that is not space, return whether they read
+// valid JSON, and leave at behind it.
 type scanner struct {
 	bytes []byte
 	at    int
@@ -55,7 +54,6 @@ type scanner struct {
 	tx    scanned
 }
 
-// scanned is a transaction while it is read.
 type scanned struct {
 	object               object
 	blob, meta, metaBlob hexField
@@ -77,7 +75,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek is the next byte, 0 at the end (which no value begins with).
+// peek is the next byte, 0 at the end (no value begins with 0).
 func (s *scanner) peek() byte {
 	if s.at < len(s.bytes) {
 		return s.bytes[s.at]
@@ -93,7 +91,7 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-// nested reads a value that should be an object of a level, and says what it is.
+// nested reads a value that should be an object of a level, and sets is to its state.
 func (s *scanner) nested(l level, is *object, depth int) bool {
 	switch s.peek() {
 	case '{':
@@ -142,7 +140,6 @@ func (s *scanner) object(l level, depth int) bool {
 	}
 }
 
-// field reads the value of a field.
 func (s *scanner) field(l level, key []byte, depth int) bool {
 	switch l {
 	case atTop:
@@ -187,7 +184,7 @@ func (s *scanner) resultField(key string, depth int) bool {
 	return s.wordField(1, key, depth)
 }
 
-// wordField reads what may stand at the top and in the result.
+// wordField reads a field that may be at the top and in the result.
 func (s *scanner) wordField(at int, key string, depth int) bool {
 	r := &s.reply
 	switch key {
@@ -223,7 +220,7 @@ func (s *scanner) ledgerField(key string, depth int) bool {
 	return s.skip(depth)
 }
 
-// forgetLedger forgets what an earlier ledger of the same answer said.
+// forgetLedger resets the fields of an earlier ledger in the same answer.
 func (s *scanner) forgetLedger() {
 	r := &s.reply
 	r.ledger, r.open, r.header, r.badHeader, r.badList = absent, false, false, false, false
@@ -241,7 +238,6 @@ func (s *scanner) transactions(depth int) bool {
 	return s.list(depth, s.transaction)
 }
 
-// list reads the items of a list.
 func (s *scanner) list(depth int, item func(depth int) bool) bool {
 	if depth > maxDepth {
 		return false
@@ -294,7 +290,7 @@ func (s *scanner) transactionField(key string, depth int) bool {
 	return s.skip(depth)
 }
 
-// hex reads bytes as a string of hex digits, straight into the answer's memory.
+// hex reads a string of hex digits straight into the answer's memory.
 func (s *scanner) hex(f *hexField, depth int) bool {
 	*f = hexField{said: true}
 	if s.peek() != '"' {
@@ -302,7 +298,7 @@ func (s *scanner) hex(f *hexField, depth int) bool {
 	}
 	rest := s.bytes[s.at+1:]
 	if n := bytes.IndexByte(rest, '"'); n >= 0 {
-		if f.bytes, f.good = s.into.unhex(rest[:n]); f.good { // and so a string without escapes
+		if f.bytes, f.good = s.into.unhex(rest[:n]); f.good { // so the string has no escapes
 			s.at += n + 2
 			return true
 		}
@@ -314,7 +310,7 @@ func (s *scanner) hex(f *hexField, depth int) bool {
 	return ok
 }
 
-// word reads a string or the digits of a number; of anything else, "".
+// word reads a string or the digits of a number; it sets "" for any other value.
 func (s *scanner) word(into *string, depth int) bool {
 	*into = ""
 	switch c := s.peek(); {
@@ -334,7 +330,6 @@ func (s *scanner) word(into *string, depth int) bool {
 	return s.skip(depth)
 }
 
-// skip reads any value.
 func (s *scanner) skip(depth int) bool {
 	switch c := s.peek(); c {
 	case '{':
@@ -381,7 +376,6 @@ func (s *scanner) number() bool {
 	return true
 }
 
-// digits reads one or more.
 func (s *scanner) digits() bool {
 	from := s.at
 	for c := s.peek(); '0' <= c && c <= '9'; c = s.peek() {
@@ -390,7 +384,7 @@ func (s *scanner) digits() bool {
 	return s.at > from
 }
 
-// text reads a string, and gives what is between its quotes. It is plain where that is the string itself.
+// text reads a string, and returns the bytes between its quotes; plain: they are the string.
 func (s *scanner) text() (raw []byte, plain, ok bool) {
 	if !s.take('"') {
 		return nil, false, false
@@ -424,8 +418,8 @@ func (s *scanner) text() (raw []byte, plain, ok bool) {
 	return nil, false, false
 }
 
-// ordinary says of eight bytes at once that none is a quote, a backslash, a control character or not ASCII. It may
-// take an ordinary byte for one of those, never the other way round.
+// ordinary says of eight bytes in one step that none is a quote, a backslash, a control character
+// or not ASCII. False negatives are possible, false positives are not.
 func ordinary(eight uint64) bool {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	below := func(x, n uint64) uint64 { return (x - n*each) & ^x } // its high bits: bytes below n
@@ -453,11 +447,11 @@ func (s *scanner) escape() bool {
 	return false
 }
 
-// unquoted is what a string that is not plain says. No server writes one where it matters: so it may be slow.
+// unquoted decodes a string that is not plain. No server sends one here, so it may be slow.
 func unquoted(raw []byte) []byte {
 	var text string
 	quoted := append(append([]byte{'"'}, raw...), '"')
-	if json.Unmarshal(quoted, &text) != nil { // which text has ruled out
+	if json.Unmarshal(quoted, &text) != nil { // text has excluded it
 		return nil
 	}
 	return []byte(text)

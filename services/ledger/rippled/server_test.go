@@ -37,21 +37,21 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return server.URL
 }
 
-func want(t *testing.T, err error, kind Kind) *Trouble {
+func want(t *testing.T, err error, kind Code) *Error {
 	t.Helper()
-	var trouble *Trouble
-	if !errors.As(err, &trouble) || trouble.Kind != kind {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != kind {
 		t.Fatalf("got %v, want %v", err, kind)
 	}
-	return trouble
+	return e
 }
 
-// What goes wrong over HTTP has a kind.
-func TestHTTPTrouble(t *testing.T) {
+// Each failure over HTTP has a Code.
+func TestHTTPErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		h     http.HandlerFunc
-		kind  Kind
+		kind  Code
 		after time.Duration
 	}{
 		{"503 with text", func(w http.ResponseWriter, _ *http.Request) {
@@ -97,15 +97,15 @@ func TestHTTPTrouble(t *testing.T) {
 			}
 			s := open(t, c)
 			var a Answer
-			trouble := want(t, s.Ledger(t.Context(), 7, &a), tt.kind)
-			if trouble.RetryAfter != tt.after || trouble.Server != s.Name() {
-				t.Errorf("got %+v", trouble)
+			e := want(t, s.Ledger(t.Context(), 7, &a), tt.kind)
+			if e.RetryAfter != tt.after || e.Server != s.Name() {
+				t.Errorf("got %+v", e)
 			}
 		})
 	}
 }
 
-// No limit of net/http's comes before the one that was set.
+// No time-out of net/http is shorter than the configured one.
 func TestTimeoutHolds(t *testing.T) {
 	for set, want := range map[time.Duration]time.Duration{0: DefaultTimeout, time.Second: DefaultTimeout, time.Minute: time.Minute} {
 		s := open(t, Config{URL: "https://127.0.0.1:1", Timeout: set})
@@ -117,7 +117,7 @@ func TestTimeoutHolds(t *testing.T) {
 	}
 }
 
-// Who gives up gets the error of the context, which blames nobody.
+// A cancelled caller gets the context's error, which is no Error of the server.
 func TestCallerGivesUp(t *testing.T) {
 	s := open(t, Config{URL: serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -130,7 +130,7 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// A server is asked for what the caller wants, and answers are decoded by either decoder.
+// Requests contain what the caller wants, and either decoder reads the answers.
 func TestAsks(t *testing.T) {
 	var got string
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -166,7 +166,7 @@ func TestInfo(t *testing.T) {
 	for _, tt := range []struct {
 		info   string
 		synced bool
-		kind   Kind
+		kind   Code
 	}{
 		{`"complete_ledgers":"empty","server_state":"connected"`, false, 0},
 		{`"complete_ledgers":"1-9","server_state":"syncing","validated_ledger":{"hash":"` + hash + `","seq":9}`, false, 0},
@@ -175,19 +175,19 @@ func TestInfo(t *testing.T) {
 		{`"validated_ledger":{"hash":"","seq":9}`, false, Malformed},
 	} {
 		info, err := decodeInfo([]byte(`{"result":{"info":{` + tt.info + `}}}`))
-		if info.Synced != tt.synced || KindOf(err) != tt.kind {
+		if info.Synced != tt.synced || CodeOf(err) != tt.kind {
 			t.Errorf("%s: %+v, %v", tt.info, info, err)
 		}
 	}
-	if _, err := decodeInfo([]byte(`{"result":{"error":"noNetwork"}}`)); KindOf(err) != NotSynced {
+	if _, err := decodeInfo([]byte(`{"result":{"error":"noNetwork"}}`)); CodeOf(err) != NotSynced {
 		t.Error(err)
 	}
-	if _, err := decodeInfo([]byte(`{"result":{}}`)); KindOf(err) != Empty {
+	if _, err := decodeInfo([]byte(`{"result":{}}`)); CodeOf(err) != Empty {
 		t.Error(err)
 	}
 }
 
-// Connections are used again, over HTTP/1.1 and HTTP/2, and the versions are counted.
+// Connections are reused, over HTTP/1.1 and HTTP/2, and the versions are counted.
 func TestCounts(t *testing.T) {
 	for _, tt := range []struct {
 		h2     bool
@@ -223,7 +223,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// No more requests than InFlight are under way at once.
+// At most InFlight requests are in flight.
 func TestInFlight(t *testing.T) {
 	var mu sync.Mutex
 	now, most := 0, 0
@@ -247,11 +247,11 @@ func TestInFlight(t *testing.T) {
 	}
 	asked.Wait()
 	if most > 3 {
-		t.Errorf("%d at once", most)
+		t.Errorf("%d concurrent requests", most)
 	}
 }
 
-// Nobody sees what is secret in a URL: not in names, and not in errors, whoever writes them.
+// No secret of a URL is shown: not in names, and not in errors of any origin.
 func TestSecrets(t *testing.T) {
 	echo := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
@@ -295,7 +295,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// What is no URL is said with the URL that it may be meant for.
+// The error for an invalid URL suggests the URL that may be meant.
 func TestURLs(t *testing.T) {
 	const forms = "write it as http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT or wss://HOST:PORT"
 	for url, want := range map[string]string{

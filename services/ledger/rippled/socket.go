@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// pingEvery and pingWithin say when a connection is dead: no answer to a ping, 10 s after it broke at the latest.
+	// A broken connection is detected by an unanswered ping, within pingEvery + pingWithin.
 	pingEvery  = 5 * time.Second
 	pingWithin = 5 * time.Second
-	// The first dial after a broken connection may come at once; each that fails doubles the wait for the next.
+	// The first dial after a broken connection is immediate; each that fails doubles the wait.
 	minRedial = 100 * time.Millisecond
 	maxRedial = 10 * time.Second
 )
 
-// socket carries requests over one WebSocket connection, several at a time, and dials it when there is none.
+// socket sends concurrent requests over one WebSocket connection, and dials it if there is none.
 type socket struct {
 	server *Server
 	url    string
 	client *http.Client
-	slots  chan struct{} // one for each request under way
+	slots  chan struct{} // one per request in flight
 	users  sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
-	dialling chan struct{} // closed when the dial under way is over; nil: none is
+	dialling chan struct{} // closed when the current dial ends; nil: none
 	line     *line
-	redial   time.Duration // after the next failure
-	notUntil time.Time     // the next dial
+	redial   time.Duration // wait after the next failure
+	notUntil time.Time     // earliest time of the next dial
 	why      error         // of the last failure
 }
 
@@ -43,7 +43,7 @@ func newSocket(s *Server, url string) *socket {
 	return &socket{server: s, url: url, client: dialler(s.config), slots: make(chan struct{}, s.config.InFlight)}
 }
 
-// dialler is a client for handshakes, which are HTTP/1.1.
+// dialler is an HTTP client for handshakes, which are HTTP/1.1.
 func dialler(c Config) *http.Client {
 	if c.Client != nil {
 		return c.Client
@@ -70,7 +70,7 @@ func (k *socket) call(ctx context.Context, r request) (*body, error) {
 	return l.ask(ctx, r)
 }
 
-// connected gives the connection, and dials one if need be. Who comes while one is dialled waits for that.
+// connected returns the connection, and dials if necessary. Callers wait for a dial in progress.
 func (k *socket) connected(ctx context.Context) (*line, error) {
 	for {
 		k.mu.Lock()
@@ -99,7 +99,7 @@ func (k *socket) connected(ctx context.Context) (*line, error) {
 		if wait := time.Until(k.notUntil); wait > 0 {
 			why := k.why
 			k.mu.Unlock()
-			return nil, &Trouble{Kind: KindOf(why), RetryAfter: wait, Err: fmt.Errorf("not dialled again for %v: %w", wait.Round(time.Millisecond), why)}
+			return nil, &Error{Code: CodeOf(why), RetryAfter: wait, Err: fmt.Errorf("not dialled again for %v: %w", wait.Round(time.Millisecond), why)}
 		}
 		k.dialling = make(chan struct{})
 		k.mu.Unlock()
@@ -107,7 +107,6 @@ func (k *socket) connected(ctx context.Context) (*line, error) {
 	}
 }
 
-// dial makes a connection, or says why not for the next who look.
 func (k *socket) dial(ctx context.Context) {
 	l, err := k.server.open(ctx, k.client, k.url)
 	k.mu.Lock()
@@ -115,7 +114,7 @@ func (k *socket) dial(ctx context.Context) {
 	close(k.dialling)
 	k.dialling = nil
 	switch {
-	case err != nil && ctx.Err() != nil: // nobody's fault: the caller gave up
+	case err != nil && ctx.Err() != nil: // the caller cancelled: no failure
 	case err != nil:
 		k.failed(err)
 	case k.closed:
@@ -127,14 +126,14 @@ func (k *socket) dial(ctx context.Context) {
 	}
 }
 
-// failed puts the next dial off. A connection that answered something resets the wait.
+// failed sets the wait before the next dial. A connection that brought an answer resets the wait.
 func (k *socket) failed(why error) {
 	if k.line != nil && k.line.answered() {
 		k.redial = 0
 	}
 	k.why, k.notUntil = why, time.Now().Add(k.redial)
-	if KindOf(why) == SlowDown {
-		k.notUntil = time.Now().Add(max(k.redial, time.Second)) // limits are by the second
+	if CodeOf(why) == SlowDown {
+		k.notUntil = time.Now().Add(max(k.redial, time.Second)) // limits are per second
 	}
 	k.redial = min(max(2*k.redial, minRedial), maxRedial)
 }
@@ -154,13 +153,12 @@ func (k *socket) close() error {
 	return nil
 }
 
-// open dials a connection.
 func (s *Server) open(ctx context.Context, client *http.Client, url string) (*line, error) {
 	conn, answer, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: client})
 	if err != nil {
 		if answer != nil {
 			b := body{status: answer.StatusCode, after: retryAfter(answer.Header.Get("Retry-After"))}
-			t := troublef(Malformed, "dialling")
+			t := errorf(Malformed, "dialling")
 			b.judge(t)
 			t.Err = err
 			return nil, t
@@ -172,16 +170,15 @@ func (s *Server) open(ctx context.Context, client *http.Client, url string) (*li
 	return &line{conn: conn, limit: s.config.MaxBody, waiting: map[uint64]chan *body{}, over: make(chan struct{})}, nil
 }
 
-// line is one connection.
 type line struct {
 	conn  *websocket.Conn
 	limit int64 // bytes of a message
 
 	mu      sync.Mutex
 	last    uint64                // id of the last request
-	got     uint64                // answers
-	waiting map[uint64]chan *body // by id, each with room for one
-	why     error                 // it is over; set before over is closed
+	got     uint64                // answers received
+	waiting map[uint64]chan *body // by id; capacity 1 each
+	why     error                 // why the connection ended; set before over is closed
 	over    chan struct{}
 }
 
@@ -200,7 +197,6 @@ func (l *line) answered() bool {
 	return l.got > 0
 }
 
-// end breaks the connection for all who wait.
 func (l *line) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,7 +224,7 @@ func (l *line) ask(ctx context.Context, r request) (*body, error) {
 	if fields := r.append(nil); len(fields) > 0 {
 		question = append(append(question, ','), fields...)
 	}
-	// A write that ends with its context breaks the connection, which others use: it ends with the connection.
+	// A cancelled write breaks the connection, which other requests share, so ctx does not apply.
 	if err := l.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, append(question, '}')); err != nil {
 		l.end(gone(err))
 		return nil, l.why
@@ -243,7 +239,7 @@ func (l *line) ask(ctx context.Context, r request) (*body, error) {
 	}
 }
 
-// read brings answers to those who wait for them, until the connection breaks.
+// read delivers answers to the waiting callers, until the connection breaks.
 func (l *line) read() {
 	for {
 		b, err := l.message(context.Background())
@@ -254,13 +250,13 @@ func (l *line) read() {
 		l.mu.Lock()
 		id, ok := idOf(b.bytes)
 		if !ok {
-			id = l.oldest() // an error that the server could not relate is somebody's
+			id = l.oldest() // the server could not assign the error to a request
 		}
 		answer := l.waiting[id]
 		delete(l.waiting, id)
 		l.got++
 		l.mu.Unlock()
-		if answer == nil { // who asked has given up
+		if answer == nil { // the caller has cancelled
 			b.release()
 			continue
 		}
@@ -277,7 +273,7 @@ func (l *line) oldest() (id uint64) {
 	return id
 }
 
-// message reads a whole message. Errors say what kind of end it was.
+// message reads a whole message. Its error says how the connection ended.
 func (l *line) message(ctx context.Context) (*body, error) {
 	_, from, err := l.conn.Reader(ctx)
 	if err != nil {
@@ -296,12 +292,12 @@ func (l *line) message(ctx context.Context) (*body, error) {
 
 func ended(err error) error {
 	if websocket.CloseStatus(err) == websocket.StatusPolicyViolation {
-		return &Trouble{Kind: SlowDown, Err: fmt.Errorf("the server closed the connection because of too much load: %w", err)}
+		return &Error{Code: SlowDown, Err: fmt.Errorf("the server closed the connection because of load: %w", err)}
 	}
 	return gone(err)
 }
 
-// ping breaks the connection when the other side does not answer any more.
+// ping ends the connection when the server stops answering pings.
 func (l *line) ping() {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()

@@ -25,7 +25,7 @@ type asked struct {
 	Streams []string `json:"streams"`
 }
 
-// talk serves WebSocket connections, each by h, and gives the URL and how many there were.
+// talk serves WebSocket connections, each by h, and returns the URL and the number of connections.
 func talk(t *testing.T, h func(ctx context.Context, c *websocket.Conn)) (string, *atomic.Int64) {
 	t.Helper()
 	var connections atomic.Int64
@@ -62,7 +62,8 @@ func say(ctx context.Context, c *websocket.Conn, format string, args ...any) {
 	_ = c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, format, args...))
 }
 
-// withID is the answer to a request, with its id in front as rippled writes it, or at the end as Clio does.
+// withID is the answer to a request, with its id in front as rippled writes it, or at the end as
+// Clio does.
 func withID(q asked, answer string) string {
 	answer = strings.Replace(answer, ":7,", fmt.Sprintf(":%d,", q.Index), 1)
 	if q.ID%2 == 0 {
@@ -71,7 +72,8 @@ func withID(q asked, answer string) string {
 	return fmt.Sprintf(`%s,"id":%d}`, strings.TrimSuffix(answer, "}"), q.ID)
 }
 
-// Several requests share one connection, and each gets its own answer, in whatever order answers come.
+// Several requests share one connection, and each gets its own answer, in whatever order answers
+// arrive.
 func TestSocketInFlight(t *testing.T) {
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		var held []asked
@@ -105,7 +107,8 @@ func TestSocketInFlight(t *testing.T) {
 	}
 }
 
-// A connection that is closed because of load is SlowDown for all who wait, and is not dialled at once.
+// A connection closed because of load is SlowDown for all waiting callers, and is not dialled again
+// immediately.
 func TestSocketClosedForLoad(t *testing.T) {
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		_, _ = hear(ctx, c)
@@ -113,15 +116,15 @@ func TestSocketClosedForLoad(t *testing.T) {
 	})
 	s := open(t, Config{URL: url})
 	want(t, s.Ledger(t.Context(), 7, new(Answer)), SlowDown)
-	if trouble := want(t, s.Ledger(t.Context(), 7, new(Answer)), SlowDown); trouble.RetryAfter <= 0 || trouble.RetryAfter > time.Second {
-		t.Errorf("got %+v", trouble)
+	if e := want(t, s.Ledger(t.Context(), 7, new(Answer)), SlowDown); e.RetryAfter <= 0 || e.RetryAfter > time.Second {
+		t.Errorf("got %+v", e)
 	}
 	if connections.Load() != 1 {
 		t.Errorf("%d connections", connections.Load())
 	}
 }
 
-// A connection that broke is dialled again; a server that does not answer the dial, ever later.
+// A broken connection is dialled again, with growing waits while the server does not answer.
 func TestSocketRedials(t *testing.T) {
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		q, _ := hear(ctx, c)
@@ -156,12 +159,12 @@ func TestSocketRedials(t *testing.T) {
 	if last != maxRedial {
 		t.Errorf("waits %v at last", last)
 	}
-	if trouble := want(t, gone.Ledger(t.Context(), 7, new(Answer)), Gone); trouble.RetryAfter < maxRedial/2 {
-		t.Errorf("got %+v", trouble)
+	if e := want(t, gone.Ledger(t.Context(), 7, new(Answer)), Gone); e.RetryAfter < maxRedial/2 {
+		t.Errorf("got %+v", e)
 	}
 }
 
-// Who does not answer in time is a Timeout for that request only; its answer, when it comes, is nobody's.
+// A late answer is a Timeout for that request only, and is discarded when it arrives.
 func TestSocketLate(t *testing.T) {
 	var once sync.Once
 	url, connections := talk(t, func(ctx context.Context, c *websocket.Conn) {
@@ -192,7 +195,7 @@ func TestSocketLate(t *testing.T) {
 	}
 }
 
-// Errors arrive at the top of a message; one without an id is for who has waited longest.
+// Errors arrive at the top of a message; one without an id belongs to the oldest request.
 func TestSocketErrors(t *testing.T) {
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		for {
@@ -223,7 +226,7 @@ func TestSocketLarge(t *testing.T) {
 	want(t, s.Ledger(t.Context(), 7, new(Answer)), Malformed)
 }
 
-// Close breaks what is under way, and nothing is dialled afterwards.
+// Close ends requests in flight, and no connection is dialled afterwards.
 func TestSocketClose(t *testing.T) {
 	arrived := make(chan struct{})
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
@@ -240,7 +243,8 @@ func TestSocketClose(t *testing.T) {
 	want(t, s.Ledger(t.Context(), 7, new(Answer)), Gone)
 }
 
-// A subscription yields ledgers and validations, passes over the rest, and ends with the connection.
+// A subscription yields ledgers and validations, skips other messages, and ends with the
+// connection.
 func TestSubscribe(t *testing.T) {
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		q, err := hear(ctx, c)
@@ -257,7 +261,7 @@ func TestSubscribe(t *testing.T) {
 	var got []string
 	for e, err := range s.Subscribe(t.Context(), Ledgers, Validations) {
 		if err != nil {
-			got = append(got, KindOf(err).String())
+			got = append(got, CodeOf(err).String())
 			continue
 		}
 		got = append(got, fmt.Sprintf("%s %d %d %s %x", e.Stream, e.Index, e.Transactions, e.Complete, e.Validation))
@@ -267,7 +271,7 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// Who leaves the loop, or whose context ends, leaves nothing behind.
+// A subscription whose loop or context ends leaves no goroutine and no connection.
 func TestSubscribeLeaves(t *testing.T) {
 	url, _ := talk(t, func(ctx context.Context, c *websocket.Conn) {
 		_, _ = hear(ctx, c)
@@ -296,8 +300,8 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(`{"error":"noNetwork","id":18446744073709551615}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		e, _, err := decodeEvent(text)
-		if err != nil && KindOf(err) == 0 {
-			t.Errorf("%v is no Trouble", err)
+		if err != nil && CodeOf(err) == 0 {
+			t.Errorf("%v is no *Error", err)
 		}
 		if err == nil && e.Stream != "" && e.Hash.IsZero() && !strings.Contains(string(text), "00000000") {
 			t.Errorf("%+v without a hash", e)

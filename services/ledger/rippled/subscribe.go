@@ -19,23 +19,26 @@ import (
 
 // Streams that may be subscribed to.
 const (
+	// Streams for Subscribe.
 	Ledgers     = "ledger"      // a ledger was validated
-	Validations = "validations" // a validator says that it validated a ledger
+	Validations = "validations" // a validator signed a validation of a ledger
 )
 
-// Event is what a subscription brings.
+// Event is a message of a subscription.
 type Event struct {
 	Stream       string // Ledgers or Validations
 	Index        uint32 // of the ledger
 	Hash         xrpl.Hash
-	Transactions int         // of a ledger: how many it has
-	Complete     history.Set // of a ledger: what the server has; empty where it does not say
-	Validation   []byte      // of a validation: as it was signed, for xrpl.ParseValidation; nil where the server does not say
+	Transactions int         // of a ledger: number of transactions
+	Complete     history.Set // of a ledger: the server's ranges; empty if not reported
+	// Signed validation, for xrpl.ParseValidation; nil if the server does not send it.
+	Validation []byte
 }
 
-// Subscribe yields what happens on streams (first, of Ledgers, the last one that was validated before), over a WebSocket connection of its own, until ctx is done, the loop is
-// left, or an error is yielded, which is the last: *Trouble, or that of ctx. Who subscribes again has to ask for what
-// was missed.
+// Subscribe yields the events of streams over its own WebSocket connection, until ctx is done, the
+// loop ends, or an error is yielded, which is the last: an *Error, or that of ctx. The first event
+// of Ledgers is the last ledger validated before. After a new subscription the caller must request
+// what it missed.
 func (s *Server) Subscribe(ctx context.Context, streams ...string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := s.follow(ctx, streams, yield); err != nil {
@@ -61,17 +64,17 @@ func (s *Server) follow(ctx context.Context, streams []string, yield func(Event,
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case dial.Err() != nil && l == nil:
-		return &Trouble{Kind: Timeout, Server: s.name, Err: fmt.Errorf("no connection within %v", s.config.Timeout)}
+		return &Error{Code: Timeout, Server: s.name, Err: fmt.Errorf("no connection within %v", s.config.Timeout)}
 	}
-	return s.trouble(err, nil)
+	return s.asError(err, nil)
 }
 
-// listen yields what comes over a connection until the loop is left, and ends the connection.
+// listen yields the messages of a connection until the loop ends, and closes the connection.
 func (s *Server) listen(ctx context.Context, l *line, streams []string, yield func(Event, error) bool) error {
 	var pings sync.WaitGroup
 	pings.Go(l.ping)
 	defer pings.Wait()
-	defer l.end(gone(errors.New("nobody listens any more")))
+	defer l.end(gone(errors.New("the subscription ended")))
 
 	ask := request{method: "subscribe", streams: streams}
 	question := append(ask.append([]byte(`{"id":1,"command":"subscribe",`)), '}')
@@ -79,13 +82,13 @@ func (s *Server) listen(ctx context.Context, l *line, streams []string, yield fu
 		return gone(err)
 	}
 	late := time.AfterFunc(s.config.Timeout, func() {
-		l.end(troublef(Timeout, "no answer to a subscription within %v", s.config.Timeout))
+		l.end(errorf(Timeout, "no answer to a subscription within %v", s.config.Timeout))
 	})
 	defer late.Stop()
 	for {
 		b, err := l.message(ctx)
 		if err != nil {
-			l.end(err) // unless the ping or the time-out did, and said why
+			l.end(err) // no effect if the ping or the time-out ended it before
 			return l.why
 		}
 		e, kind, err := decodeEvent(b.bytes)
@@ -102,7 +105,6 @@ func (s *Server) listen(ctx context.Context, l *line, streams []string, yield fu
 	}
 }
 
-// message is what a server sends to who has subscribed.
 type message struct {
 	Type    string      `json:"type"`
 	Error   string      `json:"error"`
@@ -111,7 +113,7 @@ type message struct {
 	Result  *closed     `json:"result"` // of the answer to the subscription
 
 	closed
-	// Validations are the only messages in which rippled writes an index as a string.
+	// In validations, and only there, rippled writes an index as a string.
 	Data string `json:"data"`
 }
 
@@ -131,14 +133,14 @@ func (n *index) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// decodeEvent reads a message. What is none of the streams' has no Stream.
+// decodeEvent reads a message. A message that belongs to no stream has no Stream.
 func decodeEvent(text []byte) (Event, string, error) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
-		return Event{}, "", troublef(Malformed, "reading an event: %v", err)
+		return Event{}, "", errorf(Malformed, "reading an event: %v", err)
 	}
 	if m.Error != "" {
-		return Event{}, "", fault{m.Error, m.Code.String(), m.Message}.trouble()
+		return Event{}, "", fault{m.Error, m.Code.String(), m.Message}.err()
 	}
 	var e Event
 	from := &m.closed
@@ -155,14 +157,14 @@ func decodeEvent(text []byte) (Event, string, error) {
 	var err error
 	e.Index, e.Transactions = uint32(from.Index), from.Transactions
 	if e.Hash, err = xrpl.ParseHash(from.Hash); err != nil {
-		return Event{}, "", troublef(Malformed, "an event's ledger_hash: %v", err)
+		return Event{}, "", errorf(Malformed, "an event's ledger_hash: %v", err)
 	}
 	if e.Stream == Validations {
 		if e.Validation, err = hex.DecodeString(m.Data); err != nil {
-			return Event{}, "", troublef(Malformed, "a validation's data is not hex")
+			return Event{}, "", errorf(Malformed, "a validation's data is not hex")
 		}
 	} else if e.Complete, err = history.ParseSet(from.Complete); err != nil {
-		return Event{}, "", troublef(Malformed, "an event's validated_ledgers: %.*s", maxMessage, err.Error())
+		return Event{}, "", errorf(Malformed, "an event's validated_ledgers: %.*s", maxMessage, err.Error())
 	}
 	return e, m.Type, nil
 }

@@ -13,17 +13,16 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// How many transactions a page of account_tx has: rippled's limits, to which what is asked for is brought.
+// Transactions in a page of account_tx: rippled's limits, to which a request's limit is clamped.
 const (
 	minPage     = 10
 	defaultPage = 200
 	maxPage     = 400
 )
 
-// maxAnswer ends a page early, in bytes; the marker goes on where it ended.
+// maxAnswer is the size at which a page ends early, in bytes; the marker continues there.
 const maxAnswer = 8 << 20
 
-// accountQuery is what account_tx is asked.
 type accountQuery struct {
 	address string
 	account xrpl.AccountID
@@ -35,7 +34,6 @@ type accountQuery struct {
 	binary  bool
 }
 
-// accountTransactions is the method account_tx.
 func (s *Server) accountTransactions(ctx context.Context, c *call) ([]byte, error) {
 	q, err := c.params.account(c.version)
 	if err != nil {
@@ -48,7 +46,7 @@ func (s *Server) accountTransactions(ctx context.Context, c *call) ([]byte, erro
 	return b, err
 }
 
-// account reads what is asked, but for which ledgers.
+// account reads the request, except for the range of ledgers.
 func (p params) account(version int) (q accountQuery, err error) {
 	q.version = version
 	for _, name := range []string{"binary", "forward"} {
@@ -81,7 +79,6 @@ func (p params) account(version int) (q accountQuery, err error) {
 	return q, nil
 }
 
-// limit is how many transactions a page may have.
 func (p params) limit() (int, error) {
 	if isNull(p["limit"]) {
 		return defaultPage, nil
@@ -93,8 +90,9 @@ func (p params) limit() (int, error) {
 	return int(min(max(n, minPage), maxPage)), nil
 }
 
-// ledgersOf is which ledgers are asked about: one, or a range. A range is cut to indexed ledgers without a hole (those
-// around its end, or the newest), so that a page never leaves out silently what is not stored, or not indexed yet.
+// ledgersOf is the requested ledgers: one, or a range. A range is cut to indexed ledgers without a
+// hole (those around its end, or the newest), so that a page never silently omits ledgers that are
+// not stored, or not indexed yet.
 func (s *Server) ledgersOf(ctx context.Context, c *call) (history.Range, error) {
 	p := c.params
 	ranged := p.has("ledger_index_min") || p.has("ledger_index_max")
@@ -123,7 +121,7 @@ func (s *Server) ledgersOf(ctx context.Context, c *call) (history.Range, error) 
 	return s.cut(lowest, highest, c.version)
 }
 
-// bound is one end of a range; what is negative, as rippled's -1, or no number stands for all that there is.
+// bound is one end of a range; a negative number, as rippled's -1, or no number means no limit.
 func (p params) bound(name string, all uint32) uint32 {
 	n, ok := p.number(name)
 	if !ok || n < 0 || n > math.MaxUint32 {
@@ -132,7 +130,7 @@ func (p params) bound(name string, all uint32) uint32 {
 	return uint32(n)
 }
 
-// whileIndexing is a fault of asking for what is not indexed, and says what is where that is less than what is stored.
+// whileIndexing adds to a fault which ledgers are indexed, if those are fewer than the stored ones.
 func (s *Server) whileIndexing(f *fault) *fault {
 	indexed := s.config.Store.Indexed()
 	if indexed.Len() == s.config.Store.Stored().Len() {
@@ -141,7 +139,7 @@ func (s *Server) whileIndexing(f *fault) *fault {
 	return f.saying(fmt.Sprintf("%s The index by account is being made; ledgers in it so far: %.200s.", f.message, indexed))
 }
 
-// cut brings a range to ledgers that are indexed without a hole.
+// cut restricts a range to ledgers that are indexed without a hole.
 func (s *Server) cut(from, to uint32, version int) (history.Range, error) {
 	indexed := s.config.Store.Indexed()
 	empty, malformed, invalid := errNotSynced, errIndexMalformed, errInvalidRange
@@ -167,7 +165,6 @@ func (s *Server) cut(from, to uint32, version int) (history.Range, error) {
 	return whole, nil
 }
 
-// accountPage finds and renders a page.
 func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte, next *store.Place, err error) {
 	done, err := s.turn(ctx)
 	if err != nil {
@@ -211,7 +208,7 @@ func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte
 	return append(b, `],"validated":true}`...), next, nil
 }
 
-// nextPage is the ledger of a place: the one before, where that is it.
+// nextPage is the ledger of a place: p if that is the one.
 func (s *Server) nextPage(p *page, at store.Place) (*page, error) {
 	if p == nil || p.header.Index != at.Index {
 		if p = s.hot.view.Load().pages[key{index: at.Index}]; p == nil {

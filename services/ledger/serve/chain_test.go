@@ -14,13 +14,15 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// now is when tests take place: 100 s after the close of the last ledger of a chain that ends at 2_000.
+// now is 100 s after the close of the last ledger of a chain that ends at 2_000.
+// 2_000.
 var now = xrpl.Time(10*2000 + 100)
 
 // payers are two accounts that pay each other.
 var payers = []*xrpl.Key{xrpl.NewKey([]byte("one")), xrpl.NewKey([]byte("two"))}
 
-// makeLedger makes a ledger of three payments, two one way and one back, whose hash and tree are right.
+// makeLedger makes a ledger of three payments, two in one direction and one back, with the right
+// hash and tree.
 func makeLedger(t testing.TB, index uint32) *xrpl.Ledger {
 	t.Helper()
 	l := &xrpl.Ledger{Index: index}
@@ -88,7 +90,7 @@ func warmed(t testing.TB, c Config) *Server {
 	return s
 }
 
-// hotAndCold runs a test with all ledgers rendered and with next to none.
+// hotAndCold runs a test with all ledgers rendered, and with almost none.
 func hotAndCold(t *testing.T, f func(t *testing.T, c Config)) {
 	for _, hot := range []int{1, 100} {
 		t.Run(fmt.Sprintf("hot=%d", hot), func(t *testing.T) { f(t, Config{Hot: hot}) })

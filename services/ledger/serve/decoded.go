@@ -9,8 +9,8 @@ import (
 	"dyno/parts/xrpl/xrpljson"
 )
 
-// From one of these on, metadata says how much was delivered where that is not the Amount. Source: getDeliveredAmount of
-// rippled.
+// From this ledger or this close time on, metadata contains the delivered amount if it differs from
+// Amount. Source: getDeliveredAmount of rippled.
 const (
 	deliveredIndex = 4_594_095
 	deliveredClose = 446_000_000 // seconds since 2000-01-01
@@ -34,7 +34,6 @@ func (p *page) decoded(tx xrpl.Transaction, version int) (fields, meta xrpljson.
 	return fields, meta, nil
 }
 
-// deliver says in metadata how much a transaction delivered.
 func (p *page) deliver(fields, meta xrpljson.Object) {
 	switch fields["TransactionType"] {
 	case "Payment", "CheckCash", "AccountDelete":
@@ -55,7 +54,6 @@ func (p *page) deliver(fields, meta xrpljson.Object) {
 	}
 }
 
-// closed is the ledger's close time in ISO 8601.
 func (p *page) closed() string { return xrpl.Time(p.header.Close).Format(time.RFC3339) }
 
 // appendDecoded appends a transaction of the method ledger, expanded and without binary.
@@ -72,7 +70,6 @@ func (p *page) appendDecoded(b []byte, tx xrpl.Transaction, id xrpl.Hash, versio
 		"meta": meta, "tx_json": fields, "validated": true})
 }
 
-// decodedResult is the answer to the method tx without binary.
 func (p *page) decodedResult(id xrpl.Hash, tx xrpl.Transaction, version int) ([]byte, error) {
 	fields, meta, err := p.decoded(tx, version)
 	if err != nil {

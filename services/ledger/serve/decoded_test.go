@@ -10,7 +10,8 @@ import (
 	"dyno/parts/xrpl/xrpljson"
 )
 
-// Plain clients ask without binary: each method answers with the same transaction, decoded, in the shapes of both versions.
+// A request without binary: each method answers with the same transaction, decoded, in the shapes
+// of both versions.
 func TestDecodedAnswers(t *testing.T) {
 	ledgers := chain(t, 1990, 1992)
 	s := warmed(t, Config{Store: filled(t, ledgers...)})

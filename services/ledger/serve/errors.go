@@ -7,25 +7,24 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// fault is an error as rippled tells it.
 type fault struct {
-	token   string // as in "lgrNotFound"
+	token   string // such as "lgrNotFound"
 	code    int
 	message string
 	status  int // for GET; a POST is answered with 200, as rippled does
 
-	searchedAll *bool // of a transaction that was not found: whether all of the range is stored that was to be searched
+	// For a transaction that was not found: whether all of the requested range is stored.
+	searchedAll *bool
 }
 
 func (f *fault) Error() string { return f.message }
 
-// saying is the same fault with other words.
 func (f fault) saying(message string) *fault {
 	f.message = message
 	return &f
 }
 
-// rippled's errors, with its numbers, which it promises not to change, and its words.
+// rippled's errors, with its messages and its codes, which it promises not to change.
 var (
 	errNoPermission    = &fault{token: "noPermission", code: 6, message: "You don't have permission for this command.", status: 403}
 	errTooBusy         = &fault{token: "tooBusy", code: 9, message: "The server is too busy to help you now.", status: 503}
@@ -65,7 +64,7 @@ func errNot(field, kind string) *fault {
 	return errInvalidParams.saying("Invalid field '" + field + "', not " + kind + ".")
 }
 
-// explain is the fault that an error is told as: missing is what it means that something is not stored.
+// explain returns the fault for an error: missing is the one for store.ErrMissing.
 func explain(err error, missing *fault) *fault {
 	var f *fault
 	switch {
@@ -76,7 +75,7 @@ func explain(err error, missing *fault) *fault {
 	case errors.Is(err, store.ErrNoAccounts):
 		return errNoAccounts
 	case errors.Is(err, store.ErrLacking):
-		return errNotSynced.saying("The index by account is being made and has not all of these ledgers yet.")
+		return errNotSynced.saying("The index by account is being built and does not have all requested ledgers yet.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, store.ErrClosed):
 		return errTooBusy
 	}

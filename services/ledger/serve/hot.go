@@ -10,20 +10,20 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// key finds a page by its index or by its hash; the other one is zero.
+// key is a page's index or its hash; the other one is zero.
 type key struct {
 	index uint32
 	hash  xrpl.Hash
 }
 
-// view is what readers see. It is never changed once it is published.
+// view is what readers see. It is never changed after it is published.
 type view struct {
 	stored history.Set
 	warm   bool
 	pages  map[key]*page
 }
 
-// newest is the index of the newest ledger that is stored, or 0.
+// newest is the index of the newest stored ledger, or 0.
 func (v *view) newest() uint32 {
 	if len(v.stored) == 0 {
 		return 0
@@ -31,7 +31,7 @@ func (v *view) newest() uint32 {
 	return v.stored[len(v.stored)-1].To
 }
 
-// hot keeps the newest ledgers rendered. Readers load the view and take no lock; a writer replaces it.
+// hot keeps the newest ledgers rendered. Readers load the view without a lock.
 type hot struct {
 	view  atomic.Pointer[view]
 	store Store
@@ -39,12 +39,12 @@ type hot struct {
 	bytes int64
 
 	mu     sync.Mutex // one writer at a time
-	window []*page    // the pages of view, ascending
+	window []*page    // pages of view, ascending
 	size   int64
 	warm   bool
 }
 
-// add takes in ledgers that are newer than what would be dropped for them, and tells readers which are stored now.
+// add renders ledgers that are newer than those it would drop, and publishes the new ranges.
 func (h *hot) add(ledgers ...*xrpl.Ledger) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +55,8 @@ func (h *hot) add(ledgers ...*xrpl.Ledger) (err error) {
 			continue
 		}
 		own := cloned(l)
-		if err := xrpl.SortByIndex(own.Transactions); err != nil { // as the store has them, so that its places hold here
+		// The store's order, so that its places are valid here.
+		if err := xrpl.SortByIndex(own.Transactions); err != nil {
 			return fmt.Errorf("ledger %d: %w", l.Index, err)
 		}
 		p, err := newPage(own)
@@ -71,7 +72,7 @@ func (h *hot) add(ledgers ...*xrpl.Ledger) (err error) {
 
 func byIndex(p *page, index uint32) int { return int(int64(p.header.Index) - int64(index)) }
 
-// publish drops what is too much, the oldest first, and shows readers the rest.
+// publish drops pages above the limits, the oldest first, and publishes the rest.
 func (h *hot) publish() {
 	for len(h.window) > h.count || h.size > h.bytes && len(h.window) > 1 {
 		h.size -= h.window[0].size()
@@ -84,7 +85,6 @@ func (h *hot) publish() {
 	h.view.Store(v)
 }
 
-// warmed makes the server ready.
 func (h *hot) warmed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +92,6 @@ func (h *hot) warmed() {
 	h.publish()
 }
 
-// cloned is a ledger with bytes of its own.
 func cloned(l *xrpl.Ledger) xrpl.Ledger {
 	out := *l
 	out.Header = slices.Clone(l.Header)

@@ -8,14 +8,14 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// info is the method server_info: what is known of what rippled tells there, and nothing made up.
+// info is the method server_info, with the fields of rippled's answer that are known here.
 func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
 	now := s.config.Now()
 	info := map[string]any{
 		"build_version":    s.config.Version,
 		"complete_ledgers": s.hot.view.Load().stored.String(),
 		"load_factor":      1,
-		"server_state":     "connected", // rippled's word for one that has no ledger yet
+		"server_state":     "connected", // rippled's state without a ledger
 		"time":             now.UTC().Format("2006-Jan-02 15:04:05.000000 UTC"),
 		"uptime":           int64(now.Sub(s.started).Seconds()),
 	}

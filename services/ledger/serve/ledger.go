@@ -7,7 +7,6 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// ledger is the method of that name.
 func (s *Server) ledger(ctx context.Context, c *call) ([]byte, error) {
 	at, err := c.params.ledger()
 	if err != nil {
@@ -18,7 +17,7 @@ func (s *Server) ledger(ctx context.Context, c *call) ([]byte, error) {
 	case c.params.flag("full"), c.params.flag("accounts"):
 		return nil, errNoPermission // the state is not history; rippled gives it to admins only
 	case c.params.flag("queue"):
-		return nil, errInvalidParams // a ledger that is validated has no queue
+		return nil, errInvalidParams // a validated ledger has no queue
 	}
 	p, err := s.find(ctx, at, c.version)
 	if err != nil {
@@ -27,7 +26,7 @@ func (s *Server) ledger(ctx context.Context, c *call) ([]byte, error) {
 	return p.result(want)
 }
 
-// find finds a ledger, or says in rippled's way why there is none.
+// find returns a ledger, or rippled's error for a missing one.
 func (s *Server) find(ctx context.Context, at specifier, version int) (p *page, err error) {
 	switch {
 	case at.hash != nil:
@@ -43,7 +42,7 @@ func (s *Server) find(ctx context.Context, at specifier, version int) (p *page, 
 	return p, err
 }
 
-// nothing is what an empty store says.
+// nothing is the fault of an empty store.
 func nothing(version int) *fault {
 	if version == 1 {
 		return errNoNetwork

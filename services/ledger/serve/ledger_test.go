@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func hexOf(b []byte) string { return fmt.Sprintf("%X", b) }
 
-// expected is a ledger's answer, written another way than the server does.
+// expected is a ledger's answer, rendered independently of the server.
 func expected(l *xrpl.Ledger, version int, binary, transactions, expand bool) string {
 	header, _ := xrpl.ParseHeader(l.Header)
 	in := map[string]any{"closed": true}
@@ -168,7 +168,8 @@ func TestSecretsAreNotEchoed(t *testing.T) {
 	}
 }
 
-// A new ledger is told of by all methods as soon as Stored returns, rendered, while older ones change the ranges alone.
+// All methods answer with a new ledger as soon as Stored returns, rendered; older ledgers only
+// change the ranges.
 func TestStored(t *testing.T) {
 	hotAndCold(t, func(t *testing.T, c Config) {
 		st := filled(t, chain(t, 100, 105)...)
@@ -183,11 +184,11 @@ func TestStored(t *testing.T) {
 			if err := st.Append(chain(t, step.index, step.index), st.Progress()); err != nil {
 				t.Fatal(err)
 			}
-			l.Transactions[0], l.Transactions[2] = l.Transactions[2], l.Transactions[0] // any order comes from a server
+			l.Transactions[0], l.Transactions[2] = l.Transactions[2], l.Transactions[0] // servers send any order
 			if err := s.Stored(l); err != nil {
 				t.Fatal(err)
 			}
-			clear(l.Transactions[1].Blob) // the bytes were the caller's
+			clear(l.Transactions[1].Blob) // the caller may reuse its bytes
 			if info := ask(t, s, "server_info", `{}`); !strings.Contains(info, `"complete_ledgers":"`+step.complete+`"`) || !strings.Contains(info, fmt.Sprintf(`"seq":%d`, step.newest)) {
 				t.Errorf("after %d: %s", step.index, info)
 			}
@@ -205,7 +206,7 @@ func TestStored(t *testing.T) {
 	})
 }
 
-// What is kept is bounded in bytes too, but the newest stays.
+// Rendered ledgers are bounded in bytes too, but the newest stays.
 func TestHotBytes(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, chain(t, 100, 110)...), HotBytes: 1})
 	if len(s.hot.window) != 1 || s.hot.window[0].Index != 110 {
@@ -213,11 +214,11 @@ func TestHotBytes(t *testing.T) {
 	}
 }
 
-// The newest ledgers are answered from memory, whatever becomes of the store.
+// The newest ledgers are answered from memory, whatever happens to the store.
 func TestHotNeedsNoStore(t *testing.T) {
 	st := filled(t, chain(t, 100, 110)...)
 	s := warmed(t, Config{Store: st, Hot: 3, Reads: 1})
-	s.reads <- struct{}{} // nobody may read
+	s.reads <- struct{}{} // no request may read
 	st.Close()
 	for i := uint32(108); i <= 110; i++ {
 		if got := ask(t, s, "ledger", fmt.Sprintf(`{"ledger_index":%d,"binary":true,"transactions":true,"expand":true,"api_version":2}`, i)); got != expected(makeLedger(t, i), 2, true, true, true) {

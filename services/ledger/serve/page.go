@@ -7,14 +7,14 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// page is a ledger as it is answered. It is not changed once others see it.
+// page is a ledger prepared for answers. It is not changed once other goroutines see it.
 type page struct {
 	xrpl.Ledger
 	header xrpl.Header
 	hash   xrpl.Hash
 
-	// rendered is the whole result of the most usual request, transactions expanded in binary, for api_version 1 and 2.
-	// Nil: it is made when it is asked for.
+	// rendered is the whole result of the most frequent request, transactions expanded in binary,
+	// for api_version 1 and 2. Nil: it is made per request.
 	rendered [2][]byte
 }
 
@@ -26,14 +26,13 @@ func newPage(l xrpl.Ledger) (*page, error) {
 	return &page{Ledger: l, header: h, hash: h.Hash()}, nil
 }
 
-// render prepares the most usual answers.
 func (p *page) render() {
 	for i := range p.rendered {
 		p.rendered[i], _ = p.result(shape{version: i + 1, binary: true, transactions: true, expand: true}) // fails only without binary
 	}
 }
 
-// size is what a page takes in memory, in bytes.
+// size is the memory of a page in bytes.
 func (p *page) size() (n int64) {
 	n = int64(len(p.rendered[0]) + len(p.rendered[1]) + len(p.Header))
 	for _, tx := range p.Transactions {
@@ -42,14 +41,13 @@ func (p *page) size() (n int64) {
 	return n
 }
 
-// shape is what of a ledger was asked for, and how.
 type shape struct {
 	version                      int // of the API
 	binary, transactions, expand bool
 }
 
-// result is the answer to the method ledger. Members come in the order of their names, as rippled has them.
-// The error is that of a transaction that cannot be decoded.
+// result is the answer to the method ledger, with members sorted by name, as in rippled. The error
+// is that of a transaction that cannot be decoded.
 func (p *page) result(s shape) (b []byte, err error) {
 	if s.binary && s.transactions && s.expand && p.rendered[s.version-1] != nil {
 		return p.rendered[s.version-1], nil
@@ -77,7 +75,6 @@ func (p *page) result(s shape) (b []byte, err error) {
 	return append(b, `,"status":"success","validated":true}`...), nil
 }
 
-// room is an empty buffer that the answer fits into.
 func (p *page) room(s shape) []byte {
 	const head, perTransaction = 1024, 128
 	n := head

@@ -9,14 +9,14 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// params are a request's, by name, not yet looked into.
+// params are a request's parameters by name, not yet parsed.
 type params map[string]json.RawMessage
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func (p params) has(name string) bool { _, ok := p[name]; return ok }
 
-// flag is whether something was asked for. As in rippled, what is neither false nor 0 nor empty counts as yes.
+// flag reads a boolean as rippled does: all values are true except false, 0 and empty ones.
 func (p params) flag(name string) bool {
 	raw := bytes.TrimSpace(p[name])
 	switch string(raw) {
@@ -27,13 +27,11 @@ func (p params) flag(name string) bool {
 	return err != nil || n != 0
 }
 
-// isBool says whether a parameter is there and true or false.
 func (p params) isBool(name string) bool {
 	var v bool
 	return !isNull(p[name]) && json.Unmarshal(p[name], &v) == nil
 }
 
-// text is a parameter that is a string.
 func (p params) text(name string) (v string, ok bool) {
 	if isNull(p[name]) {
 		return "", false
@@ -42,7 +40,6 @@ func (p params) text(name string) (v string, ok bool) {
 	return v, err == nil
 }
 
-// number is a parameter that is a whole number.
 func (p params) number(name string) (v int64, ok bool) {
 	if isNull(p[name]) {
 		return 0, false
@@ -51,14 +48,14 @@ func (p params) number(name string) (v int64, ok bool) {
 	return v, err == nil
 }
 
-// specifier is which ledger is asked for: one by hash or by index, or the newest.
+// specifier says which ledger is requested: by hash, by index, or the newest.
 type specifier struct {
 	hash   *xrpl.Hash
 	index  uint32
 	newest bool
 }
 
-// ledger reads which ledger is asked for by ledger_hash, ledger_index or the older "ledger". Without any it is the newest.
+// ledger reads ledger_hash, ledger_index or the older "ledger"; default: the newest ledger.
 func (p params) ledger() (specifier, error) {
 	var names []string
 	for _, name := range []string{"ledger", "ledger_hash", "ledger_index"} {
@@ -97,7 +94,7 @@ func parseHash(text string) (specifier, error) {
 	return specifier{hash: &h}, nil
 }
 
-// parseIndex reads an index, or one of rippled's names for the ledgers at the tip. Of these there is but one here.
+// parseIndex reads an index, or rippled's names for ledgers at the tip: all mean the newest here.
 func parseIndex(text string) (specifier, error) {
 	switch text {
 	case "validated":

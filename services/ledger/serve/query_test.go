@@ -43,7 +43,8 @@ func TestTransaction(t *testing.T) {
 	})
 }
 
-// While the index by account is being made, account_tx answers for what it has, says so, and refuses the rest with the reason.
+// While the index by account is being built, account_tx answers for the indexed ledgers, says so,
+// and refuses the rest with the reason.
 func TestAccountWhileIndexing(t *testing.T) {
 	dir := t.TempDir()
 	ledgers := chain(t, 100, 110)
@@ -98,7 +99,7 @@ func TestAccountWhileIndexing(t *testing.T) {
 	}
 }
 
-// Who searches a range learns whether all of it was there to be searched.
+// The answer to a search says whether the whole range was searched.
 func TestSearchedAll(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, chain(t, 100, 110)...)})
 	for params, want := range map[string]string{
@@ -132,7 +133,8 @@ type accountAnswer struct {
 	}
 }
 
-// check holds a page's transactions against the next ones that are due, and returns how many they were.
+// check holds a page's transactions against the next ones that are due, and returns how many they
+// were.
 func (a *accountAnswer) check(t *testing.T, due []xrpl.Transaction, version int) int {
 	t.Helper()
 	for i, tx := range a.Transactions {
@@ -147,7 +149,7 @@ func (a *accountAnswer) check(t *testing.T, due []xrpl.Transaction, version int)
 	return len(a.Transactions)
 }
 
-// All pages of account_tx together are an account's transactions, each once and in order.
+// All pages of account_tx together contain each of an account's transactions once and in order.
 func TestAccountPages(t *testing.T) {
 	ledgers := chain(t, 1, 40)
 	var oldest, newest []xrpl.Transaction
@@ -183,7 +185,7 @@ func TestAccountPages(t *testing.T) {
 					}
 				}
 				if len(due) != 0 {
-					t.Errorf("version %d, forward %t: %d transactions never came", version, forward, len(due))
+					t.Errorf("version %d, forward %t: %d transactions were missing", version, forward, len(due))
 				}
 			}
 		}
@@ -197,12 +199,12 @@ func TestAccountPages(t *testing.T) {
 			due, path = due[a.check(t, due, 2):], a.Next
 		}
 		if len(due) != 0 {
-			t.Errorf("by GET %d transactions never came", len(due))
+			t.Errorf("by GET %d transactions were missing", len(due))
 		}
 	})
 }
 
-// A page never leaves out silently what is not stored: it is about ledgers without a hole, and says which.
+// A page never silently omits ledgers: it covers ledgers without a hole, and says which.
 func TestAccountHoles(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, append(chain(t, 100, 110), chain(t, 120, 125)...)...)})
 	for params, want := range map[string]string{
@@ -252,7 +254,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// Requests that read the store wait for their turn, and are told when it does not come.
+// Requests that read the store wait for their turn, and get tooBusy after maxReadWait.
 func TestTurns(t *testing.T) {
 	ledgers := chain(t, 1990, 2000)
 	st := filled(t, ledgers...)
@@ -282,7 +284,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// The client of this repository can sync from this server.
+// services/ledger/rippled can sync from this server.
 func TestRippledClient(t *testing.T) {
 	ledgers := chain(t, 1990, 2000)
 	s := warmed(t, Config{Store: filled(t, ledgers...), Hot: 5})
@@ -316,7 +318,7 @@ func TestRippledClient(t *testing.T) {
 	}
 }
 
-// Real ledgers go out as they came in.
+// Real ledgers are answered byte for byte as received.
 func TestRealLedgers(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "..", "shared", "data", "xrpl", "ledgers-binary.jsonl")
 	data, err := os.ReadFile(file)

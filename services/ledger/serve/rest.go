@@ -14,7 +14,6 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// welcome says what is here.
 func welcome(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `Verified XRP Ledger history.
 
@@ -26,12 +25,12 @@ GET  /api/accounts/ADDRESS/transactions     an account's, newest first; ?forward
 `)
 }
 
-// Forbid answers what the guard before the server refuses, in the form of its other errors.
+// Forbid answers a request that the guard refuses, in the form of the other errors.
 func (s *Server) Forbid(w http.ResponseWriter, _ *http.Request, no *guard.Refusal) {
 	s.refuse(w, &fault{token: errNoPermission.token, code: errNoPermission.code, message: no.Text, status: no.Status})
 }
 
-// getLedger is the method ledger of API version 2: decoded with hashes, or in binary with everything.
+// getLedger is ledger of API version 2: decoded with hashes, or in binary with all transactions.
 func (s *Server) getLedger(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("ledger")
 	binary, err := strconv.ParseBool(orDefault(r.URL.Query().Get("binary"), "false"))
@@ -85,7 +84,7 @@ func (s *Server) getAccount(w http.ResponseWriter, r *http.Request) {
 	s.give(w, r, func() ([]byte, error) { return s.accountByPath(r.Context(), r.PathValue("account"), r.URL.Query()) }, "", false)
 }
 
-// accountByPath puts the query into the method's own terms.
+// accountByPath converts a path and query to a call of account_tx.
 func (s *Server) accountByPath(ctx context.Context, account string, query url.Values) ([]byte, error) {
 	p := params{"binary": json.RawMessage("true"), "account": quoted(account)}
 	for name, param := range map[string]string{"forward": "forward", "limit": "limit", "from": "ledger_index_min", "to": "ledger_index_max"} {
@@ -119,19 +118,18 @@ func (s *Server) accountByPath(ctx context.Context, account string, query url.Va
 	return append(append(append(b[:len(b)-1], `,"next":`...), quoted(path)...), '}'), nil
 }
 
-// quoted is text as JSON.
 func quoted(text string) json.RawMessage {
-	b, _ := json.Marshal(text) // a string can always be
+	b, _ := json.Marshal(text) // strings never fail
 	return b
 }
 
-// isDigits says whether text is a number as JSON has them: digits, with no zero before others.
+// isDigits says whether text is a JSON integer: digits without a leading zero.
 func isDigits(text string) bool {
 	return text != "" && (text == "0" || text[0] != '0') && strings.Trim(text, "0123456789") == ""
 }
 
-// give answers a GET. What a hash or an index names never changes, so it may be kept for ever (immutable); with an
-// entity tag, who has it already is told so before anything is rendered.
+// give answers a GET. The result for a hash or an index never changes, so clients may cache it
+// (immutable); with an entity tag, a client that has it gets 304 before anything is rendered.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, render func() ([]byte, error), tag string, immutable bool) {
 	h := w.Header()
 	if tag != "" && strings.Contains(r.Header.Get("If-None-Match"), tag) {
@@ -156,7 +154,6 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, render func() ([]b
 	_, _ = w.Write(body)
 }
 
-// refuse answers a GET with a fault.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	f := explain(err, errLedgerNotFound)
 	if f == errInternal {

@@ -9,17 +9,16 @@ import (
 	"strconv"
 )
 
-// maxBody bounds a request's body, in bytes: rippled's own limit.
+// maxBody is the limit of a request's body, in bytes: rippled's own.
 const maxBody = 1_000_000
 
-// request is a JSON-RPC request as rippled takes it: params hold one object or nothing.
+// request is a JSON-RPC request in rippled's form: params hold one object or nothing.
 type request struct {
 	Method json.RawMessage `json:"method"`
 	Params json.RawMessage `json:"params"`
 	ID     json.RawMessage `json:"id"`
 }
 
-// call is one that can be dispatched.
 type call struct {
 	method  string
 	params  params
@@ -27,7 +26,7 @@ type call struct {
 	id      json.RawMessage // nil: none
 }
 
-// methods answer with a result, whole and with its status.
+// methods return a result, complete with its status.
 var methods = map[string]func(*Server, context.Context, *call) ([]byte, error){
 	"ledger":      (*Server).ledger,
 	"tx":          (*Server).transaction,
@@ -58,7 +57,6 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	reply(w, result, c.id)
 }
 
-// do answers a call.
 func (s *Server) do(ctx context.Context, c *call) ([]byte, error) {
 	method, ok := methods[c.method]
 	if !ok {
@@ -67,7 +65,7 @@ func (s *Server) do(ctx context.Context, c *call) ([]byte, error) {
 	return method(s, ctx, c)
 }
 
-// fault is how an error is told; what is nobody's fault but ours is logged as well.
+// fault is the fault for an error; an internal error is logged as well.
 func (s *Server) fault(c *call, err error) *fault {
 	f := explain(err, errLedgerNotFound)
 	if f == errInternal {
@@ -76,7 +74,7 @@ func (s *Server) fault(c *call, err error) *fault {
 	return f
 }
 
-// parseCall reads a request. Its errors are told with status 400 in rippled's words.
+// parseCall reads a request. Its errors are answered with status 400, in rippled's words.
 func parseCall(body []byte) (*call, error) {
 	var req *request
 	if err := json.Unmarshal(body, &req); err != nil || req == nil {
@@ -107,7 +105,7 @@ func parseCall(body []byte) (*call, error) {
 	return c, c.parseVersion()
 }
 
-// parseVersion reads api_version, which is 1 where it is not given.
+// parseVersion reads api_version; the default is 1.
 func (c *call) parseVersion() error {
 	raw, ok := c.params["api_version"]
 	if !ok {
@@ -119,7 +117,7 @@ func (c *call) parseVersion() error {
 	return nil
 }
 
-// failed is the result of a call that failed: the fault and the request as it came.
+// failed is the result of a failed call: the fault and the request as received.
 func failed(f *fault, c *call) []byte {
 	request := c.echo()
 	request["command"], _ = json.Marshal(c.method)
@@ -128,7 +126,6 @@ func failed(f *fault, c *call) []byte {
 	return encode(result)
 }
 
-// echo is what was asked, without secrets.
 func (c *call) echo() map[string]json.RawMessage {
 	request := map[string]json.RawMessage{}
 	for name, v := range c.params {
@@ -142,7 +139,6 @@ func (c *call) echo() map[string]json.RawMessage {
 	return request
 }
 
-// members are a fault's own part of a result.
 func (f *fault) members() map[string]any {
 	m := map[string]any{"error": f.token, "error_code": f.code, "error_message": f.message}
 	if f.searchedAll != nil {
@@ -151,7 +147,7 @@ func (f *fault) members() map[string]any {
 	return m
 }
 
-// encode writes a result; encoding/json sorts the members, as rippled does. What is in it can be encoded.
+// encode writes a result; encoding/json sorts the members, as rippled does. It cannot fail.
 func encode(result map[string]any) []byte {
 	b, err := json.Marshal(result)
 	if err != nil {
@@ -160,7 +156,7 @@ func encode(result map[string]any) []byte {
 	return b
 }
 
-// reply sends a result in rippled's envelope, with the request's id where it had one.
+// reply sends a result in rippled's envelope, with the request's id if there is one.
 func reply(w http.ResponseWriter, result []byte, id json.RawMessage) {
 	head, tail := `{"result":`, "}"
 	if id != nil {
@@ -168,7 +164,7 @@ func reply(w http.ResponseWriter, result []byte, id json.RawMessage) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(result)+len(tail)))
-	// Errors of writing are the client's going away.
+	// A write fails only if the client has disconnected.
 	_, _ = io.WriteString(w, head)
 	_, _ = w.Write(result)
 	_, _ = io.WriteString(w, tail)

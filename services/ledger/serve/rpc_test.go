@@ -84,7 +84,8 @@ func TestGetLedger(t *testing.T) {
 	}
 }
 
-// A ledger never changes, so who has it is told no more than that; of the newest, which one it is.
+// A ledger never changes, so a client that has it gets 304; for the newest, the tag says which one
+// it is.
 func TestEntityTags(t *testing.T) {
 	ledgers := chain(t, 99, 100)
 	s := warmed(t, Config{Store: filled(t, ledgers...)})

@@ -1,5 +1,6 @@
-// Package serve answers questions about what is stored, over HTTP: JSON-RPC with the methods, shapes and errors of
-// rippled (POST /), the same over WebSocket (GET /), and a few plain resources for people with curl (GET /api/...).
+// Package serve answers queries about stored ledgers over HTTP: JSON-RPC with the methods, shapes
+// and errors of rippled (POST /), the same over WebSocket (GET /), and a few plain resources for
+// curl (GET /api/...).
 //
 //	s := serve.New(serve.Config{Store: st})
 //	err := s.Warm(ctx)    // before readiness
@@ -7,19 +8,19 @@
 //	s.Stored(ledgers...)  // after each batch that is durable
 //	s.Close(ctx)          // after the HTTP server
 //
-// The methods are ledger, tx, account_tx, server_info and ping, in api_version 1 and 2. As rippled does, it answers
-// errors with status 200 and result.error. Transactions go out in binary, which is the form that can be proved, or decoded
-// (parts/xrpl/xrpljson), as it is asked for.
+// The methods are ledger, tx, account_tx, server_info and ping, in api_version 1 and 2. As rippled
+// does, it answers errors with status 200 and result.error. Transactions are sent in binary, which
+// is the form that can be proved, or decoded (parts/xrpl/xrpljson), as the request asks.
 //
-// What "validated" means here: the newest ledger that is stored. All that is stored has been proved as far as the sync
-// was asked to.
+// "validated" here means the newest stored ledger. All stored ledgers have been proved as far as
+// the sync was asked to.
 //
-// The newest ledgers are kept rendered behind an atomic pointer, so that readers of the tip take no lock and read no disk.
-// Beyond that, so many requests at once read the store, and the rest wait or are told tooBusy. Bodies and pages are
-// bounded.
+// The newest ledgers are kept rendered behind an atomic pointer, so that readers of the tip take no
+// lock and read no disk. Other requests read the store, at most Config.Reads of them concurrently;
+// the rest wait, or receive tooBusy. Bodies and pages are bounded.
 //
-// It is not for streams (services/ledger/mirror) and holds nobody's keys. Its goroutines are those of WebSocket
-// connections, which Close ends.
+// It is not for streams (services/ledger/mirror) and holds no keys. Its goroutines are those of
+// WebSocket connections, which Close ends.
 package serve
 
 import (
@@ -36,25 +37,25 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// Store is where answers come from: *store.Store.
+// Store is the source of answers: *store.Store.
 type Store interface {
 	Stored() history.Set
-	Indexed() history.Set // of them, those that AccountTransactions finds
+	Indexed() history.Set // stored ledgers that AccountTransactions finds
 	Ledger(index uint32, into *xrpl.Ledger) error
 	ByHash(xrpl.Hash) (uint32, error)
 	Transaction(id xrpl.Hash) (store.Place, error)
 	AccountTransactions(account xrpl.AccountID, from, to uint32, marker *store.Place, limit int, forward bool) ([]store.Place, *store.Place, error)
 }
 
-// Config is how a server runs. The zero values are the documented defaults.
+// Config configures a server. The zero values are the documented defaults.
 type Config struct {
 	Store   Store
-	Version string // what server_info says; "": ledgersync
+	Version string // version that server_info reports; "": ledgersync
 
 	Hot      int          // ledgers kept rendered; 0: 32, two minutes of the tip
-	HotBytes int64        // of these at most, but for one; 0: 64 MiB
-	Reads    int          // requests that read the store at once; 0: 64
-	Log      *slog.Logger // of what goes wrong on this side; nil: nowhere
+	HotBytes int64        // maximum bytes of rendered ledgers, except for the newest one; 0: 64 MiB
+	Reads    int          // maximum of concurrent requests that read the store; 0: 64
+	Log      *slog.Logger // log of internal errors; nil: discarded
 	Now      func() time.Time
 }
 
@@ -84,13 +85,13 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	config  Config
 	hot     *hot
-	reads   chan struct{} // holds a token for each request that reads the store
+	reads   chan struct{} // holds a token per request that reads the store
 	started time.Time
 	mux     *http.ServeMux
 	sockets *sockets
 }
 
-// New makes a server that is not ready before Warm.
+// New makes a server. It is not ready before Warm.
 func New(c Config) *Server {
 	c = c.withDefaults()
 	s := &Server{config: c, reads: make(chan struct{}, c.Reads), started: c.Now(), mux: http.NewServeMux(), sockets: newSockets()}
@@ -112,7 +113,7 @@ func New(c Config) *Server {
 // ServeHTTP answers.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Warm reads and renders the newest ledgers. Until then Ready says no.
+// Warm reads and renders the newest ledgers. Until then Ready returns an error.
 func (s *Server) Warm(ctx context.Context) error {
 	stored := s.config.Store.Stored()
 	left := s.config.Hot
@@ -134,7 +135,7 @@ func (s *Server) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Ready says why requests should not come yet.
+// Ready returns why requests should not be sent yet.
 func (s *Server) Ready(context.Context) error {
 	if !s.hot.view.Load().warm {
 		return errors.New("the newest ledgers are still being rendered")
@@ -142,20 +143,20 @@ func (s *Server) Ready(context.Context) error {
 	return nil
 }
 
-// Stored says that ledgers are durable, in any order. What is kept of them is copied.
+// Stored says that ledgers are durable, in any order. It copies what it keeps.
 func (s *Server) Stored(ledgers ...*xrpl.Ledger) error { return s.hot.add(ledgers...) }
 
-// patience is how long a request waits for its turn to read the store before it is told tooBusy.
-const patience = 5 * time.Second
+// maxReadWait is the longest wait of a request to read the store; then it gets tooBusy.
+const maxReadWait = 5 * time.Second
 
-// turn waits until a request may read the store; done gives the turn back.
+// turn waits until a request may read the store; done ends its turn.
 func (s *Server) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case s.reads <- struct{}{}:
 		return func() { <-s.reads }, nil
 	default:
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxReadWait)
 	defer cancel()
 	select {
 	case s.reads <- struct{}{}:
@@ -165,7 +166,7 @@ func (s *Server) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// page finds a ledger among the newest, or in the store.
+// page returns a ledger from the newest ones, or from the store.
 func (s *Server) page(ctx context.Context, index uint32) (*page, error) {
 	if p := s.hot.view.Load().pages[key{index: index}]; p != nil {
 		return p, nil
@@ -178,7 +179,7 @@ func (s *Server) page(ctx context.Context, index uint32) (*page, error) {
 	return s.read(index)
 }
 
-// read reads a ledger from the store; the caller has its turn.
+// read reads a ledger from the store. The caller must hold a turn.
 func (s *Server) read(index uint32) (*page, error) {
 	var l xrpl.Ledger
 	if err := s.config.Store.Ledger(index, &l); err != nil {
@@ -187,7 +188,6 @@ func (s *Server) read(index uint32) (*page, error) {
 	return newPage(l)
 }
 
-// pageByHash finds a ledger by its hash.
 func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
 	if p := s.hot.view.Load().pages[key{hash: h}]; p != nil {
 		return p, nil
@@ -199,7 +199,6 @@ func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
 	return s.page(ctx, index)
 }
 
-// newest finds the newest ledger that is stored.
 func (s *Server) newest(ctx context.Context) (*page, error) {
 	index := s.hot.view.Load().newest()
 	if index == 0 {

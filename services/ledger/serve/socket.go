@@ -13,17 +13,17 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Bounds of WebSocket connections.
+// Limits of WebSocket connections.
 const (
-	maxSockets    = 1024             // connections; a further one gets 503
-	maxConcurrent = 16               // requests of a connection that are answered concurrently; no more are read meanwhile
-	writeTimeout  = 30 * time.Second // of one answer; a client that reads more slowly is disconnected
+	maxSockets = 1024 // connections; a further one gets 503
+	// Requests of a connection answered concurrently; until one ends, no more are read.
+	maxConcurrent = 16
+	writeTimeout  = 30 * time.Second // per answer; a client that reads more slowly is disconnected
 )
 
-// sockets are the WebSocket connections of a Server.
 type sockets struct {
-	closing chan struct{}   // closed by Close: each connection ends when what it was asked is answered
-	life    context.Context // of all of them
+	closing chan struct{}   // closed by Close: each connection ends when its requests are answered
+	life    context.Context // context of all connections
 	cut     context.CancelFunc
 
 	mu     sync.Mutex
@@ -57,8 +57,9 @@ func (s *sockets) leave() {
 	s.ended.Done()
 }
 
-// Close ends the WebSocket connections: each when its requests are answered, with a close frame, and those that are left
-// when ctx ends without one. HTTP requests are the HTTP server's.
+// Close ends the WebSocket connections: each with a close frame when its requests are answered, and
+// the rest without one when ctx ends. It does not wait for HTTP requests, which belong to the HTTP
+// server.
 func (s *Server) Close(ctx context.Context) {
 	k := s.sockets
 	k.mu.Lock()
@@ -82,14 +83,14 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.sockets.leave()
-	// Which pages may connect is up to the parts/guard before this.
+	// parts/guard, before this handler, decides which pages may connect.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return // Accept has answered
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxBody)
-	// The request's own context says nothing of a connection that was taken from the HTTP server.
+	// The request's context does not end with a hijacked connection.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer context.AfterFunc(s.sockets.life, cancel)()
 	places := make(chan struct{}, maxConcurrent)
@@ -102,7 +103,7 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) {
 		case <-ctx.Done():
 			return
 		}
-		for range maxConcurrent { // until none is being answered, and none is begun any more
+		for range maxConcurrent { // wait for all answers, and let none begin
 			places <- struct{}{}
 		}
 		_ = conn.Close(websocket.StatusGoingAway, "the server stops")
@@ -111,7 +112,6 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) {
 	s.converse(ctx, conn, places, &work)
 }
 
-// converse answers the requests of a connection until it ends.
 func (s *Server) converse(ctx context.Context, conn *websocket.Conn, places chan struct{}, work *sync.WaitGroup) {
 	for {
 		_, message, err := conn.Read(ctx)
@@ -128,7 +128,7 @@ func (s *Server) converse(ctx context.Context, conn *websocket.Conn, places chan
 			answer := s.respond(ctx, message)
 			limited, cancel := context.WithTimeout(ctx, writeTimeout)
 			defer cancel()
-			_ = conn.Write(limited, websocket.MessageText, answer) // an error ends the connection, and so the reading
+			_ = conn.Write(limited, websocket.MessageText, answer) // an error ends the connection, and so the read loop
 		})
 	}
 }
@@ -158,7 +158,7 @@ func (s *Server) respond(ctx context.Context, message []byte) []byte {
 	return c.envelope(answer)
 }
 
-// parseCommand reads which method a message is for. Its errors are rippled's tokens.
+// parseCommand reads a message's method. Its errors are rippled's tokens.
 func (c *call) parseCommand() error {
 	name, ok := c.params.text("command")
 	if !ok && !c.params.has("command") {
@@ -170,7 +170,7 @@ func (c *call) parseCommand() error {
 	return c.parseVersion()
 }
 
-// envelope completes an answer with what names its request.
+// envelope adds to an answer the fields that identify its request.
 func (c *call) envelope(answer map[string]any) []byte {
 	answer["type"] = "response"
 	for _, name := range []string{"id", "api_version"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// dialed is a WebSocket to a server, and what ends the server's side.
+// dialed is a WebSocket to a server, and a function that ends the server's side.
 func dialed(t testing.TB, s *Server) (conn *websocket.Conn, end func()) {
 	t.Helper()
 	front := httptest.NewServer(s)
@@ -41,7 +41,7 @@ func said(t testing.TB, conn *websocket.Conn, message string) string {
 	return string(answer)
 }
 
-// A message gets what a POST gets, in rippled's other envelope.
+// A WebSocket message gets the same result as a POST, in rippled's other envelope.
 func TestSocketEnvelope(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, chain(t, 5, 6)...)})
 	conn, end := dialed(t, s)
@@ -71,7 +71,8 @@ func TestSocketEnvelope(t *testing.T) {
 	}
 }
 
-// More requests than are answered concurrently are all answered, and a message that is too long ends the connection.
+// More requests than are answered concurrently are all answered, and a message that is too long
+// ends the connection.
 func TestSocketBounds(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, chain(t, 5, 6)...), Reads: 1, Hot: 1})
 	conn, end := dialed(t, s)
@@ -102,7 +103,7 @@ func TestSocketBounds(t *testing.T) {
 	}
 }
 
-// Close answers what was asked, says that it goes, and refuses who comes then.
+// Close answers pending requests, sends a close frame, and refuses new connections.
 func TestSocketEndsWithTheServer(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, chain(t, 5, 6)...)})
 	conn, end := dialed(t, s)
@@ -122,7 +123,7 @@ func TestSocketEndsWithTheServer(t *testing.T) {
 	}
 }
 
-// A client that does not say goodbye is not waited for when the time for that is over.
+// Close does not wait longer than its context for a client that never closes.
 func TestSocketOfNoAnswer(t *testing.T) {
 	s := warmed(t, Config{Store: filled(t, chain(t, 5, 6)...)})
 	conn, end := dialed(t, s)

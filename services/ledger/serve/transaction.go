@@ -12,10 +12,9 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// maxSearch is how many ledgers min_ledger and max_ledger may span, as in rippled.
+// maxSearch is the largest span of min_ledger and max_ledger, as in rippled.
 const maxSearch = 1000
 
-// transaction is the method tx.
 func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	switch {
 	case c.params.has("ctid") && c.params.has("transaction"):
@@ -28,7 +27,7 @@ func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	text, _ := c.params.text("transaction")
 	id, err := xrpl.ParseHash(text)
 	if err != nil {
-		return nil, errNotImplemented // rippled's answer to what is no hash
+		return nil, errNotImplemented // rippled's answer to text that is no hash
 	}
 	searched, err := c.params.search()
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	return p.transactionResult(id, tx, c.version), nil
 }
 
-// search is the range that the client wants to be sure of; nil: none.
+// search is the range in which the client asks for certainty; nil: none.
 func (p params) search() (*history.Range, error) {
 	if !p.has("min_ledger") || !p.has("max_ledger") {
 		return nil, nil
@@ -63,7 +62,7 @@ func (p params) search() (*history.Range, error) {
 	return &history.Range{From: uint32(from), To: uint32(to)}, nil
 }
 
-// notFound says whether the transaction can be nowhere in the range.
+// notFound is the fault for a missing transaction; it says whether all of the range was searched.
 func (s *Server) notFound(searched *history.Range) *fault {
 	f := *errNoTransaction
 	if searched != nil {
@@ -73,7 +72,6 @@ func (s *Server) notFound(searched *history.Range) *fault {
 	return &f
 }
 
-// locate finds a transaction and the ledger that it is in.
 func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*page, xrpl.Transaction, error) {
 	place, err := s.config.Store.Transaction(id)
 	if err != nil {
@@ -81,7 +79,7 @@ func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*page, xrpl.Transact
 	}
 	p, err := s.page(ctx, place.Index)
 	if errors.Is(err, store.ErrMissing) || err == nil && place.Position >= len(p.Transactions) {
-		err = fmt.Errorf("transaction %v is said to be number %d of ledger %d, which is not there; run check", id, place.Position, place.Index)
+		err = fmt.Errorf("the index names transaction %v as number %d of ledger %d, which does not exist; run check", id, place.Position, place.Index)
 	}
 	if err != nil {
 		return nil, xrpl.Transaction{}, err
@@ -89,7 +87,6 @@ func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*page, xrpl.Transact
 	return p, p.Transactions[place.Position], nil
 }
 
-// transactionResult is the answer to the method tx.
 func (p *page) transactionResult(id xrpl.Hash, tx xrpl.Transaction, version int) []byte {
 	b := make([]byte, 0, 2*(len(tx.Blob)+len(tx.Meta))+512)
 	index := strconv.FormatUint(uint64(p.header.Index), 10)

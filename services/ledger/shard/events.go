@@ -7,9 +7,9 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Asking says that a shard is about to ask somebody for a ledger; what is above that has been answered. From
-// the first time on a shard's time counts: before, it waited for its turn, and is not hedged. A hedge is to ask
-// somebody else, and only for what is left.
+// Asking says that a fetcher is about to ask a server for a ledger of a shard; the shard's ledgers
+// above it are answered. The first call starts the clock of the shard: before, it waited for its
+// turn, and is not hedged. A hedge asks another server, and only for the rest.
 func (p *Planner) Asking(s Shard, index uint32, by any, now time.Time) {
 	f := p.flights[s.ID]
 	if f == nil {
@@ -23,26 +23,27 @@ func (p *Planner) Asking(s Shard, index uint32, by any, now time.Time) {
 	}
 }
 
-// Wants says whether a ledger of a shard that is under way is still to be fetched.
+// Wants says whether a ledger of a shard in flight still needs fetching.
 func (p *Planner) Wants(s Shard, index uint32) bool {
 	l, f := p.ledgers[index], p.flights[s.ID]
 	return l != nil && f != nil && f.has(l)
 }
 
-// Idle says whether nobody is at a ledger that is still to be had, so that Next hands it out before those below it.
+// Idle says whether a needed ledger is in no flight: Next hands it out before those below.
 func (p *Planner) Idle(index uint32) bool {
 	l := p.ledgers[index]
 	return uint64(index) < p.linked && (l == nil || l.loose)
 }
 
-// Arrived says that a shard brought a ledger; false: that was there already, or is not wanted any more.
+// Arrived says that a shard brought a ledger. It returns false if the ledger had arrived already,
+// or is no longer wanted.
 func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
 	l := p.ledgers[index]
-	if l == nil || l.there {
+	if l == nil || l.arrived {
 		p.stats.Spare++
 		return false
 	}
-	l.there, l.loose = true, false
+	l.arrived, l.loose = true, false
 	for _, f := range l.holder {
 		if f == nil {
 			continue
@@ -55,8 +56,9 @@ func (p *Planner) Arrived(s Shard, index uint32, now time.Time) bool {
 	return true
 }
 
-// Failed says that a shard ended before it brought the ledgers from index down; by is whoever failed it, nil if that is
-// not known. What nobody else is at is fetched again, in halves.
+// Failed says that a shard ended before it brought the ledgers from index down; by is the server
+// that failed it, nil if that is not known. Ledgers that are in no other flight are fetched again,
+// in halves.
 func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 	f := p.flights[s.ID]
 	if f == nil {
@@ -64,7 +66,7 @@ func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 	}
 	f.failed, f.at = true, min(f.at, index)
 	if now.Sub(f.begun) >= p.c.Target {
-		p.pace.tooSlow(p.c.Sizing == Adaptive)
+		p.sizer.halve(p.c.Sizing == Adaptive)
 	}
 	rest := history.Range{From: s.From, To: min(index, s.To)}
 	for i := uint64(rest.From); i <= uint64(rest.To); i++ {
@@ -83,8 +85,8 @@ func (p *Planner) Failed(s Shard, index uint32, by any, now time.Time) {
 	p.again(rest, by)
 }
 
-// Rejected says that a ledger has to be fetched once more although it had arrived, or was on its way to be proved:
-// its answer, which by gave, is wrong.
+// Rejected says that a ledger must be fetched again although it had arrived, or was being verified:
+// its answer, from the server by, is wrong.
 func (p *Planner) Rejected(index uint32, by any, now time.Time) {
 	l := p.ledgers[index]
 	if l == nil {
@@ -95,15 +97,15 @@ func (p *Planner) Rejected(index uint32, by any, now time.Time) {
 			p.release(l, f)
 		}
 	}
-	l.there = false
+	l.arrived = false
 	if l.loose {
-		return // it is pending
+		return // pending already
 	}
 	l.loose = true
 	p.again(history.Range{From: index, To: index}, by)
 }
 
-// again puts a range among the pending ones, in order: highest last, of equals the latest first.
+// again inserts a range into the pending ones: highest last, and of equals the latest first.
 func (p *Planner) again(r history.Range, by any) {
 	if r.Len() == 0 {
 		return
@@ -117,13 +119,13 @@ func (p *Planner) again(r history.Range, by any) {
 	p.pending = slices.Insert(p.pending, i, Shard{Range: r, Not: by})
 }
 
-// Advance says that all from an index up is linked, or given up.
+// Advance says that all ledgers from index up are linked, or reported missing.
 func (p *Planner) Advance(index uint32) {
 	for ; p.linked > uint64(index) && p.linked > uint64(p.c.Gap.From); p.linked-- {
 		at := uint32(p.linked - 1)
 		l := p.ledgers[at]
 		if l == nil {
-			p.next = min(p.next, at-1) // it was not even cut
+			p.next = min(p.next, at-1) // it was not cut yet
 			continue
 		}
 		for _, f := range l.holder {
@@ -135,5 +137,5 @@ func (p *Planner) Advance(index uint32) {
 	}
 }
 
-// Done says that all is linked.
+// Done says whether all ledgers are linked.
 func (p *Planner) Done() bool { return p.linked <= uint64(p.c.Gap.From) }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is who fetches what a planner says, and links it: what may go wrong does.
+// world fetches what a planner hands out, and links it; every step may go wrong.
 type world struct {
 	*rapid.T
 	p         *Planner
@@ -16,15 +16,15 @@ type world struct {
 	now       time.Time
 	linked    uint32          // lowest that is linked; Gap.To+1: none
 	there     map[uint32]bool // arrived, and not linked
-	work      []*worker       // shards that were handed out and did not end
-	proving   []answer        // on their way
+	work      []*worker       // shards in flight
+	proving   []answer        // answers being verified
 	delivered map[uint32]int  // how often a ledger was linked
 	handed    map[uint64]bool // ids
 }
 
 type worker struct {
 	s  Shard
-	at uint32 // to ask for next
+	at uint32 // next ledger to ask for
 }
 
 type answer struct {
@@ -44,43 +44,43 @@ func TestModel(t *testing.T) {
 		}
 		w := &world{T: t, c: c, p: New(c), now: begin, linked: c.Gap.To + 1,
 			there: map[uint32]bool{}, delivered: map[uint32]int{}, handed: map[uint64]bool{}}
-		if c.Hedge == P95 { // as after many shards
-			w.p.pace.each, w.p.stats.Shards = time.Millisecond, 10_000
+		if c.Hedge == P95 { // state after many shards
+			w.p.sizer.each, w.p.stats.Shards = time.Millisecond, 10_000
 		}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
-			w.step(rapid.IntRange(0, 11).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "whom"))
+			w.step(rapid.IntRange(0, 11).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "which"))
 			w.check()
 		}
 		w.finish()
 	})
 }
 
-func (w *world) step(what, whom int) {
-	w.now = w.now.Add(time.Duration(whom) * time.Millisecond)
+func (w *world) step(what, which int) {
+	w.now = w.now.Add(time.Duration(which) * time.Millisecond)
 	switch {
 	case what < 3:
 		w.take()
 	case what < 7:
-		w.fetch(whom)
+		w.fetch(which)
 	case what == 7 && len(w.work) > 0: // a shard fails
-		i := whom % len(w.work)
+		i := which % len(w.work)
 		k := w.work[i]
-		w.p.Failed(k.s, k.at, whom%3, w.now)
+		w.p.Failed(k.s, k.at, which%3, w.now)
 		w.work = append(w.work[:i], w.work[i+1:]...)
 	case what < 10:
-		w.prove(whom, what == 9)
+		w.prove(which, what == 9)
 	case what == 10:
-		w.link(whom%5 == 0)
-	case what == 11: // everything comes twice
+		w.link(which%5 == 0)
+	case what == 11: // every event comes twice
 		for index := range w.there {
-			if w.p.Arrived(Shard{ID: uint64(whom), Range: w.c.Gap}, index, w.now) {
+			if w.p.Arrived(Shard{ID: uint64(which), Range: w.c.Gap}, index, w.now) {
 				w.Fatalf("ledger %d arrived twice", index)
 			}
 		}
 	}
 }
 
-// take asks for a shard, if there is a fetcher for it.
+// take asks the planner for a shard, if there is a fetcher for it.
 func (w *world) take() {
 	if len(w.work) == 2*w.c.Fetches {
 		return
@@ -94,7 +94,7 @@ func (w *world) take() {
 	s, ok := w.p.Next(w.now)
 	if !ok {
 		if highest > 0 {
-			w.Fatalf("ledger %d is to be fetched, and not handed out", highest)
+			w.Fatalf("ledger %d needs fetching, and is not handed out", highest)
 		}
 		return
 	}
@@ -110,7 +110,7 @@ func (w *world) take() {
 		if w.p.Wants(s, i) {
 			wants++
 			if w.there[i] || i >= w.linked {
-				w.Fatalf("ledger %d is there, and wanted once more", i)
+				w.Fatalf("ledger %d has arrived, and is wanted again", i)
 			}
 		}
 	}
@@ -121,11 +121,11 @@ func (w *world) take() {
 }
 
 // fetch lets a worker get one ledger.
-func (w *world) fetch(whom int) {
+func (w *world) fetch(which int) {
 	if len(w.work) == 0 {
 		return
 	}
-	i := whom % len(w.work)
+	i := which % len(w.work)
 	k := w.work[i]
 	for k.at >= k.s.From && k.at > 0 && !w.p.Wants(k.s, k.at) {
 		k.at--
@@ -134,21 +134,21 @@ func (w *world) fetch(whom int) {
 		w.work = append(w.work[:i], w.work[i+1:]...)
 		return
 	}
-	w.p.Asking(k.s, k.at, whom%3, w.now)
+	w.p.Asking(k.s, k.at, which%3, w.now)
 	w.proving = append(w.proving, answer{k.s, k.at})
 	k.at--
 }
 
-// prove lets an answer arrive, or be rejected; also one that comes late.
-func (w *world) prove(whom int, wrong bool) {
+// prove lets an answer arrive, or be rejected, also a late one.
+func (w *world) prove(which int, wrong bool) {
 	if len(w.proving) == 0 {
 		return
 	}
-	i := whom % len(w.proving)
+	i := which % len(w.proving)
 	a := w.proving[i]
 	w.proving = append(w.proving[:i], w.proving[i+1:]...)
 	if wrong {
-		w.p.Rejected(a.index, whom%3, w.now)
+		w.p.Rejected(a.index, which%3, w.now)
 		delete(w.there, a.index)
 		return
 	}
@@ -161,7 +161,7 @@ func (w *world) prove(whom int, wrong bool) {
 	}
 }
 
-// link links what is there, or finds that the next is wrong.
+// link links the next ledger if it has arrived, or rejects it.
 func (w *world) link(wrong bool) {
 	for w.there[w.linked-1] {
 		index := w.linked - 1
@@ -176,7 +176,7 @@ func (w *world) link(wrong bool) {
 	}
 }
 
-// check holds what the planner keeps against what there is.
+// check compares the planner's state with the model.
 func (w *world) check() {
 	if len(w.p.ledgers) > w.c.Window {
 		w.Fatalf("%d ledgers are kept, more than the window of %d", len(w.p.ledgers), w.c.Window)
@@ -190,7 +190,7 @@ func (w *world) check() {
 				left[f]++
 			}
 		}
-		if l.there != w.there[index] || l.there && (hands > 0 || l.loose) || l.loose == (hands > 0) && !l.there || l.holder[0] == l.holder[1] && hands == 2 {
+		if l.arrived != w.there[index] || l.arrived && (hands > 0 || l.loose) || l.loose == (hands > 0) && !l.arrived || l.holder[0] == l.holder[1] && hands == 2 {
 			w.Fatalf("ledger %d: %+v", index, l)
 		}
 		if l.loose && !w.pending(index) {
@@ -222,7 +222,8 @@ func (w *world) pending(index uint32) bool {
 	return false
 }
 
-// finish lets all go well: whatever happened, it comes to an end, with each ledger linked once.
+// finish lets every step succeed: whatever happened before, the plan ends, with each ledger linked
+// once.
 func (w *world) finish() {
 	for round := 0; !w.p.Done(); round++ {
 		if round > 10*w.c.Gap.Len()+100 {

@@ -1,12 +1,15 @@
-// Package shard decides what of a gap in history is fetched next, and in what portions: it cuts the gap into shards
-// from its top down, halves what failed, lets sizes follow how long recent shards took, and hands the slow tail out twice.
+// Package shard plans which ledgers of a gap are fetched next, and in what portions: it cuts the
+// gap into shards from its top down, halves a shard that failed, adapts the size to how long recent
+// shards took, and hands slow shards out a second time (hedged requests).
 //
-// It is pure: it does no I/O, starts no goroutines, and is told what time it is. It is for one goroutine at a time; its
-// owner guards it with a mutex. It is not for choosing servers (services/ledger/pace does), only for saying which not.
+// It is pure: it does no I/O, starts no goroutines, and receives the time as an argument. Its owner
+// guards it with a mutex. It is not for choosing servers (services/ledger/pace does that); it only
+// says which server to avoid.
 //
-// A ledger is, in this order: not cut yet; loose, which is to be fetched and in no shard; in the hands of a shard or two (the
-// second is a hedge); there (Arrived); linked (Advance). Failed and Rejected make it loose again. What is cut and not
-// linked lies within Config.Window, which bounds the memory of whoever works with the plan.
+// A ledger's states are, in this order: uncut; loose (needs fetching, in no shard); in flight (in
+// one shard, or in two when hedged); arrived (Arrived); linked (Advance). Failed and Rejected make
+// it loose again. Ledgers that are cut and not linked lie within Config.Window, which bounds the
+// caller's memory.
 package shard
 
 import (
@@ -18,32 +21,33 @@ import (
 
 // Names of how shards are sized and whether they are hedged.
 const (
+	// Names of the ways to size and to hedge shards.
 	Fixed    = "fixed"    // every shard has Size ledgers
-	Adaptive = "adaptive" // so many that their P95 is Target
+	Adaptive = "adaptive" // the size at which the P95 of a shard's duration is Target
 	None     = "none"     // no hedges
-	P95      = "p95"      // what takes longer than 95% of shards of its size did is asked for once more
+	P95      = "p95"      // hedges a shard that takes longer than the P95 of shards of its size
 )
 
-// Config is how a gap is cut. Its zero values are the documented defaults.
+// Config says how a gap is cut. Its zero values are the documented defaults.
 type Config struct {
 	Sizing  string        // Fixed, Adaptive; "": Fixed
-	Size    int           // ledgers of the first shard, or of each; 0: 16
-	Target  time.Duration // that the P95 of shards is led to (Adaptive); 0: a quarter of Timeout
+	Size    int           // ledgers of the first shard, or of each (Fixed); 0: 16
+	Target  time.Duration // wanted P95 of a shard's duration (Adaptive); 0: a quarter of Timeout
 	Hedge   string        // None, P95; "": None
-	Fetches int           // shards at work at once: the window keeps room for two each (Adaptive); 0: 8
+	Fetches int           // concurrent shards: the window keeps room for two each (Adaptive); 0: 8
 
 	Gap     history.Range
-	Window  int           // ledgers under way below the last one that was linked; 0: 1,024
-	Timeout time.Duration // of a shard; 0: 8 s
+	Window  int           // ledgers in progress below the last linked one; 0: 1,024
+	Timeout time.Duration // time limit of a shard; 0: 8 s
 }
 
-// Within is c for a gap.
+// Within returns c for a gap.
 func (c Config) Within(gap history.Range, window int, timeout time.Duration) Config {
 	c.Gap, c.Window, c.Timeout = gap, window, timeout
 	return c
 }
 
-// Check says what of c there is not.
+// Check returns an error for an unknown name in c.
 func (c Config) Check() error {
 	switch c.Sizing {
 	case "", Fixed, Adaptive:
@@ -77,60 +81,62 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Shard is ledgers to fetch, from To down to From, as far as Wants says so: others may have some of them.
+// Shard is a range of ledgers to fetch, from To down to From. The caller must ask Wants for each,
+// because another shard may have brought it.
 type Shard struct {
 	history.Range
-	ID      uint64
-	Hedge   bool
-	Not     any           // whom to ask only when there is nobody else: who failed these ledgers before, or is at them still; nil: nobody
-	Timeout time.Duration // after which it is to be given up, with Failed
+	ID    uint64
+	Hedge bool
+	// Not is a server to avoid unless no other has the ledgers: it failed them before, or is being
+	// asked for them now. Nil: none.
+	Not     any
+	Timeout time.Duration // after it the caller must give the shard up, with Failed
 }
 
-// Planner is made by New.
+// Planner plans a gap. New makes it.
 type Planner struct {
-	c       Config
-	next    uint32             // the next to be cut; below the gap: all is
-	linked  uint64             // the lowest that is linked; Gap.To+1: none
-	ledgers map[uint32]*ledger // cut and not linked: at most Window
-	flights map[uint64]*flight // shards that were handed out and are owed ledgers
-	pending []Shard            // ranges with loose ledgers, highest last
-	ids     uint64
-	pace    pace
-	due     time.Time // no flight is to be hedged before; the zero time: look
-	stats   Stats
+	c         Config
+	next      uint32             // the next ledger to cut; below the gap: all are cut
+	linked    uint64             // the lowest linked ledger; Gap.To+1: none
+	ledgers   map[uint32]*ledger // cut and not linked: at most Window
+	flights   map[uint64]*flight // shards handed out that still have ledgers in flight
+	pending   []Shard            // ranges with loose ledgers, highest last
+	ids       uint64
+	sizer     sizer
+	nextHedge time.Time // no flight becomes late before; zero: not known
+	stats     Stats
 }
 
-// ledger is one that is cut and not linked.
 type ledger struct {
-	there  bool       // it arrived
-	loose  bool       // it is in no shard's hands, and its index in a pending range
-	holder [2]*flight // who are to bring it
+	arrived bool       // Arrived was called for it
+	loose   bool       // in no flight, and within a pending range
+	holder  [2]*flight // flights that should bring it
 }
 
-// flight is a shard that was handed out.
 type flight struct {
 	Shard
-	ledgers int       // it was handed out with
-	left    int       // in its hands still
-	begun   time.Time // when it was handed out, or first asked somebody
-	asking  any       // whom it asks; nil: nobody yet
-	at      uint32    // what it asks for: what is above has been answered, and is being proved
+	ledgers int       // its ledgers when handed out
+	left    int       // ledgers still in flight
+	begun   time.Time // when it was handed out, or first asked a server
+	asking  any       // the server being asked; nil: none yet
+	at      uint32    // the ledger being asked for: those above are answered, and being verified
 	hedged  bool
-	failed  bool // it brings nothing below at any more
+	failed  bool // it brings no ledger below at any more
 }
 
 // New makes the planner of a gap.
 func New(c Config) *Planner {
 	c = c.withDefaults()
 	p := &Planner{c: c, next: c.Gap.To, linked: uint64(c.Gap.To) + 1, ledgers: map[uint32]*ledger{}, flights: map[uint64]*flight{}}
-	p.pace.size = min(c.Size, p.largest())
+	p.sizer.size = min(c.Size, p.largest())
 	if c.Gap.Len() == 0 {
 		p.next, p.linked = 0, 0
 	}
 	return p
 }
 
-// largest is how many ledgers a shard may have. One that adapts stays so small that the window keeps everybody busy.
+// largest is the maximum of ledgers in a shard. Adaptive shards stay small enough for the window to
+// keep all fetchers busy.
 func (p *Planner) largest() int {
 	if p.c.Sizing != Adaptive {
 		return p.c.Window
@@ -138,8 +144,8 @@ func (p *Planner) largest() int {
 	return max(1, p.c.Window/(2*p.c.Fetches))
 }
 
-// Next is the shard to fetch now, that nearest to the top first. False: nothing until something happens (Arrived,
-// Failed, Rejected, Advance) or Wait has passed.
+// Next returns the shard to fetch now, the one nearest to the top first. False means that there is
+// none until an event (Arrived, Failed, Rejected, Advance), or until Wait has passed.
 func (p *Planner) Next(now time.Time) (Shard, bool) {
 	slow := p.slow(now)
 	if s, ok := p.retry(slow); ok {
@@ -159,8 +165,9 @@ func (p *Planner) Next(now time.Time) (Shard, bool) {
 	return p.hand(Shard{Range: r}, now, isLoose), true
 }
 
-// cut takes the next range off the gap, if the window has room for it. It does not cut smaller for want of room:
-// the window moves on ledger by ledger, and all shards would soon be of one.
+// cut takes the next range off the gap, if the window has room for a whole shard. It does not cut
+// smaller shards for want of room: the window moves ledger by ledger, so all shards would soon have
+// one ledger.
 func (p *Planner) cut() (history.Range, bool) {
 	if p.next < p.c.Gap.From || p.next == 0 {
 		return history.Range{}, false
@@ -169,7 +176,7 @@ func (p *Planner) cut() (history.Range, bool) {
 	if bottom := int64(p.linked) - int64(p.c.Window); bottom > int64(low) {
 		low = uint32(bottom)
 	}
-	size := p.pace.size
+	size := p.sizer.size
 	from := max(int64(p.next)-int64(size)+1, int64(p.c.Gap.From))
 	if from < int64(low) {
 		return history.Range{}, false
@@ -179,12 +186,13 @@ func (p *Planner) cut() (history.Range, bool) {
 	return r, true
 }
 
-// retry takes the highest pending range that still has loose ledgers, unless a slow flight's are higher.
+// retry takes the highest pending range that still has loose ledgers, unless a slow flight's
+// ledgers are higher.
 func (p *Planner) retry(slow *flight) (Shard, bool) {
 	for n := len(p.pending); n > 0; n = len(p.pending) {
 		s := p.pending[n-1]
 		span := p.span(s.Range, isLoose)
-		if span.Len() > 0 && slow != nil && p.rest(slow).To > span.To {
+		if span.Len() > 0 && slow != nil && p.unanswered(slow).To > span.To {
 			return Shard{}, false
 		}
 		p.pending = p.pending[:n-1]
@@ -195,7 +203,7 @@ func (p *Planner) retry(slow *flight) (Shard, bool) {
 	return Shard{}, false
 }
 
-// span is from the lowest to the highest ledger of a range that is of a kind.
+// span is the range from the lowest to the highest ledger in r for which of is true.
 func (p *Planner) span(r history.Range, of func(*ledger) bool) (span history.Range) {
 	for i := uint64(r.From); i <= uint64(r.To); i++ {
 		if l := p.ledgers[uint32(i)]; l != nil && of(l) {
@@ -210,7 +218,7 @@ func (p *Planner) span(r history.Range, of func(*ledger) bool) (span history.Ran
 
 func isLoose(l *ledger) bool { return l.loose }
 
-// hand makes a flight of a range's ledgers of a kind.
+// hand makes a flight of the ledgers of a range for which of is true.
 func (p *Planner) hand(s Shard, now time.Time, of func(*ledger) bool) Shard {
 	p.ids++
 	s.ID, s.Timeout = p.ids, p.c.Timeout
@@ -227,7 +235,6 @@ func (p *Planner) hand(s Shard, now time.Time, of func(*ledger) bool) Shard {
 	return s
 }
 
-// hold puts a ledger into a flight's hands.
 func (l *ledger) hold(f *flight) {
 	l.loose = false
 	if l.holder[0] == nil {
@@ -237,10 +244,8 @@ func (l *ledger) hold(f *flight) {
 	}
 }
 
-// has says whether a ledger is in a flight's hands.
 func (f *flight) has(l *ledger) bool { return l.holder[0] == f || l.holder[1] == f }
 
-// release takes a ledger out of a flight's hands.
 func (p *Planner) release(l *ledger, f *flight) {
 	for i, h := range l.holder {
 		if h == f {

@@ -14,7 +14,7 @@ var begin = time.Unix(1_700_000_000, 0)
 
 func gap(from, to uint32) history.Range { return history.Range{From: from, To: to} }
 
-// take is Next until there is nothing, as text.
+// take calls Next until it returns false, and returns the shards as text.
 func take(p *Planner, now time.Time) string {
 	var out []string
 	for s, ok := p.Next(now); ok; s, ok = p.Next(now) {
@@ -87,7 +87,7 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 	}
 	p.Arrived(high, 16, begin)
 	p.Failed(low, 8, "A", begin)
-	p.Failed(high, 14, "B", begin) // 15 was answered, and is being proved
+	p.Failed(high, 14, "B", begin) // 15 is answered, and being verified
 	if !p.Wants(high, 15) || p.Wants(high, 14) || p.Wants(high, 16) {
 		t.Error("what a shard that failed is still to bring")
 	}
@@ -97,14 +97,14 @@ func TestFailedShardIsHalvedAndGoesElsewhere(t *testing.T) {
 	if s := p.Stats(); s.Retries != 4 || s.Splits != 2 || s.Shards != 6 {
 		t.Errorf("%+v", s)
 	}
-	p.Failed(high, 14, "B", begin) // said before
+	p.Failed(high, 14, "B", begin) // a repeated call has no effect
 	p.Failed(Shard{ID: 99, Range: gap(1, 16)}, 16, nil, begin)
 	if got := take(p, begin); got != "" {
 		t.Error("out of nothing:", got)
 	}
 }
 
-// Down to one ledger a half is the ledger itself, however often it fails.
+// A half of one ledger is the ledger itself, however often it fails.
 func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 	p := New(Config{Gap: gap(5, 5)})
 	for i := range 100 {
@@ -126,24 +126,24 @@ func TestOneLedgerFailsAgainAndAgain(t *testing.T) {
 func TestRejected(t *testing.T) {
 	p := New(Config{Gap: gap(1, 4), Size: 2})
 	high := next(t, p, begin)
-	p.Rejected(4, "A", begin) // while it was proved
-	p.Rejected(4, "A", begin) // its twin, say
+	p.Rejected(4, "A", begin) // while it was verified
+	p.Rejected(4, "A", begin) // its hedge's answer, for example
 	p.Arrived(high, 3, begin)
-	p.Rejected(3, "B", begin) // when it was linked
-	p.Rejected(2, "C", begin) // nobody asked for it
+	p.Rejected(3, "B", begin) // while it was linked
+	p.Rejected(2, "C", begin) // no fetcher asked for it
 	if got := take(p, begin); got != "4 not A, 3 not B, 1-2" {
 		t.Error(got)
 	}
-	if !p.Arrived(high, 3, begin) { // whoever brings it
+	if !p.Arrived(high, 3, begin) { // from any shard
 		t.Error("a ledger that was rejected is wanted again")
 	}
 	if len(p.flights) != 2 {
-		t.Errorf("%d shards are under way, want 2: 4 and 1-2", len(p.flights))
+		t.Errorf("%d shards are in flight, want 2: 4 and 1-2", len(p.flights))
 	}
 }
 
-// What comes although it is pending again is not fetched once more.
-func TestLateArrivalOfWhatIsPending(t *testing.T) {
+// A ledger that arrives while it is pending again is not fetched again.
+func TestLateArrivalOfPendingLedger(t *testing.T) {
 	p := New(Config{Gap: gap(1, 4), Size: 4})
 	s := next(t, p, begin)
 	p.Failed(s, 4, "A", begin)
@@ -155,7 +155,7 @@ func TestLateArrivalOfWhatIsPending(t *testing.T) {
 	}
 }
 
-func TestAdvanceOverWhatIsGivenUp(t *testing.T) {
+func TestAdvanceOverMissingLedgers(t *testing.T) {
 	p := New(Config{Gap: gap(1, 100), Size: 4, Window: 8})
 	s := next(t, p, begin)
 	p.Failed(s, 100, "A", begin)
@@ -167,7 +167,7 @@ func TestAdvanceOverWhatIsGivenUp(t *testing.T) {
 	if got := take(p, begin); got != "46-49, 42-45" {
 		t.Error(got)
 	}
-	p.Advance(60) // was said better
+	p.Advance(60) // has no effect: 50 is lower
 	p.Advance(1)
 	if !p.Done() || len(p.ledgers) > 0 || len(p.flights) > 0 {
 		t.Errorf("done %v, %d ledgers, %d flights", p.Done(), len(p.ledgers), len(p.flights))

@@ -9,22 +9,22 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// fetcher gets shards ledger by ledger.
+// fetcher fetches shards ledger by ledger.
 type fetcher struct {
 	s     Shard
-	index uint32    // asked for; 0: idle
-	done  time.Time // when the answer is there
+	index uint32    // requested ledger; 0: idle
+	done  time.Time // when the answer arrives
 }
 
-// simulate fetches a gap with so many fetchers from two servers, on a made-up clock, and says how long that takes.
-// Latency is of an answer, by server (0, 1).
+// simulate fetches a gap with the given number of fetchers from two servers, on a simulated clock,
+// and returns how long that takes. latency is that of an answer, by server (0, 1).
 func simulate(t *testing.T, c Config, fetchers int, latency func(server int) time.Duration) (time.Duration, Stats) {
 	t.Helper()
 	p, now, linked := New(c), begin, c.Gap.To+1
 	there := map[uint32]bool{}
 	work := make([]fetcher, fetchers)
 	turn := 0
-	ask := func(f *fetcher) { // for the next ledger of the shard that is wanted
+	ask := func(f *fetcher) { // requests the next wanted ledger of the shard
 		for f.index--; f.index >= f.s.From && f.index > 0; f.index-- {
 			if p.Wants(f.s, f.index) {
 				server := turn % 2
@@ -87,7 +87,7 @@ func tail() func(int) time.Duration {
 	}
 }
 
-// The clock here is made up, so these times are the same everywhere.
+// The clock is simulated, so these times are the same on every machine.
 func TestHedgingCutsTheTail(t *testing.T) {
 	c := Config{Gap: history.Range{From: 1, To: 4000}, Size: 8, Window: 128}
 	plain, _ := simulate(t, c, 8, tail())
@@ -102,7 +102,7 @@ func TestHedgingCutsTheTail(t *testing.T) {
 	}
 }
 
-// A shard's time comes to the target, however fast servers are, as far as the window lets it.
+// A shard's duration approaches the target, however fast servers are, as far as the window permits.
 func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
 	for each, want := range map[time.Duration][2]int{
 		time.Millisecond:       {64, 64}, // the window's share
@@ -117,7 +117,7 @@ func TestAdaptiveSizesSuitEveryServer(t *testing.T) {
 	}
 }
 
-// Fetchers are never short of shards while the window has room.
+// Every fetcher gets shards while the window has room.
 func TestFetchersShareTheWork(t *testing.T) {
 	c := Config{Gap: history.Range{From: 1, To: 960}, Size: 4, Window: 512}
 	var took []time.Duration

@@ -6,41 +6,39 @@ import (
 	"time"
 )
 
-// answer is what is to be sent, and how. Its pieces are sent one after the other; together they are the body.
+// answer is a response and the way to send it. Its pieces in order are the body.
 type answer struct {
 	status             int    // of HTTP; 0: 200
 	text               string // not JSON: text/plain over HTTP
 	head, middle, tail []byte
 
-	wait   time.Duration // before it is sent
+	wait   time.Duration // before sending
 	act    act
-	fault  Kind   // what to count when it has been sent; "": nothing
-	number uint32 // of the ledger that was asked for
+	fault  Kind   // counted when sent; "": none
+	number uint32 // index of the requested ledger
 	warned bool
-	keep   *[]byte // to be given back to the pool when it has been sent; nil: none
+	keep   *[]byte // buffer to return to the pool after sending; nil: none
 }
 
-// act is what is done instead of sending an answer whole.
 type act int
 
 const (
 	send act = iota
 	cutOff
 	stayQuiet
-	hangUp // as for who is over the limit
+	hangUp // as for a client over the limit
 )
 
 func (a *answer) size() int { return len(a.head) + len(a.middle) + len(a.tail) }
 
-// failure is an error as servers write it.
 type failure struct {
 	token   string
 	code    int
 	message string
 }
 
-// Errors, their codes and words. Source: XRPLF/rippled, libxrpl/protocol/ErrorCodes.cpp; for ledgers
-// rpc/detail/RPCLedgerHelpers.
+// Errors, their codes and messages. Source: XRPLF/rippled, libxrpl/protocol/ErrorCodes.cpp; for
+// ledgers rpc/detail/RPCLedgerHelpers.
 var (
 	failTooBusy      = failure{"tooBusy", 9, "The server is too busy to help you now."}
 	failSlowDown     = failure{"slowDown", 10, "You are placing too much load on the server."}
@@ -56,7 +54,7 @@ var (
 	failNotSupported = failure{"notSupported", 75, "Operation not supported."}
 )
 
-// unsynced is what a server says that has lost the network. It was renamed in version 2 of the API.
+// unsynced is the error of a server that has lost the network. Version 2 of the API renamed it.
 func unsynced(version int) failure {
 	if version == 1 {
 		return failNoNetwork
@@ -64,10 +62,10 @@ func unsynced(version int) failure {
 	return failNotSynced
 }
 
-// members are the members of a result without its braces, in three pieces of which the middle one is sent as it lies.
+// members are a result without its braces, in three pieces; the middle one is not copied.
 type members struct{ head, middle, tail []byte }
 
-// Server software that can be played.
+// Server software that can be simulated.
 const (
 	Rippled = "rippled"
 	Clio    = "clio"
@@ -78,13 +76,13 @@ const (
 	loadWarning = `{"id":2003,"message":"You are about to be rate limited"}`
 )
 
-// envelope puts an answer's members into what the transport and the software put around them.
+// envelope adds to an answer's members what the transport and the software put around them.
 type envelope struct {
 	clio   bool
 	socket bool
 	id     json.RawMessage
 	api    *int
-	// warn is asked with the size of the body without the warning, and says whether there is to be one.
+	// warn receives the body's size without the warning, and returns whether to add it.
 	warn func(bytes int) bool
 }
 
@@ -92,7 +90,6 @@ func (s *Sim) envelope(r *request, warn func(int) bool) envelope {
 	return envelope{clio: s.config.Software == Clio, socket: r.socket != nil, id: r.ID, api: r.APIVersion, warn: warn}
 }
 
-// success wraps a result.
 func (e envelope) success(m members) *answer {
 	a := &answer{middle: m.middle}
 	a.head = append(make([]byte, 0, len(m.head)+64), '{')
@@ -117,7 +114,7 @@ func (e envelope) success(m members) *answer {
 	return e.close(a, !e.socket)
 }
 
-// request appends what is repeated of a request, each member with a comma behind.
+// request appends the parts of a request that are repeated, each member followed by a comma.
 func (e envelope) request(b []byte) []byte {
 	if e.api != nil {
 		b = append(appendIndex(append(b, `"api_version":`...), uint32(*e.api)), ',')
@@ -128,7 +125,7 @@ func (e envelope) request(b []byte) []byte {
 	return b
 }
 
-// fail wraps an error. raw is the request, which is repeated.
+// fail wraps an error. raw is the request, which the error repeats.
 func (e envelope) fail(f failure, raw []byte) *answer {
 	b := []byte{'{'}
 	if !e.socket {
@@ -145,7 +142,7 @@ func (e envelope) fail(f failure, raw []byte) *answer {
 	return e.close(&answer{head: b}, !e.socket)
 }
 
-// append appends an error's members, each with a comma behind.
+// append appends an error's members, each followed by a comma.
 func (f failure) append(b []byte) []byte {
 	b = append(append(b, `"error":"`...), f.token...)
 	b = appendIndex(append(b, `","error_code":`...), uint32(f.code))
@@ -153,9 +150,10 @@ func (f failure) append(b []byte) []byte {
 	return append(b, `,"status":"error",`...)
 }
 
-// close ends the objects and puts warnings where the software puts them. inside says that the result is still open.
+// close ends the objects and puts warnings where the software puts them. inside says that the
+// result is still open.
 func (e envelope) close(a *answer, inside bool) *answer {
-	const slack = len(`,"warnings":[]}` + clioWarning) // what Clio adds in any case
+	const slack = len(`,"warnings":[]}` + clioWarning) // Clio adds this in any case
 	a.warned = e.warn != nil && e.warn(a.size()+slack)
 	if e.clio {
 		if inside {
@@ -178,7 +176,7 @@ func (e envelope) close(a *answer, inside bool) *answer {
 	return a
 }
 
-// overLimit is what a request over the limit gets. Clio's lies bare in a 503 over HTTP.
+// overLimit is the answer to a request over the limit. Clio's over HTTP is a bare 503.
 func (e envelope) overLimit(raw []byte) *answer {
 	switch {
 	case !e.clio:
@@ -191,8 +189,7 @@ func (e envelope) overLimit(raw []byte) *answer {
 	return &answer{head: append(append(append(b, `"type":"response","request":`...), raw...), '}')}
 }
 
-// quote is text as a JSON string.
 func quote(text string) []byte {
-	b, _ := json.Marshal(text) // strings always can be
+	b, _ := json.Marshal(text) // strings never fail
 	return b
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkServe says what an answer of 90 transactions costs in CPU, by both ends together; the client does no more
-// than read it. Compare with BenchmarkLoopback, where the server does nothing but write the same number of bytes.
+// BenchmarkServe measures the CPU of an answer of 90 transactions, of both ends together; the
+// client only reads it. Compare with BenchmarkLoopback, where the server only writes the same
+// number of bytes.
 func BenchmarkServe(b *testing.B) {
 	s := start(b, Config{ChainConfig: ChainConfig{Ledgers: 20_000, Distinct: 16}})
 	if err := s.Made(b.Context()); err != nil {
@@ -85,7 +86,7 @@ func BenchmarkLoopback(b *testing.B) {
 	<-done
 }
 
-// measure reports the CPU time of this process by operation.
+// measure reports the CPU time of this process per operation.
 func measure(b *testing.B, ask func(i int) int64) {
 	b.ReportAllocs()
 	before := cpu()

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// certificate is one that was made for this server, and what a client needs to trust it.
+// certificate is a certificate made for this server, and what a client needs to trust it.
 type certificate struct {
 	cert *tls.Certificate
 	pool *x509.CertPool
 	pem  []byte
 }
 
-// selfSigned makes a certificate for this machine that is good for a week.
+// selfSigned makes a certificate for this machine that is valid for a week.
 func selfSigned() (certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

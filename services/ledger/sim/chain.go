@@ -12,21 +12,23 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// ChainConfig says which ledgers there are. Its zero value is a chain of 1,000 ledgers of 90 transactions. The same
-// values give the same bytes, wherever and whenever.
+// ChainConfig describes a chain. Its zero value is a chain of 1,000 ledgers of 90 transactions. The
+// same values give the same bytes on every machine.
 type ChainConfig struct {
 	First        uint32 // index of the lowest ledger; 0: 90,000,001
 	Ledgers      int    // 0: 1,000
 	Transactions int    // in each ledger; 0: 90, below 0: none
 	Seed         uint64
-	// Distinct is how many ledgers have transactions of their own; the others repeat those, under headers of their own.
-	// Signing them is what takes time (5 to 10 ms a ledger and core). 0: all have their own.
-	Distinct   int
-	Forged     float64 // share of ledgers with a wrong signature in them, to which the chain above is linked
-	Validators int     // 0: 5
-	Memory     int64   // bytes of answers kept in memory; more go to a temporary file. 0: 1 GiB
-	// Replay is a file of ledgers, one answer to `ledger` with binary: true a line. They are served instead of a made-up
-	// chain; the fields above but Seed, Validators and Memory do not count then.
+	// Distinct is the number of ledgers with transactions of their own; the others repeat those,
+	// under headers of their own. Signing takes time (5 to 10 ms per ledger and core). 0: all have
+	// their own.
+	Distinct int
+	// Share of ledgers that contain a wrong signature, and to which the chain above is linked.
+	Forged     float64
+	Validators int   // 0: 5
+	Memory     int64 // bytes of answers kept in memory; more go to a temporary file. 0: 1 GiB
+	// Replay is a file of ledgers, one answer to `ledger` with binary: true a line, served instead
+	// of a generated chain; of the fields above only Seed, Validators and Memory apply then.
 	Replay string
 }
 
@@ -70,8 +72,8 @@ func (c *ChainConfig) complete() error {
 	return nil
 }
 
-// Chain holds ledgers ready to be served, by one Sim or several. It signs and links them on goroutines of its own,
-// which Close waits for; who asks for a ledger that is not made yet waits.
+// Chain holds ledgers ready to be served, by one Sim or several. It signs and links them on its own
+// goroutines, which Close waits for; callers that need a ledger that is not made yet wait.
 type Chain struct {
 	config ChainConfig
 	mint   *mint // nil in a replay
@@ -81,22 +83,21 @@ type Chain struct {
 	stop   context.CancelFunc
 	work   sync.WaitGroup
 
-	growing sync.Mutex // held by the one who adds a ledger on top; taken before mu
+	growing sync.Mutex // held while a ledger is added on top; taken before mu
 
 	mu      sync.Mutex
-	err     error         // why it does not go on
-	grown   chan struct{} // closed and made anew whenever something below has changed
-	target  int           // how many ledgers there are to be
-	entries []entry       // ascending; those that are made
+	err     error         // why making ledgers stopped
+	grown   chan struct{} // closed and replaced whenever a field below has changed
+	target  int           // number of ledgers wanted
+	entries []entry       // ascending; the ledgers made so far
 	sets    []*set        // nil: not made yet
 	byHash  map[xrpl.Hash]int
 }
 
-// entry is one ledger.
 type entry struct {
 	header [xrpl.HeaderSize]byte
 	hash   xrpl.Hash
-	fork   xrpl.Hash // of the same ledger in the fork
+	fork   xrpl.Hash // hash of the same ledger in the fork
 	set    *set
 }
 
@@ -107,13 +108,13 @@ type set struct {
 	root   xrpl.Hash
 	count  int
 	forged bool     // one of the signatures is wrong
-	ids    []uint64 // beginnings of the transactions' ids, in the order of rendering
+	ids    []uint64 // first bytes of the transactions' ids, in the order of rendering
 
 	mu       sync.Mutex
-	rendered [2]*place // by version of the API - 1; the second is made when it is asked for
+	rendered [2]*place // by API version - 1; the second is made on request
 }
 
-// NewChain begins to make a chain.
+// NewChain starts to make a chain.
 func NewChain(c ChainConfig) (*Chain, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (c *Chain) make(ctx context.Context) {
 	}
 }
 
-// makeSet signs the transactions of the n-th set and prepares them to be sent.
+// makeSet signs the transactions of the n-th set and renders them.
 func (c *Chain) makeSet(n int) (*set, error) {
 	txs, err := c.mint.transactions(n, c.config.First+uint32(n), c.config.Transactions)
 	if err != nil {
@@ -180,7 +181,6 @@ func (c *Chain) makeSet(n int) (*set, error) {
 	return s, nil
 }
 
-// newSet hashes transactions and puts them on the shelf.
 func (c *Chain) newSet(txs []xrpl.Transaction) (*set, error) {
 	root, err := xrpl.NewVerifier().Root(txs)
 	if err != nil {
@@ -196,7 +196,6 @@ func (c *Chain) newSet(txs []xrpl.Transaction) (*set, error) {
 	return s, err
 }
 
-// add takes a set and links all ledgers that can be linked now.
 func (c *Chain) add(ctx context.Context, n int, s *set) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,8 +203,8 @@ func (c *Chain) add(ctx context.Context, n int, s *set) {
 	c.link(ctx)
 }
 
-// link appends ledgers as far as their sets are there. The lock is held; it is let go now and then so that nobody
-// waits long.
+// link appends ledgers as far as their sets are made. The caller holds the lock; link releases it
+// now and then so that other callers do not wait long.
 func (c *Chain) link(ctx context.Context) {
 	const stretch = 1000 // ledgers: about 5 ms
 	for len(c.entries) < c.target {
@@ -227,15 +226,14 @@ func (c *Chain) link(ctx context.Context) {
 	c.changed()
 }
 
-// Of the made-up headers. Times are in seconds since 2000.
+// Fields of the generated headers. Times are in seconds since 2000.
 const (
 	firstClose = 780_000_000 // 2024-09-18
 	resolution = 10
 	totalDrops = 100_000_000_000_000_000
-	feeDrops   = 10 // each transaction burns them
+	feeDrops   = 10 // burnt by each transaction
 )
 
-// append links one more ledger with these transactions.
 func (c *Chain) append(s *set) {
 	n := len(c.entries)
 	h := xrpl.Header{
@@ -267,8 +265,8 @@ func (c *Chain) insert(h xrpl.Header, hash xrpl.Hash, s *set) {
 	c.entries = append(c.entries, e)
 }
 
-// forked is the header of the fork's ledger, where h is that of the true one and n its place. The fork has the same
-// transactions and another state, from the first ledger on.
+// forked is the header of the fork's ledger; h is the true header and n its place. The fork has the
+// same transactions and another state, from the first ledger on.
 func (c *Chain) forked(h xrpl.Header, n int) *xrpl.Header {
 	for i := range h.State {
 		h.State[i] ^= 0xff
@@ -279,7 +277,7 @@ func (c *Chain) forked(h xrpl.Header, n int) *xrpl.Header {
 	return &h
 }
 
-// changed wakes those who wait. The lock is held.
+// changed wakes waiting callers. The caller holds the lock.
 func (c *Chain) changed() {
 	close(c.grown)
 	c.grown = make(chan struct{})
@@ -294,12 +292,12 @@ func (c *Chain) fail(err error) {
 	c.changed()
 }
 
-// Made waits until all ledgers are there that were asked for.
+// Made waits until all configured ledgers are made.
 func (c *Chain) Made(ctx context.Context) error {
 	return c.until(ctx, func() bool { return len(c.entries) >= c.target })
 }
 
-// Grow adds a ledger on top and returns its index. All others have been made by then.
+// Grow adds a ledger on top and returns its index. It waits for all others first.
 func (c *Chain) Grow(ctx context.Context) (uint32, error) {
 	if c.mint == nil {
 		return 0, errors.New("a replay does not grow")
@@ -327,7 +325,6 @@ func (c *Chain) Grow(ctx context.Context) (uint32, error) {
 	return c.entries[n].index(), nil
 }
 
-// nextSet is the set of a ledger beyond those that were asked for.
 func (c *Chain) nextSet(n int) (*set, error) {
 	if c.config.Distinct < c.config.Ledgers {
 		c.mu.Lock()
@@ -337,7 +334,7 @@ func (c *Chain) nextSet(n int) (*set, error) {
 	return c.makeSet(n)
 }
 
-// body returns the rendered transactions of a set, which lie in scratch if they are not in memory.
+// body returns the rendered transactions of a set, in scratch if they are not in memory.
 func (c *Chain) body(s *set, version int, scratch *[]byte) ([]byte, error) {
 	s.mu.Lock()
 	p := s.rendered[version-1]
@@ -360,7 +357,7 @@ func (c *Chain) body(s *set, version int, scratch *[]byte) ([]byte, error) {
 	return b, nil
 }
 
-// transactions are those of a set, in memory that is the caller's.
+// transactions are those of a set, in memory that the caller owns.
 func (c *Chain) transactions(s *set) ([]xrpl.Transaction, error) {
 	b, err := c.body(s, 1, new([]byte))
 	if err != nil {
@@ -369,7 +366,7 @@ func (c *Chain) transactions(s *set) ([]xrpl.Transaction, error) {
 	return parseTransactions(b)
 }
 
-// Close stops what is being made, and lets go of it all.
+// Close stops making ledgers, and frees all of them.
 func (c *Chain) Close() error {
 	c.stop()
 	c.fail(errors.New("the chain is closed"))

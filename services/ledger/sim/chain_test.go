@@ -77,7 +77,8 @@ func TestChainFits(t *testing.T) {
 	}
 }
 
-// The same numbers give the same chain, whether its answers lie in memory or in a file, and however long it is.
+// The same configuration gives the same chain, whether its answers are in memory or in a file, and
+// however long it is.
 func TestChainIsItsNumbers(t *testing.T) {
 	one := newChain(t, ChainConfig{First: 7, Ledgers: 20, Transactions: 3, Seed: 5})
 	two := newChain(t, ChainConfig{First: 7, Ledgers: 10, Transactions: 3, Seed: 5, Memory: 1})
@@ -100,7 +101,7 @@ func TestChainIsItsNumbers(t *testing.T) {
 		}
 	}
 	if ledger(t, one, 26).Hash != ledger(t, two, 26).Hash {
-		t.Error("a chain that has grown is another one than one made at once")
+		t.Error("a chain that has grown differs from one made in one piece")
 	}
 }
 
@@ -135,7 +136,7 @@ func TestDistinctTransactionsRepeat(t *testing.T) {
 	}
 }
 
-// Forged ledgers have one wrong signature each, and nothing but that is wrong.
+// Forged ledgers have one wrong signature each, and are right otherwise.
 func TestForgedChain(t *testing.T) {
 	c := newChain(t, ChainConfig{Ledgers: 40, Transactions: 4, Forged: 0.25})
 	v := xrpl.NewVerifier()
@@ -176,12 +177,12 @@ func TestForkIsAChain(t *testing.T) {
 	}
 }
 
-func TestWaitsForWhatIsBeingMade(t *testing.T) {
+func TestWaitsForLedgersBeingMade(t *testing.T) {
 	c := newChain(t, ChainConfig{Ledgers: 1000, Transactions: 200})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Ledger(ctx, DefaultFirst+999); !errors.Is(err, context.Canceled) {
-		t.Errorf("the last of 200,000 signatures is there at once: %v", err)
+		t.Errorf("the last of 200,000 signatures exists immediately: %v", err)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -218,7 +219,7 @@ func TestRenderingIsRead(t *testing.T) {
 	})
 }
 
-// realLedgers is where real ones lie beside the repository.
+// realLedgers is the folder of real ledgers, if present.
 func realLedgers(t testing.TB) string {
 	file := filepath.Join("..", "..", "..", "..", "shared", "data", "xrpl", "ledgers-binary.jsonl")
 	if _, err := os.Stat(file); err != nil {

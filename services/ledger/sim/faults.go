@@ -15,11 +15,12 @@ import (
 	"dyno/parts/refusal"
 )
 
-// Kind is a way in which a server goes wrong.
+// Kind is a kind of fault.
 type Kind string
 
 // The kinds: see kinds.
 const (
+	// The kinds of fault: see kinds.
 	Error      Kind = "error"
 	Unsynced   Kind = "unsynced"
 	Overloaded Kind = "overloaded"
@@ -37,11 +38,10 @@ const (
 	Forged     Kind = "forged"
 )
 
-// kinds are all, in the order in which they are drawn: the first one drawn is what happens. Help and docs show this
-// table.
+// kinds lists all, in the order of drawing: the first one drawn happens. Help and docs show it.
 var kinds = []struct {
 	Kind
-	drawn string // for what
+	drawn string // what the rate is a share of
 	does  string // what the server does
 }{
 	{Error, "answer", "HTTP 200 with `result.error`: slowDown, tooBusy, noCurrent, internal or lgrNotFound"},
@@ -61,7 +61,7 @@ var kinds = []struct {
 	{Forged, "ledger of the chain", "a wrong signature in it, to which the whole chain above is linked: all hashes fit, and only L4 sees it"},
 }
 
-// Kinds lists the kinds of fault there are.
+// Kinds lists the kinds of fault.
 func Kinds() (all []Kind) {
 	for _, k := range kinds {
 		all = append(all, k.Kind)
@@ -81,7 +81,7 @@ func FaultHelp() string {
 // ofAnswers says whether a kind is drawn for answers.
 func (k Kind) ofAnswers() bool { return k != Dead && k != Forged }
 
-// Rates are the probabilities (0 to 1) with which answers go wrong, by kind.
+// Rates are the probabilities (0 to 1) of faults in answers, by kind.
 type Rates map[Kind]float64
 
 // ParseRates reads KIND=RATE pairs, as --fault takes them.
@@ -120,14 +120,14 @@ func (r Rates) check() error {
 	return nil
 }
 
-// dice decide by hashing what is to be decided, so that a run can be had again: the same seed, ledger and attempt
-// go wrong in the same way, in whatever order requests come.
+// dice decide by hashing, so that a run can be repeated: the same seed, ledger and attempt have the
+// same fault, in whatever order requests arrive.
 type dice struct {
 	seed  uint64
 	rates Rates
 }
 
-// roll is a number that looks random, of a seed, a purpose and two numbers.
+// roll is a pseudo-random number of a seed, a purpose and two numbers.
 func (d dice) roll(purpose string, a, b uint64) uint64 {
 	h := fnv.New64a()
 	var buf [24]byte
@@ -139,8 +139,8 @@ func (d dice) roll(purpose string, a, b uint64) uint64 {
 	return mix(h.Sum64())
 }
 
-// mix spreads the bits of FNV, whose high bits alone are not even. It is the finisher of SplitMix64 (Steele, Lea,
-// Flood 2014).
+// mix spreads the bits of FNV, whose high bits alone are not uniform. It is the finisher of
+// SplitMix64 (Steele, Lea, Flood 2014).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -152,14 +152,13 @@ func (d dice) share(purpose string, a, b uint64) float64 {
 	return float64(d.roll(purpose, a, b)>>11) / (1 << 53)
 }
 
-// happens says whether a fault of one kind happens.
 func (d dice) happens(kind Kind, a, b uint64) bool {
 	rate := d.rates[kind]
 	return rate > 0 && d.share(string(kind), a, b) < rate
 }
 
-// draw is what happens to the answer to one attempt at a ledger; "" is nothing. One roll is laid out over all kinds,
-// so that each has its own rate, whatever the others have.
+// draw is the fault of the answer to one attempt at a ledger; "" means none. One roll covers all
+// kinds, so that each has its own rate, whatever the others have.
 func (d dice) draw(index, attempt uint32) Kind {
 	if len(d.rates) == 0 {
 		return ""
@@ -176,49 +175,48 @@ func (d dice) draw(index, attempt uint32) Kind {
 	return ""
 }
 
-// Of heavy-tailed latency: a Pareto distribution whose mean exists and whose variance does not, which is what the
-// tails of loaded servers look like.
+// Heavy-tailed latency: a Pareto distribution with a finite mean and an infinite variance, as in
+// the tails of loaded servers.
 const (
 	leastLatency = 50 * time.Millisecond
 	mostLatency  = 20 * time.Second
 	tailIndex    = 1.2
 )
 
-// lateness is how late an answer comes that is late.
 func (d dice) lateness(index, attempt uint32) time.Duration {
 	u := 1 - d.share("lateness", uint64(index), uint64(attempt)) // never 0
 	late := float64(leastLatency) * math.Pow(u, -1/tailIndex)
 	return time.Duration(min(late, float64(mostLatency)))
 }
 
-// Injected is the truth about what a Sim has done, for those who check whether a client noticed.
+// Injected counts what a Sim has really sent, so that tests can check what a client noticed.
 type Injected struct {
-	Answers int64          `json:"answers"` // that were sent whole, right or wrong
-	Bytes   int64          `json:"bytes"`   // of their bodies
-	Warned  int64          `json:"warned"`  // that said "load"
+	Answers int64          `json:"answers"` // sent whole, right or wrong
+	Bytes   int64          `json:"bytes"`   // of answers' bodies
+	Warned  int64          `json:"warned"`  // answers with the warning "load"
 	Refused int64          `json:"refused"` // requests over the limit, answered slowDown, 503 or 1008
 	Faults  map[Kind]Count `json:"faults"`
 }
 
-// Count is how often a fault was really sent: a wrong answer counts if the whole of it could be handed to the
-// connection, a cut one if its half could, a stall when it begins. So whatever a client has seen is counted; whether it
-// has read all that is counted cannot be known here.
+// Count is how often a fault was really sent: a wrong answer counts if all of it could be written
+// to the connection, a cut one if half of it could, a stall when it begins. So every fault that a
+// client has seen is counted; whether the client has read it cannot be known here.
 type Count struct {
 	Sent int64 `json:"sent"`
-	// Ledgers is how often by the ledger that was asked for; by the number of the connection for Dead.
+	// Ledgers counts by the requested ledger, and by the connection's number for Dead.
 	Ledgers map[uint32]int `json:"ledgers"`
 }
 
-// maxCounted bounds how many ledgers are remembered by kind: 2^20 take about 40 MB. Sent goes on.
+// maxCounted bounds the number of ledgers counted individually per kind: 2^20 take about 40 MB.
+// Sent is not bounded.
 const maxCounted = 1 << 20
 
-// tally keeps Injected.
 type tally struct {
 	mu sync.Mutex
 	Injected
 }
 
-// fault counts a fault, or takes it back if by is -1.
+// fault counts a fault, or removes it if by is -1.
 func (t *tally) fault(kind Kind, index uint32, by int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,7 +252,6 @@ func (t *tally) refused() {
 	t.Refused++
 }
 
-// copy is a snapshot that nobody changes.
 func (t *tally) copy() Injected {
 	t.mu.Lock()
 	defer t.mu.Unlock()

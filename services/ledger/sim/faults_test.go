@@ -17,14 +17,14 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// seen is what came for one request.
+// seen is what a client received for one request.
 type seen struct {
 	status int
 	body   []byte
 	err    error
 }
 
-// What each fault looks like over each transport. truth is the ledger that was asked for.
+// The effect of each fault over each transport. truth is the requested ledger.
 var looks = map[Kind]func(t *testing.T, http bool, got seen, truth *xrpl.Ledger){
 	Error: func(t *testing.T, _ bool, got seen, _ *xrpl.Ledger) {
 		if a := parse(t, got.body); got.status != 200 || a.Error == "" || a.Code == 0 || a.Status != "error" {
@@ -104,7 +104,7 @@ var looks = map[Kind]func(t *testing.T, http bool, got seen, truth *xrpl.Ledger)
 	},
 }
 
-// wrongTransactions checks an answer whose header is right and whose transactions are too few.
+// wrongTransactions checks an answer whose header is right and which has too few transactions.
 func wrongTransactions(few func(n, of int) bool) func(*testing.T, bool, seen, *xrpl.Ledger) {
 	return func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
 		a, err := decode(t, got.body)
@@ -120,8 +120,9 @@ func wrongTransactions(few func(n, of int) bool) func(*testing.T, bool, seen, *x
 	}
 }
 
-// relinked checks an answer that proves itself (L1) and is another ledger. mend makes the header the true one again.
-func relinked(mend func(h, truth *xrpl.Header)) func(*testing.T, bool, seen, *xrpl.Ledger) {
+// relinked checks an answer that is consistent in itself (L1) and is another ledger. restore makes
+// the header the true one again.
+func relinked(restore func(h, truth *xrpl.Header)) func(*testing.T, bool, seen, *xrpl.Ledger) {
 	return func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
 		a, err := decode(t, got.body)
 		if err != nil {
@@ -132,7 +133,7 @@ func relinked(mend func(h, truth *xrpl.Header)) func(*testing.T, bool, seen, *xr
 			t.Fatalf("%v, hash %v", err, a.Hash)
 		}
 		was, _ := xrpl.ParseHeader(truth.Header)
-		if mend(&h, &was); h != was {
+		if restore(&h, &was); h != was {
 			t.Errorf("more differs than should: %+v, %+v", h, was)
 		}
 	}
@@ -155,7 +156,7 @@ func differences(a, b *xrpl.Ledger) (n int) {
 	return n
 }
 
-// Every kind is what it says, over both transports, and is counted once for each time that it is sent.
+// Every kind has its documented effect, over both transports, and is counted each time it is sent.
 func TestFaultsAreWhatTheySay(t *testing.T) {
 	honest := newChain(t, ChainConfig{Ledgers: 6, Transactions: 5})
 	forged := newChain(t, ChainConfig{Ledgers: 6, Transactions: 5, Forged: 1})
@@ -173,7 +174,7 @@ func TestFaultsAreWhatTheySay(t *testing.T) {
 				for i := range uint32(6) {
 					tryFault(t, s, kind, transport, DefaultFirst+i)
 				}
-				until(t, func() error { // a stall is nothing that the client could have waited for
+				until(t, func() error { // a client cannot wait for a stall
 					got := s.Injected()
 					if c := got.Faults[kind]; c.Sent != 6 || len(c.Ledgers) != 6 || len(got.Faults) != 1 {
 						return fmt.Errorf("injected: %+v", got)
@@ -203,7 +204,7 @@ func tryFault(t *testing.T, s *Sim, kind Kind, transport string, index uint32) {
 	looks[kind](t, transport == "http", got, truth)
 }
 
-// silent checks that a request gets no answer over a connection that is alive: a ping sent after it does.
+// silent checks that a request gets no answer over a live connection: a ping sent after it does.
 func silent(t *testing.T, d dialled, params string) {
 	t.Helper()
 	ctx := t.Context()
@@ -215,8 +216,8 @@ func silent(t *testing.T, d dialled, params string) {
 	}
 }
 
-// A dead connection is accepted, and then nothing comes, not even pongs. So a client has to give up by itself: here
-// at once, when the write has gone out.
+// A dead connection is accepted and then silent, without pongs. So the client must give up on its
+// own: here immediately after the write.
 func TestDeadConnections(t *testing.T) {
 	s := start(t, small(Config{Faults: Rates{Dead: 0.5}, FaultSeed: 3}))
 	if err := s.Made(t.Context()); err != nil {
@@ -233,7 +234,7 @@ func TestDeadConnections(t *testing.T) {
 		}
 		dead++
 		if err := d.conn.Write(t.Context(), websocket.MessageText, []byte(`{"command":"ping"}`)); err != nil {
-			t.Errorf("connection %d takes nothing: %v", number+1, err)
+			t.Errorf("connection %d accepts no bytes: %v", number+1, err)
 		}
 	}
 	if c := s.Injected().Faults[Dead]; dead == 0 || dead == 20 || c.Sent != int64(dead) {
@@ -241,7 +242,7 @@ func TestDeadConnections(t *testing.T) {
 	}
 }
 
-// Faults come at their rates, and the same ones in whatever order they are drawn.
+// Faults occur at their rates, and the same ones in whatever order they are drawn.
 func TestDiceAreFairAndRepeat(t *testing.T) {
 	rates := Rates{Flip: 0.1, Cut: 0.05, Error: 0.2, Latency: 0.01, Forged: 0.5, Dead: 0.5}
 	d := dice{seed: 9, rates: rates}
@@ -278,7 +279,8 @@ func TestDiceAreFairAndRepeat(t *testing.T) {
 	}
 }
 
-// The tail of latency is heavy: its mean is some six times the least, and a hundredth takes 46 times that.
+// The tail of latency is heavy: its mean is about six times the minimum, and a hundredth takes 46
+// times that.
 func TestLatencyHasATail(t *testing.T) {
 	d := dice{seed: 1}
 	var all []time.Duration
@@ -308,8 +310,8 @@ func TestRatesAreChecked(t *testing.T) {
 	}
 }
 
-// A ledger without transactions, or without neighbours, cannot go wrong in every way. Then it is right, and nothing is
-// counted.
+// Some faults are impossible for a ledger without transactions or neighbours. The answer is right
+// then, and none is counted.
 func TestFaultsThatCannotBe(t *testing.T) {
 	for _, kind := range []Kind{Empty, Partial, Signature, Other} {
 		s := start(t, Config{ChainConfig: ChainConfig{Ledgers: 1, Transactions: -1}, Faults: Rates{kind: 1}})
@@ -323,7 +325,7 @@ func TestFaultsThatCannotBe(t *testing.T) {
 	}
 }
 
-// The documentation shows the faults as the code has them.
+// The documentation lists the faults of the code.
 func TestFaultsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/reference/ledgersync-simulator.md")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever comes, a request is one that can be answered, or an error.
+// Any bytes are a request that can be answered, or an error.
 func FuzzRequests(f *testing.F) {
 	for _, text := range []string{``, `{}`, `[]`, `null`, ` `, `{"method":"ledger","params":[{"ledger_index":5,"binary":true}]}`,
 		`{"method":"ledger","params":[null]}`, `{"id":1,"command":"ledger","ledger_hash":"A"}`, `{"method":"ping","params":[ ]}`,
@@ -48,7 +48,7 @@ func checkRequest(t *testing.T, r *request) {
 	}
 }
 
-// What is read from a file can be served, and is read again.
+// A ledger read from a file can be served, and read again.
 func FuzzReplay(f *testing.F) {
 	header := strings.Repeat("01", 118)
 	f.Add([]byte(`{"result":{"ledger":{"ledger_data":"` + header + `","transactions":[{"tx_blob":"0102","meta":"03"}]},"ledger_hash":"` + header[:64] + `"}}`))

@@ -13,7 +13,7 @@ const (
 	loadBase         = 256
 )
 
-// info is the result of server_info, and of server_state, which says the same for programs.
+// info is the result of server_info, and of server_state, which is the same for programs.
 func (s *Sim) info(state bool) members {
 	b := []byte(`"info":{`)
 	if state {
@@ -46,7 +46,7 @@ func (s *Sim) info(state bool) members {
 	return members{head: b}
 }
 
-// validated appends what is said about the highest validated ledger, if it has been made.
+// validated appends the fields of the highest validated ledger, if it has been made.
 func (s *Sim) validated(b []byte, top uint32, state bool) []byte {
 	s.chain.mu.Lock()
 	n := s.chain.place(top)

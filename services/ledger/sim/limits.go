@@ -7,12 +7,11 @@ import (
 	"dyno/parts/refusal"
 )
 
-// limiter is how a server bounds what one address may ask for.
 type limiter interface {
 	// admit says whether a request may be served at all.
 	admit(addr string) bool
-	// spent books a request that was served: what it cost, and the size of its answer in bytes. It says whether the
-	// answer is to carry the warning.
+	// spent records a served request: its cost, and the size of its answer in bytes. It returns
+	// whether the answer must carry the warning.
 	spent(addr string, cost, bytes int) (warn bool)
 	// opened and closed count an address's connections.
 	opened(addr string)
@@ -26,7 +25,6 @@ const (
 	ClioLimits    = "clio"
 )
 
-// newLimiter returns the limiter of a name. now tells the time.
 func newLimiter(name string, now func() time.Time) (limiter, error) {
 	switch name {
 	case NoLimits, "":
@@ -46,9 +44,10 @@ func (unlimited) spent(string, int, int) bool { return false }
 func (unlimited) opened(string)               {}
 func (unlimited) closed(string)               {}
 
-// What requests cost a rippled, and where its patience ends. Source: XRPLF/rippled, resource/Fees.cpp and
-// resource/detail/Tuning.h. The balance of an address is a sum of costs that decays over a window of 32 s, divided by
-// that window: at a steady rate it settles at the cost per second. So 250 requests/s of 20 lead to a warning.
+// What requests cost on a rippled, and its thresholds. Source: XRPLF/rippled, resource/Fees.cpp and
+// resource/detail/Tuning.h. The balance of an address is a sum of costs that decays over a window
+// of 32 s, divided by that window: at a steady rate it settles at the cost per second. So 250
+// requests/s of 20 lead to a warning.
 const (
 	costRequest   = 20
 	costMalformed = 100
@@ -59,22 +58,21 @@ const (
 	warningThreshold = 5000
 	dropThreshold    = 25000
 
-	// maxAddresses bounds what limiters remember: 2^16 take about 10 MB. It is loopback that asks.
+	// maxAddresses bounds the remembered addresses (of loopback): 2^16 take about 10 MB.
 	maxAddresses = 1 << 16
 )
 
-// resources is rippled's limiter.
 type resources struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	entries map[string]*resource
 }
 
-// resource is the balance of one address. Its clock has a resolution of a second, as rippled's has.
+// resource is the balance of one address. Its clock has a resolution of a second, as in rippled.
 type resource struct {
 	value  int64 // balance x decayWindow
 	when   int64 // s
-	warned int64 // s; when it was last warned
+	warned int64 // s; time of the last warning
 }
 
 // entry returns an address's balance, decayed to now.
@@ -112,7 +110,7 @@ func (r *resources) admit(addr string) bool {
 	if e.balance() < dropThreshold {
 		return true
 	}
-	e.value += costDrop // who is dropped does not come back at once
+	e.value += costDrop // a dropped client cannot return immediately
 	return false
 }
 
@@ -132,8 +130,8 @@ func (r *resources) spent(addr string, cost, _ int) bool {
 func (*resources) opened(string) {}
 func (*resources) closed(string) {}
 
-// Clio's limits, by address. Source: XRPLF/clio, util/newconfig/ConfigDefinition.cpp (dos_guard.*). All counts of
-// requests and bytes are forgotten together every second.
+// Clio's limits, by address. Source: XRPLF/clio, util/newconfig/ConfigDefinition.cpp (dos_guard.*).
+// All counts of requests and bytes are reset together every second.
 const (
 	sweepInterval  = time.Second
 	maxRequests    = 20
@@ -141,7 +139,6 @@ const (
 	maxConnections = 20
 )
 
-// guard is Clio's limiter.
 type guard struct {
 	now         func() time.Time
 	mu          sync.Mutex
@@ -152,7 +149,7 @@ type guard struct {
 
 type usage struct{ requests, bytes int }
 
-// sweep forgets what is older than the interval.
+// sweep resets counts that are older than the interval.
 func (g *guard) sweep() {
 	if now := g.now(); now.Sub(g.swept) >= sweepInterval {
 		g.swept = now.Truncate(sweepInterval)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// clock is a time that tests move.
+// clock is a clock that tests set.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Unix(1_800_000_000, 0)} }
@@ -28,7 +28,7 @@ func limits(t testing.TB, name string) (limiter, *clock) {
 	return l, c
 }
 
-// steadily asks so often a second, for so many seconds, and counts warnings and refusals.
+// steadily asks at a rate for some seconds, and counts warnings and refusals.
 func steadily(l limiter, c *clock, rate, seconds, bytes int) (warned, refused int) {
 	for range seconds {
 		for range rate {
@@ -43,8 +43,8 @@ func steadily(l limiter, c *clock, rate, seconds, bytes int) (warned, refused in
 	return warned, refused
 }
 
-// Below 250 requests/s a rippled never warns, above it does; and each warning costs, so that it warns of more than
-// there was.
+// Below 250 requests/s a rippled never warns, above it does; each warning costs, so that it
+// continues to warn.
 func TestRippledWarns(t *testing.T) {
 	for _, c := range []struct {
 		rate   int
@@ -63,19 +63,21 @@ func TestRippledWarns(t *testing.T) {
 
 func TestRippledDrops(t *testing.T) {
 	l, clock := limits(t, RippledLimits)
-	// 25,000 x 32 / 20 = 40,000 requests at once, less one for each 200 that the one warning costs.
+	// 25,000 x 32 / 20 = 40,000 requests in one moment, less one per 200 that the one warning
+	// costs.
 	served := 0
 	for l.admit("a") {
 		l.spent("a", costRequest, 0)
 		served++
 	}
 	if want := dropThreshold*decayWindow/costRequest - costWarning/costRequest; served != want {
-		t.Errorf("%d requests are served at once, not %d", served, want)
+		t.Errorf("%d requests are served in one moment, not %d", served, want)
 	}
 	if !l.admit("b") {
 		t.Error("another address is refused")
 	}
-	// It decays by a part in 32 each second: 1 s is enough to come back under, but for the refusal, which costs 6,000.
+	// It decays by a part in 32 each second: 1 s is enough to come back under, but for the refusal,
+	// which costs 6,000.
 	for seconds := 1; ; seconds++ {
 		clock.pass(time.Second)
 		e, _ := l.(*resources).entry("a")
@@ -92,7 +94,7 @@ func TestRippledDrops(t *testing.T) {
 	}
 }
 
-// The balance is that of rippled's DecayingSample, whatever is charged and however time passes.
+// The balance equals that of rippled's DecayingSample, for any costs and intervals.
 func TestRippledBalance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()
@@ -131,7 +133,8 @@ func TestClioBounds(t *testing.T) {
 	})
 	t.Run("bytes", func(t *testing.T) {
 		l, clock := limits(t, ClioLimits)
-		// 187 kB five times is below 1 MB; the sixth goes over it, is still sent with a warning, and the rest is refused.
+		// 187 kB five times is below 1 MB; the sixth goes over it, is still sent with a warning,
+		// and the rest is refused.
 		if warned, refused := steadily(l, clock, 5, 10, 187_000); warned != 0 || refused != 0 {
 			t.Errorf("5 ledgers/s: %d warnings, %d refusals", warned, refused)
 		}
@@ -164,7 +167,7 @@ func TestUnknownLimits(t *testing.T) {
 	}
 }
 
-// What limits look like to clients. The clock stands still.
+// Limits as clients see them. The clock does not advance.
 func TestLimitsOverBothTransports(t *testing.T) {
 	for _, software := range []string{RippledLimits, ClioLimits} {
 		for _, transport := range []string{"http", "ws"} {
@@ -219,7 +222,7 @@ func checkRefusal(t *testing.T, software, transport string, got seen) {
 	}
 }
 
-// Connections are counted from their beginning to their end, WebSockets as well.
+// Connections are counted from their beginning to their end, including WebSockets.
 func TestConnectionsAreCounted(t *testing.T) {
 	s := start(t, small(Config{Limits: ClioLimits}))
 	g := s.limiter.(*guard)
@@ -247,7 +250,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 	})
 }
 
-// until waits for something that is sure to come.
+// until waits for a condition that is certain to become true.
 func until(t testing.TB, check func() error) {
 	t.Helper()
 	end := time.Now().Add(patience)

@@ -13,10 +13,10 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// errNotThere says that the chain does not have a ledger and will not have it.
+// errNotThere means that the chain has no such ledger and will not have it.
 var errNotThere = errors.New("no such ledger")
 
-// until waits until ok says so, or the chain fails, or ctx ends. The lock is held while ok is asked.
+// until waits until ok returns true, the chain fails, or ctx ends. It calls ok with the lock held.
 func (c *Chain) until(ctx context.Context, ok func() bool) error {
 	for {
 		c.mu.Lock()
@@ -33,7 +33,7 @@ func (c *Chain) until(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// at returns a ledger, and waits for it if it is still to be made.
+// at returns a ledger, and waits for it if it is not made yet.
 func (c *Chain) at(ctx context.Context, index uint32) (e entry, n int, err error) {
 	err = c.until(ctx, func() bool {
 		if n = c.place(index); n >= 0 {
@@ -48,7 +48,7 @@ func (c *Chain) at(ctx context.Context, index uint32) (e entry, n int, err error
 	return e, n, err
 }
 
-// place is where a ledger is in entries, -1 if it is not. The lock is held.
+// place is a ledger's index in entries, -1 if it is not there. The caller holds the lock.
 func (c *Chain) place(index uint32) int {
 	if c.mint != nil {
 		if n := int64(index) - int64(c.config.First); n >= 0 && n < int64(len(c.entries)) {
@@ -63,7 +63,6 @@ func (c *Chain) place(index uint32) int {
 	return n
 }
 
-// hashed returns the index of a ledger that has been made.
 func (c *Chain) hashed(h xrpl.Hash) (uint32, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +73,7 @@ func (c *Chain) hashed(h xrpl.Hash) (uint32, bool) {
 	return c.entries[n].index(), true
 }
 
-// tip returns the highest ledger that has been made. There is none before the first.
+// tip returns the highest ledger that has been made, false before the first.
 func (c *Chain) tip() (entry, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +83,7 @@ func (c *Chain) tip() (entry, bool) {
 	return c.entries[len(c.entries)-1], true
 }
 
-// all is the set of ledgers that there are, or will be without growing.
+// all is the set of ledgers, including those that will be made without growing.
 func (c *Chain) all() history.Set {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +102,7 @@ func (c *Chain) all() history.Set {
 	return s
 }
 
-// Ledger returns a ledger as it truly is, in memory that is the caller's; it waits for one still to be made.
+// Ledger returns the true ledger, in the caller's memory; it waits for one that is not made yet.
 func (c *Chain) Ledger(ctx context.Context, index uint32) (*xrpl.Ledger, error) {
 	e, _, err := c.at(ctx, index)
 	if err != nil {
@@ -116,7 +115,7 @@ func (c *Chain) Ledger(ctx context.Context, index uint32) (*xrpl.Ledger, error) 
 	return &xrpl.Ledger{Index: index, Hash: e.hash, Header: slices.Clone(e.header[:]), Transactions: txs}, nil
 }
 
-// find looks for a transaction among the ledgers that are had. It returns nil if there is none.
+// find searches a transaction in the ledgers for which had is true; nil: there is none.
 func (c *Chain) find(id xrpl.Hash, had func(uint32) bool) (l entry, tx *xrpl.Transaction, err error) {
 	short := binary.BigEndian.Uint64(id[:])
 	c.mu.Lock()

@@ -28,14 +28,13 @@ func (s *Sim) handle(ctx context.Context, r *request, warn func(int) bool) *answ
 	return e.fail(failUnknown, r.raw())
 }
 
-// ledger is the method that it is all about.
 func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	w, err := r.params.ledger()
 	if err != nil {
 		return e.fail(failure{failParams.token, failParams.code, err.Error()}, r.raw())
 	}
 	if r.Transactions && r.Expand && !r.Binary {
-		return e.fail(failNotSupported, r.raw()) // JSON of transactions is nothing that history can be proved from
+		return e.fail(failNotSupported, r.raw()) // no ledger can be proved from decoded transactions
 	}
 	if !s.synced.Load() {
 		return e.fail(unsynced(r.version()), r.raw())
@@ -69,13 +68,11 @@ func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 	return a
 }
 
-// with notes which fault an answer is.
 func (a *answer) with(kind Kind, index uint32) *answer {
 	a.fault, a.number = kind, index
 	return a
 }
 
-// failureOf is what servers say of an error in here.
 func failureOf(err error) failure {
 	if errors.Is(err, errNotThere) {
 		return failNoLedger
@@ -83,13 +80,13 @@ func failureOf(err error) failure {
 	return failure{failInternal.token, failInternal.code, err.Error()}
 }
 
-// anyError is one of the errors that a client should see as trouble of the server's.
+// anyError is one of the errors that a client should count as the server's.
 func (s *Sim) anyError(index, attempt uint32) failure {
 	all := []failure{failSlowDown, failTooBusy, failNoCurrent, failInternal, failNoLedger}
 	return all[s.dice.roll("error", uint64(index), uint64(attempt))%uint64(len(all))]
 }
 
-// resolve finds the index of the ledger that is asked for, of those that this server says it has.
+// resolve finds the index of the requested ledger among those that this server claims.
 func (s *Sim) resolve(ctx context.Context, w which) (uint32, error) {
 	switch {
 	case w.validated:
@@ -135,7 +132,6 @@ func (s *Sim) has(index uint32) bool {
 	return s.config.Complete == nil || index >= s.grown || s.config.Complete.Has(index)
 }
 
-// top is the highest ledger that the server has.
 func (s *Sim) top() (uint32, bool) {
 	set := s.Complete()
 	if len(set) == 0 {
@@ -144,7 +140,7 @@ func (s *Sim) top() (uint32, bool) {
 	return set[len(set)-1].To, true
 }
 
-// render writes the answer with a ledger: as it is, or as a fault wants it.
+// render writes the answer with a ledger, changed as a fault requires.
 func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt uint32, kind Kind) (*answer, error) {
 	l, n, err := s.chain.at(ctx, index)
 	if err != nil {
@@ -176,12 +172,11 @@ func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt
 	a := e.success(m)
 	a.keep = keep
 	if wrong == nil && kind.wrong() {
-		kind = "" // there was nothing to be changed
+		kind = "" // the ledger has nothing to change
 	}
 	return a.with(kind, index), nil
 }
 
-// body is the inside of "transactions".
 func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byte, err error) {
 	if !r.Expand {
 		var txs []xrpl.Transaction
@@ -210,7 +205,7 @@ func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byt
 	return b, keep, nil
 }
 
-// before is what an answer says before the transactions: the header. rippled sorts members, Clio does not.
+// before appends the header, before the transactions. rippled sorts members, Clio does not.
 func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
 	if clio {
 		b = e.identity(b)
@@ -250,7 +245,6 @@ func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
 	return appendIndex(append(b, `,"ledger_index":`...), h.Index)
 }
 
-// after is what an answer says after the transactions.
 func (e *entry) after(b []byte, clio bool) []byte {
 	b = append(b, '}')
 	if clio {
@@ -264,8 +258,8 @@ func (e *entry) identity(b []byte) []byte {
 	return appendIndex(append(b, `","ledger_index":`...), e.index())
 }
 
-// transaction is the method tx, of transactions in binary. Source of its members: XRPLF/rippled, rpc/handlers/Tx.cpp and
-// app/misc/detail/Transaction.cpp.
+// transaction is the method tx in binary. Source of its members: XRPLF/rippled, rpc/handlers/Tx.cpp
+// and app/misc/detail/Transaction.cpp.
 func (s *Sim) transaction(r *request, e envelope) *answer {
 	id, err := xrpl.ParseHash(r.Transaction)
 	if err != nil {

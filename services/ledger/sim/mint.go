@@ -11,16 +11,16 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Of the made-up transactions. They are payments whose sizes spread around those of the main network: ledger
+// Generated transactions are payments whose sizes spread around those of the main network: ledger
 // 90,150,378 has 90 transactions of 220 bytes with 802 bytes of metadata, and takes 187 kB as JSON.
 const (
 	accounts    = 256
-	edwards     = 5 // one key in so many is of Ed25519, the others of secp256k1
+	edwards     = 5 // one key in this many is Ed25519, the others are secp256k1
 	memoBelow   = 60
-	othersBelow = 8 // accounts that change beside sender and receiver; each takes 146 bytes
+	othersBelow = 8 // accounts that change besides sender and receiver; each takes 146 bytes
 )
 
-// mint makes signed transactions. It is for any number of goroutines.
+// mint makes signed transactions. Any number of goroutines may use it.
 type mint struct {
 	seed uint64
 	keys []*xrpl.Key
@@ -42,8 +42,7 @@ func newKey(seed uint64, purpose string, i int, edwards bool) *xrpl.Key {
 	return xrpl.NewKey(text)
 }
 
-// transactions makes the n-th set of transactions, for a ledger of that index, in the order of their ids, as servers
-// give them.
+// transactions makes the n-th set, for a ledger of that index, sorted by id, as servers send it.
 func (m *mint) transactions(n int, index uint32, count int) ([]xrpl.Transaction, error) {
 	type identified struct {
 		id xrpl.Hash
@@ -66,7 +65,7 @@ func (m *mint) transactions(n int, index uint32, count int) ([]xrpl.Transaction,
 	return txs, nil
 }
 
-// payment makes a payment and what it did. The sequence is unlike all others, and so the transaction's id.
+// payment makes a payment and its metadata. The sequence is unique, and so is the transaction's id.
 func (m *mint) payment(random *rand.Rand, index, sequence, position uint32) (xrpl.Transaction, error) {
 	others := 2 + random.IntN(othersBelow)
 	from := random.IntN(accounts)
@@ -108,7 +107,6 @@ func (m *mint) payment(random *rand.Rand, index, sequence, position uint32) (xrp
 	return xrpl.Transaction{Blob: blob, Meta: meta.Append(nil)}, nil
 }
 
-// noise is n bytes.
 func noise(random *rand.Rand, n int) []byte {
 	b := make([]byte, 0, n+8)
 	for len(b) < n {
@@ -117,7 +115,6 @@ func noise(random *rand.Rand, n int) []byte {
 	return b[:n]
 }
 
-// signatureOf finds the signature in a transaction that has one.
 func signatureOf(blob []byte) (at, size int, err error) {
 	const kind, code = 7, 4 // Blob, TxnSignature
 	err = xrpl.Walk(blob, func(f xrpl.Field) error {

@@ -9,7 +9,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// What a server writes about a transaction in binary, by version of its API. The pieces are written and read here only.
+// Pieces of a transaction in binary, by API version. Only this file writes and reads them.
 const (
 	blobV1, metaV1 = `","tx_blob":"`, `{"meta":"`
 	metaV2, blobV2 = `","meta_blob":"`, `","tx_blob":"`
@@ -56,7 +56,7 @@ func parseTransactions(b []byte) ([]xrpl.Transaction, error) {
 		meta, b, ok[1] = bytes.Cut(b, []byte(blobV1))
 		blob, b, ok[2] = bytes.Cut(b, []byte(closing))
 		if ok != [3]bool{true, true, true} {
-			return nil, fmt.Errorf("transaction %d of an answer is not as it was written", len(txs))
+			return nil, fmt.Errorf("transaction %d of an answer is damaged", len(txs))
 		}
 		b, _ = bytes.CutPrefix(b, []byte(","))
 		bin := make([]byte, hex.DecodedLen(len(meta))+hex.DecodedLen(len(blob)))

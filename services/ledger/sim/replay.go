@@ -16,7 +16,7 @@ import (
 // maxLine bounds a line of a replay in bytes: a ledger of 10,000 large transactions.
 const maxLine = 64 << 20
 
-// replay reads ledgers from a file, one answer to `ledger` a line. They are served as they are, right or wrong.
+// replay reads ledgers from a file, one answer to `ledger` a line. They are served unchanged.
 func (c *Chain) replay(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -41,7 +41,6 @@ func (c *Chain) replay(file string) error {
 	return nil
 }
 
-// replayed is a ledger from a file.
 type replayed struct {
 	header xrpl.Header
 	hash   xrpl.Hash
@@ -70,7 +69,8 @@ func (c *Chain) readLines(r io.Reader) (all []replayed, err error) {
 	return all, lines.Err()
 }
 
-// parseLedger reads an answer to `ledger` with binary: true, in the shape of any transport and version of the API.
+// parseLedger reads an answer to `ledger` with binary: true, in the shape of any transport and
+// version of the API.
 func parseLedger(line []byte) (replayed, []xrpl.Transaction, error) {
 	type result struct {
 		Hash   string `json:"ledger_hash"`

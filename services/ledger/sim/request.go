@@ -11,10 +11,11 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// maxRequest bounds a request in bytes. rippled takes 1 MB; nothing that is understood here needs more than this.
+// maxRequest bounds a request in bytes. rippled accepts 1 MB; no request that this server
+// understands needs more than this.
 const maxRequest = 64 << 10
 
-// params are what methods take. Over a WebSocket they lie beside command and id, over HTTP in params[0].
+// params are a method's parameters: beside command and id over a WebSocket, in params[0] over HTTP.
 type params struct {
 	Command      *string         `json:"command"`
 	Method       *string         `json:"method"`
@@ -29,15 +30,14 @@ type params struct {
 	Streams      []string        `json:"streams"`
 }
 
-// request is one call of a method.
 type request struct {
 	params
 	method string
-	came   []byte // the request as it came
+	came   []byte // the request as received
 	socket *socket
 }
 
-// raw is the parameters as they came, which errors repeat.
+// raw is the parameters as received, which errors repeat.
 func (r *request) raw() []byte {
 	if r.socket != nil || r.came == nil {
 		return r.came
@@ -49,7 +49,7 @@ func (r *request) raw() []byte {
 	return outer.Params[0]
 }
 
-// version is that of the API, 1 or 2.
+// version is the API version, 1 or 2.
 func (r *request) version() int {
 	if r.APIVersion == nil {
 		return 1
@@ -57,7 +57,7 @@ func (r *request) version() int {
 	return *r.APIVersion
 }
 
-// refuse refuses a request that is not even one, with the text that a server of its transport gives.
+// refuse refuses bytes that are no request, with the text that a server of its transport gives.
 func refuse(text string) error { return refusal.New(http.StatusBadRequest, "%s", text) }
 
 var (
@@ -65,7 +65,8 @@ var (
 	errVersion = refuse("invalid_API_version")
 )
 
-// parsePost reads a JSON-RPC request: {"method": M, "params": [{...}]}. A refusal is answered 400 with its text.
+// parsePost reads a JSON-RPC request: {"method": M, "params": [{...}]}. A refusal is answered with
+// status 400 and its text.
 func parsePost(body []byte) (*request, error) {
 	var call struct {
 		Method string
@@ -82,7 +83,7 @@ func parsePost(body []byte) (*request, error) {
 	return r, r.check()
 }
 
-// reject says what is wrong with a request that came over HTTP, in the order in which rippled looks.
+// reject returns the error of a request over HTTP, checked in rippled's order.
 func (r *request) reject() error {
 	var outer struct{ Method, Params json.RawMessage }
 	if err := json.Unmarshal(r.came, &outer); err != nil {
@@ -135,15 +136,14 @@ func (r *request) check() error {
 	return nil
 }
 
-// which is the ledger that is asked for.
 type which struct {
 	index     uint32
 	hash      xrpl.Hash
 	byHash    bool
-	validated bool // the last one
+	validated bool // the last validated one
 }
 
-// ledger reads which ledger is asked for. Its error is the message of invalidParams.
+// ledger reads which ledger is requested. Its error is the message of invalidParams.
 func (p *params) ledger() (w which, err error) {
 	if p.LedgerHash != nil {
 		w.byHash = true
@@ -157,7 +157,7 @@ func (p *params) ledger() (w which, err error) {
 		text = unquoted
 	}
 	switch text {
-	case "", "null", "validated", "closed", "current": // of the last two this server knows none but the validated one
+	case "", "null", "validated", "closed", "current": // this server has only validated ledgers
 		w.validated = true
 		return w, nil
 	}

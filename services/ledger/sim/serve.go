@@ -20,10 +20,10 @@ import (
 	"dyno/parts/refusal"
 )
 
-// maxOpen bounds the connections at a time; further ones wait.
+// maxOpen bounds the number of connections; further ones wait.
 const maxOpen = 10_000
 
-// listen takes the address and says how it is spoken to there.
+// listen opens the listener, with TLS if configured.
 func (s *Sim) listen() error {
 	cert := s.config.Certificate
 	if cert == nil && s.config.SelfSigned {
@@ -48,7 +48,7 @@ func (s *Sim) listen() error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ConnState:         s.connection,
-		ErrorLog:          log.New(io.Discard, "", 0), // of clients that go away, which is what they are here for
+		ErrorLog:          log.New(io.Discard, "", 0), // errors of clients that disconnect are expected
 		Protocols:         new(http.Protocols),
 	}
 	s.server.Protocols.SetHTTP1(true)
@@ -77,7 +77,8 @@ func (s *Sim) serveListener() error {
 	return s.server.ServeTLS(s.listener, "", "")
 }
 
-// connection counts connections for the limiter. A WebSocket's goes on when the server has lost sight of it.
+// connection counts connections for the limiter. A WebSocket is counted until upgrade ends, because
+// the HTTP server does not see a hijacked connection end.
 func (s *Sim) connection(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -87,7 +88,6 @@ func (s *Sim) connection(c net.Conn, state http.ConnState) {
 	}
 }
 
-// address is that of a client, without the port.
 func address(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -96,7 +96,7 @@ func address(remote string) string {
 	return host
 }
 
-// root takes JSON-RPC, and WebSockets on the same port.
+// root serves JSON-RPC, and WebSockets on the same port.
 func (s *Sim) root(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		panic(http.ErrAbortHandler)
@@ -113,7 +113,7 @@ func (s *Sim) root(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter counts a handler, which Close waits for. It says no once the Sim is being closed.
+// enter counts a handler, which Close waits for. It returns false once the Sim is being closed.
 func (s *Sim) enter() bool {
 	s.door.Lock()
 	defer s.door.Unlock()
@@ -124,7 +124,6 @@ func (s *Sim) enter() bool {
 	return true
 }
 
-// post answers a JSON-RPC request.
 func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 	addr := address(r.RemoteAddr)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -152,12 +151,10 @@ func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, a)
 }
 
-// warner books an answer with the limiter.
 func (s *Sim) warner(addr string, cost int) func(int) bool {
 	return func(bytes int) bool { return s.limiter.spent(addr, cost, bytes) }
 }
 
-// reply sends an answer over HTTP and counts what it was.
 func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
 	defer s.release(a)
 	if !s.pause(r.Context(), s.config.Delay+a.wait) {
@@ -195,7 +192,7 @@ func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
 
 var contentJSON = []string{"application/json; charset=utf-8"}
 
-// write writes an answer's pieces, and no more than most bytes of them if that is not below zero.
+// write writes an answer's pieces, and at most most bytes of them unless that is negative.
 func (s *Sim) write(w io.Writer, a *answer, most int) error {
 	for _, piece := range [][]byte{a.head, a.middle, a.tail} {
 		if most >= 0 {
@@ -212,8 +209,8 @@ func (s *Sim) write(w io.Writer, a *answer, most int) error {
 	return nil
 }
 
-// book counts an answer: by 1 before it is sent, so that it is counted once anybody can have read it, and by -1 when
-// it could not be sent whole after all.
+// book counts an answer: by 1 before it is sent, so that it is counted before the client can have
+// read it, and by -1 if it could not be sent whole.
 func (s *Sim) book(a *answer, by int64) {
 	if a.fault != "" {
 		s.tally.fault(a.fault, a.number, by)
@@ -223,7 +220,6 @@ func (s *Sim) book(a *answer, by int64) {
 	}
 }
 
-// release gives back what an answer borrowed.
 func (s *Sim) release(a *answer) {
 	if a.keep != nil {
 		s.scratch.Put(a.keep)
@@ -231,7 +227,7 @@ func (s *Sim) release(a *answer) {
 	}
 }
 
-// pause waits, and says whether it came to the end.
+// pause waits, and returns whether it waited for the whole duration.
 func (s *Sim) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -32,8 +32,8 @@ func TestTLSVersionsAndProtocols(t *testing.T) {
 	}
 }
 
-// Many clients at once get what is theirs, from memory and from the file alike.
-func TestServesManyAtOnce(t *testing.T) {
+// Concurrent clients each get their own ledgers, from memory and from the file.
+func TestServesManyConcurrently(t *testing.T) {
 	for _, memory := range []int64{0, 1} {
 		s := start(t, Config{ChainConfig: ChainConfig{Ledgers: 8, Transactions: 20, Memory: memory}})
 		web := overHTTP(t, s)
@@ -56,7 +56,7 @@ func TestServesManyAtOnce(t *testing.T) {
 	}
 }
 
-// Several requests are under way over one WebSocket at a time, each answered under its id.
+// Several requests are in flight over one WebSocket, each answered under its id.
 func TestSocketAnswersAsItCan(t *testing.T) {
 	s := start(t, small(Config{}))
 	if err := s.Made(t.Context()); err != nil {
@@ -86,7 +86,7 @@ func TestSocketAnswersAsItCan(t *testing.T) {
 	}
 }
 
-func TestSocketRefusesWhatIsNoRequest(t *testing.T) {
+func TestSocketRefusesNonRequests(t *testing.T) {
 	s := start(t, small(Config{}))
 	for text, want := range map[string]string{
 		"no": "jsonInvalid", "[]": "jsonInvalid", "{}": "missingCommand", `{"command":"ping","api_version":0}`: "invalid_API_version",
@@ -102,8 +102,8 @@ func TestSocketRefusesWhatIsNoRequest(t *testing.T) {
 	}
 }
 
-// Close ends what is under way: stalled requests, dead connections, requests for ledgers that are being made.
-func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+// Close ends stalled requests, dead connections, and requests for ledgers that are being made.
+func TestCloseEndsRequestsInFlight(t *testing.T) {
 	s, err := Start(Config{ChainConfig: ChainConfig{Ledgers: 1000, Transactions: 500}, Faults: Rates{Dead: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	}()
 	until(t, func() error {
 		if s.Injected().Faults[Dead].Sent == 0 {
-			return fmt.Errorf("the connection is not there")
+			return fmt.Errorf("there is no connection yet")
 		}
 		return nil
 	})
@@ -131,7 +131,8 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	<-ended
 }
 
-// --delay and lateness add up, and a stalled request is held as long as it should be. The clock is not the real one.
+// --delay and lateness add up, and a stalled request lasts as long as configured. The clock is
+// simulated.
 func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Sim{}

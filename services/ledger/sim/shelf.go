@@ -7,26 +7,24 @@ import (
 	"sync"
 )
 
-// shelf keeps what is served ready to be sent: in memory as far as that goes, in a file beyond. What is put there
-// stays until the shelf is closed.
+// shelf keeps rendered answers until it is closed: in memory up to a limit, then in a file.
 type shelf struct {
 	mu     sync.Mutex
 	memory int64    // bytes that may still be used
-	file   *os.File // nil until it is needed; has no name any more
+	file   *os.File // nil until needed; already unlinked
 	end    int64    // of the file
 }
 
-// maxFile bounds the file, in bytes: some 350,000 ledgers of 90 transactions.
+// maxFile bounds the file, in bytes: about 350,000 ledgers of 90 transactions.
 const maxFile = 64 << 30
 
-// place is where something lies: in memory, or in the file.
 type place struct {
 	memory []byte
 	at     int64
 	size   int
 }
 
-// put keeps b, which its caller does not change any more.
+// put keeps b, which its caller must not change any more.
 func (s *shelf) put(b []byte) (place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +40,7 @@ func (s *shelf) put(b []byte) (place, error) {
 		if err != nil {
 			return place{}, fmt.Errorf("making a file for answers beyond --memory: %w", err)
 		}
-		os.Remove(f.Name()) // it lives as long as it is open
+		os.Remove(f.Name()) // it exists as long as it is open
 		s.file = f
 	}
 	if _, err := s.file.WriteAt(b, s.end); err != nil {
@@ -53,8 +51,8 @@ func (s *shelf) put(b []byte) (place, error) {
 	return p, nil
 }
 
-// get returns what lies at a place, in scratch (which it may replace by a larger one) if that is not in memory. Nobody
-// may change what it returns.
+// get returns the bytes at a place, in scratch (which it may replace by a larger one) if they are
+// not in memory. Callers must not change them.
 func (s *shelf) get(p place, scratch *[]byte) ([]byte, error) {
 	if p.memory != nil || p.size == 0 {
 		return p.memory, nil
@@ -69,7 +67,6 @@ func (s *shelf) get(p place, scratch *[]byte) ([]byte, error) {
 	return b, nil
 }
 
-// close lets go of the file. It may be called again.
 func (s *shelf) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

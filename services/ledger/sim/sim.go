@@ -1,13 +1,16 @@
-// Package sim plays servers of the XRP Ledger as a client sees them that downloads history: a rippled or a Clio, with
-// JSON-RPC and WebSocket, their limits, their ways of going wrong, and the streams that tell of new ledgers. What it
-// serves is a made-up chain in which everything fits (hashes, trees, signatures, validations) or real ledgers from a
-// file. It keeps account of each fault that it has really sent, so that a test can hold a client against the truth.
+// Package sim simulates servers of the XRP Ledger for clients that download history: a rippled or a
+// Clio, with JSON-RPC and WebSocket, their limits, their faults, and the streams that announce new
+// ledgers. It serves a generated chain that is consistent (hashes, trees, signatures, validations)
+// or real ledgers from a file. It counts each fault that it has really sent, so that a test can
+// compare a client's result with the truth.
 //
-// It is not a ledger: it executes no transactions and has no state, and of the many methods it knows those that
-// history needs. It is built to cost little, because it shares a machine with the client that is measured: answers
-// lie ready, and a request copies nothing but their few bytes that differ.
+// It is not a ledger: it executes no transactions and has no state, and of the many methods it has
+// those that history needs. It is built to cost little, because it shares a machine with the client
+// that is measured: answers are rendered in advance, and a request copies only the few bytes that
+// differ.
 //
-// A Chain owns the goroutines that make ledgers, a Sim those that serve; Close of each waits for them.
+// A Chain owns the goroutines that make ledgers, a Sim those that serve; Close of each waits for
+// them.
 package sim
 
 import (
@@ -26,27 +29,28 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Config says what to play. Its zero value is a faultless rippled without limits on a free port of loopback.
+// Config says what to simulate. Its zero value is a faultless rippled without limits on loopback.
 type Config struct {
 	ChainConfig
-	// Chain is served instead of one of its own, so that several servers agree. It is not closed with the Sim.
+	// Chain replaces the Sim's own, so that several servers agree. The Sim does not close it.
 	Chain *Chain
 
 	Listen   string      // "": 127.0.0.1:0
-	Software string      // Rippled or Clio, whose shapes differ; "": what goes with Limits
+	Software string      // Rippled or Clio, whose shapes differ; "": the one that Limits implies
 	Limits   string      // NoLimits, RippledLimits or ClioLimits; "": none
-	Complete history.Set // the ledgers that it has; nil: all of the chain
+	Complete history.Set // ledgers that it has; nil: all of the chain
 
-	Faults    Rates
-	FaultSeed uint64        // of the dice; 0: Seed. Servers of one chain go wrong differently with different ones
-	Delay     time.Duration // of every answer, as distance makes it
-	StallFor  time.Duration // how long a stalled request is held; 0: 10 minutes
+	Faults Rates
+	// Seed of the dice; 0: Seed. Servers of one chain with different seeds have different faults.
+	FaultSeed uint64
+	Delay     time.Duration // added to every answer, as distance does
+	StallFor  time.Duration // duration of a stalled request; 0: 10 minutes
 
-	TipEvery time.Duration // how often the chain grows by a ledger; 0: never
+	TipEvery time.Duration // interval at which the chain grows by a ledger; 0: never
 
-	Certificate *tls.Certificate // for TLS; nil: none, or one that is made for it if SelfSigned
+	Certificate *tls.Certificate // for TLS; nil: none, or a generated one if SelfSigned
 	SelfSigned  bool
-	MaxTLS      uint16 // highest version of TLS, such as tls.VersionTLS12; 0: the highest there is
+	MaxTLS      uint16 // highest version of TLS, such as tls.VersionTLS12; 0: no limit
 	NoHTTP2     bool
 
 	Now func() time.Time // clock of the limits; nil: time.Now
@@ -92,15 +96,15 @@ func (c Config) Check() error {
 type Sim struct {
 	config      Config
 	chain       *Chain
-	own         bool // the chain
+	own         bool // the chain is its own
 	dice        dice
 	limiter     limiter
-	grown       uint32 // index from which on ledgers came later than the server
+	grown       uint32 // index from which on ledgers are newer than the server
 	synced      atomic.Bool
 	attempts    attempts
 	connections atomic.Uint32 // WebSockets so far
 	tally       tally
-	scratch     sync.Pool // *[]byte, of answers from the file
+	scratch     sync.Pool // *[]byte, for answers from the file
 
 	listener net.Listener
 	server   *http.Server
@@ -111,12 +115,12 @@ type Sim struct {
 	stop     context.CancelFunc
 	work     sync.WaitGroup
 	door     sync.Mutex
-	closing  bool  // nobody enters any more
-	served   error // why it stopped serving, if it was not Close; set before work is done
+	closing  bool  // no handler may start any more
+	served   error // why it stopped serving before Close; set before work is done
 	streams  streams
 }
 
-// Start makes a chain, unless it is given one, and serves it. Requests for ledgers that are not made yet wait.
+// Start makes a chain, unless Config has one, and serves it. Requests for later ledgers wait.
 func Start(c Config) (*Sim, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -152,35 +156,35 @@ func Start(c Config) (*Sim, error) {
 	return s, nil
 }
 
-// URL is where it takes JSON-RPC.
+// URL is its address for JSON-RPC.
 func (s *Sim) URL() string { return "http" + s.scheme + "://" + s.listener.Addr().String() }
 
-// Addr is its address.
+// Addr is its listening address.
 func (s *Sim) Addr() net.Addr { return s.listener.Addr() }
 
-// PEM is the certificate that was made for it; nil without SelfSigned.
+// PEM is the generated certificate; nil without SelfSigned.
 func (s *Sim) PEM() []byte { return s.pem }
 
-// WS is where it takes WebSockets: the same port.
+// WS is its address for WebSockets: the same port.
 func (s *Sim) WS() string { return "ws" + s.scheme + "://" + s.listener.Addr().String() }
 
-// Chain is what it serves.
+// Chain is the chain that it serves.
 func (s *Sim) Chain() *Chain { return s.chain }
 
-// Made waits until all ledgers are there that were asked for.
+// Made waits until all configured ledgers are made.
 func (s *Sim) Made(ctx context.Context) error { return s.chain.Made(ctx) }
 
-// Trusted are the certificates that a client has to trust; nil without TLS, or with a certificate that was given.
+// Trusted are the certificates to trust; nil without TLS, or with a configured certificate.
 func (s *Sim) Trusted() *x509.CertPool { return s.trusted }
 
-// Injected is what it has done up to now.
+// Injected returns the counts so far.
 func (s *Sim) Injected() Injected { return s.tally.copy() }
 
-// SetSynced lets the server lose the network, or find it again.
+// SetSynced makes the server lose the network, or find it again.
 func (s *Sim) SetSynced(synced bool) { s.synced.Store(synced) }
 
-// Close ends all connections and waits for what serves them. It closes the chain, too, if that is its own. It returns
-// why the server had stopped by itself, if it had.
+// Close ends all connections and waits for their handlers. It closes the chain, too, if that is its
+// own. It returns why the server had stopped before Close, if it had.
 func (s *Sim) Close() error {
 	s.door.Lock()
 	s.closing = true
@@ -194,13 +198,12 @@ func (s *Sim) Close() error {
 	return s.served
 }
 
-// attempts counts how often each ledger was asked for.
 type attempts struct {
 	mu    sync.Mutex
 	count map[uint32]uint32
 }
 
-// maxAttempts bounds the ledgers whose attempts are counted. It is more than a chain has.
+// maxAttempts bounds the number of ledgers whose attempts are counted. It is more than a chain has.
 const maxAttempts = 2 * MaxLedgers
 
 // next is 0 for the first attempt.

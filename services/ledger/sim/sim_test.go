@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds what a test waits for; no test passes or fails by it on a machine that works.
+// patience bounds a test's waits; on a working machine no test depends on it.
 const patience = 2 * time.Minute
 
 func start(t testing.TB, c Config) *Sim {
@@ -40,7 +40,7 @@ func start(t testing.TB, c Config) *Sim {
 	return s
 }
 
-// small is a chain that is made at once.
+// small is a chain that is made in milliseconds.
 func small(c Config) Config {
 	if c.Chain == nil {
 		c.ChainConfig.Ledgers, c.ChainConfig.Transactions = 6, 5
@@ -48,7 +48,7 @@ func small(c Config) Config {
 	return c
 }
 
-// caller sends requests over one of the transports and gives back the body.
+// caller sends requests over one of the transports and returns the body.
 type caller interface {
 	// call returns the status (200 over WebSocket) and the body of the answer.
 	call(method, params string) (status int, body []byte, err error)
@@ -122,7 +122,7 @@ func full(index uint32, version int) string {
 	return fmt.Sprintf(`"ledger_index":%d,"transactions":true,"expand":true,"binary":true,"api_version":%d`, index, version)
 }
 
-// fetch asks for a ledger and decodes it, twice.
+// fetch requests a ledger and decodes it, twice.
 func fetch(t testing.TB, from caller, params string) (*rippled.Answer, error) {
 	t.Helper()
 	_, body, err := from.call("ledger", params)
@@ -209,7 +209,7 @@ func checkShapes(t *testing.T, s *Sim, from caller, version int, transport strin
 	}
 }
 
-// answered is as much of an answer as tests look at, wherever the transport puts it.
+// answered is the part of an answer that tests check, wherever the transport puts it.
 type answered struct {
 	Error   string `json:"error"`
 	Code    int    `json:"error_code"`
@@ -291,7 +291,7 @@ func TestErrorsAreTheServers(t *testing.T) {
 	}
 }
 
-func TestHTTPRefusesWhatIsNoRequest(t *testing.T) {
+func TestHTTPRefusesNonRequests(t *testing.T) {
 	s := start(t, small(Config{}))
 	for body, want := range map[string]string{
 		``:                               "Unable to parse request",
@@ -341,7 +341,7 @@ func TestHeadersAndHashesAlone(t *testing.T) {
 	}
 }
 
-func TestSaysWhatItHas(t *testing.T) {
+func TestServerInfo(t *testing.T) {
 	c := small(Config{})
 	c.Complete, _ = history.ParseSet("90000001-90000002,90000005,95000000")
 	s := start(t, c)

@@ -11,26 +11,24 @@ import (
 	"dyno/parts/refusal"
 )
 
-// Bounds of a WebSocket connection.
+// Limits of a WebSocket connection.
 const (
-	maxInFlight  = 256              // requests that it answers at a time; it reads no further ones meanwhile
-	writeTimeout = 30 * time.Second // for one message; a client that reads more slowly is dropped
+	maxInFlight  = 256              // requests answered concurrently; until one ends, no more are read
+	writeTimeout = 30 * time.Second // per message; a client that reads more slowly is disconnected
 )
 
-// socket is a WebSocket connection.
 type socket struct {
 	conn     *websocket.Conn
 	addr     string
 	mu       sync.Mutex // of streams
 	ledgers  bool
 	votes    bool
-	messages chan []byte // of streams, on their way
+	messages chan []byte // queued messages of streams
 }
 
-// upgrade accepts a WebSocket and serves it until it ends.
 func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
 	addr := address(r.RemoteAddr)
-	// Counted before the client can know of it, so that the numbers of connections made one after the other ascend.
+	// Counted before the client sees the connection, so that their numbers ascend.
 	number := s.connections.Add(1)
 	dead := s.dice.happens(Dead, uint64(number), 0)
 	if dead {
@@ -47,7 +45,7 @@ func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxRequest)
 	if dead {
-		s.pause(s.ctx, s.config.StallFor) // reads nothing and says nothing, not even to pings
+		s.pause(s.ctx, s.config.StallFor) // reads and sends no bytes, not even pongs
 		return
 	}
 	k := &socket{conn: conn, addr: addr, messages: make(chan []byte, maxQueued)}
@@ -61,7 +59,7 @@ func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
 	work.Wait()
 }
 
-// read takes requests off a connection until it ends, and answers each on a goroutine of its own.
+// read reads requests from a connection until it ends, and answers each on its own goroutine.
 func (s *Sim) read(ctx context.Context, cancel context.CancelFunc, k *socket, work *sync.WaitGroup) {
 	places := make(chan struct{}, maxInFlight)
 	for {
@@ -83,13 +81,12 @@ func (s *Sim) read(ctx context.Context, cancel context.CancelFunc, k *socket, wo
 	}
 }
 
-// respond answers one message. It says whether the connection goes on.
 func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
 	call, err := parseMessage(message, k)
 	e := s.envelope(call, s.warner(k.addr, costMalformed))
 	if !s.limiter.admit(k.addr) {
 		s.tally.refused()
-		return s.tell(ctx, k, s.envelope(call, nil).overLimit(call.raw()))
+		return s.sendAnswer(ctx, k, s.envelope(call, nil).overLimit(call.raw()))
 	}
 	var a *answer
 	if r, ok := err.(*refusal.Error); ok {
@@ -99,11 +96,12 @@ func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
 	} else {
 		a = s.handle(ctx, call, s.warner(k.addr, costRequest))
 	}
-	return s.tell(ctx, k, a)
+	return s.sendAnswer(ctx, k, a)
 }
 
-// tell sends an answer over a WebSocket and counts what it was. It says whether the connection goes on.
-func (s *Sim) tell(ctx context.Context, k *socket, a *answer) bool {
+// sendAnswer sends an answer over a WebSocket, counts it, and says whether the connection
+// continues.
+func (s *Sim) sendAnswer(ctx context.Context, k *socket, a *answer) bool {
 	defer s.release(a)
 	if !s.pause(ctx, s.config.Delay+a.wait) {
 		return false

@@ -14,10 +14,9 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// maxQueued is how many messages of streams wait for a client. One that is slower is dropped, as by rippled.
+// maxQueued bounds a client's queued stream messages. A slower one is disconnected, as by rippled.
 const maxQueued = 256
 
-// streams knows the connections that may have subscribed.
 type streams struct {
 	mu      sync.Mutex
 	sockets map[*socket]struct{}
@@ -44,10 +43,10 @@ func (t *streams) all() []*socket {
 	return slices.Collect(maps.Keys(t.sockets))
 }
 
-// subscribe is the methods subscribe and unsubscribe, of the streams ledger and validations.
+// subscribe is the methods subscribe and unsubscribe, for the streams ledger and validations.
 func (s *Sim) subscribe(ctx context.Context, r *request, e envelope) *answer {
 	if r.socket == nil {
-		return e.fail(failParams, r.raw()) // rippled would take a URL to push to
+		return e.fail(failParams, r.raw()) // rippled accepts a URL to push to
 	}
 	for _, name := range r.Streams {
 		if name != "ledger" && name != "validations" {
@@ -81,7 +80,7 @@ func (k *socket) set(names []string, on bool) {
 	}
 }
 
-// publish tells subscribers of each ledger that comes after those that the server began with, until ctx ends.
+// publish sends subscribers each ledger that is newer than the server's first ones, until ctx ends.
 func (s *Sim) publish(ctx context.Context) {
 	for index := s.grown; index > 0 && ctx.Err() == nil; index++ {
 		e, err := s.chain.grownTo(ctx, index)
@@ -99,7 +98,6 @@ func (s *Sim) publish(ctx context.Context) {
 	}
 }
 
-// grownTo waits until there is a ledger that only comes when the chain grows.
 func (c *Chain) grownTo(ctx context.Context, index uint32) (e entry, err error) {
 	err = c.until(ctx, func() bool {
 		n := c.place(index)
@@ -111,7 +109,6 @@ func (c *Chain) grownTo(ctx context.Context, index uint32) (e entry, err error) 
 	return e, err
 }
 
-// closed is what is said about the closing of a ledger, without braces.
 func (s *Sim) closed(b []byte, e *entry, count bool) []byte {
 	h, _ := xrpl.ParseHeader(e.header[:])
 	b = fmt.Appendf(b, `"fee_base":%d,"ledger_hash":"%v","ledger_index":%d,"ledger_time":%d,"reserve_base":%d,"reserve_inc":%d`,
@@ -122,7 +119,6 @@ func (s *Sim) closed(b []byte, e *entry, count bool) []byte {
 	return fmt.Appendf(b, `,"validated_ledgers":"%v"`, s.Complete())
 }
 
-// hear puts messages into the queue of a connection that has subscribed.
 func (k *socket) hear(votes [][]byte, closed []byte) {
 	k.mu.Lock()
 	ledgers, validations := k.ledgers, k.votes
@@ -144,7 +140,6 @@ func (k *socket) hear(votes [][]byte, closed []byte) {
 	}
 }
 
-// push sends what is queued until ctx ends.
 func (k *socket) push(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	for {
@@ -162,7 +157,6 @@ func (k *socket) push(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-// tick lets the chain grow, until ctx ends or it cannot any more.
 func (s *Sim) tick(ctx context.Context) {
 	if s.chain.Made(ctx) != nil {
 		return

@@ -40,7 +40,7 @@ func (d dialled) next() (m streamed) {
 	return m
 }
 
-func TestStreamsTellOfNewLedgers(t *testing.T) {
+func TestStreamsAnnounceLedgers(t *testing.T) {
 	s := start(t, small(Config{TipEvery: 20 * time.Millisecond}))
 	d := overSocket(t, s)
 	_, body, err := d.call("subscribe", `"streams":["ledger","validations"]`)
@@ -87,8 +87,8 @@ func TestStreamsTellOfNewLedgers(t *testing.T) {
 	}
 }
 
-// checkVote holds a message against the validation in it, which is the n-th for its ledger: the fourth of five makes a
-// quorum.
+// checkVote compares a message with the validation in it, which is the n-th for its ledger: the
+// fourth of five makes a quorum.
 func checkVote(t *testing.T, m streamed, quorum *trust.Quorum, n int) {
 	t.Helper()
 	data, err := hex.DecodeString(m.Data)
@@ -100,7 +100,7 @@ func checkVote(t *testing.T, m streamed, quorum *trust.Quorum, n int) {
 		t.Fatal(err)
 	}
 	if v.Ledger.String() != m.Hash || !v.Full || !m.Full || xrpl.FormatNodeKey(v.Key) != m.Key || !strings.HasSuffix(m.Data, m.Signature) {
-		t.Errorf("%+v says another thing than the validation in it", m)
+		t.Errorf("%+v differs from the validation in it", m)
 	}
 	anchor, reached, err := quorum.Add(data)
 	if err != nil || reached != (n >= 4) || reached && anchor.Hash != v.Ledger {
@@ -108,7 +108,8 @@ func checkVote(t *testing.T, m streamed, quorum *trust.Quorum, n int) {
 	}
 }
 
-// Who has unsubscribed hears nothing more, and who subscribed to one stream hears that one.
+// A connection that has unsubscribed receives no more messages, and one that subscribed to one
+// stream receives only that.
 func TestUnsubscribe(t *testing.T) {
 	s := start(t, small(Config{}))
 	both, one := overSocket(t, s), overSocket(t, s)

@@ -8,7 +8,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// wrong says whether a fault makes a wrong answer out of a right one. (Forged ledgers are wrong in the chain.)
+// wrong says whether a fault changes a right answer. (Forged ledgers are wrong in the chain.)
 func (k Kind) wrong() bool {
 	switch k {
 	case Empty, Partial, Flip, Parent, Fork, Signature, Other:
@@ -17,14 +17,13 @@ func (k Kind) wrong() bool {
 	return false
 }
 
-// tampered is a ledger that is not what was asked for.
 type tampered struct {
 	entry
 	txs []xrpl.Transaction
 }
 
-// tamper makes a wrong answer out of the n-th entry. It returns nil if there is nothing in the ledger that could be
-// wrong in this way: no transactions, no neighbour.
+// tamper makes a wrong answer from the n-th entry. It returns nil if the ledger has nothing to
+// change in this way: no transactions, no neighbour.
 func (s *Sim) tamper(ctx context.Context, e *entry, n int, attempt uint32, kind Kind) (*tampered, error) {
 	index := e.index()
 	roll := s.dice.roll("tamper", uint64(index), uint64(attempt))
@@ -72,13 +71,11 @@ func (s *Sim) tamper(ctx context.Context, e *entry, n int, attempt uint32, kind 
 	return t, nil
 }
 
-// seal gives the ledger another header, and the hash of that.
 func (t *tampered) seal(h *xrpl.Header) {
 	h.Append(t.header[:0])
 	t.hash = h.Hash()
 }
 
-// neighbour is the ledger above or below.
 func (s *Sim) neighbour(ctx context.Context, index uint32, roll uint64) (*tampered, error) {
 	around := []uint32{index + 1, index - 1}
 	if roll&1 == 1 {
@@ -110,7 +107,7 @@ func (t *tampered) flip(roll uint64) {
 	where[roll>>24%uint64(len(where))] ^= byte(1 + roll>>48%255)
 }
 
-// leaveOut returns the transactions without one, or without the rest from some point on.
+// leaveOut returns the transactions without one, or without all from some point on.
 func leaveOut(txs []xrpl.Transaction, roll uint64) []xrpl.Transaction {
 	at := int(roll >> 8 % uint64(len(txs)))
 	if roll%2 == 0 {
@@ -119,13 +116,14 @@ func leaveOut(txs []xrpl.Transaction, roll uint64) []xrpl.Transaction {
 	return slices.Delete(txs, at, at+1)
 }
 
-// spoilSignature changes one byte in the signature of one of the transactions, so that it can still be read and
-// does not fit. It leaves out transactions that have none of their own, in a replay, and says whether there was one.
+// spoilSignature changes one byte in the signature of one of the transactions, which stays readable
+// and becomes wrong. It skips transactions without their own signature, in a replay, and returns
+// whether it changed one.
 func spoilSignature(txs []xrpl.Transaction, roll uint64) bool {
 	for i := range txs {
 		tx := txs[(roll%uint64(len(txs))+uint64(i))%uint64(len(txs))]
 		if at, size, err := signatureOf(tx.Blob); err == nil {
-			// The last bytes are those of S, with DER as with Ed25519: the structure stays.
+			// The last bytes belong to S, in DER and in Ed25519: the structure stays.
 			tx.Blob[at+size-1-int(roll>>32%8)] ^= byte(1 + roll>>48%255)
 			return true
 		}
@@ -133,5 +131,5 @@ func spoilSignature(txs []xrpl.Transaction, roll uint64) bool {
 	return false
 }
 
-// minSignature is less than any signature has: 64 bytes with Ed25519, about 70 with secp256k1.
+// minSignature is below the size of any signature: 64 bytes with Ed25519, about 70 with secp256k1.
 const minSignature = 60

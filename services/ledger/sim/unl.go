@@ -7,20 +7,20 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// unl is the validators that everybody trusts, and the list of them as its publisher has it on the web.
+// unl is the list of trusted validators, and its published form.
 type unl struct {
 	validators []validator
 	publisher  []byte // its master key, 33 bytes
 	list       []byte // JSON
 }
 
-// validator has a master key, by which it is known, and one that it signs with.
+// validator has a master key, which identifies it, and a key that it signs with.
 type validator struct {
 	master, key *xrpl.Key
 	manifest    []byte
 }
 
-// Of the published list. Its format is that of XRPLF/rippled, app/misc/ValidatorList.h.
+// Fields of the published list, in the format of XRPLF/rippled, app/misc/ValidatorList.h.
 const (
 	listSequence   = 2025010101
 	listExpiration = 1_200_000_000 // seconds since 2000: in 2038
@@ -61,13 +61,12 @@ func newUNL(seed uint64, n int) (*unl, error) {
 	return u, err
 }
 
-// UNL is the list of validators as a publisher has it on the web, JSON; GET /unl of a Sim gives the same.
+// UNL is the list of validators in its published form, JSON; GET /unl of a Sim returns the same.
 func (c *Chain) UNL() []byte { return c.unl.list }
 
 // Publisher is the master key of the list's publisher, 33 bytes.
 func (c *Chain) Publisher() []byte { return c.unl.publisher }
 
-// Validations are those of all validators for a ledger.
 func (c *Chain) validations(e *entry) (all []validation) {
 	h, _ := xrpl.ParseHeader(e.header[:])
 	v := xrpl.Validation{Ledger: e.hash, Index: h.Index, SignTime: h.Close + 1, Full: true}
@@ -77,14 +76,13 @@ func (c *Chain) validations(e *entry) (all []validation) {
 	return all
 }
 
-// validation is a validator's word on a ledger.
 type validation struct {
 	by *validator
 	xrpl.Validation
 	data []byte
 }
 
-// append writes the message of the stream, as rippled does since 2.4 with the whole validation as data.
+// append writes the stream's message, as rippled since 2.4, with the whole validation as data.
 func (v *validation) append(b []byte) []byte {
 	_, signature := cutSignature(v.data)
 	b = xrpl.AppendHex(append(b, `{"type":"validationReceived","data":"`...), v.data)
@@ -97,7 +95,7 @@ func (v *validation) append(b []byte) []byte {
 	return append(b, `"}`...)
 }
 
-// cutSignature takes a validation of ours apart: its signature is its last field.
+// cutSignature splits a generated validation: its signature is its last field.
 func cutSignature(data []byte) (before, signature []byte) {
 	_ = xrpl.Walk(data, func(f xrpl.Field) error {
 		before, signature = data[:f.Start], data[f.ValueStart:f.End]

@@ -9,7 +9,6 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// budget is what servers with limits allow one address.
 type budget struct {
 	limits   string
 	servers  int
@@ -58,7 +57,6 @@ func (b budget) use(t testing.TB, p Program, length time.Duration, seed uint64) 
 	return b.judge(before, sum(servers), time.Since(began))
 }
 
-// judge returns the usage between two counts.
 func (b budget) judge(before, after sim.Injected, took time.Duration) (u usage) {
 	answers, refused := float64(after.Answers-before.Answers), float64(after.Refused-before.Refused)
 	seconds := took.Seconds() * float64(b.servers)

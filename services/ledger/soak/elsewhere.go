@@ -18,9 +18,9 @@ import (
 // failing is the share of requests that fail at one of two servers.
 const failing = 0.1
 
-// Elsewhere lets a program sync from two servers, one of which breaks connections off at random,
-// and returns how long after each failure another request for the same ledger was answered. Every
-// failed ledger must be, and everything must be stored.
+// Elsewhere lets a program sync from two servers, one of which closes connections at random, and
+// returns how long after each failure another request for the same ledger was answered. Every
+// failed ledger must be answered, and every ledger stored.
 func Elsewhere(t testing.TB, p Program, ledgers int, seed uint64) []time.Duration {
 	t.Helper()
 	const first = 70_000
@@ -41,12 +41,12 @@ func Elsewhere(t testing.TB, p Program, ledgers int, seed uint64) []time.Duratio
 		return ledgertest.Cut
 	})
 	dir := filepath.Join(t.TempDir(), "history")
-	life := p.sync(t, dir, "--server", good.URL, "--server", bad.URL, "--from", strconv.Itoa(first), "--to", fmt.Sprint(last))
-	if code := life.Wait(t); code != 0 {
-		t.Fatalf("seed %d: it exits with %d: %s", seed, code, life.Stderr.String())
+	process := p.sync(t, dir, "--server", good.URL, "--server", bad.URL, "--from", strconv.Itoa(first), "--to", fmt.Sprint(last))
+	if code := process.Wait(t); code != 0 {
+		t.Fatalf("seed %d: it exits with %d: %s", seed, code, process.Stderr.String())
 	}
 	ledgertest.ReadTruth(t, honest.URL(), first, last).Holds(t, p.Start, dir)
-	good.Close() // it waits for its handlers, and so for what they saw
+	good.Close() // waits for its handlers, which record answers
 	bad.Close()
 	w.look()
 	if len(w.failed) > 0 {
@@ -55,29 +55,28 @@ func Elsewhere(t testing.TB, p Program, ledgers int, seed uint64) []time.Duratio
 	return w.took
 }
 
-// witness sees when requests for a ledger fail, and when one is answered.
+// witness records when requests for a ledger fail, and when one is answered.
 type witness struct {
 	relays []*ledgertest.Relay
 
 	mu     sync.Mutex
-	failed map[uint32]time.Time // not answered since
+	failed map[uint32]time.Time // without an answer since
 	done   map[uint32]bool      // answered by either: a failure afterwards was of a hedged request
 	took   []time.Duration
 }
 
-// front is a server before another, which reports its answers.
+// front is a relay before a server, which reports its answers.
 func (w *witness) front(t testing.TB, behind string) *httptest.Server {
 	r := ledgertest.NewRelay(t, behind)
 	w.relays = append(w.relays, r)
 	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
-		r.ServeHTTP(out, req) // it panics when it breaks off
+		r.ServeHTTP(out, req) // panics when it closes the connection
 		w.look()
 	}))
 	t.Cleanup(web.Close)
 	return web
 }
 
-// look notes what was answered since the last look.
 func (w *witness) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// cast are the servers of TestFaults: two that lie, each in its own way, two that are in trouble and do not lie, and one
-// without a fault. Two are asked over WebSocket, where one connection that breaks, or dies, takes all requests with it.
+// cast are the servers of TestFaults: two that give false answers, each in its own way, two that
+// fail and give no false answers, and one without faults. Two use WebSocket, where a connection
+// that breaks, or dies, ends all its requests.
 var cast = []struct {
 	name   string
 	rates  sim.Rates
@@ -27,7 +28,6 @@ var cast = []struct {
 	{"faultless", nil, false},
 }
 
-// address is how a server of the cast is asked.
 func address(s *sim.Sim, socket bool) string {
 	if socket {
 		return s.WS()
@@ -35,47 +35,48 @@ func address(s *sim.Sim, socket bool) string {
 	return s.URL()
 }
 
-// lies are the faults that show as an answer that is whole and false.
+// lies are the faults that look like a whole answer and are false.
 var lies = []sim.Kind{sim.Flip, sim.Empty, sim.Partial, sim.Other, sim.Parent, sim.Fork, sim.Signature}
 
-// Faulted is what a soak with faults came to.
-type Faulted struct {
+// FaultResult is the result of Faults.
+type FaultResult struct {
 	Rounds, Ledgers int
-	Sent            map[sim.Kind]int // faults
+	Sent            map[sim.Kind]int // faults by kind
 	Lies, Blamed    map[string]int   // by server
 }
 
-// Faults is the number of all.
-func (f Faulted) Faults() (n int) {
+// Faults is the total number of faults.
+func (f FaultResult) Faults() (n int) {
 	for _, sent := range f.Sent {
 		n += sent
 	}
 	return n
 }
 
-func (f Faulted) String() string {
+func (f FaultResult) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d faults in %d rounds of %d ledgers, none of which was stored wrongly or missing\n", f.Faults(), f.Rounds, f.Ledgers)
 	for _, kind := range slices.Sorted(maps.Keys(f.Sent)) {
 		fmt.Fprintf(&b, "  %-10s %d\n", kind, f.Sent[kind])
 	}
 	for _, c := range cast {
-		fmt.Fprintf(&b, "  the %s server lied %d times and was blamed %d times\n", c.name, f.Lies[c.name], f.Blamed[c.name])
+		fmt.Fprintf(&b, "  the %s server gave %d false answers; %d were recorded against it\n", c.name, f.Lies[c.name], f.Blamed[c.name])
 	}
 	return b.String()
 }
 
-// ledgers of a round: enough for the client to change its mind about a server several times.
+// ledgersOfRound is enough for the client's score of a server to change several times.
 const ledgersOfRound = 1000
 
-// Faults lets a program sync the same range again and again from servers that go wrong differently each time, until they
-// have gone wrong so often. Each time the whole range has to be stored and true, and nobody blamed but who has lied.
-func Faults(t testing.TB, p Program, want int, seed uint64) Faulted {
+// Faults lets a program sync the same range repeatedly from servers with different faults each
+// time, until they have sent at least want of them. In each round the whole range must be stored
+// and true, and no server may have more recorded faults than false answers.
+func Faults(t testing.TB, p Program, want int, seed uint64) FaultResult {
 	t.Helper()
 	const first, last = 70_000, 70_000 + ledgersOfRound - 1
 	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgersOfRound, Transactions: 4, Seed: seed})
 	truth := ledgertest.ReadTruth(t, server(t, sim.Config{Chain: c}).URL(), first, last)
-	f := Faulted{Ledgers: ledgersOfRound, Sent: map[sim.Kind]int{}, Lies: map[string]int{}, Blamed: map[string]int{}}
+	f := FaultResult{Ledgers: ledgersOfRound, Sent: map[sim.Kind]int{}, Lies: map[string]int{}, Blamed: map[string]int{}}
 	for f.Faults() < want {
 		before := f.Faults()
 		f.round(t, p, c, truth, seed)
@@ -88,13 +89,13 @@ func Faults(t testing.TB, p Program, want int, seed uint64) Faulted {
 	}
 	for name, lied := range f.Lies {
 		if lied > 0 && f.Blamed[name] == 0 {
-			t.Fatalf("seed %d: the %s server lied %d times and was never blamed", seed, name, lied)
+			t.Fatalf("seed %d: the %s server gave %d false answers and no fault was recorded", seed, name, lied)
 		}
 	}
 	return f
 }
 
-func (f *Faulted) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.Truth, seed uint64) {
+func (f *FaultResult) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.Truth, seed uint64) {
 	t.Helper()
 	f.Rounds++
 	folder := t.TempDir()
@@ -127,9 +128,9 @@ func (f *Faulted) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.
 				lied += int(count.Sent)
 			}
 		}
-		// An answer that was sent need not have been read: the request may have been given up by then.
+		// A sent answer may never be read: the client may have cancelled the request.
 		if blamed := guilty[url]; blamed > lied {
-			t.Fatalf("seed %d: in round %d the %s server lied %d times and is blamed %d times", seed, f.Rounds, name, lied, blamed)
+			t.Fatalf("seed %d: in round %d the %s server gave %d false answers and has %d recorded faults", seed, f.Rounds, name, lied, blamed)
 		}
 		f.Lies[name] += lied
 		f.Blamed[name] += guilty[url]

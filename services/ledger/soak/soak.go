@@ -1,14 +1,15 @@
-// Package soak holds a history client to what it promises when all goes wrong: Kill kills it at
-// random moments and lets it go on, Faults lets several servers answer wrongly ten thousand times,
-// Elsewhere lets one of two servers fail. What decides is what is stored in the end, compared with
-// the simulator's chain byte by byte, and what the servers have really sent, never how long it
-// took.
+// Package soak checks that a history client keeps its promises under failures: Kill kills it at
+// random moments and restarts it, Faults lets several servers send ten thousand wrong answers,
+// Elsewhere lets one of two servers fail. The result depends only on what is stored in the end,
+// compared with the simulator's chain byte by byte, and on what the servers have really sent, never
+// on durations.
 //
-//	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' -kills 100 -faults 10000 -v
+//	DYNO_TESTS=all go test ./services/ledger/soak -run 'TestKill|TestFaults' \
+//	    -kills 100 -faults 10000 -v
 //
-// It talks to the program by arguments, signals and HTTP. It logs how long a failure took, and what
-// a client uses of its servers' budgets (-within), but measures no speed. The processes and servers
-// that it starts end with the test.
+// It controls the program by arguments, signals and HTTP. It logs how long a failure took, and
+// which share of its servers' budgets a client uses (-within), but measures no speed. The processes
+// and servers that it starts end with the test.
 package soak
 
 import (
@@ -18,20 +19,19 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// Program is what is soaked.
+// Program is the program under test.
 type Program struct {
 	Start ledgertest.Start
-	Sync  []string // flags of sync besides those for what and where, such as --set fetches=32
+	// Flags of sync in addition to the range, the servers and the folder, such as --set fetches=32.
+	Sync []string
 }
 
-// sync starts one.
 func (p Program) sync(t testing.TB, dir string, args ...string) *ledgertest.Process {
 	t.Helper()
 	all := append([]string{"sync", "--data", dir, "--json"}, args...)
 	return p.Start(t, append(all, p.Sync...)...)
 }
 
-// chain makes one that ends with the test.
 func chain(t testing.TB, c sim.ChainConfig) *sim.Chain {
 	t.Helper()
 	made, err := sim.NewChain(c)
@@ -45,7 +45,6 @@ func chain(t testing.TB, c sim.ChainConfig) *sim.Chain {
 	return made
 }
 
-// server starts one that ends with the test.
 func server(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	s, err := sim.Start(c)

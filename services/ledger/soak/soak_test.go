@@ -49,21 +49,22 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// Whenever the client dies, it goes on, loses next to nothing, and stores nothing but the truth.
+// After each kill the client continues, loses almost no work, and stores only true ledgers.
 func TestKill(t *testing.T) {
 	quicktest.Skip(t, "kills a client again and again")
 	t.Log(Kill(t, subject(t), *kills, *again, chooseSeed(t)))
 }
 
-// What comes ahead of its turn is not fetched again either.
-func TestAhead(t *testing.T) {
+// Prefetched answers are not fetched again either.
+func TestPrefetched(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
-	if n := Ahead(t, subject(t), 400, chooseSeed(t)); n > *again {
+	if n := Prefetched(t, subject(t), 400, chooseSeed(t)); n > *again {
 		t.Errorf("%d answers were fetched again, of at most %d", n, *again)
 	}
 }
 
-// Whatever servers answer, nothing but the truth is stored, all of it, and no server is blamed that has not lied.
+// Whatever servers answer, only true ledgers are stored, all of them, and faults are recorded only
+// for servers with false answers.
 func TestFaults(t *testing.T) {
 	quicktest.Skip(t, "takes several seconds")
 	t.Log(Faults(t, subject(t), *faults, chooseSeed(t)))
@@ -80,7 +81,8 @@ func TestElsewhere(t *testing.T) {
 	t.Logf("%d failed requests: another answer came after %v in the median, %v at most", len(took), took[len(took)/2], took[len(took)-1])
 }
 
-// What servers with limits allow is used, and no more. The figures are logged: they depend on time, and decide nothing.
+// What servers with limits allow is used, and no more. The figures are logged: they depend on time,
+// and decide nothing.
 func TestBudgets(t *testing.T) {
 	if *within == 0 {
 		t.Skip("it takes minutes: give -within 15s")

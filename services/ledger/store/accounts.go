@@ -14,13 +14,12 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// touch is that a transaction touches an account.
 type touch struct {
 	account  xrpl.AccountID
 	position int
 }
 
-// touches are the accounts that a ledger's transactions touch, by account and then position, each pair once.
+// touches are the accounts that a ledger's transactions affect, by account and position, once each.
 func touches(mem []touch, l *xrpl.Ledger) ([]touch, error) {
 	mem = mem[:0]
 	for i := range l.Transactions {
@@ -36,8 +35,8 @@ func touches(mem []touch, l *xrpl.Ledger) ([]touch, error) {
 	return slices.Compact(mem), nil
 }
 
-// eachAccount calls visit for every account of a ledger with its places there, encoded. What it visits with is only good
-// until visit returns.
+// eachAccount calls visit for every account of a ledger with its encoded places there, which are
+// valid only until visit returns.
 func eachAccount(mem *scratch, l *xrpl.Ledger, visit func(account xrpl.AccountID, places []byte) error) (err error) {
 	if mem.touches, err = touches(mem.touches, l); err != nil {
 		return err
@@ -68,12 +67,13 @@ func setAccounts(b *pebble.Batch, l *xrpl.Ledger, mem *scratch) error {
 	})
 }
 
-// maxPage bounds how many places AccountTransactions answers with.
+// maxPage bounds the number of places that AccountTransactions returns.
 const maxPage = 10_000
 
-// AccountTransactions finds the transactions that touch an account, in the ledgers from one to another: oldest first
-// (forward) or newest first, at most limit and at most 10,000. Next, if it is not nil, is the marker for the call
-// that goes on. ErrNoAccounts: the store has no index by account; ErrLacking: that has not all of these ledgers yet.
+// AccountTransactions finds the transactions that affect an account, in a range of ledgers: oldest
+// first (forward) or newest first, at most limit and at most 10,000. next is the marker for the
+// call that continues; nil means that there are no more. ErrNoAccounts: the store has no index by
+// account; ErrLacking: the index does not have all of the range yet.
 func (s *Store) AccountTransactions(account xrpl.AccountID, from, to uint32, marker *Place, limit int, forward bool) (places []Place, next *Place, err error) {
 	if !s.accounts {
 		return nil, nil, ErrNoAccounts
@@ -111,7 +111,7 @@ func (s *Store) AccountTransactions(account xrpl.AccountID, from, to uint32, mar
 	return places, next, nil
 }
 
-// scanAccount visits the ledgers that touch an account until visit answers no.
+// scanAccount visits the ledgers that affect an account until visit returns false.
 func (s *Store) scanAccount(account xrpl.AccountID, from, to uint32, forward bool, visit func(index uint32, positions []int) bool) error {
 	s.open.RLock()
 	defer s.open.RUnlock()

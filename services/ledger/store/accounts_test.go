@@ -13,7 +13,7 @@ import (
 	"dyno/services/ledger/store/storetest"
 )
 
-// Pages in either direction are what walking through all ledgers finds.
+// Pages in either direction equal a scan of all ledgers.
 func TestAccountTransactions(t *testing.T) {
 	chain := storetest.Chain(1, 101, 30, 40)
 	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
@@ -63,7 +63,7 @@ func FuzzParsePlaces(f *testing.F) {
 	})
 }
 
-// A record that is damaged anywhere is an error or another record, and never a panic.
+// A damaged record is an error or another record, and never a panic.
 func FuzzParseRecords(f *testing.F) {
 	s := mustOpen(f, vfs.NewMem(), Options{})
 	chain := storetest.Chain(1, 5, 1, 3)

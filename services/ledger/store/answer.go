@@ -6,8 +6,8 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// AppendAnswer appends a ledger as a server would answer it to a client that asked for binary, as one JSON object without a line
-// break: what ledgersync verify reads. Its transactions are in the order in which they are given.
+// AppendAnswer appends a ledger in the form of a server's binary answer, as one JSON object without
+// a line break, which ledgersync verify reads. The order of its transactions is kept.
 func AppendAnswer(b []byte, l *xrpl.Ledger) []byte {
 	b = append(b, `{"status":"success","type":"response","result":{"ledger":{"closed":true,"ledger_data":"`...)
 	b = xrpl.AppendHex(b, l.Header)

@@ -14,11 +14,12 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// Append stores ledgers that are proved, together with the progress, and then indexes them; they are durable when Append
-// returns without an error. It sorts the transactions of each ledger by their place in it, which is the order in which they are
-// read, and sets the IDs that are not set yet. A ledger that is stored already is left out if its bytes are the same; with other bytes
-// it is an ErrConflict. After an error nothing of the batch is stored, but for ErrFailed, which leaves open whether it
-// is, until the store is opened again.
+// Append stores proved ledgers together with the progress, and then indexes them; they are durable
+// when Append returns without an error. It sorts the transactions of each ledger by their place in
+// it, which is the order in which they are read, and sets IDs that are not set yet. A ledger that
+// is stored already is skipped if its bytes are the same; with other bytes it is an ErrConflict.
+// After an error no ledger of the batch is stored, except after ErrFailed, when it is unknown until
+// the store is opened again.
 func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
 	b, err := s.prepare(ledgers)
 	if err != nil {
@@ -27,20 +28,17 @@ func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
 	return s.commit(b, ledgers, p)
 }
 
-// batch is ledgers on their way to the disk, with their indexes.
 type batch struct {
 	*pebble.Batch
-	ledgers []prepared // that are new
+	ledgers []prepared // ledgers that are new
 }
 
-// prepared is a ledger that is to be stored.
 type prepared struct {
 	entry
 	header []byte
 	frame  []byte // nil: it is in the packs already, at ref
 }
 
-// indexes of the ledgers.
 func (b *batch) indexes() []uint32 {
 	out := make([]uint32, len(b.ledgers))
 	for i := range b.ledgers {
@@ -49,7 +47,7 @@ func (b *batch) indexes() []uint32 {
 	return out
 }
 
-// prepare encodes ledgers. It changes nothing, so that several may be prepared at once.
+// prepare encodes ledgers. It changes no state, so several calls may run concurrently.
 func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 	if !s.writable {
 		return nil, errReadOnly
@@ -80,13 +78,13 @@ func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 	return b, nil
 }
 
-// perLedger and perTransaction are about what they take in the indexes, in bytes.
+// perLedger and perTransaction are their approximate size in the indexes, in bytes.
 const (
 	perLedger      = 256
 	perTransaction = 64
 )
 
-// add puts a ledger into a batch, unless it is there or stored already.
+// add puts a ledger into a batch, unless the batch or the store has it.
 func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem *scratch) error {
 	h, err := xrpl.ParseHeader(l.Header)
 	if err != nil {
@@ -114,7 +112,7 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 	if s.Stored().Has(l.Index) {
 		var stored xrpl.Ledger
 		if err := s.Ledger(l.Index, &stored); err != nil {
-			return fmt.Errorf("comparing it with the one that is stored: %w", err)
+			return fmt.Errorf("comparing it with the stored one: %w", err)
 		}
 		return conflict(&stored, l)
 	}
@@ -126,8 +124,8 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 	return s.addIndexes(b.Batch, l, hash, mem)
 }
 
-// addIndexes puts all into a batch by which a ledger is found, but for its place in the packs, and its transactions'
-// into mem.
+// addIndexes puts a ledger's index entries into a batch, except for its place in the packs; its
+// transactions' entries go into mem.
 func (s *Store) addIndexes(b *pebble.Batch, l *xrpl.Ledger, hash xrpl.Hash, mem *scratch) error {
 	if err := setHash(b, hash, l.Index); err != nil {
 		return err
@@ -160,14 +158,13 @@ func setHash(b *pebble.Batch, hash xrpl.Hash, index uint32) error {
 	return op.Finish()
 }
 
-// placed is where a transaction is.
 type placed struct {
 	id xrpl.Hash
 	Place
 }
 
-// setTransactions makes transactions known by their ids. It puts them in order first: pebble's memory table finds the
-// place of the next key from that of the one before.
+// setTransactions indexes transactions by their ids. It sorts them first: pebble's memory table
+// finds the place of a key from that of the one before.
 func setTransactions(b *pebble.Batch, places []placed) error {
 	slices.SortFunc(places, func(a, b placed) int { return bytes.Compare(a.id[:], b.id[:]) })
 	var value [4 + binary.MaxVarintLen64]byte
@@ -185,12 +182,13 @@ func setTransactions(b *pebble.Batch, places []placed) error {
 	return nil
 }
 
-// commit stores a batch of these ledgers. When another has stored one of them since it was prepared, they are compared.
+// commit stores a batch. If another caller has stored one of its ledgers since it was prepared,
+// commit compares them.
 func (s *Store) commit(b *batch, ledgers []*xrpl.Ledger, p Progress) error {
 	for {
 		again, err := s.try(b, p)
 		if err != nil {
-			return err // what became of the batch's memory is pebble's to know
+			return err // pebble may still use the batch's memory
 		}
 		if err := b.Close(); err != nil || !again {
 			return err
@@ -234,7 +232,7 @@ func (s *Store) try(b *batch, p Progress) (again bool, err error) {
 	return false, nil
 }
 
-// write makes a batch durable in the packs. It answers with where they end then.
+// write makes a batch durable in the packs, and returns where they end then.
 func (s *Store) write(b *batch, p Progress) (end flat.Position, err error) {
 	entries := make([]entry, len(b.ledgers))
 	for i := range b.ledgers {
@@ -257,7 +255,6 @@ func (s *Store) write(b *batch, p Progress) (end flat.Position, err error) {
 	return ref.End(), errors.Join(s.packs.Sync(), s.evidence.Sync())
 }
 
-// setEntries puts into a batch where its ledgers are.
 func setEntries(b *batch) error {
 	for i := range b.ledgers {
 		if err := setEntry(b.Batch, b.ledgers[i].entry, b.ledgers[i].header); err != nil {
@@ -267,7 +264,7 @@ func setEntries(b *batch) error {
 	return nil
 }
 
-// runs are the ranges that some ledgers make up, which come in any order but once.
+// runs are the ranges of some ledgers, given in any order and each once.
 func runs(indexes []uint32) (set history.Set) {
 	for _, i := range indexes {
 		n := len(set)

@@ -65,7 +65,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// spent is the CPU time of this process, and where Linux tells it how many bytes it wrote to the disk.
+// spent is the CPU time of this process, and on Linux the bytes it wrote to the disk.
 func spent() (cpu time.Duration, written int64) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) == nil {
@@ -78,7 +78,7 @@ func spent() (cpu time.Duration, written int64) {
 	return cpu, written
 }
 
-// moved is a ledger with another index, and transactions of other ids.
+// moved is a ledger with another index, and transactions with other ids.
 func moved(l *xrpl.Ledger, index uint32) *xrpl.Ledger {
 	h, _ := xrpl.ParseHeader(l.Header)
 	h.Index = index

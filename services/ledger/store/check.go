@@ -16,19 +16,21 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// CheckReport is what Check found.
+// CheckReport is the result of Check.
 type CheckReport struct {
-	Ledgers      int       `json:"ledgers"`
-	Transactions int       `json:"transactions"`
-	Signatures   int       `json:"signatures"`
-	Links        int       `json:"links"`            // between neighbours that are both stored
-	Synced       string    `json:"synced,omitempty"` // how far the sync said that it proved them: Progress.Proof
-	Gaps         []string  `json:"gaps"`             // of the range that the last sync was asked for, as FROM-TO: what it has still to do
-	Failed       []Failure `json:"failed"`           // at most 1,000
-	More         int       `json:"more_failed,omitempty"`
-	trust.Marks            // at L4, those that failed and whose hashes fit; below, those that a sync marked
-	Received     int       `json:"received,omitempty"` // ledgers that came and wait for their proof
-	Repaired     *Repaired `json:"repaired,omitempty"` // before; nil: nothing was
+	Ledgers      int `json:"ledgers"`
+	Transactions int `json:"transactions"`
+	Signatures   int `json:"signatures"`
+	Links        int `json:"links"` // between neighbours that are both stored
+	// How far the sync proved them, as it reported: Progress.Proof.
+	Synced string `json:"synced,omitempty"`
+	// Of the range of the last sync, as FROM-TO: its remaining work.
+	Gaps        []string  `json:"gaps"`
+	Failed      []Failure `json:"failed"` // at most 1,000
+	More        int       `json:"more_failed,omitempty"`
+	trust.Marks           // at L4: failed ledgers whose hashes fit; below: ledgers that a sync marked
+	Received    int       `json:"received,omitempty"` // answers that wait for their proof
+	Repaired    *Repaired `json:"repaired,omitempty"` // earlier repair; nil: none
 
 	Stored history.Set `json:"-"` // of CheckFolder
 }
@@ -39,16 +41,14 @@ type Failure struct {
 	Reason      string `json:"reason"`
 }
 
-// Clean says whether nothing is wrong. What a sync has still to do is not wrong.
+// Clean says whether no failure was found. A sync's remaining work is no failure.
 func (r CheckReport) Clean() bool { return len(r.Failed) == 0 }
 
-// maxFailures bounds a report: where everything is wrong, the thousandth example helps nobody.
 const maxFailures = 1000
 
-// portion is how many ledgers a worker of Check takes at a time.
+// portion is the number of ledgers that a worker of Check takes at a time.
 const portion = 64
 
-// checker is a Check under way.
 type checker struct {
 	store     *Store
 	level     trust.Level
@@ -61,15 +61,16 @@ type checker struct {
 	mu       sync.Mutex
 	done     int         // ledgers; guarded by mu
 	found    CheckReport // guarded by mu
-	accounts int         // guarded by mu: keys that there should be
-	ids      int         // guarded by mu: likewise, of transactions
+	accounts int         // guarded by mu: expected number of keys
+	ids      int         // guarded by mu: expected number of keys of transactions
 }
 
-// Check proves again what is stored: that every ledger that should be there is, and no other; that its header and its
-// transactions hash to what they did, and that it is the parent of the one above (from L1 on); that its transactions
-// are signed (L4); and that every index has all of it and nothing else. It calls report, if it is not nil, after each
-// ledger, once at a time. It answers an error when it cannot go on; what is wrong with the store is in the
-// report. Nothing should be written meanwhile.
+// Check proves again what is stored: that exactly the ledgers that should be there are; that each
+// header and its transactions have their hashes, and that each ledger is the parent of the one
+// above (from L1 on); that the transactions are signed (L4); and that every index is complete and
+// has no other entries. It calls report, if it is not nil, after each ledger, one call at a time.
+// It returns an error when it cannot continue; failures of the store are in the report. The caller
+// should not write meanwhile.
 func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, total int)) (CheckReport, error) {
 	stored := s.Stored()
 	c := &checker{store: s, level: level, report: report, total: stored.Len()}
@@ -104,7 +105,6 @@ func (s *Store) Check(ctx context.Context, level trust.Level, report func(done, 
 	return c.found, nil
 }
 
-// cut cuts a set into ranges of a portion at most.
 func cut(s history.Set) (out []history.Range) {
 	for _, r := range s {
 		for r.Len() > portion {
@@ -134,13 +134,12 @@ func (c *checker) work(ctx context.Context, portions []history.Range) error {
 			if below, err = c.ledger(v, &mem, r.From+uint32(n), below); err != nil {
 				return err
 			}
-			c.tell()
+			c.reportDone()
 		}
 	}
 }
 
-// tell tells of a ledger more.
-func (c *checker) tell() {
+func (c *checker) reportDone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done++; c.report != nil {
@@ -148,7 +147,8 @@ func (c *checker) tell() {
 	}
 }
 
-// hashBelow is the hash of the ledger below one, zero if it is not stored: what is wrong with it is found in its turn.
+// hashBelow is the hash of the ledger below one, zero if it is not stored: its own check reports
+// what is wrong with it.
 func (c *checker) hashBelow(index uint32) xrpl.Hash {
 	if index == 1 || !c.store.Stored().Has(index-1) {
 		return xrpl.Hash{}
@@ -160,7 +160,7 @@ func (c *checker) hashBelow(index uint32) xrpl.Hash {
 	return hash
 }
 
-// ledger checks one, and returns its hash for the one above.
+// ledger checks a ledger, and returns its hash for the one above.
 func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrpl.Hash) (xrpl.Hash, error) {
 	var l xrpl.Ledger
 	err := c.store.Ledger(index, &l)
@@ -210,9 +210,9 @@ func (c *checker) ledger(v *xrpl.Verifier, mem *scratch, index uint32, below xrp
 	return l.Hash, err
 }
 
-// indexes checks that a ledger is found by its hash, its transactions and their accounts. It answers with how many
-// keys there should be of accounts, and of transactions. Of one that is in several ledgers, as in what a simulator repeats,
-// each of its places will do.
+// indexes checks that a ledger is found by its hash, its transactions and their accounts. It
+// returns the expected numbers of keys of accounts and of transactions. A transaction that is in
+// several ledgers, as simulators repeat them, may be found at any of its places.
 func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts, ids int, err error) {
 	if index, err := c.store.ByHash(l.Hash); err != nil || index != l.Index {
 		c.fail(l.Index, fmt.Sprintf("by its hash %v one finds %s", l.Hash, found(err, "ledger %d", index)))
@@ -243,13 +243,12 @@ func (c *checker) indexes(l *xrpl.Ledger, mem *scratch) (accounts, ids int, err 
 	return accounts, ids, nil
 }
 
-// holds says whether a transaction is at a place.
 func (s *Store) holds(p Place, id xrpl.Hash) bool {
 	var l xrpl.Ledger
 	return s.Ledger(p.Index, &l) == nil && p.Position < len(l.Transactions) && xrpl.TransactionID(l.Transactions[p.Position].Blob) == id
 }
 
-// found is what one finds in an index: that, or why nothing.
+// found describes the result of a lookup: the value, or the error.
 func found(err error, format string, that ...any) string {
 	if err != nil {
 		return fmt.Sprintf("nothing (%v)", err)
@@ -257,7 +256,7 @@ func found(err error, format string, that ...any) string {
 	return fmt.Sprintf(format, that...)
 }
 
-// counts sees that there is nothing in the store but what was found.
+// counts checks that the indexes have no other entries than the expected ones.
 func (c *checker) counts(ctx context.Context, stored history.Set) error {
 	for _, kind := range []struct {
 		key  byte
@@ -282,7 +281,6 @@ func (c *checker) counts(ctx context.Context, stored history.Set) error {
 	return nil
 }
 
-// keys is how many keys of a kind there are.
 func (c *checker) keys(ctx context.Context, kind byte) (n int, err error) {
 	s := c.store
 	s.open.RLock()
@@ -302,7 +300,8 @@ func (c *checker) keys(ctx context.Context, kind byte) (n int, err error) {
 	return n, errors.Join(ctx.Err(), it.Error(), it.Close())
 }
 
-// damage says which bytes of the packs the index could not be made of: they held ledgers, which are missing now, or marks.
+// damage reports the bytes of the packs that could not be indexed: they held ledgers, which are
+// missing now, or marks.
 func (c *checker) damage() error {
 	s := c.store
 	s.open.RLock()
@@ -330,7 +329,7 @@ func (c *checker) damage() error {
 	return nil
 }
 
-// progress says what the last sync has still to do, and whether what it was asked for makes sense.
+// progress reports the remaining work of the last sync, and whether its request is valid.
 func (c *checker) progress(stored history.Set) {
 	p := c.store.Progress()
 	c.found.Synced = p.Proof()

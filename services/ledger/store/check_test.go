@@ -54,7 +54,7 @@ func TestCheckWithoutAnything(t *testing.T) {
 	}
 }
 
-// Whatever is damaged is found, and the ledger is named where there is one.
+// Every damage is found, with the ledger's index if it concerns one.
 func TestCheckFindsDamage(t *testing.T) {
 	ledger := func(index uint32, change func(l *xrpl.Ledger)) func(*testing.T, *Store) error {
 		return func(t *testing.T, s *Store) error {
@@ -133,7 +133,7 @@ func accountOf(t *testing.T, l *xrpl.Ledger) (account xrpl.AccountID) {
 	return account
 }
 
-// Nothing here is signed, so that L4 says so of every ledger.
+// The ledgers are unsigned, so L4 reports each of them.
 func TestCheckSignatures(t *testing.T) {
 	s, _ := filled(t)
 	report, err := s.Check(t.Context(), trust.L4, nil)
@@ -148,7 +148,7 @@ func TestEvidence(t *testing.T) {
 	chain := storetest.Chain(1, 5, 2, 2)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range maxEvidence + 2 {
-		if i == 2 { // a file with what is too old alone
+		if i == 2 { // a file with only outdated answers
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// Large answers push out the oldest, and one that is too large is cut.
+// Large answers remove the oldest, and one that is too large is cut.
 func TestEvidenceIsBounded(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
 	if err := s.Evidence(Evidence{}); err != nil {
@@ -194,7 +194,8 @@ func TestEvidenceIsBounded(t *testing.T) {
 	}
 }
 
-// A transaction that is in several ledgers, as a simulator repeats them, is found in one of them, and that is no failure.
+// A transaction in several ledgers, as simulators repeat them, is found in one of them, and that is
+// no failure.
 func TestCheckOfRepeatedTransactions(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{Accounts: "on"})
 	chain := storetest.Chain(1, 100, 4, 3)

@@ -16,32 +16,34 @@ import (
 
 // Evidence is a wrong answer.
 type Evidence struct {
-	Server string    `json:"server"` // without secrets
+	Server string    `json:"server"` // name without secrets
 	Index  uint32    `json:"ledger_index"`
 	Reason string    `json:"reason"`
 	Time   time.Time `json:"time"`
 
-	// Ledger is what the server answered. It is kept as a JSON answer: see Answer.
+	// Ledger is the server's answer. It is kept as a JSON answer: see Answer.
 	Ledger xrpl.Ledger `json:"-"`
 
 	// The store fills these in.
 	Sequence uint64 `json:"sequence"` // from 1
-	Size     int    `json:"size"`     // of the answer, bytes
-	Kept     int    `json:"kept"`     // of these, from the first on: less where an answer is larger than 8 MiB
-	Stored   int    `json:"stored"`   // what it takes in the store, compressed, bytes
+	Size     int    `json:"size"`     // bytes of the answer
+	// Bytes of the answer that are kept, from the first on: fewer if it is larger than 8 MiB.
+	Kept   int `json:"kept"`
+	Stored int `json:"stored"` // bytes in the store, compressed
 }
 
-// Evidence is bounded, the oldest goes first: it is for people, who look at some of it. A file of it goes when all in it
-// are too many.
+// Evidence is bounded, and the oldest is removed first: people look at some of it. A file is
+// removed when all of its answers are too old.
 const (
 	maxEvidence      = 1000
 	maxEvidenceBytes = 64 << 20 // as stored
 	maxEvidenceFile  = 8 << 20
-	maxAnswer        = 8 << 20 // of one answer as JSON; a modern ledger's is some 200 KB, a large one's 2 MB
+	// Of one answer as JSON; a modern ledger's is about 200 KB, a large one's 2 MB.
+	maxAnswer = 8 << 20
 )
 
-// shelf is the evidence that there is, without the answers. A record of its files is: size of what follows (varint),
-// Evidence as JSON, the answer as JSON in zstd.
+// shelf is the stored evidence, without the answers. A record of its files is: size of the next
+// part (varint), Evidence as JSON, the answer as JSON in zstd.
 type shelf struct {
 	*flat.Files
 	mu    sync.Mutex
@@ -49,13 +51,11 @@ type shelf struct {
 	bytes int       // as stored
 }
 
-// shelved is a wrong answer, and where it is.
 type shelved struct {
 	Evidence
 	ref flat.Ref
 }
 
-// openShelf reads what evidence there is.
 func (s *Store) openShelf(data string) (err error) {
 	s.evidence.Files, err = flat.Open(s.fs.PathJoin(data, evidenceFolder), flat.Options{FS: s.fs, MaxFile: maxEvidenceFile})
 	if err == nil {
@@ -75,7 +75,6 @@ func (s *Store) openShelf(data string) (err error) {
 	return nil
 }
 
-// cutEvidence takes a record apart.
 func cutEvidence(record []byte) (about Evidence, answer []byte, err error) {
 	size, n := binary.Uvarint(record)
 	if n <= 0 || size > uint64(len(record)-n) {
@@ -85,8 +84,8 @@ func cutEvidence(record []byte) (about Evidence, answer []byte, err error) {
 	return about, record[n+int(size):], err
 }
 
-// trim lets go of the oldest where there are too many, and answers with the files that nothing is left in. It is called
-// with mu held, or before anybody else has the shelf.
+// trim removes the oldest evidence above the limits, and returns the files that are empty then. The
+// caller holds mu, or is the only user.
 func (f *shelf) trim() (empty []uint32) {
 	for len(f.items) > maxEvidence || f.bytes > maxEvidenceBytes && len(f.items) > 1 {
 		oldest := f.items[0]
@@ -98,8 +97,8 @@ func (f *shelf) trim() (empty []uint32) {
 	return empty
 }
 
-// Evidence keeps a wrong answer and lets go of the oldest ones where there are too many. It survives the death of the
-// process, and with the next batch of ledgers, or after Close, a power cut.
+// Evidence stores a wrong answer and removes the oldest ones above the limits. The answer survives
+// the death of the process, and with the next batch of ledgers, or after Close, a power cut.
 func (s *Store) Evidence(e Evidence) error {
 	answer := AppendAnswer(make([]byte, 0, 1024+2*bodySize(&e.Ledger)+32*len(e.Ledger.Transactions)), &e.Ledger)
 	e.Size, e.Kept, e.Ledger = len(answer), min(len(answer), maxAnswer), xrpl.Ledger{}
@@ -115,7 +114,7 @@ func (s *Store) shelve(e Evidence, answer []byte) error {
 	case !s.writable:
 		return errReadOnly
 	}
-	compressed := s.encoder.EncodeAll(answer, nil) // which several may do concurrently
+	compressed := s.encoder.EncodeAll(answer, nil) // may run concurrently
 	e.Stored = len(compressed)
 	f := &s.evidence
 	f.mu.Lock()
@@ -145,7 +144,7 @@ func (s *Store) shelve(e Evidence, answer []byte) error {
 	return err
 }
 
-// Wrong lists what evidence there is, oldest first, without the answers.
+// Wrong lists the stored evidence, oldest first, without the answers.
 func (s *Store) Wrong() []Evidence {
 	s.evidence.mu.Lock()
 	defer s.evidence.mu.Unlock()
@@ -156,7 +155,8 @@ func (s *Store) Wrong() []Evidence {
 	return out
 }
 
-// Answer is the wrong answer of a sequence number as JSON, which ledgersync verify reads. ErrMissing: there is none, or no more.
+// Answer is the wrong answer of a sequence number as JSON, which ledgersync verify reads.
+// ErrMissing: there is none, or it was removed.
 func (s *Store) Answer(sequence uint64) ([]byte, error) {
 	s.evidence.mu.Lock()
 	items := s.evidence.items

@@ -10,35 +10,35 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// reserve is how many bytes must stay free for what pebble writes by itself: the tables of its full memory tables, and
-// as much again while they are merged.
+// reserve is the number of bytes that must stay free for pebble's own writes: the tables of its
+// full memory tables, and as much again while they are merged.
 const reserve = 4 * memTable
 
-// failure is what ended the store's writing.
+// failure is the reason why the store stopped writing.
 type failure struct {
 	cause atomic.Pointer[error]
-	stuck atomic.Bool // pebble gave up with its locks held, so that closing it would wait for ever
+	stuck atomic.Bool // pebble failed with its locks held, so that closing it would block forever
 }
 
-// logger is what pebble says: nothing until it gives up.
+// logger discards pebble's messages, except for fatal ones.
 type logger struct{}
 
 func (logger) Infof(string, ...any)  {}
 func (logger) Errorf(string, ...any) {}
 
-// Fatalf must not return: pebble would go on as if nothing had happened and could drop its log for a table that was
-// never made durable. This one panics, so that a write that failed becomes an error (guard), and a failure on a
-// goroutine of pebble's ends the process with the reason.
+// Fatalf must not return: pebble would continue as if the write had succeeded, and could drop its
+// log for a table that was never made durable. It panics, so that a failed write becomes an error
+// (guard), and a failure on a goroutine of pebble's ends the process with the reason.
 func (logger) Fatalf(format string, args ...any) { panic(gaveUp(fmt.Sprintf(format, args...))) }
 
-// gaveUp is what pebble said when it did.
+// gaveUp is pebble's fatal message.
 type gaveUp string
 
 func (g gaveUp) Error() string { return string(g) }
 
-// guard runs what writes to pebble, and makes an error of the panic by which pebble says that its log could not be
-// written. The store has failed then: what was written last may or may not be there when it is opened again, whole
-// either way.
+// guard runs a write to pebble, and returns an error for the panic by which pebble reports that its
+// log could not be written. The store has failed then: the last write may or may not be there,
+// whole in either case, when the store is opened again.
 func (s *Store) guard(write func() error) (err error) {
 	if cause := s.failure.cause.Load(); cause != nil {
 		return *cause
@@ -57,23 +57,22 @@ func (s *Store) guard(write func() error) (err error) {
 	return nil
 }
 
-// fail ends the store's writing. The first cause stays.
 func (s *Store) fail(err error) error {
 	s.failure.cause.CompareAndSwap(nil, &err)
 	return *s.failure.cause.Load()
 }
 
-// room refuses to begin what the disk has no room for, while pebble still has room to finish what it began.
+// room refuses a write without room on the disk, while pebble has room to finish its own.
 func (s *Store) room(size int) error {
 	usage, err := s.fs.GetDiskUsage(s.existing())
 	if err != nil || usage.AvailBytes >= reserve+2*uint64(size) {
-		return nil // a file system that does not say how much is free is tried
+		return nil // a file system that does not report its free space is tried
 	}
 	return fmt.Errorf("%w: %d MiB are free for %s, which needs %d MiB to work in; make room, or move the folder to a larger disk",
 		ErrFull, usage.AvailBytes>>20, s.dir, (reserve+2*uint64(size))>>20)
 }
 
-// existing is the store's folder, or while that is not made yet the one that it will be in.
+// existing is the store's folder, or the nearest existing parent.
 func (s *Store) existing() string {
 	dir := s.dir
 	for {
@@ -88,7 +87,7 @@ func (s *Store) existing() string {
 	}
 }
 
-// firstLine is an error of pebble's, which says the same again in each line that follows.
+// firstLine is the first line of an error of pebble's, which repeats itself in the following lines.
 type firstLine struct{ error }
 
 func (f firstLine) Error() string { line, _, _ := strings.Cut(f.error.Error(), "\n"); return line }
@@ -98,7 +97,7 @@ func isLocked(err error) bool {
 	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || err.Error() == "lock held by current process"
 }
 
-// closePebble closes pebble, which panics when it gives up, too.
+// closePebble closes pebble, which panics also here on a fatal error.
 func (s *Store) closePebble() (err error) {
 	defer func() {
 		if said := recover(); said != nil {

@@ -16,7 +16,7 @@ import (
 	"dyno/services/ledger/store/storetest"
 )
 
-// narrow is a disk of which little is free.
+// narrow is a disk with little free space.
 type narrow struct {
 	vfs.FS
 	free atomic.Uint64 // bytes
@@ -54,8 +54,8 @@ func TestFullDiskIsRefusedAndRecoveredFrom(t *testing.T) {
 	}
 }
 
-// A disk that fails while the log is written or synced fails the store, says why, and leaves neither a hole nor half
-// a ledger: neither at once nor after a power cut.
+// A disk that fails while the log is written or synced fails the store, which reports the reason,
+// and leaves neither a hole nor half a ledger, before and after a power cut.
 func TestFailingDisk(t *testing.T) {
 	chain := storetest.Chain(1, 1, 10, 2)
 	for name, kinds := range map[string][]errorfs.OpKind{"sync": {errorfs.OpFileSync, errorfs.OpFileSyncData}, "write": {errorfs.OpFileWrite}} {

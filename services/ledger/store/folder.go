@@ -6,15 +6,16 @@ import (
 	"dyno/parts/daemon"
 )
 
-// service is whose data folders hold stores.
+// service is the name of the service whose data folders hold stores.
 const service = "ledgersync"
 
-// DefaultFolder is where commands look for a store, as serve and sync do.
+// DefaultFolder is the default folder of all commands, including serve and sync.
 const DefaultFolder = service + "-data"
 
-// OpenFolder opens the store of a data folder that nobody else uses: it takes the folder's lock, which Close lets go of, and
-// checks its format. It is for commands that run outside of the service, whose folder is locked for it. A folder without data is
-// refused if it is opened for reading, else it is made.
+// OpenFolder opens the store of a data folder that no other process uses: it locks the folder until
+// Close, and checks its format. It is for commands that run outside of the service, whose folder is
+// locked by parts/daemon. A folder without data is refused if it is opened for reading, else it is
+// made.
 func OpenFolder(dir string, o Options) (*Store, error) {
 	data := daemon.DataFolder{Format: Format, Upgrade: Upgrade}
 	take := data.Open

@@ -12,8 +12,8 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// beginAccounts switches the index by account on: what is stored from now on is in it, what was stored before is lacking
-// until IndexAccounts. The packs say so, so that it stays on.
+// beginAccounts switches the index by account on: ledgers stored from now on are in it, earlier
+// ones are lacking until IndexAccounts. The packs record that, so that it stays on.
 func (s *Store) beginAccounts() error {
 	if !s.writable {
 		return ErrNoAccounts
@@ -24,14 +24,14 @@ func (s *Store) beginAccounts() error {
 	return s.Append(nil, next.progress)
 }
 
-// indexedBytes is how large a batch of IndexAccounts may become: what others wait for at most while it is written.
+// indexedBytes is the maximum batch of IndexAccounts: it bounds how long other writers wait.
 const indexedBytes = 64 << 10
 
 func setLacking(b *pebble.Batch, lacking history.Set) error {
 	return b.Set(metaKey("lacking"), []byte(lacking.String()), nil)
 }
 
-// Indexed is which of the stored ledgers the index by account has, if there is one. It only grows.
+// Indexed is the set of ledgers that the index by account has, if there is one. It only grows.
 func (s *Store) Indexed() history.Set {
 	st := s.durable.Load()
 	if len(st.lacking) == 0 {
@@ -40,12 +40,12 @@ func (s *Store) Indexed() history.Set {
 	return st.stored.Without(st.lacking)
 }
 
-// Lacking is how many of the stored ledgers the index by account lacks.
+// Lacking is the number of stored ledgers that the index by account lacks.
 func (s *Store) Lacking() int { return s.durable.Load().lacking.Len() }
 
-// IndexAccounts puts into the index by account what it lacks, the newest ledgers first. Other calls may go on meanwhile, and
-// what was indexed when it is interrupted need not be again, but for the last 8 MiB of the index. A ledger that cannot be
-// read is left out, and the error says which.
+// IndexAccounts adds the lacking ledgers to the index by account, the newest first. Other calls may
+// run meanwhile, and an interruption loses at most the last 8 MiB of the index. A ledger that
+// cannot be read is skipped, and the error says which.
 func (s *Store) IndexAccounts(ctx context.Context) error {
 	var unreadable error
 	for _, r := range slices.Backward(s.durable.Load().lacking) {
@@ -69,8 +69,8 @@ func (s *Store) IndexAccounts(ctx context.Context) error {
 	return unreadable
 }
 
-// indexSome puts ledgers into the index by account, from the top of a range down. If bad is not nil, the lowest of those that
-// are done could not be read, and is still lacking.
+// indexSome adds ledgers to the index by account, from the top of a range down. If bad is not nil,
+// the lowest of the done ones could not be read, and is still lacking.
 func (s *Store) indexSome(r history.Range) (done history.Range, bad, err error) {
 	b := s.db.NewBatch()
 	defer b.Close()
@@ -96,7 +96,7 @@ func (s *Store) indexSome(r history.Range) (done history.Range, bad, err error) 
 	return done, bad, s.addIndexed(b, indexed)
 }
 
-// addIndexed writes a batch that holds what the index by account has of a range.
+// addIndexed writes a batch with a range's entries of the index by account.
 func (s *Store) addIndexed(b *pebble.Batch, r history.Range) error {
 	if r.Len() == 0 {
 		return nil

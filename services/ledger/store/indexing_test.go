@@ -34,7 +34,8 @@ func placesOf(t *testing.T, chain []*xrpl.Ledger) map[xrpl.AccountID][]Place {
 	return all
 }
 
-// indexes holds that a store's index by account has all that it says it has, and refuses the rest.
+// indexes checks that a store's index by account has all ledgers that it claims, and refuses the
+// rest.
 func indexes(t *testing.T, s *Store, all map[xrpl.AccountID][]Place) {
 	t.Helper()
 	if _, _, err := s.AccountTransactions(xrpl.AccountID{}, 1, 1000, nil, 1, true); errors.Is(err, ErrLacking) != (s.Lacking() > 0) {
@@ -57,8 +58,8 @@ func indexes(t *testing.T, s *Store, all map[xrpl.AccountID][]Place) {
 	}
 }
 
-// An index by account can be switched on for what is stored: after any crash it stays on, what is stored then is in it, what
-// it says it has it has, and in the end it has all. A lost index begins anew.
+// An index by account can be switched on for stored ledgers: after any crash it stays on, later
+// ledgers are in it, its claims are true, and in the end it is complete. A lost index is rebuilt.
 func TestAccountsLater(t *testing.T) {
 	const ledgers = 120
 	chain := storetest.Chain(1, 101, ledgers+2, 40)
@@ -105,7 +106,7 @@ func TestAccountsLater(t *testing.T) {
 			}
 			indexes(t, s, all)
 			if report, err := s.Check(t.Context(), trust.L2, nil); err != nil || !report.Clean() {
-				t.Errorf("while it is being made: %+v, %v", report, err)
+				t.Errorf("while it is being built: %+v, %v", report, err)
 			}
 			if lost {
 				continue
@@ -128,8 +129,9 @@ func TestAccountsLater(t *testing.T) {
 	}
 }
 
-// A ledger that cannot be read stays out of the index by account, and the rest is in it; who interrupts it is heard.
-func TestAccountsOfWhatIsDamaged(t *testing.T) {
+// An unreadable ledger is left out of the index by account, and the rest is in it; a cancelled
+// context ends it.
+func TestAccountsOfDamagedLedger(t *testing.T) {
 	dir := t.TempDir()
 	open := func(o Options) *Store {
 		t.Helper()

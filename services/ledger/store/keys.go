@@ -12,7 +12,7 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// The first byte of a key says what it is.
+// The first byte of a key is its kind.
 const (
 	kindLedger      = 'l'
 	kindHash        = 'h'
@@ -43,7 +43,7 @@ func accountKey(account xrpl.AccountID, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte{kindAccount}, account[:]...), index)
 }
 
-// Place is where a transaction is: in which ledger, and at which position of its transactions, from 0.
+// Place is a transaction's ledger, and its position among the ledger's transactions, from 0.
 type Place struct {
 	Index    uint32
 	Position int
@@ -67,13 +67,11 @@ func bounds(kind byte) *pebble.IterOptions {
 	return &pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}}
 }
 
-// indexed is what is under a ledger's index.
 type indexed struct {
 	entry
 	header []byte
 }
 
-// setEntry makes a ledger known by its index.
 func setEntry(b *pebble.Batch, e entry, header []byte) error {
 	op := b.SetDeferred(5, len(e.hash)+len(header)+refSize)
 	op.Key[0] = kindLedger
@@ -82,7 +80,6 @@ func setEntry(b *pebble.Batch, e entry, header []byte) error {
 	return op.Finish()
 }
 
-// lookUp finds a ledger by its index.
 func (s *Store) lookUp(index uint32) (x indexed, err error) {
 	value, err := s.get(ledgerKey(index))
 	if err == nil && len(value) != len(x.hash)+xrpl.HeaderSize+refSize {
@@ -95,7 +92,6 @@ func (s *Store) lookUp(index uint32) (x indexed, err error) {
 	return indexed{entry{index, xrpl.Hash(value), parseRef(value[len(value)-refSize:])}, header}, nil
 }
 
-// get reads a copy of what is under a key.
 func (s *Store) get(key []byte) ([]byte, error) {
 	s.open.RLock()
 	defer s.open.RUnlock()

@@ -20,7 +20,8 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// childFolder is where this test binary, run again, stores ledgers until it is killed; childCommit by which Writer.
+// childFolder is where this test binary, run again, stores ledgers until it is killed; childCommit
+// by which Writer.
 const (
 	childFolder = "DYNO_STORE_KILL"
 	childCommit = "DYNO_STORE_COMMIT"
@@ -31,7 +32,7 @@ const (
 	childBatch = 8
 )
 
-// child stores ledgers downwards and says how many are durable.
+// child stores ledgers downwards and prints how many are durable.
 func child(dir string) {
 	s, err := Open(dir, Options{Accounts: "on", Pebble: func(o *pebble.Options) { o.MemTableSize = 256 << 10 }})
 	fail := func(err error) {
@@ -64,7 +65,8 @@ func child(dir string) {
 	}
 }
 
-// A process that is killed at any moment loses nothing that was durable, and what is there is whole, without a hole.
+// A process that is killed at any moment loses no durable ledger, and its ledgers are whole,
+// without a hole.
 func TestKill(t *testing.T) {
 	rounds := quicktest.Of(2, 12)
 	for _, commit := range []string{"each 1", "batch 1", "batch 3"} {
@@ -98,7 +100,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killed runs a child, kills it some lines after it began, and returns how many ledgers it said were durable.
+// killed runs a child, kills it some lines after its start, and returns how many ledgers it
+// reported as durable.
 func killed(t *testing.T, dir, commit string, lines int) (durable int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

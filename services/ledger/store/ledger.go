@@ -13,12 +13,12 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// A ledger is kept as
+// A ledger is stored as
 //
-//	encoding1 | hash32 | header118 | transactions (varint) | bytes that follow, when decompressed (varint) | body
+//	encoding1 | hash32 | header118 | transactions (varint) | size of body, raw (varint) | body
 //
-// and the body, which may be compressed, for each transaction: size of blob, size of metadata (varints),
-// blob, metadata. Hash and header are never compressed.
+// and the body, which may be compressed, for each transaction: size of blob, size of metadata
+// (varints), blob, metadata. Hash and header are never compressed.
 const (
 	encodingRaw  = 0
 	encodingZstd = 1
@@ -27,11 +27,9 @@ const (
 	headerAt = 1 + len(xrpl.Hash{})
 	bodyAt   = headerAt + xrpl.HeaderSize
 
-	// maxLedger bounds a body that is damaged, in bytes. The largest real ones have some megabytes.
-	maxLedger = 64 << 20
+	maxLedger = 64 << 20 // limit for damaged bodies, in bytes; the largest real ones have a few MB
 )
 
-// record is what the value of a ledger says of itself before its transactions are read.
 type record struct {
 	hash         xrpl.Hash
 	header       []byte
@@ -41,11 +39,10 @@ type record struct {
 	body         []byte // as it is stored
 }
 
-// index is the ledger's, by its header.
 func (r record) index() uint32 { return binary.BigEndian.Uint32(r.header) }
 
-// encodings are the settings of compression. Of the bytes of real ledgers of 20 KB and more, s2 leaves 38% and zstd, at
-// its fastest level, 34%, for several times the CPU time. See BenchmarkCodec.
+// encodings are the settings of compression. Real ledgers of 20 KB and more shrink to 38% with s2,
+// and to 34% with zstd at its fastest level, for several times the CPU time. See BenchmarkCodec.
 var encodings = map[string]byte{"none": encodingRaw, "zstd": encodingZstd, "s2": encodingS2}
 
 func (s *Store) openCodec(compression string) error {
@@ -69,7 +66,6 @@ func (s *Store) closeCodec() {
 	s.encoder.Close()
 }
 
-// bodySize is the size of a ledger's body in bytes.
 func bodySize(l *xrpl.Ledger) (n int) {
 	var scratch [binary.MaxVarintLen64]byte
 	for i := range l.Transactions {
@@ -101,16 +97,15 @@ func appendHead(b []byte, encoding byte, hash xrpl.Hash, l *xrpl.Ledger, size in
 // maxHead is the most bytes that stand before a body.
 const maxHead = bodyAt + 2*binary.MaxVarintLen64
 
-// scratch is memory to work in, from one batch to the next.
 type scratch struct {
-	body      []byte
+	body      []byte // as stored
 	frame     []byte
 	places    []placed // of the whole batch's transactions
 	touches   []touch
 	distances []byte
 }
 
-// appendLedger appends a ledger's value.
+// appendLedger appends a ledger's stored form.
 func (s *Store) appendLedger(b []byte, hash xrpl.Hash, l *xrpl.Ledger, mem *scratch) []byte {
 	size := bodySize(l)
 	b = appendHead(slices.Grow(b, maxHead+size), s.encoding, hash, l, size)
@@ -121,7 +116,6 @@ func (s *Store) appendLedger(b []byte, hash xrpl.Hash, l *xrpl.Ledger, mem *scra
 	return s.compress(b, mem.body)
 }
 
-// compress appends a body, compressed.
 func (s *Store) compress(value, body []byte) []byte {
 	if s.encoding == encodingZstd {
 		return s.encoder.EncodeAll(body, value)
@@ -130,7 +124,7 @@ func (s *Store) compress(value, body []byte) []byte {
 	return value[:len(value)+len(s2.Encode(value[len(value):cap(value)], body))]
 }
 
-// decompress returns a record's body, as it was; the record's own memory where it is not compressed.
+// decompress returns a record's decompressed body: its own memory if it is not compressed.
 func (s *Store) decompress(r record) (body []byte, err error) {
 	switch r.encoding {
 	case encodingRaw:
@@ -141,7 +135,8 @@ func (s *Store) decompress(r record) (body []byte, err error) {
 		}
 		body, err = s2.Decode(make([]byte, r.size), r.body)
 	default:
-		const usual = 16 // a size that claims to be more times the compressed one may be damaged, and then memory would be wasted
+		// A larger ratio of sizes may be damage, and would waste memory.
+		const usual = 16
 		body, err = s.decoder.DecodeAll(r.body, make([]byte, 0, min(r.size, usual*len(r.body))))
 	}
 	if err == nil && len(body) != r.size {
@@ -153,7 +148,7 @@ func (s *Store) decompress(r record) (body []byte, err error) {
 	return body, nil
 }
 
-// parseRecord reads all but the transactions. It keeps referring to value.
+// parseRecord parses all but the transactions. The record refers to value.
 func parseRecord(value []byte) (r record, err error) {
 	if len(value) < bodyAt+2 || value[0] > encodingS2 {
 		return r, fmt.Errorf("%w: its %d bytes begin wrongly", flat.ErrDamaged, len(value))
@@ -164,7 +159,7 @@ func parseRecord(value []byte) (r record, err error) {
 	rest := value[bodyAt:]
 	count, n := binary.Uvarint(rest)
 	if n <= 0 || count > xrpl.MaxTransactions {
-		return r, fmt.Errorf("%w: how many transactions it has is unreadable", flat.ErrDamaged)
+		return r, fmt.Errorf("%w: its number of transactions is unreadable", flat.ErrDamaged)
 	}
 	rest = rest[n:]
 	size, n := binary.Uvarint(rest)
@@ -178,7 +173,7 @@ func parseRecord(value []byte) (r record, err error) {
 	return r, nil
 }
 
-// into makes a ledger of a record, to whose memory it keeps referring.
+// into makes a ledger from a record, whose memory it refers to.
 func (s *Store) into(r record, l *xrpl.Ledger) error {
 	body, err := s.decompress(r)
 	if err != nil {
@@ -189,7 +184,7 @@ func (s *Store) into(r record, l *xrpl.Ledger) error {
 	return err
 }
 
-// cutBody finds the transactions in a body, which they keep referring to.
+// cutBody finds the transactions in a body, which they refer to.
 func cutBody(txs []xrpl.Transaction, body []byte, count int) ([]xrpl.Transaction, error) {
 	for i := range count {
 		blob, n := binary.Uvarint(body)
@@ -212,7 +207,6 @@ func cutBody(txs []xrpl.Transaction, body []byte, count int) ([]xrpl.Transaction
 	return txs, nil
 }
 
-// same says whether two ledgers are the same bytes.
 func same(a, b *xrpl.Ledger) bool {
 	if a.Index != b.Index || !bytes.Equal(a.Header, b.Header) || len(a.Transactions) != len(b.Transactions) {
 		return false

@@ -11,13 +11,14 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// maxReason bounds the reason of a mark, bytes.
+// maxReason bounds the reason of a mark, in bytes.
 const maxReason = 1000
 
 func markKey(index uint32) []byte { return binary.BigEndian.AppendUint32([]byte{kindMark}, index) }
 
-// Mark notes that a ledger has its hash and does not verify at L4, and why. It is durable on return, and for a caller that
-// stores the ledger afterwards: a mark of a ledger that is not stored counts for nothing.
+// Mark records that a ledger has its hash and fails verification at L4, and why. The mark is
+// durable on return, before the caller stores the ledger: a mark of a ledger that is not stored has
+// no effect.
 func (s *Store) Mark(index uint32, reason string) error {
 	if len(reason) > maxReason {
 		reason = reason[:maxReason]
@@ -25,7 +26,7 @@ func (s *Store) Mark(index uint32, reason string) error {
 	return s.note(func(b *pebble.Batch) error { return b.Set(markKey(index), []byte(reason), nil) })
 }
 
-// Unmark forgets the marks of ledgers that are about to be proved again.
+// Unmark removes the marks of ledgers that are about to be proved again.
 func (s *Store) Unmark(r history.Range) error {
 	if r.Len() == 0 {
 		return nil
@@ -34,7 +35,7 @@ func (s *Store) Unmark(r history.Range) error {
 	return s.note(func(b *pebble.Batch) error { return b.DeleteRange(markKey(r.From), end, nil) })
 }
 
-// Marks are the marked ledgers of a range, of those that are stored.
+// Marks are the marked ledgers of a range that are stored.
 func (s *Store) Marks(r history.Range) (marks trust.Marks, err error) {
 	s.open.RLock()
 	defer s.open.RUnlock()
@@ -58,5 +59,5 @@ func (s *Store) Marks(r history.Range) (marks trust.Marks, err error) {
 	return marks, errors.Join(it.Error(), it.Close())
 }
 
-// Everything is the range of all ledgers that there can be.
+// Everything is the range of all possible ledgers.
 var Everything = history.Range{From: 1, To: ^uint32(0)}

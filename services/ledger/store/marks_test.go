@@ -15,7 +15,8 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// A mark stays when the store is opened again, counts for what is stored alone, and goes when it is proved again.
+// A mark survives reopening, applies only to stored ledgers, and ends when the ledger is proved
+// again.
 func TestMarks(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, Options{})
@@ -62,7 +63,8 @@ func marked(t *testing.T, s *Store, r history.Range) string {
 	return fmt.Sprint(marks.Marked, marks.More)
 }
 
-// Marks, and what was unmarked, are there after a kill -9, without the index, and after a repair that loses a ledger.
+// Marks and removed marks survive a kill -9, the loss of the index, and a repair that loses a
+// ledger.
 func TestMarksAreKept(t *testing.T) {
 	dir := t.TempDir()
 	s, err := OpenFolder(dir, Options{})
@@ -94,7 +96,7 @@ func TestMarksAreKept(t *testing.T) {
 		"a damaged ledger":    {func(dir string) error { return scratched(dir, packsFolder, "*.pack", int64(x.ref.Offset)+100) }, true, "{101 reason 101} {108 reason 108} {109 reason 109}"},
 		"a repair done twice": {func(dir string) error { s, _, err := RepairFolder(dir, Options{}); return errors.Join(err, s.Close()) }, true, kept},
 	} {
-		left := t.TempDir() // what a process leaves that is killed now
+		left := t.TempDir() // the files if the process is killed now
 		if err := errors.Join(os.CopyFS(left, os.DirFS(dir)), c.harm(left)); err != nil {
 			t.Fatal(what, err)
 		}
@@ -130,9 +132,10 @@ func scratched(dir, folder, name string, at int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// Damage that the index is not yet made of, as a process leaves it that is killed, is no clean store, whatever opens it first; a
-// repair takes it out, marks what the index or a check at L4 still knows, and leaves the rest to be synced.
-func TestDamageBehindTheIndexIsSaid(t *testing.T) {
+// Damage that is not indexed yet, as a killed process may leave it, is reported in any way of
+// opening; a repair removes it, marks what the index or a check at L4 still knows, and leaves the
+// rest to be synced.
+func TestDamageBehindTheIndexIsReported(t *testing.T) {
 	dir := t.TempDir()
 	s, err := OpenFolder(dir, Options{})
 	if err != nil {
@@ -167,7 +170,7 @@ func TestDamageBehindTheIndexIsSaid(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		repaired, err := CheckFolder(t.Context(), left, CheckOptions{Repair: true}) // nothing here is signed, so that L4 marks it all
+		repaired, err := CheckFolder(t.Context(), left, CheckOptions{Repair: true}) // unsigned, so L4 marks all
 		if err != nil || repaired.Err() == nil {
 			t.Errorf("%s: %+v, %v", what, repaired, err)
 		}
@@ -185,7 +188,7 @@ func TestDamageBehindTheIndexIsSaid(t *testing.T) {
 	}
 }
 
-// A mark that only the index still has survives a repair, also one that was interrupted before.
+// A mark that only the index still has survives a repair, also after an interrupted one.
 func TestMarkOfTheIndexAlone(t *testing.T) {
 	for what, interrupted := range map[string]func(dir string) error{
 		"a repair": func(string) error { return nil },

@@ -9,8 +9,8 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// note changes what the index says that cannot be made again from ledgers. It is durable on return: the batch is a record of
-// the packs, as pebble writes it.
+// note changes index entries that cannot be rebuilt from ledgers. The change is durable on return:
+// the batch is a record of the packs, in pebble's format.
 func (s *Store) note(change func(*pebble.Batch) error) error {
 	s.open.RLock()
 	defer s.open.RUnlock()
@@ -36,12 +36,11 @@ func (s *Store) note(change func(*pebble.Batch) error) error {
 	})
 }
 
-// note is one that is read again.
 func (r *replay) note(record []byte) error {
 	b := r.db.NewBatch()
 	defer b.Close()
 	if err := b.SetRepr(bytes.Clone(record[1:])); err != nil {
-		return nil // of another version of pebble
+		return nil // written by another version of pebble
 	}
 	return r.batch.Apply(b, nil)
 }

@@ -11,7 +11,7 @@ import (
 	"dyno/services/ledger/store/storetest"
 )
 
-// A note is there after a crash, and when the index is made again; what was noted last counts.
+// A note survives a crash and the rebuilding of the index; the last one counts.
 func TestNotes(t *testing.T) {
 	disk := vfs.NewCrashableMem()
 	s := mustOpen(t, disk, Options{})

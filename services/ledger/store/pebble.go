@@ -7,11 +7,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// memTable is how many bytes pebble collects before it writes tables. What a crash takes of them is made again from the
-// packs, so that they should not be many; and while they fit into a processor's cache, keys are put in order faster.
+// memTable is the number of bytes that pebble collects before it writes tables. After a crash they
+// are rebuilt from the packs, so they should be few; and while they fit into a processor's cache,
+// keys are sorted faster.
 const memTable = 8 << 20
 
-// pebbleOptions are for small values that are written once, under random keys of 33 bytes that find them.
+// pebbleOptions are for small values that are written once, under random keys of 33 bytes.
 func pebbleOptions(fs vfs.FS, readOnly bool) *pebble.Options {
 	o := &pebble.Options{
 		FS:                    fs,
@@ -22,14 +23,14 @@ func pebbleOptions(fs vfs.FS, readOnly bool) *pebble.Options {
 		L0CompactionThreshold: 8,
 		L0StopWritesThreshold: 64,
 		Logger:                logger{},
-		// What is damaged is an error of who reads it, and no reason to give up.
+		// Damage is an error of the reading call, and no reason to end the process.
 		EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return o
 }
 
-// openPebble opens it. It may give up with a panic.
+// openPebble opens pebble, which may panic.
 func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if said := recover(); said != nil {

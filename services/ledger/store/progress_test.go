@@ -10,7 +10,7 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// What was proved by a sample is not taken for more, whatever comes after it.
+// Ledgers proved by a sample are never reported as fully proved, whatever is synced afterwards.
 func TestSampleStays(t *testing.T) {
 	for _, c := range []struct {
 		before, now Progress
@@ -33,7 +33,7 @@ func TestSampleStays(t *testing.T) {
 	}
 }
 
-func TestSampleIsStoredAndSaid(t *testing.T) {
+func TestSampleIsStoredAndReported(t *testing.T) {
 	disk := vfs.NewMem()
 	s := mustOpen(t, disk, Options{})
 	if err := s.Append(storetest.Chain(1, 5, 2, 1), Progress{From: 5, To: 6, Level: "L4", Sample: 10}); err != nil {
@@ -49,7 +49,7 @@ func TestSampleIsStoredAndSaid(t *testing.T) {
 	}
 }
 
-// What an older program wrote has no sample.
+// Progress written by an older program has no sample.
 func TestOlderProgress(t *testing.T) {
 	var p Progress
 	err := json.Unmarshal([]byte(`{"from":5,"to":6,"servers":["http://a"],"level":"L4","anchor":""}`), &p)

@@ -10,8 +10,8 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// Ledger reads a ledger, with its transactions in their order. The bytes are new; of the ledger that is read into only
-// the slice of transactions is used again. ErrMissing: it is not stored.
+// Ledger reads a ledger, with its transactions in their order. The bytes are new; of into only the
+// slice of transactions is reused. ErrMissing: it is not stored.
 func (s *Store) Ledger(index uint32, into *xrpl.Ledger) error {
 	x, err := s.lookUp(index)
 	if err == nil {
@@ -23,7 +23,6 @@ func (s *Store) Ledger(index uint32, into *xrpl.Ledger) error {
 	return nil
 }
 
-// read reads a ledger from the packs.
 func (s *Store) read(e entry, into *xrpl.Ledger) error {
 	b, err := s.packs.Read(e.ref, nil)
 	if errors.Is(err, flat.ErrClosed) {
@@ -37,7 +36,7 @@ func (s *Store) read(e entry, into *xrpl.Ledger) error {
 		return err
 	}
 	if r.hash != e.hash || r.index() != e.index {
-		return fmt.Errorf("%w: by the index it is %v, and what is there is ledger %d, %v", flat.ErrDamaged, e.hash, r.index(), r.hash)
+		return fmt.Errorf("%w: the index says %v, and the record is ledger %d, %v", flat.ErrDamaged, e.hash, r.index(), r.hash)
 	}
 	return s.into(r, into)
 }
@@ -66,8 +65,7 @@ func (s *Store) ByHash(h xrpl.Hash) (index uint32, err error) {
 	return binary.BigEndian.Uint32(value), nil
 }
 
-// Transaction finds a transaction by its id: in which ledger it is, and at which position of the transactions there.
-// ErrMissing: it is not stored.
+// Transaction finds a transaction by its id. ErrMissing: it is not stored.
 func (s *Store) Transaction(id xrpl.Hash) (Place, error) {
 	value, err := s.get(transactionKey(id))
 	if err != nil {
@@ -76,7 +74,7 @@ func (s *Store) Transaction(id xrpl.Hash) (Place, error) {
 	return parsePlace(value)
 }
 
-// Span completes a range of which all has to be stored: a From of 0 is the lowest ledger stored, a To of 0 the highest.
+// Span completes a range that must be stored: From 0 is the lowest stored ledger, To 0 the highest.
 func (s *Store) Span(r history.Range) (history.Range, error) {
 	stored := s.Stored()
 	if len(stored) == 0 {

@@ -9,39 +9,38 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// maxWaiting is for how many bytes of the packs an answer waits for its proof, before it is forgotten and would have to
-// be fetched again: many times what a sync has under way, and what is read at most when a store is opened. An answer
-// counts as leastWaiting bytes at least.
+// maxWaiting is the number of bytes written to the packs after which an unproved answer is dropped,
+// and would be fetched again: many times what a sync has in progress, and the maximum that is read
+// when a store is opened. An answer counts as leastWaiting bytes at least.
 const (
 	maxWaiting   = 1 << 30
 	leastWaiting = 4 << 10
 )
 
-// received are the answers that came and wait for their proof. They are in the packs, so that a sync that was killed
-// goes on with them.
+// received are the answers that wait for their proof. They are in the packs, so that a sync that
+// was killed continues with them.
 type received struct {
-	mu      sync.Mutex // held while one is written, too: what is before the packs' end is in the map
-	last    uint64     // guarded by mu: the highest id given
-	written int64      // guarded by mu: bytes that came
+	mu      sync.Mutex // also held during writes: all answers before the packs' end are in the map
+	last    uint64     // guarded by mu: the highest id so far
+	written int64      // guarded by mu: bytes of answers so far
 	byIndex map[uint32][]*receipt
 	byID    map[uint64]*receipt
 }
 
-// receipt is an answer that came.
 type receipt struct {
 	id       uint64
 	entry    entry
 	server   string
-	at       int64 // bytes that had come before
-	busy     bool  // it is being proved by this process, or was
-	accepted bool  // it is proved
+	at       int64 // bytes of answers before it
+	busy     bool  // this process has taken it
+	accepted bool  // proved
 }
 
 func newReceived() received {
 	return received{byIndex: map[uint32][]*receipt{}, byID: map[uint64]*receipt{}}
 }
 
-// add takes note of an answer. It is called with mu held.
+// add records an answer. The caller holds mu.
 func (r *received) add(e entry, server string) *receipt {
 	r.last++
 	one := &receipt{id: r.last, entry: e, server: server, at: r.written}
@@ -51,7 +50,7 @@ func (r *received) add(e entry, server string) *receipt {
 	return one
 }
 
-// remove forgets one. It is called with mu held.
+// remove drops an answer. The caller holds mu.
 func (r *received) remove(one *receipt) {
 	delete(r.byID, one.id)
 	rest := slices.DeleteFunc(r.byIndex[one.entry.index], func(x *receipt) bool { return x == one })
@@ -60,7 +59,7 @@ func (r *received) remove(one *receipt) {
 	}
 }
 
-// settle forgets all of a ledger that is stored. It is called with mu held.
+// settle drops all answers for a stored ledger. The caller holds mu.
 func (r *received) settle(index uint32) {
 	for _, one := range r.byIndex[index] {
 		delete(r.byID, one.id)
@@ -68,7 +67,6 @@ func (r *received) settle(index uint32) {
 	delete(r.byIndex, index)
 }
 
-// stored forgets what is.
 func (r *received) stored(ledgers []prepared) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,8 +75,8 @@ func (r *received) stored(ledgers []prepared) {
 	}
 }
 
-// position is from where on the packs have to be read again to know what waits: before the oldest, or their end. What
-// waits for too long is forgotten. It is called with mu held.
+// position is where the packs must be read from to find the waiting answers: before the oldest, or
+// their end. It drops answers that have waited for too long. The caller holds mu.
 func (r *received) position(end flat.Position) flat.Position {
 	for _, one := range r.byID {
 		if r.written-one.at > maxWaiting {
@@ -92,9 +90,10 @@ func (r *received) position(end flat.Position) flat.Position {
 	return end
 }
 
-// Keep writes an answer of a server down before it is proved, so that it need not be fetched again when this process
-// dies; a power cut may take it. It sorts its transactions by their place. The id is for Accept and Drop; 0: it was
-// not kept, since it is malformed or the disk fails, either of which comes to light elsewhere.
+// Keep writes a server's answer before it is proved, so that it need not be fetched again if this
+// process dies; a power cut may lose it. It sorts the answer's transactions by their place. The id
+// is for Accept and Drop; 0 means that it was not kept because it is malformed or the disk fails,
+// which other calls report.
 func (s *Store) Keep(server string, l *xrpl.Ledger) (id uint64) {
 	h, err := xrpl.ParseHeader(l.Header)
 	if err != nil || !s.writable || s.Stored().Has(h.Index) || xrpl.SortByIndex(l.Transactions) != nil || len(l.Transactions) > xrpl.MaxTransactions {
@@ -118,7 +117,7 @@ func (s *Store) Keep(server string, l *xrpl.Ledger) (id uint64) {
 	return one.id
 }
 
-// Take reads an answer that was kept by a process before this one, and has not been proved since. Each is taken once.
+// Take reads an answer that an earlier process kept and that is not proved yet, each once.
 func (s *Store) Take(index uint32, into *xrpl.Ledger) (server string, id uint64, ok bool) {
 	for {
 		one := s.idle(index)
@@ -135,7 +134,7 @@ func (s *Store) Take(index uint32, into *xrpl.Ledger) (server string, id uint64,
 	}
 }
 
-// idle is an answer that is not being proved, which it is from here on.
+// idle returns an answer that this process has not taken, and marks it as taken.
 func (s *Store) idle(index uint32) *receipt {
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()
@@ -148,7 +147,7 @@ func (s *Store) idle(index uint32) *receipt {
 	return nil
 }
 
-// Accept says that an answer is proved: it is what Append stores of its ledger, without writing it again.
+// Accept says that an answer is proved: Append stores it for its ledger, without writing it again.
 func (s *Store) Accept(id uint64) {
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()
@@ -163,11 +162,10 @@ func (s *Store) Drop(id uint64) {
 	defer s.received.mu.Unlock()
 	if one := s.received.byID[id]; one != nil {
 		s.received.remove(one)
-		s.packs.Append(frameWrong(one.entry.ref)) // else it is proved, and found wrong, once more
+		s.packs.Append(frameWrong(one.entry.ref)) // without this record it would be proved again
 	}
 }
 
-// accepted is where the answer is that is stored of a ledger.
 func (s *Store) accepted(index uint32, hash xrpl.Hash) (flat.Ref, bool) {
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()
@@ -179,7 +177,7 @@ func (s *Store) accepted(index uint32, hash xrpl.Hash) (flat.Ref, bool) {
 	return flat.Ref{}, false
 }
 
-// Received is which ledgers came and wait for their proof, in ascending order.
+// Received is the indexes of answers that wait for their proof, in ascending order.
 func (s *Store) Received() []uint32 {
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"dyno/services/ledger/store/storetest"
 )
 
-// An answer is in the packs from when it came, across a crash; it is written once, offered once, and never when it was
-// wrong.
+// An answer is in the packs from its arrival, across a crash; it is written once, offered once, and
+// never after it was found wrong.
 func TestReceived(t *testing.T) {
 	chain := storetest.Chain(1, 5, 4, 3)
 	disk := vfs.NewCrashableMem()
@@ -35,7 +35,7 @@ func TestReceived(t *testing.T) {
 	holds(t, s, map[uint32]*xrpl.Ledger{8: chain[3]})
 
 	crashed := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
-	for range 2 { // who only looks changes nothing
+	for range 2 { // reading changes no state
 		look := mustOpen(t, crashed, Options{ReadOnly: true})
 		holds(t, look, map[uint32]*xrpl.Ledger{8: chain[3]})
 		look.Close()
@@ -61,8 +61,8 @@ func TestReceived(t *testing.T) {
 	}
 }
 
-// What a lie says of itself does not make it what is stored.
-func TestOnlyWhatIsAcceptedIsStored(t *testing.T) {
+// A false answer with the hash of the right one is not stored in its place.
+func TestOnlyAcceptedAnswersAreStored(t *testing.T) {
 	truth := storetest.Chain(1, 5, 1, 3)[0]
 	lie := copied(truth)
 	lie.Transactions[1].Meta = append([]byte(nil), lie.Transactions[1].Meta...)
@@ -75,7 +75,7 @@ func TestOnlyWhatIsAcceptedIsStored(t *testing.T) {
 	holds(t, s, map[uint32]*xrpl.Ledger{5: truth})
 }
 
-// What is malformed is not kept, nor what is stored.
+// Malformed answers and stored ledgers are not kept.
 func TestNotKept(t *testing.T) {
 	l := storetest.Chain(1, 5, 1, 2)[0]
 	s := mustOpen(t, vfs.NewMem(), Options{})
@@ -91,8 +91,9 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// What waits for too long is forgotten, so that the packs are not read from ever further back.
-func TestWhatWaitsIsBounded(t *testing.T) {
+// Answers that wait for too long are dropped, so that the position from which the packs are read
+// advances.
+func TestWaitingAnswersAreBounded(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
 	chain := storetest.Chain(1, 5, 2, 1)
 	s.Keep("http://a", copied(chain[0]))

@@ -9,15 +9,17 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// The first byte of a record in the packs says what it is:
+// The first byte of a record in the packs is its kind:
 //
-//	l  a ledger as it came: size of the server's name (varint), name, and the ledger as in ledger.go. The name is empty
-//	   where it came from none.
-//	p  that ledgers are proved: size of what follows (varint), proved as JSON, and for each of them INDEX4 HASH32 REF12
-//	w  that a ledger which came was wrong: REF12
-//	n  a change of the index that no ledger says: see note.go
+//	l  a ledger as received: size of the server's name (varint), name, and the ledger as in
+//	   ledger.go. The name is empty if it came from no server.
+//	p  ledgers are proved: size of the next part (varint), proved as JSON, and for each of them
+//	   INDEX4 HASH32 REF12
+//	w  a received ledger was wrong: REF12
+//	n  a change of the index that cannot be rebuilt from ledgers: see note.go
 //
-// A REF is FILE4 OFFSET4 SIZE4. Only what a p says is stored; any other ledger waits for its proof.
+// A REF is FILE4 OFFSET4 SIZE4. Only ledgers in a p record are stored; any other ledger waits for
+// its proof.
 const (
 	recordLedger = 'l'
 	recordProved = 'p'
@@ -28,13 +30,12 @@ const (
 	entrySize = 4 + len(xrpl.Hash{}) + refSize
 )
 
-// proved is what is said with ledgers that are: all that an index that was lost could not be made again without.
+// proved is written with proved ledgers: all that a lost index could not be rebuilt without.
 type proved struct {
 	Accounts string   `json:"accounts"`
 	Progress Progress `json:"progress"`
 }
 
-// entry is a ledger that is proved, and where it is.
 type entry struct {
 	index uint32
 	hash  xrpl.Hash
@@ -47,7 +48,6 @@ func appendRef(b []byte, r flat.Ref) []byte {
 	return binary.BigEndian.AppendUint32(b, r.Size)
 }
 
-// parseRef reads what has refSize bytes.
 func parseRef(b []byte) flat.Ref {
 	return flat.Ref{File: binary.BigEndian.Uint32(b), Offset: binary.BigEndian.Uint32(b[4:]), Size: binary.BigEndian.Uint32(b[8:])}
 }
@@ -55,7 +55,7 @@ func parseRef(b []byte) flat.Ref {
 // maxServer bounds a server's name in a record, in bytes.
 const maxServer = 4 << 10
 
-// frameLedger makes the frame of a ledger that a server gave; its transactions are in their order.
+// frameLedger makes the frame of a received ledger, whose transactions are sorted.
 func (s *Store) frameLedger(b []byte, server string, hash xrpl.Hash, l *xrpl.Ledger, mem *scratch) []byte {
 	server = server[:min(len(server), maxServer)]
 	b = append(flat.Begin(b), recordLedger)
@@ -64,10 +64,9 @@ func (s *Store) frameLedger(b []byte, server string, hash xrpl.Hash, l *xrpl.Led
 	return s.appendLedger(b, hash, l, mem)
 }
 
-// parseLedger reads a ledger's record.
 func parseLedger(b []byte) (server string, r record, err error) {
 	if len(b) == 0 || b[0] != recordLedger {
-		return "", r, fmt.Errorf("%w: it is no ledger", flat.ErrDamaged)
+		return "", r, fmt.Errorf("%w: not a ledger", flat.ErrDamaged)
 	}
 	size, n := binary.Uvarint(b[1:])
 	if n <= 0 || size > maxServer || size > uint64(len(b)-1-n) {
@@ -78,7 +77,6 @@ func parseLedger(b []byte) (server string, r record, err error) {
 	return string(b[:size]), r, err
 }
 
-// frameProved makes the frame that says that ledgers are proved.
 func frameProved(about proved, entries []entry) ([]byte, error) {
 	text, err := json.Marshal(about)
 	if err != nil {
@@ -98,7 +96,7 @@ func frameProved(about proved, entries []entry) ([]byte, error) {
 func parseProved(b []byte) (about proved, entries []entry, err error) {
 	size, n := binary.Uvarint(b[1:])
 	if n <= 0 || size > uint64(len(b)-1-n) || (uint64(len(b)-1-n)-size)%uint64(entrySize) != 0 {
-		return about, nil, fmt.Errorf("%w: what is proved is unreadable", flat.ErrDamaged)
+		return about, nil, fmt.Errorf("%w: the list of proved ledgers is unreadable", flat.ErrDamaged)
 	}
 	text, rest := b[1+n:1+n+int(size)], b[1+n+int(size):]
 	if err := json.Unmarshal(text, &about); err != nil {

@@ -15,17 +15,20 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// Repaired is what RepairFolder did.
+// Repaired is the result of RepairFolder.
 type Repaired struct {
-	Quarantined []string `json:"quarantined"` // in the folder of that name: bytes that are no records, and the old index
-	Bytes       int64    `json:"bytes"`       // of the packs that are no records
+	// Files in that folder: bytes that are no records, and the old index.
+	Quarantined []string `json:"quarantined"`
+	Bytes       int64    `json:"bytes"` // bytes of the packs that are no records
 }
 
-// RepairFolder opens the store of a data folder that nothing else uses, whatever became of its files. It copies bytes of
-// the packs that are no records to the quarantine, moves the index there, and makes a new one of all ledgers that were proved and
-// prove again to be what they were. What is lost is missing then, to be synced; answers that wait for their proof still
-// do. Marks that the packs have lost come from the old index; a Check at L4 finds those that it had not. An interrupted
-// repair may be run again: the old index leaves the folder "repairing" only when the new one has all it had.
+// RepairFolder opens the store of a data folder that no other process uses, whatever state its
+// files are in. It copies bytes of the packs that are no records to the quarantine, moves the index
+// there, and builds a new one of all ledgers that were proved and that verify again. Lost ledgers
+// are missing then and must be synced; answers that wait for their proof still do. Marks that the
+// packs have lost come from the old index; a Check at L4 finds those that it did not have. An
+// interrupted repair may be run again: the old index leaves the folder "repairing" only when the
+// new one has all its entries.
 func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 	lock, err := daemon.DataFolder{Format: Format, Upgrade: Upgrade}.OpenExisting(dir, service)
 	if err != nil {
@@ -50,7 +53,7 @@ func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 	if s, err = openStore(dir, o, true); err != nil {
 		return nil, r, err
 	}
-	// What the packs say of the progress may be lost with them.
+	// The packs may have lost the progress.
 	if had.Progress.Range().Len() > 0 && had.Progress.Range() != s.Progress().Range() {
 		if err = s.Append(nil, had.Progress); err != nil {
 			return nil, r, errors.Join(err, s.Close())
@@ -66,8 +69,8 @@ func RepairFolder(dir string, o Options) (s *Store, r Repaired, err error) {
 	return s, r, nil
 }
 
-// clear moves damaged bytes of the packs into the quarantine and the index aside, and returns what it could read in the
-// index, and in that of a repair that was interrupted.
+// clear copies damaged bytes of the packs to the quarantine and moves the index aside. It returns
+// what it could read in the index, and in that of an interrupted repair.
 func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, marks map[uint32]string, err error) {
 	quarantine := fs.PathJoin(dir, quarantineFolder)
 	if err := fs.MkdirAll(quarantine, 0o755); err != nil {
@@ -90,11 +93,11 @@ func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, marks map[uint32]st
 	index, aside := fs.PathJoin(dir, indexFolder), fs.PathJoin(dir, repairingFolder)
 	marks = map[uint32]string{}
 	_, first := fs.Stat(aside)
-	for _, from := range []string{aside, index} { // the newer overrules
+	for _, from := range []string{aside, index} { // the newer one overrides the older
 		salvage(fs, from, &had, marks)
 	}
 	if first != nil && r.Bytes == 0 {
-		marks = nil // the packs have them all
+		marks = nil // the packs have all of them
 	}
 	if _, missing := fs.Stat(index); missing != nil {
 		return had, marks, nil
@@ -105,7 +108,6 @@ func (r *Repaired) clear(fs vfs.FS, dir string) (had proved, marks map[uint32]st
 	return had, marks, r.quarantineIndex(fs, dir, indexFolder)
 }
 
-// quarantineIndex moves a folder that holds an index into the quarantine, if it exists.
 func (r *Repaired) quarantineIndex(fs vfs.FS, dir, folder string) error {
 	from := fs.PathJoin(dir, folder)
 	if _, missing := fs.Stat(from); missing != nil {
@@ -121,7 +123,7 @@ func (r *Repaired) quarantineIndex(fs vfs.FS, dir, folder string) error {
 	}
 }
 
-// salvage adds what an index says of its ledgers, if there is one that can be read.
+// salvage adds the ledgers and marks of an index, if it can be read.
 func salvage(fs vfs.FS, dir string, had *proved, marks map[uint32]string) {
 	db, err := openPebble(dir, pebbleOptions(fs, true))
 	if err != nil {
@@ -148,7 +150,7 @@ func salvage(fs vfs.FS, dir string, had *proved, marks map[uint32]string) {
 	}
 }
 
-// markAgain marks ledgers that an index had marked before it was made again, as far as they are stored and do not verify.
+// markAgain restores marks of an old index, for ledgers that are stored and fail verification.
 func (s *Store) markAgain(marks map[uint32]string) error {
 	_, signature := xrpl.FastestChecker()
 	v := xrpl.NewVerifier()

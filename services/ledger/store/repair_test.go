@@ -23,13 +23,13 @@ const (
 	waiting        = 3 // answers below them that wait for their proof
 )
 
-// damageable is a folder with several packs, tables of the index, evidence, and answers that wait for their
-// proof.
+// damageable is a folder with several packs, tables of the index, evidence, and answers that wait
+// for their proof.
 func damageable(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
 	chain := storetest.Chain(1, 1, damagedLedgers+waiting, 4)
-	for part := range 2 { // twice, for there to be what an earlier process wrote
+	for part := range 2 { // twice, so that there are files of an earlier process
 		s, err := OpenFolder(dir, Options{Accounts: "on", maxPack: 20 << 10, Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 10 }})
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func copied(l *xrpl.Ledger) *xrpl.Ledger {
 	return &c
 }
 
-// damages are what may become of a file.
+// damages are the ways to damage a file.
 var damages = map[string]func(b []byte) []byte{
 	"first byte":  func(b []byte) []byte { b[0] ^= 1; return b },
 	"middle byte": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
@@ -72,7 +72,7 @@ var damages = map[string]func(b []byte) []byte{
 	"removed":     nil,
 }
 
-// files are all of a folder, but those of parts/daemon.
+// files are all files of a folder, except those of parts/daemon.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -87,8 +87,9 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// Whatever becomes of a file: a store that opens and says that it is clean and complete is, one that does not open says what
-// to do, and after a repair what was lost is missing and can be stored again. Nothing that is not proved is served.
+// Whatever happens to a file: a store that opens and reports that it is clean and complete is so,
+// one that does not open says what to do, and after a repair the lost ledgers are missing and can
+// be stored again. No unproved ledger is returned.
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	probe := damageable(t)
 	kinds := map[string]bool{}
@@ -143,7 +144,7 @@ func damagedAndRepaired(t *testing.T, from, name, what string, damage func([]byt
 		}
 	}
 	if after := listing(t, dir); after != before {
-		t.Errorf("%s: looking changed it from\n%s to\n%s", said, before, after)
+		t.Errorf("%s: reading changed it from\n%s to\n%s", said, before, after)
 	}
 	s, _, err = RepairFolder(dir, Options{})
 	if err != nil {
@@ -175,7 +176,7 @@ func damagedAndRepaired(t *testing.T, from, name, what string, damage func([]byt
 	}
 }
 
-// listing is what the files of a folder hold, but for pebble's lock, in short.
+// listing summarises the content of a folder's files, except for pebble's lock.
 func listing(t *testing.T, dir string) string {
 	var text strings.Builder
 	for _, name := range files(t, dir) {
@@ -190,7 +191,7 @@ func listing(t *testing.T, dir string) string {
 	return text.String()
 }
 
-// unserved is how many ledgers a store does not have, or has otherwise.
+// unserved is the number of ledgers that a store lacks, or has with other bytes.
 func unserved(s *Store, want []*xrpl.Ledger) (n int) {
 	for _, w := range want {
 		var l xrpl.Ledger
@@ -201,14 +202,14 @@ func unserved(s *Store, want []*xrpl.Ledger) (n int) {
 	return n
 }
 
-// noneServed checks that ledgers that were not proved are neither stored nor found.
+// noneServed checks that unproved ledgers are neither stored nor found.
 func noneServed(t *testing.T, s *Store, said string, unproved []*xrpl.Ledger) {
 	t.Helper()
 	for _, l := range unproved {
 		_, byHash := s.ByHash(l.Hash)
 		_, byID := s.Transaction(xrpl.TransactionID(l.Transactions[0].Blob))
 		if s.Stored().Has(l.Index) || s.Ledger(l.Index, new(xrpl.Ledger)) == nil || byHash == nil || byID == nil {
-			t.Errorf("%s: ledger %d is served and was not proved", said, l.Index)
+			t.Errorf("%s: ledger %d is returned and was not proved", said, l.Index)
 		}
 	}
 }

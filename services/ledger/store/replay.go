@@ -13,8 +13,8 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// setState puts into a batch what is stored, the progress, how large the packs are, and from where on they are to be
-// read, when they end there. It is called with apply held.
+// setState puts into a batch the set of stored ledgers, the progress, the sizes of the packs, and
+// the position from which they must be read when they end at end. The caller holds apply.
 func (s *Store) setState(b *pebble.Batch, st *state, end flat.Position) error {
 	text, err := json.Marshal(st.progress)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) setState(b *pebble.Batch, st *state, end flat.Position) error {
 	return errors.Join(err, b.Set(metaKey("read"), where, nil))
 }
 
-// complete sees that the packs are all there that the index knows of.
+// complete checks that all packs that the index knows exist with their sizes.
 func (s *Store) complete() error {
 	sizes := map[uint32]int64{}
 	for _, pack := range s.packs.List(0) {
@@ -52,7 +52,7 @@ func (s *Store) complete() error {
 	}
 	for it.First(); it.Valid() && err == nil; it.Next() {
 		if len(it.Key()) != 5 || len(it.Value()) != 8 {
-			err = fmt.Errorf("the index is damaged: it does not say how large the packs are%s", repairHint)
+			err = fmt.Errorf("the index is damaged: the size of a pack is missing%s", repairHint)
 			break
 		}
 		number, size := binary.BigEndian.Uint32(it.Key()[1:]), int64(binary.BigEndian.Uint64(it.Value()))
@@ -66,10 +66,9 @@ func (s *Store) complete() error {
 	return errors.Join(err, it.Error(), it.Close())
 }
 
-// errEnough ends a scan.
 var errEnough = errors.New("enough")
 
-// said is what was said first with ledgers that are proved, if anything was.
+// said returns what the first record of proved ledgers says, if there is one.
 func (s *Store) said() (about proved, found bool, err error) {
 	err = s.packs.Scan(flat.Position{}, func(_ flat.Ref, record []byte) error {
 		if len(record) > 0 && record[0] == recordProved {
@@ -86,20 +85,20 @@ func (s *Store) said() (about proved, found bool, err error) {
 	return about, found, err
 }
 
-// replay is the packs being read for what the index does not know.
+// replay reads packs for entries that the index lacks.
 type replay struct {
 	*Store
-	prove *xrpl.Verifier // nil: what was proved once is not proved again
+	prove *xrpl.Verifier // nil: ledgers that were proved are not proved again
 	batch *pebble.Batch
 	mem   scratch
 	next  state
 }
 
-// replayed is how large a batch of indexes may become while the packs are read, in bytes.
+// replayed is the maximum size of a batch of index entries while the packs are read, in bytes.
 const replayed = 1 << 20
 
-// replay reads what the packs hold beyond what the index knows: it indexes what was proved, and takes note of what
-// waits for its proof, and of damage, for Check. Where the store must not be written that stays in memory.
+// replay reads what the packs hold beyond the index: it indexes proved ledgers, and records waiting
+// answers, and damage for Check. If the store must not be written, the entries stay in memory.
 func (s *Store) replay(prove bool) error {
 	from, err := s.readFrom()
 	if err != nil {
@@ -151,14 +150,14 @@ func (s *Store) replay(prove bool) error {
 	return r.flush(end)
 }
 
-// readFrom is from where on the packs have to be read.
+// readFrom is the position from which the packs must be read.
 func (s *Store) readFrom() (flat.Position, error) {
 	value, err := s.get(metaKey("read"))
 	if errors.Is(err, ErrMissing) {
 		return flat.Position{}, nil
 	}
 	if err == nil && len(value) != 12 {
-		err = errors.New("the index is damaged: it does not say how far it goes" + repairHint)
+		err = errors.New("the index is damaged: its read position is missing" + repairHint)
 	}
 	if err != nil {
 		return flat.Position{}, err
@@ -166,7 +165,8 @@ func (s *Store) readFrom() (flat.Position, error) {
 	return flat.Position{File: binary.BigEndian.Uint32(value), Offset: int64(binary.BigEndian.Uint64(value[4:]))}, nil
 }
 
-// ledger is one that came. One without a server came from none, and is not proved by being asked for.
+// ledger adds a received ledger to those that wait for their proof. One without a server was stored
+// directly, and does not wait.
 func (r *replay) ledger(ref flat.Ref, record []byte) {
 	server, l, err := parseLedger(record)
 	if err == nil && !r.next.stored.Has(l.index()) {
@@ -187,7 +187,6 @@ func (r *replay) wrong(record []byte) {
 	}
 }
 
-// proved are ledgers that the packs say are.
 func (r *replay) proved(ref flat.Ref, record []byte) error {
 	about, entries, err := parseProved(record)
 	if err != nil {
@@ -208,7 +207,7 @@ func (r *replay) proved(ref flat.Ref, record []byte) error {
 	return nil
 }
 
-// index indexes a ledger that was proved. One that is not what was written stays out: it is missing.
+// index indexes a proved ledger. One whose bytes have changed is skipped: it is missing.
 func (r *replay) index(e entry) error {
 	var l xrpl.Ledger
 	if r.next.stored.Has(e.index) || r.read(e, &l) != nil {
@@ -227,7 +226,7 @@ func (r *replay) index(e entry) error {
 	return r.addIndexes(r.batch, &l, e.hash, &r.mem)
 }
 
-// damaged takes note of damage, for Check, unless a repair did before and has it in the quarantine.
+// damaged records damage for Check, unless an earlier repair has copied it to the quarantine.
 func (r *replay) damaged(d flat.Damage) error {
 	key, value := damageKey(d), binary.BigEndian.AppendUint64(nil, uint64(d.To))
 	if r.prove != nil {
@@ -238,7 +237,6 @@ func (r *replay) damaged(d flat.Damage) error {
 	return r.batch.Set(key, value, nil)
 }
 
-// finish completes the batch.
 func (r *replay) finish(end flat.Position) error {
 	if err := setTransactions(r.batch, r.mem.places); err != nil {
 		return err
@@ -252,7 +250,6 @@ func (r *replay) finish(end flat.Position) error {
 	return nil
 }
 
-// flush writes what was read so far to the index.
 func (r *replay) flush(end flat.Position) error {
 	if err := r.finish(end); err != nil {
 		return err

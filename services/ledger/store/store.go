@@ -1,44 +1,49 @@
-// Package store keeps proved ledgers on disk: each as one record of flat files, the packs, which is written once and
-// never again (services/ledger/store/flat), and in pebble what finds it: an index of ledgers, of transactions by their
-// id and, where it was asked for, one by account. It knows which ledgers it has, and what the sync that fills it was asked for.
+// Package store keeps proved ledgers on disk: each is one record of flat files, the packs, which is
+// written once and never changed (services/ledger/store/flat). Pebble holds the indexes: of
+// ledgers, of transactions by id and, if requested, by account. The store knows which ledgers it
+// has, and the request of the sync that fills it.
 //
 //	s, err := store.Open(dir, store.Options{})
 //	err = s.Append(ledgers, progress) // durable on return
 //	err = s.Ledger(90_000_000, &ledger)
 //	err = s.Close()
 //
-// The packs are all that counts. That ledgers are proved is said there, too, behind them, and synced with them; the
-// indexes are written afterwards and without a log, since what a crash takes of them is made again from the packs when
-// the store is opened, from where the indexes know of on. Made from nothing they are the same: Repair does that. A
-// process that is killed therefore loses what was under way and nothing before it.
+// The packs hold all that matters. The record that ledgers are proved is in them too, behind the
+// ledgers, and synced with them; the indexes are written afterwards and without a log, because
+// entries lost in a crash are rebuilt from the packs when the store is opened, from the position
+// that the indexes know. Rebuilt from scratch they are the same: Repair does that. A killed process
+// therefore loses only work in progress.
 //
-// Answers are in the packs before they are proved (Keep), so that they need not be fetched again (Take). They are not
-// stored, and nothing serves them, until Append says so.
+// Answers are in the packs before they are proved (Keep), so that they need not be fetched again
+// (Take). They are not stored, and no query returns them, until Append says so.
 //
-// It is not for proving: Append stores what it is given, Check proves again what is there. It is not for two processes
-// at once: the folder is locked.
+// It is not for proving: Append stores what it receives, Check proves the stored ledgers again.
+// Only one process at a time can open it: the folder is locked.
 //
-// The goroutines are pebble's, of which Close waits, a Writer's, which its Close ends, and Check's, which it waits for.
+// The goroutines are pebble's, which Close waits for, a Writer's, which its Close ends, and
+// Check's, which it waits for.
 //
 // # Folder
 //
 //	packs/       flat files of records: see records.go
 //	index/       pebble
 //	evidence/    flat files of wrong answers: see evidence.go
-//	quarantine/  what Repair took away
+//	quarantine/  files that Repair removed
 //
 // # Keys
 //
-//	l INDEX4              ledger: HASH32 HEADER118 REF12
-//	h HASH32              INDEX4
-//	t ID32                INDEX4 and the transaction's place in the ledger, as a varint
-//	a ACCOUNT20 INDEX4    the places of its transactions in that ledger: varints, each the distance to the one before
-//	u INDEX4              why a ledger does not verify at L4 though its hash fits
-//	d FILE4 OFFSET8       damage of a pack that the index could not be made of: where it ends, as 8 bytes; a 1 behind: repaired
-//	p FILE4               how many bytes a pack has at least, as 8 bytes
-//	m/NAME                format, accounts, stored (the set of ledgers, as servers write it), lacking (those of them
-//	                      that the index by account lacks), progress (JSON), and read (FILE4 OFFSET8: from where on the
-//	                      packs have to be read)
+//	l INDEX4            ledger: HASH32 HEADER118 REF12
+//	h HASH32            INDEX4
+//	t ID32              INDEX4 and the transaction's place in the ledger, as a varint
+//	a ACCOUNT20 INDEX4  places of its transactions in that ledger: varints, each the distance to
+//	                    the one before
+//	u INDEX4            why a ledger with the right hash fails verification at L4
+//	d FILE4 OFFSET8     damage of a pack that could not be indexed: its end, as 8 bytes; a 1 after
+//	                    that: repaired
+//	p FILE4             minimum number of bytes of a pack, as 8 bytes
+//	m/NAME              format, accounts, stored (the set of ledgers, as servers write it),
+//	                    lacking (stored ledgers that the index by account lacks), progress (JSON),
+//	                    read (FILE4 OFFSET8: position from which the packs must be read)
 //
 // Numbers are big-endian.
 package store
@@ -60,10 +65,10 @@ import (
 	"dyno/services/ledger/store/flat"
 )
 
-// Format is the version of what is described above. Raise it whenever an older program could not read it.
+// Format is the version of the format above. Raise it whenever an older program could not read it.
 const Format = 2
 
-// What is in the data folder.
+// Contents of the data folder.
 const (
 	packsFolder      = "packs"
 	indexFolder      = "index"
@@ -73,34 +78,35 @@ const (
 )
 
 var (
-	// ErrMissing is for a ledger, a hash or a transaction that is not stored.
+	// ErrMissing means that a ledger, a hash or a transaction is not stored.
 	ErrMissing = errors.New("not stored")
-	// ErrConflict is for a ledger that is stored already, with other bytes.
+	// ErrConflict means that a ledger is stored already, with other bytes.
 	ErrConflict = errors.New("stored already with other bytes")
-	// ErrNoAccounts is for questions by account to a store that has no such index.
+	// ErrNoAccounts means that the store has no index by account.
 	ErrNoAccounts   = errors.New("this store has no index by account; serve and sync make it with --set accounts=on")
-	errAccountsStay = errors.New("it has an index by account, so it cannot be opened with accounts=off; leave that away, or pack it and unpack it into a new folder")
-	// ErrLacking is for questions by account about ledgers that the index by account does not have yet.
+	errAccountsStay = errors.New("it has an index by account, so it cannot be opened with accounts=off; omit that, or pack it and unpack it into a new folder")
+	// ErrLacking means that the index by account does not have the requested ledgers yet.
 	ErrLacking = errors.New("the index by account is not complete")
-	// ErrFull is for a disk with too little room. Nothing was written; it may be tried again.
+	// ErrFull means that the disk has too little room. No data was written; the caller may retry.
 	ErrFull = errors.New("the disk is full")
-	// ErrFailed is for a store that could not write, until it is opened again.
+	// ErrFailed means that a write failed; it stays until the store is opened again.
 	ErrFailed   = errors.New("the store has failed")
 	errReadOnly = errors.New("the store was opened for reading only")
-	// ErrClosed is for a store after Close.
+	// ErrClosed means that Close was called.
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Options is how a store is opened.
+// Options configure a store. The zero value is the default.
 type Options struct {
-	// Accounts is "on" for an index by account, "off" for none, and "" for what the store has; a new one has none. What a
-	// store has without one is indexed by IndexAccounts, what it gets from now on when it comes.
+	// Accounts is "on" for an index by account, "off" for none, and "" for the store's own setting;
+	// a new store has none. IndexAccounts indexes the ledgers stored before; later ones are indexed
+	// when they are stored.
 	Accounts string
 
-	// Compression of what is written from now on: "none", "s2" or "zstd"; "" is none. Each is read by all.
+	// Compression of new ledgers: "none", "s2" or "zstd"; "" is none. All are readable.
 	Compression string
 
-	// ReadOnly is for a look at it: nothing is written, and a store that does not exist is not made.
+	// ReadOnly opens the store without writing, and does not make a missing one.
 	ReadOnly bool
 
 	// FS is the file system; nil is the disk's.
@@ -115,42 +121,41 @@ type Options struct {
 // Store is ledgers on disk. Its methods may be called from many goroutines.
 type Store struct {
 	db       *pebble.DB
-	index    pebble.Reader // db; where it must not be written, with what its index lacks on top
+	index    pebble.Reader // db; for a read-only store, db with the missing entries added in memory
 	fs       vfs.FS
 	dir      string // the data folder
 	accounts bool
-	encoding byte // of ledgers that are written
+	encoding byte // of new ledgers
 	encoder  *zstd.Encoder
 	decoder  *zstd.Decoder
 	scratch  sync.Pool // of *scratch
 	writable bool
-	lock     io.Closer // of the data folder; nil: it is the caller's
+	lock     io.Closer // of the data folder; nil: the caller holds it
 
 	packs    *flat.Files
 	received received
 	evidence shelf
 
-	// open is held for reading by what uses db, and for writing by Close.
+	// open is held for reading by users of db, and for writing by Close.
 	open   sync.RWMutex
 	closed bool
 
-	apply   sync.Mutex // held while a batch is stored: one after another
-	full    uint32     // guarded by apply: the highest pack whose size is in the index and stays
+	apply   sync.Mutex // held while a batch is stored
+	full    uint32     // guarded by apply: the highest pack whose final size is in the index
 	durable atomic.Pointer[state]
 	failure failure
 }
 
-// state is what the store knows of itself as of a batch.
 type state struct {
 	stored   history.Set
-	lacking  history.Set // of them, those that the index by account lacks
+	lacking  history.Set // stored ledgers that the index by account lacks
 	progress Progress
 }
 
 // Open opens the store in a data folder and makes it if it is missing.
 func Open(dir string, o Options) (*Store, error) { return openStore(dir, o, false) }
 
-// openStore opens a store. It may prove again what it reads in the packs to make the index.
+// openStore opens a store. With prove, it verifies again what it indexes from the packs.
 func openStore(dir string, o Options, prove bool) (*Store, error) {
 	s := &Store{fs: o.FS, dir: dir, writable: !o.ReadOnly, received: newReceived()}
 	s.scratch.New = func() any { return new(scratch) }
@@ -192,7 +197,7 @@ func (s *Store) openAll(o Options, prove bool) (err error) {
 	return nil
 }
 
-// openIndex opens pebble. One that must not be made, of packs that are there, is made in memory.
+// openIndex opens pebble. A missing index of a read-only store is built in memory.
 func (s *Store) openIndex(o Options) error {
 	options := pebbleOptions(s.fs, o.ReadOnly)
 	if o.Pebble != nil {
@@ -215,10 +220,8 @@ func (s *Store) openIndex(o Options) error {
 	return explain(err)
 }
 
-// repairHint is what to do about bytes that are not what was written.
-const repairHint = "; ledgersync check --repair takes out what is damaged, and sync fetches it again"
+const repairHint = "; ledgersync check --repair removes the damaged bytes, and sync fetches the ledgers again"
 
-// explain says what to do about pebble's refusal.
 func explain(err error) error {
 	switch {
 	case err == nil:
@@ -226,12 +229,11 @@ func explain(err error) error {
 	case isLocked(err):
 		return fmt.Errorf("another process has it open; stop that one or choose another folder (%w)", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w; run it as the user who owns the folder", err)
+		return fmt.Errorf("%w; run it as the folder's owner", err)
 	}
 	return fmt.Errorf("its index cannot be read: %w%s", firstLine{err}, repairHint)
 }
 
-// recover reads what the store knows of itself.
 func (s *Store) recover(accounts string) error {
 	if accounts != "" && accounts != "on" && accounts != "off" {
 		return fmt.Errorf("accounts=%s: want on or off", accounts)
@@ -248,7 +250,7 @@ func (s *Store) recover(accounts string) error {
 		if err := s.known(string(format), accounts); err != nil {
 			return err
 		}
-		if s.writable { // what the upgrade of a folder leaves
+		if s.writable { // remains of an upgrade
 			if err := s.fs.RemoveAll(s.fs.PathJoin(s.dir, oldFolder)); err != nil {
 				return err
 			}
@@ -262,7 +264,7 @@ func (s *Store) recover(accounts string) error {
 	return nil
 }
 
-// create makes an empty store, in a folder that holds nothing else of pebble's.
+// create makes an empty store, in a folder without another pebble database.
 func (s *Store) create(accounts string) error {
 	it, err := s.db.NewIter(nil)
 	if err != nil {
@@ -273,7 +275,7 @@ func (s *Store) create(accounts string) error {
 		return err
 	}
 	if foreign {
-		return fmt.Errorf("%s is a pebble database of another program's; choose another folder", s.fs.PathJoin(s.dir, indexFolder))
+		return fmt.Errorf("%s is another program's pebble database; choose another folder", s.fs.PathJoin(s.dir, indexFolder))
 	}
 	had, found, err := s.said()
 	if err != nil {
@@ -311,11 +313,11 @@ func (s *Store) setOnOff(b *pebble.Batch) error {
 	return b.Set(metaKey("accounts"), []byte(onOff(s.accounts)), nil)
 }
 
-// known checks a store that exists against this program and what it was asked for.
+// known checks an existing store against this program and the options.
 func (s *Store) known(format, accounts string) error {
 	var version int
 	if _, err := fmt.Sscanf(format, "%d", &version); err != nil || version < 1 {
-		return fmt.Errorf("its format is %.20q, which is none; restore it from a backup or a pack", format)
+		return fmt.Errorf("its format %.20q is invalid; restore it from a backup or a pack", format)
 	}
 	if version > Format {
 		return fmt.Errorf("it has format %d, written by a newer program; this one reads up to %d", version, Format)
@@ -341,7 +343,7 @@ func (s *Store) readState() (*state, error) {
 		return nil, err
 	}
 	if st.stored, err = history.ParseSet(string(text)); err != nil {
-		return nil, fmt.Errorf("which ledgers it has is damaged: %w", err)
+		return nil, fmt.Errorf("the set of stored ledgers is damaged: %w", err)
 	}
 	switch text, err = s.meta("lacking"); {
 	case errors.Is(err, ErrMissing):
@@ -349,7 +351,7 @@ func (s *Store) readState() (*state, error) {
 		return nil, err
 	default:
 		if st.lacking, err = history.ParseSet(string(text)); err != nil {
-			return nil, fmt.Errorf("which ledgers the index by account lacks is damaged: %w", err)
+			return nil, fmt.Errorf("the set of ledgers that the index by account lacks is damaged: %w", err)
 		}
 	}
 	if text, err = s.meta("progress"); err != nil {
@@ -361,16 +363,15 @@ func (s *Store) readState() (*state, error) {
 	return st, nil
 }
 
-// meta reads one of the store's own values.
 func (s *Store) meta(name string) ([]byte, error) { return s.get(metaKey(name)) }
 
-// Stored is which ledgers are stored and durable. The caller must not change it.
+// Stored is the set of stored and durable ledgers. The caller must not change it.
 func (s *Store) Stored() history.Set { return s.durable.Load().stored }
 
-// Progress is what the last batch said. Its zero value: there was none.
+// Progress is that of the last batch. Its zero value means that there was none.
 func (s *Store) Progress() Progress { return s.durable.Load().progress }
 
-// Close ends the store after what is under way. A second Close does nothing.
+// Close closes the store after the calls in progress. A second Close has no effect.
 func (s *Store) Close() error {
 	s.open.Lock()
 	defer s.open.Unlock()
@@ -381,7 +382,6 @@ func (s *Store) Close() error {
 	return s.closeAll()
 }
 
-// closeAll closes what is open: all of it, or what an Open that failed has opened.
 func (s *Store) closeAll() (err error) {
 	if s.encoder != nil {
 		s.closeCodec()
@@ -391,7 +391,7 @@ func (s *Store) closeAll() (err error) {
 			err = errors.Join(err, files.Close())
 		}
 	}
-	if s.db != nil && !s.failure.stuck.Load() { // else pebble holds its own locks; the error was said when it gave up
+	if s.db != nil && !s.failure.stuck.Load() { // else pebble holds its own locks; the first failure was reported
 		err = errors.Join(err, s.closePebble())
 	}
 	if s.lock != nil {

@@ -42,7 +42,7 @@ func mustAppend(t testing.TB, s *Store, ledgers ...*xrpl.Ledger) {
 	}
 }
 
-// holds checks that a store has these ledgers, byte for byte and by all its indexes, and no others.
+// holds checks that a store has exactly these ledgers, byte for byte and in all its indexes.
 func holds(t testing.TB, s *Store, want map[uint32]*xrpl.Ledger) {
 	t.Helper()
 	if n := s.Stored().Len(); n != len(want) {
@@ -54,7 +54,7 @@ func holds(t testing.TB, s *Store, want map[uint32]*xrpl.Ledger) {
 			t.Fatal(err)
 		}
 		if !same(&l, w) || l.Hash != w.Hash || !s.Stored().Has(index) {
-			t.Fatalf("ledger %d is not what was stored", index)
+			t.Fatalf("ledger %d differs from the stored one", index)
 		}
 		if at, err := s.ByHash(w.Hash); err != nil || at != index {
 			t.Fatalf("by its hash, ledger %d is %d, %v", index, at, err)
@@ -70,7 +70,8 @@ func holds(t testing.TB, s *Store, want map[uint32]*xrpl.Ledger) {
 	}
 }
 
-// What was stored is read, whatever is stored again, in whatever order and encoding, and after every reopening.
+// Stored ledgers are read back, whatever is stored again, in any order and encoding, and after
+// every reopening.
 func TestModel(t *testing.T) {
 	chain := storetest.Chain(1, 101, 40, 3)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -164,7 +165,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What nothing proves is not stored either.
+// A ledger that cannot be proved is not stored.
 func TestTooManyTransactions(t *testing.T) {
 	l := *storetest.Chain(1, 5, 1, 0)[0]
 	l.Transactions = make([]xrpl.Transaction, xrpl.MaxTransactions+1)
@@ -194,7 +195,7 @@ func TestOpenRefuses(t *testing.T) {
 		want string
 	}{
 		"newer format": {fresh(set("m/format", "3")), Options{}, "newer program"},
-		"no format":    {fresh(set("m/format", "x")), Options{}, "which is none"},
+		"no format":    {fresh(set("m/format", "x")), Options{}, "is invalid"},
 		"foreign": {fresh(func(db *pebble.DB) error {
 			return errors.Join(set("zebra", "")(db), db.Delete(metaKey("format"), pebble.NoSync))
 		}), Options{}, "another program's"},

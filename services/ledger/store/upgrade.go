@@ -13,12 +13,13 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// oldFolder is where format 1 had all, in pebble: under l the ledger as in ledger.go, h, t and a as today, under e and E
-// the evidence and its answers, under m/ format, accounts, stored and progress.
+// oldFolder is format 1's folder, a pebble database: under l the ledger as in ledger.go, h, t and a
+// as today, under e and E the evidence and its answers, under m/ format, accounts, stored and
+// progress.
 const oldFolder = "ledgers"
 
-// Upgrade makes a store of format 1 one of today's, which takes as much room again until the next Open removes the
-// old one. It begins anew when it was interrupted.
+// Upgrade converts a store of format 1, which needs the same room again until the next Open removes
+// the old one. It starts again after an interruption.
 func Upgrade(dir string, from int) (err error) {
 	if from != 1 {
 		return fmt.Errorf("there is no format %d", from)
@@ -38,7 +39,7 @@ func Upgrade(dir string, from int) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	old := &older{db: db}
 	if format := old.text("format"); format != "1" {
-		return errors.Join(old.err, fmt.Errorf("%s is damaged: nothing in it can be read; %s", filepath.Join(dir, oldFolder), hint))
+		return errors.Join(old.err, fmt.Errorf("%s is damaged: no value in it can be read; %s", filepath.Join(dir, oldFolder), hint))
 	}
 	s, err := Open(dir, Options{Accounts: old.text("accounts"), Compression: "s2"})
 	if err != nil {
@@ -53,17 +54,15 @@ func Upgrade(dir string, from int) (err error) {
 	return err
 }
 
-// emptyLog is how many bytes the log of a store without ledgers has at most.
+// emptyLog is the maximum size in bytes of the log of a store without ledgers.
 const emptyLog = 4 << 10
 
-// older is a store of format 1, and the one that it becomes.
 type older struct {
 	*Store
 	db  *pebble.DB
 	err error // of text
 }
 
-// text is one of the store's own values.
 func (o *older) text(name string) string {
 	value, closer, err := o.db.Get(metaKey(name))
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -126,7 +125,6 @@ func (o *older) evidence() error {
 	})
 }
 
-// each visits copies of what is under the keys of a kind.
 func (o *older) each(kind byte, visit func(key, value []byte) error) error {
 	it, err := o.db.NewIter(bounds(kind))
 	if err != nil {

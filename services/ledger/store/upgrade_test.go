@@ -10,7 +10,8 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// older unpacks a data folder of format 1: ten ledgers with an index by account, synced at L4, and a wrong answer.
+// older unpacks a data folder of format 1: ten ledgers with an index by account, synced at L4, and
+// a wrong answer.
 func olderFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,7 +23,7 @@ func olderFolder(t *testing.T) string {
 
 func TestUpgrade(t *testing.T) {
 	dir := olderFolder(t)
-	for name, file := range map[string]string{packsFolder: "000001-0000000000000001.pack", indexFolder: "000001.sst"} { // as it was interrupted
+	for name, file := range map[string]string{packsFolder: "000001-0000000000000001.pack", indexFolder: "000001.sst"} { // interrupted upgrades
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,7 @@ func TestUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // the second time it is what it became
+	for range 2 { // the second time it is upgraded already
 		s, err := OpenFolder(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -54,12 +55,12 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, oldFolder)); !os.IsNotExist(err) {
-		t.Errorf("the old store is there: %v", err)
+		t.Errorf("the old store still exists: %v", err)
 	}
 }
 
-// What cannot be read is left as it is.
-func TestUpgradeOfWhatIsDamaged(t *testing.T) {
+// An unreadable store is not changed.
+func TestUpgradeOfDamagedStore(t *testing.T) {
 	dir := olderFolder(t)
 	logs, err := filepath.Glob(filepath.Join(dir, oldFolder, "*.log"))
 	if err != nil || len(logs) != 1 {

@@ -8,25 +8,26 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Writer stores ledgers as they come. It is a seam: see Writers.
+// Writer stores ledgers in the background. It is a seam: see Writers.
 type Writer interface {
-	// Put hands a ledger over, to be stored after those that were put before; it blocks while the queue is full.
-	// The ledger belongs to the writer until release, which is called once, from any goroutine, when the ledger is
-	// durable or will not be stored. After an error nothing more is stored. Put and Close are for one goroutine.
+	// Put passes a ledger on, to be stored after those of earlier calls; it blocks while the queue
+	// is full. The ledger belongs to the writer until release, which the writer calls once, from
+	// any goroutine, when the ledger is durable or will not be stored. After an error no more
+	// ledgers are stored. Only one goroutine may call Put and Close.
 	Put(ctx context.Context, l *xrpl.Ledger, release func()) error
 
-	// Close stores what was put and ends the writer. It returns what went wrong first.
+	// Close stores the queued ledgers and ends the writer. It returns the first error.
 	Close() error
 }
 
-// WriterOptions is how a Writer works. Its zero values are the documented defaults.
+// WriterOptions configure a Writer. Its zero values are the documented defaults.
 type WriterOptions struct {
 	Progress Progress
-	Writers  int // batches that are prepared at once; 0: 1
-	Queue    int // ledgers that wait; 0: 128
-	Batch    int // most ledgers in a batch; 0: 32
+	Writers  int // batches prepared concurrently; 0: 1
+	Queue    int // queued ledgers; 0: 128
+	Batch    int // maximum ledgers in a batch; 0: 32
 
-	// Stored is told of every batch when it is durable, by the writer's goroutines. Nil: nobody is.
+	// Stored is called with every durable batch, by the writer's goroutines. Nil: not called.
 	Stored func(ledgers []*xrpl.Ledger)
 }
 
@@ -36,7 +37,8 @@ var Writers = map[string]func(*Store, WriterOptions) Writer{
 	"batch": startWriter,
 }
 
-// NewWriter returns a Writer by its name: each (a synced batch per ledger), or batch (what waits, at most o.Batch).
+// NewWriter returns a Writer by its name: each (a synced batch per ledger), or batch (all queued
+// ledgers, at most o.Batch).
 func NewWriter(name string, s *Store, o WriterOptions) (Writer, error) {
 	start, err := refusal.Pick("commit", Writers, name)
 	if err != nil {
@@ -45,14 +47,14 @@ func NewWriter(name string, s *Store, o WriterOptions) (Writer, error) {
 	return start(s, o), nil
 }
 
-// put is a ledger that waits.
 type put struct {
 	ledger  *xrpl.Ledger
 	release func()
 }
 
-// writer is both implementations. Its goroutines take batches from the queue in turns, encode them side by side and
-// apply them in the order in which they were taken, so that a crash loses the last of them and makes no hole.
+// writer implements both. Its goroutines take batches from the queue in order, encode them
+// concurrently and apply them in the order of taking, so that a crash loses the last ones and
+// leaves no hole.
 type writer struct {
 	store   *Store
 	o       WriterOptions
@@ -60,10 +62,10 @@ type writer struct {
 	workers sync.WaitGroup
 
 	take sync.Mutex // held while a batch is taken from the queue
-	next uint64     // guarded by take: the batch's turn
+	next uint64     // guarded by take: number of the next batch
 
 	turns  sync.Cond
-	turn   uint64        // guarded by turns.L: whose it is to be applied
+	turn   uint64        // guarded by turns.L: number of the batch that may be applied
 	failed chan struct{} // closed when err is set
 	err    error         // guarded by turns.L until failed is closed
 }
@@ -133,7 +135,7 @@ func (w *writer) work() {
 	}
 }
 
-// collect takes what waits, at least one unless the queue has been closed, and draws a turn.
+// collect takes the queued ledgers, at least one unless the queue is closed, and a turn.
 func (w *writer) collect(puts []put) ([]put, uint64) {
 	w.take.Lock()
 	defer w.take.Unlock()
@@ -157,12 +159,12 @@ func (w *writer) collect(puts []put) ([]put, uint64) {
 	return puts, w.next - 1
 }
 
-// append stores ledgers in their turn, and says whether they are durable.
+// append stores ledgers in their turn, and returns whether they are durable.
 func (w *writer) append(ledgers []*xrpl.Ledger, turn uint64) bool {
 	b, err := w.store.prepare(ledgers)
 	w.await(turn)
 	select {
-	case <-w.failed: // what comes after a batch that failed would leave a hole
+	case <-w.failed: // a later batch would leave a hole after a failed one
 		if err == nil {
 			b.Close()
 		}
@@ -196,7 +198,6 @@ func (w *writer) pass(err error) {
 	w.turns.Broadcast()
 }
 
-// fail ends the writer's work. The first error stays.
 func (w *writer) fail(err error) {
 	w.turns.L.Lock()
 	defer w.turns.L.Unlock()

@@ -56,7 +56,7 @@ func TestUnknownWriter(t *testing.T) {
 	}
 }
 
-// After a batch that failed nothing more is stored: it would leave a hole.
+// After a failed batch no more ledgers are stored: they would leave a hole.
 func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 	chain := storetest.Chain(1, 1, 100, 2)
 	for _, writers := range []int{1, 4} {
@@ -96,9 +96,9 @@ func TestWriterStopsAtTheFirstFailure(t *testing.T) {
 	}
 }
 
-func TestPutGivesUpWithItsContext(t *testing.T) {
+func TestPutEndsWithItsContext(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
-	w := &writer{store: s, queue: make(chan put), failed: make(chan struct{})} // nobody takes
+	w := &writer{store: s, queue: make(chan put), failed: make(chan struct{})} // without a receiver
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	released := false

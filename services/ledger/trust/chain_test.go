@@ -13,7 +13,7 @@ import (
 // first is the index of the lowest ledger that mint makes.
 const first = 100
 
-// mint makes ledgers that are linked, with two payments each.
+// mint makes linked ledgers, with two payments each.
 func mint(t testing.TB, n int) []*xrpl.Ledger {
 	t.Helper()
 	var all []*xrpl.Ledger
@@ -34,7 +34,7 @@ func mint(t testing.TB, n int) []*xrpl.Ledger {
 	return all
 }
 
-// relink makes all hashes fit, from a ledger on upwards.
+// relink fixes all hashes, from a ledger on upwards.
 func relink(t testing.TB, all []*xrpl.Ledger, from int) {
 	t.Helper()
 	for i := from; i < len(all); i++ {
@@ -46,7 +46,7 @@ func relink(t testing.TB, all []*xrpl.Ledger, from int) {
 	}
 }
 
-// seal makes a ledger's own hashes fit.
+// seal fixes a ledger's own hashes.
 func seal(t testing.TB, l *xrpl.Ledger, parent xrpl.Hash) {
 	t.Helper()
 	root, err := xrpl.NewVerifier().Root(l.Transactions)
@@ -62,7 +62,7 @@ func parent(l *xrpl.Ledger) xrpl.Hash {
 	return h.Parent
 }
 
-// line is an answer as rippled gives it.
+// line is an answer in rippled's form.
 func line(l *xrpl.Ledger) string { return fmt.Sprintf(`{"status":"success","result":%s}`, bare(l)) }
 
 // bare is the result alone.

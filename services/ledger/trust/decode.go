@@ -12,9 +12,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A file may come from anywhere, so it is read more freely than what a server answers to a request of ours: with the
-// result around the ledger or without, whether or not it says that it is validated, in both shapes of a transaction.
-// What a line says twice has to be the same both times: whoever reads it after us may look at the other place.
+// A file may come from any source, so more forms are accepted than in a server's answer: with or
+// without the result around the ledger, validated or not, in both shapes of a transaction. A value
+// that a line contains twice must be the same in both places, because another reader may use the
+// other one.
 type (
 	envelope struct {
 		Result *result `json:"result"`
@@ -41,8 +42,8 @@ type (
 	}
 )
 
-// decode reads an answer. The ledger's index is set even with an error, where the line says one; its hash is zero where
-// the line says none. A hash that the answer gives to a transaction is compared with the transaction's own.
+// decode reads an answer. The index is set even with an error, if the line has one; the hash is
+// zero if the line has none. A transaction's hash in the answer must be the transaction's own.
 func decode(line []byte) (l xrpl.Ledger, err error) {
 	var e envelope
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -61,13 +62,13 @@ func decode(line []byte) (l xrpl.Ledger, err error) {
 	case r.Ledger == nil:
 		return l, errors.New("the line has no result.ledger: it is no answer to `ledger`")
 	case len(r.Ledger.Header) == 0:
-		return l, errors.New("the ledger has no ledger_data: it has to be asked for with binary: true")
+		return l, errors.New("the ledger has no ledger_data: it must be requested with binary: true")
 	}
 	if l.Index == 0 {
 		l.Index = uint32(r.Ledger.Index)
 	}
 	if r.Ledger.Index != 0 && uint32(r.Ledger.Index) != l.Index {
-		return l, fmt.Errorf("the answer is of ledger %d, and the ledger in it says that it is %d", l.Index, r.Ledger.Index)
+		return l, fmt.Errorf("the answer is for ledger %d, and the ledger in it is %d", l.Index, r.Ledger.Index)
 	}
 	if l.Hash, err = sameHash(r.Hash, r.Ledger.Hash, r.Ledger.Hash2); err != nil {
 		return l, err
@@ -80,17 +81,17 @@ func decode(line []byte) (l xrpl.Ledger, err error) {
 	return l, err
 }
 
-// sameHash is the hash that all say who say one, and zero when nobody does.
+// sameHash is the one hash in said, or zero if all are nil. It fails if they differ.
 func sameHash(said ...*xrpl.Hash) (hash xrpl.Hash, err error) {
 	for _, h := range said {
 		switch {
 		case h == nil:
 		case h.IsZero():
-			return hash, errors.New("its ledger_hash is zero, which no ledger's is")
+			return hash, errors.New("its ledger_hash is zero, which is no ledger's hash")
 		case hash.IsZero():
 			hash = *h
 		case *h != hash:
-			return hash, fmt.Errorf("the answer says that its hash is %v and %v", hash, *h)
+			return hash, fmt.Errorf("the answer contains two hashes, %v and %v", hash, *h)
 		}
 	}
 	return hash, nil
@@ -118,7 +119,7 @@ func decodeTransactions(list []transaction) ([]xrpl.Transaction, error) {
 	return txs, nil
 }
 
-// index is a ledger's, as a number or as a string of digits. Words ("validated") and null stand for none.
+// index is a ledger index: a number or a string of digits. Words ("validated") and null give none.
 type index uint32
 
 func (i *index) UnmarshalJSON(b []byte) error {

@@ -1,8 +1,10 @@
-// Package trust says how much of a ledger is proved: the levels, whether the ledgers in a file hold up to one, and
-// which ledger the validators of a list agreed on, from which everything else can be proved. What the bytes must look
-// like is parts/xrpl's; fetching, linking and storing while history is downloaded is services/ledger's.
+// Package trust defines how much of a ledger is proved: the levels, the verification of files of
+// ledgers, and quorums: which ledger the validators of a list agreed on. All other ledgers can be
+// proved from that one. The format of the bytes belongs to parts/xrpl; fetching, linking and
+// storing during a sync belong to services/ledger.
 //
-// VerifyFile owns the goroutines that it starts and waits for them. Nothing else here starts any.
+// VerifyFile owns the goroutines that it starts and waits for them. The rest of the package starts
+// none.
 package trust
 
 import (
@@ -10,16 +12,16 @@ import (
 	"strings"
 )
 
-// Level is how much is proved. Each level proves what the one below it does.
+// Level is how much is proved. Each level includes the one below it.
 type Level int
 
 // The levels.
 const (
-	L0 Level = iota // the bytes can be read
-	L1              // the header has its hash, and the transactions are the header's
+	L0 Level = iota // the bytes can be parsed
+	L1              // the header has its hash, and contains the hash of the transactions
 	L2              // each ledger is the parent of the next, up to an anchor
-	L3              // the anchor is what a quorum of validators agreed on
-	L4              // who sent a transaction signed it; with L3 where the anchor is a quorum's
+	L3              // a quorum of validators agreed on the anchor
+	L4              // every transaction is signed by its sender; includes L3 if the anchor is a quorum\'s
 )
 
 var levels = [...]struct{ name, proves string }{

@@ -8,15 +8,14 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// node is a ledger of the file as far as it matters to its neighbours.
 type node struct {
 	hash, parent xrpl.Hash
-	lines        []int // those that hold it
-	sound        bool  // it holds up by itself
+	lines        []int // lines that contain it
+	sound        bool  // it is consistent in itself
 }
 
-// chain is the ledgers of a file by their index. There is more than one for an index where lines differ. Since lines come in
-// any order it has to keep them all, at some 200 bytes each: 2 GB for ten million ledgers.
+// chain is the ledgers of a file by index. An index has several if lines differ. Lines come in any
+// order, so all must be kept, at about 200 bytes each: 2 GB for ten million ledgers.
 type chain map[uint32][]*node
 
 func (c chain) add(line int, h *xrpl.Header, sound bool) {
@@ -31,9 +30,9 @@ func (c chain) add(line int, h *xrpl.Header, sound bool) {
 	c[h.Index] = append(c[h.Index], &node{hash, h.Parent, []int{line}, sound})
 }
 
-// link counts the ledgers whose parent is in the file, and finds those that contradict one another, from the highest
-// down: a ledger proves what its parent is, never the other way round. A ledger that failed by itself is held against
-// no other.
+// link counts the ledgers whose parent is in the file, and finds those that contradict each other,
+// from the highest down: a ledger proves its parent, never the other way round. A ledger that
+// failed in itself proves nothing about others.
 func (c chain) link(f *failures) (links int) {
 	for _, index := range slices.Backward(slices.Sorted(maps.Keys(c))) {
 		c.settle(index, f)
@@ -49,7 +48,7 @@ func (c chain) link(f *failures) (links int) {
 	return links
 }
 
-// settle decides between different ledgers of the same index: right is what a sound one above is built on.
+// settle decides between ledgers of one index: the right one is the parent of a sound one above.
 func (c chain) settle(index uint32, f *failures) {
 	rivals := sound(c[index])
 	if len(rivals) < 2 {
@@ -61,7 +60,7 @@ func (c chain) settle(index uint32, f *failures) {
 	if right := slices.IndexFunc(rivals, named); right >= 0 {
 		for _, n := range rivals {
 			if !named(n) {
-				c.fail(index, n, f, fmt.Sprintf("ledger %d is %v in line %d, and the one above is built on that; here it is %v",
+				c.fail(index, n, f, fmt.Sprintf("ledger %d is %v in line %d, and the one above names that as its parent; here it is %v",
 					index, rivals[right].hash, rivals[right].lines[0], n.hash))
 			}
 		}
@@ -74,9 +73,10 @@ func (c chain) settle(index uint32, f *failures) {
 	}
 }
 
-// blame says which of a child and its would-be parents is wrong. An altered ledger has another hash than the one above
-// it names, and still names the one below. So the parent is wrong when the child has something above it that names it,
-// or when the parent does not fit the one below either. Where neither can be told, both fail.
+// blame decides which of a child and its would-be parents is wrong. An altered ledger has another
+// hash than the one that the ledger above names, and still names the one below. So the parent is
+// wrong if a ledger above names the child, or if the parent does not fit the ledger below either.
+// If neither is known, both fail.
 func (c chain) blame(index uint32, child *node, parents []*node, f *failures) {
 	above := slices.ContainsFunc(sound(c[index+1]), func(n *node) bool { return n.parent == child.hash })
 	if !above && !c.misfits(index-1, parents) {
@@ -89,7 +89,8 @@ func (c chain) blame(index uint32, child *node, parents []*node, f *failures) {
 	}
 }
 
-// misfits says whether none of these ledgers names one that is below it in the file, though there is one.
+// misfits says whether none of these ledgers names a ledger of the file as its parent, although the
+// file has one below.
 func (c chain) misfits(index uint32, nodes []*node) bool {
 	below := sound(c[index-1])
 	return len(below) > 0 && !slices.ContainsFunc(nodes, func(n *node) bool {

@@ -8,8 +8,8 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Mark is a ledger that is what its hash says and does not verify at L4: a signature does not fit, or this program does
-// not know who had to sign. It is no server's fault.
+// Mark is a ledger that has its hash and fails verification at L4: a signature is wrong, or this
+// program does not know the required signer. It is no server's fault.
 type Mark struct {
 	Index  uint32 `json:"ledger_index"`
 	Reason string `json:"reason"`
@@ -21,7 +21,7 @@ type Marks struct {
 	More   int    `json:"more_marked,omitempty"`
 }
 
-// MaxMarks bounds how many marked ledgers are listed.
+// MaxMarks bounds the number of listed ledgers.
 const MaxMarks = 1000
 
 // Add adds a ledger.
@@ -33,7 +33,7 @@ func (m *Marks) Add(index uint32, reason string) {
 	m.Marked = append(m.Marked, Mark{index, reason})
 }
 
-// Sort puts them in order, and makes none an empty list.
+// Sort sorts the marks by index, and replaces nil by an empty list.
 func (m *Marks) Sort() {
 	m.Marked = slices.SortedFunc(slices.Values(m.Marked), func(a, b Mark) int { return cmp.Compare(a.Index, b.Index) })
 	if m.Marked == nil {
@@ -41,10 +41,10 @@ func (m *Marks) Sort() {
 	}
 }
 
-// Len is how many there are.
+// Len is the number of marked ledgers.
 func (m Marks) Len() int { return len(m.Marked) + m.More }
 
-// But is what is said to be proved, but for what is marked.
+// But appends the number of marked ledgers, if there are any, to a statement of what is proved.
 func (m Marks) But(proof string) string {
 	if m.Len() == 0 || proof == "" {
 		return proof
@@ -52,7 +52,8 @@ func (m Marks) But(proof string) string {
 	return fmt.Sprintf("%s, but for %d marked ledgers", proof, m.Len())
 }
 
-// Summary says how many there are and which, in the words of all commands: a line, or "" where there are none.
+// Summary is a line with the number of marked ledgers and their indexes, used by all commands, or
+// "" if there are none.
 func (m Marks) Summary() string {
 	if m.Len() == 0 {
 		return ""

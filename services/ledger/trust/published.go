@@ -12,8 +12,9 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// published is a list as it is on the web. Source: xrpl.org/peer-port-methods, "Validator List Method", and XLS-45 for
-// version 2, which has several blobs, each for a time of its own: the next list is published before it holds.
+// published is a list in its published form. Source: xrpl.org/peer-port-methods, "Validator List
+// Method", and XLS-45 for version 2, which has several blobs, each for its own period: the next
+// list is published before it takes effect.
 type published struct {
 	Key      string   `json:"public_key"`
 	Manifest string   `json:"manifest"`
@@ -23,20 +24,20 @@ type published struct {
 }
 
 type signed struct {
-	Manifest string `json:"manifest"` // instead of the list's, if any
+	Manifest string `json:"manifest"` // replaces the list's, if present
 	Blob     string `json:"blob"`
 	Sign     string `json:"signature"`
 }
 
-// maxBlobs is how many blobs rippled takes.
 const maxBlobs = 5
 
-// parsePublished reads the list that is in force: of those whose time it is, that with the highest sequence. A blob that
-// is not signed as it should be, even one for another time, spoils them all.
+// parsePublished returns the list that is in force: of those whose period includes now, the one
+// with the highest sequence. A blob with a wrong signature, even one for another period,
+// invalidates all.
 func parsePublished(data []byte, publisherKey string, now time.Time) (*UNL, error) {
 	var file published
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("it is no published list: %w", err)
+		return nil, fmt.Errorf("not a published list: %w", err)
 	}
 	p, err := file.publisher(publisherKey)
 	if err != nil {
@@ -62,7 +63,7 @@ func parsePublished(data []byte, publisherKey string, now time.Time) (*UNL, erro
 	return inForce(lists, now)
 }
 
-// inForce chooses the list that holds now, or says of the newest one why it does not. There is one at least.
+// inForce chooses the list in force, or returns why the newest is not. lists has at least one.
 func inForce(lists []*UNL, now time.Time) (*UNL, error) {
 	var best, newest, next *UNL
 	for _, u := range lists {
@@ -85,17 +86,16 @@ func inForce(lists []*UNL, now time.Time) (*UNL, error) {
 	case newest != nil:
 		return nil, newest.expired(now)
 	}
-	return nil, fmt.Errorf("list %d of publisher %X does not hold before %s, and it is %s now: see that the clock of this machine is right, or fetch the list that holds",
+	return nil, fmt.Errorf("list %d of publisher %X takes effect at %s, and it is %s now: check the clock of this machine, or fetch the list in force",
 		next.Sequence, next.Publisher, next.Effective.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 }
 
-// publisher is who has to have signed.
 type publisher struct {
 	master []byte
-	newest xrpl.Manifest // of those that were shown, in the order of the blobs
+	newest xrpl.Manifest // the newest so far, in the order of the blobs
 }
 
-// publisher is who published the file, who has to be the one with a key, if that is not "".
+// publisher returns the file's publisher, which must have the given key, unless that is "".
 func (p *published) publisher(key string) (*publisher, error) {
 	if key == "" {
 		key = p.Key
@@ -110,7 +110,8 @@ func (p *published) publisher(key string) (*publisher, error) {
 	return &publisher{master: master}, nil
 }
 
-// show takes in the publisher's word on which key it signs with. An older one does not bring an older key back.
+// show reads a manifest, which names the publisher's signing key. An older manifest does not
+// restore an older key.
 func (p *publisher) show(text string) error {
 	manifest, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -132,7 +133,6 @@ func (p *publisher) show(text string) error {
 	return nil
 }
 
-// open checks who signed a blob and reads it.
 func (p *publisher) open(s signed) (*UNL, error) {
 	if err := p.show(s.Manifest); err != nil {
 		return nil, err
@@ -156,8 +156,8 @@ func (p *publisher) open(s signed) (*UNL, error) {
 func parseBlob(blob []byte) (*UNL, error) {
 	var list struct {
 		Sequence   uint32 `json:"sequence"`
-		Effective  uint32 `json:"effective"`  // on the ledger's clock; 0 where it is not said
-		Expiration uint32 `json:"expiration"` // likewise
+		Effective  uint32 `json:"effective"`  // ledger time; 0 if missing
+		Expiration uint32 `json:"expiration"` // ledger time; 0 if missing
 		Validators []struct {
 			Key      string `json:"validation_public_key"`
 			Manifest string `json:"manifest"`
@@ -167,7 +167,7 @@ func parseBlob(blob []byte) (*UNL, error) {
 		return nil, fmt.Errorf("it is no list of validators: %w", err)
 	}
 	if list.Expiration <= list.Effective {
-		return nil, fmt.Errorf("it says that it holds from second %d to second %d since 2000, which is never", list.Effective, list.Expiration)
+		return nil, fmt.Errorf("it is in force from second %d to second %d since 2000, which is never", list.Effective, list.Expiration)
 	}
 	u := &UNL{Sequence: list.Sequence, Expires: xrpl.Time(list.Expiration)}
 	if list.Effective > 0 {

@@ -11,13 +11,13 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// blob is one of a list of version 2.
+// blob is one blob of a list of version 2.
 type blob struct {
 	sequence    int
 	from, until int64     // seconds since 2000
 	of          int       // validators
-	key         *xrpl.Key // that signs; nil: that of the list's manifest
-	manifest    []byte    // of its own; nil: the list's
+	key         *xrpl.Key // signing key; nil: that of the list's manifest
+	manifest    []byte    // its own; nil: the list's
 }
 
 // versions makes a list of version 2.
@@ -49,7 +49,8 @@ func versions(t testing.TB, master *xrpl.Key, blobs ...blob) []byte {
 		"manifest": base64.StdEncoding.EncodeToString(xrpl.SignManifest(master, key, 1, ""))})
 }
 
-// Of several lists the one counts whose time it is, and the newest of those. The time is second 1000 since 2000.
+// Of several lists, those whose period includes now count, and of those the newest. Now is second
+// 1000 since 2000.
 func TestListInForce(t *testing.T) {
 	master, later, other := xrpl.NewKeyEd25519([]byte("publisher")), xrpl.NewKey([]byte("later")), xrpl.NewKey([]byte("other"))
 	rotated := xrpl.SignManifest(master, later, 2, "")
@@ -93,7 +94,7 @@ func TestListInForce(t *testing.T) {
 	}
 }
 
-// A list that was in force when it was read anchors nothing from the second on at which it expires.
+// A list that was in force when it was read gives no anchor from the second on at which it expires.
 func TestQuorumEndsWithItsList(t *testing.T) {
 	all := validators(5)
 	text := publish(t, xrpl.NewKey([]byte("p")), xrpl.NewKey([]byte("k")), all, func(l, _ map[string]any) { l["expiration"] = 2000 })

@@ -11,8 +11,8 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// ErrConflict is for two ledgers of the same index that a quorum validated each: the list cannot be trusted, or the
-// network has forked. Nothing here chooses between them.
+// ErrConflict reports two ledgers of the same index that each have a quorum: the list cannot be
+// trusted, or the network has forked. This package chooses neither.
 var ErrConflict = errors.New("quorums for two different ledgers")
 
 // Anchor is a ledger that a quorum of validators agreed on.
@@ -23,34 +23,33 @@ type Anchor struct {
 	Of    int // validators in the list
 }
 
-// String says it for people.
+// String is a sentence for people.
 func (a Anchor) String() string {
 	return fmt.Sprintf("ledger %d is %v by %d of %d validators", a.Index, a.Hash, a.Votes, a.Of)
 }
 
-// maxVotes bounds the votes of one validator that are kept, and the quorums: at one ledger every 4 s, those of a
-// quarter of an hour. The validators of a network are a few seconds apart.
+// maxVotes bounds the votes kept per validator, and the quorums: at one ledger every 4 s, those of
+// a quarter of an hour. The validators of a network differ by a few seconds.
 const maxVotes = 256
 
-// Quorum counts the validations of the validators of a list until 80% of them, or more, agree on a ledger. It is for
-// one goroutine at a time.
+// Quorum counts validations of the validators of a list until at least 80% of them agree on a
+// ledger. Only one goroutine at a time may use it.
 type Quorum struct {
 	unl     *UNL
-	now     func() time.Time // time.Now, but for tests
+	now     func() time.Time // time.Now, except in tests
 	of      int
 	members map[string]*member // by master key
-	signing map[string]*member // by the key that validations are signed with
+	signing map[string]*member // by the key that signs validations
 	votes   map[vote]map[*member]bool
 	reached map[uint32]Anchor
 	broken  error
 }
 
-// member is a validator of the list.
 type member struct {
 	master   string
-	sequence uint32 // of its newest manifest; zero for none
-	key      string // that it signs with; empty when revoked
-	votes    []vote // that are kept, the oldest first
+	sequence uint32 // of its newest manifest; zero: none
+	key      string // its signing key; empty: revoked
+	votes    []vote // kept votes, the oldest first
 }
 
 type vote struct {
@@ -58,7 +57,7 @@ type vote struct {
 	hash  xrpl.Hash
 }
 
-// NewQuorum counts from nothing. A validator whose manifest in the list does not hold is an error.
+// NewQuorum starts without votes. It fails if a validator's manifest in the list is invalid.
 func NewQuorum(u *UNL) (*Quorum, error) {
 	q := &Quorum{unl: u, now: time.Now, of: len(u.Validators), members: map[string]*member{}, signing: map[string]*member{},
 		votes: map[vote]map[*member]bool{}, reached: map[uint32]Anchor{}}
@@ -74,17 +73,18 @@ func NewQuorum(u *UNL) (*Quorum, error) {
 			continue
 		}
 		if known, err := q.Manifest(v.Manifest); err != nil || !known {
-			return nil, fmt.Errorf("validator %s: its manifest is another's or broken: %w", xrpl.FormatNodeKey(v.Key), cmp.Or(err, xrpl.ErrMalformed))
+			return nil, fmt.Errorf("validator %s: its manifest is invalid or another validator's: %w", xrpl.FormatNodeKey(v.Key), cmp.Or(err, xrpl.ErrMalformed))
 		}
 	}
 	return q, nil
 }
 
-// Needed is how many validators make a quorum: 80% of the list, rounded up.
+// Needed is the number of validators in a quorum: 80% of the list, rounded up.
 func (q *Quorum) Needed() int { return (4*q.of + 4) / 5 }
 
-// Manifest takes a validator's word on which key it signs with now. Manifests of validators that are not in the list,
-// and those that are not newer than the one that is known, change nothing; known says whether it is one of the list.
+// Manifest reads a manifest, which names a validator's signing key. Manifests of validators that
+// are not in the list, and those not newer than the known one, change nothing; known says whether
+// the validator is in the list.
 func (q *Quorum) Manifest(b []byte) (known bool, err error) {
 	m, err := xrpl.ParseManifest(b)
 	if err != nil {
@@ -95,7 +95,7 @@ func (q *Quorum) Manifest(b []byte) (known bool, err error) {
 		return known, nil
 	}
 	if holder, taken := q.signing[string(m.Key)]; taken && holder != is {
-		return true, fmt.Errorf("manifest of %s: the key that it names is that of %s", xrpl.FormatNodeKey(m.Master), xrpl.FormatNodeKey([]byte(holder.master)))
+		return true, fmt.Errorf("manifest of %s: it names the key of %s", xrpl.FormatNodeKey(m.Master), xrpl.FormatNodeKey([]byte(holder.master)))
 	}
 	delete(q.signing, is.key)
 	is.sequence, is.key = m.Sequence, string(m.Key)
@@ -105,13 +105,13 @@ func (q *Quorum) Manifest(b []byte) (known bool, err error) {
 	return true, nil
 }
 
-// Final says whether an error of Add is the last word: whatever is added after it, there is no quorum.
+// Final says whether an error of Add is permanent: no later validation can give a quorum.
 func Final(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrExpired) }
 
-// Add counts a validation, as it was signed. It gives the anchor when its ledger has its quorum with it or had it
-// before. What is not signed, not full, or of somebody who is not in the list does not count; the error is only for
-// bytes that are wrong, for ErrConflict, after which it always is that, and for ErrExpired: the list that was in force
-// when it was read may have expired since.
+// Add counts a signed validation. It returns the anchor if its ledger has a quorum now or had one
+// before. A validation that is not signed, not full, or from a validator outside the list does not
+// count. The error is only for wrong bytes, for ErrConflict, which every later call returns too,
+// and for ErrExpired: the list may have expired since it was read.
 func (q *Quorum) Add(validation []byte) (anchor Anchor, reached bool, err error) {
 	if q.broken != nil {
 		return Anchor{}, false, q.broken
@@ -143,8 +143,8 @@ func (q *Quorum) Add(validation []byte) (anchor Anchor, reached bool, err error)
 	return anchor, true, nil
 }
 
-// count counts a vote, each validator's once, and says how many there are for it. A validator that votes for several
-// ledgers of an index counts for each: so that two quorums are seen, when there are.
+// count counts a vote, each validator's once, and returns the number of votes for it. A validator
+// that votes for several ledgers of an index counts for each, so that two quorums are detected.
 func (q *Quorum) count(v vote, by *member) int {
 	if q.votes[v] == nil {
 		q.votes[v] = map[*member]bool{}
@@ -163,7 +163,7 @@ func (q *Quorum) count(v vote, by *member) int {
 	return len(q.votes[v])
 }
 
-// Best is the ledger with the most votes, the highest of those, for saying how far it is.
+// Best is the ledger with the most votes, the highest of those, to report progress.
 func (q *Quorum) Best() (best Anchor) {
 	best.Of = q.of
 	for v, voters := range q.votes {

@@ -7,7 +7,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// quorumOf counts for made-up validators, the way a published list names them.
+// quorumOf counts for generated validators, named as in a published list.
 func quorumOf(t testing.TB, all []validator) *Quorum {
 	t.Helper()
 	u := &UNL{}
@@ -44,7 +44,7 @@ func TestQuorumIsFourFifths(t *testing.T) {
 	}
 }
 
-// Of five validators four have voted for ledger 5 but for the last, which is what each case adds.
+// Of five validators four have voted for ledger 5, except the last one; each case adds its vote.
 func TestWhatCounts(t *testing.T) {
 	all := validators(5)
 	stranger := xrpl.NewKey([]byte("stranger"))
@@ -142,7 +142,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// No two validators sign with one key: it would count twice.
+// No two validators may share a signing key: it would count twice.
 func TestSharedKey(t *testing.T) {
 	all := validators(2)
 	q := quorumOf(t, all)
@@ -158,7 +158,8 @@ func TestSharedKey(t *testing.T) {
 	}
 }
 
-// One validator that votes for whatever it can think of neither takes memory without end nor the others' votes.
+// A validator that votes for very many ledgers neither takes unbounded memory nor removes the
+// others' votes.
 func TestVotesAreBounded(t *testing.T) {
 	all := validators(5)
 	q := quorumOf(t, all)
@@ -180,7 +181,7 @@ func TestVotesAreBounded(t *testing.T) {
 	}
 }
 
-// The lists and the quorums are read as a whole by the way that a user takes.
+// A published list and its quorum work together, as for a user.
 func TestPublishedListCounts(t *testing.T) {
 	all := validators(5)
 	u, err := ParseUNL(publish(t, xrpl.NewKey([]byte("p")), xrpl.NewKey([]byte("k")), all, nil), "")

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Report is what became of the ledgers in a file. As JSON it is what `ledgersync verify --json` prints; fields may be
-// added, never changed.
+// Report is the result for the ledgers in a file. Its JSON form is printed by `ledgersync verify
+// --json`; fields may be added, never changed.
 type Report struct {
-	Ledgers      int       `json:"ledgers"`      // lines that are not blank
-	Verified     int       `json:"verified"`     // of those
-	Transactions int       `json:"transactions"` // in ledgers that hold up by themselves
-	Signatures   int       `json:"signatures"`   // that fit
+	Ledgers      int       `json:"ledgers"`      // non-blank lines
+	Verified     int       `json:"verified"`     // ledgers that passed
+	Transactions int       `json:"transactions"` // of ledgers that are consistent in themselves
+	Signatures   int       `json:"signatures"`   // valid signatures
 	Links        int       `json:"links"`        // between neighbours in the file
-	Failed       []Failure `json:"failed"`       // by line; maxFailures at most, those that were found first
-	Marks                  // of them, those whose hashes fit
+	Failed       []Failure `json:"failed"`       // by line; the first maxFailures that were found
+	Marks                  // failed ledgers whose hashes fit
 }
 
 // Failure is a line that failed.
@@ -25,12 +25,12 @@ type Failure struct {
 	Reason string `json:"reason"`
 }
 
-// maxFailures bounds what a report lists, some 20 MB. Verified counts them all.
+// maxFailures bounds the list in a report, to about 20 MB. Verified counts all.
 const maxFailures = 100_000
 
-// failures are the lines that failed, with what is first to be said about each. Of those that are not listed there is
-// one bit: a long file of nothing but failures takes no memory to speak of here. From L2 on it is the chain that takes it,
-// of every ledger.
+// failures are the lines that failed, each with its first reason. Lines beyond the list take one
+// bit each, so a long file of failures needs little memory here. From L2 on, chain needs memory for
+// every ledger.
 type failures struct {
 	count  int
 	failed []uint64 // by line
@@ -52,18 +52,17 @@ func (f *failures) add(line int, index uint32, reason string) {
 	}
 }
 
-// list gives them by line.
 func (f *failures) list() []Failure {
 	all := append([]Failure{}, f.listed...)
 	slices.SortFunc(all, func(a, b Failure) int { return cmp.Compare(a.Line, b.Line) })
 	return all
 }
 
-// Err is nil when there were ledgers and none failed.
+// Err is nil if there were ledgers and none failed.
 func (r *Report) Err() error {
 	switch failed := r.Ledgers - r.Verified; {
 	case r.Ledgers == 0:
-		return fmt.Errorf("there is no ledger in it: each line has to be an answer to `ledger` with binary: true")
+		return fmt.Errorf("there is no ledger in it: each line must be an answer to `ledger` with binary: true")
 	case failed > 0:
 		return fmt.Errorf("%d of %d ledgers failed; the first in line %d: %s", failed, r.Ledgers, r.Failed[0].Line, r.Failed[0].Reason)
 	}

@@ -13,7 +13,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// A report lists so many failures, and counts all.
+// A report lists at most maxFailures, and counts all.
 func TestManyFailures(t *testing.T) {
 	f := failures{}
 	for i := range maxFailures + 10 {

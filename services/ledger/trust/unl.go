@@ -12,44 +12,46 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// UNL is a list of validators that are trusted together: not one by one, but so that most of them do not collude.
+// UNL is a list of validators of which the user trusts most, but no single one.
 type UNL struct {
-	Publisher  []byte    // master key of who published the list; nil where it is the user's own
-	Sequence   uint32    // of the list
-	Effective  time.Time // from when on it holds; zero: it always has
-	Expires    time.Time // from when on it does not hold any more; zero: never
+	Publisher  []byte    // master key of the list's publisher; nil: the user's own list
+	Sequence   uint32    // sequence number of the list
+	Effective  time.Time // start of its validity; zero: unlimited
+	Expires    time.Time // end of its validity; zero: never
 	Validators []Validator
 }
 
-// Validator is a validator as a list names it.
+// Validator is a validator in a list.
 type Validator struct {
-	Key      []byte // its master key, or the one that it signs with where it has but one
-	Manifest []byte // which names the key that it signs with; nil where the list has none
+	Key      []byte // its master key, or its signing key if it has only one
+	Manifest []byte // names its signing key; nil if the list has none
 }
 
-// ErrExpired is for a list whose publisher does not stand by it any more: a validator may have lost its key since. Old
-// history needs the list of today as well, since what validators agree on is the newest ledger, from which the rest
-// is proved downwards.
+// ErrExpired reports a list that its publisher no longer vouches for: a validator may have lost its
+// key since. Old history needs today's list as well, because validators agree on the newest ledger,
+// from which the rest is proved downwards.
 var ErrExpired = errors.New("the list of validators has expired")
 
-// expired is ErrExpired when the list is at that time.
+// expired returns ErrExpired if the list has expired at that time.
 func (u *UNL) expired(now time.Time) error {
 	if u.Expires.IsZero() || now.Before(u.Expires) {
 		return nil
 	}
-	return fmt.Errorf("%w: list %d of publisher %X was good until %s; fetch the present one, as with curl -o FILE https://vl.ripple.com, or name a file with the keys of the validators that you trust, one (n...) a line, which does not expire",
+	return fmt.Errorf("%w: list %d of publisher %X was valid until %s; fetch the current one, as with curl -o FILE https://vl.ripple.com, or name a file with the keys of the validators that you trust, one (n...) a line, which does not expire",
 		ErrExpired, u.Sequence, u.Publisher, u.Expires.Format(time.RFC3339))
 }
 
 const (
-	maxUNL        = 4 << 20 // bytes of a file. The lists of today have some 30 KB
-	maxValidators = 1000    // the lists of today have 35
+	// Limits. Today's lists have about 30 KB and 35 validators.
+	maxUNL        = 4 << 20 // bytes of a file
+	maxValidators = 1000
 )
 
-// LoadUNL reads the validators that are trusted from a file: the JSON that a publisher has on the web (as
-// https://vl.ripple.com), or a text with one public key (n...) a line, where # begins a comment. A published list has
-// to be signed, and by this publisher: its master key in hex, or "" for whomever the list itself names, so that whoever
-// wrote the file is believed. It has to be in force now (ErrExpired); a text always is.
+// LoadUNL reads the trusted validators from a file: the JSON that a publisher serves (as
+// https://vl.ripple.com), or a text with one public key (n...) a line, where # begins a comment. A
+// published list must be signed by this publisher, given by its master key in hex; with "", the
+// list's own publisher is accepted, so the file's author is trusted. It must be in force now
+// (ErrExpired); a text always is.
 func LoadUNL(file, publisher string) (*UNL, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -67,7 +69,7 @@ func LoadUNL(file, publisher string) (*UNL, error) {
 	return u, nil
 }
 
-// ParseUNL is LoadUNL of what is in the file.
+// ParseUNL is LoadUNL for the content of a file.
 func ParseUNL(data []byte, publisher string) (*UNL, error) {
 	return parseUNL(data, publisher, time.Now())
 }
@@ -80,7 +82,7 @@ func parseUNL(data []byte, publisher string, now time.Time) (u *UNL, err error) 
 	case len(data) > 0 && data[0] == '{':
 		u, err = parsePublished(data, publisher, now)
 	case publisher != "":
-		return nil, errors.New("it is no published list, so it has no publisher's signature: leave the publisher's key away")
+		return nil, errors.New("not a published list, so it has no publisher's signature: omit the publisher's key")
 	default:
 		u, err = parseKeys(data)
 	}

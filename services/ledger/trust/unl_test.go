@@ -13,7 +13,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// validator is one that was made up: a master key, and one to sign with.
+// validator is a generated one: a master key and a signing key.
 type validator struct{ master, key *xrpl.Key }
 
 func validators(n int) (all []validator) {
@@ -27,7 +27,7 @@ func (v validator) manifest(sequence uint32) []byte {
 	return xrpl.SignManifest(v.master, v.key, sequence, "")
 }
 
-// publish makes the JSON that a publisher has on the web.
+// publish makes the JSON that a publisher serves.
 func publish(t testing.TB, master, key *xrpl.Key, all []validator, change func(list, outer map[string]any)) []byte {
 	t.Helper()
 	var listed []map[string]any
@@ -71,7 +71,7 @@ func TestLoadUNL(t *testing.T) {
 		wrong                 string // in the error
 	}{
 		{"published", "", string(publish(t, master, key, all, nil)), 3, ""},
-		{"published, by whom we trust", strings.ToUpper(ours), string(publish(t, master, key, all, nil)), 3, ""},
+		{"published, by a trusted publisher", strings.ToUpper(ours), string(publish(t, master, key, all, nil)), 3, ""},
 		{"published by another", hex.EncodeToString(other.Public()), string(publish(t, master, key, all, nil)), 0, "publisher is"},
 		{"signed by another", ours, string(publish(t, master, key, all, func(_, o map[string]any) { o["signature"] = hex.EncodeToString(other.Sign([]byte("{}"))) })), 0, "not signed"},
 		{"manifest of another", ours, string(publish(t, master, key, all, func(_, o map[string]any) {
@@ -81,13 +81,13 @@ func TestLoadUNL(t *testing.T) {
 			o["manifest"] = base64.StdEncoding.EncodeToString(xrpl.SignManifest(master, nil, 1, ""))
 		})), 0, "revoked"},
 		{"a validator twice", "", string(publish(t, master, key, append(all, all[0]), nil)), 0, "twice"},
-		{"nobody published", "", string(publish(t, master, key, nil, nil)), 0, "0 validators"},
+		{"published without validators", "", string(publish(t, master, key, nil, nil)), 0, "0 validators"},
 		{"expired", "", string(publish(t, master, key, all, func(l, _ map[string]any) { l["expiration"] = 86400 })), 0,
-			"expired: list 7 of publisher " + strings.ToUpper(ours) + " was good until 2000-01-02T00:00:00Z; fetch the present one, as with curl"},
+			"expired: list 7 of publisher " + strings.ToUpper(ours) + " was valid until 2000-01-02T00:00:00Z; fetch the current one, as with curl"},
 		{"good until no time", "", string(publish(t, master, key, all, func(l, _ map[string]any) { delete(l, "expiration") })), 0, "is never"},
-		{"not JSON", "", "{", 0, "no published list"},
+		{"not JSON", "", "{", 0, "not a published list"},
 		{"keys", "", "# ours\n" + name(all[0]) + "\n\n  " + name(all[1]) + " # second\n", 2, ""},
-		{"keys, with a publisher", ours, name(all[0]), 0, "no published list"},
+		{"keys, with a publisher", ours, name(all[0]), 0, "not a published list"},
 		{"a key with a mistake", "", name(all[0]) + "\n" + name(all[1])[1:], 0, "line 2"},
 		{"nothing", "", "", 0, "0 validators"},
 	} {

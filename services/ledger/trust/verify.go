@@ -15,19 +15,19 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Options say how to verify a file. The zero value reads it at L0, with as many workers as there are cores.
+// Options configure VerifyFile. The zero value reads a file at L0, with one worker per core.
 type Options struct {
 	Level      Level
 	Signatures string // a name of xrpl.Checkers; "" is the fastest there is
-	Workers    int    // 0: one a core
+	Workers    int    // 0: one per core
 }
 
-// maxLine bounds a line, bytes: some hundred times the answer for a full ledger.
+// maxLine bounds a line, in bytes: several hundred times the answer for a full ledger.
 const maxLine = 64 << 20
 
-// VerifyFile verifies ledgers, an answer to `ledger` with binary: true a line, in any order. A line that fails is in
-// the report; the error is for what keeps it from reading on. A file has no validations, so L3 is L2 here. From L2 on it
-// takes some 200 bytes of memory for each ledger.
+// VerifyFile verifies ledgers, one answer to `ledger` with binary: true per line, in any order. A
+// line that fails is in the report; the error says why reading stopped. A file has no validations,
+// so L3 is L2 here. From L2 on it needs about 200 bytes of memory per ledger.
 func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	check, err := checker(o.Signatures)
 	if err != nil {
@@ -40,7 +40,7 @@ func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := make(chan numbered)
-	spare := make(chan []byte, 2*o.Workers) // buffers of lines that are done with
+	spare := make(chan []byte, 2*o.Workers) // line buffers for reuse
 	var workers sync.WaitGroup
 	for range o.Workers {
 		workers.Go(func() {
@@ -63,12 +63,6 @@ func VerifyFile(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	return v.conclude(), nil
 }
 
-// Check returns an error when there is no such checker of signatures.
-func (o Options) Check() error {
-	_, err := checker(o.Signatures)
-	return err
-}
-
 // checker finds a checker by its name, "" being the fastest.
 func checker(name string) (xrpl.SignatureChecker, error) {
 	if name == "" {
@@ -78,14 +72,12 @@ func checker(name string) (xrpl.SignatureChecker, error) {
 	return refusal.Pick("checker of signatures", xrpl.Checkers(), name)
 }
 
-// numbered is a line with its number, from 1.
 type numbered struct {
 	number  int
 	text    []byte
 	tooLong bool
 }
 
-// readLines hands on the lines that are not blank.
 func readLines(ctx context.Context, r io.Reader, to chan<- numbered, spare <-chan []byte) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	for number := 1; ; number++ {
@@ -117,7 +109,7 @@ func readLines(ctx context.Context, r io.Reader, to chan<- numbered, spare <-cha
 	}
 }
 
-// read reads a line into the memory of its text, without what ends it. One that is too long is skipped.
+// read reads a line without its line end into text's memory. A line that is too long is skipped.
 func (l *numbered) read(in *bufio.Reader) (end bool, err error) {
 	l.text = l.text[:0]
 	for {
@@ -141,7 +133,6 @@ func (l *numbered) read(in *bufio.Reader) (end bool, err error) {
 	}
 }
 
-// verification is the state that workers share.
 type verification struct {
 	level Level
 	check xrpl.SignatureChecker
@@ -152,7 +143,7 @@ type verification struct {
 	chain    chain
 }
 
-// line verifies a line by itself.
+// line verifies a line without the others.
 func (v *verification) line(own *xrpl.Verifier, line numbered) {
 	l, h, signatures, marked, err := v.prove(own, line)
 	v.mu.Lock()
@@ -173,7 +164,7 @@ func (v *verification) line(own *xrpl.Verifier, line numbered) {
 	}
 }
 
-// prove proves a line by itself. Marked: it is what its hash says, and err is why it does not hold at L4.
+// prove proves a line without the others; marked: it has its hash, and err is why it fails at L4.
 func (v *verification) prove(own *xrpl.Verifier, line numbered) (l xrpl.Ledger, h xrpl.Header, signatures int, marked bool, err error) {
 	if line.tooLong {
 		return l, h, 0, false, fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
@@ -189,7 +180,7 @@ func (v *verification) prove(own *xrpl.Verifier, line numbered) (l xrpl.Ledger, 
 		return l, h, 0, false, err
 	}
 	if l.Hash.IsZero() {
-		return l, h, 0, false, errors.New("the answer has no ledger_hash, so there is nothing that its header can be held against")
+		return l, h, 0, false, errors.New("the answer has no ledger_hash to compare its header with")
 	}
 	if err := placed(l.Transactions); err != nil {
 		return l, h, 0, false, err
@@ -200,7 +191,7 @@ func (v *verification) prove(own *xrpl.Verifier, line numbered) (l xrpl.Ledger, 
 	return l, h, signatures, err != nil, err
 }
 
-// placed says whether each transaction has a place of its own: the ledger counts them from 0 as it applies them.
+// placed checks that transactions have distinct places: a ledger numbers them from 0 as applied.
 func placed(txs []xrpl.Transaction) error {
 	taken := make([]bool, len(txs))
 	for i, tx := range txs {
@@ -209,16 +200,15 @@ func placed(txs []xrpl.Transaction) error {
 		case err != nil:
 			return fmt.Errorf("transaction %d of %d: %w", i+1, len(txs), err)
 		case int64(at) >= int64(len(txs)):
-			return fmt.Errorf("transaction %d of %d says that its place is %d", i+1, len(txs), at)
+			return fmt.Errorf("transaction %d of %d has place %d", i+1, len(txs), at)
 		case taken[at]:
-			return fmt.Errorf("transaction %d of %d says that its place is %d, as another does", i+1, len(txs), at)
+			return fmt.Errorf("transaction %d of %d has place %d, as another one does", i+1, len(txs), at)
 		}
 		taken[at] = true
 	}
 	return nil
 }
 
-// conclude links the ledgers and finishes the report.
 func (v *verification) conclude() Report {
 	v.report.Links = v.chain.link(&v.failures)
 	v.report.Verified = v.report.Ledgers - v.failures.count

@@ -31,7 +31,7 @@ func verify(t testing.TB, text string, level Level) Report {
 	return report
 }
 
-// lines are those that failed.
+// lines are the lines that failed.
 func (r Report) lines() (lines []int) {
 	for _, f := range r.Failed {
 		lines = append(lines, f.Line)
@@ -102,7 +102,7 @@ func TestTamperedLedgersFail(t *testing.T) {
 	}
 }
 
-// Where the topmost two contradict each other, nobody can tell which one is wrong, but where one fits nothing.
+// If the topmost two contradict each other, both fail, unless one of them fits no other ledger.
 func TestTopmostContradiction(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -139,8 +139,8 @@ func TestSeveralOfOneIndex(t *testing.T) {
 		wantReasons string
 	}{
 		{"the same twice", []*xrpl.Ledger{all[0], all[1], all[1], all[2]}, nil, 2, ""},
-		{"another one, and the one above tells", []*xrpl.Ledger{all[0], &rival, all[1], all[2], all[3]}, []int{2}, 4, "the one above is built on"},
-		{"another one, and nothing tells", []*xrpl.Ledger{all[0], all[1], all[2], &rival}, []int{3, 4}, 3, "nothing in the file says"},
+		{"another one, and the one above decides", []*xrpl.Ledger{all[0], &rival, all[1], all[2], all[3]}, []int{2}, 4, "the one above names that"},
+		{"another one, undecided", []*xrpl.Ledger{all[0], all[1], all[2], &rival}, []int{3, 4}, 3, "nothing in the file says"},
 		{"the same once more, broken", []*xrpl.Ledger{all[1], all[2], &broken, all[3]}, []int{3}, 2, "transaction tree"},
 		{"gaps are no contradiction", []*xrpl.Ledger{all[0], all[2]}, nil, 0, ""},
 	} {
@@ -181,9 +181,9 @@ func TestShapesOfAnswers(t *testing.T) {
 
 		{"no hash", strings.Replace(usual, `"ledger_hash"`, `"ledger_hush"`, 1), "no ledger_hash"},
 		{"a hash of zeros", strings.Replace(usual, l.Hash.String(), strings.Repeat("0", 64), 1), "zero"},
-		{"two hashes", inside(`"ledger_hash":"` + id.String() + `"`), "its hash is"},
-		{"two hashes, the other name", inside(`"hash":"` + id.String() + `"`), "its hash is"},
-		{"two indexes", inside(`"ledger_index":"101"`), "ledger 100, and the ledger in it says that it is 101"},
+		{"two hashes", inside(`"ledger_hash":"` + id.String() + `"`), "two hashes"},
+		{"two hashes, the other name", inside(`"hash":"` + id.String() + `"`), "two hashes"},
+		{"two indexes", inside(`"ledger_index":"101"`), "ledger 100, and the ledger in it is 101"},
 		{"index zero", strings.Replace(usual, `"ledger_index":100`, `"ledger_index":0`, 1), "no index"},
 		{"metadata twice", strings.Replace(usual, `{"tx_blob"`, `{"meta_blob":"00","tx_blob"`, 1), "another meta_blob"},
 		{"another transaction's hash", hashed(strings.Repeat("0A", 32)), "calls it"},
@@ -218,8 +218,8 @@ func TestShapesOfAnswers(t *testing.T) {
 	}
 }
 
-// What no field can be read of is what its hash says all the same, as for a sync. It is marked at L4, and those above and
-// below are linked to it.
+// A ledger whose fields cannot be read still has its hash, as in a sync. It is marked at L4, and
+// the ledgers above and below are linked to it.
 func TestUnreadableFieldsAreMarkedAtL4(t *testing.T) {
 	for level := L0; level <= L4; level++ {
 		all := mint(t, 5)
@@ -239,7 +239,8 @@ func TestUnreadableFieldsAreMarkedAtL4(t *testing.T) {
 	}
 }
 
-// Metadata is bound by the hashes alone, and they can be made to fit: what it must look like is checked all the same.
+// Metadata is protected by hashes alone, which an attacker can make fit: its format is checked
+// nevertheless.
 func TestMetadataThatFitsItsHashes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -247,8 +248,8 @@ func TestMetadataThatFitsItsHashes(t *testing.T) {
 		reason string
 	}{
 		{"none", func(txs []xrpl.Transaction) { txs[1].Meta = nil }, "TransactionIndex"},
-		{"a place twice", func(txs []xrpl.Transaction) { txs[1].Meta = txs[0].Meta }, "place is 0, as another"},
-		{"a place beyond the last", func(txs []xrpl.Transaction) { m := xrpl.Meta{Index: 2}; txs[1].Meta = m.Append(nil) }, "place is 2"},
+		{"a place twice", func(txs []xrpl.Transaction) { txs[1].Meta = txs[0].Meta }, "place 0, as another"},
+		{"a place beyond the last", func(txs []xrpl.Transaction) { m := xrpl.Meta{Index: 2}; txs[1].Meta = m.Append(nil) }, "place 2"},
 	} {
 		for level := L1; level <= L4; level++ {
 			l := mint(t, 1)[0]
@@ -331,7 +332,7 @@ func FuzzVerifyFile(f *testing.F) {
 	})
 }
 
-// BenchmarkVerifyFile tells ledgers/s over real ledgers, as the whole command does it.
+// BenchmarkVerifyFile reports ledgers/s for real ledgers, as in the whole command.
 func BenchmarkVerifyFile(b *testing.B) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "data", "xrpl", "ledgers-binary.jsonl"))
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"net/http"
 	"strings"
 
+	"dyno/parts/refusal"
 	"dyno/parts/unrouted"
 	"dyno/services/notify/backlog"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/ingest"
 	"dyno/services/notify/push"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
 )

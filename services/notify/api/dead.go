@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 )
 

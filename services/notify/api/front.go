@@ -14,9 +14,9 @@ import (
 	pages "dyno/parts/guard"
 	"dyno/parts/httploop"
 	"dyno/parts/lameduck"
+	"dyno/parts/refusal"
 	"dyno/services/notify/ingest"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 )
 
 // Front is the seam "ingest" as event loops: it answers requests that post one small notice in the

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 )
 
@@ -33,8 +33,7 @@ type Stats struct {
 	BusyWorkers    int64  `json:"busy_workers"`
 	HangingWorkers int    `json:"hanging_workers"` // workers whose webhooks take longer than a second; others take their places
 	LanesReady     int64  `json:"lanes_ready"`     // lanes that wait for a worker
-	QueueDepths    []int  `json:"queue_depths,omitempty"`
-	MemoryBytes    int64  `json:"memory_bytes"` // of pending notices in memory, each counted for every subscription
+	MemoryBytes    int64  `json:"memory_bytes"`    // of pending notices in memory, each counted for every subscription
 	LogBytes       int64  `json:"log_bytes"`
 	LogFirstSeq    uint64 `json:"log_first_seq"`
 	LogLastSeq     uint64 `json:"log_last_seq"`
@@ -85,12 +84,11 @@ func (a *API) stats(q question) Stats {
 	last := a.Store.Head.Load() - 1
 	out := Stats{
 		Durable: !a.Store.InMemory(), Log: a.Store.Engine(), Seq: last, Counts: a.Store.Journal.Departed(),
-		QueueDepths: a.Deliverer.QueueStats().Depths, MemoryBytes: a.Deliverer.Loaded.Load(),
+		LanesReady: a.Deliverer.QueueStats().Ready, MemoryBytes: a.Deliverer.Loaded.Load(),
 		Attempts: a.Deliverer.Attempts.Load(), Webhooks: a.Deliverer.Webhooks.Load(), BusyWorkers: a.Deliverer.Busy.Load(),
 		LogBytes: a.Store.Notices.Size(), LogFirstSeq: first, LogLastSeq: last,
 		Streams: a.Streams.Count(), States: map[string]int{}, Subscriptions: []StatsRow{},
 	}
-	out.LanesReady, _ = a.Deliverer.Lanes()
 	out.Workers, out.HangingWorkers = a.Deliverer.Workers()
 	subs := a.Table.All()
 	if q.limit > 0 {

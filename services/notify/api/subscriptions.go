@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 )
 

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Allows reports whether a request with this Authorization header has a key that is known, for a server that is not
-// net/http. It never blocks: it does not look at the file, which Watch does.
+// Allows reports whether a request with this Authorization header has a key that is known, for a
+// server that is not net/http. It never blocks: it does not look at the file, which Watch does.
 func (k *Keys) Allows(authorization string) bool {
 	scheme, key, _ := strings.Cut(authorization, " ")
 	return strings.EqualFold(scheme, "Bearer") && k.known(strings.TrimSpace(key))

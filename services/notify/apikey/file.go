@@ -29,7 +29,8 @@ func (e entry) String() string { return e.name + " " + hashPrefix + hex.EncodeTo
 
 const hashPrefix = "sha256:"
 
-// read returns the text of a file. What is not a regular file could be read once only, or never end.
+// read returns the text of a file. What is not a regular file could be read once only, or never
+// end.
 func read(path string) ([]byte, os.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -53,8 +54,8 @@ func read(path string) ([]byte, os.FileInfo, error) {
 	return text, info, nil
 }
 
-// parse reads the text of a file. Errors name path and line. They never repeat what stands there, which
-// may be a key that somebody put in place of its hash.
+// parse reads the text of a file. Errors name path and line. They never repeat the line, which may
+// be a key that a person entered instead of its hash.
 func parse(path string, text []byte) ([]entry, error) {
 	var entries []entry
 	names, hashes := map[string]int{}, map[[sha256.Size]byte]int{} // the lines of both

@@ -4,15 +4,16 @@
 //	shop    sha256:HEX
 //	billing sha256:HEX  # since May
 //
-// A line is a name and the SHA-256 of a key in hexadecimal; # begins a comment. Keys are 128 random bits
-// (see Command), so their hashes need no salt and no slow function: there is nothing to guess. The file is
-// read again when it changes.
+// A line is a name and the SHA-256 of a key in hexadecimal; # begins a comment. Keys are 128 random
+// bits (see Command), so their hashes need no salt and no slow function: there is nothing to guess.
+// The file is read again when it changes.
 //
-// Browsers that follow a stream cannot send a key; for them a key makes tokens that are good for that only, and for
-// minutes (POST /v1/stream-tokens).
+// Browsers that follow a stream cannot send a key; for them a key makes tokens that are good for
+// that only, and for minutes (POST /v1/stream-tokens).
 //
-// It is not for users, roles or passwords: every key may do everything. It starts no goroutines; the file is
-// looked at in the course of a request, and by Watch, which a server that must not wait for it runs.
+// It is not for users, roles or passwords: every key may do everything. It starts no goroutines;
+// the file is looked at in the course of a request, and by Watch, which a server that must not wait
+// for it runs.
 package apikey
 
 import (
@@ -29,7 +30,8 @@ import (
 	"time"
 )
 
-// interval is how often at most the file is looked at: a key that was taken out is refused so much later.
+// interval is the minimum time between two checks of the file: the maximum delay until a removed
+// key is refused.
 const interval = time.Second
 
 // Keys are those of a file.
@@ -40,14 +42,14 @@ type Keys struct {
 	secret  [sha256.Size]byte // signs stream tokens
 
 	opened time.Time
-	due    atomic.Int64 // when the file is to be looked at next, in ns after opened
+	due    atomic.Int64 // time of the next check of the file, in ns after opened
 
 	mu      sync.Mutex // held while the file is read
 	text    []byte     // of the file, as it was read last
 	failure string     // why the file could not be taken over; "": it was
 }
 
-// Open reads a file. The log is told when a changed file is taken over, and once why it is not.
+// Open reads a file. It logs when a changed file is loaded, and once why it is not.
 func Open(path string, log *slog.Logger) (*Keys, error) {
 	k := &Keys{path: path, log: log, opened: time.Now()}
 	k.due.Store(int64(interval))
@@ -60,8 +62,9 @@ func Open(path string, log *slog.Logger) (*Keys, error) {
 
 const challengeWrong = `Bearer realm="notifyd", error="invalid_token"`
 
-// Require passes on what brings a key of the file as "Authorization: Bearer KEY", and streams that bring a token in
-// their URL instead, and answers 401 to the rest. It serves POST /v1/stream-tokens, which makes such tokens.
+// Require passes on what brings a key of the file as "Authorization: Bearer KEY", and streams that
+// bring a token in their URL instead, and answers 401 to the rest. It serves POST
+// /v1/stream-tokens, which makes such tokens.
 func (k *Keys) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k.refresh()
@@ -107,8 +110,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) // an error means that the client has gone
 }
 
-// refresh takes over a file that has changed. One request in an interval does it; the others go on with
-// the keys as they are.
+// refresh takes over a file that has changed. One request in an interval does it; the others go on
+// with the keys as they are.
 func (k *Keys) refresh() {
 	now, due := int64(time.Since(k.opened)), k.due.Load()
 	if now >= due && k.due.CompareAndSwap(due, now+int64(interval)) {
@@ -133,9 +136,9 @@ func (k *Keys) reload() {
 	}
 }
 
-// load reads the file and, where it changed, puts its keys in force. The text is compared, and not the
-// time of the last change: a key put in place of another leaves the size as it was, and two changes can
-// fall into one tick of the file system's clock.
+// load reads the file and, where it changed, puts its keys in force. The text is compared, and not
+// the time of the last change: a key put in place of another leaves the size as it was, and two
+// changes can fall into one tick of the file system's clock.
 func (k *Keys) load() error {
 	text, info, err := read(k.path)
 	if err != nil {

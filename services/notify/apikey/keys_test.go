@@ -151,7 +151,7 @@ func TestChangedFileIsTakenOver(t *testing.T) {
 			t.Errorf("logged of a file that went: %s", log)
 		}
 
-		write(t, path, "# nobody any more\n")
+		write(t, path, "# no keys\n")
 		time.Sleep(interval)
 		expect("with an empty file", "new", 401)
 		if !strings.Contains(log.String(), "every request is refused") {

@@ -5,10 +5,11 @@ import (
 	"crypto/sha256"
 )
 
-// keyPrefix lets people, and programs that look for leaked secrets, tell a key from any other word.
+// keyPrefix lets people, and programs that look for leaked secrets, recognise a key.
 const keyPrefix = "notifyd_"
 
-// Make returns a new random key, and the line for the file of keys, which holds only the key's hash.
+// Make returns a new random key, and the line for the file of keys, which holds only the key's
+// hash.
 func Make(name string) (key, line string, err error) {
 	if err := checkName(name); err != nil {
 		return "", "", err

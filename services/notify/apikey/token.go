@@ -16,9 +16,10 @@ import (
 	"dyno/services/notify/topic"
 )
 
-// A stream token lets a browser's EventSource or WebSocket in, which cannot send an Authorization header. It stands in
-// the URL, so it is good for streams of some types only, and for a short time: BASE64URL(claims).BASE64URL(HMAC-SHA256
-// of that). The key of the HMAC is this process's own, so tokens end with it.
+// A stream token lets a browser's EventSource or WebSocket in, which cannot send an Authorization
+// header. It stands in the URL, so it is good for streams of some types only, and for a short time:
+// BASE64URL(claims).BASE64URL(HMAC-SHA256 of that). The key of the HMAC is this process's own, so
+// tokens end with it.
 const (
 	tokensPath     = "/v1/stream-tokens"
 	tokenParameter = "token"
@@ -88,7 +89,8 @@ func tokenOf(r *http.Request) (token string, rest url.Values) {
 	return token, rest
 }
 
-// admit passes on a stream whose token is good, without the token, so that what comes after cannot show it.
+// admit passes on a stream whose token is good, without the token, so that what comes after cannot
+// show it.
 func (k *Keys) admit(w http.ResponseWriter, r *http.Request, token string, rest url.Values, next http.Handler) {
 	c, err := k.verify(token, time.Now())
 	if err != nil {
@@ -109,7 +111,8 @@ func (k *Keys) admit(w http.ResponseWriter, r *http.Request, token string, rest 
 	next.ServeHTTP(w, r)
 }
 
-// covers reports whether a token for some types is good for others. What it is for all of covers all.
+// covers reports whether a token for some types is good for others. What it is for all of covers
+// all.
 func covers(types, wanted []string) bool {
 	if len(types) == 0 || slices.Contains(types, "*") {
 		return true

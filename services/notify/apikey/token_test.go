@@ -33,7 +33,8 @@ func made(t *testing.T, k *Keys, key, body string) (status int, token string, ex
 	return w.Code, out.Token, out.Expires
 }
 
-// follow asks for something with a token in the URL and returns the status, what the query became, and the error.
+// follow asks for something with a token in the URL and returns the status, what the query became,
+// and the error.
 func follow(k *Keys, method, target string) (status int, query url.Values, says string) {
 	w := httptest.NewRecorder()
 	k.Require(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -96,7 +97,8 @@ func TestStreamTokens(t *testing.T) {
 	}
 }
 
-// A token ends with its time, with the key that it was made with, and with the process that made it.
+// A token ends with its time, with the key that it was made with, and with the process that made
+// it.
 func TestStreamTokensEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, _, path := opened(t, line("shop", "alpha")+line("billing", "beta"))

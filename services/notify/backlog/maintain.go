@@ -35,10 +35,10 @@ type MaintainerOptions struct {
 	Store        *store.Store
 	Table        *routing.Table
 	Deliverer    *delivery.Deliverer
-	KeepAge      time.Duration // for which a notice is owed to a subscription
-	KeepBytes    int64         // owed to one subscription at most
-	History      time.Duration // for which delivered notices are kept: for streams that resume, and to know ids again after a restart
-	HistoryBytes int64         // of these
+	KeepAge      time.Duration // how long a notice stays pending for a subscription
+	KeepBytes    int64         // maximum bytes pending per subscription
+	History      time.Duration // how long delivered notices are kept, for resuming streams and dedup after a restart
+	HistoryBytes int64         // maximum bytes of delivered notices that are kept
 }
 
 // Maintainer gives up what was kept too long, and writes checkpoints, after which the logs are

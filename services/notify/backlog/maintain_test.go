@@ -50,7 +50,7 @@ func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	d, err := delivery.New(delivery.Options{Journal: s.Journal, Queue: "buffered", QueueCapacity: 1, Batching: "single"})
+	d, err := delivery.New(delivery.Options{Journal: s.Journal, QueueCapacity: 1, Batching: "single"})
 	if err != nil {
 		t.Fatal(err)
 	}

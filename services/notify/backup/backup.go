@@ -1,21 +1,21 @@
-// Package backup copies the data folder of a process that goes on writing to it, as a tar that a new process
-// can start from.
+// Package backup copies the data folder of a process that goes on writing to it, as a tar that a
+// new process can start from.
 //
-//	s, err := backup.Open(dir, "journal", "notices", "ENGINE", "FORMAT") // nothing is removed meanwhile
+//	s, err := backup.Open(dir, "journal", "notices", "ENGINE", "FORMAT") // no file is removed now
 //	err = s.WriteTar(w)
 //	s.Close()
 //
 // It is for files that are only appended to, and that bear being cut off anywhere: the segments of
-// parts/wal/segment. It is not for the logs of other engines, which have tools of their own, and it does not
-// restore: tar does that. It starts no goroutines.
+// parts/wal/segment. It is not for the logs of other engines, which have tools of their own, and it
+// does not restore: tar does that. It starts no goroutines.
 //
 // # Why a copy is consistent
 //
-// Open notes how far each file was written, in the order of its arguments. What the journal refers to is
-// older than the reference, so the journal comes before the notices: every notice that the copy of the journal
-// says is settled, or is not, was stored when the notices' turn came. The other way round, a notice about which
-// the journal says nothing yet is one that is delivered again, as after a crash. Everything that was
-// acknowledged before Open is in both.
+// Open notes how far each file was written, in the order of its arguments. What the journal refers
+// to is older than the reference, so the journal comes before the notices: every notice that the
+// copy of the journal says is settled, or is not, was stored when the notices' turn came. The other
+// way round, a notice about which the journal says nothing yet is one that is delivered again, as
+// after a crash. Everything that was acknowledged before Open is in both.
 //
 // Once Open has returned, the process may remove files: they are open here, and stay until Close.
 package backup
@@ -55,10 +55,12 @@ type file struct {
 	at      time.Time
 }
 
-// Open takes a snapshot of some of a folder: of logs by the names of their folders, and of files, in that
-// order. While it runs, files may be appended to and new ones come, but none may be removed.
+// Open takes a snapshot of some of a folder: of logs by the names of their folders, and of files,
+// in that order. While it runs, files may be appended to and new ones come, but none may be
+// removed.
 //
-// Name the file last without which a program does not start: a copy that was cut short does not have it.
+// Name the file last without which a program does not start: a copy that was cut short does not
+// have it.
 func Open(dir string, names ...string) (_ *Snapshot, err error) {
 	s := &Snapshot{}
 	defer func() {
@@ -117,13 +119,14 @@ func (s *Snapshot) open(dir, path string) error {
 	return err
 }
 
-// look is how much is searched at once for the last byte that is not zero: what a log allocates ahead is
-// megabytes.
+// look is the size of the blocks, in bytes, in which the last byte that is not zero is searched: a
+// log allocates megabytes ahead.
 const look = 64 << 10
 
-// written finds where a file ends that is allocated ahead, which means zeros. All that lies before was written
-// earlier, so that it is there when it is read later; what follows is not read, since it may come to be
-// written in the middle of reading, and then a hole would lie before what is newer.
+// written finds where a file ends that is allocated ahead, which means zeros. All that lies before
+// was written earlier, so that it is there when it is read later; what follows is not read, since
+// it may come to be written in the middle of reading, and then a hole would lie before what is
+// newer.
 func written(f io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, look)
 	for end := size; end > 0; {
@@ -175,7 +178,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close lets go of the files.
+// Close releases the files.
 func (s *Snapshot) Close() error {
 	var err error
 	for _, f := range s.files {

@@ -64,8 +64,9 @@ func unpack(t *testing.T, text io.Reader) string {
 	}
 }
 
-// While two logs grow, of which the first tells of the second, and are trimmed between snapshots, a snapshot
-// is two whole logs; it holds all that was there when it began, and everything that its first log tells of.
+// While two logs grow, of which the first refers to the second, and are trimmed between snapshots,
+// a snapshot is two whole logs; it contains everything that existed when it began, and every record
+// that its first log refers to.
 func TestConsistentUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	events, _ := open(t, filepath.Join(dir, "journal"))
@@ -135,7 +136,7 @@ func check(t *testing.T, dir string, first, before uint64) {
 	begins, _ = events.Bounds()
 	err = events.Scan(begins, func(_ uint64, event []byte) error {
 		if told := binary.LittleEndian.Uint64(event); told >= next {
-			t.Errorf("the journal tells of %d, and the copy ends before %d", told, next)
+			t.Errorf("the journal refers to %d, and the copy ends before %d", told, next)
 		}
 		return nil
 	})
@@ -191,7 +192,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// What is written between the snapshot and the copying is left out, though the file has room for it.
+// What is written between the snapshot and the copying is left out, though the file has room for
+// it.
 func TestAllocatedStaysZeros(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// stalled is how long a client may take for what is sent to it at once: one that has gone without a word
-	// holds removed files, and so their place on the disk, for no longer.
+	// stalled is the time limit for a client to read one write. A snapshot holds removed files, and so
+	// their space on the disk, no longer than that for a client that has silently gone.
 	stalled = time.Minute
 	atOnce  = 256 << 10 // bytes
 )
 
-// Handler streams the snapshot that take takes, one at a time. An answer that breaks off, because of the disk or
-// the client, ends without the end that HTTP gives it, so that whoever stores it hears of it.
+// Handler streams the snapshot that take takes, one at a time. An answer that is cut off by an
+// error of the disk or the client lacks the terminating chunk of HTTP, so that the client that
+// stores it detects that.
 func Handler(take func() (*Snapshot, error), log *slog.Logger) http.Handler {
 	var one sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +44,7 @@ func Handler(take func() (*Snapshot, error), log *slog.Logger) http.Handler {
 		}
 		if err != nil {
 			log.Error("a backup was broken off", "error", err)
-			panic(http.ErrAbortHandler) // how net/http is told to cut the answer off
+			panic(http.ErrAbortHandler) // makes net/http cut the answer off
 		}
 		log.Info("backup", "bytes", s.Size(), "seconds", time.Since(began).Seconds())
 	})

@@ -16,7 +16,7 @@
 // Ids are kept as the first 128 bits of their SHA-256. Among a million ids two of the same
 // fingerprint have a chance of 1 in 10^27, and finding some on purpose takes 2^64 attempts.
 //
-// It is not durable: at a start Load enters what is in the log. It is not for windows so long that
+// It is not durable: at a start Load enters what is in the log. It is not for windows in which
 // the ids do not fit into memory; an id takes about 85 bytes (BenchmarkMemory, a million of them).
 // It starts no goroutines.
 package dedup

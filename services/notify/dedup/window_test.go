@@ -294,7 +294,7 @@ func TestClaimAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkMemory tells the bytes an id takes in a full window of a million.
+// BenchmarkMemory reports the bytes per id in a full window of a million ids.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		before := heap()

@@ -19,11 +19,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"dyno/parts/queue"
+	"dyno/parts/refusal"
 	"dyno/parts/wheel"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/webhook"
 )
 
@@ -34,16 +33,16 @@ type Options struct {
 	Report  func(error)                     // receives errors of the journal
 	Disable func(id, address, cause string) // disables a subscription if its webhooks go to that address
 
-	Queue, Batching string // implementations, by name
-	QueueCapacity   int    // lanes
-	BatchInflight   int    // webhooks in flight to one subscription that gets batches
-	Workers         int
-	MaxAttempts     int
-	Backoff         time.Duration // after the first failed attempt; doubles
-	MaxBackoff      time.Duration
-	Window          int          // notices of one subscription in memory
-	Memory          int64        // bytes of all pending notices in memory
-	Tracer          trace.Tracer // nil means no traces
+	Batching      string // implementation, by name
+	QueueCapacity int    // lanes
+	BatchInflight int    // webhooks in flight to one subscription that gets batches
+	Workers       int
+	MaxAttempts   int
+	Backoff       time.Duration // after the first failed attempt; doubles
+	MaxBackoff    time.Duration
+	Window        int          // notices of one subscription in memory
+	Memory        int64        // bytes of all pending notices in memory
+	Tracer        trace.Tracer // nil means no traces
 }
 
 // Tick is the resolution of retries and pauses.
@@ -80,12 +79,8 @@ func New(o Options) (*Deliverer, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := queue.New[*lane](o.Queue, queue.Config{Capacity: o.QueueCapacity, Workers: MaxWorkers + maxHanging})
-	if err != nil {
-		return nil, err
-	}
 	d := &Deliverer{options: o, pack: newPacker(o), spans: spans{o.Tracer}, durations: newDurations(), room: make(chan struct{}, 1)}
-	d.init(newRunQueue(q), backoff{o.Backoff, o.MaxBackoff})
+	d.init(newRunQueue(o.QueueCapacity), backoff{o.Backoff, o.MaxBackoff})
 	return d, nil
 }
 
@@ -196,13 +191,19 @@ func (d *Deliverer) SendTest(r *Receiver, n *notice.Notice) webhook.Outcome {
 // Workers counts the workers wanted, without those that hang, and those whose attempts hang.
 func (d *Deliverer) Workers() (target, hanging int) { return d.workers.count() }
 
-// Lanes counts the lanes that wait for a worker, and those that the queue refused so far.
-func (d *Deliverer) Lanes() (ready int64, rejected uint64) {
-	return d.queue.waiting.Load(), d.queue.rejected.Load()
+// QueueStats are figures of the queue to the workers.
+type QueueStats struct {
+	Ready    int64  // lanes that wait for a worker
+	Peak     int64  // the most lanes that ever waited
+	Rejected uint64 // lanes for which the channel had no room; they waited beside it
+	Parks    uint64 // times that a worker found the queue empty and slept
 }
 
-// QueueStats are the queue's own figures.
-func (d *Deliverer) QueueStats() queue.Stats { return d.queue.queue.Stats() }
+// QueueStats reads the queue's figures.
+func (d *Deliverer) QueueStats() QueueStats {
+	q := d.queue
+	return QueueStats{Ready: q.waiting.Load(), Peak: q.peak.Load(), Rejected: q.rejected.Load(), Parks: q.parks.Load()}
+}
 
 // Durations are the attempts' durations, by class of answer.
 func (d *Deliverer) Durations() prometheus.Collector { return d.durations.histogram }

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"hash/maphash"
 	"time"
 
 	"dyno/agent/monotonic"
@@ -9,15 +8,11 @@ import (
 	"dyno/services/notify/notice"
 )
 
-// hashSeed spreads keys over a queue's shards.
-var hashSeed = maphash.MakeSeed()
-
 // lane is what one subscription has not got of one key, in order, as far as it is in memory. Its
 // fields are guarded by the receiver's mutex.
 type lane struct {
 	receiver *Receiver
 	key      string
-	hash     uint64
 	state    laneState
 	first    *item // nil means that the lane is empty
 	last     *item
@@ -95,7 +90,7 @@ func (r *Receiver) lane(key string) (l *lane, fresh bool) {
 	if l = r.lanes[key]; l != nil {
 		return l, false
 	}
-	l = &lane{receiver: r, key: key, hash: maphash.String(hashSeed, key)}
+	l = &lane{receiver: r, key: key}
 	l.timer.Init(l.unpark)
 	r.lanes[key] = l
 	return l, true

@@ -1,12 +1,12 @@
 package delivery
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"dyno/parts/queue"
 	"dyno/services/notify/notice"
 
 	"pgregory.net/rapid"
@@ -52,52 +52,64 @@ func TestOldestIsExact(t *testing.T) {
 	})
 }
 
-// Whatever the queue refuses is handed out all the same, each lane once, also when no worker asks
-// again.
+// A lane for which the channel has no room is handed out all the same, each lane once, in order,
+// also when it came while the workers slept.
 func TestRunQueueLosesNothing(t *testing.T) {
-	for _, name := range queue.Names() {
-		for _, capacity := range []int{1, 10, 1000} {
-			synctest.Test(t, func(t *testing.T) {
-				const lanes, workers = 200, 3
-				q, err := queue.New[*lane](name, queue.Config{Capacity: capacity, Workers: workers})
-				if err != nil {
-					t.Fatal(err)
+	for _, how := range [][2]int{{1, 1}, {10, 1}, {1000, 1}, {1, 3}, {10, 3}, {1000, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			const lanes = 200
+			capacity, workers := how[0], how[1]
+			r := newRunQueue(capacity)
+			all := make([]*lane, 2*lanes)
+			for i := range all {
+				all[i] = new(lane)
+			}
+			put := func(some []*lane) {
+				for _, l := range some {
+					r.put(l)
 				}
-				r := newRunQueue(q)
-				for i := range lanes {
-					r.put(&lane{hash: uint64(i)})
-				}
-				var mu sync.Mutex
-				seen := map[uint64]int{}
-				var all sync.WaitGroup
-				for w := range workers {
-					all.Go(func() {
-						buf := make([]*lane, 1)
-						for l := r.take(w, buf); l != nil; l = r.take(w, buf) {
-							mu.Lock()
-							seen[l.hash]++
-							mu.Unlock()
-							time.Sleep(time.Millisecond)
-						}
-					})
-				}
-				time.Sleep(lanes * 10 * time.Millisecond) // of the bubble's clock: far more than they need
-				synctest.Wait()
-				r.close()
-				all.Wait()
-				if len(seen) != lanes || r.overflow.Load() != 0 || r.waiting.Load() != 0 {
-					t.Fatalf("%s of %d: %d of %d lanes came, %d wait", name, capacity, len(seen), lanes, r.overflow.Load())
-				}
-				for hash, n := range seen {
-					if n != 1 {
-						t.Fatalf("%s of %d: lane %d came %d times", name, capacity, hash, n)
+			}
+			put(all[:lanes])
+			var mu sync.Mutex
+			var seen []*lane
+			var staff sync.WaitGroup
+			for range workers {
+				staff.Go(func() {
+					for l := r.take(); l != nil; l = r.take() {
+						mu.Lock()
+						seen = append(seen, l)
+						mu.Unlock()
+						time.Sleep(time.Millisecond)
 					}
-				}
-				if refuses := capacity < lanes || name == "unbuffered"; refuses != (r.rejected.Load() > 0) {
-					t.Fatalf("%s of %d: %d rejected", name, capacity, r.rejected.Load())
-				}
-			})
-		}
+				})
+			}
+			time.Sleep(2 * lanes * time.Millisecond) // of the bubble's clock: more than they need
+			synctest.Wait()
+			put(all[lanes:]) // the workers sleep
+			time.Sleep(2 * lanes * time.Millisecond)
+			synctest.Wait()
+			if n := r.parks.Load(); n < uint64(workers) {
+				t.Errorf("of %d: %d parks, of %d workers", capacity, n, workers)
+			}
+			r.close()
+			staff.Wait()
+			if r.take() != nil {
+				t.Fatal("a closed queue gave a lane")
+			}
+			if workers == 1 && !slices.Equal(seen, all) {
+				t.Fatalf("of %d: out of order", capacity)
+			}
+			count := map[*lane]int{}
+			for _, l := range seen {
+				count[l]++
+			}
+			if len(seen) != len(all) || len(count) != len(all) || r.beside.Load() != 0 || r.waiting.Load() != 0 {
+				t.Fatalf("of %d: %d of %d lanes came, %d of them once or more, %d wait", capacity, len(seen), len(all), len(count), r.waiting.Load())
+			}
+			if refuses := capacity < lanes; refuses != (r.rejected.Load() > 0) || r.peak.Load() < lanes {
+				t.Fatalf("of %d: %d rejected, a peak of %d", capacity, r.rejected.Load(), r.peak.Load())
+			}
+		})
 	}
 }
 

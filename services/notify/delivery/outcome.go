@@ -18,10 +18,8 @@ const (
 
 // work sends one webhook after another until the queue is closed.
 func (d *Deliverer) work(w *worker) {
-	buf := make([]*lane, 1)
 	b := new(batch)
-	queue := d.queue
-	for l := queue.take(w.number, buf); l != nil; l = queue.take(w.number, buf) {
+	for l := d.queue.take(); l != nil; l = d.queue.take() {
 		if !d.fill(b, l) {
 			continue
 		}

@@ -6,70 +6,90 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/parts/queue"
 )
 
-// retryPut is how soon a lane that the queue refused is offered again if no worker asks for it
-// before.
-const retryPut = time.Millisecond
-
-// runQueue hands lanes that have work to workers. The seam's queue may refuse: it is full, or
-// (without a buffer) no worker waits at that moment. What it refuses waits here in order, since a
-// lane holds acknowledged notices; admission counts the lanes here and in the queue, so this is
-// bounded as they are.
+// runQueue hands lanes that have work to workers: a channel and, beside it, the lanes for which the
+// channel had no room, in order. put never waits, since its callers hold the mutex of a receiver,
+// which workers need; and it loses no lane, since a lane holds acknowledged notices. The limiters
+// bound how many lanes there are.
 type runQueue struct {
-	queue    queue.Queue[*lane]
-	rejected atomic.Uint64 // lanes that were refused
-	overflow atomic.Int64  // lanes waiting here
-	waiting  atomic.Int64  // lanes waiting here or in the queue; never too high, unlike the sum of two readings
+	lanes    chan *lane    // never closed: a put after close must not panic
+	done     chan struct{} // closed by close
+	rejected atomic.Uint64 // lanes for which the channel had no room
+	parks    atomic.Uint64 // times that a worker found the channel empty and slept
+	beside   atomic.Int64  // lanes in overflow
+	waiting  atomic.Int64  // lanes in the channel or beside it; never too high, unlike the sum of two readings
+	peak     atomic.Int64  // of waiting
 	since    atomic.Int64  // when the lane that was taken last was put in, or the first after none; ns, monotonic
 
-	mu     sync.Mutex // guards the fields below
-	lanes  []*lane    // oldest first
-	closed bool
-	timer  *time.Timer
+	mu       sync.Mutex
+	overflow laneQueue // guarded by mu
 }
 
-func newRunQueue(q queue.Queue[*lane]) *runQueue {
-	r := &runQueue{queue: q}
-	r.timer = time.AfterFunc(time.Hour, r.retry)
-	r.timer.Stop()
-	return r
+func newRunQueue(capacity int) *runQueue {
+	return &runQueue{lanes: make(chan *lane, capacity), done: make(chan struct{})}
 }
 
 func (r *runQueue) put(l *lane) {
-	if r.waiting.Add(1) == 1 {
+	n := r.waiting.Add(1)
+	if n == 1 {
 		r.since.Store(l.queued)
 	}
-	if r.overflow.Load() == 0 && r.queue.Put(l.hash, l) {
+	for old := r.peak.Load(); n > old && !r.peak.CompareAndSwap(old, n); old = r.peak.Load() {
+	}
+	if r.beside.Load() == 0 && r.offer(l) {
 		return
 	}
 	r.rejected.Add(1)
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return
-	}
-	if r.lanes = append(r.lanes, l); len(r.lanes) == 1 {
-		r.timer.Reset(retryPut)
-	}
-	r.overflow.Add(1)
+	r.overflow.push(l)
+	r.beside.Add(1)
+	r.mu.Unlock()
+	r.refill()
 }
 
-// take blocks until there is a lane; nil means that no more will come.
-func (r *runQueue) take(worker int, buf []*lane) *lane {
-	if r.overflow.Load() > 0 {
-		if l := r.refill(true); l != nil {
-			return r.taken(l)
+// offer reports whether the channel had room for a lane.
+func (r *runQueue) offer(l *lane) bool {
+	select {
+	case r.lanes <- l:
+		return true
+	default:
+		return false
+	}
+}
+
+// refill moves lanes from beside the channel into it, until it is full. put calls it after it adds
+// a lane, take after it removes one from the channel, so no lane is left beside a channel with
+// room.
+func (r *runQueue) refill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.overflow.len() > 0 && r.offer(r.overflow.peek()) {
+		r.overflow.pop()
+		r.beside.Add(-1)
+	}
+}
+
+// take blocks until there is a lane; nil means that the queue is closed.
+func (r *runQueue) take() (l *lane) {
+	select {
+	case <-r.done:
+		return nil
+	default:
+	}
+	select { // a select of two channels locks both: only a worker that must wait pays for that
+	case l = <-r.lanes:
+	default:
+		r.parks.Add(1)
+		select {
+		case l = <-r.lanes:
+		case <-r.done:
+			return nil
 		}
 	}
-	if r.queue.Take(worker, buf) == 0 {
-		return nil
+	if r.beside.Load() > 0 {
+		r.refill()
 	}
-	return r.taken(buf[0])
-}
-
-func (r *runQueue) taken(l *lane) *lane {
 	r.waiting.Add(-1)
 	r.since.Store(l.queued)
 	return l
@@ -84,41 +104,5 @@ func (r *runQueue) lag() time.Duration {
 	return time.Duration(monotonic.Now() - r.since.Load())
 }
 
-// refill offers the waiting lanes to the queue again, until it refuses. If the queue is empty then,
-// and a worker is asking, that worker gets one directly.
-func (r *runQueue) refill(asking bool) (direct *lane) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for n < len(r.lanes) && !r.closed && r.queue.Put(r.lanes[n].hash, r.lanes[n]) {
-		n++
-	}
-	if asking && n < len(r.lanes) && r.queue.Len() == 0 {
-		direct = r.lanes[n]
-		n++
-	}
-	clear(r.lanes[:n])
-	if r.lanes = r.lanes[n:]; len(r.lanes) == 0 {
-		r.lanes = nil // releases the memory of a burst
-	}
-	r.overflow.Add(-int64(n))
-	return direct
-}
-
-// retry is for a lane that was refused while the last worker was about to wait.
-func (r *runQueue) retry() {
-	r.refill(false)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.lanes) > 0 && !r.closed {
-		r.timer.Reset(retryPut)
-	}
-}
-
-func (r *runQueue) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.timer.Stop()
-	r.mu.Unlock()
-	r.queue.Close()
-}
+// close makes take return nil. What is left in the queue, the next process reads from the log.
+func (r *runQueue) close() { close(r.done) }

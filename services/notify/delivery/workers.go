@@ -21,7 +21,7 @@ const (
 	maxHanging = 1024
 )
 
-// workers run a function that takes a worker's number and returns when there is no more to do.
+// workers run a function that takes a worker and returns when there is no more to do.
 type workers struct {
 	wheel *wheel.Wheel
 	run   func(w *worker)
@@ -31,15 +31,13 @@ type workers struct {
 	target  int        // workers wanted, without those that hang
 	present int        // workers that run, without those that hang
 	hanging int
-	free    []int // numbers
 	stopped bool
 }
 
 // worker is one of them.
 type worker struct {
-	pool   *workers
-	number int
-	timer  wheel.Timer
+	pool  *workers
+	timer wheel.Timer
 
 	sending bool // guarded by the pool's mutex, as is hangs
 	hangs   bool // its attempt takes too long
@@ -47,9 +45,6 @@ type worker struct {
 
 func newWorkers(w *wheel.Wheel, target int, run func(*worker)) *workers {
 	p := &workers{wheel: w, run: run}
-	for n := MaxWorkers + maxHanging - 1; n >= 0; n-- {
-		p.free = append(p.free, n)
-	}
 	p.resize(target)
 	return p
 }
@@ -64,17 +59,11 @@ func (p *workers) resize(target int) {
 
 // fill starts the workers that are missing.
 func (p *workers) fill() {
-	for !p.stopped && p.present < p.target && len(p.free) > 0 {
-		w := &worker{pool: p, number: p.free[len(p.free)-1]}
+	for !p.stopped && p.present < p.target {
+		w := &worker{pool: p}
 		w.timer.Init(w.hang)
-		p.free = p.free[:len(p.free)-1]
 		p.present++
-		p.wg.Go(func() {
-			p.run(w)
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.free = append(p.free, w.number)
-		})
+		p.wg.Go(func() { p.run(w) })
 	}
 }
 

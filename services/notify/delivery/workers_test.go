@@ -21,12 +21,12 @@ type staff struct {
 	clock  sync.WaitGroup
 
 	mu   sync.Mutex
-	busy map[int]bool // numbers of the workers at an attempt
-	all  int          // that run
+	busy map[*worker]bool // workers at an attempt
+	all  int              // that run
 }
 
 func newStaff(t *testing.T, target int) *staff {
-	s := &staff{t: t, work: make(chan struct{}), finish: make(chan struct{}), busy: map[int]bool{}}
+	s := &staff{t: t, work: make(chan struct{}), finish: make(chan struct{}), busy: map[*worker]bool{}}
 	w := wheel.New(Tick)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.cancel = cancel
@@ -51,7 +51,7 @@ func (s *staff) run(w *worker) {
 		case <-s.work:
 		}
 		s.mu.Lock()
-		delete(s.busy, w.number)
+		delete(s.busy, w)
 		s.mu.Unlock()
 		if !w.end() {
 			return
@@ -64,10 +64,7 @@ func (s *staff) count(w *worker, by int, busy bool) {
 	defer s.mu.Unlock()
 	s.all += by
 	if busy {
-		if s.busy[w.number] || w.number < 0 || w.number >= MaxWorkers+maxHanging {
-			s.t.Errorf("two workers are number %d", w.number)
-		}
-		s.busy[w.number] = true
+		s.busy[w] = true
 	}
 }
 

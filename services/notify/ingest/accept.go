@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/backlog"
 	"dyno/services/notify/dedup"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
 	"dyno/services/notify/webhook"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 )
 
 // decoder reads notices. It reads the text once and keeps the payload as it came, where

@@ -11,9 +11,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"dyno/parts/refusal"
 	"dyno/parts/tracing"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 )
 
 // Bounds of a request.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 )
 
 // FuzzNotices: whatever a client sends is refused with a 4xx, or becomes notices whose webhooks

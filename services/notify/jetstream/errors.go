@@ -15,7 +15,8 @@ var (
 	// errUnsettled says that a server's view of the stream contradicts its answer, as when a leader is
 	// new: to be tried again.
 	errUnsettled = errors.New("the servers do not yet agree where the stream ends")
-	// errPartial says that a batch is stored in part. It passes when the server was just about to store it.
+	// errPartial says that a batch is stored in part. It passes when the server was just about to
+	// store it.
 	errPartial = errors.New("the stream ends in the middle of a batch, as when a server has no room: give it more and restart it, so that it stores the rest")
 )
 
@@ -48,8 +49,8 @@ func full(err *jetstream.APIError) bool {
 	return false
 }
 
-// passing reports whether a request that ended with err may succeed when it is made again: the servers were
-// not reached, did not answer in time, or are electing a leader.
+// passing reports whether a request that ended with err may succeed when it is made again: the
+// servers were not reached, did not answer in time, or are electing a leader.
 func passing(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {

@@ -1,16 +1,19 @@
-// Package jetstream keeps the records of a wal.Log in a stream of NATS JetStream, so that they outlive the
-// machine: a record is a message, its number is the message's sequence in the stream.
+// Package jetstream keeps the records of a wal.Log in a stream of NATS JetStream, so that they
+// outlive the machine: a record is a message, its number is the message's sequence in the stream.
 //
 //	records, err := jetstream.Open(ctx, jetstream.Config{URL: "nats://a,nats://b,nats://c", Stream: "notices", Replicas: 3})
 //
-// There is one writer at a time. Every write says where it expects the stream to end, so that of two which
-// have the same stream open the one that comes second fails (wal.ErrFailed) and nothing interleaves. A group
-// of records is published as one atomic batch, which takes nats-server 2.12 or later.
+// There is one writer at a time. Every write says where it expects the stream to end, so that of
+// two which have the same stream open the one that comes second fails (wal.ErrFailed) and nothing
+// interleaves. A group of records is published as one atomic batch, which takes nats-server 2.12 or
+// later.
 //
-// A record is as durable as the servers make it: after a power failure of all of them that depends on
-// their setting sync_interval, which clients cannot read (docs/how-to/notifyd-several-machines.md).
+// A record is as durable as the servers make it: after a power failure of all of them that depends
+// on their setting sync_interval, which clients cannot read
+// (docs/how-to/notifyd-several-machines.md).
 //
-// It is not a queue of NATS's: no consumer is made, and who else reads the stream must not delete from it.
+// It is not a queue of NATS's: no consumer is made, and who else reads the stream must not delete
+// from it.
 //
 // The goroutines are those of the NATS connection; Close ends them.
 package jetstream
@@ -35,7 +38,8 @@ import (
 type Config struct {
 	URL    string // of one server or more, separated by commas
 	Stream string // name; made when it is missing
-	// Subject is what the subjects of the messages begin with; a dot and the partition follow. "": Stream
+	// Subject is what the subjects of the messages begin with; a dot and the partition follow. "":
+	// Stream
 	Subject string
 	// Partitions is over how many subjects records are spread, so that a consumer of NATS's may take
 	// some of them. 0: 1
@@ -45,7 +49,8 @@ type Config struct {
 	Partition   func(record []byte) uint32
 	Replicas    int    // of a stream that is made; 0: 1
 	Credentials string // file; "": none
-	// Timeout is how long a call tries again while servers cannot be reached or elect a leader. 0: 30 s
+	// Timeout is how long a call tries again while servers cannot be reached or elect a leader. 0: 30
+	// s
 	Timeout time.Duration
 }
 
@@ -68,7 +73,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// attempt is how long one request is waited for before it is made again: an fsync on a slow disk takes less.
+// attempt is how long one request is waited for before it is made again: an fsync on a slow disk
+// takes less.
 const attempt = 5 * time.Second
 
 // store is a wal.Backend.
@@ -126,8 +132,8 @@ func connect(c Config) (*nats.Conn, error) {
 		nats.Name("log of " + c.Stream),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond),
-		// What is published while there is no connection fails at once, instead of being sent later, when
-		// it was given up.
+		// A publish while there is no connection fails immediately, instead of being sent later, when its
+		// caller has given up.
 		nats.ReconnectBufSize(-1),
 		// A machine that vanished is noticed after three pings.
 		nats.PingInterval(2 * time.Second),
@@ -152,8 +158,8 @@ func (s *store) Bounds() (first, next uint64) {
 	return first, s.next.Load()
 }
 
-// Size is what the stream takes on each server, as it was when it was opened or last trimmed, and what was
-// written since.
+// Size is what the stream takes on each server, as it was when it was opened or last trimmed, and
+// what was written since.
 func (s *store) Size() int64 { return s.size.Load() }
 
 // Trim purges the stream.
@@ -213,8 +219,8 @@ func (s *store) Close() error {
 	return nil
 }
 
-// persist makes a request until it is answered, for Timeout at most. An answer that another try would not
-// change ends it.
+// persist makes a request until it is answered, for Timeout at most. An answer that another try
+// would not change ends it.
 func (s *store) persist(ctx context.Context, request func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()

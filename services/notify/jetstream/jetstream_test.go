@@ -112,7 +112,7 @@ func TestServerRestarts(t *testing.T) {
 	mustWrite(t, s, 1, 10)
 	first.Stop()
 
-	// Nobody there: an error after Timeout, and the log has not failed.
+	// No server there: an error after Timeout, and the log has not failed.
 	s.Timeout = 300 * time.Millisecond
 	err := s.Write([][][]byte{batch(11, 2)})
 	if err == nil || errors.Is(err, wal.ErrFailed) || errors.Is(err, wal.ErrFull) {
@@ -151,7 +151,7 @@ func TestCloseEndsWrite(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	plain := natstest.Start(t, natstest.Options{})
 	if s := mustOpen(t, Config{URL: plain.URL}); s.maxBatch.Load() != defaultMaxBatch {
-		t.Errorf("%d records are allowed at once where the server allows %d", s.maxBatch.Load(), defaultMaxBatch)
+		t.Errorf("a batch may have %d records; the server allows %d", s.maxBatch.Load(), defaultMaxBatch)
 	}
 	s := mustOpen(t, Config{URL: serve(t, t.TempDir()).URL})
 	for name, b := range map[string][][]byte{
@@ -189,7 +189,7 @@ func TestLimitLowered(t *testing.T) {
 	mustHold(t, s, 14)
 }
 
-// A group larger than what is published at once is stored in its order.
+// A group larger than one atomic batch is stored in its order.
 func TestGroupOfManyUnits(t *testing.T) {
 	s := mustOpen(t, Config{URL: serve(t, t.TempDir()).URL})
 	s.maxBatch.Store(10)
@@ -222,8 +222,8 @@ func TestFull(t *testing.T) {
 	mustHold(t, s, 12)
 }
 
-// A server without room may store a part of a batch. The log is not opened on that: the part of a batch would
-// pose as the whole. The server's next start, with room, stores the rest.
+// A server without room may store a part of a batch. The log is not opened on that: the part of a
+// batch would pose as the whole. The server's next start, with room, stores the rest.
 func TestBatchStoredInPart(t *testing.T) {
 	dir := t.TempDir()
 	small := natstest.Start(t, natstest.Options{Dir: dir, MaxStore: 100 << 10})

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// pageRecords and pageBytes bound what a scan asks for at once, and so holds in memory.
+	// pageRecords and pageBytes bound one request of a scan, and so its memory.
 	pageRecords = 500
 	pageBytes   = 4 << 20
 	// firstPage is how many records it asks for at first: many a scan is for one.
@@ -64,8 +64,8 @@ type message struct {
 	seq uint64
 }
 
-// page returns at most so many records from a number on: at least one, the first perhaps later than from when
-// a purge or damage took it.
+// page returns at most most records from a number on, and at least one. The first may be later than
+// from if a purge or damage removed records.
 func (s *store) page(from uint64, most int) (page []message, err error) {
 	err = s.persist(s.ctx, func(ctx context.Context) error {
 		page, err = s.read(ctx, from, most)
@@ -90,7 +90,8 @@ type get struct {
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// read asks one server for a page, which ends with a message of status 204, or 404 when there is nothing.
+// read asks one server for a page, which ends with a message of status 204, or 404 when there is
+// nothing.
 func (s *store) read(ctx context.Context, from uint64, most int) ([]message, error) {
 	request, err := json.Marshal(get{from, most, pageBytes})
 	if err != nil {

@@ -54,8 +54,8 @@ func (s *store) find(ctx context.Context) error {
 	return nil
 }
 
-// whole returns errPartial when the stream ends within an atomic batch. A server that runs out of room while it
-// stores one leaves a part of it, and the rest to its next start.
+// whole returns errPartial when the stream ends within an atomic batch. A server that runs out of
+// room while it stores one leaves a part of it, and the rest to its next start.
 func (s *store) whole(ctx context.Context, last uint64) error {
 	message, err := s.stored(ctx, last)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *store) whole(ctx context.Context, last uint64) error {
 // defaultMaxBatch is what servers allow that are not told otherwise.
 const defaultMaxBatch = 1000
 
-// askMaxBatch asks how many messages an atomic batch may have, by sending one that is far beyond and belongs
-// to no batch: it is not stored, and the error names the limit.
+// askMaxBatch asks how many messages an atomic batch may have, by sending one that is far beyond
+// and belongs to no batch: it is not stored, and the error names the limit.
 func (s *store) askMaxBatch(ctx context.Context) (int, error) {
 	answer, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: s.subjects[0], Header: nats.Header{
 		batchIDHeader: {nuid.Next()}, batchSeqHeader: {"1000000000"},
@@ -121,8 +121,8 @@ func (s *store) wanted() jetstream.StreamConfig {
 	}
 }
 
-// usable says what about a stream that exists would break the log's promises. Placement, compression and a
-// limit in bytes that refuses new messages are the operator's to choose.
+// usable says what about a stream that exists would break the log's promises. Placement,
+// compression and a limit in bytes that refuses new messages are the operator's to choose.
 func (s *store) usable(c jetstream.StreamConfig) error {
 	var problems []error
 	check := func(ok bool, format string, args ...any) {
@@ -143,8 +143,8 @@ func (s *store) usable(c jetstream.StreamConfig) error {
 	return errors.Join(problems...)
 }
 
-// covers reports whether a stream takes what is published here and nothing else: any other message would
-// stand between the records.
+// covers reports whether a stream takes what is published here and nothing else: any other message
+// would stand between the records.
 func covers(subjects []string, prefix string) bool {
 	return len(subjects) == 1 && (subjects[0] == prefix+".>" || subjects[0] == prefix+".*")
 }

@@ -15,12 +15,14 @@ import (
 )
 
 const (
-	// unitBytes is how many bytes of batches are published as one: the server holds them until the commit.
+	// unitBytes is how many bytes of batches are published as one: the server holds them until the
+	// commit.
 	unitBytes = 8 << 20
 	// headerRoom is what the headers of a message take at most, in bytes; they count towards its size.
 	headerRoom = 1 << 10
 
-	// markHeader says who published a unit, and which of his it is. The first message of a unit has it.
+	// markHeader says who published a unit, and which of his it is. The first message of a unit has
+	// it.
 	markHeader = "Log-Unit"
 
 	batchIDHeader     = "Nats-Batch-Id"
@@ -28,11 +30,12 @@ const (
 	batchCommitHeader = "Nats-Batch-Commit"
 )
 
-// Write publishes whole batches together as atomic batches, a single record by itself. Each says where it
-// expects the stream to end, so that it is stored there, once, or not at all, however often it is tried.
+// Write publishes whole batches together as atomic batches, a single record alone. Each says
+// where it expects the stream to end, so that it is stored there, once, or not at all, however
+// often it is tried.
 //
-// An error that is neither wal.ErrFull, ErrTooLarge nor ErrFailed says that the servers did not answer: the
-// next Write first finds out what became of this one.
+// An error that is neither wal.ErrFull, ErrTooLarge nor ErrFailed says that the servers did not
+// answer: the next Write first finds out what became of this one.
 func (s *store) Write(batches [][][]byte) error {
 	done, err := s.begin()
 	if err != nil {
@@ -53,7 +56,7 @@ func (s *store) Write(batches [][][]byte) error {
 		if err := s.put(records); err != nil {
 			if i > 0 && s.failed == nil {
 				// What is stored cannot be taken back.
-				s.fail(fmt.Errorf("a part of what was to be written together is stored: %w", err))
+				s.fail(fmt.Errorf("only a part of an atomic batch is stored: %w", err))
 				return s.failed
 			}
 			return err
@@ -65,7 +68,7 @@ func (s *store) Write(batches [][][]byte) error {
 // Admit implements wal.Limited: a batch is one atomic batch, and a record one message.
 func (s *store) Admit(batch [][]byte) error {
 	if most := s.maxBatch.Load(); int64(len(batch)) > most {
-		return fmt.Errorf("%w: %d records, and the servers take %d at once; raise their jetstream.limits.batch.max_msgs and start again", wal.ErrTooLarge, len(batch), most)
+		return fmt.Errorf("%w: %d records, and the servers take %d in one batch; raise their jetstream.limits.batch.max_msgs and start again", wal.ErrTooLarge, len(batch), most)
 	}
 	for _, record := range batch {
 		if int64(len(record)) > s.maxBytes {
@@ -156,11 +159,12 @@ func (s *store) put(records [][]byte) error {
 	return nil
 }
 
-// messageOverhead is about what the server stores beside a record: subject, headers and frame, in bytes.
+// messageOverhead is about what the server stores beside a record: subject, headers and frame, in
+// bytes.
 const messageOverhead = 100
 
-// publish sends a unit and waits for the answer to its last message. Those before it are not answered: what
-// is wrong with one of them the last one's answer says.
+// publish sends a unit and waits for the answer to its last message. Those before it are not
+// answered: what is wrong with one of them the last one's answer says.
 func (s *store) publish(ctx context.Context, records [][]byte, base uint64, mark string) error {
 	batch := ""
 	if len(records) > 1 {
@@ -217,8 +221,8 @@ func (s *store) acknowledged(answer []byte, last uint64) error {
 	return nil
 }
 
-// placed finds out whether a unit of n records that the server refused because the stream does not end where it
-// should was stored by an earlier try.
+// placed finds out whether a unit of n records that the server refused because the stream does not
+// end where it should was stored by an earlier try.
 func (s *store) placed(ctx context.Context, base uint64, n int, mark string) error {
 	info, err := s.stream.Info(ctx)
 	if err != nil {

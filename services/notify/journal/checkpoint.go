@@ -12,24 +12,27 @@ import (
 const (
 	// carryBytes of letters' records are in memory while a checkpoint carries them over.
 	carryBytes = 1 << 20
-	// defaultSpare is two segments of files: as much as cannot be removed yet after letters were carried over,
-	// and again before they are the next time. It takes some seconds to read at the start.
+	// defaultSpare is two segments of files: as much as cannot be removed yet after letters were
+	// carried over, and again before they are the next time. It takes some seconds to read at the
+	// start.
 	defaultSpare = 128 << 20
-	// letterRoom is what a letter takes in the log beside its record, in bytes, at most unless its reason is long.
+	// letterRoom is what a letter takes in the log beside its record, in bytes, at most unless its
+	// reason is long.
 	letterRoom = 256
 )
 
-// Checkpoint writes the state anew and drops the events before, so that the log stays short. It calls
-// positions, which calls put once for each subscription, with the caller's lock of that subscription held, so
-// that its events come before or after as a whole. Then it carries the dead letters over, if the log has become
-// twice as large as they are, syncs, and trims.
+// Checkpoint writes the state anew and drops the events before, so that the log stays short. It
+// calls positions, which calls put once for each subscription, with the caller's lock of that
+// subscription held, so that its events come before or after as a whole. Then it carries the dead
+// letters over, if the log has become twice as large as they are, syncs, and trims.
 //
-// When it returns nil or ErrUnread, all events before it are durable: notices that were delivered by then, or are
-// dead letters, can be dropped.
+// When it returns nil or ErrUnread, all events before it are durable: notices that were delivered
+// by then, or are dead letters, can be dropped.
 //
-// Other events may be appended meanwhile. A crash at any moment loses nothing: until the trim, everything before
-// is still there. A subscription that is not put, and a letter whose record cannot be read, keep their events,
-// and so the log stays longer; the letter is reported as an error, until it is purged.
+// Other events may be appended meanwhile. A crash at any moment loses nothing: until the trim,
+// everything before is still there. A subscription that is not put, and a letter whose record
+// cannot be read, keep their events, and so the log stays longer; the letter is reported as an
+// error, until it is purged.
 func (j *Journal) Checkpoint(positions func(put func(Position))) error {
 	j.checkpoint.Lock()
 	defer j.checkpoint.Unlock()
@@ -70,8 +73,8 @@ func (j *Journal) write(positions func(put func(Position)), begin uint64) (unrea
 	return unread, j.depart(begin)
 }
 
-// crowded reports whether letters are worth carrying over. At every checkpoint, that would write all of them
-// every time; so, it writes no more than as much again as came of events.
+// crowded reports whether letters are worth carrying over. At every checkpoint, that would write
+// all of them every time; so, it writes no more than as much again as came of events.
 func (j *Journal) crowded() bool {
 	kept := int64(0)
 	for _, l := range j.all() {
@@ -120,8 +123,8 @@ func (j *Journal) place(p Position) error {
 	return j.log.AppendAsync(batch, l.baseSeq.Store)
 }
 
-// depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote before; then that it
-// is complete.
+// depart writes the counts of deleted subscriptions, and makes durable what the checkpoint wrote
+// before; then that it is complete.
 func (j *Journal) depart(begin uint64) error {
 	j.departing.Lock()
 	defer j.departing.Unlock()
@@ -166,8 +169,8 @@ func (j *Journal) carry(begin uint64) (unread, err error) {
 	return unread, nil
 }
 
-// fetch reads the records of the next letters, about carryBytes of them, and returns how many it went past.
-// Those that cannot be read stay without.
+// fetch reads the records of the next letters, about carryBytes of them, and returns how many it
+// went past. Those that cannot be read stay without.
 func (j *Journal) fetch(left []cargo) (n int, err error) {
 	bytes := 0
 	err = j.log.Scan(left[0].where, func(number uint64, record []byte) error {

@@ -51,7 +51,8 @@ func decode(record []byte) (event, error) {
 	return e, nil
 }
 
-// reader takes values off the front of a record. After the first error, which it keeps, it gives zeros.
+// reader takes values off the front of a record. After the first error, which it keeps, it gives
+// zeros.
 type reader struct {
 	rest []byte
 	err  error

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// An event is one record of the log: a byte of version and kind, then what the kind needs, as varints, with
-// JSON inside those that are rare. A subscription goes by its handle, a small number which no two subscriptions
-// in one log share.
+// An event is one record of the log: a byte of version and kind, then what the kind needs, as
+// varints, with JSON inside those that are rare. A subscription goes by its handle, a small number
+// which no two subscriptions in one log share.
 const version = 1
 
 type kind uint8
@@ -177,9 +177,9 @@ type face struct {
 	Lost       int64      `json:"lost,omitempty"`
 }
 
-// encodePosition makes the events of one position, which go into one batch: a crash keeps all or none. The
-// letters follow it without their records, so that what happens to one before its record is carried over
-// counts.
+// encodePosition makes the events of one position, which go into one batch: a crash keeps all or
+// none. The letters follow it without their records, so that what happens to one before its record
+// is carried over counts.
 func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, error) {
 	text, err := json.Marshal(face{p.Definition, p.needed(), p.Counts.Lost})
 	if err != nil {

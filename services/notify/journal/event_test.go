@@ -159,7 +159,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, decode returns an event or an error, and what it returns survives being written again.
+// Whatever the bytes, decode returns an event or an error, and what it returns survives being
+// written again.
 func FuzzDecode(f *testing.F) {
 	for i := range 200 {
 		record, err := encode(anyEvent.Example(i))

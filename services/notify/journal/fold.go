@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// fold adds up the events of a log. It may begin anywhere: what it sees of a subscription before its first put or
-// position is replaced by that, except letters, which need neither.
+// fold adds up the events of a log. It may begin anywhere: what it sees of a subscription before
+// its first put or position is replaced by that, except letters, which need neither.
 type fold struct {
 	states   map[uint64]*state // by handle
 	departed Counts
@@ -154,7 +154,8 @@ func (s *state) delivered(seq uint64) {
 	}
 }
 
-// ack takes a notice out of what waits, and returns how often it was tried; false means that it was taken out before.
+// ack takes a notice out of what waits, and returns how often it was tried; false means that it was
+// taken out before.
 func (s *state) ack(seq uint64) (tries int, ok bool) {
 	if seq < s.Loaded {
 		w, ok := s.waiting[seq]

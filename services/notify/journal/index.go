@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// letter is the journal's index entry of a dead letter, guarded by its ledger's lock, except where its record is: the
-// log sets that when it has written it, and takes no lock.
+// letter is the journal's index entry of a dead letter, guarded by its ledger's lock, except where
+// its record is: the log sets that when it has written it, and takes no lock.
 type letter struct {
 	DeadLetter
 	where     atomic.Uint64          // the number of the last event that holds the record; 0 means none
@@ -59,7 +59,8 @@ func (s *letterIndex) remove(seq uint64) {
 	}
 }
 
-// fill takes over what a fold found, except letters whose record was damaged, and returns how many these are.
+// fill takes over what a fold found, except letters whose record was damaged, and returns how many
+// these are.
 func (s *letterIndex) fill(found map[uint64]DeadLetter) (lost int64) {
 	for _, seq := range slices.Sorted(maps.Keys(found)) {
 		d := &letter{DeadLetter: found[seq]}
@@ -74,8 +75,8 @@ func (s *letterIndex) fill(found map[uint64]DeadLetter) (lost int64) {
 	return lost
 }
 
-// surplus is the oldest letters that must go so that at most count and bytes stay. Those that are replayed
-// stay.
+// surplus is the oldest letters that must go so that at most count and bytes stay. Those that are
+// replayed stay.
 func (s *letterIndex) surplus(count, bytes int64) (seqs []uint64) {
 	n, size := int64(len(s.letters)), s.bytes
 	for _, d := range s.letters {

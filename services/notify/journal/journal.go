@@ -1,7 +1,7 @@
-// Package journal remembers what the dispatcher must know after a crash beyond the notices themselves: the
-// subscriptions, which notices each has got, which attempts have failed, what is dead. It is a log of
-// events (parts/wal) and a fold over them: Recovered is what the events of one subscription add up to.
-// Checkpoints keep the log short.
+// Package journal remembers what the dispatcher must know after a crash beyond the notices
+// themselves: the subscriptions, which notices each has got, which attempts have failed, what is
+// dead. It is a log of events (parts/wal) and a fold over them: Recovered is what the events of one
+// subscription add up to. Checkpoints keep the log short.
 //
 //	j, subscriptions, err := journal.Open(log)
 //	err = j.Put(definition, next)            // durable when it returns
@@ -11,9 +11,9 @@
 // It decides nothing: that is services/notify/delivery. It keeps no notices except those of dead
 // letters, and of these only an index in memory. It starts no goroutines of its own.
 //
-// The events of one subscription must be appended in the order in which they happened: a caller holds the
-// subscription's lock from the decision until the event is appended. The journal takes no lock of the caller's, and
-// what it gives the log to call back takes none at all.
+// The events of one subscription must be appended in the order in which they happened: a caller
+// holds the subscription's lock from the decision until the event is appended. The journal takes no
+// lock of the caller's, and what it gives the log to call back takes none at all.
 package journal
 
 import (
@@ -26,7 +26,8 @@ import (
 var (
 	// ErrUnknown says that there is no such subscription.
 	ErrUnknown = errors.New("no such subscription")
-	// ErrReplaying says that a dead letter is being replayed: it is pending again, until it is delivered or dead.
+	// ErrReplaying says that a dead letter is being replayed: it is pending again, until it is
+	// delivered or dead.
 	ErrReplaying = errors.New("the dead letter is being replayed; wait for what becomes of it")
 	// ErrUnread says that a checkpoint is complete, but for a dead letter whose record cannot be read.
 	ErrUnread = errors.New("the checkpoint is written, but the log cannot get shorter")
@@ -67,8 +68,8 @@ type Secret struct {
 	Until time.Time `json:"until,omitzero"` // zero: for good
 }
 
-// Counts are per (notice, subscription). Accepted equals Delivered + Dead + what is pending. A dead letter
-// that is replayed is pending again and no longer dead.
+// Counts are per (notice, subscription). Accepted equals Delivered + Dead + what is pending. A dead
+// letter that is replayed is pending again and no longer dead.
 type Counts struct {
 	Accepted  int64 `json:"accepted"`
 	Delivered int64 `json:"delivered"`
@@ -108,16 +109,17 @@ type Waiting struct {
 	Next  time.Time // of the next attempt, to the millisecond; zero: as soon as can be
 }
 
-// Recovered is what the journal knows of one subscription when it is opened. Waiting and Counts of its Position
-// are those after the last event; Counts.Accepted and Backlog are as of the last checkpoint: the dispatcher
-// counts what was routed since Routed from the notices.
+// Recovered is what the journal knows of one subscription when it is opened. Waiting and Counts of
+// its Position are those after the last event; Counts.Accepted and Backlog are as of the last
+// checkpoint: the dispatcher counts what was routed since Routed from the notices.
 type Recovered struct {
 	Position
 	Acked  map[uint64]bool    // numbers from Loaded on: delivered or dead
 	Failed map[uint64]Waiting // numbers from Loaded on: tried, and neither delivered nor dead
 }
 
-// DeadLetter is a dead letter: a notice that one subscription does not get unless a client replays it.
+// DeadLetter is a dead letter: a notice that one subscription does not get unless a client replays
+// it.
 type DeadLetter struct {
 	Seq       uint64    `json:"seq"`
 	Reason    string    `json:"reason"`
@@ -131,8 +133,8 @@ type DeadLetter struct {
 	Where uint64  `json:"-"` // the number of the event that holds the notice's record; 0: it is being written
 }
 
-// Redefine gives a subscription another definition, which holds for notices from a number on. It is what Put
-// does to the position that the journal keeps.
+// Redefine gives a subscription another definition, which holds for notices from a number on. It is
+// what Put does to the position that the journal keeps.
 func (p *Position) Redefine(d Definition, from uint64) {
 	f := Filter{From: from, Types: d.Types}
 	if d.Disabled != "" {

@@ -372,8 +372,8 @@ func TestForeignLog(t *testing.T) {
 	}
 }
 
-// Everything at once, while checkpoints go on: nothing is lost, no lock is held too long, and letters can be
-// read at any time.
+// All operations run concurrently with checkpoints: no event is lost, no lock is held too long, and
+// letters can be read at any time.
 func TestTogether(t *testing.T) {
 	backend := play(t, nil)
 	j, _ := open(t, backend)

@@ -8,9 +8,10 @@ import (
 	"dyno/parts/wal"
 )
 
-// AddDeadLetter records that a notice is dead for a subscription, and keeps the notice's record with the letter. It
-// is durable within a second; a crash before makes the notice pending again. When there are more letters than Limit
-// allows, the oldest are purged: AddDeadLetter returns how many.
+// AddDeadLetter records that a notice is dead for a subscription, and keeps the notice's record
+// with the letter. It is durable within a second; a crash before makes the notice pending again.
+// When there are more letters than Limit allows, the oldest are purged: AddDeadLetter returns how
+// many.
 func (j *Journal) AddDeadLetter(id string, dead DeadLetter, record []byte) (purged int, err error) {
 	if len(record) > maxRecord {
 		return 0, fmt.Errorf("dead letter %s-%d has %d bytes, %d is the most", id, dead.Seq, len(record), maxRecord)
@@ -49,14 +50,15 @@ func (j *Journal) makeRoom(l *ledger) (purged int, err error) {
 	return purged, nil
 }
 
-// Purge deletes a dead letter; false means that there is none. It is durable when Purge returns. Of one that is
-// replayed it returns ErrReplaying.
+// Purge deletes a dead letter; false means that there is none. It is durable when Purge returns. Of
+// one that is replayed it returns ErrReplaying.
 func (j *Journal) Purge(id string, seq uint64) (bool, error) {
 	return j.change(id, seq, kindPurge, func(l *ledger, _ *letter) { l.letters.remove(seq) })
 }
 
-// Replay makes a dead letter pending again, and returns it with its notice's record; false means that there is none.
-// It is durable when Replay returns. Of one that is replayed already it returns ErrReplaying.
+// Replay makes a dead letter pending again, and returns it with its notice's record; false means
+// that there is none. It is durable when Replay returns. Of one that is replayed already it returns
+// ErrReplaying.
 func (j *Journal) Replay(id string, seq uint64) (DeadLetter, []byte, bool, error) {
 	_, record, err := j.DeadLetter(id, seq)
 	if errors.Is(err, ErrUnknown) {
@@ -120,8 +122,8 @@ func (j *Journal) CountDeadLetters(id string) int {
 	return len(l.letters.letters)
 }
 
-// DeadLetter is one dead letter with its notice's record, which the caller must not change. When there is none, it
-// returns ErrUnknown.
+// DeadLetter is one dead letter with its notice's record, which the caller must not change. When
+// there is none, it returns ErrUnknown.
 func (j *Journal) DeadLetter(id string, seq uint64) (DeadLetter, []byte, error) {
 	l, err := j.ledger(id)
 	if err != nil {
@@ -141,8 +143,8 @@ func (j *Journal) DeadLetter(id string, seq uint64) (DeadLetter, []byte, error) 
 	return view, record, nil
 }
 
-// record reads a letter's record where it is. A checkpoint may move it meanwhile: then there is another place
-// to look at.
+// record reads a letter's record where it is. A checkpoint may move it meanwhile: then there is
+// another place to look at.
 func (j *Journal) record(d *letter) ([]byte, error) {
 	for {
 		if record := d.unwritten.Load(); record != nil {

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a dispatcher and what it should remember, in the plainest way: every notice of every subscription.
+// model is a dispatcher and what it should remember, in the plainest way: every notice of every
+// subscription.
 type model struct {
 	next          uint64 // number of the next notice
 	subscriptions map[string]*subscription
@@ -67,7 +68,7 @@ func (s *subscription) position(next uint64) Position {
 			p.Waiting = append(p.Waiting, s.pending[seq])
 		}
 	}
-	for seq, l := range s.letters { // which a dispatcher need not tell apart
+	for seq, l := range s.letters { // which a dispatcher need not distinguish
 		if l.Replaying && seq < s.loaded {
 			p.Waiting = append(p.Waiting, l.Retry)
 		}
@@ -295,7 +296,7 @@ func (d *driver) fail() {
 		s.counts.Retried++
 	}
 	w.Tries++
-	if w.Next = d.now; rapid.Bool().Draw(d.rapid, "at once") {
+	if w.Next = d.now; rapid.Bool().Draw(d.rapid, "immediately") {
 		w.Next = time.Time{}
 	}
 	if letter != nil {
@@ -416,7 +417,8 @@ func (d *driver) something() {
 	}).Draw(d.rapid, "do")()
 }
 
-// checkpoint does other things meanwhile: between the positions, and between reading letters and keeping them.
+// checkpoint does other things meanwhile: between the positions, and between reading letters and
+// keeping them.
 func (d *driver) checkpoint() {
 	if err := d.j.log.Sync(); err != nil { // so that the same letters are carried over each time
 		d.rapid.Fatal(err)
@@ -444,8 +446,8 @@ func (d *driver) checkpoint() {
 	}
 }
 
-// What is read after a crash at any moment is what was told until then, whatever checkpoints there were, and
-// whatever happened during them.
+// After a crash at any moment, recovery reads what the journal had acknowledged until then,
+// whatever checkpoints there were, and whatever happened during them.
 func TestAnyCrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &driver{rapid: rt, t: t, now: time.UnixMilli(1_700_000_000_123).UTC()}
@@ -477,7 +479,7 @@ func (d *driver) crash() {
 	d.open(steps[:len(steps)-rapid.IntRange(0, min(len(steps), 8)).Draw(d.rapid, "lost")])
 }
 
-// everyCrash compares what is read after each step with what was told before.
+// everyCrash compares what recovery reads after each step with what was acknowledged before.
 func (d *driver) everyCrash() {
 	for n := range len(d.tape.steps) + 1 {
 		steps := d.tape.steps[:n]

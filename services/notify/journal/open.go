@@ -40,9 +40,9 @@ type ledger struct {
 	letters letterIndex
 }
 
-// Open reads a log and returns what its events add up to, by subscription. Damaged records are passed over and listed
-// by Damaged, unless a later checkpoint says the same; what they said is lost. From now on the log belongs to the
-// Journal.
+// Open reads a log and returns what its events add up to, by subscription. Damaged records are
+// passed over and listed by Damaged, unless a later checkpoint says the same; what they said is
+// lost. From now on the log belongs to the Journal.
 func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
 	j := &Journal{log: log, ledgers: make(map[string]*ledger), spare: defaultSpare}
 	j.Limit(DefaultDeadLetters, DefaultDeadBytes)
@@ -88,16 +88,18 @@ func (j *Journal) take(f *fold) map[string]*Recovered {
 	return all
 }
 
-// Limit bounds the dead letters of each subscription, those that are replayed among them, from its next one on:
-// how many, and the bytes of their notices' records. Beyond, AddDeadLetter purges the oldest.
+// Limit bounds the dead letters of each subscription, those that are replayed among them, from its
+// next one on: how many, and the bytes of their notices' records. Beyond, AddDeadLetter purges the
+// oldest.
 func (j *Journal) Limit(letters int, bytes int64) {
 	j.letters.Store(int64(letters))
 	j.bytes.Store(bytes)
 }
 
-// Damaged lists the events that could not be read when the journal was opened. What they said is not known: the
-// definition of a subscription, which is gone then, or that one was deleted, or that a notice was delivered, which it
-// is again. A letter whose record they held is gone, and counts as lost.
+// Damaged lists the events that could not be read when the journal was opened. What they said is
+// not known: the definition of a subscription, which is gone then, or that one was deleted, or that
+// a notice was delivered, which it is again. A letter whose record they held is gone, and counts as
+// lost.
 func (j *Journal) Damaged() []*wal.DamageError { return j.damaged }
 
 // Size is how many bytes of events came since the last checkpoint.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Put records a new subscription, which gets notices from a number on, or a changed one, whose definition holds from
-// there on. It is durable when Put returns.
+// Put records a new subscription, which gets notices from a number on, or a changed one, whose
+// definition holds from there on. It is durable when Put returns.
 func (j *Journal) Put(d Definition, from uint64) error {
 	if d.ID == "" || len(d.ID) > maxID {
 		return fmt.Errorf("a subscription's id has 1 to %d bytes, not %d", maxID, len(d.ID))
@@ -64,8 +64,9 @@ func (j *Journal) leave(l *ledger) {
 	delete(j.ledgers, l.id)
 }
 
-// Delete records that a subscription was deleted, its dead letters with it. Its final counts, in which all that was
-// pending counts as dead, are added to Departed. It is durable when Delete returns.
+// Delete records that a subscription was deleted, its dead letters with it. Its final counts, in
+// which all that was pending counts as dead, are added to Departed. It is durable when Delete
+// returns.
 func (j *Journal) Delete(id string, final Counts) error {
 	l, err := j.ledger(id)
 	if err != nil {
@@ -90,8 +91,8 @@ type note struct {
 	room  [40]byte
 }
 
-// Delivered records that a subscription has got notices, or dead letters that were replayed, which are gone then.
-// It is durable within a second; a crash before delivers them again.
+// Delivered records that a subscription has got notices, or dead letters that were replayed, which
+// are gone then. It is durable within a second; a crash before delivers them again.
 func (j *Journal) Delivered(id string, seqs ...uint64) error {
 	l, err := j.ledger(id)
 	if err != nil {
@@ -115,8 +116,8 @@ func (j *Journal) Delivered(id string, seqs ...uint64) error {
 	return err
 }
 
-// Failed records that an attempt failed and when the next is due; what counts as retried follows from w.Tries. It
-// is durable within a second; a crash before forgets that the attempt was made.
+// Failed records that an attempt failed and when the next is due; what counts as retried follows
+// from w.Tries. It is durable within a second; a crash before forgets that the attempt was made.
 func (j *Journal) Failed(id string, w Waiting) error {
 	l, err := j.ledger(id)
 	if err != nil {
@@ -134,8 +135,8 @@ func (j *Journal) Failed(id string, w Waiting) error {
 	return nil
 }
 
-// lazily hands events to the log; then, which may be nil, is called with the number of the first when they
-// are written.
+// lazily hands events to the log; then, which may be nil, is called with the number of the first
+// when they are written.
 func (j *Journal) lazily(batch [][]byte, then func(first uint64)) error {
 	size := 0
 	for _, record := range batch {

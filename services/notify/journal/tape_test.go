@@ -9,7 +9,8 @@ import (
 	"dyno/parts/wal/memory"
 )
 
-// tape is a backend that remembers what was done to it, so that a crash after any step can be played.
+// tape is a backend that remembers what was done to it, so that a crash after any step can be
+// played.
 type tape struct {
 	wal.Backend
 	scanned func() // called after each Scan, unless nil

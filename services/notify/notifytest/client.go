@@ -259,7 +259,8 @@ func (c *client) quiet() stats {
 	return c.sums()
 }
 
-// sums checks that the figures add up, in total and by subscription, at a moment when nothing moves.
+// sums checks that the figures add up, in total and by subscription, at a moment when nothing
+// moves.
 func (c *client) sums() stats {
 	c.t.Helper()
 	s := c.stats()
@@ -271,7 +272,8 @@ func (c *client) sums() stats {
 	return s
 }
 
-// warm posts notices that a receiver takes, because a program may begin slowly with one it does not know.
+// warm posts notices that a receiver takes, because a program may begin slowly with one it does not
+// know.
 func (c *client) warm() (deliveries int) {
 	c.t.Helper()
 	var ns []string

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// attemptsSurvive stops a program twice while an attempt is in flight. The attempts that failed before
-// count on; those that were broken off may or may not.
+// attemptsSurvive stops a program twice while an attempt is in flight. The attempts that failed
+// before count on; those that were broken off may or may not.
 func attemptsSurvive(t *testing.T, start Start) {
 	const failed, brokenOff = 2, 2
 	var stopped atomic.Bool
@@ -69,8 +69,8 @@ func countsSurvive(t *testing.T, start Start) {
 	}
 }
 
-// survivesKills kills a program again and again while clients post. What was acknowledged arrives, in order
-// per key; what was not may arrive.
+// survivesKills kills a program again and again while clients post. What was acknowledged arrives,
+// in order per key; what was not may arrive.
 func survivesKills(t *testing.T, start Start) {
 	l := limits
 	l.Attempts = 1000

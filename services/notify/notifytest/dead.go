@@ -119,8 +119,8 @@ func replays(t *testing.T, start Start) {
 	}
 }
 
-// replaysAgain holds that a replayed letter has all its attempts, dies again when they fail, and may be
-// replayed again.
+// replaysAgain holds that a replayed letter has all its attempts, dies again when they fail, and
+// may be replayed again.
 func replaysAgain(t *testing.T, start Start) {
 	r, ill := ward(t)
 	c := open(t, start, limits)

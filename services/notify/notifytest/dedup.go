@@ -55,8 +55,8 @@ func takesKeyOnce(t *testing.T, start Start) {
 	}
 }
 
-// takesOnceFromMany lets clients post the same notices concurrently: for each notice one client reads 202, and all
-// read the same number.
+// takesOnceFromMany lets clients post the same notices concurrently: for each notice one client
+// reads 202, and all read the same number.
 func takesOnceFromMany(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	c.subscribe(r, "/a", nil)
@@ -90,8 +90,8 @@ func takesOnceFromMany(t *testing.T, start Start) {
 	}
 }
 
-// refusesOther holds that an id stands for one notice: with another key, type or payload it is refused, and what it
-// stood for stays as it was.
+// refusesOther holds that an id stands for one notice: with another key, type or payload it is
+// refused, and what it stood for stays as it was.
 func refusesOther(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	c.subscribe(r, "/a", nil)
@@ -123,7 +123,8 @@ func refusesOther(t *testing.T, start Start) {
 	}
 }
 
-// refusesOtherFromMany lets clients post different notices under the same ids at the same time: one of each is taken.
+// refusesOtherFromMany lets clients post different notices under the same ids at the same time: one
+// of each is taken.
 func refusesOtherFromMany(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	const clients, notices = 8, 20

@@ -86,8 +86,8 @@ func oneInFlight(t *testing.T, start Start) {
 	}
 }
 
-// keysDoNotBlock holds some keys of one subscriber and wants everything else delivered meanwhile, and
-// two keys in flight at the same time.
+// keysDoNotBlock holds some keys of one subscriber and wants everything else delivered meanwhile,
+// and two keys in flight at the same time.
 func keysDoNotBlock(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, func(h hook) reply {
 		if strings.HasPrefix(h.notices[0].Key, "slow") {
@@ -124,7 +124,8 @@ func keysDoNotBlock(t *testing.T, start Start) {
 	}
 }
 
-// givesUp holds that a notice which the receiver always refuses is dead after its attempts, and that its key goes on.
+// givesUp holds that a notice which the receiver always refuses is dead after its attempts, and
+// that its key goes on.
 func givesUp(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, func(h hook) reply {
 		if h.notices[0].ID == "poison" {
@@ -207,8 +208,8 @@ func followsNoRedirect(t *testing.T, start Start) {
 	}
 }
 
-// batches holds that a subscriber which asks for batches gets all of it, in order, in webhooks no larger
-// than it asked for, and one which does not gets one notice per webhook.
+// batches holds that a subscriber which asks for batches gets all of it, in order, in webhooks no
+// larger than it asked for, and one which does not gets one notice per webhook.
 func batches(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, held)
 	c.subscribe(r, "/ten", map[string]any{"batch": 10})

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// durable is a test of what outlives the process. restart ends the program, in one way or the other, and
-// starts it again over the same folder: twice, since a start may write anew what it read.
+// durable is a test of what outlives the process. restart ends the program, in one way or the
+// other, and starts it again over the same folder: twice, since a start may write anew what it
+// read.
 type durable func(t *testing.T, c *client, restart func())
 
 // restarts runs tests with a program that is stopped and with one that is killed.
@@ -66,7 +67,8 @@ func noticesSurvive(t *testing.T, c *client, restart func()) {
 	}
 }
 
-// detailsSurvive restarts the program before it delivers notices with a trace and with an Idempotency-Key.
+// detailsSurvive restarts the program before it delivers notices with a trace and with an
+// Idempotency-Key.
 func detailsSurvive(t *testing.T, c *client, restart func()) {
 	r := newReceiver(t, held)
 	c.subscribe(r, "/a", nil)

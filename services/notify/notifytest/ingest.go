@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// delivers holds that a payload passes byte for byte, whatever JSON it is, in the envelope agreed upon.
+// delivers holds that a payload passes byte for byte, whatever JSON it is, in the envelope agreed
+// upon.
 func delivers(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	c.subscribe(r, "/a", nil)
@@ -108,7 +109,8 @@ func filters(t *testing.T, start Start) {
 	}
 }
 
-// badNotices are requests that must be refused with a status; the error says what is wrong, and in which field.
+// badNotices are requests that must be refused with a status; the error says what is wrong, and in
+// which field.
 var badNotices = []struct {
 	status                   int
 	kind, body, wants, field string
@@ -148,7 +150,8 @@ var badNotices = []struct {
 
 var good = notice("1", "k", "t", "1") // which may stand beside bad ones
 
-// refusesBad holds that what is no notice is refused and leaves nothing behind, and that the error says what is wrong.
+// refusesBad holds that what is no notice is refused and leaves nothing behind, and that the error
+// says what is wrong.
 func refusesBad(says bool) test {
 	return func(t *testing.T, start Start) {
 		c, r := open(t, start, limits), newReceiver(t, nil)
@@ -168,7 +171,8 @@ func refusesBad(says bool) test {
 	}
 }
 
-// refusesInJSON holds that what has no route is refused as everything else is, and that 405 says what there is.
+// refusesInJSON holds that what has no route is refused as everything else is, and that 405 says
+// what there is.
 func refusesInJSON(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	for _, test := range []struct {
@@ -196,7 +200,8 @@ func refusesInJSON(t *testing.T, start Start) {
 	}
 }
 
-// namesBadLines holds that a client learns all that is wrong with a batch from one answer, within reason.
+// namesBadLines holds that a client learns all that is wrong with a batch from one answer, within
+// reason.
 func namesBadLines(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	good := notice("1", "k", "t", "1")

@@ -14,8 +14,8 @@ const (
 	workers = 8
 )
 
-// neighbours posts notices of type "bad", one a key, for one subscriber and the rest for others, and returns when
-// these have received all of theirs.
+// neighbours posts notices of type "bad", one a key, for one subscriber and the rest for others,
+// and returns when these have received all of theirs.
 func (c *client) neighbours(r *receiver, bad int) {
 	c.t.Helper()
 	for i := range 4 {
@@ -112,8 +112,8 @@ func holdsRate(t *testing.T, start Start) {
 	c.sums()
 }
 
-// throttles holds that an answer which asks for patience holds up all keys of its subscription, but for
-// what was on its way.
+// throttles holds that an answer which asks for patience holds up all keys of its subscription, but
+// for what was on its way.
 func throttles(status int) test {
 	return func(t *testing.T, start Start) {
 		const inFlight = 4
@@ -135,8 +135,8 @@ func throttles(status int) test {
 	}
 }
 
-// breaksCircuit holds that a subscriber which fails every time is spared most of the attempts, though each
-// is of another key.
+// breaksCircuit holds that a subscriber which fails every time is spared most of the attempts,
+// though each is of another key.
 func breaksCircuit(t *testing.T, start Start) {
 	const keys = 1000
 	l := alone()

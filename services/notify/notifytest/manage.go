@@ -68,7 +68,8 @@ func manages(t *testing.T, start Start) {
 	}
 }
 
-// changes holds that what a PATCH changes applies to what is posted from then on, and the rest stays.
+// changes holds that what a PATCH changes applies to what is posted from then on, and the rest
+// stays.
 func changes(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	sub := c.subscribe(r, "/a", map[string]any{"types": []string{"x"}, "batch": 5})
@@ -146,11 +147,12 @@ func pages(t *testing.T, start Start) {
 	}
 }
 
-// guards holds that no webhook reaches a private address: an address is refused immediately, and a name when
-// it has been resolved.
+// guards holds that no webhook reaches a private address: an address is refused immediately, and a
+// name when it has been resolved.
 func guards(t *testing.T, start Start) { guarded(t, start) }
 
-// hidesGuarded holds that what is said of a private receiver does not show what its name resolves to.
+// hidesGuarded holds that what is said of a private receiver does not show what its name resolves
+// to.
 func hidesGuarded(t *testing.T, start Start) { guarded(t, start).showsNoAddress("not allowed") }
 
 func guarded(t *testing.T, start Start) *client {
@@ -180,7 +182,8 @@ func guarded(t *testing.T, start Start) *client {
 	return c
 }
 
-// hidesAddresses holds that what is said of a receiver that cannot be reached does not show what its name resolves to.
+// hidesAddresses holds that what is said of a receiver that cannot be reached does not show what
+// its name resolves to.
 func hidesAddresses(t *testing.T, start Start) {
 	l := limits
 	l.Attempts = 2
@@ -207,7 +210,8 @@ func (c *client) showsNoAddress(kind string) {
 	}
 }
 
-// deletingGivesUp deletes a subscription while one webhook is in flight, others wait, and one is parked.
+// deletingGivesUp deletes a subscription while one webhook is in flight, others wait, and one is
+// parked.
 func deletingGivesUp(t *testing.T, start Start) {
 	l := limits
 	l.Backoff, l.MaxBackoff = time.Hour, time.Hour

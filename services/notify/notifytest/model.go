@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Input is a program of posts for the metamorphic test: whatever the assembly, the same input gives the
-// same deliveries.
+// Input is a program of posts for the metamorphic test: whatever the assembly, the same input gives
+// the same deliveries.
 type Input struct {
 	Subscriptions []map[string]any // but for the url
 	Posts         [][]string       // each a batch of notices
@@ -85,8 +85,8 @@ func (in Input) Model() map[string][]string {
 	return out
 }
 
-// Deliveries posts an input and returns what was delivered, as Model does, each notice once: around a
-// restart some may come again. One webhook in five fails.
+// Deliveries posts an input and returns what was delivered, as Model does, each notice once: around
+// a restart some may come again. One webhook in five fails.
 func Deliveries(t testing.TB, start Start, in Input) map[string][]string {
 	l := limits.brief()
 	l.Attempts, l.Backoff, l.MaxBackoff = 100, 100*time.Microsecond, time.Millisecond
@@ -128,8 +128,8 @@ func matchesModel(t *testing.T, start Start) {
 	}
 }
 
-// addsUp lets clients post, receivers fail, disable themselves and be deleted concurrently, under a bound
-// that is often reached, and wants every figure to add up in the end.
+// addsUp lets clients post, receivers fail, disable themselves and be deleted concurrently, under a
+// bound that is often reached, and wants every figure to add up in the end.
 func addsUp(t *testing.T, start Start) {
 	l := limits
 	l.Pending, l.Attempts = 300, 2

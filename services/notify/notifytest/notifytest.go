@@ -1,7 +1,8 @@
-// Package notifytest is the black-box suite of the notification dispatcher: what any program must do
-// that offers its API, however it is put together. It talks HTTP only. Core is what the load of notifyd's
-// ladder needs, and what the plain program passes; every assembly of notifyd passes Test, which is Core and the
-// rest of the API. Push and Isolation are for programs that offer streams and keep subscribers apart.
+// Package notifytest is the black-box suite of the notification dispatcher: what any program must
+// do that offers its API, however it is put together. It talks HTTP only. Core is what the load of
+// notifyd's ladder needs, and what the plain program passes; every assembly of notifyd passes Test,
+// which is Core and the rest of the API. Push and Isolation are for programs that offer streams and
+// keep subscribers apart.
 //
 // It is not for speed. Everything that a test starts has ended when the test has.
 package notifytest
@@ -13,10 +14,11 @@ import (
 	"dyno/parts/servicetest"
 )
 
-// Limits are what a test asks of the program, tighter than one would run it with. Zero: the program's own.
+// Limits are what a test asks of the program, tighter than one would run it with. Zero: the
+// program's own.
 type Limits struct {
-	// Pending is after how many deliveries that wait, with notices of 1 KiB, the program refuses more. One
-	// that bounds bytes or age instead of numbers may do so at up to 100 times as many.
+	// Pending is after how many deliveries that wait, with notices of 1 KiB, the program refuses more.
+	// One that bounds bytes or age instead of numbers may do so at up to 100 times as many.
 	Pending int
 
 	Attempts     int // of one notice
@@ -50,12 +52,13 @@ type Program struct {
 	// next start.
 	Stop func() (left int)
 
-	// Kill ends it immediately: nothing is drained, and nothing is written that has not been acknowledged. Nil:
-	// it cannot be done.
+	// Kill ends it immediately: nothing is drained, and nothing is written that has not been
+	// acknowledged. Nil: it cannot be done.
 	Kill func()
 }
 
-// Start starts a dispatcher over a folder, which is empty or holds what an earlier start left there.
+// Start starts a dispatcher over a folder, which is empty or holds what an earlier start left
+// there.
 type Start func(t testing.TB, dir string, l Limits) Program
 
 // Core runs what the load of the ladder needs: every program passes it, the plain one too.
@@ -146,8 +149,8 @@ func Push(t *testing.T, start Start) {
 	})
 }
 
-// Isolation runs the tests of a program that keeps its subscribers apart. They decide by numbers of webhooks,
-// never by time.
+// Isolation runs the tests of a program that keeps its subscribers apart. They decide by numbers of
+// webhooks, never by time.
 func Isolation(t *testing.T, start Start) {
 	run(t, start, map[string]test{
 		"one that hangs holds up no other": hangingAlone,

@@ -9,7 +9,8 @@ import (
 // listed is an origin whose pages may call, where a test says so.
 const listed = "https://shop.example"
 
-// refusesPages holds that other sites' pages can neither subscribe themselves nor read or write anything else.
+// refusesPages holds that other sites' pages can neither subscribe themselves nor read or write
+// anything else.
 func refusesPages(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	for _, request := range [][2]string{{"POST", "/v1/subscriptions"}, {"POST", "/v1/notices"}, {"GET", "/v1/stats"}, {"DELETE", "/v1/dead/x-1"}, {"GET", "/nothing"}} {

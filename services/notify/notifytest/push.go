@@ -122,8 +122,8 @@ func streamsByType(t *testing.T, start Start) {
 	all.wants("1@1", "2@2", "3@3", "4@4", "5@5")
 }
 
-// resumes holds that a stream begins after the number asked for, and that what an EventSource sends by
-// itself wins over what stands in the address.
+// resumes checks that a stream begins after the requested number, and that the Last-Event-ID that
+// an EventSource sends automatically takes precedence over the number in the URL.
 func resumes(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	c.post(batch, lines(series("n", 5, 2)...))
@@ -148,8 +148,9 @@ func resumesAfterRestart(t *testing.T, start Start) {
 	s.wants("new@4")
 }
 
-// resumesElsewhere holds that a number which is not of this log, as browsers go on sending it after the folder was
-// replaced, does not end a stream for good: the client gets all that is kept, and learns that it starts anew.
+// resumesElsewhere holds that a number which is not of this log, as browsers go on sending it after
+// the folder was replaced, does not end a stream for good: the client gets all that is kept, and
+// learns that it starts anew.
 func resumesElsewhere(t *testing.T, start Start) {
 	c := open(t, start, limits)
 	for i, seen := range []string{"1", "5000", "18446744073709551615", "99999999999999999999", "invented"} {

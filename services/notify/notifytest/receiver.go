@@ -19,7 +19,8 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// receiver takes webhooks, verifies each with the Standard Webhooks library, and keeps what it accepted.
+// receiver takes webhooks, verifies each with the Standard Webhooks library, and keeps what it
+// accepted.
 type receiver struct {
 	t       testing.TB
 	url     string
@@ -47,8 +48,8 @@ type hook struct {
 	notices []delivered
 }
 
-// wait holds the webhook at the receiver's gate until the test, or its end, releases it, or its sender has
-// gone.
+// wait holds the webhook at the receiver's gate until the test, or its end, releases it, or its
+// sender has gone.
 func (h hook) wait() {
 	select {
 	case <-h.gate:
@@ -272,7 +273,8 @@ func (r *receiver) sequences() map[string][]delivered {
 	return out
 }
 
-// first leaves out what came again: a program that was killed does not know what it had delivered last.
+// first leaves out what came again: a program that was killed does not know what it had delivered
+// last.
 func first(notices []delivered) (out []delivered) {
 	known := map[string]bool{}
 	for _, n := range notices {

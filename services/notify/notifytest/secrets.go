@@ -26,8 +26,8 @@ func showsSecretOnce(t *testing.T, start Start) {
 	}
 }
 
-// rotates holds that for a while webhooks bear a signature by the old secret and one by the new. The
-// receiver verifies by every secret that it knows.
+// rotates holds that for a while webhooks bear a signature by the old secret and one by the new.
+// The receiver verifies by every secret that it knows.
 func rotates(t *testing.T, start Start) {
 	c, r := open(t, start, limits), newReceiver(t, nil)
 	sub := c.subscribe(r, "/a", nil)

@@ -1,9 +1,9 @@
-// Package page is what people see of notifyd: one page with its rates, its queues by age, its failing
-// subscribers and its dead letters, which it can replay and delete. The page asks the API, once a second,
-// at v1/ below its own address; POST workers beside it changes their number.
+// Package page is what people see of notifyd: one page with its rates, its queues by age, its
+// failing subscribers and its dead letters, which it can replay and delete. The page asks the API,
+// once a second, at v1/ below its own address; POST workers beside it changes their number.
 //
-// It is not an API and knows nothing of the dispatcher: what it shows is what GET v1/stats and v1/dead
-// answer. It starts no goroutines.
+// It is not an API and knows nothing of the dispatcher: what it shows is what GET v1/stats and
+// v1/dead answer. It starts no goroutines.
 package page
 
 import (
@@ -19,7 +19,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// scripts are the parts of the page's one script, in order: what runs at once needs only what stands before it.
+// scripts are the parts of the page's only script, in order: statements that run while the script
+// loads need only the parts before them.
 var scripts = []string{"words.js", "dom.js", "chart.js", "figures.js", "subscriptions.js", "letters.js", "page.js"}
 
 // Handler serves the page: mount it at a path that ends in a slash, with the API at v1/ below that.
@@ -50,8 +51,9 @@ func Handler() http.Handler {
 	})
 }
 
-// build puts the page together. Its policy allows the page's own style and script, by their hashes, and
-// questions to its own server; text from the server cannot become markup by any way that browsers know.
+// build puts the page together. Its policy allows the page's own style and script, by their hashes,
+// and questions to its own server; text from the server cannot become markup by any way that
+// browsers know.
 func build() (html, policy string) {
 	style := asset("page.css")
 	var script strings.Builder

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// counting is the answer to one of many streams: it counts notices, and takes everything at once.
+// counting is the answer to one of many streams: it counts notices, and never blocks.
 type counting struct {
 	http.ResponseWriter
 	notices   *atomic.Int64
@@ -82,7 +82,8 @@ func TestTenThousandStreams(t *testing.T) {
 	})
 }
 
-// A connection that cannot have its deadlines moved would be cut after 30 s, or hold a slow reader for ever.
+// A connection that cannot have its deadlines moved would be cut after 30 s, or hold a slow reader
+// for ever.
 func TestNeedsDeadlines(t *testing.T) {
 	answer := httptest.NewRecorder()
 	streams := New(newLog(), Options{})
@@ -117,7 +118,7 @@ func TestChunksAreBounded(t *testing.T) {
 			t.Errorf("a chunk goes on after %d bytes", c.ends[n-2])
 		}
 		if at.next-before > maxVisits || at.next == before {
-			t.Errorf("went from %d to %d at once", before, at.next)
+			t.Errorf("went from %d to %d in one step", before, at.next)
 		}
 		got += c.notices
 		streams.release(c)

@@ -17,8 +17,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// bench is a server of streams in a bubble, reached through pipes: a write waits until it is read, so a
-// reader that stops is slow at once.
+// bench is a server of streams in a bubble, reached through pipes: a write blocks until it is read,
+// so a reader that stops is immediately slow.
 type bench struct {
 	t       *testing.T
 	log     *logged

@@ -1,19 +1,21 @@
-// Package push streams notices to clients that hold a connection open: server-sent events and WebSocket.
-// A client resumes where it was by the number of the last notice it has seen, and then gets every notice it
-// wants once and in order: what it was sent and did not see is sent again.
+// Package push streams notices to clients that hold a connection open: server-sent events and
+// WebSocket. A client resumes where it was by the number of the last notice it has seen, and then
+// gets every notice it wants once and in order: what it was sent and did not see is sent again.
 //
-// Nothing is buffered for a slow reader: each stream reads the log at its own pace, one chunk at a time, and
-// one that falls behind what the log keeps is told which numbers it missed. A reader that takes longer than
-// Options.WriteTimeout for a chunk is cut off, and told so if it takes the rest a little later. It is not for
-// confirmed delivery: what a client does with a notice is not known here.
+// Nothing is buffered for a slow reader: each stream reads the log at its own pace, one chunk at a
+// time, and one that falls behind what the log keeps receives the numbers it missed. A reader that
+// takes longer than Options.WriteTimeout for a chunk is cut off, and receives the reason if it
+// reads the rest a little later. It is not for confirmed delivery: this package does not know what
+// a client does with a notice.
 //
-// Server-sent events end a line at CR, LF or both, so each of these in a payload becomes a data field of its
-// own and reaches the client as LF. JSON knows line ends only between its tokens, so the value is the same;
-// a signature over the bytes would not be. A WebSocket message is as the payload came, but for bytes that
-// are not UTF-8, which WebSocket forbids: they become U+FFFD, as they do for readers of events.
+// Server-sent events end a line at CR, LF or both, so each of these in a payload becomes a data
+// field of its own and reaches the client as LF. JSON knows line ends only between its tokens, so
+// the value is the same; a signature over the bytes would not be. A WebSocket message is as the
+// payload came, but for bytes that are not UTF-8, which WebSocket forbids: they become U+FFFD, as
+// they do for readers of events.
 //
-// A stream's goroutine is the request's, and ends with it or when the source closes; a WebSocket stream has
-// another to read, and waits for it. Streams.Wait waits for all.
+// A stream's goroutine is the request's, and ends with it or when the source closes; a WebSocket
+// stream has another to read, and waits for it. Streams.Wait waits for all.
 package push
 
 import (
@@ -27,14 +29,14 @@ import (
 // Source is the log of notices as streams see it. Its methods may be called from any goroutine.
 type Source interface {
 	// Scan visits notices from number from on, in order, until there are no more or visit returns an
-	// error. first > from says that those before first are no longer kept, and that the visits began
-	// there. A number that is passed over is lost, and clients are told so.
+	// error. first > from means that the notices before first are no longer kept, and that the visits
+	// began there. A skipped number is lost, and Streams reports it to its clients.
 	Scan(from uint64, visit func(Notice) error) (first uint64, err error)
 	// Bounds returns the first number kept and the next to be given. Numbers begin at 1.
 	Bounds() (first, next uint64)
-	// Wait returns a channel that is closed when there is a notice with number next or the source closes
-	// (ok is false when it has closed already). It is called before every Scan, so what it costs matters
-	// most when many streams wait for the same number.
+	// Wait returns a channel that is closed when there is a notice with number next or the source
+	// closes (ok is false when it has closed already). It is called before every Scan, so what it
+	// costs matters most when many streams wait for the same number.
 	Wait(next uint64) (more <-chan struct{}, ok bool)
 }
 
@@ -49,7 +51,7 @@ type Notice struct {
 // Options bound the streams. The zero Options are the defaults.
 type Options struct {
 	MaxStreams   int           // open at a time, both kinds together; 0: 10,000; beyond, 503
-	Heartbeat    time.Duration // between signs of life when there is nothing else to send; 0: 15 s, half of what proxies usually allow
+	Heartbeat    time.Duration // interval between signs of life of an idle stream; 0: 15 s, half of what proxies usually allow
 	WriteTimeout time.Duration // for a chunk of notices (64 KiB, or one notice that is larger); 0: 10 s
 	Log          *slog.Logger  // for what ends a stream and is not its client's doing; nil: none
 }
@@ -80,7 +82,7 @@ type Streams struct {
 
 	mu   sync.Mutex
 	open int
-	idle chan struct{} // closed when open falls to 0; nil: nobody waits for that
+	idle chan struct{} // closed when open falls to 0; nil: no caller waits for that
 }
 
 // New returns the streams of a source.
@@ -107,9 +109,9 @@ func (s *Streams) Count() int {
 	return s.open
 }
 
-// Wait returns when no stream is open, or with the reason why ctx ended. After the source has closed that
-// takes no longer than twice Options.WriteTimeout and 20 s, whatever clients do. A server's Shutdown does not wait for
-// WebSocket streams, so Wait is called after it.
+// Wait returns when no stream is open, or with the reason why ctx ended. After the source has
+// closed that takes no longer than twice Options.WriteTimeout and 20 s, whatever clients do. A
+// server's Shutdown does not wait for WebSocket streams, so Wait is called after it.
 func (s *Streams) Wait(ctx context.Context) error {
 	s.mu.Lock()
 	if s.open == 0 {

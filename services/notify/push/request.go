@@ -2,51 +2,42 @@ package push
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/topic"
 )
 
-// retryAfter is what clients are told who find no place: streams are long, so places become free slowly.
+// retryAfter is the Retry-After of clients beyond MaxStreams: streams are long, so places become
+// free slowly.
 const retryAfter = "10" // seconds
 
-// refusal is an answer other than a stream.
-type refusal struct {
-	status int
-	field  string // of the request that is wrong; "": none
-	text   string
-}
-
-func (r *refusal) answer(w http.ResponseWriter) {
+// answer writes a refusal.
+func answer(w http.ResponseWriter, r *refusal.Error) {
 	w.Header().Set("Content-Type", "application/json")
-	if r.status == http.StatusServiceUnavailable {
+	if r.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	w.WriteHeader(r.status)
+	w.WriteHeader(r.Status)
 	json.NewEncoder(w).Encode(struct {
 		Error string `json:"error"`
 		Field string `json:"field,omitempty"`
-	}{r.text, r.field})
+	}{r.Text, r.Field})
 }
 
-func wrong(field, format string, args ...any) *refusal {
-	return &refusal{http.StatusBadRequest, field, fmt.Sprintf(format, args...)}
-}
-
-// admit finds out where a stream begins and takes a place for it, which the caller gives back with leave.
-// When it returns nil it has answered.
+// admit finds out where a stream begins and takes a place for it, which the caller gives back with
+// leave. When it returns nil it has answered.
 func (s *Streams) admit(w http.ResponseWriter, r *http.Request) *position {
-	refuse := func(no *refusal) *position {
-		no.answer(w)
+	refuse := func(no *refusal.Error) *position {
+		answer(w, no)
 		return nil
 	}
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		return refuse(&refusal{status: http.StatusMethodNotAllowed, text: "a stream is asked for with GET"})
+		return refuse(refusal.New(http.StatusMethodNotAllowed, "a stream is asked for with GET"))
 	}
 	first, next := s.source.Bounds()
 	at, no := parse(r.URL.RawQuery, r.Header.Get("Last-Event-ID"), first, next)
@@ -54,27 +45,29 @@ func (s *Streams) admit(w http.ResponseWriter, r *http.Request) *position {
 		return refuse(no)
 	}
 	if _, open := s.source.Wait(at.next); !open {
-		return refuse(&refusal{status: http.StatusServiceUnavailable, text: "the service is stopping"})
+		return refuse(refusal.New(http.StatusServiceUnavailable, "the service is stopping"))
 	}
 	if !s.enter() {
-		return refuse(&refusal{status: http.StatusServiceUnavailable, text: fmt.Sprintf("%d streams are open and that is the bound; come back later", s.o.MaxStreams)})
+		return refuse(refusal.New(http.StatusServiceUnavailable, "%d streams are open and that is the bound; come back later", s.o.MaxStreams))
 	}
 	return at
 }
 
-// parse reads which notices a client wants, and from where, in a log that keeps the numbers from first on and whose next
-// one is next. The header wins, because a browser that reconnects sends it with the query of its first request.
+// parse reads which notices a client wants, and from where, in a log that keeps the numbers from
+// first on and whose next one is next. The header wins, because a browser that reconnects sends it
+// with the query of its first request.
 //
-// A client that has seen what is still to come has seen another log, such as one whose folder was replaced since. It
-// gets all of this one. It is not refused: a browser would give the stream up for good, whatever the answer says.
-func parse(rawQuery, lastEventID string, first, next uint64) (*position, *refusal) {
+// A client that has seen what is still to come has seen another log, such as one whose folder was
+// replaced since. It gets all of this one. It is not refused: a browser would give the stream up
+// for good, whatever the answer says.
+func parse(rawQuery, lastEventID string, first, next uint64) (*position, *refusal.Error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		return nil, wrong("query", "the query cannot be read: %v", err)
+		return nil, refusal.Field("query", "the query cannot be read: %v", err)
 	}
 	types, err := topic.Parse(strings.Join(query["types"], ","))
 	if err != nil {
-		return nil, wrong("types", "%v", err)
+		return nil, refusal.Field("types", "%v", err)
 	}
 	at := &position{types: types, next: next}
 	seen := lastEventID
@@ -87,7 +80,7 @@ func parse(rawQuery, lastEventID string, first, next uint64) (*position, *refusa
 	last, err := strconv.ParseUint(seen, 10, 64)
 	switch {
 	case err != nil && lastEventID == "":
-		return nil, wrong("after", "after is %.40q; it is the number of the last notice seen, 0 to have all that are kept", seen)
+		return nil, refusal.Field("after", "after is %.40q; it is the number of the last notice seen, 0 to have all that are kept", seen)
 	case err != nil || last >= next:
 		at.next, at.reset = first, true
 	default:

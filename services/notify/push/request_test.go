@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 	} {
 		at, no := parse(c.query, c.header, first, next)
 		switch {
-		case no != nil && (no.field != c.field || no.status != http.StatusBadRequest):
+		case no != nil && (no.Field != c.field || no.Status != http.StatusBadRequest):
 			t.Errorf("%q, %q: %+v", c.query, c.header, no)
 		case no == nil && (at.next != c.from || at.reset != (c.field == "reset") || c.field != "" && !at.reset):
 			t.Errorf("%q, %q begins at %d, reset %v", c.query, c.header, at.next, at.reset)
@@ -64,7 +64,7 @@ func FuzzParse(f *testing.F) {
 		next = max(next, first)
 		at, no := parse(query, header, first, next)
 		if no != nil {
-			if at != nil || no.status != http.StatusBadRequest || no.field == "" || no.text == "" {
+			if at != nil || no.Status != http.StatusBadRequest || no.Field == "" || no.Text == "" {
 				t.Errorf("refused with %+v and %v", no, at)
 			}
 			return

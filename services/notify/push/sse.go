@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"dyno/parts/refusal"
 )
 
-// SSE serves GET /v1/stream?types=a,b.*&after=SEQ as server-sent events (WHATWG HTML, section 9.2). Each
-// notice is an event without a name whose id is its number; event "gap" has {"from","to"}, event "reset" has {"from"},
-// where the client's Last-Event-ID is not of this log, and event "slow" comes before a reader that was too slow is cut off. An id without data, at the beginning and with heartbeats,
-// moves the browser's Last-Event-ID past what the client did not ask for.
+// SSE serves GET /v1/stream?types=a,b.*&after=SEQ as server-sent events (WHATWG HTML, section 9.2).
+// Each notice is an event without a name whose id is its number; event "gap" has {"from","to"},
+// event "reset" has {"from"}, where the client's Last-Event-ID is not of this log, and event "slow"
+// comes before a reader that was too slow is cut off. An id without data, at the beginning and with
+// heartbeats, moves the browser's Last-Event-ID past what the client did not ask for.
 func (s *Streams) SSE(w http.ResponseWriter, r *http.Request) {
 	at := s.admit(w, r)
 	if at == nil {
@@ -43,7 +46,7 @@ type events struct {
 func (e *events) open(r *http.Request) bool {
 	// The server gives a request 30 s or so to arrive, and a stream outlives them.
 	if err := e.conn.SetReadDeadline(time.Time{}); err != nil {
-		(&refusal{status: http.StatusInternalServerError, text: "this connection cannot carry a stream: " + err.Error()}).answer(e.w)
+		answer(e.w, refusal.New(http.StatusInternalServerError, "this connection cannot carry a stream: %v", err))
 		return false
 	}
 	h := e.w.Header()
@@ -73,7 +76,7 @@ func (e *events) notice(b []byte, n Notice) []byte {
 	return appendData(e.appendID(b, n.Seq), n.Envelope)
 }
 
-// gap has the id of its last number: a client that has been told is not told again.
+// gap has the id of its last number: a client that has received it does not receive it again.
 func (e *events) gap(b []byte, g gap) []byte {
 	b = e.appendID(append(b, "event: gap\n"...), g.to)
 	return appendData(b, g.appendTo(nil))
@@ -127,7 +130,8 @@ func (e *events) end(why error) {
 	_ = e.conn.SetWriteDeadline(time.Now().Add(e.streams.o.WriteTimeout))
 }
 
-// write sends and flushes. It leaves no deadline behind: HTTP/2 would end the stream when it passes.
+// write sends and flushes. It leaves no deadline behind: HTTP/2 would end the stream when it
+// passes.
 func (e *events) write(b []byte) error {
 	return e.streams.timely(func(deadline time.Time) error {
 		if err := e.conn.SetWriteDeadline(deadline); err != nil {

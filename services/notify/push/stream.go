@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// chunkBytes is how much a stream takes from the log at once: enough to make a system call worth it,
-	// little enough for a thousand readers that catch up.
+	// chunkBytes is how much a stream reads from the log in one scan: enough to make a system call
+	// worth its cost, little enough for a thousand readers that catch up.
 	chunkBytes = 64 << 10
-	// maxVisits bounds the notices passed over in one scan by a stream that does not want them, so that it
-	// sees in between whether its client is still there.
+	// maxVisits bounds the notices passed over in one scan by a stream that does not want them, so
+	// that it sees in between whether its client is still there.
 	maxVisits = 4096
-	// grace is what a reader that was too slow has to take the rest of a chunk, so that it can be told.
+	// grace is the time that a reader that was too slow has to read the rest of a chunk, so that it
+	// can receive the reason.
 	grace = 5 * time.Second
 )
 
@@ -36,15 +37,15 @@ type transport interface {
 	gap(frames []byte, g gap) []byte         // appends the frame of a gap
 	reset(frames []byte, from uint64) []byte // appends the frame that says that the stream begins anew, from a number on
 
-	// send writes frames; beat shows that the stream is alive, and that it has come past a number. Both
-	// return errSlow when they took too long.
+	// send writes frames; beat shows that the stream is alive, and that it has come past a number.
+	// Both return errSlow when they took too long.
 	send(c *chunk) error
 	beat(passed uint64) error
-	// end tells the client why there is no more, if it is still there.
+	// end sends the client the reason for the end, if it is still connected.
 	end(why error)
 }
 
-// gap is what a client is told of numbers that are lost to it: from the first to the last of them.
+// gap is a range of numbers that are lost to a client, from the first to the last.
 type gap struct{ from, to uint64 }
 
 // appendTo appends the gap as JSON.
@@ -127,7 +128,8 @@ func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
 	}
 }
 
-// restart tells the client that its stream does not go on where it thinks, but from another number on.
+// restart informs the client that its stream does not continue at the number it asked for, but at
+// another.
 func (s *Streams) restart(from uint64, t transport) error {
 	c := s.chunks.Get().(*chunk)
 	defer s.release(c)
@@ -135,8 +137,8 @@ func (s *Streams) restart(from uint64, t transport) error {
 	return t.send(c)
 }
 
-// forward sends a chunk of what there is. The chunk is the stream's only while it does so: a stream that
-// waits holds none.
+// forward sends a chunk of what there is. The chunk is the stream's only while it does so: a stream
+// that waits holds none.
 func (s *Streams) forward(at *position, t transport) (sent bool, err error) {
 	c := s.chunks.Get().(*chunk)
 	defer s.release(c)
@@ -161,8 +163,8 @@ func (s *Streams) release(c *chunk) {
 	s.chunks.Put(c)
 }
 
-// fill takes from the log until the chunk is full or there is no more, and moves the position. A number that
-// was passed over, or is not there although the log has come past it, is in a gap.
+// fill takes from the log until the chunk is full or there is no more, and moves the position. A
+// number that was passed over, or is not there although the log has come past it, is in a gap.
 func (s *Streams) fill(c *chunk, at *position, t transport) error {
 	before := at.next
 	_, end := s.source.Bounds()
@@ -200,7 +202,8 @@ func (s *Streams) fill(c *chunk, at *position, t transport) error {
 	return fmt.Errorf("%w: %w", errSource, err)
 }
 
-// timely calls write with its deadline, which is later than the moment from which on it counts as too late.
+// timely calls write with its deadline, which is later than the moment from which on it counts as
+// too late.
 func (s *Streams) timely(write func(deadline time.Time) error) error {
 	begin := time.Now()
 	err := write(begin.Add(s.o.WriteTimeout + grace))

@@ -57,7 +57,7 @@ func TestSSE(t *testing.T) {
 			}
 		}
 		if !all.answer.Close {
-			t.Error("the connection is to be used again, with the deadline of the last write")
+			t.Error("the connection would be reused with the deadline of the last write")
 		}
 		all.expect(t, numbered(1, "order.paid"), numbered(2, "order.paid"), numbered(3, "order.paid"))
 		resumed := b.sse("/v1/stream?after=0", "Last-Event-ID", "2")
@@ -161,7 +161,8 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
-// The server's deadlines for requests are 30 s; streams outlive them, and show every 15 s that they live.
+// The server's deadlines for requests are 30 s; streams outlive them, and show every 15 s that they
+// live.
 func TestHeartbeats(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
 		events, messages := b.sse("/v1/stream?types=b"), b.ws("/v1/ws?types=b")
@@ -202,7 +203,8 @@ func TestHeartbeatMovesID(t *testing.T) {
 	})
 }
 
-// What is sent is a sign of life itself; a ping behind much data would wait for its answer too long.
+// What is sent is a sign of life itself; a ping behind much data would wait for its answer too
+// long.
 func TestNoHeartbeatsWhileNoticesFlow(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
 		events := b.sse("/v1/stream")
@@ -266,7 +268,7 @@ func TestProtocolErrorEndsStream(t *testing.T) {
 
 func TestSlowReaders(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
-		// What is read at once, what is read before the grace is over, and what is never read.
+		// One stream is read immediately, one before the grace is over, and one never.
 		quick, late, never := b.sse("/v1/stream"), b.sse("/v1/stream"), b.raw("/v1/stream")
 		lateMessages, neverMessages := b.ws("/v1/ws"), b.ws("/v1/ws")
 		defer neverMessages.CloseNow()
@@ -376,8 +378,8 @@ func TestResumeExactlyOnce(t *testing.T) {
 	})
 }
 
-// readEvents begins at what is new, resumes after each cut with the last id, and calls ready when it has the
-// first id; so the first connection is cut later.
+// readEvents begins at what is new, resumes after each cut with the last id, and calls ready when
+// it has the first id; so the first connection is cut later.
 func (b *bench) readEvents(cuts []int, ready chan struct{}) (got []uint64) {
 	last := ""
 	for i := 0; ; i++ {

@@ -13,15 +13,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+
+	"dyno/parts/refusal"
 )
 
 // maxMessage bounds what a client may send. Nothing is expected, so this is for control frames.
 const maxMessage = 128 // bytes
 
-// WebSocket serves GET /v1/ws?types=a,b.*&after=SEQ as text messages: {"seq":N,"type":..,"timestamp":..,
-// "data":{..}} for a notice, {"gap":{"from","to"}} for numbers that are lost, {"reset":{"from"}} where after is not of this log. It closes with 1013 when the
-// reader was too slow, 1001 when the service stops, 1008 when the client sends a message and 1011 when the
-// log cannot be read. It takes any Origin: which pages may connect is up to the parts/guard before it.
+// WebSocket serves GET /v1/ws?types=a,b.*&after=SEQ as text messages:
+// {"seq":N,"type":..,"timestamp":.., "data":{..}} for a notice, {"gap":{"from","to"}} for numbers
+// that are lost, {"reset":{"from"}} where after is not of this log. It closes with 1013 when the
+// reader was too slow, 1001 when the service stops, 1008 when the client sends a message and 1011
+// when the log cannot be read. It takes any Origin: which pages may connect is up to the
+// parts/guard before it.
 func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) {
 	at := s.admit(w, r)
 	if at == nil {
@@ -59,7 +63,7 @@ func (r *refuser) WriteHeader(status int) {
 }
 
 func (r *refuser) Write(text []byte) (int, error) {
-	(&refusal{status: r.status, text: strings.TrimSpace(string(text))}).answer(r.ResponseWriter)
+	answer(r.ResponseWriter, &refusal.Error{Status: r.status, Text: strings.TrimSpace(string(text))})
 	return len(text), nil
 }
 
@@ -71,7 +75,7 @@ type messages struct {
 	conn    *websocket.Conn
 	ctx     context.Context // of the stream
 	cancel  context.CancelCauseFunc
-	tasks   sync.WaitGroup // read, and a ping that is to be answered
+	tasks   sync.WaitGroup // read, and a ping that must be answered
 	pinging atomic.Bool
 }
 
@@ -122,8 +126,8 @@ func (m *messages) send(c *chunk) error {
 	})
 }
 
-// beat pings without waiting for the answer: notices may come before it. A client has until the next
-// heartbeat, and as long again as for a chunk, which may be on its way before the ping.
+// beat pings without waiting for the answer: notices may come before it. A client has until the
+// next heartbeat, and as long again as for a chunk, which may be on its way before the ping.
 func (m *messages) beat(uint64) error {
 	if m.pinging.Swap(true) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
 )
 
 // ErrUnknown says that there is no subscription of that id.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"dyno/parts/hostport"
+	"dyno/parts/refusal"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
 	"dyno/services/notify/topic"
 	"dyno/services/notify/webhook"
 )

@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// received is what the sink needs of {"type":..,"timestamp":..,"data":{"id":..,"key":..,"payload":..}}. Both
-// are parts of the body, escapes left as they came.
+// received is what the sink needs of
+// {"type":..,"timestamp":..,"data":{"id":..,"key":..,"payload":..}}. Both are parts of the body,
+// escapes left as they came.
 type received struct {
 	id, key []byte
 }
 
-// parse finds the ids and keys in a webhook's body: one notice, or an array of them. Decoding everything
-// would cost as much as sending it, on a machine that the service shares; so values are skipped without
-// looking into them.
+// parse finds the ids and keys in a webhook's body: one notice, or an array of them. Decoding
+// everything would cost as much as sending it, on a machine that the service shares; so values are
+// skipped without looking into them.
 func parse(body []byte) ([]received, error) {
 	s := scanner{b: body}
 	var out []received

@@ -65,8 +65,9 @@ func (r *reader) swap(empty []byte) (text []byte, full bool) {
 	return text, r.full
 }
 
-// serve streams lines "ID MONOTONIC_NS" of one run until the reader goes or the sink closes. A reader
-// that is too slow is cut off with a line that says so: a receipt is never left out silently.
+// serve streams lines "ID MONOTONIC_NS" of one run until the reader goes or the sink closes. A
+// reader that is too slow is cut off with a line that says so: a receipt is never left out
+// silently.
 func (s *streams) serve(w http.ResponseWriter, req *http.Request) {
 	run := req.URL.Query().Get("run")
 	if run == "" {

@@ -1,16 +1,19 @@
-// Package sink is a receiver of webhooks for tests and measurements: it takes every POST, answers after
-// a set delay, and tells what it saw: how many notices, whether each key's came in order, which came
-// twice, and (as a stream) when each one was wholly received, on the clock that the load generator uses.
+// Package sink is a receiver of webhooks for tests and measurements: it takes every POST, answers
+// after a set delay, and reports what it received: how many notices, whether each key's came in
+// order, which came twice, and (as a stream) when each one was wholly received, on the clock that
+// the load generator uses.
 //
-// A notice's id is RUN-HEX16, where HEX16 is a number that grows within a run; other ids are counted but
-// not checked. The order checked is that of the numbers: a sender that posts one key's notices over several
-// connections at once may change it before the dispatcher sees them. Each URL path is a receiver of its own, so that several subscriptions can share a sink.
+// A notice's id is RUN-HEX16, where HEX16 is a number that grows within a run; other ids are
+// counted but not checked. The order checked is that of the numbers: a sender that posts one key's
+// notices over several connections concurrently may change it before the dispatcher sees them. Each
+// URL path is a receiver of its own, so that several subscriptions can share a sink.
 //
-// How it answers goes by the path: a webhook to /hang... has no answer until its sender gives up or the
-// sink closes, one to /fail... is answered with 500, and neither counts as received; any other with 204.
+// How it answers goes by the path: a webhook to /hang... has no answer until its sender gives up or
+// the sink closes, one to /fail... is answered with 500, and neither counts as received; any other
+// with 204.
 //
-// It is not a queue: what was received is counted and forgotten. It starts no goroutines; its handlers
-// run on the HTTP server's.
+// It is not a queue: what was received is counted and forgotten. It starts no goroutines; its
+// handlers run on the HTTP server's.
 package sink
 
 import (
@@ -30,7 +33,7 @@ import (
 // maxBody bounds one webhook: a batch of 1,000 notices of 16 KiB.
 const maxBody = 16 << 20
 
-// Config of a Sink. The zero value verifies nothing and answers at once.
+// Config of a Sink. The zero value verifies nothing and answers immediately.
 type Config struct {
 	Secret string        // whsec_...; "": signatures are not verified
 	Delay  time.Duration // between the webhook's arrival and the answer; costs no CPU
@@ -178,7 +181,7 @@ func (s *Sink) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /receipts", s.streams.serve)
 }
 
-// Close ends the streams of receipts and lets go of webhooks that hang. It may be called once.
+// Close ends the streams of receipts and the webhooks that hang. It may be called once.
 func (s *Sink) Close() {
 	close(s.closed)
 	s.streams.close()

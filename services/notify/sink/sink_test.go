@@ -218,8 +218,8 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	}
 }
 
-// FuzzParse holds the scanner against encoding/json: whatever that takes as notices, the scanner takes,
-// and finds the same ids and keys in it.
+// FuzzParse holds the scanner against encoding/json: whatever that takes as notices, the scanner
+// takes, and finds the same ids and keys in it.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{body(1, "k"), "[" + body(1, "a") + "," + body(2, "b") + "]", `[]`, `{}`, envelope(`{"id":"a\"b","key":"\\"}`),
 		envelope(`{"payload":[1,{"id":"x"}],"id":"y","key":""}`), envelope(`{"id":1,"key":"a"}`), ` { "data" : { "key" : "k" , "id" : "i" } } `,
@@ -243,8 +243,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// decode reads ids and keys with encoding/json, as they were written; false if the text is no notice, or
-// hides its names behind escapes.
+// decode reads ids and keys with encoding/json, as they were written; false if the text is no
+// notice, or hides its names behind escapes.
 func decode(text []byte) (out [][2]string, ok bool) {
 	var list []map[string]json.RawMessage
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {

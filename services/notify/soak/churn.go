@@ -15,8 +15,8 @@ import (
 	"dyno/services/notify/soak/history"
 )
 
-// churn makes, changes and deletes subscriptions, one change after the other. Each that is acknowledged
-// tells the history that what came before it is durable, so there are many.
+// churn makes, changes and deletes subscriptions, one change after the other. Each acknowledged
+// change proves to the history that what came before it is durable, so there are many.
 type churn struct {
 	*run
 	random *rand.Rand
@@ -57,7 +57,7 @@ func (c *churn) begin(ctx context.Context) error {
 	return nil
 }
 
-// work changes subscriptions until it is told to stop.
+// work changes subscriptions until stop is closed.
 func (c *churn) work(ctx context.Context, stop <-chan struct{}) error {
 	for {
 		select {
@@ -187,7 +187,7 @@ func (c *churn) delete(ctx context.Context, name string) error {
 
 var errGone = errors.New("a subscription that was acknowledged is gone")
 
-// ask makes one request about a subscription that is to be answered with one of the statuses.
+// ask makes one request about a subscription. The answer must have one of the statuses.
 func (c *churn) ask(ctx context.Context, method, name string, body any, due ...int) (outcome, error) {
 	status, answer, err := c.send(ctx, method, "/v1/subscriptions/"+c.ids[name], body)
 	_, unanswered := err.(broken)

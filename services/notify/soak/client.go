@@ -71,7 +71,8 @@ const (
 
 const maxAnswer = 32 << 20 // bytes; a thousand subscriptions take less than one MiB
 
-// do makes one request. A broken error says that there was no whole answer: nobody knows what was done.
+// do makes one request. A broken error means that the answer was incomplete: the server may or may
+// not have done the request.
 func (c *client) do(ctx context.Context, method, path, contentType, body string) (status int, answer []byte, err error) {
 	base, err := c.door.pass(ctx)
 	if err != nil {
@@ -125,8 +126,8 @@ func (c *client) get(ctx context.Context, path string, into any) error {
 	return fmt.Errorf("GET %s: no answer in %d attempts", path, attempts)
 }
 
-// attempts bound how often a request is made again. A crash breaks one or two of them; backpressure, at a
-// tenth of a second each, may take some more.
+// attempts bound how often a request is made again. A crash breaks one or two of them;
+// backpressure, at a tenth of a second each, may take some more.
 const attempts = 1000
 
 // later says that a request may be made again as it is.
@@ -134,7 +135,7 @@ func later(status int) bool {
 	return status == http.StatusTooManyRequests || status >= 500
 }
 
-// pause waits for so long, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	wait := time.NewTimer(d)
 	defer wait.Stop()

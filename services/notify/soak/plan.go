@@ -13,15 +13,15 @@ type plan struct {
 	again bool          // and the next process while it starts
 }
 
-// startUp is within what a start takes: a crash that much after the start meets a process which is reading
-// its logs, or has just begun to serve.
+// startUp is within what a start takes: a crash that much after the start meets a process which is
+// reading its logs, or has just begun to serve.
 const startUp = 120 * time.Millisecond
 
 // draw chooses a plan.
 func draw(random *rand.Rand) plan {
 	p := plan{again: random.IntN(4) == 0}
 	switch kind := random.IntN(10); {
-	case kind < 2: // at once
+	case kind < 2: // immediately
 	case kind < 4:
 		p.burst = true
 		p.after = time.Duration(random.Int64N(int64(50 * time.Millisecond)))

@@ -13,8 +13,8 @@ import (
 	"dyno/services/notify/soak/history"
 )
 
-// The load: two posters of single notices and two of batches, some hundred notices a second together, over
-// keys that all of them use.
+// The load: two posters of single notices and two of batches, some hundred notices a second
+// together, over keys that all of them use.
 const (
 	posters   = 4
 	keys      = 200
@@ -38,7 +38,7 @@ func newPoster(r *run, number int) *poster {
 	return &poster{run: r, number: number, random: rand.New(rand.NewPCG(r.Seed, uint64(2+number)))}
 }
 
-// work posts until it is told to stop.
+// work posts until stop is closed.
 func (p *poster) work(ctx context.Context, stop <-chan struct{}) error {
 	batches := p.number%2 == 1
 	for {

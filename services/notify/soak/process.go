@@ -83,7 +83,7 @@ func (p *life) ready(ctx context.Context) (base string, took time.Duration, err 
 	}
 }
 
-// live waits for so long. That the process ends by itself meanwhile is an error.
+// live waits for d. It is an error if the process ends on its own meanwhile.
 func (p *life) live(ctx context.Context, d time.Duration) error {
 	wait := time.NewTimer(d)
 	defer wait.Stop()
@@ -91,7 +91,7 @@ func (p *life) live(ctx context.Context, d time.Duration) error {
 	case <-wait.C:
 		return nil
 	case <-p.exited:
-		return fmt.Errorf("process %d ended by itself: %w", p.number, p.complaint())
+		return fmt.Errorf("process %d ended on its own: %w", p.number, p.complaint())
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -17,8 +17,8 @@ import (
 	"dyno/services/notify/soak/history"
 )
 
-// receiver is every subscriber: a path each. It verifies signatures with the Standard Webhooks library and
-// payloads by their notice's id, and knows which process each webhook came from.
+// receiver is every subscriber: a path each. It verifies signatures with the Standard Webhooks
+// library and payloads by their notice's id, and knows which process each webhook came from.
 type receiver struct {
 	history *history.History
 	server  *http.Server
@@ -78,8 +78,8 @@ func (r *receiver) add(name string, p *subscriber) {
 	r.subscribers[name] = p
 }
 
-// trust lets a subscriber take what is signed with a secret; once it is acked, processes that begin later
-// must sign with it.
+// trust lets a subscriber take what is signed with a secret; once it is acked, processes that begin
+// later must sign with it.
 func (r *receiver) trust(name, text string, acked history.Moment) error {
 	verifier, err := webhooks.NewWebhook(text)
 	if err != nil {
@@ -128,8 +128,9 @@ func (r *receiver) expect(process int) {
 	r.process = process
 }
 
-// settle returns when everything that a dead process sent has been taken in. Connections are accepted in
-// the order in which they were made, so that when one made now is served, those of the dead were accepted.
+// settle returns when everything that a dead process sent has been taken in. Connections are
+// accepted in the order in which they were made, so that when one made now is served, those of the
+// dead were accepted.
 func (r *receiver) settle(process int) error {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {

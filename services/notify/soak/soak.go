@@ -1,13 +1,13 @@
-// Package soak kills a dispatcher at random moments, starts it again on the same folder, and holds it to
-// what it promised: posters, receivers and subscriptions that come and go are kept busy all the while, and
-// package history judges what they saw. With a Power the crashes are power cuts: what was not synced is
-// gone (package powercut).
+// Package soak kills a dispatcher at random moments, starts it again on the same folder, and holds
+// it to what it promised: posters, receivers and subscriptions that come and go are kept busy all
+// the while, and package history judges what they saw. With a Power the crashes are power cuts:
+// what was not synced is gone (package powercut).
 //
 //	DYNO_TESTS=all go test ./services/notify/soak -run TestKill -kills 200 -v
 //
-// It talks to the dispatcher over HTTP only, so any program with its API can be soaked. It measures nothing.
-// What decides is what happened, never how long it took, but for one requirement: a process is to be ready
-// within ReadyWithin.
+// It talks to the dispatcher over HTTP only, so any program with its API can be soaked. It measures
+// nothing. What decides is what happened, never how long it took, but for one requirement: a
+// process must be ready within ReadyWithin.
 //
 // Run owns every goroutine and process that it starts, and has ended them when it returns.
 package soak
@@ -23,8 +23,8 @@ import (
 	"dyno/services/notify/soak/history"
 )
 
-// ReadyWithin is how long a dispatcher may take from its start to its ready line. Some tens of megabytes of
-// log are read in well under a second; the rest is for a machine that is busy.
+// ReadyWithin is how long a dispatcher may take from its start to its ready line. Some tens of
+// megabytes of log are read in well under a second; the rest is for a machine that is busy.
 const ReadyWithin = 10 * time.Second
 
 // patience bounds every wait for what must come; it is reached only when something is wrong.
@@ -178,7 +178,8 @@ func (r *run) start(ctx context.Context) (*life, error) {
 	return start(ctx, r.Command, number)
 }
 
-// open waits until a process is ready, lets clients in, and looks whether the subscriptions are there.
+// open waits until a process is ready, lets clients in, and looks whether the subscriptions are
+// there.
 func (r *run) open(ctx context.Context, p *life) error {
 	base, took, err := p.ready(ctx)
 	if err != nil {
@@ -208,7 +209,8 @@ func (r *run) crash(p *life) error {
 	return nil
 }
 
-// finish waits until nothing is pending, takes the account, and ends the last process in good order.
+// finish waits until nothing is pending, takes the account, and ends the last process in good
+// order.
 func (r *run) finish(ctx context.Context, p *life) error {
 	if err := r.quiet(ctx); err != nil {
 		return errors.Join(err, p.complaint())

@@ -102,8 +102,9 @@ func command(t *testing.T, data string) []string {
 	return args
 }
 
-// busy are settings under which much happens in little time: retries do not make the test long, a slow machine
-// does not make attempts fail, most of what is pending waits in the log, and the log is trimmed all the time.
+// busy are settings under which much happens in little time: retries do not make the test long, a
+// slow machine does not make attempts fail, most of what is pending waits in the log, and the log
+// is trimmed all the time.
 var busy = []string{
 	"backoff=5ms", "max_backoff=50ms", "max_attempts=12", "timeout=1m", "window=64", "history=100ms", "history_bytes=64KiB",
 }

@@ -22,9 +22,9 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// toy is a dispatcher that is as simple as can be, and into which faults can be put: it is what the harness
-// is tested on. Its state is one file of JSON lines; every line is a change, and what it knows is the lines'
-// sum.
+// toy is a dispatcher that is as simple as can be, and into which faults can be put: it is what the
+// harness is tested on. Its state is one file of JSON lines; every line is a change, and what it
+// knows is the lines' sum.
 type toy struct {
 	fault string
 	log   *os.File
@@ -164,7 +164,7 @@ func (t *toy) open(dir string) (err error) {
 	return folder.Sync()
 }
 
-// save writes lines and then applies them. The caller holds mu, and syncs if it is to be durable.
+// save writes lines and then applies them. The caller holds mu, and syncs if it must be durable.
 func (t *toy) save(lines ...toyLine) {
 	if t.fault == early {
 		t.unsaved = append(t.unsaved, lines...)
@@ -371,7 +371,7 @@ func (t *toy) postNotices(w http.ResponseWriter, r *http.Request) {
 	}
 	if l.Notices = fresh; t.fault == halves && len(fresh) > 1 {
 		t.save(toyLine{Notices: fresh[:1]})
-		t.seq += uint64(len(fresh)) // nobody else's
+		t.seq += uint64(len(fresh)) // reserved under mu
 		t.mu.Unlock()
 		time.Sleep(time.Second) // this is where a batch is nearly all of the time, for a crash to come between
 		t.mu.Lock()

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/refusal"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
 	"dyno/parts/wal/segment"
 	"dyno/services/notify/jetstream"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 )
 
 // Options of a Store.
@@ -40,10 +40,10 @@ type Options struct {
 
 // JetStream is where the log "jetstream" is.
 type JetStream struct {
-	URL         string
-	Name        string // of the streams: NAME_notices and NAME_journal
-	Replicas    int
-	Credentials string // file; "" means none
+	URL         string `set:"jetstream_url" default:"" doc:"comma-separated URLs of NATS servers for log=jetstream, such as nats://127.0.0.1:4222"`
+	Name        string `set:"jetstream_name" default:"notifyd" doc:"name of the streams: NAME_notices and NAME_journal"`
+	Replicas    int    `set:"jetstream_replicas" default:"1" min:"1" max:"5" doc:"replicas of each stream when it is made: 3 on a cluster"`
+	Credentials string `set:"jetstream_credentials" default:"" doc:"file with credentials for NATS"`
 }
 
 // The logs' names: folders, or ends of streams' names.

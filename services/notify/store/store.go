@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
+	"dyno/parts/refusal"
 	"dyno/parts/wal"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
 )
 
 // Store is the two logs.

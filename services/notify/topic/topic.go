@@ -1,6 +1,6 @@
-// Package topic matches the types of notices against what subscribers ask for: an exact type, a prefix and
-// ".*" (order.* wants order.paid and order.paid.eu, not order), or * alone for all. It is not for regular
-// expressions: who subscribes should be able to say what comes.
+// Package topic matches the types of notices against what subscribers ask for: an exact type, a
+// prefix and ".*" (order.* wants order.paid and order.paid.eu, not order), or * alone for all. It
+// is not for regular expressions: who subscribes should be able to say what comes.
 package topic
 
 import (

@@ -13,8 +13,8 @@ import (
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"dyno/parts/refusal"
 	"dyno/services/notify/journal"
-	"dyno/services/notify/refusal"
 )
 
 const secretPrefix = "whsec_"

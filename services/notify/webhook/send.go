@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/parts/tracing"
 	"dyno/services/notify/notice"
-	"dyno/services/notify/refusal"
 )
 
 // Options of a Sender.

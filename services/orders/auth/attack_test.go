@@ -164,7 +164,8 @@ func unencoded(header string) string {
 	return "Bearer " + head + "." + b64.EncodeToString([]byte(goodClaims(""))) + "." + b64.EncodeToString(mac(made().secret, head+"."+goodClaims("")))
 }
 
-// confusions are tokens made with what everybody knows: the public key, in the spellings a server may have it in.
+// confusions are tokens made with what everybody knows: the public key, in the spellings a server
+// may have it in.
 func confusions() []attack {
 	public := &made().rsa.PublicKey
 	spki, err := x509.MarshalPKIXPublicKey(public)
@@ -280,7 +281,8 @@ func TestAudienceAndIssuer(t *testing.T) {
 	}
 }
 
-// Times are compared on every request: what the cache knows is as good as its times, with the leeway and without.
+// Times are compared on every request: what the cache knows is as good as its times, with the
+// leeway and without.
 func TestTimesOfWhatIsCached(t *testing.T) {
 	now := time.Now().Truncate(time.Second) // the cache looks at the clock itself
 	token := signed(hsHeader, fmt.Sprintf(`{"sub":"A1","nbf":%d,"exp":%d}`, now.Unix()-10, now.Unix()+100))

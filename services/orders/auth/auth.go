@@ -1,19 +1,23 @@
-// Package auth says whose request it is: it verifies JSON Web Tokens (RFC 7519) by the keys of a JWKS file
-// (RFC 7517), which may change while it is in use, and issues tokens for tests, loads and small installations.
+// Package auth says whose request it is: it verifies JSON Web Tokens (RFC 7519) by the keys of a
+// JWKS file (RFC 7517), which may change while it is in use, and issues tokens for tests, loads and
+// small installations.
 //
-// What is accepted is narrow. A key has one algorithm, HS256, RS256 or EdDSA (Ed25519), and only a token that names
-// this key by its kid and this algorithm is tried on it, so that neither "none" nor a public key taken for a secret
-// gets anywhere. A token comes in the compact serialisation, in its one canonical spelling, in at most 8 KiB. It
-// needs sub, an account, and exp; nbf is honoured, aud and iss are compared with what is configured. Headers that
-// bring or point to keys (jwk, jku, x5c, x5u) are never used; crit and b64 are refused. The cryptography and the
-// reading of tokens are go-jose's.
+// What is accepted is narrow. A key has one algorithm, HS256, RS256 or EdDSA (Ed25519), and only a
+// token that names this key by its kid and this algorithm is tried on it, so that neither "none"
+// nor a public key taken for a secret gets anywhere. A token comes in the compact serialisation, in
+// its one canonical spelling, in at most 8 KiB. It needs sub, an account, and exp; nbf is honoured,
+// aud and iss are compared with what is configured. Headers that bring or point to keys (jwk, jku,
+// x5c, x5u) are never used; crit and b64 are refused. The cryptography and the reading of tokens
+// are go-jose's.
 //
-// The cache "digest" spares the signature of a token that was seen before, and nothing else: its times, audience and
-// issuer are checked each time. It holds accepted tokens alone, so nobody can fill it without a key, each at most
-// until it expires; it goes when the keys change.
+// The cache "digest" saves the signature check of a token that was seen before, and nothing else:
+// its times, audience and issuer are checked each time. It holds only accepted tokens, so a client
+// without a key cannot fill it; a token leaves it at the latest when it expires, and all leave it
+// when the keys change.
 //
-// It is not for rights: what an account may do is asked elsewhere. A Verifier has one goroutine, which looks at the
-// file, and the cache's, which clears out what has expired; Close ends both and waits for them.
+// It is not for rights: what an account may do is asked elsewhere. A Verifier has one goroutine,
+// which looks at the file, and the cache's, which clears out what has expired; Close ends both and
+// waits for them.
 package auth
 
 import (
@@ -46,11 +50,12 @@ const (
 	// defaultReload is how long a key that was taken out of the file still opens the door.
 	defaultReload = 5 * time.Second
 
-	// maxLeeway makes up for clocks that nobody sets. More would make exp meaningless.
+	// maxLeeway bounds the allowance for clocks that are not synchronised. More would make exp
+	// meaningless.
 	maxLeeway = 5 * time.Minute
 )
 
-// Verifier verifies tokens. Its methods may be called by many at once.
+// Verifier verifies tokens. Its methods are safe for concurrent use.
 type Verifier struct {
 	config   Config
 	expected jwt.Expected
@@ -116,8 +121,8 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// Verify returns the account that a request's Authorization header speaks for at this time. The error is always
-// a *Rejection. The account does not share the header's memory.
+// Verify returns the account that a request's Authorization header speaks for at this time. The
+// error is always a *Rejection. The account does not share the header's memory.
 func (v *Verifier) Verify(authorization string, now time.Time) (account string, err error) {
 	account, rejection := v.verify(authorization, now)
 	if rejection != nil {
@@ -158,8 +163,8 @@ func (v *Verifier) Stats() Stats {
 	return Stats{Verified: v.verified.Load(), Hits: v.hits.Load(), Rejected: v.rejected.Load(), Reloads: v.reloads.Load()}
 }
 
-// Close ends the goroutines and waits for them. It may be called once. Verify goes on working, with the keys as
-// they are.
+// Close ends the goroutines and waits for them. It may be called once. Verify goes on working, with
+// the keys as they are.
 func (v *Verifier) Close() {
 	close(v.stop)
 	<-v.done

@@ -17,8 +17,9 @@ func digestOf(token string) digest {
 	return sha256.Sum256(unsafe.Slice(unsafe.StringData(token), len(token)))
 }
 
-// cache has the claims of tokens whose signature was good, by their digest. Otter is slower than a map
-// under a mutex by a fraction of what the digest costs, and drops what has expired by itself.
+// cache has the claims of tokens whose signature was good, by their digest. Otter is slower than a
+// map under a mutex by a fraction of the cost of the digest, and removes expired entries
+// automatically.
 type cache = otter.Cache[digest, *jwt.Claims]
 
 // maxStay is how long a signature is believed at the most, whatever exp says.
@@ -30,7 +31,7 @@ func newCache(size int, leeway time.Duration) *cache {
 		ExpiryCalculator: otter.ExpiryCreatingFunc(func(e otter.Entry[digest, *jwt.Claims]) time.Duration {
 			return max(0, min(maxStay, time.Until(e.Value.Expiry.Time().Add(leeway))))
 		}),
-		Executor: func(work func()) { work() }, // no goroutines that nobody waits for
+		Executor: func(work func()) { work() }, // no goroutines without an owner that waits for them
 	})
 }
 

@@ -31,8 +31,8 @@ type Claims struct {
 	Expiry    time.Time // needed
 }
 
-// Create makes a JWKS with one new HS256 key that the owner alone may read (0600), and the folders above it, unless
-// the file exists. Of two that create the same file, one does and both succeed.
+// Create makes a JWKS with one new HS256 key that the owner alone may read (0600), and the folders
+// above it, unless the file exists. Of two that create the same file, one does and both succeed.
 func Create(file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Of many that create a file, one does; all find the same key, and nobody else may read it.
+// Of many concurrent calls that create a file, one creates it; all find the same key, and only the
+// owner may read it.
 func TestCreate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "data", "jwks.json")
 	var all sync.WaitGroup

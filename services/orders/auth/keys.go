@@ -107,8 +107,8 @@ func parseKey(text []byte) (key, error) {
 	return k, k.take(parsed)
 }
 
-// algorithmOf says which algorithm a type of key has. It is the only one: a key that could be used with two could
-// be used with the wrong one.
+// algorithmOf says which algorithm a type of key has. It is the only one: a key that could be used
+// with two could be used with the wrong one.
 var algorithmOf = map[string]jose.SignatureAlgorithm{"oct": jose.HS256, "RSA": jose.RS256, "OKP": jose.EdDSA}
 
 // take checks the key itself and puts it in.

@@ -2,8 +2,8 @@ package auth
 
 // Rejection says why a request was not let in.
 type Rejection struct {
-	// Description is for people, and fits error_description in WWW-Authenticate (RFC 6750: printable ASCII
-	// without quotes and backslashes). It repeats nothing of the token.
+	// Description is for people, and fits error_description in WWW-Authenticate (RFC 6750: printable
+	// ASCII without quotes and backslashes). It repeats nothing of the token.
 	Description string
 
 	// Missing: there was no token at all, so the challenge is "Bearer" alone.
@@ -13,7 +13,8 @@ type Rejection struct {
 // Error is the description.
 func (r *Rejection) Error() string { return r.Description }
 
-// The reasons are few and fixed, so that a refusal costs no memory and tells nobody more than he has to know.
+// The reasons are few and fixed, so that a refusal costs no memory and reveals only what a client
+// needs.
 var (
 	errMissing   = &Rejection{Description: "this needs a token: send the header Authorization: Bearer TOKEN", Missing: true}
 	errTooLong   = &Rejection{Description: "the token has more than 8192 bytes"}

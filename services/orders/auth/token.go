@@ -11,14 +11,15 @@ import (
 	"dyno/services/orders/order"
 )
 
-// maxToken bounds what is hashed and parsed for somebody unknown, in bytes. Servers bound headers at about as much.
+// maxToken bounds the bytes that are hashed and parsed for an unknown client. Servers bound headers
+// to about the same size.
 const maxToken = 8 << 10
 
 // algorithms are those that any key may have. Which one a token may have depends on its key.
 var algorithms = []jose.SignatureAlgorithm{jose.HS256, jose.RS256, jose.EdDSA}
 
-// bearer takes the token out of an Authorization header: RFC 9110, 11.4: the scheme in any case, one or more
-// spaces, the token.
+// bearer takes the token out of an Authorization header: RFC 9110, 11.4: the scheme in any case,
+// one or more spaces, the token.
 func bearer(authorization string) (string, *Rejection) {
 	scheme, token, _ := strings.Cut(strings.Trim(authorization, " "), " ")
 	token = strings.TrimLeft(token, " ")
@@ -31,7 +32,8 @@ func bearer(authorization string) (string, *Rejection) {
 	return token, nil
 }
 
-// verify checks everything about a token that stays as it is: its form, its signature, and which account it names.
+// verify checks everything about a token that stays as it is: its form, its signature, and which
+// account it names.
 func (k *keyring) verify(token string) (*jwt.Claims, *Rejection) {
 	if !canonical(token) {
 		return nil, errMalformed
@@ -96,9 +98,10 @@ func (v *Verifier) check(claims *jwt.Claims, now time.Time) *Rejection {
 	return nil
 }
 
-// canonical reports whether a token is three parts in base64url without padding, each in the one way of writing
-// it. Decoders let line breaks pass and ignore spare bits of the last character; a token has one spelling here, so
-// that what was signed, what is hashed for the cache and what somebody finds in a log are the same.
+// canonical reports whether a token is three parts in unpadded base64url, each in its canonical
+// encoding. Decoders accept line breaks and ignore spare bits of the last character; here a token
+// has one spelling, so that the signed text, the hashed text of the cache and the text in a log are
+// the same.
 func canonical(token string) bool {
 	parts, start := 0, 0
 	for i := 0; i <= len(token); i++ {
@@ -116,7 +119,8 @@ func canonical(token string) bool {
 	return parts == 3
 }
 
-// canonicalEnd reports whether a part has a possible length, and no bits set that belong to no byte.
+// canonicalEnd reports whether a part has a possible length, and no bits set that belong to no
+// byte.
 func canonicalEnd(part string) bool {
 	switch len(part) % 4 {
 	case 0:

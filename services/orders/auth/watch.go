@@ -42,9 +42,9 @@ func (v *Verifier) reload() {
 	}
 }
 
-// load reads the file and, where it changed, puts its keys in force. The text is compared, not the time of the last
-// change: a key put in place of another leaves the size as it was, and two changes can fall into one tick of the
-// file system's clock.
+// load reads the file and, where it changed, puts its keys in force. The text is compared, not the
+// time of the last change: a key put in place of another leaves the size as it was, and two changes
+// can fall into one tick of the file system's clock.
 func (v *Verifier) load() error {
 	text, info, err := readFile(v.config.File)
 	if err != nil {
@@ -77,7 +77,7 @@ func (v *Verifier) load() error {
 	return nil
 }
 
-// secret reports whether somebody who reads the file can make tokens.
+// secret reports whether a reader of the file can make tokens.
 func (k *keyring) secret() bool {
 	for _, key := range k.keys {
 		if key.private != nil {
@@ -87,7 +87,8 @@ func (k *keyring) secret() bool {
 	return false
 }
 
-// readFile returns the text of a file. What is not a regular file could be read once only, or never end.
+// readFile returns the text of a file. What is not a regular file could be read once only, or never
+// end.
 func readFile(path string) ([]byte, os.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {

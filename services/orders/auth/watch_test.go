@@ -67,8 +67,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// While keys rotate under many requests, a key that stays in the file is accepted by each of them, and one that is
-// out when a request begins by none.
+// While keys rotate under many requests, a key that stays in the file is accepted by each of them,
+// and one that is out when a request begins by none.
 func TestRotationUnderRequests(t *testing.T) {
 	for _, cache := range caches {
 		v := opened(t, jwks(edKey("ed", false)), Config{Cache: cache, Reload: time.Hour})

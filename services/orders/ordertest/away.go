@@ -127,7 +127,8 @@ func saysHanging(c *client) {
 	c.back(me, uid)
 }
 
-// answersUnderWay: a program that receives SIGTERM takes no more connections, and answers what it was asked.
+// answersUnderWay: a program that receives SIGTERM takes no more connections, and answers what it
+// was asked.
 func answersUnderWay(c *client) {
 	c.run()
 	me := c.account(1)

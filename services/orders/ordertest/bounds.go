@@ -38,7 +38,8 @@ func boundsHeaders(c *client) {
 	c.order(me, uid)
 }
 
-// answersPipelined: requests that were sent together are answered each, in order, of whatever accounts they are.
+// answersPipelined: requests that were sent together are answered each, in order, of whatever
+// accounts they are.
 func answersPipelined(c *client) {
 	const n = 64
 	w := c.dial()
@@ -55,8 +56,8 @@ func answersPipelined(c *client) {
 	}
 }
 
-// keepsConnectionsApart: what is let in is each request, not the connection that it comes over: neither a good
-// token, nor a body, nor an answer of one request serves the next.
+// keepsConnectionsApart: what is let in is each request, not the connection that it comes over:
+// neither a good token, nor a body, nor an answer of one request serves the next.
 func keepsConnectionsApart(c *client) {
 	me, other := c.account(1), c.account(2)
 	mine, theirs := c.one(me), c.one(other)
@@ -99,8 +100,8 @@ func keepsConnectionsApart(c *client) {
 	}
 }
 
-// boundsSlow: a client that sends a byte now and then, of a header or a body, is cut off, and other clients do not wait
-// meanwhile.
+// boundsSlow: a client that sends a byte now and then, of a header or a body, is cut off, and other
+// clients do not wait meanwhile.
 func boundsSlow(c *client) {
 	c.env.Client = time.Second
 	c.run()

@@ -40,7 +40,8 @@ func open(t testing.TB, s scope) *client {
 	return c
 }
 
-// run starts the program, over the database and the keys that the environment names or over new ones.
+// run starts the program, over the database and the keys that the environment names or over new
+// ones.
 func (c *client) run() {
 	c.t.Helper()
 	direct := c.env.DSN
@@ -158,7 +159,8 @@ type problem struct {
 	Field string
 }
 
-// refused checks that an answer is an error of that status, in JSON. A field of "-" may be any but none.
+// refused checks that an answer is an error of that status, in JSON. A field of "-" may be any but
+// none.
 func (c *client) refused(r reply, status int, field string) {
 	c.t.Helper()
 	var p problem

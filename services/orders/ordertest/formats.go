@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// refusesXML: a document type brings entities, and with them files, addresses and bombs; depth brings stacks.
+// refusesXML: a document type brings entities, and with them files, addresses and bombs; depth
+// brings stacks.
 func refusesXML(c *client) {
 	me := c.account(1)
 	good := messageOf("good", me).pacs()

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// readers read an order all the time until they are stopped, and hold that its version never falls: an answer that
-// begins after another has ended is not older.
+// readers read an order all the time until they are stopped, and hold that its version never falls:
+// an answer that begins after another has ended is not older.
 func (c *client) readers(account string, uid int64, n int) (stop func()) {
 	done := make(chan struct{})
 	faults := make(chan string, n)
@@ -46,7 +46,8 @@ func (c *client) readers(account string, uid int64, n int) (stop func()) {
 	}
 }
 
-// showsCommitted: a read that begins after a commit was acknowledged sees it, also of another program's change.
+// showsCommitted: a read that begins after a commit was acknowledged sees it, also of another
+// program's change.
 func showsCommitted(c *client) {
 	me := c.account(1)
 	uid := c.one(me)
@@ -68,8 +69,8 @@ func showsCommitted(c *client) {
 	}
 }
 
-// showsAcknowledged: an order can be read when its submission was answered, and was not there before, however often
-// a client asked.
+// showsAcknowledged: an order can be read when its submission was answered, and was not there
+// before, however often a client asked.
 func showsAcknowledged(c *client) {
 	me := c.account(1)
 	for i := range 50 {

@@ -123,8 +123,8 @@ func compresses(c *client) {
 	}
 }
 
-// answersStale: while the database is away, a client that allows it gets what was last known, marked with its time;
-// no other client does, and none gets another account's.
+// answersStale: while the database is away, a client that allows it gets what was last known,
+// marked with its time; no other client does, and none gets another account's.
 func answersStale(c *client) {
 	l := c.runLinked()
 	me, other := c.account(1), c.account(2)

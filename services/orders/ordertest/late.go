@@ -57,8 +57,8 @@ func givesUp(c *client) {
 	}
 }
 
-// abandoned: a client that goes away in the middle leaves nothing behind: an order with its audit record or
-// neither, and no transaction.
+// abandoned: a client that goes away in the middle leaves nothing behind: an order with its audit
+// record or neither, and no transaction.
 func abandoned(c *client) {
 	c.run()
 	me := c.account(1)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// link is what stands between a program and its database, so that a test can take the database away from the one
-// program and leave it to everybody else: cut ends the connections and refuses new ones, hang keeps them open and
-// lets nothing through.
+// link is what stands between a program and its database, so that a test can take the database away
+// from the one program and leave it to everybody else: cut ends the connections and refuses new
+// ones, hang keeps them open and lets nothing through.
 type link struct {
 	t        testing.TB
 	to       string // the database's address

@@ -141,7 +141,8 @@ func refusesLists(c *client) {
 	}
 }
 
-// keepsEnded: caches rely on it that what has ended stays as it is, whatever program tries to change it.
+// keepsEnded: caches rely on it that what has ended stays as it is, whatever program tries to
+// change it.
 func keepsEnded(c *client) {
 	me := c.account(1)
 	uid := c.one(me)

@@ -12,7 +12,8 @@ const (
 	typeFIX  = "application/fix"
 )
 
-// message is what a submission says; in pacs.008 the symbol is the currency, and there is no price and no side.
+// message is what a submission says; in pacs.008 the symbol is the currency, and there is no price
+// and no side.
 type message struct {
 	id, account, symbol, side, price, qty string
 }

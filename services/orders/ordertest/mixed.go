@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// neverForeign: many connections, each with the requests of many accounts, several sent together: every answer is
-// the one to its request. Memory that a program uses again, or batches that it takes apart wrongly, show here.
+// neverForeign: many connections, each with the requests of many accounts, several sent together:
+// every answer is the one to its request. Memory that a program uses again, or batches that it
+// takes apart wrongly, show here.
 func neverForeign(c *client) {
 	const accounts, orders, connections, rounds, together = 5, 8, 8, 25, 16
 	m := mix{c: c}

@@ -1,11 +1,12 @@
-// Package ordertest is the black-box suite of the order gateway: what any program must do that keeps its client
-// contract, however it is put together. It talks HTTP to the program and SQL to the database behind it. Core is what the
-// load of ordersd's ladder needs, and what the plain program passes: queries of one order, and submissions in JSON.
-// Every assembly of ordersd passes Test, which is the same with all formats and lists, and the rest of the contract.
+// Package ordertest is the black-box suite of the order gateway: what any program must do that
+// keeps its client contract, however it is put together. It talks HTTP to the program and SQL to
+// the database behind it. Core is what the load of ordersd's ladder needs, and what the plain
+// program passes: queries of one order, and submissions in JSON. Every assembly of ordersd passes
+// Test, which is the same with all formats and lists, and the rest of the contract.
 //
-// It makes its own keys and tokens, so that the code that verifies tokens is not checked by the code that issues them. It
-// is not for speed, and not for what killed databases do to a program (package soak). Everything that a test starts has
-// ended when the test has.
+// It makes its own keys and tokens, so that the code that verifies tokens is not checked by the
+// code that issues them. It is not for speed, and not for what killed databases do to a program
+// (package soak). Everything that a test starts has ended when the test has.
 package ordertest
 
 import (
@@ -28,8 +29,8 @@ type Env struct {
 	// Timeout is of what the database does for one request.
 	Timeout time.Duration
 
-	// Client is within which a client must have sent its request. A program whose own bound is fixed may keep
-	// that, if it is below patience.
+	// Client is within which a client must have sent its request. A program whose own bound is fixed
+	// may keep that, if it is below patience.
 	Client time.Duration
 
 	LameDuck time.Duration // for which it goes on answering when it receives SIGTERM
@@ -128,8 +129,9 @@ func Test(t *testing.T, start Start) {
 	alone(t, s, map[string]test{"answers stale only if asked": answersStale})
 }
 
-// SlowSenders runs what a program must do about clients that take too long to send. It takes as long as the program's
-// own bounds (Env.Client), and says something of its HTTP server only: once for each server is enough.
+// SlowSenders runs what a program must do about clients that take too long to send. It takes as
+// long as the program's own bounds (Env.Client), and says something of its HTTP server only: once
+// for each server is enough.
 func SlowSenders(t *testing.T, start Start) {
 	alone(t, scope{start: start}, map[string]test{"slow": boundsSlow})
 }
@@ -139,8 +141,8 @@ func SlowReaders(t *testing.T, start Start) {
 	alone(t, scope{start: start}, map[string]test{"unread": boundsUnread})
 }
 
-// Stops runs what a program must do when it receives SIGTERM. It says something of its HTTP server only: once for each
-// server is enough.
+// Stops runs what a program must do when it receives SIGTERM. It says something of its HTTP server
+// only: once for each server is enough.
 func Stops(t *testing.T, start Start) {
 	alone(t, scope{start: start}, map[string]test{"stops": losesNone})
 }
@@ -163,8 +165,8 @@ func together(t *testing.T, s scope, tests map[string]test) {
 	})
 }
 
-// alone runs tests that each have a program and a database, and do with them as they please. The database was
-// prepared by an earlier start; together's was empty.
+// alone runs tests that each have a program and a database, and do with them as they please. The
+// database was prepared by an earlier start; together's was empty.
 func alone(t *testing.T, s scope, tests map[string]test) {
 	t.Run("alone", func(t *testing.T) {
 		prepared := pgtest.NewTemplate(func(t testing.TB, dsn string) {

@@ -11,7 +11,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// losesNone: a program that receives SIGTERM under load answers every request that it received, queries and submissions.
+// losesNone: a program that receives SIGTERM under load answers every request that it received,
+// queries and submissions.
 func losesNone(c *client) {
 	c.env.LameDuck = time.Second
 	for i := range quicktest.Of(1, 4) {

@@ -235,7 +235,8 @@ func refusesLong(c *client) {
 	}
 }
 
-// auditsOrNot: when the audit record cannot be written there is no order, and no answer says that there is.
+// auditsOrNot: when the audit record cannot be written there is no order, and no answer says that
+// there is.
 func auditsOrNot(c *client) {
 	c.run()
 	me := c.account(1)

@@ -95,7 +95,8 @@ func (m *submission) check() error {
 	return nil
 }
 
-// digest tells contents apart. It is ordersd's, so that both can serve one database.
+// digest identifies the content of a submission. It is the same as ordersd's, so that both can
+// serve one database.
 func (m *submission) digest() []byte {
 	var b []byte
 	for _, text := range []string{m.Account, m.ClientOrderID, m.Symbol} {

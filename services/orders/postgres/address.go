@@ -37,8 +37,8 @@ func chooseAddress(text string) (address, error) {
 	return freePort(ap.Addr())
 }
 
-// Ports are taken from below those that systems give to outgoing connections (from 32768 on Linux, 49152 elsewhere):
-// otherwise a client's connection may sit on the port while PostgreSQL restarts.
+// Ports are taken from below those that systems give to outgoing connections (from 32768 on Linux,
+// 49152 elsewhere): otherwise a client's connection may sit on the port while PostgreSQL restarts.
 const (
 	firstPort = 15000
 	lastPort  = 31999

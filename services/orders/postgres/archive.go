@@ -20,11 +20,12 @@ import (
 	"github.com/xi2/xz"
 )
 
-// repository is Maven Central, where the project embedded-postgres-binaries publishes PostgreSQL for many platforms: an
-// archive in a jar, and the jar's SHA-256 beside it.
+// repository is Maven Central, where the project embedded-postgres-binaries publishes PostgreSQL
+// for many platforms: an archive in a jar, and the jar's SHA-256 beside it.
 const repository = "https://repo1.maven.org/maven2"
 
-// Bounds of what comes from there, several times what it is: 14 MB that become 60 MB in 1,400 files.
+// Bounds of what comes from there, several times what it is: 14 MB that become 60 MB in 1,400
+// files.
 const (
 	maxArchive  = 200 << 20 // bytes
 	maxUnpacked = 1 << 30   // bytes
@@ -48,7 +49,8 @@ func archiveURL(repository, release, platform string) string {
 	return fmt.Sprintf("%s/io/zonky/test/postgres/%s/%s/%s-%s.jar", repository, name, release, name, release)
 }
 
-// retrieve downloads url into a file and compares it with the checksum that the repository has for it.
+// retrieve downloads url into a file and compares it with the checksum that the repository has for
+// it.
 func retrieve(ctx context.Context, url, file string) error {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -97,7 +99,8 @@ func get(ctx context.Context, url string, to io.Writer, limit int64) error {
 	return nil
 }
 
-// unpack extracts the archive in a jar into folder, which it makes, and lists there what it extracted.
+// unpack extracts the archive in a jar into folder, which it makes, and lists there what it
+// extracted.
 func unpack(ctx context.Context, jar, folder string) error {
 	files, err := zip.OpenReader(jar)
 	if err != nil {
@@ -207,8 +210,8 @@ func mkdir(root *os.Root, name string) error {
 	return root.Chmod(name, 0o755)
 }
 
-// complete reports whether all files of an archive are still there, each as long as it was. A download by an older
-// version of this package has no list.
+// complete reports whether all files of an archive are still there, each as long as it was. A
+// download by an older version of this package has no list.
 func complete(folder string) bool {
 	list, err := os.Open(filepath.Join(folder, manifest))
 	if err != nil {

@@ -20,7 +20,8 @@ type binaries struct {
 
 func (b binaries) path(program string) string { return filepath.Join(b.folder, program) }
 
-// major returns the part of the version that the data must agree with. Before 10 it had two numbers.
+// major returns the part of the version that the data must agree with. Before 10 it had two
+// numbers.
 func (b binaries) major() string {
 	major, rest, _ := strings.Cut(b.version, ".")
 	if len(major) == 1 {
@@ -30,10 +31,12 @@ func (b binaries) major() string {
 	return major
 }
 
-// versionLine is in what postgres --version prints: "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)".
+// versionLine is in what postgres --version prints: "postgres (PostgreSQL) 15.13 (Debian
+// 15.13-0+deb12u1)".
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+(?:\.\d+)*)`)
 
-// versionTimeout bounds postgres --version, which takes 10 ms, and longer on a disk that was asleep.
+// versionTimeout bounds postgres --version, which takes 10 ms, and longer on a disk that was
+// asleep.
 const versionTimeout = 30 * time.Second
 
 // examine asks a folder's postgres for its version, as user (nil: this process's own).

@@ -34,10 +34,11 @@ func (c cluster) ownerLock() string     { return filepath.Join(c.folder, "owner.
 func (c cluster) serverLock() string    { return filepath.Join(c.folder, "server.lock") }
 func (c cluster) postmasterPID() string { return filepath.Join(c.data(), "postmaster.pid") }
 
-// nobody is the uid and gid of the unprivileged user. It needs no entry in /etc/passwd.
-const nobody = 65534
+// nobodyID is the uid and gid of the unprivileged user. It needs no entry in /etc/passwd.
+const nobodyID = 65534
 
-// openCluster makes the folder if it is missing and hands it to the unprivileged user where that is needed.
+// openCluster makes the folder if it is missing and hands it to the unprivileged user where that is
+// needed.
 func openCluster(folder string) (cluster, error) {
 	if folder == "" {
 		return cluster{}, errors.New("no folder was given")
@@ -68,9 +69,10 @@ func openCluster(folder string) (cluster, error) {
 	return c, nil
 }
 
-// unprivileged returns whom PostgreSQL runs as when root starts it: whoever owns the data that is there, else nobody.
+// unprivileged returns the user of PostgreSQL when root starts it: the owner of existing data, else
+// nobodyID.
 func unprivileged(data string) (*syscall.Credential, error) {
-	id := &syscall.Credential{Uid: nobody, Gid: nobody}
+	id := &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 	info, err := os.Stat(data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return id, nil
@@ -92,8 +94,8 @@ func (c cluster) give(path string) error {
 	return os.Chown(path, int(c.user.Uid), int(c.user.Gid))
 }
 
-// as has cmd run as the cluster's user, in its folder and with little environment: PGPORT and its like must not
-// reach PostgreSQL.
+// as has cmd run as the cluster's user, in its folder and with little environment: PGPORT and its
+// like must not reach PostgreSQL.
 func (c cluster) as(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Dir = c.folder
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
@@ -108,7 +110,8 @@ func (c cluster) as(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// readPassword returns the role's password. The first call makes it, or takes over that of the cluster to be copied.
+// readPassword returns the role's password. The first call makes it, or takes over that of the
+// cluster to be copied.
 func (c cluster) readPassword(copyOf *Server) (string, error) {
 	text, err := os.ReadFile(c.passwordFile())
 	if err == nil && len(text) > 0 {
@@ -118,7 +121,7 @@ func (c cluster) readPassword(copyOf *Server) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(c.data()); err == nil {
-		return "", fmt.Errorf("%s is missing or empty, and nobody can connect without it; restore it, "+
+		return "", fmt.Errorf("%s is missing or empty, and no client can connect without it; restore it, "+
 			"or set pg_hba.conf to trust, change the password of role %q with psql, and write it there", c.passwordFile(), Database)
 	}
 	password := rand.Text()

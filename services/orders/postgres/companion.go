@@ -27,7 +27,8 @@ func CheckAddress(text string) error {
 	return err
 }
 
-// Run serves until ctx ends or PostgreSQL ends by itself. It prints the ready line and closes the debug address.
+// Run serves until ctx ends or PostgreSQL ends on its own. It prints the ready line and closes the
+// debug address.
 func (c Companion) Run(ctx context.Context, debug net.Listener, ready io.Writer) (err error) {
 	defer debug.Close()
 	pg, err := Start(ctx, c.Options)
@@ -64,7 +65,8 @@ func (c Companion) Run(ctx context.Context, debug net.Listener, ready io.Writer)
 	}
 }
 
-// shutdown ends the debug server. An outage under way ends with the command's context, so that 10 s are enough.
+// shutdown ends the debug server. An outage under way ends with the command's context, so that 10 s
+// are enough.
 func shutdown(server *http.Server) {
 	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

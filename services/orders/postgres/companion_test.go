@@ -21,7 +21,7 @@ type command struct {
 	Ready                       bool
 	PID                         int
 
-	stop func() error // tells it to end and waits
+	stop func() error // signals it to end and waits
 	wait func() error // waits
 }
 
@@ -133,7 +133,7 @@ func TestCompanionWithoutADatabase(t *testing.T) {
 		_, ok := Running(o.Folder)
 		return !ok
 	})
-	wants(t, c.wait(), "ended by itself")
+	wants(t, c.wait(), "ended unexpectedly")
 }
 
 // An outage does not keep the command from ending, and another one is not begun meanwhile.

@@ -13,7 +13,8 @@ import (
 	"dyno/parts/flock"
 )
 
-// downloadTimeout bounds a download of tens of MB, and its extraction to 60 MB, which takes 4 to 20 s on a good line.
+// downloadTimeout bounds a download of tens of MB, and its extraction to 60 MB, which takes 4 to 20
+// s on a good line.
 const downloadTimeout = 10 * time.Minute
 
 // download puts the binaries of a major version into a cache.
@@ -48,7 +49,8 @@ func (s source) download(ctx context.Context, major string) (binaries, error) {
 	return examine(ctx, filepath.Join(target, "bin"), s.cluster.user)
 }
 
-// writableCache makes and returns the first cache that can be written, and entered by PostgreSQL's user.
+// writableCache makes and returns the first cache that can be written, and entered by PostgreSQL's
+// user.
 func (s source) writableCache() (string, error) {
 	var failed []error
 	for _, cache := range s.caches {
@@ -86,7 +88,8 @@ func (s source) alone(ctx context.Context, cache string) (*lock, error) {
 	}
 }
 
-// fetch downloads and extracts a release into target, which is there afterwards as a whole or not at all.
+// fetch downloads and extracts a release into target, which is there afterwards as a whole or not
+// at all.
 func (s source) fetch(ctx context.Context, release, target string) error {
 	for _, left := range leftovers(filepath.Dir(target)) { // by a process that was killed; the lock says that no other works there
 		os.RemoveAll(left)

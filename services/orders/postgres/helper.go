@@ -17,11 +17,12 @@ import (
 // helperName is argv[0] of this program executed once more, which is also what ps shows.
 const helperName = "ordersd-postgres-helper"
 
-// helperCalled says that the program, executed once more, would become a helper, and not itself again.
+// helperCalled says that the program, executed once more, would become a helper, and not itself
+// again.
 var helperCalled atomic.Bool
 
-// Helper must be the first line of main, and of TestMain. It returns at once, unless this process is a helper that
-// this package started: then it does the helper's work and exits.
+// Helper must be the first line of main, and of TestMain. It returns immediately, unless this
+// process is a helper that this package started: then it does the helper's work and exits.
 func Helper() {
 	helperCalled.Store(true)
 	if os.Args[0] != helperName || len(os.Args) < 2 {
@@ -41,8 +42,8 @@ func Helper() {
 	os.Exit(0)
 }
 
-// helper returns the command that does a helper's job in a session of its own, out of reach of the terminal's
-// Ctrl-C: the owner stops it when it is done with it.
+// helper returns the command that does a helper's job in a session of its own, out of reach of the
+// terminal's Ctrl-C: the owner stops it when it is done with it.
 func helper(job string, args ...string) (*exec.Cmd, error) {
 	self, err := executable()
 	if err != nil {
@@ -55,32 +56,34 @@ func helper(job string, args ...string) (*exec.Cmd, error) {
 	}, nil
 }
 
-// What the owner writes to the keeper, a byte each. The end of the pipe means that the owner is gone.
+// What the owner writes to the keeper, a byte each. The end of the pipe means that the owner is
+// gone.
 const (
 	orderFast      = 'f' // end the sessions, write a checkpoint, stop
 	orderImmediate = 'i' // stop now; the next start recovers
 	orderKill      = 'k' // SIGKILL to the postmaster and its children
 )
 
-// How long the keeper waits before it takes the next harder way when the owner is gone: a fast shutdown writes out
-// shared_buffers, an immediate one kills by itself after 5 s what does not obey.
+// How long the keeper waits before it escalates when the owner is gone: a fast shutdown writes out
+// shared_buffers; in an immediate one, PostgreSQL kills children that do not obey after 5 s.
 const (
 	fastGrace      = 20 * time.Second
 	immediateGrace = 10 * time.Second
 	ownerGone      = fastGrace + immediateGrace
 )
 
-// stopGrace bounds the wait for SIGSTOP to take effect, which is microseconds but on a machine that is very busy.
+// stopGrace bounds the wait for SIGSTOP to take effect, which is microseconds but on a machine that
+// is very busy.
 const stopGrace = 5 * time.Second
 
-// keep runs PostgreSQL as its child until that ends, and stops it when it is told to or when orders ends.
-// args: the log, and the command line.
+// keep runs PostgreSQL as its child until that ends, and stops it on the owner's order or when
+// orders ends. args: the log, and the command line.
 func keep(args []string, orders io.Reader) error {
 	if len(args) < 2 {
 		return errors.New("keep: want LOG POSTGRES [ARGUMENT...]")
 	}
 	runtime.LockOSThread()                                                                  // the parent death signal is tied to the thread that forks, and this one stays
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // the owner decides, nobody else
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // only the owner stops PostgreSQL
 	log, err := openLog(args[0])
 	if err != nil {
 		return err
@@ -118,7 +121,8 @@ func read(orders io.Reader) <-chan byte {
 	return out
 }
 
-// attend passes orders on until PostgreSQL has exited, and when nobody is left to give them, gives its own.
+// attend passes orders on until PostgreSQL has exited. When the owner is gone, it gives its own
+// orders.
 func attend(orders <-chan byte, exited <-chan error, carryOut func(order byte)) error {
 	var timeUp <-chan time.Time
 	next := byte(orderFast)
@@ -146,7 +150,8 @@ func attend(orders <-chan byte, exited <-chan error, carryOut func(order byte)) 
 	}
 }
 
-// carryOut tells PostgreSQL to end. When it has, there is nobody to tell, and attend sees that.
+// carryOut signals PostgreSQL to end. If it has ended already, the signal fails, and attend sees
+// the exit.
 func carryOut(order byte, postmaster *os.Process) {
 	switch order {
 	case orderFast:
@@ -158,8 +163,8 @@ func carryOut(order byte, postmaster *os.Process) {
 	}
 }
 
-// killFamily kills the postmaster and its children. It stops the postmaster first, so that no child is born unseen,
-// and waits for that: the signal takes effect when the postmaster runs next.
+// killFamily kills the postmaster and its children. It stops the postmaster first, so that no child
+// is born unseen, and waits for that: the signal takes effect when the postmaster runs next.
 func killFamily(postmaster *os.Process) {
 	if postmaster.Signal(syscall.SIGSTOP) != nil {
 		return

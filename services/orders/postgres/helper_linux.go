@@ -10,16 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executable is the program that runs. The kernel's own link to it can be followed also where the unprivileged user
-// may not enter the folder, such as below /root or in the temporary one of go run.
+// executable is the program that runs. The kernel's own link to it can be followed also where the
+// unprivileged user may not enter the folder, such as below /root or in the temporary one of go
+// run.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// childOfKeeper has the kernel stop PostgreSQL, at once and with recovery at the next start, when the keeper itself
-// is killed.
+// childOfKeeper has the kernel stop PostgreSQL immediately, with recovery at the next start, when
+// the keeper itself is killed.
 func childOfKeeper() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT} }
 
-// passing are the capabilities with which a process may enter any folder, the one that allows less first. Containers
-// often have the second only.
+// passing are the capabilities with which a process may enter any folder, the one that allows less
+// first. Containers often have the second only.
 var passing = []uintptr{unix.CAP_DAC_READ_SEARCH, unix.CAP_DAC_OVERRIDE}
 
 // passed returns the first of passing that this process has.
@@ -43,8 +44,8 @@ func mayPass() bool {
 	return ok
 }
 
-// pass has an unprivileged process enter folders that are closed to it, such as one below /root, and keep that right
-// when it executes PostgreSQL.
+// pass has an unprivileged process enter folders that are closed to it, such as one below /root,
+// and keep that right when it executes PostgreSQL.
 func pass(to *syscall.SysProcAttr) {
 	if c, ok := passed(); ok {
 		to.AmbientCaps = []uintptr{c}
@@ -81,7 +82,8 @@ func stopped(pid int) bool {
 	return len(fields) > 0 && (fields[0][0] == 'T' || fields[0][0] == 'Z')
 }
 
-// parentIn reads the parent from a line of proc(5) stat: "PID (NAME) STATE PARENT ...", where the name may hold anything.
+// parentIn reads the parent from a line of proc(5) stat: "PID (NAME) STATE PARENT ...", where the
+// name may hold anything.
 func parentIn(stat []byte) (int, bool) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 2 {

@@ -13,8 +13,8 @@ import (
 
 func executable() (string, error) { return os.Executable() }
 
-// childOfKeeper asks for nothing: here the kernel tells no child of its parent's death, and PostgreSQL goes on when
-// somebody kills the keeper itself. The next start says so.
+// childOfKeeper is empty: here the kernel does not signal a child when its parent dies, and
+// PostgreSQL continues when the keeper itself is killed. The next start reports that.
 func childOfKeeper() *syscall.SysProcAttr { return nil }
 
 // mayPass says no: only Linux has capabilities.

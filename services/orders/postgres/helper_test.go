@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Nobody is left to give orders: the keeper goes from the soft way to the hard ones, and gives each its time.
+// The owner is gone: the keeper goes from the fast shutdown to the harder ones, and gives each its
+// time.
 func TestAnAbandonedKeeper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders, exited := make(chan byte), make(chan error, 1)

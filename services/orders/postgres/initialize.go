@@ -15,8 +15,8 @@ import (
 // initTimeout bounds initdb, which takes a second or two on an idle machine.
 const initTimeout = 3 * time.Minute
 
-// initialize makes the data folder if there is none. It is made under another name, so that one that was interrupted
-// is not mistaken for a whole one.
+// initialize makes the data folder if there is none. It is made under another name, so that one
+// that was interrupted is not mistaken for a whole one.
 func (s *Server) initialize(ctx context.Context, held *lock) error {
 	if version, err := s.cluster.version(); err != nil || version != "" {
 		return err

@@ -11,8 +11,8 @@ import (
 	"dyno/parts/flock"
 )
 
-// lock is a flocked file. The lock belongs to the open file: it ends when the last process that has it open, by
-// inheritance too, closes it or dies.
+// lock is a flocked file. The lock belongs to the open file: it ends when the last process that has
+// it open, by inheritance too, closes it or dies.
 type lock struct{ file *os.File }
 
 func tryLock(path string) (*lock, error) {
@@ -56,12 +56,12 @@ func (c cluster) own() (*lock, error) {
 // ErrInUse is the cause of Start's error when another process runs a PostgreSQL in the folder.
 var ErrInUse = errors.New("the folder is in use by another process")
 
-// leftover bounds the wait for a PostgreSQL whose owner was killed: the keeper stops it within ownerGone, and the
-// kernel may need a while to free its memory.
+// leftover bounds the wait for a PostgreSQL whose owner was killed: the keeper stops it within
+// ownerGone, and the kernel may need a while to free its memory.
 const leftover = ownerGone + 30*time.Second
 
-// unused waits until no process of an earlier start is left, and returns the lock that those of this one are to
-// inherit.
+// unused waits until no process of an earlier start is left, and returns the lock that those of
+// this one are to inherit.
 func (c cluster) unused(ctx context.Context, p progress) (*lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, leftover)
 	defer cancel()

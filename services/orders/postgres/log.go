@@ -6,13 +6,15 @@ import (
 	"sync"
 )
 
-// maxLog bounds PostgreSQL's log, bytes: when it is full it becomes log.1, and the log.1 before is dropped.
+// maxLog bounds PostgreSQL's log, bytes: when it is full it becomes log.1, and the log.1 before is
+// dropped.
 const maxLog = 16 << 20
 
 // maxTail is how much of the log's end is kept for the error when PostgreSQL ends, bytes.
 const maxTail = 2 << 10
 
-// logFile is PostgreSQL's log. A write never fails: PostgreSQL must not wait for its log, nor end with it.
+// logFile is PostgreSQL's log. A write never fails: PostgreSQL must not wait for its log, nor end
+// with it.
 type logFile struct {
 	path string
 	max  int64

@@ -62,7 +62,8 @@ func outageOf(r *http.Request) (time.Duration, error) {
 	return d, nil
 }
 
-// outage ends PostgreSQL, waits, and starts it again. It returns how long nobody could connect, from the order to end.
+// outage ends PostgreSQL, waits, and starts it again. It returns how long no client could connect,
+// from the order to end.
 func (o *outages) outage(wait time.Duration, end func() error) (time.Duration, error) {
 	begun := time.Now()
 	err := end()

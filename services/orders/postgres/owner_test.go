@@ -23,8 +23,8 @@ import (
 	"dyno/parts/flock"
 )
 
-// ownerVariable makes a process of the test binary one that runs a PostgreSQL until its input ends. It holds the
-// options.
+// ownerVariable makes a process of the test binary one that runs a PostgreSQL until its input ends.
+// It holds the options.
 const ownerVariable = "POSTGRES_TEST_OWNER"
 
 // told is the line that such a process prints.
@@ -143,8 +143,8 @@ func free(t *testing.T, folder string) bool {
 	return err == nil
 }
 
-// PostgreSQL does not outlive an owner that is killed, and what it had acknowledged is there at the next start, which
-// works at once.
+// PostgreSQL does not outlive an owner that is killed, and acknowledged data is there at the next
+// start, which succeeds immediately.
 func TestAKilledOwner(t *testing.T) {
 	o := testOptions(t)
 	for round := range 2 {
@@ -179,7 +179,7 @@ func TestAKilledOwner(t *testing.T) {
 func TestAKilledKeeper(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a child of its parent's death")
+		t.Skip("only Linux signals a child when its parent dies")
 	}
 	s := mustStart(t, testOptions(t))
 	if err := s.run.keeper.Process.Kill(); err != nil {
@@ -225,7 +225,8 @@ func TestTwoProcessesInOneFolder(t *testing.T) {
 	}
 }
 
-// What a killed PostgreSQL leaves is not taken for a running one, also when another listens on its port.
+// What a killed PostgreSQL leaves is not taken for a running one, also when another listens on its
+// port.
 func TestAStalePostmasterFile(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	killed := mustStart(t, testOptions(t))
@@ -263,25 +264,25 @@ func TestAStalePostmasterFile(t *testing.T) {
 func TestAsRootAndAsNobody(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can change its user")
 	}
-	id := &syscall.Credential{Uid: nobody, Gid: nobody}
+	id := &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 	o := testOptions(t)
 	if err := os.MkdirAll(o.Folder, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(o.Folder, nobody, nobody); err != nil {
+	if err := os.Chown(o.Folder, nobodyID, nobodyID); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 2 {
 		p, err := startOwner(t, o, id)
 		if err != nil {
-			t.Fatal("as nobody:", err)
+			t.Fatal("as the unprivileged user:", err)
 		}
 		script(t, p.dsn, fmt.Sprintf("create table n%d (i int)", round))
 		p.stop(t)
 		s := mustStart(t, o)
-		if uid := ownerOf(t, s.cluster.data()); uid != nobody {
+		if uid := ownerOf(t, s.cluster.data()); uid != nobodyID {
 			t.Errorf("the data is user %d's", uid)
 		}
 		script(t, s.DSN(), fmt.Sprintf("create table r%d (i int)", round))
@@ -304,7 +305,8 @@ func ownerOf(t *testing.T, path string) uint32 {
 	return info.Sys().(*syscall.Stat_t).Uid
 }
 
-// In a container pids begin anew: what a killed PostgreSQL left may name a process of ours, which is none.
+// In a container pids begin anew: what a killed PostgreSQL left may name a process of ours, which
+// is none.
 func TestAStaleFileThatNamesTheOwner(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	s := mustStart(t, testOptions(t))

@@ -140,11 +140,11 @@ func TestReachable(t *testing.T) {
 	os.Chmod(filepath.Dir(dir), 0o755)
 }
 
-// As root, PostgreSQL comes to a folder that is closed to whom it runs as, if it may be given a capability for that;
-// else the folder is refused before anything is made in it.
+// As root, PostgreSQL can use a folder that its user may not enter, if it may be given a capability
+// for that; else the folder is refused before any file is created in it.
 func TestAFolderThatPostgreSQLMayNotEnter(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only as root does PostgreSQL run as somebody else")
+		t.Skip("only when root starts it does PostgreSQL run as another user")
 	}
 	o := testOptions(t)
 	closed := filepath.Dir(o.Folder)

@@ -1,14 +1,17 @@
-// Package postgres runs a real PostgreSQL for a program that wants a database and no administrator: it finds or
-// downloads the binaries, makes the cluster, starts it on a loopback port and takes it down again.
+// Package postgres runs a real PostgreSQL for a program that wants a database and no administrator:
+// it finds or downloads the binaries, makes the cluster, starts it on a loopback port and takes it
+// down again.
 //
-// PostgreSQL never outlives its owner. It is the child of a keeper, which is this program executed once more (see
-// Helper): the keeper holds the end of a pipe and stops PostgreSQL when the owner closes it, also by being killed.
-// PostgreSQL refuses to run as root; there keeper and cluster belong to an unprivileged user.
+// PostgreSQL never outlives its owner. It is the child of a keeper, which is this program executed
+// once more (see Helper): the keeper holds the end of a pipe and stops PostgreSQL when the owner
+// closes it, also by being killed. PostgreSQL refuses to run as root; there keeper and cluster
+// belong to an unprivileged user.
 //
-// It is not a client (that is pgx), not for a PostgreSQL that somebody else administers (give its DSN to the
-// service instead), and knows nothing of what is stored.
+// It is not a client (that is pgx), not for a PostgreSQL that other people administer (give its DSN
+// to the service instead), and knows nothing of what is stored.
 //
-// A Server owns three goroutines while PostgreSQL runs, which wait for the keeper; Stop and Kill wait for them.
+// A Server owns three goroutines while PostgreSQL runs, which wait for the keeper; Stop and Kill
+// wait for them.
 package postgres
 
 import (
@@ -25,8 +28,8 @@ import (
 // Database is the name of the database and of its owner, the role that DSN names.
 const Database = "orders"
 
-// startTimeout bounds the wait for PostgreSQL to accept connections: crash recovery replays at most max_wal_size
-// (1 GB by default) of log, which takes a slow disk a minute or two.
+// startTimeout bounds the wait for PostgreSQL to accept connections: crash recovery replays at most
+// max_wal_size (1 GB by default) of log, which takes a slow disk a minute or two.
 const startTimeout = 5 * time.Minute
 
 // Options says which PostgreSQL to run and where.
@@ -49,15 +52,16 @@ type Server struct {
 	binaries binaries // set at the first start, as is the password
 	address  address
 	progress progress
-	failed   chan error // capacity 1: the first end that nobody asked for
+	failed   chan error // capacity 1: the first unexpected end
 
 	mu  sync.Mutex // over start and stop, and what follows
 	run *run       // the last one; nil: there was none
 }
 
-// Start runs a PostgreSQL in o.Folder and returns when it accepts connections and has the database. The first start
-// makes the cluster. It waits, for at most 5 minutes, for crash recovery, and for half a minute for a PostgreSQL whose
-// owner was killed a moment ago. The program must have called Helper first thing.
+// Start runs a PostgreSQL in o.Folder and returns when it accepts connections and has the database.
+// The first start makes the cluster. It waits, for at most 5 minutes, for crash recovery, and for
+// half a minute for a PostgreSQL whose owner was killed a moment ago. The program must have called
+// Helper first thing.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s, err := prepare(o)
 	if err == nil {
@@ -89,7 +93,8 @@ func prepare(o Options) (*Server, error) {
 	return s, nil
 }
 
-// begin is the first start. A port that was chosen may be taken a moment later; then it is not the last choice.
+// begin is the first start. A port that was chosen may be taken a moment later; then it is not the
+// last choice.
 func (s *Server) begin(ctx context.Context) error {
 	err := s.Restart(ctx)
 	for range 2 {
@@ -130,7 +135,8 @@ func (s *Server) Bin() string { return s.binaries.folder }
 // Failed delivers an error when PostgreSQL ended and neither Stop nor Kill was called.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Restart starts PostgreSQL again, on the same address, after Stop, after Kill or after it ended by itself.
+// Restart starts PostgreSQL again, on the same address, after Stop, after Kill or after an
+// unexpected end.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,13 +156,15 @@ func (s *Server) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the sessions, has PostgreSQL write a checkpoint, and waits until it is gone. When ctx ends first, or 60 s
-// have passed, it is stopped at once and recovers at its next start; the error says so. Nil when it was not running.
+// Stop ends the sessions, has PostgreSQL write a checkpoint, and waits until it is gone. When ctx
+// ends first, or 60 s have passed, it is stopped immediately and recovers at its next start; the
+// error says so. Nil when it was not running.
 func (s *Server) Stop(ctx context.Context) error {
 	return s.finish(func(r *run) error { return r.stop(ctx) })
 }
 
-// Kill sends SIGKILL to the postmaster and its children and waits until they are gone. It is for tests and trials.
+// Kill sends SIGKILL to the postmaster and its children and waits until they are gone. It is for
+// tests and trials.
 func (s *Server) Kill() error {
 	return s.finish((*run).kill)
 }
@@ -176,7 +184,7 @@ func (s *Server) finish(end func(*run) error) error {
 	return err
 }
 
-// watch waits for the end of a run, and tells the one that nobody asked for.
+// watch waits for the end of a run, and reports an unexpected one.
 func (s *Server) watch(r *run) {
 	<-r.done
 	s.mu.Lock()
@@ -187,10 +195,10 @@ func (s *Server) watch(r *run) {
 	r.release()
 	err := r.err
 	if err == nil {
-		err = errors.New("somebody else stopped it")
+		err = errors.New("another process stopped it")
 	}
 	select {
-	case s.failed <- fmt.Errorf("PostgreSQL in %s ended by itself: %w", s.options.Folder, err):
+	case s.failed <- fmt.Errorf("PostgreSQL in %s ended unexpectedly: %w", s.options.Folder, err):
 	default: // an earlier one has not been read
 	}
 }

@@ -34,7 +34,8 @@ func testOptions(t *testing.T) Options {
 	return Options{Folder: testFolder(t), Bin: bin, Settings: map[string]string{"fsync": "off"}}
 }
 
-// testFolder returns a folder that can be entered by the user as whom PostgreSQL runs when root runs the test.
+// testFolder returns a folder that can be entered by the user of PostgreSQL when root runs the
+// test.
 func testFolder(t *testing.T) string {
 	t.Helper()
 	parent, err := os.MkdirTemp("", "postgres-test-")
@@ -163,7 +164,7 @@ func TestAPasswordIsNeeded(t *testing.T) {
 	wants(t, err, "password authentication failed")
 	hba, err := os.ReadFile(filepath.Join(s.cluster.data(), "pg_hba.conf"))
 	if err != nil || strings.Contains(string(hba), "trust\n") {
-		t.Errorf("somebody is trusted without a password (%v):\n%s", err, hba)
+		t.Errorf("a client is trusted without a password (%v):\n%s", err, hba)
 	}
 }
 
@@ -175,11 +176,11 @@ func TestItsEndIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second is told as well
+	for range 2 { // the second is reported as well
 		if err := postmaster.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		wants(t, <-s.Failed(), "ended by itself", "killed", s.cluster.log())
+		wants(t, <-s.Failed(), "ended unexpectedly", "killed", s.cluster.log())
 		if err := s.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -195,12 +196,13 @@ func TestItsEndIsTold(t *testing.T) {
 	}
 	select {
 	case err := <-s.Failed():
-		t.Errorf("Kill is told as a failure: %v", err)
+		t.Errorf("Kill is reported as a failure: %v", err)
 	default:
 	}
 }
 
-// A start that is given up leaves no process, and what it began does not stand in the way of the next.
+// A start that is given up leaves no process, and what it began does not stand in the way of the
+// next.
 func TestAStartGivenUp(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)
@@ -303,7 +305,7 @@ func TestAProgramWithoutHelper(t *testing.T) {
 	wants(t, err, "postgres.Helper()", "TestMain")
 }
 
-// A password that is lost is not replaced by another, which nobody could use.
+// A lost password is not replaced by another, which PostgreSQL would not accept.
 func TestALostPassword(t *testing.T) {
 	quicktest.Skip(t, "starts a PostgreSQL of its own")
 	o := testOptions(t)

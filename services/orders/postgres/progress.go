@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// progress tells people what takes long.
+// progress informs people about slow steps.
 type progress struct{ to io.Writer }
 
 func (p progress) line(format string, args ...any) {
 	if p.to != nil {
-		fmt.Fprintf(p.to, "postgres: "+format+"\n", args...) // best effort: nobody may be there to read it
+		fmt.Fprintf(p.to, "postgres: "+format+"\n", args...) // best effort: the reader may be gone
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// reachable returns an error that names the first folder on the way to path, path included, that the user may not
-// enter. It goes by mode bits; an access-control list is not looked at.
+// reachable returns an error that names the first folder on the way to path, path included, that
+// the user may not enter. It goes by mode bits; an access-control list is not looked at.
 func reachable(path string, user *syscall.Credential) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -22,7 +22,7 @@ func reachable(path string, user *syscall.Credential) error {
 			return err
 		}
 		if !mayEnter(info, user) {
-			barred = fmt.Errorf("PostgreSQL does not run as root, and user %d, as whom it would run, may not enter %s (%v); choose another --data, "+
+			barred = fmt.Errorf("PostgreSQL does not run as root, and user %d, which it would run as, may not enter %s (%v); choose another --data, "+
 				"or allow it with: chmod o+x %s, or give the URL of a PostgreSQL with --dsn", user.Uid, dir, info.Mode().Perm(), dir)
 		}
 		if dir == filepath.Dir(dir) {

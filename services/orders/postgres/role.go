@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Role makes a role that may log in, and nothing else, and returns the DSN of the database with it. Its password is a new
-// one at each call and is kept nowhere.
+// Role makes a role that may log in, and nothing else, and returns the DSN of the database with it.
+// Its password is a new one at each call and is kept nowhere.
 func (s *Server) Role(ctx context.Context, name string) (dsn string, err error) {
 	conn, err := pgx.Connect(ctx, s.DSN())
 	if err != nil {

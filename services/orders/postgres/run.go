@@ -23,11 +23,12 @@ type run struct {
 	err  error         // set before done is closed
 	done chan struct{} // closed when PostgreSQL and the keeper are gone
 
-	over       bool // somebody has seen to its end; guarded by Server.mu
+	over       bool // its end has been handled; guarded by Server.mu
 	goroutines sync.WaitGroup
 }
 
-// start makes the cluster if there is none, and runs PostgreSQL until it accepts connections. Server.mu is held.
+// start makes the cluster if there is none, and runs PostgreSQL until it accepts connections.
+// Server.mu is held.
 func (s *Server) start(ctx context.Context, owner *lock) (*run, error) {
 	held, err := s.cluster.unused(ctx, s.progress)
 	if err != nil {
@@ -58,7 +59,8 @@ func (s *Server) start(ctx context.Context, owner *lock) (*run, error) {
 	return r, nil
 }
 
-// install sees to the binaries, the password and the cluster; after the first start they are all there.
+// install sees to the binaries, the password and the cluster; after the first start they are all
+// there.
 func (s *Server) install(ctx context.Context, held *lock) (err error) {
 	if s.binaries.folder == "" {
 		if s.binaries, err = s.source.choose(ctx, s.options.Bin); err != nil {
@@ -88,7 +90,7 @@ func (s *Server) launch(held *lock) (*run, error) {
 	r := &run{keeper: s.cluster.as(keeper), orders: write, done: make(chan struct{})}
 	keeper.Stdin, keeper.Stderr = read, &r.said
 	keeper.ExtraFiles = []*os.File{held.file}
-	keeper.WaitDelay = time.Second // for its stderr: nobody else has it open
+	keeper.WaitDelay = time.Second // for its stderr: no other process has it open
 	if err := keeper.Start(); err != nil {
 		write.Close()
 		return nil, fmt.Errorf("executing this program once more to keep PostgreSQL: %w", err)
@@ -104,7 +106,7 @@ func (r *run) wait() {
 	}
 }
 
-// release lets go of what a run that is over held.
+// release releases what a finished run held.
 func (r *run) release() {
 	r.over = true
 	r.orders.Close()
@@ -139,14 +141,15 @@ func (s *Server) ready(ctx context.Context, r *run) error {
 // poll is the time between two looks at something that takes from 0.1 s to minutes.
 const poll = 20 * time.Millisecond
 
-// refused tells an answer that waiting does not change from that of a server on its way up.
+// refused reports whether the server refused for good, unlike one that is still starting.
 func refused(err error) bool {
 	const cannotConnectNow = "57P03" // it starts, recovers or shuts down
 	var said *pgconn.PgError
 	return errors.As(err, &said) && said.Code != cannotConnectNow
 }
 
-// fastLimit bounds a fast shutdown when the caller does not: its checkpoint writes out shared_buffers.
+// fastLimit bounds a fast shutdown when the caller does not: its checkpoint writes out
+// shared_buffers.
 const fastLimit = 60 * time.Second
 
 // stop ends PostgreSQL the softest way that works in time.
@@ -154,7 +157,7 @@ func (r *run) stop(ctx context.Context) error {
 	defer r.orders.Close()
 	ctx, cancel := context.WithTimeout(ctx, fastLimit)
 	defer cancel()
-	r.orders.Write([]byte{orderFast}) // an error: the keeper is gone, and done tells
+	r.orders.Write([]byte{orderFast}) // an error: the keeper is gone, which done shows
 	select {
 	case <-r.done:
 		return r.err
@@ -165,7 +168,7 @@ func (r *run) stop(ctx context.Context) error {
 	r.orders.Write([]byte{orderImmediate})
 	select {
 	case <-r.done:
-		return fmt.Errorf("stopping PostgreSQL: %w; it was stopped at once and recovers at its next start", ctx.Err())
+		return fmt.Errorf("stopping PostgreSQL: %w; it was stopped immediately and recovers at its next start", ctx.Err())
 	case <-timer.C:
 		return errors.Join(fmt.Errorf("stopping PostgreSQL: %w; it was killed and recovers at its next start", ctx.Err()), r.kill())
 	}

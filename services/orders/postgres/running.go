@@ -15,8 +15,8 @@ import (
 // runningTimeout bounds the question to a PostgreSQL whether it is the one.
 const runningTimeout = 5 * time.Second
 
-// Running returns the DSN of the PostgreSQL that another process runs in folder. ok is false when there is none, or
-// when it does not accept connections now. It waits 5 s at most.
+// Running returns the DSN of the PostgreSQL that another process runs in folder. ok is false when
+// there is none, or when it does not accept connections now. It waits 5 s at most.
 func Running(folder string) (dsn string, ok bool) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -39,8 +39,8 @@ func Running(folder string) (dsn string, ok bool) {
 	return url, serves(url, c.data())
 }
 
-// listening reads where a PostgreSQL listens from its postmaster.pid, whose lines are: pid, data folder, time of the
-// start, port, folder of sockets, first address, shared memory, state.
+// listening reads where a PostgreSQL listens from its postmaster.pid, whose lines are: pid, data
+// folder, time of the start, port, folder of sockets, first address, shared memory, state.
 func listening(file string) (address string, ok bool) {
 	lines := strings.Split(file, "\n")
 	if len(lines) < 6 {
@@ -54,8 +54,8 @@ func listening(file string) (address string, ok bool) {
 	return net.JoinHostPort(host.String(), strconv.FormatUint(port, 10)), true
 }
 
-// serves asks whoever listens there whether it is the PostgreSQL of this data: the file may be left from one that was
-// killed.
+// serves asks the server at the DSN whether it is the PostgreSQL of this data: the file may be left
+// over from one that was killed.
 func serves(dsn, data string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), runningTimeout)
 	defer cancel()

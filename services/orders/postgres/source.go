@@ -37,23 +37,23 @@ func newSource(c cluster, log *slog.Logger, p progress) source {
 	return s
 }
 
-// Find returns the folder of the PostgreSQL that Start would use for a new cluster, and downloads it if that was not done
-// before. Progress gets lines about that; nil: none.
+// Find returns the folder of the PostgreSQL that Start would use for a new cluster, and downloads
+// it if that was not done before. Progress gets lines about that; nil: none.
 func Find(ctx context.Context, to io.Writer) (folder string, err error) {
 	c := cluster{}
 	if os.Geteuid() == 0 {
-		c.user = &syscall.Credential{Uid: nobody, Gid: nobody}
+		c.user = &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 	}
 	b, err := newSource(c, slog.New(slog.DiscardHandler), progress{to}).search(ctx, "")
 	return b.folder, err
 }
 
-// InstalledWith returns the folder of the newest PostgreSQL that a package manager has put on the machine and that has a
-// program that the downloaded ones lack, such as pg_basebackup.
+// InstalledWith returns the folder of the newest PostgreSQL that a package manager has put on the
+// machine and that has a program that the downloaded ones lack, such as pg_basebackup.
 func InstalledWith(ctx context.Context, program string) (folder string, ok bool) {
 	var user *syscall.Credential
 	if os.Geteuid() == 0 {
-		user = &syscall.Credential{Uid: nobody, Gid: nobody}
+		user = &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 	}
 	for _, b := range installed(ctx, user) {
 		if _, err := exec.LookPath(b.path(program)); err == nil {
@@ -100,9 +100,9 @@ func (s source) misfit(made string, b binaries) error {
 		"or move the data over with pg_dumpall", ErrVersion, s.cluster.data(), made, b.folder, b.version, made)
 }
 
-// search goes from what is already downloaded over a download to what is installed. Data that is there already knows
-// its version, and then what is installed comes before a download: it may be what made the data when there was no
-// network.
+// search goes from what is already downloaded over a download to what is installed. Data that is
+// there already knows its version, and then what is installed comes before a download: it may be
+// what made the data when there was no network.
 func (s source) search(ctx context.Context, made string) (binaries, error) {
 	major := made
 	if major == "" {

@@ -15,13 +15,13 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// pretend makes a folder with programs that do nothing but tell a version.
+// pretend makes a folder with programs that only print a version.
 func pretend(t *testing.T, folder, version string) binaries {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("#!/bin/sh\necho 'postgres (PostgreSQL) %s (Somebody %s-1)'\n", version, version)
+	text := fmt.Sprintf("#!/bin/sh\necho 'postgres (PostgreSQL) %s (Distribution %s-1)'\n", version, version)
 	for _, program := range []string{"postgres", "initdb"} {
 		if err := os.WriteFile(filepath.Join(folder, program), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func madeBy(t *testing.T, c cluster, major string) {
 	}
 }
 
-// nowhere is a repository that cannot be reached: nobody listens on port 1.
+// nowhere is a repository that cannot be reached: no server listens on port 1.
 const nowhere = "http://127.0.0.1:1"
 
 func testSource(t *testing.T, made string) (source, *strings.Builder) {

@@ -13,9 +13,10 @@ import (
 // standbyName is what a standby calls itself at its primary.
 const standbyName = "standby"
 
-// Standby makes a copy of the cluster in o.Folder, unless there is one, and runs it as a synchronous standby: when it
-// returns, a commit on s waits until the standby has it on disk, and goes on waiting when the standby is gone. It
-// needs pg_basebackup beside the binaries, which those that are downloaded lack.
+// Standby makes a copy of the cluster in o.Folder, unless there is one, and runs it as a
+// synchronous standby: when it returns, a commit on s waits until the standby has it on disk, and
+// goes on waiting when the standby is gone. It needs pg_basebackup beside the binaries, which those
+// that are downloaded lack.
 func (s *Server) Standby(ctx context.Context, o Options) (*Server, error) {
 	if o.Bin == "" {
 		o.Bin = s.binaries.folder

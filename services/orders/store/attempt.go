@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// attempt is the context of what is to be done in a database. It knows whether the database was asked anything for it:
-// only then does the end of its time say something of the database.
+// attempt is the context of one operation in a database. It records whether the database was asked
+// anything: only then does a timeout say something about the database.
 type attempt struct {
 	context.Context
 	asked atomic.Bool
@@ -14,7 +14,7 @@ type attempt struct {
 
 type attemptKey struct{}
 
-// Value gives the attempt itself to whoever has a context that was made of it.
+// Value returns the attempt itself to callers with a context derived from it.
 func (a *attempt) Value(key any) any {
 	if key == (attemptKey{}) {
 		return a

@@ -8,12 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// auditAhead is how many months have partitions before they begin: even a gateway that cannot make any for weeks
-// writes into the right ones.
+// auditAhead is how many months have partitions before they begin: even a gateway that cannot make
+// any for weeks writes into the right ones.
 const auditAhead = 2
 
-// aheadOfAudit makes the missing partitions. From here on the connection waits for no lock for long: everybody who
-// writes would wait behind it.
+// aheadOfAudit makes the missing partitions. From here on the connection waits for no lock for
+// long: everybody who writes would wait behind it.
 func aheadOfAudit(ctx context.Context, conn *pgx.Conn) (made int, err error) {
 	if _, err := conn.Exec(ctx, "SET lock_timeout = '1s'"); err != nil {
 		return 0, err

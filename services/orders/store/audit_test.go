@@ -31,7 +31,7 @@ func TestAuditIsAppendOnly(t *testing.T) {
 	}
 }
 
-// Partitions are made ahead, also by several at once, and old ones are dropped whole.
+// Partitions are made ahead, also by concurrent callers, and old ones are dropped whole.
 func TestAuditPartitions(t *testing.T) {
 	s, conn := open(t, Options{})
 	s.endBackground()
@@ -74,7 +74,8 @@ func TestAuditPartitions(t *testing.T) {
 	}
 }
 
-// Records that came into the default partition, because nobody made theirs in time, are moved as soon as it is made.
+// Records in the default partition, because theirs was not made in time, are moved as soon as it is
+// made.
 func TestAuditLate(t *testing.T) {
 	s, conn := open(t, Options{})
 	s.endBackground()
@@ -106,7 +107,8 @@ func TestAuditLate(t *testing.T) {
 	}
 }
 
-// Who reads the audit for long keeps no gateway from starting, and none that starts keeps others from submitting.
+// Who reads the audit for long keeps no gateway from starting, and none that starts keeps others
+// from submitting.
 func TestAuditIsRead(t *testing.T) {
 	s, conn := open(t, Options{})
 	s.endBackground()
@@ -127,7 +129,7 @@ func TestAuditIsRead(t *testing.T) {
 		t.Error(err)
 	}
 	if has := strings.Contains(get[string](t, conn, partitions), last); has {
-		t.Error("nobody was in the way")
+		t.Error("the partition was made in spite of the reader's lock")
 	}
 	exec(t, reader, "ROLLBACK")
 	if err := started.keepAuditOf(t.Context(), started.options.DSNs[0]); err != nil {

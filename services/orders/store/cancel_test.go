@@ -13,8 +13,8 @@ import (
 	"dyno/services/orders/postgres/pgtest"
 )
 
-// A read that is given up ends in the server, and its connection serves the next. One at a time: a server that is kept
-// busy for longer than cancelPatience would lose the connection.
+// A read that is given up ends in the server, and its connection serves the next. One at a time: a
+// server that is kept busy for longer than cancelPatience would lose the connection.
 func TestGivenUpKeepsConnection(t *testing.T) {
 	inTurn(t, func(t *testing.T, o Options) {
 		o.Reads, o.Batches, o.Lists, o.Writes = 1, 1, 1, 1
@@ -62,13 +62,14 @@ func TestGivenUpKeepsConnection(t *testing.T) {
 	})
 }
 
-// A commit that was cancelled while it waited for the standby is none that was acknowledged, whatever PostgreSQL says.
+// A commit that was cancelled while it waited for the standby is none that was acknowledged,
+// whatever PostgreSQL says.
 func TestGivenUpCommit(t *testing.T) {
 	pg := pgtest.Server(t, nil)
 	for i, driver := range Drivers() {
 		t.Run(driver, func(t *testing.T) {
 			s, conn := open(t, Options{DSNs: []string{pg.DSN()}, Driver: driver})
-			exec(t, conn, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+			exec(t, conn, "ALTER SYSTEM SET synchronous_standby_names = 'absent'")
 			exec(t, conn, "SELECT pg_reload_conf()")
 			n := 1000 * i
 			until(t, "a commit that waits", func() bool { // the setting takes a moment
@@ -90,7 +91,8 @@ func TestGivenUpCommit(t *testing.T) {
 	}
 }
 
-// A server that hangs holds nobody up beyond his time and cancelPatience, and costs the connection.
+// A server that hangs delays no caller beyond its deadline and cancelPatience, and costs the
+// connection.
 func TestHangs(t *testing.T) {
 	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {

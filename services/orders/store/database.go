@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,14 +52,8 @@ func (o Options) assembly() (newDriver, newLookup, error) {
 	return open, look, nil
 }
 
-// Drivers names the drivers there are.
-func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
-
-// Lookups names the lookups there are.
-func Lookups() []string { return slices.Sorted(maps.Keys(lookups)) }
-
-// database is one of the store's databases: it adds to the driver what is the same for all of them, deadlines,
-// second attempts and what errors mean.
+// database is one of the store's databases: it adds to the driver what is the same for all of them,
+// deadlines, second attempts and what errors mean.
 type database struct {
 	driver  driver
 	lookup  lookup
@@ -124,8 +116,8 @@ func (d *database) bounded(ctx context.Context) (*attempt, context.CancelFunc) {
 	return &attempt{Context: ctx}, cancel
 }
 
-// again reports whether to send once more what failed like this: the connection broke, so others that were open
-// then are to be tried before use.
+// again reports whether to retry what failed with err: the connection broke, so other connections
+// that were open then must be checked before use.
 func (d *database) again(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil || !broken(err) {
 		return false
@@ -147,8 +139,9 @@ func (d *database) order(caller context.Context, uid int64) (order.Order, error)
 	return o, err
 }
 
-// fetch leaves the batcher nothing to try again when it is the database that does not answer: then each of the uids
-// alone would take its time-out. What PostgreSQL says else, one of them can be the cause of.
+// fetch leaves the batcher nothing to try again when it is the database that does not answer: then
+// each of the uids alone would take its time-out. What PostgreSQL says else, one of them can be the
+// cause of.
 func (d *database) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
 	err := d.driver.fetch(ctx, uids, answers)
 	if d.again(ctx, err) {
@@ -220,8 +213,9 @@ var epoch = time.Now()
 
 func (h *health) broke() { h.at.Store(int64(time.Since(epoch))) }
 
-// doubtful reports whether a connection that was idle so long should be asked whether it lives: another has broken
-// since, so that the server may have gone and come back; or a second went by, as both libraries have it.
+// doubtful reports whether a connection that was idle for this time must be checked before use:
+// another has broken since, so that the server may have restarted; or a second has passed, as in
+// both libraries.
 func (h *health) doubtful(idle time.Duration) bool {
 	if idle > time.Second {
 		return true

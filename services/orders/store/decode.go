@@ -16,7 +16,8 @@ const columnCount = 10
 var errRow = errors.New("a row of orders does not have the columns, sizes and formats that this version knows; " +
 	"restart the gateway, and compare its version with the database's schema (table migrations)")
 
-// errUnasked is of a batch with a row that is not for any of its callers, or not where the order of the rows puts it.
+// errUnasked is of a batch with a row that is not for any of its callers, or not where the order of
+// the rows puts it.
 func errUnasked(uid int64) error {
 	return fmt.Errorf("the database sent order %d, which it was not asked for there", uid)
 }
@@ -24,7 +25,7 @@ func errUnasked(uid int64) error {
 // PostgreSQL counts microseconds from 2000-01-01 on.
 const (
 	epochMicros = 946_684_800_000_000
-	// Beyond these there are infinity and years that no JSON can tell.
+	// Beyond these there are infinity and years that JSON cannot represent.
 	earliest, latest = -epochMicros - 62_135_596_800_000_000, 252_455_616_000_000_000
 )
 
@@ -36,7 +37,8 @@ func uidOf(values [][]byte) (int64, error) {
 	return int64(binary.BigEndian.Uint64(values[0])), nil
 }
 
-// decode reads a row in the binary format. Its texts share one allocation; nothing of values is kept.
+// decode reads a row in the binary format. Its texts share one allocation; nothing of values is
+// kept.
 func decode(o *order.Order, values [][]byte) error {
 	if len(values) < columnCount {
 		return errRow

@@ -26,12 +26,12 @@ type settings struct {
 	tally   *tally
 }
 
-// ErrOptions is what the error of an unreadable DSN, or of options that do not go together, wraps: trying again is of
-// no use.
+// ErrOptions is what the error of an unreadable DSN, or of options that do not go together, wraps:
+// trying again is of no use.
 var ErrOptions = errors.New("the store's options are wrong")
 
-// parseDSN reads a DSN. Of several hosts the one is taken that accepts writes, unless the DSN or the environment says
-// otherwise, so that a standby that took over is found.
+// parseDSN reads a DSN. Of several hosts the one is taken that accepts writes, unless the DSN or
+// the environment says otherwise, so that a standby that took over is found.
 func parseDSN(dsn string, r role) (*pgx.ConnConfig, error) {
 	const looks = "a DSN looks like postgres://user:password@host:5432/orders"
 	if strings.TrimSpace(dsn) == "" {
@@ -51,12 +51,14 @@ func parseDSN(dsn string, r role) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// saysAny reports whether somebody asked for any host, which the parsed DSN does not tell from nothing asked for.
+// saysAny reports whether a DSN explicitly accepts any host, which the parsed DSN does not
+// distinguish from the default.
 func saysAny(dsn string) bool {
 	return strings.Contains(dsn, "target_session_attrs") || os.Getenv("PGTARGETSESSIONATTRS") != ""
 }
 
-// repeats reports whether a text has anything of a DSN, however short, but for the names of its settings.
+// repeats reports whether a text has anything of a DSN, however short, but for the names of its
+// settings.
 func repeats(text, dsn string) bool {
 	if strings.Contains(dsn, "%") { // what it stands for may be in the text
 		return true
@@ -77,11 +79,12 @@ func where(config *pgx.ConnConfig) string {
 	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) + "/" + config.Database
 }
 
-// connection is the configuration of a connection that serves requests: the server ends a statement of which the
-// client may have lost sight, and hosts that do not answer leave time within a statement's for the next one, and for
-// the statement. A statement whose time is over, or whose caller went away, is cancelled in the server and the
-// connection lives on; unless it writes: to a commit that waits for a standby and is cancelled, PostgreSQL says that
-// it was made, and a cancellation that comes late can be the next statement's. So after those the connection ends.
+// connection is the configuration of a connection that serves requests: the server ends a statement
+// of which the client may have lost sight, and hosts that do not answer leave time within a
+// statement's for the next one, and for the statement. A statement whose time is over, or whose
+// caller went away, is cancelled in the server and the connection lives on; unless it writes: to a
+// commit that waits for a standby and is cancelled, PostgreSQL says that it was made, and a
+// cancellation that comes late can be the next statement's. So after those the connection ends.
 func (s settings) connection(class string) *pgx.ConnConfig {
 	config := s.config.Copy()
 	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(max(1, s.timeout.Milliseconds()), 10)
@@ -96,11 +99,13 @@ func (s settings) connection(class string) *pgx.ConnConfig {
 	return config
 }
 
-// cancelPatience is how long a server has to say that it cancelled a statement; else its connection is closed. It says
-// so within milliseconds, and pgx waits 100 ms more for cancellations that are late.
+// cancelPatience is how long a server has to say that it cancelled a statement; else its connection
+// is closed. It says so within milliseconds, and pgx waits 100 ms more for cancellations that are
+// late.
 const cancelPatience = 250 * time.Millisecond
 
-// errand has a connection of its own for what is done once in a while: migrating, seeding, looking after the audit.
+// errand has a connection of its own for what is done once in a while: migrating, seeding, looking
+// after the audit.
 func errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) error {
 	config, err := parseDSN(dsn, primary)
 	if err != nil {
@@ -121,7 +126,7 @@ func errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) er
 	return nil
 }
 
-// probes reports whether to ask a connection that was idle so long whether it lives.
+// probes reports whether to check a connection that was idle for this time.
 func (s settings) probes(ctx context.Context, idle time.Duration) bool {
 	if !s.health.doubtful(idle) {
 		return false

@@ -49,7 +49,8 @@ func TestDSNWithEnvironment(t *testing.T) {
 	}
 }
 
-// No part of a DSN is in an error, in whatever form the password has: only names of settings, and what is wrong.
+// No part of a DSN is in an error, in whatever form the password has: only names of settings, and
+// what is wrong.
 func TestDSNUnreadable(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"host=h password = s3cret sslmode=nonsense":          "sslmode is invalid",
@@ -70,7 +71,7 @@ func TestDSNUnreadable(t *testing.T) {
 			continue
 		}
 		if _, wrapped := errors.AsType[*pgconn.ParseConfigError](err); wrapped || strings.Contains(err.Error(), "s3c") || strings.Contains(err.Error(), "ret ") {
-			t.Errorf("%q is told: %v", dsn, err)
+			t.Errorf("%q is reported as: %v", dsn, err)
 		}
 	}
 }

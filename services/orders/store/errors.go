@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// broken reports whether the connection that it happened on was lost, as with a restart: another may do better.
-// That none could be made is not this.
+// broken reports whether the connection that it happened on was lost, as with a restart: another
+// may do better. That none could be made is not this.
 func broken(err error) bool {
 	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting {
 		return false
@@ -32,9 +32,9 @@ func broken(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || pgconn.SafeToRetry(err)
 }
 
-// explain says what an error of the driver means: context.Canceled when the caller went away, order.ErrBusy when the
-// time was over before the database was asked anything (see attempt), order.ErrUnavailable when the database did not
-// answer. What else PostgreSQL says is passed on.
+// explain says what an error of the driver means: context.Canceled when the caller went away,
+// order.ErrBusy when the time was over before the database was asked anything (see attempt),
+// order.ErrUnavailable when the database did not answer. What else PostgreSQL says is passed on.
 func (d *database) explain(ctx context.Context, doing string, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%s in %s: %w", doing, d.where, context.Canceled)
@@ -42,16 +42,17 @@ func (d *database) explain(ctx context.Context, doing string, err error) error {
 	if unasked(ctx) {
 		return fmt.Errorf("%w: the time for %s in %s was over before a connection was free: send less, or allow more connections", order.ErrBusy, doing, d.where)
 	}
-	mend, unavailable := diagnose(err)
+	fix, unavailable := diagnose(err)
 	if !unavailable {
 		return fmt.Errorf("%s in %s: %w", doing, d.where, err)
 	}
-	// The cause is told but not wrapped: it may be the cancellation of something that is not the caller's.
-	return fmt.Errorf("%w: %s in %s: %v; %s", order.ErrUnavailable, doing, d.where, err, mend)
+	// The cause is in the text but not wrapped: it may be the cancellation of something that is not
+	// the caller's.
+	return fmt.Errorf("%w: %s in %s: %v; %s", order.ErrUnavailable, doing, d.where, err, fix)
 }
 
 // diagnose reports whether an error means that the database does not answer, and what helps.
-func diagnose(err error) (mend string, unavailable bool) {
+func diagnose(err error) (fix string, unavailable bool) {
 	fault, answered := errors.AsType[*pgconn.PgError](err)
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	switch {

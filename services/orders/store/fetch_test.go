@@ -32,7 +32,8 @@ func (f *faulty) fetch(_ context.Context, uids []int64, answers []batcher.Answer
 	return err
 }
 
-// A batch is sent again as a whole, once, when its connection broke, and not key by key when the database is away.
+// A batch is sent again as a whole, once, when its connection broke, and not key by key when the
+// database is away.
 func TestFetchAgain(t *testing.T) {
 	away := &pgconn.PgError{Code: "53300"}
 	odd := &pgconn.PgError{Code: "22003"}
@@ -42,13 +43,13 @@ func TestFetchAgain(t *testing.T) {
 		failed      bool // for the batcher to try each alone
 		unavailable bool
 	}{
-		"well":               {nil, 1, false, false},
-		"broken":             {[]error{io.ErrUnexpectedEOF}, 2, false, false},
-		"broken, then away":  {[]error{io.ErrUnexpectedEOF, away}, 2, false, true},
-		"broken twice":       {[]error{io.ErrUnexpectedEOF, io.EOF}, 2, false, true},
-		"away":               {[]error{away}, 1, false, true},
-		"in time for nobody": {[]error{context.DeadlineExceeded}, 1, false, true},
-		"a key's":            {[]error{odd}, 1, true, false},
+		"well":              {nil, 1, false, false},
+		"broken":            {[]error{io.ErrUnexpectedEOF}, 2, false, false},
+		"broken, then away": {[]error{io.ErrUnexpectedEOF, away}, 2, false, true},
+		"broken twice":      {[]error{io.ErrUnexpectedEOF, io.EOF}, 2, false, true},
+		"away":              {[]error{away}, 1, false, true},
+		"too late for all":  {[]error{context.DeadlineExceeded}, 1, false, true},
+		"a key's":           {[]error{odd}, 1, true, false},
 	} {
 		f := &faulty{errs: c.errs}
 		d := &database{driver: f, where: "db.example:5432/orders"}

@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// link stands before a database. While it hangs it keeps connections, takes new ones, and lets nothing through.
+// link stands before a database. While it hangs it keeps connections, takes new ones, and lets
+// nothing through.
 type link struct {
 	hangs    atomic.Bool
 	to       string

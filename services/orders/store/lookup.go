@@ -100,8 +100,8 @@ func (l batched) refused(err error) error {
 	return nil
 }
 
-// explain says what an error of the batcher, or the end of the caller's context, means. One of the database has been
-// explained.
+// explain says what an error of the batcher, or the end of the caller's context, means. One of the
+// database has been explained.
 func (l batched) explain(ctx context.Context, uid int64, err error) error {
 	if refused := l.refused(err); refused != nil {
 		return refused
@@ -110,8 +110,8 @@ func (l batched) explain(ctx context.Context, uid int64, err error) error {
 	case ctx.Err() == nil, ctx.Err() == context.DeadlineExceeded && err != context.DeadlineExceeded: // the fetch's
 		return err
 	}
-	// It was with the database, or still in the queue. That another fetch under way has the order, which began before
-	// the call, is taken for the first: that one has had as long.
+	// It was with the database, or still in the queue. That another fetch under way has the order,
+	// which began before the call, is taken for the first: that one has had as long.
 	a := &attempt{Context: ctx}
 	a.asked.Store(l.fetches.asked(uid))
 	return l.d.explain(a, "reading an order", err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +30,13 @@ var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
 	}
 })
 
-// every runs a test for every driver and lookup side by side: they are one store to whoever uses it.
+// Drivers names the drivers there are.
+func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
+
+// Lookups names the lookups there are.
+func Lookups() []string { return slices.Sorted(maps.Keys(lookups)) }
+
+// every runs a test for every driver and lookup concurrently: to callers they are one store.
 func every(t *testing.T, test func(t *testing.T, o Options)) {
 	inTurn(t, func(t *testing.T, o Options) {
 		t.Parallel()
@@ -36,7 +44,8 @@ func every(t *testing.T, test func(t *testing.T, o Options)) {
 	})
 }
 
-// inTurn runs a test for every driver and lookup, one after the other; in the quick form for two pairs, in which each occurs.
+// inTurn runs a test for every driver and lookup, one after the other; in the quick form for two
+// pairs, in which each occurs.
 func inTurn(t *testing.T, test func(t *testing.T, o Options)) {
 	for _, driver := range Drivers() {
 		for _, lookup := range Lookups() {
@@ -48,7 +57,8 @@ func inTurn(t *testing.T, test func(t *testing.T, o Options)) {
 	}
 }
 
-// open opens a store on a database without orders unless o names one. Time-outs are long unless they are what is tested.
+// open opens a store on a database without orders unless o names one. Time-outs are long unless
+// they are what is tested.
 func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
 	t.Helper()
 	if o.DSNs == nil {
@@ -65,7 +75,7 @@ func open(t testing.TB, o Options) (*Store, *pgx.Conn) {
 	return s, connect(t, o.DSNs[0])
 }
 
-// connect is for what somebody else does in the database.
+// connect returns a connection of another client of the database.
 func connect(t testing.TB, dsn string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

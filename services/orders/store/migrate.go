@@ -38,12 +38,13 @@ func migrations() ([]migration, error) {
 	return all, nil
 }
 
-// migrationLock is PostgreSQL's advisory lock of who migrates; any number would do, as long as it stays.
+// migrationLock is PostgreSQL's advisory lock of who migrates; any number would do, as long as it
+// stays.
 const migrationLock = 7310577370040
 
-// Migrate brings a database to the schema of this version, as shard 0..shards-1, and makes the audit's next
-// partitions unless somebody is in the way: a Store tries that again. Several may call it at once. A database of a
-// newer schema, or of another layout, is refused.
+// Migrate brings a database to the schema of this version, as shard 0..shards-1, and makes the
+// audit's next partitions unless another session holds a lock: a Store tries that again. It is safe
+// for concurrent callers. A database of a newer schema, or of another layout, is refused.
 func Migrate(ctx context.Context, dsn string, shard, shards int) error {
 	return errand(ctx, dsn, "migrating", func(conn *pgx.Conn) error { return migrate(ctx, conn, shard, shards) })
 }
@@ -71,8 +72,8 @@ func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	if err := claimShard(ctx, conn, shard, shards); err != nil {
 		return err
 	}
-	// Without new partitions the default one takes the records. Whoever waits longer for a lock stops all submissions
-	// for as long.
+	// Without new partitions the default one takes the records. Waiting longer for the lock would
+	// block all submissions meanwhile.
 	_, err = aheadOfAudit(ctx, conn)
 	if _, refused := errors.AsType[*pgconn.PgError](err); refused {
 		return nil
@@ -80,8 +81,8 @@ func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	return err
 }
 
-// schemaVersion is how many migrations were applied. It creates nothing in a database that is up to date, so that
-// who may not change the schema can still use it.
+// schemaVersion is how many migrations were applied. It creates nothing in a database that is up to
+// date, so that who may not change the schema can still use it.
 func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error) {
 	var there bool
 	if err := conn.QueryRow(ctx, "SELECT to_regclass('migrations') IS NOT NULL").Scan(&there); err != nil {
@@ -106,8 +107,8 @@ func apply(ctx context.Context, conn *pgx.Conn, version int, m migration) error 
 	})
 }
 
-// claimShard makes a new database the shard that it is to be, and refuses one that is another. It writes nothing into
-// one that is the right one.
+// claimShard marks a new database as this shard, and refuses one that is another. It writes nothing
+// into one that is the right one.
 func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	want := shardMark(shard, shards)
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -124,8 +125,8 @@ func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 
 func shardMark(shard, shards int) string { return strconv.Itoa(shard) + "/" + strconv.Itoa(shards) }
 
-// checkShard reports whether a database is the wanted shard already. It is an error that it is another; it may be none
-// yet, and have no schema.
+// checkShard reports whether a database is the wanted shard already. It is an error that it is
+// another; it may be none yet, and have no schema.
 func checkShard(ctx context.Context, conn *pgx.Conn, want string) (claimed bool, err error) {
 	var schema bool
 	if err := conn.QueryRow(ctx, "SELECT to_regclass('meta') IS NOT NULL").Scan(&schema); err != nil || !schema {

@@ -48,7 +48,8 @@ func TestMigrateRefuses(t *testing.T) {
 	}
 }
 
-// Who may read and write orders, and change no table, can open a store of a database that is up to date.
+// Who may read and write orders, and change no table, can open a store of a database that is up to
+// date.
 func TestFewRights(t *testing.T) {
 	dsn := pgtest.Database(t)
 	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
@@ -144,8 +145,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A new database becomes no shard of a set that is refused, and what was marked by mistake can be mended as the error
-// says.
+// A new database does not become a shard of a refused set, and a wrong mark can be removed as the
+// error says.
 func TestShardsInWrongOrder(t *testing.T) {
 	first, second := pgtest.Database(t), pgtest.Database(t)
 	open(t, Options{DSNs: []string{first}})
@@ -171,8 +172,8 @@ func TestShardsInWrongOrder(t *testing.T) {
 	if err == nil {
 		t.Fatal("a wrong mark is accepted")
 	}
-	_, mend, _ := strings.Cut(err.Error(), "yet: ")
-	exec(t, connect(t, second), mend)
+	_, fix, _ := strings.Cut(err.Error(), "yet: ")
+	exec(t, connect(t, second), fix)
 	s, _ := open(t, Options{DSNs: []string{pgtest.Database(t), second}})
 	if made := submit(t, s, accountIn(1, 2), buy(1)); made.UID != 2 {
 		t.Errorf("uid %d, want 2", made.UID)
@@ -188,7 +189,7 @@ func accountIn(shard, shards int) string {
 	}
 }
 
-// The database holds what is promised of orders, whoever changes them.
+// The database enforces the guarantees for orders, for changes by any client.
 func TestChanges(t *testing.T) {
 	s, conn := open(t, Options{})
 	made := submit(t, s, "A1", buy(1))

@@ -36,8 +36,8 @@ func TestCallerGoesAway(t *testing.T) {
 	})
 }
 
-// A database that takes too long is one that does not answer: whether the caller or the options say how long. The
-// server gives up as well.
+// A database that takes too long is one that does not answer: whether the caller or the options say
+// how long. The server gives up as well.
 func TestTooSlow(t *testing.T) {
 	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
@@ -61,7 +61,7 @@ func TestTooSlow(t *testing.T) {
 					t.Errorf("%s, caller's time-out %v: %v", name, timeout, err)
 				}
 			}
-			until(t, name+": the end of what nobody waits for", func() bool { return get[int](t, watch, waiting) == 0 })
+			until(t, name+": the end of abandoned statements", func() bool { return get[int](t, watch, waiting) == 0 })
 			unlock()
 			until(t, name+" after it", func() bool { return call(t.Context()) == nil })
 		}

@@ -14,8 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// viaPgxpool takes connections from pgx's pool and sends and reads by itself what goes over them (session): a
-// statement is prepared once, when a connection is made, and rows are read from the buffer that they arrived in.
+// viaPgxpool takes connections from pgx's pool, and sends and reads what goes over them with its
+// own code (session): a statement is prepared once, when a connection is made, and rows are read
+// from the buffer that they arrived in.
 type viaPgxpool struct {
 	classes map[string]*pgxClass
 
@@ -29,7 +30,8 @@ type pgxClass struct {
 	opened atomic.Uint64
 }
 
-// prepared lists what the connections of a class can be asked. A session knows the statements by their index.
+// prepared lists what the connections of a class can be asked. A session knows the statements by
+// their index.
 var prepared = map[string][]string{
 	reads:   {selectOrder},
 	batches: {selectBatch},
@@ -37,9 +39,9 @@ var prepared = map[string][]string{
 	writes:  {insertOrder, selectExisting},
 }
 
-// planning has PostgreSQL find the rows of each statement by an index and in its order, whatever the arguments. So it
-// need not plan anew for these, and does not stay with a plan that read or sorted whole tables because they were small
-// when the connection was made.
+// planning has PostgreSQL find the rows of each statement by an index and in its order, whatever
+// the arguments. So it need not plan anew for these, and does not stay with a plan that read or
+// sorted whole tables because they were small when the connection was made.
 var planning = map[string]string{
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_seqscan":    "off",
@@ -71,7 +73,7 @@ func openClass(ctx context.Context, s settings, name string, connections int) (*
 	config.ConnConfig = s.connection(name)
 	maps.Copy(config.ConnConfig.RuntimeParams, planning)
 	config.MaxConns = int32(connections)
-	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are made anew at once
+	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are replaced in the same moment
 	config.PingTimeout = s.timeout
 	config.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool { return s.probes(ctx, p.IdleDuration) }
 	config.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error { asks(ctx); return nil }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A connection that was made when there were no orders yet goes by the index for each statement; so does one that is
-// made later.
+// A connection that was made when there were no orders yet goes by the index for each statement; so
+// does one that is made later.
 func TestPlans(t *testing.T) {
 	dsn := pgtest.Database(t)
 	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {

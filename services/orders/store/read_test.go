@@ -44,7 +44,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// What many ask at once, each gets: its own order, or that there is none.
+// Each of many concurrent queries gets its own order, or that there is none.
 func TestOrdersAtOnce(t *testing.T) {
 	every(t, func(t *testing.T, o Options) {
 		o.MaxBatch = 16
@@ -161,7 +161,7 @@ func TestFresh(t *testing.T) {
 	})
 }
 
-// A row that nobody asked for is nobody's: here the database thinks that all numbers are equal.
+// A row that no caller asked for is dropped: here the database thinks that all numbers are equal.
 func TestUnasked(t *testing.T) {
 	for _, driver := range Drivers() {
 		t.Run(driver, func(t *testing.T) {

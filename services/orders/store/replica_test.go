@@ -24,8 +24,8 @@ func twin(t *testing.T) string {
 	return dsn
 }
 
-// A replica answers for what it has; for all else there is the primary. Here the replica is a database of its own, so
-// that each can be told by what it says.
+// A replica answers for what it has; all else comes from the primary. Here the replica is a
+// database of its own, so that their answers differ.
 func TestReplica(t *testing.T) {
 	quicktest.Skip(t, "starts further servers, or waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
@@ -89,8 +89,8 @@ func TestReplicaFails(t *testing.T) {
 	})
 }
 
-// The primary is killed under load, its synchronous standby takes over: what was acknowledged is there, and the
-// store finds it by itself.
+// The primary is killed under load, its synchronous standby takes over: acknowledged orders are
+// there, and the store finds the new primary automatically.
 func TestFailover(t *testing.T) {
 	quicktest.Skip(t, "starts further servers, or waits for time-outs")
 	for _, driver := range Drivers() {

@@ -13,8 +13,8 @@ import (
 	"dyno/services/orders/postgres/pgtest"
 )
 
-// Connections that were idle while the database was restarted are found out before anybody is told that it does not
-// answer: it does.
+// The store detects connections that were idle while the database was restarted before a caller
+// receives an error for them.
 func TestRestartUnnoticed(t *testing.T) {
 	quicktest.Skip(t, "restarts a server")
 	pg := pgtest.Server(t, nil)
@@ -56,8 +56,8 @@ func TestRestartUnnoticed(t *testing.T) {
 	})
 }
 
-// The database is killed under load and comes back: what was acknowledged is there, all goes on, and no connection
-// is left over.
+// The database is killed under load and comes back: what was acknowledged is there, all goes on,
+// and no connection is left over.
 func TestKilledUnderLoad(t *testing.T) {
 	quicktest.Skip(t, "restarts a server")
 	pg := pgtest.Server(t, nil)

@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// rights are all that a gateway's role has: it adds orders and audit records, and changes and removes nothing. PostgreSQL
-// locks a row (selectExisting) only for a role that may update some column; the digest is one that no update changes, as a
-// trigger refuses that.
+// rights are all that a gateway's role has: it adds orders and audit records, and changes and
+// removes nothing. PostgreSQL locks a row (selectExisting) only for a role that may update some
+// column; the digest is one that no update changes, as a trigger refuses that.
 var rights = []string{
 	"GRANT SELECT ON migrations, meta, orders TO %[1]s",
 	"GRANT SELECT ON SEQUENCE orders_uid_seq TO %[1]s", // for filter=true
@@ -21,8 +21,8 @@ var rights = []string{
 	"GRANT EXECUTE ON FUNCTION audit_ahead(int) TO %[1]s",
 }
 
-// Grant gives a gateway's role its rights in a migrated database, of which owner is the owner's DSN. To repeat it changes
-// nothing.
+// Grant gives a gateway's role its rights in a migrated database, of which owner is the owner's
+// DSN. To repeat it changes nothing.
 func Grant(ctx context.Context, owner, role string) error {
 	return errand(ctx, owner, "granting the gateway's role its rights", func(conn *pgx.Conn) error {
 		if conn.Config().User == role {
@@ -54,7 +54,8 @@ func missing(err error) error {
 	return err
 }
 
-// warnOfPower says when the role of a gateway could do away with audit records, or with the trigger that keeps them.
+// warnOfPower says when the role of a gateway could do away with audit records, or with the trigger
+// that keeps them.
 func warnOfPower(ctx context.Context, dsn string, log *slog.Logger) error {
 	return errand(ctx, dsn, "looking at the role's rights", func(conn *pgx.Conn) error {
 		var role string
@@ -69,7 +70,8 @@ func warnOfPower(ctx context.Context, dsn string, log *slog.Logger) error {
 	})
 }
 
-// prepare migrates the databases of a set, as their owners where there are any, and sees to the rights of the roles.
+// prepare migrates the databases of a set, as their owners where there are any, and sees to the
+// rights of the roles.
 func (o Options) prepare(ctx context.Context) error {
 	if err := MigrateShards(ctx, o.owners()); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"dyno/services/orders/postgres/pgtest"
 )
 
-// An attacker who has taken over a gateway cannot make the database forget what was submitted, nor change what became of it.
+// An attacker who has taken over a gateway cannot make the database forget what was submitted, nor
+// change what became of it.
 func TestTheGatewaysRoleCannotTurnOffTheAudit(t *testing.T) {
 	owner := pgtest.Database(t)
 	dsn := pgtest.Role(t, owner, "gateway")

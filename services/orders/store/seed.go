@@ -12,9 +12,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Seed adds made-up orders, always the same ones: row i has the uid i in an empty table and belongs to
-// order.SeedAccount(i, accounts). It goes on after what it added before. In a shard, only the accounts get orders that
-// belong there. They have no audit records: nobody submitted them. Progress may be nil.
+// Seed adds made-up orders, always the same ones: row i has the uid i in an empty table and belongs
+// to order.SeedAccount(i, accounts). It goes on after what it added before. In a shard, only the
+// accounts get orders that belong there. They have no audit records, since they were not submitted.
+// Progress may be nil.
 func Seed(ctx context.Context, dsn string, rows, accounts int, progress func(done int)) error {
 	if rows < 0 || accounts < 1 {
 		return errors.New("seeding takes a number of rows and at least one account")
@@ -22,7 +23,7 @@ func Seed(ctx context.Context, dsn string, rows, accounts int, progress func(don
 	return errand(ctx, dsn, "seeding", func(conn *pgx.Conn) error { return seed(ctx, conn, rows, accounts, progress) })
 }
 
-// Prepare brings a new, unsharded database to at least so many made-up orders: what is missing is added.
+// Prepare fills a new, unsharded database up to at least rows made-up orders.
 func Prepare(ctx context.Context, dsn string, rows, accounts int) error {
 	if err := Migrate(ctx, dsn, 0, 1); err != nil {
 		return err
@@ -133,7 +134,8 @@ func madeUp(i int64, account string) []any {
 // seedTime is when the first made-up order was changed last.
 var seedTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// scramble is splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+// scramble is splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+// 2014).
 func scramble(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

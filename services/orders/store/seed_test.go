@@ -38,7 +38,7 @@ func TestSeed(t *testing.T) {
 		t.Errorf("%d do not agree with their status", n)
 	}
 
-	// It is known as what it would be if somebody had submitted it.
+	// It is known as if a client had submitted it.
 	first, err := s.Order(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)

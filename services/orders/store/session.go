@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// session is what one connection keeps between statements: their descriptions, and the memory of arguments. Whoever
-// has the connection has the session.
+// session is what one connection keeps between statements: their descriptions, and the memory of
+// arguments. It belongs to the holder of the connection.
 type session struct {
 	conn       *pgconn.PgConn
 	tally      *tally
@@ -117,8 +117,8 @@ func (s *session) send(ctx context.Context, statement int) *pgconn.ResultReader 
 	return s.conn.ExecStatement(ctx, s.statements[statement], s.arguments, binaryFormat, binaryFormat)
 }
 
-// read hands each row to do and returns the first error. It reads to the end in any case, so that the connection can
-// be used again.
+// read hands each row to do and returns the first error. It reads to the end in any case, so that
+// the connection can be used again.
 func read(rows *pgconn.ResultReader, do func(values [][]byte) error) error {
 	var failed error
 	for rows.NextRow() {
@@ -165,7 +165,8 @@ func (s *session) all(ctx context.Context, statement, limit int) ([]order.Order,
 	return page, err
 }
 
-// fetch reads the orders with these uids, each into the answer of the same index. What is not there is left.
+// fetch reads the orders with these uids, each into the answer of the same index. What is not there
+// is left.
 func (s *session) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
 	s.begin()
 	s.addInt64s(uids)

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// viaSQL is database/sql over pgx, as its users write it: a statement is prepared the first time that a connection
-// sees it, arguments and columns go through reflection.
+// viaSQL is database/sql over pgx, as its users write it: a statement is prepared the first time
+// that a connection sees it, arguments and columns go through reflection.
 type viaSQL struct {
 	classes map[string]*sqlClass
 	tally   *tally

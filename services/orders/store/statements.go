@@ -1,6 +1,7 @@
 package store
 
-// The statements. Both drivers send the same texts, so that what differs between them is the driver.
+// The statements. Both drivers send the same texts, so that what differs between them is the
+// driver.
 const (
 	columns = "uid, account, symbol, side, status, price, qty, filled, version, updated_at"
 
@@ -8,9 +9,9 @@ const (
 
 	selectBatch = "SELECT " + columns + " FROM orders WHERE uid = ANY($1) ORDER BY uid"
 
-	// A page is what comes next in an index, backwards, for as long as the account (and the status) is that one. It is
-	// said in the index's own terms: with account = $1, PostgreSQL may also think of reading the orders of all accounts
-	// from the newest on, until there are enough of this one.
+	// A page is what comes next in an index, backwards, for as long as the account (and the status) is
+	// that one. It is said in the index's own terms: with account = $1, PostgreSQL may also think of
+	// reading the orders of all accounts from the newest on, until there are enough of this one.
 	selectPage = "SELECT " + columns + ` FROM orders
 	WHERE (account, uid) < ($1, $2) AND account >= $1 ORDER BY account DESC, uid DESC LIMIT $3`
 
@@ -27,7 +28,8 @@ const (
 )
 SELECT ` + columns + ` FROM made`
 
-	// The lock makes it a transaction that writes, so that with a synchronous standby it is answered only after the
-	// standby has all that came before: also this order, whose own commit may have lost the primary while it waited.
+	// The lock makes it a transaction that writes, so that with a synchronous standby it is answered
+	// only after the standby has all that came before: also this order, whose own commit may have lost
+	// the primary while it waited.
 	selectExisting = "SELECT " + columns + ", digest FROM orders WHERE account = $1 AND client_order_id = $2 FOR KEY SHARE"
 )

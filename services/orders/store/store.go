@@ -1,20 +1,23 @@
-// Package store keeps orders in PostgreSQL: one order by its uid, an account's orders page by page, submissions with
-// their audit record in one transaction. It brings the schema, and can fill it with made-up orders (Seed).
+// Package store keeps orders in PostgreSQL: one order by its uid, an account's orders page by page,
+// submissions with their audit record in one transaction. It brings the schema, and can fill it
+// with made-up orders (Seed).
 //
-// How it talks to the database is two seams: the driver ("sql" is database/sql as its users write it, "pgxpool" sends
-// prepared statements and reads the binary rows by itself) and the lookup of one order ("single" is a query per call,
-// "batch" makes one query of all calls that wait at the moment). Each class of request has connections of its own, so
-// that slow pages take none from the queries of one order.
+// Two seams decide how it talks to the database: the driver ("sql" is idiomatic database/sql,
+// "pgxpool" sends prepared statements and decodes the binary rows with its own code) and the lookup
+// of one order ("single" is a query per call, "batch" makes one query of all calls that wait at the
+// moment). Each class of request has its own connections, so that slow pages take none from the
+// queries of one order.
 //
-// What a read returns was read after the read began: nothing is cached here. A read that finds its connection broken
-// is sent again, once, and so is a submission, which is idempotent. After a restart of the database everything
-// recovers by itself.
+// What a read returns was read after the read began: nothing is cached here. A read that finds its
+// connection broken is sent again, once, and so is a submission, which is idempotent. After a
+// restart of the database all operations recover automatically.
 //
-// Several DSNs are shards: an account's orders are in one (AccountShard), and uids say which (UIDShard), so that no
-// request needs two. There are no commits across shards, and the layout of a database cannot be changed.
+// Several DSNs are shards: an account's orders are in one (AccountShard), and uids say which
+// (UIDShard), so that no request needs two. There are no commits across shards, and the layout of a
+// database cannot be changed.
 //
-// It is not a cache, checks nobody's rights, and does not start a database. A Store owns its connections, the
-// goroutines of its batchers, and one that keeps the audit's partitions; Close waits for all of them.
+// It is not a cache, checks no rights, and does not start a database. A Store owns its connections,
+// the goroutines of its batchers, and one that keeps the audit's partitions; Close waits for all.
 package store
 
 import (
@@ -39,18 +42,20 @@ type Options struct {
 	Driver string `seam:"driver"` // a name of Drivers; "": pgxpool
 	Lookup string `seam:"lookup"` // a name of Lookups; "": batch
 
-	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads. Zero is 16, 4, 8; 3; 128.
-	Reads    int `set:"reads" default:"16" min:"1" max:"1000" doc:"connections to the database for order queries (lookup=single)"`
-	Lists    int `set:"lists" default:"4" min:"1" max:"1000" doc:"connections for lists"`
-	Writes   int `set:"writes" default:"8" min:"1" max:"1000" doc:"connections for submits"`
-	Batches  int `set:"batches" default:"0" min:"0" max:"64" doc:"connections for batched order queries (lookup=batch), each for a batch under way; 0: one for each core, 2 to 16"`
+	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads. Zero
+	// is 16, 4, 8; 3; 128.
+	Reads    int `set:"reads" default:"16" min:"1" max:"1000" doc:"database connections for order queries (lookup=single)"`
+	Lists    int `set:"lists" default:"4" min:"1" max:"1000" doc:"database connections for lists"`
+	Writes   int `set:"writes" default:"8" min:"1" max:"1000" doc:"database connections for submits"`
+	Batches  int `set:"batches" default:"0" min:"0" max:"64" doc:"database connections for batched order queries (lookup=batch), each for one batch; 0: one for each core, 2 to 16"`
 	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10000" doc:"order queries in one batch"`
 
-	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout. Zero is 2 s.
-	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"of a request; the database is told"`
+	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout. Zero
+	// is 2 s.
+	Timeout time.Duration `set:"timeout" default:"2s" min:"10ms" max:"1m" doc:"time limit of a request, which its statement has too"`
 
 	MaxWaiting     int           // 65,536 calls that wait for a fetch; beyond: order.ErrBusy
-	AuditRetention time.Duration // partitions of the audit that are older are dropped; 0: kept. Records in the default partition: see audit_ahead
+	AuditRetention time.Duration // older audit partitions are dropped; 0: kept. Default partition: see audit_ahead
 	Log            *slog.Logger  // of what happens in the background
 }
 
@@ -90,8 +95,9 @@ type Store struct {
 	done sync.WaitGroup
 }
 
-// Open connects, migrates, and checks that each database is the shard that it is taken for. The error is
-// order.ErrUnavailable when a database cannot be reached, ErrOptions when the options are wrong.
+// Open connects, migrates, and checks that each database is the shard that it is taken for. The
+// error is order.ErrUnavailable when a database cannot be reached, ErrOptions when the options are
+// wrong.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	open, look, err := o.assembly()
@@ -131,8 +137,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Order reads an order from its primary. The error is order.ErrNotFound itself, or wraps order.ErrUnavailable,
-// order.ErrBusy or context.Canceled.
+// Order reads an order from its primary. The error is order.ErrNotFound itself, or wraps
+// order.ErrUnavailable, order.ErrBusy or context.Canceled.
 func (s *Store) Order(ctx context.Context, uid int64) (order.Order, error) {
 	if uid < 1 {
 		return order.Order{}, order.ErrNotFound
@@ -140,8 +146,8 @@ func (s *Store) Order(ctx context.Context, uid int64) (order.Order, error) {
 	return s.shards[UIDShard(uid, len(s.shards))].lookup.order(ctx, uid)
 }
 
-// Begin is Order without the wait: w gets the answer, whose error is one of Order's. With an error here it does not;
-// errors.ErrUnsupported says that this store does not batch.
+// Begin is Order without the wait: w gets the answer, whose error is one of Order's. With an error
+// here it does not; errors.ErrUnsupported says that this store does not batch.
 func (s *Store) Begin(uid int64, w Waiter) error {
 	if uid < 1 {
 		return order.ErrNotFound
@@ -154,9 +160,9 @@ func (s *Store) Late(uid int64) error {
 	return s.shards[UIDShard(uid, len(s.shards))].lookup.late(uid)
 }
 
-// OrderAtLeast reads an order from the replica if there is one that has this version of it already, else from the
-// primary. The version can still be lower, then nobody has made a higher one. A version below 1 asks the primary:
-// a replica does not know how far behind it is.
+// OrderAtLeast reads an order from the replica if there is one that has this version of it already,
+// else from the primary. The version can still be lower if it does not exist yet. A version below 1
+// asks the primary: a replica does not know how far behind it is.
 func (s *Store) OrderAtLeast(ctx context.Context, uid, version int64) (order.Order, error) {
 	if s.replica == nil || version < 1 || uid < 1 || time.Now().UnixNano() < s.replicaRests.Load() {
 		return s.Order(ctx, uid)
@@ -192,9 +198,10 @@ func (s *Store) Orders(ctx context.Context, f order.Filter) (order.Page, error) 
 // maxPage bounds what a page takes of memory; the API allows 500.
 const maxPage = 1000
 
-// Submit makes an order and its audit record in one transaction, or finds the order that the same submission has
-// made before. The error wraps order.ErrConflict when the account used the client order id for another order, or
-// order.ErrUnavailable: then nothing is known of it and it can be sent again.
+// Submit makes an order and its audit record in one transaction, or finds the order that the same
+// submission has made before. The error wraps order.ErrConflict when the account used the client
+// order id for another order, or order.ErrUnavailable: then nothing is known of it and it can be
+// sent again.
 func (s *Store) Submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
 	return s.shards[AccountShard(account, len(s.shards))].submit(ctx, account, m)
 }
@@ -209,7 +216,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close ends what goes on in the background, and the connections when nobody uses them any more.
+// Close ends the background work, and the connections once all callers have returned them.
 func (s *Store) Close() {
 	s.endBackground()
 	for _, d := range s.shards {

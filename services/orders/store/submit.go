@@ -18,8 +18,9 @@ type submission struct {
 	digest  [sha256.Size]byte
 }
 
-// digest is what makes two submissions the same: the fields, not the message, so that an order that was sent as JSON
-// and then as FIX is one. Each text has its length before it, so that none can pass for part of another.
+// digest is what makes two submissions the same: the fields, not the message, so that an order that
+// was sent as JSON and then as FIX is one. Each text has its length before it, so that none can
+// pass for part of another.
 func digest(account string, m *order.Submission) [sha256.Size]byte {
 	var room [256]byte
 	b := room[:0]
@@ -33,8 +34,8 @@ func digest(account string, m *order.Submission) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// submit inserts; when the client order id was used it looks which order that made. What is read then was committed
-// before: nothing else makes an insert do nothing.
+// submit inserts; when the client order id was used it looks which order that made. What is read
+// then was committed before: nothing else makes an insert do nothing.
 func (s *submission) submit(ctx context.Context, d driver) (order.Receipt, error) {
 	made, err := d.insert(ctx, s)
 	if !errors.Is(err, order.ErrNotFound) {

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// underway is the fetches that have begun and not ended, at most one for each connection of the class.
+// underway is the fetches that have begun and not ended, at most one for each connection of the
+// class.
 type underway struct {
 	mu      sync.Mutex
 	begun   uint64 // fetches since the start

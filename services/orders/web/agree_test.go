@@ -14,10 +14,12 @@ import (
 	"testing"
 )
 
-// last is what may be sent after a request: both servers close the connection when they have answered it.
+// last is what may be sent after a request: both servers close the connection when they have
+// answered it.
 const last = "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
-// exchange sends text on a connection of its own and returns all answers that come until the server closes it.
+// exchange sends text on a connection of its own and returns all answers that come until the server
+// closes it.
 func exchange(t *testing.T, address, text string) (statuses []int) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -100,8 +102,9 @@ func TestTrailersAreNoHeaders(t *testing.T) {
 	})
 }
 
-// Where a request ends is what its sender and both servers agree on, or it is refused and nothing after it is read:
-// what is a body to one and a request to another could be smuggled past whatever stands between.
+// Where a request ends is what its sender and both servers agree on, or it is refused and nothing
+// after it is read: what is a body to one and a request to another could be smuggled past whatever
+// stands between.
 func TestFraming(t *testing.T) {
 	const chunk = "1\r\na\r\n0\r\n\r\n"
 	onEach(t, func(t *testing.T, serve func(Handler) string) {
@@ -158,8 +161,8 @@ func TestFraming(t *testing.T) {
 	})
 }
 
-// refusable reports whether a server may refuse a framing that another one accepts: one that is said twice, or on a
-// line that is continued.
+// refusable reports whether a server may refuse a framing that another one accepts: one that is
+// said twice, or on a line that is continued.
 func refusable(head string) bool {
 	return strings.Count(head, "Content-Length")+strings.Count(head, "Transfer-Encoding") > 1 || continued.MatchString(head)
 }
@@ -262,7 +265,8 @@ func TestHead(t *testing.T) {
 	})
 }
 
-// A panic is answered, with nothing of what was written before it, and the connection and the server go on.
+// A panic is answered, with nothing of what was written before it, and the connection and the
+// server go on.
 func TestPanic(t *testing.T) {
 	onEach(t, func(t *testing.T, serve func(Handler) string) {
 		address := serve(HandlerFunc(func(_ context.Context, req *Request, resp *Response) {

@@ -16,9 +16,9 @@ import (
 const orderRequest = "GET /api/v1/order?uid=7 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: test\r\nAccept: application/json\r\nAccept-Encoding: zstd\r\nAuthorization: Bearer abc.def.ghi\r\n\r\n"
 const submitRequest = "POST /api/v1/submit HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAuthorization: Bearer abc.def.ghi\r\nContent-Length: 9\r\n\r\n{\"a\":\"b\"}"
 
-// The gates of what an adapter and its server allocate for a request, so that nothing slips in. fasthttp's is zero;
-// net/http makes a Request, a header map, a context and more for each; a loop starts a goroutine for a request that is not
-// begun.
+// The gates of what an adapter and its server allocate for a request, so that nothing slips in.
+// fasthttp's is zero; net/http makes a Request, a header map, a context and more for each; a loop
+// starts a goroutine for a request that is not begun.
 var allocsGate = map[string]float64{"fasthttp": 0, "nethttp": 40, "loop": 1}
 
 func TestAllocs(t *testing.T) {

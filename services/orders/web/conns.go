@@ -12,8 +12,8 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// listener knows its connections: it refuses those beyond its bound, as fasthttp's own refusal is no JSON, and can cut off
-// those that are left at the end.
+// listener knows its connections: it refuses those beyond its bound, as fasthttp's own refusal is
+// no JSON, and can cut off those that are left at the end.
 type listener struct {
 	net.Listener
 	under *lameduck.Listener // Listener, or what is below its TLS
@@ -31,11 +31,12 @@ func newListener(l net.Listener, under *lameduck.Listener, most int, log *slog.L
 	return out
 }
 
-// acceptPause is how long to wait when the process has no file descriptors left: connections that end give some back.
+// acceptPause is how long to wait when the process has no file descriptors left: connections that
+// end give some back.
 const acceptPause = 50 * time.Millisecond
 
-// Accept returns the next connection that is to be served. What passes (no file descriptor is left, a client was
-// gone before it was accepted) does not end it, as it does not end net/http's loop; fasthttp's it would.
+// Accept returns the next connection to serve. A temporary error (no free file descriptor, a client
+// that left before it was accepted) does not end the loop, as in net/http; it would end fasthttp's.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -56,7 +57,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// overfull is what a connection beyond the bound is told.
+// overfull is the answer to a connection beyond the bound.
 var overfull = func() string {
 	body := errorBody("too many connections are open here; try again later")
 	return fmt.Sprintf("HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
@@ -82,8 +83,8 @@ func (l *listener) remove(c *conn) {
 	}
 }
 
-// cutOff ends all connections, and says how many requests were under way on them. It returns when fasthttp has let go of
-// all of them, which is when their handlers have returned.
+// cutOff ends all connections, and says how many requests were under way on them. It returns when
+// fasthttp has let go of all of them, which is when their handlers have returned.
 func (l *listener) cutOff() (cut int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +105,9 @@ func (l *listener) cutOff() (cut int) {
 	return cut
 }
 
-// conn is a connection of which it is known whether a request is under way: from when a handler is called until the answer
-// is sent. A request that has not arrived whole is not under way: nothing of it was done.
+// conn is a connection of which it is known whether a request is under way: from when a handler is
+// called until the answer is sent. A request that has not arrived whole is not under way: nothing
+// of it was done.
 //
 // fasthttp serves a connection in one goroutine, which calls all methods.
 type conn struct {
@@ -133,8 +135,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Read is called when all answers are sent, as fasthttp keeps none back while it waits for a request; or for the rest of
-// one that came together with another, whose answer is not sent yet.
+// Read is called when all answers are sent, as fasthttp keeps none back while it waits for a
+// request; or for the rest of one that came together with another, whose answer is not sent yet.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.sent {
 		c.sent = false

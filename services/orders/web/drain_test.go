@@ -99,7 +99,8 @@ func ok(_ context.Context, _ *Request, resp *Response) {
 	resp.Body = append(resp.Body, "whole"...)
 }
 
-// A client that has sent no whole request holds nothing up, and Drain would otherwise never return here, as no time ends it.
+// A client that has sent no whole request holds nothing up, and Drain would otherwise never return
+// here, as no time ends it.
 func TestDrainEndsWhatWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		text    string
@@ -126,7 +127,8 @@ func TestDrainEndsWhatWaits(t *testing.T) {
 	}
 }
 
-// What is being answered is answered wholly, with the word that nothing follows; so is what was sent together with it.
+// What is being answered is answered wholly, with the word that nothing follows; so is what was
+// sent together with it.
 func TestDrainWaits(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	d := startDrained(t, func(ctx context.Context, req *Request, resp *Response) {
@@ -178,8 +180,8 @@ func TestDrainSendsWhatWasKeptBack(t *testing.T) {
 	}
 }
 
-// A request that does not end is cut off: its context ends, Drain says how many there were, and it returns after
-// their handlers have.
+// A request that does not end is cut off: its context ends, Drain says how many there were, and it
+// returns after their handlers have.
 func TestDrainCutsOff(t *testing.T) {
 	began, returned := make(chan struct{}), make(chan struct{}, 2)
 	d := startDrained(t, func(ctx context.Context, _ *Request, resp *Response) {
@@ -216,7 +218,8 @@ func TestDrainCutsOff(t *testing.T) {
 	}
 }
 
-// A handler that does not heed its context is waited for, so that it never uses what is closed after Shutdown.
+// A handler that does not heed its context is waited for, so that it never uses what is closed
+// after Shutdown.
 func TestDrainOutlastsHandlers(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	d := startDrained(t, func(context.Context, *Request, *Response) {

@@ -16,8 +16,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Fast serves a Handler with fasthttp. A request's context does not end when its client goes away, as fasthttp
-// does not look; it ends when Drain cuts the request off.
+// Fast serves a Handler with fasthttp. A request's context does not end when its client goes away,
+// as fasthttp does not look; it ends when Drain cuts the request off.
 type Fast struct {
 	handler Handler
 	options FastOptions
@@ -30,16 +30,17 @@ type Fast struct {
 const (
 	idleTimeout = 2 * time.Minute
 
-	// All headers of a request; each connection that is being read has a buffer of that size. A token has at
-	// most 8 KiB.
+	// All headers of a request; each connection that is being read has a buffer of that size. A token
+	// has at most 8 KiB.
 	maxHeader = 16 << 10
 )
 
-// lenient is how many times MaxBody is read before the connection is closed with the client still at it: it would
-// not see the answer then.
+// lenient is how many times MaxBody is read before the connection is closed with the client still
+// at it: it would not see the answer then.
 const lenient = 4
 
-// defaultConnections need some 1.3 GB when each has its buffers, of 16 KiB to read and 4 KiB to write.
+// defaultConnections need some 1.3 GB when each has its buffers, of 16 KiB to read and 4 KiB to
+// write.
 const defaultConnections = 65_536
 
 // FastOptions configure Fast.
@@ -77,8 +78,8 @@ func NewFast(h Handler, o FastOptions) *Fast {
 	return f
 }
 
-// Start serves a listener until Drain: one of connections of under, which is itself or below its TLS. failed is called if
-// that ends by itself.
+// Start serves a listener until Drain: one of connections of under, which is itself or below its
+// TLS. failed is called if serving ends unexpectedly.
 func (f *Fast) Start(l net.Listener, under *lameduck.Listener, failed func(error)) {
 	f.conns = newListener(l, under, cmp.Or(f.options.MaxConnections, defaultConnections), f.options.Log)
 	go func() {
@@ -93,9 +94,9 @@ func (f *Fast) Start(l net.Listener, under *lameduck.Listener, failed func(error
 // LameDuck has all answers say Connection: close from now on.
 func (f *Fast) LameDuck() { f.conns.under.LameDuck() }
 
-// Drain ends what Start began, once. It takes no more connections, answers what is under way, ends the connections on which
-// nothing happens, and cuts off what is left when ctx ends, which is an error. When it returns no handler runs any more:
-// one that does not heed its context holds it.
+// Drain ends what Start began, once. It takes no more connections, answers what is under way, ends
+// the connections on which nothing happens, and cuts off what is left when ctx ends, which is an
+// error. When it returns no handler runs any more: one that does not heed its context holds it.
 func (f *Fast) Drain(ctx context.Context) error {
 	began := time.Now()
 	f.conns.under.Seal()

@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// errFraming says that it is not sure where a request ends. To guess would let one client's request be read as a
-// part of another's, where something stands between that guesses otherwise.
+// errFraming says that it is not sure where a request ends. To guess would let one client's request
+// be read as a part of another's, where something stands between that guesses otherwise.
 var errFraming = errors.New("a Transfer-Encoding that is not chunked, or beside a Content-Length, or in HTTP/1.0, or no empty line after the headers")
 
 // readFast gives what net/http would give. The error says that it is no request.
@@ -30,7 +30,8 @@ func readFast(to *Request, from *fasthttp.Request, maxBody int) error {
 	if raw := h.RawHeaders(); len(raw) > 0 && !bytes.HasSuffix(raw, []byte("\r\n\r\n")) {
 		return errFraming // with bare line feeds AllInOrder would give none of them
 	}
-	// As they came: of several Content-Types fasthttp knows the last, and it counts trailers among the headers.
+	// As they came: of several Content-Types fasthttp knows the last, and it counts trailers among the
+	// headers.
 	for name, value := range h.AllInOrder() {
 		if string(name) == fasthttp.HeaderTransferEncoding && (!h.IsHTTP11() || !strings.EqualFold(text(value), "chunked") || lameduck.HasLength(h.RawHeaders())) {
 			return errFraming
@@ -43,8 +44,9 @@ func readFast(to *Request, from *fasthttp.Request, maxBody int) error {
 	return nil
 }
 
-// target splits what stands in a request's first line. fasthttp's own would make a/../b and //b into /b: which
-// net/http does not. The authority is that of a whole URL, which clients send to proxies; "": there is none.
+// target splits what stands in a request's first line. fasthttp's own would make a/../b and //b
+// into /b: which net/http does not. The authority is that of a whole URL, which clients send to
+// proxies; "": there is none.
 func (r *Request) target(uri string) (authority string, err error) {
 	if strings.HasPrefix(uri, "/") && strings.IndexByte(uri, '%') < 0 {
 		r.Path, r.Query, _ = strings.Cut(uri, "?")

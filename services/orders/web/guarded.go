@@ -7,8 +7,8 @@ import (
 	"dyno/parts/guard"
 )
 
-// Guarded refuses what other sites' pages make browsers send, for servers that are not net/http: those are behind the
-// same guard in parts/daemon.
+// Guarded refuses what other sites' pages make browsers send, for servers that are not net/http:
+// those are behind the same guard in parts/daemon.
 func Guarded(h Handler, g *guard.Guard) Handler {
 	return HandlerFunc(func(ctx context.Context, req *Request, resp *Response) {
 		seen := guard.Request{Method: req.Method, Host: req.Host, Origin: req.Origin, Site: req.Site, Dest: req.Dest}

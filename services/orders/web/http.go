@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// HTTP makes a Handler net/http's. Bodies are read whole, up to maxBody bytes, before the Handler is called.
+// HTTP makes a Handler net/http's. Bodies are read whole, up to maxBody bytes, before the Handler
+// is called.
 func HTTP(h Handler, maxBody int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := calls.Get().(*call)
@@ -57,8 +58,8 @@ func (c *call) serve(ctx context.Context, h Handler) error {
 	return serve(ctx, h, &c.req, &c.resp)
 }
 
-// serve lets h answer. A panic is answered too, whatever was written before it, and is the error: net/http would
-// close the connection, and with the others the process would end.
+// serve lets h answer. A panic is answered too, whatever was written before it, and is the error:
+// net/http would close the connection, and with the others the process would end.
 func serve(ctx context.Context, h Handler, req *Request, resp *Response) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,8 +101,9 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, maxBody int64) {
 	c.req.Body, c.req.BodyErr = c.body.Bytes(), err
 }
 
-// joined gives all of a header's fields, as RFC 9110 says that they count: so a second Authorization makes both
-// useless instead of one of them the winner. One that is empty counts for nothing.
+// joined gives all of a header's fields, as RFC 9110 says that they count: so a second
+// Authorization makes both useless instead of one of them the winner. One that is empty counts for
+// nothing.
 func joined(values []string) string {
 	if len(values) == 1 {
 		return values[0]
@@ -140,5 +142,6 @@ func (c *call) write(w http.ResponseWriter) {
 	w.Write(r.Body)
 }
 
-// seconds rounds up, as a client that comes a little late is answered and one that comes early is not.
+// seconds rounds up, as a client that comes a little late is answered and one that comes early is
+// not.
 func seconds(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }

@@ -14,8 +14,8 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// Loop serves a Handler with event loops. As with Fast, a request's context does not end when its client goes away; it
-// ends when Drain cuts the request off.
+// Loop serves a Handler with event loops. As with Fast, a request's context does not end when its
+// client goes away; it ends when Drain cuts the request off.
 type Loop struct {
 	handler Handler
 	options LoopOptions
@@ -35,10 +35,11 @@ type LoopOptions struct {
 
 	Loops int // 0: as httploop has it
 
-	// Begin is called on a loop's goroutine for requests that have a whole body and that Guard lets pass. It
-	// reports whether it has taken the request: then it must call Finish, once, at any time and from any goroutine. It
-	// must not block, or panic. All others, and all when it is nil, are answered by the Handler, which must be behind the
-	// same guard, on a goroutine each. A nil Guard checks nothing.
+	// Begin is called on a loop's goroutine for requests that have a whole body and that Guard lets
+	// pass. It reports whether it has taken the request: then it must call Finish, once, at any time
+	// and from any goroutine. It must not block, or panic. All others, and all when it is nil, are
+	// answered by the Handler, which must be behind the same guard, on a goroutine each. A nil Guard
+	// checks nothing.
 	Begin func(loop int, c *Call) bool
 	Guard *guard.Guard
 
@@ -59,7 +60,8 @@ type Call struct {
 	from *httploop.Request
 }
 
-// NewLoop returns one that serves nothing yet. The error is httploop.ErrUnsupported where there are no event loops.
+// NewLoop returns one that serves nothing yet. The error is httploop.ErrUnsupported where there are
+// no event loops.
 func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -84,7 +86,7 @@ func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
 	return l, err
 }
 
-// Start serves the connections of under until Drain. failed is called if that ends by itself.
+// Start serves the connections of under until Drain. failed is called if serving ends unexpectedly.
 func (l *Loop) Start(_ net.Listener, under *lameduck.Listener, failed func(error)) {
 	l.started = true
 	go func() {
@@ -95,7 +97,8 @@ func (l *Loop) Start(_ net.Listener, under *lameduck.Listener, failed func(error
 	}()
 }
 
-// Drain ends what Start began, once: see httploop. What is under way when ctx ends is cut off, which is an error.
+// Drain ends what Start began, once: see httploop. What is under way when ctx ends is cut off,
+// which is an error.
 func (l *Loop) Drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, l.cancel)
 	defer stop()

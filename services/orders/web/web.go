@@ -1,6 +1,7 @@
-// Package web lets the gateway answer HTTP without knowing which server reads it: Request and Response are what
-// all have in common; HTTP makes a Handler net/http's, Fast serves it with fasthttp, and Loop with event loops
-// (parts/httploop), which let it begin many requests before any is answered.
+// Package web lets the gateway answer HTTP without knowing which server reads it: Request and
+// Response are what all have in common; HTTP makes a Handler net/http's, Fast serves it with
+// fasthttp, and Loop with event loops (parts/httploop), which let it begin many requests before any
+// is answered.
 //
 // It is not a router and knows nothing of orders.
 package web
@@ -11,8 +12,8 @@ import (
 	"time"
 )
 
-// Request is what of an HTTP request the gateway looks at. Its strings and bytes are only good until Serve
-// returns: who keeps one makes a copy.
+// Request is what of an HTTP request the gateway looks at. Its strings and bytes are only good
+// until Serve returns: who keeps one makes a copy.
 type Request struct {
 	Method string
 	Path   string // decoded
@@ -39,7 +40,7 @@ type Request struct {
 	Account string // whose request it is; set by who finds that out
 }
 
-// field is where a header of this name (in its canonical form) belongs; nil: nobody looks at it.
+// field is where a header of this name (in its canonical form) belongs; nil: no handler reads it.
 func (r *Request) field(name string) *string {
 	switch name {
 	case "Authorization":
@@ -70,7 +71,8 @@ func (r *Request) field(name string) *string {
 	return nil
 }
 
-// add takes a header field in, whose name is in its canonical form: of several of a name, all count, as a list.
+// add takes a header field in, whose name is in its canonical form: of several of a name, all
+// count, as a list.
 func (r *Request) add(name, value string) {
 	switch field := r.field(name); {
 	case field == nil:
@@ -84,8 +86,8 @@ func (r *Request) add(name, value string) {
 // ErrTooLarge says that a body exceeds its bound.
 var ErrTooLarge = errors.New("the body is too large")
 
-// Response is the answer. Fields that are empty send no header. It is used again: a Handler appends to
-// Body[:0].
+// Response is the answer. Fields that are empty send no header. It is used again: a Handler appends
+// to Body[:0].
 type Response struct {
 	Status          int
 	ContentType     string
@@ -108,7 +110,7 @@ type Field struct{ Name, Value string }
 // Reset makes it empty and keeps Body's memory.
 func (r *Response) Reset() { *r = Response{Body: r.Body[:0]} }
 
-// Handler answers requests; many at once.
+// Handler answers requests, concurrently.
 type Handler interface {
 	Serve(ctx context.Context, req *Request, resp *Response)
 }

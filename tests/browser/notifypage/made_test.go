@@ -55,7 +55,7 @@ func letter(of string, seq int) object {
 func newMade(t *testing.T) *made {
 	m := &made{stats: object{"durable": true, "log": "segment", "seq": 53211, "accepted": 40_000, "delivered": 39_000, "retried": 120, "dead": 4,
 		"refused": 0, "purged": 0, "pending": 996, "backlog": 700, "webhooks": 38_000, "oldest_age_seconds": 0, "workers": 256, "busy_workers": 41,
-		"queue_depths": []int{3, 9, 4, 0, 1, 2, 7, 30}, "log_bytes": 1 << 30, "log_first_seq": 1001, "log_last_seq": 53211, "lost": 0}}
+		"log_bytes": 1 << 30, "log_first_seq": 1001, "log_last_seq": 53211, "lost": 0}}
 	api := http.NewServeMux()
 	api.HandleFunc("GET /debug/notify/v1/stats", m.getStats)
 	api.HandleFunc("GET /debug/notify/v1/dead", m.getDead)

@@ -42,7 +42,7 @@ func start(t *testing.T, args ...string) notifyd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		c.Process.Signal(syscall.SIGTERM) // an error: it has ended, which Wait tells
+		c.Process.Signal(syscall.SIGTERM) // an error: it has ended, which Wait reports
 		if err := c.Wait(); err != nil || t.Failed() {
 			t.Errorf("notifyd ended with %v; it said:\n%s", err, &stderr)
 		}

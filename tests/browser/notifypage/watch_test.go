@@ -52,7 +52,6 @@ func TestPageShowsWhatGoesOn(t *testing.T) {
 		"the title":                `document.title === '(1 failing) notifyd'`,
 		"the log":                  `document.getElementById('facts').textContent === 'log segment · 1.0 GiB · notices 1,001 to 53,211'`,
 		"the workers":              `document.getElementById('workers-now').textContent === '41 of 256 workers busy'`,
-		"the shards":               `document.querySelectorAll('#depth-bars i').length === 8`,
 		"the oldest on top":        `document.querySelector('#queues tbody tr').dataset.state === 'failing' && document.querySelector('#queues tbody code').textContent === 'sub_bad'`,
 		"the order by age":         `[...document.querySelectorAll('#queues tbody code')].map(e => e.textContent).join() === 'sub_bad,sub_slow,sub_fine,sub_gone,sub_idle'`,
 		"text of others as text":   `document.querySelector('#queues tbody .error').textContent === ` + fmt.Sprintf("%q", "answered 500: "+hostile),
@@ -127,14 +126,14 @@ func TestDeadLettersAreReplayedAndDeleted(t *testing.T) {
 	browser.Click(t, ctx, "#sure button[value=yes]")
 	browser.Await(t, ctx, `document.getElementById('said').textContent === 'sub_bad-13 could not be deleted: the disk is full'`)
 	if got, want := m.written(), []string{"POST /debug/notify/v1/dead/sub_bad-11/replay ", "DELETE /debug/notify/v1/dead/sub_bad-13 "}; !slices.Equal(got, want) {
-		t.Errorf("after a deletion that was called off and one that failed, the server was told %q", got)
+		t.Errorf("after a deletion that was called off and one that failed, the server received %q", got)
 	}
 	m.set(func() { m.failDelete = "" })
 	browser.Ask[bool](t, ctx, row("letters", "n12")+`.part_.remove.click(), true`)
 	browser.Click(t, ctx, "#sure button[value=yes]")
 	browser.Await(t, ctx, `document.querySelectorAll('#letters tbody tr').length === 2`)
 	if got := m.written(); got[len(got)-1] != "DELETE /debug/notify/v1/dead/sub_bad-12 " {
-		t.Errorf("the server was told %q", got)
+		t.Errorf("the server received %q", got)
 	}
 	w.Check(t, m.origin+"/debug/notify/", "status of 500")
 }
@@ -185,7 +184,7 @@ func TestReceiversAreTested(t *testing.T) {
 	}
 	browser.Picture(t, ctx, "tested")
 	if got := m.written(); len(got) != 2 || !slices.Contains(got, "POST /debug/notify/v1/subscriptions/sub_bad/test ") {
-		t.Errorf("the server was told %q", got)
+		t.Errorf("the server received %q", got)
 	}
 	w.Check(t, m.origin+"/debug/notify/")
 }
@@ -205,7 +204,7 @@ func TestWorkersAreSet(t *testing.T) {
 	browser.Await(t, ctx, `document.getElementById('workers-said').textContent === 'workers: give 1 to 4096'`)
 	set("0") // the browser itself refuses it
 	if got := m.written(); !slices.Equal(got, []string{`POST /debug/notify/workers {"workers":64}`, `POST /debug/notify/workers {"workers":5000}`}) {
-		t.Errorf("the server was told %q", got)
+		t.Errorf("the server received %q", got)
 	}
 	w.Check(t, m.origin+"/debug/notify/", "status of 400")
 }
@@ -224,7 +223,7 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	browser.Await(t, ctx, `document.getElementById('lost').hidden && document.getElementById('connection').textContent === 'live'`)
 	browser.Await(t, ctx, `document.getElementById('queues').hidden && document.getElementById('letters').hidden && !document.getElementById('volatile').hidden`)
 	if text := browser.Ask[string](t, ctx, `document.getElementById('queues-none').textContent`); !strings.Contains(text, "curl "+m.origin+"/debug/notify/v1/subscriptions ") {
-		t.Errorf("to somebody without subscriptions the page says %q", text)
+		t.Errorf("without subscriptions the page says %q", text)
 	}
 	browser.Picture(t, ctx, "empty")
 	w.Check(t, m.origin+"/debug/notify/", "Failed to load resource: net::")

@@ -58,7 +58,7 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 		click(decode)
 		browser.Await(t, ctx, widthOf(decode)+` === 1`)
 		browser.Await(t, ctx, frameCalled("runtime.gcBgMarkWorker")+` === undefined`)
-		browser.Await(t, ctx, line+` === 'encoding/json.(*decodeState).object (decode.go:128): 68.0 us per request, 22.4% of all; by itself 52.0'`)
+		browser.Await(t, ctx, line+` === 'encoding/json.(*decodeState).object (decode.go:128): 68.0 us per request, 22.4% of all; self 52.0'`)
 		browser.Await(t, ctx, `decodeURIComponent(location.hash) === '#flame=lock-free,cpu,`+decode+`'`)
 		browser.Ask[bool](t, ctx, `document.getElementById('flame-reset').click(), true`)
 		browser.Await(t, ctx, fmt.Sprintf(`%s === %v`, widthOf(decode), whole))
@@ -96,7 +96,7 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 			t.Errorf("what costs less is %d red, what costs the same %d", red, blue)
 		}
 		browser.Ask[bool](t, ctx, frameCalled(decode)+`.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})), true`)
-		browser.Await(t, ctx, line+`.endsWith('68.0 in baseline, 27.2 in decode: −40.8 us per request (−60.0%); by itself −31.2')`)
+		browser.Await(t, ctx, line+`.endsWith('68.0 in baseline, 27.2 in decode: −40.8 us per request (−60.0%); self −31.2')`)
 		choose(t, ctx, "flame-a", "decode")
 		choose(t, ctx, "flame-b", "baseline")
 		if red := redness(t, ctx, decode); red <= 20 {

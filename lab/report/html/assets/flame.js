@@ -62,7 +62,7 @@
   const signed = v => (v > 0 ? '+' : v < 0 ? '−' : '±') + figure(Math.abs(v));
   const describe = d => {
     const n = d.data, file = n.f > 0 && flames.files[n.f] && flames.files[n.f] !== '.' ? ` (${flames.files[n.f]}${n.line ? ':' + n.line : ''})` : '';
-    const own = n.children && n.children.length ? '; by itself ' : '';
+    const own = n.children && n.children.length ? '; self ' : '';
     if (!difference) return `${n.name}${file}: ${figure(n.a)} ${unit}, ${percent(n.a / root.a)} of all${own && own + figure(n.selfA)}`;
     const change = n.a && n.b ? ` (${signed((n.b / n.a - 1) * 100)}%)` : n.b > n.a ? ' (new)' : ' (gone)';
     return `${n.name}${file}: ${figure(n.a)} in ${label(first.value)}, ${figure(n.b)} in ${label(second.value)}: ${signed(n.b - n.a)} ${unit}${change}${own && own + signed(n.selfB - n.selfA)}`;

@@ -25,8 +25,8 @@ const (
 
 type StartSyncRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Subscriber    string                 `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"` // who follows: 1 to 128 bytes
-	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`            // index of the first ledger; 0: the one after the newest that is stored now
+	Subscriber    string                 `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"` // name of the subscriber: 1 to 128 bytes
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`            // index of the first ledger; 0: the one after the newest stored now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -75,8 +75,8 @@ func (x *StartSyncRequest) GetFrom() uint32 {
 	return 0
 }
 
-// Ledger is a ledger whose bytes have been proved to the level that the server syncs at. Clients should accept
-// messages of 64 MiB.
+// Ledger is a ledger whose bytes have been proved to the level that the server syncs at. Clients
+// must accept messages of 64 MiB.
 type Ledger struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -236,8 +236,8 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 
 type StatusResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ledgers       string                 `protobuf:"bytes,1,opt,name=ledgers,proto3" json:"ledgers,omitempty"` // what is stored, as ranges: "32570-32580,40000", or "empty"
-	Newest        uint32                 `protobuf:"varint,2,opt,name=newest,proto3" json:"newest,omitempty"`  // index of the newest that is stored; 0: there is none
+	Ledgers       string                 `protobuf:"bytes,1,opt,name=ledgers,proto3" json:"ledgers,omitempty"` // stored ledgers, as ranges: "32570-32580,40000", or "empty"
+	Newest        uint32                 `protobuf:"varint,2,opt,name=newest,proto3" json:"newest,omitempty"`  // index of the newest stored ledger; 0: none
 	Subscribers   []*Subscriber          `protobuf:"bytes,3,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -297,9 +297,9 @@ func (x *StatusResponse) GetSubscribers() []*Subscriber {
 type Subscriber struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Next          uint32                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`                            // the ledger that it gets next
+	Next          uint32                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`                            // next ledger to send
 	Sent          uint64                 `protobuf:"varint,3,opt,name=sent,proto3" json:"sent,omitempty"`                            // ledgers sent over this stream
-	FromStore     uint64                 `protobuf:"varint,4,opt,name=from_store,json=fromStore,proto3" json:"from_store,omitempty"` // of these, those that had to be read from the store: it began later, or is slow
+	FromStore     uint64                 `protobuf:"varint,4,opt,name=from_store,json=fromStore,proto3" json:"from_store,omitempty"` // ledgers sent that were read from the store, because the subscriber began early or is slow
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

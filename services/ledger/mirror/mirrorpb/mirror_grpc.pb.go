@@ -27,19 +27,20 @@ const (
 
 // MirrorClient is the client API for Mirror service.
 //
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to
+// https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type MirrorClient interface {
-	// StartSync sends every ledger from an index on, ascending: first what the store has, then each as it is stored.
-	// Where the next one is not stored yet, the stream waits for it. It never ends by itself: whoever follows asks
-	// again from the ledger after the last one that it has when the stream breaks.
+	// StartSync sends every ledger from an index on, ascending: first the stored ones, then each as it
+	// is stored. Until the next one is stored, the stream waits. A stream without errors never ends;
+	// after an error the client calls StartSync again, from the ledger after its last.
 	//
-	// A subscriber has one stream: a new StartSync closes the one before (ABORTED), and its first ledger comes after
-	// the old stream has sent its last.
+	// A subscriber has one stream: a new StartSync ends the previous one (ABORTED), and its first
+	// ledger is sent after the previous stream's last.
 	//
-	// INVALID_ARGUMENT: no subscriber. OUT_OF_RANGE: the store begins later. RESOURCE_EXHAUSTED: too many subscribers.
-	// UNAVAILABLE: the server is about to stop.
+	// INVALID_ARGUMENT: no subscriber. OUT_OF_RANGE: the store begins later. RESOURCE_EXHAUSTED: too
+	// many subscribers. UNAVAILABLE: the server is stopping.
 	StartSync(ctx context.Context, in *StartSyncRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Ledger], error)
-	// Status says what is stored and who follows.
+	// Status returns what is stored and the subscribers.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 }
 
@@ -67,7 +68,8 @@ func (c *mirrorClient) StartSync(ctx context.Context, in *StartSyncRequest, opts
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the
+// prior non-generic stream type by name.
 type Mirror_StartSyncClient = grpc.ServerStreamingClient[Ledger]
 
 func (c *mirrorClient) Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
@@ -84,17 +86,17 @@ func (c *mirrorClient) Status(ctx context.Context, in *StatusRequest, opts ...gr
 // All implementations must embed UnimplementedMirrorServer
 // for forward compatibility.
 type MirrorServer interface {
-	// StartSync sends every ledger from an index on, ascending: first what the store has, then each as it is stored.
-	// Where the next one is not stored yet, the stream waits for it. It never ends by itself: whoever follows asks
-	// again from the ledger after the last one that it has when the stream breaks.
+	// StartSync sends every ledger from an index on, ascending: first the stored ones, then each as it
+	// is stored. Until the next one is stored, the stream waits. A stream without errors never ends;
+	// after an error the client calls StartSync again, from the ledger after its last.
 	//
-	// A subscriber has one stream: a new StartSync closes the one before (ABORTED), and its first ledger comes after
-	// the old stream has sent its last.
+	// A subscriber has one stream: a new StartSync ends the previous one (ABORTED), and its first
+	// ledger is sent after the previous stream's last.
 	//
-	// INVALID_ARGUMENT: no subscriber. OUT_OF_RANGE: the store begins later. RESOURCE_EXHAUSTED: too many subscribers.
-	// UNAVAILABLE: the server is about to stop.
+	// INVALID_ARGUMENT: no subscriber. OUT_OF_RANGE: the store begins later. RESOURCE_EXHAUSTED: too
+	// many subscribers. UNAVAILABLE: the server is stopping.
 	StartSync(*StartSyncRequest, grpc.ServerStreamingServer[Ledger]) error
-	// Status says what is stored and who follows.
+	// Status returns what is stored and the subscribers.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	mustEmbedUnimplementedMirrorServer()
 }
@@ -141,7 +143,8 @@ func _Mirror_StartSync_Handler(srv interface{}, stream grpc.ServerStream) error 
 	return srv.(MirrorServer).StartSync(m, &grpc.GenericServerStream[StartSyncRequest, Ledger]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the
+// prior non-generic stream type by name.
 type Mirror_StartSyncServer = grpc.ServerStreamingServer[Ledger]
 
 func _Mirror_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {

@@ -1,9 +1,10 @@
-// Package export writes stored ledgers in formats that other programs read: NDJSON, a ledger a line in the shape of a
-// server's binary answer, which ledgersync verify reads; and Parquet, a row a transaction, for analysis.
+// Package export writes stored ledgers in formats that other programs read: NDJSON, a ledger a line
+// in the shape of a server's binary answer, which ledgersync verify reads; and Parquet, a row a
+// transaction, for analysis.
 //
-// It is not for handing ledgers to another store, for which services/ledger/store/pack has a format with checksums,
-// and it does not decode transactions beyond their sender and type. Both are streaming: a ledger, or a group of rows, is in
-// memory at a time. It starts no goroutines.
+// It is not for handing ledgers to another store, for which services/ledger/store/pack has a format
+// with checksums, and it does not decode transactions beyond their sender and type. Both are
+// streaming: a ledger, or a group of rows, is in memory at a time. It starts no goroutines.
 package export
 
 import (
@@ -15,21 +16,21 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// Source is where ledgers come from: a store.
+// Source is the source of ledgers: a store.
 type Source interface {
 	Ledger(index uint32, into *xrpl.Ledger) error
 }
 
-// Format writes the ledgers of these indexes in that order, and calls report after each.
+// Format writes the given ledgers in order, and calls report after each.
 type Format func(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error
 
-// Formats are the writers by their names.
+// Formats are the writers by name.
 var Formats = map[string]Format{
 	"ndjson":  NDJSON,
 	"parquet": Parquet,
 }
 
-// NDJSON writes a ledger a line, as a server would answer for it in binary.
+// NDJSON writes a ledger per line, in the form of a server's binary answer.
 func NDJSON(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error {
 	var line []byte
 	return each(ctx, from, indexes, report, func(l *xrpl.Ledger) error {

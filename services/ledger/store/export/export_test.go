@@ -42,7 +42,7 @@ func verified(t *testing.T, text []byte, level trust.Level) trust.Report {
 	return report
 }
 
-// What verify reads proves what was exported, links included.
+// ledgersync verify proves the exported ledgers, links included.
 func TestNDJSON(t *testing.T) {
 	s := filled(t, storetest.Chain(1, 5, 20, 3))
 	var out bytes.Buffer
@@ -78,7 +78,7 @@ func read(t *testing.T, text []byte) []Row {
 
 func TestParquet(t *testing.T) {
 	chain := storetest.Chain(1, 5, 30, 3)
-	chain[2].Transactions[1].Blob = nil // cannot be read
+	chain[2].Transactions[1].Blob = nil // unreadable
 	from := map[uint32]*xrpl.Ledger{}
 	for _, l := range chain {
 		from[l.Index] = l

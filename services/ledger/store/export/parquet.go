@@ -19,18 +19,20 @@ import (
 type Row struct {
 	LedgerIndex uint32    `parquet:"ledger_index,delta"`
 	CloseTime   time.Time `parquet:"close_time,timestamp(millisecond),delta"` // of the ledger, UTC
-	Position    uint32    `parquet:"position"`                                // in the order in which the ledger's transactions were applied, from 0
-	Hash        string    `parquet:"hash"`                                    // the transaction's id in upper-case hex
-	Account     string    `parquet:"account,optional"`                        // the sender's address; none where the transaction cannot be read
-	Type        string    `parquet:"type,optional,dict"`                      // as in the JSON API, a number where it is not known here
-	Blob        []byte    `parquet:"tx_blob"`                                 // as signed
-	Meta        []byte    `parquet:"meta"`                                    // what it did
+	// Place among the ledger's transactions in the order of application, from 0.
+	Position uint32 `parquet:"position"`
+	Hash     string `parquet:"hash"` // transaction id in upper-case hex
+	// Sender's address; none if the transaction cannot be read.
+	Account string `parquet:"account,optional"`
+	Type    string `parquet:"type,optional,dict"` // as in the JSON API, or a number if unknown
+	Blob    []byte `parquet:"tx_blob"`            // as signed
+	Meta    []byte `parquet:"meta"`               // metadata
 }
 
-// groupRows is how many rows a group has, all of which are in memory until it is written: some 20 MB.
+// groupRows is the number of rows of a group, which are in memory until it is written: about 20 MB.
 const groupRows = 20_000
 
-// Parquet writes a row a transaction, compressed with zstd. Ledgers without transactions leave no row.
+// Parquet writes a row per transaction, compressed with zstd.
 func Parquet(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error {
 	to := parquet.NewGenericWriter[Row](w, parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(groupRows),
 		parquet.CreatedBy("ledgersync", "1", ""), parquet.KeyValueMetadata("source", "XRP Ledger history"))
@@ -60,13 +62,12 @@ func row(l *xrpl.Ledger, i int, closed uint32) Row {
 	return r
 }
 
-// sender reads who sent a transaction, and its type, as far as that can be read.
 func sender(blob []byte) (account, kind string) {
 	const ( // of fields: TransactionType and Account
 		uint16Type, transactionType = 1, 2
 		accountType, accountCode    = 8, 1
 	)
-	_ = xrpl.Walk(blob, func(f xrpl.Field) error { // what cannot be read stays empty
+	_ = xrpl.Walk(blob, func(f xrpl.Field) error { // unreadable fields stay empty
 		value := blob[f.ValueStart:f.End]
 		switch {
 		case f.Depth == 0 && f.Is(uint16Type, transactionType) && len(value) == 2:

@@ -1,5 +1,6 @@
-// Package flat keeps records in flat append-only files: a record is written once, where it stays, and found again by its
-// Ref. It is for bytes that are large, never change, and have an index elsewhere that can be made again from them.
+// Package flat keeps records in flat append-only files: a record is written once, is never moved,
+// and is found by its Ref. It is for large bytes that never change and have an index elsewhere that
+// can be rebuilt from them.
 //
 //	files, err := flat.Open(dir, flat.Options{})
 //	record := append(flat.Begin(nil), "..."...)
@@ -7,19 +8,19 @@
 //	err = files.Sync()               // and now a power cut
 //	record, err = files.Read(ref, nil)
 //
-// It is not an index, and forgets nothing by itself but whole files (Remove). It is not for two processes at the same
-// time. It starts no goroutines.
+// It is not an index, and removes data only as whole files, on request (Remove). Only one process
+// at a time may use a folder. It starts no goroutines.
 //
 // # Format
 //
-// A file is called NUMBER-NONCE.pack, and holds frames one after another:
+// A file is called NUMBER-NONCE.pack, and holds consecutive frames:
 //
 //	nonce8 | size of the record4 | CRC-32C of size and record4 | record
 //
-// Numbers are big-endian, and files are numbered from 1 on in the order in which they were begun. The nonce, which is
-// random for each file, is where Scan finds the next frame behind damage: records hold what strangers wrote, who could
-// otherwise write frames into them. Files are never written again once they were closed, so that what a crash left
-// half-written stays where it is, and is no record.
+// Numbers are big-endian, and files are numbered from 1 on in the order of creation. The nonce,
+// which is random for each file, lets Scan find the next frame behind damage: records contain
+// foreign bytes, whose author could otherwise imitate frames. Files are never written again after
+// they are closed, so the half-written end that a crash left stays, and is no record.
 package flat
 
 import (
@@ -37,47 +38,47 @@ import (
 )
 
 const (
-	// HeaderSize is how many bytes of a frame stand before its record.
+	// HeaderSize is the number of bytes of a frame before its record.
 	HeaderSize = nonceSize + 8
 	nonceSize  = 8
 
 	// MaxRecord bounds a record, in bytes.
 	MaxRecord = 128 << 20
-	// maxFile is from which size on a file is followed by the next, in bytes, unless Options say otherwise.
+	// maxFile is the default size from which on a file is followed by the next, in bytes.
 	maxFile = 256 << 20
-	// maxOpen is how many files are kept open for reading: 64 GiB of them. A million ledgers of 90 transactions make some 400
-	// files, and a process may often have no more than 1,024 open.
+	// maxOpen is the number of files kept open for reading: 64 GiB of data. A million ledgers of 90
+	// transactions make about 400 files, and the limit of a process is often 1,024.
 	maxOpen = 256
 )
 
 var (
-	// ErrDamaged is for bytes that are not what was written.
+	// ErrDamaged means that bytes differ from the written ones.
 	ErrDamaged = errors.New("damaged")
-	// ErrClosed is for files after Close.
+	// ErrClosed means that Close was called.
 	ErrClosed = errors.New("the files are closed")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Options is how files are opened. Its zero values are the documented defaults.
+// Options configure Open. Its zero values are the documented defaults.
 type Options struct {
 	FS      vfs.FS // nil: the disk's
-	MaxFile int64  // from this size on a file is followed by the next, in bytes; 0: 256 MiB
+	MaxFile int64  // size from which on a file is followed by the next, in bytes; 0: 256 MiB
 }
 
-// Ref is where a record is.
+// Ref is a record's place.
 type Ref struct {
 	File   uint32
 	Offset uint32 // of its frame
 	Size   uint32 // of the record, in bytes
 }
 
-// End is the position behind a record.
+// End is the position after a record.
 func (r Ref) End() Position {
 	return Position{r.File, int64(r.Offset) + HeaderSize + int64(r.Size)}
 }
 
-// Position is between two records.
+// Position is a place between two records.
 type Position struct {
 	File   uint32
 	Offset int64
@@ -88,7 +89,7 @@ func (p Position) Before(q Position) bool {
 	return p.File < q.File || p.File == q.File && p.Offset < q.Offset
 }
 
-// File is one of the files.
+// File describes one of the files.
 type File struct {
 	Number uint32
 	Name   string
@@ -104,24 +105,23 @@ type Files struct {
 	mu     sync.Mutex
 	closed bool
 	list   map[uint32]*file // guarded by mu
-	last   uint32           // guarded by mu: the highest number ever given
-	now    *file            // guarded by mu: what is appended to; nil: nothing yet
-	write  vfs.File         // guarded by mu: of now
-	loose  []vfs.File       // guarded by mu: written, not synced yet, and followed by others
-	open   []*file          // guarded by mu: for reading; the one that was asked for last is at the end
+	last   uint32           // guarded by mu: the highest number so far
+	now    *file            // guarded by mu: the file to append to; nil: none yet
+	write  vfs.File         // guarded by mu: the handle of now
+	loose  []vfs.File       // guarded by mu: full files that are not synced yet
+	open   []*file          // guarded by mu: open for reading, the most recently used last
 
 	syncing sync.Mutex // held during a Sync
 }
 
-// file is one of them.
 type file struct {
 	File
 	nonce [nonceSize]byte
-	read  vfs.File // nil: it is not open for reading; guarded by Files.mu
-	users int      // who read it now; guarded by Files.mu
+	read  vfs.File // nil: not open for reading; guarded by Files.mu
+	users int      // current readers; guarded by Files.mu
 }
 
-// Open opens the files of a folder. One that is missing is made with the first record.
+// Open opens the files of a folder. A missing folder is made with the first record.
 func Open(dir string, o Options) (*Files, error) {
 	f := &Files{fs: o.FS, dir: dir, max: o.MaxFile, list: map[uint32]*file{}}
 	if f.fs == nil {
@@ -147,7 +147,7 @@ func Open(dir string, o Options) (*Files, error) {
 			return nil, err
 		}
 		if f.list[one.Number] != nil {
-			return nil, fmt.Errorf("%s holds two files of number %d; take one of them away", dir, one.Number)
+			return nil, fmt.Errorf("%s has two files with number %d; remove one", dir, one.Number)
 		}
 		one.Size = info.Size()
 		f.list[one.Number] = one
@@ -158,7 +158,7 @@ func Open(dir string, o Options) (*Files, error) {
 
 const nameFormat = "%06d-%016x.pack"
 
-// parse reads a file's name. Others lie in the folder, too: they are none of these.
+// parse reads a file's name. It returns false for other files.
 func (f *file) parse(name string) bool {
 	var nonce uint64
 	if n, err := fmt.Sscanf(name, nameFormat, &f.Number, &nonce); n != 2 || err != nil || fmt.Sprintf(nameFormat, f.Number, nonce) != name {
@@ -170,7 +170,7 @@ func (f *file) parse(name string) bool {
 
 func (f *Files) path(name string) string { return f.fs.PathJoin(f.dir, name) }
 
-// List is the files from a number on, in their order.
+// List returns the files from a number on, in order.
 func (f *Files) List(from uint32) (list []File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,7 +183,7 @@ func (f *Files) List(from uint32) (list []File) {
 	return list
 }
 
-// End is the position behind the last record.
+// End is the position after the last record.
 func (f *Files) End() Position {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,11 +193,12 @@ func (f *Files) End() Position {
 	return Position{f.last, f.list[f.last].Size}
 }
 
-// Begin makes room for a frame's header: to what it returns the record is appended, for Append.
+// Begin appends room for a frame's header; the caller appends the record, for Append.
 func Begin(b []byte) []byte { return append(b, make([]byte, HeaderSize)...) }
 
-// Append writes a record that begins with Begin. It survives the death of the process, and after the next Sync a power
-// cut. After an error it is not there, and the next one goes to another file.
+// Append writes a record that begins with Begin. The record survives the death of the process, and
+// after the next Sync a power cut. After an error it is not there, and the next one goes to another
+// file.
 func (f *Files) Append(frame []byte) (Ref, error) {
 	record := frame[HeaderSize:]
 	if len(record) > MaxRecord {
@@ -217,7 +218,7 @@ func (f *Files) Append(frame []byte) (Ref, error) {
 	}
 	copy(frame, f.now.nonce[:])
 	if _, err := f.write.Write(frame); err != nil {
-		f.put(f.write) // what was written before is to be synced all the same
+		f.put(f.write) // the next Sync must sync the earlier records of this file
 		f.now, f.write = nil, nil
 		return Ref{}, err
 	}
@@ -226,16 +227,15 @@ func (f *Files) Append(frame []byte) (Ref, error) {
 	return ref, nil
 }
 
-// checksum is that of a frame whose size is set.
 func checksum(frame []byte) uint32 {
 	sum := crc32.Update(0, castagnoli, frame[nonceSize:nonceSize+4])
 	return crc32.Update(sum, castagnoli, frame[HeaderSize:])
 }
 
-// put keeps a file that is full until it is synced.
+// put keeps a full file until it is synced.
 func (f *Files) put(full vfs.File) { f.loose = append(f.loose, full) }
 
-// begin begins the next file. It is called with mu held.
+// begin creates the next file. The caller holds mu.
 func (f *Files) begin() error {
 	next := &file{File: File{Number: f.last + 1}}
 	rand.Read(next.nonce[:])
@@ -252,7 +252,7 @@ func (f *Files) begin() error {
 	if err != nil {
 		return err
 	}
-	f.last = next.Number // there, whatever comes of it: no other file has this number
+	f.last = next.Number // even if this fails: no other file gets this number
 	if err := f.syncFolder(f.dir); err != nil {
 		return errors.Join(err, write.Close())
 	}
@@ -271,7 +271,7 @@ func (f *Files) syncFolder(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Sync makes durable what was appended before. After an error it is not known what is.
+// Sync makes all earlier records durable. After an error it is unknown which are.
 func (f *Files) Sync() error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
@@ -289,7 +289,8 @@ func (f *Files) Sync() error {
 	return err
 }
 
-// Read reads a record into the memory of a slice, or new memory, and checks it. ErrDamaged: it is not what was written.
+// Read reads a record into the memory of a slice, or new memory, and checks it. ErrDamaged: its
+// bytes differ from the written ones.
 func (f *Files) Read(ref Ref, into []byte) ([]byte, error) {
 	one, from, err := f.reader(ref.File)
 	if err != nil {
@@ -312,19 +313,19 @@ func (f *Files) Read(ref Ref, into []byte) ([]byte, error) {
 	return frame[HeaderSize:], nil
 }
 
-// whole says whether bytes are a frame, from the first to the last.
+// whole says whether bytes are exactly one frame.
 func (f *file) whole(frame []byte) bool {
 	return [nonceSize]byte(frame) == f.nonce && int(binary.BigEndian.Uint32(frame[nonceSize:])) == len(frame)-HeaderSize &&
 		binary.BigEndian.Uint32(frame[nonceSize+4:]) == checksum(frame)
 }
 
-// Remove gives up a file with all that is in it. It must not be the one that is appended to.
+// Remove removes a file with its records. It must not be the one that is appended to.
 func (f *Files) Remove(number uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one := f.list[number]
 	if one == nil || one == f.now {
-		return fmt.Errorf("file %d of %s is not there, or is written to", number, f.dir)
+		return fmt.Errorf("file %d of %s does not exist, or is being written", number, f.dir)
 	}
 	if err := f.shut(one); err != nil {
 		return err
@@ -336,7 +337,7 @@ func (f *Files) Remove(number uint32) error {
 	return nil
 }
 
-// Close ends the files, after a Sync. A second Close does nothing.
+// Close syncs and closes the files. A second Close has no effect.
 func (f *Files) Close() error {
 	err := f.Sync()
 	f.mu.Lock()

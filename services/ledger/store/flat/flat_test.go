@@ -36,7 +36,7 @@ func mustAppend(t testing.TB, f *Files, record []byte) Ref {
 	return ref
 }
 
-// all is what a scan finds from a position on, and where there is damage.
+// all returns the records that a scan finds from a position on, and the damage.
 func all(t testing.TB, f *Files, from Position) (records [][]byte, refs []Ref, damage []Damage) {
 	t.Helper()
 	err := f.Scan(from, func(ref Ref, record []byte) error {
@@ -49,7 +49,7 @@ func all(t testing.TB, f *Files, from Position) (records [][]byte, refs []Ref, d
 	return records, refs, damage
 }
 
-// What is appended is read and scanned, across reopenings, from any record on.
+// Appended records are read and scanned, across reopenings, from any record on.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		disk := vfs.NewMem()
@@ -85,7 +85,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// Damage costs the records that it lies in, and is said. A record that looks like a frame is none.
+// Damage costs only the records that it overlaps, and is reported. A record that looks like a frame
+// is no frame.
 func FuzzScanDamaged(f *testing.F) {
 	f.Add(uint16(0), []byte{1}, uint64(1))
 	f.Add(uint16(300), make([]byte, 500), uint64(2))
@@ -132,7 +133,8 @@ func FuzzScanDamaged(f *testing.F) {
 	})
 }
 
-// Frames in a record, which a stranger may have written, are not found behind damage: the stranger knows no nonce.
+// Frames inside a record of foreign bytes are not found after damage: their author does not know
+// the nonce.
 func TestFramesInRecords(t *testing.T) {
 	disk := vfs.NewMem()
 	other, err := Open("elsewhere", Options{FS: disk})
@@ -161,11 +163,11 @@ func TestFramesInRecords(t *testing.T) {
 	}
 }
 
-// After a power cut all that was synced is there, whatever else is.
+// After a power cut all synced records are there.
 func TestPowerCut(t *testing.T) {
 	for seed := range uint64(20) {
 		disk := vfs.NewCrashableMem()
-		if err := disk.MkdirAll("data", 0o755); err != nil { // the data folder is durable before there is a store in it
+		if err := disk.MkdirAll("data", 0o755); err != nil { // the data folder is durable before the store is made
 			t.Fatal(err)
 		}
 		root, err := disk.OpenDir("/")
@@ -192,7 +194,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// What could not be written is not there, and what comes after it is.
+// A record whose write failed is not there, and the next one is.
 func TestFailedWrite(t *testing.T) {
 	broken := false
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -214,7 +216,8 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
-// A file that could not be begun takes no number from the next: two of the same would keep the folder from being opened.
+// A file whose creation failed does not leave its number to the next: two files with one number
+// would prevent opening the folder.
 func TestFailedBegin(t *testing.T) {
 	broken := false
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -259,7 +262,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A copy is whole or not there: a partial one, of this process or of one that was killed, is replaced.
+// A copy is complete or absent: a partial one, of this process or of a killed one, is replaced.
 func TestCopyIsWhole(t *testing.T) {
 	broken := true
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -295,7 +298,7 @@ func TestCopyIsWhole(t *testing.T) {
 	}
 }
 
-// counting is a file system that counts the files that are open.
+// counting is a file system that counts open files.
 type counting struct {
 	vfs.FS
 	open, most atomic.Int64

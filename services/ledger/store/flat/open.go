@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// reader opens a file for reading, unless it is open, until done. Of the others, the one that was asked for longest ago is
-// closed where too many are open.
+// reader opens a file for reading, unless it is open, until done. Of the others, the one that was
+// asked for longest ago is closed where too many are open.
 func (f *Files) reader(number uint32) (*file, vfs.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +40,6 @@ func (f *Files) reader(number uint32) (*file, vfs.File, error) {
 	return one, one.read, nil
 }
 
-// done ends a reading.
 func (f *Files) done(one *file) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 type Damage struct {
 	File     File
 	From, To int64 // bytes
-	Torn     bool  // it is what a crash leaves at a file's end: the beginning of a record, or zeros
+	Torn     bool  // left by a crash at a file's end: the beginning of a record, or zeros
 }
 
 func (d Damage) String() string {
 	return fmt.Sprintf("bytes %d to %d of %s are no records", d.From, d.To, d.File.Name)
 }
 
-// Copy copies the bytes of damage into a file, unless that is there already and whole. After an error it is not there.
+// Copy copies damaged bytes to a file, unless a whole copy exists. After an error there is none.
 func (f *Files) Copy(d Damage, to string) error {
 	if info, err := f.fs.Stat(to); err == nil && info.Size() == d.To-d.From {
 		return nil
@@ -47,9 +47,9 @@ func (f *Files) Copy(d Damage, to string) error {
 	return f.syncFolder(f.fs.PathDir(to))
 }
 
-// Scan visits all records from a position on, in the order in which they were written; a record is only good until visit
-// returns. It goes on behind damage, of which it calls damaged, if that is not nil. The error is visit's, or what kept it
-// from reading.
+// Scan visits all records from a position on, in the order of writing; a record is only valid until
+// visit returns. It continues after damage, for which it calls damaged, if that is not nil. The
+// error is visit's, or that of reading.
 func (f *Files) Scan(from Position, visit func(Ref, []byte) error, damaged func(Damage) error) error {
 	for _, one := range f.List(from.File) {
 		begin := int64(0)
@@ -96,7 +96,6 @@ func (f *Files) scan(is File, at int64, visit func(Ref, []byte) error, damaged f
 	return nil
 }
 
-// scan is a file being scanned.
 type scan struct {
 	*file
 	from   vfs.File
@@ -104,7 +103,7 @@ type scan struct {
 	memory []byte
 }
 
-// record reads the record whose frame begins at an offset; nil: none does.
+// record returns the record whose frame begins at an offset; nil: there is none.
 func (s *scan) record(at int64) ([]byte, error) {
 	var header [HeaderSize]byte
 	if at+HeaderSize > s.size {
@@ -127,8 +126,8 @@ func (s *scan) record(at int64) ([]byte, error) {
 	return s.memory[HeaderSize:], nil
 }
 
-// torn says whether what is left of the file from an offset on is the beginning of a record whose rest was never written,
-// or room that was never written.
+// torn says whether the rest of the file from an offset on is the beginning of a record whose end
+// was never written, or unwritten space.
 func (s *scan) torn(at int64) bool {
 	begin := make([]byte, min(1<<20, s.size-at))
 	if s.bytes(begin, at) != nil {
@@ -146,7 +145,7 @@ func (s *scan) torn(at int64) bool {
 
 func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
-// next finds the first record from an offset on: where it begins, or where the file ends.
+// next finds the first record from an offset on: its beginning, or the file's end.
 func (s *scan) next(at int64) (int64, error) {
 	window := make([]byte, min(1<<20, s.size-at))
 	for at < s.size {
@@ -168,12 +167,11 @@ func (s *scan) next(at int64) (int64, error) {
 		if at+int64(len(part)) == s.size {
 			break
 		}
-		at += int64(len(part)) - nonceSize + 1 // one may begin at the window's end
+		at += int64(len(part)) - nonceSize + 1 // a record may begin at the window's end
 	}
 	return s.size, nil
 }
 
-// bytes reads what must be there.
 func (s *scan) bytes(into []byte, at int64) error {
 	if _, err := s.from.ReadAt(into, at); err != nil && err != io.EOF {
 		return err

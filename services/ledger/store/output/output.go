@@ -1,5 +1,5 @@
-// Package output is where a command writes what is too much for a screen: stdout, or a file that is whole or not
-// there. It is not for the data folder. It starts no goroutines.
+// Package output writes a command's large results: to stdout, or to a file that is either complete
+// or absent. It is not for the data folder. It starts no goroutines.
 package output
 
 import (
@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// To writes to a file, which may not be there yet, or where the path is "-" to stdout. A reader of stdout that goes
-// away has seen enough: that is no error.
+// To writes to a file, which must not exist yet, or to stdout if the path is "-". A closed pipe at
+// stdout is no error.
 func To(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path != "-" {
 		return toFile(path, write)
@@ -26,7 +26,7 @@ func To(path string, stdout io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// bufferSize is in bytes: a few ledgers, so that system calls do not matter.
+// bufferSize is the size of a few ledgers in bytes, so that system calls do not matter.
 const bufferSize = 256 << 10
 
 func buffered(to io.Writer, write func(io.Writer) error) error {
@@ -50,14 +50,13 @@ func toFile(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("%s cannot be written: %w", path, cause(err))
 	}
 	defer os.Remove(f.Name()) // fails when it was renamed
-	const mode = 0o644        // it is for others to read
+	const mode = 0o644        // readable for others
 	if err := errors.Join(buffered(f, write), f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return os.Rename(f.Name(), path)
 }
 
-// cause is an error without the name of the file that it is about, which nobody chose.
 func cause(err error) error {
 	if about := (*fs.PathError)(nil); errors.As(err, &about) {
 		return about.Err

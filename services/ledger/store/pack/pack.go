@@ -1,17 +1,21 @@
-// Package pack writes ledgers into a file to hand to others, and reads them again, proving each before it is stored.
+// Package pack writes ledgers to a file for other people, and reads such files, proving each ledger
+// before it is stored.
 //
-// A pack holds a range of ledgers without gaps, from its top down, because that is the way proof goes: each ledger
-// says what its parent hashes to. Whoever knows the hash of the top ledger from a source of their own (an anchor)
-// needs to trust neither the file nor who made it; who does not has the maker's word for that one hash, and proof of
-// everything below it. Nothing in a pack names the network: the hashes do.
+// A pack holds a range of ledgers without gaps, from its top down, because proofs work in that
+// direction: each ledger contains its parent's hash. A reader that knows the hash of the top ledger
+// from a source of its own (an anchor) needs to trust neither the file nor its author; other
+// readers trust the author for that one hash, and all ledgers below it are proved. A pack does not
+// name its network: the hashes identify it.
 //
-// It is not for backups of a store, which also holds evidence and progress, and not for looking up single ledgers,
-// though the index at its end would allow that. Reading and writing is streaming, in memory of a few blocks. Unpack
-// owns the goroutines that it starts and waits for them; nothing else here starts any.
+// It is not for backups of a store, which also holds evidence and progress, and not for looking up
+// single ledgers, though the index at its end would allow that. Reading and writing are streaming,
+// in memory of a few blocks. Unpack owns the goroutines that it starts and waits for them; the rest
+// of the package starts none.
 //
 // # Format
 //
-// Numbers are big-endian, varints are those of encoding/binary, and a CRC is CRC-32C of all bytes of its part before it.
+// Numbers are big-endian, varints are those of encoding/binary, and a CRC is CRC-32C of all bytes
+// of its part before it.
 //
 //	head    "XRPLPACK" | version1 = 1 | from4 | to4 | hash32 of ledger to | CRC4
 //	block   'B' | top4 | ledgers4 | raw4 | stored4 | stored bytes | CRC4
@@ -19,9 +23,10 @@
 //	footer  'F' | blocks4 | per block: top4, offset8 | hash32 of ledger to | CRC4
 //	tail    offset8 of the footer | "XRPLPEND"
 //
-// The stored bytes of a block are one zstd frame of raw bytes; these hold each ledger, from top downwards: its header
-// of 118 bytes, the number of its transactions (varint), and for each the sizes of blob and metadata (varints), blob,
-// metadata. Transactions are in the order in which they were applied.
+// The stored bytes of a block are one zstd frame of raw bytes; these hold each ledger, from top
+// downwards: its header of 118 bytes, the number of its transactions (varint), and for each the
+// sizes of blob and metadata (varints), blob, metadata. Transactions are in the order in which they
+// were applied.
 package pack
 
 import (
@@ -48,27 +53,27 @@ const (
 	footerMark = 'F'
 )
 
-// A block is closed when it has so many ledgers or bytes: large enough for zstd to find what repeats, small enough that
-// a few of them are no memory to speak of.
+// Limits at which a block is closed: large enough for zstd to find repetitions, small enough that a
+// few of them need little memory.
 const (
 	blockLedgers = 64
 	blockBytes   = 4 << 20
 
-	// maxBlock bounds what a reader takes, in bytes: a block that one giant ledger closed.
+	// maxBlock bounds the size that a reader accepts, in bytes: a block closed by one giant ledger.
 	maxBlock = 128 << 20
 	// maxBlocks bounds the index: 100 million ledgers, in blocks of 64.
 	maxBlocks = 100_000_000/blockLedgers + 1
 )
 
-// ErrDamaged is for a pack that is not as it was written, or is none.
+// ErrDamaged marks a damaged pack, or a file that is no pack.
 var ErrDamaged = errors.New("damaged pack")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Head is what a pack says of itself.
+// Head is a pack's description of itself.
 type Head struct {
 	Range history.Range
-	Top   xrpl.Hash // of ledger Range.To
+	Top   xrpl.Hash // hash of ledger Range.To
 }
 
 func (h Head) append(b []byte) []byte {
@@ -83,18 +88,18 @@ func (h Head) append(b []byte) []byte {
 
 func parseHead(b []byte) (Head, error) {
 	if len(b) < len(Magic)+1 || string(b[:len(Magic)]) != Magic {
-		return Head{}, fmt.Errorf("%w: it is no pack of ledgers, or was cut off at once; packs are made by ledgersync pack", ErrDamaged)
+		return Head{}, fmt.Errorf("%w: it is no pack of ledgers, or was cut off in its first bytes; packs are made by ledgersync pack", ErrDamaged)
 	}
 	if v := b[len(Magic)]; v != version {
 		return Head{}, fmt.Errorf("the pack has version %d, this program reads version %d: use the one that wrote it, or a newer one", v, version)
 	}
 	if len(b) != headSize || !goodCRC(b) {
-		return Head{}, fmt.Errorf("%w: its head does not have its checksum", ErrDamaged)
+		return Head{}, fmt.Errorf("%w: its head has a wrong checksum", ErrDamaged)
 	}
 	b = b[len(Magic)+1:]
 	h := Head{Range: history.Range{From: binary.BigEndian.Uint32(b), To: binary.BigEndian.Uint32(b[4:])}, Top: xrpl.Hash(b[8:40])}
 	if h.Range.Len() == 0 {
-		return Head{}, fmt.Errorf("%w: it says that it holds ledgers %d to %d", ErrDamaged, h.Range.From, h.Range.To)
+		return Head{}, fmt.Errorf("%w: its range is ledgers %d to %d", ErrDamaged, h.Range.From, h.Range.To)
 	}
 	return h, nil
 }
@@ -103,7 +108,6 @@ func appendCRC(b []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// goodCRC says whether the last four bytes are the checksum of those before.
 func goodCRC(b []byte) bool {
 	n := len(b) - 4
 	return n >= 0 && binary.BigEndian.Uint32(b[n:]) == crc32.Checksum(b[:n], castagnoli)
@@ -122,7 +126,7 @@ func appendLedger(b []byte, l *xrpl.Ledger) []byte {
 	return b
 }
 
-// cutLedger reads a ledger and answers with what follows it. The ledger refers to b.
+// cutLedger reads a ledger and returns the bytes after it. The ledger refers to b.
 func cutLedger(b []byte) (*xrpl.Ledger, []byte, error) {
 	if len(b) < xrpl.HeaderSize {
 		return nil, nil, fmt.Errorf("%w: a ledger is cut off", ErrDamaged)
@@ -135,7 +139,7 @@ func cutLedger(b []byte) (*xrpl.Ledger, []byte, error) {
 	b = b[xrpl.HeaderSize:]
 	count, n := binary.Uvarint(b)
 	if n <= 0 || count > xrpl.MaxTransactions || count > uint64(len(b)) {
-		return nil, nil, fmt.Errorf("%w: how many transactions ledger %d has is unreadable", ErrDamaged, h.Index)
+		return nil, nil, fmt.Errorf("%w: the number of transactions of ledger %d is unreadable", ErrDamaged, h.Index)
 	}
 	b = b[n:]
 	l.Transactions = make([]xrpl.Transaction, count)

@@ -93,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 		chain := storetest.Chain(1, 1000, n, 3)
 		s := open(t)
 		u, err := Unpack(t.Context(), bytes.NewReader(packed(t, chain)), s, Options{})
-		if err != nil || u.Ledgers != n || u.Transactions != 3*n || u.Word != "whoever made the pack" || u.Head.Top != chain[n-1].Hash {
+		if err != nil || u.Ledgers != n || u.Transactions != 3*n || u.Word != "the author of the pack" || u.Head.Top != chain[n-1].Hash {
 			t.Fatalf("%+v, %v", u, err)
 		}
 		report, err := s.Check(t.Context(), trust.L2, nil)
@@ -101,7 +101,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		if again := packed(t, chain); !bytes.Equal(again, packedFrom(t, s)) {
-			t.Fatal("a pack of what was unpacked is another one")
+			t.Fatal("a pack of the unpacked ledgers differs from the first")
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestEmptyLedgers(t *testing.T) {
 	}
 }
 
-// Every bit counts, and so does every byte that is missing or too much.
+// Every flipped bit is detected, and every missing or additional byte.
 func TestDamageIsFound(t *testing.T) {
 	good := packed(t, storetest.Chain(1, 5, 2, 1))
 	for i := range good {
@@ -134,7 +134,7 @@ func TestDamageIsFound(t *testing.T) {
 			bad := bytes.Clone(good)
 			bad[i] ^= 1 << bit
 			if _, err := drain(bad); err == nil {
-				t.Fatalf("bit %d of byte %d of %d was flipped, and nobody noticed", bit, i, len(good))
+				t.Fatalf("bit %d of byte %d of %d was flipped without an error", bit, i, len(good))
 			}
 		}
 		if _, err := drain(good[:i]); !errors.Is(err, ErrDamaged) {
@@ -154,7 +154,7 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// forge packs ledgers with right checksums, whatever they are.
+// forge packs ledgers with right checksums, whether they are true or not.
 func forge(t *testing.T, head Head, chain []*xrpl.Ledger) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -173,7 +173,7 @@ func forge(t *testing.T, head Head, chain []*xrpl.Ledger) []byte {
 	return b.Bytes()
 }
 
-// Whoever tampers with a ledger can make the checksums fit, and no more.
+// An attacker can fix the checksums of a changed ledger, but not its proof.
 func TestTamperedPacksAreNotStored(t *testing.T) {
 	const n, tampered = 100, 10
 	for name, change := range map[string]func(l *xrpl.Ledger){
@@ -217,16 +217,16 @@ func TestAnchors(t *testing.T) {
 		word   string
 		err    string
 	}{
-		"none":               {nil, Anchor{}, "whoever made the pack", ""},
+		"none":               {nil, Anchor{}, "the author of the pack", ""},
 		"right":              {nil, Anchor{139, top.Hash}, "the anchor that you gave", ""},
 		"wrong hash":         {nil, Anchor{139, other[39].Hash}, "", "the anchor says"},
 		"wrong index":        {nil, Anchor{138, chain[38].Hash}, "", "the pack's top ledger is 139"},
 		"from above":         {chain[40:], Anchor{}, "ledger 140, which was stored before", ""},
 		"other above":        {other[40:], Anchor{}, "", "different histories"},
-		"other below":        {other[:10], Anchor{}, "whoever made the pack", "different histories"},
+		"other below":        {other[:10], Anchor{}, "the author of the pack", "different histories"},
 		"neighbours":         {append(chain[:10:10], chain[40:]...), Anchor{}, "ledger 140, which was stored before", ""},
-		"there already":      {chain[20:30], Anchor{}, "whoever made the pack", ""},
-		"there, but another": {other[20:30], Anchor{}, "whoever made the pack", "other bytes"},
+		"there already":      {chain[20:30], Anchor{}, "the author of the pack", ""},
+		"there, but another": {other[20:30], Anchor{}, "the author of the pack", "other bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -246,7 +246,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// Real ledgers are signed; made-up ones are not.
+// Real ledgers are signed; generated ones are not.
 func TestSignatures(t *testing.T) {
 	chain := storetest.Chain(1, 1, 1, 1)
 	if _, err := Unpack(t.Context(), bytes.NewReader(packed(t, chain)), open(t), Options{Level: trust.L4}); !errors.Is(err, xrpl.ErrSignature) {
@@ -271,9 +271,9 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// What a store says of itself is true of all that is in it.
+// A store's level is true for all of its ledgers.
 func TestLevelOfTheStore(t *testing.T) {
-	chain := storetest.Chain(1, 5, 3, 0) // without transactions, so that nothing is unsigned
+	chain := storetest.Chain(1, 5, 3, 0) // without transactions, so no signature is missing
 	pack := packed(t, chain[:2])
 	for _, c := range []struct {
 		before store.Progress // its level and sample
@@ -333,7 +333,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// What is in a block is foreign bytes, too: a checksum is easily made.
+// A block contains foreign bytes, too: an attacker can compute its checksum.
 func FuzzLedger(f *testing.F) {
 	for _, l := range storetest.Chain(1, 5, 2, 2) {
 		f.Add(appendLedger(nil, l))

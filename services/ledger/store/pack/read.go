@@ -13,8 +13,7 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Reader reads a pack block by block. That the file is as it was written is checked; that the ledgers are what they say
-// they are is Unpack's to prove.
+// Reader reads a pack block by block. It checks for damage; Unpack proves the ledgers.
 type Reader struct {
 	Head Head
 
@@ -22,11 +21,11 @@ type Reader struct {
 	decoder *zstd.Decoder
 	offset  uint64
 	index   []entry
-	left    int // ledgers that are still to come
+	left    int // remaining ledgers
 	stored  bytes.Buffer
 }
 
-// NewReader reads the head of a pack. Close the Reader.
+// NewReader reads the head of a pack. The caller must Close the Reader.
 func NewReader(from io.Reader) (*Reader, error) {
 	r := &Reader{from: bufio.NewReaderSize(from, 64<<10)}
 	b := make([]byte, headSize)
@@ -45,11 +44,11 @@ func NewReader(from io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// Close frees what the Reader holds. It does not close what it reads from.
+// Close frees the Reader's memory. It does not close its source.
 func (r *Reader) Close() { r.decoder.Close() }
 
-// Next reads the next block: ledgers, from the top one downwards, whose bytes are new. After the last block it
-// reads the footer to the end of the file, and answers io.EOF when all is well.
+// Next reads the next block: ledgers, from the top one downwards, whose bytes are new. After the
+// last block it reads the footer to the end of the file, and returns io.EOF if there is no error.
 func (r *Reader) Next() ([]*xrpl.Ledger, error) {
 	mark, err := r.from.Peek(1)
 	switch {
@@ -60,10 +59,9 @@ func (r *Reader) Next() ([]*xrpl.Ledger, error) {
 	case r.left > 0 && mark[0] == blockMark:
 		return r.block()
 	}
-	return nil, fmt.Errorf("%w: at byte %d, with %d ledgers still to come, is neither a block nor the footer", ErrDamaged, r.offset, r.left)
+	return nil, fmt.Errorf("%w: at byte %d, with %d ledgers missing, is neither a block nor the footer", ErrDamaged, r.offset, r.left)
 }
 
-// cutOff makes the end of a file before its end an error that says so.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: the file ends too early; fetch it again", ErrDamaged)
@@ -71,7 +69,7 @@ func cutOff(err error) error {
 	return err
 }
 
-// read reads n bytes more behind what is in stored. It takes memory as bytes come, not as they are promised.
+// read appends n bytes to stored. It takes memory as bytes arrive, not as the file announces them.
 func (r *Reader) read(n int64) error {
 	m, err := io.CopyN(&r.stored, r.from, n)
 	r.offset += uint64(m)
@@ -91,7 +89,7 @@ func (r *Reader) block() ([]*xrpl.Ledger, error) {
 	top, count := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
 	raw, stored := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
 	if raw > maxBlock || stored > maxBlock || count == 0 || int64(count) > int64(r.left) || count > blockLedgers {
-		return nil, fmt.Errorf("%w: the block at byte %d says that it has %d ledgers in %d bytes", ErrDamaged, start, count, raw)
+		return nil, fmt.Errorf("%w: the block at byte %d announces %d ledgers in %d bytes", ErrDamaged, start, count, raw)
 	}
 	if len(r.index) == maxBlocks {
 		return nil, fmt.Errorf("%w: it has more than %d blocks", ErrDamaged, maxBlocks)
@@ -101,7 +99,7 @@ func (r *Reader) block() ([]*xrpl.Ledger, error) {
 	}
 	b := r.stored.Bytes()
 	if !goodCRC(b) {
-		return nil, fmt.Errorf("%w: the block at byte %d does not have its checksum; fetch the file again", ErrDamaged, start)
+		return nil, fmt.Errorf("%w: the block at byte %d has a wrong checksum; fetch the file again", ErrDamaged, start)
 	}
 	text, err := r.decoder.DecodeAll(b[blockHead:len(b)-4], nil)
 	if err != nil || len(text) != int(raw) {
@@ -131,7 +129,7 @@ func (r *Reader) ledgers(text []byte, top uint32, count int) ([]*xrpl.Ledger, er
 	return ledgers, nil
 }
 
-// end reads the footer, which has to be what the blocks were, and the end of the file.
+// end reads the footer, which must match the blocks, and the end of the file.
 func (r *Reader) end() error {
 	start := r.offset
 	want := appendFooter(nil, r.index, r.Head.Top)
@@ -142,10 +140,10 @@ func (r *Reader) end() error {
 		return err
 	}
 	if !bytes.Equal(r.stored.Bytes(), want) {
-		return fmt.Errorf("%w: the footer is not that of the blocks before it", ErrDamaged)
+		return fmt.Errorf("%w: the footer does not match the blocks", ErrDamaged)
 	}
 	if _, err := r.from.Peek(1); err == nil {
-		return fmt.Errorf("%w: something follows its end", ErrDamaged)
+		return fmt.Errorf("%w: there are bytes after its end", ErrDamaged)
 	} else if !errors.Is(err, io.EOF) {
 		return err
 	}

@@ -16,36 +16,37 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// Anchor is a ledger whose hash is known from elsewhere. Its zero value: none is.
+// Anchor is a ledger whose hash is known from another source. Its zero value means none.
 type Anchor struct {
 	Index uint32
 	Hash  xrpl.Hash
 }
 
-// Options is how a pack is unpacked.
+// Options configure Unpack.
 type Options struct {
-	Level  trust.Level // L2, or L4, which checks signatures, too; L0: whichever the store says of itself
+	Level  trust.Level // L2, or L4, which also checks signatures; L0: the store's own level
 	Anchor Anchor
 
-	// Begun is told of the pack before its first ledger is read. Nil: nobody is.
+	// Begun is called with the pack's head before its first ledger is read. Nil: not called.
 	Begun func(Head)
-	// Stored is told how many ledgers are durable, after every block. Nil: nobody is.
+	// Stored is called with the number of durable ledgers, after every block. Nil: not called.
 	Stored func(done int)
 }
 
-// Unpacked is what Unpack did.
+// Unpacked is the result of Unpack.
 type Unpacked struct {
 	Head         Head
 	Ledgers      int
 	Transactions int
 	Signatures   int
-	Word         string // on whose word the hash of the top ledger stands
+	Word         string // the source of trust in the top ledger's hash
 }
 
-// Unpack proves the ledgers of a pack and stores them, block after block from the top one downwards: each has the
-// hash that the one above it says, and its transactions are its header's. What is wrong ends it before it is stored; what
-// was proved until then stays. ErrDamaged: the file is not as it was written. A store that was proved to a higher level than
-// the pack says afterwards that it was proved to the pack's.
+// Unpack proves the ledgers of a pack and stores them, block after block from the top one
+// downwards: each has the hash that the one above names, and its transactions are its header's. A
+// wrong ledger ends it before the ledger is stored; ledgers proved before stay. ErrDamaged: the
+// file is damaged. A store that was proved to a higher level than the pack has the pack's level
+// afterwards.
 func Unpack(ctx context.Context, from io.Reader, s *store.Store, o Options) (Unpacked, error) {
 	r, err := NewReader(from)
 	if err != nil {
@@ -77,7 +78,8 @@ func Unpack(ctx context.Context, from io.Reader, s *store.Store, o Options) (Unp
 	}
 }
 
-// levelOf is how far a pack is proved: as what is stored was, as a sync would go on, unless somebody says otherwise.
+// levelOf is the level to which a pack is proved: that of Options, or that of the store, as in a
+// sync that continues.
 func levelOf(s *store.Store, o Options) trust.Level {
 	if o.Level == trust.L0 {
 		o.Level, _ = trust.ParseLevel(s.Progress().Level) // a store without one is new
@@ -88,8 +90,8 @@ func levelOf(s *store.Store, o Options) trust.Level {
 	return trust.L4
 }
 
-// progressOf is what the store is told: what it was told before, if it was, so that a sync goes on with its own, but
-// for a level that is not that of the whole any more.
+// progressOf is the progress to store: the store's own, so that its sync continues, with the pack's
+// level if that is lower.
 func progressOf(s *store.Store, h Head, o Options) store.Progress {
 	if p := s.Progress(); p.Range() != (history.Range{}) {
 		if before, err := trust.ParseLevel(p.Level); err == nil {
@@ -110,18 +112,18 @@ type unpacker struct {
 	o          Options
 	checker    xrpl.SignatureChecker
 	progress   store.Progress
-	expected   xrpl.Hash // of the next ledger
+	expected   xrpl.Hash // hash of the next ledger
 	done       Unpacked
 	signatures atomic.Int64
 }
 
-// word compares the hash of the top ledger with what is known, and says on whose word it stands.
+// word compares the hash of the top ledger with known ones, and returns the source of trust in it.
 func (u *unpacker) word() (string, error) {
 	top := u.done.Head.Range.To
 	var words []string
 	if a := u.o.Anchor; a != (Anchor{}) {
 		if a.Index != top {
-			return "", fmt.Errorf("the anchor is of ledger %d, the pack's top ledger is %d: the hash of that one is needed, since nothing above an anchor is proved by it", a.Index, top)
+			return "", fmt.Errorf("the anchor is of ledger %d, the pack's top ledger is %d: give the hash of that one, because an anchor proves no ledger above it", a.Index, top)
 		}
 		if a.Hash != u.expected {
 			return "", fmt.Errorf("the pack's top ledger %d is %v, the anchor says %v: it is of another network or was tampered with", top, u.expected, a.Hash)
@@ -134,17 +136,16 @@ func (u *unpacker) word() (string, error) {
 			return "", err
 		}
 		if h.Parent != u.expected {
-			return "", fmt.Errorf("the pack's top ledger %d is %v, and the parent of ledger %d, which is stored, is %v: they are of different histories", top, u.expected, above, h.Parent)
+			return "", fmt.Errorf("the pack's top ledger %d is %v, and the parent of the stored ledger %d is %v: they belong to different histories", top, u.expected, above, h.Parent)
 		}
 		words = append(words, fmt.Sprintf("ledger %d, which was stored before", above))
 	}
 	if len(words) == 0 {
-		return "whoever made the pack", nil
+		return "the author of the pack", nil
 	}
 	return words[0], nil
 }
 
-// block proves ledgers and stores them.
 func (u *unpacker) block(ctx context.Context, ledgers []*xrpl.Ledger) error {
 	expected := u.expected
 	for _, l := range ledgers {
@@ -174,7 +175,7 @@ func (u *unpacker) block(ctx context.Context, ledgers []*xrpl.Ledger) error {
 	return nil
 }
 
-// prove checks each ledger by itself, on all processors.
+// prove checks each ledger without the others, on all processors.
 func (u *unpacker) prove(ctx context.Context, ledgers []*xrpl.Ledger) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -210,14 +211,14 @@ func (u *unpacker) one(v *xrpl.Verifier, l *xrpl.Ledger) error {
 	return nil
 }
 
-// joins sees that a block fits onto what is stored below it.
+// joins checks that a block continues what is stored below it.
 func (u *unpacker) joins(lowest uint32, parent xrpl.Hash) error {
 	if lowest == 1 || !u.store.Stored().Has(lowest-1) {
 		return nil
 	}
 	_, hash, err := u.store.Header(lowest - 1)
 	if err == nil && hash != parent {
-		err = fmt.Errorf("the parent of ledger %d is %v in the pack, and ledger %d, which is stored, is %v: they are of different histories; unpack into another folder",
+		err = fmt.Errorf("the parent of ledger %d is %v in the pack, and the stored ledger %d is %v: they belong to different histories; unpack into another folder",
 			lowest, parent, lowest-1, hash)
 	}
 	return err

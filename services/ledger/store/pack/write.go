@@ -12,32 +12,30 @@ import (
 	"dyno/services/ledger/history"
 )
 
-// Source is where ledgers come from: a store.
+// Source is the source of ledgers: a store.
 type Source interface {
 	Ledger(index uint32, into *xrpl.Ledger) error
 	Header(index uint32) (xrpl.Header, xrpl.Hash, error)
 }
 
-// entry is a block in the index.
 type entry struct {
 	top    uint32
 	offset uint64
 }
 
-// writer writes a pack block by block.
 type writer struct {
 	to      io.Writer
 	encoder *zstd.Encoder
 	offset  uint64
 	index   []entry
-	raw     []byte // of the block that is being filled
+	raw     []byte // of the block being filled
 	out     []byte
 	top     uint32 // of the block
 	ledgers uint32 // in the block
 }
 
-// Write packs a range of ledgers, all of which the source has to have, and links them as it goes. It calls report, if it is not
-// nil, after every ledger.
+// Write packs a range of ledgers, all of which the source must have, and checks their links. It
+// calls report, if it is not nil, after every ledger.
 func Write(ctx context.Context, to io.Writer, from Source, r history.Range, report func(done int)) (Head, error) {
 	_, top, err := from.Header(r.To)
 	if err != nil {
@@ -82,7 +80,7 @@ func newWriter(to io.Writer) (*writer, error) {
 	return &writer{to: to, encoder: encoder}, nil
 }
 
-// parentOf sees that a ledger is the one that is expected and answers with what its parent hashes to.
+// parentOf checks that a ledger is the expected one and returns its parent's hash.
 func parentOf(l *xrpl.Ledger, expected xrpl.Hash) (xrpl.Hash, error) {
 	h, err := xrpl.ParseHeader(l.Header)
 	if err != nil {
@@ -117,7 +115,7 @@ func (w *writer) flush() error {
 		return nil
 	}
 	if len(w.raw) > maxBlock {
-		return fmt.Errorf("ledger %d has %d bytes, more than a block may have", w.top, len(w.raw))
+		return fmt.Errorf("ledger %d has %d bytes, above the limit of a block", w.top, len(w.raw))
 	}
 	if len(w.index) == maxBlocks {
 		return fmt.Errorf("the pack would have more than %d blocks; pack a shorter range", maxBlocks)

@@ -1,5 +1,6 @@
-// Package storetest makes ledgers for tests of what stores them: small chains whose hashes, trees and links are right,
-// the same ones every time. Nothing is signed: for signatures there is the simulator. It starts no goroutines.
+// Package storetest makes ledgers for tests of stores: small chains whose hashes, trees and links
+// are right, and the same in every run. They are not signed: for signatures there is the simulator.
+// It starts no goroutines.
 package storetest
 
 import (
@@ -9,10 +10,10 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// accounts is how many accounts the made-up transactions have among them.
 const accounts = 200
 
-// Chain makes n ledgers from index first on, of so many transactions each. Those of the same seed are the same.
+// Chain makes n ledgers from index first on, each with the given number of transactions. The same
+// seed gives the same ledgers.
 func Chain(seed uint64, first uint32, n, transactions int) []*xrpl.Ledger {
 	v := xrpl.NewVerifier()
 	chain := make([]*xrpl.Ledger, n)
@@ -39,7 +40,7 @@ func Chain(seed uint64, first uint32, n, transactions int) []*xrpl.Ledger {
 	return chain
 }
 
-// transaction is a payment of a modern one's size: some 240 bytes, with 790 bytes of metadata.
+// transaction is a payment of a modern one's size: about 240 bytes, with 790 bytes of metadata.
 func transaction(rng *rand.Rand, position uint32) xrpl.Transaction {
 	from, to := Account(rng.IntN(accounts)), Account(rng.IntN(accounts))
 	b := []byte{0x12, 0x00, 0x00, 0x22, 0x80, 0, 0, 0, 0x24} // Payment, Flags, Sequence
@@ -72,7 +73,7 @@ func transaction(rng *rand.Rand, position uint32) xrpl.Transaction {
 	return xrpl.Transaction{Blob: b, Meta: append(m, 0xf1, 0x03, 0x10, 0x00)}
 }
 
-// Account is one of the accounts of the made-up transactions: 0 to 199.
+// Account is one of the accounts of the generated transactions: 0 to 199.
 func Account(i int) (a [20]byte) {
 	fill(rand.New(rand.NewPCG(0, uint64(i))), a[:])
 	return a

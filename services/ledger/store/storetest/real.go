@@ -11,8 +11,8 @@ import (
 	"dyno/parts/xrpl"
 )
 
-// Real reads the real ledgers that lie beside the repository, or skips the test where they are not there. They are not
-// neighbours of one another.
+// Real reads the real ledgers beside the repository, or skips the test if they are missing. They
+// are not neighbours of each other.
 func Real(t testing.TB) []*xrpl.Ledger {
 	t.Helper()
 	dir, err := os.Getwd()

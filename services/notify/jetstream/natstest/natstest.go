@@ -1,6 +1,7 @@
-// Package natstest starts real nats-server processes for tests. The server is the tool of the module dyno/peers, so
-// that no module that a user builds requires it; where that module is missing, tests skip, unless DYNO_TESTS=all asks
-// for all of them. It is not for measuring. A server ends with its test, and with the test's process however that ends.
+// Package natstest starts real nats-server processes for tests. The server is the tool of the
+// module dyno/peers, so that no module that a user builds requires it; where that module is
+// missing, tests skip, unless DYNO_TESTS=all asks for all of them. It is not for measuring. A
+// server ends with its test, and with the test's process however that ends.
 package natstest
 
 import (
@@ -127,7 +128,8 @@ const patience = time.Minute
 
 func (s *starting) stop() { s.process.Stop(patience) } // how it ends is of no interest
 
-// lacks ends a test because there is no server. A run that asks for every test must not pass without these.
+// lacks ends a test because there is no server. A run that asks for every test must not pass
+// without these.
 func lacks(t testing.TB, err error) {
 	t.Helper()
 	if quicktest.All() {

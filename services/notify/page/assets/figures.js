@@ -48,17 +48,6 @@ const showMachinery = stats => {
     const field = at('workers-wanted');
     if (document.activeElement !== field && !field.dataset.typed) field.value = stats.workers;
   }
-
-  const depths = stats.queue_depths ?? [];
-  show(at('depths'), depths.length > 0);
-  const bars = at('depth-bars'), top = Math.max(1, ...depths);
-  while (bars.children.length > depths.length) bars.lastChild.remove();
-  while (bars.children.length < depths.length) bars.append(el('i'));
-  depths.forEach((n, i) => {
-    bars.children[i].style.height = Math.max(100 * n / top, 4) + '%';
-    bars.children[i].title = 'shard ' + (i + 1) + ': ' + count(n);
-  });
-  bars.setAttribute('aria-label', depths.map(count).join(', '));
 };
 
 at('workers-wanted').addEventListener('input', e => { e.target.dataset.typed = 'yes'; });

@@ -1,7 +1,7 @@
 package history
 
-// checkLost holds that every living subscription has got, or has among its dead letters, every notice that
-// it must have got.
+// checkLost holds that every living subscription has got, or has among its dead letters, every
+// notice that it must have got.
 func (c *checker) checkLost() {
 	for name, s := range c.subs {
 		if !s.lives() {

@@ -18,11 +18,11 @@ type posted struct {
 	Notice
 	began, acked Moment // the first attempt; the first acknowledgement, or Never
 	seq          uint64 // 0: not known
-	taken        Moment // when the request began that was told it is new; 0: none was
+	taken        Moment // when the request began whose answer said that it is new; 0: none
 }
 
-// Check says what is wrong with a history that has ended: whose every notice was acknowledged, and of which
-// nothing was pending when the account was taken.
+// Check says what is wrong with a history that has ended: whose every notice was acknowledged, and
+// of which nothing was pending when the account was taken.
 func Check(h *History) *Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,8 +40,8 @@ func Check(h *History) *Verdict {
 	return c.v
 }
 
-// checkPosts reads the answers: each notice has one number, each number one notice, and what was posted
-// together was stored together.
+// checkPosts reads the answers: each notice has one number, each number one notice, and what was
+// posted together was stored together.
 func (c *checker) checkPosts() {
 	posts := slices.Clone(c.h.Posts)
 	slices.SortFunc(posts, func(a, b Post) int { return cmp.Compare(a.Began, b.Began) })
@@ -96,7 +96,8 @@ func (c *checker) acknowledge(n *posted, p Post, r Result, owner map[uint64]stri
 	n.acked = min(n.acked, p.Answered)
 }
 
-// checkNumbers holds that what was posted after something had been acknowledged has a larger number.
+// checkNumbers holds that what was posted after something had been acknowledged has a larger
+// number.
 func (c *checker) checkNumbers() {
 	type edge struct {
 		at Moment

@@ -33,7 +33,8 @@ func (s *story) change(name string, d *Definition) {
 	s.Changed(Change{name, d, began, s.Now(), began})
 }
 
-// post posts notices "ID KEY [TYPE]" and is told the numbers from first on; 0: it is not answered.
+// post posts notices "ID KEY [TYPE]", whose answer has the numbers from first on; 0: it is not
+// answered.
 func (s *story) post(first uint64, duplicate bool, notices ...string) {
 	p := Post{Began: s.Now(), Answered: Never}
 	for i, text := range notices {
@@ -261,7 +262,7 @@ func TestCheck(t *testing.T) {
 			s.list(all)
 			s.end(0, 0)
 		}, []Kind{Definitions}},
-		"a change that nobody knows of": {func(s *story) {
+		"a change that was not requested": {func(s *story) {
 			s.Changed(Change{"new", &Definition{}, s.Now(), Never, 0})
 			s.list(all)
 			s.list(map[string]Definition{"all": {Concurrency: 1}, "new": {Batch: 1}})

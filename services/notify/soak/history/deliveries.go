@@ -13,7 +13,7 @@ func (c *checker) checkDeliveries() {
 	for _, w := range hooks {
 		s := c.subs[w.Subscription]
 		if s == nil {
-			c.v.breaks(Unwanted, "a webhook to %s, which nobody asked for", w.Subscription)
+			c.v.breaks(Unwanted, "a webhook to %s, which no client created", w.Subscription)
 			continue
 		}
 		if s.gone(c.h.Processes[w.Process].Began) {
@@ -64,10 +64,10 @@ func (c *checker) deliver(s *subscription, n *posted, w *Webhook, crashes []Cras
 	}
 }
 
-// boundDuplicates holds each crash to what was in flight. A change of a subscription that was acknowledged
-// made durable what had been booked before it began; so what may come again is what was answered since the
-// last such change of that process, and what had been answered then but not been booked: to each
-// subscription no more webhooks than it lets be in flight.
+// boundDuplicates holds each crash to what was in flight. A change of a subscription that was
+// acknowledged made durable what had been booked before it began; so what may come again is what
+// was answered since the last such change of that process, and what had been answered then but not
+// been booked: to each subscription no more webhooks than it lets be in flight.
 func (c *checker) boundDuplicates(crashes []Crash) {
 	byProcess := make([]map[string][]*Webhook, len(crashes))
 	for _, w := range c.h.Webhooks {
@@ -95,7 +95,8 @@ func (c *checker) boundDuplicates(crashes []Crash) {
 	}
 }
 
-// durable returns the moment up to which everything that a process had booked is durable for certain.
+// durable returns the moment up to which everything that a process had booked is durable for
+// certain.
 func (c *checker) durable(p Process) Moment {
 	at := p.Began
 	for _, ch := range c.h.Changes {
@@ -106,8 +107,8 @@ func (c *checker) durable(p Process) Moment {
 	return at
 }
 
-// inFlight counts the notices that were taken since a moment, and the most that the webhooks in flight at
-// that moment can have held: to each subscription the largest few.
+// inFlight counts the notices that were taken since a moment, and the most that the webhooks in
+// flight at that moment can have held: to each subscription the largest few.
 func (c *checker) inFlight(hooks map[string][]*Webhook, since Moment) (notices int) {
 	var held []int // by the webhooks that may have been in flight
 	for name, hooks := range hooks {

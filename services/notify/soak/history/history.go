@@ -1,12 +1,13 @@
-// Package history says whether what a dispatcher promised was kept, from what its clients and receivers saw
-// while it was killed again and again: nothing acknowledged is lost, order per key is kept, duplicates stay
-// within what was in flight.
+// Package history says whether what a dispatcher promised was kept, from what its clients and
+// receivers saw while it was killed again and again: nothing acknowledged is lost, order per key is
+// kept, duplicates stay within what was in flight.
 //
-// History is what they saw; Check is a pure function of it, so that it can be tested on histories in which
-// something is wrong. Nothing is decided by the clock: a Moment is a place in the order of what happened.
+// History is what they saw; Check is a pure function of it, so that it can be tested on histories
+// in which something is wrong. Nothing is decided by the clock: a Moment is a place in the order of
+// what happened.
 //
-// It is not for measuring, and it knows nothing of HTTP or processes (package soak does). It starts no
-// goroutines.
+// It is not for measuring, and it knows nothing of HTTP or processes (package soak does). It starts
+// no goroutines.
 package history
 
 import (
@@ -15,8 +16,8 @@ import (
 	"sync/atomic"
 )
 
-// Moment is a place in the order of what was seen: larger is later. Two requests overlap unless one was
-// answered before the other began.
+// Moment is a place in the order of what was seen: larger is later. Two requests overlap unless one
+// was answered before the other began.
 type Moment int64
 
 // Never is the moment of an answer that did not come.
@@ -31,8 +32,8 @@ type Result struct {
 	Duplicate bool
 }
 
-// Post is one request with notices. A request that was not answered is made again with the same notices,
-// and notices that are posted together are never posted otherwise.
+// Post is one request with notices. A request that was not answered is made again with the same
+// notices, and notices that are posted together are never posted otherwise.
 type Post struct {
 	Notices  []Notice
 	Began    Moment
@@ -40,20 +41,20 @@ type Post struct {
 	Results  []Result // of an answer that acknowledged, one a notice
 }
 
-// Definition is what a subscription is to be.
+// Definition is the requested state of a subscription.
 type Definition struct {
 	Types       []string // exact, or a prefix and ".*"; none: all
 	Batch       int      // most notices in a webhook; 0 is as 1
 	Concurrency int      // most webhooks in flight
 }
 
-// Change is one change of one subscription: made, changed or deleted. It is acknowledged only when it is
-// durable. Changes of one subscription do not overlap.
+// Change is one change of one subscription: made, changed or deleted. It is acknowledged only when
+// it is durable. Changes of one subscription do not overlap.
 type Change struct {
 	Subscription string // the name that its receiver knows it by
 	Definition   *Definition
 	Began        Moment // the first attempt
-	Acked        Moment // Never: nobody knows whether it was made
+	Acked        Moment // Never: unknown whether it was made
 	Durable      Moment // when the attempt began that was acknowledged: what was booked before is durable too; 0: none was
 }
 
@@ -91,8 +92,8 @@ type Account struct {
 	Dead          map[string][]string // by subscription, the ids of its dead letters
 }
 
-// History is what was seen. Its methods may be called by many at once; its fields are for Check, and for
-// tests which make histories up.
+// History is what the soak observed. Its methods are safe for concurrent use; its fields are for
+// Check, and for tests which make histories up.
 type History struct {
 	clock atomic.Int64
 	mu    sync.Mutex
@@ -102,7 +103,7 @@ type History struct {
 	Listings  []Listing
 	Webhooks  []*Webhook
 	Processes []Process
-	Faults    []string // what is wrong by itself: a bad signature, a payload that has changed
+	Faults    []string // single wrong observations: a bad signature, a payload that has changed
 	Final     *Account
 }
 
@@ -164,7 +165,7 @@ func (h *History) Crash(process int) {
 // maxFaults bounds what is kept of one kind of thing going wrong: the first say enough.
 const maxFaults = 100
 
-// Fault adds what is wrong by itself.
+// Fault adds an observation that is wrong in itself.
 func (h *History) Fault(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

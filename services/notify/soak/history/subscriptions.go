@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// subscription is what is known of one: its versions, oldest first, the first being that there is none.
+// subscription is what is known of one: its versions, oldest first, the first being that there is
+// none.
 type subscription struct {
 	name      string
 	versions  []version
@@ -103,7 +104,7 @@ func (c *checker) checkListings() {
 		}
 		for name := range l.Subscriptions {
 			if c.subs[name] == nil {
-				c.v.breaks(Definitions, "%s is in a listing, and nobody made it", name)
+				c.v.breaks(Definitions, "%s is in a listing, and no client created it", name)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ const (
 	SeqReused    Kind = "number reused" // two notices, one number, or a number that is not after those before
 	Forgotten    Kind = "forgotten"     // acknowledged or delivered, and then taken for new
 	Unwanted     Kind = "unwanted"      // to a subscription that did not want it or was gone
-	Invented     Kind = "invented"      // nobody posted it
+	Invented     Kind = "invented"      // no client posted it
 	Definitions  Kind = "subscriptions" // not as they were acknowledged
 	Miscounted   Kind = "miscounted"    // the dispatcher's own account is wrong
 	Faulty       Kind = "faulty"        // Faults

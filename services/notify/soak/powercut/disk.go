@@ -1,12 +1,12 @@
-// Package powercut is a disk that loses what was not synced. It is as strict as POSIX allows a disk to be: a
-// file's data is durable after fsync of the file, a name after fsync of the folder that it is in, and of
-// what was not synced a power cut may keep nothing, or any part: some sectors of a write and not others, and
-// the first few changes of a folder without the rest. Programs that survive it do not rely on the kindness
-// of one file system.
+// Package powercut is a disk that loses what was not synced. It is as strict as POSIX allows a disk
+// to be: a file's data is durable after fsync of the file, a name after fsync of the folder that it
+// is in, and of what was not synced a power cut may keep nothing, or any part: some sectors of a
+// write and not others, and the first few changes of a folder without the rest. Programs that
+// survive it do not rely on the kindness of one file system.
 //
-// Disk is the model, in memory, so that nothing is left behind. Supply mounts one through FUSE, in a process
-// of its own, for programs that know nothing of it; that takes Linux, /dev/fuse, and root or fusermount3. It
-// is not for code that has a seam of its own for files, and it is not fast.
+// Disk is the model, in memory, so that nothing is left behind. Supply mounts one through FUSE, in
+// a process of its own, for programs that know nothing of it; that takes Linux, /dev/fuse, and root
+// or fusermount3. It is not for code that has a seam of its own for files, and it is not fast.
 //
 // Disk starts no goroutines. Supply owns its process, and that process its mount.
 package powercut
@@ -24,12 +24,13 @@ const (
 	pageSize   = 4096
 	sectorSize = 512 // what a disk writes whole
 
-	// DefaultCapacity is beyond what tests of logs write. What is durable and what is not yet share memory.
+	// DefaultCapacity is beyond what tests of logs write. What is durable and what is not yet share
+	// memory.
 	DefaultCapacity = 1 << 30
 )
 
-// Disk is a tree of files. Its methods, and those of its nodes, may be called by many at once; they answer
-// as system calls do.
+// Disk is a tree of files. Its methods, and those of its nodes, are safe for concurrent use; they
+// answer as system calls do.
 type Disk struct {
 	mu     sync.Mutex
 	root   *Node
@@ -56,13 +57,14 @@ type Node struct {
 // change is names that lead elsewhere now; nil: nowhere. It is kept whole or not at all.
 type change map[string]*Node
 
-// content is what is in a file. Pages that are missing are zeros. A page is never changed once it is durable.
+// content is what is in a file. Pages that are missing are zeros. A page is never changed once it
+// is durable.
 type content struct {
 	size  int64
 	pages map[int64]*[pageSize]byte
 }
 
-// NewDisk returns an empty disk of so many bytes.
+// NewDisk returns an empty disk of capacity bytes.
 func NewDisk(capacity int64, seed uint64) *Disk {
 	d := &Disk{pages: int(capacity / pageSize), random: rand.New(rand.NewPCG(seed, 0))}
 	d.root = d.node(0o755, true)

@@ -192,7 +192,8 @@ func TestFull(t *testing.T) {
 	s.write(s.create(s.Root(), "g", false), "x", 3*pageSize)
 }
 
-// Whatever a power cut keeps of what was not synced, it keeps what was, and each sector is old or new.
+// Whatever a power cut keeps of what was not synced, it keeps what was, and each sector is old or
+// new.
 func TestKeepsSome(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := steps{t, NewDisk(DefaultCapacity, rapid.Uint64().Draw(t, "seed"))}

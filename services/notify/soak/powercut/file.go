@@ -86,7 +86,7 @@ func (n *Node) page(i int64) *[pageSize]byte {
 	return page
 }
 
-// Truncate makes the file so long, with zeros at its end if it grows.
+// Truncate sets the size of the file, with zeros at its end if it grows.
 func (n *Node) Truncate(size int64) error {
 	if err := n.disk.enter(); err != nil {
 		return err
@@ -110,7 +110,8 @@ func (n *Node) truncate(size int64) {
 	n.data.size = size
 }
 
-// Allocate makes the file at least so long, and takes the space for it.
+// Allocate checks that the disk has room for size bytes, and extends the file to the end of the
+// range unless keepSize is set.
 func (n *Node) Allocate(offset, size int64, keepSize bool) error {
 	if err := n.disk.enter(); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (n *Node) Allocate(offset, size int64, keepSize bool) error {
 		return syscall.EINVAL
 	}
 	if n.disk.in+int(size/pageSize) > n.disk.pages {
-		return syscall.ENOSPC // taken when it is written: enough to tell that the disk is full
+		return syscall.ENOSPC // writes take the pages; here it is enough to detect a full disk
 	}
 	if !keepSize {
 		n.data.size = max(n.data.size, offset+size)
@@ -154,8 +155,8 @@ func (n *Node) harden(i int64, page *[pageSize]byte) {
 	}
 }
 
-// keepSome makes some of what was not synced durable: each sector by itself, and either size. What lies
-// beyond the size is zeros to whoever makes the file longer.
+// keepSome makes some of the unsynced data durable: each sector independently, and either size.
+// Data beyond the size reads as zeros after the file grows again.
 func (n *Node) keepSome(random *rand.Rand) {
 	for _, i := range slices.Sorted(maps.Keys(n.dirty)) {
 		mix := new([pageSize]byte)

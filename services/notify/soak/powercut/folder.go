@@ -71,8 +71,9 @@ func (n *Node) Remove(name string, folder bool) error {
 	return nil
 }
 
-// Rename lets what a name leads to be found under another, in the same folder or in another, and replaces
-// what was found there. Between two folders it is two changes, of which a power cut may keep either.
+// Rename lets what a name leads to be found under another, in the same folder or in another, and
+// replaces what was found there. Between two folders it is two changes, of which a power cut may
+// keep either.
 func (n *Node) Rename(name string, in *Node, newName string, replace bool) error {
 	if err := n.disk.enter(); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// inode shows a Node to the kernel. The kernel's caches last as long as the mount, so a cut takes a new one.
+// inode shows a Node to the kernel. The kernel's caches last as long as the mount, so a cut takes a
+// new one.
 type inode struct {
 	fs.Inode
 	node *Node
@@ -33,7 +34,7 @@ var _ = interface {
 	fs.NodeRenamer
 }((*inode)(nil))
 
-// errno turns an error into what the kernel is told.
+// errno converts an error into the number that the kernel expects.
 func errno(err error) syscall.Errno {
 	var e syscall.Errno
 	if err != nil && !errors.As(err, &e) {
@@ -69,7 +70,8 @@ func (i *inode) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) s
 	return stat(i.node, &out.Attr)
 }
 
-// Setattr changes the size. Permissions, owners and times are taken without being kept: nobody here reads them.
+// Setattr changes the size. Permissions, owners and times are accepted but not kept: the tests do
+// not read them.
 func (i *inode) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok {
 		if err := i.node.Truncate(int64(size)); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// serve mounts a disk on a folder and does what it is told, a word a line, until there are no more words:
-// cut, restore (nothing that was not synced is kept) and restore-some. It answers each with ok or an error.
+// serve mounts a disk on a folder and executes commands, one word per line, until in ends: cut,
+// restore (unsynced data is lost) and restore-some. It answers each with ok or an error.
 func serve(dir string, seed uint64, in io.Reader, out io.Writer) error {
 	disk := NewDisk(DefaultCapacity, seed)
 	server, err := mount(disk, dir)
@@ -60,7 +60,7 @@ func mount(d *Disk, dir string) (*fuse.Server, error) {
 	return server, nil
 }
 
-// unmount takes the mount away even if somebody has files open there, and waits until nobody has.
+// unmount removes the mount even if a process has files open there, and waits until none has.
 func unmount(server *fuse.Server, dir string) error {
 	if err := detach(dir); err != nil {
 		return err

@@ -38,8 +38,8 @@ const (
 	seedVariable = "POWERCUT_SEED"
 )
 
-// Main is to be called first by a program, or by TestMain, that calls Plug: Plug starts it once more, and
-// then Main serves the mount and does not return.
+// Main must be the first call of a program, or of TestMain, that calls Plug: Plug starts the
+// program once more, and then Main serves the mount and does not return.
 func Main() {
 	dir := os.Getenv(dirVariable)
 	if dir == "" {
@@ -50,7 +50,7 @@ func Main() {
 		err = serve(dir, seed, os.Stdin, os.Stdout)
 	}
 	if err != nil {
-		os.Exit(1) // the other end has been told why
+		os.Exit(1) // the other end has received the reason
 	}
 	os.Exit(0)
 }
@@ -58,7 +58,8 @@ func Main() {
 // ErrUnsupported says that there is no FUSE here.
 var ErrUnsupported = errors.New("no FUSE here")
 
-// Plug mounts an empty disk on a folder. The mount goes with Close, and when this program ends without it.
+// Plug mounts an empty disk on a folder. The mount goes with Close, and when this program ends
+// without it.
 func Plug(dir string, o Options) (*Supply, error) {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -114,8 +115,9 @@ func (s *Supply) say(word string) error {
 // Cut turns the power off: whatever is done in the folder from here on fails, until Restore.
 func (s *Supply) Cut() error { return s.say("cut") }
 
-// Restore turns it on again. Of what was not synced nothing is there any more, or, every other time by
-// chance unless that is ruled out, some of it. Nobody may have files open in the folder, nor work in it.
+// Restore turns it on again. All unsynced data is lost or, every other time by chance unless
+// Options.Clean is set, some of it is kept. No process may have files open in the folder, nor work
+// in it.
 func (s *Supply) Restore() error {
 	if !s.clean && s.random.IntN(2) == 0 {
 		return s.say("restore-some")

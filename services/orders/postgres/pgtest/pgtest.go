@@ -1,6 +1,7 @@
-// Package pgtest gives tests a PostgreSQL: a fresh database each on one server that the test process shares, or a
-// server of their own to stop and kill. It uses the PostgreSQL that ordersd ships with, which is downloaded once on
-// a machine; without a network the one that is installed, and without one the test fails, saying what to install.
+// Package pgtest gives tests a PostgreSQL: a fresh database each on one server that the test
+// process shares, or a server of their own to stop and kill. It uses the PostgreSQL that ordersd
+// ships with, which is downloaded once on a machine; without a network the one that is installed,
+// and without one the test fails, saying what to install.
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
@@ -24,15 +25,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-// careless are the settings for data that need not survive the machine. Commits still wait for the log, so that
-// order and visibility are those of real life.
+// careless are the settings for data that need not survive the machine. Commits still wait for the
+// log, so that order and visibility are those of real life.
 var careless = map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "on", "max_wal_size": "128MB"}
 
-// crowded are the settings of the shared server: each of the tests that run side by side has some twenty connections.
+// crowded are the settings of the shared server: each of the tests that run side by side has some
+// twenty connections.
 var crowded = map[string]string{"max_connections": "500"}
 
-// Main runs the tests, stops the shared server, looks for leaked goroutines but for those that options say to ignore,
-// and exits. It does not return.
+// Main runs the tests, stops the shared server, looks for leaked goroutines but for those that
+// options say to ignore, and exits. It does not return.
 func Main(m *testing.M, options ...goleak.Option) {
 	postgres.Helper()
 	goleak.VerifyTestMain(stopping{m}, options...)
@@ -103,14 +105,16 @@ func options(folder, bin string, settings map[string]string) postgres.Options {
 	return postgres.Options{Folder: folder, Bin: bin, Settings: all}
 }
 
-// shipped finds the PostgreSQL that tests use once, which is the one that ordersd starts by itself.
+// shipped finds, once, the PostgreSQL of the tests, which is the one that ordersd starts without
+// --dsn.
 var shipped = sync.OnceValues(func() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	return postgres.Find(ctx, os.Stderr)
 })
 
-// Bin returns the folder of the PostgreSQL that tests use. The first test on a machine downloads it.
+// Bin returns the folder of the PostgreSQL that tests use. The first test on a machine downloads
+// it.
 func Bin(t testing.TB) string {
 	t.Helper()
 	bin, err := shipped()
@@ -123,8 +127,8 @@ func Bin(t testing.TB) string {
 // databases numbers the databases of the shared server.
 var databases atomic.Int64
 
-// Database returns the URL of a fresh, empty database on the shared server. It is dropped after the test, with
-// whoever is still connected.
+// Database returns the URL of a fresh, empty database on the shared server. It is dropped after the
+// test, with the sessions that are still connected.
 func Database(t testing.TB) (dsn string) {
 	t.Helper()
 	return fresh(t, "")
@@ -141,7 +145,8 @@ func fresh(t testing.TB, options string) (dsn string) {
 
 func nextName() string { return fmt.Sprintf("test_%d", databases.Add(1)) }
 
-// administrator returns the URL of a database of the shared server from which others are made and dropped.
+// administrator returns the URL of a database of the shared server from which others are made and
+// dropped.
 func administrator(t testing.TB) (dsn string) {
 	t.Helper()
 	pg, err := shared.get(Bin(t))
@@ -184,8 +189,8 @@ func execute(t testing.TB, dsn, statement string) {
 	}
 }
 
-// Server starts a server of the test's own, with settings (nil: none) over those of the shared one. It can be
-// stopped, killed and restarted on the same port, and is stopped after the test.
+// Server starts a server of the test's own, with settings (nil: none) over those of the shared one.
+// It can be stopped, killed and restarted on the same port, and is stopped after the test.
 func Server(t testing.TB, settings map[string]string) *postgres.Server {
 	t.Helper()
 	return serverOf(t, Bin(t), settings)
@@ -201,8 +206,9 @@ func serverOf(t testing.TB, bin string, settings map[string]string) *postgres.Se
 	return pg
 }
 
-// Primary starts a server of which Standby can make a copy. That takes pg_basebackup, which a downloaded PostgreSQL lacks:
-// it is one that is installed, and the test is skipped when there is none.
+// Primary starts a server of which Standby can make a copy. That takes pg_basebackup, which a
+// downloaded PostgreSQL lacks: it is one that is installed, and the test is skipped when there is
+// none.
 func Primary(t testing.TB) *postgres.Server {
 	t.Helper()
 	bin, ok := postgres.InstalledWith(t.Context(), "pg_basebackup")
@@ -220,8 +226,8 @@ func stopAfter(t testing.TB, pg *postgres.Server) {
 	})
 }
 
-// Standby starts a copy of primary, as which commits on primary are now also on disk before they are acknowledged.
-// Its method Promote makes it a primary.
+// Standby starts a copy of primary, as which commits on primary are now also on disk before they
+// are acknowledged. Its method Promote makes it a primary.
 func Standby(t testing.TB, primary *postgres.Server) *postgres.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)

@@ -94,7 +94,7 @@ func TestServerSurvivesStopAndKill(t *testing.T) {
 	}
 }
 
-// A template is prepared once, also when several ask at once; what is done to a copy stays there.
+// A template is prepared once, also for concurrent requests; changes to a copy stay in the copy.
 func TestTemplate(t *testing.T) {
 	var prepared atomic.Int64
 	p := NewTemplate(func(t testing.TB, dsn string) {

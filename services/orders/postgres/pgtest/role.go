@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Role returns a DSN with another role, which is made on its server unless it is there. It lasts as long as the server.
+// Role returns a DSN with another role, which is made on its server unless it is there. It lasts as
+// long as the server.
 func Role(t testing.TB, dsn, name string) string {
 	t.Helper()
 	const password = "role"

@@ -11,8 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Template is a database on the shared server that is prepared once, and copied for each test that asks: a copy takes a
-// third of the time that making the tables again does. Its zero value cannot be used.
+// Template is a database on the shared server that is prepared once, and copied for each test that
+// asks: a copy takes a third of the time that making the tables again does. Its zero value cannot
+// be used.
 type Template struct {
 	prepare func(t testing.TB, dsn string)
 
@@ -20,13 +21,15 @@ type Template struct {
 	name string // "": it has not been prepared
 }
 
-// NewTemplate returns a template that prepare makes out of an empty database when the first test asks for a copy. When
-// prepare returns nobody may be connected to it for long. If it fails its test, the next one tries again.
+// NewTemplate returns a template that prepare makes out of an empty database when the first test
+// asks for a copy. When prepare returns, its connections must be closed or about to close. If it
+// fails its test, the next one tries again.
 func NewTemplate(prepare func(t testing.TB, dsn string)) *Template {
 	return &Template{prepare: prepare}
 }
 
-// Database returns the URL of a fresh copy, which is dropped after the test as those of Database are.
+// Database returns the URL of a fresh copy, which is dropped after the test as those of Database
+// are.
 func (p *Template) Database(t testing.TB) (dsn string) {
 	t.Helper()
 	return fresh(t, " template "+p.made(t))
@@ -46,8 +49,8 @@ func (p *Template) made(t testing.TB) string {
 	return p.name
 }
 
-// patiently executes a statement that needs a database for itself, until the server has noticed that whoever was
-// connected to it is gone.
+// patiently executes a statement that needs exclusive use of a database, and retries until the
+// server has noticed that earlier clients are gone.
 func patiently(t testing.TB, dsn, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -69,5 +72,6 @@ func patiently(t testing.TB, dsn, statement string) {
 	}
 }
 
-// inUse is object_in_use: a connection to the database that must be copied or dropped is still open.
+// inUse is object_in_use: a connection to the database that must be copied or dropped is still
+// open.
 const inUse = "55006"

@@ -13,8 +13,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-// told is what a registry says, by name and labels.
-func told(t *testing.T, r *prometheus.Registry) map[string]float64 {
+// reported is what a registry says, by name and labels.
+func reported(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
@@ -27,23 +27,23 @@ func told(t *testing.T, r *prometheus.Registry) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				name += fmt.Sprintf(" %s=%s", l.GetName(), l.GetValue())
 			}
-			all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() // it is one of the two, or neither
+			all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() // at most one of the two is set
 		}
 	}
 	return all
 }
 
-// What is known of each server can be seen from outside, also of two that have the same name.
-func TestStandings(t *testing.T) {
+// The metrics show each server's state, also for two servers with the same name.
+func TestServerMetrics(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	p := opened(t, nil, s.URL(), s.URL(), s.WS())
-	if err := p.meet(t.Context()); err != nil {
+	if err := p.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.byServers(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
-	got := told(t, p.env.Metrics)
+	got := reported(t, p.env.Metrics)
 	for name := range got {
 		if !strings.HasPrefix(name, "ripple_") {
 			t.Errorf("%s has another prefix than the rest", name)
@@ -54,11 +54,11 @@ func TestStandings(t *testing.T) {
 			key := fmt.Sprintf("ripple_server_%s%s server=%s", metric, more, name)
 			value, ok := got[key]
 			if !ok {
-				t.Errorf("%s is not told; all is: %v", key, got)
+				t.Errorf("%s is missing; there are: %v", key, got)
 			}
 			return value
 		}
-		// One that did not answer before the others agreed may have been asked in vain.
+		// The request to a server that was slower than the majority may have been cancelled.
 		if n := of("requests_total", ""); n < 1 || n > 2 || of("good_total", "") > n || of("bytes_total", "") == 0 {
 			t.Errorf("%s: %v requests", name, n)
 		}
@@ -79,8 +79,8 @@ func TestStandings(t *testing.T) {
 	}
 }
 
-// Wrong answers and troubles are told by their kinds.
-func TestStandingsOfTheGuilty(t *testing.T) {
+// Wrong answers and failed requests are counted by kind.
+func TestServerMetricsOfFaults(t *testing.T) {
 	s := serveChain(t, sim.Config{Faults: sim.Rates{sim.Error: 1}})
 	p := opened(t, map[string]string{"patience": "1s"}, s.URL())
 	if _, err := p.byServers(t.Context(), last); err == nil {
@@ -91,29 +91,29 @@ func TestStandingsOfTheGuilty(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Done(0, 0, nil)
-	m.Blame("a lie")
-	got := told(t, p.env.Metrics)
+	m.RecordFault("a lie")
+	got := reported(t, p.env.Metrics)
 	if got["ripple_server_blamed_total reason=a lie server="+s.URL()] != 1 {
 		t.Errorf("%v", got)
 	}
 	troubles := 0.0
-	for kind, n := range p.pool.Report()[0].Troubles {
-		if told := got[fmt.Sprintf("ripple_server_troubles_total kind=%s server=%s", kind, s.URL())]; told != float64(n) {
-			t.Errorf("%v of %d times %s", told, n, kind)
+	for kind, n := range p.pool.Report()[0].Errors {
+		if reported := got[fmt.Sprintf("ripple_server_troubles_total kind=%s server=%s", kind, s.URL())]; reported != float64(n) {
+			t.Errorf("%v of %d times %s", reported, n, kind)
 		}
 		troubles += float64(n)
 	}
 	if troubles == 0 {
-		t.Errorf("there were no troubles, so that nothing was tested: %v", got)
+		t.Errorf("there were no failures, so the test is void: %v", got)
 	}
 }
 
-// How far behind the tip it is can be seen while it follows.
-func TestFollowingIsTold(t *testing.T) {
+// The metrics show how far behind the tip a follower is.
+func TestFollowMetrics(t *testing.T) {
 	t.Parallel()
 	s := serveChain(t, sim.Config{ChainConfig: small, TipEvery: 100 * time.Millisecond})
 	p := opened(t, nil, s.WS())
-	p.writing.Progress.From, p.writing.Progress.To = 0, 0 // nobody asked for a range
+	p.writing.Progress.From, p.writing.Progress.To = 0, 0 // no requested range
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
@@ -127,7 +127,7 @@ func TestFollowingIsTold(t *testing.T) {
 			t.Fatal(err)
 		case <-tick.C:
 		}
-		got := told(t, p.env.Metrics)
+		got := reported(t, p.env.Metrics)
 		tip := got["ripple_follow_tip_index"]
 		caughtUp = tip > last+1 && got["ripple_follow_lag_ledgers"] == 0 && got["ripple_follow_fetches_total"] > 1 &&
 			got["ripple_follow_connected server="+s.WS()] == 1 && got["ripple_follow_server_index server="+s.WS()] >= tip
@@ -141,20 +141,20 @@ func TestFollowingIsTold(t *testing.T) {
 	}
 }
 
-// What the planner did is told.
-func TestShardsAreTold(t *testing.T) {
+// The metrics count what the planner did.
+func TestShardMetrics(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	p := opened(t, nil, s.URL())
 	if err := p.fill(t.Context(), p.request.span(), p.anchor); err != nil {
 		t.Fatal(err)
 	}
-	got, is := told(t, p.env.Metrics), p.watch.Shards()
+	got, is := reported(t, p.env.Metrics), p.watch.Shards()
 	for name, want := range map[string]float64{
 		"ripple_sync_shards_total": float64(is.Shards), "ripple_sync_shard_retries_total": float64(is.Retries), "ripple_sync_shard_splits_total": float64(is.Splits),
 		"ripple_sync_hedges_total": 0, "ripple_sync_spare_total": 0, "ripple_sync_shard_ledgers": float64(is.Size), "ripple_sync_shard_p95_seconds": is.P95.Seconds(),
 	} {
-		if told, ok := got[name]; !ok || told != want {
-			t.Errorf("%s is %v, want %v", name, told, want)
+		if reported, ok := got[name]; !ok || reported != want {
+			t.Errorf("%s is %v, want %v", name, reported, want)
 		}
 	}
 	if is.Shards == 0 || is.Size == 0 {

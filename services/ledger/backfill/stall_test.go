@@ -17,8 +17,8 @@ import (
 	"dyno/services/ledger/sim"
 )
 
-func TestVain(t *testing.T) {
-	var v vain
+func TestStallDetector(t *testing.T) {
+	var v stallDetector
 	begin := time.Unix(1000, 0)
 	good := begin
 	for _, step := range []struct {
@@ -29,7 +29,7 @@ func TestVain(t *testing.T) {
 	}{
 		{at: 0, asking: true},
 		{at: 3, asking: true, want: 3 * time.Second},
-		{at: 5, asking: false, want: 3 * time.Second}, // since when is not known
+		{at: 5, asking: false, want: 3 * time.Second}, // starts to count here
 		{at: 65, asking: false, want: 3 * time.Second},
 		{at: 66, asking: true, want: 3 * time.Second},
 		{at: 67, asking: true, want: 4 * time.Second},
@@ -46,7 +46,7 @@ func TestVain(t *testing.T) {
 	}
 }
 
-// before answers a server's requests instead of it when meddle says that it has.
+// before lets meddle answer a server's requests; where it returns false the server answers.
 func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http.Request) bool) *rippled.Server {
 	t.Helper()
 	to, err := url.Parse(s.URL())
@@ -84,13 +84,13 @@ func served(t *testing.T, servers ...*rippled.Server) *pace.Pool {
 	return p
 }
 
-// A server that says when to come back is waited for, for longer than patience lasts.
-func TestWaitsAsTold(t *testing.T) {
+// A server's Retry-After is waited for, even longer than StallTimeout.
+func TestWaitsForRetryAfter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var asked atomic.Int64
 	p := served(t, before(t, w.server(t, sim.Config{}), func(w http.ResponseWriter, r *http.Request) bool {
-		if asked.Add(1) != 3 { // the first is for what it has
+		if asked.Add(1) != 3 { // the first is server_info
 			return false
 		}
 		w.Header().Set("Retry-After", "4")
@@ -99,7 +99,7 @@ func TestWaitsAsTold(t *testing.T) {
 	}))
 	var k keeper
 	c := w.config(p, &k)
-	c.Fetches, c.Patience = 1, 2*time.Second
+	c.Fetches, c.StallTimeout = 1, 2*time.Second
 	gap := history.Range{From: last - 5, To: last}
 	if err := Run(t.Context(), c, gap); err != nil {
 		t.Fatal(err)
@@ -110,11 +110,12 @@ func TestWaitsAsTold(t *testing.T) {
 	}
 }
 
-// A server that hangs is told from one that was not asked for long, and another does the work.
-func TestHangsIsTrouble(t *testing.T) {
+// A server that hangs is distinguished from one that was slow to be asked, and another does the
+// work.
+func TestHangIsTimeout(t *testing.T) {
 	w := newWorld(t)
 	hangs := w.server(t, sim.Config{Faults: sim.Rates{sim.Stall: 1}})
-	p := pool(t, hangs, w.server(t, sim.Config{})) // who hangs first
+	p := pool(t, hangs, w.server(t, sim.Config{})) // the one that hangs first
 	var k keeper
 	c := w.config(p, &k)
 	c.Timeout = time.Second
@@ -122,36 +123,37 @@ func TestHangsIsTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.holds(t, w, all)
-	if r := p.Report(); r[0].Troubles["timeout"] == 0 || r[0].Score >= 1 || r[1].Good < ledgers {
+	if r := p.Report(); r[0].Errors["timeout"] == 0 || r[0].Score >= 1 || r[1].Good < ledgers {
 		t.Errorf("%+v", r)
 	}
 }
 
-// One that is slow, and always so, is slow; that is not a reason to give it up.
+// A server that is always slow counts as slow, and stays in use.
 func TestSlowIsNotHanging(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{Delay: time.Second}))
 	var k keeper
 	c := w.config(p, &k)
-	c.Timeout, c.Fetches, c.Patience = 3200*time.Millisecond, 8, 5*time.Minute // so that a first try has 800 ms, and a third 3.2 s
+	// A first attempt has 800 ms, a third 3.2 s.
+	c.Timeout, c.Fetches, c.StallTimeout = 3200*time.Millisecond, 8, 5*time.Minute
 	gap := history.Range{From: last - 11, To: last}
 	if err := Run(t.Context(), c, gap); err != nil {
 		t.Fatal(err)
 	}
 	k.holds(t, w, gap)
-	if r := p.Report()[0]; r.Troubles["timeout"] == 0 {
+	if r := p.Report()[0]; r.Errors["timeout"] == 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// What a server says it has, and then for a moment has not, ends nothing.
+// A ledger that a server claims, and then answers not found for a moment, ends no run.
 func TestNotFoundPasses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var refused atomic.Int64
 	p := served(t, before(t, w.server(t, sim.Config{}), func(w http.ResponseWriter, r *http.Request) bool {
-		if r.ContentLength < 60 || refused.Add(1) > 1 { // too short to be for a ledger
+		if r.ContentLength < 60 || refused.Add(1) > 1 { // too short for a ledger request
 			return false
 		}
 		w.Write([]byte(`{"result":{"error":"lgrNotFound","error_code":21,"error_message":"ledgerNotFound","status":"error"}}`))
@@ -164,24 +166,24 @@ func TestNotFoundPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.holds(t, w, all)
-	if r := p.Report()[0]; r.Troubles["not found"] != 1 {
+	if r := p.Report()[0]; r.Errors["not found"] != 1 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// What no server says it has is soon given up, with what they have.
-func TestNobodySaysSo(t *testing.T) {
+// A ledger that no server claims is soon reported missing, with the ranges that servers have.
+func TestNoServerClaims(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{Complete: lacking(last - 3)}))
 	c := w.config(p, &keeper{})
-	c.Attempts, c.Patience = 2, time.Hour
+	c.Attempts, c.StallTimeout = 2, time.Hour
 	err := Run(t.Context(), c, history.Range{From: last - 5, To: last})
 	if m := missing(err); m[last-3] == nil || !strings.Contains(err.Error(), "has only 1000-1019,1021-1023") {
 		t.Error(err)
 	}
 }
 
-// An answer that did not come has no bytes, whatever its memory held before.
+// A failed request counts no bytes, whatever the answer's memory held before.
 func TestNoBytesOfNoAnswer(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Cut: 1}}))
@@ -190,7 +192,7 @@ func TestNoBytesOfNoAnswer(t *testing.T) {
 	r := &run{Config: c, planner: shard.New(c.Shards.Within(all, c.Window, c.Timeout))}
 	s, _ := r.planner.Next(time.Now())
 	it := &item{index: last, shard: s, answer: &rippled.Answer{Bytes: 1 << 20}}
-	if err := r.ask(t.Context(), it); rippled.KindOf(err) != rippled.Cut {
+	if err := r.ask(t.Context(), it); rippled.CodeOf(err) != rippled.Cut {
 		t.Fatal(err)
 	}
 	if got := p.Report()[0].Bytes; got != before {

@@ -27,7 +27,7 @@ const (
 
 var small = sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 11}
 
-// serveChain starts a simulated server, of a small chain where none is given.
+// serveChain starts a simulated server, of a small chain by default.
 func serveChain(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	if c.Chain == nil && c.Ledgers == 0 {
@@ -57,8 +57,8 @@ func truth(t testing.TB, s *sim.Sim, index uint32) *xrpl.Ledger {
 	return l
 }
 
-// ledgersync starts the service, a job, or what looks into a folder, in this process, of which no goroutine may be left; Stop
-// is SIGTERM.
+// ledgersync starts the service, a job, or a command that reads a folder, in this process, which
+// must leave no goroutine; Stop is SIGTERM.
 func ledgersync(t testing.TB, args ...string) *ledgertest.Process {
 	return ledgertest.Inside(ledgertest.Tidy(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		var err error
@@ -85,7 +85,7 @@ func exportFolder(ctx context.Context, dir string, to io.Writer) error {
 	return errors.Join(export.NDJSON(ctx, to, s, s.Stored().Indexes(), func() {}), s.Close())
 }
 
-// run runs a command that ends with a code, and returns what it prints.
+// run runs a command that must end with a code, and returns its output.
 func run(t testing.TB, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	p := ledgersync(t, args...)
@@ -125,7 +125,7 @@ func until(t testing.TB, p *ledgertest.Process, what string, condition func() bo
 		case <-p.Ended():
 			t.Fatalf("it ended while waiting for %s; it said:\n%s", what, p.Stderr.String())
 		case <-limit.C:
-			t.Fatalf("waited in vain for %s; it said:\n%s", what, p.Stderr.String())
+			t.Fatalf("no %s in time; it said:\n%s", what, p.Stderr.String())
 		}
 	}
 }
@@ -141,7 +141,7 @@ func ready(t testing.TB, p *ledgertest.Process) (listen, debug string) {
 	return "http://" + line.Listen, "http://" + line.Debug
 }
 
-// stored is what a folder has, which nobody uses.
+// stored is the set of ledgers in a folder that no process uses.
 func stored(t testing.TB, dir string) (string, store.Progress) {
 	t.Helper()
 	s, err := store.Open(dir, store.Options{ReadOnly: true})

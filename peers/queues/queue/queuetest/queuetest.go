@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"dyno/parts/queue"
+	"dyno/peers/queues/queue"
 
 	"pgregory.net/rapid"
 )

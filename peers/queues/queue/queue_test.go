@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/queue"
-	"dyno/parts/queue/queuetest"
+	"dyno/peers/queues/queue"
+	"dyno/peers/queues/queue/queuetest"
 
 	"go.uber.org/goleak"
 )

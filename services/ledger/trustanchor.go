@@ -14,23 +14,24 @@ import (
 	"dyno/services/ledger/rippled"
 )
 
-// asks is how often a server is asked for its word: one that fails now and then is not left out for that.
+// asks is the number of requests for a hash: a server that sometimes fails is not excluded.
 const asks = 5
 
-// askWithin is for how long the rest is waited for when one server has answered: one that hangs, or asked to be left
-// alone, does not hold up the others.
+// askWithin is the longest wait for the other servers after the first answer: a server that hangs,
+// or has sent a Retry-After, does not delay the others.
 const askWithin = 3 * time.Second
 
-// sure is by how many answers a hash must lead each other one before it is the word of a server that is not believed on one
-// answer: a lone server, and servers that do not agree. Of a server that gives the same wrong hash in 30% of its answers,
-// (3/7)^5, which is one in 70, has the wrong word.
+// sure is the number of answers by which a hash must lead every other one if a single answer is not
+// believed: for a single server, and for servers that do not agree. If a server gives the same
+// wrong hash in 30% of its answers, the wrong hash wins with (3/7)^5, one in 70.
 const sure = 5
 
-// errDisagree is why servers have no common word.
+// errDisagree means that no hash has a majority of servers.
 var errDisagree = errors.New("the servers do not agree")
 
-// byServers takes the hash that most of the servers that answer give to a ledger. When more than half of all agree, the
-// rest is not waited for; when they disagree, all are asked again, until each is sure.
+// byServers returns the hash that most of the answering servers give for a ledger. When more than
+// half of all agree, it does not wait for the rest; when they disagree, all are asked again, until
+// each is sure.
 func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trusted, err error) {
 	voters := 1
 	if len(p.servers) > 1 {
@@ -42,15 +43,16 @@ func (p *pipeline) byServers(ctx context.Context, index uint32) (t backfill.Trus
 	return t, err
 }
 
-// vote asks all servers for their word, and takes that of more than half of those that answer, at least voters: so a server
-// that answered before and is slow now still counts. lead is by how many answers a server's hash must lead.
+// vote asks all servers for the hash of a ledger, and returns the one of more than half of those
+// that answer, and of more than half of voters: so a server that answered in an earlier vote and is
+// slow now still counts. lead is the number of answers by which a server's hash must lead.
 func (p *pipeline) vote(ctx context.Context, index uint32, lead, voters int) (t backfill.Trusted, answered int, err error) {
-	patience, cancel := context.WithTimeoutCause(ctx, p.config.Patience, p.outOfPatience())
+	limited, cancel := context.WithTimeoutCause(ctx, p.config.StallTimeout, p.errStalled())
 	defer cancel()
 	answers := make(chan answer, len(p.servers))
 	for _, s := range p.servers {
-		go func() { // answers has room for all, and each is waited for
-			h, err := p.wordOf(patience, s, index, lead)
+		go func() { // answers has room for all, and the loop below receives each
+			h, err := p.hashFrom(limited, s, index, lead)
 			answers <- answer{s.Name(), h, err}
 		}()
 	}
@@ -63,7 +65,7 @@ func (p *pipeline) vote(ctx context.Context, index uint32, lead, voters int) (t 
 			errs = append(errs, a.err)
 			continue
 		}
-		if len(said) == 0 && lead == 1 { // servers that disagreed have until the patience ends
+		if len(said) == 0 && lead == 1 { // servers that disagreed have until the time limit
 			defer time.AfterFunc(askWithin, cancel).Stop()
 		}
 		said = append(said, fmt.Sprintf("%s says %v", a.server, a.hash))
@@ -71,43 +73,41 @@ func (p *pipeline) vote(ctx context.Context, index uint32, lead, voters int) (t 
 			most = a.hash
 		}
 		if 2*votes[most] > len(p.servers) {
-			cancel() // who has not answered yet says so at once
+			cancel() // the remaining servers fail immediately
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return t, 0, ctx.Err()
 	case len(said) == 0:
-		return t, 0, fmt.Errorf("nobody says what ledger %d is: %w", index, errors.Join(errs...))
+		return t, 0, fmt.Errorf("no server gives the hash of ledger %d: %w", index, errors.Join(errs...))
 	case 2*votes[most] <= max(len(said), voters):
 		slices.Sort(said)
 		return t, len(said), fmt.Errorf("%w on ledger %d: %s; name what you trust with --anchor", errDisagree, index, strings.Join(said, "; "))
 	}
-	p.word = fmt.Sprintf("ledger %d is %v on the word of %d of %d servers", index, most, votes[most], len(p.servers))
+	p.trustSource = fmt.Sprintf("ledger %d is %v, as reported by %d of %d servers", index, most, votes[most], len(p.servers))
 	return backfill.Trusted{Index: index, Hash: most}, len(said), nil
 }
 
-// outOfPatience is why somebody is no longer waited for.
-func (p *pipeline) outOfPatience() error {
-	return fmt.Errorf("no answer within %v (--set patience=TIME waits longer)", p.config.Patience)
+func (p *pipeline) errStalled() error {
+	return fmt.Errorf("no answer within %v (--set patience=TIME waits longer)", p.config.StallTimeout)
 }
 
-// answer is what a server says the hash of a ledger is.
 type answer struct {
 	server string
 	hash   xrpl.Hash
 	err    error
 }
 
-// given is one answer of a server.
 type given struct {
 	hash   xrpl.Hash
 	answer *rippled.Answer
 	member *pace.Member
 }
 
-// wordOf is the hash that a server gives to a ledger more often than any other, by lead answers. It is blamed for the others.
-func (p *pipeline) wordOf(ctx context.Context, s *rippled.Server, index uint32, lead int) (h xrpl.Hash, err error) {
+// hashFrom is the hash that a server gives for a ledger more often than any other, by lead answers.
+// The other answers are recorded as faults.
+func (p *pipeline) hashFrom(ctx context.Context, s *rippled.Server, index uint32, lead int) (h xrpl.Hash, err error) {
 	var all []given
 	times, failed := map[xrpl.Hash]int{}, 0 // failed: in a row
 	for range asks * lead {
@@ -120,7 +120,7 @@ func (p *pipeline) wordOf(ctx context.Context, s *rippled.Server, index uint32, 
 		case e == nil:
 			failed, all = 0, append(all, g)
 			if times[g.hash]++; leads(times, g.hash, lead) {
-				p.contradicted(s, all, g.hash)
+				p.recordContradictions(s, all, g.hash)
 				return g.hash, nil
 			}
 		case ctx.Err() == nil:
@@ -130,16 +130,16 @@ func (p *pipeline) wordOf(ctx context.Context, s *rippled.Server, index uint32, 
 		case err == nil:
 			return h, fmt.Errorf("%s: %w", s.Name(), context.Cause(ctx))
 		default:
-			return h, err // it says more than that the time is over
+			return h, err // more useful than the time limit's error
 		}
 	}
 	if err == nil || len(times) > 1 {
-		err = fmt.Errorf("%s: of %d answers for ledger %d no hash leads by %d; %d different hashes came", s.Name(), len(all), index, lead, len(times))
+		err = fmt.Errorf("%s: of %d answers for ledger %d no hash leads by %d; there are %d different hashes", s.Name(), len(all), index, lead, len(times))
 	}
 	return h, err
 }
 
-// leads says whether a hash came more often than each other one, by lead times.
+// leads says whether a hash has lead more answers than every other one.
 func leads(times map[xrpl.Hash]int, h xrpl.Hash, lead int) bool {
 	for other, n := range times {
 		if other != h && times[h]-n < lead {
@@ -149,29 +149,28 @@ func leads(times map[xrpl.Hash]int, h xrpl.Hash, lead int) bool {
 	return times[h] >= lead
 }
 
-var errContradicted = errors.New("another hash than the same server gives to the ledger most often")
+var errContradiction = errors.New("another hash than the server's most frequent one for the ledger")
 
-// contradicted puts the answers that are not a server's word to its account.
-func (p *pipeline) contradicted(s *rippled.Server, all []given, word xrpl.Hash) {
+// recordContradictions records a fault for each answer that differs from the most frequent one.
+func (p *pipeline) recordContradictions(s *rippled.Server, all []given, most xrpl.Hash) {
 	for _, g := range all {
-		if g.hash != word {
-			p.blame(s, g.member, g.answer, errContradicted)
+		if g.hash != most {
+			p.recordFault(s, g.member, g.answer, errContradiction)
 		}
 	}
 }
 
-// blame puts an answer to the account of the server that gave it.
-func (p *pipeline) blame(s *rippled.Server, m *pace.Member, a *rippled.Answer, why error) {
-	m.Blame(why.Error())
+func (p *pipeline) recordFault(s *rippled.Server, m *pace.Member, a *rippled.Answer, why error) {
+	m.RecordFault(why.Error())
 	p.watch.Wrong.Add(1)
 	p.wrong(s.Name(), a, why)
 }
 
-// ask asks a server for a ledger's hash, once, as its budget and its troubles allow.
+// ask requests a ledger's hash from a server once, within its budget and cooldown.
 func (p *pipeline) ask(ctx context.Context, s *rippled.Server, index uint32) (g given, err error) {
 	m, err := p.pool.AcquireOf(ctx, s, index)
 	switch {
-	case errors.Is(err, pace.ErrNone):
+	case errors.Is(err, pace.ErrNoServer):
 		return g, err // it names the server
 	case err != nil:
 		return g, fmt.Errorf("%s: %w", s.Name(), err)
@@ -185,13 +184,13 @@ func (p *pipeline) ask(ctx context.Context, s *rippled.Server, index uint32) (g 
 	m.Answered(a, time.Since(begin))
 	h, kind := hashOf(a, index)
 	if kind != nil {
-		p.blame(s, m, a, kind)
+		p.recordFault(s, m, a, kind)
 		return g, fmt.Errorf("%s: asked for ledger %d: %w", s.Name(), index, kind)
 	}
 	return given{h, a, m}, nil
 }
 
-// hashOf is the hash of the ledger that an answer holds the header of. The error is what is wrong with the answer.
+// hashOf is the hash of the header in an answer. The error says what is wrong with the answer.
 func hashOf(a *rippled.Answer, index uint32) (h xrpl.Hash, err error) {
 	header, err := xrpl.ParseHeader(a.Header)
 	if err != nil {

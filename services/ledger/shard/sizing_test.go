@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// work lets servers that take so long for a ledger bring shards one after the other, and all of it be linked.
+// work fetches and links shards one after the other, with the given time per ledger.
 func work(t *testing.T, p *Planner, now *time.Time, shards int, each time.Duration) {
 	t.Helper()
 	for range shards {
@@ -33,7 +33,7 @@ func TestSizesFollowTheP95(t *testing.T) {
 		{"servers are slower", 50 * time.Millisecond, 4},
 		{"much slower than the target", time.Second, 1},
 		{"fast", time.Millisecond, 100}, // a tenth of the window, not 200
-		{"at once", 0, 100},
+		{"immediate", 0, 100},
 	} {
 		work(t, p, &now, 200, c.each)
 		if s := p.Stats(); s.Size != c.want {
@@ -55,11 +55,11 @@ func TestFixedSizesStay(t *testing.T) {
 	}
 }
 
-// A time-out halves the size; the time-outs of those that were under way with it do not.
+// A time-out halves the size; the time-outs of shards that were in flight together with it do not.
 func TestTimeoutsHalve(t *testing.T) {
 	p := New(Config{Gap: gap(1, 1_000_000), Size: 64, Sizing: Adaptive, Window: 2048})
 	a, b, c := next(t, p, begin), next(t, p, begin), next(t, p, begin)
-	p.Failed(a, a.To, "A", begin.Add(time.Millisecond)) // at once: that is not about size
+	p.Failed(a, a.To, "A", begin.Add(time.Millisecond)) // immediately: that is not about size
 	if s := p.Stats(); s.Size != 64 {
 		t.Errorf("shards of %d", s.Size)
 	}
@@ -70,7 +70,7 @@ func TestTimeoutsHalve(t *testing.T) {
 	}
 }
 
-// warm is a planner that knows that a ledger takes 10 ms, and shards of 4.
+// warm is a planner that has measured 10 ms per ledger, with shards of 4.
 func warm(t *testing.T, hedge string) (*Planner, time.Time) {
 	now := begin
 	p := New(Config{Gap: gap(1, 1_000_000), Size: 4, Hedge: hedge, Window: 40})
@@ -82,7 +82,7 @@ func TestSlowShardIsHedged(t *testing.T) {
 	p, now := warm(t, P95)
 	s := next(t, p, now)
 	take(p, now)
-	p.Asking(s, s.To, "A", now.Add(time.Hour)) // it waited for its turn; that is not its slowness
+	p.Asking(s, s.To, "A", now.Add(time.Hour)) // the wait for its turn does not count
 	now = now.Add(time.Hour)
 	p.Arrived(s, s.To, now.Add(10*time.Millisecond))
 	p.Asking(s, s.To-1, "B", now.Add(10*time.Millisecond))
@@ -106,7 +106,7 @@ func TestSlowShardIsHedged(t *testing.T) {
 	if p.Wants(h, s.To-2) || p.Wants(s, s.To-2) || !p.Wants(h, s.To-3) || !p.Wants(s, s.To-3) {
 		t.Error("what either is still to bring")
 	}
-	// One may fail: the other is at it.
+	// One may fail: the other is in flight.
 	p.Failed(h, s.To-3, "C", now)
 	if got := take(p, now); got != "" {
 		t.Error("what the first is still at is handed out:", got)
@@ -120,8 +120,8 @@ func TestSlowShardIsHedged(t *testing.T) {
 	}
 }
 
-// What is nearest to the top holds up the most: a slow shard there comes before what failed below, and after
-// what failed above; of two slow ones the higher is first, and the other does not wait.
+// The ledgers nearest to the top delay the most: a slow shard there comes before what failed below,
+// and after what failed above; of two slow ones the higher is first, and the other follows.
 func TestHedgesComeInOrder(t *testing.T) {
 	p, now := warm(t, P95)
 	work(t, p, &now, 20, 10*time.Millisecond)
@@ -143,8 +143,8 @@ func TestHedgesComeInOrder(t *testing.T) {
 	}
 }
 
-// A shard that began before anybody knew what is slow is hedged as soon as that is known.
-func TestHedgedOnceItIsKnownWhatIsSlow(t *testing.T) {
+// A shard that began before the P95 was known is hedged as soon as it is known.
+func TestHedgedOnceP95IsKnown(t *testing.T) {
 	p := New(Config{Gap: gap(1, 1_000_000), Size: 1, Hedge: P95})
 	first, now := next(t, p, begin), begin
 	p.Asking(first, first.To, "A", now)
@@ -159,14 +159,14 @@ func TestHedgedOnceItIsKnownWhatIsSlow(t *testing.T) {
 	}
 }
 
-// How long a shard took that failed in between says nothing.
+// The duration of a shard that failed in between does not count.
 func TestFailedShardsAreNoMeasure(t *testing.T) {
 	p := New(Config{Gap: gap(1, 100), Size: 2})
 	s := next(t, p, begin)
 	p.Asking(s, 100, "A", begin)
 	p.Failed(s, 99, "A", begin)
 	p.Arrived(s, 100, begin)
-	if p.pace.n != 0 {
+	if p.sizer.n != 0 {
 		t.Error("counted")
 	}
 }
@@ -189,14 +189,14 @@ func TestNotHedged(t *testing.T) {
 			t.Errorf("%s: wait %v", name, wait)
 		}
 	}
-	p := New(Config{Gap: gap(1, 4), Hedge: P95}) // nobody knows yet what is slow
+	p := New(Config{Gap: gap(1, 4), Hedge: P95}) // the P95 is not known yet
 	p.Asking(next(t, p, begin), 4, "A", begin)
 	if got := take(p, begin.Add(time.Minute)); got != "" {
 		t.Error(got)
 	}
 }
 
-// When all are slow, a tenth is hedged.
+// When all servers are slow, a tenth of the shards is hedged.
 func TestHedgesAreBounded(t *testing.T) {
 	p, now := warm(t, P95)
 	for range 100 {

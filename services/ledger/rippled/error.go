@@ -11,75 +11,75 @@ import (
 	"dyno/parts/hostport"
 )
 
-// Kind is what kind of trouble there is with a server.
-type Kind uint8
+// Code is the kind of an Error.
+type Code uint8
 
 const (
-	// SlowDown: the client asked for more than the server allows it (slowDown, HTTP 503 "Server is overloaded" or
-	// 429, WebSocket close 1008).
-	SlowDown Kind = iota + 1
-	// Busy: the server has too much to do, whoever asks (tooBusy, HTTP 5xx).
+	// SlowDown: the client asked for more than the server allows it (slowDown, HTTP 503 "Server is
+	// overloaded" or 429, WebSocket close 1008).
+	SlowDown Code = iota + 1
+	// Busy: the server is overloaded, whichever client asks (tooBusy, HTTP 5xx).
 	Busy
 	// NotFound: the server does not have the ledger (lgrNotFound).
 	NotFound
-	// NotSynced: the server does not know the network's state (noNetwork, notSynced, noCurrent, notReady...).
+	// NotSynced: the server has no network state (noNetwork, notSynced, noCurrent, notReady...).
 	NotSynced
 	// NotValidated: the ledger is not validated, or not closed.
 	NotValidated
-	// Cut: the answer ended in the middle.
+	// Cut: the answer ended early.
 	Cut
 	// Timeout: no whole answer came within Config.Timeout.
 	Timeout
 	// Gone: there is no connection, or it broke before an answer came.
 	Gone
-	// Malformed: the answer is not what a server of this kind answers, or is larger than Config.MaxBody.
+	// Malformed: the answer is not one of a rippled or Clio, or is larger than Config.MaxBody.
 	Malformed
-	// Empty: success is said, and nothing is answered.
+	// Empty: the answer reports success without a result.
 	Empty
 	// Refused: the server refuses for another reason (forbidden, unknownCmd, HTTP 4xx).
 	Refused
 )
 
-var kinds = [...]string{
+var codeNames = [...]string{
 	SlowDown: "slow down", Busy: "busy", NotFound: "not found", NotSynced: "not synced", NotValidated: "not validated",
 	Cut: "cut", Timeout: "timeout", Gone: "gone", Malformed: "malformed", Empty: "empty", Refused: "refused",
 }
 
-func (k Kind) String() string {
-	if int(k) < len(kinds) && kinds[k] != "" {
-		return kinds[k]
+func (c Code) String() string {
+	if int(c) < len(codeNames) && codeNames[c] != "" {
+		return codeNames[c]
 	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
+	return fmt.Sprintf("Code(%d)", uint8(c))
 }
 
-// Trouble is a request that did not get its answer.
-type Trouble struct {
-	Kind       Kind
-	Server     string        // its Name
-	RetryAfter time.Duration // what the server asked for, or the next dial; 0: nothing said
+// Error is the reason why a request got no answer.
+type Error struct {
+	Code       Code
+	Server     string        // Server.Name
+	RetryAfter time.Duration // wait that the server asked for, or until the next dial; 0: none
 	Err        error
 }
 
-func (t *Trouble) Error() string {
-	if t.Server == "" {
-		return fmt.Sprintf("%v: %v", t.Kind, t.Err)
+func (e *Error) Error() string {
+	if e.Server == "" {
+		return fmt.Sprintf("%v: %v", e.Code, e.Err)
 	}
-	return fmt.Sprintf("%s: %v: %v", t.Server, t.Kind, t.Err)
+	return fmt.Sprintf("%s: %v: %v", e.Server, e.Code, e.Err)
 }
 
-func (t *Trouble) Unwrap() error { return t.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf is the kind of the trouble in an error, 0 where there is none.
-func KindOf(err error) Kind {
-	var t *Trouble
-	if errors.As(err, &t) {
-		return t.Kind
+// CodeOf is the Code of the *Error in err, 0 if there is none.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
 	}
 	return 0
 }
 
-func troublef(k Kind, format string, args ...any) *Trouble {
-	return &Trouble{Kind: k, Err: fmt.Errorf(format, args...)}
+func errorf(c Code, format string, args ...any) *Error {
+	return &Error{Code: c, Err: fmt.Errorf(format, args...)}
 }
 
 func parseURL(text string, schemes ...string) (*url.URL, error) {
@@ -93,9 +93,9 @@ func parseURL(text string, schemes ...string) (*url.URL, error) {
 		u, err = url.Parse("//" + text)
 	}
 	switch {
-	case err != nil: // which would show the whole of it
+	case err != nil: // err would show all of the URL
 		return nil, fmt.Errorf("server URL: cannot be read; write it as %s", anyOf(forms))
-	case u.Host == "" && bare: // nothing, or a path
+	case u.Host == "" && bare: // empty, or a path
 		return nil, fmt.Errorf("server URL names no host; write it as %s", anyOf(forms))
 	case u.Host == "":
 		return nil, fmt.Errorf("server URL %q names no host; write it as %s", u.Scheme+"://", anyOf(forms))
@@ -111,7 +111,7 @@ func parseURL(text string, schemes ...string) (*url.URL, error) {
 	return u, nil
 }
 
-// anyOf lists what there is to choose from, each once.
+// anyOf lists the choices, each once.
 func anyOf(all []string) string {
 	all = slices.Compact(all)
 	last := len(all) - 1
@@ -121,10 +121,10 @@ func anyOf(all []string) string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// keyLength is from which length on a segment of a path is taken for a key, as some providers have them.
+// keyLength is the length from which on a path segment is taken for a key (some providers).
 const keyLength = 16 // bytes
 
-// nameOf is what may be shown of a URL.
+// nameOf is the part of a URL that may be shown.
 func nameOf(u *url.URL) string {
 	segments := strings.Split(u.EscapedPath(), "/")
 	for i, s := range segments {
@@ -136,10 +136,9 @@ func nameOf(u *url.URL) string {
 	return shown.String() + strings.Join(segments, "/")
 }
 
-// masked stands for what is secret.
 const masked = "***"
 
-// secretsOf are the texts that must not be shown: in an error, they may come back from the transport or the server.
+// secretsOf are the texts that must not be shown: errors may repeat them.
 func secretsOf(u *url.URL) []string {
 	var secrets []string
 	add := func(text string) {
@@ -174,7 +173,7 @@ func secretsOf(u *url.URL) []string {
 	return secrets
 }
 
-// redact takes the URL out of an error of net/http, and every secret out of its text.
+// redact removes the URL from an error of net/http, and every secret from its text.
 func (s *Server) redact(err error) error {
 	var u *url.Error
 	for errors.As(err, &u) {

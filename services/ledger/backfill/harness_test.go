@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Set("test.parallel", "16") // they wait for the pace of requests more than they compute
+	flag.Set("test.parallel", "16") // tests wait for rate limits more than they compute
 	goleak.VerifyTestMain(m)
 }
 
@@ -34,7 +34,7 @@ const (
 // all is the whole of the chain.
 var all = history.Range{From: first, To: last}
 
-// world is a small chain, and what is true of it.
+// world is a small chain with its true ledgers.
 type world struct {
 	chain *sim.Chain
 	truth map[uint32]*xrpl.Ledger
@@ -99,10 +99,11 @@ func pool(t testing.TB, sims ...*sim.Sim) *pace.Pool {
 	return p
 }
 
-// keeper is a Sink that keeps ledgers for a while, as a store does whose disk is slow. It holds that their memory is its own
-// until it releases them, and fills that with nonsense before it does, so that nobody profits from what they were.
+// keeper is a Sink that keeps ledgers for a while, as a store with a slow disk does. It checks that
+// their memory stays unchanged until it releases them, and overwrites the memory before that, so
+// that a later use would be noticed.
 type keeper struct {
-	hold int // ledgers at most that are not released yet
+	hold int // maximum of ledgers that are not released yet
 
 	mu    sync.Mutex
 	kept  []kept
@@ -127,13 +128,13 @@ func (k *keeper) Put(_ context.Context, l *xrpl.Ledger, release func()) error {
 	k.order = append(k.order, l.Index)
 	k.kept = append(k.kept, kept{l, c, release})
 	for len(k.kept) > k.hold {
-		k.letGo()
+		k.releaseOldest()
 	}
 	return nil
 }
 
-// letGo releases the oldest.
-func (k *keeper) letGo() {
+// releaseOldest releases the oldest ledger.
+func (k *keeper) releaseOldest() {
 	o := k.kept[0]
 	k.kept = k.kept[1:]
 	if err := same(o.ledger, o.copy); err != nil {
@@ -157,13 +158,14 @@ func poison(l *xrpl.Ledger) {
 	l.Index, l.Hash = 0xAAAAAAAA, xrpl.Hash{}
 }
 
-// holds checks that the keeper got exactly these ledgers, once each, from the top down, and as they truly are.
+// holds checks that the keeper got exactly these ledgers, once each, from the top down, and
+// unchanged.
 func (k *keeper) holds(t testing.TB, w *world, want ...history.Range) {
 	t.Helper()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.kept) > 0 {
-		k.letGo()
+		k.releaseOldest()
 	}
 	for _, wrong := range k.wrong {
 		t.Error(wrong)
@@ -192,7 +194,7 @@ func clone(l *xrpl.Ledger) *xrpl.Ledger {
 	return c
 }
 
-// same says what two ledgers differ in.
+// same returns an error that says in what two ledgers differ.
 func same(a, b *xrpl.Ledger) error {
 	switch {
 	case a.Index != b.Index:
@@ -212,11 +214,11 @@ func same(a, b *xrpl.Ledger) error {
 	return nil
 }
 
-// blames is how many wrong answers each server is blamed for.
+// blames is the number of faults recorded per server.
 func blames(p *pace.Pool) map[string]int {
 	out := map[string]int{}
 	for _, s := range p.Report() {
-		for _, count := range s.Blamed {
+		for _, count := range s.Faults {
 			out[s.Server] += count
 		}
 	}
