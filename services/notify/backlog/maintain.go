@@ -133,6 +133,8 @@ func (m *Maintainer) relieve() error {
 	if c.relieved && m.Store.Journal.Size() == 0 && m.Store.Head.Load() == c.head {
 		return nil
 	}
+	m.saving.Lock()
+	defer m.saving.Unlock()
 	err := m.Store.Notices.Trim(c.need) // first what takes no space: a checkpoint does
 	if err == nil {
 		err = m.Store.Notices.Roll()
@@ -141,7 +143,7 @@ func (m *Maintainer) relieve() error {
 		err = m.Store.Journal.Roll()
 	}
 	if err == nil {
-		err = m.Save()
+		err = m.save()
 	}
 	c.relieved = err == nil
 	return err
@@ -187,6 +189,11 @@ func (m *Maintainer) mark(now time.Time) {
 func (m *Maintainer) Save() error {
 	m.saving.Lock()
 	defer m.saving.Unlock()
+	return m.save()
+}
+
+// save is Save with m.saving held.
+func (m *Maintainer) save() error {
 	c := &m.checkpoint
 	head := m.Store.Head.Load()
 	need := head

@@ -34,6 +34,51 @@ func (u *unreliable) Scan(from uint64, visit func(uint64, []byte) error) error {
 // Size is what makes a checkpoint carry dead letters over.
 func (u *unreliable) Size() int64 { return 1 << 40 }
 
+// trimmed is a backend that calls a function before it removes records.
+type trimmed struct {
+	wal.Backend
+	before func()
+}
+
+func (b *trimmed) Trim(before uint64) error {
+	b.before()
+	return b.Backend.Trim(before)
+}
+
+// A backup reads the logs' files meanwhile: no log may remove one before it has ended, however short
+// space is.
+func TestTrimmingExcludesBackups(t *testing.T) {
+	var m *Maintainer
+	trims := 0
+	s, _, err := store.Open(store.Options{
+		Log: "memory", Commit: "group", DeadLetters: 10, DeadBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		Backend: func(store.Options, string) (wal.Backend, error) {
+			return &trimmed{memory.New(), func() {
+				if trims++; m.saving.TryLock() {
+					m.saving.Unlock()
+					t.Error("records are removed while a backup may begin")
+				}
+			}}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d, err := delivery.New(delivery.Options{Journal: s.Journal, QueueCapacity: 1, Batching: "single"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = NewMaintainer(MaintainerOptions{Store: s, Deliverer: d, Table: routing.New(routing.Options{Store: s, Deliverer: d})})
+	if _, err := s.Notices.Append([][]byte{{1}, {2}}, func(first uint64) { s.Head.Store(first + 2) }); err != nil {
+		t.Fatal(err)
+	}
+	m.checkpoint.need = 2
+	if err := m.relieve(); err != nil || trims == 0 {
+		t.Errorf("%v, %d times trimmed", err, trims)
+	}
+}
+
 // A dead letter that cannot be read does not keep the log of notices from getting shorter.
 func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
 	u := &unreliable{Backend: memory.New()}
