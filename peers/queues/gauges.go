@@ -61,7 +61,7 @@ func (g *gauged) Window(w record.Window, hists map[string]*hdrhistogram.Histogra
 	return g.Writer.Window(w, hists)
 }
 
-// remember reads the runtime's account. What this version of Go does not tell is left out.
+// remember reads the runtime's metrics. Those that this version of Go does not have are left out.
 func (g *gauged) remember(gauges map[string]float64) {
 	metrics.Read(g.memory)
 	for name, from := range memoryGauges {

@@ -22,7 +22,7 @@ func Assembly() daemon.Assembly {
 			}},
 			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []daemon.Impl{
 				{Name: "fixed", Doc: "shard_size"},
-				{Name: "adaptive", Doc: "so many that the P95 of recent shards stays near a quarter of the time-out"},
+				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
 			}},
 			{Name: "hedge", Doc: "what is done about the slow tail", Impls: []daemon.Impl{
 				{Name: "none", Doc: "it is waited for, until the time-out"},
@@ -59,16 +59,16 @@ type settings struct {
 	Accounts    string `seam:"accounts"`
 	Signatures  string `seam:"signatures"`
 
-	Fetches      int           `set:"fetches" default:"1" min:"1" max:"4096" doc:"requests under way at once, to all servers together"`
-	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"requests under way at once to a server, over HTTP/1.1 a connection each; Clio allows an address 20"`
+	Fetches      int           `set:"fetches" default:"1" min:"1" max:"4096" doc:"concurrent requests, to all servers together"`
+	Connections  int           `set:"connections" default:"16" min:"1" max:"4096" doc:"concurrent requests to a server, over HTTP/1.1 a connection each; Clio allows an address 20"`
 	ShardSize    int           `set:"shard_size" default:"16" min:"1" max:"4096" doc:"ledgers of a shard (sizing=adaptive: of the first)"`
 	Timeout      time.Duration `set:"timeout" default:"8s" min:"10ms" max:"10m" doc:"of a shard; what is left of it is asked of another server"`
-	Window       int           `set:"window" default:"1024" min:"1" max:"1048576" doc:"ledgers under way at once"`
-	WindowBytes  int64         `set:"window_bytes" default:"512MiB" min:"1MiB" max:"1TiB" doc:"bytes of answers under way at once"`
+	Window       int           `set:"window" default:"1024" min:"1" max:"1048576" doc:"ledgers that are fetched and not yet stored"`
+	WindowBytes  int64         `set:"window_bytes" default:"512MiB" min:"1MiB" max:"1TiB" doc:"bytes of answers that are not yet stored"`
 	Verifiers    int           `set:"verifiers" default:"0" min:"0" max:"1024" doc:"goroutines that prove answers; 0: one for each processor"`
 	VerifyBatch  int           `set:"verify_batch" default:"64" min:"1" max:"4096" doc:"answers that one of them takes at a time"`
-	Sample       int           `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"L4 checks the signatures of one ledger in so many; 1: of each"`
-	StoreWriters int           `set:"store_writers" default:"1" min:"1" max:"64" doc:"batches under way to the disk at once"`
+	Sample       int           `set:"signature_sample" default:"1" min:"1" max:"1048576" doc:"at L4, signatures are checked of one ledger in this number; 1: of each"`
+	StoreWriters int           `set:"store_writers" default:"1" min:"1" max:"64" doc:"concurrent batches to the disk"`
 	StoreQueue   int           `set:"store_queue" default:"1" min:"1" max:"65536" doc:"proved ledgers that wait to be stored"`
 	StoreBatch   int           `set:"store_batch" default:"32" min:"1" max:"4096" doc:"most ledgers in a batch (commit=batch)"`
 	Attempts     int           `set:"attempts" default:"12" min:"1" max:"1000" doc:"tries of a ledger, of all servers, before it is given up"`

@@ -54,7 +54,7 @@ func (p *pipeline) measure() error {
 		daemon.Metric{Name: "sync_spare_total", Help: "ledgers that came twice because of that", Read: func() float64 { return float64(p.watch.Shards().Spare) }})
 }
 
-// show tells people how far a sync of a range is, or the lab.
+// show reports how far a sync of a range is, to a terminal or to the lab.
 func (p *pipeline) show(span history.Range, windows bool) {
 	if windows {
 		p.windows = progress.New(p.env.Stdout)

@@ -34,7 +34,7 @@ type pipeline struct {
 	config  backfill.Config // without Sink and Trusted
 	writing store.WriterOptions
 	windows *progress.Writer // nil: not asked for
-	bar     *progress.Bar    // nil: nobody looks
+	bar     *progress.Bar    // nil: none is shown
 	bound   bottleneck
 	waits   atomic.Pointer[string] // for what, when that is none of the limits; nil: for nothing
 

@@ -7,9 +7,9 @@
 // Core and the rest.
 //
 // It reads what is stored from export, so that it knows nothing of a program's store, and it
-// decodes answers by itself, so that a program's decoder is not checked by the same code. It is not
-// for speed, and not for long runs of random faults and deaths (package soak). Everything that a
-// test starts has ended when the test has.
+// decodes answers on its own, so that a program's decoder is not checked by the same code. It is
+// not for speed, and not for long runs of random faults and deaths (package soak). Everything that
+// a test starts has ended when the test has.
 package ledgertest
 
 import (

@@ -19,8 +19,8 @@ const label = "ledgertest"
 
 var runs atomic.Int64
 
-// exitLeft is the exit code of a program that left goroutines behind, which no program has by
-// itself.
+// exitLeft is the exit code of a program that left goroutines behind, which no program
+// uses on its own.
 const exitLeft = 97
 
 // Tidy is a program that, when it has ended, looks for goroutines that are left of it, even such as

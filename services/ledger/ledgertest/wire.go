@@ -18,7 +18,7 @@ type Wire struct {
 	work     sync.WaitGroup
 
 	mu     sync.Mutex
-	lives  []int64 // bytes that the next connections bring from the server before they fall silent; beyond the list: all
+	lives  []int64 // bytes from the server until each next connection falls silent; then all
 	links  map[*link]struct{}
 	closed bool
 	silent int
@@ -111,7 +111,7 @@ func (w *Wire) carry(near net.Conn) {
 
 // pass copies what comes, at most most bytes unless that is negative. Then, or when it is silenced,
 // it says nothing any more, and goes on listening so that it notices the end. It says whether it
-// fell silent by itself.
+// fell silent on its own.
 func (k *link) pass(to io.Writer, from io.Reader, most int64) (spent bool) {
 	buffer := make([]byte, 32<<10)
 	for {

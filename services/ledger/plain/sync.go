@@ -148,7 +148,7 @@ func (s *syncer) try(ctx context.Context, want link) (link, error) {
 	l, size, err := s.client.fetch(ctx, want.index)
 	s.bytes += int64(size)
 	if err != nil {
-		s.tell(time.Since(begin), size, true)
+		s.report(time.Since(begin), size, true)
 		return link{}, err
 	}
 	at, err := verify(l)
@@ -159,19 +159,19 @@ func (s *syncer) try(ctx context.Context, want link) (link, error) {
 		}
 	}
 	if err != nil {
-		s.tell(time.Since(begin), size, true)
+		s.report(time.Since(begin), size, true)
 		return link{}, fmt.Errorf("a wrong answer: %w", err)
 	}
 	if err := s.db.put(l, at); err != nil {
 		return link{}, diskError{err}
 	}
 	s.ledgers++
-	s.tell(time.Since(begin), size, false)
+	s.report(time.Since(begin), size, false)
 	return at, nil
 }
 
-// tell reports to --windows that a ledger was fetched and stored, or was not.
-func (s *syncer) tell(took time.Duration, size int, failed bool) {
+// report reports to --windows that a ledger was fetched and stored, or was not.
+func (s *syncer) report(took time.Duration, size int, failed bool) {
 	if s.watch != nil {
 		s.watch.Done(took, size, failed)
 	}

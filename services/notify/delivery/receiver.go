@@ -53,10 +53,10 @@ func (d *Deliverer) Define(r *Receiver, def journal.Definition) error {
 	return nil
 }
 
-// SetInitialLimit sets how many webhooks may be in flight to a new receiver: firstLimit, or less when
-// there are so few workers for the subscriptions that, if one receiver in a hundred hangs, these could
-// have more than half of the workers: until other workers take their places, no other receiver would
-// get anything.
+// SetInitialLimit sets how many webhooks may be in flight to a new receiver: firstLimit, or less
+// when there are so few workers for the subscriptions that, if one receiver in a hundred hangs,
+// these could have more than half of the workers: until other workers take their places, no other
+// receiver would get anything.
 func (d *Deliverer) SetInitialLimit(r *Receiver, subscriptions int) {
 	hang := max(1, subscriptions/100)
 	r.limiter.limit = min(r.limiter.most, max(1, min(firstLimit, d.options.Workers/2/hang)))

@@ -49,8 +49,8 @@ func (s spans) pick(b *batch) {
 }
 
 // begin records how long the notices have waited, begins the spans of an attempt, and chooses the
-// trace that the receiver may join: the first that is recorded, else the first. Every notice has spans
-// of its own in its own trace, although notices may share a webhook.
+// trace that the receiver may join: the first that is recorded, else the first. Every notice has
+// spans of its own in its own trace, although notices may share a webhook.
 func (s spans) begin(b *batch) {
 	if len(b.traced) == 0 {
 		return
