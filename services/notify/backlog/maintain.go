@@ -104,8 +104,7 @@ func (m *Maintainer) Run(ctx context.Context) {
 
 // due reports whether it is time for a checkpoint.
 func (m *Maintainer) due(now time.Time) bool {
-	c := &m.checkpoint
-	every := idleEvery
+	c, every := &m.checkpoint, idleEvery
 	size, head := m.Store.Journal.Size(), m.Store.Head.Load()
 	if size > 0 || head != c.head {
 		every = checkpointEvery
@@ -134,8 +133,8 @@ func (m *Maintainer) relieve() error {
 		return nil
 	}
 	m.saving.Lock()
-	defer m.saving.Unlock()
 	err := m.Store.Notices.Trim(c.need) // first what takes no space: a checkpoint does
+	m.saving.Unlock()
 	if err == nil {
 		err = m.Store.Notices.Roll()
 	}
@@ -143,7 +142,7 @@ func (m *Maintainer) relieve() error {
 		err = m.Store.Journal.Roll()
 	}
 	if err == nil {
-		err = m.save()
+		err = m.Save()
 	}
 	c.relieved = err == nil
 	return err
@@ -189,13 +188,7 @@ func (m *Maintainer) mark(now time.Time) {
 func (m *Maintainer) Save() error {
 	m.saving.Lock()
 	defer m.saving.Unlock()
-	return m.save()
-}
-
-// save is Save with m.saving held.
-func (m *Maintainer) save() error {
-	c := &m.checkpoint
-	head := m.Store.Head.Load()
+	c, head := &m.checkpoint, m.Store.Head.Load()
 	need := head
 	c.at, c.head = time.Now(), head // also of one that fails: it is not tried again immediately
 	err := m.Store.Journal.Checkpoint(func(put func(journal.Position)) {

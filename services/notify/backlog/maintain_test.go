@@ -45,8 +45,7 @@ func (b *trimmed) Trim(before uint64) error {
 	return b.Backend.Trim(before)
 }
 
-// A backup reads the logs' files meanwhile: no log may remove one before it has ended, however short
-// space is.
+// A log removes no file while a backup may read it, however short space is.
 func TestTrimmingExcludesBackups(t *testing.T) {
 	var m *Maintainer
 	trims := 0

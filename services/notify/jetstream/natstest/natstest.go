@@ -37,13 +37,13 @@ type Options struct {
 
 // Server is a running nats-server that syncs every message to disk before it answers.
 type Server struct {
-	URL  string
-	Name string
-	stop func()
+	URL     string
+	Name    string
+	process *process.Process
 }
 
 // Stop ends the server and waits until it has ended.
-func (s *Server) Stop() { s.stop() }
+func (s *Server) Stop() { s.process.Stop(patience) } // how it ends is of no interest
 
 // Port returns the port that the server has or had, for one in its place.
 func (s *Server) Port(t testing.TB) int {
@@ -69,15 +69,11 @@ func Start(t testing.TB, o Options) *Server {
 func Cluster(t testing.TB) []*Server {
 	t.Helper()
 	routes := free(t, 3)
-	var starting []*starting
+	var starting [3]*starting
 	for i, address := range routes {
-		starting = append(starting, launch(t, Options{Name: fmt.Sprintf("node-%d", i), Cluster: address, Routes: routes}))
+		starting[i] = launch(t, Options{Name: fmt.Sprintf("node-%d", i), Cluster: address, Routes: routes})
 	}
-	var servers []*Server
-	for _, s := range starting {
-		servers = append(servers, s.await(t))
-	}
-	return servers
+	return []*Server{starting[0].await(t), starting[1].await(t), starting[2].await(t)}
 }
 
 // free returns n addresses on which nothing listens.
@@ -118,15 +114,12 @@ func launch(t testing.TB, o Options) *starting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &starting{Options: o, process: p, ports: filepath.Join(work, fmt.Sprintf("%s_%d.ports", filepath.Base(path), p.PID()))}
-	t.Cleanup(s.stop)
-	return s
+	t.Cleanup(func() { p.Stop(patience) })
+	return &starting{o, p, filepath.Join(work, fmt.Sprintf("%s_%d.ports", filepath.Base(path), p.PID()))}
 }
 
 // patience bounds the wait for a server to start, and for it to end before it is killed.
 const patience = time.Minute
-
-func (s *starting) stop() { s.process.Stop(patience) } // how it ends is of no interest
 
 // lacks ends a test because there is no server. A run that asks for every test must not pass
 // without these.
@@ -178,7 +171,7 @@ func (s *starting) await(t testing.TB) *Server {
 	for {
 		var ports struct{ NATS []string }
 		if b, err := os.ReadFile(s.ports); err == nil && json.Unmarshal(b, &ports) == nil && len(ports.NATS) > 0 {
-			return &Server{URL: ports.NATS[0], Name: s.Name, stop: s.stop}
+			return &Server{URL: ports.NATS[0], Name: s.Name, process: s.process}
 		}
 		select {
 		case <-look.C:
