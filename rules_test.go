@@ -69,7 +69,7 @@ var inside = map[string][]room{
 			"fills what delivery has room for; nothing below waits for it"},
 		{"routing", []string{"delivery", "webhook", "store", "journal", "notice", "topic"},
 			"which subscription wants a notice, whichever way the notice comes"},
-		{"delivery", []string{"webhook", "journal", "notice"},
+		{"delivery", []string{"webhook", "wheel", "journal", "notice"},
 			"sends what it has; it knows neither subscriptions' wishes nor the log of notices"},
 		{"webhook", []string{"journal", "notice"}, "one request and its outcome; it knows no queue"},
 		{"store", []string{"jetstream", "journal", "notice"}, "the logs; it does not know who is owed what"},

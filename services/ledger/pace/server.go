@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"dyno/parts/aimd"
 	"dyno/services/ledger/history"
+	"dyno/services/ledger/ratecontrol"
 	"dyno/services/ledger/rippled"
 )
 
@@ -51,8 +51,8 @@ const (
 type server struct {
 	source   source
 	name     string
-	requests *aimd.Rate
-	bytes    *aimd.Rate
+	requests *ratecontrol.Rate
+	bytes    *ratecontrol.Rate
 
 	inFlight      int
 	complete      history.Set // claimed ledgers; empty: not known
@@ -79,8 +79,8 @@ type server struct {
 func newServer(s source, most float64) *server {
 	return &server{
 		source: s, name: s.Name(),
-		requests:     aimd.New(aimd.Config{Start: startRequests, Floor: 0.2, Ceiling: most}),
-		bytes:        aimd.New(aimd.Config{Start: startBytes, Floor: 10_000}),
+		requests:     ratecontrol.New(ratecontrol.Config{Start: startRequests, Floor: 0.2, Ceiling: most}),
+		bytes:        ratecontrol.New(ratecontrol.Config{Start: startBytes, Floor: 10_000}),
 		missing:      map[uint32]time.Time{},
 		nextCooldown: coolFirst, faultCooldown: coolFaults,
 		successRate: 1, size: ledgerBytes, trust: 1,
@@ -212,7 +212,7 @@ func (s *server) slowDown(now time.Time, after time.Duration) {
 // limitingBudgets returns the budgets that may be nearly used up or exceeded, since servers do not
 // say which. It is the one with the higher use relative to the limits of public servers, or both
 // where these are similar; a known budget with much left is excluded.
-func (s *server) limitingBudgets(now time.Time) []*aimd.Rate {
+func (s *server) limitingBudgets(now time.Time) []*ratecontrol.Rate {
 	requests, bytes := s.requests.Used(now), s.bytes.Used(now)
 	share := requests/allowedRequests - bytes/allowedBytes
 	alike := max(requests/allowedRequests, bytes/allowedBytes) / 3
@@ -223,11 +223,11 @@ func (s *server) limitingBudgets(now time.Time) []*aimd.Rate {
 	}
 	switch {
 	case !byBytes:
-		return []*aimd.Rate{s.requests}
+		return []*ratecontrol.Rate{s.requests}
 	case !byRequests:
-		return []*aimd.Rate{s.bytes}
+		return []*ratecontrol.Rate{s.bytes}
 	}
-	return []*aimd.Rate{s.requests, s.bytes}
+	return []*ratecontrol.Rate{s.requests, s.bytes}
 }
 
 func later(a, b time.Time) time.Time {

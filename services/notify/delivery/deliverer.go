@@ -20,10 +20,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/refusal"
-	"dyno/parts/wheel"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/webhook"
+	"dyno/services/notify/wheel"
 )
 
 // Options of a Deliverer.

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/parts/wheel"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/wheel"
 )
 
 // lane is what one subscription has not got of one key, in order, as far as it is in memory. Its

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"dyno/agent/monotonic"
-	"dyno/parts/wheel"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/webhook"
+	"dyno/services/notify/wheel"
 )
 
 // breakerFailures in a row open a receiver's circuit breaker: it gets nothing until a pause is

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"dyno/parts/wheel"
+	"dyno/services/notify/wheel"
 )
 
 const (

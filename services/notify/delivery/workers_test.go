@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/parts/wheel"
+	"dyno/services/notify/wheel"
 )
 
 // staff is a pool of workers that always have something to do, and counts those that are at an

@@ -1,4 +1,4 @@
-package aimd
+package ratecontrol
 
 import (
 	"math"

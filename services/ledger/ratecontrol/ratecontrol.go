@@ -1,6 +1,6 @@
-// Package aimd is an adaptive rate limiter for a budget that a remote server has set and does not
-// announce, in requests or bytes per second: additive increase while calls succeed, multiplicative
-// decrease when the server refuses, between a floor and a ceiling.
+// Package ratecontrol is an adaptive rate limiter for a budget that a remote server has set and
+// does not announce, in requests or bytes per second: additive increase while calls succeed,
+// multiplicative decrease when the server refuses, between a floor and a ceiling.
 //
 // Like TCP CUBIC, it remembers the rate at which it was last refused (wMax, CUBIC's W_max), returns
 // to just below it, stays there, and probes above it ever more rarely as long as it is refused at
@@ -14,7 +14,7 @@
 // It does not limit concurrency (parts/limiter does), and is not for a known rate
 // (golang.org/x/time/rate). It has no clock: the caller passes the time, which must not go back. It
 // starts no goroutines and takes no locks: one caller at a time.
-package aimd
+package ratecontrol
 
 import (
 	"math"
