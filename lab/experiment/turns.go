@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 )
 
 // turns measures variants side by side: a generation starts all of them, and a block visits each
@@ -370,35 +368,4 @@ func (t *turns) say(text string) {
 	if t.number == 1 && !t.running() {
 		t.Progress.Say(text)
 	}
-}
-
-// shared starts the companions that all places of a generation share.
-func (b *runner) shared(ctx context.Context, exp *record.Experiment, generation int) (*environment, error) {
-	s, err := b.environment(exp, fmt.Sprintf("%d-shared", generation), nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.up(ctx, b.companions(true)); err != nil {
-		s.down()
-		return nil, err
-	}
-	return s, nil
-}
-
-// companions returns the scenario's companions that all places share, or the others.
-func (b *runner) companions(shared bool) (out []scenario.Companion) {
-	for _, c := range b.Scenario.Companions {
-		if c.Shared == shared {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// environment makes the folders of an environment for some turns; it inherits the fields of
-// outer.
-func (b *runner) environment(exp *record.Experiment, name string, outer *environment) (*environment, error) {
-	dir := filepath.Join(exp.Dir, "turns", fileName(name))
-	s := &environment{runner: b, outer: outer, fields: outer.copyFields(), logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
-	return s, os.MkdirAll(s.logs, 0o755)
 }

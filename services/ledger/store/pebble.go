@@ -1,7 +1,9 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,4 +40,18 @@ func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 		}
 	}()
 	return pebble.Open(dir, o)
+}
+
+const repairHint = "; ledgersync check --repair removes the damaged bytes, and sync fetches the ledgers again"
+
+func explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isLocked(err):
+		return fmt.Errorf("another process has it open; stop that one or choose another folder (%w)", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; run it as the folder's owner", err)
+	}
+	return fmt.Errorf("its index cannot be read: %w%s", firstLine{err}, repairHint)
 }

@@ -220,20 +220,6 @@ func (s *Store) openIndex(o Options) error {
 	return explain(err)
 }
 
-const repairHint = "; ledgersync check --repair removes the damaged bytes, and sync fetches the ledgers again"
-
-func explain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case isLocked(err):
-		return fmt.Errorf("another process has it open; stop that one or choose another folder (%w)", err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w; run it as the folder's owner", err)
-	}
-	return fmt.Errorf("its index cannot be read: %w%s", firstLine{err}, repairHint)
-}
-
 func (s *Store) recover(accounts string) error {
 	if accounts != "" && accounts != "on" && accounts != "off" {
 		return fmt.Errorf("accounts=%s: want on or off", accounts)

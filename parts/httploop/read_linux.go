@@ -1,0 +1,208 @@
+package httploop
+
+import "golang.org/x/sys/unix"
+
+func (c *conn) happened(events uint32) {
+	const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	if events&ending != 0 {
+		c.hungUp = true
+	}
+	if events&(unix.EPOLLIN|ending) != 0 {
+		c.readable = true
+	}
+	switch {
+	case c.dead:
+	case c.lingering:
+		c.discard()
+	case events&unix.EPOLLOUT != 0 && len(c.out) > 0:
+		c.loop.touch(c)
+	default:
+		c.read()
+		c.settle()
+	}
+}
+
+// read reads while the socket has bytes and the connection has room for the requests they make.
+func (c *conn) read() {
+	for c.readable && !c.ended && len(c.out) == 0 && c.takes() && c.room() {
+		free := c.buf[len(c.buf):cap(c.buf)]
+		n, errno := receive(c.fd, free)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			c.readable = false
+			if c.inFlight == 0 && c.current == nil && c.start == len(c.buf) {
+				c.letGo() // a client that sends nothing holds no buffer
+			}
+			return
+		case errno != 0:
+			c.abort()
+			return
+		case n == 0:
+			c.ended, c.readable = true, false
+			c.loop.touch(c)
+			return
+		}
+		// A short read has emptied the socket: later bytes cause another event.
+		c.readable = n == len(free) || c.hungUp
+		c.buf = c.buf[:len(c.buf)+n]
+		if c.loop.draining && c.inFlight == 0 {
+			c.deadline = c.loop.now.Add(c.loop.server.options.ReadTimeout) // settle shortens it to a lull
+		}
+		c.parse()
+	}
+}
+
+// room makes space for the next read, or reports false when there cannot be any yet.
+func (c *conn) room() bool {
+	switch {
+	case c.buf == nil:
+		if !c.fits(c.loop.server.options.MaxHead) {
+			return false
+		}
+		c.buf = c.loop.buffer()
+		c.count()
+	case len(c.buf) < cap(c.buf):
+	case c.current != nil:
+		// The head stays in place because of its views; the body moves. The buffer grows with the bytes
+		// that arrive, not to the announced length.
+		body := c.buf[c.body:]
+		size := max(2*len(body), 2*c.loop.server.options.MaxHead)
+		if c.framing.length != chunked {
+			size = min(size, c.framing.length)
+		}
+		if !c.fits(size) {
+			return false
+		}
+		if c.body > 0 {
+			c.left = cap(c.buf)
+		}
+		c.buf = append(make([]byte, 0, size), body...)
+		c.start, c.body = 0, 0
+		c.count()
+	case c.inFlight > 0:
+		return false // they have views of the bytes that would move
+	default:
+		c.buf = c.buf[:copy(c.buf, c.buf[c.start:])]
+		c.start = 0
+	}
+	return true
+}
+
+func (c *conn) takes() bool {
+	return !c.closing && !c.alone && c.inFlight < c.loop.server.options.MaxPipelined
+}
+
+// safe reports whether requests of one connection may run concurrently (RFC 9112, 9.3.2).
+func safe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
+
+func (c *conn) parse() {
+	l := c.loop
+	for c.takes() {
+		if c.current == nil && !c.parseHead() {
+			return
+		}
+		r := c.current
+		switch whole, err := c.parseBody(r); {
+		case err != nil:
+			c.refuse(err)
+			return
+		case !whole:
+			c.goOn()
+			return
+		}
+		if c.alone = !safe(r.Method); c.alone && c.inFlight > 0 {
+			return
+		}
+		c.current = nil
+		c.push(r)
+		l.batch = append(l.batch, r)
+	}
+}
+
+// parseHead starts the next request when its whole head has arrived.
+func (c *conn) parseHead() bool {
+	options := &c.loop.server.options
+	data := c.buf[c.start:]
+	if len(data) == 0 {
+		return false
+	}
+	end, next, err := headEnd(data, c.scanned)
+	c.scanned = next
+	switch {
+	case err != nil:
+	case max(end, next) > options.MaxHead, end == 0 && len(data) >= options.MaxHead:
+		if err = errLongHead; next == 0 {
+			err = errLongLine
+		}
+	case end == 0:
+		return false
+	default:
+		r := c.loop.request(c)
+		if c.framing, err = r.parseHead(data[:end], options.MaxBody); err == nil && (options.Serves == nil || options.Serves(r)) {
+			c.current, c.body, c.scanned, c.chunks = r, c.start+end, 0, chunks{}
+			return true
+		}
+		c.loop.recycle(r)
+		c.scanned = 0
+	}
+	if options.Leave != nil {
+		c.leave()
+		return false
+	}
+	c.refuse(err)
+	return false
+}
+
+func (c *conn) parseBody(r *Request) (whole bool, err *refusal) {
+	if c.framing.length != chunked {
+		end := c.body + c.framing.length
+		if len(c.buf) < end {
+			return false, nil
+		}
+		r.Body, c.start = c.buf[c.body:end:end], end
+		return true, nil
+	}
+	raw := c.buf[c.body+c.chunks.body:]
+	used, err := c.chunks.read(c.buf[c.body:], raw, c.loop.server.options.MaxBody)
+	end := c.body + c.chunks.body
+	c.buf = c.buf[:end+copy(c.buf[end:], raw[used:])]
+	if err != nil || c.chunks.state != done {
+		return false, err
+	}
+	r.Body, c.start = c.buf[c.body:end:end], end
+	return true, nil
+}
+
+// goOn sends 100 Continue to a client that waits for it, once all earlier requests are answered.
+func (c *conn) goOn() {
+	const interim = "HTTP/1.1 100 Continue\r\n\r\n"
+	if !c.framing.expect || c.inFlight > 0 || len(c.out) > 0 {
+		return
+	}
+	c.framing.expect = false
+	if n, _ := send(c.fd, []byte(interim)); n < len(interim) {
+		c.abort()
+	}
+}
+
+// refuse sends an error response after the responses to earlier requests, and ends the connection.
+func (c *conn) refuse(err *refusal) {
+	l := c.loop
+	if c.current != nil {
+		l.recycle(c.current)
+		c.current = nil
+	}
+	l.server.counts.refused.Add(1)
+	r := l.request(c)
+	r.Response.Status = err.status
+	if err == errOverfull || err == errBuffered {
+		r.Response.Add("Retry-After", "1")
+		c.readable = true // nothing was read: without a linger, the close would reset the response
+	}
+	l.server.options.Refuse(&r.Response, err.text)
+	r.answered, r.last = true, true
+	c.push(r)
+	l.touch(c)
+}
