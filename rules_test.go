@@ -54,53 +54,6 @@ var outside = map[string]func(importPath string) bool{
 	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
 }
 
-// inside has, for a room, which of its own packages may import which, from the top down: a row may
-// import rows below it only. A path is relative to the room, and "." is the room's root package.
-// Tests may import all.
-var inside = map[string][]room{
-	"services/notify": {
-		{".", []string{"api", "ingest", "backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "page", "backup", "apikey"},
-			"assembles the service, and decides nothing"},
-		{"api", []string{"ingest", "backlog", "routing", "delivery", "store", "push", "journal", "notice"},
-			"the form of requests and answers; what a request does is below"},
-		{"ingest", []string{"backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "notice"},
-			"hands a notice down to those that want it, and knows no answer's form"},
-		{"backlog", []string{"routing", "delivery", "webhook", "store", "dedup", "journal", "notice"},
-			"fills what delivery has room for; nothing below waits for it"},
-		{"routing", []string{"delivery", "webhook", "store", "journal", "notice", "topic"},
-			"which subscription wants a notice, whichever way the notice comes"},
-		{"delivery", []string{"webhook", "wheel", "journal", "notice"},
-			"sends what it has; it knows neither subscriptions' wishes nor the log of notices"},
-		{"webhook", []string{"journal", "notice"}, "one request and its outcome; it knows no queue"},
-		{"store", []string{"jetstream", "journal", "notice"}, "the logs; it does not know who is owed what"},
-		{"push", []string{"topic"}, "streams over any log"},
-		{"apikey", []string{"topic"}, "who may call which types"},
-		{"soak", nil, "drives the program from outside, so that it can drive any that has the API"},
-		{"notifytest", nil, "the black-box suite knows the API only"},
-		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
-		{"*", nil, "one mechanism, of use without the others"},
-	},
-	"lab/report": {
-		{"reporttest", []string{"html", "jsonv1", "text", ".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "finished experiments for tests"},
-		{"html", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
-		{"jsonv1", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
-		{"text", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
-		{".", []string{"curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},
-		{"curve", []string{"flame", "inside", "series", "turns", "words", "figure"}, "a part of the model"},
-		{"flame", []string{"words", "figure"}, "a part of the model"},
-		{"inside", []string{"words", "figure"}, "a part of the model"},
-		{"series", []string{"words", "figure"}, "a part of the model"},
-		{"turns", []string{"words", "figure"}, "a part of the model"},
-		{"words", []string{"figure"}, "how verdicts read"},
-		{"figure", nil, "how figures read"},
-	},
-	"lab/live": {
-		{".", []string{"livetest", "sides"}, "serves what the packages below make"},
-		{"livetest", nil, "what tests serve"},
-		{"sides", nil, "what a page shows of each side"},
-	},
-}
-
 const module = "dyno"
 
 // forTests is the part that the tests of every room may import.
@@ -135,27 +88,6 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
-// Inside a room that has a table, imports point down as well.
-func TestArrowsInsidePointDown(t *testing.T) {
-	for _, file := range goFiles(t) {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		for outer, rows := range inside {
-			dir, ok := inner(outer, filepath.ToSlash(filepath.Dir(file)))
-			if !ok {
-				continue
-			}
-			for _, imported := range importsOf(t, file) {
-				imported, _ = strings.CutPrefix(imported, module+"/")
-				if to, ok := inner(outer, imported); ok && !permitted(rows, dir, to) {
-					t.Errorf("%s imports %s: %s", file, imported, rows[rowOf(rows, dir)].reason)
-				}
-			}
-		}
-	}
-}
-
 // A package that a program imports brings no command line along.
 func TestOnlyCommandsImportCobra(t *testing.T) {
 	for _, file := range goFiles(t) {
@@ -166,38 +98,6 @@ func TestOnlyCommandsImportCobra(t *testing.T) {
 			t.Errorf("%s imports cobra: commands are in cmd/, packages offer what they run", file)
 		}
 	}
-}
-
-// Each row of a room's inside imports rows below it only, so that there is one direction.
-func TestInsideHasOneDirection(t *testing.T) {
-	for outer, rows := range inside {
-		for i, from := range rows {
-			for _, to := range from.imports {
-				if rowOf(rows, to) <= i {
-					t.Errorf("%s: the row of %s permits %s, which is not below it", outer, from.dir, to)
-				}
-			}
-		}
-	}
-}
-
-// inner returns a folder's path from the room that it is in.
-func inner(outer, dir string) (string, bool) {
-	if dir == outer {
-		return ".", true
-	}
-	return strings.CutPrefix(dir, outer+"/")
-}
-
-// rowOf is the index of the row that holds for a folder; -1 means none.
-func rowOf(rows []room, dir string) int {
-	return slices.IndexFunc(rows, func(r room) bool { return within(r.dir, dir) && (r.dir == ".") == (dir == ".") })
-}
-
-// permitted reports whether a folder may import another inside the same room.
-func permitted(rows []room, from, to string) bool {
-	i := rowOf(rows, from)
-	return i >= 0 && (sameRoom(rows[i].dir, from, to) || slices.ContainsFunc(rows[i].imports, func(r string) bool { return r == to || r != "." && within(r, to) }))
 }
 
 // A row for a folder that does not exist permits what nothing needs.
