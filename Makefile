@@ -5,7 +5,7 @@
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: ## the quick tests: long ones with fewer cases, or not (6 minutes beside a busy core)
+test: ## the quick tests: long ones with fewer cases, or not (5 minutes once compiled)
 	go test work
 
 test-all: export DYNO_TESTS = all

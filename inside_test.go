@@ -12,20 +12,21 @@ import (
 // Tests may import all.
 var inside = map[string][]room{
 	"services/notify": {
-		{".", []string{"api", "ingest", "backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "page", "backup", "apikey"},
+		{".", []string{"api", "ingest", "backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "page", "apikey"},
 			"assembles the service, and decides nothing"},
-		{"api", []string{"ingest", "backlog", "routing", "delivery", "store", "push", "journal", "notice"},
+		{"api", []string{"ingest", "backlog", "routing", "delivery", "store", "push", "journal", "notice", "subscription"},
 			"the form of requests and answers; what a request does is below"},
 		{"ingest", []string{"backlog", "routing", "delivery", "webhook", "store", "dedup", "push", "notice"},
 			"hands a notice down to those that want it, and knows no answer's form"},
-		{"backlog", []string{"routing", "delivery", "webhook", "store", "dedup", "journal", "notice"},
+		{"backlog", []string{"routing", "delivery", "webhook", "store", "dedup", "journal", "notice", "subscription"},
 			"fills what delivery has room for; nothing below waits for it"},
-		{"routing", []string{"delivery", "webhook", "store", "journal", "notice", "topic"},
+		{"routing", []string{"delivery", "webhook", "store", "notice", "subscription", "topic"},
 			"which subscription wants a notice, whichever way the notice comes"},
-		{"delivery", []string{"webhook", "wheel", "journal", "notice"},
+		{"delivery", []string{"webhook", "wheel", "journal", "notice", "subscription"},
 			"sends what it has; it knows neither subscriptions' wishes nor the log of notices"},
-		{"webhook", []string{"journal", "notice"}, "one request and its outcome; it knows no queue"},
-		{"store", []string{"jetstream", "journal", "notice"}, "the logs; it does not know who is owed what"},
+		{"webhook", []string{"notice", "subscription"}, "one request and its outcome; it knows no queue"},
+		{"store", []string{"journal", "notice", "subscription"}, "the logs; it does not know who is owed what"},
+		{"journal", []string{"subscription"}, "what became of the notices; it does not know the dispatcher"},
 		{"push", []string{"topic"}, "streams over any log"},
 		{"apikey", []string{"topic"}, "who may call which types"},
 		{"soak", nil, "drives the program from outside, so that it can drive any that has the API"},
@@ -34,7 +35,8 @@ var inside = map[string][]room{
 		{"*", nil, "one mechanism, of use without the others"},
 	},
 	"services/orders": {
-		{".", []string{"release", "web", "cache", "store", "auth", "message", "encode", "postgres", "order"}, "assembles the gateway: what happens to a request, in its order"},
+		{".", []string{"gateway", "release", "web", "auth", "message"}, "the service: its command line, its database and server, around the gateway"},
+		{"gateway", []string{"web", "cache", "store", "auth", "message", "encode", "query", "order"}, "what happens to a request, in its order; it knows no server"},
 		{"release", []string{"web"}, "two versions of any handler; it knows no order"},
 		{"web", nil, "HTTP, whichever server reads it; it knows no order"},
 		{"cache", []string{"order"}, "orders in memory; it asks no database"},
@@ -42,36 +44,75 @@ var inside = map[string][]room{
 		{"auth", []string{"order"}, "whose request it is"},
 		{"message", []string{"order"}, "a submission's formats"},
 		{"encode", []string{"order"}, "an answer's formats"},
-		{"ordertest", []string{"postgres"}, "the black-box suite knows the API and the database only"},
+		{"query", []string{"order"}, "what a request's URL and header fields ask"},
+		{"ordertest", nil, "the black-box suite knows the API and the database only"},
 		{"soak", nil, "drives the program from outside, so that it can drive any that has the API"},
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
-		{"postgres", nil, "a server for any database"},
 		{"order", nil, "the domain, on which all of the others stand"},
 	},
-	"services/ledger": {
-		{".", []string{"backfill", "serve", "mirror", "follow", "store", "pace", "ratecontrol", "rippled", "shard", "trust", "history"}, "assembles the commands' jobs"},
-		{"backfill", []string{"pace", "rippled", "shard", "trust", "history"}, "the pipeline, over any store"},
-		{"serve", []string{"store", "history"}, "answers from what is stored"},
-		{"mirror", []string{"store", "history"}, "passes on what is stored"},
-		{"follow", []string{"rippled", "trust", "history"}, "the top of the chain, over any store"},
-		{"store", []string{"trust", "history"}, "the disk; it knows no server"},
-		{"pace", []string{"ratecontrol", "rippled", "history"}, "which server to ask, and how fast; it knows no work"},
-		{"soak", []string{"ledgertest", "sim"}, "drives the command from outside"},
-		{"ledgertest", []string{"sim", "history"}, "the black-box suite knows the commands only"},
-		{"sim", []string{"history"}, "servers that fail on demand, of which the product knows nothing"},
+	"services/chain": {
+		{".", []string{"archive", "blockchain", "genesis"}, "the service and its jobs, around the chain"},
+		{"archive", nil, "files of blocks, for any chain"},
+		{"blockchain", []string{"execution", "store", "genesis"}, "blocks and the states that they leave; it knows neither files nor requests"},
+		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},
+		{"store", nil, "the disk; it judges nothing"},
+		{"genesis", nil, "what a chain begins with"},
+		{"statetest", []string{"transaction", "fork"}, "one transaction over a made-up state; it knows no chain"},
+		{"transaction", nil, "what can be said of a transaction without a state"},
+		{"fork", nil, "rules by name"},
+		{"chaintest", nil, "the black-box suite knows the API only"},
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
-		{"rippled", []string{"history"}, "one server"},
-		{"shard", []string{"history"}, "what to request next; pure"},
-		{"trust", []string{"history"}, "what proves a ledger; it knows neither servers nor disk"},
-		{"ratecontrol", nil, "a rate, for any remote budget"},
-		{"history", nil, "ranges of ledgers, on which all of the others stand"},
+	},
+	"services/ledger": {
+		{".", []string{"backfill", "serve", "mirror", "store"}, "assembles the commands' jobs"},
+		{"backfill", nil, "the pipeline, over any store"},
+		{"serve", []string{"store"}, "answers from what is stored"},
+		{"mirror", []string{"store"}, "passes on what is stored"},
+		{"store", nil, "the disk; it knows no server"},
+		{"soak", []string{"ledgertest", "sim"}, "drives the command from outside"},
+		{"ledgertest", []string{"sim"}, "the black-box suite knows the commands only"},
+		{"sim", nil, "servers that fail on demand, of which the product knows nothing"},
+		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
+	},
+	"parts/xrpl": {
+		{"follow", []string{"rippled", "validators", "history", "."}, "the tip, over any store"},
+		{"anchor", []string{"serverpool", "rippled", "validators", "."}, "what others are proved from; it knows no range"},
+		{"serverpool", []string{"rippled", "history"}, "which server to ask, and how fast; it knows no work"},
+		{"rippled", []string{"history", "."}, "one server, and how to read what it sends"},
+		{"validators", []string{"signing", "."}, "what a quorum agreed on; it knows no server"},
+		{"trust", []string{"signing", "history", "."}, "what proves a ledger; it knows neither servers nor disk"},
+		{"signing", []string{".", "sfield", "names"}, "who signed the bytes"},
+		{"answer", []string{"xrpljson", "."}, "what a server says of a ledger; it reads no answer"},
+		{"pack", []string{"history", "."}, "a file of ledgers; it proves none"},
+		{"xrpljson", []string{".", "sfield", "names"}, "the bytes as JSON"},
+		{"planner", []string{"history"}, "what to request next; pure"},
+		{"nodetree", []string{"."}, "a tree that another is compared with"},
+		{"xrpltest", []string{"."}, "real ledgers for tests"},
+		{".", []string{"sfield"}, "the bytes and their hashes"},
+		{"history", nil, "ranges of ledgers, as servers write them"},
+		{"sfield", nil, "the fields' numbers"},
+		{"names", nil, "the names of fields and transactions"},
+	},
+	"lab/diagnose": {
+		{"calibration", []string{".", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
+		{".", []string{"findings", "words", "places", "rules", "autoscale", "facts", "stacks"}, "reads the signals, and asks the packages below"},
+		{"findings", []string{"places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
+		{"words", []string{"places", "rules", "stacks"}, "English for what is decided"},
+		{"places", []string{"stacks"}, "the code that a cost belongs to"},
+		{"rules", nil, "decides by figures alone"},
+		{"autoscale", nil, "replays a rule of Kubernetes"},
+		{"facts", nil, "figures of single runs"},
+		{"stacks", nil, "what a stack means"},
 	},
 	"lab/report": {
-		{"reporttest", []string{"html", "jsonv1", "text", ".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "finished experiments for tests"},
+		{"reporttest", []string{"analysis", "html", "jsonv1", "text", ".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "finished experiments for tests"},
 		{"html", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"jsonv1", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"text", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
-		{".", []string{"curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},
+		{"confusion", nil, "a calibration's verdicts: no part of a report"},
+		{"progress", nil, "an experiment that still runs, of which there is no report"},
+		{".", []string{"analysis", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},
+		{"analysis", []string{"curve", "turns", "words"}, "what the analyses found; it shows nothing"},
 		{"curve", []string{"flame", "inside", "series", "turns", "words", "figure"}, "a part of the model"},
 		{"flame", []string{"words", "figure"}, "a part of the model"},
 		{"inside", []string{"words", "figure"}, "a part of the model"},
@@ -79,6 +120,20 @@ var inside = map[string][]room{
 		{"turns", []string{"words", "figure"}, "a part of the model"},
 		{"words", []string{"figure"}, "how verdicts read"},
 		{"figure", nil, "how figures read"},
+	},
+	"lab/experiment": {
+		{"calibrate", []string{"."}, "runs experiments on servers of known cause"},
+		{".", []string{"runs", "turns", "generator", "environment"}, "what to run next; how it runs is below"},
+		{"runs", []string{"generator", "environment"}, "one whole run; it knows no plan"},
+		{"turns", []string{"generator", "environment"}, "slices of processes that stay up; it knows no whole run"},
+		{"generator", []string{"environment"}, "the load of a run; it measures nothing"},
+		{"experimenttest", nil, "servers that tests measure"},
+		{"environment", nil, "the processes of a run; it knows no load"},
+	},
+	"lab/scenario": {
+		{"parser", []string{"document", "."}, "reads and checks a file; what uses a scenario does not need it"},
+		{"document", []string{"."}, "positions and the schema; it knows no rule that a schema cannot express"},
+		{".", nil, "what a scenario says, however it was read"},
 	},
 	"lab/live": {
 		{".", []string{"livetest", "sides"}, "serves what the packages below make"},
@@ -102,6 +157,36 @@ func TestArrowsInsidePointDown(t *testing.T) {
 				imported, _ = strings.CutPrefix(imported, module+"/")
 				if to, ok := inner(outer, imported); ok && !permitted(rows, dir, to) {
 					t.Errorf("%s imports %s: %s", file, imported, rows[rowOf(rows, dir)].reason)
+				}
+			}
+		}
+	}
+}
+
+// apart lists what a package must not import of another room, where the room's row permits more.
+// Its tests may.
+var apart = []room{
+	{"services/ledger/store", clients, "the disk; it knows no server"},
+	{"services/ledger/serve", clients, "answers from what is stored; it knows no server"},
+	{"services/ledger/mirror", clients, "passes on what is stored; it knows no server"},
+	{"services/ledger/sim", clients, "servers that fail on demand know no client"},
+}
+
+var clients = []string{"parts/xrpl/rippled", "parts/xrpl/serverpool", "parts/xrpl/follow", "parts/xrpl/anchor"}
+
+func TestApart(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, row := range apart {
+			if !within(row.dir, filepath.ToSlash(filepath.Dir(file))) {
+				continue
+			}
+			for _, imported := range importsOf(t, file) {
+				imported, _ = strings.CutPrefix(imported, module+"/")
+				if slices.ContainsFunc(row.imports, func(r string) bool { return within(r, imported) }) {
+					t.Errorf("%s imports %s: %s", file, imported, row.reason)
 				}
 			}
 		}

@@ -38,6 +38,8 @@ var modules = map[string]map[string]string{
 	"parts": {
 		"github.com/spf13/pflag":                                          "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go":                         "windows of a job carry histograms",
+		"github.com/coder/websocket":                                      "JSON-RPC over WebSocket; it needs no other module",
+		"github.com/go-json-experiment/json":                              "the codec v2 of JSON-RPC; it needs no other module",
 		"github.com/prometheus/client_golang":                             "metrics of every service",
 		"github.com/schollz/progressbar/v3":                               "progress of long commands",
 		"github.com/valyala/fasthttp":                                     "tests hold the fronts against it",
@@ -57,9 +59,6 @@ var modules = map[string]map[string]string{
 		"github.com/spf13/pflag":                                   "flags of the settings",
 		"github.com/coder/websocket":                               "notices over WebSocket",
 		"github.com/go-json-experiment/json":                       "the assembly json=v2",
-		"github.com/hanwen/go-fuse/v2":                             "the soak cuts the power of a file system",
-		"github.com/nats-io/nats.go":                               "logs in JetStream",
-		"github.com/nats-io/nuid":                                  "logs in JetStream",
 		"github.com/prometheus/client_golang":                      "metrics",
 		"github.com/prometheus/client_model":                       "tests read metrics",
 		"github.com/prometheus/common":                             "tests read metrics",
@@ -68,6 +67,10 @@ var modules = map[string]map[string]string{
 		"go.opentelemetry.io/otel/sdk":                             "tests read spans",
 		"go.opentelemetry.io/otel/trace":                           "spans",
 		"golang.org/x/time":                                        "rate limits of receivers",
+	},
+	"parts/wal/jetstream": {
+		"github.com/nats-io/nats.go": "a log in JetStream",
+		"github.com/nats-io/nuid":    "names of writers and batches",
 	},
 	"services/orders": {
 		"github.com/spf13/pflag":                  "flags of the settings",
@@ -82,41 +85,50 @@ var modules = map[string]map[string]string{
 		"github.com/sony/gobreaker/v2":            "the circuit breaker before the database",
 		"github.com/valyala/fasthttp":             "the front with TLS",
 		"github.com/vmihailenco/msgpack/v5":       "answers in MessagePack",
-		"github.com/xi2/xz":                       "the archive of the PostgreSQL that ships",
 		"go.opentelemetry.io/otel":                "spans",
 		"go.opentelemetry.io/otel/trace":          "spans",
 		"golang.org/x/net":                        "rules for HTTP fields",
 		"golang.org/x/sync":                       "the soak's groups of goroutines",
-		"golang.org/x/sys":                        "kernel times of sockets",
+	},
+	"services/chain": {
+		"github.com/cockroachdb/pebble/v2": "blocks, receipts and indexes",
+		"github.com/coder/websocket":       "the suite calls over WebSocket",
+		"github.com/ethereum/go-ethereum":  "types, the EVM, state and tries of Ethereum",
+		"github.com/holiman/uint256":       "numbers of the EVM, as go-ethereum takes them",
+		"github.com/spf13/pflag":           "flags of the jobs",
 	},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go":                           "durations of fetches",
 		"github.com/cockroachdb/pebble/v2":                                  "indexes of the store",
-		"github.com/coder/websocket":                                        "servers over WebSocket",
-		"github.com/decred/dcrd/dcrec/secp256k1/v4":                         "signatures",
-		"github.com/ethereum/go-ethereum":                                   "libsecp256k1 in C, three times as fast",
-		"github.com/go-json-experiment/json":                                "lists of validators are read strictly",
+		"github.com/coder/websocket":                                        "serving and simulating over WebSocket",
 		"github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus": "metrics of gRPC",
 		"github.com/klauspost/compress":                                     "zstd and s2 of stored ledgers",
-		"github.com/mr-tron/base58":                                         "addresses",
 		"github.com/parquet-go/parquet-go":                                  "exports",
 		"github.com/prometheus/client_golang":                               "metrics",
-		"github.com/tmthrgd/go-hex":                                         "vectorised hexadecimal",
-		"golang.org/x/crypto":                                               "RIPEMD-160",
 		"golang.org/x/net":                                                  "rules for HTTP fields",
 		"golang.org/x/sync":                                                 "groups of goroutines",
 		"google.golang.org/grpc":                                            "serving and mirroring over gRPC",
 		"google.golang.org/protobuf":                                        "serving and mirroring over gRPC",
 	},
 	"cmd/service":    {"github.com/spf13/cobra": "commands, flags and help", "github.com/spf13/pflag": "commands, flags and help"},
+	"cmd/chaind":     {"github.com/spf13/cobra": "its own commands", "github.com/ethereum/go-ethereum": "what decode prints, and the log of the state"},
 	"cmd/ledgersync": {"github.com/spf13/cobra": "its own commands"},
 	"cmd/notifyd":    {"github.com/spf13/cobra": "its own commands", "golang.org/x/sys": "tests fill a disk"},
 	"cmd/ordersd":    {"github.com/spf13/cobra": "its own commands", "github.com/jackc/pgx/v5": "seeding a database"},
+	"parts/postgres": {
+		"github.com/jackc/pgx/v5": "asks PostgreSQL whether it is up, and makes databases and roles",
+		"github.com/xi2/xz":       "the archive of the PostgreSQL that is downloaded",
+		"golang.org/x/sys":        "capabilities of Linux",
+	},
 	"parts/xrpl": {
+		"github.com/coder/websocket":                "servers over WebSocket",
 		"github.com/decred/dcrd/dcrec/secp256k1/v4": "signatures without C",
 		"github.com/ethereum/go-ethereum":           "libsecp256k1 in C, three times as fast",
+		"github.com/go-json-experiment/json":        "files of ledgers are read strictly",
+		"github.com/klauspost/compress":             "packs are compressed with zstd",
 		"github.com/mr-tron/base58":                 "addresses",
+		"github.com/tmthrgd/go-hex":                 "vectorised hexadecimal",
 		"golang.org/x/crypto":                       "RIPEMD-160",
 	},
 	"subjects": {
@@ -126,14 +138,14 @@ var modules = map[string]map[string]string{
 }
 
 // comparing lists the modules that only compare, exhibit or test: they may require anything.
-var comparing = []string{"peers", "tests"}
+var comparing = []string{"peers", "services/notify/soak", "tests"}
 
 // anyModule are testing libraries that any module but the agent may require.
 var anyModule = []string{"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid"}
 
 // onlyCompared must not be in the go.mod of a module that a user builds, not even indirectly.
 var onlyCompared = []string{
-	"github.com/chromedp/cdproto", "github.com/chromedp/chromedp", "github.com/nats-io/nats-server/v2", "github.com/redis/go-redis/v9",
+	"github.com/chromedp/cdproto", "github.com/chromedp/chromedp", "github.com/hanwen/go-fuse/v2", "github.com/nats-io/nats-server/v2", "github.com/redis/go-redis/v9",
 	"github.com/tidwall/wal", "github.com/minio/simdjson-go",
 }
 

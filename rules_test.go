@@ -259,7 +259,6 @@ func TestRulesCatchInside(t *testing.T) {
 		{"delivery", "webhook", true},
 		{"ingest", "api", false},
 		{"journal", "store", false},
-		{"jetstream/natstest", "jetstream", true},
 		{"soak", "soak/history", true},
 		{".", "api", true},
 		{"api", ".", false},

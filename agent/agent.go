@@ -27,10 +27,10 @@
 // # Costs
 //
 // A sample has a budget of 100 us, so that ten a second take 0.1% of a core; BenchmarkSample and,
-// for a process of many threads, BenchmarkDelay print the real cost. Reading allocates nothing,
-// writing a sample as JSON a handful of objects. On Linux the delay of the threads takes an open
-// file each while a client reads the stream, for at most 256 threads and an eighth of the open-file
-// limit; 32 threads are read per sample, and take turns if there are more.
+// for a process of many threads, BenchmarkDelay of internal/rundelay print the real cost. Reading
+// allocates nothing, writing a sample as JSON a handful of objects. On Linux the delay of the
+// threads takes an open file each while a client reads the stream, for at most 256 threads and an
+// eighth of the open-file limit; 32 threads are read per sample, and take turns if there are more.
 //
 // A gauge costs the start of a goroutine and its reading; DBStats adds gauges of a connection pool.
 // StartTime, which splits the latency of requests, is the only part that costs something per

@@ -101,18 +101,32 @@ func upperBound(bucket int) float64 {
 func (d *durations) quantile(q float64) func() float64 {
 	var before, gained [durationBuckets]uint64
 	return func() float64 {
-		total := uint64(0)
 		for i := range d.counts {
 			n := d.counts[i].Load()
 			gained[i], before[i] = n-before[i], n
-			total += gained[i]
 		}
-		rank, seen := uint64(math.Ceil(q*float64(total))), uint64(0)
-		for i, n := range gained {
-			if seen += n; n > 0 && seen >= rank {
-				return upperBound(i)
-			}
+		if bucket := quantileOf(gained[:], q); bucket >= 0 {
+			return upperBound(bucket)
 		}
 		return math.NaN()
 	}
+}
+
+// maxDigits is the largest number of digits that always fits into an int64.
+const maxDigits = 18
+
+// decimal parses a text of digits. Unlike strconv it does not allocate for invalid text, which
+// any client may send with every request.
+func decimal(text string) (n int64, ok bool) {
+	if len(text) == 0 || len(text) > maxDigits {
+		return 0, false
+	}
+	for i := range len(text) {
+		digit := text[i] - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(digit)
+	}
+	return n, true
 }

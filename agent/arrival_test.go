@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +145,19 @@ func BenchmarkStartTime(b *testing.B) {
 		r := request(ago(0))
 		for p.Next() {
 			h.ServeHTTP(nil, r)
+		}
+	})
+}
+
+func FuzzDecimal(f *testing.F) {
+	for _, seed := range []string{"", "0", "17", "-1", "+1", " 1", "1e3", "007", strings.Repeat("9", maxDigits), strings.Repeat("9", maxDigits+1)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, ok := decimal(text)
+		want, err := strconv.ParseUint(text, 10, 63)
+		if valid := err == nil && len(text) <= maxDigits; ok != valid || ok && got != int64(want) {
+			t.Errorf("decimal(%q) = %d, %v; want %d, %v", text, got, ok, want, valid)
 		}
 	})
 }

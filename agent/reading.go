@@ -3,7 +3,9 @@ package agent
 import (
 	"math"
 	"runtime/metrics"
+	"slices"
 
+	"dyno/agent/internal/rundelay"
 	"dyno/agent/monotonic"
 )
 
@@ -44,11 +46,11 @@ type reader struct {
 	metrics []metrics.Sample
 	pauses  histogramDelta
 	waits   histogramDelta
-	delay   *delay
+	delay   *rundelay.Sum
 }
 
 func newReader() *reader {
-	r := &reader{metrics: make([]metrics.Sample, figures), delay: newDelay()}
+	r := &reader{metrics: make([]metrics.Sample, figures), delay: rundelay.New()}
 	for i, name := range figureNames {
 		r.metrics[i].Name = name
 	}
@@ -57,13 +59,13 @@ func newReader() *reader {
 	return r
 }
 
-func (r *reader) close() { r.delay.close() }
+func (r *reader) close() { r.delay.Close() }
 
 // read fills in everything except the gauges and Profiling.
 func (r *reader) read(s *Sample) {
 	s.At = monotonic.Now()
 	s.CPU, s.SystemCPU = ProcessCPU()
-	s.Delay = r.delay.read()
+	s.Delay = r.delay.Read()
 	metrics.Read(r.metrics)
 	s.Goroutines = int64(r.count(goroutines))
 	s.HeapLive = int64(r.count(heapLive))
@@ -150,18 +152,25 @@ func (d *histogramDelta) advance(h *metrics.Float64Histogram) {
 // quantile returns the upper bound of the bucket that contains the q-quantile of the growth of h;
 // 0 if it did not grow.
 func (d *histogramDelta) quantile(h *metrics.Float64Histogram, q float64) float64 {
+	bucket := quantileOf(d.gained, q)
+	if bucket < 0 {
+		return 0
+	}
+	_, bound := bounds(h, bucket)
+	return bound
+}
+
+// quantileOf returns the index of the bucket that contains the q-quantile; -1 if all are empty.
+func quantileOf(counts []uint64, q float64) int {
 	total := uint64(0)
-	for _, n := range d.gained {
+	for _, n := range counts {
 		total += n
 	}
 	rank, seen := uint64(math.Ceil(q*float64(total))), uint64(0)
-	for i, n := range d.gained {
-		if seen += n; n > 0 && seen >= rank {
-			_, bound := bounds(h, i)
-			return bound
-		}
-	}
-	return 0
+	return slices.IndexFunc(counts, func(n uint64) bool {
+		seen += n
+		return n > 0 && seen >= rank
+	})
 }
 
 // list appends the buckets of h that grew to out.

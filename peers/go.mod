@@ -7,6 +7,7 @@ require (
 	dyno/agent v0.0.0
 	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/postgres v0.0.0
 	dyno/parts/xrpl v0.0.0
 	dyno/services/ledger v0.0.0
 	dyno/services/notify v0.0.0
@@ -30,6 +31,7 @@ require (
 )
 
 require (
+	dyno/parts/wal/jetstream v0.0.0 // indirect
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
@@ -123,9 +125,12 @@ replace (
 	dyno/agent => ../agent
 	dyno/cmd/service => ../cmd/service
 	dyno/parts => ../parts
+	dyno/parts/postgres => ../parts/postgres
+	dyno/parts/wal/jetstream => ../parts/wal/jetstream
 	dyno/parts/xrpl => ../parts/xrpl
 	dyno/services/ledger => ../services/ledger
 	dyno/services/notify => ../services/notify
+	dyno/services/notify/soak => ../services/notify/soak
 	dyno/services/orders => ../services/orders
 )
 

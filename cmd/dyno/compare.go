@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/cmd/dyno/request"
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/report"
-	"dyno/lab/scenario"
 
 	"github.com/spf13/cobra"
 )
@@ -22,7 +24,7 @@ var metrics = []string{compare.MetricCapacity, compare.MetricWork, compare.Metri
 func newCompare() *cobra.Command {
 	var (
 		c            common
-		q            requestFlags
+		q            request.Flags
 		a, b         string
 		metric, gate string
 		pairs        int
@@ -43,26 +45,26 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if metric != "" && !slices.Contains(metrics, metric) {
-				return usage("unknown metric %q; the metrics are %s", metric, strings.Join(metrics, ", "))
+				return usage.Errorf("unknown metric %q; the metrics are %s", metric, strings.Join(metrics, ", "))
 			}
 			var condition *compare.Gate
 			if gate != "" {
 				g, err := compare.ParseGate(gate)
 				if err != nil {
-					return &exit{exitUsage, err}
+					return usage.Of(err)
 				}
 				if cmd.Flags().Changed("metric") && g.Metric != metric {
-					return usage("the gate tests %s, but --metric is %s", g.Metric, metric)
+					return usage.Errorf("the gate tests %s, but --metric is %s", g.Metric, metric)
 				}
 				metric, condition = g.Metric, &g
 			}
 			switch {
 			case pairs < 0:
-				return usage("--pairs takes 1 or more, not %d", pairs)
-			case cmd.Flags().Changed("at") && !(at > 0 && at <= mostPerSecond):
-				return usage("--at takes a rate above 0 and up to %.0f per second, not %g", mostPerSecond, at)
-			case isTarget(args[0]) && (a != "" || b != ""):
-				return usage("--a and --b name variants of a scenario; of two URLs the first is A")
+				return usage.Errorf("--pairs takes 1 or more, not %d", pairs)
+			case cmd.Flags().Changed("at") && !(at > 0 && at <= request.MostPerSecond):
+				return usage.Errorf("--at takes a rate above 0 and up to %.0f per second, not %g", request.MostPerSecond, at)
+			case request.IsURL(args[0]) && (a != "" || b != ""):
+				return usage.Errorf("--a and --b name variants of a scenario; of two URLs the first is A")
 			}
 			judge := func(rep *report.Report) error { return judgeComparison(rep, condition) }
 			if isFolder(args[0]) && len(args) == 1 {
@@ -70,10 +72,10 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 			}
 			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
 			var err error
-			if isTarget(args[0]) {
-				o.Scenario, err = q.pair(args)
+			if request.IsURL(args[0]) {
+				o.Scenario, err = q.TwoURLs(args)
 			} else {
-				o.Scenario, o.Only, err = q.variants(cmd, args, a, b)
+				o.Scenario, o.Only, err = q.TwoVariants(args, a, b)
 			}
 			if err != nil {
 				return err
@@ -86,7 +88,7 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 			case o.Metric == "":
 				o.Metric = compare.MetricWork
 			case !o.Scenario.ByConcurrency() && len(o.Scenario.SLO.Latency)+len(o.Scenario.SLO.Gauges) == 0 && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
-				return usage("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
+				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
 			}
 			return c.execute(cmd.Context(), o, judge)
 		},
@@ -94,7 +96,7 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 	c.register(cmd)
 	c.registerDepth(cmd)
 	c.registerBudget(cmd)
-	q.register(cmd)
+	q.Register(cmd.Flags())
 	f := cmd.Flags()
 	f.StringVar(&a, "a", "", "the variant to compare against (default: the scenario's first)")
 	f.StringVar(&b, "b", "", "the variant that may be better (default: the scenario's last)")
@@ -105,53 +107,6 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 	return cmd
 }
 
-// pair makes a scenario from two URLs.
-func (q *requestFlags) pair(args []string) (*scenario.Scenario, error) {
-	if len(args) != 2 || !isTarget(args[1]) {
-		return nil, usage("compare needs two URLs, or one scenario")
-	}
-	sc, err := q.scenario(record.KindCompare, args[0])
-	if err != nil {
-		return nil, err
-	}
-	sc.Name += " and " + titleOf(args[1])
-	sc.Variants = []scenario.Variant{{Name: "A", Change: args[0], URL: args[0]}, {Name: "B", Change: args[1], URL: args[1]}}
-	return sc, nil
-}
-
-// variants reads a scenario and the names of the two variants to compare.
-func (q *requestFlags) variants(cmd *cobra.Command, args []string, a, b string) (*scenario.Scenario, []string, error) {
-	if len(args) != 1 {
-		return nil, nil, usage("comparing the variants of a scenario takes one file, not %d arguments", len(args))
-	}
-	sc, err := readScenario(args[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := q.override(cmd, sc); err != nil {
-		return nil, nil, err
-	}
-	if len(sc.Variants) == 0 {
-		return nil, nil, usage("%s declares no variants to compare", args[0])
-	}
-	sc.Mode = record.KindCompare
-	if a == "" {
-		a = sc.Variants[0].Name
-	}
-	if b == "" {
-		b = sc.Variants[len(sc.Variants)-1].Name
-	}
-	if a == b {
-		return nil, nil, usage("A and B are both %q: name two different variants with --a and --b", a)
-	}
-	for _, name := range []string{a, b} {
-		if _, err := sc.Variant(name); err != nil {
-			return nil, nil, &exit{exitUsage, err}
-		}
-	}
-	return sc, []string{a, b}, nil
-}
-
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -159,27 +114,26 @@ func isFolder(path string) bool {
 
 // compareRecorded compares two variants of an earlier experiment.
 func compareRecorded(c *common, dir, metric, a, b string, judge func(*report.Report) error) error {
-	exp, err := record.Open(dir)
+	exp, err := folder.Open(dir)
 	if err != nil {
 		return err
 	}
 	if len(exp.Variants) < 2 {
-		return usage("%s holds one variant; there is nothing to compare", dir)
+		return usage.Errorf("%s holds one variant; there is nothing to compare", dir)
 	}
-	if a == "" {
-		a = exp.Variants[0].Name
+	names := make([]string, len(exp.Variants))
+	for i, v := range exp.Variants {
+		names[i] = v.Name
 	}
-	if b == "" {
-		b = exp.Variants[len(exp.Variants)-1].Name
-	}
-	if a == b {
-		return usage("A and B are both %q: name two different variants with --a and --b", a)
+	named, err := request.Sides(names, a, b)
+	if err != nil {
+		return err
 	}
 	var sides []record.Variant
-	for _, name := range []string{a, b} {
+	for _, name := range named {
 		v, ok := exp.Variant(name)
 		if !ok {
-			return usage("%s has no variant %q", dir, name)
+			return usage.Errorf("%s has no variant %q", dir, name)
 		}
 		sides = append(sides, v)
 	}

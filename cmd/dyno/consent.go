@@ -1,11 +1,14 @@
 package main
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"dyno/cmd/dyno/usage"
 )
 
 // permit decides whether a host beyond loopback may be loaded: that needs --i-may-load-this-host
@@ -16,26 +19,14 @@ func (c *common) permit(host string) error {
 		return fmt.Errorf("finding the folder of permitted hosts: %w", err)
 	}
 	file := filepath.Join(dir, "dyno", "hosts")
+	permitted, _ := os.ReadFile(file) // without it no host was permitted yet
 	switch {
-	case slices.Contains(consented(file), host):
+	case slices.Contains(strings.Fields(string(permitted)), host):
 		return nil
 	case !c.allowHost:
-		return usage("%s is not this machine, and load can harm its other users; if you may load it, add --i-may-load-this-host once", host)
+		return usage.Errorf("%s is not this machine, and load can harm its other users; if you may load it, add --i-may-load-this-host once", host)
 	}
 	return remember(file, host)
-}
-
-func consented(file string) []string {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil // no host was permitted yet
-	}
-	defer f.Close()
-	var hosts []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		hosts = append(hosts, lines.Text())
-	}
-	return hosts
 }
 
 func remember(file, host string) error {
@@ -46,9 +37,6 @@ func remember(file, host string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(f, host); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = fmt.Fprintln(f, host)
+	return errors.Join(err, f.Close())
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 
+	"dyno/cmd/dyno/request"
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -17,7 +19,7 @@ import (
 func newDiagnose() *cobra.Command {
 	var (
 		c       common
-		q       requestFlags
+		q       request.Flags
 		variant string
 		pid     int
 		token   string
@@ -48,37 +50,28 @@ service: nothing could be measured, or the generator was the limit.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if pid < 0 {
-				return usage("--pid takes a process ID, not %d", pid)
+				return usage.Errorf("--pid takes a process ID, not %d", pid)
 			}
 			if pid > 0 && !alive(pid) {
-				return usage("--pid: there is no process %d; leave it out to use the process that listens at the URL", pid)
+				return usage.Errorf("--pid: there is no process %d; leave it out to use the process that listens at the URL", pid)
 			}
 			o := experiment.Options{PID: pid, Token: token, OTLP: otlp, Also: also}
 			if cmd.Flags().Changed("connections") {
-				o.Clients = q.connections
+				o.Clients = q.Connections
 			}
 			var err error
-			if isTarget(args[0]) {
-				o.Scenario, err = q.scenario(record.KindDiagnose, args[0])
-				if err == nil && variant != "" {
-					err = usage("--variant belongs to a scenario; a URL has none")
-				}
-			} else {
-				o.Scenario, o.Only, err = q.oneVariant(cmd, args[0], variant)
-			}
-			if err != nil {
+			if o.Scenario, o.Only, err = q.Target(record.KindDiagnose, args[0], variant); err != nil {
 				return err
 			}
 			if o.Scenario.Load.Kind == scenario.Jobs && !o.Scenario.ByConcurrency() {
-				return usage("%s is a job with a rate of its own; diagnose takes services that answer requests, and jobs by concurrent units (load.axis: concurrency)", args[0])
+				return usage.Errorf("%s is a job with a rate of its own; diagnose takes services that answer requests, and jobs by concurrent units (load.axis: concurrency)", args[0])
 			}
-			o.Scenario.Mode = record.KindDiagnose
 			return c.execute(cmd.Context(), o, judgeDiagnosis)
 		},
 	}
 	c.register(cmd)
 	c.registerDepth(cmd)
-	q.register(cmd)
+	q.Register(cmd.Flags())
 	f := cmd.Flags()
 	f.StringVar(&variant, "variant", "", "the scenario's variant to diagnose (default: its last)")
 	f.IntVar(&pid, "pid", 0, "the target's process, if it is not the one that listens at the URL")
@@ -97,27 +90,6 @@ func alive(pid int) bool {
 	defer p.Release()
 	err = p.Signal(syscall.Signal(0))
 	return err == nil || errors.Is(err, os.ErrPermission)
-}
-
-// oneVariant reads a scenario of which one variant will run; by default its last.
-func (q *requestFlags) oneVariant(cmd *cobra.Command, file, variant string) (*scenario.Scenario, []string, error) {
-	sc, err := readScenario(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := q.override(cmd, sc); err != nil {
-		return nil, nil, err
-	}
-	if variant == "" && len(sc.Variants) > 0 {
-		variant = sc.Variants[len(sc.Variants)-1].Name
-	}
-	if variant == "" {
-		return sc, nil, nil
-	}
-	if _, err := sc.Variant(variant); err != nil {
-		return nil, nil, &exit{exitUsage, err}
-	}
-	return sc, []string{variant}, nil
 }
 
 // judgeDiagnosis turns a verdict into the exit code.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,14 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/html"
 	"dyno/lab/report/jsonv1"
+	"dyno/lab/report/progress"
 	"dyno/lab/report/text"
 	"dyno/lab/scenario"
+	"dyno/lab/source/listing"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -78,18 +83,14 @@ func (c *common) folder(name string) string {
 	}
 }
 
-// isTarget reports whether an argument is a URL rather than a scenario file.
-func isTarget(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
-}
-
-// readScenario reads a scenario file; its faults are usage errors.
-func readScenario(path string) (*scenario.Scenario, error) {
-	sc, err := scenario.Open(path)
-	if err != nil {
-		return nil, &exit{exitUsage, err}
-	}
-	return sc, nil
+// fileName makes a name safe for a file.
+func fileName(name string) string {
+	return strings.Trim(strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("._", c) {
+			return c
+		}
+		return '-'
+	}, name), "-")
 }
 
 // execute runs an experiment, writes its report and prints the result. judge turns the report
@@ -98,18 +99,16 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	o.Permit, o.Depth, o.NoPMQoS = c.permit, c.depth(), c.noPMQoS
 	const least = 10 * time.Second // enough to start anything and give it a turn
 	if o.Budget = c.budget; c.budget != 0 && c.budget < least {
-		return usage("--budget takes %v or more, not %v", least, c.budget)
+		return usage.Errorf("--budget takes %v or more, not %v", least, c.budget)
 	}
 	o.Command = append([]string{"dyno"}, os.Args[1:]...)
-	if o.Out == "" {
-		o.Out = c.folder(o.Scenario.Name)
-	}
-	view := newProgress(os.Stderr)
+	o.Out = cmp.Or(o.Out, c.folder(o.Scenario.Name))
+	view := progress.New(os.Stderr)
 	o.Progress = view
 	exp, err := experiment.Execute(ctx, o)
-	view.end()
-	if fault := new(experiment.ScenarioError); errors.As(err, &fault) {
-		return &exit{exitUsage, err}
+	view.End()
+	if fault := new(scenario.Fault); errors.As(err, &fault) {
+		return usage.Of(err)
 	}
 	if exp == nil {
 		return err
@@ -136,14 +135,14 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 }
 
 // outcome turns an experiment's outcome into the exit code; nil: it was complete.
-func outcome(o record.Outcome) error {
+func outcome(o record.Outcome) *exit {
 	switch o.Status {
 	case record.OutcomeComplete:
 		return nil
 	case record.OutcomeInvalid:
 		return &exit{exitInvalid, fmt.Errorf("%w: %s", experiment.ErrUnfit, o.Reason)}
 	case record.OutcomeInterrupted:
-		return &exit{exitFailed, errors.New("interrupted; the results until then were kept, and no process was left behind")}
+		return &exit{exitFailed, errInterrupted}
 	}
 	return &exit{exitFailed, errors.New(o.Reason)}
 }
@@ -163,6 +162,12 @@ func styleOf(f *os.File) text.Style {
 		return text.Style{}
 	}
 	return text.Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: width}
+}
+
+// terminal is where a command's findings are listed for people.
+func terminal(cmd *cobra.Command) listing.Terminal {
+	style := styleOf(os.Stdout)
+	return listing.Terminal{W: cmd.OutOrStdout(), Color: style.Color, Width: style.Width}
 }
 
 func writeReports(rep *report.Report, dir string) error {

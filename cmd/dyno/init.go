@@ -34,10 +34,8 @@ func newInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := f.Write(scenario.Starter()); err != nil {
-				return errors.Join(err, f.Close())
-			}
-			if err := f.Close(); err != nil {
+			_, err = f.Write(scenario.Starter())
+			if err := errors.Join(err, f.Close()); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s: edit it, then: dyno run %s\n", name, name)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/live"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ It listens on loopback unless --listen says otherwise; every client that reaches
 			}
 			host, _, err := net.SplitHostPort(listen)
 			if err != nil {
-				return usage("--listen takes HOST:PORT, as in 127.0.0.1:8100: %w", err)
+				return usage.Errorf("--listen takes HOST:PORT, as in 127.0.0.1:8100: %w", err)
 			}
 			ln, err := net.Listen("tcp", listen)
 			if err != nil {

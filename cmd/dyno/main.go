@@ -1,7 +1,8 @@
 // Command dyno measures Go network services: it drives a service to its capacity under an SLO,
 // observes the process at the same time, and reports with a confidence interval whether a change
 // made it faster. This package is wiring only: it reads flags, passes a scenario to
-// lab/experiment and the result to lab/report.
+// lab/experiment and the result to lab/report. Package request makes the scenario that flags
+// describe, and usage says what is wrong with a command line.
 package main
 
 import (
@@ -12,6 +13,8 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"dyno/cmd/dyno/usage"
 
 	"github.com/spf13/cobra"
 )
@@ -77,14 +80,19 @@ var errInterrupted = errors.New("interrupted; the results until then were kept, 
 
 // judge returns the exit code of an error and the message to print; nil: it was printed already.
 func judge(err error) (code int, reason error) {
-	var e *exit
+	var (
+		e     *exit
+		wrong *usage.Error
+	)
 	switch {
 	case errors.As(err, &e):
 		return e.code, e.err
+	case errors.As(err, &wrong):
+		return exitUsage, wrong
 	case errors.Is(err, context.Canceled):
 		return exitFailed, errInterrupted
-	case exclusive(err) != nil:
-		return exitUsage, exclusive(err)
+	case usage.Exclusive(err) != nil:
+		return exitUsage, usage.Exclusive(err)
 	}
 	return exitFailed, err
 }
@@ -102,13 +110,13 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
   dyno doctor                               check whether this machine is fit to measure on`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          unknownCommand,
+		Args:          usage.UnknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
 	for _, cmd := range root.Commands() {
-		inWords(cmd)
+		usage.InWords(cmd)
 	}
 	return root
 }
@@ -116,6 +124,6 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 // gone answers users of an earlier version.
 func gone() *cobra.Command {
 	return &cobra.Command{Use: "awake", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-		return usage("awake was removed, because its loops took CPU time from the target; run the command without it: dyno itself holds the wake-up latency of virtual CPUs at 0 where that is possible (see dyno doctor)")
+		return usage.Errorf("awake was removed, because its loops took CPU time from the target; run the command without it: dyno itself holds the wake-up latency of virtual CPUs at 0 where that is possible (see dyno doctor)")
 	}}
 }

@@ -95,7 +95,6 @@ func TestScripts(t *testing.T) {
 				ts.Defer(s.Close)
 				ts.Setenv("URL", s.URL)
 			},
-			// exits CODE COMMAND...: the command ends with exactly that code.
 			// exits CODE[,CODE] COMMAND...: the command ends with exactly that code, or one of these.
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) < 2 {

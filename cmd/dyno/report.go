@@ -2,14 +2,13 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/report"
 	"dyno/lab/report/text"
 
@@ -30,7 +29,7 @@ judges SLO and gate.`,
   dyno report --markdown DIR >> "$GITHUB_STEP_SUMMARY"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			exp, err := record.Open(args[0])
+			exp, err := folder.Open(args[0])
 			if err != nil {
 				return err
 			}
@@ -43,24 +42,16 @@ judges SLO and gate.`,
 			} else {
 				err = (&common{json: asJSON, cmd: cmd}).print(rep)
 			}
-			return cmp.Or(err, outcomeExit(rep.Outcome))
+			if ended := outcome(rep.Outcome); err == nil && ended != nil {
+				return &exit{code: ended.code} // the report has printed the reason
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown, for a pull request")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	return cmd
-}
-
-// outcomeExit returns the exit code of an outcome; the report has printed the reason.
-func outcomeExit(o record.Outcome) error {
-	switch o.Status {
-	case record.OutcomeComplete:
-		return nil
-	case record.OutcomeInvalid:
-		return &exit{code: exitInvalid}
-	}
-	return &exit{code: exitFailed}
 }
 
 // writeFile renders into a file that appears only when it is complete.

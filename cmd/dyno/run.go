@@ -1,6 +1,8 @@
 package main
 
 import (
+	"dyno/cmd/dyno/request"
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/experiment"
 
 	"github.com/spf13/cobra"
@@ -21,10 +23,10 @@ It takes four minutes once everything is built, --quick two, --thorough twenty (
   dyno run --quick --json scenarios/notify.yaml | jq '.steps[] | {name, capacity_per_s}'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if isTarget(args[0]) {
-				return usage("run takes a scenario file; for a URL use dyno load or dyno capacity")
+			if request.IsURL(args[0]) {
+				return usage.Errorf("run takes a scenario file; for a URL use dyno load or dyno capacity")
 			}
-			sc, err := readScenario(args[0])
+			sc, err := request.Open(args[0])
 			if err != nil {
 				return err
 			}

@@ -12,8 +12,9 @@ import (
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/services/ledger/store"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/trust"
+	"dyno/services/ledger/store/check"
+	"dyno/services/ledger/store/folder"
 )
 
 // checkCommand proves a store again.
@@ -40,18 +41,18 @@ again, and what was lost is still to be synced.`,
 					return daemon.Usage(fmt.Errorf("--level: %w", err))
 				}
 			}
-			return check(cmd, data, store.CheckOptions{Level: level, Repair: repair}, asJSON)
+			return checkFolder(cmd, data, folder.CheckOptions{Level: level, Repair: repair}, asJSON)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&data, "data", store.DefaultFolder, "the data folder `DIR`")
+	flags.StringVar(&data, "data", folder.Default, "the data folder `DIR`")
 	flags.StringVar(&level, "level", "", "how much is proved: `LEVEL` L0 (bytes parsed) to L4 (signatures, too); without it, as far as the sync proved it, and L2 at least")
 	flags.BoolVar(&repair, "repair", false, "take out what is damaged, so that sync fetches it again")
 	flags.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
 	return cmd
 }
 
-func check(cmd *cobra.Command, data string, o store.CheckOptions, asJSON bool) error {
+func checkFolder(cmd *cobra.Command, data string, o folder.CheckOptions, asJSON bool) error {
 	var done, total atomic.Int64
 	var bar *progress.Bar
 	o.Progress = func(n, of int) {
@@ -63,7 +64,7 @@ func check(cmd *cobra.Command, data string, o store.CheckOptions, asJSON bool) e
 			})
 		}
 	}
-	report, err := store.CheckFolder(cmd.Context(), data, o)
+	report, err := folder.Check(cmd.Context(), data, o)
 	if bar != nil {
 		bar.Close()
 	}
@@ -85,7 +86,7 @@ func check(cmd *cobra.Command, data string, o store.CheckOptions, asJSON bool) e
 }
 
 // printChecked says a report to people.
-func printChecked(w io.Writer, r store.CheckReport) error {
+func printChecked(w io.Writer, r check.Report) error {
 	var text bytes.Buffer
 	if r.Repaired != nil {
 		fmt.Fprintf(&text, "repaired: %d bytes are no records; in quarantine: %v\n", r.Repaired.Bytes, r.Repaired.Quarantined)

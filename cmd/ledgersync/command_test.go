@@ -12,10 +12,14 @@ import (
 	"testing"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/answer"
+	"dyno/parts/xrpl/pack"
+	"dyno/parts/xrpl/trust"
+	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/pack"
-	"dyno/services/ledger/store/storetest"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/store/check"
+	"dyno/services/ledger/store/evidence"
+	"dyno/services/ledger/store/folder"
 
 	"github.com/spf13/cobra"
 )
@@ -40,11 +44,11 @@ func execute(cmd *cobra.Command, args ...string) (stdout, stderr string, err err
 // Ctrl-C ends a check with a line that says so, and releases the folder.
 func TestCheckIsInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	s, err := store.OpenFolder(dir, store.Options{})
+	s, err := folder.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, s, storetest.Chain(1, 5, 3, 2))
+	mustAppend(t, s, xrpltest.Chain(1, 5, 3, 2))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +67,13 @@ func TestCheckIsInterrupted(t *testing.T) {
 // What cannot be printed has not been said.
 func TestWriteErrorsAreErrors(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	s, err := store.OpenFolder(dir, store.Options{})
+	s, err := folder.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain := storetest.Chain(1, 5, 3, 2)
+	chain := xrpltest.Chain(1, 5, 3, 2)
 	mustAppend(t, s, chain)
-	if err := errors.Join(s.Evidence(store.Evidence{Ledger: *chain[0]}), s.Close()); err != nil {
+	if err := errors.Join(s.Evidence().Keep(evidence.Wrong{Ledger: *chain[0]}), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("the pipe is full")
@@ -99,13 +103,13 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestCheckAndEvidence(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	s, err := store.OpenFolder(dir, store.Options{})
+	s, err := folder.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain := storetest.Chain(1, 5, 3, 2)
+	chain := xrpltest.Chain(1, 5, 3, 2)
 	mustAppend(t, s, chain)
-	if err := s.Evidence(store.Evidence{Server: "http://a", Index: 7, Reason: "too short", Ledger: *chain[2]}); err != nil {
+	if err := s.Evidence().Keep(evidence.Wrong{Server: "http://a", Index: 7, Reason: "too short", Ledger: *chain[2]}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := execute(checkCommand(), "--data", dir); err == nil || !strings.Contains(err.Error(), "in use by process") {
@@ -118,7 +122,7 @@ func TestCheckAndEvidence(t *testing.T) {
 		t.Fatalf("%s, %v", out, err)
 	}
 	out, _, err := execute(checkCommand(), "--data", dir, "--json", "--level", "L4")
-	var report store.CheckReport
+	var report check.Report
 	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || !strings.Contains(err.Error(), "not clean: 3 ledgers have their hashes") || len(report.Failed) != 3 {
 		t.Fatalf("%s, %v, %v", out, err, e)
 	}
@@ -128,7 +132,7 @@ func TestCheckAndEvidence(t *testing.T) {
 	if out, _, err := execute(evidenceCommand(), "--data", dir, "--json"); err != nil || !json.Valid([]byte(out)) {
 		t.Fatalf("%s, %v", out, err)
 	}
-	if out, _, err := execute(evidenceCommand(), "1", "--data", dir); err != nil || out != string(store.AppendAnswer(nil, chain[2]))+"\n" {
+	if out, _, err := execute(evidenceCommand(), "1", "--data", dir); err != nil || out != string(answer.AppendLine(nil, chain[2]))+"\n" {
 		t.Fatalf("%s, %v", out, err)
 	}
 	if out, _, err := execute(evidenceCommand(), "5", "--data", dir); err == nil || err.Error() != "there is no wrong answer 5; ledgersync evidence lists them" || out != "" {
@@ -148,11 +152,11 @@ func TestCheckAndEvidence(t *testing.T) {
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	s, err := store.OpenFolder(data, store.Options{})
+	s, err := folder.Open(data, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain := storetest.Chain(1, 5, 20, 2)
+	chain := xrpltest.Chain(1, 5, 20, 2)
 	if err := errors.Join(s.Append(append(chain[:5:5], chain[10:]...), store.Progress{From: 5, To: 24}), s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -192,11 +196,11 @@ func TestExport(t *testing.T) {
 func TestPack(t *testing.T) {
 	dir := t.TempDir()
 	data, file, again := filepath.Join(dir, "data"), filepath.Join(dir, "x.pack"), filepath.Join(dir, "again")
-	s, err := store.OpenFolder(data, store.Options{})
+	s, err := folder.Open(data, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain := storetest.Chain(1, 5, 20, 2)
+	chain := xrpltest.Chain(1, 5, 20, 2)
 	if err := errors.Join(s.Append(chain, store.Progress{From: 5, To: 24}), s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -248,11 +252,11 @@ func TestPack(t *testing.T) {
 func TestPackIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "x.pack")
-	s, err := store.OpenFolder(data, store.Options{})
+	s, err := folder.Open(data, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Append(storetest.Chain(1, 5, 20, 2), store.Progress{From: 5, To: 24}), s.Close()); err != nil {
+	if err := errors.Join(s.Append(xrpltest.Chain(1, 5, 20, 2), store.Progress{From: 5, To: 24}), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	over, cancel := context.WithCancel(t.Context())

@@ -14,6 +14,8 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/evidence"
+	"dyno/services/ledger/store/folder"
 )
 
 // evidenceCommand shows wrong answers.
@@ -35,7 +37,7 @@ have their hashes and do not verify at L4, are no wrong answers; they are listed
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			s, err := store.OpenFolder(data, store.Options{ReadOnly: true})
+			s, err := folder.Open(data, store.Options{ReadOnly: true})
 			if err != nil {
 				return err
 			}
@@ -47,7 +49,7 @@ have their hashes and do not verify at L4, are no wrong answers; they are listed
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&data, "data", store.DefaultFolder, "the data folder `DIR`")
+	flags.StringVar(&data, "data", folder.Default, "the data folder `DIR`")
 	flags.BoolVar(&asJSON, "json", false, "list one JSON object a line")
 	return cmd
 }
@@ -57,8 +59,8 @@ func showEvidence(w io.Writer, s *store.Store, number string) error {
 	if err != nil {
 		return daemon.Usage(fmt.Errorf("%q is not the number of an answer; ledgersync evidence lists them", number))
 	}
-	answer, err := s.Answer(n)
-	if errors.Is(err, store.ErrMissing) {
+	answer, err := s.Evidence().Answer(n)
+	if errors.Is(err, evidence.ErrMissing) {
 		return daemon.Usage(fmt.Errorf("there is no wrong answer %d; ledgersync evidence lists them", n))
 	}
 	if err != nil {
@@ -69,7 +71,7 @@ func showEvidence(w io.Writer, s *store.Store, number string) error {
 }
 
 func listEvidence(w io.Writer, s *store.Store, asJSON bool) error {
-	wrong := s.Wrong()
+	wrong := s.Evidence().All()
 	marks, err := s.Marks(store.Everything)
 	if err != nil {
 		return err

@@ -10,12 +10,13 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
+	"dyno/parts/output"
 	"dyno/parts/progress"
 	"dyno/parts/refusal"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/export"
-	"dyno/services/ledger/store/output"
+	"dyno/services/ledger/store/folder"
 )
 
 // exportCommand writes ledgers in other formats.
@@ -40,7 +41,7 @@ account, type, tx_blob, meta.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&data, "data", store.DefaultFolder, "the data folder `DIR`")
+	flags.StringVar(&data, "data", folder.Default, "the data folder `DIR`")
 	flags.StringVar(&format, "format", "ndjson", "`FORMAT`: ndjson or parquet")
 	flags.Uint32Var(&r.From, "from", 0, "the lowest ledger `INDEX` (default: the lowest stored)")
 	flags.Uint32Var(&r.To, "to", 0, "the highest ledger `INDEX` (default: the highest stored)")
@@ -49,7 +50,7 @@ account, type, tx_blob, meta.`,
 }
 
 func exportTo(cmd *cobra.Command, data string, write export.Format, out string, r history.Range) (err error) {
-	s, err := store.OpenFolder(data, store.Options{ReadOnly: true})
+	s, err := folder.Open(data, store.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}

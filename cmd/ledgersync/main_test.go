@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -55,7 +56,7 @@ func TestScripts(t *testing.T) {
 }
 
 func start(t *testing.T) *sim.Sim {
-	s, err := sim.Start(sim.Config{ChainConfig: sim.ChainConfig{First: 1000, Ledgers: 12, Transactions: 2}})
+	s, err := sim.Start(sim.Config{Spec: chain.Spec{First: 1000, Ledgers: 12, Transactions: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

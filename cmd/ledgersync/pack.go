@@ -13,13 +13,15 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
+	"dyno/parts/output"
 	"dyno/parts/progress"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/pack"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/output"
-	"dyno/services/ledger/store/pack"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/store/folder"
+	"dyno/services/ledger/store/unpack"
 )
 
 // packCommand writes packs.
@@ -42,7 +44,7 @@ ledger again, down from the hash of the top one. Pack prints that hash: send it 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&data, "data", store.DefaultFolder, "the data folder `DIR`")
+	flags.StringVar(&data, "data", folder.Default, "the data folder `DIR`")
 	flags.Uint32Var(&r.From, "from", 0, "the lowest ledger `INDEX` (default: the lowest stored)")
 	flags.Uint32Var(&r.To, "to", 0, "the highest ledger `INDEX` (default: the highest stored)")
 	flags.StringVarP(&out, "output", "o", "", "the `FILE` to write; - is stdout")
@@ -50,7 +52,7 @@ ledger again, down from the hash of the top one. Pack prints that hash: send it 
 }
 
 func packTo(cmd *cobra.Command, data, out string, r history.Range) (err error) {
-	s, err := store.OpenFolder(data, store.Options{ReadOnly: true})
+	s, err := folder.Open(data, store.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -95,13 +97,13 @@ its level is that of all that is in it.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&data, "data", store.DefaultFolder, "the data folder `DIR`")
+	flags.StringVar(&data, "data", folder.Default, "the data folder `DIR`")
 	flags.StringVar(&anchor, "anchor", "", "`INDEX:HASH` of the pack's top ledger, from a source that you trust")
 	flags.StringVar(&level, "level", "", "how much is proved: `LEVEL` L2 (every byte, down from the top ledger) or L4 (signatures, too); without it, as the folder was, and L2 for a new one")
 	return cmd
 }
 
-func unpackOptions(level, anchor string) (o pack.Options, err error) {
+func unpackOptions(level, anchor string) (o unpack.Options, err error) {
 	if level != "" {
 		if o.Level, err = trust.ParseLevel(level); err != nil {
 			return o, fmt.Errorf("--level: %w", err)
@@ -125,7 +127,7 @@ func unpackOptions(level, anchor string) (o pack.Options, err error) {
 	return o, nil
 }
 
-func unpackFrom(cmd *cobra.Command, name, data string, o pack.Options) (err error) {
+func unpackFrom(cmd *cobra.Command, name, data string, o unpack.Options) (err error) {
 	from := cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
@@ -138,7 +140,7 @@ func unpackFrom(cmd *cobra.Command, name, data string, o pack.Options) (err erro
 		}
 		from = f
 	}
-	s, err := store.OpenFolder(data, store.Options{})
+	s, err := folder.Open(data, store.Options{})
 	if err != nil {
 		return err
 	}
@@ -147,7 +149,7 @@ func unpackFrom(cmd *cobra.Command, name, data string, o pack.Options) (err erro
 	o.Begun = func(h pack.Head) { total.Store(int64(h.Range.Len())) }
 	o.Stored = func(n int) { done.Store(int64(n)) }
 	bar := progress.Show(cmd.ErrOrStderr(), "ledgers", func() progress.State { return progress.State{Done: done.Load(), Total: total.Load()} })
-	u, err := pack.Unpack(cmd.Context(), from, s, o)
+	u, err := unpack.Into(cmd.Context(), from, s, o)
 	bar.Close()
 	if err != nil {
 		return fmt.Errorf("unpacking %s (%d ledgers were proved and stored): %w", name, u.Ledgers, err)

@@ -14,8 +14,11 @@ import (
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/sim/limits"
 )
 
 // simFlags are what the command takes and Config has in other words.
@@ -43,7 +46,7 @@ same seeds repeat. It prints one JSON line when all ledgers are made; earlier re
   GET /unl             the list of its validators, as a publisher has it on the web
   GET /sim/injected    what it has sent and which faults, as JSON
 Faults (--fault KIND=RATE), each with the probability RATE, from 0 to 1:
-` + sim.FaultHelp(),
+` + fault.Help(),
 		Example: `  ledgersync sim --listen 127.0.0.1:5005 --ledgers 1000
   ledgersync sim --ledgers 100000 --distinct 256 --limits clio
   ledgersync sim --ledgers 500 --fault flip=0.01 --fault cut=0.02 --fault error=0.05 --fault-seed 7
@@ -65,23 +68,23 @@ Faults (--fault KIND=RATE), each with the probability RATE, from 0 to 1:
 func (f *simFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.Listen, "listen", "127.0.0.1:0", "address for JSON-RPC and WebSocket")
-	fs.Uint32Var(&f.First, "first", sim.DefaultFirst, "index of the lowest ledger")
-	fs.IntVar(&f.Ledgers, "ledgers", sim.DefaultLedgers, "number of ledgers")
-	fs.IntVar(&f.Transactions, "transactions", sim.DefaultTransactions, "transactions in each ledger")
+	fs.Uint32Var(&f.First, "first", chain.DefaultFirst, "index of the lowest ledger")
+	fs.IntVar(&f.Ledgers, "ledgers", chain.DefaultLedgers, "number of ledgers")
+	fs.IntVar(&f.Transactions, "transactions", chain.DefaultTransactions, "transactions in each ledger")
 	fs.Uint64Var(&f.Seed, "seed", 0, "seed of the chain: the same seed gives the same bytes")
 	fs.IntVar(&f.Distinct, "distinct", 0, "number of ledgers with transactions signed for them; the others repeat those transactions under their own headers, so that a transaction is in several ledgers (0: all)")
-	fs.Int64Var(&f.memory, "memory", sim.DefaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
+	fs.Int64Var(&f.memory, "memory", chain.DefaultMemory>>20, "MiB of answers kept in memory; more go to a temporary file")
 	fs.StringVar(&f.Replay, "replay", "", "serve the ledgers in `FILE`, one answer to ledger with binary: true a line")
 	fs.StringVar(&f.complete, "complete", "", "the `RANGES` of ledgers that it has, such as 100-200,300-400 (default all)")
 	fs.StringVar(&f.Software, "software", "", "rippled or clio (default: as --limits)")
-	fs.StringVar(&f.Limits, "limits", sim.NoLimits, "none; rippled: about 250 requests/s to a warning; clio: 20 requests/s, 1 MB/s, 20 connections")
+	fs.StringVar(&f.Limits, "limits", limits.None, "none; rippled: about 250 requests/s to a warning; clio: 20 requests/s, 1 MB/s, 20 connections")
 	fs.StringArrayVar(&f.faults, "fault", nil, "go wrong in this way with this probability: `KIND=RATE`; repeatable")
 	fs.Uint64Var(&f.FaultSeed, "fault-seed", 0, "seed of the faults (0: --seed)")
 	fs.DurationVar(&f.Delay, "delay", 0, "delay of each answer")
 	fs.DurationVar(&f.StallFor, "stall-for", sim.DefaultStall, "how long a stalled request is held")
 	fs.BoolVar(&f.unsynced, "unsynced", false, "have lost the network")
 	fs.DurationVar(&f.TipEvery, "tip-every", 0, "interval at which a new ledger closes (0: never)")
-	fs.IntVar(&f.Validators, "validators", sim.DefaultValidators, "validators that sign each new ledger")
+	fs.IntVar(&f.Validators, "validators", chain.DefaultValidators, "validators that sign each new ledger")
 	fs.BoolVar(&f.tls, "tls", false, "speak TLS, with a certificate that is made for it")
 	fs.StringVar(&f.certificate, "tls-write", "", "write that certificate to `FILE`, for clients to trust")
 	fs.StringVar(&f.cert, "tls-cert", "", "speak TLS with the certificate in `FILE`")
@@ -92,7 +95,7 @@ func (f *simFlags) register(cmd *cobra.Command) {
 
 // finish turns the flags into a Config. Its errors are mistakes of the user.
 func (f *simFlags) finish() (err error) {
-	if f.Faults, err = sim.ParseRates(f.faults); err != nil {
+	if f.Faults, err = fault.ParseRates(f.faults); err != nil {
 		return err
 	}
 	if f.complete != "" {
@@ -134,11 +137,11 @@ func (f *simFlags) bounds() error {
 		name            string
 		value, min, max int64
 	}{
-		{"first", int64(f.First), 1, 1<<32 - 1 - sim.MaxLedgers},
-		{"ledgers", int64(f.Ledgers), 1, sim.MaxLedgers},
+		{"first", int64(f.First), 1, 1<<32 - 1 - chain.MaxLedgers},
+		{"ledgers", int64(f.Ledgers), 1, chain.MaxLedgers},
 		{"transactions", int64(f.Transactions), 0, xrpl.MaxTransactions},
-		{"distinct", int64(f.Distinct), 0, sim.MaxLedgers},
-		{"validators", int64(f.Validators), 1, sim.MaxValidators},
+		{"distinct", int64(f.Distinct), 0, chain.MaxLedgers},
+		{"validators", int64(f.Validators), 1, chain.MaxValidators},
 		{"memory", f.memory, 0, maxMemory},
 	} {
 		if flag.value < flag.min || flag.value > flag.max {

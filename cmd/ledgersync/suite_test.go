@@ -9,18 +9,19 @@ import (
 	"testing"
 
 	"dyno/cmd/service"
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest/program"
 	"dyno/services/ledger"
 	"dyno/services/ledger/ledgertest"
 )
 
 // variants are all that the suite runs on: every assembly, and what the ladder leaves out.
-func variants() []daemon.Variant {
-	all := slices.DeleteFunc(ledger.Assembly().Variants(), func(v daemon.Variant) bool {
+func variants() []assembly.Variant {
+	all := slices.DeleteFunc(ledger.Assembly().Variants(), func(v assembly.Variant) bool {
 		return v.Set["accounts"] != "" // it changes what account_tx answers, and nothing else: see store and TestAccountsAreIndexedLater
 	})
-	return append(all, daemon.Variant{Label: "tuned,small", Assembly: daemon.Tuned, // everything comes to its limits
+	return append(all, assembly.Variant{Label: "tuned,small", Assembly: assembly.Tuned, // everything comes to its limits
 		Set: map[string]string{"window": "8", "store_queue": "1", "store_batch": "3", "store_writers": "2", "verify_batch": "1", "verifiers": "3", "shard_size": "2"}})
 }
 
@@ -29,10 +30,10 @@ func variants() []daemon.Variant {
 var hasty = []string{"--set", "patience=10s"}
 
 // starter starts ledgersync in this process.
-func starter(v daemon.Variant) ledgertest.Start { return ledgertest.Inside(program(v)) }
+func starter(v assembly.Variant) program.Start { return program.Inside(assembled(v)) }
 
-// program is ledgersync as put together by a variant.
-func program(v daemon.Variant) ledgertest.Program {
+// assembled is ledgersync as put together by a variant.
+func assembled(v assembly.Variant) program.Func {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if args[0] == "sync" {
 			with := []string{"sync", "--assembly", v.Assembly, "--set", "attempts=5", "--set", "patience=2m", "--debug", "127.0.0.1:0"}
@@ -48,24 +49,24 @@ func program(v daemon.Variant) ledgertest.Program {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	for _, v := range variants() {
-		if quicktest.On() && v.Label != daemon.Tuned {
+		if quicktest.On() && v.Label != assembly.Tuned {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
 			t.Parallel()
 			ledgertest.Test(t, starter(v), hasty...)
-			if v.Label == daemon.Baseline || v.Label == daemon.Tuned { // one request on a socket, or many
-				ledgertest.Sockets(t, ledgertest.Inside(ledgertest.Tidy(program(v))))
+			if v.Label == assembly.Baseline || v.Label == assembly.Tuned { // one request on a socket, or many
+				ledgertest.Sockets(t, program.Inside(program.Tidy(assembled(v))))
 			}
-			if v.Label == daemon.Tuned && !quicktest.On() {
-				ledgertest.LoneSockets(t, ledgertest.Inside(ledgertest.Tidy(program(patient(v)))))
+			if v.Label == assembly.Tuned && !quicktest.On() {
+				ledgertest.LoneSockets(t, program.Inside(program.Tidy(assembled(patient(v)))))
 			}
 		})
 	}
 }
 
 // patient is an assembly that waits for a server that is dead for as long as it takes to notice.
-func patient(v daemon.Variant) daemon.Variant {
+func patient(v assembly.Variant) assembly.Variant {
 	set := map[string]string{"patience": "60s", "attempts": "50"}
 	maps.Copy(set, v.Set)
 	v.Set = set
@@ -75,5 +76,5 @@ func patient(v daemon.Variant) daemon.Variant {
 func TestDeaths(t *testing.T) {
 	quicktest.Skip(t, "kills many processes")
 	t.Parallel()
-	ledgertest.Deaths(t, ledgertest.Binary("ledgersync"))
+	ledgertest.Deaths(t, program.Binary("ledgersync"))
 }

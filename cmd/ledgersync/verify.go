@@ -14,9 +14,9 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/parts/refusal"
-	"dyno/parts/xrpl"
-	"dyno/services/ledger/store/pack"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/pack"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 
 	"github.com/spf13/cobra"
 )
@@ -43,7 +43,7 @@ It exits with 1 when a ledger fails, or when there is none.`,
 			if o.Level, err = trust.ParseLevel(level); err != nil {
 				return daemon.Usage(fmt.Errorf("--level: %w", err))
 			}
-			if _, err := refusal.Pick("checker", xrpl.Checkers(), o.Signatures); err != nil && o.Signatures != "" {
+			if _, err := refusal.Pick("checker", signing.Checkers(), o.Signatures); err != nil && o.Signatures != "" {
 				return daemon.Usage(fmt.Errorf("--signatures: %w", err))
 			}
 			if o.Workers < 0 {

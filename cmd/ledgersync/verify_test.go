@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/sim"
-	"dyno/services/ledger/store"
+	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/sim/chain"
 )
 
 // mint makes three ledgers of two transactions, from 100 on.
 func mint(t *testing.T) (all []*xrpl.Ledger) {
 	t.Helper()
-	c, err := sim.NewChain(sim.ChainConfig{First: 100, Ledgers: 3, Transactions: 2})
+	c, err := chain.New(chain.Spec{First: 100, Ledgers: 3, Transactions: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func mint(t *testing.T) (all []*xrpl.Ledger) {
 func jsonl(all []*xrpl.Ledger) string {
 	var text []byte
 	for _, l := range all {
-		text = append(store.AppendAnswer(text, l), '\n')
+		text = append(answer.AppendLine(text, l), '\n')
 	}
 	return string(text)
 }

@@ -13,6 +13,7 @@ require (
 
 require (
 	dyno/agent v0.0.0 // indirect
+	dyno/parts/wal/jetstream v0.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -58,5 +59,7 @@ replace (
 	dyno/agent => ../../agent
 	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
+	dyno/parts/wal/jetstream => ../../parts/wal/jetstream
 	dyno/services/notify => ../../services/notify
+	dyno/services/notify/soak => ../../services/notify/soak
 )

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/postgres v0.0.0
 	dyno/services/orders v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/spf13/cobra v1.10.2
@@ -68,5 +69,6 @@ replace (
 	dyno/agent => ../../agent
 	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
+	dyno/parts/postgres => ../../parts/postgres
 	dyno/services/orders => ../../services/orders
 )

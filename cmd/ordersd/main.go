@@ -4,11 +4,11 @@ package main
 
 import (
 	"dyno/cmd/service"
+	"dyno/parts/postgres/keeper"
 	"dyno/services/orders"
-	"dyno/services/orders/postgres"
 )
 
 func main() {
-	postgres.Helper()
+	keeper.Main()
 	service.Main(orders.Service(), tokenCommand(), feedCommand(), seedCommand(), postgresCommand())
 }

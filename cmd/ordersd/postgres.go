@@ -11,8 +11,10 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
-	"dyno/services/orders/postgres"
-	"dyno/services/orders/store"
+	"dyno/parts/postgres"
+	"dyno/parts/postgres/companion"
+	"dyno/services/orders"
+	"dyno/services/orders/store/schema"
 )
 
 // postgresCommand runs the database alone.
@@ -40,10 +42,11 @@ ready. On --debug, which is loopback only:
 			}
 			o.Progress = cmd.ErrOrStderr()
 			o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
-			c := postgres.Companion{Options: o}
+			o.Database = orders.Database
+			c := companion.Companion{Options: o, Service: "ordersd postgres"}
 			if rows > 0 {
 				c.Prepare = func(ctx context.Context, dsn string) error {
-					if err := store.Prepare(ctx, dsn, rows, accounts); err != nil {
+					if err := schema.Prepare(ctx, dsn, rows, accounts); err != nil {
 						return fmt.Errorf("--rows: %w", err)
 					}
 					return nil

@@ -10,8 +10,9 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
-	"dyno/services/orders/postgres"
-	"dyno/services/orders/store"
+	"dyno/parts/postgres"
+	"dyno/services/orders"
+	"dyno/services/orders/store/schema"
 
 	"github.com/spf13/cobra"
 )
@@ -76,12 +77,12 @@ func (s seeding) run(ctx context.Context, out, progress io.Writer) (err error) {
 	}
 	start := time.Now()
 	added := 0
-	if err := store.MigrateShards(ctx, s.dsns); err != nil {
+	if err := schema.MigrateShards(ctx, s.dsns); err != nil {
 		return err
 	}
 	for i, dsn := range s.dsns {
 		rows := s.rows/len(s.dsns) + min(1, max(0, s.rows%len(s.dsns)-i))
-		err := store.Seed(ctx, dsn, rows, s.accounts, func(done int) {
+		err := schema.Seed(ctx, dsn, rows, s.accounts, func(done int) {
 			fmt.Fprintf(progress, "\r%d of %d orders", added+done, s.rows)
 		})
 		if err != nil {
@@ -99,10 +100,10 @@ func (s seeding) run(ctx context.Context, out, progress io.Writer) (err error) {
 // embedded finds the PostgreSQL of the data folder or starts it.
 func (s seeding) embedded(ctx context.Context, progress io.Writer) (dsn string, stop func() error, err error) {
 	folder := filepath.Join(s.data, "postgres")
-	if dsn, ok := postgres.Running(folder); ok {
+	if dsn, ok := postgres.Running(folder, orders.Database); ok {
 		return dsn, func() error { return nil }, nil
 	}
-	pg, err := postgres.Start(ctx, postgres.Options{Folder: folder, Bin: s.bin, Progress: progress})
+	pg, err := postgres.Start(ctx, postgres.Options{Folder: folder, Bin: s.bin, Database: orders.Database, Progress: progress})
 	if err != nil {
 		return "", nil, err
 	}

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/services/orders/postgres"
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/parts/postgres"
+	"dyno/parts/postgres/pgtest"
+	"dyno/services/orders"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -48,7 +49,7 @@ func TestSeedCommand(t *testing.T) {
 	if err != nil || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "ordersd token --sub A1") || !strings.Contains(stderr, "30 orders in") {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
-	pg, err := postgres.Start(t.Context(), postgres.Options{Folder: filepath.Join(data, "postgres"), Bin: bin})
+	pg, err := postgres.Start(t.Context(), postgres.Options{Folder: filepath.Join(data, "postgres"), Bin: bin, Database: orders.Database})
 	if err != nil {
 		t.Fatal(err)
 	}

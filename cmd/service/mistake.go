@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"dyno/parts/config"
 	"dyno/parts/daemon"
 	"dyno/parts/refusal"
 )
@@ -23,7 +24,7 @@ func flagError(commands []*cobra.Command) func(*cobra.Command, error) error {
 			what, _ := pflag.UnquoteUsage(empty.GetFlag())
 			return daemon.Usage(fmt.Errorf("--%s needs a value, as in --%[1]s %s", empty.GetFlag().Name, what))
 		}
-		return daemon.Usage(daemon.FlagError(err))
+		return daemon.Usage(config.FlagError(err))
 	}
 }
 

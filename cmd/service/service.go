@@ -134,7 +134,7 @@ func assemblies(s daemon.Service) *cobra.Command {
 		Short:   "Print the seams, their implementations, the settings and the ladder",
 		Example: "  " + s.Name + " assemblies --json",
 		Args:    NoArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.PrintAssemblies(cmd.OutOrStdout(), asJSON) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.Assembly.Print(cmd.OutOrStdout(), s.Name, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as one JSON object")
 	return cmd

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/datadir"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
@@ -42,19 +44,19 @@ func toy() daemon.Service {
 		Name:    "toyd",
 		Short:   "Answer with the assembly",
 		Example: "  toyd count --to 3\n  toyd serve --assembly baseline --set workers=4",
-		Assembly: daemon.Assembly{
-			Seams: []daemon.Seam{
-				{Name: "queue", Doc: "where notices wait", Impls: []daemon.Impl{{Name: "channel", Doc: "a buffered channel"}, {Name: "ring", Doc: "grows"}, {Name: "swap", Doc: "takes a batch"}}},
-				{Name: "log", Doc: "where they are kept", Impls: []daemon.Impl{{Name: "plain", Doc: "an fsync each"}, {Name: "group", Doc: "an fsync for all"}}},
+		Assembly: assembly.Parts{
+			Seams: []assembly.Seam{
+				{Name: "queue", Doc: "where notices wait", Impls: []assembly.Impl{{Name: "channel", Doc: "a buffered channel"}, {Name: "ring", Doc: "grows"}, {Name: "swap", Doc: "takes a batch"}}},
+				{Name: "log", Doc: "where they are kept", Impls: []assembly.Impl{{Name: "plain", Doc: "an fsync each"}, {Name: "group", Doc: "an fsync for all"}}},
 			},
-			Settings: daemon.Settings[settings](),
-			Ladder: []daemon.Step{
+			Settings: assembly.Settings[settings](),
+			Ladder: []assembly.Step{
 				{Name: "ring", Change: map[string]string{"queue": "ring"}, Why: "a burst no longer blocks"},
 				{Name: "workers", Change: map[string]string{"workers": "8"}, Why: "Little's law"},
 				{Name: "group-commit", Change: map[string]string{"log": "group", "linger": "1ms"}, Why: "one fsync for all"},
 			},
 		},
-		Data: &daemon.DataFolder{Format: 1},
+		Data: &datadir.Folder{Format: 1},
 		Jobs: []daemon.Job{countJob()},
 		Start: func(_ context.Context, env *daemon.Env) (daemon.Running, error) {
 			if env.Choice.Get("queue") == "swap" && env.Choice.Get("log") == "plain" {

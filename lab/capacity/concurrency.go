@@ -52,8 +52,8 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 		return record.Step{}, true
 	}
 	points := concurrencies(runs, s.SLO)
-	if i := slices.IndexFunc(points, func(p atOnce) bool { return p.missed() && len(p.judged) < 2 }); i >= 0 {
-		return s.at(points[i].n), false
+	if i := slices.IndexFunc(points, func(p point) bool { return p.missed() && len(p.judged) < 2 }); i >= 0 {
+		return s.at(points[i].units()), false
 	}
 	switch {
 	case len(s.Listed) > 0:
@@ -63,21 +63,22 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 	}
 	best := peakOf(points)
 	if best < 0 { // every concurrency missed: a lower one may meet the latency bound
-		if lowest := points[0].n; lowest > 1 {
+		if lowest := points[0].units(); lowest > 1 {
 			return s.at(lowest / 2), false
 		}
 		return record.Step{}, true
 	}
-	if last := points[len(points)-1]; !last.missed() && last.n < s.most() && last.n < 4*points[best].n {
-		return s.at(min(2*last.n, s.most())), false
+	last := points[len(points)-1]
+	if n := last.units(); !last.missed() && n < s.most() && n < 4*points[best].units() {
+		return s.at(min(2*n, s.most())), false
 	}
 	return s.between(points, best)
 }
 
 // next returns the first listed concurrency that was not tried.
-func (s Concurrency) next(points []atOnce) (record.Step, bool) {
+func (s Concurrency) next(points []point) (record.Step, bool) {
 	for _, n := range s.Listed {
-		if !slices.ContainsFunc(points, func(p atOnce) bool { return p.n == n }) {
+		if !slices.ContainsFunc(points, func(p point) bool { return p.units() == n }) {
 			return s.at(n), false
 		}
 	}
@@ -85,13 +86,13 @@ func (s Concurrency) next(points []atOnce) (record.Step, bool) {
 }
 
 // between tries values on both sides of the best, the lower side first: it needs fewer resources.
-func (s Concurrency) between(points []atOnce, best int) (record.Step, bool) {
+func (s Concurrency) between(points []point, best int) (record.Step, bool) {
 	sides := [][2]int{{best - 1, best}, {best, best + 1}}
 	for _, side := range sides {
 		if side[0] < 0 || side[1] >= len(points) {
 			continue
 		}
-		lo, hi := points[side[0]].n, points[side[1]].n
+		lo, hi := points[side[0]].units(), points[side[1]].units()
 		middle := int(math.Round(math.Sqrt(float64(lo) * float64(hi))))
 		if float64(hi) > fine*float64(lo) && lo < middle && middle < hi {
 			return s.at(middle), false
@@ -116,13 +117,13 @@ func PeakOf(runs []*record.Run, slo record.SLO) (peak Peak, ok bool, warnings []
 	}
 	best := peakOf(points)
 	if best < 0 {
-		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed at every concurrency, down to %d", points[0].n)}
+		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed at every concurrency, down to %d", points[0].units())}
 	}
 	p := points[best]
 	if best > 0 && best == len(points)-1 {
-		warnings = append(warnings, fmt.Sprintf("throughput still rose at concurrency %d, the highest tried: a higher one may carry more", p.n))
+		warnings = append(warnings, fmt.Sprintf("throughput still rose at concurrency %d, the highest tried: a higher one may carry more", p.units()))
 	}
-	return Peak{PerS: p.carried(), Concurrency: p.n}, true, warnings
+	return Peak{PerS: p.carried(), Concurrency: p.units()}, true, warnings
 }
 
 // byConcurrency reports whether the load of runs is a number of units in flight.
@@ -130,34 +131,14 @@ func byConcurrency(runs []*record.Run) bool {
 	return slices.ContainsFunc(runs, func(r *record.Run) bool { return r.ByConcurrency() })
 }
 
-// atOnce is one concurrency of a search and its runs.
-type atOnce struct {
-	n      int
-	judged []judged
+// concurrencies groups valid runs by their units in flight, from the lowest.
+func concurrencies(runs []*record.Run, slo record.SLO) []point {
+	valid := slices.DeleteFunc(slices.Clone(runs), func(r *record.Run) bool { return r.Invalid != "" })
+	return pointsOf(valid, slo, 0, func(r *record.Run) float64 { return float64(r.Step.Connections) })
 }
-
-// concurrencies groups valid runs by concurrency, from the lowest.
-func concurrencies(runs []*record.Run, slo record.SLO) []atOnce {
-	var points []atOnce
-	for _, r := range runs {
-		if r.Invalid != "" {
-			continue
-		}
-		i := slices.IndexFunc(points, func(p atOnce) bool { return p.n == r.Step.Connections })
-		if i < 0 {
-			points, i = append(points, atOnce{n: r.Step.Connections}), len(points)
-		}
-		points[i].judged = append(points[i].judged, judged{r, slo, judge(r, slo, 0)})
-	}
-	slices.SortFunc(points, func(a, b atOnce) int { return cmp.Compare(a.n, b.n) })
-	return points
-}
-
-// missed reports whether every run missed the SLO.
-func (p atOnce) missed() bool { return !slices.ContainsFunc(p.judged, judged.met) }
 
 // carried is the mean throughput of the runs that met the SLO, per second.
-func (p atOnce) carried() float64 {
+func (p point) carried() float64 {
 	sum, n := 0.0, 0
 	for _, j := range p.judged {
 		if j.met() {
@@ -172,7 +153,7 @@ func (p atOnce) carried() float64 {
 
 // peakOf is the index of the lowest concurrency whose throughput equals the highest one within
 // chance; -1 means that no run met the SLO.
-func peakOf(points []atOnce) int {
+func peakOf(points []point) int {
 	most := 0.0
 	for _, p := range points {
 		most = max(most, p.carried())
@@ -180,5 +161,5 @@ func peakOf(points []atOnce) int {
 	if most == 0 {
 		return -1
 	}
-	return slices.IndexFunc(points, func(p atOnce) bool { return p.carried() >= (1-alike)*most })
+	return slices.IndexFunc(points, func(p point) bool { return p.carried() >= (1-alike)*most })
 }

@@ -24,12 +24,15 @@ func (j judged) carried() float64 {
 	return j.run.Totals.AchievedPerS
 }
 
-// point is one rate of a search and its runs.
+// point is one load of a search, and its runs.
 type point struct {
-	rate    float64
+	load    float64  // rate per second, or units in flight
 	judged  []judged // valid runs, in the order they ran
 	limited int      // runs in which the load generator was the limit
 }
+
+// units is the load of a job.
+func (p point) units() int { return int(p.load) }
 
 // limits is how many runs must show that the load generator was the limit before a rate is
 // abandoned.
@@ -38,20 +41,24 @@ const limits = 2
 // sameRate is the relative difference below which two rates count as one.
 const sameRate = 1e-3
 
-// pointsOf groups a search's runs by rate, from the lowest. Rates without a usable run are left
-// out.
-func pointsOf(runs []*record.Run, slo record.SLO) []point {
+// ratesOf groups a search's runs by rate.
+func ratesOf(runs []*record.Run, slo record.SLO) []point {
+	return pointsOf(runs, slo, sameRate, func(r *record.Run) float64 { return r.Step.Rate })
+}
+
+// pointsOf groups a search's runs by load, from the lowest. Loads that differ by no more than same,
+// relative to each other, count as one; those without a usable run are left out.
+func pointsOf(runs []*record.Run, slo record.SLO, same float64, load func(*record.Run) float64) []point {
 	var points []point
 	for _, r := range runs {
 		limited := r.Invalid != "" && r.Totals.Generator.Limited
 		if r.Invalid != "" && !limited {
 			continue
 		}
-		i := slices.IndexFunc(points, func(p point) bool {
-			return r.Step.Rate < p.rate*(1+sameRate) && p.rate < r.Step.Rate*(1+sameRate)
-		})
+		x := load(r)
+		i := slices.IndexFunc(points, func(p point) bool { return x <= p.load*(1+same) && p.load <= x*(1+same) })
 		if i < 0 {
-			points, i = append(points, point{rate: r.Step.Rate}), len(points)
+			points, i = append(points, point{load: x}), len(points)
 		}
 		if limited {
 			points[i].limited++
@@ -60,7 +67,7 @@ func pointsOf(runs []*record.Run, slo record.SLO) []point {
 		points[i].judged = append(points[i].judged, judged{r, slo, judge(r, slo, 0)})
 	}
 	points = slices.DeleteFunc(points, func(p point) bool { return len(p.judged) == 0 && p.limited < limits })
-	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.rate, b.rate) })
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.load, b.load) })
 	return points
 }
 

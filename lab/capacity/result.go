@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -117,7 +118,7 @@ func (res *Result) read(runs []*record.Run) {
 	res.CapacityPerS = math.Exp(stat.Mean(logs, nil))
 	res.Interval = interval(logs)
 	if res.Interval == nil {
-		res.Warnings = append(res.Warnings, "only "+plural(len(logs), "round counts", "rounds count")+"; an interval needs "+count(MinData))
+		res.Warnings = append(res.Warnings, fmt.Sprintf("only %s; an interval needs %d", plural(len(logs), "round counts", "rounds count"), MinData))
 	}
 }
 
@@ -179,6 +180,7 @@ func (res *Result) warnShort(runs []*record.Run) {
 		}
 	}
 	if short > 0 {
-		res.Warnings = append(res.Warnings, plural(short, "run met the SLO with", "runs met the SLO with")+" fewer than "+grouped(needed)+" completions, the shortest "+count(least)+": its "+tightest(res.SLO)+" is uncertain")
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%s the SLO with fewer than %s completions, the shortest %d: its %s is uncertain",
+			plural(short, "run met", "runs met"), grouped(needed), least, tightest(res.SLO)))
 	}
 }

@@ -42,21 +42,21 @@ func Sample(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, war
 		peak, ok, warnings := PeakOf(runs, slo)
 		return peak.PerS, ok, warnings
 	}
-	points := pointsOf(runs, slo)
+	points := ratesOf(runs, slo)
 	lo, hi := bracket(points)
 	switch {
 	case lo == nil && hi == nil:
 		return 0, false, []string{noneJudged(runs)}
 	case lo == nil && slices.ContainsFunc(points, func(p point) bool { return !p.missed() }):
-		return 0, false, []string{"the SLO was missed at " + perS(hi.rate) + " but met at a higher rate: the runs disagree"}
+		return 0, false, []string{"the SLO was missed at " + PerS(hi.load) + " but met at a higher rate: the runs disagree"}
 	case lo == nil:
-		return 0, false, []string{"no rate met the SLO (lowest tried " + perS(hi.rate) + ")"}
+		return 0, false, []string{"no rate met the SLO (lowest tried " + PerS(hi.load) + ")"}
 	case hi == nil:
-		return lo.rate, false, []string{"the SLO was met at every rate, up to " + perS(lo.rate)}
+		return lo.load, false, []string{"the SLO was met at every rate, up to " + PerS(lo.load)}
 	case hi.byGenerator():
-		return lo.rate, false, []string{"the load generator was the limit at " + perS(hi.rate) + "; the capacity is above " + perS(lo.rate)}
+		return lo.load, false, []string{"the load generator was the limit at " + PerS(hi.load) + "; the capacity is above " + PerS(lo.load)}
 	}
-	perSecond = crossing(points, math.Log(lo.rate), math.Log(hi.rate))
+	perSecond = crossing(points, math.Log(lo.load), math.Log(hi.load))
 	held, broke := holds(points)
 	if broke > 0 && perSecond > broke {
 		perSecond = broke
@@ -65,7 +65,7 @@ func Sample(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, war
 		perSecond = held
 	}
 	if broke > 0 && held == 0 {
-		warnings = append(warnings, "no rate met the SLO in a longer run (lowest tried "+perS(broke)+")")
+		warnings = append(warnings, "no rate met the SLO in a longer run (lowest tried "+PerS(broke)+")")
 	}
 	return perSecond, true, warnings
 }
@@ -76,7 +76,7 @@ func noneJudged(runs []*record.Run) string {
 		return "nothing was measured"
 	}
 	lowest := slices.MinFunc(runs, func(a, b *record.Run) int { return cmp.Compare(a.Step.Rate, b.Step.Rate) })
-	return "no rate could be judged (lowest tried " + perS(lowest.Step.Rate) + ")"
+	return "no rate could be judged (lowest tried " + PerS(lowest.Step.Rate) + ")"
 }
 
 // crossing fits the line through the runs near the bracket [lo, hi], in ln(rate), and returns the
@@ -122,7 +122,7 @@ func observationsOf(points []point) []observation {
 			if !j.met() && best > 1 && y < best/2 {
 				continue
 			}
-			out = append(out, observation{math.Log(p.rate), y, math.Sqrt(j.run.Length.Seconds())})
+			out = append(out, observation{math.Log(p.load), y, math.Sqrt(j.run.Length.Seconds())})
 		}
 	}
 	return out
@@ -137,27 +137,18 @@ func (j judged) headroom() float64 {
 	return min(y, 1)
 }
 
-// heldIn returns the holds among points, in no particular order.
-func heldIn(points []point) []judged {
-	var out []judged
-	for _, p := range points {
-		for _, j := range p.judged {
-			if j.run.Step.Hold {
-				out = append(out, j)
-			}
-		}
-	}
-	return out
-}
-
 // holds returns the highest rate that passed a hold and the lowest that missed one; 0 means none.
 func holds(points []point) (held, broke float64) {
-	for _, j := range heldIn(points) {
-		rate := j.run.Step.Rate
-		if j.met() {
-			held = max(held, rate)
-		} else if broke == 0 || rate < broke {
-			broke = rate
+	for _, p := range points {
+		for _, j := range p.judged {
+			rate := j.run.Step.Rate
+			switch {
+			case !j.run.Step.Hold:
+			case j.met():
+				held = max(held, rate)
+			case broke == 0 || rate < broke:
+				broke = rate
+			}
 		}
 	}
 	return held, broke

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 )
 
@@ -22,10 +23,10 @@ const (
 )
 
 // VotesOf returns the votes of a variant's VotingSlices.
-func VotesOf(all []record.Slice, role, variant string) (votes []Vote, left int) {
+func VotesOf(all []record.Slice, role, variant string) (votes []knee.Vote, left int) {
 	voting, left := VotingSlices(all, role, variant)
 	for _, s := range voting {
-		votes = append(votes, Vote{s.Rate, s.Met})
+		votes = append(votes, knee.Vote{Rate: s.Rate, Met: s.Met})
 	}
 	return votes, left
 }

@@ -28,8 +28,7 @@ const (
 
 // trendOf fits a line to y over t, in seconds. Fewer points than trendWindows give a zero Trend.
 func trendOf(t, y []float64) Trend {
-	n := len(t)
-	if n < trendWindows {
+	if len(t) < trendWindows {
 		return Trend{}
 	}
 	return lineThrough(t, y)

@@ -1,11 +1,11 @@
 package capacity
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 
 	"gonum.org/v1/gonum/stat"
@@ -42,10 +42,11 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	if left > 0 {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %s left out: other processes or the hypervisor used the CPUs", left, plural(tried, "slice", "slices")))
 	}
-	e := EstimateOf(votes, res.PeakWorkPerS)
+	e := knee.Fit(votes, res.PeakWorkPerS)
 	res.Votes = e.Votes
-	highest := 0.0 // highest rate met
+	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the votes, and the highest that was met
 	for _, v := range votes {
+		from, to = min(from, v.Rate), max(to, v.Rate)
 		if v.Met {
 			highest = max(highest, v.Rate)
 		}
@@ -69,29 +70,21 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 		res.CapacityPerS, res.AtLeast, res.Bound = highest, highest > 0, BoundGenerator
 		res.Reason = fmt.Sprintf("the load generator was the limit in %d of %s", limited, plural(tried, "slice", "slices"))
 	case e.Votes == 0:
-		res.Reason = "no rate could be judged (lowest tried " + perS(lowest) + ")"
+		res.Reason = "no rate could be judged (lowest tried " + PerS(lowest) + ")"
 		if often != "" {
 			res.Reason += ": " + often
 		}
 	case e.AtMost():
-		res.Reason = "no slice met the SLO (lowest tried " + perS(lowestOf(votes)) + ")"
-	case e.AtLeast() || e.Safe > highestOf(votes):
+		res.Reason = "no slice met the SLO (lowest tried " + PerS(from) + ")"
+	case e.AtLeast() || e.Safe > to:
 		res.CapacityPerS, res.AtLeast = highest, true
-		res.Reason = "the SLO was met up to the highest rate tried, " + perS(highest)
+		res.Reason = "the SLO was met up to the highest rate tried, " + PerS(highest)
 	default:
 		res.Valid = true
 		res.CapacityPerS, res.Interval = e.Safe, e.SafeInterval
 		res.KneePerS, res.KneeInterval = e.Knee, e.KneeInterval
 		res.confirm(runs)
 	}
-}
-
-func lowestOf(votes []Vote) float64 {
-	return slices.MinFunc(votes, func(a, b Vote) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
-}
-
-func highestOf(votes []Vote) float64 {
-	return slices.MaxFunc(votes, func(a, b Vote) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
 }
 
 // stepOfSlice reads an SLO slice as a point of the curve.
@@ -153,7 +146,7 @@ func (res *Result) confirm(runs []*record.Run) {
 			continue
 		}
 		broke = min(broke, r.Step.Rate)
-		res.Warnings = append(res.Warnings, fmt.Sprintf("a hold of %.0f s at %s missed: %s; the capacity is below that", r.Length.Seconds(), perS(r.Step.Rate), v.Misses[0]))
+		res.Warnings = append(res.Warnings, fmt.Sprintf("a hold of %.0f s at %s missed: %s; the capacity is below that", r.Length.Seconds(), PerS(r.Step.Rate), v.Misses[0]))
 	}
 	if broke > res.CapacityPerS {
 		return

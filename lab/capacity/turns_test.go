@@ -8,16 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 )
 
-// turnsOf is an experiment by turns of one variant with a peak work rate of 1,000/s and a knee.
-func turnsOf(knee, limit float64, blocks int) *record.Experiment {
+// turnsOf is an experiment by turns of one variant with a peak work rate of 1,000/s, half of whose
+// slices meet the SLO at a rate.
+func turnsOf(rate, limit float64, blocks int) *record.Experiment {
 	exp := &record.Experiment{SLO: bound20, Variants: []record.Variant{{Name: "v"}}}
-	v := voter{knee: knee, s: 0.02, rng: rand.New(rand.NewPCG(4, 4))}
-	var votes []Vote
+	rng := rand.New(rand.NewPCG(4, 4))
+	var votes []knee.Vote
 	for block := range blocks {
-		x := v.vote(NextRate(votes, 1000, limit, v.rng.Float64()))
+		x := knee.Vote{Rate: knee.NextRate(votes, 1000, limit, rng.Float64())}
+		x.Met = rng.Float64() < 1/(1+math.Pow(x.Rate/rate, 1/0.02))
 		votes = append(votes, x)
 		s := record.Slice{Kind: record.SliceSLO, Role: record.RoleMeasure, Variant: "v", Generation: 1 + block/20, Block: 1 + block%20,
 			Length: 800 * time.Millisecond, Offered: 600, Served: 590, Failed: 10, TargetCPU: 0.4, Rate: x.Rate, Met: x.Met, Latency: record.Quantiles{P50: 3, P99: 12}}
@@ -25,7 +28,7 @@ func turnsOf(knee, limit float64, blocks int) *record.Experiment {
 			s.Misses = []string{"p99 30 ms is over 20 ms"}
 		}
 		work := record.Slice{Kind: record.SliceWork, Role: record.RoleMeasure, Variant: "v", Generation: s.Generation, Block: s.Block,
-			Length: time.Duration(3e8 * math.Exp(0.02*v.rng.NormFloat64())), Served: 300}
+			Length: time.Duration(3e8 * math.Exp(0.02*rng.NormFloat64())), Served: 300}
 		twin := work
 		twin.Role, twin.Served = record.RoleFloor, 3000
 		exp.Slices = append(exp.Slices, work, s, twin)
@@ -47,7 +50,7 @@ func edit(exp *record.Experiment, change func(i int, s *record.Slice)) *record.E
 
 func TestSummariseSlices(t *testing.T) {
 	res := Summarise(turnsOf(700, 0, 40), "v")
-	safe := 700 * math.Pow(safeOdds, -0.02)
+	safe := 700 * math.Pow(19, -0.02) // odds of 95 to 5
 	if !res.Valid || res.Votes != 40 || math.Abs(res.KneePerS/700-1) > 0.02 || math.Abs(res.CapacityPerS/safe-1) > 0.03 || res.CapacityPerS >= res.KneePerS {
 		t.Errorf("%+v", res)
 	}

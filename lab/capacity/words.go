@@ -4,20 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
+	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 )
 
 // sorted are a map's keys in order.
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// perS formats a rate.
-func perS(rate float64) string { return strconv.FormatFloat(round(rate), 'f', -1, 64) + "/s" }
-
-func count(n int64) string { return strconv.FormatInt(n, 10) }
+// PerS writes a rate with four digits, the precision of every table.
+func PerS(rate float64) string { return strconv.FormatFloat(knee.Round(rate), 'f', -1, 64) + "/s" }
 
 // plural formats a number with the noun that fits it.
 func plural(n int, one, many string) string {
@@ -41,16 +39,4 @@ func tightest(slo record.SLO) string {
 		return sorted(slo.Latency)[0]
 	}
 	return "p99"
-}
-
-// round keeps four digits, the precision of every table.
-func round(rate float64) float64 {
-	if rate <= 0 {
-		return 0
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(rate))-3)
-	if unit < 1 {
-		return math.Round(rate*math.Round(1/unit)) / math.Round(1/unit)
-	}
-	return math.Round(rate/unit) * unit
 }

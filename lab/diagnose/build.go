@@ -7,7 +7,10 @@ import (
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
@@ -20,7 +23,7 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 		if s.Profiled == nil && s.last() == nil {
 			continue
 		}
-		d := s.Diagnose(Defaults)
+		d := s.Diagnose(rules.Defaults)
 		d.Warnings = append(d.Warnings, e.Warnings...)
 		about := findings.Subject{Experiment: e, Variant: name, Saturated: s.Saturated, Profiled: s.Profiled, Other: s.Other}
 		d.Findings = append(d.Findings, findings.Find(about)...)
@@ -45,16 +48,16 @@ func variants(e *record.Experiment) []string {
 }
 
 // Diagnose applies the rules with these thresholds. A failed intervention overturns the verdict.
-func (s Subject) Diagnose(t Thresholds) Diagnosis {
+func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	e := s.read()
 	bound, rule, also := t.Judge(e.signals)
 	d := Diagnosis{Variant: s.Variant, Valid: true, Bound: bound, Also: also, Signals: e.signals,
-		Where: []Place{}, Interventions: []Intervention{}, Findings: []Finding{}, Unseen: []string{}, Warnings: []string{}}
+		Where: []places.Place{}, Interventions: []Intervention{}, Findings: []findings.Finding{}, Unseen: []string{}, Warnings: []string{}}
 	d.Unseen = append(d.Unseen, e.unseen...)
 	if rule != nil {
 		d.Kind = rule.Kind
 	}
-	if d.Kind == "" && bound == Wait {
+	if d.Kind == "" && bound == rules.Wait {
 		d.Kind = string(e.top)
 	}
 	for _, r := range s.Saturated {
@@ -62,10 +65,10 @@ func (s Subject) Diagnose(t Thresholds) Diagnosis {
 	}
 	d.Where = append(d.Where, e.where(s, bound, d.Kind)...)
 	d.Evidence = e.explain(t)
-	d.InWords = e.inWords(s, d)
+	d.InWords = e.verdict(d).Text()
 	d.confirm(s, t)
 	d.follow(s, t)
-	if made, ok := t.outcome(s); ok {
+	if made, ok := outcome(t, s); ok {
 		d.Interventions = append(d.Interventions, made)
 		if !made.Held && !made.undecided {
 			d.overturn(made)
@@ -75,18 +78,27 @@ func (s Subject) Diagnose(t Thresholds) Diagnosis {
 	return d
 }
 
+// verdict is what is said of the diagnosis.
+func (e *evidence) verdict(d Diagnosis) words.Verdict {
+	v := words.Verdict{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Foreign: e.foreign}
+	if f, ok := stacks.Entry(e.waker); ok {
+		v.Serial = f.Function
+	}
+	return v
+}
+
 // overturn withdraws a verdict whose prediction failed.
 func (d *Diagnosis) overturn(made Intervention) {
-	d.InWords = "It looked as if " + lower(d.InWords) + " But an experiment contradicted that: with " + made.Changed +
+	d.InWords = "It looked as if " + words.Lower(d.InWords) + " But an experiment contradicted that: with " + made.Changed +
 		", predicted: " + made.Predicted + "; measured: " + made.Saw + "."
-	d.Also = appendNew(d.Also, d.Bound)
-	d.Bound, d.Kind, d.Confirmed = Unknown, "", false
+	d.Also = rules.Union(d.Also, d.Bound)
+	d.Bound, d.Kind, d.Confirmed = rules.Unknown, "", false
 }
 
 // confirm records whether other processes may have contributed to the result. They do not make
 // requests wait most of their time for a lock or another resource, unless the wait is for the
 // accept queue.
-func (d *Diagnosis) confirm(s Subject, t Thresholds) {
+func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 	run := s.last()
 	if run == nil {
 		run = s.Profiled
@@ -94,10 +106,10 @@ func (d *Diagnosis) confirm(s Subject, t Thresholds) {
 	if run != nil && Disturbed(run) {
 		d.Disturbed = disturbance(run)
 	}
-	waits := d.Signals[LockWait] >= t.value(lockWaiting) && d.Bound == Lock ||
-		max(d.Signals[WaitTop], d.Signals[WorkersWait]) >= t.value(waiting) && d.Bound == Wait && d.Kind != accepted
+	waits := d.Signals[rules.LockWait] >= t.Value(rules.BarLockWait) && d.Bound == rules.Lock ||
+		max(d.Signals[rules.WaitTop], d.Signals[rules.WorkersWait]) >= t.Value(rules.BarWaiting) && d.Bound == rules.Wait && d.Kind != rules.Accepted
 	switch d.Bound {
-	case Unknown, Environment:
+	case rules.Unknown, rules.Environment:
 	default:
 		d.Confirmed = d.Disturbed == "" || waits
 		if !d.Confirmed {
@@ -109,7 +121,7 @@ func (d *Diagnosis) confirm(s Subject, t Thresholds) {
 // judgeValidity marks a verdict that is about the measurement rather than the service.
 func (d *Diagnosis) judgeValidity(s Subject) {
 	switch {
-	case d.Bound == Generator:
+	case d.Bound == rules.Generator:
 		d.Valid, d.Reason = false, "the load generator was the limit, so the service's own bottleneck was not reached"
 	case d.PeakPerS == 0 && len(s.Saturated) > 0:
 		d.Valid, d.Reason = false, "no request was answered"
@@ -119,48 +131,48 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 	}
 }
 
-// places sums the stacks per function of the service's own code, as shares of the whole. The cost
-// of profiling counts for no function.
-func places(of []record.Stack, whole float64) []Place {
-	return findings.Places(slices.DeleteFunc(of, func(s record.Stack) bool {
+// serving returns the places of stacks, as shares of the whole. The cost of profiling counts for no
+// place.
+func serving(of []record.Stack, whole float64) []places.Place {
+	return places.Shares(slices.DeleteFunc(of, func(s record.Stack) bool {
 		return stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames)
 	}), whole)
 }
 
 // where returns the code at which a bound is located.
-func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
+func (e *evidence) where(s Subject, bound rules.Bound, kind string) []places.Place {
 	switch {
-	case bound == Lock && kind == spun:
+	case bound == rules.Lock && kind == rules.Spun:
 		return e.sampled(stacks.Lock)
-	case bound == Lock:
+	case bound == rules.Lock:
 		out := e.waited(stacks.WaitLock)
 		if s.Profiled == nil {
 			return out
 		}
-		if h, ok := findings.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok {
+		if h, ok := places.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok {
 			e.holder = &h
 			out = withHolder(out, h)
 		}
 		return out
-	case bound == Wait && kind == accepted:
+	case bound == rules.Wait && kind == rules.Accepted:
 		return e.accepting()
-	case bound == Wait && kind == string(e.top):
+	case bound == rules.Wait && kind == string(e.top):
 		return e.waited(e.top)
-	case bound == GC:
+	case bound == rules.GC:
 		if s.Profiled != nil {
 			if p, err := s.Profiled.Profile(record.ProfileHeap, record.ValueAllocBytes); err == nil && len(p.Stacks) > 0 {
-				return places(p.Stacks, p.Total())
+				return serving(p.Stacks, p.Total())
 			}
 		}
 		return e.sampled(stacks.Malloc)
-	case bound == Syscall:
+	case bound == rules.Syscall:
 		return e.sampled(stacks.Syscall)
-	case bound == CPU, bound == Unknown:
+	case bound == rules.CPU, bound == rules.Unknown:
 		out := e.sampled(stacks.Other)
 		const much = 0.1 // of the CPU time
 		if e.cpu != nil && (len(out) == 0 || out[0].Share < much) {
-			if p, ok := findings.Half(e.cpu.Stacks, e.cpu.Total()); ok {
-				out = append([]Place{p}, out...)
+			if p, ok := places.Half(e.cpu.Stacks, e.cpu.Total()); ok {
+				out = append([]places.Place{p}, out...)
 			}
 		}
 		return out
@@ -169,25 +181,18 @@ func (e *evidence) where(s Subject, bound Bound, kind string) []Place {
 }
 
 // withHolder puts the holder of a lock before the places that wait for it.
-func withHolder(waiting []Place, h findings.Holder) []Place {
+func withHolder(waiting []places.Place, h places.Holder) []places.Place {
 	first := h.Place
 	if h.Costs != nil {
 		first = *h.Costs
 	}
 	first.Share = h.Share
-	same := func(p Place) bool { return p.Function == first.Function }
-	return append([]Place{first}, slices.DeleteFunc(waiting, same)...)
+	same := func(p places.Place) bool { return p.Function == first.Function }
+	return append([]places.Place{first}, slices.DeleteFunc(waiting, same)...)
 }
 
-// Kinds in addition to those of waits (stacks.WaitKind).
-const (
-	accepted = "accept" // a wait for a connection to be accepted
-	refused  = "errors" // unknown, because the target returns errors
-	spun     = "spin"   // a lock acquired so frequently that the CPU is spent acquiring it
-)
-
 // accepting returns the code that accepts connections.
-func (e *evidence) accepting() []Place {
+func (e *evidence) accepting() []places.Place {
 	if e.trace == nil {
 		return nil
 	}
@@ -199,11 +204,11 @@ func (e *evidence) accepting() []Place {
 			whole += w.Seconds
 		}
 	}
-	return places(of, whole)
+	return serving(of, whole)
 }
 
 // sampled returns the code of the CPU profile's samples of a class, as shares of the whole profile.
-func (e *evidence) sampled(class stacks.Class) []Place {
+func (e *evidence) sampled(class stacks.Class) []places.Place {
 	if e.cpu == nil {
 		return nil
 	}
@@ -219,15 +224,15 @@ func (e *evidence) sampled(class stacks.Class) []Place {
 			of = append(of, s)
 		}
 	}
-	return places(of, whole)
+	return serving(of, whole)
 }
 
 // waited returns the code in which requests waited, as shares of their waits of that kind. A
 // goroutine that ends the waits of many requests is included.
-func (e *evidence) waited(kind stacks.WaitKind) []Place {
+func (e *evidence) waited(kind stacks.WaitKind) []places.Place {
 	var of []record.Stack
 	whole := 0.0
-	wakers := map[string]Place{}
+	wakers := map[string]places.Place{}
 	for _, w := range e.waits[kind] {
 		of = append(of, record.Stack{Frames: w.Stack, Value: w.Seconds})
 		whole += w.Seconds
@@ -236,7 +241,7 @@ func (e *evidence) waited(kind stacks.WaitKind) []Place {
 		}
 		add := func(f record.Frame) {
 			p := wakers[f.Function]
-			wakers[f.Function] = Place{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
+			wakers[f.Function] = places.Place{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
 		}
 		at, ok := stacks.UserFrame(w.WokenBy)
 		if ok {
@@ -246,11 +251,11 @@ func (e *evidence) waited(kind stacks.WaitKind) []Place {
 			add(entry)
 		}
 	}
-	out := places(of, whole)
+	out := serving(of, whole)
 	for _, name := range slices.Sorted(maps.Keys(wakers)) {
 		p := wakers[name]
 		p.Share /= whole
-		known := slices.ContainsFunc(out, func(o Place) bool { return o.Function == p.Function })
+		known := slices.ContainsFunc(out, func(o places.Place) bool { return o.Function == p.Function })
 		if p.Share > 0.5 && !known {
 			out = append(out, p)
 		}

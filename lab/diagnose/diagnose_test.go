@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 )
 
@@ -30,8 +31,8 @@ func locked() []*record.Run {
 
 func TestDiagnoseALock(t *testing.T) {
 	runs := locked()
-	d := NewSubject("v", runs).Diagnose(Defaults)
-	if d.Bound != Lock || !d.Valid || d.PeakPerS != 1000 {
+	d := NewSubject("v", runs).Diagnose(rules.Defaults)
+	if d.Bound != rules.Lock || !d.Valid || d.PeakPerS != 1000 {
 		t.Fatalf("%+v", d)
 	}
 	for _, part := range []string{"A lock bounds it", "99% of the requests wait", "its holder does the work", "main.quote (main.go:7)"} {
@@ -53,13 +54,13 @@ func TestDiagnoseALock(t *testing.T) {
 func TestAnInterventionOverturns(t *testing.T) {
 	fewer := &record.Change{Procs: 1}
 	held := append(locked(), as(saturated(32, 990), record.RoleIntervene, fewer, 0), as(saturated(32, 1010), record.RoleSaturate, nil, again))
-	d := NewSubject("v", held).Diagnose(Defaults)
-	if d.Bound != Lock || len(d.Interventions) != 1 || !d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "0.99x") {
+	d := NewSubject("v", held).Diagnose(rules.Defaults)
+	if d.Bound != rules.Lock || len(d.Interventions) != 1 || !d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "0.99x") {
 		t.Errorf("%s %+v", d.Bound, d.Interventions)
 	}
 	failed := append(locked(), as(saturated(32, 400), record.RoleIntervene, fewer, 0), as(saturated(32, 1000), record.RoleSaturate, nil, again))
-	d = NewSubject("v", failed).Diagnose(Defaults)
-	if d.Bound != Unknown || len(d.Also) != 1 || d.Also[0] != Lock || !strings.Contains(d.InWords, "GOMAXPROCS=1") || !strings.Contains(d.InWords, "0.40x") {
+	d = NewSubject("v", failed).Diagnose(rules.Defaults)
+	if d.Bound != rules.Unknown || len(d.Also) != 1 || d.Also[0] != rules.Lock || !strings.Contains(d.InWords, "GOMAXPROCS=1") || !strings.Contains(d.InWords, "0.40x") {
 		t.Errorf("%s also %v: %s", d.Bound, d.Also, d.InWords)
 	}
 }
@@ -67,7 +68,7 @@ func TestAnInterventionOverturns(t *testing.T) {
 // An intervention that tested another verdict does not affect this one.
 func TestAnInterventionOfAnotherVerdict(t *testing.T) {
 	runs := append(locked(), as(saturated(32, 400), record.RoleIntervene, &record.Change{GOGC: 800}, 0), as(saturated(32, 1000), record.RoleSaturate, nil, again))
-	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Lock || len(d.Interventions) != 0 {
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound != rules.Lock || len(d.Interventions) != 0 {
 		t.Errorf("%s %+v", d.Bound, d.Interventions)
 	}
 }
@@ -75,8 +76,8 @@ func TestAnInterventionOfAnotherVerdict(t *testing.T) {
 func TestDiagnoseAWait(t *testing.T) {
 	runs := sweep(100, 200, 200)
 	runs = append(runs, profiled(32, 200, nil, wait("select", 31, "database/sql.(*DB).conn", "database/sql.(*DB).QueryContext", "main.lookup")))
-	d := NewSubject("v", runs).Diagnose(Defaults)
-	if d.Bound != Wait || d.Kind != "pool" || d.Where[0].Function != "main.lookup" || !strings.Contains(d.InWords, "free connection of a pool") {
+	d := NewSubject("v", runs).Diagnose(rules.Defaults)
+	if d.Bound != rules.Wait || d.Kind != "pool" || d.Where[0].Function != "main.lookup" || !strings.Contains(d.InWords, "free connection of a pool") {
 		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
 	}
 }
@@ -92,8 +93,8 @@ func TestDiagnoseWorkersThatWait(t *testing.T) {
 		{Reason: "select", Entry: entry, Seconds: 7, Stack: stack(0, "runtime.selectgo", "net/http.(*persistConn).roundTrip", "main.(*sender).send", "main.(*sender).work").Frames},
 		{Reason: "chan receive", Entry: entry, Seconds: 0.5, Stack: stack(0, "runtime.chanrecv", "main.(*sender).work").Frames},
 	}
-	d := NewSubject("v", []*record.Run{r}).Diagnose(Defaults)
-	if d.Bound != Wait || d.Kind != "network" || !strings.Contains(d.InWords, "16 goroutines") || !strings.Contains(d.InWords, "88%") {
+	d := NewSubject("v", []*record.Run{r}).Diagnose(rules.Defaults)
+	if d.Bound != rules.Wait || d.Kind != "network" || !strings.Contains(d.InWords, "16 goroutines") || !strings.Contains(d.InWords, "88%") {
 		t.Errorf("%s %s: %s", d.Bound, d.Kind, d.InWords)
 	}
 }
@@ -111,7 +112,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		for _, r := range runs {
 			r.Target.Agent, r.Target.Pprof = c.agent, c.ppro
 		}
-		d := NewSubject("v", runs).Diagnose(Defaults)
+		d := NewSubject("v", runs).Diagnose(rules.Defaults)
 		if len(d.Unseen) == 0 || !strings.Contains(strings.Join(d.Unseen, "; "), c.says) {
 			t.Errorf("%s: %q", c.name, d.Unseen)
 		}
@@ -129,17 +130,17 @@ func crowd(runs []*record.Run) []*record.Run {
 // A generator that was the limit leaves no verdict; other processes alone leave a verdict that
 // names them.
 func TestNoVerdict(t *testing.T) {
-	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(Defaults); !d.Valid || d.Bound != Environment || d.Confirmed || d.Disturbed == "" {
+	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(rules.Defaults); !d.Valid || d.Bound != rules.Environment || d.Confirmed || d.Disturbed == "" {
 		t.Errorf("%+v", d)
 	}
 	runs := sweep(100, 200, 200)
 	runs[2].Totals.Generator.BusiestThread = 0.99
-	if d := NewSubject("v", runs).Diagnose(Defaults); d.Valid || d.Bound != Generator || d.Reason == "" {
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Valid || d.Bound != rules.Generator || d.Reason == "" {
 		t.Errorf("%+v", d)
 	}
 	late := crowd(sweep(100, 200, 200)) // as any generator is while it queues for a CPU
 	late[2].Totals.Lag.P99, late[2].Totals.Response.P99 = 20_000, 40
-	if d := NewSubject("v", late).Diagnose(Defaults); d.Bound == Generator {
+	if d := NewSubject("v", late).Diagnose(rules.Defaults); d.Bound == rules.Generator {
 		t.Errorf("beside neighbours: %s", d.InWords)
 	}
 }
@@ -157,14 +158,14 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		runs      []*record.Run
-		bound     Bound
+		bound     rules.Bound
 		confirmed bool
 	}{
-		{"computing", computing(1.9), CPU, true},
-		{"computing beside neighbours", crowd(computing(0.9)), CPU, false},
-		{"a lock beside neighbours", crowd(locked()), Lock, true},
+		{"computing", computing(1.9), rules.CPU, true},
+		{"computing beside neighbours", crowd(computing(0.9)), rules.CPU, false},
+		{"a lock beside neighbours", crowd(locked()), rules.Lock, true},
 	} {
-		d := NewSubject("v", c.runs).Diagnose(Defaults)
+		d := NewSubject("v", c.runs).Diagnose(rules.Defaults)
 		if c.confirmed != d.Confirmed || d.Bound != c.bound || !d.Valid {
 			t.Errorf("%s: %s, confirmed %t: %s", c.name, d.Bound, d.Confirmed, d.InWords)
 		}
@@ -183,14 +184,14 @@ func TestOneGoroutineWithoutATrace(t *testing.T) {
 	}
 	profile := runs[3]
 	profile.Dir, profile.FixtureTrace = t.TempDir(), nil
-	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Unknown || !strings.Contains(d.InWords, "served one at a time (") {
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound != rules.Unknown || !strings.Contains(d.InWords, "served one at a time (") {
 		t.Errorf("without goroutines either: %s: %s", d.Bound, d.InWords)
 	}
 	profile.FixtureProfiles = append(profile.FixtureProfiles, &record.Profile{Type: record.ValueGoroutines, Samples: 10, Stacks: []record.Stack{
 		stack(310, append([]string{"runtime.gopark", "runtime.chanrecv", "main.push"}, handler...)...),
 		stack(10, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}})
-	d := NewSubject("v", runs).Diagnose(Defaults)
-	if d.Bound != Wait || d.Kind != "channel" || !d.Confirmed || !strings.Contains(d.InWords, "One goroutine, main.(*clerk).loop,") {
+	d := NewSubject("v", runs).Diagnose(rules.Defaults)
+	if d.Bound != rules.Wait || d.Kind != "channel" || !d.Confirmed || !strings.Contains(d.InWords, "One goroutine, main.(*clerk).loop,") {
 		t.Errorf("%s %s: %s", d.Bound, d.Kind, d.InWords)
 	}
 	var where []string
@@ -206,13 +207,13 @@ func TestOneGoroutineWithoutATrace(t *testing.T) {
 func TestDownstream(t *testing.T) {
 	runs := append(sweep(100, 200, 200), profiled(32, 200, nil, wait("network", 31, "internal/poll.(*FD).Read", "main.fetch")))
 	runs[3].Environment.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
-	d := NewSubject("v", runs).Diagnose(Defaults)
+	d := NewSubject("v", runs).Diagnose(rules.Defaults)
 	if !strings.Contains(d.InWords, "backend (process 7, at 127.0.0.1:9000), which used 1.2 cores meanwhile; --also") {
 		t.Errorf("%s: %s", d.Bound, d.InWords)
 	}
 	runs[3].Downstream = &record.Downstream{Target: record.Target{PID: 7, Program: "backend", NotGo: true},
 		Environment: record.Environment{Seen: true, TargetCPU: 1.9}}
-	d = NewSubject("v", runs).Diagnose(Defaults)
+	d = NewSubject("v", runs).Diagnose(rules.Defaults)
 	if d.Downstream == nil || !strings.Contains(d.InWords, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU available to it") {
 		t.Errorf("%+v: %s", d.Downstream, d.InWords)
 	}
@@ -230,14 +231,14 @@ func TestAnotherLanguage(t *testing.T) {
 			r.Target = record.Target{PID: 1, Program: program, NotGo: true}
 			r.Environment.TargetCPU, r.Totals.Server = 1.5, nil
 		}
-		d := NewSubject("v", append(runs, as(saturated(32, 1000), record.RoleProfile, nil, 0))).Diagnose(Defaults)
+		d := NewSubject("v", append(runs, as(saturated(32, 1000), record.RoleProfile, nil, 0))).Diagnose(rules.Defaults)
 		unseen := strings.Join(d.Unseen, "; ")
 		for _, said := range []string{d.InWords, unseen} {
 			if !strings.Contains(said, "he process is "+program+", not a Go program") || !strings.Contains(said, how) {
 				t.Errorf("%s: %q", program, said)
 			}
 		}
-		if strings.Contains(unseen, "--debug") || d.Bound != Unknown {
+		if strings.Contains(unseen, "--debug") || d.Bound != rules.Unknown {
 			t.Errorf("%s: %s, %q", program, d.Bound, unseen)
 		}
 	}
@@ -249,7 +250,7 @@ func TestDiagnoseVariants(t *testing.T) {
 	other.Step.Variant = "unseen"
 	e := &record.Experiment{Runs: append(locked(), other), Variants: []record.Variant{{Name: "v"}, {Name: "unseen"}}}
 	ds := Diagnose(e)
-	if len(ds) != 1 || ds[0].Variant != "v" || ds[0].Bound != Lock {
+	if len(ds) != 1 || ds[0].Variant != "v" || ds[0].Bound != rules.Lock {
 		t.Errorf("%+v", ds)
 	}
 }
@@ -258,8 +259,8 @@ func TestDiagnoseVariants(t *testing.T) {
 func TestASpoiltInterventionDecidesNothing(t *testing.T) {
 	made := as(saturated(32, 400), record.RoleIntervene, &record.Change{Procs: 1}, 0)
 	made.Invalid = "other processes took 40% of the machine"
-	d := NewSubject("v", append(locked(), made, as(saturated(32, 1000), record.RoleSaturate, nil, again))).Diagnose(Defaults)
-	if d.Bound != Lock || len(d.Interventions) != 1 || d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "the result is inconclusive") {
+	d := NewSubject("v", append(locked(), made, as(saturated(32, 1000), record.RoleSaturate, nil, again))).Diagnose(rules.Defaults)
+	if d.Bound != rules.Lock || len(d.Interventions) != 1 || d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "the result is inconclusive") {
 		t.Errorf("%s %+v", d.Bound, d.Interventions)
 	}
 }
@@ -270,12 +271,12 @@ func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 		wait("system call", 6, "syscall.Fsync", "internal/poll.(*FD).Fsync", "os.(*File).Sync", "main.(*journal).write")))
 	trace := runs[3].FixtureTrace
 	trace.Running, trace.Runnable, trace.Syscall = 0.15, 10, 3
-	d := NewSubject("v", runs).Diagnose(Defaults)
-	if d.Bound != Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are runnable") {
+	d := NewSubject("v", runs).Diagnose(rules.Defaults)
+	if d.Bound != rules.Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are runnable") {
 		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
 	}
 	runs[2].Environment.TargetCPU = 1.9 // and with the CPU used up, they wait for the CPU
-	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound == Wait {
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound == rules.Wait {
 		t.Errorf("%s: %s", d.Kind, d.InWords)
 	}
 }
@@ -306,7 +307,7 @@ func TestPredictions(t *testing.T) {
 		{"computing, with a core's worth of neighbours", used(1, crowded...), nil},
 		{"computing, out of reach", used(1.9, remote...), nil},
 	} {
-		got := Defaults.prediction(c.s).change
+		got := predict(rules.Defaults, c.s).change
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}

@@ -4,39 +4,42 @@ import (
 	"cmp"
 	"fmt"
 
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
 // follow extends the diagnosis of a service that waits for a process that it calls to that process.
-func (d *Diagnosis) follow(s Subject, t Thresholds) {
+func (d *Diagnosis) follow(s Subject, t rules.Thresholds) {
 	if s.Profiled == nil {
 		return
 	}
-	waits := d.Bound == Wait || d.Bound == Unknown
+	waits := d.Bound == rules.Wait || d.Bound == rules.Unknown
 	if below := s.Profiled.OfDownstream(); below != nil {
 		name := called(below)
 		found := Subject{Variant: name, Profiled: below}.Diagnose(t)
 		d.Downstream = &found
 		means := "used by " + name + ", which it calls"
 		if len(found.Where) > 0 {
-			means += fmt.Sprintf("; %s of it in %s", percent(found.Where[0].Share), found.Where[0].Function)
+			means += fmt.Sprintf("; %s of it in %s", words.Percent(found.Where[0].Share), found.Where[0].Function)
 		}
-		d.Evidence = append(d.Evidence, Evidence{Signal: "downstream_cpu", Value: round(below.Environment.TargetCPU), Unit: "cores", Means: means})
+		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: words.Round(below.Environment.TargetCPU), Unit: "cores", Means: means})
 		if waits {
-			d.InWords += " Of its downstream, " + name + ", the same run shows: " + lower(found.InWords)
+			d.InWords += " Of its downstream, " + name + ", the same run shows: " + words.Lower(found.InWords)
 		}
 		return
 	}
 	var busiest record.Peer
 	for _, p := range s.Profiled.Environment.Peers {
-		d.Evidence = append(d.Evidence, Evidence{Signal: "downstream_cpu", Value: round(p.CPU), Unit: "cores", Means: "used by " + peer(p) + ", which it calls"})
+		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: words.Round(p.CPU), Unit: "cores", Means: "used by " + peer(p) + ", which it calls"})
 		if p.CPU >= busiest.CPU {
 			busiest = p
 		}
 	}
 	if waits && busiest.PID != 0 {
 		d.InWords += fmt.Sprintf(" It calls %s, which used %s cores meanwhile; --also with the debug address of that process would show what bounds it.",
-			peer(busiest), digits(busiest.CPU))
+			peer(busiest), words.Digits(busiest.CPU))
 	}
 }
 

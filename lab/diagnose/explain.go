@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/words"
 )
 
 // StepChange is the change that a step of a ladder measured against the previous step.
@@ -31,36 +34,30 @@ func Explain(before, after *Diagnosis, m StepChange) string {
 	if before == nil || after == nil || m.Ratio <= 0 {
 		return ""
 	}
-	costs := m.costs()
-	was, is := before.bounded(), after.bounded()
+	costs, meanwhile := m.costs(), ""
+	if costs != "" {
+		meanwhile = " Meanwhile " + costs + "."
+	}
+	was, is := words.Bottleneck(before.Bound, before.Kind, before.Signals), words.Bottleneck(after.Bound, after.Kind, after.Signals)
 	same := before.Bound == after.Bound && before.Kind == after.Kind
 	var text string
 	switch {
-	case !m.significant() && before.Bound == Wait && costs != "":
+	case !m.significant() && before.Bound == rules.Wait && costs != "":
 		text = fmt.Sprintf("%s although %s: the bottleneck of the previous step is %s, not the cost of a request.", m.still(), costs, was)
-	case before.Bound == Unknown && m.significant():
-		text = m.change() + "; the bottleneck of the previous step is unknown."
-		if costs != "" {
-			text += " Meanwhile " + costs + "."
-		}
+	case before.Bound == rules.Unknown && m.significant():
+		text = m.change() + "; the bottleneck of the previous step is unknown." + meanwhile
 	case !m.significant() && costs != "":
 		text = fmt.Sprintf("%s although %s: the change is below the resolution of this measurement, or not at the bottleneck: %s.", m.still(), costs, was)
 	case !m.significant():
 		text = fmt.Sprintf("%s: the step changes neither the cost of a request nor the bottleneck: %s.", m.still(), was)
 	case !same:
-		text = fmt.Sprintf("%s: the bottleneck moved from %s to %s.", m.change(), was, is)
-		if costs != "" {
-			text += " Meanwhile " + costs + "."
-		}
-	case costs != "" && before.Bound != Wait:
+		text = fmt.Sprintf("%s: the bottleneck moved from %s to %s.", m.change(), was, is) + meanwhile
+	case costs != "" && before.Bound != rules.Wait:
 		text = fmt.Sprintf("%s because %s, and that is the bottleneck before and after: %s.", m.change(), costs, was)
 	default:
-		text = fmt.Sprintf("%s while it stays bound by %s.", m.change(), is)
-		if costs != "" {
-			text += " Meanwhile " + costs + "."
-		}
+		text = fmt.Sprintf("%s while it stays bound by %s.", m.change(), is) + meanwhile
 	}
-	if after.Bound != Unknown && !same && !m.significant() {
+	if after.Bound != rules.Unknown && !same && !m.significant() {
 		text += " It is now bound by " + is + "."
 	}
 	return text
@@ -104,34 +101,9 @@ func (m StepChange) costs() string {
 	return strings.Join(said, " and ")
 }
 
-// bounded names a bottleneck within a sentence.
-func (d *Diagnosis) bounded() string {
-	used := ""
-	if u, seen := d.Signals[Utilisation]; seen {
-		used = fmt.Sprintf(" (%s of the available CPU used)", percent(math.Min(u, 1)))
-	}
-	switch d.Bound {
-	case CPU:
-		return "the CPU" + used
-	case GC:
-		return "allocation and garbage collection" + used
-	case Lock:
-		return "a lock" + used
-	case Syscall:
-		return "system calls" + used
-	case Wait:
-		what := "waiting"
-		if words := kinds[d.Kind]; words != "" {
-			what += " " + words
-		}
-		return what + used
-	}
-	return "an unknown bottleneck" + used
-}
-
 func figure(v float64) string {
 	if v < 10 {
 		return fmt.Sprintf("%.2g", v)
 	}
-	return count(v)
+	return words.Count(v)
 }

@@ -3,11 +3,13 @@ package diagnose
 import (
 	"strings"
 	"testing"
+
+	"dyno/lab/diagnose/rules"
 )
 
 func TestExplain(t *testing.T) {
-	waits := &Diagnosis{Bound: Wait, Kind: "network", Signals: Signals{Utilisation: 0.5}}
-	computes := &Diagnosis{Bound: CPU, Signals: Signals{Utilisation: 0.97}}
+	waits := &Diagnosis{Bound: rules.Wait, Kind: "network", Signals: rules.Signals{rules.Utilisation: 0.5}}
+	computes := &Diagnosis{Bound: rules.CPU, Signals: rules.Signals{rules.Utilisation: 0.97}}
 	for _, c := range []struct {
 		name          string
 		before, after *Diagnosis

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 )
 
@@ -30,7 +31,7 @@ type Plan struct {
 	// Intervene permits changing the target's GOGC and GOMAXPROCS.
 	Intervene bool
 	// Thresholds of the rules; nil: Defaults.
-	Thresholds Thresholds
+	Thresholds rules.Thresholds
 }
 
 // MostClients ends a sweep that has not saturated the service: with more clients the measurement
@@ -66,7 +67,7 @@ func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
 	if !p.Intervene || p.Only {
 		return step, true
 	}
-	change := p.thresholds().prediction(s).change
+	change := predict(p.thresholds(), s).change
 	switch {
 	case change == nil:
 		return step, true
@@ -100,9 +101,9 @@ func (p Plan) length(s Subject) time.Duration {
 // compared with the runs before and after it, so that a drift of the machine cancels.
 const again = 1
 
-func (p Plan) thresholds() Thresholds {
+func (p Plan) thresholds() rules.Thresholds {
 	if p.Thresholds == nil {
-		return Defaults
+		return rules.Defaults
 	}
 	return p.Thresholds
 }
@@ -124,10 +125,10 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 	if n == 1 && last.Totals.Ended == 0 && last.Step.Length < longest {
 		return 1, true // a response takes longer than the run
 	}
-	if last.Step.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().value(refusing)) {
+	if last.Step.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().Value(rules.BarRefusing)) {
 		return 0, false
 	}
-	if n >= 3 && growth(runs) < p.thresholds().value(growthPerDoubling) && last.Step.Connections >= min(leastClients, most) {
+	if n >= 3 && growth(runs) < p.thresholds().Value(rules.BarGrowth) && last.Step.Connections >= min(leastClients, most) {
 		return 0, false
 	}
 	for _, c := range sweepClients {
@@ -206,7 +207,7 @@ func (s Subject) profilable() bool {
 // target returned errors instead of more throughput.
 func (s Subject) carried() []*record.Run {
 	for n := len(s.Saturated); n > 0; n-- {
-		if facts.Failing(s.Saturated[n-1]) < Defaults.value(refusing) {
+		if facts.Failing(s.Saturated[n-1]) < rules.Defaults.Value(rules.BarRefusing) {
 			return s.Saturated[:n]
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 )
 
@@ -124,7 +125,7 @@ func TestSweepEndsAtErrors(t *testing.T) {
 	for _, r := range runs {
 		r.Totals.Failed = r.Totals.Ended / 10
 	}
-	if d := NewSubject("v", runs).Diagnose(Defaults); d.Bound != Unknown || d.Kind != refused || d.PeakPerS > 36_000 {
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound != rules.Unknown || d.Kind != rules.Refused || d.PeakPerS > 36_000 {
 		t.Errorf("%s %s, peak %v: %s", d.Bound, d.Kind, d.PeakPerS, d.InWords)
 	}
 }

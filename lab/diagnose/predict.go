@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
@@ -18,7 +20,7 @@ type prediction struct {
 
 // Disturbed reports whether other processes disturbed a run enough to have contributed to its
 // result.
-func Disturbed(r *record.Run) bool { return besides(r, Defaults.value(neighbours)) }
+func Disturbed(r *record.Run) bool { return besides(r, rules.Defaults.Value(rules.BarNeighbours)) }
 
 // inexact is the share of the machine above which other processes change a throughput.
 const inexact = 0.1
@@ -29,7 +31,7 @@ func besides(r *record.Run, share float64) bool {
 	if !r.Environment.Seen || r.Machine.Cores == 0 {
 		return false
 	}
-	return r.Environment.NoiseCPU/float64(r.Machine.Cores) >= share && r.Environment.TargetDelay >= Defaults.value(delayed)
+	return r.Environment.NoiseCPU/float64(r.Machine.Cores) >= share && r.Environment.TargetDelay >= rules.Defaults.Value(rules.BarDelayed)
 }
 
 // disturbance describes what other processes did during a run.
@@ -39,7 +41,7 @@ func disturbance(r *record.Run) string {
 		others = "the hypervisor, for other virtual machines (steal), and other programs"
 	}
 	return fmt.Sprintf("%s took %s of the CPUs, and %s of the service's threads queued for one at any moment", others,
-		percent(around.NoiseCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
+		words.Percent(around.NoiseCPU/float64(r.Machine.Cores)), words.Digits(around.TargetDelay))
 }
 
 // moreGOGC is the factor by which the intervention raises GOGC, to show whether GC bounds a
@@ -53,7 +55,7 @@ const gogc = 100
 const slack = 0.8
 
 // prediction returns the experiment that can confirm or overturn a subject's verdict.
-func (t Thresholds) prediction(s Subject) prediction {
+func predict(t rules.Thresholds, s Subject) prediction {
 	last := s.last()
 	if last == nil || !last.Target.Agent && len(last.Target.Command) == 0 {
 		return prediction{}
@@ -61,21 +63,21 @@ func (t Thresholds) prediction(s Subject) prediction {
 	e := s.read()
 	bound, rule, _ := t.Judge(e.signals)
 	switch bound {
-	case GC:
+	case rules.GC:
 		if !roomFor(moreGOGC, last) {
 			return prediction{}
 		}
 		return prediction{
 			change:  &record.Change{GOGC: moreGOGC * gogc},
 			changed: fmt.Sprintf("GOGC=%d", moreGOGC*gogc),
-			words:   fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.value(lessGC)),
-			holds:   func(ratio float64) bool { return ratio >= t.value(lessGC) },
+			words:   fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.Value(rules.BarLessGC)),
+			holds:   func(ratio float64) bool { return ratio >= t.Value(rules.BarLessGC) },
 		}
-	case Wait:
-		if rule.Kind == accepted {
+	case rules.Wait:
+		if rule.Kind == rules.Accepted {
 			return prediction{} // the kernel's queue does not depend on the processors
 		}
-	case CPU, Lock:
+	case rules.CPU, rules.Lock:
 	default:
 		// A thread that stays in a system call hands its processor to another thread and continues,
 		// so kernel time does not depend on GOMAXPROCS.
@@ -91,12 +93,12 @@ func (t Thresholds) prediction(s Subject) prediction {
 	// Half of them: one of many would not show.
 	p := prediction{change: &record.Change{Procs: procs / 2}, changed: fmt.Sprintf("GOMAXPROCS=%d instead of %d", procs/2, procs)}
 	left := float64(procs / 2)
-	if bound == CPU {
+	if bound == rules.CPU {
 		if left > slack*e.cores {
 			return prediction{} // other processes and the lab itself leave it no more than that already
 		}
-		p.words = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.value(fewerProcs))
-		p.holds = func(ratio float64) bool { return ratio < t.value(fewerProcs) }
+		p.words = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.Value(rules.BarFewerProcs))
+		p.holds = func(ratio float64) bool { return ratio < t.Value(rules.BarFewerProcs) }
 		return p
 	}
 	// A waiting service is not short of CPU, unless it already uses more than would be left.
@@ -104,7 +106,7 @@ func (t Thresholds) prediction(s Subject) prediction {
 	if used := last.Environment.TargetCPU; used > left {
 		keeps *= left / used
 	}
-	if keeps < slack*slack || rule.Kind == spun {
+	if keeps < slack*slack || rule.Kind == rules.Spun {
 		return prediction{} // a computing service would keep hardly less
 	}
 	p.words = fmt.Sprintf("a waiting service is not short of CPU: on half of the processors the throughput stays at %.2fx or more", keeps)
@@ -126,11 +128,11 @@ func roomFor(times float64, r *record.Run) bool {
 }
 
 // outcome returns an intervention's result with its prediction; ok is false when there was none.
-func (t Thresholds) outcome(s Subject) (Intervention, bool) {
+func outcome(t rules.Thresholds, s Subject) (Intervention, bool) {
 	if len(s.Intervened) == 0 || s.last() == nil {
 		return Intervention{}, false
 	}
-	p, made := t.prediction(s), s.Intervened[len(s.Intervened)-1]
+	p, made := predict(t, s), s.Intervened[len(s.Intervened)-1]
 	if p.change == nil || made.Step.Change == nil || *p.change != *made.Step.Change {
 		return Intervention{}, false // it tested another verdict
 	}
@@ -145,7 +147,7 @@ func (t Thresholds) outcome(s Subject) (Intervention, bool) {
 	after := facts.PerSecond(made)
 	ratio := after / before
 	out := Intervention{Changed: p.changed, Predicted: p.words,
-		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", count(after), count(before), ratio), Held: p.holds(ratio)}
+		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", words.Count(after), words.Count(before), ratio), Held: p.holds(ratio)}
 	switch {
 	case out.Held:
 	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Repeated...), func(r *record.Run) bool { return invalidTarget(r) || besides(r, inexact) }):

@@ -5,29 +5,30 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/facts"
-	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
 
 // evidence is what was read from a subject's runs, in addition to single figures.
 type evidence struct {
-	signals   Signals
+	signals   rules.Signals
 	cores     float64         // available to the target
 	cpu       *record.Profile // nil: none
 	trace     *record.Trace   // nil: none
 	waits     map[stacks.WaitKind][]record.Wait
-	top       stacks.WaitKind  // the kind of wait, locks excluded, that took most of the requests' time
-	holder    *findings.Holder // of the lock that bounds it; nil: not seen
-	waker     []record.Frame   // stack of the one goroutine for which the requests wait
-	disturbed bool             // other processes may have contributed
-	foreign   string           // description of a process that Go did not build
+	top       stacks.WaitKind // the kind of wait, locks excluded, that took most of the requests' time
+	holder    *places.Holder  // of the lock that bounds it; nil: not seen
+	waker     []record.Frame  // stack of the one goroutine for which the requests wait
+	disturbed bool            // other processes may have contributed
+	foreign   string          // description of a process that Go did not build
 	unseen    []string
 }
 
 // read reads the signals of a subject.
 func (s Subject) read() evidence {
-	e := evidence{signals: Signals{}, waits: map[stacks.WaitKind][]record.Wait{}}
+	e := evidence{signals: rules.Signals{}, waits: map[stacks.WaitKind][]record.Wait{}}
 	main := s.last()
 	if main == nil {
 		main = s.Profiled
@@ -44,10 +45,10 @@ func (s Subject) read() evidence {
 		e.traced(s.Profiled)
 	}
 	e.locks(main)
-	if e.signals[WaitTop] >= Defaults.value(waiting) {
+	if e.signals[rules.WaitTop] >= rules.Defaults.Value(rules.BarWaiting) {
 		// Connections queue because the connections before them wait for another resource.
-		delete(e.signals, AcceptQueue)
-		delete(e.signals, AcceptFill)
+		delete(e.signals, rules.AcceptQueue)
+		delete(e.signals, rules.AcceptFill)
 	}
 	e.noteUnseen(main, s.Profiled)
 	return e
@@ -57,35 +58,35 @@ func (s Subject) read() evidence {
 func (e *evidence) load(s Subject, r *record.Run) {
 	sig, t := e.signals, r.Totals
 	x, c := facts.PerSecond(r), facts.InFlight(r)
-	sig[Throughput], sig[Clients] = x, c
-	sig[Failing] = facts.Failing(r)
-	sig[GeneratorBusy] = t.Generator.BusiestThread
+	sig[rules.Throughput], sig[rules.Clients] = x, c
+	sig[rules.Failing] = facts.Failing(r)
+	sig[rules.GeneratorBusy] = t.Generator.BusiestThread
 	// beside other processes any generator lags
 	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) {
-		sig[GeneratorLag] = lag / t.Response.P99
+		sig[rules.GeneratorLag] = lag / t.Response.P99
 	}
 	if r.Step.Role == record.RoleProfile {
 		return // its latency is not usable
 	}
 	if clients := float64(r.Load.Connections); clients > 0 && r.SLO.On != record.OnDelivery {
-		sig[Occupied] = waitingClients(r) / clients
+		sig[rules.Occupied] = waitingClients(r) / clients
 	}
-	sig[Capped] = 0
+	sig[rules.Capped] = 0
 	if r.Step.Capped {
-		sig[Capped] = 1
+		sig[rules.Capped] = 1
 	}
 	if r.Load.Model != "closed" {
 		return
 	}
 	if g := growth(s.carried()); !math.IsInf(g, 0) {
-		sig[Growth] = g
+		sig[rules.Growth] = g
 	}
 	peak := 0.0
 	for _, r := range s.Saturated {
 		peak = max(peak, facts.PerSecond(r))
 	}
 	if first := s.Saturated[0]; first.Step.Connections == 1 {
-		sig[Serial] = peak * facts.Took(first) / 1000
+		sig[rules.Serial] = peak * facts.Took(first) / 1000
 	}
 }
 
@@ -110,24 +111,24 @@ func (e *evidence) machine(r *record.Run) {
 	if !around.Seen || r.Machine.Cores == 0 {
 		return
 	}
-	sig[Cores] = around.TargetCPU
-	sig[Utilisation] = around.TargetCPU / e.cores
-	sig[Neighbours] = around.NoiseCPU / float64(r.Machine.Cores)
-	sig[Delayed] = around.TargetDelay
+	sig[rules.Cores] = around.TargetCPU
+	sig[rules.Utilisation] = around.TargetCPU / e.cores
+	sig[rules.Neighbours] = around.NoiseCPU / float64(r.Machine.Cores)
+	sig[rules.Delayed] = around.TargetDelay
 	if around.TargetCPU > 0 {
-		sig[System] = around.TargetSystem / around.TargetCPU
+		sig[rules.System] = around.TargetSystem / around.TargetCPU
 	}
-	if x := sig[Throughput]; x > 0 {
-		sig[AcceptFull] = around.ListenOverflows / x
+	if x := sig[rules.Throughput]; x > 0 {
+		sig[rules.AcceptFull] = around.ListenOverflows / x
 	}
-	if c := sig[Clients]; c > 0 {
-		sig[AcceptQueue] = float64(around.AcceptQueue) / c
+	if c := sig[rules.Clients]; c > 0 {
+		sig[rules.AcceptQueue] = float64(around.AcceptQueue) / c
 	}
 	if around.AcceptLimit > 0 {
-		sig[AcceptFill] = float64(around.AcceptQueue) / float64(around.AcceptLimit)
+		sig[rules.AcceptFill] = float64(around.AcceptQueue) / float64(around.AcceptLimit)
 	}
 	if server := r.Totals.Server; server != nil && r.Target.Agent {
-		sig[GCShare] = server.GCShare
+		sig[rules.GCShare] = server.GCShare
 	}
 }
 
@@ -135,8 +136,8 @@ func (e *evidence) machine(r *record.Run) {
 func (e *evidence) profile(r *record.Run) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {
-		if system, seen := e.signals[System]; seen {
-			e.signals[Kernel] = system
+		if system, seen := e.signals[rules.System]; seen {
+			e.signals[rules.Kernel] = system
 		}
 		if !r.Target.NotGo { // the whole process is described elsewhere
 			e.unseen = append(e.unseen, err.Error())
@@ -150,15 +151,15 @@ func (e *evidence) profile(r *record.Run) {
 	}
 	e.cpu = p
 	sig := e.signals
-	sig[Collecting] = shares[stacks.GC]
-	sig[Allocating] = shares[stacks.GC] + shares[stacks.Malloc]
-	sig[LockSpin] = shares[stacks.Lock]
-	sig[Kernel] = shares[stacks.Syscall]
-	if _, seen := sig[Utilisation]; !seen && p.Seconds > 0 {
+	sig[rules.Collecting] = shares[stacks.GC]
+	sig[rules.Allocating] = shares[stacks.GC] + shares[stacks.Malloc]
+	sig[rules.LockSpin] = shares[stacks.Lock]
+	sig[rules.Kernel] = shares[stacks.Syscall]
+	if _, seen := sig[rules.Utilisation]; !seen && p.Seconds > 0 {
 		// The samples, each of which stands for its time, are the only source of the process's CPU
 		// use.
-		sig[Cores] = p.Total() / 1e9 / p.Seconds
-		sig[Utilisation] = sig[Cores] / e.cores
+		sig[rules.Cores] = p.Total() / 1e9 / p.Seconds
+		sig[rules.Utilisation] = sig[rules.Cores] / e.cores
 	}
 }
 
@@ -174,7 +175,7 @@ func (e *evidence) traced(r *record.Run) {
 	}
 	e.trace = t
 	if whole := float64(t.Procs) * t.Seconds; whole > 0 {
-		e.signals[Running] = t.Running / whole
+		e.signals[rules.Running] = t.Running / whole
 	}
 	sums := map[stacks.WaitKind]float64{}
 	all, top, onClient := 0.0, 0.0, 0.0
@@ -205,15 +206,15 @@ func (e *evidence) traced(r *record.Run) {
 		if sums[kind] > top {
 			e.top, top = kind, sums[kind]
 		}
-		e.signals[RunnableWait] = ready
+		e.signals[rules.RunnableWait] = ready
 	}
 	if spent := requestTime(facts.InFlight(r)*t.Seconds, all, t); spent > 0 {
-		e.signals[Waiting] = math.Min(1, all/spent)
-		e.signals[WaitTop] = math.Min(1, top/spent)
-		e.signals[LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)
-		e.signals[OnClient] = math.Min(1, onClient/spent)
-		if ready, seen := e.signals[RunnableWait]; seen {
-			e.signals[RunnableWait] = math.Min(1, ready/spent)
+		e.signals[rules.Waiting] = math.Min(1, all/spent)
+		e.signals[rules.WaitTop] = math.Min(1, top/spent)
+		e.signals[rules.LockWait] = math.Min(1, sums[stacks.WaitLock]/spent)
+		e.signals[rules.OnClient] = math.Min(1, onClient/spent)
+		if ready, seen := e.signals[rules.RunnableWait]; seen {
+			e.signals[rules.RunnableWait] = math.Min(1, ready/spent)
 		}
 	}
 	if r.SLO.On == record.OnDelivery {
@@ -221,10 +222,10 @@ func (e *evidence) traced(r *record.Run) {
 	}
 	for _, w := range e.waits[e.top] {
 		if w.Wakers == 1 && w.Seconds > top/2 {
-			e.signals[SerialBusy], e.waker = w.WakerBusy, w.WokenBy
-			if e.signals[Utilisation] >= Defaults.value(busyCPU) {
+			e.signals[rules.SerialBusy], e.waker = w.WakerBusy, w.WokenBy
+			if e.signals[rules.Utilisation] >= rules.Defaults.Value(rules.BarBusyCPU) {
 				// waiting for a CPU like all other goroutines does not make it the serial part
-				e.signals[SerialBusy] -= w.WakerReady
+				e.signals[rules.SerialBusy] -= w.WakerReady
 			}
 		}
 	}
@@ -244,11 +245,11 @@ func (e *evidence) runnableWait(t *record.Trace, sums map[stacks.WaitKind]float6
 		working  = 0.7 // share of running above which the CPU is the cause
 	)
 	whole := float64(t.Procs) * t.Seconds
-	u, seen := e.signals[Utilisation]
+	u, seen := e.signals[rules.Utilisation]
 	if e.disturbed {
 		return 0, kind // a thread that queues for a CPU behind other processes looks the same
 	}
-	if !seen || u >= Defaults.value(idleCPU) || sums[kind] < material*whole || t.Running > working*whole {
+	if !seen || u >= rules.Defaults.Value(rules.BarIdleCPU) || sums[kind] < material*whole || t.Running > working*whole {
 		return 0, kind
 	}
 	return t.Runnable, kind
@@ -306,7 +307,7 @@ func (e *evidence) workers(t *record.Trace) {
 			case stacks.WaitChannel, stacks.WaitSelect, stacks.WaitCond, stacks.WaitTimer, stacks.WaitIdle, stacks.WaitUnknown:
 				continue // goroutines wait for work in this way
 			}
-			if share := seconds / whole; share > best && seconds > e.signals[WaitTop]*t.Seconds {
+			if share := seconds / whole; share > best && seconds > e.signals[rules.WaitTop]*t.Seconds {
 				best, of, e.top = share, entry, kind
 			}
 		}
@@ -314,7 +315,7 @@ func (e *evidence) workers(t *record.Trace) {
 	if best == 0 {
 		return
 	}
-	e.signals[WorkersWait] = math.Min(1, best)
+	e.signals[rules.WorkersWait] = math.Min(1, best)
 	for _, w := range t.Waits {
 		if w.Entry == of && stacks.What(w) == e.top {
 			e.waits[e.top] = append(e.waits[e.top], w)
@@ -322,14 +323,14 @@ func (e *evidence) workers(t *record.Trace) {
 	}
 	for _, g := range t.Groups {
 		if g.Entry == of {
-			e.signals[Workers] = float64(g.Goroutines)
+			e.signals[rules.Workers] = float64(g.Goroutines)
 		}
 	}
 }
 
 // locks prefers the runtime's sum of mutex waits to what the trace shows of a moment.
 func (e *evidence) locks(r *record.Run) {
-	c := e.signals[Clients]
+	c := e.signals[rules.Clients]
 	server := r.Totals.Server
 	if server == nil || !r.Target.Agent || c <= 0 {
 		return
@@ -338,13 +339,13 @@ func (e *evidence) locks(r *record.Run) {
 	// requests, other goroutines contend.
 	const theirs = 0.1
 	told := server.MutexWait / c
-	seen, ok := e.signals[LockWait]
+	seen, ok := e.signals[rules.LockWait]
 	if ok && seen < theirs*told {
 		return
 	}
 	// The runtime counts a wait when it has ended, so it misses most of the waits that are as long
 	// as the run.
-	e.signals[LockWait] = max(told, seen)
+	e.signals[rules.LockWait] = max(told, seen)
 }
 
 // noteUnseen lists what could not be measured.

@@ -16,26 +16,36 @@ import (
 	"dyno/lab/scenario"
 )
 
-// jobPace is the length of the steady window of a job by concurrency, by depth: some hundred
-// units per second are usual, and a p95 needs 400.
-var jobPace = map[Depth]struct{ search, datum, warmup time.Duration }{
-	Quick:    {search: 2 * time.Second, datum: 2 * time.Second, warmup: time.Second},
-	Default:  {search: 3 * time.Second, datum: 4 * time.Second, warmup: time.Second},
-	Thorough: {search: 5 * time.Second, datum: 10 * time.Second, warmup: 2 * time.Second},
+// pace is the length and number of a depth's runs where jobs by concurrency take turns.
+type pace struct {
+	search, warmup time.Duration // measured time and warm-up of a searching run
+	datum          time.Duration // measured time of a run whose result enters the comparison
+	rounds         int           // 0: the searches are the result
 }
 
-// jobTimes replaces a depth's lengths for requests where jobs take longer.
-func (o *Options) jobTimes(p pace) pace {
-	p.search, p.datum, p.warmup = jobPace[o.Depth].search, jobPace[o.Depth].datum, jobPace[o.Depth].warmup
+// paces have steady windows in which some hundred units per second give a p95: it needs 400.
+var paces = map[Depth]pace{
+	Quick:    {search: 2 * time.Second, datum: 2 * time.Second, warmup: time.Second},
+	Default:  {search: 3 * time.Second, datum: 4 * time.Second, warmup: time.Second, rounds: 6},
+	Thorough: {search: 5 * time.Second, datum: 10 * time.Second, warmup: 2 * time.Second, rounds: 12},
+}
+
+// pace returns the depth's pace, with the scenario's own values where it has them.
+func (o *Options) pace() pace {
+	p, m := paces[o.Depth], o.Scenario.Measure
+	if o.Depth != Quick {
+		p.search, p.datum, p.rounds = cmp.Or(m.Length, p.search), cmp.Or(m.Length, p.datum), cmp.Or(m.Rounds, p.rounds)
+	}
+	p.rounds = cmp.Or(o.Rounds, p.rounds)
 	return p
 }
 
 // peaks finds the best concurrency of each of some variants.
-func (x *executor) peaks(ctx context.Context, p pace, variants []scenario.Variant) (map[string]capacity.Peak, error) {
+func (x *executor) peaks(ctx context.Context, length time.Duration, variants []scenario.Variant) (map[string]capacity.Peak, error) {
 	found := map[string]capacity.Peak{}
 	start := max(1, x.Scenario.Measure.StartConcurrency)
 	for _, v := range variants {
-		s := x.byConcurrencyOf(v, p.search)
+		s := x.byConcurrencyOf(v, length)
 		s.Start = min(start, cmp.Or(s.Max, start))
 		err := x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
 			step, done := s.Next(x.runsOf(record.RoleSearch, v.Name, 0))
@@ -81,11 +91,14 @@ func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) cap
 // byConcurrency finds the capacity of each variant of a job: the most units per second, and the
 // concurrency that reaches them. Then it measures all of them there in rotated rounds, the
 // baseline twice if there is something to compare.
-func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Variant) error {
-	p := x.pace()
+func (x *executor) byConcurrency(ctx context.Context) error {
+	p, variants := x.pace(), x.variants
+	if x.exp.Kind == record.KindCapacity {
+		variants = variants[:1]
+	}
 	n := len(variants)
 	x.expected = n*runsPerSearch + (n+1)*p.rounds + n
-	found, err := x.peaks(ctx, p, variants)
+	found, err := x.peaks(ctx, p.search, variants)
 	if err != nil {
 		return err
 	}
@@ -103,7 +116,7 @@ func (x *executor) byConcurrency(ctx context.Context, variants []scenario.Varian
 			rotation.Floor = variants[0].Name
 		}
 		if x.Depth == Thorough && x.exp.Kind == record.KindLadder {
-			rotation.Leave = x.runner.leavable()
+			rotation.Leave = leavable(x.variants)
 		}
 		if err := x.follow(ctx, rotation.Next); err != nil {
 			return err
@@ -145,10 +158,9 @@ func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) f
 func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant, found map[string]capacity.Peak) error {
 	for _, v := range variants {
 		plan := x.looking(v.Name, 0)
-		plan.Only, plan.Clients = true, found[v.Name].Concurrency
-		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
-		if err != nil {
-			return fmt.Errorf("profiling %s: %w", v.Name, err)
+		plan.Clients = found[v.Name].Concurrency
+		if err := x.profile(ctx, plan); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -158,7 +170,7 @@ func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant,
 // warning: the diagnosis must name the cause.
 func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error) {
 	v := x.variants[0]
-	found, err := x.peaks(ctx, x.jobTimes(pace{}), x.variants[:1])
+	found, err := x.peaks(ctx, paces[x.Depth].search, x.variants[:1])
 	if errors.Is(err, ErrUnfit) && ctx.Err() == nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found: "+strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": "))
 		return 0, nil
@@ -173,10 +185,10 @@ func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
 	if p.Most == 0 || p.Most > most {
 		p.Most = most
 	}
-	if v, err := x.Scenario.Variant(p.Variant); err == nil && !x.Scenario.Parallel(v) || err != nil && !x.Scenario.Parallel(scenario.Variant{}) {
+	if v, _ := x.Scenario.Variant(p.Variant); !x.Scenario.Parallel(v) { // the zero variant has the scenario's load
 		p.Most = 1
 	}
-	p.Length = max(p.Length, jobPace[x.Depth].search)
+	p.Length = max(p.Length, paces[x.Depth].search)
 	return p
 }
 

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
-	"dyno/lab/scenario"
+	"dyno/lab/scenario/parser"
 	"dyno/parts/quicktest"
 )
 
@@ -30,41 +30,24 @@ variants:
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 32, rounds: 2}
 `
 
-// onJob carries scenarios of the fake job out. What it counts does not depend on who else uses the
-// machine, so it is not judged here: the record has no number of cores.
-func onJob(t *testing.T, text, kind string) *executor {
+// onJob carries scenarios of the fake job out.
+func onJob(t *testing.T, text, kind string, depth Depth) *executor {
 	t.Helper()
 	quicktest.Skip(t, "runs processes for seconds")
 	t.Parallel()
-	sc, err := scenario.Parse("batches.yaml", []byte(text))
+	sc, err := parser.Parse("batches.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if sc.Root, err = os.Getwd(); err != nil {
 		t.Fatal(err)
 	}
-	variants, err := choose(sc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Scenario: sc, Progress: silent{}}
-	b, err := newRunner(t.Context(), o, variants)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.close)
-	exp := &record.Experiment{Name: sc.Name, Kind: kind, SLO: sc.SLO}
-	for _, v := range variants {
-		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Units: units(sc, v)})
-	}
-	if err := record.NewExperiment(filepath.Join(t.TempDir(), "out"), exp); err != nil {
-		t.Fatal(err)
-	}
-	return &executor{Options: o, exp: exp, variants: variants, runner: b}
+	sc.Mode = kind
+	return begun(t, Options{Scenario: sc, Depth: depth})
 }
 
 func TestLadderOverAJob(t *testing.T) {
-	x := onJob(t, batches, record.KindCompare) // a ladder without its profiles
+	x := onJob(t, batches, record.KindCompare, Default) // a ladder without its profiles
 	if err := x.execute(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +96,8 @@ variants:
   - {name: two, args: [--unit, "${shared.unit}"], load: {concurrency: [2], args: [--workers, "${concurrency}"]}}
   - {name: rows, command: [sh, -c, "test \"$(cat $0)\" = \"$(printf 'name\\na')\" && exit 7", ], load: {args: ["${rows}"]}}
 measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
-`, record.KindCompare)
-	x.lost = map[string]bool{}
-	if err := x.runner.feed(t.Context()); err != nil {
+`, record.KindCompare, Default)
+	if err := x.runner.Feed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.execute(t.Context()); err != nil {
@@ -148,7 +130,7 @@ target: {build: dyno/subjects/batchjob, args: [--unit, 10ms, --roof, 400]}
 load: {kind: jobs, axis: concurrency, units: 80, args: [--workers, "${concurrency}", --units, "${units}"]}
 variants: [{name: short, load: {units: 40, concurrency: [8]}}, {name: long}]
 measure: {concurrency: [2, 4]}
-`, record.KindSweep)
+`, record.KindSweep, Default)
 	if err := x.execute(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +157,7 @@ target: {build: dyno/subjects/batchjob, args: [--unit, 10ms, --roof, 100]}
 load: {kind: jobs, axis: concurrency, args: [--workers, "${concurrency}", --debug, "${debug}"]}
 slo: p95=5s
 measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
-`, record.KindDiagnose)
-	x.Depth, x.runner.Depth = Quick, Quick
+`, record.KindDiagnose, Quick)
 	if err := x.execute(t.Context()); err != nil {
 		t.Fatal(err)
 	}

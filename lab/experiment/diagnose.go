@@ -9,7 +9,10 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/diagnose"
+	"dyno/lab/experiment/runs"
+	"dyno/lab/experiment/turns"
 	"dyno/lab/record"
+	"dyno/lab/scenario"
 )
 
 // looks is the length of a diagnosis's runs, by depth. A verdict takes two minutes at most: with
@@ -39,7 +42,7 @@ const locateBudget = 20 * time.Second
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
-	if err := x.runner.alsoAnswers(ctx); err != nil {
+	if err := x.runner.AlsoAnswers(ctx); err != nil {
 		return err
 	}
 	plan, found := x.looking(name, 0), 0.0
@@ -53,7 +56,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.bounded() {
+	if x.Scenario.Bounded() {
 		var err error
 		if found, err = x.locating(ctx); err != nil {
 			return err
@@ -68,7 +71,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	plan.Intervene = true
 	x.expected = len(x.exp.Order) + 3
 	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
-	if errors.Is(err, errNotChanged) && ctx.Err() == nil {
+	if errors.Is(err, runs.ErrNotChanged) && ctx.Err() == nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+record.Redact(err.Error()))
 	} else if err != nil {
 		return err
@@ -106,8 +109,8 @@ func (x *executor) locating(ctx context.Context) (perSecond float64, err error) 
 // locate finds a variant's approximate capacity. If there is none, that is a warning: the
 // diagnosis must name the cause.
 func (x *executor) locate(ctx context.Context, name string) (perSecond float64, err error) {
-	p := place{record.RoleMeasure, name}
-	err = x.takeTurns(ctx, []place{p}, nil, time.Now().Add(locateBudget), 0)
+	p := measured(name)
+	err = x.takeTurns(ctx, []turns.Place{p}, nil, time.Now().Add(locateBudget), 0)
 	if ctx.Err() != nil {
 		return 0, err
 	}
@@ -130,7 +133,7 @@ func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	if x.Scenario.ByConcurrency() {
 		return x.lookingByConcurrency(p)
 	}
-	most := x.mostRate()
+	most := x.Scenario.MostRate()
 	switch {
 	case x.exp.SLO.On == record.OnDelivery && found > 0:
 		p.Rate = justAbove * found
@@ -156,13 +159,11 @@ func (x *executor) profileLadder(ctx context.Context) error {
 			continue
 		}
 		plan := x.looking(v.Name, at)
-		plan.Only = true
 		if plan.Rate == 0 {
 			plan.Clients = inFlight(x.exp.Slices, v.Name)
 		}
-		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
-		if err != nil {
-			return fmt.Errorf("profiling %s: %w", v.Name, err)
+		if err := x.profile(ctx, plan); err != nil {
+			return err
 		}
 	}
 	last := x.variants[len(x.variants)-1]
@@ -170,6 +171,16 @@ func (x *executor) profileLadder(ctx context.Context) error {
 		return nil
 	}
 	return x.traceRun(ctx, last, x.found(last.Name))
+}
+
+// profile takes the run under profiles of a plan.
+func (x *executor) profile(ctx context.Context, plan diagnose.Plan) error {
+	plan.Only = true
+	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+	if err != nil {
+		return fmt.Errorf("profiling %s: %w", plan.Variant, err)
+	}
+	return nil
 }
 
 // inFlight returns twice the number of requests in flight in a variant's fastest slice that met
@@ -182,4 +193,28 @@ func inFlight(slices []record.Slice, variant string) int {
 		}
 	}
 	return max(2, min(2*int(most+0.5), diagnose.MostClients))
+}
+
+// traced reports whether a variant's target can send its traces, by the scenario or by --otlp.
+func (x *executor) traced(v scenario.Variant) bool {
+	return x.OTLP != "" || len(x.Scenario.TargetOf(v).Traced) > 0
+}
+
+// underCapacity is the rate of a traced run as a share of the capacity: sending traces costs the
+// target something, and the run must show latency at capacity, not in overload.
+const underCapacity = 0.7
+
+// traceRun runs a variant once while it sends its traces, for the latency by stage.
+func (x *executor) traceRun(ctx context.Context, v scenario.Variant, found float64) error {
+	if !x.traced(v) {
+		return nil
+	}
+	step := record.Step{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.Depth].saturate}
+	if most := x.Scenario.MostRate(); found == 0 && most > 0 {
+		step.Rate = most // a closed loop cannot keep a rate
+	} else if found == 0 {
+		const clients = 32
+		step.Closed, step.Rate, step.Connections = true, 0, cmp.Or(x.Clients, clients)
+	}
+	return x.step(ctx, step)
 }

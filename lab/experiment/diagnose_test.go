@@ -8,8 +8,12 @@ import (
 	"time"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/experiment/experimenttest"
+	"dyno/lab/probe/host"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
+	"dyno/parts/quicktest"
 )
 
 // roles are the runs of an experiment in order, repetitions of a run that did not count left out.
@@ -48,15 +52,16 @@ func TestDiagnose(t *testing.T) {
 	} {
 		t.Run(c.inside, func(t *testing.T) {
 			t.Parallel()
-			sc := running(t, c.inside)
+			quicktest.Skip(t, "loads a process for seconds")
+			sc := experimenttest.Running(t, c.inside)
 			keeps := func(string) {}
 			if c.inside == "agent" {
-				keeps = give(t, sc.Target.Debug)
+				keeps = experimenttest.Give(t, sc.Target.Debug)
 			}
-			b, exp := runnerOf(t, sc, silent{})
+			x := begun(t, Options{Scenario: sc, Depth: Quick, Clients: c.clients})
+			exp := x.exp
+			exp.Machine = host.Machine()
 			exp.Machine.Cores = 1 << 10 // of which neighbours take no share, so that no run is repeated
-			b.Clients = c.clients
-			x := &executor{Options: b.Options, exp: exp, variants: b.variants, runner: b}
 			if err := x.execute(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -69,12 +74,12 @@ func TestDiagnose(t *testing.T) {
 				t.Fatalf("the runs are %q, want %q", got, want)
 			}
 			checkSubject(t, diagnose.NewSubject(sc.Name, exp.Runs), c.clients)
-			again, err := record.Open(exp.Dir)
+			again, err := folder.Open(exp.Dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p := diagnose.NewSubject(sc.Name, again.Runs).Profiled
-			hasNoLatency(t, p)
+			experimenttest.HasNoLatency(t, p)
 			for _, kind := range c.profiles {
 				checkProfile(t, p, kind)
 			}

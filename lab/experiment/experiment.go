@@ -1,8 +1,8 @@
-// Package experiment carries out experiments: it starts the processes of a scenario, drives and
-// observes them, and records the results. It is the lab's only executor. Variants take turns in
-// slices (turns.go), until the analyses (capacity, compare) report that they are decided or the
-// budget is used up; jobs, sweeps and diagnoses are whole runs, a process each. The results are
-// in a folder before the next slice or run starts, so an interrupted experiment keeps them.
+// Package experiment carries out experiments: it plans what to run next, by the scenario's mode,
+// and records the results. It is the lab's only executor. Variants take turns in slices (package
+// turns), until the analyses (capacity, compare) report that they are decided or the budget is
+// used up; jobs, sweeps and diagnoses are whole runs, a process each (package runs). The results
+// are in a folder before the next slice or run starts, so an interrupted experiment keeps them.
 //
 // It is not for judging, except whether a run may be used (record.Run.Judge) and how the
 // experiment ended (record.Outcome), and not for showing results: the analyses interpret them,
@@ -11,17 +11,22 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
+	"slices"
 	"time"
 
-	"dyno/lab/load"
-	"dyno/lab/probe"
+	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
+	"dyno/lab/experiment/runs"
+	"dyno/lab/experiment/turns"
+	"dyno/lab/probe/host"
 	"dyno/lab/probe/pmqos"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
 )
 
@@ -77,13 +82,6 @@ type Progress interface {
 // experiment is invalid, and its folder contains the reason.
 var ErrUnfit = errors.New("the run is invalid")
 
-// ScenarioError is a fault of the scenario that appeared only during its execution: a body
-// template that cannot be filled, a feeder without rows.
-type ScenarioError struct{ Err error }
-
-func (e *ScenarioError) Error() string { return e.Err.Error() }
-func (e *ScenarioError) Unwrap() error { return e.Err }
-
 // Execute runs the scenario by its mode. If an error ends it early, it returns the experiment
 // with the results until then.
 func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
@@ -94,59 +92,33 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	urls := []string{o.Scenario.Load.URL, o.Scenario.Target.URL}
-	for _, v := range variants {
-		urls = append(urls, v.URL)
-	}
-	for _, url := range urls {
-		if err := o.permitted(url); err != nil {
-			return nil, err
-		}
+	x := newExecutor(o, variants)
+	if err := x.permitted(); err != nil {
+		return nil, err
 	}
 	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty; name another folder with --out", o.Out)
 	}
-	exp := &record.Experiment{
-		Name: o.Scenario.Name, Kind: o.Scenario.Mode, Started: time.Now(), Command: o.Command,
-		Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO,
-		Machine: probe.Machine(), InProgress: &record.InProgress{PID: os.Getpid()},
-	}
+	exp := x.exp
+	exp.Started, exp.Command, exp.Machine, exp.InProgress = time.Now(), o.Command, host.Machine(), &record.InProgress{PID: os.Getpid()}
 	if !o.NoPMQoS {
 		var release func()
 		release, exp.Machine.WakeLatencyHeld, _ = pmqos.Hold()
 		defer release()
 	}
-	for _, v := range variants {
-		args := append([]string(nil), v.Args...) // saving redacts the record's copy
-		exp.Variants = append(exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
-	}
-	if err := record.NewExperiment(o.Out, exp); err != nil {
+	if err := folder.New(o.Out, exp); err != nil {
 		return nil, err
 	}
-	x := &executor{Options: o, exp: exp, variants: variants, lost: map[string]bool{}}
-	runner, err := newRunner(ctx, o, variants)
-	if err != nil {
-		exp.InProgress, exp.Outcome = nil, x.outcome(ctx, err)
-		return exp, errors.Join(err, exp.Save())
-	}
-	defer runner.close()
-	x.runner = runner
-	if err = runner.feed(ctx); err == nil {
-		err = x.reach(ctx)
-	}
-	if err == nil {
-		x.began, exp.Budget = time.Now(), x.budget()
-		err = x.execute(ctx)
-	}
+	err = x.measure(ctx)
 	exp.InProgress = nil
-	if fault := new(ScenarioError); errors.As(err, &fault) && len(exp.Runs) == 0 && len(exp.Slices) == 0 {
+	if fault := new(scenario.Fault); errors.As(err, &fault) && len(exp.Runs) == 0 && len(exp.Slices) == 0 {
 		return nil, errors.Join(err, os.RemoveAll(o.Out)) // there are no results, and the message is complete
 	}
 	exp.Outcome = x.outcome(ctx, err)
-	if w := speedWarning(exp.Runs); w != "" {
+	if w := runs.SpeedWarning(exp.Runs); w != "" {
 		exp.Warnings = append(exp.Warnings, w)
 	}
-	return exp, errors.Join(err, exp.Save())
+	return exp, errors.Join(err, folder.Save(exp))
 }
 
 // units returns the number of work units of a variant's run; 0: no fixed number.
@@ -157,29 +129,12 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
-// permitted returns an error if load may not be sent to a URL. A URL with placeholders in its
-// host is checked when they are known.
-func (o *Options) permitted(raw string) error {
-	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" || load.Loopback(u.Hostname()) {
-		return nil
-	}
-	if o.Permit == nil {
-		return fmt.Errorf("%s is not this machine, and loading it was not permitted", u.Hostname())
-	}
-	return o.Permit(u.Hostname())
-}
-
 // choose returns the scenario's variants of the given names; a scenario without variants has one.
 func choose(sc *scenario.Scenario, only []string) ([]scenario.Variant, error) {
-	if len(sc.Variants) == 0 {
-		if len(only) > 0 {
-			_, err := sc.Variant(only[0])
-			return nil, err
-		}
+	switch {
+	case len(only) == 0 && len(sc.Variants) == 0:
 		return []scenario.Variant{{Name: sc.Name}}, nil
-	}
-	if len(only) == 0 {
+	case len(only) == 0:
 		return sc.Variants, nil
 	}
 	var out []scenario.Variant
@@ -198,10 +153,59 @@ type executor struct {
 	Options
 	exp      *record.Experiment
 	variants []scenario.Variant
-	runner   *runner
+	runner   *runs.Runner
 	began    time.Time       // the time at which everything was built
 	expected int             // estimated number of runs
 	lost     map[string]bool // variants that are no longer measured
+}
+
+// newExecutor returns an executor of which nothing is built, and no folder made.
+func newExecutor(o Options, variants []scenario.Variant) *executor {
+	x := &executor{Options: o, variants: variants, lost: map[string]bool{}}
+	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
+	for _, v := range variants {
+		args := append([]string(nil), v.Args...) // saving redacts the record's copy
+		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
+	}
+	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say}
+	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup,
+		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
+	return x
+}
+
+// permitted returns an error if load may not be sent to one of the scenario's hosts.
+func (x *executor) permitted() error {
+	urls := []string{x.Scenario.Load.URL, x.Scenario.Target.URL}
+	for _, v := range x.variants {
+		urls = append(urls, v.URL)
+	}
+	for _, url := range urls {
+		if err := x.runner.Permitted(url); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure builds the programs, and measures by the experiment's kind.
+func (x *executor) measure(ctx context.Context) error {
+	if err := x.runner.Build(ctx); err != nil {
+		return err
+	}
+	defer x.runner.Close()
+	if err := x.runner.Feed(ctx); err != nil {
+		return err
+	}
+	warnings, err := x.runner.Reach(ctx)
+	for _, w := range warnings {
+		x.exp.Warnings = append(x.exp.Warnings, w)
+		x.Progress.Say("warning: " + w)
+	}
+	if err != nil {
+		return err
+	}
+	x.began, x.exp.Budget = time.Now(), x.budget()
+	return x.execute(ctx)
 }
 
 // planner returns the next step, given the runs so far.
@@ -229,17 +233,14 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		total := max(x.expected, len(x.exp.Order)+1)
 		x.Progress.Step(len(x.exp.Order)+1, total, s)
 		x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Step: s, Expected: total}
-		if err := x.exp.Save(); err != nil {
+		if err := folder.Save(x.exp); err != nil {
 			return err
 		}
-		r, err := x.runner.run(ctx, s, x.exp)
-		if err != nil && r != nil {
-			err = errors.Join(err, x.exp.Add(r))
+		r, err := x.runner.Run(ctx, s, x.exp)
+		if r != nil {
+			err = errors.Join(err, folder.AddRun(x.exp, r))
 		}
 		if err != nil {
-			return err
-		}
-		if err := x.exp.Add(r); err != nil {
 			return err
 		}
 		x.Progress.Done(r)
@@ -259,3 +260,67 @@ func (silent) Step(int, int, record.Step)        {}
 func (silent) Window(record.Window)              {}
 func (silent) Done(*record.Run)                  {}
 func (silent) Slice(record.Slice, time.Duration) {}
+
+// warmups are the warm-ups of a run under requests, by depth.
+var warmups = map[Depth]time.Duration{Quick: 400 * time.Millisecond, Default: 400 * time.Millisecond, Thorough: time.Second}
+
+// warmup returns the warm-up of a run: the scenario's own if it has one.
+func (o *Options) warmup() time.Duration {
+	out := warmups[o.Depth]
+	if o.Scenario.ByConcurrency() {
+		out = paces[o.Depth].warmup
+	}
+	out = cmp.Or(o.Scenario.Measure.Warmup, out)
+	if o.Depth == Quick && o.Scenario.Mode == record.KindSweep {
+		return min(out, quickSweepWarmup)
+	}
+	return out
+}
+
+func (x *executor) execute(ctx context.Context) error {
+	if x.Scenario.Load.Kind == scenario.Jobs && x.Scenario.Shares() {
+		x.runner.Outer = x.runner.New(turns.Folder(x.exp, "1-shared"), nil)
+		defer x.runner.Outer.Down()
+		if err := x.runner.Outer.UpShared(ctx); err != nil {
+			return err
+		}
+	}
+	if x.Scenario.ByConcurrency() && slices.Contains([]string{record.KindLadder, record.KindCompare, record.KindCapacity}, x.exp.Kind) {
+		return x.byConcurrency(ctx)
+	}
+	plan, ok := map[string]func(context.Context) error{record.KindLadder: x.ladder, record.KindCompare: x.compare, record.KindCapacity: x.capacity,
+		record.KindSweep: x.sweep, record.KindDiagnose: x.diagnose, record.KindLoad: x.load}[x.exp.Kind]
+	if !ok {
+		return fmt.Errorf("unknown mode %q", x.exp.Kind)
+	}
+	return plan(ctx)
+}
+
+// runsOf returns the runs of one search or slot, in order.
+func (x *executor) runsOf(role, variant string, round int) []*record.Run {
+	return x.exp.Select(func(r *record.Run) bool {
+		return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+	})
+}
+
+// runsPerSearch estimates the runs of a search for a job's concurrency, for the progress line.
+const runsPerSearch = 8
+
+// load runs each variant once with each number of connections.
+func (x *executor) load(ctx context.Context) error {
+	m := x.Scenario.Measure
+	connections := m.Connections
+	if len(connections) == 0 {
+		connections = []int{0}
+	}
+	x.expected = len(connections) * len(x.variants)
+	for _, v := range x.variants {
+		for _, c := range connections {
+			step := record.Step{Role: record.RoleSingle, Variant: v.Name, Rate: x.Scenario.Load.Schedule.Rate, Length: m.Length, Connections: c}
+			if err := x.step(ctx, step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -7,14 +7,16 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
+	"dyno/lab/scenario/parser"
 	"dyno/parts/quicktest"
 )
 
 // open reads one of the repository's scenarios.
 func open(t *testing.T, name string) *scenario.Scenario {
 	t.Helper()
-	sc, err := scenario.Open(filepath.Join("..", "..", "scenarios", name))
+	sc, err := parser.Open(filepath.Join("..", "..", "scenarios", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestRunIsReadableAgain(t *testing.T) {
 	if exp == nil || len(exp.Runs) != 1 {
 		t.Fatalf("no run: %v", err)
 	}
-	again, err := record.Open(out)
+	again, err := folder.Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func TestRunIsReadableAgain(t *testing.T) {
 	if r.Totals.Offered != 200 || r.Totals.Ended+r.Totals.Unfinished != r.Totals.Offered {
 		t.Errorf("offered %d (want 200), completed %d, unfinished %d", r.Totals.Offered, r.Totals.Ended, r.Totals.Unfinished)
 	}
-	h, err := r.Histogram(record.HistResponse)
+	h, err := folder.Histogram(r, record.HistResponse)
 	if err != nil || h.TotalCount() != r.Totals.Offered {
 		t.Errorf("%d latencies on disk, want %d (%v)", h.TotalCount(), r.Totals.Offered, err)
 	}

@@ -7,7 +7,9 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
+	"dyno/lab/experiment/turns"
 	"dyno/lab/record"
+	"dyno/lab/scenario"
 )
 
 // budgets are the time limits of an experiment after building, by kind and depth.
@@ -45,26 +47,26 @@ func (x *executor) budget() time.Duration {
 // ladder measures every variant in turns, holds the last one's capacity, and takes profiles of
 // each.
 func (x *executor) ladder(ctx context.Context) error {
-	var places []place
-	var pairs [][2]place
+	var places []turns.Place
+	var pairs [][2]turns.Place
 	for i, v := range x.variants {
-		p := place{record.RoleMeasure, v.Name}
+		p := measured(v.Name)
 		places = append(places, p)
 		if i > 0 {
-			pairs = append(pairs, [2]place{places[0], p})
+			pairs = append(pairs, [2]turns.Place{places[0], p})
 		}
 		if i > 1 {
-			pairs = append(pairs, [2]place{places[i-1], p})
+			pairs = append(pairs, [2]turns.Place{places[i-1], p})
 		}
 	}
 	last := places[len(places)-1]
 	if x.Depth == Thorough {
-		for _, name := range x.runner.leavable() {
-			p := place{record.RoleAblation, name}
-			places, pairs = append(places, p), append(pairs, [2]place{p, last})
+		for _, name := range leavable(x.variants) {
+			p := turns.Place{Role: record.RoleAblation, Variant: name}
+			places, pairs = append(places, p), append(pairs, [2]turns.Place{p, last})
 		}
 	}
-	places = append(places, place{record.RoleFloor, x.variants[0].Name})
+	places = append(places, turns.Place{Role: record.RoleFloor, Variant: x.variants[0].Name})
 	closing := time.Duration(len(x.variants))*profiledFor + x.holdFor()
 	if err := x.takeTurns(ctx, places, pairs, x.until(closing), 0); err != nil {
 		return err
@@ -91,45 +93,60 @@ func (x *executor) until(closing time.Duration) time.Time {
 // compare measures variants in turns, each beside its reference: by their work and their
 // capacities, or at one rate.
 func (x *executor) compare(ctx context.Context) error {
-	a := place{record.RoleMeasure, x.variants[0].Name}
-	places, pairs := []place{a}, [][2]place{}
+	a := measured(x.variants[0].Name)
+	places, pairs := []turns.Place{a}, [][2]turns.Place{}
 	for i, v := range x.variants[1:] {
-		p := place{record.RoleMeasure, v.Name}
-		places, pairs = append(places, p), append(pairs, [2]place{{record.RoleMeasure, x.exp.Reference(i + 1)}, p})
+		p := measured(v.Name)
+		places, pairs = append(places, p), append(pairs, [2]turns.Place{measured(x.exp.Reference(i + 1)), p})
 	}
-	places = append(places, place{record.RoleFloor, a.variant})
+	places = append(places, turns.Place{Role: record.RoleFloor, Variant: a.Variant})
 	rate, most := x.Rate, x.Scenario.Load.MaxRate
 	switch {
 	case rate == 0 && x.Metric == compare.MetricP99:
 		// p99 is compared at a rate where both sides still meet the SLO.
 		const within, share = 0.7, 4
-		if err := x.takeTurns(ctx, []place{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
+		if err := x.takeTurns(ctx, []turns.Place{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
 			return err
 		}
-		if rate = within * capacity.Summarise(x.exp, a.variant).CapacityPerS; rate == 0 {
-			return fmt.Errorf("%w: no rate was found at which %s meets the SLO; give one with --at RATE", ErrUnfit, a.variant)
+		if rate = within * capacity.Summarise(x.exp, a.Variant).CapacityPerS; rate == 0 {
+			return fmt.Errorf("%w: no rate was found at which %s meets the SLO; give one with --at RATE", ErrUnfit, a.Variant)
 		}
 	case rate == 0 && most > 0 && x.Metric != compare.MetricCapacity:
 		rate = most
 		x.Metric, x.exp.Metric = compare.MetricCPU, compare.MetricCPU
 		x.exp.Warnings = append(x.exp.Warnings, fmt.Sprintf("max_rate is set, so peak work rates are not measured: compared by CPU per request at %g/s", most))
 	case rate > most && most > 0:
-		return &ScenarioError{fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
+		return &scenario.Fault{Err: fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
 	}
 	return x.takeTurns(ctx, places, pairs, x.until(0), rate)
 }
 
 // capacity measures one variant in its own turns, and holds the capacity that it found.
 func (x *executor) capacity(ctx context.Context) error {
-	p := place{record.RoleMeasure, x.variants[0].Name}
-	if err := x.takeTurns(ctx, []place{p}, nil, x.until(x.holdFor()), 0); err != nil {
+	p := measured(x.variants[0].Name)
+	if err := x.takeTurns(ctx, []turns.Place{p}, nil, x.until(x.holdFor()), 0); err != nil {
 		return err
 	}
 	return x.hold(ctx, p)
 }
 
-// bounded reports whether there is an SLO to meet.
-func (x *executor) bounded() bool { return len(x.exp.SLO.Latency) > 0 || len(x.exp.SLO.Gauges) > 0 }
+// measured is the place of a variant that is measured for itself.
+func measured(variant string) turns.Place {
+	return turns.Place{Role: record.RoleMeasure, Variant: variant}
+}
+
+// takeTurns measures the places until every pair is decided or the time is used up; rate (above
+// 0) is that of every SLO slice.
+func (x *executor) takeTurns(ctx context.Context, places []turns.Place, pairs [][2]turns.Place, ends time.Time, rate float64) error {
+	given, err := turns.Take(ctx, turns.Plan{Places: places, Pairs: pairs, Ends: ends, Rate: rate, Rounds: x.Rounds, Metric: x.Metric,
+		Generator: x.runner.Generator, Exp: x.exp, Token: x.Token, Slice: x.Progress.Slice})
+	for p := range given {
+		if p.Role == record.RoleMeasure {
+			x.lost[p.Variant] = true
+		}
+	}
+	return err
+}
 
 // found returns a variant's capacity, per second: its safe rate, or its peak work rate if no SLO
 // bounds it; 0: none.
@@ -144,7 +161,7 @@ func (x *executor) found(variant string) float64 {
 // holdFor returns the time for which the capacity is held; 0: it is not.
 func (x *executor) holdFor() time.Duration {
 	switch {
-	case !x.bounded() || x.Depth == Quick:
+	case !x.Scenario.Bounded() || x.Depth == Quick:
 		return 0
 	case x.Scenario.Measure.Hold > 0:
 		return x.Scenario.Measure.Hold
@@ -154,10 +171,22 @@ func (x *executor) holdFor() time.Duration {
 
 // hold drives a variant at its capacity for longer than a slice: only that shows a queue that
 // never drains.
-func (x *executor) hold(ctx context.Context, p place) error {
-	result := capacity.Summarise(x.exp, p.variant)
-	if x.holdFor() == 0 || !result.Valid || x.lost[p.variant] {
+func (x *executor) hold(ctx context.Context, p turns.Place) error {
+	result := capacity.Summarise(x.exp, p.Variant)
+	if x.holdFor() == 0 || !result.Valid || x.lost[p.Variant] {
 		return nil
 	}
-	return x.step(ctx, record.Step{Role: record.RoleMeasure, Variant: p.variant, Rate: result.CapacityPerS, Length: x.holdFor(), Hold: true})
+	return x.step(ctx, record.Step{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.holdFor(), Hold: true})
+}
+
+// leavable lists the ladder's steps that have undo arguments, except the last: the ladder without
+// that one is the step before it.
+func leavable(variants []scenario.Variant) []string {
+	var names []string
+	for _, v := range variants[:len(variants)-1] {
+		if len(v.Undo) > 0 {
+			names = append(names, v.Name)
+		}
+	}
+	return names
 }

@@ -9,6 +9,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
+	"dyno/lab/experiment/generator"
 	"dyno/lab/record"
 )
 
@@ -32,7 +33,7 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 	}
 	if len(x.exp.Runs) > 0 && x.exp.Kind == record.KindLoad {
 		if t := x.exp.Runs[0].Totals; t.Completed == 0 {
-			return &record.Outcome{Status: record.OutcomeFailed, Reason: "no request completed" + commonest(t)}
+			return &record.Outcome{Status: record.OutcomeFailed, Reason: "no request completed" + generator.Commonest(t)}
 		}
 	}
 	if reason := x.invalid(); reason != "" {
@@ -55,7 +56,7 @@ func (x *executor) invalid() string {
 	reason := "nothing was measured"
 	for _, r := range x.exp.Runs {
 		// An SLO that was met was met, however busy the generator was.
-		if r.Invalid == "" || x.exp.Kind == record.KindLoad && x.bounded() && capacity.Judge(r).Met {
+		if r.Invalid == "" || x.exp.Kind == record.KindLoad && x.Scenario.Bounded() && capacity.Judge(r).Met {
 			return ""
 		}
 		reason = r.Invalid
@@ -71,7 +72,7 @@ func (x *executor) invalidTurns() string {
 		switch s := &x.exp.Slices[i]; {
 		case s.Invalid != "":
 			reason = s.Invalid
-		case x.exp.Kind == record.KindCapacity && x.bounded() && s.Kind == record.SliceWork:
+		case x.exp.Kind == record.KindCapacity && x.Scenario.Bounded() && s.Kind == record.SliceWork:
 			// The generator may be the limit at the peak work rate, but not at the capacity.
 		case s.Limited != "":
 			limited, how = limited+1, s.Limited

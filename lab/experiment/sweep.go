@@ -27,14 +27,8 @@ const (
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
 	// A shared companion would start once for each variant that stays up.
-	shares := len(x.runner.companions(true)) > 0
-	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.Exclusive && !x.oneAddress() && !shares {
-		x.runner.environments = map[string]*environment{}
-		defer func() {
-			for _, s := range x.runner.environments {
-				s.down()
-			}
-		}()
+	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.Exclusive && !x.Scenario.OneAddress() && !x.Scenario.Shares() {
+		defer x.runner.Keep()()
 	}
 	x.expected = len(steps)
 	var unfit error

@@ -8,12 +8,13 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/scenario/parser"
 )
 
 // sweepOf is a sweep over queues and workers, with a ramp.
 func sweepOf(t *testing.T, depth Depth) *executor {
 	t.Helper()
-	s, err := scenario.Parse("x.yaml", []byte(`
+	s, err := parser.Parse("x.yaml", []byte(`
 name: x
 target: {build: ./x}
 load: {kind: jobs, args: ["${rate}", "${ramp_to}"]}
@@ -62,24 +63,6 @@ func TestQuickSweepSteps(t *testing.T) {
 	}
 	if !slices.Equal(rates, []float64{900, 1500}) || !slices.Equal(ramps, []string{"queue=channel,workers=1", "queue=ring,workers=1"}) {
 		t.Errorf("rates %v, ramps %v", rates, ramps)
-	}
-}
-
-// A job receives the rising rate as an argument; for a service, the lab raises the rate.
-func TestRampPlan(t *testing.T) {
-	x := sweepOf(t, Default)
-	b := &runner{Options: x.Options}
-	r := &record.Run{Step: record.Step{Rate: 100, RampTo: 300, Length: time.Second}}
-	p, err := b.plan(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	offers, next := 0, p.Schedule()
-	for _, ok := next.Next(); ok; _, ok = next.Next() {
-		offers++
-	}
-	if p.Warmup != 0 || offers < 199 || offers > 201 || r.Load.Schedule != "ramp 100/s to 300/s" {
-		t.Errorf("warm-up %v, %d offers in %q; want the integral of the rate, 200", p.Warmup, offers, r.Load.Schedule)
 	}
 }
 

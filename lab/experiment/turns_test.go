@@ -12,14 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/experiment/experimenttest"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
-	"dyno/parts/process"
 	"dyno/parts/quicktest"
 )
 
 var burn = sync.OnceValues(func() (string, error) {
-	return process.Build(context.Background(), ".", "dyno/subjects/burn", binaries)
+	return experimenttest.Build("burn")
 })
 
 // twoBurns compares two variants of subjects/burn, one of which costs twice as much.
@@ -105,7 +106,7 @@ func TestTurns(t *testing.T) {
 			t.Errorf("the agent's allocations are missing: %+v", s)
 		}
 	}
-	again, err := record.Open(exp.Dir)
+	again, err := folder.Open(exp.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestDyingVariantIsGivenUp(t *testing.T) {
 				failed++
 			}
 		}
-		return lives >= 12 && failed >= mostFailures
+		return lives >= 12 && failed >= 3 // which is as many as it may have in a row
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

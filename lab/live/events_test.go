@@ -15,6 +15,7 @@ import (
 
 	"dyno/lab/live/livetest"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 
 	"pgregory.net/rapid"
 )
@@ -92,7 +93,7 @@ func TestFollow(t *testing.T) {
 	expect("it rests", "", 0)
 
 	// Half a line is left for the next look.
-	series := filepath.Join(m.Exp.RunDir(run.Run.ID), record.SeriesFile)
+	series := filepath.Join(m.Exp.RunDir(run.Run.ID), folder.SeriesFile)
 	line, err := json.Marshal(record.Window{Start: int64(1012) * int64(record.WindowLength), Phase: "measure"})
 	if err != nil {
 		t.Fatal(err)

@@ -209,10 +209,10 @@ func (s *index) validate(name string) error {
 	return nil
 }
 
-// dirOf is an experiment's folder for record.Open.
+// dirOf is an experiment's folder for folder.Open.
 func (s *index) dirOf(name string) string { return filepath.Join(s.dir, name) }
 
-// runDir is the folder of a run for record.OpenRun.
+// runDir is the folder of a run for folder.OpenRun.
 func (s *index) runDir(name, id string) string {
 	return (&record.Experiment{Dir: s.dirOf(name)}).RunDir(id)
 }

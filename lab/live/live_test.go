@@ -15,6 +15,7 @@ import (
 
 	"dyno/lab/live/livetest"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 
 	"go.uber.org/goleak"
 )
@@ -244,7 +245,7 @@ func TestLargeHeadsAreNotKept(t *testing.T) {
 		t.Error("an ordinary experiment is read anew each time")
 	}
 	m.Exp.Scenario = strings.Repeat("#\n", maxKept)
-	if err := m.Exp.Save(); err != nil {
+	if err := folder.Save(m.Exp); err != nil {
 		t.Fatal(err)
 	}
 	if kept() {
@@ -322,7 +323,7 @@ func TestManyExperiments(t *testing.T) {
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(sub, record.ExperimentFile)
+		file := filepath.Join(sub, folder.ExperimentFile)
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			t.Fatal(err)
 		}

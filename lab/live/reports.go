@@ -7,7 +7,9 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/report"
+	"dyno/lab/report/analysis"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/html"
 )
@@ -94,7 +96,7 @@ func (r *reports) read(name string) (*record.Experiment, error) {
 	if err := r.index.validate(name); err != nil {
 		return nil, err
 	}
-	return record.Open(r.index.dirOf(name))
+	return folder.Open(r.index.dirOf(name))
 }
 
 // answer returns an experiment's answer.
@@ -129,7 +131,7 @@ func (r *reports) between(ctx context.Context, name, a, b string) ([]compare.Com
 	if err != nil {
 		return nil, "", err
 	}
-	c, words := report.Between(exp, a, b)
+	c, words := analysis.Between(exp, a, b)
 	return c, words, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/record/follow"
 	"dyno/lab/report/series"
 	"dyno/lab/report/words"
@@ -12,8 +13,8 @@ import (
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
 // row with the error.
-func (s *index) row(folder *follow.Folder, name, id string) string {
-	is, err := folder.Run(id)
+func (s *index) row(from *follow.Folder, name, id string) string {
+	is, err := from.Run(id)
 	if err != nil {
 		return unreadable(id, err)
 	}
@@ -21,7 +22,7 @@ func (s *index) row(folder *follow.Folder, name, id string) string {
 	if r, ok := s.rows.get(key, is); ok {
 		return r
 	}
-	run, err := record.OpenRun(s.runDir(name, id))
+	run, err := folder.OpenRun(s.runDir(name, id))
 	if err != nil {
 		return unreadable(id, err)
 	}

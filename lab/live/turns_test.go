@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/live/livetest"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 )
 
 // TestTurnsAreFollowed: slices are shown as they come, with what is left of the budget.
@@ -16,7 +17,7 @@ func TestTurnsAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	m := livetest.New(t, filepath.Join(dir, "shop"), record.KindCompare, time.Now(), "old", "new")
 	m.Exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: time.Now().Add(time.Hour)}
-	if err := m.Exp.Save(); err != nil {
+	if err := folder.Save(m.Exp); err != nil {
 		t.Fatal(err)
 	}
 	f := &follower{index: newIndex(dir), name: "shop", fresh: true}
@@ -48,11 +49,11 @@ func TestTurnsAreFollowed(t *testing.T) {
 		t.Error("the same slices are sent twice")
 	}
 	half := `{"kind":"work","role":"mea`
-	appendTo(t, filepath.Join(m.Dir, record.SlicesFile), half)
+	appendTo(t, filepath.Join(m.Dir, folder.SlicesFile), half)
 	if turns() != nil {
 		t.Error("half a line is a slice")
 	}
-	appendTo(t, filepath.Join(m.Dir, record.SlicesFile), `sure","variant":"new","block":2}`+"\n")
+	appendTo(t, filepath.Join(m.Dir, folder.SlicesFile), `sure","variant":"new","block":2}`+"\n")
 	m.Slice(record.SliceSLO, "old", 2)
 	if got := turns(); got == nil || !strings.HasPrefix(got.Words, "4 slices in") || !strings.Contains(got.Rows, "1 of 1") {
 		t.Errorf("%+v", got)
@@ -89,7 +90,7 @@ func TestSlicesMakeAReport(t *testing.T) {
 		t.Errorf("the report so far would be an old one: %v", err)
 	}
 	m.Exp.Outcome = &record.Outcome{Status: record.OutcomeInterrupted, Reason: "a signal ended it"}
-	if err := m.Exp.Save(); err != nil {
+	if err := folder.Save(m.Exp); err != nil {
 		t.Fatal(err)
 	}
 	m.Finish()

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"dyno/lab/load/schedule"
 )
 
 // A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 offers a
@@ -18,13 +20,13 @@ func TestFreezeArithmetic(t *testing.T) {
 			p := Plan{Length: 20 * time.Second, Timeout: 10 * time.Second}
 			r, _ := fakeRecorder(p)
 			s := r.Shards(1)[0]
-			schedule := Constant(2000, p.Length)
+			offers := schedule.Constant(2000, p.Length)
 			free := &instants{}
 			for range connections {
 				heap.Push(free, start)
 			}
 			underWay := &outcomes{}
-			for at, ok := schedule.Next(); ok; at, ok = schedule.Next() {
+			for at, ok := offers(); ok; at, ok = offers() {
 				intended := start + at
 				for underWay.Len() > 0 && (*underWay)[0].Done <= intended {
 					o := heap.Pop(underWay).(Outcome)

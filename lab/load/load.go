@@ -1,7 +1,7 @@
 // Package load drives a target and records the outcome of every offer. It holds what all kinds of
-// load share: the schedule, fixed before the run; the recorder, with its windows of 100 ms; and
-// the plan. A Driver sends the work: requests (raw, std), long-lived sessions, or a job that
-// works through units and reports its progress.
+// load share: the plan, whose schedule is fixed before the run, and the recorder, with its windows
+// of 100 ms. A Driver sends the work: requests (raw, std), any call (pool), or a job that works
+// through units and reports its progress (jobs).
 //
 // In the open model an offer's latency counts from the time the schedule intended it to be sent,
 // through any backlog, so a stall of the target shows in every offer that fell into it. (A
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
+	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -32,7 +33,7 @@ import (
 type Plan struct {
 	// Schedule returns the intended times, afresh at each call, over Warmup+Length. Nil selects
 	// the closed model: every connection sends again as soon as it has its answer.
-	Schedule func() Schedule
+	Schedule func() schedule.Schedule
 	// Connections is the number of connections, sessions or workers that carry the load.
 	Connections int
 	Warmup      time.Duration // load that is not counted
@@ -101,7 +102,7 @@ type Driver interface {
 }
 
 // Sink receives each finished window, in order, with its histograms by tag, and must keep
-// neither. record.Writer is one.
+// neither. folder.Writer is one.
 type Sink interface {
 	Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error
 }

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dyno/agent/monotonic"
+	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/usage"
 )
 
 // A connection that is not accepted is in its listener's queue.
@@ -37,10 +39,10 @@ func TestAcceptQueueOfThisProcess(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	if len(acceptQueues()) == 0 {
+	if len(sockets.AcceptQueues()) == 0 {
 		t.Skip("this kernel does not list its listening sockets (CONFIG_INET_DIAG)")
 	}
-	w, err := Watch(t.Context(), Options{PID: os.Getpid(), Counters: true})
+	w, err := Watch(t.Context(), Options{Processes: usage.Processes{PID: os.Getpid(), Counters: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

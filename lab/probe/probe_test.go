@@ -2,14 +2,43 @@ package probe
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"dyno/agent"
 	"dyno/agent/monotonic"
+	"dyno/lab/probe/usage"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+const secret = "open sesame"
+
+// guarded admits requests with the token.
+func guarded(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+secret {
+			http.Error(w, "a token is needed", http.StatusUnauthorized)
+			return
+		}
+		h(w, r)
+	}
+}
 
 // patience bounds what takes a few windows on a machine that may be busy.
 const patience = 30 * time.Second
@@ -42,15 +71,22 @@ func streamFrom(clock func() int64, broken *atomic.Bool) http.HandlerFunc {
 	}
 }
 
+// nowhere is a machine without a /proc.
+func nowhere(t *testing.T) usage.Source {
+	return usage.Source{Root: t.TempDir(), Clock: func(int) (float64, bool) { return 0, false }}
+}
+
 // fakeProcess is a /proc with process 10, whose CPU clock runs at half a core.
-func fakeProcess(t *testing.T) host {
-	f := newFakeHost(t)
-	f.thread(10, 10, 0, "")
-	f.write("10/statm", "1 1")
-	f.write("stat", "cpu 100 0 0 0 0 0 0 0\n")
-	h := f.host()
-	h.clock = func(pid int) (float64, bool) { return float64(monotonic.Now()) / 2e9, pid == 10 }
-	return h
+func fakeProcess(t *testing.T) usage.Source {
+	from := nowhere(t)
+	for path, text := range map[string]string{"10/statm": "1 1", "stat": "cpu 100 0 0 0 0 0 0 0\n", "10/task/10/schedstat": "5 0 7\n"} {
+		path = filepath.Join(from.Root, "proc", path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from.Clock = func(pid int) (float64, bool) { return float64(monotonic.Now()) / 2e9, pid == 10 }
+	return from
 }
 
 // await asks for the windows that come until one is as wanted.
@@ -66,7 +102,7 @@ func await(t *testing.T, w *Watcher, what string, wanted func(k int64) bool) {
 
 func TestWatch(t *testing.T) {
 	url := serve(t, streamFrom(monotonic.Now, nil))
-	w, err := watch(t.Context(), Options{PID: 10, Debug: url}, fakeProcess(t))
+	w, err := watch(t.Context(), Options{Processes: usage.Processes{PID: 10}, Debug: url}, fakeProcess(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +132,8 @@ func TestWatch(t *testing.T) {
 
 // Of a guarded agent neither the name nor the stream is had without the token.
 func TestWatchAGuardedAgent(t *testing.T) {
-	url, nowhere := serve(t, guarded(streamFrom(monotonic.Now, nil))), host{root: t.TempDir(), clock: processClock}
-	w, err := watch(t.Context(), Options{Debug: url, Token: secret}, nowhere)
+	url, from := serve(t, guarded(streamFrom(monotonic.Now, nil))), nowhere(t)
+	w, err := watch(t.Context(), Options{Debug: url, Token: secret}, from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +142,7 @@ func TestWatchAGuardedAgent(t *testing.T) {
 		t.Errorf("Info() = %+v", w.Info())
 	}
 	await(t, w, "the agent", func(k int64) bool { s := w.Server(k*window, time.Second); return s != nil && s.AgentSeen })
-	if without, err := watch(t.Context(), Options{Debug: url}, nowhere); err != nil {
+	if without, err := watch(t.Context(), Options{Debug: url}, from); err != nil {
 		t.Error(err)
 	} else if without.Close(); without.Info() != nil {
 		t.Errorf("without the token: %+v", without.Info())
@@ -116,7 +152,7 @@ func TestWatchAGuardedAgent(t *testing.T) {
 // A stream that breaks off is opened again.
 func TestStreamComesBack(t *testing.T) {
 	var broken atomic.Bool
-	w, err := watch(t.Context(), Options{Debug: serve(t, streamFrom(monotonic.Now, &broken))}, host{root: t.TempDir(), clock: processClock})
+	w, err := watch(t.Context(), Options{Debug: serve(t, streamFrom(monotonic.Now, &broken))}, nowhere(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +170,7 @@ func TestStreamComesBack(t *testing.T) {
 // An agent on another machine has another clock; its samples count from when they arrive.
 func TestForeignClock(t *testing.T) {
 	elsewhere := func() int64 { return monotonic.Now() + int64(1000*time.Hour) }
-	w, err := watch(t.Context(), Options{Debug: serve(t, streamFrom(elsewhere, nil))}, host{root: t.TempDir(), clock: processClock})
+	w, err := watch(t.Context(), Options{Debug: serve(t, streamFrom(elsewhere, nil))}, nowhere(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +196,7 @@ func TestClockOffset(t *testing.T) {
 }
 
 func TestWatchWithoutAnAgent(t *testing.T) {
-	w, err := watch(t.Context(), Options{PID: 10, Debug: serve(t, http.NotFound)}, fakeProcess(t))
+	w, err := watch(t.Context(), Options{Processes: usage.Processes{PID: 10}, Debug: serve(t, http.NotFound)}, fakeProcess(t))
 	if err != nil {
 		t.Fatal(err)
 	}

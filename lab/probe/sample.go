@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"dyno/agent"
+	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 )
 
@@ -53,7 +54,7 @@ func (s sample) followedBy(next sample) sample {
 
 // server fills in the agent's figures for the window between two samples.
 func (s sample) server(next sample, out *record.Server) {
-	per := func(before, after float64) float64 { return rate(before, after, s.At, next.At) }
+	per := func(before, after float64) float64 { return usage.Rate(before, after, s.At, next.At) }
 	out.AgentSeen = true
 	out.CPU, out.Delay = per(s.CPU, next.CPU), per(s.Delay, next.Delay)
 	out.Goroutines, out.HeapLive, out.HeapGoal = next.Goroutines, next.HeapLive, next.HeapGoal

@@ -3,8 +3,6 @@ package probe
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -17,7 +15,7 @@ import (
 const streamAgain = 500 * time.Millisecond
 
 // follow reads the agent's stream until ctx is done; it opens the stream again when it breaks.
-func (w *Watcher) follow(ctx context.Context, debug, token string) {
+func (w *Watcher) follow(ctx context.Context) {
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
@@ -26,23 +24,16 @@ func (w *Watcher) follow(ctx context.Context, debug, token string) {
 			return
 		case <-again.C:
 		}
-		w.stream(ctx, debug, token)
-		w.setStreaming(false)
+		w.stream(ctx)
+		w.update(func() { w.streaming = false })
 		again.Reset(streamAgain)
 	}
 }
 
-func (w *Watcher) setStreaming(yes bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.streaming = yes
-	w.broadcast()
-}
-
 // stream reads the stream once, to its end. The reason of the end does not matter: either the
 // stream opens again, or the windows show that no agent was seen.
-func (w *Watcher) stream(ctx context.Context, debug, token string) {
-	resp, err := get(ctx, w.client, debug, agent.PathSamples, token)
+func (w *Watcher) stream(ctx context.Context) {
+	resp, err := w.client.Get(ctx, agent.PathSamples)
 	if err != nil {
 		return
 	}
@@ -50,26 +41,20 @@ func (w *Watcher) stream(ctx context.Context, debug, token string) {
 	if resp.StatusCode != http.StatusOK {
 		return
 	}
-	w.setStreaming(true)
+	w.update(func() { w.streaming = true })
 	offset, known := int64(0), false
 	readSamples(resp.Body, func(s sample) {
 		now := monotonic.Now()
 		if !known {
 			offset, known = clockOffset(s.At, now), true
-			w.setForeign(offset != 0)
+			w.update(func() { w.foreign = offset != 0 })
 		}
 		s.At += offset
 		if s.At > now+clockTolerance || s.At < now-clockTolerance {
 			return // the timeline only moves forward: one time in the future would exclude all others
 		}
-		w.addSample(s)
+		w.update(func() { w.samples.add(s) })
 	})
-}
-
-func (w *Watcher) setForeign(yes bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.foreign = yes
 }
 
 // clockTolerance is the maximum difference, in ns, between a sample's time and its arrival. A
@@ -86,8 +71,9 @@ func clockOffset(at, now int64) int64 {
 	return 0
 }
 
-// readSamples passes on the samples of a stream until it ends. It skips invalid lines.
-func readSamples(r io.Reader, take func(sample)) error {
+// readSamples passes on the samples of a stream until it ends, or until a line is too long. It
+// skips invalid lines.
+func readSamples(r io.Reader, take func(sample)) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxSampleLine)
 	for lines.Scan() {
@@ -95,8 +81,4 @@ func readSamples(r io.Reader, take func(sample)) error {
 			take(s)
 		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("a line of the agent's stream is longer than %d bytes", maxSampleLine)
-	}
-	return lines.Err()
 }

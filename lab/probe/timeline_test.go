@@ -4,13 +4,15 @@ import (
 	"math"
 	"testing"
 
+	"dyno/lab/probe/usage"
+
 	"pgregory.net/rapid"
 )
 
 // steady is a reading of a target that uses CPU at a rate and holds as many bytes as boundaries
 // passed.
 func steady(k int64, cores float64) reading {
-	return reading{at: k * window, cpu: float64(k*window) / 1e9 * cores, rss: k}
+	return reading{usage.Reading{At: k * window, CPU: float64(k*window) / 1e9 * cores, RSS: k}}
 }
 
 func TestTimelineKeepsTheLastMinutesInFull(t *testing.T) {
@@ -23,7 +25,7 @@ func TestTimelineKeepsTheLastMinutesInFull(t *testing.T) {
 		t.Error("more than the last minutes are kept in full")
 	}
 	for k := int64(first + 500); k < first+total; k++ {
-		if r, ok := tl.at(k); !ok || r.rss != k {
+		if r, ok := tl.at(k); !ok || r.RSS != k {
 			t.Fatalf("boundary %d holds %+v, %v", k, r, ok)
 		}
 	}
@@ -43,7 +45,7 @@ func TestTimelineFillsShortGaps(t *testing.T) {
 	tl.add(steady(103, 2)) // late
 	for k := int64(101); k < 104; k++ {
 		r, ok := tl.at(k)
-		if want := steady(k, 2); !ok || r.at != want.at || math.Abs(r.cpu-want.cpu) > 1e-9 || r.rss != 104 {
+		if want := steady(k, 2); !ok || r.At != want.At || math.Abs(r.CPU-want.CPU) > 1e-9 || r.RSS != 104 {
 			t.Errorf("boundary %d holds %+v, %v", k, r, ok)
 		}
 	}
@@ -51,15 +53,15 @@ func TestTimelineFillsShortGaps(t *testing.T) {
 	if _, ok := tl.at(105); ok {
 		t.Error("a gap of more than a second was made up")
 	}
-	if r, ok := tl.at(104 + maxFilled + 2); !ok || r.rss != 104+maxFilled+2 {
+	if r, ok := tl.at(104 + maxFilled + 2); !ok || r.RSS != 104+maxFilled+2 {
 		t.Errorf("after the gap: %+v, %v", r, ok)
 	}
 	far := int64(104 + 10*recentMoments)
 	tl.add(steady(far, 2))
-	if r, ok := tl.at(far); !ok || r.rss != far || tl.next-tl.first != 1 {
+	if r, ok := tl.at(far); !ok || r.RSS != far || tl.next-tl.first != 1 {
 		t.Errorf("after a long gap: %+v, %v, %d kept", r, ok, tl.next-tl.first)
 	}
-	if _, last, ok := tl.span(100*window, far*window); !ok || last.rss != far {
+	if _, last, ok := tl.span(100*window, far*window); !ok || last.RSS != far {
 		t.Error("the time before a long gap was lost")
 	}
 }
@@ -70,9 +72,9 @@ func TestTimelineOfDays(t *testing.T) {
 	const total = int64(3 * 24 * 3600 * 10)
 	for k := int64(1); k <= total; k++ {
 		r := steady(k, 1.5)
-		r.rss = 1000
+		r.RSS = 1000
 		if k == total/3 {
-			r.rss = 5000
+			r.RSS = 5000
 		}
 		tl.add(r)
 	}
@@ -84,18 +86,18 @@ func TestTimelineOfDays(t *testing.T) {
 		if !ok {
 			t.Fatalf("%v is not known", span)
 		}
-		if got := rate(a.cpu, b.cpu, a.at, b.at); math.Abs(got-1.5) > 1e-6 {
+		if got := usage.Rate(a.CPU, b.CPU, a.At, b.At); math.Abs(got-1.5) > 1e-6 {
 			t.Errorf("%v: %v cores, want 1.5", span, got)
 		}
 		peak := int64(1000)
 		if span[0] < total/3 && span[1] > total/3 {
 			peak = 5000
 		}
-		if b.rss != peak {
-			t.Errorf("%v: peak %d, want %d", span, b.rss, peak)
+		if b.RSS != peak {
+			t.Errorf("%v: peak %d, want %d", span, b.RSS, peak)
 		}
-		if step := int64(tl.step) * window; span[1] == total && b.at != total*window || a.at < span[0]*window-step || a.at > span[0]*window+step {
-			t.Errorf("%v: runs from %d to %d", span, a.at/window, b.at/window)
+		if step := int64(tl.step) * window; span[1] == total && b.At != total*window || a.At < span[0]*window-step || a.At > span[0]*window+step {
+			t.Errorf("%v: runs from %d to %d", span, a.At/window, b.At/window)
 		}
 	}
 }
@@ -109,8 +111,8 @@ func TestSpanInterpolates(t *testing.T) {
 		first := k
 		for range rapid.IntRange(2, 100).Draw(t, "readings") {
 			r := steady(k, 1)
-			r.at += rapid.Int64Range(-window/2+1, window/2-1).Draw(t, "late")
-			r.cpu = float64(r.at) / 1e9
+			r.At += rapid.Int64Range(-window/2+1, window/2-1).Draw(t, "late")
+			r.CPU = float64(r.At) / 1e9
 			tl.add(r)
 			k += rapid.Int64Range(1, 25).Draw(t, "step")
 		}
@@ -123,11 +125,11 @@ func TestSpanInterpolates(t *testing.T) {
 			}
 			return
 		}
-		if a.at >= b.at || math.Abs(rate(a.cpu, b.cpu, a.at, b.at)-1) > 1e-6 {
+		if a.At >= b.At || math.Abs(usage.Rate(a.CPU, b.CPU, a.At, b.At)-1) > 1e-6 {
 			t.Fatalf("from %+v to %+v", a, b)
 		}
-		if end := min(to, tl.next-1) * window; abs(b.at-end) > window/2+1 || abs(a.at-from*window) > window/2+1 {
-			t.Fatalf("%d to %d became %d to %d", from, to, a.at/window, b.at/window)
+		if end := min(to, tl.next-1) * window; abs(b.At-end) > window/2+1 || abs(a.At-from*window) > window/2+1 {
+			t.Fatalf("%d to %d became %d to %d", from, to, a.At/window, b.At/window)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 )
 
@@ -34,14 +35,14 @@ func (w *Watcher) Server(start int64, wait time.Duration) *record.Server {
 // The caller holds w.mu.
 func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 	s, seen := &record.Server{}, false
-	complete = (!w.target || w.proc.passed(k+1)) && (!w.streaming || w.samples.passed(k+1))
+	complete = (!w.sees.Target || w.proc.passed(k+1)) && (!w.streaming || w.samples.passed(k+1))
 	if a, ok := w.samples.at(k); ok {
 		if b, ok := w.samples.at(k + 1); ok {
 			a.server(b, s)
 			seen = true
 		}
 	}
-	if a, ok := w.proc.at(k); ok && w.target {
+	if a, ok := w.proc.at(k); ok && w.sees.Target {
 		if b, ok := w.proc.at(k + 1); ok {
 			a.server(b, s)
 			seen = true
@@ -60,20 +61,20 @@ func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 func (w *Watcher) Environment(from, to int64) record.Environment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := record.Environment{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.target && w.foreign}
+	out := record.Environment{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.sees.Target && w.foreign}
 	a, b, ok := w.proc.span(from, to)
-	if !ok || !w.machine {
+	if !ok || !w.sees.Machine {
 		return out
 	}
-	per := func(before, after float64) float64 { return rate(before, after, a.at, b.at) }
+	per := func(before, after float64) float64 { return usage.Rate(before, after, a.At, b.At) }
 	here := 0.0 // the target's CPU on this machine
 	switch first, last, agent := w.samples.span(from, to); {
-	case w.target:
-		out.TargetCPU, out.TargetSystem = per(a.cpu, b.cpu), per(a.system, b.system)
-		out.TargetDelay = per(a.delay, b.delay)
+	case w.sees.Target:
+		out.TargetCPU, out.TargetSystem = per(a.CPU, b.CPU), per(a.System, b.System)
+		out.TargetDelay = per(a.Delay, b.Delay)
 		here = out.TargetCPU
 	case agent:
-		sum := func(before, after float64) float64 { return rate(before, after, first.At, last.At) }
+		sum := func(before, after float64) float64 { return usage.Rate(before, after, first.At, last.At) }
 		out.TargetCPU, out.TargetSystem = sum(first.CPU, last.CPU), sum(first.SystemCPU, last.SystemCPU)
 		out.TargetDelay = sum(first.Delay, last.Delay)
 		if !w.foreign {
@@ -83,23 +84,23 @@ func (w *Watcher) Environment(from, to int64) record.Environment {
 		return out
 	}
 	out.Seen = true
-	out.StealCPU = per(a.steal, b.steal)
+	out.StealCPU = per(a.Steal, b.Steal)
 	out.Peers = slices.Clone(w.peers)
-	out.CompanionCPU = per(a.companions, b.companions)
-	out.NoiseCPU = max(0, per(a.busy, b.busy)+out.StealCPU-here-out.CompanionCPU-per(a.self, b.self))
-	if w.psi {
-		out.PressureCPU = min(1, per(a.pressure, b.pressure))
+	out.CompanionCPU = per(a.Companions, b.Companions)
+	out.NoiseCPU = max(0, per(a.Busy, b.Busy)+out.StealCPU-here-out.CompanionCPU-per(a.Self, b.Self))
+	if w.sees.PressureCPU {
+		out.PressureCPU = min(1, per(a.Pressure, b.Pressure))
 	}
-	if w.psiIO {
-		out.PressureIO = min(1, per(a.pressureIO, b.pressureIO))
+	if w.sees.PressureIO {
+		out.PressureIO = min(1, per(a.PressureIO, b.PressureIO))
 	}
 	// The two sums come from different clocks, one of which counts hundredths of a second.
 	out.TargetSystem = min(out.TargetSystem, out.TargetCPU)
-	out.Switches, out.Preempted = per(a.halts.waits, b.halts.waits), per(a.halts.preemptions, b.halts.preemptions)
-	out.BlockedIO = per(a.halts.blocked, b.halts.blocked)
-	out.ListenOverflows = per(a.overflows, b.overflows)
-	out.AcceptQueue, out.AcceptLimit = b.accept.length, b.accept.limit
-	out.CacheMisses, out.TLBMisses = per(a.cache, b.cache), per(a.tlb, b.tlb)
+	out.Switches, out.Preempted = per(a.Halts.Waits, b.Halts.Waits), per(a.Halts.Preemptions, b.Halts.Preemptions)
+	out.BlockedIO = per(a.Halts.Blocked, b.Halts.Blocked)
+	out.ListenOverflows = per(a.Overflows, b.Overflows)
+	out.AcceptQueue, out.AcceptLimit = b.Accept.Length, b.Accept.Limit
+	out.CacheMisses, out.TLBMisses = per(a.Cache, b.Cache), per(a.TLB, b.TLB)
 	return out
 }
 
@@ -124,16 +125,16 @@ func (w *Watcher) Totals(from, to int64, requests int64) *record.ServerTotals {
 		out.PeakGoroutines = t.Goroutines
 		out.GCPauseP99Ms = t.pauses.quantile(0.99) * 1000
 		out.GCPauses = t.pauses.buckets()
-		out.MutexWait = rate(s.MutexWait, t.MutexWait, s.At, t.At)
+		out.MutexWait = usage.Rate(s.MutexWait, t.MutexWait, s.At, t.At)
 		out.Gauges = maps.Clone(t.Gauges)
 		if used := t.CPU - s.CPU; used > 0 {
 			out.GCShare = max(0, t.GCCPU-s.GCCPU) / used
 		}
 	}
 	a, b, proc := w.proc.span(from, to)
-	if proc && w.target {
-		out.CPUMicrosPerRequest = per(a.cpu, b.cpu) * 1e6
-		out.PeakRSS = b.rss
+	if proc && w.sees.Target {
+		out.CPUMicrosPerRequest = per(a.CPU, b.CPU) * 1e6
+		out.PeakRSS = b.RSS
 	} else if !agent {
 		return nil
 	}

@@ -6,22 +6,24 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 )
 
 // fakeWatcher is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of
 // delay, on a machine of which companions use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
 func fakeWatcher(target, withAgent bool) *Watcher {
-	w := &Watcher{changed: make(chan struct{}), target: target, machine: true, psi: true, psiIO: true}
+	w := &Watcher{changed: make(chan struct{}), sees: usage.Seen{Target: target, Machine: true, PressureCPU: true, PressureIO: true}}
 	for k := int64(1000); k <= 1100; k++ {
 		s := float64(k*window) / 1e9
-		r := reading{at: k * window, companions: 0.2 * s, self: 0.3 * s, busy: 1.6 * s, steal: 0.1 * s, pressure: 0.05 * s, pressureIO: 0.02 * s, overflows: 3 * s}
+		r := reading{usage.Reading{At: k * window, Companions: 0.2 * s, Self: 0.3 * s, Busy: 1.6 * s, Steal: 0.1 * s, Pressure: 0.05 * s, PressureIO: 0.02 * s, Overflows: 3 * s}}
 		if target {
-			r.cpu, r.system, r.delay, r.rss = 0.8*s, 0.25*s, 0.1*s, 1<<20
-			r.halts = halts{waits: 900 * s, preemptions: 40 * s, blocked: 0.03 * s}
-			r.accept, r.cache, r.tlb = acceptQueue{1, 2, 128}, 1e6*s, 2e5*s
+			r.CPU, r.System, r.Delay, r.RSS = 0.8*s, 0.25*s, 0.1*s, 1<<20
+			r.Halts = usage.Halts{Waits: 900 * s, Preemptions: 40 * s, Blocked: 0.03 * s}
+			r.Accept, r.Cache, r.TLB = sockets.Queue{Inode: 1, Length: 2, Limit: 128}, 1e6*s, 2e5*s
 			if k == 1050 {
-				r.rss, r.accept = 5<<20, acceptQueue{2, 77, 4096}
+				r.RSS, r.Accept = 5<<20, sockets.Queue{Inode: 2, Length: 77, Limit: 4096}
 			}
 		}
 		w.proc.add(r)
@@ -81,14 +83,18 @@ func TestServerWaits(t *testing.T) {
 	const k = 1100 // its end has not been seen
 	got := make(chan *record.Server)
 	go func() { got <- w.Server(k*window, time.Hour) }()
-	w.addReading(reading{at: (k + 1) * window, cpu: float64((k+1)*window) / 1e9 * 0.8})
-	w.addSample(sample{Sample: agent.Sample{At: (k + 1) * window, Allocs: (k + 1) * 100}})
+	w.update(func() {
+		w.proc.add(reading{usage.Reading{At: (k + 1) * window, CPU: float64((k+1)*window) / 1e9 * 0.8}})
+	})
+	w.update(func() { w.samples.add(sample{Sample: agent.Sample{At: (k + 1) * window, Allocs: (k + 1) * 100}}) })
 	if s := <-got; s == nil || !s.AgentSeen || math.Abs(s.CPU-0.8) > 1e-6 {
 		t.Errorf("waited for %+v", s)
 	}
 	go func() { got <- w.Server((k+1)*window, time.Hour) }()
-	w.addReading(reading{at: (k + 2) * window, cpu: float64((k+2)*window) / 1e9 * 0.8})
-	w.setStreaming(false)
+	w.update(func() {
+		w.proc.add(reading{usage.Reading{At: (k + 2) * window, CPU: float64((k+2)*window) / 1e9 * 0.8}})
+	})
+	w.update(func() { w.streaming = false })
 	if s := <-got; s == nil || s.AgentSeen {
 		t.Errorf("after the stream broke off: %+v", s)
 	}
@@ -97,7 +103,7 @@ func TestServerWaits(t *testing.T) {
 func TestServerGivesUpWaiting(t *testing.T) {
 	w := fakeWatcher(true, true)
 	w.streaming = true
-	w.addReading(reading{at: 1101 * window, cpu: 1101 * float64(window) / 1e9 * 0.8})
+	w.update(func() { w.proc.add(reading{usage.Reading{At: 1101 * window, CPU: 1101 * float64(window) / 1e9 * 0.8}}) })
 	if s := w.Server(1100*window, time.Millisecond); s == nil || s.AgentSeen {
 		t.Errorf("without the agent's half: %+v", s)
 	}
@@ -144,16 +150,18 @@ func TestEnvironment(t *testing.T) {
 	same("unknown target", fakeWatcher(false, false).Environment(from, to), unseen)
 	same("not watched then", fakeWatcher(true, true).Environment(10, 20), unseen)
 	w = fakeWatcher(true, false)
-	w.machine = false
+	w.sees.Machine = false
 	same("no /proc/stat", w.Environment(from, to), unseen)
 	w = fakeWatcher(true, false)
-	w.psi, w.psiIO = false, false
+	w.sees.PressureCPU, w.sees.PressureIO = false, false
 	want.PressureCPU, want.PressureIO = -1, -1
 	same("no PSI", w.Environment(from, to), want)
 	w = fakeWatcher(true, false)
 	w.proc = timeline[reading]{}
-	w.addReading(reading{at: 1000 * window, cpu: 1, self: 1, busy: 1})
-	w.addReading(reading{at: 1001 * window, cpu: 1.1, system: 0.11, self: 1.1, busy: 1.15}) // the clocks disagree a little
+	w.update(func() { w.proc.add(reading{usage.Reading{At: 1000 * window, CPU: 1, Self: 1, Busy: 1}}) })
+	w.update(func() {
+		w.proc.add(reading{usage.Reading{At: 1001 * window, CPU: 1.1, System: 0.11, Self: 1.1, Busy: 1.15}})
+	}) // the clocks disagree a little
 	if got := w.Environment(1000*window, 1001*window); got.NoiseCPU != 0 || got.TargetSystem > got.TargetCPU {
 		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.NoiseCPU, got.TargetSystem, got.TargetCPU)
 	}

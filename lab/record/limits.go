@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -48,7 +49,7 @@ func (r *Run) Limits() []Limit {
 		}
 	}
 	var out []Limit
-	for _, name := range sortedKeys(sums) {
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		out = append(out, Limit{name, sums[name] / float64(windows)})
 	}
 	slices.SortStableFunc(out, func(a, b Limit) int { return cmp.Compare(b.Share, a.Share) })

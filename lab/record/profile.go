@@ -91,18 +91,6 @@ func (p *Profile) Total() float64 {
 // maxProfile bounds a profile's file, in bytes: the profile of a large program takes about 1 MB.
 const maxProfile = 64 << 20
 
-const profilesFolder = "profiles"
-
-// AddProfile writes an encoded pprof profile into the run's folder dir and returns its entry for
-// Run.Profiles.
-func AddProfile(dir, kind string, encoded []byte, seconds float64) (ProfileFile, error) {
-	file := ProfileFile{Kind: kind, File: profilesFolder + "/" + kind + ".pb.gz", Seconds: seconds}
-	if err := os.MkdirAll(filepath.Join(dir, profilesFolder), 0o755); err != nil {
-		return file, err
-	}
-	return file, os.WriteFile(filepath.Join(dir, filepath.FromSlash(file.File)), encoded, 0o644)
-}
-
 // Profile returns one sample type of a profile of the run. Heap allocations are those between the
 // two heap profiles. If no profile was taken, the error says why.
 func (r *Run) Profile(kind, valueType string) (*Profile, error) {

@@ -1,21 +1,23 @@
-// Package record holds what the lab measured, in memory and on disk: runs, slices and
-// experiments. It is the one format that the rest of the lab shares. Producers (load, probe,
-// experiment) write it, analyses (capacity, compare) read it, reports show it, and none of them
-// imports another. Every statement about a run can be computed again from its folder, later and
-// on another machine.
+// Package record holds what the lab measured: runs, slices and experiments. It is the one format
+// that the rest of the lab shares. Producers (load, probe, experiment) write it, analyses
+// (capacity, compare) read it, reports show it, and none of them imports another. Every statement
+// about a run can be computed again from its record, later and on another machine.
 //
 // A Run is one process under one steady load. An Experiment is an ordered list of runs, each with
 // its role, variant, pair and round. Times are CLOCK_MONOTONIC nanoseconds (agent/monotonic)
 // unless a name says otherwise.
 //
-// Record is not for judging: capacity decides whether an SLO was met, compare whether one variant
-// beats another. Its only judgement is Judge: whether a run may be used. It starts no goroutines.
+// Record is not for writing folders (folder) and not for judging: capacity decides whether an SLO
+// was met, compare whether one variant beats another. Its only judgement is Judge: whether a run
+// may be used. It starts no goroutines.
 package record
 
 import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,32 +174,24 @@ type Machine struct {
 
 // String returns the machine on one line, without its settings.
 func (m Machine) String() string {
-	var parts []string
-	add := func(s string) {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	add(m.CPU)
+	parts := []string{m.CPU}
 	switch {
 	case m.Cores == 1:
-		add("1 core")
+		parts = append(parts, "1 core")
 	case m.Cores > 1:
-		add(fmt.Sprintf("%d cores", m.Cores))
+		parts = append(parts, fmt.Sprintf("%d cores", m.Cores))
 	}
 	if m.WakeLatencyHeld {
-		add("CPU wake-up latency held at 0")
+		parts = append(parts, "CPU wake-up latency held at 0")
 	}
 	if m.Awake {
-		add("CPUs kept awake by loops")
+		parts = append(parts, "CPUs kept awake by loops")
 	}
 	if m.MemoryGiB > 0 {
-		add(strconv.FormatFloat(math.Round(m.MemoryGiB*100)/100, 'f', -1, 64) + " GiB")
+		parts = append(parts, strconv.FormatFloat(math.Round(m.MemoryGiB*100)/100, 'f', -1, 64)+" GiB")
 	}
-	add(strings.TrimSpace(m.OS + " " + m.Kernel))
-	add(m.Arch)
-	add(m.Go)
-	return strings.Join(parts, ", ")
+	parts = append(parts, strings.TrimSpace(m.OS+" "+m.Kernel), m.Arch, m.Go)
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
 // Environment is what the rest of the machine did over the measured time.
@@ -318,4 +312,21 @@ func (e *Experiment) Variant(name string) (Variant, bool) {
 		}
 	}
 	return Variant{}, false
+}
+
+// RunsFolder is the folder of an experiment's runs, one folder per run, inside the experiment's.
+const RunsFolder = "runs"
+
+// RunDir returns the folder of the run with that ID.
+func (e *Experiment) RunDir(id string) string { return filepath.Join(e.Dir, RunsFolder, id) }
+
+// NextID returns the ID of the next run: its place in the order, its role and its variant.
+func (e *Experiment) NextID(s Step) string {
+	name := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			return c
+		}
+		return '-'
+	}, s.Variant)
+	return fmt.Sprintf("%03d-%s-%s", len(e.Order)+1, s.Role, name)
 }

@@ -68,17 +68,3 @@ func RedactURL(s string) string {
 	u.User = nil
 	return Redact(u.String())
 }
-
-func (r *Run) redact() {
-	r.Target.Command = RedactArgs(r.Target.Command)
-	r.Load.URL = RedactURL(r.Load.URL)
-}
-
-func (e *Experiment) redact() {
-	e.Command = RedactArgs(e.Command)
-	e.Scenario = Redact(e.Scenario)
-	for i := range e.Variants {
-		v := &e.Variants[i]
-		v.Args, v.Change, v.Why = RedactArgs(v.Args), Redact(v.Change), Redact(v.Why)
-	}
-}

@@ -1,15 +1,6 @@
 package record
 
-import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"time"
-)
+import "time"
 
 // Kinds of slice.
 const (
@@ -86,22 +77,6 @@ func (s *Slice) ErrorShare() float64 {
 	return float64(s.Failed+s.Unfinished) / float64(s.Offered)
 }
 
-// AddSlice appends a slice to the experiment and to its file, so that it survives a crash of the
-// lab.
-func (e *Experiment) AddSlice(s Slice) error {
-	e.Slices = append(e.Slices, s)
-	line, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("encoding a slice: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(e.Dir, SlicesFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("recording a slice: %w", err)
-	}
-	_, err = f.Write(append(line, '\n'))
-	return errors.Join(err, f.Close())
-}
-
 // SlicesOf returns the slices of one kind for which keep is true, in order.
 func (e *Experiment) SlicesOf(kind string, keep func(*Slice) bool) []*Slice {
 	var out []*Slice
@@ -111,35 +86,4 @@ func (e *Experiment) SlicesOf(kind string, keep func(*Slice) bool) []*Slice {
 		}
 	}
 	return out
-}
-
-// readSlices reads the experiment's slices; an experiment of whole runs has none. A half-written
-// last line, left by a killed lab, ends the reading without an error.
-func (e *Experiment) readSlices() error {
-	f, err := os.Open(filepath.Join(e.Dir, SlicesFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := bufio.NewReaderSize(f, 64<<10)
-	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", SlicesFile, err)
-		}
-		if len(line) > maxLine {
-			return fmt.Errorf("%s: line %d is longer than %d bytes", SlicesFile, n, maxLine)
-		}
-		var s Slice
-		if err := json.Unmarshal(line, &s); err != nil {
-			return fmt.Errorf("%s: line %d: %w", SlicesFile, n, err)
-		}
-		e.Slices = append(e.Slices, s)
-	}
 }

@@ -3,8 +3,9 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,10 +66,7 @@ func (s *SLO) parseTerm(term string) error {
 		if name = strings.TrimSpace(name); !gaugeName.MatchString(name) {
 			return fmt.Errorf("%q cannot be a gauge's name, which has letters, digits and _", name)
 		}
-		if s.Gauges == nil {
-			s.Gauges = map[string]float64{}
-		}
-		s.Gauges[name] = limit
+		put(&s.Gauges, name, limit)
 		return nil
 	}
 	name, value, ok := strings.Cut(strings.Replace(term, "<=", "=", 1), "=")
@@ -88,11 +86,16 @@ func (s *SLO) parseTerm(term string) error {
 	if err != nil || d <= 0 {
 		return fmt.Errorf("%q is not a duration above 0, as in 20ms", value)
 	}
-	if s.Latency == nil {
-		s.Latency = map[string]float64{}
-	}
-	s.Latency[name] = float64(d) / float64(time.Millisecond)
+	put(&s.Latency, name, float64(d)/float64(time.Millisecond))
 	return nil
+}
+
+// put adds a bound to bounds that may be nil.
+func put(bounds *map[string]float64, name string, bound float64) {
+	if *bounds == nil {
+		*bounds = map[string]float64{}
+	}
+	(*bounds)[name] = bound
 }
 
 // ParseShare reads a share of 1: "0.1%" or "0.001".
@@ -122,7 +125,7 @@ func (s SLO) String() string {
 	if len(s.Latency) > 0 || len(s.Gauges) > 0 || s.Errors > 0 {
 		terms = append(terms, "errors="+strconv.FormatFloat(s.Errors*100, 'g', 6, 64)+"%")
 	}
-	for _, name := range sortedKeys(s.Gauges) {
+	for _, name := range slices.Sorted(maps.Keys(s.Gauges)) {
 		terms = append(terms, name+"<"+strconv.FormatFloat(s.Gauges[name], 'g', -1, 64))
 	}
 	return strings.Join(terms, ",")
@@ -158,40 +161,23 @@ func (s *SLO) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*s = SLO{}
-	for key, raw := range m {
-		var into any
+	for key, raw := range m { // other keys are a later version's
+		var err error
 		switch name, isLatency := strings.CutSuffix(key, "_ms"); {
 		case key == "on":
-			into = &s.On
+			err = json.Unmarshal(raw, &s.On)
 		case key == "errors":
-			into = &s.Errors
+			err = json.Unmarshal(raw, &s.Errors)
 		case key == "gauges":
-			into = &s.Gauges
+			err = json.Unmarshal(raw, &s.Gauges)
 		case isLatency:
 			var ms float64
-			if err := json.Unmarshal(raw, &ms); err != nil {
-				return fmt.Errorf("slo %s: %w", key, err)
-			}
-			if s.Latency == nil {
-				s.Latency = map[string]float64{}
-			}
-			s.Latency[name] = ms
-			continue
-		default:
-			continue // a later version's key
+			err = json.Unmarshal(raw, &ms)
+			put(&s.Latency, name, ms)
 		}
-		if err := json.Unmarshal(raw, into); err != nil {
+		if err != nil {
 			return fmt.Errorf("slo %s: %w", key, err)
 		}
 	}
 	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

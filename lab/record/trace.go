@@ -1,6 +1,8 @@
 package record
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -67,28 +69,28 @@ type Busiest struct {
 	Stack   []Frame `json:"stack,omitempty"`
 }
 
-const traceFile = "profiles/trace.json"
-
-// WriteTrace writes a trace's summary into the run's folder dir.
-func WriteTrace(dir string, t *Trace) error {
-	if err := os.MkdirAll(filepath.Join(dir, profilesFolder), 0o755); err != nil {
-		return err
-	}
-	return writeJSON(filepath.Join(dir, filepath.FromSlash(traceFile)), t)
-}
+// TraceFile is the file of a trace's summary in a run's folder.
+const TraceFile = "profiles/trace.json"
 
 // Trace returns the summary of the execution trace that was taken in the run.
 func (r *Run) Trace() (*Trace, error) {
 	if r.FixtureTrace != nil {
 		return r.FixtureTrace, nil
 	}
+	file := filepath.Join(r.Dir, filepath.FromSlash(TraceFile))
+	encoded, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
 	t := &Trace{}
-	err := readJSON(filepath.Join(r.Dir, filepath.FromSlash(traceFile)), t)
+	if err := json.Unmarshal(encoded, t); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	for _, w := range t.Waits {
 		r.own(w.Stack)
 		r.own(w.WokenBy)
 	}
-	return t, err
+	return t, nil
 }
 
 // Stage is the latency of one span within the requests of a run, from distributed tracing.

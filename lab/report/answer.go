@@ -76,24 +76,36 @@ func (r *Report) SureWords() string {
 
 // UndecidedWords state what would decide the steps whose ratios are not decided.
 func (r *Report) UndecidedWords() string {
-	var order []string
-	names := map[string][]string{}
+	var undecided byText
 	for _, s := range r.Steps {
-		if s.WouldDecide == "" {
-			continue
+		if s.WouldDecide != "" {
+			undecided.add(s.WouldDecide, s.Name)
 		}
-		if names[s.WouldDecide] == nil {
-			order = append(order, s.WouldDecide)
-		}
-		names[s.WouldDecide] = append(names[s.WouldDecide], s.Name)
 	}
-	if len(order) == 0 {
+	if len(undecided.texts) == 0 {
 		return ""
 	}
-	for i, what := range order {
-		order[i] = strings.Join(names[what], ", ") + " (" + what + ")"
+	var said []string
+	for _, what := range undecided.texts {
+		said = append(said, strings.Join(undecided.names[what], ", ")+" ("+what+")")
 	}
-	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(order, "; ")
+	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ")
+}
+
+// byText collects names under the texts that they share, in the order in which the texts come.
+type byText struct {
+	texts []string
+	names map[string][]string
+}
+
+func (b *byText) add(text, name string) {
+	if b.names == nil {
+		b.names = map[string][]string{}
+	}
+	if b.names[text] == nil {
+		b.texts = append(b.texts, text)
+	}
+	b.names[text] = append(b.names[text], name)
 }
 
 // AgainstWords name the step with which a verdict by turns compares.
@@ -124,22 +136,17 @@ func (r *Report) FloorWords() string {
 
 // LeftOut counts the invalid runs by reason, the most frequent reason first.
 func (r *Report) LeftOut() (out []string) {
-	runs := map[string][]string{}
-	var order []string
+	var runs byText
 	for _, run := range r.Runs {
-		if run.Invalid == "" || run.Invalid == r.Invalid { // which is printed elsewhere
-			continue
+		if run.Invalid != "" && run.Invalid != r.Invalid { // which is printed elsewhere
+			runs.add(run.Invalid, run.ID)
 		}
-		if runs[run.Invalid] == nil {
-			order = append(order, run.Invalid)
-		}
-		runs[run.Invalid] = append(runs[run.Invalid], run.ID)
 	}
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(runs[b]), len(runs[a])) })
-	for _, why := range order {
-		which := figure.Plural(len(runs[why]), "run")
-		if len(runs[why]) == 1 {
-			which = runs[why][0]
+	slices.SortStableFunc(runs.texts, func(a, b string) int { return cmp.Compare(len(runs.names[b]), len(runs.names[a])) })
+	for _, why := range runs.texts {
+		which := figure.Plural(len(runs.names[why]), "run")
+		if len(runs.names[why]) == 1 {
+			which = runs.names[why][0]
 		}
 		out = append(out, which+": "+why)
 	}
@@ -175,17 +182,19 @@ func (r *Report) whyInvalid() string {
 // best is the step with the highest capacity; nil when none has one. With another metric, less is
 // better.
 func (r *Report) best() *Step {
+	return r.highest(func(s *Step) figure.Value {
+		if r.Metric != compare.MetricCapacity {
+			return -s.Capacity
+		}
+		return s.Capacity
+	})
+}
+
+// highest is the first step with the highest value of a figure; nil when none has it.
+func (r *Report) highest(read func(*Step) figure.Value) *Step {
 	var best *Step
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		if !s.Capacity.Known() {
-			continue
-		}
-		better := best == nil || s.Capacity > best.Capacity
-		if best != nil && r.Metric != compare.MetricCapacity {
-			better = s.Capacity < best.Capacity
-		}
-		if better {
+		if s := &r.Steps[i]; read(s).Known() && (best == nil || read(s) > read(best)) {
 			best = s
 		}
 	}
@@ -311,17 +320,12 @@ func (r *Report) AllWarnings() []string {
 	if r.Comparison != nil {
 		out = append(out, r.Comparison.Warnings...)
 	}
-	var order []string
-	names := map[string][]string{}
+	var shared byText
 	of := func(variant string, warnings []string) {
 		for _, w := range warnings {
-			if slices.Contains(out, w) {
-				continue
+			if !slices.Contains(out, w) {
+				shared.add(w, variant)
 			}
-			if names[w] == nil {
-				order = append(order, w)
-			}
-			names[w] = append(names[w], variant)
 		}
 	}
 	for _, s := range r.Steps {
@@ -330,8 +334,8 @@ func (r *Report) AllWarnings() []string {
 	for i := range r.Diagnoses {
 		of(r.NameOf(&r.Diagnoses[i]), r.Diagnoses[i].Warnings)
 	}
-	for _, w := range order {
-		out = append(out, strings.Join(slices.Compact(names[w]), ", ")+": "+w)
+	for _, w := range shared.texts {
+		out = append(out, strings.Join(slices.Compact(shared.names[w]), ", ")+": "+w)
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(out, func(w string) bool {

@@ -7,6 +7,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/analysis"
 	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
@@ -15,9 +16,6 @@ import (
 // This file reads a comparison of more than two variants, each of which is set beside its
 // reference, and the CPU ratios of jobs that are compared.
 
-// several reports whether an experiment compares more than two variants.
-func several(e *record.Experiment) bool { return e.Kind == record.KindCompare && len(e.Variants) > 2 }
-
 // Several reports whether it compares more than two variants, so that there is no single
 // comparison.
 func (r *Report) Several() bool {
@@ -25,10 +23,10 @@ func (r *Report) Several() bool {
 }
 
 // beside sets the CPU ratios of jobs, and for several variants what each is compared with.
-func (r *Report) beside(e *record.Experiment, a Analysis) {
+func (r *Report) beside(e *record.Experiment, a analysis.Results) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if several(e) && i > 0 && i < len(e.Variants) {
+		if analysis.Several(e) && i > 0 && i < len(e.Variants) {
 			s.Beside = e.Reference(i)
 			s.StepRatio, s.StepInterval = figure.Unknown, nil // there is no previous step
 		}

@@ -8,13 +8,14 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/analysis"
 	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
 )
 
 // steps reads the variants with their capacity, the resources used at it, and their ratios.
-func (r *Report) steps(e *record.Experiment, a Analysis) {
+func (r *Report) steps(e *record.Experiment, a analysis.Results) {
 	rows := map[string]compare.Row{}
 	for _, row := range a.Rows {
 		rows[row.Name] = row
@@ -23,7 +24,7 @@ func (r *Report) steps(e *record.Experiment, a Analysis) {
 		v, _ := e.Variant(name)
 		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: figure.Unknown, Ratio: figure.Unknown, StepRatio: figure.Unknown, AtOnce: figure.Unknown, Tail: figure.Unknown, Work: figure.Unknown, Knee: figure.Unknown, CPURatio: figure.Unknown}
 		s.capacity(a.Capacities[name])
-		s.measure(e, atCapacity(e, a, name))
+		s.measure(e, a.AtCapacity(e, name))
 		if r.Scaling != nil {
 			s.atOnce(r.Scaling, a.Capacities[name].Concurrency)
 		}
@@ -81,36 +82,6 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 	s.LeaveOut = row.LeaveOut
 }
 
-// atCapacity returns the runs of a variant at its capacity: of each round, the highest rate that
-// met the SLO. Without measured runs it uses those of the search.
-func atCapacity(e *record.Experiment, a Analysis, variant string) []*record.Run {
-	for _, role := range []string{record.RoleMeasure, record.RoleSweep, record.RoleSearch, record.RoleSingle} {
-		best := map[int]*record.Run{}
-		for _, r := range e.Runs {
-			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
-				continue
-			}
-			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && r.ByConcurrency()) {
-				continue
-			}
-			if n := a.Capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
-				continue // a higher concurrency than necessary
-			}
-			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
-				best[r.Step.Round] = r
-			}
-		}
-		if len(best) > 0 {
-			var out []*record.Run
-			for _, round := range slices.Sorted(maps.Keys(best)) {
-				out = append(out, best[round])
-			}
-			return out
-		}
-	}
-	return nil
-}
-
 // measure sets the figures of the runs at the capacity, and those that only a run under profiles
 // has.
 func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
@@ -129,9 +100,9 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 }
 
 // compare fills in a comparison's pairs, and the ratio of its second variant.
-func (r *Report) compare(e *record.Experiment, a Analysis) {
+func (r *Report) compare(e *record.Experiment, a analysis.Results) {
 	r.beside(e, a)
-	if several(e) {
+	if analysis.Several(e) {
 		return
 	}
 	if a.Comparison == nil {
@@ -158,13 +129,13 @@ func (r *Report) compare(e *record.Experiment, a Analysis) {
 		}
 	}
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
-		p := Pair{Round: round, A: figure.Unknown, B: figure.Unknown, Ratio: figure.Unknown}
-		if v, ok := a.Sample(record.RoleMeasure, c.A, round); ok {
-			p.A = figure.Value(v)
+		of := func(variant string) figure.Value {
+			if v, ok := a.Sample(record.RoleMeasure, variant, round); ok {
+				return figure.Value(v)
+			}
+			return figure.Unknown
 		}
-		if v, ok := a.Sample(record.RoleMeasure, c.B, round); ok {
-			p.B = figure.Value(v)
-		}
+		p := Pair{Round: round, A: of(c.A), B: of(c.B), Ratio: figure.Unknown}
 		if p.A > 0 && p.B > 0 {
 			p.Ratio = p.B / p.A
 		}
@@ -173,7 +144,7 @@ func (r *Report) compare(e *record.Experiment, a Analysis) {
 }
 
 // capacity keeps the result of a single variant's search.
-func (r *Report) capacity(e *record.Experiment, a Analysis) {
+func (r *Report) capacity(e *record.Experiment, a analysis.Results) {
 	if names := words.Variants(e); len(names) > 0 {
 		c := a.Capacities[names[0]]
 		r.Capacity = &c
@@ -181,7 +152,7 @@ func (r *Report) capacity(e *record.Experiment, a Analysis) {
 }
 
 // curves sets the load curves with the capacities of the steps.
-func (r *Report) curves(e *record.Experiment, a Analysis) {
+func (r *Report) curves(e *record.Experiment, a analysis.Results) {
 	r.Curves = curve.Curves(e, a.Verdicts)
 	if r.Turns == nil && r.Metric != compare.MetricCapacity {
 		return // Step.Capacity is another figure

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
+	"dyno/lab/report/analysis"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/turns"
 	"dyno/lab/report/words"
@@ -62,7 +64,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 }
 
 // turn sets the result of an experiment by turns, after its steps.
-func (r *Report) turn(e *record.Experiment, a Analysis) {
+func (r *Report) turn(e *record.Experiment, a analysis.Results) {
 	r.RatioMetric = compare.MetricWork
 	if n := len(a.Rows); n > 0 {
 		r.RatioMetric = a.Rows[n-1].ToBaseline.Metric
@@ -94,11 +96,11 @@ func (r *Report) turn(e *record.Experiment, a Analysis) {
 	}
 	r.Metrics = append(r.Metrics, a.Metrics...)
 	all := r.Metrics
-	if e.Kind == record.KindLadder || several(e) {
+	if e.Kind == record.KindLadder || analysis.Several(e) {
 		for _, rows := range [][]compare.Row{a.Rows, a.CPU} {
 			for i, row := range rows[min(1, len(rows)):] {
 				all = append(all, row.ToBaseline)
-				if i > 0 && row.ToBefore != nil && !several(e) { // the first step's is the baseline
+				if i > 0 && row.ToBefore != nil && !analysis.Several(e) { // the first step's is the baseline
 					all = append(all, *row.ToBefore)
 				}
 			}
@@ -143,22 +145,11 @@ func (r *Report) carriedWords(s *Step) string {
 // bestByTurns is the step with the highest capacity, or with the highest work rate if none has one;
 // nil: none.
 func (r *Report) bestByTurns() *Step {
-	for _, read := range []func(*Step) figure.Value{func(s *Step) figure.Value { return s.Capacity }, func(s *Step) figure.Value { return s.Work }} {
-		var best *Step
-		for i := range r.Steps {
-			if s := &r.Steps[i]; read(s).Known() && (best == nil || read(s) > read(best)) {
-				best = s
-			}
-		}
-		if best != nil {
-			return best
-		}
-	}
-	return nil
+	return cmp.Or(r.highest(func(s *Step) figure.Value { return s.Capacity }), r.highest(func(s *Step) figure.Value { return s.Work }))
 }
 
 // ratios collects the pairs of a comparison: blocks of turns, or rounds.
-func (r *Report) ratios(e *record.Experiment, a Analysis) (out []turns.Ratios) {
+func (r *Report) ratios(e *record.Experiment, a analysis.Results) (out []turns.Ratios) {
 	c := r.Comparison
 	if c == nil {
 		return nil

@@ -26,21 +26,21 @@ func LoadPlaceholder(name string) bool {
 // the load stays as it is, and so does a $$ before one, because the load's template parses them
 // next. An error names the placeholder that lookup does not know, or that has no end.
 func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
-	tokens, err := split(s)
+	tokens, err := Tokens(s)
 	if err != nil {
 		return "", err
 	}
 	var out strings.Builder
 	for i, t := range tokens {
-		value, known := t.text, true
+		value, known := t.Text, true
 		switch {
-		case t.text == "$$" && !beforeLoadPlaceholder(tokens[i+1:]):
+		case t.Text == "$$" && !beforeLoadPlaceholder(tokens[i+1:]):
 			value = "$"
-		case t.name != "" && !LoadPlaceholder(t.name):
-			value, known = lookup(t.name)
+		case t.Name != "" && !LoadPlaceholder(t.Name):
+			value, known = lookup(t.Name)
 		}
 		if !known {
-			return "", fmt.Errorf("unknown placeholder ${%s}", clip(t.name))
+			return "", fmt.Errorf("unknown placeholder ${%s}", Clip(t.Name))
 		}
 		out.WriteString(value)
 	}
@@ -49,27 +49,27 @@ func Expand(s string, lookup func(name string) (value string, ok bool)) (string,
 
 // beforeLoadPlaceholder reports whether the text that follows a $$ looks like a load placeholder's
 // name in braces.
-func beforeLoadPlaceholder(next []token) bool {
-	if len(next) == 0 || !strings.HasPrefix(next[0].text, "{") {
+func beforeLoadPlaceholder(next []Token) bool {
+	if len(next) == 0 || !strings.HasPrefix(next[0].Text, "{") {
 		return false
 	}
-	name, _, ok := strings.Cut(next[0].text[1:], "}")
+	name, _, ok := strings.Cut(next[0].Text[1:], "}")
 	return ok && LoadPlaceholder(name)
 }
 
-// token is a piece of text, a $$, or a placeholder.
-type token struct {
-	text string // as written
-	name string // of a placeholder, else empty
+// Token is a piece of text, a $$, or a placeholder.
+type Token struct {
+	Text string // as written
+	Name string // of a placeholder, else empty
 }
 
-// split cuts a text into its tokens. A $ before any character but $ and { is plain text.
-func split(s string) ([]token, error) {
-	var out []token
+// Tokens cuts a text into its tokens. A $ before any character but $ and { is plain text.
+func Tokens(s string) ([]Token, error) {
+	var out []Token
 	for from := 0; s != ""; {
 		i := strings.IndexByte(s[from:], '$')
 		if i < 0 || from+i == len(s)-1 {
-			return append(out, token{text: s}), nil
+			return append(out, Token{Text: s}), nil
 		}
 		i += from
 		if s[i+1] != '$' && s[i+1] != '{' {
@@ -77,30 +77,21 @@ func split(s string) ([]token, error) {
 			continue
 		}
 		if i > 0 {
-			out = append(out, token{text: s[:i]})
+			out = append(out, Token{Text: s[:i]})
 		}
 		s, from = s[i:], 0
-		t := token{text: s[:2]}
+		t := Token{Text: s[:2]}
 		if s[1] == '{' {
 			end := strings.IndexByte(s, '}')
 			if end < 0 {
-				return nil, fmt.Errorf("%q opens a placeholder without an end; write $$ for a plain $", clip(s))
+				return nil, fmt.Errorf("%q opens a placeholder without an end; write $$ for a plain $", Clip(s))
 			}
-			t = token{text: s[:end+1], name: s[2:end]}
-			if t.name == "" {
+			t = Token{Text: s[:end+1], Name: s[2:end]}
+			if t.Name == "" {
 				return nil, fmt.Errorf("${} names nothing; write $$ for a plain $")
 			}
 		}
-		out, s = append(out, t), s[len(t.text):]
+		out, s = append(out, t), s[len(t.Text):]
 	}
 	return out, nil
-}
-
-// clip shortens a quotation in a message.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
 }

@@ -76,3 +76,16 @@ func TestExpandKeepsTheLoads(t *testing.T) {
 		}
 	})
 }
+
+// FuzzExpand holds that expansion ends, and that what it accepts holds no placeholder that is
+// unknown.
+func FuzzExpand(f *testing.F) {
+	f.Add("http://${target.listen}/${id}$$")
+	f.Add("$${random:5}")
+	f.Fuzz(func(t *testing.T, text string) {
+		out, err := Expand(text, func(string) (string, bool) { return "", true })
+		if err == nil && len(out) > len(text) {
+			t.Errorf("%q grew to %q", text, out)
+		}
+	})
+}

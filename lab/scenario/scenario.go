@@ -1,24 +1,26 @@
-// Package scenario reads scenario files, which say what to start, how to drive it and what to
-// find out: YAML with a published JSON Schema (schema.json). Every error has file:line:column
-// and, if it can be guessed, the intended value; all errors are reported together.
+// Package scenario is what a scenario file says: what to start, how to drive it and what to find
+// out, variant by variant. The file is YAML with a published JSON Schema (schema.json); package
+// parser reads it.
 //
-// It is not for carrying a scenario out: it starts no process, opens no file but the scenario,
-// and resolves placeholders only on request (see Expand). It starts no goroutines.
+// It is not for carrying a scenario out: it starts no process, opens no file, and resolves
+// placeholders only on request (see Expand). It starts no goroutines.
 package scenario
 
 import (
+	"bytes"
 	"cmp"
+	_ "embed"
 	"time"
 
 	"dyno/lab/record"
 )
 
-// Scenario is a scenario file. The zero value of every field is its documented default; Parse
-// fills in only Mode, and Variants from Sweep.
+// Scenario is a scenario file. The zero value of every field is its documented default; package
+// parser fills in only Mode, and Variants from Sweep.
 type Scenario struct {
 	Name        string      `yaml:"name"`
 	Description string      `yaml:"description"`
-	Mode        string      `yaml:"mode"` // record.Kind...; never empty after Parse
+	Mode        string      `yaml:"mode"` // record.Kind...; never empty after parsing
 	Target      Target      `yaml:"target"`
 	Companions  []Companion `yaml:"companions"` // started before the target, in order
 	Setup       []Request   `yaml:"setup"`      // sent once the target is ready, in order, before any load
@@ -31,11 +33,11 @@ type Scenario struct {
 	// memory): each is then started for its turn.
 	Exclusive bool `yaml:"exclusive"`
 
-	// Path is the name that was passed to Parse.
+	// Path is the name that was passed to parser.Parse.
 	Path string `yaml:"-"`
 	// Text is the file's text.
 	Text string `yaml:"-"`
-	// Root is the folder from which relative paths and Go packages count; see Open.
+	// Root is the folder from which relative paths and Go packages count; see parser.Open.
 	Root string `yaml:"-"`
 }
 
@@ -317,3 +319,14 @@ type Axis struct {
 	Name   string   `yaml:"name"`
 	Values []string `yaml:"values"`
 }
+
+// Schema is the JSON Schema of a scenario file (draft 2020-12), for editors and other tools.
+//
+//go:embed schema.json
+var Schema []byte
+
+//go:embed starter.yaml
+var starter []byte
+
+// Starter returns a commented scenario to begin with.
+func Starter() []byte { return bytes.Clone(starter) }

@@ -1,5 +1,11 @@
 package scenario
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Nearest returns the name that was probably meant: the one with the smallest edit distance, if
 // that is at most a third of the word's length.
 func Nearest(word string, names []string) (string, bool) {
@@ -41,4 +47,24 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// DidYouMean suggests, for a message, the nearest of the names, or lists them all.
+func DidYouMean(word string, names []string) string {
+	if near, ok := Nearest(word, names); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(names) == 1 {
+		return "the only one is " + names[0]
+	}
+	return "expected one of " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
+}
+
+// Clip shortens a quotation in a message.
+func Clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,8 +38,8 @@ func (s *Scenario) Scale(v Variant) float64 {
 	return n
 }
 
-// own reports whether the variant has its own program or address.
-func (v Variant) own() bool { return v.Build != "" || len(v.Command) > 0 || v.URL != "" }
+// Own reports whether the variant has its own program or address.
+func (v Variant) Own() bool { return v.Build != "" || len(v.Command) > 0 || v.URL != "" }
 
 // TargetOf returns the target of a variant. A variant with its own program has only its own
 // arguments; any other has its arguments after the target's. In both cases its environment is
@@ -51,7 +52,7 @@ func (s *Scenario) TargetOf(v Variant) Target {
 		return Target{URL: v.URL}
 	}
 	t := s.Target
-	if v.own() {
+	if v.Own() {
 		t.Build, t.Command, t.Args, t.Traced, t.URL = v.Build, v.Command, v.Args, nil, ""
 	} else {
 		t.Args = slices.Concat(t.Args, v.Args)
@@ -114,3 +115,41 @@ func (s *Scenario) LoadOf(v Variant) Load {
 	}
 	return l
 }
+
+// Resolve returns a path of the scenario in a form that can be opened.
+func (s *Scenario) Resolve(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(s.Root, name)
+}
+
+// OneAddress reports whether every variant uses the same address, so that two cannot be up
+// concurrently.
+func (s *Scenario) OneAddress() bool {
+	return s.Target.URL == "" && !strings.Contains(s.Load.URL, "${")
+}
+
+// MostRate returns the highest permitted rate, per second; 0: no limit.
+func (s *Scenario) MostRate() float64 {
+	most := s.Measure.MaxRate
+	if limit := s.Load.MaxRate; limit > 0 && (most == 0 || limit < most) {
+		most = limit
+	}
+	return most
+}
+
+// Bounded reports whether there is an SLO to meet.
+func (s *Scenario) Bounded() bool { return len(s.SLO.Latency) > 0 || len(s.SLO.Gauges) > 0 }
+
+// Shares reports whether a companion is shared.
+func (s *Scenario) Shares() bool {
+	return slices.ContainsFunc(s.Companions, func(c Companion) bool { return c.Shared })
+}
+
+// Fault is a fault of a scenario that appears only when it is carried out: a body template that
+// cannot be filled, a feeder without rows.
+type Fault struct{ Err error }
+
+func (e *Fault) Error() string { return e.Err.Error() }
+func (e *Fault) Unwrap() error { return e.Err }

@@ -1,8 +1,9 @@
-// Package daemon implements what every service offers its users and the lab: settings, flags,
-// configuration, assemblies, a ready line, the debug address, metrics, draining, exit codes.
-// Package cmd/service adds the command line.
+// Package daemon runs a service or one of its jobs as a process, under the contract that every
+// service has with its users and the lab: flags, a ready line, the debug address, metrics, draining
+// at a signal, exit codes. Package cmd/service adds the command line.
 //
-// It is not a framework for handlers: the service decides what it serves and how.
+// It is not a framework for handlers: the service decides what it serves and how. What the service
+// is made of is declared with package assembly.
 //
 // Run, Task.Run and Interruptible own every goroutine that the package starts (the two HTTP
 // servers, the one that waits for signals, the one that runs a job or a command, the one that
@@ -25,6 +26,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/agent"
+	"dyno/parts/assembly"
+	"dyno/parts/datadir"
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
 	"dyno/parts/tracing"
@@ -40,11 +43,11 @@ type Service struct {
 
 	// Protocols returns the HTTP versions that the server of Env.Listen supports over TLS under this
 	// choice, by their ALPN names. Nil means h2 and http/1.1, as in net/http.
-	Protocols func(Choice) []string
+	Protocols func(assembly.Choice) []string
 
-	Assembly Assembly
-	Data     *DataFolder // nil: the service keeps no state on disk and has no --data
-	Jobs     []Job       // subcommands that run to their end under the same contract (import, sync)
+	Assembly assembly.Parts
+	Data     *datadir.Folder // nil: the service keeps no state on disk and has no --data
+	Jobs     []Job           // subcommands that run to their end under the same contract (import, sync)
 
 	// Flags declares the flags of serve beyond those of the contract. The environment and the file can
 	// set them too; they are set when Start is called. Nil means none.
@@ -52,6 +55,7 @@ type Service struct {
 
 	// Start starts the service and returns when it is usable. ctx is cancelled if the process receives
 	// a signal to stop meanwhile; it is not for work that continues after Start has returned.
+	// Nil: there is no serve, only Jobs.
 	Start func(ctx context.Context, env *Env) (Running, error)
 }
 
@@ -65,7 +69,7 @@ type Env struct {
 	Debug  *http.ServeMux // of the debug address, for a service's own pages; guarded against strangers as a whole
 	Agent  *agent.Agent   // for gauges
 	Data   string         // the data folder, locked; "" when the service has none
-	Choice Choice         // the assembly
+	Choice assembly.Choice
 
 	// ReadTimeout is the time limit for a client to send a whole request (--read-timeout), for a
 	// service that serves Listen itself. Such a service may apply it to reading answers too.
@@ -173,8 +177,8 @@ func ExitCode(service string, err error, stderr io.Writer) int {
 
 // Check finds mistakes in the declaration.
 func (s Service) Check() error {
-	if s.Name == "" || s.Start == nil {
-		return errors.New("the service declares no Name or no Start")
+	if s.Name == "" || s.Start == nil && len(s.Jobs) == 0 {
+		return errors.New("the service declares no Name, or neither Start nor Jobs")
 	}
 	if s.Data != nil && s.Data.Format < 1 {
 		return errors.New("the data folder declares no Format; it counts from 1")

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"dyno/parts/config"
 )
 
 // Job is a command that runs to its end under the contract of a service: the same flags,
@@ -49,7 +51,7 @@ func (j Job) long(service string) string {
 	return fmt.Sprintf(`%s
 
 Every flag can also be given as an environment variable (--debug as %s_DEBUG) or as a key of the YAML
-file given with --config. A flag wins over the environment, that over the file.`, cmp.Or(j.Long, j.Short), envPrefix(service))
+file given with --config. A flag wins over the environment, that over the file.`, cmp.Or(j.Long, j.Short), config.EnvPrefix(service))
 }
 
 // work runs a job until it has finished, fails, or the process receives a signal to stop.

@@ -144,3 +144,15 @@ func TestMistakesInJobs(t *testing.T) {
 		}
 	}
 }
+
+// A service may have jobs only.
+func TestServiceOfJobs(t *testing.T) {
+	s := Service{Name: "toyd", Jobs: []Job{{Name: "count", Run: func(context.Context, *Env, []string) error { return nil }}}}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	tasks := s.Tasks(func(string) (string, bool) { return "", false }, io.Discard, io.Discard)
+	if len(tasks) != 1 || tasks[0].Name != "count" {
+		t.Errorf("%d tasks, the first is %s", len(tasks), tasks[0].Name)
+	}
+}

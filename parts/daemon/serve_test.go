@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/assembly"
+	"dyno/parts/datadir"
 )
 
 // noEnv is an environment without variables.
@@ -177,10 +179,10 @@ func TestServiceAccountsForWhatItLeft(t *testing.T) {
 func TestMistakesInTheServiceItself(t *testing.T) {
 	start := func(context.Context, *Env) (Running, error) { return Running{}, nil }
 	for says, s := range map[string]Service{
-		"no Name or no Start": {Name: "toyd"},
-		"declares no Format":  {Name: "toyd", Start: start, Data: &DataFolder{}},
+		"neither Start nor Jobs": {Name: "toyd"},
+		"declares no Format":     {Name: "toyd", Start: start, Data: &datadir.Folder{}},
 		"has no implementation": {Name: "toyd", Start: start,
-			Assembly: Assembly{Seams: []Seam{{Name: "queue"}}}},
+			Assembly: assembly.Parts{Seams: []assembly.Seam{{Name: "queue"}}}},
 	} {
 		var stderr bytes.Buffer
 		if code := Run(t.Context(), s, nil, noEnv, io.Discard, &stderr); code != 1 || !strings.Contains(stderr.String(), says) {
@@ -238,8 +240,10 @@ func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
 	roots.AppendCertsFromPEM(certPEM)
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	write(t, cert, string(certPEM))
-	write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err := errors.Join(os.WriteFile(cert, certPEM, 0o600), os.WriteFile(key, keyPEM, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	return cert, key, roots
 }
 

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"dyno/parts/config"
+	"dyno/parts/refusal"
 )
 
 // Task is serve, or a job: what runs under the contract, with its flags. A command line
@@ -25,10 +28,13 @@ type Task struct {
 	run       func(ctx context.Context, o options, args []string) error
 }
 
-// Tasks returns serve and then the jobs, each to be run once. They read the environment through
-// env.
+// Tasks returns serve, if the service can start, and then the jobs, each to be run once. They read
+// the environment through env.
 func (s Service) Tasks(env func(string) (string, bool), stdout, stderr io.Writer) []*Task {
-	tasks := []*Task{s.serving(stdout, stderr)}
+	var tasks []*Task
+	if s.Start != nil {
+		tasks = append(tasks, s.serving(stdout, stderr))
+	}
 	for _, j := range s.Jobs {
 		tasks = append(tasks, s.job(j, stdout, stderr))
 	}
@@ -59,7 +65,7 @@ func (s Service) serving(stdout, stderr io.Writer) *Task {
 		Long: fmt.Sprintf(`Every flag can also be given as an environment variable (--listen as %s_LISTEN) or as a key of the
 YAML file given with --config (listen: 127.0.0.1:8080). A flag wins over the environment, that over the file.
 When it is ready, %s prints one JSON line with the addresses it is bound to. Logs go to stderr.`,
-			envPrefix(s.Name), s.Name),
+			config.EnvPrefix(s.Name), s.Name),
 		Example: s.servingExample(),
 		Flags:   newFlags("serve"),
 		run:     func(ctx context.Context, o options, _ []string) error { return s.serve(ctx, o, stdout, stderr) },
@@ -97,7 +103,7 @@ func (s Service) job(j Job, stdout, stderr io.Writer) *Task {
 // Run completes the flags, which have been parsed, from environment and file, and runs the task.
 func (t *Task) Run(ctx context.Context, args []string) error {
 	if err := t.options.complete(t.Flags, t.service, t.env, t.elsewhere); err != nil {
-		return err
+		return Usage(err)
 	}
 	return t.run(ctx, t.options, args)
 }
@@ -124,11 +130,11 @@ func (s Service) runTask(ctx context.Context, args []string, tasks []*Task) erro
 		for _, t := range tasks {
 			names = append(names, t.Name)
 		}
-		return unknown("task", name, names)
+		return Usage(refusal.Unknown("task", name, names...))
 	}
 	t := tasks[i]
 	if err := t.Flags.Parse(args); err != nil {
-		return Usage(FlagError(err))
+		return Usage(config.FlagError(err))
 	}
 	if args = t.Flags.Args(); len(args) > 0 && t.Args == "" {
 		return Usage(fmt.Errorf("%s takes no arguments, not even %q", name, args[0]))

@@ -13,6 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
+
+	"dyno/parts/assembly"
+	"dyno/parts/datadir"
 )
 
 // TestMain lets this binary also run as the toy service, so that tests can start it as a separate
@@ -39,17 +42,17 @@ type toySettings struct {
 	Sync    string        `set:"sync" values:"always,never" doc:"when to fsync"`
 }
 
-func toyAssembly() Assembly {
-	return Assembly{
-		Seams: []Seam{
-			{Name: "queue", Doc: "where notices wait", Impls: []Impl{{"channel", "a buffered channel"}, {"ring", "grows"}, {"swap", "takes a batch"}}},
-			{Name: "log", Doc: "where they are kept", Impls: []Impl{{"plain", "an fsync each"}, {"group", "an fsync for all"}}},
+func toyAssembly() assembly.Parts {
+	return assembly.Parts{
+		Seams: []assembly.Seam{
+			{Name: "queue", Doc: "where notices wait", Impls: []assembly.Impl{{Name: "channel", Doc: "a buffered channel"}, {Name: "ring", Doc: "grows"}, {Name: "swap", Doc: "takes a batch"}}},
+			{Name: "log", Doc: "where they are kept", Impls: []assembly.Impl{{Name: "plain", Doc: "an fsync each"}, {Name: "group", Doc: "an fsync for all"}}},
 		},
-		Settings: Settings[toySettings](),
-		Ladder: []Step{
-			{"ring", map[string]string{"queue": "ring"}, "a burst no longer blocks"},
-			{"workers", map[string]string{"workers": "8"}, "Little's law"},
-			{"group-commit", map[string]string{"log": "group", "linger": "1ms"}, "one fsync for all"},
+		Settings: assembly.Settings[toySettings](),
+		Ladder: []assembly.Step{
+			{Name: "ring", Change: map[string]string{"queue": "ring"}, Why: "a burst no longer blocks"},
+			{Name: "workers", Change: map[string]string{"workers": "8"}, Why: "Little's law"},
+			{Name: "group-commit", Change: map[string]string{"log": "group", "linger": "1ms"}, Why: "one fsync for all"},
 		},
 	}
 }
@@ -61,7 +64,7 @@ func toy() Service {
 		Short:    "Answer with the assembly",
 		Example:  "  toyd count --to 3\n  toyd serve --assembly baseline --set workers=4",
 		Assembly: toyAssembly(),
-		Data:     &DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }},
+		Data:     &datadir.Folder{Format: 2, Upgrade: func(string, int) error { return nil }},
 		Start:    startToy,
 		Jobs:     []Job{countJob()},
 	}
@@ -120,7 +123,7 @@ func startToy(_ context.Context, env *Env) (Running, error) {
 	env.Debug.HandleFunc("POST /debug/toyd/fail", func(http.ResponseWriter, *http.Request) {
 		env.Fail(errors.New("the disk is gone\nfor good"))
 	})
-	env.Agent.Gauge("workers", func() float64 { return float64(Bind[toySettings](env.Choice).Workers) })
+	env.Agent.Gauge("workers", func() float64 { return float64(assembly.Bind[toySettings](env.Choice).Workers) })
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /queue", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, env.Choice.Get("queue")) })
 	pages.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {

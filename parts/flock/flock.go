@@ -16,6 +16,20 @@ import (
 // ErrLocked is what Lock returns when another process has the lock.
 var ErrLocked = errors.New("locked by another process")
 
+// Open opens the file at path, which it makes if missing, and takes its lock; ErrLocked when
+// another process has it. To close the file, or to end, gives this process's hold on the lock up.
+func Open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := Lock(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // Sign writes this process's pid into the file, for Holder.
 func Sign(f *os.File) error {
 	if err := f.Truncate(0); err != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"dyno/parts/httploop/wire"
 )
 
 // conn is a connection. Only its loop uses it.
@@ -21,12 +23,11 @@ type conn struct {
 
 	buf     []byte // nil means that no bytes are needed any more
 	start   int    // of the bytes that are not part of a request yet
-	scanned int    // bytes from start on that headEnd has scanned, in whole lines
+	scanned int    // bytes from start on that FindHead has scanned, in whole lines
 
-	current *Request // its head was read, its body was not; nil means none
-	framing framing
-	body    int // where the body of current begins
-	chunks  chunks
+	current  *Request // its head was read, its body was not; nil means none
+	incoming wire.Body
+	body     int // where the body of current begins
 
 	first, final *Request // requests without a response, in order
 	inFlight     int      // number of those
@@ -199,7 +200,7 @@ func (c *conn) push(r *Request) {
 	}
 	c.final = r
 	c.inFlight++
-	c.closing = c.closing || r.last
+	c.closing = c.closing || r.Last
 }
 
 func (c *conn) pop() *Request {
@@ -253,9 +254,9 @@ func (c *conn) flush() bool {
 		for c.first != nil && c.first.answered && len(b) < maxOut {
 			r := c.pop()
 			// The last response carries Connection: close if it is known to be the last.
-			last := r.last || c.inFlight == 0 && c.current == nil && c.start == len(c.buf) && !c.readable && (c.ended || l.server.lame.Load())
-			c.closing, c.asked = c.closing || last, c.asked || r.last
-			b = r.append(b, l.date, last)
+			last := r.Last || c.inFlight == 0 && c.current == nil && c.start == len(c.buf) && !c.readable && (c.ended || l.server.lame.Load())
+			c.closing, c.asked = c.closing || last, c.asked || r.Last
+			b = r.Response.AppendTo(b, r.Method, l.date, last)
 			l.recycle(r)
 		}
 		l.out = b

@@ -8,10 +8,9 @@
 // nothing. It is not for TLS, HTTP/2, WebSocket or streams: those need net/http or fasthttp. It
 // runs on Linux (epoll); elsewhere New returns ErrUnsupported.
 //
-// It accepts less than net/http (parse.go): where two parsers could disagree on where a request
-// ends, the response is 400 and the connection ends. A connection without a request has no buffer.
-// Everything is bounded: heads, bodies, requests in flight per connection, output that a client
-// does not read, connections, and the time for each.
+// Package wire refuses more requests than net/http does. A connection without a request has no
+// buffer. Everything is bounded: heads, bodies, requests in flight per connection, output that a
+// client does not read, connections, and the time for each.
 //
 // ordersd takes 25.0 us of CPU per order query with fasthttp, which was measured first, and 14.7 us
 // with this package (docs/reference/ordersd-measured.md).
@@ -32,6 +31,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 )
 
@@ -71,7 +71,7 @@ type Options struct {
 	Serves func(r *Request) bool // decides on a request before its body is read
 
 	// Refuse writes the response to a refused request. Nil means the text, as text/plain.
-	Refuse func(resp *Response, text string)
+	Refuse func(resp *wire.Response, text string)
 
 	Log *slog.Logger // nil means none
 
@@ -93,6 +93,7 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("httploop: a bound of %d is below 1", *d.field)
 		}
 	}
+	const minHead = 512 // bytes; any sensible head is larger
 	o.MaxHead = max(o.MaxHead, minHead)
 	if o.MaxBuffered = cmp.Or(o.MaxBuffered, o.MaxConnections*o.MaxHead); o.MaxBuffered < o.MaxHead {
 		return o, fmt.Errorf("httploop: MaxBuffered is %d bytes, less than one request's head of %d", o.MaxBuffered, o.MaxHead)
@@ -102,7 +103,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
 	o.lull = cmp.Or(o.lull, lameduck.Lull)
 	if o.Refuse == nil {
-		o.Refuse = func(resp *Response, text string) {
+		o.Refuse = func(resp *wire.Response, text string) {
 			resp.Add("Content-Type", "text/plain; charset=utf-8")
 			resp.Body = append(append(resp.Body, text...), '\n')
 		}
@@ -112,9 +113,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	return o, nil
 }
-
-// minHead is smaller than any sensible head, in bytes.
-const minHead = 512
 
 // Stats are counts since the start.
 type Stats struct {

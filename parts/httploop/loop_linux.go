@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 )
 
@@ -162,7 +163,7 @@ func (l *loop) run() error {
 // look updates the loop's time, once per turn.
 func (l *loop) look(now time.Time) {
 	if l.now.Unix() != now.Unix() || l.date == nil {
-		l.date = dateLine(now)
+		l.date = wire.DateLine(now)
 	}
 	l.now = now
 }

@@ -1,6 +1,19 @@
 package httploop
 
-import "golang.org/x/sys/unix"
+import (
+	"net/http"
+
+	"golang.org/x/sys/unix"
+
+	"dyno/parts/httploop/wire"
+)
+
+// The refusals of a loop that has no room or no time for a request.
+var (
+	errOverfull = &wire.Refusal{Status: http.StatusServiceUnavailable, Text: "too many connections are open here; try again later"}
+	errBuffered = &wire.Refusal{Status: http.StatusServiceUnavailable, Text: "too many requests are being read here; try again later"}
+	errLate     = &wire.Refusal{Status: http.StatusRequestTimeout, Text: "the request did not arrive in time"}
+)
 
 func (c *conn) happened(events uint32) {
 	const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
@@ -69,8 +82,8 @@ func (c *conn) room() bool {
 		// that arrive, not to the announced length.
 		body := c.buf[c.body:]
 		size := max(2*len(body), 2*c.loop.server.options.MaxHead)
-		if c.framing.length != chunked {
-			size = min(size, c.framing.length)
+		if n, known := c.incoming.Length(); known {
+			size = min(size, n)
 		}
 		if !c.fits(size) {
 			return false
@@ -128,20 +141,16 @@ func (c *conn) parseHead() bool {
 	if len(data) == 0 {
 		return false
 	}
-	end, next, err := headEnd(data, c.scanned)
+	end, next, err := wire.FindHead(data, c.scanned, options.MaxHead)
 	c.scanned = next
 	switch {
 	case err != nil:
-	case max(end, next) > options.MaxHead, end == 0 && len(data) >= options.MaxHead:
-		if err = errLongHead; next == 0 {
-			err = errLongLine
-		}
 	case end == 0:
 		return false
 	default:
 		r := c.loop.request(c)
-		if c.framing, err = r.parseHead(data[:end], options.MaxBody); err == nil && (options.Serves == nil || options.Serves(r)) {
-			c.current, c.body, c.scanned, c.chunks = r, c.start+end, 0, chunks{}
+		if c.incoming, err = r.Parse(data[:end], options.MaxBody); err == nil && (options.Serves == nil || options.Serves(r)) {
+			c.current, c.body, c.scanned = r, c.start+end, 0
 			return true
 		}
 		c.loop.recycle(r)
@@ -155,40 +164,29 @@ func (c *conn) parseHead() bool {
 	return false
 }
 
-func (c *conn) parseBody(r *Request) (whole bool, err *refusal) {
-	if c.framing.length != chunked {
-		end := c.body + c.framing.length
-		if len(c.buf) < end {
-			return false, nil
-		}
-		r.Body, c.start = c.buf[c.body:end:end], end
-		return true, nil
-	}
-	raw := c.buf[c.body+c.chunks.body:]
-	used, err := c.chunks.read(c.buf[c.body:], raw, c.loop.server.options.MaxBody)
-	end := c.body + c.chunks.body
-	c.buf = c.buf[:end+copy(c.buf[end:], raw[used:])]
-	if err != nil || c.chunks.state != done {
+func (c *conn) parseBody(r *Request) (whole bool, err *wire.Refusal) {
+	n, rest, whole, err := c.incoming.Read(c.buf[c.body:], c.loop.server.options.MaxBody)
+	c.buf = c.buf[:c.body+len(rest)]
+	if err != nil || !whole {
 		return false, err
 	}
-	r.Body, c.start = c.buf[c.body:end:end], end
+	r.Body, c.start = rest[:n:n], c.body+n
 	return true, nil
 }
 
 // goOn sends 100 Continue to a client that waits for it, once all earlier requests are answered.
 func (c *conn) goOn() {
 	const interim = "HTTP/1.1 100 Continue\r\n\r\n"
-	if !c.framing.expect || c.inFlight > 0 || len(c.out) > 0 {
+	if c.inFlight > 0 || len(c.out) > 0 || !c.incoming.Awaited() {
 		return
 	}
-	c.framing.expect = false
 	if n, _ := send(c.fd, []byte(interim)); n < len(interim) {
 		c.abort()
 	}
 }
 
 // refuse sends an error response after the responses to earlier requests, and ends the connection.
-func (c *conn) refuse(err *refusal) {
+func (c *conn) refuse(err *wire.Refusal) {
 	l := c.loop
 	if c.current != nil {
 		l.recycle(c.current)
@@ -196,13 +194,13 @@ func (c *conn) refuse(err *refusal) {
 	}
 	l.server.counts.refused.Add(1)
 	r := l.request(c)
-	r.Response.Status = err.status
+	r.Response.Status = err.Status
 	if err == errOverfull || err == errBuffered {
 		r.Response.Add("Retry-After", "1")
 		c.readable = true // nothing was read: without a linger, the close would reset the response
 	}
-	l.server.options.Refuse(&r.Response, err.text)
-	r.answered, r.last = true, true
+	l.server.options.Refuse(&r.Response, err.Text)
+	r.answered, r.Last = true, true
 	c.push(r)
 	l.touch(c)
 }

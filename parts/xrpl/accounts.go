@@ -3,12 +3,8 @@ package xrpl
 import (
 	"encoding/binary"
 	"fmt"
-)
 
-// Types of ledger entries (LedgerEntryType) that this package knows.
-const (
-	entryAccountRoot = 0x61
-	entryTicket      = 0x54
+	"dyno/parts/xrpl/sfield"
 )
 
 // Accounts calls visit with the accounts that a transaction affects: its own Account and
@@ -17,7 +13,7 @@ const (
 // TxMeta::getAffectedAccounts, on which rippled's account_tx is based.
 func Accounts(blob, meta []byte, visit func(AccountID)) error {
 	err := Walk(blob, func(f Field) error {
-		if f.Depth == 0 && (f.Is(typeAccount, codeAccount) || f.Is(typeAccount, codeDestination)) {
+		if f.Depth == 0 && (f.Is(sfield.Account) || f.Is(sfield.Destination)) {
 			visitAccount(blob[f.ValueStart:f.End], visit)
 		}
 		return nil
@@ -25,17 +21,15 @@ func Accounts(blob, meta []byte, visit func(AccountID)) error {
 	if err != nil {
 		return fmt.Errorf("transaction: %w", err)
 	}
-	var n nodes
-	err = Walk(meta, func(f Field) error {
-		n.enter(f, meta)
-		if f.Depth != 3 || n.part != codeFinalFields && n.part != codeNewFields {
+	err = WalkMeta(meta, func(f Field, n Node) error {
+		if f.Depth != 3 || n.Part != sfield.FinalFields && n.Part != sfield.NewFields {
 			return nil
 		}
 		value := meta[f.ValueStart:f.End]
 		switch {
-		case f.Type == typeAccount:
+		case f.Type == sfield.TypeAccount:
 			visitAccount(value, visit)
-		case f.Type == typeAmount && f.Code >= codeTakerPays && f.Code <= codeHighLimit && len(value) == 8+currencySize+accountSize:
+		case f.ID() >= sfield.TakerPays && f.ID() <= sfield.HighLimit && len(value) == 8+currencySize+accountSize:
 			visitAccount(value[8+currencySize:], visit)
 		}
 		return nil
@@ -52,39 +46,45 @@ func visitAccount(b []byte, visit func(AccountID)) {
 	}
 }
 
-// nodes is the position of a walk through metadata: where it is in AffectedNodes.
-type nodes struct {
+// Node is where a walk through metadata is in AffectedNodes. It is zero outside.
+type Node struct {
+	Entry int       // LedgerEntryType of the node
+	Part  sfield.ID // object in the node: PreviousFields, FinalFields or NewFields; zero outside
+
 	inside bool // in AffectedNodes
-	entry  int  // LedgerEntryType of the node
-	part   int  // code of the object in the node (PreviousFields, FinalFields, NewFields), zero outside
 }
 
-func (n *nodes) enter(f Field, meta []byte) {
-	switch {
-	case f.Depth == 0:
-		*n = nodes{inside: f.Is(typeArray, codeAffectedNodes)}
-	case !n.inside:
-	case f.Depth == 1:
-		n.entry, n.part = 0, 0
-	case f.Depth == 2 && f.Is(typeUInt16, codeLedgerEntryType):
-		n.entry = int(binary.BigEndian.Uint16(meta[f.ValueStart:]))
-	case f.Depth == 2:
-		n.part = 0
-		if f.Type == typeObject && f.Opens() {
-			n.part = f.Code
+// WalkMeta is Walk for metadata, with the node that a field belongs to.
+func WalkMeta(meta []byte, visit func(Field, Node) error) error {
+	var n Node
+	return Walk(meta, func(f Field) error {
+		switch {
+		case f.Depth == 0:
+			n = Node{inside: f.Is(sfield.AffectedNodes)}
+		case !n.inside:
+		case f.Depth == 1:
+			n = Node{inside: true}
+		case f.Depth == 2 && f.Is(sfield.LedgerEntryType):
+			n.Entry = int(binary.BigEndian.Uint16(meta[f.ValueStart:]))
+		case f.Depth == 2:
+			n.Part = 0
+			if f.Type == sfield.TypeObject && f.Opens() {
+				n.Part = f.ID()
+			}
 		}
-	}
+		return visit(f, n)
+	})
 }
 
 // TransactionIndex returns a transaction's position in its ledger, from its metadata.
 func TransactionIndex(meta []byte) (uint32, error) {
-	const header = typeUInt32 << 4 // its code is above 15, so it follows in a separate byte
-	if len(meta) >= 6 && meta[0] == header && meta[1] == codeTransactionIndex {
+	const header = sfield.TypeUInt32 << 4 // its code is above 15, so it follows in a separate byte
+	if len(meta) >= 6 && meta[0] == header && int(meta[1]) == sfield.TransactionIndex.Code() {
 		return binary.BigEndian.Uint32(meta[2:]), nil // it is the first field in all metadata from the network
 	}
 	index, found := uint32(0), false
 	err := Walk(meta, func(f Field) error {
-		if f.Depth > 0 || !f.Is(typeUInt32, codeTransactionIndex) {
+		if f.Depth > 0 || !f.Is(sfield.TransactionIndex) {
 			return nil
 		}
 		index, found = binary.BigEndian.Uint32(meta[f.ValueStart:]), true

@@ -1,53 +1,58 @@
-package xrpl
+package xrpl_test
 
 import (
 	"errors"
 	"slices"
 	"testing"
+
+	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/sfield"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/xrpltest"
 )
 
 func TestAccounts(t *testing.T) {
-	sender, receiver, issuer, owner, noise := AccountID{1}, AccountID{2}, AccountID{3}, AccountID{4}, AccountID{5}
-	blob := Fields(nil).UInt16(codeTransactionType, kindPayment).Account(codeAccount, sender).Account(codeDestination, receiver).
-		Array(codeMemos).Object(codeMemo).Account(codeAccount, noise).EndObject().EndArray()
-	limit := append(Fields(nil).header(typeAmount, codeLowLimit), slices.Concat([]byte{0x80, 7: 0}, make([]byte, currencySize), issuer[:])...)
+	sender, receiver, issuer, owner, noise := xrpl.AccountID{1}, xrpl.AccountID{2}, xrpl.AccountID{3}, xrpl.AccountID{4}, xrpl.AccountID{5}
+	blob := xrpl.Fields(nil).UInt16(sfield.TransactionType, 0).Account(sfield.Account, sender).Account(sfield.Destination, receiver).
+		Open(sfield.Memos).Open(sfield.Memo).Account(sfield.Account, noise).EndObject().EndArray()
+	limit := append(xrpl.Fields(nil).Open(sfield.HighLimit), slices.Concat([]byte{0x80, 7: 0}, make([]byte, 20), issuer[:])...)
 	meta := slices.Concat(
-		Fields(nil).UInt32(codeTransactionIndex, 0).Array(codeAffectedNodes).
-			Object(codeModifiedNode).UInt16(codeLedgerEntryType, 0x72).
-			Object(codePreviousFields).Account(codeAccount, noise).EndObject().
-			Object(codeFinalFields), limit, Fields(nil).Account(codeAccount, AccountID{}).Object(9).Account(codeAccount, noise).EndObject().EndObject().EndObject().
-			Object(codeDeletedNode).Object(codeNewFields).Account(codeAccount, owner).EndObject().EndObject().
-			EndArray().Account(codeAccount, noise))
-	var got []AccountID
-	if err := Accounts(blob, meta, func(id AccountID) { got = append(got, id) }); err != nil {
+		xrpl.Fields(nil).UInt32(sfield.TransactionIndex, 0).Open(sfield.AffectedNodes).
+			Open(sfield.ModifiedNode).UInt16(sfield.LedgerEntryType, 0x72).
+			Open(sfield.PreviousFields).Account(sfield.Account, noise).EndObject().
+			Open(sfield.FinalFields), limit, xrpl.Fields(nil).Account(sfield.Account, xrpl.AccountID{}).Open(sfield.Make(sfield.TypeObject, 9)).Account(sfield.Account, noise).EndObject().EndObject().EndObject().
+			Open(sfield.DeletedNode).Open(sfield.NewFields).Account(sfield.Account, owner).EndObject().EndObject().
+			EndArray().Account(sfield.Account, noise))
+	var got []xrpl.AccountID
+	if err := xrpl.Accounts(blob, meta, func(id xrpl.AccountID) { got = append(got, id) }); err != nil {
 		t.Fatal(err)
 	}
-	if want := []AccountID{sender, receiver, issuer, owner}; !slices.Equal(got, want) {
+	if want := []xrpl.AccountID{sender, receiver, issuer, owner}; !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}
 	for _, bad := range [][2][]byte{{blob[:9], meta}, {blob, meta[:9]}} {
-		if err := Accounts(bad[0], bad[1], func(AccountID) {}); !errors.Is(err, ErrMalformed) {
+		if err := xrpl.Accounts(bad[0], bad[1], func(xrpl.AccountID) {}); !errors.Is(err, xrpl.ErrMalformed) {
 			t.Error(err)
 		}
 	}
 }
 
 func TestSortByIndex(t *testing.T) {
-	k := NewKey([]byte("k"))
-	var txs []Transaction
+	k := signing.NewKey([]byte("k"))
+	var txs []xrpl.Transaction
 	for _, i := range []uint32{2, 0, 3, 1} {
 		txs = append(txs, payment(t, k, i))
 	}
-	if err := SortByIndex(txs); err != nil {
+	if err := xrpl.SortByIndex(txs); err != nil {
 		t.Fatal(err)
 	}
 	for i, tx := range txs {
-		if at, err := TransactionIndex(tx.Meta); int(at) != i || err != nil {
+		if at, err := xrpl.TransactionIndex(tx.Meta); int(at) != i || err != nil {
 			t.Errorf("at place %d is the one of place %d: %v", i, at, err)
 		}
 	}
-	for _, bad := range []Transaction{payment(t, k, 3), {}, {Meta: []byte{1}}} {
-		if err := SortByIndex(append(txs, bad)); !errors.Is(err, ErrMalformed) {
+	for _, bad := range []xrpl.Transaction{payment(t, k, 3), {}, {Meta: []byte{1}}} {
+		if err := xrpl.SortByIndex(append(txs, bad)); !errors.Is(err, xrpl.ErrMalformed) {
 			t.Error(err)
 		}
 	}
@@ -55,17 +60,17 @@ func TestSortByIndex(t *testing.T) {
 
 // Accounts and TransactionIndex read all real transactions without an error.
 func TestRealAccounts(t *testing.T) {
-	for _, l := range real(t) {
+	for _, l := range xrpltest.Ledgers(t) {
 		txs := slices.Clone(l.Transactions)
-		if err := SortByIndex(txs); err != nil {
+		if err := xrpl.SortByIndex(txs); err != nil {
 			t.Errorf("ledger %d: %v", l.Index, err)
 		}
 		for i, tx := range txs {
 			n := 0
-			if err := Accounts(tx.Blob, tx.Meta, func(AccountID) { n++ }); err != nil {
+			if err := xrpl.Accounts(tx.Blob, tx.Meta, func(xrpl.AccountID) { n++ }); err != nil {
 				t.Errorf("ledger %d, place %d: %v", l.Index, i, err)
 			}
-			if at, _ := TransactionIndex(tx.Meta); int(at) != i {
+			if at, _ := xrpl.TransactionIndex(tx.Meta); int(at) != i {
 				t.Errorf("ledger %d: place %d is missing", l.Index, i)
 			}
 		}

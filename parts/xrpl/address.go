@@ -11,7 +11,10 @@ import (
 )
 
 // AccountID is an account of the ledger.
-type AccountID [accountSize]byte
+type AccountID [20]byte
+
+// KeySize is the size of a public key, bytes: a compressed point, or 0xED and 32 bytes.
+const KeySize = 33
 
 // First byte of an address's payload, by kind. Source: xrpl.org/base58-encodings.html.
 const (
@@ -44,7 +47,7 @@ func (id AccountID) String() string { return formatBase58(addressAccount, id[:])
 
 // ParseNodeKey parses a validator's public key (n...).
 func ParseNodeKey(s string) ([]byte, error) {
-	key, err := parseBase58(s, addressNode, keySize)
+	key, err := parseBase58(s, addressNode, KeySize)
 	if err != nil {
 		return nil, fmt.Errorf("node key %.60q: %w", s, err)
 	}

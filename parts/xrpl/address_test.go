@@ -34,7 +34,7 @@ func TestAddresses(t *testing.T) {
 
 func TestNodeKeysReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.SliceOfN(rapid.Byte(), keySize, keySize).Draw(t, "key")
+		key := rapid.SliceOfN(rapid.Byte(), KeySize, KeySize).Draw(t, "key")
 		s := FormatNodeKey(key)
 		if got, err := ParseNodeKey(s); string(got) != string(key) || err != nil || s[0] != 'n' {
 			t.Fatalf("%X is written as %s and read as %X: %v", key, s, got, err)

@@ -54,5 +54,5 @@ func (h *Header) Append(b []byte) []byte {
 // Hash returns the ledger's hash.
 func (h *Header) Hash() Hash {
 	var buf [len(prefixHeader) + HeaderSize]byte
-	return half(h.Append(append(buf[:0], prefixHeader...)))
+	return SHA512Half(h.Append(append(buf[:0], prefixHeader...)))
 }

@@ -8,23 +8,12 @@ import (
 	"slices"
 )
 
-// Prefixes of hashed or signed bytes, so that bytes of one kind cannot pass for another.
+// Prefixes of hashed bytes, so that bytes of one kind cannot pass for another.
 const (
 	prefixHeader      = "LWR\x00"
 	prefixTransaction = "TXN\x00"
 	prefixLeaf        = "SND\x00"
 	prefixInner       = "MIN\x00"
-	prefixSign        = "STX\x00"
-	prefixMultiSign   = "SMT\x00"
-	prefixValidation  = "VAL\x00"
-	prefixManifest    = "MAN\x00"
-	prefixClaim       = "CLM\x00"
-	prefixBatch       = "BCH\x00"
-
-	prefixCounterparty      = "CPT\x00"
-	prefixMultiCounterparty = "CPM\x00"
-	prefixSponsor           = "SPN\x00"
-	prefixMultiSponsor      = "SPM\x00"
 )
 
 // TransactionID returns the ID of a signed transaction.
@@ -56,9 +45,6 @@ type Verifier struct {
 	short  []byte // for writing prefixes and lengths to hash
 	leaves []leaf
 	inner  [levels][len(prefixInner) + fanout*len(Hash{})]byte // the node being filled, by depth
-
-	message []byte // signed bytes
-
 }
 
 // NewVerifier returns a Verifier.

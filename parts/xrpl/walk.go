@@ -3,35 +3,18 @@ package xrpl
 import (
 	"errors"
 	"fmt"
-)
 
-// Types of fields, by their number in the binary format.
-const (
-	typeUInt16  = 1
-	typeUInt32  = 2
-	typeUInt64  = 3
-	typeHash256 = 5
-	typeAmount  = 6
-	typeBlob    = 7
-	typeAccount = 8
-	typeObject  = 14
-	typeArray   = 15
-	typeUInt8   = 16
-
-	typePathSet   = 18
-	typeVector256 = 19
-	typeIssue     = 24
-	typeBridge    = 25
+	"dyno/parts/xrpl/sfield"
 )
 
 // fixed is the size in bytes of the values of a type, zero if the value determines it. Numbers are
 // those of rippled's SField.h and of the server_definitions method.
 var fixed = [...]uint8{
-	typeUInt16: 2, typeUInt32: 4, typeUInt64: 8, 4: 16, typeHash256: 32,
-	9: 12, 10: 4, 11: 8, // Number, Int32, Int64
-	typeUInt8: 1, 17: 20, // Hash160
+	sfield.TypeUInt16: 2, sfield.TypeUInt32: 4, sfield.TypeUInt64: 8, 4: 16, sfield.TypeHash256: 32,
+	sfield.TypeNumber: 12, sfield.TypeInt32: 4, sfield.TypeInt64: 8,
+	sfield.TypeUInt8: 1, 17: 20, // Hash160
 	20: 12, 21: 24, 22: 48, 23: 64, // UInt96 to UInt512
-	26: 20, // Currency
+	sfield.TypeCurrency: 20,
 }
 
 // Field is the position of a field in the bytes: its header is [Start, ValueStart) and its value
@@ -44,8 +27,11 @@ type Field struct {
 	Start, ValueStart, End int
 }
 
+// ID returns the field's type and code.
+func (f Field) ID() sfield.ID { return sfield.Make(f.Type, f.Code) }
+
 // Is reports whether the field has this type and code.
-func (f Field) Is(kind, code int) bool { return f.Type == kind && f.Code == code }
+func (f Field) Is(id sfield.ID) bool { return f.ID() == id }
 
 // Opens reports whether the field begins an object or array.
 func (f Field) Opens() bool { return isContainer(f.Type) && f.Code != endCode }
@@ -53,7 +39,7 @@ func (f Field) Opens() bool { return isContainer(f.Type) && f.Code != endCode }
 // Ends reports whether the field ends an object or array.
 func (f Field) Ends() bool { return isContainer(f.Type) && f.Code == endCode }
 
-func isContainer(kind int) bool { return kind == typeObject || kind == typeArray }
+func isContainer(kind int) bool { return kind == sfield.TypeObject || kind == sfield.TypeArray }
 
 // ErrStop, returned by visit, ends the walk without an error.
 var ErrStop = errors.New("stop walking")
@@ -79,13 +65,13 @@ func Walk(b []byte, visit func(Field) error) error {
 		}
 		switch {
 		case f.Ends() && f.Type != within:
-			return f.malformed("it ends what is not open")
+			return f.Malformed("it ends what is not open")
 		case f.Ends():
 			f.Depth--
-		case within == typeArray && f.Type != typeObject:
-			return f.malformed("an array holds objects alone")
+		case within == sfield.TypeArray && f.Type != sfield.TypeObject:
+			return f.Malformed("an array holds objects alone")
 		case f.Opens() && f.Depth == maxDepth:
-			return f.malformed("it is nested too deeply")
+			return f.Malformed("it is nested too deeply")
 		}
 		if err := visit(f); err != nil {
 			if err == ErrStop {
@@ -104,7 +90,8 @@ func Walk(b []byte, visit func(Field) error) error {
 	return nil
 }
 
-func (f *Field) malformed(why string) error {
+// Malformed returns an ErrMalformed for the field.
+func (f *Field) Malformed(why string) error {
 	return fmt.Errorf("%w: field %d.%d at byte %d: %s", ErrMalformed, f.Type, f.Code, f.Start, why)
 }
 
@@ -118,28 +105,28 @@ func (f *Field) read(b []byte) error {
 			continue
 		}
 		if at == len(b) || b[at] < 16 {
-			return f.malformed("its header is cut off or not the shortest")
+			return f.Malformed("its header is cut off or not the shortest")
 		}
 		*number = int(b[at])
 		at++
 	}
 	size := 0
 	switch f.Type {
-	case typeBlob, typeAccount, typeVector256:
+	case sfield.TypeBlob, sfield.TypeAccount, sfield.TypeVector256:
 		n, prefix, err := ReadVL(b[at:])
 		if err != nil {
-			return f.malformed("its length is cut off or too great")
+			return f.Malformed("its length is cut off or too great")
 		}
 		at, size = at+prefix, n
-	case typeObject, typeArray:
+	case sfield.TypeObject, sfield.TypeArray:
 	default:
 		size = valueSize(f.Type, b[at:])
 	}
 	if size < 0 {
-		return f.malformed("its type or value is unknown")
+		return f.Malformed("its type or value is unknown")
 	}
 	if size > len(b)-at {
-		return f.malformed("it is cut off")
+		return f.Malformed("it is cut off")
 	}
 	f.ValueStart, f.End = at, at+size
 	return nil
@@ -149,13 +136,13 @@ func (f *Field) read(b []byte) error {
 // -1 for an invalid value, and may exceed the available bytes.
 func valueSize(kind int, b []byte) int {
 	switch kind {
-	case typeAmount:
+	case sfield.TypeAmount:
 		return amountSize(b)
-	case typePathSet:
+	case sfield.TypePathSet:
 		return pathsSize(b)
-	case typeIssue:
+	case sfield.TypeIssue:
 		return issueSize(b)
-	case typeBridge:
+	case sfield.TypeBridge:
 		return bridgeSize(b)
 	}
 	if kind >= len(fixed) || fixed[kind] == 0 {
@@ -166,7 +153,7 @@ func valueSize(kind int, b []byte) int {
 
 // Sizes of the parts of amounts and similar values, bytes.
 const (
-	accountSize  = 20
+	accountSize  = len(AccountID{})
 	currencySize = 20
 	mptSize      = 24 // the id of a multi-purpose token: sequence and issuer
 )

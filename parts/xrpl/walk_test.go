@@ -1,4 +1,4 @@
-package xrpl
+package xrpl_test
 
 import (
 	"bytes"
@@ -6,12 +6,17 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/sfield"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/xrpltest"
 )
 
 // outline writes values in hex, with the contents of objects and arrays in brackets.
 func outline(b []byte) (string, error) {
 	var s strings.Builder
-	err := Walk(b, func(f Field) error {
+	err := xrpl.Walk(b, func(f xrpl.Field) error {
 		switch {
 		case f.Opens():
 			s.WriteString("[")
@@ -52,7 +57,7 @@ func TestWalk(t *testing.T) {
 			t.Errorf("%s: %q, not %q: %v", c.name, got, c.want, err)
 		}
 		if len(b) > 1 {
-			if _, err := outline(b[:len(b)-1]); !errors.Is(err, ErrMalformed) {
+			if _, err := outline(b[:len(b)-1]); !errors.Is(err, xrpl.ErrMalformed) {
 				t.Errorf("%s: without its last byte: %v", c.name, err)
 			}
 		}
@@ -74,29 +79,29 @@ func TestWalkRejects(t *testing.T) {
 		"unknown step of a path":  {0x01, 0x12, 0x02, 0x00},
 		"length beyond the bytes": {0x7d, 0xfe, 0xd4, 0x18, 1},
 	} {
-		if got, err := outline(b); !errors.Is(err, ErrMalformed) {
+		if got, err := outline(b); !errors.Is(err, xrpl.ErrMalformed) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
 }
 
 func TestWalkStops(t *testing.T) {
-	b := Fields(nil).UInt32(1, 1).UInt32(2, 2)
-	for _, stop := range []error{ErrStop, errors.New("enough")} {
+	b := xrpl.Fields(nil).UInt32(sfield.Flags, 1).UInt32(sfield.Sequence, 2)
+	for _, stop := range []error{xrpl.ErrStop, errors.New("enough")} {
 		n := 0
-		err := Walk(b, func(Field) error { n++; return stop })
-		if n != 1 || stop == ErrStop && err != nil || stop != ErrStop && err != stop {
+		err := xrpl.Walk(b, func(xrpl.Field) error { n++; return stop })
+		if n != 1 || stop == xrpl.ErrStop && err != nil || stop != xrpl.ErrStop && err != stop {
 			t.Errorf("%v after %d fields: %v", stop, n, err)
 		}
 	}
 }
 
 func TestRealFieldsTile(t *testing.T) {
-	for _, l := range real(t) {
+	for _, l := range xrpltest.Ledgers(t) {
 		for _, tx := range l.Transactions {
 			for _, b := range [][]byte{tx.Blob, tx.Meta} {
 				if err := tiles(b); err != nil {
-					t.Errorf("ledger %d, transaction %v: %v", l.Index, TransactionID(tx.Blob), err)
+					t.Errorf("ledger %d, transaction %v: %v", l.Index, xrpl.TransactionID(tx.Blob), err)
 				}
 			}
 		}
@@ -106,12 +111,12 @@ func TestRealFieldsTile(t *testing.T) {
 // tiles checks that fields follow one another from the first byte to the last.
 func tiles(b []byte) error {
 	at, depth := 0, 0
-	err := Walk(b, func(f Field) error {
+	err := xrpl.Walk(b, func(f xrpl.Field) error {
 		if f.Ends() {
 			depth--
 		}
-		if f.Start != at || f.ValueStart <= f.Start || f.End < f.ValueStart || f.Depth != depth || depth > maxDepth {
-			return f.malformed("it is out of line")
+		if f.Start != at || f.ValueStart <= f.Start || f.End < f.ValueStart || f.Depth != depth || depth > 16 {
+			return f.Malformed("it is out of line")
 		}
 		if at = f.End; f.Opens() {
 			depth++
@@ -125,32 +130,23 @@ func tiles(b []byte) error {
 }
 
 func FuzzWalk(f *testing.F) {
-	f.Add([]byte(payment(f, NewKey([]byte("fuzz")), 1).Blob))
-	f.Add(payment(f, NewKey([]byte("fuzz")), 1).Meta)
+	f.Add([]byte(payment(f, signing.NewKey([]byte("fuzz")), 1).Blob))
+	f.Add(payment(f, signing.NewKey([]byte("fuzz")), 1).Meta)
 	f.Add([]byte{0x01, 0x19, 0x14, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := tiles(b); err != nil && !errors.Is(err, ErrMalformed) {
+		if err := tiles(b); err != nil && !errors.Is(err, xrpl.ErrMalformed) {
 			t.Error(err)
 		}
 		if err := tiles(b); err != nil && strings.Contains(err.Error(), "out of line") {
 			t.Error(err)
 		}
-		once, err := SigningData(nil, b)
-		if err != nil {
-			return
-		}
-		// Signing data contain no signatures that could be removed again.
-		if twice, err := SigningData(nil, once[4:]); err != nil || !bytes.Equal(once, twice) {
-			t.Errorf("signing data of signing data: %X, not %X: %v", twice, once, err)
-		}
-		_ = Accounts(b, b, func(AccountID) {})
-		_ = mayUse(make([]byte, keySize), AccountID{1}, b)
-		_, _ = TransactionIndex(b)
+		_ = xrpl.Accounts(b, b, func(xrpl.AccountID) {})
+		_, _ = xrpl.TransactionIndex(b)
 	})
 }
 
 func TestNothingIsAllocated(t *testing.T) {
-	l, v := made(t, 20), NewVerifier()
+	l, v := made(t, 20), xrpl.NewVerifier()
 	tx := l.Transactions[3]
 	for name, run := range map[string]func(){
 		"Verifier.Ledger": func() {
@@ -160,13 +156,13 @@ func TestNothingIsAllocated(t *testing.T) {
 		},
 		"Walk": func() {
 			n := 0
-			if err := Walk(tx.Meta, func(f Field) error { n += f.End; return nil }); err != nil || n == 0 {
+			if err := xrpl.Walk(tx.Meta, func(f xrpl.Field) error { n += f.End; return nil }); err != nil || n == 0 {
 				t.Fatal(err)
 			}
 		},
 		"Accounts": func() {
 			n := 0
-			if err := Accounts(tx.Blob, tx.Meta, func(AccountID) { n++ }); err != nil || n == 0 {
+			if err := xrpl.Accounts(tx.Blob, tx.Meta, func(xrpl.AccountID) { n++ }); err != nil || n == 0 {
 				t.Fatal(err)
 			}
 		},

@@ -1,13 +1,13 @@
 // Package xrpl parses and verifies the XRP Ledger's binary format, as servers return it with
-// binary: true. It parses and hashes ledger headers, rebuilds the transaction tree, walks the
-// fields of transactions and metadata in place, and checks the signatures of transactions,
-// validations and manifests. It trusts none of its input: sizes and nesting are bounded, and
-// malformed bytes cause an error with their position.
+// binary: true. It parses and hashes ledger headers, rebuilds the transaction tree, and walks the
+// fields of transactions and metadata in place. It trusts none of its input: sizes and nesting are
+// bounded, and malformed bytes cause an error with their position.
 //
 // It is not a codec: it never converts a transaction to a structure and back, because the
 // signatures and hashes of history are those of the bytes, and older transactions do not survive
-// that. It does not handle the ledger's state tree, and does not decide which transactions the
-// network would accept. Fields, Payment, Meta and Key build only what a simulator needs.
+// that. It does not handle the ledger's state tree, checks no signatures (parts/xrpl/signing), and
+// does not decide which transactions the network would accept. Fields and Meta build only what a
+// simulator needs.
 //
 // It does no I/O and starts no goroutines.
 package xrpl
@@ -21,14 +21,10 @@ import (
 
 // Kinds of errors, for counting. An error of this package wraps at most one of them.
 var (
-	ErrMalformed = errors.New("malformed bytes")                // the bytes cannot be parsed
-	ErrIndex     = errors.New("another ledger")                 // the header has another index than the response
-	ErrHash      = errors.New("wrong ledger hash")              // the header does not have the expected hash
-	ErrRoot      = errors.New("wrong transaction tree")         // the transactions are not those of the header
-	ErrSignature = errors.New("wrong signature")                // the signature is missing or does not match the bytes
-	ErrKey       = errors.New("key not the account's to use")   // the signature is valid, but made with another key
-	ErrMetadata  = errors.New("metadata not the transaction's") // it does not show the sender's change
-	ErrUnknown   = errors.New("unknown type or field")          // newer than this program, which does not know its signers
+	ErrMalformed = errors.New("malformed bytes")        // the bytes cannot be parsed
+	ErrIndex     = errors.New("another ledger")         // the header has another index than the response
+	ErrHash      = errors.New("wrong ledger hash")      // the header does not have the expected hash
+	ErrRoot      = errors.New("wrong transaction tree") // the transactions are not those of the header
 )
 
 // Hash is the first half of a SHA-512. The ledger uses it as ID, index or hash.
@@ -75,8 +71,8 @@ func AppendHex(b, data []byte) []byte {
 // Hex returns the result of AppendHex as a string.
 func Hex(data []byte) string { return string(AppendHex(make([]byte, 0, 2*len(data)), data)) }
 
-// half returns the first half of the SHA-512 of b.
-func half(b []byte) Hash {
+// SHA512Half returns the first half of the SHA-512 of b.
+func SHA512Half(b []byte) Hash {
 	sum := sha512.Sum512(b)
 	return Hash(sum[:32])
 }

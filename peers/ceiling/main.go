@@ -23,8 +23,9 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/signing"
 	"dyno/peers/callers"
-	"dyno/services/ledger/rippled"
 )
 
 func main() {
@@ -47,7 +48,7 @@ func run(ctx context.Context, out io.Writer, server string, from, to uint32, wor
 	if from == 0 || to < from || to-from >= maxLedgers {
 		return fmt.Errorf("--from %d --to %d is no range of 1 to %d ledgers", from, to, maxLedgers)
 	}
-	check, ok := xrpl.Checkers()[checker]
+	check, ok := signing.Checkers()[checker]
 	if !ok {
 		return fmt.Errorf("--signatures %s: this program was built without", checker)
 	}
@@ -65,8 +66,7 @@ func run(ctx context.Context, out io.Writer, server string, from, to uint32, wor
 			return err
 		}
 		worker = func() (func(int) error, error) {
-			v := xrpl.NewVerifier()
-			return func(i int) error { _, err := v.Signatures(&ledgers[i].Ledger, check); return err }, nil
+			return func(i int) error { _, err := signing.Verify(&ledgers[i].Ledger, check); return err }, nil
 		}
 	default:
 		return fmt.Errorf("--work %s: there are links and signatures", work)
@@ -82,12 +82,12 @@ func run(ctx context.Context, out io.Writer, server string, from, to uint32, wor
 // prover decodes an answer, hashes it, and holds its hash against what the ledger above it, which
 // this core has proved itself before or after, says.
 func prover(answers [][]byte, from uint32) (func(int) error, error) {
-	d, err := rippled.NewDecoder("")
+	d, err := response.NewDecoder("")
 	if err != nil {
 		return nil, err
 	}
 	v := xrpl.NewVerifier()
-	var a rippled.Answer
+	var a response.Answer
 	hashes, parents := make([]xrpl.Hash, len(answers)), make([]xrpl.Hash, len(answers)) // zero: not seen yet
 	return func(i int) error {
 		if err := d.Decode(answers[i], &a); err != nil {
@@ -107,12 +107,12 @@ func prover(answers [][]byte, from uint32) (func(int) error, error) {
 	}, nil
 }
 
-func decode(answers [][]byte) ([]rippled.Answer, error) {
-	d, err := rippled.NewDecoder("")
+func decode(answers [][]byte) ([]response.Answer, error) {
+	d, err := response.NewDecoder("")
 	if err != nil {
 		return nil, err
 	}
-	out := make([]rippled.Answer, len(answers))
+	out := make([]response.Answer, len(answers))
 	for i := range answers {
 		if err := d.Decode(answers[i], &out[i]); err != nil {
 			return nil, err

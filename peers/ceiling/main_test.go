@@ -11,6 +11,8 @@ import (
 	"dyno/lab/load/jobs"
 	"dyno/lab/record"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
@@ -18,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func server(t *testing.T, rates sim.Rates) string {
-	s, err := sim.Start(sim.Config{ChainConfig: sim.ChainConfig{First: 100, Ledgers: 20, Transactions: 3}, Faults: rates})
+func server(t *testing.T, rates fault.Rates) string {
+	s, err := sim.Start(sim.Config{Spec: chain.Spec{First: 100, Ledgers: 20, Transactions: 3}, Faults: rates})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +77,8 @@ func TestCeiling(t *testing.T) {
 
 // A wrong answer ends it: a rate of wrong work would be worth nothing.
 func TestWrongAnswers(t *testing.T) {
-	for _, kind := range []sim.Kind{sim.Empty, sim.Flip, sim.Fork} {
-		if err := run(t.Context(), io.Discard, server(t, sim.Rates{kind: 0.5}), 100, 119, "links", "pure"); err == nil {
+	for _, kind := range []fault.Kind{fault.Empty, fault.Flip, fault.Fork} {
+		if err := run(t.Context(), io.Discard, server(t, fault.Rates{kind: 0.5}), 100, 119, "links", "pure"); err == nil {
 			t.Errorf("%s: no error", kind)
 		}
 	}

@@ -24,14 +24,15 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
+	"dyno/parts/postgres/keeper"
 	"dyno/parts/refusal"
 	"dyno/services/orders"
-	"dyno/services/orders/postgres"
+	"dyno/services/orders/gateway"
 	"dyno/services/orders/web"
 )
 
 func main() {
-	postgres.Helper()
+	keeper.Main()
 	var c claims
 	code := service.Run(context.Background(), c.service(), nil, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr)
 	c.close()
@@ -59,7 +60,7 @@ var (
 
 // service is ordersd's with the flags of claims.
 func (c *claims) service() daemon.Service {
-	s := orders.ServiceWith(func(o *orders.Config) {
+	s := orders.ServiceWith(func(o *gateway.Config) {
 		if c.pool != nil || c.counters != nil {
 			o.Around = c.around
 		}

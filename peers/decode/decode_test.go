@@ -15,8 +15,8 @@ import (
 	"github.com/tmthrgd/go-hex"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/store/storetest"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/xrpltest"
 )
 
 // BenchmarkDecode reads the largest real ledger of 90 transactions (187 KB) with the two decoders
@@ -41,8 +41,8 @@ func (a *answer) unhex(digits []byte) ([]byte, error) {
 }
 
 // own returns a decoder of ledgersync's.
-func own(d rippled.Decoder) func([]byte, *answer) error {
-	var a rippled.Answer
+func own(d response.Decoder) func([]byte, *answer) error {
+	var a response.Answer
 	return func(text []byte, into *answer) error {
 		err := d.Decode(text, &a)
 		into.header, into.transactions = a.Header, a.Transactions
@@ -56,7 +56,7 @@ func BenchmarkDecode(b *testing.B) {
 		name   string
 		decode func([]byte, *answer) error
 	}{
-		{"json", own(rippled.Decoders()["json"])}, {"jsonv2", jsonV2}, {"simdjson", simd()}, {"scan", own(rippled.Decoders()["scan"])},
+		{"json", own(response.Decoders()["json"])}, {"jsonv2", jsonV2}, {"simdjson", simd()}, {"scan", own(response.Decoders()["scan"])},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
 			var a answer
@@ -78,7 +78,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // ledgerOf90 returns a simulated server's answer with 90 transactions.
 func ledgerOf90(b *testing.B) []byte {
-	chain := storetest.Chain(1, 1, 1, 90)
+	chain := xrpltest.Chain(1, 1, 1, 90)
 	type tx struct {
 		Blob string `json:"tx_blob"`
 		Meta string `json:"meta"`

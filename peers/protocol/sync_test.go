@@ -13,6 +13,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/services/ledger"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 )
 
 // syncs lets the lab read what ledgersync sync --windows prints.
@@ -34,7 +35,7 @@ func syncs(t *testing.T, args ...string) (totals record.Totals, code int, stderr
 
 func serve(t *testing.T) *sim.Sim {
 	t.Helper()
-	s, err := sim.Start(sim.Config{ChainConfig: sim.ChainConfig{First: 1000, Ledgers: 20, Transactions: 2}})
+	s, err := sim.Start(sim.Config{Spec: chain.Spec{First: 1000, Ledgers: 20, Transactions: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

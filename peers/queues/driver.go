@@ -59,7 +59,7 @@ func (d *driver) produce(ctx context.Context, p *load.Plan, shard *load.Shard) e
 	defer restorePacing(preparePacing())
 	schedule := p.Schedule()
 	last := p.Start // when the message before was done with
-	for at, ok := schedule.Next(); ok && ctx.Err() == nil; at, ok = schedule.Next() {
+	for at, ok := schedule(); ok && ctx.Err() == nil; at, ok = schedule() {
 		intended := p.Start + at
 		for now := monotonic.Now(); now < intended && ctx.Err() == nil; now = monotonic.Now() {
 			shard.Advance(now)

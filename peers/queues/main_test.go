@@ -154,7 +154,7 @@ func TestBurst(t *testing.T) {
 	o := options{rate: 100, burst: 10_000, warmup: time.Second, duration: 5 * time.Second}
 	schedule := o.schedule()
 	counts := map[int]int{} // by second
-	for at, ok := schedule.Next(); ok; at, ok = schedule.Next() {
+	for at, ok := schedule(); ok; at, ok = schedule() {
 		counts[int(at/int64(time.Second))]++
 	}
 	for second, want := range []int{100, 100, 10_000, 100, 100, 100} {

@@ -25,6 +25,7 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/jobs"
 	"dyno/lab/load/raw"
+	"dyno/lab/load/request"
 	"dyno/lab/record"
 	"dyno/peers/callers"
 
@@ -96,7 +97,7 @@ func (o options) driver() (*raw.Driver, error) {
 		escape := fill
 		fill = func(s string) string { return placeholder.ReplaceAllString(escape(s), "$${row.$1}") }
 	}
-	class := corpus.Class{Method: http.MethodGet, Path: fill("/" + path), Header: map[string]string{}, Check: load.Check{Status: []int{o.status}}}
+	class := corpus.Class{Method: http.MethodGet, Path: fill("/" + path), Header: map[string]string{}, Check: request.Check{Status: []int{o.status}}}
 	if o.body != "" {
 		class.Method, class.Body = http.MethodPost, strings.Repeat(fill(o.body)+"\n", o.lines)
 	}

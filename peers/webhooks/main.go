@@ -23,8 +23,8 @@ import (
 
 	"dyno/peers/callers"
 	"dyno/services/notify"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 )
 
@@ -97,7 +97,7 @@ func (o options) target() (*webhook.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return webhook.NewTarget(o.to, []journal.Secret{{Key: key}})
+	return webhook.NewTarget(o.to, []subscription.Secret{{Key: key}})
 }
 
 // post sends one webhook. An answer other than 2xx is an error.

@@ -17,11 +17,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"dyno/parts/servicetest/program"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/ledgertest"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 )
 
 // served is a service of a store with a hole in it, and a server that says what is true, which has
@@ -34,13 +35,13 @@ type served struct {
 
 const holed = "1000-1007,1011-1019"
 
-func serveHoled(t *testing.T, c sim.ChainConfig, ranges string) served {
+func serveHoled(t *testing.T, c chain.Spec, ranges string) served {
 	t.Helper()
 	has, err := history.ParseSet(ranges)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := serveChain(t, sim.Config{ChainConfig: c})
+	whole := serveChain(t, sim.Config{Spec: c})
 	dir := t.TempDir()
 	for _, r := range has {
 		run(t, 0, syncing(dir, r.From, r.To, whole.URL(), "--set", "accounts=on")...)
@@ -52,7 +53,7 @@ func serveHoled(t *testing.T, c sim.ChainConfig, ranges string) served {
 }
 
 // logged is the value of a key that a program has logged.
-func logged(t testing.TB, p *ledgertest.Process, key string) string {
+func logged(t testing.TB, p *program.Process, key string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(p.Stderr.String(), `"`+key+`":"`)
 	value, _, whole := strings.Cut(rest, `"`)

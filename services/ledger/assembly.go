@@ -3,47 +3,47 @@ package ledger
 import (
 	"time"
 
-	"dyno/parts/daemon"
-	"dyno/parts/xrpl"
+	"dyno/parts/assembly"
+	"dyno/parts/xrpl/signing"
 )
 
 // Assembly is ledgersync's seams, settings and ladder. The first implementation of a seam and the
 // defaults of the settings are what the plain program does.
-func Assembly() daemon.Assembly {
-	return daemon.Assembly{
-		Seams: []daemon.Seam{
-			{Name: "decoder", Doc: "takes answers apart", Impls: []daemon.Impl{
+func Assembly() assembly.Parts {
+	return assembly.Parts{
+		Seams: []assembly.Seam{
+			{Name: "decoder", Doc: "takes answers apart", Impls: []assembly.Impl{
 				{Name: "json", Doc: "encoding/json"},
 				{Name: "scan", Doc: "looks for the fields that count, and decodes hex into one piece of memory"},
 			}},
-			{Name: "tree", Doc: "hashes a ledger's transactions", Impls: []daemon.Impl{
+			{Name: "tree", Doc: "hashes a ledger's transactions", Impls: []assembly.Impl{
 				{Name: "nodes", Doc: "a tree of node objects, leaf by leaf"},
 				{Name: "sorted", Doc: "sorted ids and no nodes: no allocation (parts/xrpl)"},
 			}},
-			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []daemon.Impl{
+			{Name: "sizing", Doc: "how many ledgers a shard has", Impls: []assembly.Impl{
 				{Name: "fixed", Doc: "shard_size"},
 				{Name: "adaptive", Doc: "the count that keeps the P95 of recent shards near a quarter of the time-out"},
 			}},
-			{Name: "hedge", Doc: "what is done about the slow tail", Impls: []daemon.Impl{
+			{Name: "hedge", Doc: "what is done about the slow tail", Impls: []assembly.Impl{
 				{Name: "none", Doc: "it is waited for, until the time-out"},
 				{Name: "p95", Doc: "what takes much longer than most is asked of another server, too"},
 			}},
-			{Name: "commit", Doc: "makes ledgers durable", Impls: []daemon.Impl{
+			{Name: "commit", Doc: "makes ledgers durable", Impls: []assembly.Impl{
 				{Name: "each", Doc: "a synced batch for each ledger"},
 				{Name: "batch", Doc: "a synced batch for all that wait, store_batch at most"},
 			}},
-			{Name: "compression", Doc: "of ledgers in the store", Impls: []daemon.Impl{
+			{Name: "compression", Doc: "of ledgers in the store", Impls: []assembly.Impl{
 				{Name: "none", Doc: "as they are"},
 				{Name: "s2", Doc: "some 40% of the bytes, for a tenth of the CPU"},
 				{Name: "zstd", Doc: "a little less to write than s2, more to compute"},
 			}},
-			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []daemon.Impl{
+			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []assembly.Impl{
 				{Name: "off", Doc: "none"},
 				{Name: "on", Doc: "a few keys more for each transaction; serve and sync index what is stored without, too"},
 			}},
 			{Name: "signatures", Doc: "checks signatures (L4)", Impls: checkers()},
 		},
-		Settings: daemon.Settings[settings](),
+		Settings: assembly.Settings[settings](),
 		Ladder:   ladder(),
 	}
 }
@@ -75,8 +75,8 @@ type settings struct {
 	Patience     time.Duration `set:"patience" default:"30s" min:"1s" max:"24h" doc:"for which no server answers rightly, before a sync ends"`
 }
 
-func ladder() []daemon.Step {
-	steps := []daemon.Step{
+func ladder() []assembly.Step {
+	steps := []assembly.Step{
 		{Name: "walker", Change: map[string]string{"tree": "sorted"},
 			Why: "the tree needs no nodes: sorted ids say where a leaf sits; nothing is allocated"},
 		{Name: "shards", Change: map[string]string{"fetches": "16"},
@@ -90,8 +90,8 @@ func ladder() []daemon.Step {
 		{Name: "hedging", Change: map[string]string{"hedge": "p95"},
 			Why: "in-order proof waits for the slowest shard; asking for it twice costs a few percent of requests"},
 	}
-	if _, ok := xrpl.Checkers()[libsecp256k1]; ok {
-		steps = append(steps, daemon.Step{Name: "native", Change: map[string]string{"signatures": libsecp256k1},
+	if _, ok := signing.Checkers()[libsecp256k1]; ok {
+		steps = append(steps, assembly.Step{Name: "native", Change: map[string]string{"signatures": libsecp256k1},
 			Why: "L4 spends nearly all its time on signatures, and the C library checks one in a third of the time"})
 	}
 	return steps
@@ -101,10 +101,10 @@ func ladder() []daemon.Step {
 const libsecp256k1 = "libsecp256k1"
 
 // checkers are those of parts/xrpl that this program was built with.
-func checkers() []daemon.Impl {
-	impls := []daemon.Impl{{Name: "pure", Doc: "Go alone"}}
-	if _, ok := xrpl.Checkers()[libsecp256k1]; ok {
-		impls = append(impls, daemon.Impl{Name: libsecp256k1, Doc: "the C library of Bitcoin Core, through cgo"})
+func checkers() []assembly.Impl {
+	impls := []assembly.Impl{{Name: "pure", Doc: "Go alone"}}
+	if _, ok := signing.Checkers()[libsecp256k1]; ok {
+		impls = append(impls, assembly.Impl{Name: libsecp256k1, Doc: "the C library of Bitcoin Core, through cgo"})
 	}
 	return impls
 }

@@ -35,7 +35,7 @@ func TestNoServerIsDiscovered(t *testing.T) {
 	t.Run("all hang", func(t *testing.T) {
 		p := opened(t, map[string]string{"patience": "1s"}, "http://"+hangs.Addr().String())
 		err := p.discover(t.Context())
-		if err == nil || err.Error() != "no server answers: "+p.errStalled().Error() {
+		if err == nil || err.Error() != "no server answers: "+p.finder().Stalled().Error() {
 			t.Errorf("%v", err)
 		}
 	})

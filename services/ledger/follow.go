@@ -9,11 +9,11 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/follow"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/validators"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/follow"
-	"dyno/services/ledger/history"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/trust"
 )
 
 func followJob() daemon.Job {
@@ -117,10 +117,10 @@ func (p *pipeline) fetch(ctx context.Context, missing history.Range, top xrpl.Ha
 	return err
 }
 
-func (p *pipeline) quorum() (*trust.Quorum, error) {
-	unl, err := trust.LoadUNL(p.request.unl, p.request.unlKey)
+func (p *pipeline) quorum() (*validators.Quorum, error) {
+	unl, err := validators.Load(p.request.unl, p.request.unlKey)
 	if err != nil {
 		return nil, daemon.Usage(fmt.Errorf("--unl: %w", err))
 	}
-	return trust.NewQuorum(unl)
+	return validators.NewQuorum(unl)
 }

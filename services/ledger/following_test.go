@@ -19,10 +19,13 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest/program"
+	"dyno/parts/servicetest/proxy"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 )
 
 // complete is the ledger range that a service claims.
@@ -38,7 +41,7 @@ func complete(t testing.TB, url string) (has history.Set, newest uint32, hash st
 }
 
 // grow adds ledgers to a chain and returns the index of the last.
-func grow(t testing.TB, c *sim.Chain, by int) (tip uint32) {
+func grow(t testing.TB, c *chain.Chain, by int) (tip uint32) {
 	t.Helper()
 	for range by {
 		var err error
@@ -50,7 +53,7 @@ func grow(t testing.TB, c *sim.Chain, by int) (tip uint32) {
 }
 
 // hasAll waits until a service has all ledgers from an index on.
-func hasAll(t testing.TB, p *ledgertest.Process, url string, from, to uint32) {
+func hasAll(t testing.TB, p *program.Process, url string, from, to uint32) {
 	t.Helper()
 	until(t, p, fmt.Sprintf("ledgers %d to %d", from, to), func() bool {
 		has, _, _ := complete(t, url)
@@ -60,7 +63,7 @@ func hasAll(t testing.TB, p *ledgertest.Process, url string, from, to uint32) {
 
 // endsClean stops a service and checks that its folder has exactly the given ledgers, all of them
 // true.
-func endsClean(t testing.TB, p *ledgertest.Process, dir string, s *sim.Sim, from, to uint32) {
+func endsClean(t testing.TB, p *program.Process, dir string, s *sim.Sim, from, to uint32) {
 	t.Helper()
 	ends(t, p)
 	if has, _ := stored(t, dir); has != fmt.Sprintf("%d-%d", from, to) {
@@ -92,7 +95,7 @@ func TestReadyWhenWarm(t *testing.T) {
 		warm.Store(err == nil)
 		return running, err
 	}
-	p := ledgertest.Inside(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	p := program.Inside(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return daemon.Run(ctx, service, args, func(string) (string, bool) { return "", false }, stdout, stderr)
 	})(t, serving(dir)...)
 	conn := <-early
@@ -159,7 +162,7 @@ func (a *asking) once(t testing.TB) {
 // ledger only gets newer. The gRPC stream sends all of them in order meanwhile.
 func TestAnswersWhileFollowing(t *testing.T) {
 	t.Parallel()
-	s := serveChain(t, sim.Config{ChainConfig: small})
+	s := serveChain(t, sim.Config{Spec: small})
 	dir := t.TempDir()
 	run(t, 0, syncing(dir, first, last, s.URL())...)
 	p := ledgersync(t, serving(dir, "--follow", "--server", s.WS(), "--grpc", "127.0.0.1:0", "--log-level", "info")...)
@@ -212,20 +215,20 @@ func TestAnswersWhileFollowing(t *testing.T) {
 func TestFollowsThroughDeadSockets(t *testing.T) {
 	for name, c := range map[string]struct {
 		beside bool
-		die    func(*ledgertest.Wire)
+		die    func(*proxy.Proxy)
 	}{
-		"cut, alone":                   {false, (*ledgertest.Wire).Cut},
-		"silent, alone":                {false, (*ledgertest.Wire).Silence},
-		"cut, beside a healthy one":    {true, (*ledgertest.Wire).Cut},
-		"silent, beside a healthy one": {true, (*ledgertest.Wire).Silence},
+		"cut, alone":                   {false, (*proxy.Proxy).Cut},
+		"silent, alone":                {false, (*proxy.Proxy).Silence},
+		"cut, beside a healthy one":    {true, (*proxy.Proxy).Cut},
+		"silent, beside a healthy one": {true, (*proxy.Proxy).Silence},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serveChain(t, sim.Config{ChainConfig: small})
-			w := ledgertest.NewWire(t, s.WS())
+			s := serveChain(t, sim.Config{Spec: small})
+			w := proxy.New(t, strings.TrimPrefix(s.WS(), "ws://"))
 			dir := t.TempDir()
 			run(t, 0, syncing(dir, first, last, s.URL())...)
-			args := serving(dir, "--follow", "--server", w.WS)
+			args := serving(dir, "--follow", "--server", "ws://"+w.Addr())
 			if c.beside {
 				args = append(args, "--server", s.WS())
 			}
@@ -266,10 +269,10 @@ func TestTipOfALiar(t *testing.T) {
 	for name, byQuorum := range map[string]bool{"against two": false, "against the validators": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serveChain(t, sim.Config{ChainConfig: small})
+			s := serveChain(t, sim.Config{Spec: small})
 			other := small
 			other.Seed++
-			liar := serveChain(t, sim.Config{ChainConfig: other})
+			liar := serveChain(t, sim.Config{Spec: other})
 			dir := t.TempDir()
 			run(t, 0, syncing(dir, first, last, s.URL())...)
 			args := serving(dir, "--follow", "--server", liar.WS(), "--server", s.WS())
@@ -309,12 +312,12 @@ func TestTipOfALiar(t *testing.T) {
 func TestKilledWhileFollowing(t *testing.T) {
 	quicktest.Skip(t, "builds the program")
 	t.Parallel()
-	s := serveChain(t, sim.Config{ChainConfig: small})
+	s := serveChain(t, sim.Config{Spec: small})
 	relay := ledgertest.NewRelay(t, s.URL())
 	dir := filepath.Join(t.TempDir(), "history")
 	run(t, 0, syncing(dir, first, last, s.URL())...)
-	start := ledgertest.Binary(built(t))
-	follow := func() *ledgertest.Process {
+	start := program.Binary(built(t))
+	follow := func() *program.Process {
 		return start(t, "follow", "--data", dir, "--server", relay.URL, "--debug", "127.0.0.1:0")
 	}
 	holes := 0

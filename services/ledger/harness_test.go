@@ -5,17 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/servicetest/program"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/check"
 	"dyno/services/ledger/store/export"
+	"dyno/services/ledger/store/folder"
 )
 
 const (
@@ -25,13 +32,13 @@ const (
 	transactions = 3
 )
 
-var small = sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 11}
+var small = chain.Spec{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 11}
 
 // serveChain starts a simulated server, of a small chain by default.
 func serveChain(t testing.TB, c sim.Config) *sim.Sim {
 	t.Helper()
 	if c.Chain == nil && c.Ledgers == 0 {
-		c.ChainConfig = small
+		c.Spec = small
 	}
 	s, err := sim.Start(c)
 	if err != nil {
@@ -59,13 +66,13 @@ func truth(t testing.TB, s *sim.Sim, index uint32) *xrpl.Ledger {
 
 // ledgersync starts the service, a job, or a command that reads a folder, in this process, which
 // must leave no goroutine; Stop is SIGTERM.
-func ledgersync(t testing.TB, args ...string) *ledgertest.Process {
-	return ledgertest.Inside(ledgertest.Tidy(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func ledgersync(t testing.TB, args ...string) *program.Process {
+	return program.Inside(program.Tidy(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		var err error
 		switch args[0] { // both with --data DIR
 		case "check":
-			var report store.CheckReport
-			report, err = store.CheckFolder(ctx, args[2], store.CheckOptions{})
+			var report check.Report
+			report, err = folder.Check(ctx, args[2], folder.CheckOptions{})
 			err = errors.Join(err, report.Err())
 		case "export":
 			err = exportFolder(ctx, args[2], stdout)
@@ -78,7 +85,7 @@ func ledgersync(t testing.TB, args ...string) *ledgertest.Process {
 }
 
 func exportFolder(ctx context.Context, dir string, to io.Writer) error {
-	s, err := store.OpenFolder(dir, store.Options{ReadOnly: true})
+	s, err := folder.Open(dir, store.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -96,9 +103,9 @@ func run(t testing.TB, code int, args ...string) (stdout, stderr string) {
 }
 
 // checked proves again what is stored in a folder, which has to be clean.
-func checked(t testing.TB, dir string) store.CheckReport {
+func checked(t testing.TB, dir string) check.Report {
 	t.Helper()
-	report, err := store.CheckFolder(t.Context(), dir, store.CheckOptions{})
+	report, err := folder.Check(t.Context(), dir, folder.CheckOptions{})
 	if err = errors.Join(err, report.Err()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +120,7 @@ func syncing(dir string, from, to uint32, url string, more ...string) []string {
 func index(i uint32) string { return strconv.FormatUint(uint64(i), 10) }
 
 // until waits for a condition while a program runs.
-func until(t testing.TB, p *ledgertest.Process, what string, condition func() bool) {
+func until(t testing.TB, p *program.Process, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -131,7 +138,7 @@ func until(t testing.TB, p *ledgertest.Process, what string, condition func() bo
 }
 
 // ready waits for a service's ready line and returns its public and its private address.
-func ready(t testing.TB, p *ledgertest.Process) (listen, debug string) {
+func ready(t testing.TB, p *program.Process) (listen, debug string) {
 	t.Helper()
 	until(t, p, "the ready line", func() bool { return strings.Contains(p.Stdout.String(), "\n") })
 	var line struct{ Listen, Debug string }
@@ -150,4 +157,29 @@ func stored(t testing.TB, dir string) (string, store.Progress) {
 	}
 	defer s.Close()
 	return s.Stored().String(), s.Progress()
+}
+
+// opened is a pipeline from servers into an empty store.
+func opened(t *testing.T, set map[string]string, urls ...string) *pipeline {
+	t.Helper()
+	choice, err := Assembly().Resolve(assembly.Tuned, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &daemon.Env{Choice: choice, Data: t.TempDir(), Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Stdout: io.Discard, Stderr: io.Discard}
+	st, err := openStore(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request{from: first, to: last, servers: urls, level: "L2"}
+	p, err := r.open(t.Context(), env, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(p.close(), st.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
 }

@@ -8,8 +8,7 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// indexAccounts adds stored ledgers to the index by account, if that was switched on, and logs its
-// progress.
+// indexAccounts adds stored ledgers to the index by account, if that is on, and logs its progress.
 func indexAccounts(ctx context.Context, env *daemon.Env, s *store.Store) error {
 	err := env.Expose(prefix, nil, daemon.Metric{Name: "account_index_lacking_ledgers", Help: "Ledgers stored that the index by account lacks, as it is being made.",
 		Read: func() float64 { return float64(s.Lacking()) }})

@@ -10,7 +10,7 @@ package ledger
 
 import (
 	"dyno/parts/daemon"
-	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/folder"
 )
 
 const name = "ledgersync"
@@ -31,7 +31,7 @@ killed at any moment. It serves the stored ledgers in the shape of a rippled ser
   ledgersync verify ledgers.jsonl --level L4
   ledgersync sim --listen 127.0.0.1:5005              a server to try all this with`,
 		Assembly: Assembly(),
-		Data:     &daemon.DataFolder{Format: store.Format, Upgrade: store.Upgrade},
+		Data:     &folder.Data,
 		Jobs:     []daemon.Job{syncJob(), followJob()},
 		Flags:    s.declare,
 		Start:    s.start,

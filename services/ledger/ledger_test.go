@@ -58,7 +58,7 @@ func TestAssembliesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+	if err := Service().Assembly.Print(&got, Service().Name, true); err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
 	}
 }

@@ -10,16 +10,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
-	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/serverpool"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/store/evidence"
+	"dyno/services/ledger/store/writer"
 )
 
 // pipeline is what sync and follow fill a store with: the servers, the store, and what is counted.
@@ -28,11 +32,11 @@ type pipeline struct {
 	request request
 	set     settings
 	servers []*rippled.Server
-	pool    *pace.Pool
+	pool    *serverpool.Pool
 	store   *store.Store
 	watch   *backfill.Watch
 	config  backfill.Config // without Sink and Trusted
-	writing store.WriterOptions
+	writing writer.Options
 	windows *progress.Writer // nil: not asked for
 	bar     *progress.Bar    // nil: none is shown
 	bound   bottleneck
@@ -46,7 +50,7 @@ type pipeline struct {
 
 // openStore opens the store of the data folder.
 func openStore(env *daemon.Env) (*store.Store, error) {
-	set := daemon.Bind[settings](env.Choice)
+	set := assembly.Bind[settings](env.Choice)
 	o := store.Options{Compression: set.Compression}
 	if set.Accounts == "on" {
 		o.Accounts = "on" // otherwise, what the store has
@@ -56,7 +60,7 @@ func openStore(env *daemon.Env) (*store.Store, error) {
 
 // open opens the servers of a request, which is complete, to fill a store from them.
 func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p *pipeline, err error) {
-	p = &pipeline{env: env, request: *r, set: daemon.Bind[settings](env.Choice), store: s, watch: backfill.NewWatch()}
+	p = &pipeline{env: env, request: *r, set: assembly.Bind[settings](env.Choice), store: s, watch: backfill.NewWatch()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -74,11 +78,11 @@ func (r *request) open(ctx context.Context, env *daemon.Env, s *store.Store) (p 
 		}
 		p.servers = append(p.servers, s)
 	}
-	p.pool = pace.New(pace.Config{Servers: p.servers})
+	p.pool = serverpool.New(serverpool.Config{Servers: p.servers})
 	p.config = p.configure(level)
 	asked := r.progress()
 	asked.Sample = p.config.Sample
-	p.writing = store.WriterOptions{Progress: asked.After(s.Progress()), Writers: p.set.StoreWriters,
+	p.writing = writer.Options{Progress: asked.After(s.Progress()), Writers: p.set.StoreWriters,
 		Queue: p.set.StoreQueue, Batch: p.set.StoreBatch}
 	p.bound.begin(p)
 	if err := p.measure(); err != nil { // from here on it may be looked at
@@ -104,15 +108,15 @@ func (p *pipeline) configure(level trust.Level) backfill.Config {
 		Servers: p.pool, Inbox: p.store, Level: level, Watch: p.watch, Wrong: p.wrong, Mark: p.mark,
 		Fetches: s.Fetches, Verifiers: s.Verifiers, VerifyBatch: s.VerifyBatch, Tree: s.Tree,
 		Window: s.Window, WindowBytes: s.WindowBytes, Timeout: s.Timeout, Attempts: s.Attempts, StallTimeout: s.Patience,
-		Signatures: xrpl.Checkers()[s.Signatures], Sample: s.Sample,
-		Shards: shard.Config{Sizing: s.Sizing, Size: s.ShardSize, Hedge: s.Hedge},
+		Signatures: signing.Checkers()[s.Signatures], Sample: s.Sample,
+		Shards: planner.Config{Size: s.ShardSize, Adaptive: s.Sizing == "adaptive", Hedge: s.Hedge == "p95"},
 	}
 }
 
 // discover asks the servers which ledgers they have, until one answers. The error is ctx's, or the
 // last one of each server.
 func (p *pipeline) discover(ctx context.Context) error {
-	patience, cancel := context.WithTimeoutCause(ctx, p.config.StallTimeout, p.errStalled())
+	patience, cancel := context.WithTimeoutCause(ctx, p.config.StallTimeout, p.finder().Stalled())
 	defer cancel()
 	var last error
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
@@ -135,9 +139,9 @@ func (p *pipeline) discover(ctx context.Context) error {
 }
 
 // wrong keeps a wrong answer as evidence.
-func (p *pipeline) wrong(server string, a *rippled.Answer, reason error) {
-	e := store.Evidence{Time: time.Now(), Server: server, Index: a.Index, Reason: reason.Error(), Ledger: a.Ledger}
-	if err := p.store.Evidence(e); err != nil {
+func (p *pipeline) wrong(server string, a *response.Answer, reason error) {
+	e := evidence.Wrong{Time: time.Now(), Server: server, Index: a.Index, Reason: reason.Error(), Ledger: a.Ledger}
+	if err := p.store.Evidence().Keep(e); err != nil {
 		p.env.Log.Warn("a wrong answer could not be kept", "server", server, "ledger", a.Index, "error", err)
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/store/check"
+	"dyno/services/ledger/store/folder"
 )
 
 // A flipped byte in a pack is found by check, removed by check --repair, and one ledger is fetched
@@ -34,11 +36,11 @@ func TestRepairAndSync(t *testing.T) {
 	if err := os.WriteFile(packs[0], b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	report, err := store.CheckFolder(t.Context(), dir, store.CheckOptions{})
+	report, err := folder.Check(t.Context(), dir, folder.CheckOptions{})
 	if err != nil || len(report.Failed) == 0 || report.Failed[0].LedgerIndex != first+7 || !strings.Contains(report.Err().Error(), "check --repair") {
 		t.Errorf("%+v, %v, %v", report, report.Err(), err)
 	}
-	report, err = store.CheckFolder(t.Context(), dir, store.CheckOptions{Repair: true})
+	report, err = folder.Check(t.Context(), dir, folder.CheckOptions{Repair: true})
 	if err != nil || report.Err() != nil || !slices.Equal(report.Gaps, []string{index(first + 7)}) || report.Ledgers != ledgers-1 || report.Repaired == nil || len(report.Repaired.Quarantined) != 2 {
 		t.Errorf("%+v, %+v, %v", report, report.Repaired, err)
 	}
@@ -62,7 +64,7 @@ func TestRepairAndSync(t *testing.T) {
 func TestKeptFalseAnswerIsDetected(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	dir := t.TempDir()
-	s, err := store.OpenFolder(dir, store.Options{})
+	s, err := folder.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +92,11 @@ func TestKeptFalseAnswerIsDetected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	wrong := s.Wrong()
+	wrong := s.Evidence().All()
 	if len(wrong) != 1 || wrong[0].Server != "http://liar.example" || wrong[0].Index != last-3 {
 		t.Errorf("%+v", wrong)
 	}
-	if report, err := s.Check(t.Context(), trust.L2, nil); err != nil || !report.Clean() || report.Ledgers != ledgers || report.Received != 0 {
+	if report, err := check.Store(t.Context(), s, trust.L2, nil); err != nil || !report.Clean() || report.Ledgers != ledgers || report.Received != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -12,10 +12,10 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/history"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/trust"
 )
 
 // request is what to sync: from the command line, or from the folder's last sync.

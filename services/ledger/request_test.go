@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/daemon"
-	"dyno/services/ledger/rippled"
+	"dyno/parts/assembly"
+	"dyno/parts/xrpl/rippled"
 	"dyno/services/ledger/store"
 )
 
@@ -149,25 +149,22 @@ func TestAssembliesAreConfigured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := daemon.Bind[settings](choice)
+		set := assembly.Bind[settings](choice)
 		p := &pipeline{set: set}
 		c := p.configure(0)
-		if to := client(daemon.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
+		if to := client(assembly.Bind[settings](choice), url); to.URL != url || to.Decoder != choice.Get("decoder") {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, to)
 		}
 		if c.Tree != choice.Get("tree") || c.Fetches != set.Fetches || c.Window != set.Window ||
-			c.Shards.Sizing != choice.Get("sizing") || c.Shards.Hedge != choice.Get("hedge") || c.Shards.Size != set.ShardSize ||
+			c.Shards.Adaptive != (choice.Get("sizing") == "adaptive") || c.Shards.Hedge != (choice.Get("hedge") == "p95") || c.Shards.Size != set.ShardSize ||
 			c.Attempts != set.Attempts || c.StallTimeout != set.Patience || c.Timeout != set.Timeout {
 			t.Errorf("%s: %+v is not what was chosen", v.Label, c)
 		}
 		if c.Signatures == nil {
 			t.Errorf("%s: signatures are not checked", v.Label)
 		}
-		if err := c.Shards.Check(); err != nil {
-			t.Errorf("%s: %v", v.Label, err)
-		}
 	}
-	if _, err := Assembly().Resolve(daemon.Baseline, map[string]string{"tree": "oak"}); err == nil {
+	if _, err := Assembly().Resolve(assembly.Baseline, map[string]string{"tree": "oak"}); err == nil {
 		t.Error("a tree that is none is accepted")
 	}
 }
@@ -175,11 +172,11 @@ func TestAssembliesAreConfigured(t *testing.T) {
 // The configured time-out applies: no limit of the client is shorter.
 func TestTimeoutHolds(t *testing.T) {
 	for set, want := range map[string]time.Duration{"30s": 30 * time.Second, "10m": 10 * time.Minute, "8s": 8 * time.Second, "50ms": rippled.DefaultTimeout} {
-		choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{"timeout": set})
+		choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{"timeout": set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := client(daemon.Bind[settings](choice), url).Timeout; got != want {
+		if got := client(assembly.Bind[settings](choice), url).Timeout; got != want {
 			t.Errorf("timeout=%s: the client gives up after %v, want %v", set, got, want)
 		}
 	}
@@ -193,11 +190,11 @@ func TestConnectionsOfAServer(t *testing.T) {
 		if set != "" {
 			changes["connections"] = set
 		}
-		choice, err := Assembly().Resolve(daemon.Tuned, changes)
+		choice, err := Assembly().Resolve(assembly.Tuned, changes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := client(daemon.Bind[settings](choice), "http://127.0.0.1:5005").InFlight; got != want {
+		if got := client(assembly.Bind[settings](choice), "http://127.0.0.1:5005").InFlight; got != want {
 			t.Errorf("connections=%s: %d concurrent requests, want %d", set, got, want)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 
 	"dyno/parts/guard/guardtest"
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest/program"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/ledgertest"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim"
 )
 
@@ -95,7 +95,7 @@ func isTrue(t testing.TB, url string, s *sim.Sim, index uint32) {
 }
 
 // ends stops a program and checks its exit code.
-func ends(t testing.TB, p *ledgertest.Process) {
+func ends(t testing.TB, p *program.Process) {
 	t.Helper()
 	p.Stop()
 	if code := p.Wait(t); code != 0 {
@@ -132,7 +132,7 @@ func TestAccountsAreIndexedLater(t *testing.T) {
 	dir := t.TempDir()
 	s := serveChain(t, sim.Config{})
 	run(t, 0, syncing(dir, first, last, s.URL())...)
-	p := ledgertest.Binary(built(t))(t, serving(dir, "--set", "accounts=on")...)
+	p := program.Binary(built(t))(t, serving(dir, "--set", "accounts=on")...)
 	ready(t, p)
 	p.Kill()
 	<-p.Ended()
@@ -235,7 +235,7 @@ func TestServesWhatIsStored(t *testing.T) {
 // growing starts a server whose chain grows, and returns the file with its validators.
 func growing(t *testing.T) (s *sim.Sim, unl string) {
 	t.Helper()
-	s = serveChain(t, sim.Config{ChainConfig: small, TipEvery: 200 * time.Millisecond})
+	s = serveChain(t, sim.Config{Spec: small, TipEvery: 200 * time.Millisecond})
 	return s, unlOf(t, s)
 }
 
@@ -283,7 +283,7 @@ func TestServeFollows(t *testing.T) {
 }
 
 // proved is the number of ledgers that a job has proved, from its debug address, which it logs.
-func proved(t testing.TB, p *ledgertest.Process) float64 {
+func proved(t testing.TB, p *program.Process) float64 {
 	t.Helper()
 	_, rest, ok := strings.Cut(p.Stderr.String(), `"debug":"`)
 	address, _, whole := strings.Cut(rest, `"`)

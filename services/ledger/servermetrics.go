@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dyno/parts/daemon"
-	"dyno/services/ledger/follow"
+	"dyno/parts/xrpl/follow"
 )
 
 // labels disambiguates servers with equal names (their URLs differ only in a redacted key).

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 )
 
 // reported is what a registry says, by name and labels.
@@ -40,7 +41,7 @@ func TestServerMetrics(t *testing.T) {
 	if err := p.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.byServers(t.Context(), last); err != nil {
+	if _, err := p.finder().ByServers(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
 	got := reported(t, p.env.Metrics)
@@ -81,9 +82,9 @@ func TestServerMetrics(t *testing.T) {
 
 // Wrong answers and failed requests are counted by kind.
 func TestServerMetricsOfFaults(t *testing.T) {
-	s := serveChain(t, sim.Config{Faults: sim.Rates{sim.Error: 1}})
+	s := serveChain(t, sim.Config{Faults: fault.Rates{fault.Error: 1}})
 	p := opened(t, map[string]string{"patience": "1s"}, s.URL())
-	if _, err := p.byServers(t.Context(), last); err == nil {
+	if _, err := p.finder().ByServers(t.Context(), last); err == nil {
 		t.Fatal("it has answered")
 	}
 	m, err := p.pool.Acquire(t.Context(), last)
@@ -111,7 +112,7 @@ func TestServerMetricsOfFaults(t *testing.T) {
 // The metrics show how far behind the tip a follower is.
 func TestFollowMetrics(t *testing.T) {
 	t.Parallel()
-	s := serveChain(t, sim.Config{ChainConfig: small, TipEvery: 100 * time.Millisecond})
+	s := serveChain(t, sim.Config{Spec: small, TipEvery: 100 * time.Millisecond})
 	p := opened(t, nil, s.WS())
 	p.writing.Progress.From, p.writing.Progress.To = 0, 0 // no requested range
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,7 +146,7 @@ func TestFollowMetrics(t *testing.T) {
 func TestShardMetrics(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	p := opened(t, nil, s.URL())
-	if err := p.fill(t.Context(), p.request.span(), p.anchor); err != nil {
+	if err := p.fill(t.Context(), p.request.span(), p.trustAnchor); err != nil {
 		t.Fatal(err)
 	}
 	got, is := reported(t, p.env.Metrics), p.watch.Shards()

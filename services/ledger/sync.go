@@ -14,10 +14,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
+	"dyno/parts/xrpl/anchor"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/trust"
+	"dyno/parts/xrpl/validators"
 	"dyno/services/ledger/backfill"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/store"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/store/writer"
 )
 
 func syncJob() daemon.Job {
@@ -72,7 +75,7 @@ func (s *syncer) run(ctx context.Context, env *daemon.Env, _ []string) (err erro
 		err = p.loadUNL()
 	}
 	if err == nil {
-		err = p.fill(ctx, s.span(), p.anchor)
+		err = p.fill(ctx, s.span(), p.trustAnchor)
 	}
 	if err == nil {
 		err = indexAccounts(ctx, env, st)
@@ -143,6 +146,57 @@ func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(co
 	return nil
 }
 
+// trustAnchor finds the hash that the range is proved from, and records its source.
+func (p *pipeline) trustAnchor(ctx context.Context) (t backfill.Trusted, err error) {
+	if p.config.Level < trust.L2 {
+		p.trustSource = "ledgers are not linked at " + p.request.level
+		return t, nil
+	}
+	t, ok, err := p.request.named()
+	switch {
+	case err != nil:
+		return t, err
+	case ok:
+		p.trustSource = fmt.Sprintf("ledger %d is %v, as given with --anchor", t.Index, t.Hash)
+		return t, nil
+	}
+	a, err := p.findAnchor(ctx)
+	switch {
+	case errors.Is(err, anchor.ErrDisagree):
+		return t, fmt.Errorf("%w; name what you trust with --anchor", err)
+	case err != nil:
+		return t, err
+	}
+	if p.request.anchor == quorum {
+		p.trustSource = a.String()
+	} else {
+		p.trustSource = fmt.Sprintf("ledger %d is %v, as reported by %d of %d servers", a.Index, a.Hash, a.Votes, a.Of)
+	}
+	return backfill.Trusted{Index: a.Index, Hash: a.Hash}, nil
+}
+
+var waitsForQuorum = "waiting for the validators to agree on a ledger"
+
+func (p *pipeline) findAnchor(ctx context.Context) (a validators.Anchor, err error) {
+	if p.request.anchor != quorum {
+		return p.finder().ByServers(ctx, p.request.to)
+	}
+	q, err := p.quorum()
+	if err != nil {
+		return a, err
+	}
+	p.waits.Store(&waitsForQuorum)
+	defer p.waits.Store(nil)
+	return p.finder().ByQuorum(ctx, q, p.request.to)
+}
+
+func (p *pipeline) finder() *anchor.Finder {
+	return &anchor.Finder{Servers: p.servers, Pool: p.pool, Timeout: p.config.StallTimeout, Hint: " (--set patience=TIME waits longer)", Wrong: func(server string, a *response.Answer, why error) {
+		p.watch.Wrong.Add(1)
+		p.wrong(server, a, why)
+	}}
+}
+
 // gap fills one gap, which must continue what is stored below it.
 func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range) error {
 	if below := gap.From - 1; p.store.Stored().Has(below) {
@@ -152,7 +206,7 @@ func (p *pipeline) gap(ctx context.Context, c backfill.Config, gap history.Range
 		}
 		c.Below = backfill.Trusted{Index: below, Hash: hash}
 	}
-	w, err := store.NewWriter(p.set.Commit, p.store, p.writing)
+	w, err := writer.New(p.set.Commit, p.store, p.writing)
 	if err != nil {
 		return err
 	}

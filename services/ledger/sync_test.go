@@ -14,6 +14,7 @@ import (
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/store"
 )
 
@@ -105,7 +106,7 @@ func TestLastLineIsWritten(t *testing.T) {
 func TestJSONHasItsKeys(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	gone := serveChain(t, sim.Config{Chain: honest.Chain()})
-	liar := serveChain(t, sim.Config{Chain: honest.Chain(), Faults: sim.Rates{sim.Partial: 1}})
+	liar := serveChain(t, sim.Config{Chain: honest.Chain(), Faults: fault.Rates{fault.Partial: 1}})
 	url := gone.URL()
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func TestRangeMustContinueWhatIsBelow(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	other := small
 	other.Seed++ // another chain with the same indexes
-	foreign := serveChain(t, sim.Config{ChainConfig: other})
+	foreign := serveChain(t, sim.Config{Spec: other})
 	const middle = first + ledgers/2
 	for _, level := range []string{"L1", "L2"} {
 		t.Run(level, func(t *testing.T) {
@@ -204,7 +205,7 @@ func TestContinuesWithOtherFlags(t *testing.T) {
 	if got := members(t, p.Stdout.String()); !slices.Equal(got, keys) {
 		t.Errorf("stopped, it says %s", p.Stdout.String())
 	}
-	if got := p.Result(t); len(got.Gaps) != 1 || got.Gaps[0] != fmt.Sprintf("%d-%d", first, middle) {
+	if got := ledgertest.ResultOf(t, p); len(got.Gaps) != 1 || got.Gaps[0] != fmt.Sprintf("%d-%d", first, middle) {
 		t.Errorf("it says that %v is missing", got.Gaps)
 	}
 	has, asked := stored(t, dir)

@@ -1,43 +1,41 @@
 package notify
 
-import (
-	"dyno/parts/daemon"
-)
+import "dyno/parts/assembly"
 
 // Assembly is the service's seams, settings and ladder. The first implementation of a seam and the
 // defaults of the settings are those of the plain program.
-func Assembly() daemon.Assembly {
-	return daemon.Assembly{
-		Seams: []daemon.Seam{
-			{Name: "ingest", Doc: "reads the requests that post one notice", Impls: []daemon.Impl{
+func Assembly() assembly.Parts {
+	return assembly.Parts{
+		Seams: []assembly.Seam{
+			{Name: "ingest", Doc: "reads the requests that post one notice", Impls: []assembly.Impl{
 				{Name: "handler", Doc: "net/http: a goroutine for each connection, as for all other requests"},
 				{Name: "loop", Doc: "an event loop (Linux, parts/httploop): what has come meanwhile is stored together; behind TLS and with --otlp it is net/http"},
 			}},
-			{Name: "log", Doc: "keeps notices and the journal", Impls: []daemon.Impl{
+			{Name: "log", Doc: "keeps notices and the journal", Impls: []assembly.Impl{
 				{Name: "segment", Doc: "files in the data folder (parts/wal/segment)"},
 				{Name: "jetstream", Doc: "two streams of NATS JetStream, for more than one machine; see jetstream_url"},
 				{Name: "memory", Doc: "not durable: what is pending when the process ends is lost"},
 			}},
-			{Name: "commit", Doc: "makes notices durable before they are acknowledged", Impls: []daemon.Impl{
+			{Name: "commit", Doc: "makes notices durable before they are acknowledged", Impls: []assembly.Impl{
 				{Name: "each", Doc: "an fsync for each request"},
 				{Name: "group", Doc: "one fsync for all requests that came while the last was under way"},
 			}},
-			{Name: "client", Doc: "sends webhooks", Impls: []daemon.Impl{
+			{Name: "client", Doc: "sends webhooks", Impls: []assembly.Impl{
 				{Name: "default", Doc: "http.Client with the default transport's 2 idle connections per host"},
 				{Name: "reuse", Doc: "as many idle connections per host as there are workers"},
 				{Name: "direct", Doc: "a worker writes its webhook and reads the answer itself, by HTTP/1.1 (parts/http1)"},
 			}},
-			{Name: "encoding", Doc: "makes signed requests of notices", Impls: []daemon.Impl{
+			{Name: "encoding", Doc: "makes signed requests of notices", Impls: []assembly.Impl{
 				{Name: "attempt", Doc: "encodes and signs afresh for every attempt"},
 				{Name: "prepared", Doc: "encodes once, keeps keyed hashes and their buffers"},
 			}},
-			{Name: "batching", Doc: "chooses what goes into one webhook", Impls: []daemon.Impl{
+			{Name: "batching", Doc: "chooses what goes into one webhook", Impls: []assembly.Impl{
 				{Name: "single", Doc: "one notice"},
 				{Name: "batch", Doc: "all that waits, for a subscriber that asked for batches"},
 			}},
 		},
-		Settings: daemon.Settings[Config](),
-		Ladder: []daemon.Step{
+		Settings: assembly.Settings[Config](),
+		Ladder: []assembly.Step{
 			{Name: "reuse", Change: map[string]string{"client": "reuse"},
 				Why: "the default transport keeps 2 idle connections per host: 16 workers open and close the rest"},
 			{Name: "workers", Change: map[string]string{"workers": "256"},
@@ -57,4 +55,4 @@ func Assembly() daemon.Assembly {
 }
 
 // FromChoice reads a resolved assembly.
-func FromChoice(c daemon.Choice) Config { return daemon.Bind[Config](c) }
+func FromChoice(c assembly.Choice) Config { return assembly.Bind[Config](c) }

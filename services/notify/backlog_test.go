@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
+	"dyno/services/notify/subscription"
 )
 
 // stuck makes a receiver that fails until release; then what was in flight is tried again.
@@ -122,7 +122,7 @@ func TestOldNoticesByOldWishes(t *testing.T) {
 			var want []string
 			for i, types := range [][]string{{"a"}, {"b"}, {"b.*"}, {"a", "b.*"}, {"c"}, nil, {"a"}} {
 				if i > 0 {
-					w.change(sub, func(def *journal.Definition) { def.Types = types })
+					w.change(sub, func(def *subscription.Definition) { def.Types = types })
 				}
 				for j, kind := range []string{"a", "b", "b.c", "a", "b.d"} {
 					n := aNotice(fmt.Sprintf("n%d-%d", i, j), "k", kind)
@@ -159,7 +159,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 		if row := w.sums().of(sub); row.Backlog < 490 {
 			t.Fatalf("%+v", row)
 		}
-		w.change(sub, func(def *journal.Definition) { def.Disabled = "for a test" })
+		w.change(sub, func(def *subscription.Definition) { def.Disabled = "for a test" })
 		w.mustPost(aSeries("later", 10, "k", "t")...)
 		s := w.settle()
 		letters := w.d.store.Journal.DeadLetters(sub.ID)
@@ -172,7 +172,7 @@ func TestDisabledWithBacklog(t *testing.T) {
 			}
 		}
 		release()
-		w.change(sub, func(def *journal.Definition) { def.Disabled = "" })
+		w.change(sub, func(def *subscription.Definition) { def.Disabled = "" })
 		w.mustPost(aSeries("again", 3, "k", "t")...)
 		if s := w.settle(); s.Delivered != 3 {
 			t.Errorf("after it was enabled: %+v", s)

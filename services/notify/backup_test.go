@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/services/notify/notice"
@@ -30,7 +30,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 	if err != nil {
 		t.Skip("no tar in PATH, so no backup can be unpacked")
 	}
-	choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{"history": "0s", "history_bytes": "0", "dedup_window": "0s", "backoff": "1h", "max_backoff": "1h"})
+	choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{"history": "0s", "history_bytes": "0", "dedup_window": "0s", "backoff": "1h", "max_backoff": "1h"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestBackupWhileTrimming(t *testing.T) {
 	c.openBackend = func(o store.Options, name string) (wal.Backend, error) {
 		return segment.Open(filepath.Join(o.Data, name), segment.Options{SegmentBytes: 1 << 10}) // a few notices
 	}
-	if err := os.WriteFile(filepath.Join(c.Data, "FORMAT"), []byte("as parts/daemon writes it\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.Data, "FORMAT"), []byte("as parts/datadir writes it\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	hooks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))

@@ -17,15 +17,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
+	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
-	"dyno/parts/wal/segment/faultfs"
 	"dyno/services/notify/api"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 )
 
 // Tests that look inside run a whole dispatcher in a bubble of testing/synctest: on a disk in
@@ -166,7 +166,7 @@ func (p *peer) inFlight() int {
 type world struct {
 	fail    func(format string, args ...any)
 	c       Config
-	disk    *faultfs.FS
+	disk    *faultdisk.Disk
 	d       *Dispatcher
 	visited atomic.Int64 // records of the notices that were read
 	told    []error      // what Config.Fail received
@@ -176,8 +176,8 @@ type world struct {
 // newWorld starts a dispatcher of the tuned assembly with some settings.
 func newWorld(t *testing.T, settings map[string]string, also ...func(*Config)) *world {
 	t.Helper()
-	w := &world{fail: t.Errorf, disk: faultfs.New()}
-	choice, err := Assembly().Resolve(daemon.Tuned, settings)
+	w := &world{fail: t.Errorf, disk: faultdisk.New()}
+	choice, err := Assembly().Resolve(assembly.Tuned, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,8 +271,8 @@ func (w *world) subscribe(address string, wishes ...func(*routing.Request)) *rou
 	return sub
 }
 
-func (w *world) change(sub *routing.Subscription, f func(*journal.Definition)) {
-	if _, err := w.d.table.Change(sub.ID, func(def *journal.Definition) error { f(def); return nil }); err != nil {
+func (w *world) change(sub *routing.Subscription, f func(*subscription.Definition)) {
+	if _, err := w.d.table.Change(sub.ID, func(def *subscription.Definition) error { f(def); return nil }); err != nil {
 		w.fail("changing a subscription: %v", err)
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 )
 
 // tapped is a journal's backend that shows what is written to it, and cannot read one of its
@@ -52,7 +53,7 @@ func (w *tapped) Size() int64 { return 1 << 40 }
 // only on request.
 func tap(t *testing.T) (*Dispatcher, *routing.Subscription, *tapped) {
 	t.Helper()
-	choice, err := Assembly().Resolve(daemon.Tuned, nil)
+	choice, err := Assembly().Resolve(assembly.Tuned, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestChangeIsWrittenUnderItsLock(t *testing.T) {
 			}
 		})
 	}
-	_, err := d.table.Change(sub.ID, func(def *journal.Definition) error { def.URL = "http://192.0.2.1/b"; return nil })
+	_, err := d.table.Change(sub.ID, func(def *subscription.Definition) error { def.URL = "http://192.0.2.1/b"; return nil })
 	if err != nil || !heard {
 		t.Fatalf("written: %v, %v", heard, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	pages "dyno/parts/guard"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
@@ -34,7 +34,7 @@ type fronted struct {
 }
 
 func newFronted(t testing.TB, ingest string, change func(*Config)) *fronted {
-	choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{"ingest": ingest, "log": "memory"})
+	choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{"ingest": ingest, "log": "memory"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,10 @@ go 1.26.0
 require (
 	dyno/agent v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/wal/jetstream v0.0.0
+	dyno/services/notify/soak v0.0.0
 	github.com/coder/websocket v1.8.15
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
-	github.com/hanwen/go-fuse/v2 v2.12.1
-	github.com/nats-io/nats.go v1.55.0
-	github.com/nats-io/nuid v1.0.1
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
@@ -34,7 +33,9 @@ require (
 	github.com/klauspost/compress v1.20.1 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/nats-io/nats.go v1.55.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
@@ -56,4 +57,6 @@ require (
 replace (
 	dyno/agent => ../../agent
 	dyno/parts => ../../parts
+	dyno/parts/wal/jetstream => ../../parts/wal/jetstream
+	dyno/services/notify/soak => ./soak
 )

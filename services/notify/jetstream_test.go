@@ -13,17 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	natsjs "github.com/nats-io/nats.go/jetstream"
-
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	"dyno/parts/quicktest"
 	"dyno/parts/wal"
-	"dyno/services/notify/jetstream"
-	"dyno/services/notify/jetstream/natstest"
+	"dyno/parts/wal/jetstream"
+	"dyno/parts/wal/jetstream/natstest"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notifytest"
+	"dyno/services/notify/notifytest/full"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 )
 
 // onStreams is the tuned assembly with its logs in the streams of that name.
@@ -33,7 +32,7 @@ func onStreams(t testing.TB, url, name string, set map[string]string) Config {
 	for k, v := range set {
 		all[k] = v
 	}
-	choice, err := Assembly().Resolve(daemon.Tuned, all)
+	choice, err := Assembly().Resolve(assembly.Tuned, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func TestSuiteOnJetStream(t *testing.T) {
 	url := natstest.Start(t, natstest.Options{MaxBatch: 10_000}).URL
 	var mu sync.Mutex
 	names := map[string]string{} // of streams, by what a test takes for its folder
-	notifytest.Test(t, func(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
+	full.Test(t, func(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
 		mu.Lock()
 		if names[dir] == "" {
 			names[dir] = fmt.Sprintf("suite%d", len(names))
@@ -255,7 +254,7 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 	quicktest.Skip(t, "writes 30,000 events, one after the other")
 	const waiting, letters = 20_000, journal.DefaultDeadLetters
 	at := jetstream.Config{URL: natstest.Start(t, natstest.Options{}).URL, Stream: "journal"}
-	open := func() (*journal.Journal, map[string]*journal.Recovered) {
+	open := func() (*journal.Journal, map[string]*subscription.Recovered) {
 		b, err := jetstream.Open(t.Context(), at)
 		if err != nil {
 			t.Fatal(err)
@@ -267,21 +266,21 @@ func TestLargeCheckpointOnJetStream(t *testing.T) {
 		return j, found
 	}
 	j, _ := open()
-	def := journal.Definition{ID: "s", URL: "http://x"}
+	def := subscription.Definition{ID: "s", URL: "http://x"}
 	if err := j.Put(def, 1); err != nil {
 		t.Fatal(err)
 	}
-	p := journal.Position{Definition: def, Filters: []journal.Filter{{From: 1}}, Loaded: letters + waiting + 1, Routed: letters + waiting + 1}
+	p := subscription.Position{Definition: def, Filters: []subscription.Filter{{From: 1}}, Loaded: letters + waiting + 1, Routed: letters + waiting + 1}
 	for i := range letters {
-		if _, err := j.AddDeadLetter("s", journal.DeadLetter{Seq: uint64(i + 1), Reason: "answered 500"}, []byte("record")); err != nil {
+		if _, err := j.AddDeadLetter("s", subscription.DeadLetter{Seq: uint64(i + 1), Reason: "answered 500"}, []byte("record")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range waiting {
-		p.Waiting = append(p.Waiting, journal.Waiting{Seq: uint64(letters + i + 1), Tries: 7, Next: time.Unix(1e9, 0)})
+		p.Waiting = append(p.Waiting, subscription.Waiting{Seq: uint64(letters + i + 1), Tries: 7, Next: time.Unix(1e9, 0)})
 	}
 	for range 2 { // the second leaves the first behind
-		if err := j.Checkpoint(func(put func(journal.Position)) { put(p) }); err != nil {
+		if err := j.Checkpoint(func(put func(subscription.Position)) { put(p) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -316,7 +315,7 @@ func TestJetStreamLosesAServer(t *testing.T) {
 	send(d)
 	// Whichever leads the streams, and where the dispatcher is connected, one of them matters: the
 	// leader.
-	leader := leaderOf(t, urls, "three_"+store.NoticesName)
+	leader := natstest.Leader(t, urls, "three_"+store.NoticesName)
 	nodes[slices.IndexFunc(nodes, func(n *natstest.Server) bool { return n.Name == leader })].Stop()
 	for range 20 {
 		send(d)
@@ -335,23 +334,4 @@ func TestJetStreamLosesAServer(t *testing.T) {
 	if err := standby.stop(); err != nil {
 		t.Error(err)
 	}
-}
-
-// leaderOf returns the name of the server that leads a stream.
-func leaderOf(t testing.TB, urls, stream string) string {
-	t.Helper()
-	nc, err := nats.Connect(urls)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := natsjs.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := js.Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.CachedInfo().Cluster.Leader
 }

@@ -14,12 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	pages "dyno/parts/guard"
 	"dyno/parts/lameduck"
 	"dyno/parts/quicktest"
 	"dyno/services/notify/api"
 	"dyno/services/notify/notifytest"
+	"dyno/services/notify/notifytest/full"
+	"dyno/services/notify/notifytest/push"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -47,10 +50,10 @@ func assemblies(t testing.TB) map[string]Config {
 	ladder := Assembly().Ladder
 	delete(out, ladder[len(ladder)-1].Name) // is tuned
 	// a queue that is far too small holds no acknowledged notice up
-	add("baseline,capacity=1", daemon.Baseline, map[string]string{"queue_capacity": "1"})
-	add("tuned,capacity=1", daemon.Tuned, map[string]string{"queue_capacity": "1"})
+	add("baseline,capacity=1", assembly.Baseline, map[string]string{"queue_capacity": "1"})
+	add("tuned,capacity=1", assembly.Tuned, map[string]string{"queue_capacity": "1"})
 	// memory for next to nothing: almost all of it waits in the log
-	add("tuned,window=8", daemon.Tuned, map[string]string{"window": "8", "queue_capacity": "1"})
+	add("tuned,window=8", assembly.Tuned, map[string]string{"window": "8", "queue_capacity": "1"})
 	return out
 }
 
@@ -138,25 +141,25 @@ func (d *Dispatcher) count() (n int) {
 
 func TestSuite(t *testing.T) {
 	for label, c := range assemblies(t) {
-		if quicktest.On() && label != daemon.Baseline && label != daemon.Tuned {
+		if quicktest.On() && label != assembly.Baseline && label != assembly.Tuned {
 			continue // the two ends of the ladder
 		}
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
-			notifytest.Test(t, starter(c))
+			full.Test(t, starter(c))
 		})
 	}
 }
 
 func TestPush(t *testing.T) {
-	for _, label := range []string{daemon.Baseline, daemon.Tuned} {
-		t.Run(label, func(t *testing.T) { notifytest.Push(t, starter(assemblies(t)[label])) })
+	for _, label := range []string{assembly.Baseline, assembly.Tuned} {
+		t.Run(label, func(t *testing.T) { push.Test(t, starter(assemblies(t)[label])) })
 	}
 }
 
 func TestIsolation(t *testing.T) {
-	for _, label := range []string{daemon.Baseline, daemon.Tuned} {
-		t.Run(label, func(t *testing.T) { notifytest.Isolation(t, starter(assemblies(t)[label])) })
+	for _, label := range []string{assembly.Baseline, assembly.Tuned} {
+		t.Run(label, func(t *testing.T) { full.Isolation(t, starter(assemblies(t)[label])) })
 	}
 }
 
@@ -165,10 +168,10 @@ func TestMetamorphic(t *testing.T) {
 	quicktest.Checks(t, 8)
 	all := assemblies(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		in := notifytest.DrawInput(rt)
+		in := full.DrawInput(rt)
 		label := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(rt, "assembly")
-		want := notifytest.Deliveries(t, starter(all[daemon.Baseline]), in)
-		got := notifytest.Deliveries(t, starter(all[label]), in)
+		want := full.Deliveries(t, starter(all[assembly.Baseline]), in)
+		got := full.Deliveries(t, starter(all[label]), in)
 		if !maps.EqualFunc(want, got, slices.Equal) {
 			rt.Fatalf("baseline delivered %v\n%s delivered %v", want, label, got)
 		}
@@ -182,7 +185,7 @@ func TestAssembliesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+	if err := Service().Assembly.Print(&got, Service().Name, true); err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
 	}
 }

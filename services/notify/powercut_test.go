@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	"dyno/parts/quicktest"
+	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
-	"dyno/parts/wal/segment/faultfs"
 	"dyno/services/notify/soak"
 	"dyno/services/notify/store"
 )
@@ -21,12 +21,12 @@ import (
 func TestPowerCut(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	choice, err := Assembly().Resolve(daemon.Tuned, map[string]string{
+	choice, err := Assembly().Resolve(assembly.Tuned, map[string]string{
 		"backoff": "5ms", "max_backoff": "50ms", "max_attempts": "12", "timeout": "1m", "window": "64"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	c := FromChoice(choice)
 	c.AllowPrivate = true
 	c.openBackend = func(_ store.Options, name string) (wal.Backend, error) {

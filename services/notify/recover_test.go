@@ -14,8 +14,8 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/topic"
 )
 
@@ -214,7 +214,7 @@ func journey(t *testing.T, window string, batch int, steps []step) (faults []str
 			pass(time.Duration(s.N) * 50 * time.Millisecond)
 		case "change":
 			i := s.N % subs
-			w.change(w.d.table.Get(ids[i]), func(def *journal.Definition) { def.Types = s.Types })
+			w.change(w.d.table.Get(ids[i]), func(def *subscription.Definition) { def.Types = s.Types })
 			wants[i] = s.Types
 		case "checkpoint":
 			if err := w.d.maintainer.Save(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
 	"dyno/services/notify/notice"
@@ -45,7 +45,7 @@ func TestSubscriptionsChangeWhileANoticeIsWritten(t *testing.T) {
 		"deleted": {(*routing.Table).Unsubscribe, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
-			choice, err := Assembly().Resolve(daemon.Tuned, nil)
+			choice, err := Assembly().Resolve(assembly.Tuned, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

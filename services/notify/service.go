@@ -37,11 +37,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
+	"dyno/parts/datadir"
 	"dyno/parts/httploop"
 	"dyno/parts/refusal"
+	"dyno/parts/wal/segment/backup"
 	"dyno/services/notify/api"
 	"dyno/services/notify/apikey"
-	"dyno/services/notify/backup"
 	"dyno/services/notify/page"
 	"dyno/services/notify/store"
 )
@@ -65,7 +66,7 @@ to deliver it (deliver) and the wait after one that failed (retry). Webhooks car
   curl -H 'Content-Type: application/json' -d '{"key":"order-7","type":"order.paid","payload":{"total":12}}' http://127.0.0.1:8080/v1/notices
   notifyd serve --set log=jetstream --set jetstream_url=nats://127.0.0.1:4222 --set jetstream_replicas=3`,
 		Assembly: Assembly(),
-		Data:     &daemon.DataFolder{Format: 2, Upgrade: func(string, int) error { return nil }}, // 2: the journal says when a checkpoint is complete
+		Data:     &datadir.Folder{Format: 2, Upgrade: func(string, int) error { return nil }}, // 2: the journal says when a checkpoint is complete
 		Flags:    f.declare,
 		Start:    f.start,
 	}
@@ -179,7 +180,7 @@ func (d *Dispatcher) expose(env *daemon.Env) error {
 		return err
 	}
 	env.Debug.Handle(prefixDebug+"/v1/", http.StripPrefix(prefixDebug, d.Handler()))
-	env.Debug.HandleFunc("POST "+prefixDebug+"/workers", d.api.PostWorkers)
+	env.Debug.Handle("POST "+prefixDebug+"/workers", d.api.Workers())
 	env.Debug.Handle("GET "+prefixDebug+"/backup", d.backup())
 	env.Debug.Handle("GET "+prefixDebug+"/{$}", page.Handler())
 	return nil
@@ -193,9 +194,9 @@ func (d *Dispatcher) backup() http.Handler {
 				"memory has nothing to keep", d.config.Log))
 		})
 	}
-	return backup.Handler(func() (snapshot *backup.Snapshot, err error) {
+	return backup.Handler("notifyd", func() (snapshot *backup.Snapshot, err error) {
 		d.maintainer.WithoutTrimming(func() {
-			snapshot, err = backup.Open(d.config.Data, store.JournalName, store.NoticesName, store.EngineFile, "FORMAT") // parts/daemon wants the last
+			snapshot, err = backup.Open(d.config.Data, store.JournalName, store.NoticesName, store.EngineFile, "FORMAT") // parts/datadir wants the last
 		})
 		return snapshot, err
 	}, d.config.Logger)

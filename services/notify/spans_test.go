@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
 	"dyno/services/notify/delivery"
 	"dyno/services/notify/ingest"
 	"dyno/services/notify/notice"
@@ -138,7 +138,7 @@ func TestSpansOfABatch(t *testing.T) {
 // A trace that is not recorded is forwarded all the same, and so is its state.
 func TestUnsampledTraceIsForwarded(t *testing.T) {
 	headers := make(chan http.Header, 1)
-	d, recorder := startTraced(t, assemblies(t)[daemon.Baseline], 1, func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header })
+	d, recorder := startTraced(t, assemblies(t)[assembly.Baseline], 1, func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header })
 	state, err := trace.ParseTraceState("a=b")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestUnsampledTraceIsForwarded(t *testing.T) {
 
 // Without --otlp an accepted notice allocates no more than it did when this was written.
 func TestNoTracesNoCost(t *testing.T) {
-	for label, want := range map[string]float64{daemon.Baseline: 60, "batch": 60} {
+	for label, want := range map[string]float64{assembly.Baseline: 60, "batch": 60} {
 		c := assemblies(t)[label]
 		arrived, release := make(chan struct{}, 1), make(chan struct{})
 		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

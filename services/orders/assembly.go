@@ -3,52 +3,53 @@ package orders
 import (
 	"runtime"
 
-	"dyno/parts/daemon"
+	"dyno/parts/assembly"
+	"dyno/services/orders/gateway"
 )
 
 // Assembly is the service's seams, settings and ladder. The first implementation of each seam and
 // the defaults of the settings are those of the plain program.
-func Assembly() daemon.Assembly {
-	return daemon.Assembly{
-		Seams: []daemon.Seam{
-			{Name: "web", Doc: "reads HTTP", Impls: []daemon.Impl{
+func Assembly() assembly.Parts {
+	return assembly.Parts{
+		Seams: []assembly.Seam{
+			{Name: "web", Doc: "reads HTTP", Impls: []assembly.Impl{
 				{Name: "nethttp", Doc: "net/http: HTTP/2 over TLS, requests end with their clients"},
 				{Name: "fasthttp", Doc: "fasthttp: HTTP/1.1 only, memory used again"},
 				{Name: "loop", Doc: "event loops (Linux, parts/httploop): reads of all sockets that are ready join one batch; behind TLS it is fasthttp"},
 			}},
-			{Name: "driver", Doc: "talks to PostgreSQL", Impls: []daemon.Impl{
+			{Name: "driver", Doc: "talks to PostgreSQL", Impls: []assembly.Impl{
 				{Name: "sql", Doc: "database/sql over pgx"},
 				{Name: "pgxpool", Doc: "pgx's own pool, rows decoded from the wire by hand"},
 			}},
-			{Name: "lookup", Doc: "finds an order", Impls: []daemon.Impl{
+			{Name: "lookup", Doc: "finds an order", Impls: []assembly.Impl{
 				{Name: "single", Doc: "a query for each request"},
 				{Name: "batch", Doc: "one query for all requests that wait at the same moment (parts/batcher)"},
 			}},
-			{Name: "json", Doc: "writes answers", Impls: []daemon.Impl{
+			{Name: "json", Doc: "writes answers", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},
 				{Name: "v2", Doc: "json/v2"},
 				{Name: "append", Doc: "appends to a buffer by hand"},
 			}},
-			{Name: "tokens", Doc: "remembers tokens whose signature was good", Impls: []daemon.Impl{
+			{Name: "tokens", Doc: "remembers tokens whose signature was good", Impls: []assembly.Impl{
 				{Name: "none", Doc: "verifies every signature"},
 				{Name: "digest", Doc: "by the SHA-256 of the whole token; times, audience and issuer are checked each time"},
 			}},
-			{Name: "admission", Doc: "keeps each class of requests (reads, lists, writes) within bounds", Impls: []daemon.Impl{
+			{Name: "admission", Doc: "keeps each class of requests (reads, lists, writes) within bounds", Impls: []assembly.Impl{
 				{Name: "none", Doc: "max_inflight alone"},
 				{Name: "fixed", Doc: "a weighted semaphore a class"},
 				{Name: "aimd", Doc: "a limit a class that adapts to the latency it sees"},
 			}},
-			{Name: "chain", Doc: "what is around the handlers", Impls: []daemon.Impl{
+			{Name: "chain", Doc: "what is around the handlers", Impls: []assembly.Impl{
 				{Name: "uniform", Doc: "the same for every route: a log line, a deadline of its own"},
 				{Name: "fitted", Doc: "what each route needs: batched reads share deadlines and write no log line"},
 			}},
-			{Name: "cache", Doc: "answers without the database what cannot be out of date", Impls: []daemon.Impl{
+			{Name: "cache", Doc: "answers without the database what cannot be out of date", Impls: []assembly.Impl{
 				{Name: "off", Doc: "nothing is kept"},
 				{Name: "terminal", Doc: "orders that are filled or cancelled, which never change again"},
 			}},
 		},
-		Settings: daemon.Settings[Config](),
-		Ladder: []daemon.Step{
+		Settings: assembly.Settings[gateway.Config](),
+		Ladder: []assembly.Step{
 			{Name: "pgxpool", Change: map[string]string{"driver": "pgxpool"},
 				Why: "database/sql locks, converts and allocates for every row; pgx alone does not"},
 			{Name: "fasthttp", Change: map[string]string{"web": "fasthttp"},
@@ -77,8 +78,8 @@ func batches(set int) int {
 }
 
 // FromChoice reads a resolved assembly.
-func FromChoice(c daemon.Choice) Config {
-	config := daemon.Bind[Config](c)
+func FromChoice(c assembly.Choice) gateway.Config {
+	config := assembly.Bind[gateway.Config](c)
 	config.Batches = batches(config.Batches)
 	return config
 }

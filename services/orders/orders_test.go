@@ -13,10 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/ordertest"
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/ordertest/full"
 
 	"go.uber.org/goleak"
 )
@@ -29,17 +31,17 @@ func TestMain(m *testing.M) {
 }
 
 // variants are all that the suites run on.
-func variants() []daemon.Variant {
+func variants() []assembly.Variant {
 	all := Assembly().Variants()
 	for _, set := range []string{"filter=true", "web=nethttp", "driver=sql"} { // ends of the ladder that tuned can do without
 		name, value, _ := strings.Cut(set, "=")
-		all = append(all, daemon.Variant{Label: daemon.Tuned + "," + set, Assembly: daemon.Tuned, Set: map[string]string{name: value}})
+		all = append(all, assembly.Variant{Label: assembly.Tuned + "," + set, Assembly: assembly.Tuned, Set: map[string]string{name: value}})
 	}
 	return all
 }
 
 // starter starts ordersd in this process.
-func starter(v daemon.Variant) ordertest.Start {
+func starter(v assembly.Variant) ordertest.Start {
 	return func(t testing.TB, e ordertest.Env) ordertest.Program {
 		t.Helper()
 		args := []string{"serve", "--lame-duck", e.LameDuck.String(), "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
@@ -88,12 +90,12 @@ func launch(t testing.TB, args []string) ordertest.Program {
 
 func TestSuite(t *testing.T) {
 	for _, v := range variants() {
-		if quicktest.On() && v.Label != daemon.Tuned {
+		if quicktest.On() && v.Label != assembly.Tuned {
 			continue // the end of the ladder
 		}
 		t.Run(v.Label, func(t *testing.T) {
 			t.Parallel()
-			ordertest.Test(t, starter(v))
+			full.Test(t, starter(v))
 		})
 	}
 }
@@ -105,18 +107,18 @@ func TestStops(t *testing.T) {
 			continue // the tuned one's
 		}
 		t.Run(web, func(t *testing.T) {
-			ordertest.Stops(t, starter(daemon.Variant{Assembly: daemon.Tuned, Set: map[string]string{"web": web}}))
+			full.Stops(t, starter(assembly.Variant{Assembly: assembly.Tuned, Set: map[string]string{"web": web}}))
 		})
 	}
 }
 
 // Who is slow to ask or to read is cut off by either server.
 func TestSlowClients(t *testing.T) {
-	for _, name := range []string{daemon.Baseline, daemon.Tuned} {
+	for _, name := range []string{assembly.Baseline, assembly.Tuned} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ordertest.SlowSenders(t, starter(daemon.Variant{Assembly: name}))
-			ordertest.SlowReaders(t, starter(daemon.Variant{Assembly: name}))
+			full.SlowSenders(t, starter(assembly.Variant{Assembly: name}))
+			full.SlowReaders(t, starter(assembly.Variant{Assembly: name}))
 		})
 	}
 }
@@ -134,7 +136,7 @@ func TestAssembliesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if err := Service().PrintAssemblies(&got, true); err != nil || !bytes.Equal(got.Bytes(), want) {
+	if err := Service().Assembly.Print(&got, Service().Name, true); err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%v; assemblies --json prints\n%s", err, &got)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"dyno/parts/daemon"
+	"dyno/parts/postgres/pgtest"
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/auth"
-	"dyno/services/orders/postgres/pgtest"
 )
 
 // ordersd is the program as a process of its own.

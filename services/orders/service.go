@@ -2,15 +2,14 @@
 // HTTP with a JWT, from PostgreSQL. An answer is as fresh as a query of one's own would be, and it
 // is never another account's; what is acknowledged is committed together with its audit record.
 //
-// A request goes through its route's chain (chain.go: measured, authenticated, admitted) to a
-// handler (gateway.go, submit.go), and from there through the caches, if any, and a breaker to the
-// store (services/orders/store). What is built how is a Config of names: see Assembly. Both HTTP
-// servers call the same Gateway (services/orders/web).
+// This package is the service: its command line and seams (Assembly), the PostgreSQL that it starts
+// where it is given none, and the server that reads requests (package web), around the Gateway that
+// answers them (package gateway).
 //
 // It is not a matching engine: orders change by what others write into the database. And there is
 // no transaction over several shards.
 //
-// A Gateway owns its store and its caches; Close ends them and waits.
+// A running service owns its PostgreSQL, its release and its Gateway; Drain ends them and waits.
 package orders
 
 import (
@@ -24,11 +23,15 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/datadir"
 	"dyno/parts/httploop"
 	"dyno/parts/lameduck"
+	"dyno/parts/postgres"
 	"dyno/services/orders/auth"
-	"dyno/services/orders/postgres"
+	"dyno/services/orders/gateway"
+	"dyno/services/orders/message"
 	"dyno/services/orders/release"
 	"dyno/services/orders/web"
 
@@ -36,10 +39,10 @@ import (
 )
 
 // Service describes ordersd.
-func Service() daemon.Service { return ServiceWith(func(*Config) {}) }
+func Service() daemon.Service { return ServiceWith(func(*gateway.Config) {}) }
 
 // ServiceWith describes ordersd with a change of its Config, made when it starts.
-func ServiceWith(change func(*Config)) daemon.Service {
+func ServiceWith(change func(*gateway.Config)) daemon.Service {
 	f := flags{change: change}
 	return daemon.Service{
 		Name:  "ordersd",
@@ -56,9 +59,9 @@ key there: "ordersd token" signs with it.`,
   curl -H "Authorization: Bearer $(ordersd token --sub A7)" 'http://127.0.0.1:8080/api/v1/order?uid=7'
   ordersd serve --dsn postgres://orders@db1,db2/orders --jwt-keys /etc/ordersd/jwks.json`,
 		Assembly: Assembly(),
-		Data:     &daemon.DataFolder{Format: 1, Early: []string{auth.KeysFile, auth.KeysFile + ".new", postgresFolder}},
+		Data:     &datadir.Folder{Format: 1, Early: []string{auth.KeysFile, auth.KeysFile + ".new", postgresFolder}},
 		Flags:    f.declare,
-		Protocols: func(c daemon.Choice) []string {
+		Protocols: func(c assembly.Choice) []string {
 			if c.Get("web") == "nethttp" {
 				return []string{"h2", "http/1.1"}
 			}
@@ -75,7 +78,7 @@ type flags struct {
 	keys             string
 	audience, issuer string
 	postgresBin      string
-	change           func(*Config)
+	change           func(*gateway.Config)
 }
 
 func (f *flags) declare(set *pflag.FlagSet) {
@@ -98,7 +101,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	}
 	c.DSNs, c.Owners, c.Replica, c.Audience, c.Issuer, c.Log = f.dsns, f.owners, f.replica, f.audience, f.issuer, env.Log
 	f.change(&c)
-	if err := c.check(); err != nil { // before anything is started
+	if err := c.Check(); err != nil { // before anything is started
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	if env.Tracer != nil {
@@ -119,14 +122,14 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	}
 	out := daemon.Running{Ready: r.gateway.Ready, WriteTimeout: env.ReadTimeout, Drain: r.stop}
 	if c.Web == "nethttp" {
-		out.Handler = r.gateway.handler(r.release.Wrap(r.gateway))
+		out.Handler = r.gateway.HTTP(r.release.Wrap(r.gateway))
 		return out, nil
 	}
 	if r.server, err = r.newServer(c); err != nil {
 		return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 	}
 	if l, ok := r.server.(*web.Loop); ok {
-		if err := exposeAll(env, loopMetrics(l)); err != nil {
+		if err := gateway.ExposeAll(env, loopMetrics(l)); err != nil {
 			return daemon.Running{}, errors.Join(err, r.stop(context.WithoutCancel(ctx)))
 		}
 	}
@@ -143,9 +146,9 @@ type server interface {
 
 // newServer puts the gateway on event loops or on fasthttp, which also stands in where there can be
 // no loops: behind TLS, and beyond Linux.
-func (r *running) newServer(c Config) (server, error) {
+func (r *running) newServer(c gateway.Config) (server, error) {
 	handler := web.Guarded(r.release.Wrap(r.gateway), r.env.Guard)
-	o := web.FastOptions{MaxBody: maxBody, MaxConnections: c.MaxConnections, ClientTimeout: r.env.ReadTimeout, Log: r.env.Log, Trace: r.gateway.trace()}
+	o := web.FastOptions{MaxBody: message.MaxSize, MaxConnections: c.MaxConnections, ClientTimeout: r.env.ReadTimeout, Log: r.env.Log, Trace: r.gateway.Trace()}
 	if c.Web != "loop" {
 		return web.NewFast(handler, o), nil
 	}
@@ -154,9 +157,9 @@ func (r *running) newServer(c Config) (server, error) {
 		return web.NewFast(handler, o), nil
 	}
 	loops := web.LoopOptions{FastOptions: o, Guard: r.env.Guard, Loops: cmp.Or(c.Loops, max(1, runtime.GOMAXPROCS(0)/2)), MaxConcurrent: c.MaxInFlight}
-	if b := r.gateway.openBeginner(loops.Loops); b != nil {
-		loops.Begin = func(loop int, call *web.Call) bool { return r.release.Idle() && b.begin(loop, call) }
-		loops.Tick = b.tick
+	if b := r.gateway.Beginner(loops.Loops); b != nil {
+		loops.Begin = func(loop int, call *web.Call) bool { return r.release.Idle() && b.Begin(loop, call) }
+		loops.Tick = b.Tick
 	}
 	l, err := web.NewLoop(handler, loops)
 	switch {
@@ -185,26 +188,29 @@ func (f *flags) keysOf(data string) (string, error) {
 type running struct {
 	env      *daemon.Env
 	postgres *postgres.Server // nil: not started by this process
-	gateway  *Gateway
+	gateway  *gateway.Gateway
 	release  *release.Release
 	server   server // nil: net/http, which parts/daemon serves
 	watched  chan struct{}
 	stopping chan struct{}
 }
 
-// postgresFolder is where in the data folder the embedded PostgreSQL lies, for the command seed
-// too.
-const postgresFolder = "postgres"
+const (
+	Database = "orders" // of the embedded PostgreSQL, and the name of its owner
+
+	postgresFolder = "postgres"              // in the data folder; the command seed knows it, too
+	prefixRelease  = "/debug/orders/release" // where releases are steered, on the debug address
+)
 
 // startPostgres starts it and has c name its databases: as its owner, and as a role that may do
 // what a gateway does.
-func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err error) {
+func (r *running) startPostgres(ctx context.Context, bin string, c *gateway.Config) (err error) {
 	if os.Geteuid() == 0 { // PostgreSQL runs as another user then, which must be able to enter its folder, and no other
 		if err := os.Chmod(r.env.Data, 0o751); err != nil {
 			return err
 		}
 	}
-	r.postgres, err = postgres.Start(ctx, postgres.Options{Folder: filepath.Join(r.env.Data, postgresFolder), Bin: bin, Progress: os.Stderr, Log: r.env.Log})
+	r.postgres, err = postgres.Start(ctx, postgres.Options{Folder: filepath.Join(r.env.Data, postgresFolder), Bin: bin, Database: Database, Progress: os.Stderr, Log: r.env.Log})
 	if err != nil {
 		return err
 	}
@@ -225,8 +231,8 @@ func (r *running) startPostgres(ctx context.Context, bin string, c *Config) (err
 	return nil
 }
 
-func (r *running) start(ctx context.Context, c Config) (err error) {
-	if r.gateway, err = New(ctx, c); err != nil {
+func (r *running) start(ctx context.Context, c gateway.Config) (err error) {
+	if r.gateway, err = gateway.New(ctx, c); err != nil {
 		return err
 	}
 	if r.release, err = release.New(release.Options{Log: r.env.Log}); err != nil {
@@ -234,14 +240,11 @@ func (r *running) start(ctx context.Context, c Config) (err error) {
 	}
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
 	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
-	if err := exposeAll(r.env, releaseMetrics(r.release)); err != nil {
+	if err := gateway.ExposeAll(r.env, releaseMetrics(r.release)); err != nil {
 		return err
 	}
-	return r.gateway.expose(r.env)
+	return r.gateway.Expose(r.env)
 }
-
-// prefixRelease is where releases are steered, on the debug address.
-const prefixRelease = "/debug/orders/release"
 
 // stop ends everything, the last first; what does not end in time is cut off.
 func (r *running) stop(ctx context.Context) (err error) {

@@ -5,17 +5,19 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
+
+	"dyno/subjects/bounds/suite"
 )
 
 const maxDocument = 1 << 20 // bytes of a request's body
 
-var fingerprints = entry{
+var fingerprints = suite.Entry{
 	Name: "hash", Family: "cpu", Truth: "cpu", Function: "main.stretch",
 	InWords: "each request hashes its body thousands of times over: a chain of SHA-256",
 	Method:  "POST", Path: "/sign", BodyBytes: 1024, Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		n := &notary{rounds: d.between("rounds", 3_000, 9_000)}
-		return func() (*service, error) { return serving("POST /sign", n.sign), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		n := &notary{rounds: d.Between("rounds", 3_000, 9_000)}
+		return func() (*suite.Service, error) { return suite.Serving("POST /sign", n.sign), nil }
 	},
 }
 

@@ -5,15 +5,17 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var forum = entry{
+var forum = suite.Entry{
 	Name: "churn", Family: "gc", Truth: "gc", Function: "main.(*forumPage).thread",
 	InWords: "each request builds a tree of some thousand small comments, each with a map and strings, and throws it away",
 	Method:  "GET", Path: "/thread", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		f := &forumPage{replies: d.between("replies", 2, 4), comments: d.between("comments", 600, 2_000)}
-		return func() (*service, error) { return serving("GET /thread", f.show), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		f := &forumPage{replies: d.Between("replies", 2, 4), comments: d.Between("comments", 600, 2_000)}
+		return func() (*suite.Service, error) { return suite.Serving("GET /thread", f.show), nil }
 	},
 }
 
@@ -56,13 +58,15 @@ func (c *comment) depth() int {
 	return deepest + 1
 }
 
-var filters = entry{
+var filters = suite.Entry{
 	Name: "strings", Family: "gc", Truth: "gc", Function: "main.(*filterPage).normalize",
 	InWords: "each request parses some hundred query strings into small objects and joins them again",
 	Method:  "GET", Path: "/filters", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		queries, fields := d.between("queries", 200, 500), d.between("fields", 4, 8)
-		return func() (*service, error) { return serving("GET /filters", newFilterPage(queries, fields).show), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		queries, fields := d.Between("queries", 200, 500), d.Between("fields", 4, 8)
+		return func() (*suite.Service, error) {
+			return suite.Serving("GET /filters", newFilterPage(queries, fields).show), nil
+		}
 	},
 }
 
@@ -105,13 +109,13 @@ func (p *filterPage) normalize() string {
 	return strings.Join(lines, "\n")
 }
 
-var signedForum = entry{
+var signedForum = suite.Entry{
 	Name: "mixed-cpu-gc", Family: "mixed", Truth: "cpu", Also: []string{"gc"}, Function: "main.(*forumPage).thread",
 	InWords: "each request builds a tree of comments and throws it away, and hashes: about half of the CPU is allocating and collecting",
 	Method:  "GET", Path: "/thread", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		f := &forumPage{replies: d.between("replies", 2, 4), comments: d.between("comments", 600, 2_000)}
-		f.rounds = f.comments * d.between("rounds_per_comment", 2, 4)
-		return func() (*service, error) { return serving("GET /thread", f.show), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		f := &forumPage{replies: d.Between("replies", 2, 4), comments: d.Between("comments", 600, 2_000)}
+		f.rounds = f.comments * d.Between("rounds_per_comment", 2, 4)
+		return func() (*suite.Service, error) { return suite.Serving("GET /thread", f.show), nil }
 	},
 }

@@ -6,17 +6,19 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var gate = entry{
+var gate = suite.Entry{
 	Name: "accept", Family: "wait", Truth: "wait", Kind: "accept", Function: "main.(*doorman).Accept",
 	InWords: "each request needs a new connection, and connections are accepted one after the other, some ms apart, from a short queue",
 	Method:  "GET", Path: "/hello", Invisible: nil,
-	plan: func(d *draw) func() (*service, error) {
-		check, backlog := d.micros("accept_us", 2_000, 6_000), d.between("backlog", 8, 64)
-		return func() (*service, error) {
-			s := serving("GET /hello", hello)
-			s.accept = func(l net.Listener) net.Listener { return newDoorman(l, check, backlog) }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		check, backlog := d.Micros("accept_us", 2_000, 6_000), d.Between("backlog", 8, 64)
+		return func() (*suite.Service, error) {
+			s := suite.Serving("GET /hello", hello)
+			s.Accept = func(l net.Listener) net.Listener { return newDoorman(l, check, backlog) }
 			return s, nil
 		}
 	},

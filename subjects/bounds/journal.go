@@ -6,20 +6,22 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var journals = entry{
+var journals = suite.Entry{
 	Name: "fsync", Family: "wait", Truth: "wait", Kind: "disk", Function: "main.(*journal).write",
 	InWords: "each request writes a record to one of a few files and waits until the disk has it",
 	Method:  "GET", Path: "/append", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		files, record := d.between("files", 1, 4), d.between("record_bytes", 256<<10, 768<<10)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		files, record := d.Between("files", 1, 4), d.Between("record_bytes", 256<<10, 768<<10)
+		return func() (*suite.Service, error) {
 			j, err := newJournal(files, record)
 			if err != nil {
 				return nil, err
 			}
-			return j.warn(servingUntil("GET /append", j.append, j.close))
+			return j.warn(suite.ServingUntil("GET /append", j.append, j.close))
 		}
 	},
 }
@@ -88,36 +90,36 @@ func (j *journal) close() {
 const leastSync = 50 * time.Microsecond
 
 // warn adds a warning to the service if writes here do not wait for a disk.
-func (j *journal) warn(s *service) (*service, error) {
+func (j *journal) warn(s *suite.Service) (*suite.Service, error) {
 	fastest := time.Hour
 	one := &journal{files: j.files, record: []byte{0}} // a whole record takes time even in memory
 	for n := range int64(5) {
 		began := time.Now()
 		if err := one.write(n); err != nil {
-			s.close()
+			s.Close()
 			return nil, err
 		}
 		fastest = min(fastest, time.Since(began))
 	}
 	if fastest < leastSync {
-		s.warning = fmt.Sprintf("a byte with fsync takes %v in %s: too little for the disk to be the bound; set TMPDIR to a folder on a disk", fastest, os.TempDir())
+		s.Warning = fmt.Sprintf("a byte with fsync takes %v in %s: too little for the disk to be the bound; set TMPDIR to a folder on a disk", fastest, os.TempDir())
 	}
 	return s, nil
 }
 
-var secretary = entry{
+var secretary = suite.Entry{
 	Name: "fsync-writer", Family: "wait", Truth: "wait", Kind: "disk", OrKind: "channel", Function: "main.(*minutes).note",
 	InWords: "each request hands its record to one goroutine, which writes one after the other and waits until the disk has it",
 	Method:  "GET", Path: "/note", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		record, queue := d.between("record_bytes", 256, 4096), d.between("queue", 1, 16)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		record, queue := d.Between("record_bytes", 256, 4096), d.Between("queue", 1, 16)
+		return func() (*suite.Service, error) {
 			j, err := newJournal(1, record)
 			if err != nil {
 				return nil, err
 			}
 			m := newMinutes(j, queue)
-			return j.warn(servingUntil("GET /note", m.note, m.close))
+			return j.warn(suite.ServingUntil("GET /note", m.note, m.close))
 		}
 	},
 }

@@ -5,17 +5,19 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var ledger = entry{
+var ledger = suite.Entry{
 	Name: "mutex-work", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*accounts).book",
 	InWords: "each request computes while it holds the one mutex of all accounts, and a little outside of it",
 	Method:  "GET", Path: "/post", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		// At least 80% inside: two cores would otherwise have enough to do outside of it.
-		rounds, inside := d.between("rounds", 4_000, 10_000), d.between("inside_percent", 80, 95)
+		rounds, inside := d.Between("rounds", 4_000, 10_000), d.Between("inside_percent", 80, 95)
 		a := &accounts{inside: rounds * inside / 100, outside: rounds - rounds*inside/100, sums: map[byte]int{}}
-		return func() (*service, error) { return serving("GET /post", a.post), nil }
+		return func() (*suite.Service, error) { return suite.Serving("GET /post", a.post), nil }
 	},
 }
 
@@ -42,13 +44,13 @@ func (a *accounts) book(document []byte) int {
 	return a.booked
 }
 
-var audit = entry{
+var audit = suite.Entry{
 	Name: "mutex-block", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*auditor).note",
 	InWords: "each request waits for a slow device while it holds a mutex; next to nothing is computed",
 	Method:  "GET", Path: "/note", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		a := &auditor{tape: tape{d.micros("write_us", 1_000, 4_000)}}
-		return func() (*service, error) { return serving("GET /note", a.note), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		a := &auditor{tape: tape{d.Micros("write_us", 1_000, 4_000)}}
+		return func() (*suite.Service, error) { return suite.Serving("GET /note", a.note), nil }
 	},
 }
 

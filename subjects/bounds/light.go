@@ -5,35 +5,37 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var crowded = entry{
+var crowded = suite.Entry{
 	Name: "neighbour", Family: "environment", Truth: "cpu", Also: []string{"environment"}, Function: "main.stretch",
 	InWords: "each request hashes, beside a process that takes the CPU away",
 	Method:  "GET", Path: "/seal", Neighbour: true, Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		s := &sealer{rounds: d.between("rounds", 3_000, 9_000)}
-		return func() (*service, error) { return serving("GET /seal", s.seal), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		s := &sealer{rounds: d.Between("rounds", 3_000, 9_000)}
+		return func() (*suite.Service, error) { return suite.Serving("GET /seal", s.seal), nil }
 	},
 }
 
-var paced = entry{
+var paced = suite.Entry{
 	Name: "paced", Family: "not-loaded", Truth: "not-loaded",
 	InWords: "far fewer requests come than the server could answer",
-	Method:  "GET", Path: "/seal", Load: load{MaxRate: 200},
-	plan: func(d *draw) func() (*service, error) {
-		s := &sealer{rounds: d.between("rounds", 1_000, 4_000)}
-		return func() (*service, error) { return serving("GET /seal", s.seal), nil }
+	Method:  "GET", Path: "/seal", Load: suite.Load{MaxRate: 200},
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		s := &sealer{rounds: d.Between("rounds", 1_000, 4_000)}
+		return func() (*suite.Service, error) { return suite.Serving("GET /seal", s.seal), nil }
 	},
 }
 
-var thinking = entry{
+var thinking = suite.Entry{
 	Name: "thinking", Family: "not-loaded", Truth: "not-loaded",
 	InWords: "two clients ask, and pause after each answer for far longer than it took",
-	Method:  "GET", Path: "/seal", Load: load{Connections: 2, ThinkMs: 20},
-	plan: func(d *draw) func() (*service, error) {
-		s := &sealer{rounds: d.between("rounds", 1_000, 4_000)}
-		return func() (*service, error) { return serving("GET /seal", s.seal), nil }
+	Method:  "GET", Path: "/seal", Load: suite.Load{Connections: 2, ThinkMs: 20},
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		s := &sealer{rounds: d.Between("rounds", 1_000, 4_000)}
+		return func() (*suite.Service, error) { return suite.Serving("GET /seal", s.seal), nil }
 	},
 }
 
@@ -44,14 +46,14 @@ func (s *sealer) seal(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%x\n", stretch([]byte(r.RemoteAddr), s.rounds))
 }
 
-var vaults = entry{
+var vaults = suite.Entry{
 	Name: "mixed-lock-cpu", Family: "mixed", Truth: "lock", Also: []string{"cpu"}, Kind: "mutex", Function: "main.(*vault).store",
 	InWords: "each request computes, about half of it under a lock: the lock is always held, and the cores are all busy as well",
 	Method:  "GET", Path: "/store", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		rounds, inside := d.between("rounds", 5_000, 10_000), d.between("inside_percent", 55, 60)
-		return func() (*service, error) {
-			return serving("GET /store", newBank(rounds, inside).deposit), nil
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		rounds, inside := d.Between("rounds", 5_000, 10_000), d.Between("inside_percent", 55, 60)
+		return func() (*suite.Service, error) {
+			return suite.Serving("GET /store", newBank(rounds, inside).deposit), nil
 		}
 	},
 }

@@ -6,17 +6,19 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var mailer = entry{
+var mailer = suite.Entry{
 	Name: "timer", Family: "wait", Truth: "wait", Kind: "timer", OrKind: "channel", Function: "main.(*mailRoom).post",
 	InWords: "each request waits for the next tick of some ms, and a tick takes only a few of them along",
 	Method:  "GET", Path: "/post", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		every, most := d.micros("tick_us", 5_000, 20_000), d.between("batch", 3, 8)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		every, most := d.Micros("tick_us", 5_000, 20_000), d.Between("batch", 3, 8)
+		return func() (*suite.Service, error) {
 			m := newMailRoom(every, most)
-			return servingUntil("GET /post", m.post, m.close), nil
+			return suite.ServingUntil("GET /post", m.post, m.close), nil
 		}
 	},
 }
@@ -74,13 +76,13 @@ func (m *mailRoom) close() {
 	<-m.done
 }
 
-var turnstile = entry{
+var turnstile = suite.Entry{
 	Name: "ratelimit", Family: "wait", Truth: "wait", Kind: "timer", Function: "main.(*turns).wait",
 	InWords: "each request sleeps until its turn: turns are some ms apart, however idle the server is",
 	Method:  "GET", Path: "/enter", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		t := &turns{apart: d.micros("apart_us", 1_000, 4_000)}
-		return func() (*service, error) { return serving("GET /enter", t.enter), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		t := &turns{apart: d.Micros("apart_us", 1_000, 4_000)}
+		return func() (*suite.Service, error) { return suite.Serving("GET /enter", t.enter), nil }
 	},
 }
 

@@ -25,6 +25,8 @@ import (
 	"syscall"
 	"time"
 
+	"dyno/subjects/bounds/beside"
+	"dyno/subjects/bounds/suite"
 	"dyno/subjects/subject"
 )
 
@@ -102,11 +104,12 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 		out.SetIndent("", "  ")
 		return out.Encode(list())
 	case o.hog > 0:
-		return hog(o.hog, os.Stdin, os.Stdout)
+		return beside.Hog(o.hog, os.Stdin, os.Stdout)
 	case o.backend > 0 && o.apart:
-		return apart()
+		return beside.Apart()
 	case o.backend > 0:
-		return serveBackend(o.backend, o.atOnce, o.rounds, os.Stdin, os.Stdout)
+		work := func(query string) byte { return stretch([]byte(query), o.rounds)[0] }
+		return beside.ServeBackend(o.backend, o.atOnce, work, os.Stdin, os.Stdout)
 	}
 	e, err := find(o.server)
 	if err != nil {
@@ -114,15 +117,15 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	d := newDraw(o.seed, e.Name)
-	s, err := e.plan(d)()
+	d := suite.NewDraw(o.seed, e.Name)
+	s, err := e.Plan(d)()
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", e.Name, err)
 	}
-	defer s.close() // however it ends: there may be files
-	ready := map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.values}
-	if s.warning != "" {
-		ready["warning"] = s.warning
+	defer s.Close() // however it ends: there may be files
+	ready := map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.Values}
+	if s.Warning != "" {
+		ready["warning"] = s.Warning
 	}
-	return subject.Serve(ctx, addresses, subject.Subject{Name: e.Name, Handler: s.handler, Inside: inside, Accept: s.accept, Untraced: s.untraced, Ready: ready}, os.Stdout)
+	return subject.Serve(ctx, addresses, subject.Subject{Name: e.Name, Handler: s.Handler, Inside: inside, Accept: s.Accept, Untraced: s.Untraced, Ready: ready}, os.Stdout)
 }

@@ -6,18 +6,19 @@ import (
 	"net/http"
 
 	"dyno/subjects/bounds/memdb"
+	"dyno/subjects/bounds/suite"
 )
 
-var orders = entry{
+var orders = suite.Entry{
 	Name: "pool-sql", Family: "wait", Truth: "wait", Kind: "pool", Function: "main.(*orderbook).find",
 	InWords: "each request needs a database connection for some ms, and at most one or two may be open",
 	Method:  "GET", Path: "/order", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		latency, open := d.micros("query_us", 2_000, 5_000), d.between("max_open", 1, 2)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		latency, open := d.Micros("query_us", 2_000, 5_000), d.Between("max_open", 1, 2)
+		return func() (*suite.Service, error) {
 			db := sql.OpenDB(memdb.Connector{Latency: latency})
 			db.SetMaxOpenConns(open)
-			return servingUntil("GET /order", (&orderbook{db}).find, func() { db.Close() }), nil
+			return suite.ServingUntil("GET /order", (&orderbook{db}).find, func() { db.Close() }), nil
 		}
 	},
 }

@@ -5,19 +5,21 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var prices = entry{
+var prices = suite.Entry{
 	Name: "rwmutex-writer", Family: "lock", Truth: "lock", Kind: "rwmutex", Function: "main.(*quotes).renew",
 	InWords: "requests read under a shared lock, and every few of them one computes the prices anew under the write lock: those come one after the other, and the readers wait too",
 	Method:  "GET", Path: "/quote", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		q := &quotes{
-			lookup:  d.between("read_rounds", 500, 1_000),
-			refresh: d.between("write_rounds", 8_000, 16_000),
-			every:   int64(d.between("reads_per_write", 3, 6)),
+			lookup:  d.Between("read_rounds", 500, 1_000),
+			refresh: d.Between("write_rounds", 8_000, 16_000),
+			every:   int64(d.Between("reads_per_write", 3, 6)),
 		}
-		return func() (*service, error) { return serving("GET /quote", q.quote), nil }
+		return func() (*suite.Service, error) { return suite.Serving("GET /quote", q.quote), nil }
 	},
 }
 

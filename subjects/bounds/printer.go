@@ -3,17 +3,19 @@ package main
 import (
 	"fmt"
 	"net/http"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var printing = entry{
+var printing = suite.Entry{
 	Name: "consumer", Family: "wait", Truth: "wait", Kind: "channel", Function: "main.(*printer).print",
 	InWords: "each request hands its job to one goroutine over a channel and waits for it; that goroutine computes all the time",
 	Method:  "GET", Path: "/print", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		rounds, queue := d.between("rounds", 4_000, 12_000), d.between("queue", 1, 16)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		rounds, queue := d.Between("rounds", 4_000, 12_000), d.Between("queue", 1, 16)
+		return func() (*suite.Service, error) {
 			p := newPrinter(rounds, queue)
-			return servingUntil("GET /print", p.print, p.close), nil
+			return suite.ServingUntil("GET /print", p.print, p.close), nil
 		}
 	},
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"dyno/subjects/bounds/beside"
+	"dyno/subjects/bounds/suite"
 )
 
 // TestMain lets this binary run as the command, too, so that tests can start it as a process.
@@ -71,9 +74,9 @@ func TestWhatCanBeSeenInside(t *testing.T) {
 		"none":  nil,
 	} {
 		ready, _, _ := start(t, "--server", "hash", "--seed", "3", "--inside", inside)
-		d := newDraw(3, "hash")
-		fingerprints.plan(d)
-		if ready.Service != "hash" || ready.Inside != inside || ready.Seed != 3 || ready.Parameters["rounds"] != d.values["rounds"] {
+		d := suite.NewDraw(3, "hash")
+		fingerprints.Plan(d)
+		if ready.Service != "hash" || ready.Inside != inside || ready.Seed != 3 || ready.Parameters["rounds"] != d.Values["rounds"] {
 			t.Errorf("%s: %+v", inside, ready)
 		}
 		if (ready.Debug == nil) != (serves == nil) {
@@ -103,7 +106,7 @@ func TestHogEndsWithItsStdin(t *testing.T) {
 }
 
 func TestBackendEndsWithItsCaller(t *testing.T) {
-	b, err := startBackend(1, 1, 1)
+	b, err := beside.StartBackend(1, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +115,7 @@ func TestBackendEndsWithItsCaller(t *testing.T) {
 	} else {
 		answer.Body.Close()
 	}
-	b.close() // returns when it has ended
+	b.Close() // returns when it has ended
 	if _, err := http.Get(b.URL); err == nil {
 		t.Error("it goes on without its caller")
 	}
@@ -123,9 +126,9 @@ func TestListIsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var servers []entry
-	if err := json.Unmarshal(out, &servers); err != nil || len(servers) != len(suite) {
-		t.Errorf("%d servers, %v", len(servers), err)
+	var listed []suite.Entry
+	if err := json.Unmarshal(out, &listed); err != nil || len(listed) != len(servers) {
+		t.Errorf("%d servers, %v", len(listed), err)
 	}
 }
 

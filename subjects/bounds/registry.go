@@ -3,18 +3,20 @@ package main
 import (
 	"fmt"
 	"net/http"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var registry = entry{
+var registry = suite.Entry{
 	Name: "consumer-untraced", Family: "wait", Truth: "wait", Kind: "channel", Function: "main.(*registrar).register",
 	InWords: "each request hands its entry to one goroutine, which computes all the time, and no execution trace can be had",
 	Method:  "POST", Path: "/register", BodyBytes: 64, Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		rounds, queue := d.between("rounds", 4_000, 12_000), d.between("queue", 1, 1000)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		rounds, queue := d.Between("rounds", 4_000, 12_000), d.Between("queue", 1, 1000)
+		return func() (*suite.Service, error) {
 			r := newRegistrar(rounds, queue)
-			s := servingUntil("POST /register", r.register, r.close)
-			s.untraced = true
+			s := suite.ServingUntil("POST /register", r.register, r.close)
+			s.Untraced = true
 			return s, nil
 		}
 	},

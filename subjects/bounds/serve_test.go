@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"dyno/subjects/bounds/suite"
 )
 
 const (
@@ -22,19 +24,19 @@ const (
 
 // inTests are servers that tests run with smaller parameters: the drawn ones would take hundreds of
 // MB.
-var inTests = map[string]func() (*service, error){
-	"liveheap": func() (*service, error) {
+var inTests = map[string]func() (*suite.Service, error){
+	"liveheap": func() (*suite.Service, error) {
 		s := newSessionStore(1000, 64)
-		return servingUntil("GET /recent", s.show, s.close), nil
+		return suite.ServingUntil("GET /recent", s.show, s.close), nil
 	},
 }
 
 func TestEveryServerAnswersManyAtOnce(t *testing.T) {
-	for _, e := range suite {
+	for _, e := range servers {
 		t.Run(e.Name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-			d := newDraw(7, e.Name)
-			start := e.plan(d)
+			d := suite.NewDraw(7, e.Name)
+			start := e.Plan(d)
 			if other := inTests[e.Name]; other != nil {
 				start = other
 			}
@@ -42,16 +44,16 @@ func TestEveryServerAnswersManyAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			srv := httptest.NewUnstartedServer(s.handler)
-			if s.accept != nil {
-				srv.Listener = s.accept(srv.Listener)
+			srv := httptest.NewUnstartedServer(s.Handler)
+			if s.Accept != nil {
+				srv.Listener = s.Accept(srv.Listener)
 			}
 			srv.Start()
 			answers := askAll(t, e, srv)
 			srv.Close()
-			s.close()
+			s.Close()
 			if check := checks[e.Name]; check != nil {
-				check(t, answers, d.values)
+				check(t, answers, d.Values)
 			} else {
 				t.Errorf("nothing is said about its answers, as in %q", answers[0])
 			}
@@ -60,7 +62,7 @@ func TestEveryServerAnswersManyAtOnce(t *testing.T) {
 }
 
 // askAll returns all answers, sorted.
-func askAll(t *testing.T, e entry, srv *httptest.Server) []string {
+func askAll(t *testing.T, e suite.Entry, srv *httptest.Server) []string {
 	var mu sync.Mutex
 	var answers []string
 	var asking sync.WaitGroup
@@ -86,7 +88,7 @@ func askAll(t *testing.T, e entry, srv *httptest.Server) []string {
 	return answers
 }
 
-func ask(e entry, srv *httptest.Server) (string, error) {
+func ask(e suite.Entry, srv *httptest.Server) (string, error) {
 	r, err := http.NewRequest(e.Method, srv.URL+e.Path, strings.NewReader(strings.Repeat("x", e.BodyBytes)))
 	if err != nil {
 		return "", err
@@ -112,7 +114,7 @@ var checks = map[string]check{
 		all(func(map[string]int) string { return fmt.Sprintf("%x", sum) })(t, answers, drawn)
 	},
 	"render": func(t *testing.T, answers []string, drawn map[string]int) {
-		var products []product
+		var products []struct{ ID int }
 		if err := json.Unmarshal([]byte(answers[0]), &products); err != nil || len(products) != drawn["products"] {
 			t.Errorf("%d products, %v", len(products), err)
 		}
@@ -212,18 +214,5 @@ func TestVisitsAreAllCounted(t *testing.T) {
 	}
 	if v.total != 1200 || v.pages[0] != 4*3*7 {
 		t.Errorf("%d visits, %d of page 0", v.total, v.pages[0])
-	}
-}
-
-func TestFilesThatAreGoneAreAnError(t *testing.T) {
-	s, err := newWebsite(2, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.close()
-	w := httptest.NewRecorder()
-	s.show(w, nil)
-	if w.Code != http.StatusInternalServerError {
-		t.Errorf("status %d", w.Code)
 	}
 }

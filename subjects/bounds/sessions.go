@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var sessions = entry{
+var sessions = suite.Entry{
 	Name: "liveheap", Family: "gc", Truth: "gc", Function: "main.(*sessionStore).recent",
 	InWords: "millions of sessions stay in memory, full of pointers, and each request allocates some 100 KB: every GC cycle marks them all",
 	Method:  "GET", Path: "/recent", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		n, rows := d.between("sessions", 1_500_000, 2_500_000), d.between("rows", 600, 1_200)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		n, rows := d.Between("sessions", 1_500_000, 2_500_000), d.Between("rows", 600, 1_200)
+		return func() (*suite.Service, error) {
 			s := newSessionStore(n, rows)
-			return servingUntil("GET /recent", s.show, s.close), nil
+			return suite.ServingUntil("GET /recent", s.show, s.close), nil
 		}
 	},
 }

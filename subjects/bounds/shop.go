@@ -6,38 +6,41 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"dyno/subjects/bounds/beside"
+	"dyno/subjects/bounds/suite"
 )
 
-var shop = entry{
+var shop = suite.Entry{
 	Name: "downstream", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).price",
 	InWords: "each request calls another process over HTTP, which answers a few at a time and takes some ms for each",
 	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		takes, atOnce := d.micros("backend_us", 5_000, 20_000), d.between("backend_at_once", 2, 6)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		takes, atOnce := d.Micros("backend_us", 5_000, 20_000), d.Between("backend_at_once", 2, 6)
+		return func() (*suite.Service, error) {
 			return offering(takes, atOnce, 0)
 		}
 	},
 }
 
-var calculator = entry{
+var calculator = suite.Entry{
 	Name: "downstream-busy", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).price",
 	InWords: "each request calls another process over HTTP, which computes on as many CPUs as there are",
 	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		rounds := d.between("backend_rounds", 20_000, 40_000)
-		return func() (*service, error) { return offering(time.Nanosecond, 1024, rounds) }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		rounds := d.Between("backend_rounds", 20_000, 40_000)
+		return func() (*suite.Service, error) { return offering(time.Nanosecond, 1024, rounds) }
 	},
 }
 
 // offering starts a shop with its backend.
-func offering(takes time.Duration, atOnce, rounds int) (*service, error) {
-	b, err := startBackend(takes, atOnce, rounds)
+func offering(takes time.Duration, atOnce, rounds int) (*suite.Service, error) {
+	b, err := beside.StartBackend(takes, atOnce, rounds)
 	if err != nil {
 		return nil, err
 	}
 	p := newPricing(b.URL)
-	return servingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.close() }), nil
+	return suite.ServingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.Close() }), nil
 }
 
 // pricing asks a backend for prices.
@@ -75,13 +78,13 @@ func (p *pricing) price(ctx context.Context, item string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(answer.Body, maxPrice))
 }
 
-var couriers = entry{
+var couriers = suite.Entry{
 	Name: "pool-channel", Family: "wait", Truth: "wait", Kind: "pool", OrKind: "channel", Function: "main.(*fleet).deliver",
 	InWords: "each request takes one of a few couriers from a channel and keeps it for some ms",
 	Method:  "GET", Path: "/deliver", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		trip, n := d.micros("trip_us", 2_000, 5_000), d.between("couriers", 2, 4)
-		return func() (*service, error) { return serving("GET /deliver", newFleet(n, trip).deliver), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		trip, n := d.Micros("trip_us", 2_000, 5_000), d.Between("couriers", 2, 4)
+		return func() (*suite.Service, error) { return suite.Serving("GET /deliver", newFleet(n, trip).deliver), nil }
 	},
 }
 

@@ -6,17 +6,19 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var tickerTape = entry{
+var tickerTape = suite.Entry{
 	Name: "client-slow", Family: "generator", Truth: "generator",
 	InWords: "each answer is thousands of small chunks that were encoded beforehand: to write it takes one call, to read it takes long",
 	Method:  "GET", Path: "/tape", Invisible: nil,
-	plan: func(d *draw) func() (*service, error) {
-		prices := d.between("chunks", 4_000, 10_000)
-		return func() (*service, error) {
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		prices := d.Between("chunks", 4_000, 10_000)
+		return func() (*suite.Service, error) {
 			f := newFeed(prices)
-			return servingUntil("GET /tape", f.stream, f.close), nil
+			return suite.ServingUntil("GET /tape", f.stream, f.close), nil
 		}
 	},
 }

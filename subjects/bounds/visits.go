@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+
+	"dyno/subjects/bounds/suite"
 )
 
-var visits = entry{
+var visits = suite.Entry{
 	Name: "mutex-short", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*visitors).add",
 	InWords: "each request counts thousands of times, from several goroutines, under one mutex that is held for some ns",
 	Method:  "GET", Path: "/visit", Invisible: []string{"none"},
-	plan: func(d *draw) func() (*service, error) {
-		v := &visitors{counters: d.between("goroutines", 4, 8), each: d.between("adds", 1_000, 2_500)}
-		return func() (*service, error) { return serving("GET /visit", v.visit), nil }
+	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
+		v := &visitors{counters: d.Between("goroutines", 4, 8), each: d.Between("adds", 1_000, 2_500)}
+		return func() (*suite.Service, error) { return suite.Serving("GET /visit", v.visit), nil }
 	},
 }
 

@@ -56,6 +56,15 @@ func (c Curve) Peak() int {
 	return peak
 }
 
+// Highest is the highest value of the metric.
+func (c Curve) Highest() float64 {
+	highest := 0.0
+	for _, p := range c.Points {
+		highest = max(highest, p.Metric)
+	}
+	return highest
+}
+
 // First is the time of the first second replica; false: never.
 func (c Curve) First() (time.Duration, bool) {
 	for _, p := range c.Points {

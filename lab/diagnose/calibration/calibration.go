@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 )
 
 // Case is one run of one server.
@@ -18,7 +19,7 @@ type Case struct {
 	Server string
 	Family string
 	// Truth is the server's bottleneck; any of these is right, the first is the intended one.
-	Truth []diagnose.Bound
+	Truth []rules.Bound
 	// Function must be among the places named; empty: any.
 	Function string
 	Inside   string // source of profiles: agent | pprof | none
@@ -51,15 +52,15 @@ type Judged struct {
 }
 
 // judge applies thresholds to a case.
-func judge(c Case, t diagnose.Thresholds) Judged {
+func judge(c Case, t rules.Thresholds) Judged {
 	d := c.Subject.Diagnose(t)
 	j := Judged{Case: c, Verdict: d, Outcome: Wrong, Placed: c.Function == ""}
 	switch {
 	case slices.Contains(c.Truth, d.Bound):
 		j.Outcome = Right
-	case d.Bound == diagnose.Unknown && c.Hidden:
+	case d.Bound == rules.Unknown && c.Hidden:
 		j.Outcome = Right
-	case d.Bound == diagnose.Unknown, d.Bound == diagnose.Environment:
+	case d.Bound == rules.Unknown, d.Bound == rules.Environment:
 		j.Outcome = Unknown
 	}
 	for _, p := range d.Where {
@@ -72,7 +73,7 @@ func judge(c Case, t diagnose.Thresholds) Judged {
 }
 
 // Insider judges every case by the same thresholds.
-func Insider(cases []Case, t diagnose.Thresholds) []Judged {
+func Insider(cases []Case, t rules.Thresholds) []Judged {
 	var out []Judged
 	for _, c := range cases {
 		out = append(out, judge(c, t))
@@ -81,9 +82,9 @@ func Insider(cases []Case, t diagnose.Thresholds) []Judged {
 }
 
 // Outsider judges each case by thresholds fitted to the other families, starting from the prior.
-func Outsider(cases []Case, prior diagnose.Thresholds) []Judged {
+func Outsider(cases []Case, prior rules.Thresholds) []Judged {
 	readings := read(cases)
-	fitted := map[string]diagnose.Thresholds{}
+	fitted := map[string]rules.Thresholds{}
 	var out []Judged
 	for _, c := range cases {
 		t, known := fitted[c.Family]
@@ -99,7 +100,7 @@ func Outsider(cases []Case, prior diagnose.Thresholds) []Judged {
 // Unconfirmed is how many of the right verdicts other processes may have influenced.
 func Unconfirmed(judged []Judged) (n int) {
 	for _, j := range judged {
-		if j.Outcome == Right && !j.Verdict.Confirmed && j.Verdict.Bound != diagnose.Unknown {
+		if j.Outcome == Right && !j.Verdict.Confirmed && j.Verdict.Bound != rules.Unknown {
 			n++
 		}
 	}

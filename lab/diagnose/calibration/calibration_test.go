@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 )
 
 // A server must not help to set the thresholds that judge it: one whose family alone would set a
@@ -14,16 +14,16 @@ func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 	// Both bounds of the lock's threshold, 0.1 and 0.4 of 32 clients, come from one family; by the
 	// prior, 0.5, "many" is not known to be bound by a lock. "few" is bound by nothing that has a
 	// name.
-	few, many := made("few", diagnose.Unknown, figures{cpu: 1, lock: 0.1 * 32}), locked("many", 0.4*32)
+	few, many := made("few", rules.Unknown, figures{cpu: 1, lock: 0.1 * 32}), locked("many", 0.4*32)
 	few.Family, many.Family = "lock", "lock"
 	cases := []Case{few, many, computing("hash", 0.1), collecting("churn", 0.9)}
-	if got := fit(read(cases), diagnose.Defaults)[lockWaiting].Value; !near(got, 0.2) {
+	if got := fit(read(cases), rules.Defaults)[lockWaiting].Value; !near(got, 0.2) {
 		t.Fatalf("all cases fit the lock's threshold to %g, want 0.2: the test would show nothing", got)
 	}
-	if got := outcomes(Insider(cases, fit(read(cases), diagnose.Defaults))); slices.ContainsFunc(got, func(o Outcome) bool { return o != Right }) {
+	if got := outcomes(Insider(cases, fit(read(cases), rules.Defaults))); slices.ContainsFunc(got, func(o Outcome) bool { return o != Right }) {
 		t.Fatalf("fitted to all: %v", got)
 	}
-	judged := Outsider(cases, diagnose.Defaults)
+	judged := Outsider(cases, rules.Defaults)
 	if judged[1].Outcome == Right {
 		t.Errorf("a server of a family that alone sets a threshold was judged by that threshold: %s", judged[1].Verdict.Bound)
 	}
@@ -31,8 +31,8 @@ func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 		t.Errorf("%v", outcomes(judged))
 	}
 	// The other families set it as well: then a server of this one is judged by what they set.
-	spread := []Case{few, many, made("idle", diagnose.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}
-	if judged := Outsider(spread, diagnose.Defaults); judged[1].Outcome != Right {
+	spread := []Case{few, many, made("idle", rules.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}
+	if judged := Outsider(spread, rules.Defaults); judged[1].Outcome != Right {
 		t.Errorf("by the other families' threshold: %s", judged[1].Verdict.Bound)
 	}
 }
@@ -47,22 +47,22 @@ func outcomes(judged []Judged) []Outcome {
 
 func TestOutcomes(t *testing.T) {
 	hidden := func(c Case) Case { c.Hidden = true; return c }
-	or := func(c Case, also diagnose.Bound) Case { c.Truth = append(c.Truth, also); return c }
-	unseen := made("waits", diagnose.Wait, figures{cpu: 0.2}) // and no signal shows it
+	or := func(c Case, also rules.Bound) Case { c.Truth = append(c.Truth, also); return c }
+	unseen := made("waits", rules.Wait, figures{cpu: 0.2}) // and no signal shows it
 	beside := func(c Case) Case {
 		for _, r := range append(c.Subject.Saturated, c.Subject.Profiled) {
 			r.Environment.NoiseCPU, r.Environment.TargetDelay = 0.7, 0.5
 		}
 		return c
 	}
-	crowded := beside(made("waits", diagnose.Wait, figures{cpu: 0.2}))
+	crowded := beside(made("waits", rules.Wait, figures{cpu: 0.2}))
 	for _, c := range []struct {
 		name string
 		Case
 		want Outcome
 	}{
 		{"right", computing("hash", 0.1), Right},
-		{"the second truth", or(collecting("mixed", 0.1), diagnose.CPU), Right},
+		{"the second truth", or(collecting("mixed", 0.1), rules.CPU), Right},
 		{"wrong", collecting("churn", 0.1), Wrong},
 		{"not known", unseen, Unknown},
 		{"nothing but neighbours is known", crowded, Unknown},
@@ -71,7 +71,7 @@ func TestOutcomes(t *testing.T) {
 		{"wrong although it could not be seen", hidden(collecting("churn", 0.1)), Wrong},
 		{"right although it could not be seen", hidden(collecting("churn", 0.9)), Right},
 	} {
-		if got := Insider([]Case{c.Case}, diagnose.Defaults)[0]; got.Outcome != c.want {
+		if got := Insider([]Case{c.Case}, rules.Defaults)[0]; got.Outcome != c.want {
 			t.Errorf("%s: %s (%s)", c.name, got.Outcome, got.Verdict.Bound)
 		}
 	}
@@ -89,7 +89,7 @@ func TestPlaced(t *testing.T) {
 	} {
 		c := computing("hash", 0.1)
 		c.Function = function
-		if got := Insider([]Case{c}, diagnose.Defaults)[0]; got.Placed != want {
+		if got := Insider([]Case{c}, rules.Defaults)[0]; got.Placed != want {
 			t.Errorf("%q among %+v: %v", function, got.Verdict.Where, got.Placed)
 		}
 	}
@@ -98,11 +98,11 @@ func TestPlaced(t *testing.T) {
 // A right verdict that other processes may have influenced counts as unconfirmed.
 func TestUnconfirmed(t *testing.T) {
 	c := computing("hash", 0.1)
-	if n := Unconfirmed(Insider([]Case{c}, diagnose.Defaults)); n != 0 {
+	if n := Unconfirmed(Insider([]Case{c}, rules.Defaults)); n != 0 {
 		t.Errorf("%d unconfirmed on a quiet machine", n)
 	}
 	c.Subject.Saturated[0].Environment.NoiseCPU, c.Subject.Saturated[0].Environment.TargetDelay = 0.7, 0.5
-	judged := Insider([]Case{c}, diagnose.Defaults)
+	judged := Insider([]Case{c}, rules.Defaults)
 	if n := Unconfirmed(judged); n != 1 || judged[0].Outcome != Right {
 		t.Errorf("%d unconfirmed beside a neighbour, %s", n, judged[0].Outcome)
 	}
@@ -110,27 +110,27 @@ func TestUnconfirmed(t *testing.T) {
 
 func TestTallyAndConfusion(t *testing.T) {
 	mixed := computing("mixed", 0.1)
-	mixed.Truth = []diagnose.Bound{diagnose.GC, diagnose.CPU}
+	mixed.Truth = []rules.Bound{rules.GC, rules.CPU}
 	judged := Insider([]Case{computing("hash", 0.1), computing("sort", 0.9), collecting("churn", 0.9), collecting("none", 0.1),
-		made("waits", diagnose.Wait, figures{cpu: 0.2}), mixed}, diagnose.Defaults)
+		made("waits", rules.Wait, figures{cpu: 0.2}), mixed}, rules.Defaults)
 	if got, want := Tally(judged), map[Outcome]int{Right: 3, Wrong: 2, Unknown: 1}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	m := Confusion(judged)
-	for truth, row := range map[diagnose.Bound]map[diagnose.Bound]int{
+	for truth, row := range map[rules.Bound]map[rules.Bound]int{
 		// the mixed one counts under the verdict given
-		diagnose.CPU:  {diagnose.CPU: 2, diagnose.GC: 1},
-		diagnose.GC:   {diagnose.GC: 1, diagnose.CPU: 1},
-		diagnose.Wait: {diagnose.Unknown: 1},
+		rules.CPU:  {rules.CPU: 2, rules.GC: 1},
+		rules.GC:   {rules.GC: 1, rules.CPU: 1},
+		rules.Wait: {rules.Unknown: 1},
 	} {
 		if !maps.Equal(m.Counts[truth], row) {
 			t.Errorf("%s: %v, want %v", truth, m.Counts[truth], row)
 		}
 	}
-	if want := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Wait}; !slices.Equal(m.Truths, want) {
+	if want := []rules.Bound{rules.CPU, rules.GC, rules.Wait}; !slices.Equal(m.Truths, want) {
 		t.Errorf("rows %v, want %v", m.Truths, want)
 	}
-	if want := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Wait, diagnose.Unknown}; !slices.Equal(m.Verdicts, want) {
+	if want := []rules.Bound{rules.CPU, rules.GC, rules.Wait, rules.Unknown}; !slices.Equal(m.Verdicts, want) {
 		t.Errorf("columns %v, want %v", m.Verdicts, want)
 	}
 	if got := Confusion(nil); len(got.Truths) != 0 || len(got.Verdicts) != 0 {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 )
 
 // fit moves each threshold to the middle of its gap between the cases, on a logarithmic scale:
@@ -14,7 +14,7 @@ import (
 //
 // Thresholds are fitted one after the other, each with the earlier ones already moved. Cases that
 // are right under the prior therefore stay right.
-func fit(readings []reading, prior diagnose.Thresholds) diagnose.Thresholds {
+func fit(readings []reading, prior rules.Thresholds) rules.Thresholds {
 	out := maps.Clone(prior)
 	for _, name := range slices.Sorted(maps.Keys(prior)) {
 		room := rooms(readings, out)[name]
@@ -31,7 +31,7 @@ func fit(readings []reading, prior diagnose.Thresholds) diagnose.Thresholds {
 // reading is a case with the signals that the rules read, which no threshold changes.
 type reading struct {
 	Case
-	signals diagnose.Signals
+	signals rules.Signals
 }
 
 // read reads the signals of the cases that a threshold can get right.
@@ -39,7 +39,7 @@ func read(cases []Case) []reading {
 	var out []reading
 	for _, c := range cases {
 		if !c.Hidden {
-			out = append(out, reading{c, c.Subject.Diagnose(diagnose.Defaults).Signals})
+			out = append(out, reading{c, c.Subject.Diagnose(rules.Defaults).Signals})
 		}
 	}
 	return out
@@ -56,13 +56,13 @@ type Room struct {
 
 // Rooms returns the room of every threshold with the others at the prior. For each case one right
 // rule must hold, and the wrong rules before it must not.
-func Rooms(cases []Case, prior diagnose.Thresholds) map[string]Room { return rooms(read(cases), prior) }
+func Rooms(cases []Case, prior rules.Thresholds) map[string]Room { return rooms(read(cases), prior) }
 
-func rooms(readings []reading, t diagnose.Thresholds) map[string]Room {
+func rooms(readings []reading, t rules.Thresholds) map[string]Room {
 	out := map[string]Room{}
 	for _, r := range readings {
 		asked := r.asked(t)
-		for i, rule := range diagnose.Rules {
+		for i, rule := range rules.All {
 			if i == asked {
 				for _, c := range rule.When {
 					r.note(out, c, true)
@@ -78,13 +78,13 @@ func rooms(readings []reading, t diagnose.Thresholds) map[string]Room {
 }
 
 // right reports whether a rule names a true bottleneck of the case.
-func (r reading) right(rule diagnose.Rule) bool { return slices.Contains(r.Truth, rule.Bound) }
+func (r reading) right(rule rules.Rule) bool { return slices.Contains(r.Truth, rule.Bound) }
 
 // asked is the right rule that must hold: the first that does, or else the nearest to it. Several
 // rules name the same bound, and a pool need not fill the accept queue. -1: no rule is near.
-func (r reading) asked(t diagnose.Thresholds) int {
+func (r reading) asked(t rules.Thresholds) int {
 	nearest, at := math.Inf(1), -1
-	for i, rule := range diagnose.Rules {
+	for i, rule := range rules.All {
 		if !r.right(rule) {
 			continue
 		}
@@ -104,7 +104,7 @@ func (r reading) asked(t diagnose.Thresholds) int {
 // decides returns the condition that decides whether a rule holds: the only one that fails, or,
 // when none fails, the one whose signal is nearest to its threshold. Where several fail, none
 // decides alone.
-func (r reading) decides(rule diagnose.Rule, t diagnose.Thresholds) (condition diagnose.Condition, ok bool) {
+func (r reading) decides(rule rules.Rule, t rules.Thresholds) (condition rules.Condition, ok bool) {
 	failing, nearest := 0, math.Inf(1)
 	for _, c := range rule.When {
 		if !c.Holds(r.signals, t) {
@@ -125,7 +125,7 @@ func (r reading) decides(rule diagnose.Rule, t diagnose.Thresholds) (condition d
 
 // distance is how far a signal is from a condition's threshold: the logarithm of their ratio.
 // Infinite: no threshold changes whether the condition holds.
-func (r reading) distance(c diagnose.Condition, t diagnose.Thresholds) float64 {
+func (r reading) distance(c rules.Condition, t rules.Thresholds) float64 {
 	v, at := r.signals[c.Signal], t[c.Threshold].Value // 0 when not seen, and for Always
 	if v <= 0 || at <= 0 {
 		return math.Inf(1)
@@ -134,9 +134,9 @@ func (r reading) distance(c diagnose.Condition, t diagnose.Thresholds) float64 {
 }
 
 // note narrows the room of a condition's threshold by a case for which it must hold, or must not.
-func (r reading) note(rooms map[string]Room, c diagnose.Condition, hold bool) {
+func (r reading) note(rooms map[string]Room, c rules.Condition, hold bool) {
 	v, seen := r.signals[c.Signal]
-	if !seen || c.Threshold == diagnose.Always {
+	if !seen || c.Threshold == rules.Always {
 		return
 	}
 	room, known := rooms[c.Threshold]

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 
 	"pgregory.net/rapid"
 )
@@ -22,16 +22,16 @@ func near(got, want float64) bool { return math.Abs(got-want) < 1e-9 }
 // Between 0.1, which must not pass, and 0.9, which must, the threshold moves to 0.3.
 func TestFitMovesToTheMiddleOfTheGap(t *testing.T) {
 	cases := []Case{computing("hash", 0.1), computing("sort", 0.05), collecting("churn", 0.9), collecting("strings", 0.95)}
-	room := Rooms(cases, diagnose.Defaults)[allocating]
+	room := Rooms(cases, rules.Defaults)[allocating]
 	if !near(room.Low, 0.1) || !near(room.High, 0.9) || room.LowBy != "hash" || room.HighBy != "churn" {
 		t.Errorf("room %+v, want 0.1 by hash to 0.9 by churn", room)
 	}
-	prior := maps.Clone(diagnose.Defaults)
-	fitted := fit(read(cases), diagnose.Defaults)
+	prior := maps.Clone(rules.Defaults)
+	fitted := fit(read(cases), rules.Defaults)
 	if got := fitted[allocating].Value; !near(got, 0.3) {
 		t.Errorf("fitted to %g, want 0.3", got)
 	}
-	if !maps.Equal(prior, diagnose.Defaults) {
+	if !maps.Equal(prior, rules.Defaults) {
 		t.Error("the prior itself was changed")
 	}
 }
@@ -44,7 +44,7 @@ func TestFitLeaves(t *testing.T) {
 		"an overlap":              {computing("hash", 0.6), collecting("churn", 0.3)},
 		"a signal of nothing":     {computing("hash", 0), collecting("churn", 0.9)},
 	} {
-		if got := fit(read(cases), diagnose.Defaults)[allocating]; got != diagnose.Defaults[allocating] {
+		if got := fit(read(cases), rules.Defaults)[allocating]; got != rules.Defaults[allocating] {
 			t.Errorf("%s: moved to %g", name, got.Value)
 		}
 	}
@@ -55,7 +55,7 @@ func TestFitLeavesHiddenCasesOut(t *testing.T) {
 	blind := collecting("churn", 0.12)
 	blind.Hidden = true
 	cases := []Case{computing("hash", 0.1), collecting("strings", 0.9), blind}
-	if got := fit(read(cases), diagnose.Defaults)[allocating].Value; !near(got, 0.3) {
+	if got := fit(read(cases), rules.Defaults)[allocating].Value; !near(got, 0.3) {
 		t.Errorf("fitted to %g, want 0.3", got)
 	}
 }
@@ -63,22 +63,22 @@ func TestFitLeavesHiddenCasesOut(t *testing.T) {
 // Several rules name the same bound; a case needs only one of them. A server that waits for its
 // pool need not fill its accept queue, nor one that spins on a lock wait for it.
 func TestOneRuleIsAskedFor(t *testing.T) {
-	idle := diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1, diagnose.AcceptQueue: 0.01, diagnose.WaitTop: 0.9}
-	spun := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.LockWait: 0.1, diagnose.LockSpin: 0.4}
-	missed := diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1, diagnose.AcceptQueue: 0.01, diagnose.WaitTop: 0.45}
+	idle := rules.Signals{rules.Utilisation: 0.3, rules.Occupied: 1, rules.AcceptQueue: 0.01, rules.WaitTop: 0.9}
+	spun := rules.Signals{rules.Utilisation: 0.95, rules.Occupied: 1, rules.LockWait: 0.1, rules.LockSpin: 0.4}
+	missed := rules.Signals{rules.Utilisation: 0.3, rules.Occupied: 1, rules.AcceptQueue: 0.01, rules.WaitTop: 0.45}
 	for _, c := range []struct {
 		name  string
-		truth diagnose.Bound
-		s     diagnose.Signals
+		truth rules.Bound
+		s     rules.Signals
 		asked string  // a threshold that the signal must reach
 		at    float64 // the signal
 		not   string  // a threshold that it need not reach
 	}{
-		{"a pool", diagnose.Wait, idle, "waiting", 0.9, "accepting"},
-		{"a spinning lock", diagnose.Lock, spun, "spinning", 0.4, lockWaiting},
-		{"a wait that was missed", diagnose.Wait, missed, "waiting", 0.45, "accepting"},
+		{"a pool", rules.Wait, idle, "waiting", 0.9, "accepting"},
+		{"a spinning lock", rules.Lock, spun, "spinning", 0.4, lockWaiting},
+		{"a wait that was missed", rules.Wait, missed, "waiting", 0.45, "accepting"},
 	} {
-		got := rooms([]reading{{Case{Server: "s", Truth: []diagnose.Bound{c.truth}}, c.s}}, diagnose.Defaults)
+		got := rooms([]reading{{Case{Server: "s", Truth: []rules.Bound{c.truth}}, c.s}}, rules.Defaults)
 		if got[c.asked].High != c.at || got[c.not].HighBy != "" {
 			t.Errorf("%s: %s has %+v, %s has %+v", c.name, c.asked, got[c.asked], c.not, got[c.not])
 		}
@@ -88,10 +88,10 @@ func TestOneRuleIsAskedFor(t *testing.T) {
 // For a rule that must not hold, only the condition that alone prevents it bounds its threshold:
 // the others are free.
 func TestOneConditionDecides(t *testing.T) {
-	quiet := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.Neighbours: 0.01, diagnose.Delayed: 0.5}
-	both := diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Occupied: 1, diagnose.Neighbours: 0.01, diagnose.Delayed: 0.01}
-	of := func(s diagnose.Signals) map[string]Room {
-		return rooms([]reading{{Case{Server: "s", Truth: []diagnose.Bound{diagnose.CPU}}, s}}, diagnose.Defaults)
+	quiet := rules.Signals{rules.Utilisation: 0.95, rules.Occupied: 1, rules.Neighbours: 0.01, rules.Delayed: 0.5}
+	both := rules.Signals{rules.Utilisation: 0.95, rules.Occupied: 1, rules.Neighbours: 0.01, rules.Delayed: 0.01}
+	of := func(s rules.Signals) map[string]Room {
+		return rooms([]reading{{Case{Server: "s", Truth: []rules.Bound{rules.CPU}}, s}}, rules.Defaults)
 	}
 	if got := of(quiet); got["neighbours"].LowBy != "s" || got["delayed"].LowBy != "" {
 		t.Errorf("%+v", got)
@@ -103,20 +103,20 @@ func TestOneConditionDecides(t *testing.T) {
 
 // Two thresholds that may each move must not both move if together they let a wrong rule hold.
 func TestThresholdsMoveOneAfterTheOther(t *testing.T) {
-	of := func(truth diagnose.Bound, neighbours, delayed float64) reading {
-		return reading{Case{Truth: []diagnose.Bound{truth}}, diagnose.Signals{diagnose.Utilisation: 0.3, diagnose.Occupied: 1,
-			diagnose.Allocating: 0.1, diagnose.Neighbours: neighbours, diagnose.Delayed: delayed}}
+	of := func(truth rules.Bound, neighbours, delayed float64) reading {
+		return reading{Case{Truth: []rules.Bound{truth}}, rules.Signals{rules.Utilisation: 0.3, rules.Occupied: 1,
+			rules.Allocating: 0.1, rules.Neighbours: neighbours, rules.Delayed: delayed}}
 	}
-	between := of(diagnose.Unknown, 0.06, 0.015)
-	readings := []reading{of(diagnose.Environment, 0.12, 0.5), of(diagnose.Unknown, 0.01, 0.5),
-		of(diagnose.Environment, 0.5, 0.03), of(diagnose.Unknown, 0.5, 0.001), between}
-	fitted := fit(readings, diagnose.Defaults)
+	between := of(rules.Unknown, 0.06, 0.015)
+	readings := []reading{of(rules.Environment, 0.12, 0.5), of(rules.Unknown, 0.01, 0.5),
+		of(rules.Environment, 0.5, 0.03), of(rules.Unknown, 0.5, 0.001), between}
+	fitted := fit(readings, rules.Defaults)
 	for _, name := range []string{"neighbours", "delayed"} {
-		if fitted[name].Value >= diagnose.Defaults[name].Value {
+		if fitted[name].Value >= rules.Defaults[name].Value {
 			t.Errorf("%s stayed at %g: this shows nothing", name, fitted[name].Value)
 		}
 	}
-	if bound, _, _ := fitted.Judge(between.signals); bound != diagnose.Unknown {
+	if bound, _, _ := fitted.Judge(between.signals); bound != rules.Unknown {
 		t.Errorf("what others took and how long the server waited now make it %s", bound)
 	}
 }
@@ -124,7 +124,7 @@ func TestThresholdsMoveOneAfterTheOther(t *testing.T) {
 // signalNames are the names of the rules' signals, in order.
 func signalNames() []string {
 	names := map[string]bool{}
-	for _, r := range diagnose.Rules {
+	for _, r := range rules.All {
 		for _, c := range r.When {
 			names[c.Signal] = true
 		}
@@ -134,31 +134,31 @@ func signalNames() []string {
 
 // For any cases: those that the rules judge right before a fit stay right after it.
 func TestFitSpoilsNoCase(t *testing.T) {
-	bounds := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Lock, diagnose.Syscall, diagnose.Wait,
-		diagnose.Generator, diagnose.Environment, diagnose.NotLoaded}
+	bounds := []rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait,
+		rules.Generator, rules.Environment, rules.NotLoaded}
 	names, moved, checked := signalNames(), 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		var readings []reading
 		for i := range rapid.IntRange(1, 12).Draw(t, "cases") {
-			r := reading{Case{Server: fmt.Sprint(i)}, diagnose.Signals{}}
+			r := reading{Case{Server: fmt.Sprint(i)}, rules.Signals{}}
 			for _, name := range names {
 				if rapid.IntRange(0, 3).Draw(t, name+" seen") > 0 {
 					r.signals[name] = rapid.Float64Range(0, 1).Draw(t, name)
 				}
 			}
-			bound, _, _ := diagnose.Defaults.Judge(r.signals)
-			if bound == diagnose.Unknown || rapid.IntRange(0, 3).Draw(t, "surprises") == 0 {
+			bound, _, _ := rules.Defaults.Judge(r.signals)
+			if bound == rules.Unknown || rapid.IntRange(0, 3).Draw(t, "surprises") == 0 {
 				bound = rapid.SampledFrom(bounds).Draw(t, "truth")
 			}
-			r.Truth = []diagnose.Bound{bound}
+			r.Truth = []rules.Bound{bound}
 			readings = append(readings, r)
 		}
-		fitted := fit(readings, diagnose.Defaults)
-		if !maps.Equal(fitted, diagnose.Defaults) {
+		fitted := fit(readings, rules.Defaults)
+		if !maps.Equal(fitted, rules.Defaults) {
 			moved++
 		}
 		for _, r := range readings {
-			before, _, _ := diagnose.Defaults.Judge(r.signals)
+			before, _, _ := rules.Defaults.Judge(r.signals)
 			after, _, _ := fitted.Judge(r.signals)
 			if slices.Contains(r.Truth, before) {
 				checked++

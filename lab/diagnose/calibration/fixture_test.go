@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 )
 
@@ -15,7 +16,7 @@ type figures struct {
 }
 
 // made is a case of such a server.
-func made(server string, truth diagnose.Bound, f figures) Case {
+func made(server string, truth rules.Bound, f figures) Case {
 	const clients, perSecond = 32, 1000
 	run := func(role string) *record.Run {
 		r := &record.Run{Step: record.Step{Role: role, Variant: server, Connections: clients, Closed: true}, Length: time.Second,
@@ -37,19 +38,19 @@ func made(server string, truth diagnose.Bound, f figures) Case {
 	profiled.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Stacks: []record.Stack{
 		sample(1-f.gc, "main.(*shop).price.func1", "main.(*shop).price"), sample(f.gc, "runtime.scanobject", "runtime.gcBgMarkWorker")}}}
 	profiled.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.5 * f.cpu}
-	return Case{Server: server, Family: server, Truth: []diagnose.Bound{truth}, Inside: "agent",
+	return Case{Server: server, Family: server, Truth: []rules.Bound{truth}, Inside: "agent",
 		Subject: diagnose.NewSubject(server, []*record.Run{run(record.RoleSaturate), profiled})}
 }
 
 // computing and collecting use all of the CPU, locked waits for a mutex.
 func computing(server string, gc float64) Case {
-	return made(server, diagnose.CPU, figures{cpu: 2, gc: gc})
+	return made(server, rules.CPU, figures{cpu: 2, gc: gc})
 }
 
 func collecting(server string, gc float64) Case {
-	return made(server, diagnose.GC, figures{cpu: 2, gc: gc})
+	return made(server, rules.GC, figures{cpu: 2, gc: gc})
 }
 
 func locked(server string, waiting float64) Case {
-	return made(server, diagnose.Lock, figures{cpu: 1, lock: waiting})
+	return made(server, rules.Lock, figures{cpu: 1, lock: waiting})
 }

@@ -3,32 +3,32 @@ package calibration
 import (
 	"slices"
 
-	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 )
 
 // Matrix counts verdicts (columns) per truth (rows).
 type Matrix struct {
-	Truths   []diagnose.Bound
-	Verdicts []diagnose.Bound
-	Counts   map[diagnose.Bound]map[diagnose.Bound]int
+	Truths   []rules.Bound
+	Verdicts []rules.Bound
+	Counts   map[rules.Bound]map[rules.Bound]int
 }
 
 // order is the order of the rows and columns.
-var order = []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Lock, diagnose.Syscall, diagnose.Wait,
-	diagnose.Generator, diagnose.Environment, diagnose.NotLoaded, diagnose.Unknown}
+var order = []rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait,
+	rules.Generator, rules.Environment, rules.NotLoaded, rules.Unknown}
 
 // Confusion counts verdicts by truth. A case with several right answers counts under the verdict if
 // that is one of them.
 func Confusion(judged []Judged) Matrix {
-	m := Matrix{Counts: map[diagnose.Bound]map[diagnose.Bound]int{}}
-	seen := map[diagnose.Bound]bool{}
+	m := Matrix{Counts: map[rules.Bound]map[rules.Bound]int{}}
+	seen := map[rules.Bound]bool{}
 	for _, j := range judged {
 		truth := j.Truth[0]
 		if slices.Contains(j.Truth, j.Verdict.Bound) {
 			truth = j.Verdict.Bound
 		}
 		if m.Counts[truth] == nil {
-			m.Counts[truth] = map[diagnose.Bound]int{}
+			m.Counts[truth] = map[rules.Bound]int{}
 		}
 		m.Counts[truth][j.Verdict.Bound]++
 		seen[j.Verdict.Bound] = true

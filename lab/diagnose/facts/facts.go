@@ -1,6 +1,8 @@
-// Package facts computes figures of single runs that verdicts and findings both state, so that they
-// never disagree: the throughput, the requests in flight, the available cores. It is not for
-// judging them. It starts no goroutines.
+// Package facts computes figures of single runs, so that verdicts, findings and reports that state
+// the same one never disagree: the throughput, the requests in flight, the available cores, gauges,
+// what grew over the run, the groups of pauses.
+//
+// It is not for judging them. It starts no goroutines.
 package facts
 
 import "dyno/lab/record"

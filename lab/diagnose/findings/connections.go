@@ -4,18 +4,15 @@ import (
 	"fmt"
 	"math"
 
+	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
 
-// dials are functions that open a connection to another process.
-var dials = []string{"net.(*Dialer).DialContext", "net.(*Dialer).Dial", "net.Dial", "net.DialTimeout",
-	"net/http.(*Transport).dialConn", "net/http.(*Transport).dialConnFor", "database/sql.(*DB).openNewConnection"}
-
 // connections finds connections that are opened anew instead of reused: by their cost, by the
 // goroutines that net/http starts to dial, and by the gauges of a pool.
 func connections(l *look) []Finding {
-	share, where := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, dials...) })
+	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Dials.In(s.Frames) })
 	perRequest := l.dialsPerRequest()
 	if share < dialShare && perRequest < dialsPerTen {
 		return l.told(reopened)
@@ -42,21 +39,18 @@ func (l *look) dialsPerRequest() float64 {
 	}
 	n := 0
 	for _, g := range l.trace.Groups {
-		if below([]record.Frame{g.Entry}, "net/http.(*Transport).dialConnFor", "net/http.(*Transport).startDialConnForLocked") {
+		if stacks.Dialers.Match(g.Entry.Function) {
 			n += g.Goroutines
 		}
 	}
 	return float64(n) / l.trace.Requests
 }
 
-// prepares are functions that have the database parse a statement which is then used once.
-var prepares = []string{"database/sql.ctxDriverPrepare", "database/sql.(*DB).prepareDC", "github.com/jackc/pgx/v5.(*Conn).Prepare"}
-
 // statements finds statements that are prepared for every query: each takes a round trip and a
 // parse.
 func statements(l *look) []Finding {
-	share, where := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, prepares...) })
-	of, seconds := l.waits(func(w record.Wait) bool { return below(w.Stack, prepares...) && stacks.InRequest(w.Stack) })
+	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Prepares.In(s.Frames) })
+	of, seconds := l.waits(func(w record.Wait) bool { return stacks.Prepares.In(w.Stack) && stacks.InRequest(w.Stack) })
 	waited := 0.0
 	if l.requestTime > 0 {
 		waited = min(seconds/l.requestTime, 1)
@@ -65,7 +59,7 @@ func statements(l *look) []Finding {
 		return l.told(reprepared)
 	}
 	if len(of) > 0 {
-		where = placesOf(of)
+		where = places.OfWaits(of)
 	}
 	return []Finding{{Kind: KindStatements, Where: where, Profile: record.ProfileCPU, worth: max(share, waited),
 		InWords: fmt.Sprintf("Statements are prepared anew for their queries%s: that takes %s of the CPU time and %s of the requests' time.", in(where), percent(share), percent(waited)),
@@ -76,14 +70,11 @@ func statements(l *look) []Finding {
 
 // handshakes finds TLS connections that are set up more often than necessary.
 func handshakes(l *look) []Finding {
-	const server = "crypto/tls.(*Conn).serverHandshake"
-	share, where := l.cpuWithin(func(s record.Stack) bool {
-		return below(s.Frames, "crypto/tls.(*Conn).handshakeContext", "crypto/tls.(*Conn).HandshakeContext", server, "crypto/tls.(*Conn).clientHandshake")
-	})
+	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Handshakes.In(s.Frames) })
 	if share < handshakeShare {
 		return nil
 	}
-	served, _ := l.cpuWithin(func(s record.Stack) bool { return below(s.Frames, server, "crypto/tls.(*serverHandshakeState*") })
+	served, _ := l.cpuWithin(func(s record.Stack) bool { return stacks.ServerHandshakes.In(s.Frames) })
 	f := Finding{Kind: KindHandshakes, Where: where, Profile: record.ProfileCPU, worth: share,
 		InWords:  fmt.Sprintf("TLS handshakes take %s of the CPU time", percent(share)),
 		Evidence: []Evidence{{"handshake_share", round(share), "of CPU time", "spent setting up TLS"}}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -24,7 +25,7 @@ func contention(l *look) []Finding {
 	if share < lockShare {
 		return nil
 	}
-	waiting := placesOf(of)
+	waiting := places.OfWaits(of)
 	f := Finding{Kind: KindContention, Where: waiting, worth: min(share, 1), Profile: record.ProfileMutex,
 		InWords:  fmt.Sprintf("Goroutines wait for locks %s of the requests' time", percent(min(share, 1))),
 		Evidence: []Evidence{{"lock_share", round(min(share, 1)), over, "spent waiting for a mutex"}}}
@@ -53,7 +54,7 @@ func (l *look) mutexes() (*record.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p = own(p)
+	p = stacks.Unprofiled(p)
 	if len(p.Stacks) == 0 {
 		return nil, fmt.Errorf("no contention was recorded")
 	}
@@ -62,25 +63,25 @@ func (l *look) mutexes() (*record.Profile, error) {
 
 // heldBy adds the functions that held the locks, and what they did meanwhile.
 func (f *Finding) heldBy(l *look, of []record.Wait) {
-	h, ok := HolderOf(l.Profiled, l.trace, of)
-	if !h.booked {
+	h, ok := places.HolderOf(l.Profiled, l.trace, of)
+	if !h.Booked {
 		f.Profile = record.ProfileBlock
 	}
 	if !ok {
 		return
 	}
-	if h.booked {
+	if h.Booked {
 		counts, err := l.Profiled.Profile(record.ProfileMutex, record.ValueContentions)
 		if n := l.requests(counts); err == nil && n > 0 {
-			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(own(counts).Total() / n), "unlocks", "that released a waiting goroutine"})
+			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(stacks.Unprofiled(counts).Total() / n), "unlocks", "that released a waiting goroutine"})
 		}
 	}
-	f.InWords += fmt.Sprintf(" It is held by %s (%s of the waiting)%s.", h.where(), percent(h.Share), h.Doing())
+	f.InWords += fmt.Sprintf(" It is held by %s (%s of the waiting)%s.", h.Name(), percent(h.Share), h.Doing())
 	switch {
 	case h.Costs != nil:
 		f.Where = slices.Insert(f.Where, 0, *h.Costs)
 	case len(f.Where) == 0:
-		f.Where = []Place{h.Place}
+		f.Where = []places.Place{h.Place}
 	}
 }
 
@@ -142,13 +143,13 @@ func queues(l *look) []Finding {
 			longest = w
 		}
 	}
-	f := Finding{Kind: KindQueue, Where: placesOf(of), worth: min(share, 1),
-		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(placesOf(of))),
+	f := Finding{Kind: KindQueue, Where: places.OfWaits(of), worth: min(share, 1),
+		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(places.OfWaits(of))),
 		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "spent waiting for other goroutines"},
 			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait"}}}
 	waker := "the goroutine at the other end"
 	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
-		waker = at(Place{Function: user.Function, File: user.File, Line: user.Line})
+		waker = places.Place{Function: user.Function, File: user.File, Line: user.Line}.String()
 		f.InWords += ", which ends when " + waker + " answers"
 	}
 	f.InWords += "."
@@ -159,7 +160,7 @@ func queues(l *look) []Finding {
 		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "in which the goroutine that requests wait for is busy"})
 		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
 	case waits:
-		f.InWords += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(placesOf([]record.Wait{behind})))
+		f.InWords += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(places.OfWaits([]record.Wait{behind})))
 		f.Next = "shorten that wait or share it between items (group commit), or more goroutines at the other end; then dyno compare"
 	default:
 		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"

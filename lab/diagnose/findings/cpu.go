@@ -2,8 +2,8 @@ package findings
 
 import (
 	"fmt"
-	"strings"
 
+	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -14,13 +14,13 @@ func hotPath(l *look) []Finding {
 	if l.cpu == nil {
 		return nil
 	}
-	where := places(l.cpu.Stacks)
+	where := places.Of(l.cpu.Stacks)
 	if len(where) == 0 || where[0].Share < hotShare {
 		return nil
 	}
 	top := where[0]
 	f := Finding{Kind: KindHotPath, Where: where, Profile: record.ProfileCPU, worth: top.Share,
-		InWords: fmt.Sprintf("%s takes %s of the CPU time", at(top), percent(top.Share)),
+		InWords: fmt.Sprintf("%s takes %s of the CPU time", top.String(), percent(top.Share)),
 		Next:    l.list(record.ProfileCPU, top.Function, "") + " shows it line by line; measure a change with dyno compare, which gives the CPU per request of both sides"}
 	if us := l.cpuPerRequest(1); us > 0 {
 		f.InWords += fmt.Sprintf(": %s of %s per request", micros(us*top.Share), micros(us))
@@ -28,7 +28,7 @@ func hotPath(l *look) []Finding {
 			Evidence{"cpu_per_request", round(us), "us", "CPU time of a request"},
 			Evidence{"hot_path_per_request", round(us * top.Share), "us", "CPU time of a request in " + top.Function + " and the library functions it calls"})
 	}
-	if called := callee(l.cpu.Stacks, top); called != "" {
+	if called := places.Callee(l.cpu.Stacks, top); called != "" {
 		f.InWords += ", most of it by calling " + called
 	}
 	f.InWords += "."
@@ -75,7 +75,7 @@ func syscalls(l *look) []Finding {
 	calls := map[string]float64{}
 	most := ""
 	for _, s := range l.cpu.Stacks {
-		if name := call(s.Frames); name != "" && stacks.ClassOf(s.Frames) == stacks.Syscall {
+		if name := stacks.SystemCall(s.Frames); name != "" && stacks.ClassOf(s.Frames) == stacks.Syscall {
 			if calls[name] += s.Value; calls[name] > calls[most] {
 				most = name
 			}
@@ -97,21 +97,6 @@ func syscalls(l *look) []Finding {
 	}
 	f.InWords += "."
 	return []Finding{f}
-}
-
-// call is the name of the system call: the function of package syscall (or x/sys/unix) that is
-// called from another package.
-func call(frames []record.Frame) string {
-	name := ""
-	for _, f := range frames {
-		switch pkg := stacks.Package(f.Function); {
-		case pkg == "syscall" || pkg == "golang.org/x/sys/unix":
-			name = strings.ToLower(strings.TrimPrefix(f.Function, pkg+"."))
-		case name != "":
-			return name
-		}
-	}
-	return name
 }
 
 // misses finds CPU time spent waiting for memory.

@@ -11,19 +11,9 @@ import (
 	"cmp"
 	"slices"
 
+	"dyno/lab/diagnose/places"
 	"dyno/lab/record"
 )
-
-// Place is a place in the code.
-type Place struct {
-	Function string `json:"function"`
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	// of the finding's resource: CPU time, allocated bytes, waiting time, growth
-	Share float64 `json:"share"`
-	// Cumulative means that the share includes callees in the program's own code.
-	Cumulative bool `json:"cumulative,omitempty"`
-}
 
 // Evidence is one figure with its meaning.
 type Evidence struct {
@@ -36,11 +26,11 @@ type Evidence struct {
 // Finding is a possible improvement other than the main bottleneck, with the experiment to try
 // next.
 type Finding struct {
-	Kind     string     `json:"kind"` // one of the Kind constants
-	InWords  string     `json:"in_words"`
-	Evidence []Evidence `json:"evidence,omitempty"`
-	Where    []Place    `json:"where,omitempty"`
-	Next     string     `json:"next"` // the experiment to try, as a command if there is one
+	Kind     string         `json:"kind"` // one of the Kind constants
+	InWords  string         `json:"in_words"`
+	Evidence []Evidence     `json:"evidence,omitempty"`
+	Where    []places.Place `json:"where,omitempty"`
+	Next     string         `json:"next"` // the experiment to try, as a command if there is one
 	// record.Profile...: the profile whose flame graph shows it
 	Profile string `json:"profile,omitempty"`
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 )
 
 // These functions build subjects from stacks written as text: the leaf first, "<" before each
@@ -58,7 +59,7 @@ func take(t *testing.T, r *record.Run, kind string, types []string, of stacksOf)
 	if err := p.Write(&encoded); err != nil {
 		t.Fatal(err)
 	}
-	file, err := record.AddProfile(r.Dir, kind, encoded.Bytes(), 2)
+	file, err := folder.AddProfile(r.Dir, kind, encoded.Bytes(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -33,7 +34,7 @@ func newLook(s Subject) *look {
 		return l
 	}
 	if p, err := s.Profiled.Profile(record.ProfileCPU, record.ValueCPU); err == nil {
-		l.cpu, l.classes = own(p), stacks.Shares(p)
+		l.cpu, l.classes = stacks.Unprofiled(p), stacks.Shares(p)
 		if l.cpu.Total() < float64(leastSamples) {
 			l.cpu = nil
 		}
@@ -43,18 +44,6 @@ func newLook(s Subject) *look {
 		l.requestTime = requestTime(s.Profiled, t)
 	}
 	return l
-}
-
-// own removes the samples that belong to taking the profile.
-func own(p *record.Profile) *record.Profile {
-	out := *p
-	out.Stacks = nil
-	for _, s := range p.Stacks {
-		if stacks.ClassOf(s.Frames) != stacks.Profiling {
-			out.Stacks = append(out.Stacks, s)
-		}
-	}
-	return &out
 }
 
 // requestTime is the requests in flight times the trace's length. If that is unknown, as in a job,
@@ -89,13 +78,13 @@ func steady(r *record.Run) bool {
 }
 
 // cpuWithin is the share of the CPU below the matching functions, with their places.
-func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []Place) {
+func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []places.Place) {
 	if l.cpu == nil {
 		return 0, nil
 	}
 	of := slices.DeleteFunc(slices.Clone(l.cpu.Stacks), func(s record.Stack) bool { return !match(s) })
-	where = places(of)
-	return sum(of) / l.cpu.Total(), where
+	where = places.Of(of)
+	return places.Sum(of) / l.cpu.Total(), where
 }
 
 // cpuPerRequest converts a share of the CPU profile to us per request; 0: unknown.
@@ -118,6 +107,17 @@ func (l *look) waits(match func(record.Wait) bool) (of []record.Wait, seconds fl
 		}
 	}
 	return of, seconds
+}
+
+// pair returns a profile that was taken before the load and its like that was taken after; false:
+// one is missing.
+func (l *look) pair(kindBefore, kindAfter, value string) (before, after *record.Profile, ok bool) {
+	if l.Profiled == nil {
+		return nil, nil, false
+	}
+	before, err1 := l.Profiled.Profile(kindBefore, value)
+	after, err2 := l.Profiled.Profile(kindAfter, value)
+	return before, after, err1 == nil && err2 == nil
 }
 
 // file is the path of a profile, for a command.

@@ -134,26 +134,3 @@ func TestGCPauses(t *testing.T) {
 		{name: "none", kind: KindGCPauses, subject: with()},
 	})
 }
-
-// Of samples with one mode, of any width and number, hardly any may be found to have two; of
-// samples with two modes a factor of 20 apart nearly all must. The draws are seeded.
-func TestModesErrors(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	const draws = 300
-	wrong, missed := 0, 0
-	for range draws {
-		n := 20 + rng.IntN(2000)
-		if _, _, two := modes(bucketed(pauses(rng, n, 0.1, 0.2+1.3*rng.Float64()))); two {
-			wrong++
-		}
-		n = 200 + rng.IntN(2000)
-		both := append(pauses(rng, n, 0.1, 0.4), pauses(rng, n/5, 2, 0.4)...)
-		if _, _, two := modes(bucketed(both)); !two {
-			missed++
-		}
-	}
-	t.Logf("of %d each: %d found two modes in one, %d missed the second", draws, wrong, missed)
-	if wrong > draws/100 || missed > draws/20 {
-		t.Error("more than 1% or 5%")
-	}
-}

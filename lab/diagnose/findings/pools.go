@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -22,8 +23,8 @@ func pools(l *look) []Finding {
 }
 
 func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
-	f := Finding{Kind: KindPool, Where: placesOf(of), worth: min(share, 1),
-		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(placesOf(of)), lasting(mean(of))),
+	f := Finding{Kind: KindPool, Where: places.OfWaits(of), worth: min(share, 1),
+		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(places.OfWaits(of)), lasting(mean(of))),
 		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
 			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait when none was free"}},
 		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}
@@ -33,8 +34,8 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 			back = append(back, record.Stack{Frames: w.WokenBy, Value: w.Seconds})
 		}
 	}
-	if holders := places(back); len(holders) > 0 {
-		f.InWords += fmt.Sprintf(" Mostly %s returns them.", at(holders[0]))
+	if holders := places.Of(back); len(holders) > 0 {
+		f.InWords += fmt.Sprintf(" Mostly %s returns them.", holders[0].String())
 	}
 	return f
 }
@@ -58,48 +59,27 @@ func (l *look) starvedByGauge() []Finding {
 	return worst
 }
 
-// withoutContext maps calls that cannot receive the request's deadline, in libraries with another
-// call that can, to that other call.
-var withoutContext = map[string]string{
-	"database/sql.(*DB).Query": "QueryContext", "database/sql.(*DB).QueryRow": "QueryRowContext",
-	"database/sql.(*DB).Exec": "ExecContext", "database/sql.(*DB).Begin": "BeginTx", "database/sql.(*DB).Prepare": "PrepareContext",
-	"database/sql.(*DB).Ping":  "PingContext",
-	"database/sql.(*Tx).Query": "QueryContext", "database/sql.(*Tx).QueryRow": "QueryRowContext", "database/sql.(*Tx).Exec": "ExecContext",
-	"database/sql.(*Tx).Prepare": "PrepareContext",
-	"database/sql.(*Stmt).Query": "QueryContext", "database/sql.(*Stmt).QueryRow": "QueryRowContext", "database/sql.(*Stmt).Exec": "ExecContext",
-	"net/http.Get": "http.NewRequestWithContext", "net/http.Post": "http.NewRequestWithContext", "net/http.Head": "http.NewRequestWithContext",
-	"net/http.PostForm":      "http.NewRequestWithContext",
-	"net/http.(*Client).Get": "http.NewRequestWithContext", "net/http.(*Client).Post": "http.NewRequestWithContext",
-	"net/http.(*Client).Head": "http.NewRequestWithContext", "net/http.(*Client).PostForm": "http.NewRequestWithContext",
-	"net.Dial": "net.Dialer.DialContext", "net.DialTimeout": "net.Dialer.DialContext",
-}
-
 // deadlines finds requests that wait in such a call. Whether the request has a deadline is not
 // visible there; a gauge of the service may show it.
 func deadlines(l *look) []Finding {
-	var calls []string
+	var calls, instead []string
 	of, seconds := l.waits(func(w record.Wait) bool {
 		if !stacks.InRequest(w.Stack) || stacks.What(w) == stacks.WaitIdle {
 			return false
 		}
-		// From the root: of nested calls, the one made by the service counts.
-		for _, f := range slices.Backward(w.Stack) {
-			if _, blind := withoutContext[f.Function]; blind {
-				if !slices.Contains(calls, f.Function) {
-					calls = append(calls, f.Function)
-				}
-				return true
-			}
+		call, with, blind := stacks.Contextless(w.Stack)
+		if blind && !slices.Contains(calls, call) {
+			calls, instead = append(calls, call), append(instead, with)
 		}
-		return false
+		return blind
 	})
 	if l.requestTime <= 0 || seconds/l.requestTime < deadlineShare {
 		return l.told(undated)
 	}
 	share := min(seconds/l.requestTime, 1)
-	return []Finding{{Kind: KindDeadlines, Where: placesOf(of), worth: deadlineShare,
+	return []Finding{{Kind: KindDeadlines, Where: places.OfWaits(of), worth: deadlineShare,
 		InWords: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: neither a request's deadline nor a client's disconnect ends that wait.",
-			percent(share), strings.Join(calls[:min(3, len(calls))], ", "), in(placesOf(of))),
+			percent(share), strings.Join(calls[:min(3, len(calls))], ", "), in(places.OfWaits(of))),
 		Evidence: []Evidence{{"deaf_share", round(share), "of the requests' time", "spent waiting in calls that take no context"}},
-		Next:     "pass the request's context on (" + withoutContext[calls[0]] + "), stop the downstream process (kill -STOP) for a second, and see whether requests end at their deadline"}}
+		Next:     "pass the request's context on (" + instead[0] + "), stop the downstream process (kill -STOP) for a second, and see whether requests end at their deadline"}}
 }

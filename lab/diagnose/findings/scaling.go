@@ -2,6 +2,7 @@ package findings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,7 +48,7 @@ func (l *look) tooLate(r *record.Run) (f Finding, gap int) {
 			f = lateFinding(r, cpu, queue)
 		}
 	}
-	if gap == 0 && len(curves) == 1 && highest(cpu) < idleCPU {
+	if gap == 0 && len(curves) == 1 && cpu.Highest() < idleCPU {
 		return missedAnyway(r, cpu)
 	}
 	return f, gap
@@ -64,7 +65,7 @@ func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
 			digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
 		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("highest number by the same rule on %s with a target of %s", queue.Signal, digits(queue.Target))},
-			{"cpu_highest", round(highest(cpu)), "of its cores", "used, highest mean of 15 s"}},
+			{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean of 15 s"}},
 		Next: fmt.Sprintf("scale on %s (a HorizontalPodAutoscaler with an external metric and target %s), after making sure that a second replica helps: both replicas may wait for the same resource", queue.Signal, digits(queue.Target))}
 }
 
@@ -82,19 +83,11 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
 				digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
 			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
-				{"cpu_highest", round(highest(cpu)), "of its cores", "used, highest mean of 15 s"},
+				{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean of 15 s"},
 				{name, round(got), "ms", "above the SLO"}},
 			Next: "have the service report the age of its oldest work (a gauge named ..._age_seconds), and scale on that"}, 1
 	}
 	return Finding{}, 0
-}
-
-func highest(c autoscale.Curve) float64 {
-	out := 0.0
-	for _, p := range c.Points {
-		out = max(out, p.Metric)
-	}
-	return out
 }
 
 // forNothing finds an autoscaler that would add replicas because of CPU time spent waiting.
@@ -108,7 +101,7 @@ func (l *look) forNothing() []Finding {
 		if len(curves) == 0 || curves[0].Signal != autoscale.CPU || curves[0].Peak() == 1 {
 			continue
 		}
-		used := highest(curves[0])
+		used := curves[0].Highest()
 		computing := used * (1 - wasted)
 		if autoscale.Desired(1, computing, autoscale.TargetCPU) > 1 {
 			continue
@@ -136,14 +129,14 @@ func connectionLimit(l *look) []Finding {
 		for _, c := range autoscale.Curves(r, l.cores(r)) {
 			replicas = max(replicas, c.Peak())
 		}
-		for _, gauge := range sortedGauges(r.Totals.Server.Gauges, suffix) {
-			name := strings.TrimSuffix(gauge, suffix)
+		for _, gauge := range slices.Sorted(maps.Keys(r.Totals.Server.Gauges)) {
+			name, limited := strings.CutSuffix(gauge, suffix)
 			size := r.Totals.Server.Gauges[gauge]
 			limit, by := float64(dbConnLimit), sqlDefaultBy
 			if v := r.Totals.Server.Gauges[name+"_max_connections"]; v > 0 {
 				limit, by = v, "the gauge "+name+"_max_connections"
 			}
-			if size <= 0 || float64(replicas)*size <= limit {
+			if !limited || size <= 0 || float64(replicas)*size <= limit {
 				continue
 			}
 			words := fmt.Sprintf("%d replicas with %s connections each are %s, more than the database's limit of %s (%s): from replica %d on, connecting fails.",
@@ -160,15 +153,4 @@ func connectionLimit(l *look) []Finding {
 		}
 	}
 	return nil
-}
-
-func sortedGauges(gauges map[string]float64, suffix string) []string {
-	var out []string
-	for name := range gauges {
-		if strings.HasSuffix(name, suffix) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

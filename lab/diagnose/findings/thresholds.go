@@ -52,10 +52,8 @@ const (
 	leakBeside = 0.10
 	// The live heap fluctuates by a cycle's garbage; a change above both of these within one run is
 	// growth.
-	leakBytes    = 8 << 20
-	leakHeap     = 0.20
-	leakGCCycles = 8 // distinct values of the live heap: two in each quarter of the run
-	leastWindows = 40
+	leakBytes = 8 << 20
+	leakHeap  = 0.20
 	// of the offered rate, as in a capacity search: a backlog also makes goroutines and heap grow
 	keptUp        = 0.98
 	pauseShare    = 0.05 // of the p99: the smallest length of the longer GC pauses that affects it

@@ -2,28 +2,18 @@ package findings
 
 import (
 	"fmt"
-	"path"
 	"strconv"
 	"time"
+
+	"dyno/lab/diagnose/places"
 )
 
-// at formats a place.
-func at(p Place) string {
-	if p.File == "" {
-		return p.Function
-	}
-	return fmt.Sprintf("%s (%s)", p.Function, location(p))
-}
-
-// location is a place's file and line.
-func location(p Place) string { return path.Base(p.File) + ":" + strconv.Itoa(p.Line) }
-
 // in formats the first of places: " in main.f (f.go:12)"; empty without places.
-func in(where []Place) string {
+func in(where []places.Place) string {
 	if len(where) == 0 {
 		return ""
 	}
-	return " in " + at(where[0])
+	return " in " + where[0].String()
 }
 
 func percent(v float64) string {

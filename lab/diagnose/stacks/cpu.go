@@ -23,12 +23,12 @@ const (
 // span-wise marking.
 var classes = []struct {
 	class Class
-	names names
+	names Names
 }{
-	{Profiling, names{prefix: []string{"runtime/pprof.", "net/http/pprof.", "runtime/trace.", "runtime.sigprof",
+	{Profiling, Names{prefix: []string{"runtime/pprof.", "net/http/pprof.", "runtime/trace.", "runtime.sigprof",
 		"runtime.(*profBuf)", "runtime.(*traceAdvancerState)", "runtime.traceAdvance", "runtime.traceStartReadCPU",
 		"runtime.traceStopReadCPU", "runtime.blockevent", "runtime.mutexevent", "runtime.goroutineProfile"}}},
-	{GC, names{
+	{GC, Names{
 		whole: set("runtime.GC", "runtime.bgsweep", "runtime.bgscavenge", "runtime.sweepone",
 			"runtime.deductSweepCredit", "runtime.shade", "runtime.bulkBarrierPreWrite", "runtime.tryDeferToSpanScan",
 			"gcWriteBarrier", "runtime.gcWriteBarrier"),
@@ -42,29 +42,29 @@ var classes = []struct {
 			"runtime.(*spanQueue)", "runtime.(*spanInlineMarkBits)", "runtime.(*wbBuf)", "runtime.wbBufFlush",
 			"internal/runtime/gc/scan."},
 	}},
-	{Malloc, names{
+	{Malloc, Names{
 		whole: set("runtime.newobject", "runtime.newarray", "runtime.nextFreeFast", "runtime.memclrNoHeapPointersChunked"),
 		prefix: []string{"runtime.mallocgc", "runtime.makeslice", "runtime.growslice", "runtime.rawstring",
 			"runtime.rawbyteslice", "runtime.rawruneslice", "runtime.profilealloc", "runtime.(*mcache)",
 			"runtime.(*mcentral)", "runtime.(*mheap).alloc"},
 	}},
-	{Lock, names{
+	{Lock, Names{
 		whole: set("runtime.semacquire", "runtime.semacquire1", "runtime.semrelease", "runtime.semrelease1"),
 		prefix: []string{"sync.(*Mutex)", "sync.(*RWMutex)", "internal/sync.(*Mutex)", "internal/sync.runtime_",
 			"sync.runtime_Sem", "sync.runtime_canSpin", "sync.runtime_doSpin", "internal/poll.(*fdMutex)",
 			"internal/poll.runtime_Sem"},
 	}},
-	{Channel, names{
+	{Channel, Names{
 		whole: set("runtime.closechan", "runtime.selectgo", "runtime.chanparkcommit", "runtime.selparkcommit",
 			"runtime.selectnbsend", "runtime.selectnbrecv"),
 		prefix: []string{"runtime.chansend", "runtime.chanrecv"},
 	}},
-	{Syscall, names{
+	{Syscall, Names{
 		prefix: []string{"syscall.Syscall", "syscall.RawSyscall", "syscall.rawSyscall", "syscall.syscall",
 			"syscall.rawsyscall", "internal/runtime/syscall", "runtime/internal/syscall", "internal/syscall/unix.",
 			"runtime.entersyscall", "runtime.reentersyscall", "runtime.exitsyscall"},
 	}},
-	{Scheduler, names{
+	{Scheduler, Names{
 		whole: set("runtime.mcall", "runtime.park_m", "runtime.schedule", "runtime.findRunnable", "runtime.execute",
 			"runtime.gopark", "runtime.goparkunlock", "runtime.goready", "runtime.ready", "runtime.wakep",
 			"runtime.startm", "runtime.stopm", "runtime.sysmon", "runtime.mstart", "runtime.mstart0",
@@ -77,7 +77,7 @@ var classes = []struct {
 }
 
 // netpoller is the scheduler's call to the kernel: a system call, but not made by the service.
-var netpoller = names{whole: set("runtime.findRunnable", "runtime.netpoll", "runtime.sysmon", "runtime.schedule")}
+var netpoller = Names{whole: set("runtime.findRunnable", "runtime.netpoll", "runtime.sysmon", "runtime.schedule")}
 
 // agents are the packages that profile the process they are in.
 const agents = "dyno/agent"
@@ -89,7 +89,7 @@ func ClassOf(frames []record.Frame) Class {
 		return Profiling
 	}
 	for _, c := range classes {
-		if c.names.in(run) && !(c.class == Syscall && netpoller.in(run)) {
+		if c.names.In(run) && !(c.class == Syscall && netpoller.In(run)) {
 			return c.class
 		}
 	}
@@ -123,4 +123,16 @@ func Shares(p *record.Profile) map[Class]float64 {
 		out[c] /= total
 	}
 	return out
+}
+
+// Unprofiled is a profile without the samples that belong to taking profiles.
+func Unprofiled(p *record.Profile) *record.Profile {
+	out := *p
+	out.Stacks = nil
+	for _, s := range p.Stacks {
+		if ClassOf(s.Frames) != Profiling {
+			out.Stacks = append(out.Stacks, s)
+		}
+	}
+	return &out
 }

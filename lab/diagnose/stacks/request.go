@@ -8,7 +8,7 @@ import (
 )
 
 // handling are functions that call a handler or end a request.
-var handling = names{
+var handling = Names{
 	// Handlers are recognised by the name of net/http's method; finishRequest runs after them.
 	whole: set("net/http.(*response).finishRequest", "google.golang.org/grpc.(*Server).handleStream", "google.golang.org/grpc.(*Server).processUnaryRPC",
 		"google.golang.org/grpc.(*Server).processStreamingRPC", "net/rpc.(*service).call",
@@ -23,7 +23,7 @@ const fastServer = "github.com/valyala/fasthttp.(*Server).serveConn"
 func InRequest(frames []record.Frame) bool {
 	for i, f := range frames {
 		switch {
-		case strings.HasSuffix(f.Function, ".ServeHTTP"), handling.match(f.Function):
+		case strings.HasSuffix(f.Function, ".ServeHTTP"), handling.Match(f.Function):
 			return true
 		case f.Function == fastServer:
 			// It also reads the requests: only callees outside its package are handlers.
@@ -36,7 +36,7 @@ func InRequest(frames []record.Frame) bool {
 }
 
 // serving are functions of a server between requests: it reads the next one, or accepts.
-var serving = names{
+var serving = Names{
 	whole: set("net/http.(*connReader).backgroundRead", "net/http.(*conn).serve", "net/http.(*http2serverConn).serve",
 		"net/http.(*http2serverConn).readFrames", "golang.org/x/net/http2.(*serverConn).serve",
 		"golang.org/x/net/http2.(*serverConn).readFrames", "net/http.(*Server).Serve",
@@ -51,7 +51,7 @@ var serving = names{
 // tending are goroutines, by their first function, that maintain a resource while no request waits
 // for them in particular. A request that waits for a response on a client connection is seen at its
 // own stack.
-var tending = names{
+var tending = Names{
 	whole: set("net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop",
 		"net/http.(*http2ClientConn).readLoop", "golang.org/x/net/http2.(*ClientConn).readLoop",
 		"database/sql.(*DB).connectionOpener", "database/sql.(*DB).connectionCleaner",
@@ -76,5 +76,5 @@ func idle(frames []record.Frame) bool {
 	case InRequest(frames):
 		return false
 	}
-	return serving.in(frames) || tending.match(frames[len(frames)-1].Function)
+	return serving.In(frames) || tending.Match(frames[len(frames)-1].Function)
 }

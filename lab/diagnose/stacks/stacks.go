@@ -123,13 +123,14 @@ func set(names ...string) map[string]bool {
 	return out
 }
 
-// names is a set of functions: some by their full name (closures included), some by a prefix.
-type names struct {
+// Names is a set of functions: some by their full name (closures included), some by a prefix.
+type Names struct {
 	whole  map[string]bool
 	prefix []string
 }
 
-func (n names) match(function string) bool {
+// Match reports whether the set has a function.
+func (n Names) Match(function string) bool {
 	if n.whole[function] {
 		return true
 	}
@@ -144,9 +145,10 @@ func (n names) match(function string) bool {
 	return false
 }
 
-func (n names) in(frames []record.Frame) bool {
+// In reports whether the set has one of the functions of a stack.
+func (n Names) In(frames []record.Frame) bool {
 	for _, f := range frames {
-		if n.match(f.Function) {
+		if n.Match(f.Function) {
 			return true
 		}
 	}

@@ -46,7 +46,7 @@ func What(w record.Wait) WaitKind {
 		return WaitIdle
 	case reason == "preempted":
 		return WaitUnknown // runnable
-	case strings.Contains(reason, "GC"), gcWaits.in(leafRun(w.Stack)):
+	case strings.Contains(reason, "GC"), gcWaits.In(leafRun(w.Stack)):
 		return WaitGC
 	}
 	switch reason {
@@ -72,27 +72,27 @@ func What(w record.Wait) WaitKind {
 // what was written. A handler's connection to another service does not count.
 func OnClient(w record.Wait) bool {
 	near := w.Stack[:untilOwn(w.Stack)]
-	return InRequest(w.Stack) && (fromClient.in(near) || toClient.in(near) && !asking.in(near))
+	return InRequest(w.Stack) && (fromClient.In(near) || toClient.In(near) && !asking.In(near))
 }
 
 var (
-	fromClient = names{prefix: []string{"net/http.(*connReader)"}}
-	toClient   = names{prefix: []string{"internal/poll.(*FD).Write"}}
-	asking     = names{prefix: []string{"net/http.(*persistConn", "net/http.persistConn", "net/http.(*Transport)", "database/sql.", "net/smtp.", "net/rpc.", "os.(*File)"}}
+	fromClient = Names{prefix: []string{"net/http.(*connReader)"}}
+	toClient   = Names{prefix: []string{"internal/poll.(*FD).Write"}}
+	asking     = Names{prefix: []string{"net/http.(*persistConn", "net/http.persistConn", "net/http.(*Transport)", "database/sql.", "net/smtp.", "net/rpc.", "os.(*File)"}}
 )
 
-var gcWaits = names{prefix: []string{"runtime.gcStart", "runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.gcAssist",
+var gcWaits = Names{prefix: []string{"runtime.gcStart", "runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.gcAssist",
 	"runtime.gcParkAssist", "runtime.gcWaitOnMark", "runtime.GC", "runtime.stopTheWorld"}}
 
 func whatSyscall(frames []record.Frame) WaitKind {
-	if files.in(frames[:untilOwn(frames)]) {
+	if files.In(frames[:untilOwn(frames)]) {
 		return WaitDisk
 	}
 	return WaitSyscall
 }
 
 // files are functions that access a file system.
-var files = names{
+var files = Names{
 	whole: set("syscall.Fsync", "syscall.Fdatasync", "syscall.Ftruncate", "syscall.Open", "syscall.Rename",
 		"syscall.Unlink", "syscall.Unlinkat", "syscall.Pread", "syscall.Pwrite", "syscall.Mkdir", "syscall.Stat",
 		"golang.org/x/sys/unix.Fsync", "golang.org/x/sys/unix.Fdatasync", "golang.org/x/sys/unix.Msync",
@@ -105,26 +105,26 @@ var files = names{
 func whatSync(frames []record.Frame) WaitKind {
 	run := leafRun(frames)
 	switch {
-	case semaphores.in(frames[:untilOwn(frames)]):
+	case semaphores.In(frames[:untilOwn(frames)]):
 		return WaitPool
-	case groups.in(run):
+	case groups.In(run):
 		return WaitGroup
 	}
 	return WaitLock
 }
 
-var groups = names{prefix: []string{"sync.(*WaitGroup)"}}
+var groups = Names{prefix: []string{"sync.(*WaitGroup)"}}
 
 // orKnown recognises waits on channels that belong to well-known pools, and to clients that wait
 // for a response.
 func orKnown(w record.Wait, otherwise WaitKind) WaitKind {
 	near := w.Stack[:untilOwn(w.Stack)]
 	switch {
-	case dialled.in(near) && dialling.in(w.WokenBy):
+	case dialled.In(near) && dialling.In(w.WokenBy):
 		return WaitNetwork // for a new connection to be opened, not for a free one
-	case pools.in(near), semaphores.in(near):
+	case pools.In(near), semaphores.In(near):
 		return WaitPool
-	case clients.in(near):
+	case clients.In(near):
 		return WaitNetwork
 	case otherwise != WaitCond && w.Count > 0 && w.WokenBy == nil:
 		return WaitTimer // the runtime ended these waits: a timer's channel
@@ -143,12 +143,12 @@ func untilOwn(frames []record.Frame) int {
 }
 
 var (
-	dialled  = names{whole: set("net/http.(*Transport).getConn")}
-	dialling = names{prefix: []string{"net/http.(*Transport).dialConn"}}
+	dialled  = Names{whole: set("net/http.(*Transport).getConn")}
+	dialling = Names{prefix: []string{"net/http.(*Transport).dialConn"}}
 )
 
 // pools are functions in which clients wait for one of a limited number of connections.
-var pools = names{
+var pools = Names{
 	whole: set("database/sql.(*DB).conn", "net/http.(*Transport).getConn"),
 	prefix: []string{"github.com/jackc/puddle/", "github.com/jackc/pgx/v5/pgxpool.(*Pool).Acquire",
 		"github.com/redis/go-redis/v9/internal/pool.(*ConnPool).waitTurn",
@@ -160,11 +160,11 @@ var pools = names{
 }
 
 // semaphores are functions that wait for one of a counted number of slots.
-var semaphores = names{prefix: []string{"golang.org/x/sync/semaphore.(*Weighted).Acquire"}}
+var semaphores = Names{prefix: []string{"golang.org/x/sync/semaphore.(*Weighted).Acquire"}}
 
 // clients are functions in which a caller waits for its response while another goroutine reads the
 // connection.
-var clients = names{
+var clients = Names{
 	whole: set("net/http.(*persistConn).roundTrip", "net/http.(*persistConn).readLoop", "net/http.(*bodyEOFSignal).Read",
 		"net/http.(*http2ClientConn).roundTrip", "net/http.(*http2clientStream).doRequest",
 		"golang.org/x/net/http2.(*ClientConn).roundTrip", "net.(*Resolver).lookupIPAddr",
@@ -209,7 +209,7 @@ func reasonOf(w record.Wait) string {
 		return w.Reason
 	}
 	for _, leaf := range leaves {
-		if leaf.names.in(leafRun(w.Stack)) {
+		if leaf.names.In(leafRun(w.Stack)) {
 			return leaf.reason
 		}
 	}
@@ -218,15 +218,15 @@ func reasonOf(w record.Wait) string {
 
 var leaves = []struct {
 	reason string
-	names  names
+	names  Names
 }{
-	{"sleep", names{whole: set("time.Sleep")}},
-	{"select", names{whole: set("runtime.selectgo")}},
-	{"forever", names{whole: set("runtime.block")}},
-	{"chan receive", names{prefix: []string{"runtime.chanrecv"}}},
-	{"chan send", names{prefix: []string{"runtime.chansend"}}},
-	{"sync.(*Cond).Wait", names{prefix: []string{"sync.(*Cond).Wait"}}},
-	{"sync", names{prefix: []string{"sync.(*", "internal/sync.(*Mutex)", "internal/poll.(*fdMutex)"}}},
-	{"system call", names{prefix: []string{"os.(*File).", "syscall.Fsync"}}},
-	{"network", names{prefix: []string{"internal/poll.(*FD).", "net.(*"}}},
+	{"sleep", Names{whole: set("time.Sleep")}},
+	{"select", Names{whole: set("runtime.selectgo")}},
+	{"forever", Names{whole: set("runtime.block")}},
+	{"chan receive", Names{prefix: []string{"runtime.chanrecv"}}},
+	{"chan send", Names{prefix: []string{"runtime.chansend"}}},
+	{"sync.(*Cond).Wait", Names{prefix: []string{"sync.(*Cond).Wait"}}},
+	{"sync", Names{prefix: []string{"sync.(*", "internal/sync.(*Mutex)", "internal/poll.(*fdMutex)"}}},
+	{"system call", Names{prefix: []string{"os.(*File).", "syscall.Fsync"}}},
+	{"network", Names{prefix: []string{"internal/poll.(*FD).", "net.(*"}}},
 }

@@ -17,6 +17,7 @@ import (
 	"dyno/lab/diagnose/calibration"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
 	"dyno/parts/process"
 )
@@ -85,7 +86,7 @@ func (o *Options) one(ctx context.Context, binary string, s Server, repeat int, 
 	began := time.Now()
 	exp, err := experiment.Execute(ctx, experiment.Options{
 		Scenario: s.scenario(binary, seed, inside),
-		Out:      filepath.Join(o.Out, folder(s.Name, seed, inside)),
+		Out:      filepath.Join(o.Out, folderName(s.Name, seed, inside)),
 		Depth:    o.Depth,
 		NoPMQoS:  o.NoPMQoS,
 		Clients:  s.Load.Connections,
@@ -181,7 +182,7 @@ func Read(ctx context.Context, dir string) ([]calibration.Case, error) {
 		if !ok || !one {
 			continue
 		}
-		exp, err := record.Open(filepath.Join(dir, e.Name()))
+		exp, err := folder.Open(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return cases, err
 		}
@@ -201,21 +202,17 @@ func (s Server) newCase(seed uint64, inside string) calibration.Case {
 		Hidden: slices.Contains(s.Invisible, inside)}
 }
 
-// folder returns the name of a case's folder; parts splits the name again.
-func folder(server string, seed uint64, inside string) string {
+// folderName is the name of a case's folder; parts splits the name again.
+func folderName(server string, seed uint64, inside string) string {
 	return fmt.Sprintf("%s-%d-%s", server, seed, inside)
 }
 
 func parts(folder string) (server string, seed uint64, inside string, ok bool) {
-	last := strings.LastIndexByte(folder, '-')
-	if last < 0 {
+	words := strings.Split(folder, "-")
+	n := len(words) - 2
+	if n < 1 {
 		return "", 0, "", false
 	}
-	front := folder[:last]
-	before := strings.LastIndexByte(front, '-')
-	if before < 0 {
-		return "", 0, "", false
-	}
-	seed, err := strconv.ParseUint(front[before+1:], 10, 64)
-	return front[:before], seed, folder[last+1:], err == nil
+	seed, err := strconv.ParseUint(words[n], 10, 64)
+	return strings.Join(words[:n], "-"), seed, words[n+1], err == nil
 }

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 )
 
 // Server describes one of the servers, from their command's list (subjects/bounds --list).
@@ -24,7 +24,6 @@ type Server struct {
 	Truth     string   `json:"truth"`
 	Also      []string `json:"also"`
 	Function  string   `json:"function"`
-	InWords   string   `json:"in_words"`
 	Method    string   `json:"method"`
 	Path      string   `json:"path"`
 	BodyBytes int      `json:"body_bytes"`
@@ -40,10 +39,10 @@ type Server struct {
 }
 
 // truth returns the known bounds of the server.
-func (s Server) truth() []diagnose.Bound {
-	out := []diagnose.Bound{diagnose.Bound(s.Truth)}
+func (s Server) truth() []rules.Bound {
+	out := []rules.Bound{rules.Bound(s.Truth)}
 	for _, b := range s.Also {
-		out = append(out, diagnose.Bound(b))
+		out = append(out, rules.Bound(b))
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 
 	"pgregory.net/rapid"
@@ -46,12 +46,12 @@ func TestFolderIsReadAgain(t *testing.T) {
 		server := rapid.StringMatching(`[a-z0-9]+(-[a-z0-9]+)*`).Draw(t, "server")
 		seed := rapid.Uint64().Draw(t, "seed")
 		inside := rapid.SampledFrom([]string{"agent", "pprof", "none"}).Draw(t, "inside")
-		if s, n, i, ok := parts(folder(server, seed, inside)); !ok || s != server || n != seed || i != inside {
+		if s, n, i, ok := parts(folderName(server, seed, inside)); !ok || s != server || n != seed || i != inside {
 			t.Fatalf("%s-%d-%s was read as %s, %d, %s, %v", server, seed, inside, s, n, i, ok)
 		}
 	})
 	for _, other := range []string{"", "hash", "hash-agent", "hash-x-agent", "hash--1-agent "} {
-		if s, n, i, ok := parts(other); ok && folder(s, n, i) != other {
+		if s, n, i, ok := parts(other); ok && folderName(s, n, i) != other {
 			t.Errorf("%q was read as %s, %d, %s", other, s, n, i)
 		}
 	}
@@ -71,7 +71,7 @@ func TestScenarioOfAServer(t *testing.T) {
 		t.Errorf("is driven by %+v", l)
 	}
 	c := s.newCase(7, "none")
-	if !slices.Equal(c.Truth, []diagnose.Bound{diagnose.Lock, diagnose.CPU}) || !c.Hidden || s.newCase(7, "agent").Hidden || c.Seed != 7 {
+	if !slices.Equal(c.Truth, []rules.Bound{rules.Lock, rules.CPU}) || !c.Hidden || s.newCase(7, "agent").Hidden || c.Seed != 7 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -83,7 +83,7 @@ func TestTheSuiteIsUnderstood(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remove()
-	bounds := []diagnose.Bound{diagnose.CPU, diagnose.GC, diagnose.Lock, diagnose.Syscall, diagnose.Wait, diagnose.Generator, diagnose.Environment, diagnose.NotLoaded}
+	bounds := []rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait, rules.Generator, rules.Environment, rules.NotLoaded}
 	seen := map[string]bool{}
 	for _, s := range servers {
 		if s.Name == "" || s.Family == "" || !strings.HasPrefix(s.Path, "/") || seen[s.Name] {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/report"
 )
 
@@ -42,7 +43,7 @@ func New(t *testing.T, dir, kind string, started time.Time, variants ...string) 
 	for _, v := range variants {
 		e.Variants = append(e.Variants, record.Variant{Name: v, Args: []string{"--assembly", v}})
 	}
-	if err := record.NewExperiment(dir, e); err != nil {
+	if err := folder.New(dir, e); err != nil {
 		t.Fatal(err)
 	}
 	return &Made{t: t, Exp: e, Dir: dir, Slow: map[string]float64{}}
@@ -51,7 +52,7 @@ func New(t *testing.T, dir, kind string, started time.Time, variants ...string) 
 // Run is a run in progress.
 type Run struct {
 	*Made
-	w    *record.Writer
+	w    *folder.Writer
 	Run  *record.Run
 	n    int     // windows so far
 	rate float64 // per second
@@ -67,7 +68,7 @@ func (m *Made) Begin(role, variant string, round int, rate float64) *Run {
 	r := &record.Run{ID: m.Exp.NextID(step), Step: step, SLO: m.Exp.SLO, Machine: m.Exp.Machine, Started: time.Now(),
 		Load:   record.Load{Kind: "requests", Model: "open", Engine: "std", Schedule: fmt.Sprintf("poisson %.0f/s", rate)},
 		Target: record.Target{Command: []string{"shopd", "--assembly", variant}, Assembly: []byte(`{"cache":"` + variant + `"}`)}}
-	w, err := record.Create(m.Exp.RunDir(r.ID))
+	w, err := folder.Create(m.Exp.RunDir(r.ID))
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -118,11 +119,11 @@ func (r *Run) End() {
 	if err := r.w.Close(r.Run); err != nil {
 		r.t.Fatal(err)
 	}
-	run, err := record.OpenRun(r.Exp.RunDir(r.Run.ID))
+	run, err := folder.OpenRun(r.Exp.RunDir(r.Run.ID))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := r.Exp.Add(run); err != nil {
+	if err := folder.AddRun(r.Exp, run); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -131,7 +132,7 @@ func (r *Run) End() {
 func (m *Made) UnderWay(pid int) {
 	m.t.Helper()
 	m.Exp.InProgress = &record.InProgress{PID: pid}
-	if err := m.Exp.Save(); err != nil {
+	if err := folder.Save(m.Exp); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -175,7 +176,7 @@ func (m *Made) Slice(kind, variant string, block int) {
 	if kind == record.SliceSLO {
 		s.Rate, s.Met, s.Latency = 900, true, record.Quantiles{P99: 12}
 	}
-	if err := m.Exp.AddSlice(s); err != nil {
+	if err := folder.AddSlice(m.Exp, s); err != nil {
 		m.t.Fatal(err)
 	}
 }

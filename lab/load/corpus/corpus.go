@@ -1,6 +1,6 @@
 // Package corpus builds the requests that a load sends: it resolves weights, keys, rows and
 // templates before the run, so that encoding costs nothing during the run. The result is a list
-// of prebuilt requests that are sent in turn, over and over (load.Corpus).
+// of prebuilt requests that are sent in turn, over and over (request.Corpus).
 //
 // It is not for sending them, nor for reading a scenario file. It starts no goroutines.
 package corpus
@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/load"
+	"dyno/lab/load/request"
 )
 
 // Spec describes a corpus.
@@ -37,7 +37,7 @@ type Class struct {
 	Body   string
 	// Bodies are prebuilt bodies, used in turn instead of Body.
 	Bodies [][]byte
-	Check  load.Check
+	Check  request.Check
 }
 
 const (
@@ -50,7 +50,7 @@ const (
 )
 
 // Build resolves the spec.
-func Build(s Spec) (*load.Corpus, error) {
+func Build(s Spec) (*request.Corpus, error) {
 	if err := checkClasses(s.Classes); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func Build(s Spec) (*load.Corpus, error) {
 	return b.build()
 }
 
-// maxClasses is the number of classes that load.Request.Class can represent.
+// maxClasses is the number of classes that request.Request.Class can represent.
 const maxClasses = 256
 
 // className matches names that are valid in a histogram's tag.
@@ -183,12 +183,12 @@ func (b *builder) count() int {
 	return n
 }
 
-func (b *builder) build() (*load.Corpus, error) {
-	out := &load.Corpus{}
+func (b *builder) build() (*request.Corpus, error) {
+	out := &request.Corpus{}
 	weights := make([]float64, len(b.classes))
 	total := 0.0
 	for i, c := range b.classes {
-		out.Classes = append(out.Classes, load.Class{Name: c.Name, Check: c.Check})
+		out.Classes = append(out.Classes, request.Class{Name: c.Name, Check: c.Check})
 		weights[i] = c.Weight
 		if weights[i] == 0 {
 			weights[i] = 1
@@ -228,9 +228,9 @@ func draw(weights []float64, total float64, rng *rand.Rand) int {
 	return len(weights) - 1
 }
 
-func (b *builder) request(p *parsed, i int) (load.Request, error) {
+func (b *builder) request(p *parsed, i int) (request.Request, error) {
 	b.row = i
-	r := load.Request{Method: p.Method, Path: string(b.render(nil, p.path, nil)), Header: p.fixed}
+	r := request.Request{Method: p.Method, Path: string(b.render(nil, p.path, nil)), Header: p.fixed}
 	if r.Header == nil {
 		var err error
 		if r.Header, err = b.headerOf(p); err != nil {
@@ -268,7 +268,7 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 			out = append(out, part.text...)
 		case partID:
 			*ids = append(*ids, len(out))
-			out = append(out, "0000000000000000"[:load.IDLength]...)
+			out = append(out, "0000000000000000"[:request.IDLength]...)
 		case partRun:
 			out = append(out, b.spec.Run...)
 		case partKey:

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/lab/load"
+	"dyno/lab/load/request"
 )
 
-func build(t *testing.T, s Spec) *load.Corpus {
+func build(t *testing.T, s Spec) *request.Corpus {
 	t.Helper()
 	c, err := Build(s)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestSequenceNumbersAndRun(t *testing.T) {
 	}
 	r := c.Requests[0]
 	for _, at := range r.IDs {
-		load.PutID(r.Body[at:], 0xabc)
+		request.PutID(r.Body[at:], 0xabc)
 	}
 	if want := `{"id":"cafe0001-0000000000000abc","again":"0000000000000abc"}`; string(r.Body) != want {
 		t.Errorf("body %s, want %s", r.Body, want)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"reflect"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
+	"dyno/lab/load/pool"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -99,18 +99,22 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
+type doFunc func() pool.Result
+
+func (f doFunc) Do(context.Context, *pool.Offer) pool.Result { return f() }
+
 func TestPoolThroughAPipe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		job := make(chan *run, 1)
 		go func() {
 			calls := 0
-			pool := &load.Pool{Name: "sleeper", Doer: load.Func(func(context.Context) error {
+			pool := &pool.Driver{Name: "sleeper", Doer: doFunc(func() pool.Result {
 				time.Sleep(3 * time.Millisecond)
-				if calls++; calls%7 == 0 {
-					return errors.New("every seventh fails")
+				if calls++; calls%7 == 0 { // every seventh fails
+					return pool.Result{Status: load.Other}
 				}
-				return nil
+				return pool.Result{Status: load.OK, Success: true}
 			})}
 			out := NewWriter(w)
 			j := drive(t.Context(), load.Plan{Warmup: 300 * time.Millisecond, Length: 2 * time.Second, Connections: 1}, pool, out)

@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/load"
+	"dyno/lab/load/request"
 )
 
 // testCase is one behaviour of a target, with the outcome that every offer must then have.
 type testCase struct {
 	name         string
 	script       func(p *peer)
-	want         string        // status or kind of failure
-	corpus       *load.Corpus  // nil: one GET
-	timeout      time.Duration // 0: longer than any test
-	failsContent bool          // the check of the content must fail
+	want         string          // status or kind of failure
+	corpus       *request.Corpus // nil: one GET
+	timeout      time.Duration   // 0: longer than any test
+	failsContent bool            // the check of the content must fail
 }
 
 // offers is the number of requests in each case, more than there are connections.
@@ -95,13 +95,13 @@ var cases = []testCase{
 
 	// Answers that pass or fail their check.
 	{name: "check-status", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), want: "200",
-		corpus: checked(load.Check{Status: []int{202}})},
+		corpus: checked(request.Check{Status: []int{202}})},
 	{name: "check-status-passes", script: answer("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), want: "404",
-		corpus: checked(load.Check{Status: []int{202, 404}})},
+		corpus: checked(request.Check{Status: []int{202, 404}})},
 	{name: "check-header", script: answer("HTTP/1.1 200 OK\r\nX-Kind: plain\r\nContent-Length: 0\r\n\r\n"), want: "200", failsContent: true,
-		corpus: checked(load.Check{Header: map[string]string{"X-Kind": "json"}})},
+		corpus: checked(request.Check{Header: map[string]string{"X-Kind": "json"}})},
 	{name: "check-header-passes", script: trickled("HTTP/1.1 200 OK\r\nx-kind:application/json \r\nContent-Length: 0\r\n\r\n"), want: "200",
-		corpus: checked(load.Check{Header: map[string]string{"X-Kind": "json"}})},
+		corpus: checked(request.Check{Header: map[string]string{"X-Kind": "json"}})},
 	{name: "check-json", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\n" + `{"result":{"status":"no"}}`), want: "200", failsContent: true, corpus: checked(wantYes)},
 	{name: "check-json-passes", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n" + `{"result":{"status":"yes"}}`), want: "200", corpus: checked(wantYes)},
 	{name: "check-json-chunked", script: trickled(chunked + "1;x\r\n{\r\n1a\r\n" + `"result":{"status":"yes"}}` + "\r\n0\r\n\r\n"), want: "200", corpus: checked(wantYes)},
@@ -165,7 +165,7 @@ var cases = []testCase{
 	{name: "does-not-read", script: func(p *peer) { <-p.server.over }, want: "timeout", timeout: briefly, corpus: post(8 << 20)},
 }
 
-var wantYes = load.Check{JSON: []load.JSONTest{{Path: "result.status", Equals: "yes"}}}
+var wantYes = request.Check{JSON: []request.JSONTest{{Path: "result.status", Equals: "yes"}}}
 
 // trickled answers every request a byte at a time.
 func trickled(s string) func(p *peer) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/request"
+	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -33,7 +35,7 @@ func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram
 func burst(n, connections int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{
-		Schedule:    func() load.Schedule { return load.Times(at) },
+		Schedule:    func() schedule.Schedule { return schedule.Times(at) },
 		Connections: connections,
 		Length:      record.WindowLength,
 		Drain:       testTimeout,
@@ -105,26 +107,26 @@ func expect(t *testing.T, totals record.Totals, offered int, want ...string) {
 }
 
 // get is a corpus of one GET.
-func get() *load.Corpus {
-	return &load.Corpus{Requests: []load.Request{{Method: http.MethodGet, Path: "/"}}, Classes: make([]load.Class, 1)}
+func get() *request.Corpus {
+	return &request.Corpus{Requests: []request.Request{{Method: http.MethodGet, Path: "/"}}, Classes: make([]request.Class, 1)}
 }
 
 // method is a corpus of one request without a body.
-func method(name string) *load.Corpus {
-	return &load.Corpus{Requests: []load.Request{{Method: name, Path: "/"}}, Classes: make([]load.Class, 1)}
+func method(name string) *request.Corpus {
+	return &request.Corpus{Requests: []request.Request{{Method: name, Path: "/"}}, Classes: make([]request.Class, 1)}
 }
 
 // post is a corpus of one POST of size bytes.
-func post(size int) *load.Corpus {
+func post(size int) *request.Corpus {
 	body := make([]byte, size)
 	for i := range body {
 		body[i] = 'a' + byte(i%26)
 	}
-	return &load.Corpus{Requests: []load.Request{{Method: http.MethodPost, Path: "/", Body: body}}, Classes: make([]load.Class, 1)}
+	return &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/", Body: body}}, Classes: make([]request.Class, 1)}
 }
 
 // checked is a corpus of one GET whose success is subject to a check.
-func checked(c load.Check) *load.Corpus {
+func checked(c request.Check) *request.Corpus {
 	corpus := get()
 	corpus.Classes[0].Check = c
 	return corpus

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/request"
+	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 )
 
@@ -57,12 +59,12 @@ func testSequenceNumbers(t *testing.T, open New) {
 	short := `{"id":"` + blank + `","again":"` + blank + `"}`
 	long := append([]byte(short), make([]byte, 4<<20)...)
 	long = append(long, blank...)
-	corpus := &load.Corpus{
-		Requests: []load.Request{
-			{Method: http.MethodPost, Path: "/short", Body: []byte(short), IDs: []int{7, 7 + load.IDLength + 11}},
-			{Method: http.MethodPost, Path: "/long", Body: long, IDs: []int{7, 7 + load.IDLength + 11, len(long) - load.IDLength}},
+	corpus := &request.Corpus{
+		Requests: []request.Request{
+			{Method: http.MethodPost, Path: "/short", Body: []byte(short), IDs: []int{7, 7 + request.IDLength + 11}},
+			{Method: http.MethodPost, Path: "/long", Body: long, IDs: []int{7, 7 + request.IDLength + 11, len(long) - request.IDLength}},
 		},
-		Classes: make([]load.Class, 1),
+		Classes: make([]request.Class, 1),
 	}
 	var mu sync.Mutex
 	seen := map[uint64]int{}
@@ -80,9 +82,9 @@ func testSequenceNumbers(t *testing.T, open New) {
 				t.Errorf("a body of %d bytes arrived, want %d", len(body), len(which.Body))
 				return
 			}
-			id := string(body[which.IDs[0]:][:load.IDLength])
+			id := string(body[which.IDs[0]:][:request.IDLength])
 			for _, at := range which.IDs {
-				if other := string(body[at:][:load.IDLength]); other != id {
+				if other := string(body[at:][:request.IDLength]); other != id {
 					t.Errorf("one request carries two numbers: %s and %s", id, other)
 				}
 			}
@@ -108,15 +110,15 @@ func testSequenceNumbers(t *testing.T, open New) {
 // testClasses checks that each class uses its own check and is reported separately.
 func testClasses(t *testing.T, open New) {
 	const many = 30
-	corpus := &load.Corpus{
-		Requests: []load.Request{
+	corpus := &request.Corpus{
+		Requests: []request.Request{
 			{Method: http.MethodGet, Path: "/read", Class: 0},
 			{Method: http.MethodGet, Path: "/write", Class: 1},
 			{Method: http.MethodGet, Path: "/read", Class: 0},
 		},
-		Classes: []load.Class{
+		Classes: []request.Class{
 			{Name: "read"},
-			{Name: "write", Check: load.Check{Header: map[string]string{"X-Stored": "yes"}}},
+			{Name: "write", Check: request.Check{Header: map[string]string{"X-Stored": "yes"}}},
 		},
 	}
 	s := serve(t, answer(ok128))
@@ -233,7 +235,7 @@ func testCancel(t *testing.T, open New) {
 		}
 	})
 	plan := load.Plan{
-		Schedule:    func() load.Schedule { return load.Constant(1000, testTimeout) },
+		Schedule:    func() schedule.Schedule { return schedule.Constant(1000, testTimeout) },
 		Connections: connections, Length: testTimeout, Drain: testTimeout, Timeout: testTimeout,
 	}
 	begin := time.Now()
@@ -249,14 +251,14 @@ func testCancel(t *testing.T, open New) {
 // testRequestBytes checks that method, path, header and body arrive as they are in the corpus, in
 // turn.
 func testRequestBytes(t *testing.T, open New) {
-	corpus := &load.Corpus{
-		Requests: []load.Request{
+	corpus := &request.Corpus{
+		Requests: []request.Request{
 			{Method: http.MethodGet, Path: "/a?b=c%20d"},
 			{Method: http.MethodPut, Path: "/e", Header: http.Header{"Content-Type": {"text/plain"}, "X-Two": {"1", "2"}}, Body: []byte("hello")},
 			{Method: http.MethodPost, Path: "/empty"},
 			{Method: http.MethodDelete, Path: "/f", Header: http.Header{"Host": {"example.test"}}},
 		},
-		Classes: make([]load.Class, 1),
+		Classes: make([]request.Class, 1),
 	}
 	var mu sync.Mutex
 	seen := map[string]int{}

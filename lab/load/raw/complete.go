@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/raw/wire"
 )
 
 // Pauses between failed attempts to connect, so that an absent target costs no CPU. A connection
@@ -20,11 +21,11 @@ func (s *sender) onReceived(c *conn, in []byte) {
 			s.closeConn(c)
 			return
 		}
-		rest, v := c.parser.feed(in, &s.known)
+		rest, v := c.parser.Feed(in, &s.known)
 		switch {
-		case v == incomplete:
+		case v == wire.Incomplete:
 			return
-		case v == malformed, len(rest) > 0 && c.count == 1: // or more bytes than the answer has
+		case v == wire.Malformed, len(rest) > 0 && c.count == 1: // or more bytes than the answer has
 			s.failConn(c, load.Malformed)
 			return
 		}
@@ -39,16 +40,18 @@ func (s *sender) onReceived(c *conn, in []byte) {
 // open.
 func (s *sender) answered(c *conn) bool {
 	f, p := c.oldest(), &c.parser
-	check := &s.driver.config.Corpus.Classes[f.req.class].Check
-	success, checked := check.PassStatus(p.head.status), false
-	if success && f.req.content {
-		success = !p.keep.overflow && check.PassContent(p.keep.header, p.keep.body)
+	status := p.Status()
+	check := &s.driver.config.Corpus.Classes[f.req.Class].Check
+	success, checked := check.PassStatus(status), false
+	if success && f.req.Content {
+		header, body, whole := p.Content()
+		success = whole && check.PassContent(header, body)
 		checked = !success
 	}
 	// An answer may overtake its own request. A target that keeps the connection open reads the
 	// rest of the request.
-	stays := p.persists() && !c.broken
-	s.complete(f, load.Status(p.head.status), success, checked)
+	stays := p.Persists() && !c.broken
+	s.complete(f, load.Status(status), success, checked)
 	c.pop()
 	s.inFlight--
 	c.freeAt = s.now
@@ -67,7 +70,7 @@ func (s *sender) answered(c *conn) bool {
 func (s *sender) complete(f *flight, status load.Status, success, checked bool) {
 	s.outcome = load.Outcome{
 		Seq: f.seq, Intended: f.intended, Sent: f.sent, Done: s.now,
-		Status: status, Class: f.req.class, Success: success, Checked: checked,
+		Status: status, Class: f.req.Class, Success: success, Checked: checked,
 	}
 	s.shard.Done(&s.outcome)
 }
@@ -83,7 +86,7 @@ func (s *sender) onClosed(c *conn, status load.Status) {
 	if c.broken {
 		status = c.brokenWhy
 	}
-	if status == load.Closed && c.count > 0 && c.parser.eof() {
+	if status == load.Closed && c.count > 0 && c.parser.EOF() {
 		s.answered(c)
 		return
 	}

@@ -1,6 +1,9 @@
 package raw
 
-import "dyno/lab/load"
+import (
+	"dyno/lab/load"
+	"dyno/lab/load/raw/wire"
+)
 
 // connState is the state of a connection.
 type connState uint8
@@ -28,7 +31,7 @@ type conn struct {
 	first   int
 	count   int
 	freeAt  int64 // the instant it could last take a request
-	parser  parser
+	parser  wire.Parser
 
 	out       []byte // request bytes that the socket has not accepted
 	broken    bool   // nothing more can be written
@@ -45,7 +48,7 @@ type due struct {
 type flight struct {
 	due
 	sent int64
-	req  *request
+	req  *wire.Request
 }
 
 func (c *conn) oldest() *flight { return &c.flights[c.first] }
@@ -57,7 +60,7 @@ func (c *conn) push(f flight) {
 	}
 	c.flights[at] = f
 	if c.count++; c.count == 1 {
-		c.parser.begin(f.req.toHead, f.req.content)
+		c.parser.Begin(f.req.ToHead, f.req.Content)
 	}
 }
 
@@ -67,7 +70,7 @@ func (c *conn) pop() {
 	}
 	if c.count--; c.count > 0 {
 		next := c.oldest()
-		c.parser.begin(next.req.toHead, next.req.content)
+		c.parser.Begin(next.req.ToHead, next.req.Content)
 	}
 }
 

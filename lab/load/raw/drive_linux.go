@@ -7,10 +7,13 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 
 	"dyno/lab/load"
+	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/schedule"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,9 +44,9 @@ func (d *Driver) send(ctx context.Context, p *load.Plan, rec *load.Recorder, sha
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer d.tune(p, rec)()
-	s := &sender{driver: d, plan: p, shard: shard, requests: private(d.requests), depth: max(1, d.config.Pipeline), left: p.Share(k, n)}
+	s := &sender{driver: d, plan: p, shard: shard, requests: wire.Private(d.requests), depth: max(1, d.config.Pipeline), left: p.Share(k, n)}
 	if p.Open() {
-		s.schedule = load.Stride(p.Schedule(), k, n)
+		s.schedule = schedule.Stride(p.Schedule(), k, n)
 	}
 	s.conns = make([]conn, (p.Connections-k+n-1)/n)
 	for i := range s.conns {
@@ -104,14 +107,9 @@ func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 	if err != nil || len(ips) == 0 {
 		return netip.AddrPort{}
 	}
-	best := ips[0]
-	for _, ip := range ips { // a name such as localhost has both; services listen on IPv4 by default
-		if ip = ip.Unmap(); ip.Is4() {
-			best = ip
-			break
-		}
-	}
-	return netip.AddrPortFrom(best.Unmap(), uint16(port))
+	// A name such as localhost has both; services listen on IPv4 by default.
+	best := max(0, slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Unmap().Is4() }))
+	return netip.AddrPortFrom(ips[best].Unmap(), uint16(port))
 }
 
 // sockaddr makes an address for one thread, which reuses it; nil for none.

@@ -13,6 +13,8 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/loadtest"
+	"dyno/lab/load/request"
+	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -33,7 +35,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			loadtest.Test(t, func(target string, corpus *load.Corpus, connections int) load.Driver {
+			loadtest.Test(t, func(target string, corpus *request.Corpus, connections int) load.Driver {
 				c := config
 				c.Target, c.Corpus = target, corpus
 				return driver(t, c)
@@ -128,12 +130,12 @@ func count(t testing.TB, p load.Plan, d *Driver, w *windows) record.Totals {
 	return totals
 }
 
-func small() *load.Corpus {
-	return &load.Corpus{Requests: []load.Request{{Method: "POST", Path: "/", Body: []byte("hello")}}, Classes: make([]load.Class, 1)}
+func small() *request.Corpus {
+	return &request.Corpus{Requests: []request.Request{{Method: "POST", Path: "/", Body: []byte("hello")}}, Classes: make([]request.Class, 1)}
 }
 
-func at(n int) func() load.Schedule {
-	return func() load.Schedule { return load.Times(make([]int64, n)) }
+func at(n int) func() schedule.Schedule {
+	return func() schedule.Schedule { return schedule.Times(make([]int64, n)) }
 }
 
 const testTimeout = time.Minute // a bound that no passing test reaches
@@ -183,7 +185,7 @@ func TestPipelineIsLost(t *testing.T) {
 				in.ReadByte() // until the client closes
 			})
 			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
-				driver(t, Config{Target: url, Corpus: &load.Corpus{Requests: []load.Request{{Method: "GET", Path: "/"}}, Classes: make([]load.Class, 1)}, Backend: backend, Pipeline: depth}))
+				driver(t, Config{Target: url, Corpus: &request.Corpus{Requests: []request.Request{{Method: "GET", Path: "/"}}, Classes: make([]request.Class, 1)}, Backend: backend, Pipeline: depth}))
 			if totals.Status["200"] != 1 || totals.Errors["malformed"] != 1 || totals.Errors["closed"] != depth-2 {
 				t.Errorf("statuses %v, errors %v", totals.Status, totals.Errors)
 			}
@@ -205,7 +207,7 @@ func TestPipelineIsClosed(t *testing.T) {
 				}
 			})
 			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
-				driver(t, Config{Target: url, Corpus: &load.Corpus{Requests: []load.Request{{Method: "GET", Path: "/"}}, Classes: make([]load.Class, 1)}, Backend: backend, Pipeline: depth}))
+				driver(t, Config{Target: url, Corpus: &request.Corpus{Requests: []request.Request{{Method: "GET", Path: "/"}}, Classes: make([]request.Class, 1)}, Backend: backend, Pipeline: depth}))
 			if totals.Errors["closed"] != depth {
 				t.Errorf("errors %v, want %d of kind closed", totals.Errors, depth)
 			}

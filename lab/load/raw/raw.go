@@ -13,13 +13,14 @@
 package raw
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"runtime"
 	"slices"
 
 	"dyno/lab/load"
+	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/request"
 )
 
 // Config says what to send and where. Plan.Connections is the number of connections.
@@ -27,7 +28,7 @@ type Config struct {
 	// Target is the scheme, host and port: http://127.0.0.1:8080. A path is ignored; the corpus
 	// has its own.
 	Target string
-	Corpus *load.Corpus
+	Corpus *request.Corpus
 	// Threads is the number of sending threads. 0: one for every 4 cores, at least one.
 	Threads int
 	// Pipeline is the number of requests that may be in flight on one connection. 0: one, no
@@ -56,7 +57,7 @@ type Driver struct {
 	config   Config
 	host     string // without port
 	port     string
-	requests []request
+	requests []wire.Request
 	backend  string
 }
 
@@ -73,10 +74,7 @@ func New(c Config) (*Driver, error) {
 	if d.host, d.port = u.Hostname(), u.Port(); d.port == "" {
 		d.port = "80"
 	}
-	if c.Corpus == nil {
-		return nil, errors.New("the raw engine was given no corpus")
-	}
-	if d.requests, err = encode(c.Corpus, u.Host); err != nil {
+	if d.requests, err = wire.Encode(c.Corpus, u.Host); err != nil {
 		return nil, err
 	}
 	if c.Threads < 0 || c.Pipeline < 0 || c.Pipeline > maxPipeline {

@@ -7,6 +7,8 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
+	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 )
 
@@ -34,8 +36,8 @@ type sender struct {
 	driver   *Driver
 	plan     *load.Plan
 	shard    *load.Shard
-	requests []request
-	known    knownHead
+	requests []wire.Request
+	known    wire.KnownHead
 	back     backend
 	depth    int // requests that may be in flight on one connection
 
@@ -52,7 +54,7 @@ type sender struct {
 	started  bool
 	offering bool  // the closed model makes new offers
 	left     int64 // offers that the closed model may still make
-	schedule load.Schedule
+	schedule schedule.Schedule
 	arrival  int64 // the next intended time
 	deadline int64 // nothing times out before this instant
 	ticked   int64 // the next tick
@@ -136,7 +138,7 @@ func (s *sender) pull() int64 {
 	if s.schedule == nil {
 		return never
 	}
-	at, ok := s.schedule.Next()
+	at, ok := s.schedule()
 	if at += s.plan.Start; !ok || at >= s.plan.OfferUntil() {
 		s.schedule = nil
 		return never
@@ -190,13 +192,13 @@ func (s *sender) takeIdle() *conn {
 // send sends an offer that could have been sent since an instant.
 func (s *sender) send(c *conn, d due, at, could int64) {
 	req := &s.requests[d.seq%uint64(len(s.requests))]
-	req.number(d.seq)
+	req.Number(d.seq)
 	c.push(flight{due: d, sent: at, req: req})
 	c.failures = 0
 	s.inFlight++
 	s.shard.Sent(d.intended, at, at-could)
 	s.expectBy(d.intended)
-	s.back.send(c, req.bytes)
+	s.back.send(c, req.Bytes)
 	if c.count < s.depth {
 		s.markIdle(c)
 	}
@@ -247,7 +249,7 @@ func (s *sender) stop() {
 	for i := range s.conns {
 		c := &s.conns[i]
 		for ; c.count > 0; c.pop() {
-			s.shard.Unfinished(c.oldest().intended, now, c.oldest().req.class)
+			s.shard.Unfinished(c.oldest().intended, now, c.oldest().req.Class)
 		}
 		if c.state != down {
 			s.back.close(c)
@@ -256,4 +258,4 @@ func (s *sender) stop() {
 	s.back.end()
 }
 
-func (s *sender) classOf(seq uint64) uint8 { return s.requests[seq%uint64(len(s.requests))].class }
+func (s *sender) classOf(seq uint64) uint8 { return s.requests[seq%uint64(len(s.requests))].Class }

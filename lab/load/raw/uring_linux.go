@@ -3,9 +3,9 @@ package raw
 import (
 	"math/bits"
 	"sync"
-	"unsafe"
 
 	"dyno/lab/load"
+	"dyno/lab/load/raw/iouring"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,14 +40,14 @@ const (
 // was received; receiving is requested once per socket.
 type uring struct {
 	s       *sender
-	ring    *ring
+	ring    *iouring.Ring
 	address unix.Sockaddr
 	outs    []outgoing  // by connection
 	full    []socket    // connections with gathered requests
 	failed  []failedTry // handshakes that failed in the call that began them
 	closing []int       // sockets to close once no unsubmitted request names them
 	timeout unix.Timespec
-	handle  func(*cqe)
+	handle  func(*iouring.CQE)
 }
 
 // outgoing holds the request bytes of a connection. The bytes that the kernel is sending must not
@@ -59,7 +59,7 @@ type outgoing struct {
 
 func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 	buffers := 1 << bits.Len(uint(min(max(len(s.conns), minRingBuffers), maxRingBuffers)-1))
-	r, err := newRing(ringEntries, buffers, ringBufferSize)
+	r, err := iouring.New(ringEntries, buffers, ringBufferSize)
 	if err != nil {
 		return nil, err
 	}
@@ -70,26 +70,23 @@ func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 
 // uringWorks reports whether this kernel has everything that the back end needs (Linux 6.1).
 var uringWorks = sync.OnceValue(func() bool {
-	r, err := newRing(ringEntries, minRingBuffers, ringBufferSize)
+	r, err := iouring.New(ringEntries, minRingBuffers, ringBufferSize)
 	if err != nil {
 		return false
 	}
-	r.close()
+	r.Close()
 	return true
 })
 
 func (u *uring) end() {
-	u.ring.submit()
+	u.ring.Submit()
 	u.closeSockets()
-	u.ring.close()
+	u.ring.Close()
 }
 
-// ask prepares a request for a connection's present socket.
-func (u *uring) ask(c *conn, op uint8, purpose uint64) *sqe {
-	e := u.ring.next()
-	e.opcode, e.fd = op, int32(c.fd)
-	e.userData = purpose<<kindShift | uint64(c.gen&genMask)<<genShift | uint64(c.index)
-	return e
+// userData is that of a request for a connection's present socket.
+func (c *conn) userData(purpose uint64) uint64 {
+	return purpose<<kindShift | uint64(c.gen&genMask)<<genShift | uint64(c.index)
 }
 
 func (u *uring) connect(c *conn) {
@@ -101,7 +98,7 @@ func (u *uring) connect(c *conn) {
 		return
 	}
 	c.fd = fd
-	u.ask(c, opPollAdd, forHandshake).opFlags = unix.POLLOUT
+	u.ring.Poll(fd, unix.POLLOUT, c.userData(forHandshake))
 }
 
 // close ends the ring's work on a socket; the descriptor stays open until no unsubmitted request
@@ -115,7 +112,7 @@ func (u *uring) close(c *conn) {
 }
 
 func (u *uring) closeSockets() {
-	if len(u.closing) == 0 || u.ring.pending() > 0 {
+	if len(u.closing) == 0 || u.ring.Pending() > 0 {
 		return
 	}
 	for _, fd := range u.closing {
@@ -139,21 +136,14 @@ func (u *uring) send(c *conn, b []byte) {
 func (u *uring) flush(c *conn) {
 	out := &u.outs[c.index]
 	out.sending, out.next = out.next, out.sending[:0]
-	e := u.ask(c, opSend, forSending)
-	e.addr, e.len = uint64(uintptr(unsafe.Pointer(&out.sending[0]))), uint32(len(out.sending))
-	e.opFlags = unix.MSG_NOSIGNAL | unix.MSG_WAITALL
-	if out.busy = u.s.depth > 1 || len(out.sending) > quietSend; !out.busy {
-		e.flags = sqeSkipSuccess
-	}
-	if u.ring.pending() >= submitEvery {
-		u.ring.submit()
+	out.busy = u.s.depth > 1 || len(out.sending) > quietSend
+	u.ring.Send(c.fd, out.sending, unix.MSG_NOSIGNAL|unix.MSG_WAITALL, !out.busy, c.userData(forSending))
+	if u.ring.Pending() >= submitEvery {
+		u.ring.Submit()
 	}
 }
 
-func (u *uring) receive(c *conn) {
-	e := u.ask(c, opRecv, forReceiving)
-	e.ioprio, e.flags, e.bufGroup = recvMultishot, sqeBufferSelect, bufferGroup
-}
+func (u *uring) receive(c *conn) { u.ring.Receive(c.fd, c.userData(forReceiving)) }
 
 func (u *uring) wait(until int64) {
 	for _, k := range u.full {
@@ -166,19 +156,19 @@ func (u *uring) wait(until int64) {
 		until = 0
 	}
 	u.timeout = unix.NsecToTimespec(max(0, until-u.s.latest))
-	u.ring.wait(&u.timeout)
+	u.ring.Wait(&u.timeout)
 	u.closeSockets()
 	u.s.now = u.s.clock()
-	u.ring.completions(u.handle)
-	u.ring.publishBuffers()
+	u.ring.Completions(u.handle)
+	u.ring.PublishBuffers()
 }
 
 // happened handles one completion. It ignores a completion for an earlier socket of a connection,
 // but returns its buffer.
-func (u *uring) happened(e *cqe) {
-	c := &u.s.conns[uint32(e.userData)]
-	mine := int32(e.userData>>genShift)&genMask == c.gen&genMask
-	purpose := e.userData >> kindShift
+func (u *uring) happened(e *iouring.CQE) {
+	c := &u.s.conns[uint32(e.UserData)]
+	mine := int32(e.UserData>>genShift)&genMask == c.gen&genMask
+	purpose := e.UserData >> kindShift
 	switch {
 	case purpose == forReceiving:
 		u.received(c, e, mine)
@@ -197,35 +187,34 @@ func (u *uring) happened(e *cqe) {
 
 // sent handles the completion of a send. A failure is only stored: the answer may still be
 // readable, and the end of the connection is read after it.
-func (u *uring) sent(c *conn, e *cqe) {
+func (u *uring) sent(c *conn, e *iouring.CQE) {
 	out := &u.outs[c.index]
 	out.busy = false
 	switch {
-	case e.res < 0:
-		c.broken, c.brokenWhy = true, endStatus(unix.Errno(-e.res))
-	case int(e.res) < len(out.sending): // cut short, which happens only when the connection ends
+	case e.Res < 0:
+		c.broken, c.brokenWhy = true, endStatus(unix.Errno(-e.Res))
+	case int(e.Res) < len(out.sending): // cut short, which happens only when the connection ends
 		c.broken, c.brokenWhy = true, load.Reset
 	case len(out.next) > 0:
 		u.flush(c)
 	}
 }
 
-func (u *uring) received(c *conn, e *cqe, mine bool) {
+func (u *uring) received(c *conn, e *iouring.CQE, mine bool) {
 	gen := c.gen
-	if e.flags&cqeHasBuffer != 0 {
-		id := uint16(e.flags >> cqeBufferIDShift)
-		if mine && e.res > 0 {
-			u.s.onReceived(c, u.ring.buffer(id, int(e.res)))
+	if id, ok := e.Buffer(); ok {
+		if mine && e.Res > 0 {
+			u.s.onReceived(c, u.ring.Buffer(id, int(e.Res)))
 		}
-		u.ring.giveBack(id)
+		u.ring.GiveBack(id)
 	}
 	switch {
 	case !mine || c.gen != gen:
-	case e.res == 0:
+	case e.Res == 0:
 		u.s.onClosed(c, load.Closed)
-	case e.res < 0 && unix.Errno(-e.res) != unix.ENOBUFS:
-		u.s.onClosed(c, endStatus(unix.Errno(-e.res)))
-	case e.flags&cqeMore == 0: // no buffer is free, or no room for completions
+	case e.Res < 0 && unix.Errno(-e.Res) != unix.ENOBUFS:
+		u.s.onClosed(c, endStatus(unix.Errno(-e.Res)))
+	case !e.More(): // no buffer is free, or no room for completions
 		u.receive(c)
 	}
 }

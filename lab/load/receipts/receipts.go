@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/request"
 )
 
 // maxLine bounds a line in bytes: an ID of up to 100 bytes and a time.
@@ -117,13 +118,13 @@ func parse(line, run []byte) (seq uint64, at int64, ours bool, err error) {
 		return 0, 0, false, fmt.Errorf("%.80q is not an ID and a time", line)
 	}
 	rest, mine := bytes.CutPrefix(id, run)
-	if !mine || len(rest) != 1+load.IDLength || rest[0] != '-' {
+	if !mine || len(rest) != 1+request.IDLength || rest[0] != '-' {
 		return 0, 0, false, nil
 	}
 	for _, c := range rest[1:] {
 		digit, ok := hexDigit(c)
 		if !ok {
-			return 0, 0, false, fmt.Errorf("%.80q does not end in %d hexadecimal digits", id, load.IDLength)
+			return 0, 0, false, fmt.Errorf("%.80q does not end in %d hexadecimal digits", id, request.IDLength)
 		}
 		seq = seq<<4 | uint64(digit)
 	}

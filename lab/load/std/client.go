@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 
 	"dyno/lab/load"
+	"dyno/lab/load/pool"
+	"dyno/lab/load/request"
 )
 
-// client is the load.Doer of one Drive.
+// client is the pool.Doer of one Drive.
 type client struct {
 	driver *Driver
 	conns  []*conn // by worker
@@ -27,24 +29,24 @@ func (c *client) close() {
 func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].prepare(ctx) }
 
 // Do sends the next request of the corpus and checks the answer.
-func (c *client) Do(ctx context.Context, o *load.Offer) load.Result {
+func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	corpus := c.driver.config.Corpus
 	i := (c.next.Add(1) - 1) % uint64(len(corpus.Requests))
 	from := &corpus.Requests[i]
 	answer, err := c.conns[o.Worker].transport.RoundTrip(c.request(ctx, int(i), o.Seq))
 	if err != nil {
-		return load.Result{Status: statusOf(err), Class: from.Class}
+		return pool.Result{Status: statusOf(err), Class: from.Class}
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode < 200 || answer.StatusCode > 999 { // 101: no request asks to change the protocol
-		return load.Result{Status: load.Malformed, Class: from.Class}
+		return pool.Result{Status: load.Malformed, Class: from.Class}
 	}
 	check := &corpus.Classes[from.Class].Check
-	result := load.Result{Status: load.Status(answer.StatusCode), Class: from.Class, Success: check.PassStatus(answer.StatusCode)}
+	result := pool.Result{Status: load.Status(answer.StatusCode), Class: from.Class, Success: check.PassStatus(answer.StatusCode)}
 	body, whole, err := read(answer.Body, result.Success && check.NeedsContent())
 	switch {
 	case err != nil:
-		return load.Result{Status: statusOf(err), Class: from.Class}
+		return pool.Result{Status: statusOf(err), Class: from.Class}
 	case result.Success && check.NeedsContent():
 		result.Success = whole && check.PassContent(answer.Header, body)
 		result.Checked = !result.Success
@@ -63,7 +65,7 @@ func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	if len(from.IDs) > 0 {
 		body = bytes.Clone(body) // the transport may still be sending it after an early answer
 		for _, at := range from.IDs {
-			load.PutID(body[at:], seq)
+			request.PutID(body[at:], seq)
 		}
 	}
 	out.Body = io.NopCloser(bytes.NewReader(body))

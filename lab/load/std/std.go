@@ -2,7 +2,7 @@
 // on every system that Go runs on. It costs about five times the CPU per request of package raw,
 // so use raw for plain HTTP/1.1 on Linux.
 //
-// It is not for other protocols: those put their own Doer into a load.Pool, as this package does.
+// It is not for other protocols: those put their own Doer into a pool.Driver, as this package does.
 // Drive owns the pool's goroutines and those of the client's connections, and closes all when it
 // returns.
 package std
@@ -10,7 +10,6 @@ package std
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/pool"
+	"dyno/lab/load/request"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -29,7 +30,7 @@ type Config struct {
 	// Target is the scheme, host and port: https://127.0.0.1:8443. A path is ignored; the corpus
 	// has its own.
 	Target string
-	Corpus *load.Corpus
+	Corpus *request.Corpus
 	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	TLS    TLS
 	Think  time.Duration // closed model: pause of each connection after an answer
@@ -54,8 +55,8 @@ func New(c Config) (*Driver, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("target %q: write http://HOST:PORT or https://HOST:PORT", c.Target)
 	}
-	if c.Corpus == nil || len(c.Corpus.Requests) == 0 || len(c.Corpus.Classes) == 0 {
-		return nil, errors.New("the corpus is empty: it needs at least one request and one class")
+	if err := c.Corpus.Validate(); err != nil {
+		return nil, err
 	}
 	d := &Driver{config: c, addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme))}
 	if u.Scheme == "https" {
@@ -64,7 +65,7 @@ func New(c Config) (*Driver, error) {
 		}
 	}
 	for i := range c.Corpus.Requests {
-		r, err := prepare(&c.Corpus.Requests[i], c.Corpus.Classes, u)
+		r, err := prepare(&c.Corpus.Requests[i], u)
 		if err != nil {
 			return nil, fmt.Errorf("request %d of the corpus: %w", i+1, err)
 		}
@@ -74,15 +75,7 @@ func New(c Config) (*Driver, error) {
 }
 
 // prepare builds the part of a request that is the same each time it is sent.
-func prepare(r *load.Request, classes []load.Class, target *url.URL) (*http.Request, error) {
-	if int(r.Class) >= len(classes) {
-		return nil, fmt.Errorf("class %d of %d does not exist", r.Class, len(classes))
-	}
-	for _, at := range r.IDs {
-		if at < 0 || at+load.IDLength > len(r.Body) {
-			return nil, fmt.Errorf("a sequence number at %d does not fit into a body of %d bytes", at, len(r.Body))
-		}
-	}
+func prepare(r *request.Request, target *url.URL) (*http.Request, error) {
 	out, err := http.NewRequest(r.Method, target.Scheme+"://"+target.Host+r.Path, nil)
 	if err != nil {
 		return nil, err
@@ -115,6 +108,6 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 		c.conns[i] = newConn(&d.dial, d.addr, d.config.HTTP2)
 	}
 	defer c.close()
-	pool := &load.Pool{Name: d.Engine(), Doer: c, Think: d.config.Think}
-	return pool.Drive(ctx, p, rec)
+	workers := &pool.Driver{Name: d.Engine(), Doer: c, Think: d.config.Think}
+	return workers.Drive(ctx, p, rec)
 }

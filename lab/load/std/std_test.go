@@ -5,6 +5,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/loadtest"
+	"dyno/lab/load/request"
 
 	"go.uber.org/goleak"
 )
@@ -12,7 +13,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	loadtest.Test(t, func(target string, corpus *load.Corpus, _ int) load.Driver {
+	loadtest.Test(t, func(target string, corpus *request.Corpus, _ int) load.Driver {
 		d, err := New(Config{Target: target, Corpus: corpus})
 		if err != nil {
 			t.Fatal(err)

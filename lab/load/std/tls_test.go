@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/request"
+	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -76,9 +78,9 @@ func send(t *testing.T, c Config) record.Totals {
 	t.Helper()
 	const offers, connections = 60, 3
 	if c.Corpus == nil {
-		c.Corpus = &load.Corpus{
-			Requests: []load.Request{{Method: http.MethodPost, Path: "/x", Body: []byte("0000000000000000"), IDs: []int{0}}},
-			Classes:  []load.Class{{Check: load.Check{JSON: []load.JSONTest{{Path: "ok", Equals: true}}}}},
+		c.Corpus = &request.Corpus{
+			Requests: []request.Request{{Method: http.MethodPost, Path: "/x", Body: []byte("0000000000000000"), IDs: []int{0}}},
+			Classes:  []request.Class{{Check: request.Check{JSON: []request.JSONTest{{Path: "ok", Equals: true}}}}},
 		}
 	}
 	d, err := New(c)
@@ -86,7 +88,7 @@ func send(t *testing.T, c Config) record.Totals {
 		t.Fatal(err)
 	}
 	totals, _, err := load.Run(t.Context(), load.Plan{
-		Schedule:    func() load.Schedule { return load.Times(make([]int64, offers)) },
+		Schedule:    func() schedule.Schedule { return schedule.Times(make([]int64, offers)) },
 		Connections: connections, Length: record.WindowLength, Drain: time.Minute, Timeout: time.Minute,
 	}, d, discard{})
 	if err != nil || totals.Ended != offers {
@@ -157,10 +159,10 @@ func TestNoConnection(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	corpus := func(r load.Request) *load.Corpus {
-		return &load.Corpus{Requests: []load.Request{r}, Classes: make([]load.Class, 1)}
+	corpus := func(r request.Request) *request.Corpus {
+		return &request.Corpus{Requests: []request.Request{r}, Classes: make([]request.Class, 1)}
 	}
-	get := corpus(load.Request{Method: "GET", Path: "/"})
+	get := corpus(request.Request{Method: "GET", Path: "/"})
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	os.WriteFile(empty, nil, 0o600)
 	for want, c := range map[string]Config{
@@ -170,10 +172,10 @@ func TestConfigErrors(t *testing.T) {
 		"write 1.2 or 1.3":        {Target: "https://x", Corpus: get, TLS: TLS{Version: "1.1"}},
 		"certificate authority":   {Target: "https://x", Corpus: get, TLS: TLS{CAFile: "absent.pem"}},
 		"holds no certificate":    {Target: "https://x", Corpus: get, TLS: TLS{CAFile: empty}},
-		"class 3 of 1":            {Target: "http://x", Corpus: corpus(load.Request{Method: "GET", Path: "/", Class: 3})},
-		"does not fit":            {Target: "http://x", Corpus: corpus(load.Request{Method: "GET", Path: "/", IDs: []int{0}})},
-		"request 1 of the corpus": {Target: "http://x", Corpus: corpus(load.Request{Method: "GE T", Path: "/"})},
-		"cannot be sent":          {Target: "http://x", Corpus: corpus(load.Request{Method: "GET", Path: "/", Header: http.Header{"X": {"a\nb"}}})},
+		"class 3 of 1":            {Target: "http://x", Corpus: corpus(request.Request{Method: "GET", Path: "/", Class: 3})},
+		"does not fit":            {Target: "http://x", Corpus: corpus(request.Request{Method: "GET", Path: "/", IDs: []int{0}})},
+		"request 1 of the corpus": {Target: "http://x", Corpus: corpus(request.Request{Method: "GE T", Path: "/"})},
+		"cannot be sent":          {Target: "http://x", Corpus: corpus(request.Request{Method: "GET", Path: "/", Header: http.Header{"X": {"a\nb"}}})},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/load"
+	"dyno/lab/load/request"
 )
 
 func try(t *testing.T, ctx context.Context, c Config, method string) (int, error) {
 	t.Helper()
-	c.Corpus = &load.Corpus{Requests: []load.Request{{Method: method, Path: "/x"}}, Classes: make([]load.Class, 1)}
+	c.Corpus = &request.Corpus{Requests: []request.Request{{Method: method, Path: "/x"}}, Classes: make([]request.Class, 1)}
 	d, err := New(c)
 	if err != nil {
 		t.Fatal(err)

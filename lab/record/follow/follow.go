@@ -2,7 +2,7 @@
 // description, the run in progress, and the windows and slices that were added since the last look.
 //
 // It opens only regular files inside the folder and reads a bounded number of bytes. Finished
-// experiments are for record.Open, which reads every run. It starts no goroutines.
+// experiments are for folder.Open, which reads every run. It starts no goroutines.
 package follow
 
 import (
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 )
 
 // Bounds on what is read of a folder.
@@ -50,7 +51,7 @@ type Head struct {
 // Exists reports whether the folder at a path holds an experiment, and when its description
 // changed.
 func Exists(dir string) (changed time.Time, ok bool) {
-	at, err := os.Lstat(dir + string(os.PathSeparator) + record.ExperimentFile)
+	at, err := os.Lstat(dir + string(os.PathSeparator) + folder.ExperimentFile)
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -59,19 +60,19 @@ func Exists(dir string) (changed time.Time, ok bool) {
 
 // Head returns the state of the description. The error is fs.ErrNotExist for a folder without one.
 func (f *Folder) Head() (Head, error) {
-	at, err := f.root.Lstat(record.ExperimentFile)
+	at, err := f.root.Lstat(folder.ExperimentFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Head{}, fmt.Errorf("the folder holds no %s: %w", record.ExperimentFile, fs.ErrNotExist)
+		return Head{}, fmt.Errorf("the folder holds no %s: %w", folder.ExperimentFile, fs.ErrNotExist)
 	case err != nil:
 		return Head{}, err
 	case !at.Mode().IsRegular():
-		return Head{}, fmt.Errorf("%s is not a file", record.ExperimentFile)
+		return Head{}, fmt.Errorf("%s is not a file", folder.ExperimentFile)
 	case at.Size() > MaxHead:
-		return Head{}, fmt.Errorf("%s has %d bytes; at most %d are read", record.ExperimentFile, at.Size(), MaxHead)
+		return Head{}, fmt.Errorf("%s has %d bytes; at most %d are read", folder.ExperimentFile, at.Size(), MaxHead)
 	}
 	h := Head{Stamp: Stamp{at.ModTime(), at.Size()}, Bytes: at.Size()}
-	if turns, err := f.root.Lstat(record.SlicesFile); err == nil && turns.Mode().IsRegular() && turns.Size() > 0 {
+	if turns, err := f.root.Lstat(folder.SlicesFile); err == nil && turns.Mode().IsRegular() && turns.Size() > 0 {
 		h.Slices, h.Changed, h.Size = true, later(h.Changed, turns.ModTime()), h.Size+turns.Size()
 	}
 	return h, nil
@@ -79,24 +80,24 @@ func (f *Folder) Head() (Head, error) {
 
 // Experiment reads the description; no run and no slice.
 func (f *Folder) Experiment() (*record.Experiment, error) {
-	file, err := f.root.Open(record.ExperimentFile)
+	file, err := f.root.Open(folder.ExperimentFile)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	e := &record.Experiment{}
 	if err := json.NewDecoder(io.LimitReader(file, MaxHead)).Decode(e); err != nil {
-		return nil, fmt.Errorf("%s: %w", record.ExperimentFile, err)
+		return nil, fmt.Errorf("%s: %w", folder.ExperimentFile, err)
 	}
 	return e, nil
 }
 
 // Written is the time of the last write to the record.
 func (f *Folder) Written() time.Time {
-	last := f.Changed(record.ExperimentFile, record.SlicesFile, record.RunsFolder)
+	last := f.Changed(folder.ExperimentFile, folder.SlicesFile, record.RunsFolder)
 	if run := f.LastRun(); run != "" {
 		dir := path.Join(record.RunsFolder, run)
-		last = later(last, f.Changed(dir, path.Join(dir, record.SeriesFile)))
+		last = later(last, f.Changed(dir, path.Join(dir, folder.SeriesFile)))
 	}
 	return last
 }
@@ -140,14 +141,14 @@ func (f *Folder) Run(id string) (Stamp, error) {
 	if _, _, ok := RunName(id); !ok {
 		return Stamp{}, fmt.Errorf("%q is not a run's name", id)
 	}
-	folder := path.Join(record.RunsFolder, id)
-	for _, dir := range []string{record.RunsFolder, folder} {
+	run := path.Join(record.RunsFolder, id)
+	for _, dir := range []string{record.RunsFolder, run} {
 		if at, err := f.root.Lstat(dir); err != nil || !at.IsDir() {
 			return Stamp{}, fmt.Errorf("no folder %s", dir)
 		}
 	}
 	var is Stamp
-	for _, file := range []string{path.Join(folder, record.SeriesFile), path.Join(folder, record.RunFile)} {
+	for _, file := range []string{path.Join(run, folder.SeriesFile), path.Join(run, folder.RunFile)} {
 		at, err := f.root.Lstat(file)
 		if err != nil || !at.Mode().IsRegular() {
 			return Stamp{}, fmt.Errorf("no file %s", file)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dyno/lab/capacity"
+	"dyno/lab/capacity/inflection"
 	"dyno/lab/record"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
@@ -262,7 +262,7 @@ func Inflections(e *record.Experiment) (out []Inflection, left int) {
 		if r.Invalid != "" {
 			continue
 		}
-		joint, alone := capacity.Inflections(observedSeries(r), capacity.Thresholds{})
+		joint, alone := inflection.Find(observedSeries(r))
 		for _, i := range joint {
 			out = append(out, Inflection{words.Run(r), seconds(i.At - r.Begin), true, i.InWords})
 		}

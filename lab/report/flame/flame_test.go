@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/report/flame"
 	"dyno/lab/report/reporttest"
 
@@ -59,12 +60,14 @@ func TestFlamesArePerRequest(t *testing.T) {
 	}
 }
 
-// drawProfile makes any profile: also what no runtime writes.
+// drawProfile makes any profile: also what no runtime writes. Its values and the rate of requests
+// are whole numbers, so that no figure is rounded to 0 or to infinity.
 func drawProfile(t *rapid.T) *record.Profile {
-	p := &record.Profile{Type: record.ValueCPU, Requests: rapid.Float64Range(0, 1e6).Draw(t, "requests")}
+	seconds := rapid.Float64Range(0.1, 60).Draw(t, "seconds")
+	p := &record.Profile{Type: record.ValueCPU, Seconds: seconds, Requests: seconds * float64(rapid.IntRange(0, 1e5).Draw(t, "requests/s"))}
 	name := rapid.SampledFrom([]string{"a.F", "b.G", "c.(*H).I", "", "(rest)", "d/e@v1.J", reporttest.Hostile})
 	for range rapid.IntRange(0, 60).Draw(t, "stacks") {
-		s := record.Stack{Value: rapid.Float64Range(-5, 1e9).Draw(t, "value")}
+		s := record.Stack{Value: float64(rapid.IntRange(-5, 1e9).Draw(t, "value"))}
 		for range rapid.IntRange(0, 9).Draw(t, "frames") {
 			s.Frames = append(s.Frames, record.Frame{Function: name.Draw(t, "function"), Line: rapid.IntRange(-1, 9).Draw(t, "line")})
 		}
@@ -129,7 +132,7 @@ func TestFlamesFromAFolder(t *testing.T) {
 		if err := p.Write(&b); err != nil {
 			t.Fatal(err)
 		}
-		file, err := record.AddProfile(r.Dir, kind, b.Bytes(), 0)
+		file, err := folder.AddProfile(r.Dir, kind, b.Bytes(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/flame"
@@ -14,13 +17,13 @@ import (
 )
 
 // kindsOf are the flame graphs that may show the cause of a verdict, the likeliest first.
-func kindsOf(b diagnose.Bound) []string {
+func kindsOf(b rules.Bound) []string {
 	switch b {
-	case diagnose.GC:
+	case rules.GC:
 		return []string{record.ProfileHeap, "objects", record.ProfileCPU}
-	case diagnose.Lock:
+	case rules.Lock:
 		return []string{record.ProfileMutex, record.ProfileBlock, record.ProfileCPU}
-	case diagnose.Wait:
+	case rules.Wait:
 		return []string{record.ProfileBlock, record.ProfileMutex, record.ProfileGoroutine, record.ProfileCPU}
 	}
 	return []string{record.ProfileCPU, record.ProfileHeap, record.ProfileBlock}
@@ -28,12 +31,12 @@ func kindsOf(b diagnose.Bound) []string {
 
 // linkedPlace is a place in the code with the flame graph that shows it.
 type linkedPlace struct {
-	diagnose.Place
+	places.Place
 	Variant string
 	Flame   string // kind of flame graph; empty: none
 }
 
-func linked(r *report.Report, variant string, kinds []string, places []diagnose.Place) (out []linkedPlace) {
+func linked(r *report.Report, variant string, kinds []string, places []places.Place) (out []linkedPlace) {
 	for _, p := range places {
 		out = append(out, linkedPlace{p, variant, r.Flames.Showing(variant, kinds, p.Function)})
 	}
@@ -65,7 +68,7 @@ func (v diagnosisView) Class() string {
 	switch {
 	case !v.Valid:
 		return "bad"
-	case v.Bound == diagnose.Unknown || v.Bound == diagnose.NotLoaded || v.Bound == diagnose.Generator || v.Bound == diagnose.Environment,
+	case v.Bound == rules.Unknown || v.Bound == rules.NotLoaded || v.Bound == rules.Generator || v.Bound == rules.Environment,
 		v.Disturbed != "" && !v.Confirmed:
 		return "part"
 	}
@@ -74,7 +77,7 @@ func (v diagnosisView) Class() string {
 
 // findingView is a finding as the page's template reads it.
 type findingView struct {
-	diagnose.Finding
+	findings.Finding
 	Variant string
 	Places  []linkedPlace
 	Flame   string // kind of the flame graph that shows it; empty: none

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report/inside"
 	"dyno/lab/report/reporttest"
@@ -31,7 +32,7 @@ func TestQuadrantPlacesTheVariants(t *testing.T) {
 		t.Errorf("the baseline is not at 97%% and 12%%: %s", svg)
 	}
 	r := reporttest.Diagnose().Report()
-	r.Diagnoses[0].Signals = diagnose.Signals{diagnose.Utilisation: 0.4, diagnose.LockWait: 0.9}
+	r.Diagnoses[0].Signals = rules.Signals{rules.Utilisation: 0.4, rules.LockWait: 0.9}
 	if svg, _ := quadrant(r); !strings.Contains(string(svg), `cx="40.00%" cy="10.00%"`) {
 		t.Errorf("without a trace, waits for locks should place it: %s", svg)
 	}
@@ -52,7 +53,7 @@ func TestLinksLeadToFrames(t *testing.T) {
 	if found[0].Flame != record.ProfileMutex || found[1].Places[0].Flame != record.ProfileHeap || found[2].Flame != "" {
 		t.Errorf("%+v", found)
 	}
-	v.Where = []diagnose.Place{{Function: "nowhere.F"}}
+	v.Where = []places.Place{{Function: "nowhere.F"}}
 	if got := v.Places()[0].Flame; got != "" {
 		t.Errorf("what is in no graph is linked to %q", got)
 	}

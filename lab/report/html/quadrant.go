@@ -5,6 +5,7 @@ import (
 	"html/template"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/report"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
@@ -14,7 +15,7 @@ import (
 // use of its CPU computes, and one whose requests wait for more than this share of their time
 // waits. In percent.
 func quadrantCross() (use, waiting float64) {
-	return diagnose.Defaults["busy_cpu"].Value * 100, diagnose.Defaults["waiting"].Value * 100
+	return rules.Defaults["busy_cpu"].Value * 100, rules.Defaults["waiting"].Value * 100
 }
 
 // quadrant plots every variant by its CPU use and the share of its requests' time spent waiting;
@@ -34,7 +35,7 @@ func quadrant(r *report.Report) (svg template.HTML, left []string) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
 		name := r.NameOf(d)
-		x, seen := d.Signals[diagnose.Utilisation]
+		x, seen := d.Signals[rules.Utilisation]
 		y, seenToo := waitingOf(d)
 		if !seen || !seenToo {
 			left = append(left, name)
@@ -53,9 +54,9 @@ func quadrant(r *report.Report) (svg template.HTML, left []string) {
 // waitingOf is the share of the requests' time spent waiting, by the trace; without one, only waits
 // for locks. If the work is done after the response, it is the time of the goroutines that do it.
 func waitingOf(d *diagnose.Diagnosis) (float64, bool) {
-	if v, seen := d.Signals[diagnose.Waiting]; seen {
-		return max(v, d.Signals[diagnose.WorkersWait]), true
+	if v, seen := d.Signals[rules.Waiting]; seen {
+		return max(v, d.Signals[rules.WorkersWait]), true
 	}
-	v, seen := d.Signals[diagnose.LockWait]
+	v, seen := d.Signals[rules.LockWait]
 	return v, seen
 }

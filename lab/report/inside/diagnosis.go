@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/report/figure"
 )
 
@@ -20,7 +23,7 @@ func Complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 			f := &d.Findings[j]
 			f.Evidence, f.Where = finiteEvidence(f.Evidence), finitePlaces(f.Where)
 		}
-		signals := diagnose.Signals{}
+		signals := rules.Signals{}
 		for name, v := range d.Signals {
 			if figure.Value(v).Known() {
 				signals[name] = v
@@ -31,11 +34,11 @@ func Complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 	return out
 }
 
-func finiteEvidence(in []diagnose.Evidence) []diagnose.Evidence {
-	return slices.DeleteFunc(slices.Clone(figure.Filled(in)), func(e diagnose.Evidence) bool { return !figure.Value(e.Value).Known() })
+func finiteEvidence(in []findings.Evidence) []findings.Evidence {
+	return slices.DeleteFunc(slices.Clone(figure.Filled(in)), func(e findings.Evidence) bool { return !figure.Value(e.Value).Known() })
 }
 
-func finitePlaces(in []diagnose.Place) []diagnose.Place {
+func finitePlaces(in []places.Place) []places.Place {
 	out := slices.Clone(figure.Filled(in))
 	for i := range out {
 		out[i].Share = figure.Finite(out[i].Share)

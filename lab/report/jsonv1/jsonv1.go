@@ -13,6 +13,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/curve"
@@ -239,7 +240,7 @@ func diagnoses(r *report.Report) (out []diagnosis) {
 // diagnosisObject is the first variant's diagnosis; with several variants it also contains all of
 // them.
 func diagnosisObject(r *report.Report) any {
-	d := newDiagnosis(inside.Complete([]diagnose.Diagnosis{{Bound: diagnose.Unknown}})[0])
+	d := newDiagnosis(inside.Complete([]diagnose.Diagnosis{{Bound: rules.Unknown}})[0])
 	all := diagnoses(r)
 	if len(all) > 0 {
 		d = all[0]

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 )
 
@@ -91,30 +94,30 @@ func (m *Made) AddCause(variant string, cheaper string, by float64) {
 
 // Diagnosis is a verdict with everything that one can hold.
 func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
-	put := diagnose.Place{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
+	put := places.Place{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
 	return diagnose.Diagnosis{
-		Variant: variant, Valid: true, Bound: diagnose.Lock, Kind: "mutex", Also: []diagnose.Bound{diagnose.GC}, Where: []diagnose.Place{put},
+		Variant: variant, Valid: true, Bound: rules.Lock, Kind: "mutex", Also: []rules.Bound{rules.GC}, Where: []places.Place{put},
 		Confirmed: true,
 		InWords:   "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
-		Evidence: []diagnose.Evidence{
-			{Signal: diagnose.Utilisation, Value: 0.62, Unit: "share", Means: "the CPU is not what is short"},
-			{Signal: diagnose.LockWait, Value: 0.71, Unit: "share", Means: "of 32 requests in flight, 23 wait for a mutex at any time"},
+		Evidence: []findings.Evidence{
+			{Signal: rules.Utilisation, Value: 0.62, Unit: "share", Means: "the CPU is not what is short"},
+			{Signal: rules.LockWait, Value: 0.71, Unit: "share", Means: "of 32 requests in flight, 23 wait for a mutex at any time"},
 		},
 		Interventions: []diagnose.Intervention{
 			{Changed: "GOGC 100 to 800", Predicted: "no more throughput: it does not collect", Saw: "1.01x", Held: true},
 			{Changed: "GOMAXPROCS 2 to 1", Predicted: "the same throughput", Saw: "0.71x"},
 		},
-		Findings: []diagnose.Finding{
-			{Kind: "contention", InWords: "Waits for the ring's mutex take 90 us of a request.", Where: []diagnose.Place{put}, Profile: record.ProfileMutex,
-				Evidence: []diagnose.Evidence{{Signal: "mean_wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded"},
+		Findings: []findings.Finding{
+			{Kind: "contention", InWords: "Waits for the ring's mutex take 90 us of a request.", Where: []places.Place{put}, Profile: record.ProfileMutex,
+				Evidence: []findings.Evidence{{Signal: "mean_wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded"},
 			{Kind: "allocations", InWords: "Decoding allocates 30 objects a request.", Profile: record.ProfileHeap, Next: "Decode into a struct that is used again.",
-				Where: []diagnose.Place{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
+				Where: []places.Place{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
 			{Kind: "goroutine-leak", InWords: "The stacks of no function kept growing.", Next: "Nothing to do."},
 		},
 		CapacityPerS: limit, PeakPerS: limit * 1.1,
 		Unseen:   []string{"cache misses: perf_event_paranoid is 3 here; at 1 they would be counted"},
 		Warnings: []string{"the machine has 2 cores: generator and service shared them"},
-		Signals:  diagnose.Signals{diagnose.Utilisation: 0.62, diagnose.Waiting: 0.78},
+		Signals:  rules.Signals{rules.Utilisation: 0.62, rules.Waiting: 0.78},
 	}
 }
 
@@ -132,7 +135,7 @@ func Diagnose() *Made {
 // Undiagnosed is a service of which nothing can be said.
 func Undiagnosed() *Made {
 	m := Diagnose()
-	m.Diagnoses[0] = diagnose.Diagnosis{Variant: "notify", Reason: "the load generator was the limit", Bound: diagnose.Generator,
+	m.Diagnoses[0] = diagnose.Diagnosis{Variant: "notify", Reason: "the load generator was the limit", Bound: rules.Generator,
 		InWords: "The load generator is the limit, not the service: its busiest thread used 93% of a core."}
 	return m
 }
@@ -152,13 +155,13 @@ func Why() *Made {
 	m.AddCause("baseline", "", 1)
 	m.AddCause("decode", "encoding/json", 0.4)
 	m.AddCause("lock-free", "sync.(*Mutex)", 0)
-	m.Diagnoses[0].Bound, m.Diagnoses[0].Kind, m.Diagnoses[0].Also = diagnose.CPU, "", nil
-	m.Diagnoses[0].Signals = diagnose.Signals{diagnose.Utilisation: 0.97, diagnose.Waiting: 0.12}
+	m.Diagnoses[0].Bound, m.Diagnoses[0].Kind, m.Diagnoses[0].Also = rules.CPU, "", nil
+	m.Diagnoses[0].Signals = rules.Signals{rules.Utilisation: 0.97, rules.Waiting: 0.12}
 	m.Diagnoses[0].InWords = "The CPU bounds it: it uses 1.94 of the 2 cores it could have had."
 	m.Diagnoses[1].Moved = "It moved because the service was bound by its CPU and now spends 41 us less of it per request."
-	m.Diagnoses[1].Signals = diagnose.Signals{diagnose.Utilisation: 0.95, diagnose.Waiting: 0.14}
+	m.Diagnoses[1].Signals = rules.Signals{rules.Utilisation: 0.95, rules.Waiting: 0.14}
 	m.Diagnoses[2].Moved = "It did not move: the lock that it removes was not what bound the service."
-	delete(m.Diagnoses[2].Signals, diagnose.Waiting)
+	delete(m.Diagnoses[2].Signals, rules.Waiting)
 	return m
 }
 

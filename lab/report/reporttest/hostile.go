@@ -5,6 +5,9 @@ import (
 	"math"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report"
 )
@@ -16,12 +19,12 @@ func HostileCause() *report.Report {
 	m.AddVariant(Hostile, "", "", 9800)
 	m.AddCause(Hostile, "", 1)
 	bad := Hostile + "\x1b[31m\u202e"
-	place := []diagnose.Place{{Function: bad, File: "/" + bad + "/" + bad, Line: 1, Share: math.NaN()}}
-	figures := []diagnose.Evidence{{Signal: bad, Value: 1, Unit: bad, Means: bad}, {Signal: bad, Value: math.Inf(1)}}
-	m.Diagnoses[0] = diagnose.Diagnosis{Variant: Hostile, Valid: true, Bound: diagnose.Bound(bad), Kind: bad, Also: []diagnose.Bound{diagnose.Bound(bad)}, Where: place,
+	place := []places.Place{{Function: bad, File: "/" + bad + "/" + bad, Line: 1, Share: math.NaN()}}
+	figures := []findings.Evidence{{Signal: bad, Value: 1, Unit: bad, Means: bad}, {Signal: bad, Value: math.Inf(1)}}
+	m.Diagnoses[0] = diagnose.Diagnosis{Variant: Hostile, Valid: true, Bound: rules.Bound(bad), Kind: bad, Also: []rules.Bound{rules.Bound(bad)}, Where: place,
 		InWords: bad, Moved: bad, Evidence: figures, Interventions: []diagnose.Intervention{{Changed: bad, Predicted: bad, Saw: bad}},
-		Findings: []diagnose.Finding{{Kind: bad, InWords: bad, Evidence: figures, Where: place, Next: "dyno " + bad + "`", Profile: bad}},
-		Unseen:   []string{bad}, Warnings: []string{bad}, CapacityPerS: math.NaN(), Signals: diagnose.Signals{diagnose.Utilisation: 7, diagnose.Waiting: -3, bad: math.NaN()}}
+		Findings: []findings.Finding{{Kind: bad, InWords: bad, Evidence: figures, Where: place, Next: "dyno " + bad + "`", Profile: bad}},
+		Unseen:   []string{bad}, Warnings: []string{bad}, CapacityPerS: math.NaN(), Signals: rules.Signals{rules.Utilisation: 7, rules.Waiting: -3, bad: math.NaN()}}
 	for _, p := range m.Runs[3].FixtureProfiles {
 		p.Stacks = append(p.Stacks, record.Stack{Value: p.Total(), Frames: []record.Frame{{Function: bad, File: bad}}})
 	}

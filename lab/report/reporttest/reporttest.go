@@ -16,9 +16,11 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/report"
-	"dyno/lab/report/curve"
+	"dyno/lab/report/analysis"
 
+	"dyno/lab/report/curve"
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
@@ -242,8 +244,8 @@ func Compare() *Made {
 
 // Analysis is what the analyses would say, fixed, so that golden files hold this package and no
 // other.
-func (m *Made) Analysis() report.Analysis {
-	a := report.Analysis{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Diagnoses: m.Diagnoses}
+func (m *Made) Analysis() analysis.Results {
+	a := analysis.Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Diagnoses: m.Diagnoses}
 	for _, r := range m.Runs {
 		if r.Step.Diagnostic() {
 			continue
@@ -312,11 +314,11 @@ func (m *Made) Write(t testing.TB) *record.Experiment {
 	dir := filepath.Join(t.TempDir(), "experiment")
 	order := m.Order
 	m.Order = nil
-	if err := record.NewExperiment(dir, m.Experiment); err != nil {
+	if err := folder.New(dir, m.Experiment); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range m.Runs {
-		w, err := record.Create(m.RunDir(r.ID))
+		w, err := folder.Create(m.RunDir(r.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,10 +342,10 @@ func (m *Made) Write(t testing.TB) *record.Experiment {
 		}
 	}
 	m.Order = order
-	if err := m.Save(); err != nil {
+	if err := folder.Save(m.Experiment); err != nil {
 		t.Fatal(err)
 	}
-	e, err := record.Open(dir)
+	e, err := folder.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
 
@@ -38,7 +39,7 @@ func (l *Load) ReadTails() error {
 		return nil
 	}
 	for _, kind := range []string{record.HistResponse, record.HistService, record.HistDelivery} {
-		h, err := l.Run.Histogram(kind)
+		h, err := folder.Histogram(l.Run, kind)
 		if err != nil {
 			return err
 		}

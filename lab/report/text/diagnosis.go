@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/report"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
@@ -21,14 +24,14 @@ var (
 	interventionNumbers = []bool{false, false, false, false}
 )
 
-func placeCells(places []diagnose.Place) (rows [][]string) {
+func placeCells(places []places.Place) (rows [][]string) {
 	for _, p := range places {
 		rows = append(rows, []string{words.Share(p), words.Place(p), p.Function})
 	}
 	return rows
 }
 
-func evidenceCells(evidence []diagnose.Evidence) (rows [][]string) {
+func evidenceCells(evidence []findings.Evidence) (rows [][]string) {
 	for _, e := range evidence {
 		rows = append(rows, []string{words.Signal(e), words.Evidence(e), e.Means})
 	}
@@ -106,7 +109,7 @@ func (t *terminal) why(r *report.Report) {
 // whyWords state a step's bottleneck, and why its throughput changed or did not.
 func whyWords(r *report.Report, d *diagnose.Diagnosis) string {
 	said := r.NameOf(d)
-	if d.Valid && d.Bound != diagnose.Unknown {
+	if d.Valid && d.Bound != rules.Unknown {
 		said += ", bound by " + words.Verdict(d)
 	}
 	return said + ": " + cmp.Or(d.Moved, d.InWords, "unknown")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dyno/lab/capacity"
+	"dyno/lab/capacity/knee"
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/figure"
@@ -65,9 +66,9 @@ func blockRatios(e *record.Experiment, read func(*record.Slice) float64, role, b
 
 // kneeRatio compares two variants by the rates at which half of their slices meet the SLO.
 func kneeRatio(e *record.Experiment, a, b string, peak func(variant string) float64) compare.Comparison {
-	of := func(variant string) capacity.Estimate {
+	of := func(variant string) knee.Estimate {
 		votes, _ := capacity.VotesOf(e.Slices, record.RoleMeasure, variant)
-		return capacity.EstimateOf(votes, peak(variant))
+		return knee.Fit(votes, peak(variant))
 	}
 	x, y := of(a), of(b)
 	if x.Knee <= 0 || y.Knee <= 0 {

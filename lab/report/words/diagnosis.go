@@ -8,14 +8,17 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/rules"
 	"dyno/lab/report/figure"
 )
 
 // Bounds name the bottlenecks.
-var Bounds = map[diagnose.Bound]string{
-	diagnose.CPU: "CPU", diagnose.GC: "allocation and GC", diagnose.Lock: "a lock", diagnose.Syscall: "system calls",
-	diagnose.Wait: "waiting", diagnose.Generator: "the load generator", diagnose.Environment: "other processes",
-	diagnose.NotLoaded: "none yet: it was not loaded", diagnose.Unknown: "unknown",
+var Bounds = map[rules.Bound]string{
+	rules.CPU: "CPU", rules.GC: "allocation and GC", rules.Lock: "a lock", rules.Syscall: "system calls",
+	rules.Wait: "waiting", rules.Generator: "the load generator", rules.Environment: "other processes",
+	rules.NotLoaded: "none yet: it was not loaded", rules.Unknown: "unknown",
 }
 
 // BoundBy names a verdict briefly: a lock (mutex).
@@ -26,11 +29,11 @@ func BoundBy(d *diagnose.Diagnosis) string {
 	case !d.Valid:
 		return "no verdict"
 	}
-	said := cmp.Or(Bounds[d.Bound], string(d.Bound), Bounds[diagnose.Unknown])
+	said := cmp.Or(Bounds[d.Bound], string(d.Bound), Bounds[rules.Unknown])
 	if d.Kind != "" && d.Kind != string(d.Bound) {
 		said += " (" + d.Kind + ")"
 	}
-	if !d.Confirmed && d.Disturbed != "" && d.Bound != diagnose.Environment {
+	if !d.Confirmed && d.Disturbed != "" && d.Bound != rules.Environment {
 		said += ", unconfirmed"
 	}
 	return said
@@ -50,7 +53,7 @@ func Verdict(d *diagnose.Diagnosis) string {
 }
 
 // Evidence formats a figure with its unit; a share as a percentage.
-func Evidence(e diagnose.Evidence) string {
+func Evidence(e findings.Evidence) string {
 	v := figure.Value(e.Value)
 	switch e.Unit {
 	case "share":
@@ -64,10 +67,10 @@ func Evidence(e diagnose.Evidence) string {
 }
 
 // Signal format a signal's name: cpu per request.
-func Signal(e diagnose.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
+func Signal(e findings.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
 
 // Place format a place in a file, with its last folder.
-func Place(p diagnose.Place) string {
+func Place(p places.Place) string {
 	if p.File == "" {
 		return ""
 	}
@@ -83,7 +86,7 @@ func Place(p diagnose.Place) string {
 }
 
 // Share format a place's share; empty if unknown.
-func Share(p diagnose.Place) string {
+func Share(p places.Place) string {
 	if p.Share <= 0 {
 		return ""
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
-	"dyno/parts/wal/segment/faultfs"
 
 	"pgregory.net/rapid"
 )
@@ -28,7 +28,7 @@ func TestSurvives(t *testing.T) {
 }
 
 func survives(t *rapid.T) {
-	m := &machine{disk: faultfs.New(), bytes: rapid.Int64Range(1, 3000).Draw(t, "segment bytes"), first: 1}
+	m := &machine{disk: faultdisk.New(), bytes: rapid.Int64Range(1, 3000).Draw(t, "segment bytes"), first: 1}
 	m.open(t)
 	t.Repeat(map[string]func(*rapid.T){
 		"write": m.write, "write again": m.write, "sync": m.sync, "sync again": m.sync, "trim": m.trim,
@@ -49,7 +49,7 @@ func survives(t *rapid.T) {
 
 // machine is a log and its expected contents.
 type machine struct {
-	disk    *faultfs.FS
+	disk    *faultdisk.Disk
 	bytes   int64
 	files   *segment.Files
 	stable  []string     // synced records, the first with number first

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"dyno/parts/vfs"
 	"dyno/parts/wal"
 )
 
@@ -52,7 +53,7 @@ func (f *Files) Quarantined() []*wal.DamageError {
 }
 
 // add reports damage: the first time it is logged and its bytes are copied.
-func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.DamageError {
+func (d *damages) add(f *Files, s *segment, file vfs.File, found damage) *wal.DamageError {
 	e, _ := d.keep(found, s, func() (string, error) {
 		if len(d.known) >= maxDamages {
 			return "", errors.New("too much is damaged to copy it")
@@ -63,7 +64,7 @@ func (d *damages) add(f *Files, s *segment, file File, found damage) *wal.Damage
 }
 
 // addTail is add for damage that will be cut off: it returns an error if it was not copied.
-func (d *damages) addTail(f *Files, s *segment, file File, found damage) error {
+func (d *damages) addTail(f *Files, s *segment, file vfs.File, found damage) error {
 	_, err := d.keep(found, s, func() (string, error) { return f.copyTail(s, file, found.from.off, found.to.off, "") }, f)
 	if err != nil {
 		err = fmt.Errorf("bytes %d to %d are damaged, and were not cut off, since they cannot be copied first: %w; make room or repair the folder, then start again",
@@ -122,7 +123,7 @@ func (f *Files) putAway(s *segment, cause error) error {
 	}
 	base := filepath.Base(s.path)
 	name := base
-	for n := 2; slices.ContainsFunc(have, func(e Entry) bool { return e.Name == name }); n++ {
+	for n := 2; slices.ContainsFunc(have, func(e vfs.Entry) bool { return e.Name == name }); n++ {
 		name = fmt.Sprintf("%s.%d", base, n)
 	}
 	to := filepath.Join(dir, name)
@@ -143,7 +144,7 @@ func (f *Files) quarantine() (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	have = slices.DeleteFunc(have, func(e Entry) bool { return e.Name == copying || strings.HasSuffix(e.Name, unfinished) })
+	have = slices.DeleteFunc(have, func(e vfs.Entry) bool { return e.Name == copying || strings.HasSuffix(e.Name, unfinished) })
 	if len(have) >= maxDamages {
 		return "", fmt.Errorf("%s holds %d files; see to them and move them elsewhere", dir, len(have))
 	}
@@ -156,8 +157,8 @@ func (f *Files) forgetUnfinished(dir string) error {
 	if err != nil {
 		return err
 	}
-	have = slices.DeleteFunc(have, func(e Entry) bool { return !strings.HasSuffix(e.Name, unfinished) })
-	slices.SortFunc(have, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	have = slices.DeleteFunc(have, func(e vfs.Entry) bool { return !strings.HasSuffix(e.Name, unfinished) })
+	slices.SortFunc(have, func(a, b vfs.Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for len(have) > maxUnfinished {
 		if err := f.fs.Remove(filepath.Join(dir, have[0].Name)); err != nil {
 			return err
@@ -168,7 +169,7 @@ func (f *Files) forgetUnfinished(dir string) error {
 }
 
 // copyOut copies bytes of a segment to the quarantine, all or nothing, and returns the path.
-func (f *Files) copyOut(s *segment, file File, from, to int64, suffix string) (string, error) {
+func (f *Files) copyOut(s *segment, file vfs.File, from, to int64, suffix string) (string, error) {
 	dir, err := f.quarantine()
 	if err != nil {
 		return "", err
@@ -194,9 +195,9 @@ func (f *Files) copyOut(s *segment, file File, from, to int64, suffix string) (s
 }
 
 // copyTail is copyOut while the log is opened; it may use the reserve.
-func (f *Files) copyTail(s *segment, file File, from, to int64, suffix string) (string, error) {
+func (f *Files) copyTail(s *segment, file vfs.File, from, to int64, suffix string) (string, error) {
 	path, err := f.copyOut(s, file, from, to, suffix)
-	if full(err) && f.release() {
+	if vfs.Full(err) && f.release() {
 		path, err = f.copyOut(s, file, from, to, suffix)
 	}
 	return path, err

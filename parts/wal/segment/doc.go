@@ -3,7 +3,7 @@
 //	files, err := segment.Open(dir, segment.Options{})
 //	log := wal.New(files, wal.Options{Commit: wal.Group})
 //
-// It is for one process at a time, which must hold a lock (parts/daemon has one), and needs a
+// It is for one process at a time, which must hold a lock (parts/datadir has one), and needs a
 // reliable fsync. It is not for random writes or compression. It starts no goroutines.
 //
 // # Segments
@@ -14,28 +14,7 @@
 // segment. A segment is created under another name, synced and renamed, and the folder synced,
 // before a record in it counts: a segment's header is never torn.
 //
-// All integers are little-endian. A segment begins with 64 bytes:
-//
-//	 0  8 bytes  "dynowal\n"
-//	 8  uint32   version, 1
-//	12  uint32   CRC-32C of the other 60 bytes
-//	16  uint64   number of the first record
-//	24  uint64   first number of the segment before it; 0 means there was none
-//	32  uint64   end of the segment before it: its later bytes do not count
-//	40  uint64   salt
-//	48  16 zeros
-//
-// Records follow, each at a multiple of 8 bytes, padded with zeros:
-//
-//	 0  uint32   CRC-32C of the next 28 bytes, begun with the salt
-//	 4  uint32   CRC-32C of the data, begun with the salt
-//	 8  uint32   bytes of data
-//	12  uint32   how many records of the same batch follow
-//	16  uint64   number
-//	24  uint64   number of the first record of the same group
-//	32  data
-//
-// The salt, random and secret, prevents record data from being read as a record.
+// Package frame has the bytes of a segment.
 //
 // # After a crash
 //

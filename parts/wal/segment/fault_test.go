@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyno/parts/vfs"
+	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
-	"dyno/parts/wal/segment/faultfs"
 )
 
-func onDisk(t *testing.T, disk segment.FS) *segment.Files {
+func onDisk(t *testing.T, disk vfs.FS) *segment.Files {
 	t.Helper()
 	files, err := segment.Open("/log", segment.Options{FS: disk, SegmentBytes: 1 << 17, Log: quiet})
 	if err != nil {
@@ -23,7 +24,7 @@ func onDisk(t *testing.T, disk segment.FS) *segment.Files {
 
 // Each append costs one sync, and segments cost no additional ones.
 func TestSyncs(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	l := wal.New(onDisk(t, disk), wal.Options{})
 	defer l.Close()
 	before := disk.Syncs()
@@ -39,7 +40,7 @@ func TestSyncs(t *testing.T) {
 
 // A full disk fails appends, and accepts them again when there is space, without a restart.
 func TestFullDisk(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	l := wal.New(onDisk(t, disk), wal.Options{Commit: wal.Group})
 	disk.Full(10_000)
 	next := uint64(1)
@@ -68,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 
 // On a full disk, records that are no longer needed can be removed, and the reserve can be written.
 func TestFullDiskGivesUp(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	files, err := segment.Open("/log", segment.Options{FS: disk, SegmentBytes: 1 << 17, Reserve: 64 << 10, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func TestRoll(t *testing.T) {
 
 // After a failed sync the log continues in another file; failed records do not reappear.
 func TestFailedSync(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	files := onDisk(t, disk)
 	mustWrite(t, files, record(1))
 	for round := range 3 { // the first round leaves a segment without records, which is replaced
@@ -147,7 +148,7 @@ func TestFailedSync(t *testing.T) {
 // When no other file can be started either, the log has failed, and returns that until it is opened
 // again.
 func TestFailed(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	files := onDisk(t, disk)
 	mustWrite(t, files, record(1))
 	if err := files.Write([][][]byte{{record(100)}}); err != nil {
@@ -177,19 +178,19 @@ func TestFailed(t *testing.T) {
 }
 
 // slow is a file system without allocation, as on systems other than Linux.
-type slow struct{ *faultfs.FS }
+type slow struct{ *faultdisk.Disk }
 
-func (s slow) Create(name string) (segment.File, error) { return without(s.FS.Create(name)) }
-func (s slow) Open(name string) (segment.File, error)   { return without(s.FS.Open(name)) }
+func (s slow) Create(name string) (vfs.File, error) { return without(s.Disk.Create(name)) }
+func (s slow) Open(name string) (vfs.File, error)   { return without(s.Disk.Open(name)) }
 
-type unallocated struct{ segment.File }
+type unallocated struct{ vfs.File }
 
 func (unallocated) Allocate(int64, int64) error { return errors.ErrUnsupported }
 
-func without(f segment.File, err error) (segment.File, error) { return unallocated{f}, err }
+func without(f vfs.File, err error) (vfs.File, error) { return unallocated{f}, err }
 
 func TestWithoutAllocation(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	files := onDisk(t, slow{disk})
 	for i := 1; i <= 50; i++ {
 		mustWrite(t, files, record(i))
@@ -248,7 +249,7 @@ func TestAllocations(t *testing.T) {
 
 // A reader whose records are taken back ends at the end of the log: that is not damage.
 func TestTakenBackWhileRead(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	files := onDisk(t, disk)
 	mustWrite(t, files, record(1))
 	large := make([]byte, 100<<10) // two of these are larger than a reader's buffer
@@ -272,7 +273,7 @@ func TestTakenBackWhileRead(t *testing.T) {
 func TestTrimAfterTrimFailed(t *testing.T) {
 	for failing := range 3 { // index of the second Trim's sync
 		for seed := range uint64(50) {
-			disk := faultfs.New()
+			disk := faultdisk.New()
 			options := segment.Options{FS: disk, SegmentBytes: 1, Log: quiet} // one record in each segment
 			files, err := segment.Open("/log", options)
 			if err != nil {

@@ -12,13 +12,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"dyno/parts/vfs"
 	"dyno/parts/wal"
 )
 
 // Options of Files. The zero value has the defaults given here.
 type Options struct {
-	SegmentBytes int64 // size from which a segment is followed by another; 0 means 64 MiB
-	FS           FS    // nil means the operating system's
+	SegmentBytes int64  // size from which a segment is followed by another; 0 means 64 MiB
+	FS           vfs.FS // nil means the operating system's
 	// Reserve is the bytes set aside in a file, for writes to a full disk; 0 means none.
 	Reserve int64
 	// Exists means that the log was created before: finding no segments is then an error.
@@ -31,7 +32,7 @@ type Options struct {
 // Files is a wal.Backend in files. wal.Backend defines which methods may run concurrently.
 type Files struct {
 	dir     string
-	fs      FS
+	fs      vfs.FS
 	log     *slog.Logger
 	limit   int64 // Options.SegmentBytes
 	damages damages
@@ -41,7 +42,7 @@ type Files struct {
 	reach   uint64      // during Open: records before this number existed once
 	low     atomic.Bool // free space was too small for the last request
 
-	syncedFile File
+	syncedFile vfs.File
 
 	mu       sync.RWMutex
 	segments []*segment // oldest first; the last receives new records
@@ -59,7 +60,7 @@ var _ wal.Backend = (*Files)(nil)
 func Open(dir string, o Options) (*Files, error) {
 	f := &Files{dir: dir, fs: o.FS, log: o.Log, limit: o.SegmentBytes, reserve: o.Reserve, exists: o.Exists, accept: o.AcceptDamage}
 	if f.fs == nil {
-		f.fs = osFS{}
+		f.fs = vfs.OS()
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -201,7 +202,7 @@ func (f *Files) Trim(before uint64) error {
 		f.setSegments(all[1:], all[1].first) // first, so that no reader looks for a removed segment
 		err := errors.Join(f.noteSynced(), f.syncedFile.Sync())
 		// An empty file takes no space, but says nothing after a crash before its next update.
-		if full(err) {
+		if vfs.Full(err) {
 			err = errors.Join(f.syncedFile.Truncate(0), f.syncedFile.Sync())
 		}
 		if err == nil {

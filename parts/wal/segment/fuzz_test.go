@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
-	"dyno/parts/wal/segment/faultfs"
 )
 
 // FuzzOpen opens a log whose last segment holds any bytes: Open fails, or reads the log without
@@ -27,7 +27,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(append(bytes.Clone(valid), valid[64+spanOf100:]...))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		disk := faultfs.New()
+		disk := faultdisk.New()
 		put(t, disk, path("/log", 1), content)
 		first, ok := contents(t, disk, "/log")
 		again, still := contents(t, disk, "/log")
@@ -59,7 +59,7 @@ func FuzzDamage(f *testing.F) {
 			content[64+int(at)%(len(content)-64)] ^= mask
 		}
 		content = content[:max(64, len(content)-int(cut))]
-		disk := faultfs.New()
+		disk := faultdisk.New()
 		put(t, disk, path("/log", 1), content)
 		seen, ok := contents(t, disk, "/log")
 		if !ok {
@@ -73,7 +73,7 @@ func FuzzDamage(f *testing.F) {
 	})
 }
 
-func put(t *testing.T, disk *faultfs.FS, path string, content []byte) {
+func put(t *testing.T, disk *faultdisk.Disk, path string, content []byte) {
 	if err := disk.MkdirAll(filepath.Dir(path)); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func put(t *testing.T, disk *faultfs.FS, path string, content []byte) {
 }
 
 // contents opens the log and reads all readable records; false if Open fails.
-func contents(t *testing.T, disk *faultfs.FS, dir string) (map[uint64][]byte, bool) {
+func contents(t *testing.T, disk *faultdisk.Disk, dir string) (map[uint64][]byte, bool) {
 	files, err := segment.Open(dir, segment.Options{FS: disk, Log: quiet})
 	if err != nil {
 		return nil, false

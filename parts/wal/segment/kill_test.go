@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"dyno/parts/quicktest"
+	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
-	"dyno/parts/wal/segment/faultfs"
 
 	"go.uber.org/goleak"
 )
@@ -169,7 +169,7 @@ func checkBatches(t *testing.T, dir string, acknowledged map[uint64]string) {
 
 // TestPowerCut appends from many goroutines while the disk fails a sync, fills up, and loses power.
 func TestPowerCut(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	acknowledged := map[uint64]string{}
 	for round := range uint64(40) {
 		rng := rand.New(rand.NewPCG(round, 1))

@@ -1,18 +1,19 @@
 package segment
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 
+	"dyno/parts/vfs"
 	"dyno/parts/wal"
+	"dyno/parts/wal/segment/frame"
 )
 
 // recovery reads the last segment to find its end.
 type recovery struct {
-	*reader
+	*frame.Reader
 	seg    *segment
 	group  uint64 // of the last record; it never decreases
 	more   uint32 // records of the batch that must follow
@@ -23,7 +24,7 @@ type recovery struct {
 // recover prepares the last segment for writing.
 func (f *Files) recover(s *segment) error {
 	head, err := s.header(f.fs)
-	if errors.Is(err, errForeign) {
+	if errors.Is(err, frame.ErrForeign) {
 		return fmt.Errorf("%w: %w", wal.ErrDamaged, err)
 	}
 	if err != nil {
@@ -51,7 +52,7 @@ func (f *Files) recover(s *segment) error {
 
 // adopt truncates the file at its end and syncs it, so that a later group proves it. When synced
 // records behind the end are lost, the next segment starts with the end's number.
-func (f *Files) adopt(s *segment, head header, file File, size int64, end mark, lost bool) error {
+func (f *Files) adopt(s *segment, head frame.Header, file vfs.File, size int64, end mark, lost bool) error {
 	if size > end.off {
 		if err := file.Truncate(end.off); err != nil {
 			return err
@@ -62,7 +63,7 @@ func (f *Files) adopt(s *segment, head header, file File, size int64, end mark, 
 	}
 	s.end, s.size, f.next = end.off, end.off, end.number
 	f.w = writer{
-		file: file, seed: head.seed(), end: end.off, synced: end.off, syncedNext: end.number, allocated: end.off, reserved: f.w.reserved,
+		file: file, seed: head.Seed(), end: end.off, synced: end.off, syncedNext: end.number, allocated: end.off, reserved: f.w.reserved,
 		over: end.off >= f.limit || lost, // the numbers in a segment have no gap
 	}
 	if !lost {
@@ -75,9 +76,9 @@ func (f *Files) adopt(s *segment, head header, file File, size int64, end mark, 
 }
 
 // findEnd reads the segment to its end, records damage, and returns the end.
-func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, error) {
-	r := &recovery{reader: newReader(file, head.seed(), size), seg: s, good: mark{s.first, headerBytes}, proven: f.reach}
-	defer r.free()
+func (f *Files) findEnd(s *segment, head frame.Header, file vfs.File, size int64) (mark, error) {
+	r := &recovery{Reader: frame.NewReader(file, head.Seed(), size), seg: s, good: mark{s.first, frame.HeaderBytes}, proven: f.reach}
+	defer r.Free()
 	at := r.good
 	for {
 		next, ok, err := r.step(at)
@@ -93,7 +94,7 @@ func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, e
 			return mark{}, err
 		}
 		if !ok && at.number < f.reach { // it was synced, and no later record is readable
-			end, err := r.written(at.off)
+			end, err := r.Written(at.off)
 			if err == nil {
 				err = f.damages.addTail(f, s, file, damage{from: at, to: mark{f.reach, end}})
 			}
@@ -109,13 +110,13 @@ func (f *Files) findEnd(s *segment, head header, file File, size int64) (mark, e
 
 // step reads the record at a mark; false if there is none, or it does not follow the last one.
 func (r *recovery) step(at mark) (next mark, ok bool, err error) {
-	h, _, ok, err := r.record(at.off)
-	if !ok || err != nil || h.number != at.number || h.group < r.group || r.more > 0 && h.more != r.more-1 {
+	h, _, ok, err := r.Record(at.off)
+	if !ok || err != nil || h.Number != at.number || h.Group < r.group || r.more > 0 && h.More != r.more-1 {
 		return mark{}, false, err
 	}
 	r.seg.note(at.number, at.off)
-	r.group, r.more = h.group, h.more
-	next = mark{at.number + 1, at.off + h.span()}
+	r.group, r.more = h.Group, h.More
+	next = mark{at.number + 1, at.off + h.Span()}
 	if r.more == 0 {
 		r.good = next
 	}
@@ -127,24 +128,24 @@ func (r *recovery) step(at mark) (next mark, ok bool, err error) {
 func (r *recovery) prove(at mark) (resume mark, ok bool, err error) {
 	off, after := at.off, at.number
 	for {
-		found, h, ok, err := r.find(off, after, math.MaxInt64)
+		found, h, ok, err := r.Find(off, after, math.MaxInt64)
 		if !ok || err != nil {
 			return mark{}, false, err
 		}
 		if resume.off == 0 {
-			resume = mark{h.number, found}
+			resume = mark{h.Number, found}
 		}
-		r.proven = max(r.proven, h.group)
+		r.proven = max(r.proven, h.Group)
 		if r.proven > at.number {
 			return resume, true, nil
 		}
-		off, after = found+h.span(), h.number
+		off, after = found+h.Span(), h.Number
 	}
 }
 
 // logCut logs and copies the bytes that are cut off, unless they are zeros of allocated space.
-func (f *Files) logCut(r *recovery, file File, at mark) error {
-	end, err := r.written(r.good.off)
+func (f *Files) logCut(r *recovery, file vfs.File, at mark) error {
+	end, err := r.Written(r.good.off)
 	if err != nil || at == r.good && end == at.off {
 		return err
 	}
@@ -155,19 +156,4 @@ func (f *Files) logCut(r *recovery, file File, at mark) error {
 	f.log.Warn("the log ends with an append that was not finished; it is cut off",
 		"file", r.seg.path, "offset", r.good.off, "bytes", end-r.good.off, "next", r.good.number, "kept", kept, "error", err)
 	return nil
-}
-
-// written returns the end of the last non-zero byte from off on, or off.
-func (r *reader) written(off int64) (end int64, err error) {
-	for end = off; off < r.end; {
-		b, err := r.bytes(off, chunk)
-		if err != nil || len(b) == 0 {
-			return end, err
-		}
-		if text := bytes.TrimRight(b, "\x00"); len(text) > 0 {
-			end = off + int64(len(text))
-		}
-		off += int64(len(b))
-	}
-	return end, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dyno/parts/wal"
+	"dyno/parts/wal/segment/frame"
 )
 
 // Scan implements wal.Backend.
@@ -64,7 +65,7 @@ func (f *Files) unreadable(x extent, from uint64, err error) error {
 	if first, _ := f.Bounds(); from < first {
 		return &wal.TrimmedError{First: first}
 	}
-	if !errors.Is(err, errForeign) && !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, frame.ErrForeign) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return f.damages.whole(f, x, from, err)
@@ -77,15 +78,15 @@ func (f *Files) scan(x extent, from uint64, visit func(uint64, []byte) error) (u
 		return from, f.unreadable(x, from, err)
 	}
 	defer file.Close()
-	r := newReader(file, x.head.seed(), x.end)
-	defer r.free()
+	r := frame.NewReader(file, x.head.Seed(), x.end)
+	defer r.Free()
 	at := x.seek(from)
 	for at.number < x.next {
-		h, data, ok, err := r.record(at.off)
+		h, data, ok, err := r.Record(at.off)
 		if err != nil {
 			return from, err
 		}
-		if ok && h.number == at.number {
+		if ok && h.Number == at.number {
 			x.pass(at)
 			if at.number >= from {
 				if err := visit(at.number, data); err != nil {
@@ -93,7 +94,7 @@ func (f *Files) scan(x extent, from uint64, visit func(uint64, []byte) error) (u
 				}
 				from = at.number + 1
 			}
-			at = mark{at.number + 1, at.off + h.span()}
+			at = mark{at.number + 1, at.off + h.Span()}
 			continue
 		}
 		if x.changed() {
@@ -129,12 +130,12 @@ func (x extent) changed() bool {
 }
 
 // resync finds the next record behind a damaged one, or the segment's end.
-func (x extent) resync(r *reader, at mark) (mark, error) {
-	off, h, ok, err := r.find(at.off+alignment, at.number, x.next)
+func (x extent) resync(r *frame.Reader, at mark) (mark, error) {
+	off, h, ok, err := r.Find(at.off+frame.Alignment, at.number, x.next)
 	if err != nil || !ok {
 		return mark{x.next, x.end}, err
 	}
-	return mark{h.number, off}, nil
+	return mark{h.Number, off}, nil
 }
 
 // Verify reads all records and reports damage to damaged; damage is not an error of Verify.

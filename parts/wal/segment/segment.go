@@ -2,16 +2,36 @@ package segment
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
+
+	"dyno/parts/vfs"
+	"dyno/parts/wal/segment/frame"
 )
+
+const (
+	suffix    = ".seg"
+	newName   = "begun.tmp" // a segment before it gets its name
+	nameWidth = 20          // digits of the largest number, so that names sort as numbers do
+)
+
+func fileName(first uint64) string { return fmt.Sprintf("%0*d%s", nameWidth, first, suffix) }
+
+// parseName returns the number in a segment's name; false if it is not a segment's.
+func parseName(name string) (uint64, bool) {
+	digits, ok := strings.CutSuffix(name, suffix)
+	n, err := strconv.ParseUint(digits, 10, 63)
+	return n, ok && err == nil && n > 0 && len(digits) == nameWidth
+}
 
 // segment is a file of records, with what is known about it.
 type segment struct {
 	first uint64
 	path  string
 
-	loading sync.Mutex // held while the header is read
-	head    *header    // nil until then
+	loading sync.Mutex    // held while the header is read
+	head    *frame.Header // nil until then
 
 	mu     sync.Mutex
 	size   int64 // bytes of the file that count towards the log's size
@@ -41,7 +61,7 @@ func (s *segment) note(number uint64, off int64) {
 func (s *segment) seek(number uint64) mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	best := mark{s.first, headerBytes}
+	best := mark{s.first, frame.HeaderBytes}
 	lo, hi := 0, len(s.index)
 	for lo < hi { // find the first mark after number
 		if mid := (lo + hi) / 2; s.index[mid].number <= number {
@@ -57,7 +77,7 @@ func (s *segment) seek(number uint64) mark {
 }
 
 // header reads the segment's header, once.
-func (s *segment) header(files FS) (header, error) {
+func (s *segment) header(files vfs.FS) (frame.Header, error) {
 	s.loading.Lock()
 	defer s.loading.Unlock()
 	if s.head != nil {
@@ -65,15 +85,15 @@ func (s *segment) header(files FS) (header, error) {
 	}
 	file, err := files.Open(s.path)
 	if err != nil {
-		return header{}, err
+		return frame.Header{}, err
 	}
 	defer file.Close()
-	h, err := readHeader(file)
-	if err == nil && h.first != s.first {
-		err = fmt.Errorf("%w: it begins with record %d", errForeign, h.first)
+	h, err := frame.ReadHeader(file)
+	if err == nil && h.First != s.first {
+		err = fmt.Errorf("%w: it begins with record %d", frame.ErrForeign, h.First)
 	}
 	if err != nil {
-		return header{}, fmt.Errorf("segment %s: %w", s.path, err)
+		return frame.Header{}, fmt.Errorf("segment %s: %w", s.path, err)
 	}
 	s.head = &h
 	return h, nil
@@ -82,7 +102,7 @@ func (s *segment) header(files FS) (header, error) {
 // extent is a reader's view of a segment: later appends and removals do not change it.
 type extent struct {
 	*segment
-	head   header
+	head   frame.Header
 	next   uint64 // the number after its last record
 	end    int64  // of its records
 	undone int
@@ -103,8 +123,8 @@ func (f *Files) complete(x extent, after *segment) (extent, error) {
 	}
 	// Without a next header that gives the end of this segment, the whole file counts, and records
 	// missing at its end are noticed when it is read.
-	if h, err := after.header(f.fs); err == nil && h.prevFirst == x.first {
-		x.end = h.prevEnd
+	if h, err := after.header(f.fs); err == nil && h.PrevFirst == x.first {
+		x.end = h.PrevEnd
 	} else if x.end, err = f.sizeOf(x.segment); err != nil {
 		return x, err
 	}

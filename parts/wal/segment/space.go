@@ -1,6 +1,11 @@
 package segment
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"dyno/parts/vfs"
+	"dyno/parts/wal/segment/frame"
+)
 
 // reserveName is the file that holds the reserve.
 const reserveName = "reserve"
@@ -16,7 +21,7 @@ func (f *Files) prepare() {
 	if err != nil {
 		return
 	}
-	if _, err := file.WriteAt(make([]byte, headerBytes), 0); err != nil {
+	if _, err := file.WriteAt(make([]byte, frame.HeaderBytes), 0); err != nil {
 		_ = file.Close()
 		_ = f.fs.Remove(path)
 		return
@@ -35,7 +40,7 @@ func (f *Files) replenish() {
 		return
 	}
 	for size := f.reserve; size >= f.reserve/16; size /= 4 {
-		if err = file.Allocate(0, size); !full(err) {
+		if err = file.Allocate(0, size); !vfs.Full(err) {
 			break
 		}
 	}

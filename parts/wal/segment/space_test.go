@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/parts/vfs/faultdisk"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
-	"dyno/parts/wal/segment/faultfs"
 )
 
 // quarantined returns the names in the quarantine.
-func quarantined(t *testing.T, disk *faultfs.FS) (names []string) {
+func quarantined(t *testing.T, disk *faultdisk.Disk) (names []string) {
 	t.Helper()
 	entries, err := disk.ReadDir("/log/quarantine")
 	if err != nil {
@@ -28,9 +28,9 @@ func quarantined(t *testing.T, disk *faultfs.FS) (names []string) {
 }
 
 // damagedTail returns a disk with a log of 10 records, of which the last is damaged.
-func damagedTail(t *testing.T, reserve int64) *faultfs.FS {
+func damagedTail(t *testing.T, reserve int64) *faultdisk.Disk {
 	t.Helper()
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	files, err := segment.Open("/log", segment.Options{FS: disk, Reserve: reserve, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func unfinishedAt(t *testing.T, dir string) {
 // written, and no record is reported missing after a crash.
 func TestTrimWithoutSpace(t *testing.T) {
 	for seed := range uint64(20) {
-		disk := faultfs.New()
+		disk := faultdisk.New()
 		options := segment.Options{FS: disk, SegmentBytes: 1, Log: quiet} // one record in each segment
 		files, err := segment.Open("/log", options)
 		if err != nil {
@@ -183,7 +183,7 @@ func TestTrimWithoutSpace(t *testing.T) {
 
 // The reserve makes room for a new segment, so that all others can be removed.
 func TestReserveBeginsSegment(t *testing.T) {
-	disk := faultfs.New()
+	disk := faultdisk.New()
 	options := segment.Options{FS: disk, Reserve: 64 << 10, Log: quiet}
 	files, err := segment.Open("/log", options)
 	if err != nil {

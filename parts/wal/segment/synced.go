@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"io/fs"
@@ -22,6 +23,8 @@ const (
 	syncedBytes = 24
 )
 
+var crc32c = crc32.MakeTable(crc32.Castagnoli)
+
 // readSynced opens or creates the file and returns its numbers; 0 means that they are not known.
 func (f *Files) readSynced() (first, next uint64, err error) {
 	path := filepath.Join(f.dir, syncedName)
@@ -35,8 +38,8 @@ func (f *Files) readSynced() (first, next uint64, err error) {
 	f.syncedFile = file
 	b := make([]byte, syncedBytes)
 	n, _ := file.ReadAt(b, 0)
-	if n == syncedBytes && crc32.Checksum(b[:16], castagnoli) == order.Uint32(b[16:]) {
-		return order.Uint64(b[8:]), order.Uint64(b), nil
+	if n == syncedBytes && crc32.Checksum(b[:16], crc32c) == binary.LittleEndian.Uint32(b[16:]) {
+		return binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b), nil
 	}
 	if len(f.segments) > 0 && n > 0 {
 		f.log.Warn("the file that says which records exist is damaged and created again: records missing at either end of the log go unnoticed this time", "file", path)
@@ -46,9 +49,9 @@ func (f *Files) readSynced() (first, next uint64, err error) {
 
 // noteSynced records that everything written is durable, and where the log begins.
 func (f *Files) noteSynced() error {
-	b := order.AppendUint64(f.w.note[:0], f.w.syncedNext)
-	b = order.AppendUint64(b, f.first)
-	order.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b := binary.LittleEndian.AppendUint64(f.w.note[:0], f.w.syncedNext)
+	b = binary.LittleEndian.AppendUint64(b, f.first)
+	binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32c))
 	_, err := f.syncedFile.WriteAt(f.w.note[:], 0)
 	return err
 }

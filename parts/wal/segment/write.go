@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
+	"dyno/parts/vfs"
 	"dyno/parts/wal"
+	"dyno/parts/wal/segment/frame"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 
 // writer holds what only Write, Sync, Trim and Close use.
 type writer struct {
-	file       File
+	file       vfs.File
 	seed       uint32
 	end        int64  // end of the written bytes
 	synced     int64  // end of the durable bytes
@@ -34,11 +36,11 @@ type writer struct {
 	suspect    bool   // because a sync failed
 	failed     error  // no more records can be written
 	buf        []byte
-	marks      []mark // of the Write in progress
-	trimmed    bool   // a segment was removed, and the folder is not synced yet
-	roll       bool   // the next sync ends the segment
-	spare      File   // file of the next segment, see prepare; nil: there was no space
-	reserved   bool   // the reserve exists
+	marks      []mark   // of the Write in progress
+	trimmed    bool     // a segment was removed, and the folder is not synced yet
+	roll       bool     // the next sync ends the segment
+	spare      vfs.File // file of the next segment, see prepare; nil: there was no space
+	reserved   bool     // the reserve exists
 	note       [syncedBytes]byte
 }
 
@@ -58,7 +60,7 @@ func (f *Files) Write(batches [][][]byte) error {
 			if len(data) > maxRecord {
 				return fmt.Errorf("%w: a record of %d bytes, at most %d", wal.ErrTooLarge, len(data), maxRecord)
 			}
-			size += span(len(data))
+			size += frame.Span(len(data))
 		}
 	}
 	if err := f.allocate(f.w.end + size); err != nil {
@@ -91,8 +93,8 @@ func (f *Files) put(batches [][][]byte) (end int64, next uint64, err error) {
 			if at := end + int64(len(w.buf)); at >= marked+markEvery {
 				w.marks, marked = append(w.marks, mark{next, at}), at
 			}
-			r := record{number: next, group: w.syncedNext, more: uint32(len(batch) - i - 1)}
-			w.buf = appendRecord(w.buf, w.seed, r, data)
+			r := frame.Record{Number: next, Group: w.syncedNext, More: uint32(len(batch) - i - 1)}
+			w.buf = frame.Append(w.buf, w.seed, r, data)
 			next++
 			if len(w.buf) >= flushEvery {
 				if err := flush(); err != nil {
@@ -130,12 +132,12 @@ func (f *Files) allocate(upTo int64) error {
 	}
 	ahead := max(upTo, w.allocated+min(max(w.allocated, allocateLeast), allocateBytes, f.limit))
 	err := w.file.Allocate(w.allocated, ahead-w.allocated)
-	f.low.Store(full(err))
-	if full(err) {
+	f.low.Store(vfs.Full(err))
+	if vfs.Full(err) {
 		ahead = upTo
 		err = w.file.Allocate(w.allocated, ahead-w.allocated)
 	}
-	if full(err) && f.release() {
+	if vfs.Full(err) && f.release() {
 		err = w.file.Allocate(w.allocated, ahead-w.allocated)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -173,7 +175,7 @@ func (f *Files) takeBack(cause error) error {
 
 // failure returns the error for a caller, which distinguishes a full disk.
 func (f *Files) failure(doing string, cause error) error {
-	if full(cause) {
+	if vfs.Full(cause) {
 		f.low.Store(true)
 		return fmt.Errorf("%w: %s %s: %w", wal.ErrFull, doing, f.dir, cause)
 	}
@@ -234,21 +236,21 @@ func (f *Files) retract() {
 // either: the new one may exist after a crash, and its header gives the end of the last.
 func (f *Files) begin() error {
 	f.w.over = true
-	h := header{first: f.next, salt: rand.Uint64()}
+	h := frame.Header{First: f.next, Salt: rand.Uint64()}
 	keep := f.segments // the segments that remain
 	if n := len(keep); n > 0 {
 		last := keep[n-1]
-		if h.prevFirst, h.prevEnd = last.first, f.w.end; last.first == f.next { // same name: replaced
-			h.prevFirst, h.prevEnd, keep = last.head.prevFirst, last.head.prevEnd, keep[:n-1]
+		if h.PrevFirst, h.PrevEnd = last.first, f.w.end; last.first == f.next { // same name: replaced
+			h.PrevFirst, h.PrevEnd, keep = last.head.PrevFirst, last.head.PrevEnd, keep[:n-1]
 		}
 	}
-	s := &segment{first: h.first, path: filepath.Join(f.dir, fileName(h.first)), size: headerBytes, end: headerBytes, head: &h}
+	s := &segment{first: h.First, path: filepath.Join(f.dir, fileName(h.First)), size: frame.HeaderBytes, end: frame.HeaderBytes, head: &h}
 	file, err := f.create(s, h)
-	if full(err) && f.release() {
+	if vfs.Full(err) && f.release() {
 		file, err = f.create(s, h)
 	}
 	switch {
-	case full(err):
+	case vfs.Full(err):
 		return f.failure("beginning a segment of", err)
 	case err != nil && f.w.suspect:
 		f.w.failed = fmt.Errorf("%w: beginning a segment after a failed sync: %w", wal.ErrFailed, err)
@@ -260,7 +262,7 @@ func (f *Files) begin() error {
 		_ = old.Truncate(f.w.end) // frees the allocated rest; the new header gives the end
 		_ = old.Close()           // all its valid records are synced
 	}
-	f.w = writer{file: file, seed: h.seed(), end: headerBytes, synced: headerBytes, syncedNext: f.next, allocated: headerBytes, buf: f.w.buf, marks: f.w.marks, trimmed: f.w.trimmed,
+	f.w = writer{file: file, seed: h.Seed(), end: frame.HeaderBytes, synced: frame.HeaderBytes, syncedNext: f.next, allocated: frame.HeaderBytes, buf: f.w.buf, marks: f.w.marks, trimmed: f.w.trimmed,
 		spare: f.w.spare, reserved: f.w.reserved}
 	f.setSegments(append(keep[:len(keep):len(keep)], s), f.first)
 	f.prepare()
@@ -268,7 +270,7 @@ func (f *Files) begin() error {
 }
 
 // create creates the file of a segment durably: under another name until its header is.
-func (f *Files) create(s *segment, h header) (File, error) {
+func (f *Files) create(s *segment, h frame.Header) (vfs.File, error) {
 	temporary := filepath.Join(f.dir, newName)
 	file, err := f.w.spare, error(nil)
 	f.w.spare = nil
@@ -277,7 +279,7 @@ func (f *Files) create(s *segment, h header) (File, error) {
 			return nil, err
 		}
 	}
-	if _, err = file.WriteAt(h.encode(), 0); err == nil {
+	if _, err = file.WriteAt(h.Encode(), 0); err == nil {
 		err = file.Sync()
 	}
 	if err == nil {

@@ -11,23 +11,15 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/parts/xrpl/names"
+	"dyno/parts/xrpl/sfield"
 )
 
 // Object is a JSON object, whose values are strings, numbers, Objects and lists. encoding/json
 // writes its members in the order of their names, as rippled does.
 type Object = map[string]any
 
-// Types of fields, by their number in the binary format.
-const (
-	typeUInt16, typeUInt32, typeUInt64  = 1, 2, 3
-	typeAmount, typeAccount             = 6, 8
-	typeNumber, typeInt32, typeInt64    = 9, 10, 11
-	typeObject, typeArray, typeUInt8    = 14, 15, 16
-	typePathSet, typeVector256          = 18, 19
-	typeIssue, typeBridge, typeCurrency = 24, 25, 26
-	accountSize, currencySize, mptSize  = 20, 20, 24
-	hashSize                            = 32
-)
+// Sizes of values, bytes.
+const accountSize, currencySize, mptSize, hashSize = 20, 20, 24, 32
 
 // level is the enclosing object or array of the current field.
 type level struct {
@@ -55,7 +47,7 @@ func Decode(b []byte) (Object, error) {
 				open[len(open)-1].put(done.name, done.object)
 			}
 		case f.Opens():
-			open = append(open, level{name: name, object: Object{}, array: f.Type == typeArray})
+			open = append(open, level{name: name, object: Object{}, array: f.Type == sfield.TypeArray})
 		default:
 			open[len(open)-1].put(name, value(f, name, b[f.ValueStart:f.End]))
 		}
@@ -80,12 +72,12 @@ var decimals = map[string]bool{"MaximumAmount": true, "OutstandingAmount": true,
 // value converts a value, whose size Walk has checked.
 func value(f xrpl.Field, name string, b []byte) any {
 	switch f.Type {
-	case typeUInt8:
+	case sfield.TypeUInt8:
 		if text := names.Result(int(b[0])); name == "TransactionResult" && text != "" {
 			return text
 		}
 		return b[0]
-	case typeUInt16:
+	case sfield.TypeUInt16:
 		n := binary.BigEndian.Uint16(b)
 		text := ""
 		switch name {
@@ -98,36 +90,36 @@ func value(f xrpl.Field, name string, b []byte) any {
 			return text
 		}
 		return n
-	case typeUInt32:
+	case sfield.TypeUInt32:
 		return binary.BigEndian.Uint32(b)
-	case typeInt32:
+	case sfield.TypeInt32:
 		return int32(binary.BigEndian.Uint32(b))
-	case typeInt64:
+	case sfield.TypeInt64:
 		return strconv.FormatInt(int64(binary.BigEndian.Uint64(b)), 10)
-	case typeUInt64:
+	case sfield.TypeUInt64:
 		if decimals[name] {
 			return strconv.FormatUint(binary.BigEndian.Uint64(b), 10)
 		}
 		return strconv.FormatUint(binary.BigEndian.Uint64(b), 16)
-	case typeAmount:
+	case sfield.TypeAmount:
 		return amount(b)
-	case typeAccount:
+	case sfield.TypeAccount:
 		return account(b)
-	case typeNumber:
+	case sfield.TypeNumber:
 		return number(int64(binary.BigEndian.Uint64(b)), int(int32(binary.BigEndian.Uint32(b[8:]))))
-	case typePathSet:
+	case sfield.TypePathSet:
 		return paths(b)
-	case typeVector256:
+	case sfield.TypeVector256:
 		list := []any{}
 		for ; len(b) >= hashSize; b = b[hashSize:] {
 			list = append(list, xrpl.Hex(b[:hashSize]))
 		}
 		return list
-	case typeIssue:
+	case sfield.TypeIssue:
 		return issue(b)
-	case typeBridge:
+	case sfield.TypeBridge:
 		return bridge(b)
-	case typeCurrency:
+	case sfield.TypeCurrency:
 		return currency(b)
 	}
 	return xrpl.Hex(b)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/sfield"
 )
 
 // Real transactions and metadata convert as in xrpl-py 5.2.0 (testdata/decoded.jsonl: bytes, and
@@ -131,7 +132,7 @@ func TestNumber(t *testing.T) {
 
 // An unknown field also gets a name, and amounts of all kinds are converted.
 func TestValues(t *testing.T) {
-	b := xrpl.Fields(nil).UInt16(2, 9999).UInt16(99, 7).Drops(1, 5).Account(1, xrpl.AccountID{})
+	b := xrpl.Fields(nil).UInt16(sfield.TransactionType, 9999).UInt16(sfield.Make(sfield.TypeUInt16, 99), 7).Drops(sfield.Amount, 5).Account(sfield.Account, xrpl.AccountID{})
 	got, err := Decode(b)
 	text, _ := json.Marshal(got)
 	if want := `{"Account":"rrrrrrrrrrrrrrrrrrrrrhoLvTp","Amount":"5","Field1.99":7,"TransactionType":9999}`; string(text) != want || err != nil {
@@ -148,7 +149,7 @@ func TestValues(t *testing.T) {
 
 // All bytes that Walk accepts can be converted.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(xrpl.Fields(nil).UInt16(2, 0).Array(9).Object(10).Blob(13, []byte("m")).EndObject().EndArray()))
+	f.Add([]byte(xrpl.Fields(nil).UInt16(sfield.TransactionType, 0).Open(sfield.Memos).Open(sfield.Memo).Blob(sfield.MemoData, []byte("m")).EndObject().EndArray()))
 	f.Add([]byte{0x01, 0x12, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if object, err := Decode(b); err == nil {

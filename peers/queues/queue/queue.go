@@ -19,10 +19,10 @@
 package queue
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
+
+	"dyno/parts/refusal"
 )
 
 // Queue passes values to workers. All methods but Close are safe for concurrent use.
@@ -104,9 +104,9 @@ const roundRobin = "round-robin"
 
 // New creates the queue with that name.
 func New[T any](name string, c Config) (Queue[T], error) {
-	build, ok := Constructors[T]()[name]
-	if !ok {
-		return nil, fmt.Errorf("no queue is called %q; available: %s", name, strings.Join(Names(), ", "))
+	build, err := refusal.Pick("queue", Constructors[T](), name)
+	if err != nil {
+		return nil, err
 	}
 	return build(c), nil
 }

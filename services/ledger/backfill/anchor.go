@@ -1,8 +1,9 @@
 package backfill
 
 import (
-	"dyno/parts/xrpl"
 	"fmt"
+
+	"dyno/parts/xrpl"
 )
 
 // The trusted hash, rather than the servers, is considered wrong when all answers for the top are

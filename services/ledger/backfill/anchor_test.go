@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/rippled"
+	"dyno/parts/xrpl/serverpool"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 )
 
 // When all servers agree on the top and contradict the trusted hash, the run soon reports that, and
@@ -56,8 +57,8 @@ func TestWrongAnchorIsNoServersFault(t *testing.T) {
 // hash.
 func TestRightAnchorConvictsLiars(t *testing.T) {
 	w := newWorld(t)
-	var held atomic.Pointer[pace.Member] // the honest server's one connection, held so that the liar is asked first
-	liar := before(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}}), func(http.ResponseWriter, *http.Request) bool {
+	var held atomic.Pointer[serverpool.Member] // the honest server's one connection, held so that the liar is asked first
+	liar := before(t, w.server(t, sim.Config{Faults: fault.Rates{fault.Fork: 1}}), func(http.ResponseWriter, *http.Request) bool {
 		if m := held.Load(); m != nil {
 			m.Done(0, 0, nil)
 		}
@@ -96,7 +97,7 @@ func TestLoneServerIsAskedForTheTopAgain(t *testing.T) {
 	w := newWorld(t)
 	again := 0
 	for seed := range uint64(10) {
-		liar := w.server(t, sim.Config{FaultSeed: 1 + seed, Faults: sim.Rates{sim.Fork: 0.3}})
+		liar := w.server(t, sim.Config{FaultSeed: 1 + seed, Faults: fault.Rates{fault.Fork: 0.3}})
 		p := pool(t, liar)
 		var k keeper
 		c := w.config(p, &k)
@@ -106,7 +107,7 @@ func TestLoneServerIsAskedForTheTopAgain(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		k.holds(t, w, top)
-		sent := int(liar.Injected().Faults[sim.Fork].Sent)
+		sent := int(liar.Injected().Faults[fault.Fork].Sent)
 		if blamed := blames(p)[liar.URL()]; blamed != sent {
 			t.Errorf("seed %d: faults recorded for %d of %d wrong answers", seed, blamed, sent)
 		}
@@ -115,14 +116,14 @@ func TestLoneServerIsAskedForTheTopAgain(t *testing.T) {
 	if again == 0 {
 		t.Error("no server was ever wrong")
 	}
-	persistent := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
+	persistent := w.server(t, sim.Config{Faults: fault.Rates{fault.Fork: 1}})
 	c := w.config(pool(t, persistent), &keeper{})
 	c.Fetches = 1
 	var d *AnchorRejected
 	if err := Run(t.Context(), c, all); !errors.As(err, &d) || d.Servers != 1 {
 		t.Errorf("%v", err)
 	}
-	if n := persistent.Injected().Faults[sim.Fork].Ledgers[last]; n != doubtful {
+	if n := persistent.Injected().Faults[fault.Fork].Ledgers[last]; n != doubtful {
 		t.Errorf("asked for the top %d times, want %d", n, doubtful)
 	}
 }

@@ -14,29 +14,31 @@
 // Within a window below the last linked ledger, fetching and hashing run out of order. The window
 // bounds the memory; so does Config.WindowBytes, above which only the next ledger to be linked is
 // requested. Answers already in flight (at most Config.Fetches) may exceed it.
-// services/ledger/shard decides which ledgers are requested next and in what portions;
-// services/ledger/pace chooses the server.
+// parts/xrpl/planner decides which ledgers are requested next and in what portions;
+// parts/xrpl/serverpool chooses the server.
 //
 // Package backfill is not for storing (services/ledger/store), nor for following the tip
-// (services/ledger/follow calls it for each new stretch). Run owns the goroutines it starts and
+// (parts/xrpl/follow has it called for each new stretch). Run owns the goroutines it starts and
 // waits for them.
 package backfill
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/serverpool"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 )
 
 // Config says what to download and how. Its zero values are the documented defaults.
 type Config struct {
-	Servers *pace.Pool
+	Servers *serverpool.Pool
 	Sink    Sink
 	Level   trust.Level
 
@@ -63,11 +65,11 @@ type Config struct {
 	// StallTimeout ends the run when no server has sent a right answer for this long. 0: 30 s.
 	StallTimeout time.Duration
 
-	Tree       string                // method of hashing transaction trees: sorted, nodes; "": sorted
-	Signatures xrpl.SignatureChecker // for L4
-	Sample     int                   // L4 checks the signatures of every Sample-th ledger; 0: of each
+	Tree       string          // method of hashing transaction trees: sorted, nodes; "": sorted
+	Signatures signing.Checker // for L4
+	Sample     int             // L4 checks the signatures of every Sample-th ledger; 0: of each
 
-	Shards shard.Config
+	Shards planner.Config
 
 	// Inbox keeps answers from their arrival on, so that a process that is killed does not request
 	// them again. Nil: answers are not kept.
@@ -75,7 +77,7 @@ type Config struct {
 
 	// Wrong is called with every wrong answer, by several goroutines; it must copy what it keeps of
 	// the answer. Nil: not called.
-	Wrong func(server string, a *rippled.Answer, reason error)
+	Wrong func(server string, a *response.Answer, reason error)
 
 	// Mark receives each ledger that is linked and fails verification at L4, with the reason,
 	// before the Sink gets it. Its error ends the run. Nil: not called.
@@ -113,24 +115,10 @@ type Inbox interface {
 func (c Config) withDefaults() Config {
 	c.Fetches = max(c.Fetches, 1)
 	c.Verifiers = c.Provers()
-	if c.VerifyBatch <= 0 {
-		c.VerifyBatch = 64
-	}
-	if c.Window <= 0 {
-		c.Window = 1024
-	}
-	if c.WindowBytes <= 0 {
-		c.WindowBytes = 512 << 20
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = 8 * time.Second
-	}
-	if c.Attempts <= 0 {
-		c.Attempts = 12
-	}
-	if c.StallTimeout <= 0 {
-		c.StallTimeout = 30 * time.Second
-	}
+	c.VerifyBatch = cmp.Or(c.VerifyBatch, 64)
+	c.Window, c.WindowBytes = cmp.Or(c.Window, 1024), cmp.Or(c.WindowBytes, 512<<20)
+	c.Timeout, c.StallTimeout = cmp.Or(c.Timeout, 8*time.Second), cmp.Or(c.StallTimeout, 30*time.Second)
+	c.Attempts = cmp.Or(c.Attempts, 12)
 	if c.Watch == nil {
 		c.Watch = NewWatch()
 	}

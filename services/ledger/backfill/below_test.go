@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/sim"
-	"dyno/services/ledger/trust"
 )
 
 // If the range does not continue what is stored below, its lowest ledger is left out, so that the
@@ -33,7 +33,7 @@ func TestRangeFitsOntoWhatIsBelow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var k keeper
 			config := w.config(p, &k)
-			config.Below, config.Level, config.Signatures = c.below, c.level, xrpl.Checkers()["pure"]
+			config.Below, config.Level, config.Signatures = c.below, c.level, signing.Checkers()["pure"]
 			err := Run(t.Context(), config, gap)
 			if c.fits {
 				if err != nil {

@@ -10,7 +10,9 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/writer"
 
 	"go.uber.org/goleak"
 )
@@ -33,7 +35,7 @@ func (l *later) Put(ctx context.Context, x *xrpl.Ledger, release func()) error {
 // continues.
 func TestCancelled(t *testing.T) {
 	w := newWorld(t)
-	p := pool(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Cut: 0.1}}), w.server(t, sim.Config{}))
+	p := pool(t, w.server(t, sim.Config{Faults: fault.Rates{fault.Flip: 0.1, fault.Cut: 0.1}}), w.server(t, sim.Config{}))
 	random := rand.New(rand.NewPCG(1, 2))
 	before := goleak.IgnoreCurrent() // servers, and connections to them, stay for the next run
 	for range 25 {
@@ -83,13 +85,13 @@ func TestCancelledBefore(t *testing.T) {
 // Neither a silent server nor a Sink that blocks prevents cancellation.
 func TestCancelledWhileAllWaits(t *testing.T) {
 	w := newWorld(t)
-	s := w.server(t, sim.Config{Faults: sim.Rates{sim.Stall: 1}})
+	s := w.server(t, sim.Config{Faults: fault.Rates{fault.Stall: 1}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := w.config(pool(t, s), &keeper{})
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, c, all) }()
-	until(t, func() bool { return s.Injected().Faults[sim.Stall].Sent > 0 })
+	until(t, func() bool { return s.Injected().Faults[fault.Stall].Sent > 0 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the server is silent: %v", err)
@@ -131,7 +133,7 @@ func until(t *testing.T, condition func() bool) {
 
 // counted is a store's writer that counts how often each ledger was released.
 type counted struct {
-	store.Writer
+	*writer.Writer
 	mu       sync.Mutex
 	released []*atomic.Int32
 	each     func(puts int)
@@ -158,14 +160,14 @@ func TestStoreReleasesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
-	for commit := range store.Writers {
+	for commit := range writer.Writers {
 		for _, how := range []string{"to the end", "cancelled", "store closed"} {
 			t.Run(commit+" "+how, func(t *testing.T) {
 				s, err := store.Open(t.TempDir(), store.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				writer, err := store.NewWriter(commit, s, store.WriterOptions{Writers: 2, Queue: 2, Batch: 4})
+				writer, err := writer.New(commit, s, writer.Options{Writers: 2, Queue: 2, Batch: 4})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"dyno/parts/workpool"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/serverpool"
 )
 
 // retryPause is the wait between two attempts to fetch a ledger for which no server could be asked:
@@ -22,7 +22,7 @@ func (r *run) drive(ctx context.Context) error {
 	pool := workpool.New(workpool.Config{Workers: r.Fetches, Capacity: r.Fetches})
 	defer pool.Close()
 	var stall stallDetector
-	var seen shard.Stats
+	var seen planner.Stats
 	for {
 		r.mu.Lock()
 		now := time.Now()
@@ -73,7 +73,7 @@ func signal(c chan struct{}) {
 
 // fetch requests the ledgers of a shard one after the other, from its top down. When its time limit
 // passes or a server fails, the rest goes back to the planner.
-func (r *run) fetch(ctx context.Context, s shard.Shard) {
+func (r *run) fetch(ctx context.Context, s planner.Shard) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	for index := s.To; index >= s.From && index > 0; index-- {
@@ -84,7 +84,7 @@ func (r *run) fetch(ctx context.Context, s shard.Shard) {
 			r.failed(s, index, errNoRoom)
 			return
 		}
-		it := &item{index: index, shard: s, answer: r.answers.Get().(*rippled.Answer)}
+		it := &item{index: index, shard: s, answer: r.answers.Get().(*response.Answer)}
 		if err := r.get(ctx, it); err != nil {
 			r.recycle(it)
 			r.failed(s, index, err)
@@ -146,7 +146,7 @@ func (r *run) ask(ctx context.Context, it *item) error {
 // request asks one server, and counts a late answer as that server's failure. Its time limit is
 // well below the shard's, so that another server can still be asked; it is longer for a server with
 // a high latency, and doubles from one attempt to the next.
-func (r *run) request(ctx context.Context, m *pace.Member, it *item) error {
+func (r *run) request(ctx context.Context, m *serverpool.Member, it *item) error {
 	fair := min(max(it.shard.Timeout/4, 3*m.Latency()), it.shard.Timeout)
 	r.mu.Lock()
 	limit := fair
@@ -159,13 +159,13 @@ func (r *run) request(ctx context.Context, m *pace.Member, it *item) error {
 	err := r.call(limited, m, it)
 	// When the shard's time limit cuts the request short, the server is at fault only after fair.
 	overdue := errors.Is(context.Cause(limited), context.DeadlineExceeded) && time.Since(it.asked) >= fair
-	if err != nil && rippled.CodeOf(err) == 0 && overdue {
-		err = &rippled.Error{Code: rippled.Timeout, Server: m.Name(), Err: fmt.Errorf("no answer within %v", min(limit, time.Since(it.asked)).Round(time.Millisecond))}
+	if err != nil && response.CodeOf(err) == 0 && overdue {
+		err = &response.Error{Code: response.Timeout, Server: m.Name(), Err: fmt.Errorf("no answer within %v", min(limit, time.Since(it.asked)).Round(time.Millisecond))}
 	}
 	return err
 }
 
-func (r *run) call(ctx context.Context, m *pace.Member, it *item) error {
+func (r *run) call(ctx context.Context, m *serverpool.Member, it *item) error {
 	if !r.headers {
 		return m.Server().Ledger(ctx, it.index, it.answer)
 	}
@@ -181,16 +181,16 @@ var errNoOtherServer = errors.New("no other server has the ledger")
 
 // acquire waits for a server. A server that failed this ledger before is asked again only when no
 // other server has the ledger, and never by a hedge.
-func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
+func (r *run) acquire(ctx context.Context, it *item) (*serverpool.Member, error) {
 	excluded := r.excluded(it)
 	m, err := r.Servers.Acquire(ctx, it.index, excluded...)
-	if it.shard.Hedge && errors.Is(err, pace.ErrNoServer) {
+	if it.shard.Hedge && errors.Is(err, serverpool.ErrNoServer) {
 		return nil, errNoOtherServer
 	}
-	if len(excluded) > 0 && errors.Is(err, pace.ErrNoServer) {
+	if len(excluded) > 0 && errors.Is(err, serverpool.ErrNoServer) {
 		m, err = r.Servers.Acquire(ctx, it.index)
 	}
-	if errors.Is(err, pace.ErrNoServer) { // a server may get it soon
+	if errors.Is(err, serverpool.ErrNoServer) { // a server may get it soon
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
@@ -200,7 +200,7 @@ func (r *run) acquire(ctx context.Context, it *item) (*pace.Member, error) {
 }
 
 type serverError struct {
-	from *pace.Member
+	from *serverpool.Member
 	err  error
 }
 
@@ -208,28 +208,28 @@ func (f *serverError) Error() string { return fmt.Sprintf("%s: %v", f.from.Name(
 func (f *serverError) Unwrap() error { return f.err }
 
 // excluded returns the servers that failed the ledger, or its shard, before.
-func (r *run) excluded(it *item) []*pace.Member {
+func (r *run) excluded(it *item) []*serverpool.Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var excluded []*pace.Member
+	var excluded []*serverpool.Member
 	if t := r.failures[it.index]; t != nil {
 		excluded = append(excluded, t.wrong...)
 	}
-	if m, ok := it.shard.Not.(*pace.Member); ok {
+	if m, ok := it.shard.Not.(*serverpool.Member); ok {
 		excluded = append(excluded, m)
 	}
 	return excluded
 }
 
 // wanted says whether a shard's ledger still needs fetching: a hedge may have brought it.
-func (r *run) wanted(s shard.Shard, index uint32) bool {
+func (r *run) wanted(s planner.Shard, index uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.planner.Wants(s, index)
 }
 
 // failed returns to the planner what a shard did not bring, from an index down.
-func (r *run) failed(s shard.Shard, index uint32, err error) {
+func (r *run) failed(s planner.Shard, index uint32, err error) {
 	var from any
 	f := new(serverError)
 	asked := errors.As(err, &f)
@@ -238,7 +238,7 @@ func (r *run) failed(s shard.Shard, index uint32, err error) {
 	}
 	// Not an attempt: the shard's time limit passed before the server's, or a server that claims
 	// the ledger is cooling down.
-	attempt := rippled.CodeOf(err) != 0 || errors.Is(err, pace.ErrNoServer) && !errors.Is(err, pace.ErrCoolingDown)
+	attempt := response.CodeOf(err) != 0 || errors.Is(err, serverpool.ErrNoServer) && !errors.Is(err, serverpool.ErrCoolingDown)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if attempt && r.planner.Wants(s, index) {

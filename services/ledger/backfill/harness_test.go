@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/rippled"
+	"dyno/parts/xrpl/serverpool"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/sim"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/sim/chain"
 
 	"go.uber.org/goleak"
 )
@@ -36,13 +37,13 @@ var all = history.Range{From: first, To: last}
 
 // world is a small chain with its true ledgers.
 type world struct {
-	chain *sim.Chain
+	chain *chain.Chain
 	truth map[uint32]*xrpl.Ledger
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	chain, err := sim.NewChain(sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 3})
+	chain, err := chain.New(chain.Spec{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +81,9 @@ func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
 func (w *world) trusted(index uint32) Trusted { return Trusted{index, w.truth[index].Hash} }
 
 // pool opens servers. The first is asked first.
-func pool(t testing.TB, sims ...*sim.Sim) *pace.Pool {
+func pool(t testing.TB, sims ...*sim.Sim) *serverpool.Pool {
 	t.Helper()
-	var c pace.Config
+	var c serverpool.Config
 	for _, s := range sims {
 		server, err := rippled.Open(t.Context(), rippled.Config{URL: s.URL()})
 		if err != nil {
@@ -91,7 +92,7 @@ func pool(t testing.TB, sims ...*sim.Sim) *pace.Pool {
 		t.Cleanup(func() { server.Close() })
 		c.Servers = append(c.Servers, server)
 	}
-	p := pace.New(c)
+	p := serverpool.New(c)
 	t.Cleanup(p.Close)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -215,7 +216,7 @@ func same(a, b *xrpl.Ledger) error {
 }
 
 // blames is the number of faults recorded per server.
-func blames(p *pace.Pool) map[string]int {
+func blames(p *serverpool.Pool) map[string]int {
 	out := map[string]int{}
 	for _, s := range p.Report() {
 		for _, count := range s.Faults {
@@ -226,6 +227,6 @@ func blames(p *pace.Pool) map[string]int {
 }
 
 // config is a backfill of the chain, proved from its top.
-func (w *world) config(p *pace.Pool, s Sink) Config {
+func (w *world) config(p *serverpool.Pool, s Sink) Config {
 	return Config{Servers: p, Sink: s, Level: trust.L2, Trusted: w.trusted(last), Fetches: 4, Verifiers: 2}
 }

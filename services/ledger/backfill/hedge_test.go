@@ -7,23 +7,23 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/serverpool"
 	"dyno/services/ledger/sim"
 )
 
 // idle is a run with shards of one ledger and no fetchers.
-func (w *world) idle(p *pace.Pool) *run {
+func (w *world) idle(p *serverpool.Pool) *run {
 	c := w.config(p, &keeper{}).withDefaults()
 	c.Watch = NewWatch()
 	return &run{Config: c, gap: all, nextIndex: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
+		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: planner.New(planner.Config{Gap: all, Size: 1})}
 }
 
 // hedged returns the top's shard and its hedge, which must not ask the shard's server.
-func hedged(t *testing.T, r *run) (s, hedge shard.Shard) {
+func hedged(t *testing.T, r *run) (s, hedge planner.Shard) {
 	t.Helper()
 	m, err := r.Servers.Acquire(t.Context(), last)
 	if err != nil {
@@ -32,7 +32,7 @@ func hedged(t *testing.T, r *run) (s, hedge shard.Shard) {
 	m.Done(0, 0, nil)
 	s, _ = r.planner.Next(time.Now())
 	r.planner.Asking(s, last, m, time.Now())
-	return s, shard.Shard{Range: s.Range, ID: s.ID, Hedge: true, Not: m, Timeout: time.Minute}
+	return s, planner.Shard{Range: s.Range, ID: s.ID, Hedge: true, Not: m, Timeout: time.Minute}
 }
 
 // A hedge needs another server that has the ledger: a slow server is not asked twice.
@@ -60,10 +60,10 @@ func TestHedgeAsksAnotherServer(t *testing.T) {
 			r := w.idle(p)
 			_, hedge := hedged(t, r)
 			before := p.Report()
-			it := &item{index: last, shard: hedge, answer: &rippled.Answer{}}
+			it := &item{index: last, shard: hedge, answer: &response.Answer{}}
 			err := r.ask(t.Context(), it)
 			for i, s := range p.Report() {
-				if now := s.Requests - before[i].Requests; (now == 1) != (c.asked && s.Server != hedge.Not.(*pace.Member).Name()) {
+				if now := s.Requests - before[i].Requests; (now == 1) != (c.asked && s.Server != hedge.Not.(*serverpool.Member).Name()) {
 					t.Errorf("%s was asked %d times", s.Server, now)
 				}
 			}
@@ -76,13 +76,9 @@ func TestHedgeAsksAnotherServer(t *testing.T) {
 					t.Errorf("%d failures, %d fetched again", len(r.failures), r.Watch.Refetched.Load())
 				}
 			}
-			want := shard.None
-			if len(sims) > 1 {
-				want = shard.P95
-			}
-			r.Shards.Hedge = shard.P95
-			if got := r.shards(all).Hedge; got != want {
-				t.Errorf("with %d servers hedges are %q", len(sims), got)
+			r.Shards.Hedge = true
+			if got := r.shards(all).Hedge; got != (len(sims) > 1) {
+				t.Errorf("with %d servers hedges are %v", len(sims), got)
 			}
 		})
 	}
@@ -93,7 +89,7 @@ func TestHedgeAsksAnotherServer(t *testing.T) {
 func TestRefetched(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
-	cut := &rippled.Error{Code: rippled.Cut, Err: errors.New("planned")}
+	cut := &response.Error{Code: response.Cut, Err: errors.New("planned")}
 	for _, c := range []struct {
 		name string
 		want uint64
@@ -111,7 +107,7 @@ func TestRefetched(t *testing.T) {
 		{"its time is over", 1, func(r *run, one, _ *item) {
 			r.failed(one.shard, last, &serverError{one.from, context.DeadlineExceeded})
 		}},
-		{"no server was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, pace.ErrNoServer) }},
+		{"no server was asked", 0, func(r *run, one, _ *item) { r.failed(one.shard, last, serverpool.ErrNoServer) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := w.idle(p)

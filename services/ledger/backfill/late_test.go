@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/serverpool"
 	"dyno/services/ledger/sim"
 )
 
@@ -28,7 +28,7 @@ func TestWrongTwinThatComesLate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &run{Config: Config{Watch: NewWatch(), WindowBytes: 1 << 20}, gap: all, nextIndex: last, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
-				verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: shard.New(shard.Config{Gap: all, Size: 1})}
+				verified: map[uint32]*item{}, failures: map[uint32]*tries{}, planner: planner.New(planner.Config{Gap: all, Size: 1})}
 			s, _ := r.planner.Next(time.Now())
 			twin := twins(t, p, s, last)
 			if c.late {
@@ -54,7 +54,7 @@ func TestWrongTwinThatComesLate(t *testing.T) {
 }
 
 // twins returns a function that makes proved answers for a ledger, all from one server.
-func twins(t *testing.T, p *pace.Pool, s shard.Shard, index uint32) func() *item {
+func twins(t *testing.T, p *serverpool.Pool, s planner.Shard, index uint32) func() *item {
 	t.Helper()
 	m, err := p.Acquire(t.Context(), index)
 	if err != nil {
@@ -62,6 +62,6 @@ func twins(t *testing.T, p *pace.Pool, s shard.Shard, index uint32) func() *item
 	}
 	m.Done(0, 0, nil)
 	return func() *item {
-		return &item{index: index, shard: s, answer: &rippled.Answer{}, from: m, proved: time.Now()}
+		return &item{index: index, shard: s, answer: &response.Answer{}, from: m, proved: time.Now()}
 	}
 }

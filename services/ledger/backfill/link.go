@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/trust"
 )
 
 // link takes verified answers from the top of the gap down, checks each against the parent hash in

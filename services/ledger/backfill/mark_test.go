@@ -7,14 +7,17 @@ import (
 	"testing"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/sim"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
 )
 
 // forgedWorld is a world whose chain contains wrong signatures.
 func forgedWorld(t *testing.T, signatures func(*xrpl.Ledger) error) (w *world, forged map[uint32]bool) {
 	t.Helper()
-	chain, err := sim.NewChain(sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 3, Forged: 0.2})
+	chain, err := chain.New(chain.Spec{First: first, Ledgers: ledgers, Transactions: transactions, Seed: 3, Forged: 0.2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +42,9 @@ func forgedWorld(t *testing.T, signatures func(*xrpl.Ledger) error) (w *world, f
 // a wrong signature.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	checker := xrpl.Pure{}
-	v := xrpl.NewVerifier()
-	w, forged := forgedWorld(t, func(l *xrpl.Ledger) error { _, err := v.Signatures(l, checker); return err })
-	honest, liar := w.server(t, sim.Config{}), w.server(t, sim.Config{Faults: sim.Rates{sim.Signature: 0.5}})
+	checker := signing.Pure{}
+	w, forged := forgedWorld(t, func(l *xrpl.Ledger) error { _, err := signing.Verify(l, checker); return err })
+	honest, liar := w.server(t, sim.Config{}), w.server(t, sim.Config{Faults: fault.Rates{fault.Signature: 0.5}})
 	for name, servers := range map[string][]*sim.Sim{"alone": {honest}, "beside one that lies": {liar, honest}} {
 		p := pool(t, servers...)
 		var k keeper
@@ -53,7 +55,7 @@ func TestMarks(t *testing.T) {
 		c.Mark = func(index uint32, why error) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if marked[index] = true; !errors.Is(why, xrpl.ErrSignature) {
+			if marked[index] = true; !errors.Is(why, signing.ErrSignature) {
 				t.Errorf("%s: ledger %d is marked for %v", name, index, why)
 			}
 			return nil

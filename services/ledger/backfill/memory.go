@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled/response"
 )
 
 // pooled is the weight up to which an answer's memory is reused: five modern ledgers. Larger memory
@@ -17,7 +17,7 @@ const pooled = 1 << 20 // bytes
 // weight is the memory of an answer as Config.WindowBytes counts it, in bytes. The wire bytes are
 // hex, so the decoded memory takes half of them; the other half allows for memory that was larger
 // before.
-func weight(a *rippled.Answer) int64 {
+func weight(a *response.Answer) int64 {
 	return int64(a.Bytes) + int64(cap(a.Transactions))*int64(unsafe.Sizeof(xrpl.Transaction{}))
 }
 
@@ -46,7 +46,7 @@ func (r *run) recycle(it *item) {
 }
 
 // next returns the shard to fetch now, if there is room for answers. The caller holds mu.
-func (r *run) next(now time.Time) (s shard.Shard, ok bool) {
+func (r *run) next(now time.Time) (s planner.Shard, ok bool) {
 	if r.full() && !r.planner.Idle(r.nextIndex) {
 		return s, false
 	}

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled/response"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 
 	"pgregory.net/rapid"
 )
@@ -16,7 +17,7 @@ import (
 // However little memory there is, and however long the Sink keeps ledgers, all arrive.
 func TestLittleMemoryIsEnough(t *testing.T) {
 	w := newWorld(t)
-	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Fork: 0.1, sim.Cut: 0.05}})
+	liar := w.server(t, sim.Config{Faults: fault.Rates{fault.Flip: 0.1, fault.Fork: 0.1, fault.Cut: 0.05}})
 	p := pool(t, w.server(t, sim.Config{}), liar)
 	rapid.Check(t, func(rt *rapid.T) {
 		k := keeper{hold: rapid.IntRange(0, 2*ledgers).Draw(rt, "hold")}
@@ -24,8 +25,8 @@ func TestLittleMemoryIsEnough(t *testing.T) {
 		c.WindowBytes = rapid.Int64Range(1, 30_000).Draw(rt, "bytes")
 		c.Fetches = rapid.IntRange(1, 8).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
-		c.Shards = shard.Config{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Hedge: rapid.SampledFrom(hedges).Draw(rt, "hedge"),
-			Sizing: rapid.SampledFrom(sizings).Draw(rt, "sizing")}
+		c.Shards = planner.Config{Size: rapid.IntRange(1, 20).Draw(rt, "size"), Hedge: rapid.Bool().Draw(rt, "hedge"),
+			Adaptive: rapid.Bool().Draw(rt, "adaptive")}
 		if err := Run(t.Context(), c, all); err != nil {
 			rt.Fatal(err)
 		}
@@ -59,9 +60,9 @@ func TestBytesBoundWhatIsInFlight(t *testing.T) {
 func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 	now := time.Now()
 	gap := history.Range{From: 1, To: 100}
-	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: shard.New(shard.Config{Gap: gap, Size: 10})}
+	r := &run{Config: Config{WindowBytes: 1000}, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), planner: planner.New(planner.Config{Gap: gap, Size: 10})}
 	r.queue = make(chan *item, 4)
-	it := &item{answer: &rippled.Answer{Bytes: 1000}}
+	it := &item{answer: &response.Answer{Bytes: 1000}}
 	r.put(it)
 	s, ok := r.next(now)
 	if !ok || s.To != 100 {
@@ -87,7 +88,7 @@ func TestFullMemoryHandsOutOnlyWhatIsDue(t *testing.T) {
 }
 
 func TestLargeMemoryIsNotUsedAgain(t *testing.T) {
-	for _, a := range []*rippled.Answer{{Bytes: pooled + 1}, {Ledger: xrpl.Ledger{Transactions: make([]xrpl.Transaction, 0, pooled/48+1)}}} {
+	for _, a := range []*response.Answer{{Bytes: pooled + 1}, {Ledger: xrpl.Ledger{Transactions: make([]xrpl.Transaction, 0, pooled/48+1)}}} {
 		r := &run{Config: Config{WindowBytes: 1}, wake: make(chan struct{}, 1)}
 		r.recycle(&item{answer: a})
 		if got := r.answers.Get(); got != nil {

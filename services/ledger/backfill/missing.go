@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 )
 
 // Missing reports a ledger that no server sent, or none sent rightly.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/trust"
 )
 
 var errAway = errors.New("they are away")

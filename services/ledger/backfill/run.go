@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/serverpool"
 )
 
 type item struct {
 	index  uint32 // requested
-	shard  shard.Shard
-	answer *rippled.Answer
-	from   *pace.Member
+	shard  planner.Shard
+	answer *response.Answer
+	from   *serverpool.Member
 	asked  time.Time
 	proved time.Time
 	header xrpl.Header
@@ -33,7 +33,7 @@ type item struct {
 type run struct {
 	Config
 	gap     history.Range
-	answers sync.Pool  // of *rippled.Answer
+	answers sync.Pool  // of *response.Answer
 	queue   chan *item // from fetchers to verifiers; closed after the last fetcher has ended
 
 	wake   chan struct{} // the planner may have something new; capacity 1
@@ -48,7 +48,7 @@ type run struct {
 	lastGood  time.Time // time of the last right answer
 	lastErr   error     // the last failure since then
 	fatalErr  error     // no server sends right answers any more
-	planner   *shard.Planner
+	planner   *planner.Planner
 	// By index, from nextIndex down: they wait for those above; bounded by the window.
 	verified map[uint32]*item
 	failures map[uint32]*tries // by index, from nextIndex down: failed attempts
@@ -56,7 +56,7 @@ type run struct {
 
 type tries struct {
 	count int
-	wrong []*pace.Member // servers that are not asked for it again
+	wrong []*serverpool.Member // servers that are not asked for it again
 	last  error
 }
 
@@ -83,14 +83,10 @@ func Run(ctx context.Context, c Config, gap history.Range) error {
 func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) error {
 	r := &run{Config: c, gap: gap, nextIndex: gap.To, wake: make(chan struct{}, 1), linked: make(chan struct{}, 1),
 		verified: map[uint32]*item{}, failures: map[uint32]*tries{}, lastGood: time.Now()}
-	r.answers.New = func() any { return new(rippled.Answer) }
+	r.answers.New = func() any { return new(response.Answer) }
 	// At most two answers for a ledger are in progress: its own and a hedge's.
 	r.queue = make(chan *item, 2*c.Window)
-	shards := c.shards(gap)
-	if err := shards.Check(); err != nil {
-		return err
-	}
-	r.planner = shard.New(shards)
+	r.planner = planner.New(c.shards(gap))
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -104,14 +100,14 @@ func (c Config) run(ctx context.Context, gap history.Range, expect xrpl.Hash) er
 	return group.Wait()
 }
 
-func (c Config) shards(gap history.Range) shard.Config {
-	shards := c.Shards.Within(gap, c.Window, c.Timeout)
-	shards.Fetches = c.Fetches
+func (c Config) shards(gap history.Range) planner.Config {
+	shards := c.Shards
+	shards.Gap, shards.Window, shards.Timeout, shards.Fetches = gap, c.Window, c.Timeout, c.Fetches
 	if each := gap.Len() / (2 * c.Fetches); shards.Size > each { // all fetchers share a short gap, too
 		shards.Size = max(1, each)
 	}
-	if shards.Hedge == shard.P95 && len(c.Servers.Report()) < 2 {
-		shards.Hedge = shard.None // a hedge needs another server: a slow one asked twice gets slower
+	if len(c.Servers.Report()) < 2 {
+		shards.Hedge = false // a hedge needs another server: a slow one asked twice gets slower
 	}
 	return shards
 }

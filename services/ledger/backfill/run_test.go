@@ -8,19 +8,19 @@ import (
 	"testing"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/sim"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/sim/fault"
 
 	"pgregory.net/rapid"
 )
 
 var (
-	trees   = []string{"nodes", "sorted"}
-	sizings = []string{shard.Fixed, shard.Adaptive}
-	hedges  = []string{shard.None, shard.P95}
-	levels  = []trust.Level{trust.L0, trust.L1, trust.L2, trust.L4}
+	trees  = []string{"nodes", "sorted"}
+	levels = []trust.Level{trust.L0, trust.L1, trust.L2, trust.L4}
 )
 
 func TestEveryNameFillsARange(t *testing.T) {
@@ -39,30 +39,26 @@ func TestEveryNameFillsARange(t *testing.T) {
 		{"one at a time", func(c *Config) { c.Fetches, c.Verifiers, c.VerifyBatch = 1, 1, 1 }},
 		{"shards of 1", func(c *Config) { c.Shards.Size = 1 }},
 		{"one shard", func(c *Config) { c.Shards.Size, c.Fetches = 2*ledgers, 1 }},
+		{"adaptive shards", func(c *Config) { c.Shards.Adaptive = true }},
+		{"hedges", func(c *Config) { c.Shards.Hedge = true }},
 		{"no watch", func(c *Config) { c.Watch = nil }},
 		{"a sample of signatures", func(c *Config) { c.Level, c.Sample = trust.L4, 5 }},
 	}
 	for _, name := range trees {
 		changes = append(changes, change{"tree " + name, func(c *Config) { c.Tree = name }})
 	}
-	for _, name := range sizings {
-		changes = append(changes, change{"sizing " + name, func(c *Config) { c.Shards.Sizing = name }})
-	}
-	for _, name := range hedges {
-		changes = append(changes, change{"hedge " + name, func(c *Config) { c.Shards.Hedge = name }})
-	}
 	for _, level := range levels {
 		changes = append(changes, change{fmt.Sprintf("level %v", level), func(c *Config) { c.Level = level }},
 			change{fmt.Sprintf("level %v, no anchor", level), func(c *Config) { c.Level, c.Trusted = level, Trusted{} }})
 	}
-	for name, checker := range xrpl.Checkers() {
+	for name, checker := range signing.Checkers() {
 		changes = append(changes, change{"signatures " + name, func(c *Config) { c.Level, c.Signatures = trust.L4, checker }})
 	}
 	for _, change := range changes {
 		t.Run(change.name, func(t *testing.T) {
 			var k keeper
 			c := w.config(p, &k)
-			c.Signatures = xrpl.Checkers()["pure"]
+			c.Signatures = signing.Checkers()["pure"]
 			change.do(&c)
 			if err := Run(t.Context(), c, all); err != nil {
 				t.Fatal(err)
@@ -79,7 +75,7 @@ func TestEveryNameFillsARange(t *testing.T) {
 func TestAnyAssemblyGivesTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.05, sim.Fork: 0.05, sim.Cut: 0.05, sim.Partial: 0.05}})
+	liar := w.server(t, sim.Config{Faults: fault.Rates{fault.Flip: 0.05, fault.Fork: 0.05, fault.Cut: 0.05, fault.Partial: 0.05}})
 	p := pool(t, w.server(t, sim.Config{}), liar)
 	rapid.Check(t, func(rt *rapid.T) {
 		gap := history.Range{From: rapid.Uint32Range(first, last).Draw(rt, "from")}
@@ -87,14 +83,14 @@ func TestAnyAssemblyGivesTheSame(t *testing.T) {
 		k := keeper{hold: rapid.IntRange(0, 12).Draw(rt, "hold")}
 		c := w.config(p, &k)
 		c.Level = rapid.SampledFrom([]trust.Level{trust.L2, trust.L4}).Draw(rt, "level")
-		c.Signatures = xrpl.Checkers()["pure"]
+		c.Signatures = signing.Checkers()["pure"]
 		c.Trusted = w.trusted(rapid.Uint32Range(gap.To, last).Draw(rt, "anchor"))
 		c.Fetches = rapid.IntRange(1, 12).Draw(rt, "fetches")
 		c.Window = rapid.IntRange(1, 30).Draw(rt, "window")
 		c.Verifiers = rapid.IntRange(1, 4).Draw(rt, "verifiers")
 		c.VerifyBatch = rapid.IntRange(1, 5).Draw(rt, "verify_batch")
 		c.Tree = rapid.SampledFrom(trees).Draw(rt, "tree")
-		c.Shards = shard.Config{Sizing: rapid.SampledFrom(sizings).Draw(rt, "sizing"), Hedge: rapid.SampledFrom(hedges).Draw(rt, "hedge"),
+		c.Shards = planner.Config{Adaptive: rapid.Bool().Draw(rt, "adaptive"), Hedge: rapid.Bool().Draw(rt, "hedge"),
 			Size: rapid.IntRange(1, 20).Draw(rt, "size")}
 		if err := Run(t.Context(), c, gap); err != nil {
 			rt.Fatal(err)
@@ -113,9 +109,7 @@ func TestNamesThatAreNone(t *testing.T) {
 	w := newWorld(t)
 	p := pool(t, w.server(t, sim.Config{}))
 	for says, change := range map[string]func(*Config){
-		`unknown tree "oak"`:             func(c *Config) { c.Tree = "oak" },
-		`unknown sizing of shards "big"`: func(c *Config) { c.Shards.Sizing = "big" },
-		`unknown hedging "box"`:          func(c *Config) { c.Shards.Hedge = "box" },
+		`unknown tree "oak"`: func(c *Config) { c.Tree = "oak" },
 	} {
 		var k keeper
 		c := w.config(p, &k)

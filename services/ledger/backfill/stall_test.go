@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/pace"
-	"dyno/services/ledger/rippled"
-	"dyno/services/ledger/shard"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/planner"
+	"dyno/parts/xrpl/rippled"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/serverpool"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 )
 
 func TestStallDetector(t *testing.T) {
@@ -74,9 +76,9 @@ func before(t *testing.T, s *sim.Sim, meddle func(w http.ResponseWriter, r *http
 }
 
 // served is a pool of servers.
-func served(t *testing.T, servers ...*rippled.Server) *pace.Pool {
+func served(t *testing.T, servers ...*rippled.Server) *serverpool.Pool {
 	t.Helper()
-	p := pace.New(pace.Config{Servers: servers})
+	p := serverpool.New(serverpool.Config{Servers: servers})
 	t.Cleanup(p.Close)
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -114,7 +116,7 @@ func TestWaitsForRetryAfter(t *testing.T) {
 // work.
 func TestHangIsTimeout(t *testing.T) {
 	w := newWorld(t)
-	hangs := w.server(t, sim.Config{Faults: sim.Rates{sim.Stall: 1}})
+	hangs := w.server(t, sim.Config{Faults: fault.Rates{fault.Stall: 1}})
 	p := pool(t, hangs, w.server(t, sim.Config{})) // the one that hangs first
 	var k keeper
 	c := w.config(p, &k)
@@ -186,13 +188,13 @@ func TestNoServerClaims(t *testing.T) {
 // A failed request counts no bytes, whatever the answer's memory held before.
 func TestNoBytesOfNoAnswer(t *testing.T) {
 	w := newWorld(t)
-	p := pool(t, w.server(t, sim.Config{Faults: sim.Rates{sim.Cut: 1}}))
+	p := pool(t, w.server(t, sim.Config{Faults: fault.Rates{fault.Cut: 1}}))
 	before := p.Report()[0].Bytes
 	c := w.config(p, nil).withDefaults()
-	r := &run{Config: c, planner: shard.New(c.Shards.Within(all, c.Window, c.Timeout))}
+	r := &run{Config: c, planner: planner.New(c.shards(all))}
 	s, _ := r.planner.Next(time.Now())
-	it := &item{index: last, shard: s, answer: &rippled.Answer{Bytes: 1 << 20}}
-	if err := r.ask(t.Context(), it); rippled.CodeOf(err) != rippled.Cut {
+	it := &item{index: last, shard: s, answer: &response.Answer{Bytes: 1 << 20}}
+	if err := r.ask(t.Context(), it); response.CodeOf(err) != response.Cut {
 		t.Fatal(err)
 	}
 	if got := p.Report()[0].Bytes; got != before {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/trust"
 )
 
 // top is the hash that the top of a gap must have: the trusted one, or the one found by following

@@ -8,7 +8,9 @@ import (
 
 	"dyno/parts/refusal"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/nodetree"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 )
 
 // ErrFork marks a ledger that is consistent in itself, and not the parent of the one above it.
@@ -20,7 +22,6 @@ func (r *run) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	signatures := xrpl.NewVerifier()
 	batch := make([]*item, r.VerifyBatch)
 	for {
 		n := r.receive(batch)
@@ -32,7 +33,7 @@ func (r *run) verify(ctx context.Context) error {
 			if ctx.Err() != nil {
 				continue // empty the queue, so that no fetcher blocks on it
 			}
-			if err := r.prove(it, tree, signatures); err != nil {
+			if err := r.prove(it, tree); err != nil {
 				r.wrong(it, err)
 				continue
 			}
@@ -63,7 +64,7 @@ func (r *run) receive(batch []*item) (n int) {
 
 // prove checks an answer as far as that needs no other ledger. An answer that fails verification at
 // L4 counts as wrong only if it is not the ledger that the one above names.
-func (r *run) prove(it *item, tree tree, signatures *xrpl.Verifier) (err error) {
+func (r *run) prove(it *item, tree tree) (err error) {
 	l := &it.answer.Ledger
 	if r.Level == trust.L0 || r.headers {
 		it.header, err = xrpl.ParseHeader(l.Header)
@@ -81,7 +82,7 @@ func (r *run) prove(it *item, tree tree, signatures *xrpl.Verifier) (err error) 
 	if r.Level >= trust.L4 && !r.headers && (r.Sample <= 1 || it.index%uint32(r.Sample) == 0) {
 		n := 0
 		// Link decides, by the hash, whether the server is at fault.
-		n, it.sigErr = signatures.Signatures(l, r.Signatures)
+		n, it.sigErr = signing.Verify(l, r.Signatures)
 		r.Watch.Signatures.Add(uint64(n))
 	}
 	it.proved = time.Now()
@@ -141,7 +142,7 @@ func (r *run) tried(index uint32, err error) *tries {
 
 // reason is the label that counts a wrong answer: a few words, the same for errors of a kind.
 func reason(err error) string {
-	for _, kind := range []error{xrpl.ErrIndex, xrpl.ErrHash, xrpl.ErrRoot, xrpl.ErrSignature, xrpl.ErrKey, ErrFork, xrpl.ErrMalformed} {
+	for _, kind := range []error{xrpl.ErrIndex, xrpl.ErrHash, xrpl.ErrRoot, signing.ErrSignature, signing.ErrKey, ErrFork, xrpl.ErrMalformed} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}
@@ -178,7 +179,7 @@ func newTree(name string) (tree, error) {
 	case "", "sorted":
 		return xrpl.NewVerifier(), nil
 	case "nodes":
-		return nodes{}, nil
+		return nodetree.Verifier{}, nil
 	}
 	return nil, refusal.Unknown("tree", name, "nodes", "sorted")
 }

@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/sim"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/sim/fault"
 )
 
 // pause lets other goroutines run while a test waits for a condition.
@@ -19,7 +20,7 @@ func TestWatchCounts(t *testing.T) {
 	p := pool(t, s)
 	before := p.Report()[0]
 	c := w.config(p, &keeper{})
-	c.Level, c.Signatures, c.Watch, c.Shards.Size = trust.L4, xrpl.Checkers()["pure"], NewWatch(), 16
+	c.Level, c.Signatures, c.Watch, c.Shards.Size = trust.L4, signing.Checkers()["pure"], NewWatch(), 16
 	if q := c.Watch.Quantile(0.95); q != 0 {
 		t.Errorf("before the first ledger P95 is %v", q)
 	}
@@ -75,7 +76,7 @@ func TestWatchCountsASample(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.config(pool(t, w.server(t, sim.Config{})), &keeper{})
-	c.Level, c.Signatures, c.Watch, c.Sample = trust.L4, xrpl.Checkers()["pure"], NewWatch(), 5
+	c.Level, c.Signatures, c.Watch, c.Sample = trust.L4, signing.Checkers()["pure"], NewWatch(), 5
 	if err := Run(t.Context(), c, all); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestWatchCountsASample(t *testing.T) {
 func TestWatchCountsRefetches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.4}})
+	liar := w.server(t, sim.Config{Faults: fault.Rates{fault.Flip: 0.4}})
 	p := pool(t, liar)
 	before := p.Report()[0]
 	c := w.config(p, &keeper{})
@@ -103,7 +104,7 @@ func TestWatchCountsRefetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, wrong, again := p.Report()[0], c.Watch.Wrong.Load(), c.Watch.Refetched.Load()
-	if sent := liar.Injected().Faults[sim.Flip].Sent; wrong == 0 || int64(wrong) != sent {
+	if sent := liar.Injected().Faults[fault.Flip].Sent; wrong == 0 || int64(wrong) != sent {
 		t.Errorf("%d answers are counted as wrong, of %d", wrong, sent)
 	}
 	if asked := after.Requests - before.Requests; again < wrong || asked != ledgers+again {

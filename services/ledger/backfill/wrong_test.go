@@ -9,21 +9,24 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/rippled"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/trust"
 	"dyno/services/ledger/sim"
-	"dyno/services/ledger/trust"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
 )
 
 // lies are the ways in which an answer is wrong, with the levels that detect each.
-var lies = map[sim.Kind][]trust.Level{
-	sim.Empty:     {trust.L1, trust.L2, trust.L4},
-	sim.Partial:   {trust.L1, trust.L2, trust.L4},
-	sim.Flip:      {trust.L1, trust.L2, trust.L4},
-	sim.Other:     {trust.L0, trust.L1, trust.L2, trust.L4},
-	sim.Parent:    {trust.L2, trust.L4},
-	sim.Fork:      {trust.L2, trust.L4},
-	sim.Signature: {trust.L2, trust.L4},
+var lies = map[fault.Kind][]trust.Level{
+	fault.Empty:     {trust.L1, trust.L2, trust.L4},
+	fault.Partial:   {trust.L1, trust.L2, trust.L4},
+	fault.Flip:      {trust.L1, trust.L2, trust.L4},
+	fault.Other:     {trust.L0, trust.L1, trust.L2, trust.L4},
+	fault.Parent:    {trust.L2, trust.L4},
+	fault.Fork:      {trust.L2, trust.L4},
+	fault.Signature: {trust.L2, trust.L4},
 }
 
 // heard records the calls of Config.Wrong.
@@ -34,7 +37,7 @@ type heard struct {
 	bare    int // calls without an answer
 }
 
-func (h *heard) wrong(server string, a *rippled.Answer, reason error) {
+func (h *heard) wrong(server string, a *response.Answer, reason error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.servers == nil {
@@ -57,11 +60,11 @@ func TestLiesNeverReachTheSink(t *testing.T) {
 		for _, level := range seen {
 			t.Run(fmt.Sprintf("%s at %v", kind, level), func(t *testing.T) {
 				t.Parallel()
-				liar := w.server(t, sim.Config{Faults: sim.Rates{kind: 1}})
+				liar := w.server(t, sim.Config{Faults: fault.Rates{kind: 1}})
 				p := pool(t, liar, honest) // the liar first
 				k, h := keeper{hold: 2}, heard{}
 				c := w.config(p, &k)
-				c.Level, c.Wrong, c.Watch, c.Signatures = level, h.wrong, NewWatch(), xrpl.Checkers()["pure"]
+				c.Level, c.Wrong, c.Watch, c.Signatures = level, h.wrong, NewWatch(), signing.Checkers()["pure"]
 				gap := history.Range{From: last - 5, To: last}
 				if err := Run(t.Context(), c, gap); err != nil {
 					t.Fatal(err)
@@ -86,7 +89,7 @@ func TestLiesNeverReachTheSink(t *testing.T) {
 // alone and beside a good server.
 func TestLiesCostOneAnswerEach(t *testing.T) {
 	t.Parallel()
-	chain, err := sim.NewChain(sim.ChainConfig{First: first, Ledgers: 300, Transactions: transactions, Seed: 3})
+	chain, err := chain.New(chain.Spec{First: first, Ledgers: 300, Transactions: transactions, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +104,7 @@ func TestLiesCostOneAnswerEach(t *testing.T) {
 		t.Run(fmt.Sprintf("alone %v", alone), func(t *testing.T) {
 			t.Parallel()
 			// anchor_test.go tests false answers for the top.
-			liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Flip: 0.1, sim.Partial: 0.1, sim.Other: 0.1}})
+			liar := w.server(t, sim.Config{Faults: fault.Rates{fault.Flip: 0.1, fault.Partial: 0.1, fault.Other: 0.1}})
 			sims := []*sim.Sim{liar}
 			if !alone {
 				sims = append(sims, w.server(t, sim.Config{}))
@@ -132,7 +135,7 @@ func TestLiesCostOneAnswerEach(t *testing.T) {
 func TestForkIsBlamedAsOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}})
+	liar := w.server(t, sim.Config{Faults: fault.Rates{fault.Fork: 1}})
 	var h heard
 	c := w.config(pool(t, liar, w.server(t, sim.Config{})), &keeper{})
 	c.Wrong = h.wrong
@@ -153,7 +156,7 @@ func TestForkIsBlamedAsOne(t *testing.T) {
 func TestAllLie(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a, b := w.server(t, sim.Config{Faults: sim.Rates{sim.Fork: 1}}), w.server(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}})
+	a, b := w.server(t, sim.Config{Faults: fault.Rates{fault.Fork: 1}}), w.server(t, sim.Config{Faults: fault.Rates{fault.Parent: 1}})
 	p := pool(t, a, b)
 	var k keeper
 	c := w.config(p, &k)
@@ -174,7 +177,7 @@ func TestAllLie(t *testing.T) {
 func TestLinksWithoutAnchor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	liar := w.server(t, sim.Config{Faults: sim.Rates{sim.Parent: 1}, Complete: history.Set{{From: first, To: last - 1}}})
+	liar := w.server(t, sim.Config{Faults: fault.Rates{fault.Parent: 1}, Complete: history.Set{{From: first, To: last - 1}}})
 	p := pool(t, liar, w.server(t, sim.Config{}))
 	var k keeper
 	c := w.config(p, &k)
@@ -275,12 +278,12 @@ func TestLedgerThatNoServerHas(t *testing.T) {
 func TestStallTimeoutEndsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for kind, says := range map[sim.Kind]string{sim.Error: "no right answer from any server", sim.Partial: xrpl.ErrRoot.Error()} {
+	for kind, says := range map[fault.Kind]string{fault.Error: "no right answer from any server", fault.Partial: xrpl.ErrRoot.Error()} {
 		for _, level := range []trust.Level{trust.L1, trust.L2} {
 			t.Run(fmt.Sprintf("%s at %v", kind, level), func(t *testing.T) {
 				t.Parallel()
 				var k keeper
-				c := w.config(pool(t, w.server(t, sim.Config{Faults: sim.Rates{kind: 1}})), &k)
+				c := w.config(pool(t, w.server(t, sim.Config{Faults: fault.Rates{kind: 1}})), &k)
 				c.Level, c.Attempts, c.StallTimeout = level, 1<<30, 100*time.Millisecond
 				err := Run(t.Context(), c, all)
 				if m := missing(err); len(m) != 1 || m[last] == nil || m[last].Gap != all || !strings.Contains(err.Error(), says) {

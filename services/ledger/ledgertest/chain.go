@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyno/parts/servicetest/program"
 )
 
 // answer is what servers answer and export prints, both with the first and the second version of
@@ -49,13 +51,13 @@ func readAnswer(line []byte) (index uint32, c content, err error) {
 	return a.Result.Index, c, nil
 }
 
-// chain is what is true, by index.
-type chain map[uint32]content
+// contents are what is true, by index.
+type contents map[uint32]content
 
 // Truth is what an honest server says of a range.
 type Truth struct {
 	From, To uint32 // the lowest and the highest ledger
-	chain    chain
+	chain    contents
 }
 
 // ReadTruth asks an honest server for a range.
@@ -66,7 +68,7 @@ func ReadTruth(t testing.TB, url string, from, to uint32) Truth {
 
 // Holds checks that exactly that is stored in a folder, byte by byte, and that check finds nothing
 // wrong.
-func (x Truth) Holds(t testing.TB, start Start, dir string) {
+func (x Truth) Holds(t testing.TB, start program.Start, dir string) {
 	t.Helper()
 	c := &client{t: t, scope: scope{start: start}, dir: dir, world: &world{truth: x.chain}}
 	out, _ := c.run(0, "export", "--data", dir)
@@ -75,9 +77,9 @@ func (x Truth) Holds(t testing.TB, start Start, dir string) {
 }
 
 // readChain asks a server for all ledgers of a range.
-func readChain(t testing.TB, url string, from, to uint32) chain {
+func readChain(t testing.TB, url string, from, to uint32) contents {
 	t.Helper()
-	c := chain{}
+	c := contents{}
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	for want := from; want <= to; want++ {
@@ -90,7 +92,7 @@ func readChain(t testing.TB, url string, from, to uint32) chain {
 	return c
 }
 
-func (c chain) ask(client *http.Client, url string, index uint32) (uint32, content, error) {
+func (c contents) ask(client *http.Client, url string, index uint32) (uint32, content, error) {
 	q := fmt.Sprintf(`{"method":"ledger","params":[{"ledger_index":%d,"transactions":true,"expand":true,"binary":true}]}`, index)
 	resp, err := client.Post(url, "application/json", strings.NewReader(q))
 	if err != nil {
@@ -105,9 +107,9 @@ func (c chain) ask(client *http.Client, url string, index uint32) (uint32, conte
 }
 
 // readLines reads an export.
-func readLines(t testing.TB, text string) chain {
+func readLines(t testing.TB, text string) contents {
 	t.Helper()
-	c := chain{}
+	c := contents{}
 	for line := range bytes.Lines([]byte(text)) {
 		index, is, err := readAnswer(line)
 		if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/services/ledger/history"
+	"dyno/parts/servicetest/program"
+	"dyno/parts/xrpl/history"
 )
 
 // client runs the program over a folder of its own.
@@ -76,7 +77,7 @@ func servers(urls ...string) (args []string) {
 }
 
 // begin starts a sync.
-func (c *client) begin(args ...[]string) *Process {
+func (c *client) begin(args ...[]string) *program.Process {
 	c.t.Helper()
 	all := []string{"sync", "--data", c.dir, "--json"}
 	for _, a := range args {
@@ -86,17 +87,17 @@ func (c *client) begin(args ...[]string) *Process {
 }
 
 // ends waits for a sync and reads what it says.
-func (c *client) ends(p *Process, code int) Result {
+func (c *client) ends(p *program.Process, code int) Result {
 	c.t.Helper()
 	if got := p.Wait(c.t); got != code {
 		c.t.Fatalf("sync exits with %d, want %d; it said:\n%s", got, code, p.Stderr.String())
 	}
 	c.sane(p)
-	return p.Result(c.t)
+	return ResultOf(c.t, p)
 }
 
-// Result reads what a sync --json that has ended says of itself.
-func (p *Process) Result(t testing.TB) (r Result) {
+// ResultOf reads what a sync --json that has ended says of itself.
+func ResultOf(t testing.TB, p *program.Process) (r Result) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(p.Stdout.String()), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
@@ -106,14 +107,14 @@ func (p *Process) Result(t testing.TB) (r Result) {
 }
 
 // sane holds that an error is reported in words.
-func (c *client) sane(p *Process) {
+func (c *client) sane(p *program.Process) {
 	c.t.Helper()
 	said := p.Stderr.String()
 	if strings.Contains(said, "goroutine ") || strings.Contains(said, "panic:") {
 		c.t.Fatalf("a stack trace:\n%s", said)
 	}
-	if p.code != 0 && strings.TrimSpace(said) == "" {
-		c.t.Fatalf("it exits with %d and does not say why", p.code)
+	if p.Wait(c.t) != 0 && strings.TrimSpace(said) == "" {
+		c.t.Fatalf("it exits with %d and does not say why", p.Wait(c.t))
 	}
 }
 
@@ -166,7 +167,7 @@ func (c *client) holds(want ...history.Range) {
 	}
 }
 
-func (c *client) isTrue(stored chain, want ...history.Range) {
+func (c *client) isTrue(stored contents, want ...history.Range) {
 	c.t.Helper()
 	n := 0
 	for _, r := range want {

@@ -4,21 +4,22 @@ import (
 	"time"
 
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 )
 
 // stallFor is how long a server says nothing to who waits.
 const stallFor = 2 * time.Second
 
 // rates are how often a server goes wrong, by kind. What takes time is rare. Dead is for WebSocket.
-var rates = sim.Rates{
-	sim.Error: 0.1, sim.Unsynced: 0.1, sim.Overloaded: 0.1, sim.Cut: 0.1, sim.Latency: 0.1, sim.Stall: 0.02,
-	sim.Empty: 0.1, sim.Partial: 0.1, sim.Flip: 0.1, sim.Parent: 0.1, sim.Fork: 0.1, sim.Signature: 0.1, sim.Other: 0.1,
+var rates = fault.Rates{
+	fault.Error: 0.1, fault.Unsynced: 0.1, fault.Overloaded: 0.1, fault.Cut: 0.1, fault.Latency: 0.1, fault.Stall: 0.02,
+	fault.Empty: 0.1, fault.Partial: 0.1, fault.Flip: 0.1, fault.Parent: 0.1, fault.Fork: 0.1, fault.Signature: 0.1, fault.Other: 0.1,
 }
 
 // neverStoresWrong: with one server that goes wrong now and then the whole range can be had, and
 // nothing else.
-func neverStoresWrong(c *client, kind sim.Kind) {
-	s := c.world.server(c.t, sim.Config{Faults: sim.Rates{kind: rates[kind]}, StallFor: stallFor})
+func neverStoresWrong(c *client, kind fault.Kind) {
+	s := c.world.server(c.t, sim.Config{Faults: fault.Rates{kind: rates[kind]}, StallFor: stallFor})
 	got := c.sync(servers(s.URL()), c.span(first, last))
 	c.holds(whole)
 	sent := int(s.Injected().Faults[kind].Sent)

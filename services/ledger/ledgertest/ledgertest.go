@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"dyno/parts/servicetest"
-	"dyno/services/ledger/sim"
+	"dyno/parts/servicetest/program"
+	"dyno/services/ledger/sim/fault"
 )
 
 // The chain of the suite: long enough for several batches and shards, small enough to be made in a
@@ -33,7 +34,7 @@ const (
 )
 
 // Core runs what the load of the ladder needs: every client passes it, the plain one too.
-func Core(t *testing.T, start Start) { run(t, scope{start: start}, nil, core) }
+func Core(t *testing.T, start program.Start) { run(t, scope{start: start}, nil, core) }
 
 var core = map[string]test{
 	"stores a range":                      storesRange,
@@ -46,18 +47,18 @@ var core = map[string]test{
 }
 
 // Alone runs what a client with one server must do when that answers wrongly now and then.
-func Alone(t *testing.T, start Start) {
+func Alone(t *testing.T, start program.Start) {
 	run(t, scope{start: start}, neverStoresWrong, map[string]test{})
 }
 
 // Deaths runs what every client must do when it is killed. It must be a process of its own.
-func Deaths(t *testing.T, start Start) {
+func Deaths(t *testing.T, start program.Start) {
 	run(t, scope{start: start}, nil, map[string]test{"killed": goesOnKilled})
 }
 
 // Test runs Core, with the account that a sync gives of itself and with check, and the rest. hasty
 // are arguments with which a sync that must fail gives up soon.
-func Test(t *testing.T, start Start, hasty ...string) {
+func Test(t *testing.T, start program.Start, hasty ...string) {
 	run(t, scope{start, true, hasty}, nil, core)
 	run(t, scope{start, true, hasty}, blamesGuilty, map[string]test{
 		"says what the server lacks":            tellsLack,
@@ -86,14 +87,14 @@ type test = func(*client)
 
 // scope is a program and the part of the contract that it keeps.
 type scope struct {
-	start Start
+	start program.Start
 	whole bool     // it has check, and --json says more than what is stored and what is missing
 	hasty []string // arguments with which a sync that must fail gives up soon
 }
 
 // run runs tests at the same time, and one for every kind of fault, over one chain and with a
 // folder for each.
-func run(t *testing.T, s scope, fault func(*client, sim.Kind), tests map[string]test) {
+func run(t *testing.T, s scope, fault func(*client, fault.Kind), tests map[string]test) {
 	w := newWorld(t)
 	if fault != nil {
 		for kind := range rates {

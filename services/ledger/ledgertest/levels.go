@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 )
 
 // linksFromAbove: the hash of a ledger above the range proves the range.
@@ -47,7 +48,7 @@ func storesAtEveryLevel(c *client) {
 func (c *client) marks(forged *sim.Sim, args ...[]string) {
 	c.t.Helper()
 	truth := readChain(c.t, forged.URL(), first, last)
-	want := slices.Sorted(maps.Keys(forged.Injected().Faults[sim.Forged].Ledgers))
+	want := slices.Sorted(maps.Keys(forged.Injected().Faults[fault.Forged].Ledgers))
 	agrees := func(who, said string, got []mark) {
 		c.t.Helper()
 		var which []uint32

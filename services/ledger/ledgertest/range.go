@@ -3,7 +3,8 @@ package ledgertest
 import (
 	"slices"
 
-	"dyno/services/ledger/history"
+	"dyno/parts/servicetest/program"
+	"dyno/parts/xrpl/history"
 )
 
 func storesRange(c *client) {
@@ -65,7 +66,7 @@ const middle = first + ledgers/2
 
 // interrupted starts a sync whose server stops to answer in the middle of the range, and returns
 // when it has.
-func (c *client) interrupted(r *Relay) *Process {
+func (c *client) interrupted(r *Relay) *program.Process {
 	c.t.Helper()
 	r.Decide(func(a Ask) Verdict {
 		if a.Index > middle || !a.Whole {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 )
 
 // refusesFalseAnchor: a server that is honest cannot prove what is false.
@@ -78,4 +78,4 @@ func givesUpOnServer(c *client) {
 }
 
 // wrong are the faults that show as an answer that is whole and false.
-var wrong = map[sim.Kind]bool{sim.Empty: true, sim.Partial: true, sim.Flip: true, sim.Parent: true, sim.Fork: true, sim.Signature: true, sim.Other: true}
+var wrong = map[fault.Kind]bool{fault.Empty: true, fault.Partial: true, fault.Flip: true, fault.Parent: true, fault.Fork: true, fault.Signature: true, fault.Other: true}

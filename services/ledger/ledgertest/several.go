@@ -5,6 +5,8 @@ import (
 
 	"dyno/parts/quicktest"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/sim/limits"
 )
 
 // relays makes several ways to the honest server, which look like several servers.
@@ -64,8 +66,8 @@ func tellsLackOfAll(c *client) {
 }
 
 // blamesGuilty: of three servers one goes wrong, more often than not. It alone is blamed.
-func blamesGuilty(c *client, kind sim.Kind) {
-	s := c.world.server(c.t, sim.Config{Faults: sim.Rates{kind: min(1, 5*rates[kind])}, StallFor: stallFor})
+func blamesGuilty(c *client, kind fault.Kind) {
+	s := c.world.server(c.t, sim.Config{Faults: fault.Rates{kind: min(1, 5*rates[kind])}, StallFor: stallFor})
 	_, urls := c.relays(2)
 	got := c.sync(servers(urls[0], s.URL(), urls[1]), c.span(first, last))
 	c.holds(whole)
@@ -73,7 +75,7 @@ func blamesGuilty(c *client, kind sim.Kind) {
 }
 
 // judges holds the blame against what a server has really done.
-func (c *client) judges(got Result, s *sim.Sim, kind sim.Kind) {
+func (c *client) judges(got Result, s *sim.Sim, kind fault.Kind) {
 	c.t.Helper()
 	sent := int(s.Injected().Faults[kind].Sent)
 	c.expect(len(got.Gaps) == 0, "sync says that %v is missing", got.Gaps)
@@ -92,7 +94,7 @@ func (c *client) judges(got Result, s *sim.Sim, kind sim.Kind) {
 // keepsLimits: a server's limits are no reason to fail, and are hit seldom.
 func keepsLimits(c *client) {
 	quicktest.Skip(c.t, "waits for limits per second")
-	s := c.world.server(c.t, sim.Config{Limits: sim.ClioLimits})
+	s := c.world.server(c.t, sim.Config{Limits: limits.Clio})
 	got := c.sync(servers(s.URL()), c.span(first, last))
 	c.holds(whole)
 	truth := s.Injected()

@@ -3,22 +3,23 @@ package ledgertest
 import (
 	"testing"
 
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 )
 
 // world is a chain, an honest server of it, and what is true.
 type world struct {
-	chain  *sim.Chain
+	chain  *chain.Chain
 	honest *sim.Sim
-	truth  chain
+	truth  contents
 }
 
 // made is the suite's chain.
-var made = sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: transactions, Seed: seed}
+var made = chain.Spec{First: first, Ledgers: ledgers, Transactions: transactions, Seed: seed}
 
 func newWorld(t testing.TB) *world {
-	c, err := sim.NewChain(made)
+	c, err := chain.New(made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func (w *world) server(t testing.TB, c sim.Config) *sim.Sim {
 // forged starts a server of a chain with wrong signatures in it, which is linked to them: only L4
 // sees that.
 func forged(t testing.TB) *sim.Sim {
-	c := sim.Config{ChainConfig: made}
+	c := sim.Config{Spec: made}
 	c.Forged = 0.1
 	return start(t, c)
 }

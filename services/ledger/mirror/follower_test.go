@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
 )
 

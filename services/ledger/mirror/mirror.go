@@ -20,6 +20,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -35,7 +36,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
 )
 
@@ -61,15 +62,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Recent <= 0 {
-		c.Recent = 64
-	}
-	if c.RecentBytes <= 0 {
-		c.RecentBytes = 32 << 20
-	}
-	if c.Subscribers <= 0 {
-		c.Subscribers = 64
-	}
+	c.Recent, c.RecentBytes, c.Subscribers = cmp.Or(c.Recent, 64), cmp.Or(c.RecentBytes, 32<<20), cmp.Or(c.Subscribers, 64)
 	return c
 }
 

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/mirror/mirrorpb"
 	"dyno/services/ledger/store"
 )

@@ -31,6 +31,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -64,26 +65,36 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "ledgersync-plain: there is no command %q; there are sync and export\n", verb)
 		return 2
 	}
-	if flags.Parse(args) != nil {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
 		return 2 // Parse has said why
-	}
-	if flags.NArg() > 0 {
+	case flags.NArg() > 0:
 		fmt.Fprintf(stderr, "ledgersync-plain %s takes flags only, not %q\n", verb, flags.Args())
 		return 2
 	}
 	_, err := os.Stat(*data)
 	if err == nil || verb == "sync" { // which makes the folder
-		var db *store
-		if db, err = openStore(*data); err == nil {
+		db, failed := openStore(*data)
+		if err = failed; err == nil {
 			err = errors.Join(do(ctx, db, stdout), db.close())
 		}
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "ledgersync-plain %s: %v\n", verb, err)
+		if errors.As(err, new(usageError)) {
+			return 2
+		}
 		return 1
 	}
 	return 0
 }
+
+// usageError is a mistake in the flags.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
 
 // syncCommand declares the flags of sync and returns the command.
 func syncCommand(flags *flag.FlagSet) func(context.Context, *store, io.Writer) error {
@@ -103,7 +114,7 @@ func syncCommand(flags *flag.FlagSet) func(context.Context, *store, io.Writer) e
 			defer stop()
 		}
 		if max(*from, *to) > math.MaxUint32 {
-			return fmt.Errorf("--from and --to: there is no ledger above %d", uint32(math.MaxUint32))
+			return usageError(fmt.Sprintf("--from and --to: there is no ledger above %d", uint32(math.MaxUint32)))
 		}
 		s, err := newSyncer(db, ask{*server, uint32(*from), uint32(*to), *anchor})
 		if err != nil {
@@ -152,13 +163,10 @@ func serveDebug(address string) (bound string, stop func(), err error) {
 	mux.Handle("/debug/pprof/", http.DefaultServeMux)
 	mux.Handle("/debug/dyno/", agent.New(agent.Config{Service: "ledgersync-plain"}))
 	web := &http.Server{Handler: g.Private().Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		web.Serve(l)
-	}()
+	var serving sync.WaitGroup
+	serving.Go(func() { web.Serve(l) })
 	return l.Addr().String(), func() {
 		web.Close()
-		<-done
+		serving.Wait()
 	}, nil
 }

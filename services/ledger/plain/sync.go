@@ -40,11 +40,11 @@ func newSyncer(db *store, a ask) (*syncer, error) {
 	}
 	switch anchor, err := hex.DecodeString(a.Anchor); {
 	case a.Server == "":
-		return nil, errors.New("--server is missing, and there is nothing to go on with")
+		return nil, usageError("--server is missing, and there is nothing to go on with")
 	case a.From == 0 || a.To < a.From:
-		return nil, fmt.Errorf("--from %d --to %d is no range; ledgers count from 1", a.From, a.To)
+		return nil, usageError(fmt.Sprintf("--from %d --to %d is no range; ledgers count from 1", a.From, a.To))
 	case a.Anchor != "" && (err != nil || len(anchor) != len(hash{})):
-		return nil, errors.New("--anchor is a ledger's hash: 64 hexadecimal digits")
+		return nil, usageError("--anchor is a ledger's hash: 64 hexadecimal digits")
 	}
 	if !found || a.From != last.From || a.To != last.To || a.Anchor != last.Anchor {
 		err = db.begin(a)

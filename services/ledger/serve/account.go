@@ -9,8 +9,10 @@ import (
 	"strconv"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/answer"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/index"
 )
 
 // Transactions in a page of account_tx: rippled's limits, to which a request's limit is clamped.
@@ -29,7 +31,7 @@ type accountQuery struct {
 	ledgers history.Range
 	limit   int
 	forward bool
-	marker  *store.Place
+	marker  *index.Place
 	version int
 	binary  bool
 }
@@ -65,15 +67,15 @@ func (p params) account(version int) (q accountQuery, err error) {
 		return q, errField("account")
 	}
 	if q.account, err = xrpl.ParseAddress(q.address); err != nil {
-		return q, errAccount
+		return q, answer.ErrAccount
 	}
 	q.forward = p.flag("forward")
 	if raw := p["marker"]; !isNull(raw) {
 		var m struct{ Ledger, Seq *uint32 }
 		if json.Unmarshal(raw, &m) != nil || m.Ledger == nil || m.Seq == nil {
-			return q, errInvalidParams.saying("invalid marker. Provide ledger index via ledger field, and transaction sequence number via seq field")
+			return q, answer.ErrInvalidParams.Saying("invalid marker. Provide ledger index via ledger field, and transaction sequence number via seq field")
 		}
-		q.marker = &store.Place{Index: *m.Ledger, Position: int(*m.Seq)}
+		q.marker = &index.Place{Index: *m.Ledger, Position: int(*m.Seq)}
 	}
 	q.binary = p.flag("binary")
 	return q, nil
@@ -98,7 +100,7 @@ func (s *Server) ledgersOf(ctx context.Context, c *call) (history.Range, error) 
 	ranged := p.has("ledger_index_min") || p.has("ledger_index_max")
 	single := p.has("ledger_hash") || p.has("ledger_index")
 	if c.version > 1 && ranged && single {
-		return history.Range{}, errInvalidParams.saying("invalidParams")
+		return history.Range{}, answer.ErrInvalidParams.Saying("invalidParams")
 	}
 	if single && !ranged {
 		at, err := p.ledger()
@@ -107,15 +109,15 @@ func (s *Server) ledgersOf(ctx context.Context, c *call) (history.Range, error) 
 		}
 		page, err := s.find(ctx, at, c.version)
 		if errors.Is(err, store.ErrMissing) {
-			err = errNotValidated
+			err = answer.ErrNotValidated
 		}
-		if err == nil && !s.config.Store.Indexed().Has(page.header.Index) {
-			err = s.whileIndexing(errNotValidated)
+		if err == nil && !s.config.Store.Indexed().Has(page.Parsed.Index) {
+			err = s.whileIndexing(answer.ErrNotValidated)
 		}
 		if err != nil {
 			return history.Range{}, err
 		}
-		return history.Range{From: page.header.Index, To: page.header.Index}, nil
+		return history.Range{From: page.Parsed.Index, To: page.Parsed.Index}, nil
 	}
 	lowest, highest := p.bound("ledger_index_min", 0), p.bound("ledger_index_max", math.MaxUint32)
 	return s.cut(lowest, highest, c.version)
@@ -131,20 +133,20 @@ func (p params) bound(name string, all uint32) uint32 {
 }
 
 // whileIndexing adds to a fault which ledgers are indexed, if those are fewer than the stored ones.
-func (s *Server) whileIndexing(f *fault) *fault {
+func (s *Server) whileIndexing(f *answer.Error) *answer.Error {
 	indexed := s.config.Store.Indexed()
 	if indexed.Len() == s.config.Store.Stored().Len() {
 		return f
 	}
-	return f.saying(fmt.Sprintf("%s The index by account is being made; ledgers in it so far: %.200s.", f.message, indexed))
+	return f.Saying(fmt.Sprintf("%s The index by account is being made; ledgers in it so far: %.200s.", f.Message, indexed))
 }
 
 // cut restricts a range to ledgers that are indexed without a hole.
 func (s *Server) cut(from, to uint32, version int) (history.Range, error) {
 	indexed := s.config.Store.Indexed()
-	empty, malformed, invalid := errNotSynced, errIndexMalformed, errInvalidRange
+	empty, malformed, invalid := answer.ErrNotSynced, answer.ErrIndexMalformed, answer.ErrInvalidRange
 	if version == 1 {
-		empty, malformed, invalid = errIndexesInvalid, nil, errIndexesInvalid
+		empty, malformed, invalid = answer.ErrIndexesInvalid, nil, answer.ErrIndexesInvalid
 	}
 	if len(indexed) == 0 {
 		return history.Range{}, s.whileIndexing(empty)
@@ -165,7 +167,7 @@ func (s *Server) cut(from, to uint32, version int) (history.Range, error) {
 	return whole, nil
 }
 
-func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte, next *store.Place, err error) {
+func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte, next *index.Place, err error) {
 	done, err := s.turn(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -180,7 +182,7 @@ func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte
 		return nil, nil, err
 	}
 	list := []byte{'['}
-	var p *page
+	var p *answer.Page
 	for i, at := range places {
 		if len(list) > maxAnswer {
 			next = &places[i]
@@ -192,7 +194,7 @@ func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte
 		if i > 0 {
 			list = append(list, ',')
 		}
-		if list, err = p.appendAccountTransaction(list, p.Transactions[at.Position], q); err != nil {
+		if list, err = p.AppendOfAccount(list, p.Transactions[at.Position], q.version, q.binary); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -209,8 +211,8 @@ func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte
 }
 
 // nextPage is the ledger of a place: p if that is the one.
-func (s *Server) nextPage(p *page, at store.Place) (*page, error) {
-	if p == nil || p.header.Index != at.Index {
+func (s *Server) nextPage(p *answer.Page, at index.Place) (*answer.Page, error) {
+	if p == nil || p.Parsed.Index != at.Index {
 		if p = s.hot.view.Load().pages[key{index: at.Index}]; p == nil {
 			var err error
 			if p, err = s.read(at.Index); err != nil {
@@ -222,18 +224,4 @@ func (s *Server) nextPage(p *page, at store.Place) (*page, error) {
 		return nil, fmt.Errorf("the index by account names transaction %d of ledger %d, which has %d; run check", at.Position, at.Index, len(p.Transactions))
 	}
 	return p, nil
-}
-
-func (p *page) appendAccountTransaction(b []byte, tx xrpl.Transaction, q accountQuery) ([]byte, error) {
-	if !q.binary {
-		return p.appendDecodedOf(b, tx, q.version)
-	}
-	b = strconv.AppendUint(append(b, `{"ledger_index":`...), uint64(p.header.Index), 10)
-	if q.version == 1 {
-		b = append(b, `,"meta":`...)
-	} else {
-		b = append(b, `,"meta_blob":`...)
-	}
-	b = appendHex(append(appendHex(b, tx.Meta), `,"tx_blob":`...), tx.Blob)
-	return append(b, `,"validated":true}`...), nil
 }

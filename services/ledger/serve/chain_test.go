@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/signing"
 	"dyno/services/ledger/store"
 )
 
@@ -19,7 +20,7 @@ import (
 var now = xrpl.Time(10*2000 + 100)
 
 // payers are two accounts that pay each other.
-var payers = []*xrpl.Key{xrpl.NewKey([]byte("one")), xrpl.NewKey([]byte("two"))}
+var payers = []*signing.Key{signing.NewKey([]byte("one")), signing.NewKey([]byte("two"))}
 
 // makeLedger makes a ledger of three payments, two in one direction and one back, with the right
 // hash and tree.
@@ -31,7 +32,7 @@ func makeLedger(t testing.TB, index uint32) *xrpl.Ledger {
 		if i == 2 {
 			from, to = to, from
 		}
-		p := xrpl.Payment{Destination: to.Account(), Drops: uint64(i) + 1, Fee: 10, Sequence: 3*index + uint32(i)}
+		p := signing.Payment{Destination: to.Account(), Drops: uint64(i) + 1, Fee: 10, Sequence: 3*index + uint32(i)}
 		blob, err := p.Sign(from)
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/answer"
+	"dyno/parts/xrpl/history"
 )
 
 // key is a page's index or its hash; the other one is zero.
@@ -20,7 +21,7 @@ type key struct {
 type view struct {
 	stored history.Set
 	warm   bool
-	pages  map[key]*page
+	pages  map[key]*answer.Page
 }
 
 // newest is the index of the newest stored ledger, or 0.
@@ -38,8 +39,8 @@ type hot struct {
 	count int
 	bytes int64
 
-	mu     sync.Mutex // one writer at a time
-	window []*page    // pages of view, ascending
+	mu     sync.Mutex     // one writer at a time
+	window []*answer.Page // pages of view, ascending
 	size   int64
 	warm   bool
 }
@@ -59,28 +60,28 @@ func (h *hot) add(ledgers ...*xrpl.Ledger) (err error) {
 		if err := xrpl.SortByIndex(own.Transactions); err != nil {
 			return fmt.Errorf("ledger %d: %w", l.Index, err)
 		}
-		p, err := newPage(own)
+		p, err := answer.NewPage(own)
 		if err != nil {
 			return fmt.Errorf("ledger %d: %w", l.Index, err)
 		}
-		p.render()
+		p.Render()
 		h.window = slices.Insert(h.window, at, p)
-		h.size += p.size()
+		h.size += p.Size()
 	}
 	return nil
 }
 
-func byIndex(p *page, index uint32) int { return int(int64(p.header.Index) - int64(index)) }
+func byIndex(p *answer.Page, index uint32) int { return int(int64(p.Parsed.Index) - int64(index)) }
 
 // publish drops pages above the limits, the oldest first, and publishes the rest.
 func (h *hot) publish() {
 	for len(h.window) > h.count || h.size > h.bytes && len(h.window) > 1 {
-		h.size -= h.window[0].size()
+		h.size -= h.window[0].Size()
 		h.window = slices.Delete(h.window, 0, 1)
 	}
-	v := &view{stored: h.store.Stored(), warm: h.warm, pages: make(map[key]*page, 2*len(h.window))}
+	v := &view{stored: h.store.Stored(), warm: h.warm, pages: make(map[key]*answer.Page, 2*len(h.window))}
 	for _, p := range h.window {
-		v.pages[key{index: p.header.Index}], v.pages[key{hash: p.hash}] = p, p
+		v.pages[key{index: p.Parsed.Index}], v.pages[key{hash: p.Hash}] = p, p
 	}
 	h.view.Store(v)
 }

@@ -12,7 +12,7 @@ import (
 func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
 	now := s.config.Now()
 	info := map[string]any{
-		"build_version":    s.config.Version,
+		"build_version":    "ledgersync",
 		"complete_ledgers": s.hot.view.Load().stored.String(),
 		"load_factor":      1,
 		"server_state":     "connected", // rippled's state without a ledger
@@ -24,9 +24,9 @@ func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
 	case err == nil:
 		info["server_state"] = "full"
 		info["validated_ledger"] = map[string]any{
-			"age":  max(0, int64(now.Sub(xrpl.Time(p.header.Close)).Seconds())),
-			"hash": p.hash.String(),
-			"seq":  p.header.Index,
+			"age":  max(0, int64(now.Sub(xrpl.Time(p.Parsed.Close)).Seconds())),
+			"hash": p.Hash.String(),
+			"seq":  p.Parsed.Index,
 		}
 	case !errors.Is(err, store.ErrMissing):
 		return nil, err

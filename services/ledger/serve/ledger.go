@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/store"
 )
 
@@ -12,22 +13,22 @@ func (s *Server) ledger(ctx context.Context, c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := shape{version: c.version, binary: c.params.flag("binary"), transactions: c.params.flag("transactions"), expand: c.params.flag("expand")}
+	want := answer.Shape{Version: c.version, Binary: c.params.flag("binary"), Transactions: c.params.flag("transactions"), Expand: c.params.flag("expand")}
 	switch {
 	case c.params.flag("full"), c.params.flag("accounts"):
-		return nil, errNoPermission // the state is not history; rippled gives it to admins only
+		return nil, answer.ErrNoPermission // the state is not history; rippled gives it to admins only
 	case c.params.flag("queue"):
-		return nil, errInvalidParams // a validated ledger has no queue
+		return nil, answer.ErrInvalidParams // a validated ledger has no queue
 	}
 	p, err := s.find(ctx, at, c.version)
 	if err != nil {
 		return nil, err
 	}
-	return p.result(want)
+	return p.Result(want)
 }
 
 // find returns a ledger, or rippled's error for a missing one.
-func (s *Server) find(ctx context.Context, at specifier, version int) (p *page, err error) {
+func (s *Server) find(ctx context.Context, at specifier, version int) (p *answer.Page, err error) {
 	switch {
 	case at.hash != nil:
 		p, err = s.pageByHash(ctx, *at.hash)
@@ -43,9 +44,9 @@ func (s *Server) find(ctx context.Context, at specifier, version int) (p *page, 
 }
 
 // nothing is the fault of an empty store.
-func nothing(version int) *fault {
+func nothing(version int) *answer.Error {
 	if version == 1 {
-		return errNoNetwork
+		return answer.ErrNoNetwork
 	}
-	return errNotSynced
+	return answer.ErrNotSynced
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/answer"
 )
 
 // params are a request's parameters by name, not yet parsed.
@@ -27,26 +28,17 @@ func (p params) flag(name string) bool {
 	return err != nil || n != 0
 }
 
-func (p params) isBool(name string) bool {
-	var v bool
-	return !isNull(p[name]) && json.Unmarshal(p[name], &v) == nil
+// value reads a parameter of a type; not ok: there is none, or it has another type.
+func value[T any](p params, name string) (v T, ok bool) {
+	ok = !isNull(p[name]) && json.Unmarshal(p[name], &v) == nil
+	return v, ok
 }
 
-func (p params) text(name string) (v string, ok bool) {
-	if isNull(p[name]) {
-		return "", false
-	}
-	err := json.Unmarshal(p[name], &v)
-	return v, err == nil
-}
+func (p params) isBool(name string) bool { _, ok := value[bool](p, name); return ok }
 
-func (p params) number(name string) (v int64, ok bool) {
-	if isNull(p[name]) {
-		return 0, false
-	}
-	err := json.Unmarshal(p[name], &v)
-	return v, err == nil
-}
+func (p params) text(name string) (string, bool) { return value[string](p, name) }
+
+func (p params) number(name string) (int64, bool) { return value[int64](p, name) }
 
 // specifier says which ledger is requested: by hash, by index, or the newest.
 type specifier struct {
@@ -73,7 +65,7 @@ func (p params) ledger() (specifier, error) {
 	text, isText := p.text(name)
 	switch {
 	case name == "ledger_hash" && !isText:
-		return specifier{}, errHashNotText
+		return specifier{}, answer.ErrHashNotText
 	case name == "ledger_hash", name == "ledger" && len(text) == 2*len(xrpl.Hash{}):
 		return parseHash(text)
 	case isText:
@@ -81,7 +73,7 @@ func (p params) ledger() (specifier, error) {
 	}
 	n, ok := p.number(name)
 	if !ok || n < 0 || n > math.MaxUint32 {
-		return specifier{}, errIndexUnreadable
+		return specifier{}, answer.ErrIndexUnreadable
 	}
 	return specifier{index: uint32(n)}, nil
 }
@@ -89,7 +81,7 @@ func (p params) ledger() (specifier, error) {
 func parseHash(text string) (specifier, error) {
 	h, err := xrpl.ParseHash(text)
 	if err != nil {
-		return specifier{}, errHashMalformed
+		return specifier{}, answer.ErrHashMalformed
 	}
 	return specifier{hash: &h}, nil
 }
@@ -100,13 +92,13 @@ func parseIndex(text string) (specifier, error) {
 	case "validated":
 		return specifier{newest: true}, nil
 	case "current", "":
-		return specifier{}, errNoCurrent
+		return specifier{}, answer.ErrNoCurrent
 	case "closed":
-		return specifier{}, errNoClosed
+		return specifier{}, answer.ErrNoClosed
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return specifier{}, errIndexUnreadable
+		return specifier{}, answer.ErrIndexUnreadable
 	}
 	return specifier{index: uint32(n)}, nil
 }

@@ -12,7 +12,8 @@ import (
 	"testing/synctest"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/rippled"
+	"dyno/parts/xrpl/rippled"
+	"dyno/parts/xrpl/rippled/response"
 	"dyno/services/ledger/store"
 )
 
@@ -243,8 +244,8 @@ func TestNoAccounts(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	s := warmed(t, Config{Store: filled(t, append(chain(t, 1990, 1991), makeLedger(t, 2000))...), Version: "ledgersync-7"})
-	want := `{"info":{"build_version":"ledgersync-7","complete_ledgers":"1990-1991,2000","load_factor":1,"server_state":"full","time":"` +
+	s := warmed(t, Config{Store: filled(t, append(chain(t, 1990, 1991), makeLedger(t, 2000))...)})
+	want := `{"info":{"build_version":"ledgersync","complete_ledgers":"1990-1991,2000","load_factor":1,"server_state":"full","time":"` +
 		now.Format("2006-Jan-02 15:04:05.000000 UTC") + `","uptime":0,"validated_ledger":{"age":100,"hash":"` + makeLedger(t, 2000).Hash.String() + `","seq":2000}},"status":"success"}`
 	if got := ask(t, s, "server_info", `{}`); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -284,7 +285,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// services/ledger/rippled can sync from this server.
+// parts/xrpl/rippled can sync from this server.
 func TestRippledClient(t *testing.T) {
 	ledgers := chain(t, 1990, 2000)
 	s := warmed(t, Config{Store: filled(t, ledgers...), Hot: 5})
@@ -301,7 +302,7 @@ func TestRippledClient(t *testing.T) {
 		}
 		v := xrpl.NewVerifier()
 		for _, l := range ledgers {
-			var a rippled.Answer
+			var a response.Answer
 			if err := client.Ledger(t.Context(), l.Index, &a); err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +310,7 @@ func TestRippledClient(t *testing.T) {
 				t.Errorf("%s: ledger %d: %+v, %v", name, l.Index, a, err)
 			}
 		}
-		if err := client.Ledger(t.Context(), 5, new(rippled.Answer)); err == nil || !strings.Contains(err.Error(), "lgrNotFound") {
+		if err := client.Ledger(t.Context(), 5, new(response.Answer)); err == nil || !strings.Contains(err.Error(), "lgrNotFound") {
 			t.Errorf("%s: a ledger that is not there: %v", name, err)
 		}
 		if err := client.Close(); err != nil {
@@ -328,8 +329,8 @@ func TestRealLedgers(t *testing.T) {
 	st := filled(t)
 	var came []json.RawMessage
 	for line := range strings.Lines(string(data)) {
-		var a rippled.Answer
-		if err := rippled.Decoders()["json"].Decode([]byte(line), &a); err != nil {
+		var a response.Answer
+		if err := response.Decoders()["json"].Decode([]byte(line), &a); err != nil {
 			t.Fatal(err)
 		}
 		err := st.Append([]*xrpl.Ledger{&a.Ledger}, store.Progress{From: a.Index, To: a.Index})
@@ -342,8 +343,8 @@ func TestRealLedgers(t *testing.T) {
 	v := xrpl.NewVerifier()
 	for _, index := range came {
 		text := ask(t, s, "ledger", fmt.Sprintf(`{"ledger_index":%s,"binary":true,"transactions":true,"expand":true,"api_version":2}`, index))
-		var a rippled.Answer
-		if err := rippled.Decoders()["json"].Decode([]byte(`{"result":`+text+`}`), &a); err != nil {
+		var a response.Answer
+		if err := response.Decoders()["json"].Decode([]byte(`{"result":`+text+`}`), &a); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := v.Ledger(&a.Ledger); err != nil {

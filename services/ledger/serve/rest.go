@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"dyno/parts/guard"
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/answer"
 )
 
 func welcome(w http.ResponseWriter, _ *http.Request) {
@@ -27,13 +29,13 @@ GET  /api/accounts/ADDRESS/transactions     an account's, newest first; ?forward
 
 // Forbid answers a request that the guard refuses, in the form of the other errors.
 func (s *Server) Forbid(w http.ResponseWriter, _ *http.Request, no *guard.Refusal) {
-	s.refuse(w, &fault{token: errNoPermission.token, code: errNoPermission.code, message: no.Text, status: no.Status})
+	s.refuse(w, &answer.Error{Token: answer.ErrNoPermission.Token, Code: answer.ErrNoPermission.Code, Message: no.Text, Status: no.Status})
 }
 
 // getLedger is ledger of API version 2: decoded with hashes, or in binary with all transactions.
 func (s *Server) getLedger(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("ledger")
-	binary, err := strconv.ParseBool(orDefault(r.URL.Query().Get("binary"), "false"))
+	binary, err := strconv.ParseBool(cmp.Or(r.URL.Query().Get("binary"), "false"))
 	if err != nil {
 		s.refuse(w, errNot("binary", "true or false"))
 		return
@@ -52,30 +54,23 @@ func (s *Server) getLedger(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, err)
 		return
 	}
-	want := shape{version: 2, binary: binary, transactions: true, expand: binary}
-	s.give(w, r, func() ([]byte, error) { return p.result(want) }, fmt.Sprintf(`"%v-%t"`, p.hash, binary), !at.newest)
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
+	want := answer.Shape{Version: 2, Binary: binary, Transactions: true, Expand: binary}
+	s.give(w, r, func() ([]byte, error) { return p.Result(want) }, fmt.Sprintf(`"%v-%t"`, p.Hash, binary), !at.newest)
 }
 
 // getTransaction is the method tx of API version 2 in binary.
 func (s *Server) getTransaction(w http.ResponseWriter, r *http.Request) {
 	id, err := xrpl.ParseHash(r.PathValue("hash"))
 	if err != nil {
-		s.refuse(w, errInvalidParams.saying(err.Error()))
+		s.refuse(w, answer.ErrInvalidParams.Saying(err.Error()))
 		return
 	}
 	s.give(w, r, func() ([]byte, error) {
 		p, tx, err := s.locate(r.Context(), id)
 		if err != nil {
-			return nil, explain(err, errNoTransaction)
+			return nil, explain(err, answer.ErrNoTransaction)
 		}
-		return p.transactionResult(id, tx, 2), nil
+		return p.Found(tx, 2, true)
 	}, "", true)
 }
 
@@ -155,13 +150,10 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, render func() ([]b
 }
 
 func (s *Server) refuse(w http.ResponseWriter, err error) {
-	f := explain(err, errLedgerNotFound)
-	if f == errInternal {
-		s.config.Log.Error("a query failed", "error", err)
-	}
+	f := s.fault(&call{method: "GET"}, err)
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	w.WriteHeader(f.status)
-	result := f.members()
+	w.WriteHeader(f.Status)
+	result := f.Members()
 	result["status"] = "error"
 	_, _ = w.Write(encode(result))
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+
+	"dyno/parts/xrpl/answer"
 )
 
 // maxBody is the limit of a request's body, in bytes: rippled's own.
@@ -60,15 +62,15 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 func (s *Server) do(ctx context.Context, c *call) ([]byte, error) {
 	method, ok := methods[c.method]
 	if !ok {
-		return nil, errUnknownMethod
+		return nil, answer.ErrUnknownMethod
 	}
 	return method(s, ctx, c)
 }
 
 // fault is the fault for an error; an internal error is logged as well.
-func (s *Server) fault(c *call, err error) *fault {
-	f := explain(err, errLedgerNotFound)
-	if f == errInternal {
+func (s *Server) fault(c *call, err error) *answer.Error {
+	f := explain(err, answer.ErrLedgerNotFound)
+	if f == answer.ErrInternal {
 		s.config.Log.Error("a query failed", "method", c.method, "error", err)
 	}
 	return f
@@ -118,10 +120,10 @@ func (c *call) parseVersion() error {
 }
 
 // failed is the result of a failed call: the fault and the request as received.
-func failed(f *fault, c *call) []byte {
+func failed(f *answer.Error, c *call) []byte {
 	request := c.echo()
 	request["command"], _ = json.Marshal(c.method)
-	result := f.members()
+	result := f.Members()
 	result["request"], result["status"] = request, "error"
 	return encode(result)
 }
@@ -137,14 +139,6 @@ func (c *call) echo() map[string]json.RawMessage {
 		}
 	}
 	return request
-}
-
-func (f *fault) members() map[string]any {
-	m := map[string]any{"error": f.token, "error_code": f.code, "error_message": f.message}
-	if f.searchedAll != nil {
-		m["searched_all"] = *f.searchedAll
-	}
-	return m
 }
 
 // encode writes a result; encoding/json sorts the members, as rippled does. It cannot fail.

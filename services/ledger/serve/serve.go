@@ -24,6 +24,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,8 +34,10 @@ import (
 
 	"dyno/parts/unrouted"
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/answer"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store"
+	"dyno/services/ledger/store/index"
 )
 
 // Store is the source of answers: *store.Store.
@@ -43,14 +46,13 @@ type Store interface {
 	Indexed() history.Set // stored ledgers that AccountTransactions finds
 	Ledger(index uint32, into *xrpl.Ledger) error
 	ByHash(xrpl.Hash) (uint32, error)
-	Transaction(id xrpl.Hash) (store.Place, error)
-	AccountTransactions(account xrpl.AccountID, from, to uint32, marker *store.Place, limit int, forward bool) ([]store.Place, *store.Place, error)
+	Transaction(id xrpl.Hash) (index.Place, error)
+	AccountTransactions(account xrpl.AccountID, from, to uint32, marker *index.Place, limit int, forward bool) ([]index.Place, *index.Place, error)
 }
 
 // Config configures a server. The zero values are the documented defaults.
 type Config struct {
-	Store   Store
-	Version string // version that server_info reports; "": ledgersync
+	Store Store
 
 	Hot      int          // ledgers kept rendered; 0: 32, two minutes of the tip
 	HotBytes int64        // maximum bytes of rendered ledgers, except for the newest one; 0: 64 MiB
@@ -60,21 +62,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Version == "" {
-		c.Version = "ledgersync"
-	}
-	if c.Hot <= 0 {
-		c.Hot = 32
-	}
-	if c.HotBytes <= 0 {
-		c.HotBytes = 64 << 20
-	}
-	if c.Reads <= 0 {
-		c.Reads = 64
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Hot, c.HotBytes, c.Reads = cmp.Or(c.Hot, 32), cmp.Or(c.HotBytes, 64<<20), cmp.Or(c.Reads, 64)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -103,8 +92,8 @@ func New(c Config) *Server {
 	s.mux.HandleFunc("GET /api/tx/{hash}", s.getTransaction)
 	s.mux.HandleFunc("GET /api/accounts/{account}/transactions", s.getAccount)
 	unrouted.Refuse(s.mux, func(w http.ResponseWriter, status int, text string) {
-		f := errUnknownMethod.saying(text)
-		f.status = status
+		f := answer.ErrUnknownMethod.Saying(text)
+		f.Status = status
 		s.refuse(w, f)
 	})
 	return s
@@ -162,12 +151,12 @@ func (s *Server) turn(ctx context.Context) (done func(), err error) {
 	case s.reads <- struct{}{}:
 		return func() { <-s.reads }, nil
 	case <-ctx.Done():
-		return nil, errTooBusy
+		return nil, answer.ErrTooBusy
 	}
 }
 
 // page returns a ledger from the newest ones, or from the store.
-func (s *Server) page(ctx context.Context, index uint32) (*page, error) {
+func (s *Server) page(ctx context.Context, index uint32) (*answer.Page, error) {
 	if p := s.hot.view.Load().pages[key{index: index}]; p != nil {
 		return p, nil
 	}
@@ -180,15 +169,15 @@ func (s *Server) page(ctx context.Context, index uint32) (*page, error) {
 }
 
 // read reads a ledger from the store. The caller must hold a turn.
-func (s *Server) read(index uint32) (*page, error) {
+func (s *Server) read(index uint32) (*answer.Page, error) {
 	var l xrpl.Ledger
 	if err := s.config.Store.Ledger(index, &l); err != nil {
 		return nil, err
 	}
-	return newPage(l)
+	return answer.NewPage(l)
 }
 
-func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
+func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*answer.Page, error) {
 	if p := s.hot.view.Load().pages[key{hash: h}]; p != nil {
 		return p, nil
 	}
@@ -199,7 +188,7 @@ func (s *Server) pageByHash(ctx context.Context, h xrpl.Hash) (*page, error) {
 	return s.page(ctx, index)
 }
 
-func (s *Server) newest(ctx context.Context) (*page, error) {
+func (s *Server) newest(ctx context.Context) (*answer.Page, error) {
 	index := s.hot.view.Load().newest()
 	if index == 0 {
 		return nil, store.ErrMissing

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"dyno/parts/xrpl/answer"
 )
 
 // Limits of WebSocket connections.
@@ -79,7 +81,7 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.sockets.enter() {
-		s.refuse(w, errTooBusy)
+		s.refuse(w, answer.ErrTooBusy)
 		return
 	}
 	defer s.sockets.leave()
@@ -149,11 +151,11 @@ func (s *Server) respond(ctx context.Context, message []byte) []byte {
 		}
 		err = s.fault(c, err)
 	}
-	var f *fault
+	var f *answer.Error
 	if !errors.As(err, &f) {
 		return c.envelope(map[string]any{"error": err.Error(), "request": c.echo(), "status": "error"})
 	}
-	answer := f.members()
+	answer := f.Members()
 	answer["request"], answer["status"] = c.echo(), "error"
 	return c.envelope(answer)
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/answer"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store"
 )
 
@@ -18,16 +17,16 @@ const maxSearch = 1000
 func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	switch {
 	case c.params.has("ctid") && c.params.has("transaction"):
-		return nil, errInvalidParams
+		return nil, answer.ErrInvalidParams
 	case c.params.has("ctid"):
 		return nil, errOnlyByHash
 	case !c.params.has("transaction"):
-		return nil, errInvalidParams
+		return nil, answer.ErrInvalidParams
 	}
 	text, _ := c.params.text("transaction")
 	id, err := xrpl.ParseHash(text)
 	if err != nil {
-		return nil, errNotImplemented // rippled's answer to text that is no hash
+		return nil, answer.ErrNotImplemented // rippled's answer to text that is no hash
 	}
 	searched, err := c.params.search()
 	if err != nil {
@@ -40,10 +39,7 @@ func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.params.flag("binary") {
-		return p.decodedResult(id, tx, c.version)
-	}
-	return p.transactionResult(id, tx, c.version), nil
+	return p.Found(tx, c.version, c.params.flag("binary"))
 }
 
 // search is the range in which the client asks for certainty; nil: none.
@@ -55,24 +51,24 @@ func (p params) search() (*history.Range, error) {
 	to, also := p.number("max_ledger")
 	switch {
 	case !ok, !also, from < 0, to < from, to > int64(^uint32(0)):
-		return nil, errInvalidRange
+		return nil, answer.ErrInvalidRange
 	case to-from > maxSearch:
-		return nil, errExcessiveRange
+		return nil, answer.ErrExcessiveRange
 	}
 	return &history.Range{From: uint32(from), To: uint32(to)}, nil
 }
 
 // notFound is the fault for a missing transaction; it says whether all of the range was searched.
-func (s *Server) notFound(searched *history.Range) *fault {
-	f := *errNoTransaction
+func (s *Server) notFound(searched *history.Range) *answer.Error {
+	f := *answer.ErrNoTransaction
 	if searched != nil {
 		all := len(s.hot.view.Load().stored.Missing(*searched)) == 0
-		f.searchedAll = &all
+		f.SearchedAll = &all
 	}
 	return &f
 }
 
-func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*page, xrpl.Transaction, error) {
+func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*answer.Page, xrpl.Transaction, error) {
 	place, err := s.config.Store.Transaction(id)
 	if err != nil {
 		return nil, xrpl.Transaction{}, err
@@ -85,24 +81,4 @@ func (s *Server) locate(ctx context.Context, id xrpl.Hash) (*page, xrpl.Transact
 		return nil, xrpl.Transaction{}, err
 	}
 	return p, p.Transactions[place.Position], nil
-}
-
-func (p *page) transactionResult(id xrpl.Hash, tx xrpl.Transaction, version int) []byte {
-	b := make([]byte, 0, 2*(len(tx.Blob)+len(tx.Meta))+512)
-	index := strconv.FormatUint(uint64(p.header.Index), 10)
-	if version == 1 {
-		b = strconv.AppendUint(append(b, `{"date":`...), uint64(p.header.Close), 10)
-		b = appendHex(append(b, `,"hash":`...), id[:])
-		b = append(b, `,"inLedger":`+index+`,"ledger_index":`+index...)
-		b = appendHex(append(b, `,"meta":`...), tx.Meta)
-		b = appendHex(append(b, `,"status":"success","tx":`...), tx.Blob)
-		return append(b, `,"validated":true}`...)
-	}
-	b = append(b, `{"close_time_iso":"`+xrpl.Time(p.header.Close).Format(time.RFC3339)...)
-	b = appendHex(append(b, `","hash":`...), id[:])
-	b = appendHex(append(b, `,"ledger_hash":`...), p.hash[:])
-	b = append(b, `,"ledger_index":`+index...)
-	b = appendHex(append(b, `,"meta_blob":`...), tx.Meta)
-	b = appendHex(append(b, `,"status":"success","tx_blob":`...), tx.Blob)
-	return append(b, `,"validated":true}`...)
 }

@@ -4,18 +4,21 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/sim/fault"
 )
 
-// answer is a response and the way to send it. Its pieces in order are the body.
-type answer struct {
+// delivery is an answer and the way to send it. Its pieces in order are the body.
+type delivery struct {
 	status             int    // of HTTP; 0: 200
 	text               string // not JSON: text/plain over HTTP
 	head, middle, tail []byte
 
 	wait   time.Duration // before sending
 	act    act
-	fault  Kind   // counted when sent; "": none
-	number uint32 // index of the requested ledger
+	fault  fault.Kind // counted when sent; "": none
+	number uint32     // index of the requested ledger
 	warned bool
 	keep   *[]byte // buffer to return to the pool after sending; nil: none
 }
@@ -29,37 +32,14 @@ const (
 	hangUp // as for a client over the limit
 )
 
-func (a *answer) size() int { return len(a.head) + len(a.middle) + len(a.tail) }
-
-type failure struct {
-	token   string
-	code    int
-	message string
-}
-
-// Errors, their codes and messages. Source: XRPLF/rippled, libxrpl/protocol/ErrorCodes.cpp; for
-// ledgers rpc/detail/RPCLedgerHelpers.
-var (
-	failTooBusy      = failure{"tooBusy", 9, "The server is too busy to help you now."}
-	failSlowDown     = failure{"slowDown", 10, "You are placing too much load on the server."}
-	failNoCurrent    = failure{"noCurrent", 16, "Current ledger is unavailable."}
-	failNoNetwork    = failure{"noNetwork", 17, "InsufficientNetworkMode"}
-	failNotSynced    = failure{"notSynced", 18, "notSynced"}
-	failNoLedger     = failure{"lgrNotFound", 21, "ledgerNotFound"}
-	failNoTx         = failure{"txnNotFound", 29, "Transaction not found."}
-	failParams       = failure{"invalidParams", 31, "Invalid parameters."}
-	failUnknown      = failure{"unknownCmd", 32, "Unknown method."}
-	failStream       = failure{"malformedStream", 71, "Stream malformed."}
-	failInternal     = failure{"internal", 73, "Internal error."}
-	failNotSupported = failure{"notSupported", 75, "Operation not supported."}
-)
+func (a *delivery) size() int { return len(a.head) + len(a.middle) + len(a.tail) }
 
 // unsynced is the error of a server that has lost the network. Version 2 of the API renamed it.
-func unsynced(version int) failure {
+func unsynced(version int) *answer.Error {
 	if version == 1 {
-		return failNoNetwork
+		return answer.ErrNoNetwork
 	}
-	return failNotSynced
+	return answer.ErrNotSynced
 }
 
 // members are a result without its braces, in three pieces; the middle one is not copied.
@@ -90,8 +70,8 @@ func (s *Sim) envelope(r *request, warn func(int) bool) envelope {
 	return envelope{clio: s.config.Software == Clio, socket: r.socket != nil, id: r.ID, api: r.APIVersion, warn: warn}
 }
 
-func (e envelope) success(m members) *answer {
-	a := &answer{middle: m.middle}
+func (e envelope) success(m members) *delivery {
+	a := &delivery{middle: m.middle}
 	a.head = append(make([]byte, 0, len(m.head)+64), '{')
 	if e.socket && !e.clio {
 		a.head = e.request(a.head)
@@ -126,12 +106,12 @@ func (e envelope) request(b []byte) []byte {
 }
 
 // fail wraps an error. raw is the request, which the error repeats.
-func (e envelope) fail(f failure, raw []byte) *answer {
+func (e envelope) fail(f *answer.Error, raw []byte) *delivery {
 	b := []byte{'{'}
 	if !e.socket {
 		b = append(b, `"result":{`...)
 	}
-	b = f.append(b)
+	b = appendError(b, f)
 	if e.socket || e.clio {
 		b = append(b, `"type":"response",`...)
 	}
@@ -139,20 +119,20 @@ func (e envelope) fail(f failure, raw []byte) *answer {
 		b = e.request(b)
 	}
 	b = append(append(b, `"request":`...), raw...)
-	return e.close(&answer{head: b}, !e.socket)
+	return e.close(&delivery{head: b}, !e.socket)
 }
 
-// append appends an error's members, each followed by a comma.
-func (f failure) append(b []byte) []byte {
-	b = append(append(b, `"error":"`...), f.token...)
-	b = appendIndex(append(b, `","error_code":`...), uint32(f.code))
-	b = append(append(b, `,"error_message":`...), quote(f.message)...)
+// appendError appends an error's members, each followed by a comma.
+func appendError(b []byte, f *answer.Error) []byte {
+	b = append(append(b, `"error":"`...), f.Token...)
+	b = appendIndex(append(b, `","error_code":`...), uint32(f.Code))
+	b = append(append(b, `,"error_message":`...), quote(f.Message)...)
 	return append(b, `,"status":"error",`...)
 }
 
 // close ends the objects and puts warnings where the software puts them. inside says that the
 // result is still open.
-func (e envelope) close(a *answer, inside bool) *answer {
+func (e envelope) close(a *delivery, inside bool) *delivery {
 	const slack = len(`,"warnings":[]}` + clioWarning) // Clio adds this in any case
 	a.warned = e.warn != nil && e.warn(a.size()+slack)
 	if e.clio {
@@ -177,16 +157,16 @@ func (e envelope) close(a *answer, inside bool) *answer {
 }
 
 // overLimit is the answer to a request over the limit. Clio's over HTTP is a bare 503.
-func (e envelope) overLimit(raw []byte) *answer {
+func (e envelope) overLimit(raw []byte) *delivery {
 	switch {
 	case !e.clio:
-		return &answer{status: http.StatusServiceUnavailable, text: "Server is overloaded", act: hangUp}
+		return &delivery{status: http.StatusServiceUnavailable, text: "Server is overloaded", act: hangUp}
 	case !e.socket:
-		b := failSlowDown.append([]byte{'{'})
-		return &answer{status: http.StatusServiceUnavailable, text: string(append(b, `"type":"response"}`...))}
+		b := appendError([]byte{'{'}, answer.ErrSlowDown)
+		return &delivery{status: http.StatusServiceUnavailable, text: string(append(b, `"type":"response"}`...))}
 	}
-	b := e.request(failSlowDown.append([]byte{'{'}))
-	return &answer{head: append(append(append(b, `"type":"response","request":`...), raw...), '}')}
+	b := e.request(appendError([]byte{'{'}, answer.ErrSlowDown))
+	return &delivery{head: append(append(append(b, `"type":"response","request":`...), raw...), '}')}
 }
 
 func quote(text string) []byte {

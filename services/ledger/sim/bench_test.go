@@ -9,13 +9,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dyno/services/ledger/sim/chain"
 )
 
 // BenchmarkServe measures the CPU of an answer of 90 transactions, of both ends together; the
 // client only reads it. Compare with BenchmarkLoopback, where the server only writes the same
 // number of bytes.
 func BenchmarkServe(b *testing.B) {
-	s := start(b, Config{ChainConfig: ChainConfig{Ledgers: 20_000, Distinct: 16}})
+	s := start(b, Config{Spec: chain.Spec{Ledgers: 20_000, Distinct: 16}})
 	if err := s.Made(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -26,7 +28,7 @@ func BenchmarkServe(b *testing.B) {
 	defer conn.Close()
 	r := bufio.NewReaderSize(conn, 64<<10)
 	ask := func(i int) int64 {
-		body := fmt.Sprintf(`{"method":"ledger","params":[{%s}]}`, full(DefaultFirst+uint32(i%20_000), 1))
+		body := fmt.Sprintf(`{"method":"ledger","params":[{%s}]}`, full(chain.DefaultFirst+uint32(i%20_000), 1))
 		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: sim\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		a, err := http.ReadResponse(r, nil)
 		if err != nil {

@@ -13,18 +13,12 @@ import (
 	"time"
 )
 
-// certificate is a certificate made for this server, and what a client needs to trust it.
-type certificate struct {
-	cert *tls.Certificate
-	pool *x509.CertPool
-	pem  []byte
-}
-
-// selfSigned makes a certificate for this machine that is valid for a week.
-func selfSigned() (certificate, error) {
+// selfSigned makes a certificate for this machine that is valid for a week; clients trust it by the
+// pool, or by its text.
+func selfSigned() (cert *tls.Certificate, pool *x509.CertPool, text []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return certificate{}, err
+		return nil, nil, nil, err
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -41,17 +35,14 @@ func selfSigned() (certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return certificate{}, err
+		return nil, nil, nil, err
 	}
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
-		return certificate{}, err
+		return nil, nil, nil, err
 	}
-	pool := x509.NewCertPool()
+	pool = x509.NewCertPool()
 	pool.AddCert(leaf)
-	return certificate{
-		cert: &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf},
-		pool: pool,
-		pem:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-	}, nil
+	cert = &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+	return cert, pool, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/signing"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
 )
 
 // seen is what a client received for one request.
@@ -25,18 +24,18 @@ type seen struct {
 }
 
 // The effect of each fault over each transport. truth is the requested ledger.
-var looks = map[Kind]func(t *testing.T, http bool, got seen, truth *xrpl.Ledger){
-	Error: func(t *testing.T, _ bool, got seen, _ *xrpl.Ledger) {
+var looks = map[fault.Kind]func(t *testing.T, http bool, got seen, truth *xrpl.Ledger){
+	fault.Error: func(t *testing.T, _ bool, got seen, _ *xrpl.Ledger) {
 		if a := parse(t, got.body); got.status != 200 || a.Error == "" || a.Code == 0 || a.Status != "error" {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	},
-	Unsynced: func(t *testing.T, _ bool, got seen, _ *xrpl.Ledger) {
+	fault.Unsynced: func(t *testing.T, _ bool, got seen, _ *xrpl.Ledger) {
 		if a := parse(t, got.body); got.status != 200 || a.Error != "noNetwork" || a.Code != 17 || a.Message != "InsufficientNetworkMode" {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	},
-	Overloaded: func(t *testing.T, http bool, got seen, _ *xrpl.Ledger) {
+	fault.Overloaded: func(t *testing.T, http bool, got seen, _ *xrpl.Ledger) {
 		if http && (got.status != 503 || string(got.body) != "Server is overloaded") {
 			t.Errorf("%d %s", got.status, got.body)
 		}
@@ -44,9 +43,9 @@ var looks = map[Kind]func(t *testing.T, http bool, got seen, truth *xrpl.Ledger)
 			t.Errorf("%v", got.err)
 		}
 	},
-	Empty:   wrongTransactions(func(n, of int) bool { return n == 0 }),
-	Partial: wrongTransactions(func(n, of int) bool { return n < of }),
-	Flip: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
+	fault.Empty:   wrongTransactions(func(n, of int) bool { return n == 0 }),
+	fault.Partial: wrongTransactions(func(n, of int) bool { return n < of }),
+	fault.Flip: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
 		a, err := decode(t, got.body)
 		if err != nil {
 			t.Fatal(err)
@@ -58,17 +57,17 @@ var looks = map[Kind]func(t *testing.T, http bool, got seen, truth *xrpl.Ledger)
 			t.Error("it verifies")
 		}
 	},
-	Parent: relinked(func(h, truth *xrpl.Header) { h.Parent = truth.Parent }),
-	Fork:   relinked(func(h, truth *xrpl.Header) { h.Parent, h.State = truth.Parent, truth.State }),
-	Signature: func(t *testing.T, http bool, got seen, truth *xrpl.Ledger) {
+	fault.Parent: relinked(func(h, truth *xrpl.Header) { h.Parent = truth.Parent }),
+	fault.Fork:   relinked(func(h, truth *xrpl.Header) { h.Parent, h.State = truth.Parent, truth.State }),
+	fault.Signature: func(t *testing.T, http bool, got seen, truth *xrpl.Ledger) {
 		relinked(func(h, truth *xrpl.Header) { h.Transactions = truth.Transactions })(t, http, got, truth)
 		a, _ := decode(t, got.body)
-		n, err := xrpl.NewVerifier().Signatures(&a.Ledger, xrpl.Pure{})
-		if !errors.Is(err, xrpl.ErrSignature) {
+		n, err := signing.Verify(&a.Ledger, signing.Pure{})
+		if !errors.Is(err, signing.ErrSignature) {
 			t.Errorf("%d signatures, %v", n, err)
 		}
 	},
-	Other: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
+	fault.Other: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
 		a, err := decode(t, got.body)
 		if err != nil {
 			t.Fatal(err)
@@ -77,28 +76,28 @@ var looks = map[Kind]func(t *testing.T, http bool, got seen, truth *xrpl.Ledger)
 			t.Errorf("asked for %d, got %d: %v", truth.Index, a.Index, err)
 		}
 	},
-	Latency: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
+	fault.Latency: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
 		a, err := decode(t, got.body)
 		if err != nil || a.Hash != truth.Hash {
 			t.Errorf("late and wrong: %v", err)
 		}
 	},
-	Stall: func(t *testing.T, _ bool, got seen, _ *xrpl.Ledger) {
+	fault.Stall: func(t *testing.T, _ bool, got seen, _ *xrpl.Ledger) {
 		if got.err == nil {
 			t.Errorf("it answers %.100s", got.body)
 		}
 	},
-	Cut: func(t *testing.T, http bool, got seen, _ *xrpl.Ledger) {
+	fault.Cut: func(t *testing.T, http bool, got seen, _ *xrpl.Ledger) {
 		if got.err == nil || http && !errors.Is(got.err, io.ErrUnexpectedEOF) || http && len(got.body) == 0 {
 			t.Errorf("%d bytes, %v", len(got.body), got.err)
 		}
 	},
-	Forged: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
+	fault.Forged: func(t *testing.T, _ bool, got seen, truth *xrpl.Ledger) {
 		a, err := decode(t, got.body)
 		if err != nil || a.Hash != truth.Hash {
 			t.Fatal(err)
 		}
-		if _, err := xrpl.NewVerifier().Signatures(&a.Ledger, xrpl.Pure{}); !errors.Is(err, xrpl.ErrSignature) {
+		if _, err := signing.Verify(&a.Ledger, signing.Pure{}); !errors.Is(err, signing.ErrSignature) {
 			t.Errorf("signatures: %v", err)
 		}
 	},
@@ -158,21 +157,21 @@ func differences(a, b *xrpl.Ledger) (n int) {
 
 // Every kind has its documented effect, over both transports, and is counted each time it is sent.
 func TestFaultsAreWhatTheySay(t *testing.T) {
-	honest := newChain(t, ChainConfig{Ledgers: 6, Transactions: 5})
-	forged := newChain(t, ChainConfig{Ledgers: 6, Transactions: 5, Forged: 1})
-	for _, kind := range Kinds() {
-		if kind == Dead {
+	honest := newChain(t, chain.Spec{Ledgers: 6, Transactions: 5})
+	forged := newChain(t, chain.Spec{Ledgers: 6, Transactions: 5, Forged: 1})
+	for _, kind := range fault.Kinds() {
+		if kind == fault.Dead {
 			continue
 		}
 		for _, transport := range []string{"http", "ws"} {
 			t.Run(fmt.Sprint(kind, "/", transport), func(t *testing.T) {
-				c := Config{Chain: honest, Faults: Rates{kind: 1}, StallFor: time.Millisecond}
-				if kind == Forged {
+				c := Config{Chain: honest, Faults: fault.Rates{kind: 1}, StallFor: time.Millisecond}
+				if kind == fault.Forged {
 					c.Chain = forged
 				}
 				s := start(t, c)
 				for i := range uint32(6) {
-					tryFault(t, s, kind, transport, DefaultFirst+i)
+					tryFault(t, s, kind, transport, chain.DefaultFirst+i)
 				}
 				until(t, func() error { // a client cannot wait for a stall
 					got := s.Injected()
@@ -186,19 +185,19 @@ func TestFaultsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-func tryFault(t *testing.T, s *Sim, kind Kind, transport string, index uint32) {
+func tryFault(t *testing.T, s *Sim, kind fault.Kind, transport string, index uint32) {
 	truth := ledger(t, s.Chain(), index)
 	var from caller = overHTTP(t, s)
 	if transport == "ws" {
 		from = overSocket(t, s)
 	}
-	if transport == "ws" && kind == Stall {
+	if transport == "ws" && kind == fault.Stall {
 		silent(t, from.(dialled), full(index, 1))
 		return
 	}
 	var got seen
 	got.status, got.body, got.err = from.call("ledger", full(index, 1))
-	if got.err != nil && kind != Stall && kind != Cut && kind != Overloaded {
+	if got.err != nil && kind != fault.Stall && kind != fault.Cut && kind != fault.Overloaded {
 		t.Fatal(got.err)
 	}
 	looks[kind](t, transport == "http", got, truth)
@@ -219,14 +218,14 @@ func silent(t *testing.T, d dialled, params string) {
 // A dead connection is accepted and then silent, without pongs. So the client must give up on its
 // own: here immediately after the write.
 func TestDeadConnections(t *testing.T) {
-	s := start(t, small(Config{Faults: Rates{Dead: 0.5}, FaultSeed: 3}))
+	s := start(t, small(Config{Faults: fault.Rates{fault.Dead: 0.5}, FaultSeed: 3}))
 	if err := s.Made(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dead := 0
 	for number := range uint32(20) {
 		d := overSocket(t, s)
-		if !s.dice.happens(Dead, uint64(number+1), 0) {
+		if !s.dice.Happens(fault.Dead, uint64(number+1), 0) {
 			if _, _, err := d.call("ping", ""); err != nil {
 				t.Errorf("connection %d: %v", number+1, err)
 			}
@@ -237,107 +236,22 @@ func TestDeadConnections(t *testing.T) {
 			t.Errorf("connection %d accepts no bytes: %v", number+1, err)
 		}
 	}
-	if c := s.Injected().Faults[Dead]; dead == 0 || dead == 20 || c.Sent != int64(dead) {
+	if c := s.Injected().Faults[fault.Dead]; dead == 0 || dead == 20 || c.Sent != int64(dead) {
 		t.Errorf("%d connections of 20 are dead; injected %+v", dead, c)
-	}
-}
-
-// Faults occur at their rates, and the same ones in whatever order they are drawn.
-func TestDiceAreFairAndRepeat(t *testing.T) {
-	rates := Rates{Flip: 0.1, Cut: 0.05, Error: 0.2, Latency: 0.01, Forged: 0.5, Dead: 0.5}
-	d := dice{seed: 9, rates: rates}
-	const n, attempts = 20_000, 2
-	count := map[Kind]int{}
-	var forward, backward []Kind
-	for i := range uint32(n) {
-		for attempt := range uint32(attempts) {
-			kind := d.draw(i, attempt)
-			count[kind]++
-			forward = append(forward, kind)
-			backward = append(backward, d.draw(n-1-i, attempts-1-attempt))
-		}
-	}
-	slices.Reverse(backward)
-	if !slices.Equal(forward, backward) {
-		t.Error("the order matters")
-	}
-	for kind, rate := range map[Kind]float64{Flip: 0.1, Cut: 0.05, Error: 0.2, Latency: 0.01, Forged: 0, Dead: 0, "": 0.64} {
-		got, sigma := float64(count[kind])/(n*attempts), math.Sqrt(rate*(1-rate)/(n*attempts))
-		if math.Abs(got-rate) > 5*sigma {
-			t.Errorf("%q: %.4f instead of %.4f", kind, got, rate)
-		}
-	}
-	other := dice{seed: 10, rates: rates}
-	same := 0
-	for i := range uint32(n) {
-		if k := d.draw(i, 0); k != "" && k == other.draw(i, 0) {
-			same++
-		}
-	}
-	if same > n/10 { // 0.0526 of n by chance
-		t.Errorf("another seed draws the same %d times", same)
-	}
-}
-
-// The tail of latency is heavy: its mean is about six times the minimum, and a hundredth takes 46
-// times that.
-func TestLatencyHasATail(t *testing.T) {
-	d := dice{seed: 1}
-	var all []time.Duration
-	for i := range uint32(20_000) {
-		all = append(all, d.lateness(i, 0))
-	}
-	slices.Sort(all)
-	if all[0] < leastLatency || all[len(all)-1] > mostLatency {
-		t.Errorf("%v to %v", all[0], all[len(all)-1])
-	}
-	for share, want := range map[float64]float64{0.5: 1.78, 0.9: 6.81, 0.99: 46.4} { // (1-share)^(-1/1.2)
-		got := float64(all[int(share*float64(len(all)))]) / float64(leastLatency)
-		if got < want*0.85 || got > want*1.15 {
-			t.Errorf("%v of answers come within %.1f times the least, not %.1f", share, got, want)
-		}
-	}
-}
-
-func TestRatesAreChecked(t *testing.T) {
-	for _, pairs := range [][]string{{"flip"}, {"flip=x"}, {"flop=0.1"}, {"flip=-1"}, {"flip=2"}, {"flip=NaN"}, {"flip=0.6", "cut=0.6"}} {
-		if r, err := ParseRates(pairs); err == nil {
-			t.Errorf("%v is taken: %v", pairs, r)
-		}
-	}
-	if r, err := ParseRates([]string{"flip=0.5", "cut=0.5", "dead=1", "forged=1"}); err != nil || r[Cut] != 0.5 {
-		t.Errorf("%v, %v", r, err)
 	}
 }
 
 // Some faults are impossible for a ledger without transactions or neighbours. The answer is right
 // then, and none is counted.
 func TestFaultsThatCannotBe(t *testing.T) {
-	for _, kind := range []Kind{Empty, Partial, Signature, Other} {
-		s := start(t, Config{ChainConfig: ChainConfig{Ledgers: 1, Transactions: -1}, Faults: Rates{kind: 1}})
-		a, err := fetch(t, overHTTP(t, s), full(DefaultFirst, 1))
+	for _, kind := range []fault.Kind{fault.Empty, fault.Partial, fault.Signature, fault.Other} {
+		s := start(t, Config{Spec: chain.Spec{Ledgers: 1, Transactions: -1}, Faults: fault.Rates{kind: 1}})
+		a, err := fetch(t, overHTTP(t, s), full(chain.DefaultFirst, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := xrpl.NewVerifier().Ledger(&a.Ledger); err != nil || len(s.Injected().Faults) != 0 {
 			t.Errorf("%s: %v, injected %v", kind, err, s.Injected().Faults)
-		}
-	}
-}
-
-// The documentation lists the faults of the code.
-func TestFaultsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/reference/ledgersync-simulator.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	help := FaultHelp()
-	for _, k := range kinds {
-		if row := fmt.Sprintf("| `%s` | %s | %s |", k.Kind, k.drawn, k.does); !bytes.Contains(text, []byte(row)) {
-			t.Errorf("docs/reference/ledgersync-simulator.md has no row\n%s", row)
-		}
-		if !strings.Contains(help, k.does) {
-			t.Errorf("sim --help does not say what %s does", k.Kind)
 		}
 	}
 }

@@ -2,8 +2,9 @@ package sim
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
+
+	"dyno/parts/xrpl/answer"
 )
 
 // Any bytes are a request that can be answered, or an error.
@@ -35,34 +36,15 @@ func checkRequest(t *testing.T, r *request) {
 		t.Errorf("%+v of %+v", w, r)
 	}
 	e := envelope{socket: true, id: r.ID, api: r.APIVersion}
-	for _, a := range []*answer{e.fail(failUnknown, r.raw()), e.success(members{}), e.overLimit(r.raw())} {
+	for _, a := range []*delivery{e.fail(answer.ErrUnknownMethod, r.raw()), e.success(members{}), e.overLimit(r.raw())} {
 		if b := append(a.head, a.tail...); len(b) > 0 && !json.Valid(b) {
 			t.Errorf("%q is answered with %q", r.came, b)
 		}
 	}
 	e.clio = true
-	for _, a := range []*answer{e.fail(failUnknown, r.raw()), e.success(members{}), e.overLimit(r.raw())} {
+	for _, a := range []*delivery{e.fail(answer.ErrUnknownMethod, r.raw()), e.success(members{}), e.overLimit(r.raw())} {
 		if b := append(a.head, a.tail...); !json.Valid(b) {
 			t.Errorf("%q is answered with %q", r.came, b)
 		}
 	}
-}
-
-// A ledger read from a file can be served, and read again.
-func FuzzReplay(f *testing.F) {
-	header := strings.Repeat("01", 118)
-	f.Add([]byte(`{"result":{"ledger":{"ledger_data":"` + header + `","transactions":[{"tx_blob":"0102","meta":"03"}]},"ledger_hash":"` + header[:64] + `"}}`))
-	f.Add([]byte(`{"ledger":{"ledger_data":"` + header + `","transactions":[{"tx_blob":"01","meta_blob":""},{}]}}`))
-	f.Add([]byte(`{"result":{}}`))
-	f.Add([]byte(`{"ledger":null}`))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		_, txs, err := parseLedger(line)
-		if err != nil {
-			return
-		}
-		got, err := parseTransactions(renderTransactions(txs, 1))
-		if err != nil || len(got) != len(txs) {
-			t.Errorf("%d of %d transactions, %v", len(got), len(txs), err)
-		}
-	})
 }

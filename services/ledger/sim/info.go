@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"dyno/parts/xrpl"
+	"dyno/services/ledger/sim/chain"
 )
 
 // Fees and reserves, drops: those of the main network since December 2024.
@@ -29,7 +29,7 @@ func (s *Sim) info(state bool) members {
 		b = append(b, `,"clio_version":"2.4.0","cache":{"is_full":true}`...)
 	} else {
 		b = fmt.Appendf(b, `,"build_version":"2.6.1","hostid":"SIM","peers":%d,"server_state":"%s","validation_quorum":%d`,
-			len(s.chain.unl.validators), mode, s.chain.unl.quorum())
+			s.chain.Validators(), mode, s.chain.Quorum())
 	}
 	if state {
 		b = fmt.Appendf(b, `,"load_base":%d,"load_factor":%d`, loadBase, loadBase)
@@ -48,24 +48,14 @@ func (s *Sim) info(state bool) members {
 
 // validated appends the fields of the highest validated ledger, if it has been made.
 func (s *Sim) validated(b []byte, top uint32, state bool) []byte {
-	s.chain.mu.Lock()
-	n := s.chain.place(top)
-	if n < 0 {
-		n = len(s.chain.entries) - 1
-	}
-	if n < 0 {
-		s.chain.mu.Unlock()
+	e, ok := s.chain.Highest(top)
+	if !ok {
 		return b
 	}
-	e := s.chain.entries[n]
-	s.chain.mu.Unlock()
-	h, _ := xrpl.ParseHeader(e.header[:])
-	b = fmt.Appendf(b, `,"validated_ledger":{"hash":"%v","seq":%d`, e.hash, h.Index)
+	h := e.Parsed()
+	b = fmt.Appendf(b, `,"validated_ledger":{"hash":"%v","seq":%d`, e.Hash(), h.Index)
 	if state {
-		return fmt.Appendf(b, `,"base_fee":%d,"close_time":%d,"reserve_base":%d,"reserve_inc":%d}`, feeDrops, h.Close, reserveBase, reserveIncrement)
+		return fmt.Appendf(b, `,"base_fee":%d,"close_time":%d,"reserve_base":%d,"reserve_inc":%d}`, chain.FeeDrops, h.Close, reserveBase, reserveIncrement)
 	}
-	return fmt.Appendf(b, `,"age":2,"base_fee_xrp":%g,"reserve_base_xrp":%g,"reserve_inc_xrp":%g}`, feeDrops/1e6, reserveBase/1e6, reserveIncrement/1e6)
+	return fmt.Appendf(b, `,"age":2,"base_fee_xrp":%g,"reserve_base_xrp":%g,"reserve_inc_xrp":%g}`, chain.FeeDrops/1e6, reserveBase/1e6, reserveIncrement/1e6)
 }
-
-// quorum is how many validations make a ledger: 80%, rounded up.
-func (u *unl) quorum() int { return (len(u.validators)*4 + 4) / 5 }

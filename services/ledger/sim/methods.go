@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/answer"
+	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
 )
 
 // handle answers a request that is within limits. It never returns nil.
-func (s *Sim) handle(ctx context.Context, r *request, warn func(int) bool) *answer {
+func (s *Sim) handle(ctx context.Context, r *request, warn func(int) bool) *delivery {
 	e := s.envelope(r, warn)
 	switch r.method {
 	case "ledger":
@@ -25,16 +27,16 @@ func (s *Sim) handle(ctx context.Context, r *request, warn func(int) bool) *answ
 	case "subscribe", "unsubscribe":
 		return s.subscribe(ctx, r, e)
 	}
-	return e.fail(failUnknown, r.raw())
+	return e.fail(answer.ErrUnknownMethod, r.raw())
 }
 
-func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
+func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *delivery {
 	w, err := r.params.ledger()
 	if err != nil {
-		return e.fail(failure{failParams.token, failParams.code, err.Error()}, r.raw())
+		return e.fail(answer.ErrInvalidParams.Saying(err.Error()), r.raw())
 	}
 	if r.Transactions && r.Expand && !r.Binary {
-		return e.fail(failNotSupported, r.raw()) // no ledger can be proved from decoded transactions
+		return e.fail(answer.ErrNotSupported, r.raw()) // no ledger can be proved from decoded transactions
 	}
 	if !s.synced.Load() {
 		return e.fail(unsynced(r.version()), r.raw())
@@ -44,46 +46,46 @@ func (s *Sim) ledger(ctx context.Context, r *request, e envelope) *answer {
 		return e.fail(failureOf(err), r.raw())
 	}
 	attempt := s.attempts.next(index)
-	kind := s.dice.draw(index, attempt)
+	kind := s.dice.Draw(index, attempt)
 	switch kind {
-	case Error:
+	case fault.Error:
 		return e.fail(s.anyError(index, attempt), r.raw()).with(kind, index)
-	case Unsynced:
+	case fault.Unsynced:
 		return e.fail(unsynced(r.version()), r.raw()).with(kind, index)
-	case Overloaded:
-		return (&answer{status: 503, text: "Server is overloaded", act: hangUp}).with(kind, index)
-	case Stall:
-		return (&answer{act: stayQuiet}).with(kind, index)
+	case fault.Overloaded:
+		return (&delivery{status: 503, text: "Server is overloaded", act: hangUp}).with(kind, index)
+	case fault.Stall:
+		return (&delivery{act: stayQuiet}).with(kind, index)
 	}
 	a, err := s.render(ctx, r, e, index, attempt, kind)
 	if err != nil {
 		return e.fail(failureOf(err), r.raw())
 	}
 	switch kind {
-	case Latency:
-		a.wait = s.dice.lateness(index, attempt)
-	case Cut:
+	case fault.Latency:
+		a.wait = s.dice.Lateness(index, attempt)
+	case fault.Cut:
 		a.act = cutOff
 	}
 	return a
 }
 
-func (a *answer) with(kind Kind, index uint32) *answer {
+func (a *delivery) with(kind fault.Kind, index uint32) *delivery {
 	a.fault, a.number = kind, index
 	return a
 }
 
-func failureOf(err error) failure {
-	if errors.Is(err, errNotThere) {
-		return failNoLedger
+func failureOf(err error) *answer.Error {
+	if errors.Is(err, chain.ErrNotThere) {
+		return answer.ErrLedgerNotFound
 	}
-	return failure{failInternal.token, failInternal.code, err.Error()}
+	return answer.ErrInternal.Saying(err.Error())
 }
 
 // anyError is one of the errors that a client should count as the server's.
-func (s *Sim) anyError(index, attempt uint32) failure {
-	all := []failure{failSlowDown, failTooBusy, failNoCurrent, failInternal, failNoLedger}
-	return all[s.dice.roll("error", uint64(index), uint64(attempt))%uint64(len(all))]
+func (s *Sim) anyError(index, attempt uint32) *answer.Error {
+	all := []*answer.Error{answer.ErrSlowDown, answer.ErrTooBusy, answer.ErrNoCurrent, answer.ErrInternal, answer.ErrLedgerNotFound}
+	return all[s.dice.Roll("error", uint64(index), uint64(attempt))%uint64(len(all))]
 }
 
 // resolve finds the index of the requested ledger among those that this server claims.
@@ -96,25 +98,25 @@ func (s *Sim) resolve(ctx context.Context, w which) (uint32, error) {
 		if top, ok := s.top(); ok {
 			return top, nil
 		}
-		return 0, errNotThere
+		return 0, chain.ErrNotThere
 	case w.byHash:
 		if err := s.chain.Made(ctx); err != nil {
 			return 0, err
 		}
-		index, ok := s.chain.hashed(w.hash)
+		index, ok := s.chain.Hashed(w.hash)
 		if !ok || !s.has(index) {
-			return 0, errNotThere
+			return 0, chain.ErrNotThere
 		}
 		return index, nil
 	case !s.has(w.index):
-		return 0, errNotThere
+		return 0, chain.ErrNotThere
 	}
 	return w.index, nil
 }
 
 // Complete is what the server says it has.
 func (s *Sim) Complete() history.Set {
-	all := s.chain.all()
+	all := s.chain.All()
 	if s.config.Complete == nil {
 		return all
 	}
@@ -141,25 +143,26 @@ func (s *Sim) top() (uint32, bool) {
 }
 
 // render writes the answer with a ledger, changed as a fault requires.
-func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt uint32, kind Kind) (*answer, error) {
-	l, n, err := s.chain.at(ctx, index)
+func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt uint32, kind fault.Kind) (*delivery, error) {
+	l, err := s.chain.At(ctx, index)
 	if err != nil {
 		return nil, err
 	}
-	var wrong *tampered
-	if kind.wrong() {
-		if wrong, err = s.tamper(ctx, &l, n, attempt, kind); err != nil {
+	var wrong *chain.Tampered
+	if kind.Wrong() {
+		roll := s.dice.Roll("tamper", uint64(index), uint64(attempt))
+		if wrong, err = s.chain.Tamper(ctx, &l, kind, roll); err != nil {
 			return nil, err
 		}
 	}
 	if wrong != nil {
-		l = wrong.entry
-	} else if l.set.forged && kind == "" && r.Transactions {
-		kind = Forged
+		l = wrong.Entry
+	} else if l.Forged() && kind == "" && r.Transactions {
+		kind = fault.Forged
 	}
 	var m members
 	var keep *[]byte
-	m.head = l.before(make([]byte, 0, 640), e.clio, r.Binary, r.version())
+	m.head = before(make([]byte, 0, 640), &l, e.clio, r.Binary, r.version())
 	m.tail = make([]byte, 0, 320)
 	if r.Transactions {
 		m.head = append(m.head, `,"transactions":[`...)
@@ -168,21 +171,21 @@ func (s *Sim) render(ctx context.Context, r *request, e envelope, index, attempt
 		}
 		m.tail = append(m.tail, ']')
 	}
-	m.tail = l.after(m.tail, e.clio)
+	m.tail = after(m.tail, &l, e.clio)
 	a := e.success(m)
 	a.keep = keep
-	if wrong == nil && kind.wrong() {
+	if wrong == nil && kind.Wrong() {
 		kind = "" // the ledger has nothing to change
 	}
 	return a.with(kind, index), nil
 }
 
-func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byte, err error) {
+func (s *Sim) body(l *chain.Entry, r *request, wrong *chain.Tampered) (b []byte, keep *[]byte, err error) {
 	if !r.Expand {
 		var txs []xrpl.Transaction
 		if wrong != nil {
-			txs = wrong.txs
-		} else if txs, err = s.chain.transactions(l.set); err != nil {
+			txs = wrong.Transactions
+		} else if txs, err = s.chain.Transactions(l); err != nil {
 			return nil, nil, err
 		}
 		for i, tx := range txs {
@@ -195,10 +198,10 @@ func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byt
 		return b, nil, nil
 	}
 	if wrong != nil {
-		return renderTransactions(wrong.txs, r.version()), nil, nil
+		return chain.Render(wrong.Transactions, r.version()), nil, nil
 	}
 	keep = s.scratch.Get().(*[]byte)
-	if b, err = s.chain.body(l.set, r.version(), keep); err != nil {
+	if b, err = s.chain.Body(l, r.version(), keep); err != nil {
 		s.scratch.Put(keep)
 		return nil, nil, err
 	}
@@ -206,92 +209,52 @@ func (s *Sim) body(l *entry, r *request, wrong *tampered) (b []byte, keep *[]byt
 }
 
 // before appends the header, before the transactions. rippled sorts members, Clio does not.
-func (e *entry) before(b []byte, clio, binary bool, version int) []byte {
+func before(b []byte, e *chain.Entry, clio, binary bool, version int) []byte {
 	if clio {
-		b = e.identity(b)
+		b = identity(b, e)
 		b = append(b, `,"validated":true,`...)
 	}
 	b = append(b, `"ledger":{`...)
 	if binary {
 		b = append(b, `"closed":true,"ledger_data":"`...)
-		return append(xrpl.AppendHex(b, e.header[:]), '"')
+		return append(xrpl.AppendHex(b, e.Header()), '"')
 	}
-	h, _ := xrpl.ParseHeader(e.header[:])
-	closed := xrpl.Time(h.Close)
-	hash := func(name string, h xrpl.Hash) {
-		b = append(append(append(b, `","`...), name...), `":"`...)
-		b = xrpl.AppendHex(b, h[:])
-	}
-	number := func(name string, n uint64) {
-		b = append(append(append(b, `,"`...), name...), `":`...)
-		b = strconv.AppendUint(b, n, 10)
-	}
-	b = append(b, `"closed":true,"close_time_human":"`...)
-	b = closed.AppendFormat(b, "2006-Jan-02 15:04:05.000000000 UTC")
-	b = append(b, `","close_time_iso":"`...)
-	b = closed.AppendFormat(b, time.RFC3339)
-	hash("account_hash", h.State)
-	hash("ledger_hash", e.hash)
-	hash("parent_hash", h.Parent)
-	hash("transaction_hash", h.Transactions)
-	b = append(strconv.AppendUint(append(b, `","total_coins":"`...), h.Drops, 10), '"')
-	number("close_flags", uint64(h.Flags))
-	number("close_time", uint64(h.Close))
-	number("close_time_resolution", uint64(h.Resolution))
-	number("parent_close_time", uint64(h.ParentClose))
-	if version == 1 {
-		return append(appendIndex(append(b, `,"ledger_index":"`...), h.Index), '"')
-	}
-	return appendIndex(append(b, `,"ledger_index":`...), h.Index)
+	h := e.Parsed()
+	return answer.AppendHeader(b, &h, e.Hash(), version)
 }
 
-func (e *entry) after(b []byte, clio bool) []byte {
+func after(b []byte, e *chain.Entry, clio bool) []byte {
 	b = append(b, '}')
 	if clio {
 		return b
 	}
-	return append(e.identity(append(b, ',')), `,"validated":true`...)
+	return append(identity(append(b, ','), e), `,"validated":true`...)
 }
 
-func (e *entry) identity(b []byte) []byte {
-	b = xrpl.AppendHex(append(b, `"ledger_hash":"`...), e.hash[:])
-	return appendIndex(append(b, `","ledger_index":`...), e.index())
+func identity(b []byte, e *chain.Entry) []byte {
+	hash := e.Hash()
+	b = xrpl.AppendHex(append(b, `"ledger_hash":"`...), hash[:])
+	return appendIndex(append(b, `","ledger_index":`...), e.Index())
 }
 
-// transaction is the method tx in binary. Source of its members: XRPLF/rippled, rpc/handlers/Tx.cpp
-// and app/misc/detail/Transaction.cpp.
-func (s *Sim) transaction(r *request, e envelope) *answer {
+// transaction is the method tx in binary.
+func (s *Sim) transaction(r *request, e envelope) *delivery {
 	id, err := xrpl.ParseHash(r.Transaction)
 	if err != nil {
-		return e.fail(failParams, r.raw())
+		return e.fail(answer.ErrInvalidParams, r.raw())
 	}
 	if !r.Binary {
-		return e.fail(failNotSupported, r.raw())
+		return e.fail(answer.ErrNotSupported, r.raw())
 	}
-	l, tx, err := s.chain.find(id, s.has)
+	l, tx, err := s.chain.Find(id, s.has)
 	switch {
 	case err != nil:
 		return e.fail(failureOf(err), r.raw())
 	case tx == nil:
-		return e.fail(failNoTx, r.raw())
+		return e.fail(answer.ErrNoTransaction, r.raw())
 	}
-	h, _ := xrpl.ParseHeader(l.header[:])
-	var b []byte
-	meta, blob := "meta", "tx"
-	if r.version() == 1 {
-		b = appendIndex(append(b, `"date":`...), h.Close)
-		b = xrpl.AppendHex(append(b, `,"hash":"`...), id[:])
-		b = appendIndex(append(b, `","inLedger":`...), h.Index)
-		b = append(b, ',')
-	} else {
-		meta, blob = "meta_blob", "tx_blob"
-		b = xrpl.Time(h.Close).AppendFormat(append(b, `"close_time_iso":"`...), time.RFC3339)
-		b = xrpl.AppendHex(append(b, `","hash":"`...), id[:])
-		b = xrpl.AppendHex(append(b, `","ledger_hash":"`...), l.hash[:])
-		b = append(b, `",`...)
-	}
-	b = appendIndex(append(b, `"ledger_index":`...), h.Index)
-	b = xrpl.AppendHex(append(append(append(b, `,"`...), meta...), `":"`...), tx.Meta)
-	b = xrpl.AppendHex(append(append(append(b, `","`...), blob...), `":"`...), tx.Blob)
-	return e.success(members{head: append(b, `","validated":true`...)})
+	h := l.Parsed()
+	return e.success(members{head: answer.AppendFound(nil, &h, l.Hash(), id, *tx, r.version(), "")})
 }
+
+func appendIndex(b []byte, index uint32) []byte { return strconv.AppendUint(b, uint64(index), 10) }

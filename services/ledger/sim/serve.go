@@ -18,6 +18,8 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/refusal"
+	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/sim/limits"
 )
 
 // maxOpen bounds the number of connections; further ones wait.
@@ -27,11 +29,10 @@ const maxOpen = 10_000
 func (s *Sim) listen() error {
 	cert := s.config.Certificate
 	if cert == nil && s.config.SelfSigned {
-		made, err := selfSigned()
-		if err != nil {
+		var err error
+		if cert, s.trusted, s.pem, err = selfSigned(); err != nil {
 			return fmt.Errorf("making a certificate: %w", err)
 		}
-		cert, s.trusted, s.pem = made.cert, made.pool, made.pem
 	}
 	l, err := daemon.Listen("listen", s.config.Listen)
 	if err != nil {
@@ -82,9 +83,9 @@ func (s *Sim) serveListener() error {
 func (s *Sim) connection(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
-		s.limiter.opened(address(c.RemoteAddr().String()))
+		s.limiter.Opened(address(c.RemoteAddr().String()))
 	case http.StateClosed:
-		s.limiter.closed(address(c.RemoteAddr().String()))
+		s.limiter.Closed(address(c.RemoteAddr().String()))
 	}
 }
 
@@ -132,30 +133,30 @@ func (s *Sim) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call, err := parsePost(body)
-	if !s.limiter.admit(addr) {
-		s.tally.refused()
+	if !s.limiter.Admit(addr) {
+		s.tally.Refuse()
 		s.reply(w, r, s.envelope(call, nil).overLimit(nil))
 		return
 	}
-	var a *answer
+	var a *delivery
 	var refused *refusal.Error
 	switch {
 	case errors.As(err, &refused):
-		s.limiter.spent(addr, costMalformed, 0)
-		a = &answer{status: http.StatusBadRequest, text: refused.Text}
+		s.limiter.Spent(addr, limits.CostMalformed, 0)
+		a = &delivery{status: http.StatusBadRequest, text: refused.Text}
 	case err != nil:
-		a = s.envelope(call, s.warner(addr, costMalformed)).fail(failParams, call.raw())
+		a = s.envelope(call, s.warner(addr, limits.CostMalformed)).fail(answer.ErrInvalidParams, call.raw())
 	default:
-		a = s.handle(r.Context(), call, s.warner(addr, costRequest))
+		a = s.handle(r.Context(), call, s.warner(addr, limits.CostRequest))
 	}
 	s.reply(w, r, a)
 }
 
 func (s *Sim) warner(addr string, cost int) func(int) bool {
-	return func(bytes int) bool { return s.limiter.spent(addr, cost, bytes) }
+	return func(bytes int) bool { return s.limiter.Spent(addr, cost, bytes) }
 }
 
-func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
+func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *delivery) {
 	defer s.release(a)
 	if !s.pause(r.Context(), s.config.Delay+a.wait) {
 		panic(http.ErrAbortHandler)
@@ -193,7 +194,7 @@ func (s *Sim) reply(w http.ResponseWriter, r *http.Request, a *answer) {
 var contentJSON = []string{"application/json; charset=utf-8"}
 
 // write writes an answer's pieces, and at most most bytes of them unless that is negative.
-func (s *Sim) write(w io.Writer, a *answer, most int) error {
+func (s *Sim) write(w io.Writer, a *delivery, most int) error {
 	for _, piece := range [][]byte{a.head, a.middle, a.tail} {
 		if most >= 0 {
 			piece = piece[:min(len(piece), most)]
@@ -211,16 +212,16 @@ func (s *Sim) write(w io.Writer, a *answer, most int) error {
 
 // book counts an answer: by 1 before it is sent, so that it is counted before the client can have
 // read it, and by -1 if it could not be sent whole.
-func (s *Sim) book(a *answer, by int64) {
+func (s *Sim) book(a *delivery, by int64) {
 	if a.fault != "" {
-		s.tally.fault(a.fault, a.number, by)
+		s.tally.Fault(a.fault, a.number, by)
 	}
 	if a.act == send {
-		s.tally.answer(a.size()+len(a.text), a.warned, by)
+		s.tally.Answer(a.size()+len(a.text), a.warned, by)
 	}
 }
 
-func (s *Sim) release(a *answer) {
+func (s *Sim) release(a *delivery) {
 	if a.keep != nil {
 		s.scratch.Put(a.keep)
 		a.keep = nil
@@ -245,15 +246,11 @@ func (s *Sim) pause(ctx context.Context, d time.Duration) bool {
 }
 
 func (s *Sim) serveInjected(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, s.Injected())
+	w.Header()["Content-Type"] = contentJSON
+	json.NewEncoder(w).Encode(s.Injected())
 }
 
 func (s *Sim) serveUNL(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Content-Type"] = contentJSON
-	w.Write(s.chain.unl.list)
-}
-
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header()["Content-Type"] = contentJSON
-	json.NewEncoder(w).Encode(v)
+	w.Write(s.chain.UNL())
 }

@@ -10,10 +10,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
 )
 
 func TestTLSVersionsAndProtocols(t *testing.T) {
-	chain := newChain(t, ChainConfig{Ledgers: 2, Transactions: 1})
+	chain := newChain(t, chain.Spec{Ledgers: 2, Transactions: 1})
 	for _, c := range []struct {
 		max     uint16
 		noHTTP2 bool
@@ -35,13 +38,13 @@ func TestTLSVersionsAndProtocols(t *testing.T) {
 // Concurrent clients each get their own ledgers, from memory and from the file.
 func TestServesManyConcurrently(t *testing.T) {
 	for _, memory := range []int64{0, 1} {
-		s := start(t, Config{ChainConfig: ChainConfig{Ledgers: 8, Transactions: 20, Memory: memory}})
+		s := start(t, Config{Spec: chain.Spec{Ledgers: 8, Transactions: 20, Memory: memory}})
 		web := overHTTP(t, s)
 		var work sync.WaitGroup
 		for g := range 8 {
 			work.Go(func() {
 				for i := range 20 {
-					index := DefaultFirst + uint32((g+i)%8)
+					index := chain.DefaultFirst + uint32((g+i)%8)
 					a, err := fetch(t, web, full(index, 1+i%2))
 					if err != nil || a.Index != index || len(a.Transactions) != 20 {
 						t.Errorf("ledger %d: %v", index, err)
@@ -64,7 +67,7 @@ func TestSocketAnswersAsItCan(t *testing.T) {
 	}
 	d := overSocket(t, s)
 	for i := range 50 {
-		message := fmt.Sprintf(`{"id":%d,"command":"ledger",%s}`, i, full(DefaultFirst+uint32(i%6), 1))
+		message := fmt.Sprintf(`{"id":%d,"command":"ledger",%s}`, i, full(chain.DefaultFirst+uint32(i%6), 1))
 		if err := d.conn.Write(t.Context(), 1, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +82,7 @@ func TestSocketAnswersAsItCan(t *testing.T) {
 		if err := json.Unmarshal(body, &id); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := decode(t, body); err != nil || a.Index != DefaultFirst+uint32(id.ID%6) || got[id.ID] {
+		if a, err := decode(t, body); err != nil || a.Index != chain.DefaultFirst+uint32(id.ID%6) || got[id.ID] {
 			t.Errorf("answer %d: %v", id.ID, err)
 		}
 		got[id.ID] = true
@@ -104,14 +107,14 @@ func TestSocketRefusesNonRequests(t *testing.T) {
 
 // Close ends stalled requests, dead connections, and requests for ledgers that are being made.
 func TestCloseEndsRequestsInFlight(t *testing.T) {
-	s, err := Start(Config{ChainConfig: ChainConfig{Ledgers: 1000, Transactions: 500}, Faults: Rates{Dead: 1}})
+	s, err := Start(Config{Spec: chain.Spec{Ledgers: 1000, Transactions: 500}, Faults: fault.Rates{fault.Dead: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	web, socket := overHTTP(t, s), overSocket(t, s)
 	ended := make(chan error, 2)
 	go func() {
-		_, _, err := web.call("ledger", full(DefaultFirst+999, 1))
+		_, _, err := web.call("ledger", full(chain.DefaultFirst+999, 1))
 		ended <- err
 	}()
 	go func() {
@@ -119,7 +122,7 @@ func TestCloseEndsRequestsInFlight(t *testing.T) {
 		ended <- err
 	}()
 	until(t, func() error {
-		if s.Injected().Faults[Dead].Sent == 0 {
+		if s.Injected().Faults[fault.Dead].Sent == 0 {
 			return fmt.Errorf("there is no connection yet")
 		}
 		return nil
@@ -153,7 +156,7 @@ func TestPauses(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []Config{{Software: "x"}, {Limits: "x"}, {Delay: -1}, {Faults: Rates{"x": 1}}, {Listen: "nowhere"}, {ChainConfig: ChainConfig{Ledgers: -1}}} {
+	for _, c := range []Config{{Software: "x"}, {Limits: "x"}, {Delay: -1}, {Faults: fault.Rates{"x": 1}}, {Listen: "nowhere"}, {Spec: chain.Spec{Ledgers: -1}}} {
 		if s, err := Start(c); err == nil {
 			t.Errorf("%+v is taken", c)
 			s.Close()
@@ -162,9 +165,9 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestInjectedOverHTTP(t *testing.T) {
-	s := start(t, small(Config{Faults: Rates{Empty: 1}}))
+	s := start(t, small(Config{Faults: fault.Rates{fault.Empty: 1}}))
 	web := overHTTP(t, s)
-	if _, err := fetch(t, web, full(DefaultFirst, 1)); err != nil {
+	if _, err := fetch(t, web, full(chain.DefaultFirst, 1)); err != nil {
 		t.Fatal(err)
 	}
 	a, err := web.client.Get(s.URL() + "/sim/injected")
@@ -172,8 +175,8 @@ func TestInjectedOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Body.Close()
-	var got Injected
-	if err := json.NewDecoder(a.Body).Decode(&got); err != nil || got.Faults[Empty].Ledgers[DefaultFirst] != 1 || got.Answers != 1 {
+	var got fault.Injected
+	if err := json.NewDecoder(a.Body).Decode(&got); err != nil || got.Faults[fault.Empty].Ledgers[chain.DefaultFirst] != 1 || got.Answers != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

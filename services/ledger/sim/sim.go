@@ -1,16 +1,14 @@
 // Package sim simulates servers of the XRP Ledger for clients that download history: a rippled or a
 // Clio, with JSON-RPC and WebSocket, their limits, their faults, and the streams that announce new
-// ledgers. It serves a generated chain that is consistent (hashes, trees, signatures, validations)
-// or real ledgers from a file. It counts each fault that it has really sent, so that a test can
-// compare a client's result with the truth.
+// ledgers. It serves a chain (sim/chain) within limits (sim/limits), and counts each fault
+// (sim/fault) that it has really sent, so that a test can compare a client's result with the truth.
 //
 // It is not a ledger: it executes no transactions and has no state, and of the many methods it has
 // those that history needs. It is built to cost little, because it shares a machine with the client
 // that is measured: answers are rendered in advance, and a request copies only the few bytes that
 // differ.
 //
-// A Chain owns the goroutines that make ledgers, a Sim those that serve; Close of each waits for
-// them.
+// A Sim owns the goroutines that serve; Close waits for them.
 package sim
 
 import (
@@ -26,21 +24,24 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/sim/limits"
 )
 
 // Config says what to simulate. Its zero value is a faultless rippled without limits on loopback.
 type Config struct {
-	ChainConfig
+	chain.Spec
 	// Chain replaces the Sim's own, so that several servers agree. The Sim does not close it.
-	Chain *Chain
+	Chain *chain.Chain
 
 	Listen   string      // "": 127.0.0.1:0
 	Software string      // Rippled or Clio, whose shapes differ; "": the one that Limits implies
-	Limits   string      // NoLimits, RippledLimits or ClioLimits; "": none
+	Limits   string      // name of limits.New; "": none
 	Complete history.Set // ledgers that it has; nil: all of the chain
 
-	Faults Rates
+	Faults fault.Rates
 	// Seed of the dice; 0: Seed. Servers of one chain with different seeds have different faults.
 	FaultSeed uint64
 	Delay     time.Duration // added to every answer, as distance does
@@ -62,7 +63,7 @@ func (c *Config) complete() error {
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
 	if c.Software == "" {
 		c.Software = Rippled
-		if c.Limits == ClioLimits {
+		if c.Limits == limits.Clio {
 			c.Software = Clio
 		}
 	}
@@ -71,14 +72,14 @@ func (c *Config) complete() error {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.Forged = cmp.Or(c.Faults[Forged], c.Forged)
+	c.Forged = cmp.Or(c.Faults[fault.Forged], c.Forged)
 	switch {
 	case c.Software != Rippled && c.Software != Clio:
 		return refusal.Unknown("software", c.Software, Rippled, Clio)
 	case c.Delay < 0 || c.StallFor < 0 || c.TipEvery < 0:
 		return errors.New("a time is below zero")
 	}
-	return c.Faults.check()
+	return c.Faults.Check()
 }
 
 // Check returns an error when there can be no such server, which Start finds, too.
@@ -86,24 +87,24 @@ func (c Config) Check() error {
 	if err := c.complete(); err != nil {
 		return err
 	}
-	if _, err := newLimiter(c.Limits, time.Now); err != nil {
+	if _, err := limits.New(c.Limits, time.Now); err != nil {
 		return err
 	}
-	return c.ChainConfig.complete()
+	return c.Spec.Check()
 }
 
 // Sim is one server.
 type Sim struct {
 	config      Config
-	chain       *Chain
+	chain       *chain.Chain
 	own         bool // the chain is its own
-	dice        dice
-	limiter     limiter
+	dice        fault.Dice
+	limiter     limits.Limiter
 	grown       uint32 // index from which on ledgers are newer than the server
 	synced      atomic.Bool
 	attempts    attempts
 	connections atomic.Uint32 // WebSockets so far
-	tally       tally
+	tally       fault.Tally
 	scratch     sync.Pool // *[]byte, for answers from the file
 
 	listener net.Listener
@@ -125,15 +126,15 @@ func Start(c Config) (*Sim, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	limiter, err := newLimiter(c.Limits, c.Now)
+	limiter, err := limits.New(c.Limits, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sim{config: c, chain: c.Chain, limiter: limiter, dice: dice{c.FaultSeed, c.Faults}}
+	s := &Sim{config: c, chain: c.Chain, limiter: limiter, dice: fault.Dice{Seed: c.FaultSeed, Rates: c.Faults}}
 	s.scratch.New = func() any { return new([]byte) }
 	s.synced.Store(true)
 	if s.chain == nil {
-		if s.chain, err = NewChain(c.ChainConfig); err != nil {
+		if s.chain, err = chain.New(c.Spec); err != nil {
 			return nil, err
 		}
 		s.own = true
@@ -144,7 +145,7 @@ func Start(c Config) (*Sim, error) {
 		}
 		return nil, err
 	}
-	if all := s.chain.all(); len(all) > 0 {
+	if all := s.chain.All(); len(all) > 0 {
 		s.grown = all[len(all)-1].To + 1
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -169,7 +170,7 @@ func (s *Sim) PEM() []byte { return s.pem }
 func (s *Sim) WS() string { return "ws" + s.scheme + "://" + s.listener.Addr().String() }
 
 // Chain is the chain that it serves.
-func (s *Sim) Chain() *Chain { return s.chain }
+func (s *Sim) Chain() *chain.Chain { return s.chain }
 
 // Made waits until all configured ledgers are made.
 func (s *Sim) Made(ctx context.Context) error { return s.chain.Made(ctx) }
@@ -178,7 +179,7 @@ func (s *Sim) Made(ctx context.Context) error { return s.chain.Made(ctx) }
 func (s *Sim) Trusted() *x509.CertPool { return s.trusted }
 
 // Injected returns the counts so far.
-func (s *Sim) Injected() Injected { return s.tally.copy() }
+func (s *Sim) Injected() fault.Injected { return s.tally.Copy() }
 
 // SetSynced makes the server lose the network, or find it again.
 func (s *Sim) SetSynced(synced bool) { s.synced.Store(synced) }
@@ -204,7 +205,7 @@ type attempts struct {
 }
 
 // maxAttempts bounds the number of ledgers whose attempts are counted. It is more than a chain has.
-const maxAttempts = 2 * MaxLedgers
+const maxAttempts = 2 * chain.MaxLedgers
 
 // next is 0 for the first attempt.
 func (a *attempts) next(index uint32) uint32 {

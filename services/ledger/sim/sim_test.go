@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/rippled"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/rippled/response"
+	"dyno/services/ledger/sim/chain"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,7 +46,7 @@ func start(t testing.TB, c Config) *Sim {
 // small is a chain that is made in milliseconds.
 func small(c Config) Config {
 	if c.Chain == nil {
-		c.ChainConfig.Ledgers, c.ChainConfig.Transactions = 6, 5
+		c.Spec.Ledgers, c.Spec.Transactions = 6, 5
 	}
 	return c
 }
@@ -123,7 +126,7 @@ func full(index uint32, version int) string {
 }
 
 // fetch requests a ledger and decodes it, twice.
-func fetch(t testing.TB, from caller, params string) (*rippled.Answer, error) {
+func fetch(t testing.TB, from caller, params string) (*response.Answer, error) {
 	t.Helper()
 	_, body, err := from.call("ledger", params)
 	if err != nil {
@@ -132,15 +135,15 @@ func fetch(t testing.TB, from caller, params string) (*rippled.Answer, error) {
 	return decode(t, body)
 }
 
-func decode(t testing.TB, body []byte) (*rippled.Answer, error) {
+func decode(t testing.TB, body []byte) (*response.Answer, error) {
 	t.Helper()
 	if !json.Valid(body) {
 		t.Fatalf("not JSON: %.300q", body)
 	}
-	var first *rippled.Answer
+	var first *response.Answer
 	var firstErr error
-	for name, d := range rippled.Decoders() {
-		into := &rippled.Answer{}
+	for name, d := range response.Decoders() {
+		into := &response.Answer{}
 		err := d.Decode(body, into)
 		if first == nil {
 			first, firstErr = into, err
@@ -152,7 +155,7 @@ func decode(t testing.TB, body []byte) (*rippled.Answer, error) {
 }
 
 func TestServesEveryShape(t *testing.T) {
-	chain, err := NewChain(ChainConfig{Ledgers: 6, Transactions: 5})
+	chain, err := chain.New(chain.Spec{Ledgers: 6, Transactions: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +176,7 @@ func TestServesEveryShape(t *testing.T) {
 
 func checkShapes(t *testing.T, s *Sim, from caller, version int, transport string) {
 	v := xrpl.NewVerifier()
-	for index := uint32(DefaultFirst); index < DefaultFirst+6; index++ {
+	for index := uint32(chain.DefaultFirst); index < chain.DefaultFirst+6; index++ {
 		truth, err := s.Chain().Ledger(t.Context(), index)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +194,7 @@ func checkShapes(t *testing.T, s *Sim, from caller, version int, transport strin
 			}
 		}
 	}
-	_, body, err := from.call("ledger", full(DefaultFirst, version))
+	_, body, err := from.call("ledger", full(chain.DefaultFirst, version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +268,7 @@ func TestErrorsAreTheServers(t *testing.T) {
 				message               string
 			}{
 				{"ledger", full(5, 1), "lgrNotFound", 21, "ledgerNotFound"},
-				{"ledger", full(DefaultFirst+6, 2), "lgrNotFound", 21, "ledgerNotFound"},
+				{"ledger", full(chain.DefaultFirst+6, 2), "lgrNotFound", 21, "ledgerNotFound"},
 				{"ledger", `"ledger_hash":"` + strings.Repeat("A", 64) + `"`, "lgrNotFound", 21, "ledgerNotFound"},
 				{"ledger", `"ledger_hash":"x"`, "invalidParams", 31, "ledgerHashMalformed"},
 				{"ledger", `"ledger_index":"soon"`, "invalidParams", 31, "ledgerIndexMalformed"},
@@ -318,25 +321,25 @@ func TestHTTPRefusesNonRequests(t *testing.T) {
 func TestHeadersAndHashesAlone(t *testing.T) {
 	s := start(t, small(Config{}))
 	from := overHTTP(t, s)
-	_, body, _ := from.call("ledger", fmt.Sprintf(`"ledger_index":%d`, DefaultFirst+1))
+	_, body, _ := from.call("ledger", fmt.Sprintf(`"ledger_index":%d`, chain.DefaultFirst+1))
 	a := parse(t, body)
-	below, err := s.Chain().Ledger(t.Context(), DefaultFirst)
+	below, err := s.Chain().Ledger(t.Context(), chain.DefaultFirst)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Ledger.Parent != below.Hash.String() || a.Ledger.Index != fmt.Sprint(DefaultFirst+1) || a.Ledger.Transactions != nil {
+	if a.Ledger.Parent != below.Hash.String() || a.Ledger.Index != fmt.Sprint(chain.DefaultFirst+1) || a.Ledger.Transactions != nil {
 		t.Errorf("header: %s", body)
 	}
-	if _, body, _ = from.call("ledger", `"ledger_index":"validated","binary":true`); parse(t, body).Index != DefaultFirst+5 || parse(t, body).Ledger.Data == "" {
+	if _, body, _ = from.call("ledger", `"ledger_index":"validated","binary":true`); parse(t, body).Index != chain.DefaultFirst+5 || parse(t, body).Ledger.Data == "" {
 		t.Errorf("last ledger in binary: %s", body)
 	}
-	_, body, _ = from.call("ledger", fmt.Sprintf(`"ledger_index":"%d","transactions":true`, DefaultFirst))
+	_, body, _ = from.call("ledger", fmt.Sprintf(`"ledger_index":"%d","transactions":true`, chain.DefaultFirst))
 	ids := parse(t, body).Ledger.Transactions
 	if len(ids) != 5 || ids[3] != xrpl.TransactionID(below.Transactions[3].Blob).String() {
 		t.Errorf("ids: %s", body)
 	}
 	_, body, _ = from.call("tx", fmt.Sprintf(`"binary":true,"transaction":"%v"`, ids[3]))
-	if a := parse(t, body); a.Index != DefaultFirst || a.Tx != xrpl.Hex(below.Transactions[3].Blob) || a.Meta != xrpl.Hex(below.Transactions[3].Meta) {
+	if a := parse(t, body); a.Index != chain.DefaultFirst || a.Tx != xrpl.Hex(below.Transactions[3].Blob) || a.Meta != xrpl.Hex(below.Transactions[3].Meta) {
 		t.Errorf("tx: %s", body)
 	}
 }
@@ -374,5 +377,72 @@ func TestServerInfo(t *testing.T) {
 		if a := parse(t, body); a.Error != want {
 			t.Errorf("without network: %s", body)
 		}
+	}
+}
+
+func newChain(t testing.TB, c chain.Spec) *chain.Chain {
+	t.Helper()
+	made, err := chain.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return made
+}
+
+func ledger(t testing.TB, c *chain.Chain, index uint32) *xrpl.Ledger {
+	t.Helper()
+	l, err := c.Ledger(t.Context(), index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// realLedgers is the folder of real ledgers, if present.
+func realLedgers(t testing.TB) string {
+	file := filepath.Join("..", "..", "..", "..", "shared", "data", "xrpl", "ledgers-binary.jsonl")
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("no real ledgers here: ", err)
+	}
+	return file
+}
+
+func TestReplayOfRealLedgers(t *testing.T) {
+	s := start(t, Config{Spec: chain.Spec{Replay: realLedgers(t)}})
+	from := overHTTP(t, s)
+	v := xrpl.NewVerifier()
+	n := 0
+	for _, r := range s.Chain().All() {
+		for index := r.From; index <= r.To; index++ {
+			for version := 1; version <= 2; version++ {
+				a, err := fetch(t, from, full(index, version))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := v.Ledger(&a.Ledger); err != nil {
+					t.Errorf("ledger %d: %v", index, err)
+				}
+			}
+			n++
+		}
+	}
+	if n < 50 {
+		t.Errorf("only %d ledgers", n)
+	}
+	_, body, _ := from.call("server_info", "")
+	if a := parse(t, body); !strings.HasPrefix(a.Info.Complete, "38129,40000,309936-309937,") {
+		t.Errorf("complete_ledgers %s", a.Info.Complete)
+	}
+	if _, err := s.Chain().Grow(t.Context()); err == nil {
+		t.Error("a replay grows")
+	}
+	_, body, _ = from.call("ledger", full(39000, 1))
+	if parse(t, body).Error != "lgrNotFound" {
+		t.Errorf("a ledger in a gap: %.200s", body)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/coder/websocket"
 
 	"dyno/parts/refusal"
+	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/sim/limits"
 )
 
 // Limits of a WebSocket connection.
@@ -30,18 +33,18 @@ func (s *Sim) upgrade(w http.ResponseWriter, r *http.Request) {
 	addr := address(r.RemoteAddr)
 	// Counted before the client sees the connection, so that their numbers ascend.
 	number := s.connections.Add(1)
-	dead := s.dice.happens(Dead, uint64(number), 0)
+	dead := s.dice.Happens(fault.Dead, uint64(number), 0)
 	if dead {
-		s.tally.fault(Dead, number, 1)
+		s.tally.Fault(fault.Dead, number, 1)
 	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil { // Accept has answered
 		if dead {
-			s.tally.fault(Dead, number, -1)
+			s.tally.Fault(fault.Dead, number, -1)
 		}
 		return
 	}
-	defer s.limiter.closed(addr) // the HTTP server does not see a hijacked connection end
+	defer s.limiter.Closed(addr) // the HTTP server does not see a hijacked connection end
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxRequest)
 	if dead {
@@ -83,25 +86,25 @@ func (s *Sim) read(ctx context.Context, cancel context.CancelFunc, k *socket, wo
 
 func (s *Sim) respond(ctx context.Context, k *socket, message []byte) bool {
 	call, err := parseMessage(message, k)
-	e := s.envelope(call, s.warner(k.addr, costMalformed))
-	if !s.limiter.admit(k.addr) {
-		s.tally.refused()
+	e := s.envelope(call, s.warner(k.addr, limits.CostMalformed))
+	if !s.limiter.Admit(k.addr) {
+		s.tally.Refuse()
 		return s.sendAnswer(ctx, k, s.envelope(call, nil).overLimit(call.raw()))
 	}
-	var a *answer
+	var a *delivery
 	if r, ok := err.(*refusal.Error); ok {
-		a = e.fail(failure{r.Text, 0, r.Text}, call.raw())
+		a = e.fail(&answer.Error{Token: r.Text, Message: r.Text}, call.raw())
 	} else if err != nil {
-		a = e.fail(failParams, call.raw())
+		a = e.fail(answer.ErrInvalidParams, call.raw())
 	} else {
-		a = s.handle(ctx, call, s.warner(k.addr, costRequest))
+		a = s.handle(ctx, call, s.warner(k.addr, limits.CostRequest))
 	}
 	return s.sendAnswer(ctx, k, a)
 }
 
 // sendAnswer sends an answer over a WebSocket, counts it, and says whether the connection
 // continues.
-func (s *Sim) sendAnswer(ctx context.Context, k *socket, a *answer) bool {
+func (s *Sim) sendAnswer(ctx context.Context, k *socket, a *delivery) bool {
 	defer s.release(a)
 	if !s.pause(ctx, s.config.Delay+a.wait) {
 		return false

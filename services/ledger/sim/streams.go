@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -11,7 +12,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/answer"
+	"dyno/services/ledger/sim/chain"
 )
 
 // maxQueued bounds a client's queued stream messages. A slower one is disconnected, as by rippled.
@@ -44,13 +46,13 @@ func (t *streams) all() []*socket {
 }
 
 // subscribe is the methods subscribe and unsubscribe, for the streams ledger and validations.
-func (s *Sim) subscribe(ctx context.Context, r *request, e envelope) *answer {
+func (s *Sim) subscribe(ctx context.Context, r *request, e envelope) *delivery {
 	if r.socket == nil {
-		return e.fail(failParams, r.raw()) // rippled accepts a URL to push to
+		return e.fail(answer.ErrInvalidParams, r.raw()) // rippled accepts a URL to push to
 	}
 	for _, name := range r.Streams {
 		if name != "ledger" && name != "validations" {
-			return e.fail(failStream, r.raw())
+			return e.fail(answer.ErrStream, r.raw())
 		}
 	}
 	r.socket.set(r.Streams, r.method == "subscribe")
@@ -60,9 +62,9 @@ func (s *Sim) subscribe(ctx context.Context, r *request, e envelope) *answer {
 	if err := s.chain.Made(ctx); err != nil {
 		return e.fail(failureOf(err), r.raw())
 	}
-	tip, ok := s.chain.tip()
+	tip, ok := s.chain.Highest(math.MaxUint32)
 	if !ok {
-		return e.fail(failNoCurrent, r.raw())
+		return e.fail(answer.ErrNoCurrent, r.raw())
 	}
 	return e.success(members{head: s.closed(nil, &tip, false)})
 }
@@ -83,14 +85,11 @@ func (k *socket) set(names []string, on bool) {
 // publish sends subscribers each ledger that is newer than the server's first ones, until ctx ends.
 func (s *Sim) publish(ctx context.Context) {
 	for index := s.grown; index > 0 && ctx.Err() == nil; index++ {
-		e, err := s.chain.grownTo(ctx, index)
+		e, err := s.chain.Grown(ctx, index)
 		if err != nil {
 			return
 		}
-		var votes [][]byte
-		for _, v := range s.chain.validations(&e) {
-			votes = append(votes, v.append(nil))
-		}
+		votes := s.chain.Validations(&e)
 		closed := append(s.closed([]byte(`{"type":"ledgerClosed",`), &e, true), '}')
 		for _, k := range s.streams.all() {
 			k.hear(votes, closed)
@@ -98,23 +97,12 @@ func (s *Sim) publish(ctx context.Context) {
 	}
 }
 
-func (c *Chain) grownTo(ctx context.Context, index uint32) (e entry, err error) {
-	err = c.until(ctx, func() bool {
-		n := c.place(index)
-		if n >= 0 {
-			e = c.entries[n]
-		}
-		return n >= 0
-	})
-	return e, err
-}
-
-func (s *Sim) closed(b []byte, e *entry, count bool) []byte {
-	h, _ := xrpl.ParseHeader(e.header[:])
+func (s *Sim) closed(b []byte, e *chain.Entry, count bool) []byte {
+	h := e.Parsed()
 	b = fmt.Appendf(b, `"fee_base":%d,"ledger_hash":"%v","ledger_index":%d,"ledger_time":%d,"reserve_base":%d,"reserve_inc":%d`,
-		feeDrops, e.hash, h.Index, h.Close, reserveBase, reserveIncrement)
+		chain.FeeDrops, e.Hash(), h.Index, h.Close, reserveBase, reserveIncrement)
 	if count {
-		b = strconv.AppendInt(append(b, `,"txn_count":`...), int64(e.set.count), 10)
+		b = strconv.AppendInt(append(b, `,"txn_count":`...), int64(e.Count()), 10)
 	}
 	return fmt.Appendf(b, `,"validated_ledgers":"%v"`, s.Complete())
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/signing"
+	"dyno/parts/xrpl/validators"
+	"dyno/services/ledger/sim/chain"
 )
 
 // streamed is a message of a stream.
@@ -48,14 +50,14 @@ func TestStreamsAnnounceLedgers(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := parse(t, body).Index
-	if last < DefaultFirst+5 {
+	if last < chain.DefaultFirst+5 {
 		t.Fatalf("subscribe says %s", body)
 	}
-	list, err := trust.ParseUNL(s.Chain().UNL(), xrpl.Hex(s.Chain().Publisher()))
+	list, err := validators.Parse(s.Chain().UNL(), xrpl.Hex(s.Chain().Publisher()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	quorum, err := trust.NewQuorum(list)
+	quorum, err := validators.NewQuorum(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestStreamsAnnounceLedgers(t *testing.T) {
 			if m.Hash != l.Hash.String() || m.Count != 5 || m.Validated == "" {
 				t.Errorf("%+v", m)
 			}
-			if len(votes[m.Hash]) != DefaultValidators {
+			if len(votes[m.Hash]) != chain.DefaultValidators {
 				t.Errorf("ledger %d: validated by %v", index, votes[m.Hash])
 			}
 			if index > last+1 {
@@ -89,13 +91,13 @@ func TestStreamsAnnounceLedgers(t *testing.T) {
 
 // checkVote compares a message with the validation in it, which is the n-th for its ledger: the
 // fourth of five makes a quorum.
-func checkVote(t *testing.T, m streamed, quorum *trust.Quorum, n int) {
+func checkVote(t *testing.T, m streamed, quorum *validators.Quorum, n int) {
 	t.Helper()
 	data, err := hex.DecodeString(m.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := xrpl.ParseValidation(data)
+	v, err := signing.ParseValidation(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func TestServesTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := trust.ParseUNL(b, xrpl.Hex(s.Chain().Publisher())); err != nil || len(list.Validators) != DefaultValidators {
+	if list, err := validators.Parse(b, xrpl.Hex(s.Chain().Publisher())); err != nil || len(list.Validators) != chain.DefaultValidators {
 		t.Errorf("%s: %+v, %v", b, list, err)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
+	"dyno/services/ledger/sim/limits"
 )
 
 type budget struct {
@@ -23,8 +26,8 @@ type budget struct {
 // them, 12 s, and is refused some 10 s later; then they become rare. Rippled's is a balance that
 // decays in 32 s: a first look beyond what was found is over after a minute and a half.
 var budgets = []budget{
-	{limits: sim.ClioLimits, servers: 2, requests: 20, bytes: 1_000_000, most: 20, settle: time.Minute},
-	{limits: sim.RippledLimits, servers: 1, requests: 250, most: 1250, settle: 2 * time.Minute},
+	{limits: limits.Clio, servers: 2, requests: 20, bytes: 1_000_000, most: 20, settle: time.Minute},
+	{limits: limits.Rippled, servers: 1, requests: 250, most: 1250, settle: 2 * time.Minute},
 }
 
 // usage is what a client made of a budget: the share of the part that binds, and the share of its
@@ -36,7 +39,7 @@ func (b budget) use(t testing.TB, p Program, length time.Duration, seed uint64) 
 	t.Helper()
 	const first = 70_000
 	ledgers := int(b.most*float64(b.servers)*(b.settle+length).Seconds()) + 100 // more than can be had
-	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgers, Distinct: 64, Transactions: 90, Seed: seed})
+	c := makeChain(t, chain.Spec{First: first, Ledgers: ledgers, Distinct: 64, Transactions: 90, Seed: seed})
 	args := []string{"--from", fmt.Sprint(first), "--to", fmt.Sprint(first + ledgers - 1)}
 	var servers []*sim.Sim
 	for range b.servers {
@@ -57,7 +60,7 @@ func (b budget) use(t testing.TB, p Program, length time.Duration, seed uint64) 
 	return b.judge(before, sum(servers), time.Since(began))
 }
 
-func (b budget) judge(before, after sim.Injected, took time.Duration) (u usage) {
+func (b budget) judge(before, after fault.Injected, took time.Duration) (u usage) {
 	answers, refused := float64(after.Answers-before.Answers), float64(after.Refused-before.Refused)
 	seconds := took.Seconds() * float64(b.servers)
 	u.share = answers / (b.requests * seconds)
@@ -70,7 +73,7 @@ func (b budget) judge(before, after sim.Injected, took time.Duration) (u usage) 
 	return u
 }
 
-func sum(servers []*sim.Sim) (all sim.Injected) {
+func sum(servers []*sim.Sim) (all fault.Injected) {
 	for _, s := range servers {
 		i := s.Injected()
 		all.Answers, all.Bytes, all.Refused = all.Answers+i.Answers, all.Bytes+i.Bytes, all.Refused+i.Refused

@@ -13,6 +13,7 @@ import (
 
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 )
 
 // failing is the share of requests that fail at one of two servers.
@@ -25,7 +26,7 @@ func Elsewhere(t testing.TB, p Program, ledgers int, seed uint64) []time.Duratio
 	t.Helper()
 	const first = 70_000
 	last := uint32(first + ledgers - 1)
-	honest := server(t, sim.Config{Chain: chain(t, sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: 3, Seed: seed})})
+	honest := server(t, sim.Config{Chain: makeChain(t, chain.Spec{First: first, Ledgers: ledgers, Transactions: 3, Seed: seed})})
 	w := witness{failed: map[uint32]time.Time{}, done: map[uint32]bool{}}
 	good, bad := w.front(t, honest.URL()), w.front(t, honest.URL())
 	dice := rand.New(rand.NewPCG(seed, 1))

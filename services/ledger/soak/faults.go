@@ -11,6 +11,8 @@ import (
 
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
+	"dyno/services/ledger/sim/fault"
 )
 
 // cast are the servers of TestFaults: two that give false answers, each in its own way, two that
@@ -18,13 +20,13 @@ import (
 // that breaks, or dies, ends all its requests.
 var cast = []struct {
 	name   string
-	rates  sim.Rates
+	rates  fault.Rates
 	socket bool
 }{
-	{"careless", sim.Rates{sim.Flip: 0.06, sim.Empty: 0.06, sim.Partial: 0.06, sim.Other: 0.06}, false},
-	{"malicious", sim.Rates{sim.Parent: 0.06, sim.Fork: 0.06, sim.Signature: 0.06, sim.Cut: 0.02}, true},
-	{"troubled", sim.Rates{sim.Error: 0.1, sim.Unsynced: 0.02, sim.Overloaded: 0.02, sim.Cut: 0.08, sim.Latency: 0.02}, false},
-	{"breaking", sim.Rates{sim.Dead: 0.3, sim.Overloaded: 0.02, sim.Cut: 0.04, sim.Stall: 0.02, sim.Latency: 0.02}, true},
+	{"careless", fault.Rates{fault.Flip: 0.06, fault.Empty: 0.06, fault.Partial: 0.06, fault.Other: 0.06}, false},
+	{"malicious", fault.Rates{fault.Parent: 0.06, fault.Fork: 0.06, fault.Signature: 0.06, fault.Cut: 0.02}, true},
+	{"troubled", fault.Rates{fault.Error: 0.1, fault.Unsynced: 0.02, fault.Overloaded: 0.02, fault.Cut: 0.08, fault.Latency: 0.02}, false},
+	{"breaking", fault.Rates{fault.Dead: 0.3, fault.Overloaded: 0.02, fault.Cut: 0.04, fault.Stall: 0.02, fault.Latency: 0.02}, true},
 	{"faultless", nil, false},
 }
 
@@ -36,13 +38,13 @@ func address(s *sim.Sim, socket bool) string {
 }
 
 // lies are the faults that look like a whole answer and are false.
-var lies = []sim.Kind{sim.Flip, sim.Empty, sim.Partial, sim.Other, sim.Parent, sim.Fork, sim.Signature}
+var lies = []fault.Kind{fault.Flip, fault.Empty, fault.Partial, fault.Other, fault.Parent, fault.Fork, fault.Signature}
 
 // FaultResult is the result of Faults.
 type FaultResult struct {
 	Rounds, Ledgers int
-	Sent            map[sim.Kind]int // faults by kind
-	Lies, Blamed    map[string]int   // by server
+	Sent            map[fault.Kind]int // faults by kind
+	Lies, Blamed    map[string]int     // by server
 }
 
 // Faults is the total number of faults.
@@ -74,9 +76,9 @@ const ledgersOfRound = 1000
 func Faults(t testing.TB, p Program, want int, seed uint64) FaultResult {
 	t.Helper()
 	const first, last = 70_000, 70_000 + ledgersOfRound - 1
-	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgersOfRound, Transactions: 4, Seed: seed})
+	c := makeChain(t, chain.Spec{First: first, Ledgers: ledgersOfRound, Transactions: 4, Seed: seed})
 	truth := ledgertest.ReadTruth(t, server(t, sim.Config{Chain: c}).URL(), first, last)
-	f := FaultResult{Ledgers: ledgersOfRound, Sent: map[sim.Kind]int{}, Lies: map[string]int{}, Blamed: map[string]int{}}
+	f := FaultResult{Ledgers: ledgersOfRound, Sent: map[fault.Kind]int{}, Lies: map[string]int{}, Blamed: map[string]int{}}
 	for f.Faults() < want {
 		before := f.Faults()
 		f.round(t, p, c, truth, seed)
@@ -95,7 +97,7 @@ func Faults(t testing.TB, p Program, want int, seed uint64) FaultResult {
 	return f
 }
 
-func (f *FaultResult) round(t testing.TB, p Program, c *sim.Chain, truth ledgertest.Truth, seed uint64) {
+func (f *FaultResult) round(t testing.TB, p Program, c *chain.Chain, truth ledgertest.Truth, seed uint64) {
 	t.Helper()
 	f.Rounds++
 	folder := t.TempDir()
@@ -117,7 +119,7 @@ func (f *FaultResult) round(t testing.TB, p Program, c *sim.Chain, truth ledgert
 		t.Fatalf("seed %d: in round %d it exits with %d: %s", seed, f.Rounds, code, life.Stderr.String())
 	}
 	truth.Holds(t, p.Start, dir)
-	guilty := life.Result(t).Guilty()
+	guilty := ledgertest.ResultOf(t, life).Guilty()
 	for i, s := range servers {
 		name, url := cast[i].name, address(s, cast[i].socket)
 		sent := s.Injected().Faults

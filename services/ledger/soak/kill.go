@@ -10,6 +10,7 @@ import (
 
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 )
 
 // A process is killed after 0 to mostLedgers ledgers, and a random moment more, so that it ends
@@ -38,7 +39,7 @@ func Kill(t testing.TB, p Program, kills, most int, seed uint64) KillResult {
 	t.Helper()
 	const first = 50_000
 	ledgers := (kills + 2) * mostLedgers
-	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: 1, Seed: seed})
+	c := makeChain(t, chain.Spec{First: first, Ledgers: ledgers, Transactions: 1, Seed: seed})
 	last := uint32(first + ledgers - 1)
 	honest := server(t, sim.Config{Chain: c})
 	r := ledgertest.NewRelay(t, honest.URL())
@@ -105,7 +106,7 @@ func (k *killRun) recordCrash(x ledgertest.Traffic) {
 func Prefetched(t testing.TB, p Program, ledgers int, seed uint64) (again int) {
 	t.Helper()
 	const first = 70_000
-	c := chain(t, sim.ChainConfig{First: first, Ledgers: ledgers, Transactions: 3, Seed: seed})
+	c := makeChain(t, chain.Spec{First: first, Ledgers: ledgers, Transactions: 3, Seed: seed})
 	last := uint32(first + ledgers - 1)
 	honest := server(t, sim.Config{Chain: c})
 	r := ledgertest.NewRelay(t, honest.URL())

@@ -15,26 +15,27 @@ package soak
 import (
 	"testing"
 
-	"dyno/services/ledger/ledgertest"
+	"dyno/parts/servicetest/program"
 	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/chain"
 )
 
 // Program is the program under test.
 type Program struct {
-	Start ledgertest.Start
+	Start program.Start
 	// Flags of sync in addition to the range, the servers and the folder, such as --set fetches=32.
 	Sync []string
 }
 
-func (p Program) sync(t testing.TB, dir string, args ...string) *ledgertest.Process {
+func (p Program) sync(t testing.TB, dir string, args ...string) *program.Process {
 	t.Helper()
 	all := append([]string{"sync", "--data", dir, "--json"}, args...)
 	return p.Start(t, append(all, p.Sync...)...)
 }
 
-func chain(t testing.TB, c sim.ChainConfig) *sim.Chain {
+func makeChain(t testing.TB, c chain.Spec) *chain.Chain {
 	t.Helper()
-	made, err := sim.NewChain(c)
+	made, err := chain.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

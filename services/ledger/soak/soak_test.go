@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest/program"
 	"dyno/services/ledger/ledgertest"
-	"dyno/services/ledger/sim"
+	"dyno/services/ledger/sim/fault"
 
 	"go.uber.org/goleak"
 )
@@ -95,11 +96,11 @@ func TestBudgets(t *testing.T) {
 
 // The budget that binds is the one of which the larger share was used.
 func TestJudge(t *testing.T) {
-	u := budgets[0].judge(sim.Injected{Answers: 100, Bytes: 1e6, Refused: 5}, sim.Injected{Answers: 200, Bytes: 20e6, Refused: 6}, 10*time.Second)
+	u := budgets[0].judge(fault.Injected{Answers: 100, Bytes: 1e6, Refused: 5}, fault.Injected{Answers: 200, Bytes: 20e6, Refused: 6}, 10*time.Second)
 	if u.share != 0.95 || u.refused != 1.0/101 {
 		t.Errorf("%+v", u)
 	}
-	if u := budgets[1].judge(sim.Injected{}, sim.Injected{Answers: 2500, Bytes: 1e9}, 10*time.Second); u.share != 1 || u.refused != 0 {
+	if u := budgets[1].judge(fault.Injected{}, fault.Injected{Answers: 2500, Bytes: 1e9}, 10*time.Second); u.share != 1 || u.refused != 0 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -134,7 +135,7 @@ func subject(t *testing.T) Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Program{Start: ledgertest.Binary(path)}
+	p := Program{Start: program.Binary(path)}
 	for _, s := range set {
 		p.Sync = append(p.Sync, "--set", s)
 	}

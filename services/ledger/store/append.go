@@ -2,7 +2,7 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,8 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/store/record"
 )
 
 // Append stores proved ledgers together with the progress, and then indexes them; they are durable
@@ -21,49 +23,44 @@ import (
 // After an error no ledger of the batch is stored, except after ErrFailed, when it is unknown until
 // the store is opened again.
 func (s *Store) Append(ledgers []*xrpl.Ledger, p Progress) error {
-	b, err := s.prepare(ledgers)
+	b, err := s.Prepare(ledgers)
 	if err != nil {
 		return err
 	}
-	return s.commit(b, ledgers, p)
+	return s.Commit(b, p)
 }
 
-type batch struct {
+// Prepared are ledgers that are encoded, to be stored by Commit or given up by Close.
+type Prepared struct {
 	*pebble.Batch
+	given   []*xrpl.Ledger
 	ledgers []prepared // ledgers that are new
 }
 
 type prepared struct {
-	entry
+	record.Entry
 	header []byte
-	frame  []byte // nil: it is in the packs already, at ref
+	frame  []byte // nil: it is in the packs already, at Ref
 }
 
-func (b *batch) indexes() []uint32 {
-	out := make([]uint32, len(b.ledgers))
-	for i := range b.ledgers {
-		out[i] = b.ledgers[i].index
-	}
-	return out
-}
-
-// prepare encodes ledgers. It changes no state, so several calls may run concurrently.
-func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
+// Prepare is the first half of Append: it encodes ledgers. It changes no state, so several calls
+// may run concurrently.
+func (s *Store) Prepare(ledgers []*xrpl.Ledger) (*Prepared, error) {
 	if !s.writable {
 		return nil, errReadOnly
 	}
-	size, index := 0, 0
+	size, indexed := 0, 0
 	for _, l := range ledgers {
-		size += maxHead + bodySize(l)
-		index += perLedger + len(l.Transactions)*perTransaction
+		size += record.Size(l)
+		indexed += perLedger + len(l.Transactions)*perTransaction
 	}
-	if err := s.room(size + index); err != nil {
+	if err := s.room(size + indexed); err != nil {
 		return nil, err
 	}
-	b := &batch{Batch: s.db.NewBatchWithSize(index)}
+	b := &Prepared{Batch: s.index.Batch(indexed), given: ledgers}
 	mem := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(mem)
-	mem.places = mem.places[:0]
+	mem.Reset()
 	seen := make(map[uint32]*xrpl.Ledger, len(ledgers))
 	for _, l := range ledgers {
 		if err := s.add(b, l, seen, mem); err != nil {
@@ -71,7 +68,7 @@ func (s *Store) prepare(ledgers []*xrpl.Ledger) (*batch, error) {
 			return nil, fmt.Errorf("storing ledger %d: %w", l.Index, err)
 		}
 	}
-	if err := setTransactions(b.Batch, mem.places); err != nil {
+	if err := mem.SetTransactions(b.Batch); err != nil {
 		b.Close()
 		return nil, err
 	}
@@ -85,7 +82,7 @@ const (
 )
 
 // add puts a ledger into a batch, unless the batch or the store has it.
-func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem *scratch) error {
+func (s *Store) add(b *Prepared, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem *scratch) error {
 	h, err := xrpl.ParseHeader(l.Header)
 	if err != nil {
 		return err
@@ -116,31 +113,12 @@ func (s *Store) add(b *batch, l *xrpl.Ledger, seen map[uint32]*xrpl.Ledger, mem 
 		}
 		return conflict(&stored, l)
 	}
-	one := prepared{entry: entry{h.Index, hash, ref}, header: l.Header}
+	one := prepared{Entry: record.Entry{Index: h.Index, Hash: hash, Ref: ref}, header: l.Header}
 	if !kept {
-		one.frame = s.frameLedger(nil, "", hash, l, mem)
+		one.frame = s.codec.FrameLedger(nil, "", hash, l, &mem.body)
 	}
 	b.ledgers = append(b.ledgers, one)
-	return s.addIndexes(b.Batch, l, hash, mem)
-}
-
-// addIndexes puts a ledger's index entries into a batch, except for its place in the packs; its
-// transactions' entries go into mem.
-func (s *Store) addIndexes(b *pebble.Batch, l *xrpl.Ledger, hash xrpl.Hash, mem *scratch) error {
-	if err := setHash(b, hash, l.Index); err != nil {
-		return err
-	}
-	for i := range l.Transactions {
-		tx := &l.Transactions[i]
-		if tx.ID.IsZero() {
-			tx.ID = xrpl.TransactionID(tx.Blob)
-		}
-		mem.places = append(mem.places, placed{tx.ID, Place{l.Index, i}})
-	}
-	if !s.accounts {
-		return nil
-	}
-	return setAccounts(b, l, mem)
+	return mem.Add(b.Batch, l, hash, s.accounts)
 }
 
 func conflict(a, b *xrpl.Ledger) error {
@@ -150,41 +128,9 @@ func conflict(a, b *xrpl.Ledger) error {
 	return ErrConflict
 }
 
-func setHash(b *pebble.Batch, hash xrpl.Hash, index uint32) error {
-	op := b.SetDeferred(1+len(hash), 4)
-	op.Key[0] = kindHash
-	copy(op.Key[1:], hash[:])
-	binary.BigEndian.PutUint32(op.Value, index)
-	return op.Finish()
-}
-
-type placed struct {
-	id xrpl.Hash
-	Place
-}
-
-// setTransactions indexes transactions by their ids. It sorts them first: pebble's memory table
-// finds the place of a key from that of the one before.
-func setTransactions(b *pebble.Batch, places []placed) error {
-	slices.SortFunc(places, func(a, b placed) int { return bytes.Compare(a.id[:], b.id[:]) })
-	var value [4 + binary.MaxVarintLen64]byte
-	for i := range places {
-		p := &places[i]
-		v := appendPlace(value[:0], p.Place)
-		op := b.SetDeferred(1+len(p.id), len(v))
-		op.Key[0] = kindTransaction
-		copy(op.Key[1:], p.id[:])
-		copy(op.Value, v)
-		if err := op.Finish(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// commit stores a batch. If another caller has stored one of its ledgers since it was prepared,
-// commit compares them.
-func (s *Store) commit(b *batch, ledgers []*xrpl.Ledger, p Progress) error {
+// Commit is the second half of Append. If another caller has stored one of the ledgers since they
+// were prepared, Commit compares them.
+func (s *Store) Commit(b *Prepared, p Progress) error {
 	for {
 		again, err := s.try(b, p)
 		if err != nil {
@@ -193,13 +139,13 @@ func (s *Store) commit(b *batch, ledgers []*xrpl.Ledger, p Progress) error {
 		if err := b.Close(); err != nil || !again {
 			return err
 		}
-		if b, err = s.prepare(ledgers); err != nil {
+		if b, err = s.Prepare(b.given); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Store) try(b *batch, p Progress) (again bool, err error) {
+func (s *Store) try(b *Prepared, p Progress) (again bool, err error) {
 	s.open.RLock()
 	defer s.open.RUnlock()
 	if s.closed {
@@ -208,24 +154,27 @@ func (s *Store) try(b *batch, p Progress) (again bool, err error) {
 	s.apply.Lock()
 	defer s.apply.Unlock()
 	next := state{stored: s.Stored(), lacking: s.durable.Load().lacking, progress: p}
-	for _, r := range runs(b.indexes()) {
-		if len(next.stored.Missing(r)) != 1 || next.stored.Missing(r)[0] != r {
+	added := make([]history.Range, len(b.ledgers))
+	for i := range b.ledgers {
+		at := b.ledgers[i].Index
+		if next.stored.Has(at) {
 			return true, nil
 		}
-		next.stored = next.stored.With(r)
+		added[i] = history.Range{From: at, To: at}
 	}
+	next.stored = next.stored.With(added...)
 	if len(next.stored) > maxRanges {
 		return false, fmt.Errorf("the stored ledgers would be %d ranges, more than %d: fill gaps before you begin new ones", len(next.stored), maxRanges)
 	}
 	var end flat.Position
-	if err := s.guard(func() (err error) { end, err = s.write(b, p); return err }); err != nil {
+	if err := s.index.Guard(func() (err error) { end, err = s.write(b, p); return err }); err != nil {
 		return false, err
 	}
 	s.received.stored(b.ledgers)
-	if err := errors.Join(setEntries(b), s.setState(b.Batch, &next, end)); err != nil {
+	if err := s.setState(b.Batch, &next, end); err != nil {
 		return false, err
 	}
-	if err := s.guard(func() error { return s.db.Apply(b.Batch, pebble.NoSync) }); err != nil {
+	if err := s.index.Apply(b.Batch); err != nil {
 		return false, err
 	}
 	s.durable.Store(&next)
@@ -233,49 +182,51 @@ func (s *Store) try(b *batch, p Progress) (again bool, err error) {
 }
 
 // write makes a batch durable in the packs, and returns where they end then.
-func (s *Store) write(b *batch, p Progress) (end flat.Position, err error) {
-	entries := make([]entry, len(b.ledgers))
+func (s *Store) write(b *Prepared, p Progress) (end flat.Position, err error) {
+	entries := make([]record.Entry, len(b.ledgers))
 	for i := range b.ledgers {
 		l := &b.ledgers[i]
 		if l.frame != nil {
-			if l.ref, err = s.packs.Append(l.frame); err != nil {
+			if l.Ref, err = s.packs.Append(l.frame); err != nil {
 				return end, err
 			}
 		}
-		entries[i] = l.entry
+		if entries[i], err = l.Entry, index.SetLedger(b.Batch, l.Entry, l.header); err != nil {
+			return end, err
+		}
 	}
-	frame, err := frameProved(proved{onOff(s.accounts), p}, entries)
+	about, err := json.Marshal(About{onOff(s.accounts), p})
 	if err != nil {
-		return end, err
+		return end, fmt.Errorf("progress: %w", err)
 	}
-	ref, err := s.packs.Append(frame)
+	ref, err := s.packs.Append(record.FrameProved(about, entries))
 	if err != nil {
 		return end, err
 	}
 	return ref.End(), errors.Join(s.packs.Sync(), s.evidence.Sync())
 }
 
-func setEntries(b *batch) error {
-	for i := range b.ledgers {
-		if err := setEntry(b.Batch, b.ledgers[i].entry, b.ledgers[i].header); err != nil {
-			return err
-		}
-	}
-	return nil
+func same(a, b *xrpl.Ledger) bool {
+	return a.Index == b.Index && bytes.Equal(a.Header, b.Header) && slices.EqualFunc(a.Transactions, b.Transactions, func(a, b xrpl.Transaction) bool {
+		return bytes.Equal(a.Blob, b.Blob) && bytes.Equal(a.Meta, b.Meta)
+	})
 }
 
-// runs are the ranges of some ledgers, given in any order and each once.
-func runs(indexes []uint32) (set history.Set) {
-	for _, i := range indexes {
-		n := len(set)
-		switch {
-		case n > 0 && set[n-1].To+1 == i:
-			set[n-1].To = i
-		case n > 0 && set[n-1].From == i+1:
-			set[n-1].From = i
-		default:
-			set = append(set, history.Range{From: i, To: i})
-		}
+// room refuses a write without room on the disk, while pebble has room to finish its own.
+func (s *Store) room(size int) error {
+	usage, err := s.fs.GetDiskUsage(s.existing())
+	if err != nil || usage.AvailBytes >= index.Reserve+2*uint64(size) {
+		return nil // a file system that does not report its free space is tried
 	}
-	return set
+	return fmt.Errorf("%w: %d MiB are free for %s, which needs %d MiB to work in; make room, or move the folder to a larger disk",
+		ErrFull, usage.AvailBytes>>20, s.dir, (index.Reserve+2*uint64(size))>>20)
+}
+
+// existing is the store's folder, or the nearest existing parent.
+func (s *Store) existing() string {
+	dir := s.dir
+	for _, err := s.fs.Stat(dir); err != nil && s.fs.PathDir(dir) != dir; _, err = s.fs.Stat(dir) {
+		dir = s.fs.PathDir(dir)
+	}
+	return dir
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/store/storetest"
+	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/store/record"
 )
 
 // BenchmarkAppend stores ledgers of 90 transactions in batches of 32, each batch synced.
@@ -28,10 +29,10 @@ func BenchmarkAppend(b *testing.B) {
 		{"memtable-2MB", Options{Pebble: func(o *pebble.Options) { o.MemTableSize = 2 << 20 }}},
 		{"memtable-64MB", Options{Pebble: func(o *pebble.Options) { o.MemTableSize = 64 << 20 }}},
 	}
-	chain := storetest.Chain(1, 1000, 256, 90)
+	chain := xrpltest.Chain(1, 1000, 256, 90)
 	size := 0
 	for _, l := range chain {
-		size += bodySize(l)
+		size += record.Size(l)
 	}
 	for _, v := range variants {
 		b.Run(v.name, func(b *testing.B) {
@@ -89,36 +90,4 @@ func moved(l *xrpl.Ledger, index uint32) *xrpl.Ledger {
 		out.Transactions[i] = xrpl.Transaction{Blob: blob, Meta: t.Meta}
 	}
 	return out
-}
-
-// BenchmarkCodec compresses real ledgers of 20 KB and more, one by one, as they are stored.
-func BenchmarkCodec(b *testing.B) {
-	var bodies [][]byte
-	total := 0
-	for _, l := range storetest.Real(b) {
-		if body := appendBody(nil, l); len(body) >= 20_000 {
-			bodies = append(bodies, body)
-			total += len(body)
-		}
-	}
-	for _, name := range []string{"s2", "zstd"} {
-		b.Run(name, func(b *testing.B) {
-			var s Store
-			if err := s.openCodec(name); err != nil {
-				b.Fatal(err)
-			}
-			defer s.closeCodec()
-			b.SetBytes(int64(total))
-			var value []byte
-			left := 0
-			for b.Loop() {
-				left = 0
-				for _, body := range bodies {
-					value = s.compress(value[:0], body)
-					left += len(value)
-				}
-			}
-			b.ReportMetric(100*float64(left)/float64(total), "%left")
-		})
-	}
 }

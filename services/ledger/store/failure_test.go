@@ -13,7 +13,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/store/storetest"
+	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/store/evidence"
+	"dyno/services/ledger/store/index"
 )
 
 // narrow is a disk with little free space.
@@ -27,16 +29,16 @@ func (n *narrow) GetDiskUsage(string) (vfs.DiskUsage, error) {
 }
 
 func TestFullDiskIsRefusedAndRecoveredFrom(t *testing.T) {
-	chain := storetest.Chain(1, 1, 4, 2)
+	chain := xrpltest.Chain(1, 1, 4, 2)
 	disk := &narrow{FS: vfs.NewMem()}
 	disk.free.Store(1 << 40)
 	s := mustOpen(t, disk, Options{})
 	mustAppend(t, s, chain[3], chain[2])
-	disk.free.Store(reserve - 1)
+	disk.free.Store(index.Reserve - 1)
 	if err := s.Append(chain[:2], Progress{}); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "make room") {
 		t.Fatalf("on a full disk: %v", err)
 	}
-	if err := s.Evidence(Evidence{}); !errors.Is(err, ErrFull) {
+	if err := s.Evidence().Keep(evidence.Wrong{}); !errors.Is(err, ErrFull) {
 		t.Fatalf("on a full disk: %v", err)
 	}
 	want := map[uint32]*xrpl.Ledger{4: chain[3], 3: chain[2]}
@@ -57,7 +59,7 @@ func TestFullDiskIsRefusedAndRecoveredFrom(t *testing.T) {
 // A disk that fails while the log is written or synced fails the store, which reports the reason,
 // and leaves neither a hole nor half a ledger, before and after a power cut.
 func TestFailingDisk(t *testing.T) {
-	chain := storetest.Chain(1, 1, 10, 2)
+	chain := xrpltest.Chain(1, 1, 10, 2)
 	for name, kinds := range map[string][]errorfs.OpKind{"sync": {errorfs.OpFileSync, errorfs.OpFileSyncData}, "write": {errorfs.OpFileWrite}} {
 		t.Run(name, func(t *testing.T) {
 			mem := vfs.NewCrashableMem()

@@ -9,7 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/store/index"
 )
 
 // beginAccounts switches the index by account on: ledgers stored from now on are in it, earlier
@@ -28,7 +29,7 @@ func (s *Store) beginAccounts() error {
 const indexedBytes = 64 << 10
 
 func setLacking(b *pebble.Batch, lacking history.Set) error {
-	return b.Set(metaKey("lacking"), []byte(lacking.String()), nil)
+	return b.Set(index.MetaKey("lacking"), []byte(lacking.String()), nil)
 }
 
 // Indexed is the set of ledgers that the index by account has, if there is one. It only grows.
@@ -58,7 +59,7 @@ func (s *Store) IndexAccounts(ctx context.Context) error {
 				return fmt.Errorf("the index by account: %w", err)
 			}
 			if bad != nil && unreadable == nil {
-				unreadable = fmt.Errorf("the index by account lacks ledger %d, and perhaps more: %w%s", done.From, bad, repairHint)
+				unreadable = fmt.Errorf("the index by account lacks ledger %d, and perhaps more: %w%s", done.From, bad, index.RepairHint)
 			}
 			if done.From == r.From {
 				break
@@ -72,7 +73,7 @@ func (s *Store) IndexAccounts(ctx context.Context) error {
 // indexSome adds ledgers to the index by account, from the top of a range down. If bad is not nil,
 // the lowest of the done ones could not be read, and is still lacking.
 func (s *Store) indexSome(r history.Range) (done history.Range, bad, err error) {
-	b := s.db.NewBatch()
+	b := s.index.Batch(0)
 	defer b.Close()
 	mem := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(mem)
@@ -80,7 +81,7 @@ func (s *Store) indexSome(r history.Range) (done history.Range, bad, err error) 
 	for ; ; done.From-- {
 		var l xrpl.Ledger
 		if bad = s.Ledger(done.From, &l); bad == nil {
-			bad = setAccounts(b, &l, mem)
+			bad = mem.AddAccounts(b, &l)
 		}
 		if errors.Is(bad, ErrClosed) {
 			return done, nil, bad
@@ -116,7 +117,7 @@ func (s *Store) addIndexed(b *pebble.Batch, r history.Range) error {
 	if err := setLacking(b, next.lacking); err != nil {
 		return err
 	}
-	if err := s.guard(func() error { return s.db.Apply(b, pebble.NoSync) }); err != nil {
+	if err := s.index.Apply(b); err != nil {
 		return err
 	}
 	s.durable.Store(&next)

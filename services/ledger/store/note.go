@@ -6,7 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/store/record"
 )
 
 // note changes index entries that cannot be rebuilt from ledgers. The change is durable on return:
@@ -22,24 +22,25 @@ func (s *Store) note(change func(*pebble.Batch) error) error {
 	}
 	s.apply.Lock()
 	defer s.apply.Unlock()
-	b := s.db.NewBatch()
+	b := s.index.Batch(0)
 	defer b.Close()
 	if err := change(b); err != nil {
 		return err
 	}
-	frame := append(append(flat.Begin(nil), recordNote), b.Repr()...)
-	return s.guard(func() error {
-		if _, err := s.packs.Append(frame); err != nil {
-			return err
-		}
-		return errors.Join(s.packs.Sync(), s.db.Apply(b, pebble.NoSync))
+	err := s.index.Guard(func() error {
+		_, err := s.packs.Append(record.FrameNote(b.Repr()))
+		return errors.Join(err, s.packs.Sync())
 	})
+	if err != nil {
+		return err
+	}
+	return s.index.Apply(b)
 }
 
-func (r *replay) note(record []byte) error {
-	b := r.db.NewBatch()
+func (r *replay) note(change []byte) error {
+	b := r.index.Batch(0)
 	defer b.Close()
-	if err := b.SetRepr(bytes.Clone(record[1:])); err != nil {
+	if err := b.SetRepr(bytes.Clone(change[1:])); err != nil {
 		return nil // written by another version of pebble
 	}
 	return r.batch.Apply(b, nil)

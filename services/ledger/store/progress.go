@@ -3,8 +3,8 @@ package store
 import (
 	"fmt"
 
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/trust"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/trust"
 )
 
 // Progress is the request of a sync, so that the sync can continue without flags. It is written

@@ -1,77 +1,76 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/store/record"
 )
 
 // Ledger reads a ledger, with its transactions in their order. The bytes are new; of into only the
 // slice of transactions is reused. ErrMissing: it is not stored.
-func (s *Store) Ledger(index uint32, into *xrpl.Ledger) error {
-	x, err := s.lookUp(index)
+func (s *Store) Ledger(number uint32, into *xrpl.Ledger) error {
+	e, _, err := s.index.Ledger(number)
 	if err == nil {
-		err = s.read(x.entry, into)
+		err = s.read(e, into)
 	}
 	if err != nil {
-		return fmt.Errorf("ledger %d: %w", index, err)
+		return fmt.Errorf("ledger %d: %w", number, err)
 	}
 	return nil
 }
 
-func (s *Store) read(e entry, into *xrpl.Ledger) error {
-	b, err := s.packs.Read(e.ref, nil)
+func (s *Store) read(e record.Entry, into *xrpl.Ledger) error {
+	b, err := s.packs.Read(e.Ref, nil)
 	if errors.Is(err, flat.ErrClosed) {
 		return ErrClosed
 	}
 	if err != nil {
-		return fmt.Errorf("%w%s", err, repairHint)
+		return fmt.Errorf("%w%s", err, index.RepairHint)
 	}
-	_, r, err := parseLedger(b)
+	_, r, err := record.ParseLedger(b)
 	if err != nil {
 		return err
 	}
-	if r.hash != e.hash || r.index() != e.index {
-		return fmt.Errorf("%w: the index says %v, and the record is ledger %d, %v", flat.ErrDamaged, e.hash, r.index(), r.hash)
+	if r.Hash != e.Hash || r.Index() != e.Index {
+		return fmt.Errorf("%w: the index says %v, and the record is ledger %d, %v", flat.ErrDamaged, e.Hash, r.Index(), r.Hash)
 	}
-	return s.into(r, into)
+	return s.codec.Read(r, into)
 }
 
 // Header reads a ledger's header and hash. ErrMissing: it is not stored.
-func (s *Store) Header(index uint32) (h xrpl.Header, hash xrpl.Hash, err error) {
-	x, err := s.lookUp(index)
+func (s *Store) Header(number uint32) (h xrpl.Header, hash xrpl.Hash, err error) {
+	e, header, err := s.index.Ledger(number)
 	if err == nil {
-		h, err = xrpl.ParseHeader(x.header)
+		h, err = xrpl.ParseHeader(header)
 	}
 	if err != nil {
-		return h, hash, fmt.Errorf("ledger %d: %w", index, err)
+		return h, hash, fmt.Errorf("ledger %d: %w", number, err)
 	}
-	return h, x.hash, nil
+	return h, e.Hash, nil
 }
 
 // ByHash finds a ledger by its hash. ErrMissing: it is not stored.
-func (s *Store) ByHash(h xrpl.Hash) (index uint32, err error) {
-	value, err := s.get(hashKey(h))
-	if err == nil && len(value) != 4 {
-		err = errors.New("the index of hashes is damaged")
-	}
-	if err != nil {
-		return 0, fmt.Errorf("ledger %v: %w", h, err)
-	}
-	return binary.BigEndian.Uint32(value), nil
-}
+func (s *Store) ByHash(h xrpl.Hash) (uint32, error) { return s.index.ByHash(h) }
 
 // Transaction finds a transaction by its id. ErrMissing: it is not stored.
-func (s *Store) Transaction(id xrpl.Hash) (Place, error) {
-	value, err := s.get(transactionKey(id))
-	if err != nil {
-		return Place{}, fmt.Errorf("transaction %v: %w", id, err)
+func (s *Store) Transaction(id xrpl.Hash) (index.Place, error) { return s.index.Transaction(id) }
+
+// AccountTransactions is that of the index. ErrNoAccounts: the store has no index by account;
+// ErrLacking: the index does not have all of the range yet.
+func (s *Store) AccountTransactions(account xrpl.AccountID, from, to uint32, marker *index.Place, limit int, forward bool) ([]index.Place, *index.Place, error) {
+	if !s.accounts {
+		return nil, nil, ErrNoAccounts
 	}
-	return parsePlace(value)
+	asked := history.Range{From: from, To: to}
+	if rest := s.durable.Load().lacking.Missing(asked); rest.Len() != asked.Len() {
+		return nil, nil, ErrLacking
+	}
+	return s.index.AccountTransactions(account, asked, marker, limit, forward)
 }
 
 // Span completes a range that must be stored: From 0 is the lowest stored ledger, To 0 the highest.

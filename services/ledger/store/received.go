@@ -7,6 +7,7 @@ import (
 
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/store/record"
 )
 
 // maxWaiting is the number of bytes written to the packs after which an unproved answer is dropped,
@@ -29,7 +30,7 @@ type received struct {
 
 type receipt struct {
 	id       uint64
-	entry    entry
+	entry    record.Entry
 	server   string
 	at       int64 // bytes of answers before it
 	busy     bool  // this process has taken it
@@ -41,11 +42,11 @@ func newReceived() received {
 }
 
 // add records an answer. The caller holds mu.
-func (r *received) add(e entry, server string) *receipt {
+func (r *received) add(e record.Entry, server string) *receipt {
 	r.last++
 	one := &receipt{id: r.last, entry: e, server: server, at: r.written}
-	r.written += max(int64(e.ref.Size), leastWaiting)
-	r.byIndex[e.index] = append(r.byIndex[e.index], one)
+	r.written += max(int64(e.Ref.Size), leastWaiting)
+	r.byIndex[e.Index] = append(r.byIndex[e.Index], one)
 	r.byID[one.id] = one
 	return one
 }
@@ -53,9 +54,9 @@ func (r *received) add(e entry, server string) *receipt {
 // remove drops an answer. The caller holds mu.
 func (r *received) remove(one *receipt) {
 	delete(r.byID, one.id)
-	rest := slices.DeleteFunc(r.byIndex[one.entry.index], func(x *receipt) bool { return x == one })
-	if r.byIndex[one.entry.index] = rest; len(rest) == 0 {
-		delete(r.byIndex, one.entry.index)
+	rest := slices.DeleteFunc(r.byIndex[one.entry.Index], func(x *receipt) bool { return x == one })
+	if r.byIndex[one.entry.Index] = rest; len(rest) == 0 {
+		delete(r.byIndex, one.entry.Index)
 	}
 }
 
@@ -71,7 +72,7 @@ func (r *received) stored(ledgers []prepared) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range ledgers {
-		r.settle(ledgers[i].index)
+		r.settle(ledgers[i].Index)
 	}
 }
 
@@ -83,7 +84,7 @@ func (r *received) position(end flat.Position) flat.Position {
 			r.remove(one)
 			continue
 		}
-		if p := (flat.Position{File: one.entry.ref.File, Offset: int64(one.entry.ref.Offset)}); p.Before(end) {
+		if p := (flat.Position{File: one.entry.Ref.File, Offset: int64(one.entry.Ref.Offset)}); p.Before(end) {
 			end = p
 		}
 	}
@@ -99,20 +100,20 @@ func (s *Store) Keep(server string, l *xrpl.Ledger) (id uint64) {
 	if err != nil || !s.writable || s.Stored().Has(h.Index) || xrpl.SortByIndex(l.Transactions) != nil || len(l.Transactions) > xrpl.MaxTransactions {
 		return 0
 	}
-	if s.room(bodySize(l)) != nil || s.failure.cause.Load() != nil {
+	if s.room(record.Size(l)) != nil || s.index.Failed() {
 		return 0
 	}
 	mem := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(mem)
 	hash := h.Hash()
-	mem.frame = s.frameLedger(mem.frame[:0], server, hash, l, mem)
+	mem.frame = s.codec.FrameLedger(mem.frame[:0], server, hash, l, &mem.body)
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()
 	ref, err := s.packs.Append(mem.frame)
 	if err != nil {
 		return 0
 	}
-	one := s.received.add(entry{h.Index, hash, ref}, server)
+	one := s.received.add(record.Entry{Index: h.Index, Hash: hash, Ref: ref}, server)
 	one.busy = true
 	return one.id
 }
@@ -124,11 +125,11 @@ func (s *Store) Take(index uint32, into *xrpl.Ledger) (server string, id uint64,
 		if one == nil {
 			return "", 0, false
 		}
-		b, err := s.packs.Read(one.entry.ref, nil)
+		b, err := s.packs.Read(one.entry.Ref, nil)
 		if err != nil {
 			continue
 		}
-		if _, r, err := parseLedger(b); err == nil && s.into(r, into) == nil {
+		if _, r, err := record.ParseLedger(b); err == nil && s.codec.Read(r, into) == nil {
 			return one.server, one.id, true
 		}
 	}
@@ -162,7 +163,7 @@ func (s *Store) Drop(id uint64) {
 	defer s.received.mu.Unlock()
 	if one := s.received.byID[id]; one != nil {
 		s.received.remove(one)
-		s.packs.Append(frameWrong(one.entry.ref)) // without this record it would be proved again
+		s.packs.Append(record.FrameWrong(one.entry.Ref)) // without this record it would be proved again
 	}
 }
 
@@ -170,8 +171,8 @@ func (s *Store) accepted(index uint32, hash xrpl.Hash) (flat.Ref, bool) {
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()
 	for _, one := range s.received.byIndex[index] {
-		if one.accepted && one.entry.hash == hash {
-			return one.entry.ref, true
+		if one.accepted && one.entry.Hash == hash {
+			return one.entry.Ref, true
 		}
 	}
 	return flat.Ref{}, false

@@ -7,13 +7,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/store/storetest"
+	"dyno/parts/xrpl/xrpltest"
 )
 
 // An answer is in the packs from its arrival, across a crash; it is written once, offered once, and
 // never after it was found wrong.
 func TestReceived(t *testing.T) {
-	chain := storetest.Chain(1, 5, 4, 3)
+	chain := xrpltest.Chain(1, 5, 4, 3)
 	disk := vfs.NewCrashableMem()
 	s := mustOpen(t, disk, Options{})
 	ids := map[uint32]uint64{}
@@ -63,7 +63,7 @@ func TestReceived(t *testing.T) {
 
 // A false answer with the hash of the right one is not stored in its place.
 func TestOnlyAcceptedAnswersAreStored(t *testing.T) {
-	truth := storetest.Chain(1, 5, 1, 3)[0]
+	truth := xrpltest.Chain(1, 5, 1, 3)[0]
 	lie := copied(truth)
 	lie.Transactions[1].Meta = append([]byte(nil), lie.Transactions[1].Meta...)
 	lie.Transactions[1].Meta[len(lie.Transactions[1].Meta)-1] ^= 1
@@ -77,7 +77,7 @@ func TestOnlyAcceptedAnswersAreStored(t *testing.T) {
 
 // Malformed answers and stored ledgers are not kept.
 func TestNotKept(t *testing.T) {
-	l := storetest.Chain(1, 5, 1, 2)[0]
+	l := xrpltest.Chain(1, 5, 1, 2)[0]
 	s := mustOpen(t, vfs.NewMem(), Options{})
 	short := copied(l)
 	short.Header = short.Header[1:]
@@ -95,7 +95,7 @@ func TestNotKept(t *testing.T) {
 // advances.
 func TestWaitingAnswersAreBounded(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
-	chain := storetest.Chain(1, 5, 2, 1)
+	chain := xrpltest.Chain(1, 5, 2, 1)
 	s.Keep("http://a", copied(chain[0]))
 	s.received.written += maxWaiting + 1
 	mustAppend(t, s, copied(chain[1]))
@@ -105,4 +105,10 @@ func TestWaitingAnswersAreBounded(t *testing.T) {
 	if from, err := s.readFrom(); err != nil || from != s.packs.End() {
 		t.Errorf("the packs are read from %v, %v", from, err)
 	}
+}
+
+func copied(l *xrpl.Ledger) *xrpl.Ledger {
+	c := *l
+	c.Transactions = append([]xrpl.Transaction(nil), l.Transactions...)
+	return &c
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/store/record"
 )
 
 // setState puts into a batch the set of stored ledgers, the progress, the sizes of the packs, and
@@ -20,7 +22,7 @@ func (s *Store) setState(b *pebble.Batch, st *state, end flat.Position) error {
 	if err != nil {
 		return fmt.Errorf("progress: %w", err)
 	}
-	err = errors.Join(b.Set(metaKey("stored"), []byte(st.stored.String()), nil), b.Set(metaKey("progress"), text, nil), s.setOnOff(b), setLacking(b, st.lacking))
+	err = errors.Join(b.Set(index.MetaKey("stored"), []byte(st.stored.String()), nil), b.Set(index.MetaKey("progress"), text, nil), s.setOnOff(b), setLacking(b, st.lacking))
 	for _, pack := range s.packs.List(s.full + 1) {
 		size := pack.Size
 		switch {
@@ -31,13 +33,13 @@ func (s *Store) setState(b *pebble.Batch, st *state, end flat.Position) error {
 		default:
 			s.full = pack.Number
 		}
-		err = errors.Join(err, b.Set(packKey(pack.Number), binary.BigEndian.AppendUint64(nil, uint64(size)), nil))
+		err = errors.Join(err, index.SetPack(b, pack.Number, size))
 	}
 	s.received.mu.Lock()
 	defer s.received.mu.Unlock()
 	from := s.received.position(end)
 	where := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, from.File), uint64(from.Offset))
-	return errors.Join(err, b.Set(metaKey("read"), where, nil))
+	return errors.Join(err, b.Set(index.MetaKey("read"), where, nil))
 }
 
 // complete checks that all packs that the index knows exist with their sizes.
@@ -46,33 +48,40 @@ func (s *Store) complete() error {
 	for _, pack := range s.packs.List(0) {
 		sizes[pack.Number] = pack.Size
 	}
-	it, err := s.index.NewIter(bounds(kindPack))
-	if err != nil {
-		return err
-	}
-	for it.First(); it.Valid() && err == nil; it.Next() {
-		if len(it.Key()) != 5 || len(it.Value()) != 8 {
-			err = fmt.Errorf("the index is damaged: the size of a pack is missing%s", repairHint)
-			break
-		}
-		number, size := binary.BigEndian.Uint32(it.Key()[1:]), int64(binary.BigEndian.Uint64(it.Value()))
+	return s.index.EachPack(func(number uint32, size int64) error {
 		switch has, there := sizes[number]; {
 		case !there:
-			err = fmt.Errorf("pack %d is missing, of %d bytes, so that ledgers are missing%s", number, size, repairHint)
+			return fmt.Errorf("pack %d is missing, of %d bytes, so that ledgers are missing%s", number, size, index.RepairHint)
 		case has < size:
-			err = fmt.Errorf("pack %d has %d bytes of %d, so that ledgers are missing%s", number, has, size, repairHint)
+			return fmt.Errorf("pack %d has %d bytes of %d, so that ledgers are missing%s", number, has, size, index.RepairHint)
+		}
+		return nil
+	})
+}
+
+// About is written with proved ledgers: all that a lost index could not be rebuilt without.
+type About struct {
+	Accounts string   `json:"accounts"`
+	Progress Progress `json:"progress"`
+}
+
+func parseProved(b []byte) (about About, entries []record.Entry, err error) {
+	text, entries, err := record.ParseProved(b)
+	if err == nil {
+		if err = json.Unmarshal(text, &about); err != nil {
+			err = fmt.Errorf("%w: the progress: %w", flat.ErrDamaged, err)
 		}
 	}
-	return errors.Join(err, it.Error(), it.Close())
+	return about, entries, err
 }
 
 var errEnough = errors.New("enough")
 
 // said returns what the first record of proved ledgers says, if there is one.
-func (s *Store) said() (about proved, found bool, err error) {
-	err = s.packs.Scan(flat.Position{}, func(_ flat.Ref, record []byte) error {
-		if len(record) > 0 && record[0] == recordProved {
-			if about, _, err = parseProved(record); err == nil {
+func (s *Store) said() (about About, found bool, err error) {
+	err = s.packs.Scan(flat.Position{}, func(_ flat.Ref, b []byte) error {
+		if len(b) > 0 && b[0] == record.KindProved {
+			if about, _, err = parseProved(b); err == nil {
 				found = true
 				return errEnough
 			}
@@ -90,7 +99,7 @@ type replay struct {
 	*Store
 	prove *xrpl.Verifier // nil: ledgers that were proved are not proved again
 	batch *pebble.Batch
-	mem   scratch
+	mem   index.Scratch
 	next  state
 }
 
@@ -104,27 +113,27 @@ func (s *Store) replay(prove bool) error {
 	if err != nil {
 		return err
 	}
-	r := &replay{Store: s, next: *s.durable.Load(), batch: s.db.NewIndexedBatch()}
+	r := &replay{Store: s, next: *s.durable.Load(), batch: s.index.IndexedBatch()}
 	if prove {
 		r.prove = xrpl.NewVerifier()
 	}
 	end := s.packs.End()
 	changed := false
-	err = s.packs.Scan(from, func(ref flat.Ref, record []byte) error {
-		if len(record) == 0 {
+	err = s.packs.Scan(from, func(ref flat.Ref, b []byte) error {
+		if len(b) == 0 {
 			return nil
 		}
-		switch record[0] {
-		case recordLedger:
-			r.ledger(ref, record)
-		case recordWrong:
-			r.wrong(record)
-		case recordProved:
+		switch b[0] {
+		case record.KindLedger:
+			r.ledger(ref, b)
+		case record.KindWrong:
+			r.wrong(b)
+		case record.KindProved:
 			changed = true
-			return r.proved(ref, record)
-		case recordNote:
+			return r.proved(ref, b)
+		case record.KindNote:
 			changed = true
-			return r.note(record)
+			return r.note(b)
 		}
 		return nil
 	}, func(d flat.Damage) error {
@@ -141,7 +150,7 @@ func (s *Store) replay(prove bool) error {
 		if err := r.finish(end); err != nil {
 			return err
 		}
-		s.index = r.batch
+		s.index.Overlay(r.batch)
 		return nil
 	}
 	if !changed {
@@ -152,12 +161,12 @@ func (s *Store) replay(prove bool) error {
 
 // readFrom is the position from which the packs must be read.
 func (s *Store) readFrom() (flat.Position, error) {
-	value, err := s.get(metaKey("read"))
+	value, err := s.meta("read")
 	if errors.Is(err, ErrMissing) {
 		return flat.Position{}, nil
 	}
 	if err == nil && len(value) != 12 {
-		err = errors.New("the index is damaged: its read position is missing" + repairHint)
+		err = errors.New("the index is damaged: its read position is missing" + index.RepairHint)
 	}
 	if err != nil {
 		return flat.Position{}, err
@@ -167,28 +176,28 @@ func (s *Store) readFrom() (flat.Position, error) {
 
 // ledger adds a received ledger to those that wait for their proof. One without a server was stored
 // directly, and does not wait.
-func (r *replay) ledger(ref flat.Ref, record []byte) {
-	server, l, err := parseLedger(record)
-	if err == nil && !r.next.stored.Has(l.index()) {
-		r.received.add(entry{l.index(), l.hash, ref}, server)
+func (r *replay) ledger(ref flat.Ref, b []byte) {
+	server, l, err := record.ParseLedger(b)
+	if err == nil && !r.next.stored.Has(l.Index()) {
+		r.received.add(record.Entry{Index: l.Index(), Hash: l.Hash, Ref: ref}, server)
 	}
 }
 
-func (r *replay) wrong(record []byte) {
-	if len(record) != 1+refSize {
+func (r *replay) wrong(b []byte) {
+	if len(b) != 1+record.RefSize {
 		return
 	}
-	ref := parseRef(record[1:])
+	ref := record.ParseRef(b[1:])
 	for _, one := range r.received.byID {
-		if one.entry.ref == ref {
+		if one.entry.Ref == ref {
 			r.received.remove(one)
 			return
 		}
 	}
 }
 
-func (r *replay) proved(ref flat.Ref, record []byte) error {
-	about, entries, err := parseProved(record)
+func (r *replay) proved(ref flat.Ref, b []byte) error {
+	about, entries, err := parseProved(b)
 	if err != nil {
 		return nil
 	}
@@ -197,7 +206,7 @@ func (r *replay) proved(ref flat.Ref, record []byte) error {
 		r.accounts, r.next.lacking = true, r.next.stored
 	}
 	for _, e := range entries {
-		if err := r.index(e); err != nil {
+		if err := r.add(e); err != nil {
 			return err
 		}
 	}
@@ -207,10 +216,10 @@ func (r *replay) proved(ref flat.Ref, record []byte) error {
 	return nil
 }
 
-// index indexes a proved ledger. One whose bytes have changed is skipped: it is missing.
-func (r *replay) index(e entry) error {
+// add indexes a proved ledger. One whose bytes have changed is skipped: it is missing.
+func (r *replay) add(e record.Entry) error {
 	var l xrpl.Ledger
-	if r.next.stored.Has(e.index) || r.read(e, &l) != nil {
+	if r.next.stored.Has(e.Index) || r.read(e, &l) != nil {
 		return nil
 	}
 	if r.prove != nil {
@@ -218,30 +227,28 @@ func (r *replay) index(e entry) error {
 			return nil
 		}
 	}
-	r.received.settle(e.index)
-	r.next.stored = r.next.stored.With(history.Range{From: e.index, To: e.index})
-	if err := setEntry(r.batch, e, l.Header); err != nil {
+	r.received.settle(e.Index)
+	r.next.stored = r.next.stored.With(history.Range{From: e.Index, To: e.Index})
+	if err := index.SetLedger(r.batch, e, l.Header); err != nil {
 		return err
 	}
-	return r.addIndexes(r.batch, &l, e.hash, &r.mem)
+	return r.mem.Add(r.batch, &l, e.Hash, r.accounts)
 }
 
 // damaged records damage for Check, unless an earlier repair has copied it to the quarantine.
 func (r *replay) damaged(d flat.Damage) error {
-	key, value := damageKey(d), binary.BigEndian.AppendUint64(nil, uint64(d.To))
-	if r.prove != nil {
-		value = append(value, 1)
-	} else if _, err := r.get(key); !errors.Is(err, ErrMissing) {
-		return err
+	if r.prove == nil {
+		if known, err := r.index.HasDamage(d); known || err != nil {
+			return err
+		}
 	}
-	return r.batch.Set(key, value, nil)
+	return index.SetDamage(r.batch, d, r.prove != nil)
 }
 
 func (r *replay) finish(end flat.Position) error {
-	if err := setTransactions(r.batch, r.mem.places); err != nil {
+	if err := r.mem.SetTransactions(r.batch); err != nil {
 		return err
 	}
-	r.mem.places = r.mem.places[:0]
 	next := r.next
 	if err := r.setState(r.batch, &next, end); err != nil {
 		return err
@@ -254,12 +261,12 @@ func (r *replay) flush(end flat.Position) error {
 	if err := r.finish(end); err != nil {
 		return err
 	}
-	if err := r.guard(func() error { return r.db.Apply(r.batch, pebble.NoSync) }); err != nil {
+	if err := r.index.Apply(r.batch); err != nil {
 		return err
 	}
 	if err := r.batch.Close(); err != nil {
 		return err
 	}
-	r.batch = r.db.NewIndexedBatch()
+	r.batch = r.index.IndexedBatch()
 	return nil
 }

@@ -17,35 +17,20 @@
 // Answers are in the packs before they are proved (Keep), so that they need not be fetched again
 // (Take). They are not stored, and no query returns them, until Append says so.
 //
-// It is not for proving: Append stores what it receives, Check proves the stored ledgers again.
-// Only one process at a time can open it: the folder is locked.
-//
-// The goroutines are pebble's, which Close waits for, a Writer's, which its Close ends, and
-// Check's, which it waits for.
+// It is not for proving: Append stores what it receives, store/check proves the stored ledgers
+// again. Only one process at a time can open it: the folder is locked. It starts no goroutines but
+// pebble's, which Close waits for.
 //
 // # Folder
 //
-//	packs/       flat files of records: see records.go
-//	index/       pebble
-//	evidence/    flat files of wrong answers: see evidence.go
-//	quarantine/  files that Repair removed
+//	packs/       flat files of records: see store/record
+//	index/       pebble: see store/index
+//	evidence/    flat files of wrong answers: see store/evidence
+//	quarantine/  files that a repair removed: see store/folder
 //
-// # Keys
-//
-//	l INDEX4            ledger: HASH32 HEADER118 REF12
-//	h HASH32            INDEX4
-//	t ID32              INDEX4 and the transaction's place in the ledger, as a varint
-//	a ACCOUNT20 INDEX4  places of its transactions in that ledger: varints, each the distance to
-//	                    the one before
-//	u INDEX4            why a ledger with the right hash fails verification at L4
-//	d FILE4 OFFSET8     damage of a pack that could not be indexed: its end, as 8 bytes; a 1 after
-//	                    that: repaired
-//	p FILE4             minimum number of bytes of a pack, as 8 bytes
-//	m/NAME              format, accounts, stored (the set of ledgers, as servers write it),
-//	                    lacking (stored ledgers that the index by account lacks), progress (JSON),
-//	                    read (FILE4 OFFSET8: position from which the packs must be read)
-//
-// Numbers are big-endian.
+// The index says about the store: format, accounts, stored (the set of ledgers, as servers write
+// it), lacking (stored ledgers that the index by account lacks), progress (JSON), and read (FILE4
+// OFFSET8: position from which the packs must be read).
 package store
 
 import (
@@ -53,16 +38,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/klauspost/compress/zstd"
 
-	"dyno/services/ledger/history"
+	"dyno/parts/xrpl/history"
+	"dyno/services/ledger/store/evidence"
 	"dyno/services/ledger/store/flat"
+	"dyno/services/ledger/store/index"
+	"dyno/services/ledger/store/record"
 )
 
 // Format is the version of the format above. Raise it whenever an older program could not read it.
@@ -70,16 +56,15 @@ const Format = 2
 
 // Contents of the data folder.
 const (
-	packsFolder      = "packs"
-	indexFolder      = "index"
-	evidenceFolder   = "evidence"
-	quarantineFolder = "quarantine"
-	repairingFolder  = "repairing" // the old index, until a repair is complete
+	PacksFolder    = "packs"
+	IndexFolder    = "index"
+	EvidenceFolder = "evidence"
+	OldFolder      = "ledgers" // the store of format 1, until it is upgraded
 )
 
 var (
 	// ErrMissing means that a ledger, a hash or a transaction is not stored.
-	ErrMissing = errors.New("not stored")
+	ErrMissing = index.ErrMissing
 	// ErrConflict means that a ledger is stored already, with other bytes.
 	ErrConflict = errors.New("stored already with other bytes")
 	// ErrNoAccounts means that the store has no index by account.
@@ -90,10 +75,10 @@ var (
 	// ErrFull means that the disk has too little room. No data was written; the caller may retry.
 	ErrFull = errors.New("the disk is full")
 	// ErrFailed means that a write failed; it stays until the store is opened again.
-	ErrFailed   = errors.New("the store has failed")
+	ErrFailed   = index.ErrFailed
 	errReadOnly = errors.New("the store was opened for reading only")
 	// ErrClosed means that Close was called.
-	ErrClosed = errors.New("the store is closed")
+	ErrClosed = index.ErrClosed
 )
 
 // Options configure a store. The zero value is the default.
@@ -112,38 +97,46 @@ type Options struct {
 	// FS is the file system; nil is the disk's.
 	FS vfs.FS
 
-	// Pebble may change pebble's options. It is for benchmarks.
-	Pebble func(*pebble.Options)
+	// Prove proves again what is indexed from the packs: after a repair.
+	Prove bool
 
-	maxPack int64 // bytes; for tests
+	// Lock of the data folder, which Close closes; nil: the caller holds it.
+	Lock io.Closer
+
+	// For tests and benchmarks: Pebble may change pebble's options; MaxPack is a pack's size in
+	// bytes.
+	Pebble  func(*pebble.Options)
+	MaxPack int64
 }
 
 // Store is ledgers on disk. Its methods may be called from many goroutines.
 type Store struct {
-	db       *pebble.DB
-	index    pebble.Reader // db; for a read-only store, db with the missing entries added in memory
+	index    *index.DB
 	fs       vfs.FS
 	dir      string // the data folder
 	accounts bool
-	encoding byte // of new ledgers
-	encoder  *zstd.Encoder
-	decoder  *zstd.Decoder
+	codec    *record.Codec
 	scratch  sync.Pool // of *scratch
 	writable bool
 	lock     io.Closer // of the data folder; nil: the caller holds it
 
 	packs    *flat.Files
 	received received
-	evidence shelf
+	evidence *evidence.Shelf
 
-	// open is held for reading by users of db, and for writing by Close.
+	// open is held for reading by writers, and for writing by Close.
 	open   sync.RWMutex
 	closed bool
 
 	apply   sync.Mutex // held while a batch is stored
 	full    uint32     // guarded by apply: the highest pack whose final size is in the index
 	durable atomic.Pointer[state]
-	failure failure
+}
+
+// scratch is memory that batches use again.
+type scratch struct {
+	body, frame []byte
+	index.Scratch
 }
 
 type state struct {
@@ -152,28 +145,26 @@ type state struct {
 	progress Progress
 }
 
-// Open opens the store in a data folder and makes it if it is missing.
-func Open(dir string, o Options) (*Store, error) { return openStore(dir, o, false) }
-
-// openStore opens a store. With prove, it verifies again what it indexes from the packs.
-func openStore(dir string, o Options, prove bool) (*Store, error) {
+// Open opens the store in a data folder and makes it if it is missing. After an error the caller
+// still has Options.Lock.
+func Open(dir string, o Options) (*Store, error) {
 	s := &Store{fs: o.FS, dir: dir, writable: !o.ReadOnly, received: newReceived()}
 	s.scratch.New = func() any { return new(scratch) }
 	if s.fs == nil {
 		s.fs = vfs.Default
 	}
-	err := s.openCodec(o.Compression)
-	if err == nil {
-		err = s.openAll(o, prove)
-	}
-	if err != nil {
+	if err := s.openAll(o); err != nil {
 		return nil, fmt.Errorf("store in %s: %w", dir, errors.Join(err, s.closeAll()))
 	}
+	s.lock = o.Lock
 	return s, nil
 }
 
-func (s *Store) openAll(o Options, prove bool) (err error) {
-	if s.packs, err = flat.Open(s.fs.PathJoin(s.dir, packsFolder), flat.Options{FS: s.fs, MaxFile: o.maxPack}); err != nil {
+func (s *Store) openAll(o Options) (err error) {
+	if s.codec, err = record.NewCodec(o.Compression); err != nil {
+		return err
+	}
+	if s.packs, err = flat.Open(s.fs.PathJoin(s.dir, PacksFolder), flat.Options{FS: s.fs, MaxFile: o.MaxPack}); err != nil {
 		return err
 	}
 	if err := s.openIndex(o); err != nil {
@@ -185,10 +176,11 @@ func (s *Store) openAll(o Options, prove bool) (err error) {
 	if err := s.complete(); err != nil {
 		return err
 	}
-	if err := s.replay(prove); err != nil {
+	if err := s.replay(o.Prove); err != nil {
 		return err
 	}
-	if err := s.openShelf(s.dir); err != nil {
+	kept := evidence.Options{FS: s.fs, Codec: s.codec, Room: s.room, ReadOnly: o.ReadOnly}
+	if s.evidence, err = evidence.Open(s.fs.PathJoin(s.dir, EvidenceFolder), kept); err != nil {
 		return err
 	}
 	if o.Accounts == "on" && !s.accounts {
@@ -197,34 +189,29 @@ func (s *Store) openAll(o Options, prove bool) (err error) {
 	return nil
 }
 
-// openIndex opens pebble. A missing index of a read-only store is built in memory.
-func (s *Store) openIndex(o Options) error {
-	options := pebbleOptions(s.fs, o.ReadOnly)
-	if o.Pebble != nil {
-		o.Pebble(options)
-	}
-	dir := s.fs.PathJoin(s.dir, indexFolder)
+// openIndex opens the index. A missing one of a read-only store is built in memory.
+func (s *Store) openIndex(o Options) (err error) {
+	dir := s.fs.PathJoin(s.dir, IndexFolder)
+	options := index.Options{FS: s.fs, ReadOnly: o.ReadOnly, Pebble: o.Pebble}
 	if s.writable {
 		if err := s.room(0); err != nil {
 			return err
 		}
-	} else if there, err := pebble.Peek(dir, s.fs); errors.Is(err, fs.ErrNotExist) || err == nil && !there.Exists {
+	} else if !index.Exists(dir, s.fs) {
 		if len(s.packs.List(0)) == 0 {
 			return errors.New("there is none; name a folder that sync has filled")
 		}
 		options.ReadOnly, options.FS = false, vfs.NewMem()
 	}
-	var err error
-	s.db, err = openPebble(dir, options)
-	s.index = s.db
-	return explain(err)
+	s.index, err = index.Open(dir, options)
+	return index.Explain(err)
 }
 
 func (s *Store) recover(accounts string) error {
 	if accounts != "" && accounts != "on" && accounts != "off" {
 		return fmt.Errorf("accounts=%s: want on or off", accounts)
 	}
-	format, err := s.meta("format")
+	_, err := s.meta("format")
 	switch {
 	case errors.Is(err, ErrMissing):
 		if err := s.create(accounts); err != nil {
@@ -233,11 +220,11 @@ func (s *Store) recover(accounts string) error {
 	case err != nil:
 		return err
 	default:
-		if err := s.known(string(format), accounts); err != nil {
+		if err := s.known(accounts); err != nil {
 			return err
 		}
 		if s.writable { // remains of an upgrade
-			if err := s.fs.RemoveAll(s.fs.PathJoin(s.dir, oldFolder)); err != nil {
+			if err := s.fs.RemoveAll(s.fs.PathJoin(s.dir, OldFolder)); err != nil {
 				return err
 			}
 		}
@@ -252,16 +239,12 @@ func (s *Store) recover(accounts string) error {
 
 // create makes an empty store, in a folder without another pebble database.
 func (s *Store) create(accounts string) error {
-	it, err := s.db.NewIter(nil)
+	empty, err := s.index.Empty()
 	if err != nil {
 		return err
 	}
-	foreign := it.First()
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return err
-	}
-	if foreign {
-		return fmt.Errorf("%s is another program's pebble database; choose another folder", s.fs.PathJoin(s.dir, indexFolder))
+	if !empty {
+		return fmt.Errorf("%s is another program's pebble database; choose another folder", s.fs.PathJoin(s.dir, IndexFolder))
 	}
 	had, found, err := s.said()
 	if err != nil {
@@ -280,12 +263,12 @@ func (s *Store) create(accounts string) error {
 	if !s.writable {
 		return nil
 	}
-	b := s.db.NewBatch()
+	b := s.index.Batch(0)
 	defer b.Close()
-	if err = errors.Join(b.Set(metaKey("format"), fmt.Append(nil, Format), nil), s.setOnOff(b)); err != nil {
+	if err = errors.Join(b.Set(index.MetaKey("format"), fmt.Append(nil, Format), nil), s.setOnOff(b)); err != nil {
 		return err
 	}
-	return s.guard(func() error { return b.Commit(pebble.NoSync) })
+	return s.index.Apply(b)
 }
 
 func onOff(b bool) string {
@@ -296,18 +279,11 @@ func onOff(b bool) string {
 }
 
 func (s *Store) setOnOff(b *pebble.Batch) error {
-	return b.Set(metaKey("accounts"), []byte(onOff(s.accounts)), nil)
+	return b.Set(index.MetaKey("accounts"), []byte(onOff(s.accounts)), nil)
 }
 
-// known checks an existing store against this program and the options.
-func (s *Store) known(format, accounts string) error {
-	var version int
-	if _, err := fmt.Sscanf(format, "%d", &version); err != nil || version < 1 {
-		return fmt.Errorf("its format %.20q is invalid; restore it from a backup or a pack", format)
-	}
-	if version > Format {
-		return fmt.Errorf("it has format %d, written by a newer program; this one reads up to %d", version, Format)
-	}
+// known checks an existing store against the options. parts/datadir has checked its format.
+func (s *Store) known(accounts string) error {
 	has, err := s.meta("accounts")
 	if err != nil {
 		return fmt.Errorf("whether it has an index by account: %w", err)
@@ -319,37 +295,37 @@ func (s *Store) known(format, accounts string) error {
 	return nil
 }
 
-func (s *Store) readState() (*state, error) {
-	st := &state{}
-	text, err := s.meta("stored")
-	if errors.Is(err, ErrMissing) {
-		return st, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if st.stored, err = history.ParseSet(string(text)); err != nil {
+func (s *Store) readState() (st *state, err error) {
+	st = &state{}
+	if st.stored, err = s.readSet("stored"); err != nil {
 		return nil, fmt.Errorf("the set of stored ledgers is damaged: %w", err)
 	}
-	switch text, err = s.meta("lacking"); {
-	case errors.Is(err, ErrMissing):
-	case err != nil:
-		return nil, err
-	default:
-		if st.lacking, err = history.ParseSet(string(text)); err != nil {
-			return nil, fmt.Errorf("the set of ledgers that the index by account lacks is damaged: %w", err)
-		}
+	if st.lacking, err = s.readSet("lacking"); err != nil {
+		return nil, fmt.Errorf("the set of ledgers that the index by account lacks is damaged: %w", err)
 	}
-	if text, err = s.meta("progress"); err != nil {
-		return nil, fmt.Errorf("progress: %w", err)
+	text, err := s.meta("progress")
+	if err == nil {
+		err = json.Unmarshal(text, &st.progress)
 	}
-	if err = json.Unmarshal(text, &st.progress); err != nil {
+	if err != nil && !(errors.Is(err, ErrMissing) && len(st.stored) == 0) {
 		return nil, fmt.Errorf("progress is damaged: %w", err)
 	}
 	return st, nil
 }
 
-func (s *Store) meta(name string) ([]byte, error) { return s.get(metaKey(name)) }
+// readSet reads a set of ledgers, which is empty if it was never written.
+func (s *Store) readSet(name string) (history.Set, error) {
+	text, err := s.meta(name)
+	if errors.Is(err, ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return history.ParseSet(string(text))
+}
+
+func (s *Store) meta(name string) ([]byte, error) { return s.index.Get(index.MetaKey(name)) }
 
 // Stored is the set of stored and durable ledgers. The caller must not change it.
 func (s *Store) Stored() history.Set { return s.durable.Load().stored }
@@ -369,19 +345,29 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) closeAll() (err error) {
-	if s.encoder != nil {
-		s.closeCodec()
+	if s.packs != nil {
+		err = s.packs.Close()
 	}
-	for _, files := range []*flat.Files{s.packs, s.evidence.Files} {
-		if files != nil {
-			err = errors.Join(err, files.Close())
-		}
+	if s.evidence != nil {
+		err = errors.Join(err, s.evidence.Close())
 	}
-	if s.db != nil && !s.failure.stuck.Load() { // else pebble holds its own locks; the first failure was reported
-		err = errors.Join(err, s.closePebble())
+	if s.index != nil {
+		err = errors.Join(err, s.index.Close())
+	}
+	if s.codec != nil {
+		s.codec.Close()
 	}
 	if s.lock != nil {
 		err = errors.Join(err, s.lock.Close())
 	}
 	return err
 }
+
+// Evidence is the wrong answers that are kept. With each batch of ledgers they are synced, too.
+func (s *Store) Evidence() *evidence.Shelf { return s.evidence }
+
+// Index is the store's index, for checks.
+func (s *Store) Index() *index.DB { return s.index }
+
+// HasAccounts reports whether there is an index by account.
+func (s *Store) HasAccounts() bool { return s.accounts }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,17 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/history"
-	"dyno/services/ledger/store/storetest"
+	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/xrpltest"
+	"dyno/services/ledger/store/evidence"
+	ix "dyno/services/ledger/store/index"
 )
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childFolder); dir != "" {
-		child(dir)
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func mustOpen(t testing.TB, fs vfs.FS, o Options) *Store {
 	t.Helper()
@@ -63,7 +58,7 @@ func holds(t testing.TB, s *Store, want map[uint32]*xrpl.Ledger) {
 			t.Fatalf("header of ledger %d: %v, %v, %v", index, h, hash, err)
 		}
 		for i, tx := range w.Transactions {
-			if p, err := s.Transaction(xrpl.TransactionID(tx.Blob)); err != nil || p != (Place{index, i}) {
+			if p, err := s.Transaction(xrpl.TransactionID(tx.Blob)); err != nil || p != (ix.Place{Index: index, Position: i}) {
 				t.Fatalf("transaction %d of ledger %d is at %v, %v", i, index, p, err)
 			}
 		}
@@ -73,7 +68,7 @@ func holds(t testing.TB, s *Store, want map[uint32]*xrpl.Ledger) {
 // Stored ledgers are read back, whatever is stored again, in any order and encoding, and after
 // every reopening.
 func TestModel(t *testing.T) {
-	chain := storetest.Chain(1, 101, 40, 3)
+	chain := xrpltest.Chain(1, 101, 40, 3)
 	rapid.Check(t, func(rt *rapid.T) {
 		disk := vfs.NewMem()
 		open := func() *Store {
@@ -115,7 +110,7 @@ func TestModel(t *testing.T) {
 
 func TestTransactionsAreSorted(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
-	want := storetest.Chain(1, 5, 1, 4)[0]
+	want := xrpltest.Chain(1, 5, 1, 4)[0]
 	given := *want
 	given.Transactions = []xrpl.Transaction{want.Transactions[2], want.Transactions[0], want.Transactions[3], want.Transactions[1]}
 	mustAppend(t, s, &given)
@@ -123,8 +118,8 @@ func TestTransactionsAreSorted(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	chain := storetest.Chain(1, 5, 3, 2)
-	other := storetest.Chain(2, 6, 1, 2)[0] // another ledger of the same index
+	chain := xrpltest.Chain(1, 5, 3, 2)
+	other := xrpltest.Chain(2, 6, 1, 2)[0] // another ledger of the same index
 	forged := *chain[0]
 	forged.Hash[3]++
 	shifted := *chain[0]
@@ -140,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		want    error
 	}{
 		"other bytes":              {[]*xrpl.Ledger{chain[0], other}, ErrConflict},
-		"other bytes in one batch": {[]*xrpl.Ledger{chain[2], storetest.Chain(2, 7, 1, 2)[0]}, ErrConflict},
+		"other bytes in one batch": {[]*xrpl.Ledger{chain[2], xrpltest.Chain(2, 7, 1, 2)[0]}, ErrConflict},
 		"wrong hash":               {[]*xrpl.Ledger{&forged}, xrpl.ErrHash},
 		"wrong index":              {[]*xrpl.Ledger{chain[2], &shifted}, xrpl.ErrIndex},
 		"short header":             {[]*xrpl.Ledger{&short}, xrpl.ErrMalformed},
@@ -167,7 +162,7 @@ func TestRefusals(t *testing.T) {
 
 // A ledger that cannot be proved is not stored.
 func TestTooManyTransactions(t *testing.T) {
-	l := *storetest.Chain(1, 5, 1, 0)[0]
+	l := *xrpltest.Chain(1, 5, 1, 0)[0]
 	l.Transactions = make([]xrpl.Transaction, xrpl.MaxTransactions+1)
 	err := mustOpen(t, vfs.NewMem(), Options{}).Append([]*xrpl.Ledger{&l}, Progress{})
 	if err == nil || !strings.Contains(err.Error(), "it has 20001 transactions, more than 20000") {
@@ -176,36 +171,35 @@ func TestTooManyTransactions(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	fresh := func(change func(*pebble.DB) error) func(*testing.T) vfs.FS {
+	fresh := func(change func(*pebble.Batch) error) func(*testing.T) vfs.FS {
 		return func(t *testing.T) vfs.FS {
 			disk := vfs.NewMem()
 			s := mustOpen(t, disk, Options{})
-			if err := errors.Join(change(s.db), s.Close()); err != nil {
+			b := s.index.Batch(0)
+			if err := errors.Join(change(b), s.index.Apply(b), s.Close()); err != nil {
 				t.Fatal(err)
 			}
 			return disk
 		}
 	}
-	set := func(key, value string) func(*pebble.DB) error {
-		return func(db *pebble.DB) error { return db.Set([]byte(key), []byte(value), pebble.NoSync) }
+	set := func(key, value string) func(*pebble.Batch) error {
+		return func(b *pebble.Batch) error { return b.Set([]byte(key), []byte(value), nil) }
 	}
 	for name, test := range map[string]struct {
 		disk func(*testing.T) vfs.FS
 		o    Options
 		want string
 	}{
-		"newer format": {fresh(set("m/format", "3")), Options{}, "newer program"},
-		"no format":    {fresh(set("m/format", "x")), Options{}, "is invalid"},
-		"foreign": {fresh(func(db *pebble.DB) error {
-			return errors.Join(set("zebra", "")(db), db.Delete(metaKey("format"), pebble.NoSync))
+		"foreign": {fresh(func(b *pebble.Batch) error {
+			return errors.Join(set("zebra", "")(b), b.Delete(ix.MetaKey("format"), nil))
 		}), Options{}, "another program's"},
 		"damaged set":      {fresh(set("m/stored", "7-3")), Options{}, "damaged"},
-		"damaged progress": {fresh(func(db *pebble.DB) error { return errors.Join(set("m/stored", "3")(db), set("m/progress", "{")(db)) }), Options{}, "damaged"},
-		"damaged lacking":  {fresh(func(db *pebble.DB) error { return errors.Join(set("m/stored", "3")(db), set("m/lacking", "7-3")(db)) }), Options{}, "lacks is damaged"},
+		"damaged progress": {fresh(func(b *pebble.Batch) error { return errors.Join(set("m/stored", "3")(b), set("m/progress", "{")(b)) }), Options{}, "damaged"},
+		"damaged lacking":  {fresh(func(b *pebble.Batch) error { return errors.Join(set("m/stored", "3")(b), set("m/lacking", "7-3")(b)) }), Options{}, "lacks is damaged"},
 		"accounts off":     {fresh(set("m/accounts", "on")), Options{Accounts: "off"}, "has an index by account"},
-		"accounts to come": {fresh(func(*pebble.DB) error { return nil }), Options{Accounts: "on", ReadOnly: true}, "no index by account"},
-		"unknown accounts": {fresh(func(*pebble.DB) error { return nil }), Options{Accounts: "yes"}, "want on or off"},
-		"unknown codec":    {fresh(func(*pebble.DB) error { return nil }), Options{Compression: "lzw"}, "want none, s2 or zstd"},
+		"accounts to come": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: "on", ReadOnly: true}, "no index by account"},
+		"unknown accounts": {fresh(func(*pebble.Batch) error { return nil }), Options{Accounts: "yes"}, "want on or off"},
+		"unknown codec":    {fresh(func(*pebble.Batch) error { return nil }), Options{Compression: "lzw"}, "want none, s2 or zstd"},
 		"missing":          {func(*testing.T) vfs.FS { return vfs.NewMem() }, Options{ReadOnly: true}, "there is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +225,7 @@ func TestLockedFolder(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	disk := vfs.NewMem()
-	chain := storetest.Chain(1, 5, 3, 2)
+	chain := xrpltest.Chain(1, 5, 3, 2)
 	s := mustOpen(t, disk, Options{Accounts: "on"})
 	mustAppend(t, s, chain...)
 	if err := s.Close(); err != nil {
@@ -244,19 +238,19 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Append(chain, Progress{}); !errors.Is(err, errReadOnly) {
 		t.Fatalf("written: %v", err)
 	}
-	if err := s.Evidence(Evidence{}); !errors.Is(err, errReadOnly) {
+	if err := s.Evidence().Keep(evidence.Wrong{}); err == nil || !strings.Contains(err.Error(), "for reading only") {
 		t.Fatalf("written: %v", err)
 	}
 }
 
 func TestClosed(t *testing.T) {
 	s := mustOpen(t, vfs.NewMem(), Options{})
-	chain := storetest.Chain(1, 5, 1, 2)
+	chain := xrpltest.Chain(1, 5, 1, 2)
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"Append": s.Append(chain, Progress{}), "Ledger": s.Ledger(5, new(xrpl.Ledger)), "Evidence": s.Evidence(Evidence{}),
+		"Append": s.Append(chain, Progress{}), "Ledger": s.Ledger(5, new(xrpl.Ledger)),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s after Close: %v", name, err)

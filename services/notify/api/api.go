@@ -43,18 +43,22 @@ func New(a API) *API {
 // Handler serves the API.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/notices", a.postNotices)
-	mux.HandleFunc("POST /v1/subscriptions", a.postSubscription)
-	mux.HandleFunc("GET /v1/subscriptions", a.listSubscriptions)
-	mux.HandleFunc("GET /v1/subscriptions/{id}", a.getSubscription)
-	mux.HandleFunc("PATCH /v1/subscriptions/{id}", a.patchSubscription)
-	mux.HandleFunc("DELETE /v1/subscriptions/{id}", a.deleteSubscription)
-	mux.HandleFunc("POST /v1/subscriptions/{id}/test", a.testSubscription)
-	mux.HandleFunc("GET /v1/stats", a.getStats)
-	mux.HandleFunc("GET /v1/dead", a.listDead)
-	mux.HandleFunc("GET /v1/dead/{id}", a.getDead)
-	mux.HandleFunc("POST /v1/dead/{id}/replay", a.replayDead)
-	mux.HandleFunc("DELETE /v1/dead/{id}", a.deleteDead)
+	for pattern, e := range map[string]endpoint{
+		"POST /v1/notices":                 a.postNotices,
+		"POST /v1/subscriptions":           a.postSubscription,
+		"GET /v1/subscriptions":            a.listSubscriptions,
+		"GET /v1/subscriptions/{id}":       a.getSubscription,
+		"PATCH /v1/subscriptions/{id}":     a.patchSubscription,
+		"DELETE /v1/subscriptions/{id}":    a.deleteSubscription,
+		"POST /v1/subscriptions/{id}/test": a.testSubscription,
+		"GET /v1/stats":                    a.getStats,
+		"GET /v1/dead":                     a.listDead,
+		"GET /v1/dead/{id}":                a.getDead,
+		"POST /v1/dead/{id}/replay":        a.replayDead,
+		"DELETE /v1/dead/{id}":             a.deleteDead,
+	} {
+		mux.Handle(pattern, e)
+	}
 	mux.HandleFunc("GET /v1/stream", a.Streams.SSE)
 	mux.HandleFunc("GET /v1/ws", a.Streams.WebSocket)
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) {
@@ -63,17 +67,30 @@ func (a *API) Handler() http.Handler {
 	return mux
 }
 
-func (a *API) postNotices(w http.ResponseWriter, r *http.Request) {
+// endpoint serves one kind of request: it returns a status and a body, of which nil is none, or an
+// error.
+type endpoint func(w http.ResponseWriter, r *http.Request) (status int, body any, err error)
+
+func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch status, body, err := e(w, r); {
+	case err != nil:
+		AnswerError(w, err)
+	case body == nil:
+		w.WriteHeader(status)
+	default:
+		answer(w, status, body)
+	}
+}
+
+func (a *API) postNotices(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	notices, batch, err := ingest.Read(w, r)
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
 	ingest.MarkTraces(r, notices)
 	receipts, deliveries, err := a.Acceptor.Accept(r.Context(), notices)
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
 	duplicates := 0
 	for _, receipt := range receipts {
@@ -86,10 +103,9 @@ func (a *API) postNotices(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusOK
 	}
 	if !batch {
-		answer(w, status, acceptedOne{receipts[0], deliveries})
-		return
+		return status, acceptedOne{receipts[0], deliveries}, nil
 	}
-	answer(w, status, acceptedBatch{len(receipts) - duplicates, duplicates, deliveries, receipts})
+	return status, acceptedBatch{len(receipts) - duplicates, duplicates, deliveries, receipts}, nil
 }
 
 type acceptedOne struct {
@@ -104,17 +120,18 @@ type acceptedBatch struct {
 	Notices    []ingest.Receipt `json:"notices"`    // in the order of the lines
 }
 
-// PostWorkers changes the number of workers while they run.
-func (a *API) PostWorkers(w http.ResponseWriter, r *http.Request) {
+// Workers serves the requests that change the number of workers while they run.
+func (a *API) Workers() http.Handler { return endpoint(a.postWorkers) }
+
+func (a *API) postWorkers(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	var ask struct {
 		Workers int `json:"workers"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&ask); err != nil || ask.Workers < 1 || ask.Workers > delivery.MaxWorkers {
-		AnswerError(w, refusal.Field("workers", "workers: send {\"workers\": N} with 1 to %d", delivery.MaxWorkers))
-		return
+		return 0, nil, refusal.Field("workers", "workers: send {\"workers\": N} with 1 to %d", delivery.MaxWorkers)
 	}
 	a.Deliverer.Resize(ask.Workers)
-	answer(w, http.StatusOK, ask)
+	return http.StatusOK, ask, nil
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

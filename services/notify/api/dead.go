@@ -12,6 +12,7 @@ import (
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
+	"dyno/services/notify/subscription"
 )
 
 // deadLetterView is what the API shows of a dead letter.
@@ -37,7 +38,7 @@ type deadNotice struct {
 }
 
 // viewDeadLetter shows a dead letter, whose record names the notice.
-func viewDeadLetter(sub string, l journal.DeadLetter, record []byte, whole bool) (deadLetterView, error) {
+func viewDeadLetter(sub string, l subscription.DeadLetter, record []byte, whole bool) (deadLetterView, error) {
 	v := deadLetterView{
 		ID: deadLetterID(sub, l.Seq), Subscription: sub, Seq: l.Seq, Reason: l.Reason, Attempts: l.Attempts, Status: l.Status,
 		Died: l.DeadAt.UTC(), Size: l.Size, Replaying: l.Replaying,
@@ -54,18 +55,16 @@ func viewDeadLetter(sub string, l journal.DeadLetter, record []byte, whole bool)
 	return v, nil
 }
 
-func (a *API) listDead(w http.ResponseWriter, r *http.Request) {
+func (a *API) listDead(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	limit, err := limitOf(r, listedLetters)
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
 	query := r.URL.Query()
 	only, after := query.Get("subscription"), query.Get("after")
 	afterSub, afterSeq, ok := parseDeadLetterID(after)
 	if after != "" && !ok {
-		AnswerError(w, refusal.Field("after", "after: %q is no id of a dead letter, SUBSCRIPTION-SEQ", after))
-		return
+		return 0, nil, refusal.Field("after", "after: %q is no id of a dead letter, SUBSCRIPTION-SEQ", after)
 	}
 	out := struct {
 		Dead []deadLetterView `json:"dead"`
@@ -81,8 +80,7 @@ func (a *API) listDead(w http.ResponseWriter, r *http.Request) {
 			}
 			if len(out.Dead) == limit {
 				out.Next = out.Dead[limit-1].ID
-				answer(w, http.StatusOK, out)
-				return
+				return http.StatusOK, out, nil
 			}
 			_, record, err := a.Store.Journal.DeadLetter(sub.ID, l.Seq)
 			if errors.Is(err, journal.ErrUnknown) {
@@ -92,52 +90,49 @@ func (a *API) listDead(w http.ResponseWriter, r *http.Request) {
 			out.Dead = append(out.Dead, view)
 		}
 	}
-	answer(w, http.StatusOK, out)
+	return http.StatusOK, out, nil
 }
 
-func (a *API) getDead(w http.ResponseWriter, r *http.Request) {
+func (a *API) getDead(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	sub, seq, _ := parseDeadLetterID(r.PathValue("id"))
 	l, record, err := a.Store.Journal.DeadLetter(sub, seq)
-	if errors.Is(err, journal.ErrUnknown) {
-		AnswerError(w, noDeadLetter(r))
-		return
-	}
 	var view deadLetterView
 	if err == nil {
 		view, err = viewDeadLetter(sub, l, record, true)
 	}
-	if err != nil {
-		AnswerError(w, err)
-		return
-	}
-	answer(w, http.StatusOK, view)
+	return http.StatusOK, view, noDeadLetter(r, err)
 }
 
-func noDeadLetter(r *http.Request) error {
-	return refusal.New(http.StatusNotFound, "no dead letter %q", r.PathValue("id"))
+// noDeadLetter refuses a request for what is not there; another error stays as it is.
+func noDeadLetter(r *http.Request, err error) error {
+	if errors.Is(err, journal.ErrUnknown) {
+		return refusal.New(http.StatusNotFound, "no dead letter %q", r.PathValue("id"))
+	}
+	return err
 }
 
 // replayDead makes a dead letter pending again, at the end of its key's lane.
-func (a *API) replayDead(w http.ResponseWriter, r *http.Request) {
+func (a *API) replayDead(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+	return http.StatusAccepted, map[string]string{"id": r.PathValue("id")}, a.changeDead(r, a.replay)
+}
+
+func (a *API) deleteDead(_ http.ResponseWriter, r *http.Request) (int, any, error) {
+	return http.StatusNoContent, nil, a.changeDead(r, a.purge)
+}
+
+// changeDead calls change with the subscription of a dead letter, whose mutex is held.
+func (a *API) changeDead(r *http.Request, change func(sub *routing.Subscription, seq uint64) error) error {
 	id, seq, _ := parseDeadLetterID(r.PathValue("id"))
 	sub := a.Table.Get(id)
 	if sub == nil {
-		AnswerError(w, noDeadLetter(r))
-		return
+		return noDeadLetter(r, journal.ErrUnknown)
 	}
-	if err := a.replay(sub, seq); err != nil {
-		if errors.Is(err, journal.ErrUnknown) {
-			err = noDeadLetter(r)
-		}
-		AnswerError(w, err)
-		return
-	}
-	answer(w, http.StatusAccepted, map[string]string{"id": r.PathValue("id")})
+	sub.Mu.Lock()
+	defer sub.Mu.Unlock()
+	return noDeadLetter(r, change(sub, seq))
 }
 
 func (a *API) replay(sub *routing.Subscription, seq uint64) error {
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
 	if sub.Gone {
 		return journal.ErrUnknown
 	}
@@ -145,6 +140,25 @@ func (a *API) replay(sub *routing.Subscription, seq uint64) error {
 		return refusal.New(http.StatusConflict, "the subscription is disabled (%s); enable it first with PATCH {\"disabled\":false}", sub.Def.Disabled)
 	}
 	letter, record, ok, err := a.Store.Journal.Replay(sub.ID, seq)
+	if err := a.unchanged(ok, err); err != nil {
+		return err
+	}
+	sub.Counts.Dead--
+	return a.Reader.Replay(sub, letter, record)
+}
+
+func (a *API) purge(sub *routing.Subscription, seq uint64) error {
+	ok, err := a.Store.Journal.Purge(sub.ID, seq)
+	if err := a.unchanged(ok, err); err != nil {
+		return err
+	}
+	sub.Counts.Purged++
+	return nil
+}
+
+// unchanged returns why the journal did not change a dead letter, from what it returned; nil means
+// that it did.
+func (a *API) unchanged(ok bool, err error) error {
 	switch {
 	case errors.Is(err, journal.ErrReplaying):
 		return refusal.New(http.StatusConflict, "%v", err)
@@ -153,31 +167,7 @@ func (a *API) replay(sub *routing.Subscription, seq uint64) error {
 	case !ok:
 		return journal.ErrUnknown
 	}
-	sub.Counts.Dead--
-	return a.Reader.Replay(sub, letter, record)
-}
-
-func (a *API) deleteDead(w http.ResponseWriter, r *http.Request) {
-	id, seq, _ := parseDeadLetterID(r.PathValue("id"))
-	sub := a.Table.Get(id)
-	if sub == nil {
-		AnswerError(w, noDeadLetter(r))
-		return
-	}
-	sub.Mu.Lock()
-	defer sub.Mu.Unlock()
-	purged, err := a.Store.Journal.Purge(id, seq)
-	switch {
-	case errors.Is(err, journal.ErrReplaying):
-		AnswerError(w, refusal.New(http.StatusConflict, "%v", err))
-	case err != nil:
-		AnswerError(w, a.Store.Refuse(err))
-	case !purged:
-		AnswerError(w, noDeadLetter(r))
-	default:
-		sub.Counts.Purged++
-		w.WriteHeader(http.StatusNoContent)
-	}
+	return nil
 }
 
 // deadLetterID names a dead letter; parseDeadLetterID reads the name.

@@ -13,6 +13,7 @@ import (
 
 	pages "dyno/parts/guard"
 	"dyno/parts/httploop"
+	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 	"dyno/parts/refusal"
 	"dyno/services/notify/ingest"
@@ -76,7 +77,7 @@ func NewFront(a *ingest.Acceptor, o FrontOptions) (*Front, error) {
 		Turn: f.turn, Serves: f.serves, Loops: 1,
 		Leave:   func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
 		MaxBody: maxSmall, MaxBuffered: int(max(o.Memory, minBuffered)), ReadTimeout: o.ReadTimeout, WriteTimeout: o.ReadTimeout, Log: o.Log,
-		Refuse: func(resp *httploop.Response, text string) {
+		Refuse: func(resp *wire.Response, text string) {
 			respond(resp, &refusal.Error{Status: resp.Status, Text: text})
 		},
 	})
@@ -233,7 +234,7 @@ func (f *Front) next(into []*httploop.Request) []*httploop.Request {
 }
 
 // received answers for a notice as postNotices does.
-func received(resp *httploop.Response, receipt ingest.Receipt, n *notice.Notice) {
+func received(resp *wire.Response, receipt ingest.Receipt, n *notice.Notice) {
 	resp.Status = http.StatusAccepted
 	deliveries := n.Owed
 	if receipt.Duplicate {
@@ -250,7 +251,7 @@ func received(resp *httploop.Response, receipt ingest.Receipt, n *notice.Notice)
 }
 
 // respond answers with an error.
-func respond(resp *httploop.Response, err error) {
+func respond(resp *wire.Response, err error) {
 	w := &answerer{resp: resp, header: http.Header{}}
 	AnswerError(w, err)
 	for name, values := range w.header {
@@ -262,7 +263,7 @@ func respond(resp *httploop.Response, err error) {
 
 // answerer lets code for net/http write an event loop's answer.
 type answerer struct {
-	resp   *httploop.Response
+	resp   *wire.Response
 	header http.Header
 }
 

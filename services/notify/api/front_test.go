@@ -5,6 +5,7 @@ import (
 
 	pages "dyno/parts/guard"
 	"dyno/parts/httploop"
+	"dyno/parts/httploop/wire"
 )
 
 // Only requests with a known key are the front's.
@@ -14,19 +15,19 @@ func TestFrontKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &Front{guard: g, allows: func(authorization string) bool { return authorization == "Bearer good" }}
-	r := func(fields ...httploop.Field) *httploop.Request {
-		return &httploop.Request{Method: "POST", Target: "/v1/notices", Host: "x",
-			Fields: append(fields, httploop.Field{Name: "Content-Type", Value: "application/json"}, httploop.Field{Name: "Content-Length", Value: "1"})}
+	r := func(fields ...wire.Field) *httploop.Request {
+		return &httploop.Request{Head: wire.Head{Method: "POST", Target: "/v1/notices", Host: "x",
+			Fields: append(fields, wire.Field{Name: "Content-Type", Value: "application/json"}, wire.Field{Name: "Content-Length", Value: "1"})}}
 	}
 	for value, want := range map[string]bool{"Bearer good": true, "Bearer bad": false} {
-		if got := f.serves(r(httploop.Field{Name: "authorization", Value: value})); got != want {
+		if got := f.serves(r(wire.Field{Name: "authorization", Value: value})); got != want {
 			t.Errorf("%s: %v", value, got)
 		}
 	}
 	if f.serves(r()) {
 		t.Error("a request without a key")
 	}
-	if two := []httploop.Field{{Name: "Authorization", Value: "Bearer bad"}, {Name: "authorization", Value: "Bearer good"}}; f.serves(r(two...)) {
+	if two := []wire.Field{{Name: "Authorization", Value: "Bearer bad"}, {Name: "authorization", Value: "Bearer good"}}; f.serves(r(two...)) {
 		t.Error("a request with two keys")
 	}
 }

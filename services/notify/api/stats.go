@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/routing"
+	"dyno/services/notify/subscription"
 )
 
 // Stats is what GET /v1/stats answers: counts per (notice, subscription), in total and by
@@ -19,7 +19,7 @@ type Stats struct {
 	Durable bool   `json:"durable"` // false means that what is pending is lost with the process
 	Log     string `json:"log"`
 	Seq     uint64 `json:"seq"` // of the last notice
-	journal.Counts
+	subscription.Counts
 	Pending          int     `json:"pending"`
 	Attempts         int64   `json:"attempts"`     // webhooks sent since the process began
 	Webhooks         int64   `json:"webhooks"`     // webhooks answered with 2xx since the process began
@@ -52,7 +52,7 @@ type StatsRow struct {
 	URL   string   `json:"url"`
 	Types []string `json:"types,omitempty"`
 	State string   `json:"state"` // ok, throttled, failing, disabled
-	journal.Counts
+	subscription.Counts
 	Pending          int     `json:"pending"` // counted in the lanes and the backlog, not derived from other counts
 	Backlog          int64   `json:"backlog"` // pending notices that are not in memory
 	InFlight         int     `json:"in_flight"`
@@ -171,7 +171,7 @@ const (
 	MaxListed = 10_000
 )
 
-func (a *API) getStats(w http.ResponseWriter, r *http.Request) {
+func (a *API) getStats(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	q := question{state: r.URL.Query().Get("state")}
 	var err error
 	if q.limit, err = limitOf(r, listedSubscriptions); err == nil {
@@ -186,10 +186,9 @@ func (a *API) getStats(w http.ResponseWriter, r *http.Request) {
 		err = refusal.Field("state", "state: give ok, throttled, failing or disabled")
 	}
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
-	answer(w, http.StatusOK, a.stats(q))
+	return http.StatusOK, a.stats(q), nil
 }
 
 // limitOf reads the limit of a request.

@@ -30,11 +30,11 @@ type subscriptionView struct {
 	Disabled    string    `json:"disabled,omitempty"` // reason
 }
 
-func viewOf(sub *routing.Subscription) subscriptionView {
+func viewOf(sub *routing.Subscription, secret string) subscriptionView {
 	sub.Mu.Lock()
 	defer sub.Mu.Unlock()
 	v := subscriptionView{
-		ID: sub.ID, URL: sub.Def.URL, Secrets: sub.Secrets(time.Now()), Types: sub.Def.Types, RatePerS: sub.Def.RatePerS,
+		ID: sub.ID, URL: sub.Def.URL, Secret: secret, Secrets: sub.Secrets(time.Now()), Types: sub.Def.Types, RatePerS: sub.Def.RatePerS,
 		Concurrency: sub.Def.Concurrency, Batch: max(sub.Def.Batch, 1), Created: sub.Def.Created, Disabled: sub.Def.Disabled,
 	}
 	if v.Concurrency == 0 {
@@ -62,47 +62,38 @@ func readRequest(w http.ResponseWriter, r *http.Request) (ask routing.Request, e
 	return ask, nil
 }
 
-func (a *API) postSubscription(w http.ResponseWriter, r *http.Request) {
+func (a *API) postSubscription(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	ask, err := readRequest(w, r)
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
 	sub, secret, err := a.Table.Subscribe(ask)
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
-	view := viewOf(sub)
-	view.Secret = secret
-	answer(w, http.StatusCreated, view)
+	return http.StatusCreated, viewOf(sub, secret), nil
 }
 
-func (a *API) patchSubscription(w http.ResponseWriter, r *http.Request) {
+func (a *API) patchSubscription(w http.ResponseWriter, r *http.Request) (int, any, error) {
 	ask, err := readRequest(w, r)
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
 	sub, secret, err := a.Table.Update(r.PathValue("id"), ask)
 	if err != nil {
-		AnswerError(w, noSubscription(r, err))
-		return
+		return 0, nil, noSubscription(r, err)
 	}
-	view := viewOf(sub)
-	view.Secret = secret
-	answer(w, http.StatusOK, view)
+	return http.StatusOK, viewOf(sub, secret), nil
 }
 
-func (a *API) listSubscriptions(w http.ResponseWriter, r *http.Request) {
+func (a *API) listSubscriptions(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	limit, err := limitOf(r, listedSubscriptions)
 	var q search
 	if err == nil {
 		q, err = searchOf(r)
 	}
 	if err != nil {
-		AnswerError(w, err)
-		return
+		return 0, nil, err
 	}
 	out := struct {
 		Subscriptions []subscriptionView `json:"subscriptions"`
@@ -113,7 +104,7 @@ func (a *API) listSubscriptions(w http.ResponseWriter, r *http.Request) {
 		if sub.ID <= after {
 			continue
 		}
-		view := viewOf(sub)
+		view := viewOf(sub, "")
 		if !q.finds(view.ID, view.URL, view.Types) {
 			continue
 		}
@@ -123,24 +114,22 @@ func (a *API) listSubscriptions(w http.ResponseWriter, r *http.Request) {
 		}
 		out.Subscriptions = append(out.Subscriptions, view)
 	}
-	answer(w, http.StatusOK, out)
+	return http.StatusOK, out, nil
 }
 
-func (a *API) getSubscription(w http.ResponseWriter, r *http.Request) {
+func (a *API) getSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	sub := a.Table.Get(r.PathValue("id"))
 	if sub == nil {
-		AnswerError(w, noSubscription(r, routing.ErrUnknown))
-		return
+		return 0, nil, noSubscription(r, routing.ErrUnknown)
 	}
-	answer(w, http.StatusOK, viewOf(sub))
+	return http.StatusOK, viewOf(sub, ""), nil
 }
 
-func (a *API) deleteSubscription(w http.ResponseWriter, r *http.Request) {
+func (a *API) deleteSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	if err := a.Table.Unsubscribe(r.PathValue("id")); err != nil {
-		AnswerError(w, noSubscription(r, err))
-		return
+		return 0, nil, noSubscription(r, err)
 	}
-	w.WriteHeader(http.StatusNoContent)
+	return http.StatusNoContent, nil, nil
 }
 
 func noSubscription(r *http.Request, err error) error {

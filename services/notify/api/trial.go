@@ -29,18 +29,16 @@ type trial struct {
 // answers with the outcome. It is signed as every webhook is, so that people see whether their
 // receiver is there and verifies. It is in no log, counts nowhere, and its outcome changes nothing
 // about the subscription.
-func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) {
+func (a *API) testSubscription(_ http.ResponseWriter, r *http.Request) (int, any, error) {
 	sub := a.Table.Get(r.PathValue("id"))
 	if sub == nil {
-		AnswerError(w, noSubscription(r, routing.ErrUnknown))
-		return
+		return 0, nil, noSubscription(r, routing.ErrUnknown)
 	}
 	select {
 	case a.testing <- struct{}{}:
 		defer func() { <-a.testing }()
 	default:
-		AnswerError(w, refusal.New(http.StatusTooManyRequests, "%d test notices are under way; try again later", maxTesting))
-		return
+		return 0, nil, refusal.New(http.StatusTooManyRequests, "%d test notices are under way; try again later", maxTesting)
 	}
 	n := &notice.Notice{
 		ID: "test_" + rand.Text(), Key: trialType, Type: trialType, Accepted: time.Now().UnixNano(),
@@ -52,5 +50,5 @@ func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) {
 	if !o.Delivered() {
 		out.Error = o.Reason()
 	}
-	answer(w, http.StatusOK, out)
+	return http.StatusOK, out, nil
 }

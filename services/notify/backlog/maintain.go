@@ -13,6 +13,7 @@ import (
 	"dyno/services/notify/journal"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 )
 
 // How often the maintainer does what.
@@ -191,7 +192,7 @@ func (m *Maintainer) Save() error {
 	c, head := &m.checkpoint, m.Store.Head.Load()
 	need := head
 	c.at, c.head = time.Now(), head // also of one that fails: it is not tried again immediately
-	err := m.Store.Journal.Checkpoint(func(put func(journal.Position)) {
+	err := m.Store.Journal.Checkpoint(func(put func(subscription.Position)) {
 		for _, sub := range m.Table.All() {
 			sub.Mu.Lock()
 			if !sub.Gone {
@@ -233,9 +234,9 @@ func (m *Maintainer) historyBegins() uint64 {
 }
 
 // position is where a subscription stands, for a checkpoint. Its mutex is held.
-func position(sub *routing.Subscription, head uint64) journal.Position {
+func position(sub *routing.Subscription, head uint64) subscription.Position {
 	c := &sub.Cursor
-	p := journal.Position{
+	p := subscription.Position{
 		Definition: sub.Def, Counts: sub.Counts, Routed: max(head, c.Routed), Loaded: c.Loaded,
 		Backlog: sub.Backlog - int64(len(c.Todo)) + int64(len(c.AckedAhead)),
 	}
@@ -246,9 +247,10 @@ func position(sub *routing.Subscription, head uint64) journal.Position {
 	slices.SortFunc(p.Waiting, bySeq)
 	p.AckedAhead = slices.Sorted(maps.Keys(c.AckedAhead))
 	p.TriedAhead = slices.SortedFunc(maps.Values(c.Failed), bySeq)
-	sub.DropFilters(p.Needs())
 	p.Filters = sub.Filters
+	p.DropFilters()
+	sub.Filters = p.Filters
 	return p
 }
 
-func bySeq(x, y journal.Waiting) int { return cmp.Compare(x.Seq, y.Seq) }
+func bySeq(x, y subscription.Waiting) int { return cmp.Compare(x.Seq, y.Seq) }

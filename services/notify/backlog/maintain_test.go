@@ -13,6 +13,7 @@ import (
 	"dyno/services/notify/journal"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 )
 
 // unreliable is a journal's backend that cannot read one of its records.
@@ -104,7 +105,7 @@ func TestDamagedDeadLetterBlocksNoCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Journal.AddDeadLetter(sub.ID, journal.DeadLetter{Seq: 1}, []byte("record")); err != nil {
+	if _, err := s.Journal.AddDeadLetter(sub.ID, subscription.DeadLetter{Seq: 1}, []byte("record")); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Save(); err != nil {

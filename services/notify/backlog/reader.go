@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 )
 
@@ -118,7 +118,7 @@ func (r *Reader) Offer(sub *routing.Subscription, n *notice.Notice) {
 	case sub.Backlog > 0:
 		sub.Backlog++
 	case r.Deliverer.HasCapacity(&sub.Receiver):
-		r.Deliverer.Resume(&sub.Receiver, n, journal.Waiting{}, false)
+		r.Deliverer.Resume(&sub.Receiver, n, subscription.Waiting{}, false)
 	default:
 		sub.Cursor.Loaded, sub.Backlog = n.Seq, 1
 		r.addLagging(sub)
@@ -126,7 +126,7 @@ func (r *Reader) Offer(sub *routing.Subscription, n *notice.Notice) {
 }
 
 // Replay puts a dead letter at the end of its key's lane. The subscription's mutex is held.
-func (r *Reader) Replay(sub *routing.Subscription, letter journal.DeadLetter, record []byte) error {
+func (r *Reader) Replay(sub *routing.Subscription, letter subscription.DeadLetter, record []byte) error {
 	n, err := notice.Decode(letter.Seq, record)
 	if err != nil {
 		return err

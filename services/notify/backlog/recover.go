@@ -8,10 +8,10 @@ import (
 
 	"dyno/parts/wal"
 	"dyno/services/notify/dedup"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 )
 
 // Recovery takes up at a start what the last process left. It reads of the notices only what came
@@ -26,7 +26,7 @@ type Recovery struct {
 }
 
 // Run takes up what the journal knows of the subscriptions. Neither reader nor maintainer runs yet.
-func (r *Recovery) Run(recovered map[string]*journal.Recovered) error {
+func (r *Recovery) Run(recovered map[string]*subscription.Recovered) error {
 	first, next := r.Store.Notices.Bounds()
 	c := &r.Maintainer.checkpoint
 	c.head, c.need = next, next
@@ -86,14 +86,14 @@ func (r *Recovery) takeUp(sub *routing.Subscription, next uint64) (short bool, e
 func (r *Recovery) forgetBeyond(sub *routing.Subscription, next uint64) {
 	c := &sub.Cursor
 	beyond := func(seq uint64) bool { return seq >= next }
-	c.Todo = slices.DeleteFunc(c.Todo, func(w journal.Waiting) bool { return beyond(w.Seq) })
+	c.Todo = slices.DeleteFunc(c.Todo, func(w subscription.Waiting) bool { return beyond(w.Seq) })
 	for seq := range c.AckedAhead {
 		if beyond(seq) && seq >= c.Routed { // delivered, and not counted when it came
 			sub.Counts.Accepted++
 		}
 	}
 	maps.DeleteFunc(c.AckedAhead, func(seq uint64, _ bool) bool { return beyond(seq) })
-	maps.DeleteFunc(c.Failed, func(seq uint64, _ journal.Waiting) bool { return beyond(seq) })
+	maps.DeleteFunc(c.Failed, func(seq uint64, _ subscription.Waiting) bool { return beyond(seq) })
 	c.Routed, c.Loaded = min(c.Routed, next), min(c.Loaded, next)
 	r.lose(sub, 0)
 }

@@ -9,9 +9,9 @@ import (
 
 	"dyno/parts/wal"
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/routing"
+	"dyno/services/notify/subscription"
 )
 
 // Bounds of one scan, after which the next one looks anew which subscriptions have room.
@@ -179,7 +179,7 @@ func (s *scan) offer(l *laggard, n *notice.Notice) {
 		l.full = true
 		return
 	}
-	var w journal.Waiting
+	var w subscription.Waiting
 	switch {
 	case len(c.Todo) > 0 && n.Seq < c.Todo[0].Seq:
 		return
@@ -205,7 +205,7 @@ func (s *scan) offer(l *laggard, n *notice.Notice) {
 		l.full = true
 		return
 	}
-	if reason != "" && !s.Deliverer.DeadLetter(&sub.Receiver, n, journal.DeadLetter{Attempts: w.Tries, Reason: reason}) {
+	if reason != "" && !s.Deliverer.DeadLetter(&sub.Receiver, n, subscription.DeadLetter{Attempts: w.Tries, Reason: reason}) {
 		l.full = true
 		return
 	}
@@ -255,7 +255,7 @@ func (r *Reader) lose(sub *routing.Subscription, next uint64) {
 		return
 	}
 	was := sub.Backlog
-	c.Todo = slices.DeleteFunc(c.Todo, func(w journal.Waiting) bool { return w.Seq < next })
+	c.Todo = slices.DeleteFunc(c.Todo, func(w subscription.Waiting) bool { return w.Seq < next })
 	c.Loaded = max(c.Loaded, next)
 	maps.DeleteFunc(c.AckedAhead, func(seq uint64, _ bool) bool { return seq < c.Loaded })
 	sub.Backlog = int64(len(c.Todo)) + left

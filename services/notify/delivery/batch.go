@@ -1,7 +1,7 @@
 package delivery
 
 import (
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 )
 
@@ -68,7 +68,7 @@ func (b *batch) add(l *lane, n int) {
 // packer decides what goes into a webhook.
 type packer interface {
 	// inflight bounds the webhooks in flight to a subscription.
-	inflight(def journal.Definition) int
+	inflight(def subscription.Definition) int
 	// pack fills b, beginning with a lane that has something; others that wait at the limiter may go
 	// along. The receiver's mutex is held.
 	pack(l *lane, b *batch)
@@ -83,7 +83,7 @@ var newPackers = map[string]func(Options) packer{
 // single sends one notice per webhook, whatever the subscriber asked for.
 type single struct{}
 
-func (single) inflight(journal.Definition) int { return MaxConcurrency }
+func (single) inflight(subscription.Definition) int { return MaxConcurrency }
 
 func (single) pack(l *lane, b *batch) { b.add(l, 1) }
 
@@ -95,7 +95,7 @@ type batching struct {
 	most int // webhooks in flight to one subscriber
 }
 
-func (p batching) inflight(def journal.Definition) int {
+func (p batching) inflight(def subscription.Definition) int {
 	if def.Batch > 1 {
 		return p.most
 	}

@@ -22,6 +22,7 @@ import (
 	"dyno/parts/refusal"
 	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 	"dyno/services/notify/wheel"
 )
@@ -164,7 +165,7 @@ func (d *Deliverer) onDelivered(r *Receiver) {
 
 // Resume loads a notice of which attempts may have failed before; replayed says that it was a dead
 // letter. The subscription's mutex is held.
-func (d *Deliverer) Resume(r *Receiver, n *notice.Notice, w journal.Waiting, replayed bool) {
+func (d *Deliverer) Resume(r *Receiver, n *notice.Notice, w subscription.Waiting, replayed bool) {
 	it := &item{notice: n, tries: w.Tries, replayed: replayed}
 	l, fresh := r.lane(n.Key)
 	l.append(it)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"dyno/agent/monotonic"
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 	"dyno/services/notify/wheel"
 )
@@ -57,7 +57,7 @@ func (g *receiverLimiter) init(o *outlet, mu *sync.Mutex) {
 }
 
 // configure takes a definition over; inflight is what the assembly allows.
-func (g *receiverLimiter) configure(def journal.Definition, inflight int) {
+func (g *receiverLimiter) configure(def subscription.Definition, inflight int) {
 	g.most = inflight
 	if def.Concurrency > 0 {
 		g.most = min(g.most, def.Concurrency)

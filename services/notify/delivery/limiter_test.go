@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 )
 
@@ -14,7 +14,7 @@ func newTestReceiver(t testing.TB) *Receiver {
 	d := &Deliverer{pack: single{}}
 	d.init(nil, backoff{time.Second, time.Minute})
 	r := new(Receiver)
-	if err := d.Init(r, journal.Definition{URL: "http://example.com:8080/hook?a=b", Batch: 100}); err != nil {
+	if err := d.Init(r, subscription.Definition{URL: "http://example.com:8080/hook?a=b", Batch: 100}); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 )
 
@@ -118,7 +118,7 @@ func (d *Deliverer) failed(l *lane, o webhook.Outcome) {
 		return
 	}
 	wait := max(o.RetryAfter, d.backoff.wait(tries))
-	d.report(d.options.Journal.Failed(r.ID, journal.Waiting{Seq: l.first.notice.Seq, Tries: tries, Next: time.Now().Add(wait)}))
+	d.report(d.options.Journal.Failed(r.ID, subscription.Waiting{Seq: l.first.notice.Seq, Tries: tries, Next: time.Now().Add(wait)}))
 	r.park(l, wait)
 }
 
@@ -159,7 +159,7 @@ func (d *Deliverer) take(l *lane) *item {
 // stays.
 func (d *Deliverer) giveUp(l *lane, reason string, status int) bool {
 	it := l.first
-	if !d.DeadLetter(l.receiver, it.notice, journal.DeadLetter{Attempts: it.tries, Reason: reason, Status: status}) {
+	if !d.DeadLetter(l.receiver, it.notice, subscription.DeadLetter{Attempts: it.tries, Reason: reason, Status: status}) {
 		return false
 	}
 	d.take(l)
@@ -169,7 +169,7 @@ func (d *Deliverer) giveUp(l *lane, reason string, status int) bool {
 
 // DeadLetter keeps a notice as a dead letter; false means that the journal has no room for it. The
 // receiver's mutex is held.
-func (d *Deliverer) DeadLetter(r *Receiver, n *notice.Notice, letter journal.DeadLetter) bool {
+func (d *Deliverer) DeadLetter(r *Receiver, n *notice.Notice, letter subscription.DeadLetter) bool {
 	record := n.AppendRecord(nil)
 	letter.Seq, letter.Size, letter.DeadAt = n.Seq, len(record), time.Now()
 	purged, err := d.options.Journal.AddDeadLetter(r.ID, letter, record)

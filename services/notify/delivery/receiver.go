@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/webhook"
 )
 
@@ -21,8 +21,8 @@ type Receiver struct {
 	outlet *outlet
 
 	Mu      sync.Mutex // guards the fields below
-	Def     journal.Definition
-	Counts  journal.Counts
+	Def     subscription.Definition
+	Counts  subscription.Counts
 	Backlog int64 // notices that are in the log only, which services/notify/backlog counts
 	Gone    bool  // the subscription was deleted
 
@@ -36,14 +36,14 @@ type Receiver struct {
 }
 
 // Init makes a receiver of a definition that was checked.
-func (d *Deliverer) Init(r *Receiver, def journal.Definition) error {
+func (d *Deliverer) Init(r *Receiver, def subscription.Definition) error {
 	r.ID, r.outlet, r.lanes = def.ID, &d.outlet, map[string]*lane{}
 	r.limiter.init(&d.outlet, &r.Mu)
 	return d.Define(r, def)
 }
 
 // Define gives a receiver its definition. The caller holds its mutex, or has it alone.
-func (d *Deliverer) Define(r *Receiver, def journal.Definition) error {
+func (d *Deliverer) Define(r *Receiver, def subscription.Definition) error {
 	target, err := webhook.NewTarget(def.URL, def.Secrets)
 	if err != nil {
 		return err
@@ -110,12 +110,12 @@ func (r *Receiver) Oldest() (accepted int64, ok bool) {
 
 // Waiting lists the notices in memory but for replayed dead letters, the oldest first. Its mutex is
 // held.
-func (r *Receiver) Waiting() (out []journal.Waiting) {
+func (r *Receiver) Waiting() (out []subscription.Waiting) {
 	for it := r.byAge.oldest; it != nil; it = it.newer {
 		if it.replayed {
 			continue
 		}
-		w := journal.Waiting{Seq: it.notice.Seq, Tries: it.tries}
+		w := subscription.Waiting{Seq: it.notice.Seq, Tries: it.tries}
 		if it.sending {
 			w.Tries-- // only failed ones count
 		}

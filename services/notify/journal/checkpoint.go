@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dyno/parts/wal"
+	"dyno/services/notify/subscription"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 // everything before is still there. A subscription that is not put, and a letter whose record
 // cannot be read, keep their events, and so the log stays longer; the letter is reported as an
 // error, until it is purged.
-func (j *Journal) Checkpoint(positions func(put func(Position))) error {
+func (j *Journal) Checkpoint(positions func(put func(subscription.Position))) error {
 	j.checkpoint.Lock()
 	defer j.checkpoint.Unlock()
 	_, begin := j.log.Bounds()
@@ -55,8 +56,8 @@ func (j *Journal) Checkpoint(positions func(put func(Position))) error {
 }
 
 // write appends the state. Letters that cannot be read do not hold it up.
-func (j *Journal) write(positions func(put func(Position)), begin uint64) (unread, err error) {
-	positions(func(p Position) {
+func (j *Journal) write(positions func(put func(subscription.Position)), begin uint64) (unread, err error) {
+	positions(func(p subscription.Position) {
 		if err == nil {
 			err = j.place(p)
 		}
@@ -87,12 +88,9 @@ func (j *Journal) crowded() bool {
 
 // reach is the number before which the state, all of which is durable, needs no event.
 func (j *Journal) reach(begin uint64) uint64 {
+	begin = j.oldestBase(begin)
 	for _, l := range j.all() {
 		l.mu.Lock()
-		// What is not committed yet, 0, gets a number after begin.
-		if baseSeq := l.baseSeq.Load(); baseSeq != 0 {
-			begin = min(begin, baseSeq)
-		}
 		for _, d := range l.letters.letters {
 			if where := d.where.Load(); where != 0 {
 				begin = min(begin, where)
@@ -103,19 +101,30 @@ func (j *Journal) reach(begin uint64) uint64 {
 	return begin
 }
 
+// oldestBase is begin, or the number of the oldest position that counts if that is lower.
+func (j *Journal) oldestBase(begin uint64) uint64 {
+	for _, l := range j.all() {
+		if baseSeq := l.baseSeq.Load(); baseSeq != 0 { // else it is not committed yet, and so after begin
+			begin = min(begin, baseSeq)
+		}
+	}
+	return begin
+}
+
 // place writes the position of one subscription; of one that has gone meanwhile, nothing.
-func (j *Journal) place(p Position) error {
+func (j *Journal) place(p subscription.Position) error {
 	l, err := j.ledger(p.ID)
 	if err != nil {
 		return nil
 	}
 	defer l.mu.Unlock()
 	if len(l.letters.letters) > 0 {
-		p.Waiting = slices.DeleteFunc(slices.Clone(p.Waiting), func(w Waiting) bool {
+		p.Waiting = slices.DeleteFunc(slices.Clone(p.Waiting), func(w subscription.Waiting) bool {
 			d := l.letters.find(w.Seq)
 			return d != nil && d.Replaying
 		})
 	}
+	p.DropFilters()
 	batch, err := encodePosition(l.handle, p, l.letters.letters)
 	if err != nil {
 		return err
@@ -131,12 +140,7 @@ func (j *Journal) depart(begin uint64) error {
 	if _, err := j.log.Append([][]byte{encodeCounts(kindDeparted, 0, j.departed)}, nil); err != nil {
 		return err
 	}
-	for _, l := range j.all() {
-		if baseSeq := l.baseSeq.Load(); baseSeq != 0 { // else it is not committed yet, and so after begin
-			begin = min(begin, baseSeq)
-		}
-	}
-	_, err := j.log.Append([][]byte{encodeComplete(begin)}, nil)
+	_, err := j.log.Append([][]byte{encodeComplete(j.oldestBase(begin))}, nil)
 	return err
 }
 

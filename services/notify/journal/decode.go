@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"dyno/services/notify/subscription"
 )
 
 // decode reads one record. The event shares the record's memory.
@@ -42,7 +44,7 @@ func decode(record []byte) (event, error) {
 	default:
 		return event{}, fmt.Errorf("an event of kind %d, which this program does not know: use the notifyd that wrote it, or a newer one", e.kind)
 	}
-	if r.err == nil && len(r.rest) > 0 && e.kind != kindDeadLetter && e.kind != kindKeep {
+	if r.err == nil && len(r.rest) > 0 {
 		r.err = fmt.Errorf("%d bytes too many", len(r.rest))
 	}
 	if r.err != nil {
@@ -69,22 +71,24 @@ func (r *reader) fail(err error) {
 
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.fail(errShort)
-		return 0
-	}
-	r.rest = r.rest[n:]
+	r.advance(n)
 	return v
 }
 
 func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.rest)
+	r.advance(n)
+	return v
+}
+
+// advance goes past a value of n bytes; where package binary found none, n is at most 0 and the
+// value is 0.
+func (r *reader) advance(n int) {
 	if n <= 0 {
 		r.fail(errShort)
-		return 0
+		return
 	}
 	r.rest = r.rest[n:]
-	return v
 }
 
 // small is a number that an int holds everywhere.
@@ -125,7 +129,7 @@ func (r *reader) json(v any) {
 	r.rest = nil
 }
 
-func (r *reader) counts() (c Counts) {
+func (r *reader) counts() (c subscription.Counts) {
 	for _, n := range [...]*int64{&c.Accepted, &c.Delivered, &c.Retried, &c.Dead, &c.Refused, &c.Purged} {
 		*n = r.varint()
 	}
@@ -141,8 +145,8 @@ func (r *reader) seqs() []uint64 {
 	return seqs
 }
 
-func (r *reader) waitings() []Waiting {
-	var all []Waiting
+func (r *reader) waitings() []subscription.Waiting {
+	var all []subscription.Waiting
 	for last := uint64(0); len(r.rest) > 0; {
 		w := r.waiting(last)
 		all = append(all, w)
@@ -151,23 +155,23 @@ func (r *reader) waitings() []Waiting {
 	return all
 }
 
-func (r *reader) waiting(last uint64) Waiting {
-	return Waiting{Seq: last + uint64(r.varint()), Tries: r.small(), Next: r.time()}
+func (r *reader) waiting(last uint64) subscription.Waiting {
+	return subscription.Waiting{Seq: last + uint64(r.varint()), Tries: r.small(), Next: r.time()}
 }
 
-func (r *reader) letter() (DeadLetter, []byte) {
-	l := DeadLetter{Seq: r.uvarint(), Attempts: r.small(), Status: int(r.varint()), DeadAt: r.time()}
+func (r *reader) letter() (subscription.DeadLetter, []byte) {
+	l := subscription.DeadLetter{Seq: r.uvarint(), Attempts: r.small(), Status: int(r.varint()), DeadAt: r.time()}
 	if flags := r.bytes(1); len(flags) == 1 && flags[0] == 1 {
 		l.Replaying = true
 		l.Retry = r.waiting(l.Seq)
 	}
 	l.Reason = string(r.bytes(r.small()))
 	l.Size = len(r.rest)
-	return l, r.rest
+	return l, r.bytes(l.Size)
 }
 
-func (r *reader) position() Position {
-	p := Position{Counts: r.counts(), Loaded: r.uvarint(), Backlog: r.varint(), Routed: r.uvarint()}
+func (r *reader) position() subscription.Position {
+	p := subscription.Position{Counts: r.counts(), Loaded: r.uvarint(), Backlog: r.varint(), Routed: r.uvarint()}
 	var f face
 	r.json(&f)
 	p.Definition, p.Filters, p.Counts.Lost = f.Definition, f.Filters, f.Lost

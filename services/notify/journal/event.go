@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dyno/services/notify/subscription"
 )
 
 // An event is one record of the log: a byte of version and kind, then what the kind needs, as
@@ -45,21 +47,20 @@ type event struct {
 	handle   uint64
 	from     uint64 // put, complete
 	seqs     []uint64
-	waiting  []Waiting
-	counts   Counts
-	letter   DeadLetter
+	waiting  []subscription.Waiting
+	counts   subscription.Counts
+	letter   subscription.DeadLetter
 	record   []byte // of the letter; shares memory with what was decoded
-	position Position
+	position subscription.Position
 }
 
-// start begins an event, which takes about size bytes.
-func start(k kind, handle uint64, size int) []byte {
-	b := make([]byte, 1, 1+binary.MaxVarintLen64+size)
-	b[0] = version<<4 | byte(k)
-	return binary.AppendUvarint(b, handle)
+// begin appends the beginning of an event to b, so that the frequent callers choose where the bytes
+// are.
+func begin(b []byte, k kind, handle uint64) []byte {
+	return binary.AppendUvarint(append(b, version<<4|byte(k)), handle)
 }
 
-func encodePut(handle uint64, d Definition, from uint64) ([]byte, error) {
+func encodePut(handle uint64, d subscription.Definition, from uint64) ([]byte, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return nil, fmt.Errorf("subscription %s cannot be written: %w", d.ID, err)
@@ -67,29 +68,27 @@ func encodePut(handle uint64, d Definition, from uint64) ([]byte, error) {
 	if len(text) > maxDefinition {
 		return nil, fmt.Errorf("subscription %s takes %d bytes of JSON; %d is the most: give it fewer types or secrets", d.ID, len(text), maxDefinition)
 	}
-	b := binary.AppendUvarint(start(kindPut, handle, 10+len(text)), from)
+	b := binary.AppendUvarint(begin(nil, kindPut, handle), from)
 	return append(b, text...), nil
 }
 
-func encodeCounts(k kind, handle uint64, c Counts) []byte {
-	return binary.AppendVarint(appendCounts(start(k, handle, 24), c), c.Lost)
+func encodeCounts(k kind, handle uint64, c subscription.Counts) []byte {
+	return binary.AppendVarint(appendCounts(begin(nil, k, handle), c), c.Lost)
 }
 
 func encodeComplete(from uint64) []byte {
-	return binary.AppendUvarint(start(kindComplete, 0, binary.MaxVarintLen64), from)
+	return binary.AppendUvarint(begin(nil, kindComplete, 0), from)
 }
 
-func appendCounts(b []byte, c Counts) []byte {
+func appendCounts(b []byte, c subscription.Counts) []byte {
 	for _, n := range [...]int64{c.Accepted, c.Delivered, c.Retried, c.Dead, c.Refused, c.Purged} {
 		b = binary.AppendVarint(b, n)
 	}
 	return b
 }
 
-// encodeSeqs appends to b, so that the frequent callers choose where the bytes are.
 func encodeSeqs(b []byte, k kind, handle uint64, seqs []uint64) []byte {
-	b = append(b, version<<4|byte(k))
-	b = binary.AppendUvarint(b, handle)
+	b = begin(b, k, handle)
 	last := uint64(0)
 	for _, seq := range seqs {
 		b = binary.AppendVarint(b, int64(seq-last))
@@ -98,9 +97,8 @@ func encodeSeqs(b []byte, k kind, handle uint64, seqs []uint64) []byte {
 	return b
 }
 
-func encodeWaiting(b []byte, k kind, handle uint64, waiting []Waiting) []byte {
-	b = append(b, version<<4|byte(k))
-	b = binary.AppendUvarint(b, handle)
+func encodeWaiting(b []byte, k kind, handle uint64, waiting []subscription.Waiting) []byte {
+	b = begin(b, k, handle)
 	last := uint64(0)
 	for _, w := range waiting {
 		b = appendWaiting(b, w, last)
@@ -109,7 +107,7 @@ func encodeWaiting(b []byte, k kind, handle uint64, waiting []Waiting) []byte {
 	return b
 }
 
-func appendWaiting(b []byte, w Waiting, last uint64) []byte {
+func appendWaiting(b []byte, w subscription.Waiting, last uint64) []byte {
 	b = binary.AppendVarint(b, int64(w.Seq-last))
 	b = binary.AppendUvarint(b, uint64(max(w.Tries, 0)))
 	return appendTime(b, w.Next)
@@ -131,8 +129,8 @@ func milliseconds(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-func encodeLetter(k kind, handle uint64, l DeadLetter, record []byte) []byte {
-	b := start(k, handle, 64+len(l.Reason)+len(record))
+func encodeLetter(k kind, handle uint64, l subscription.DeadLetter, record []byte) []byte {
+	b := begin(make([]byte, 0, 80+len(l.Reason)+len(record)), k, handle)
 	b = binary.AppendUvarint(b, l.Seq)
 	b = binary.AppendUvarint(b, uint64(max(l.Attempts, 0)))
 	b = binary.AppendVarint(b, int64(l.Status))
@@ -149,16 +147,16 @@ func encodeLetter(k kind, handle uint64, l DeadLetter, record []byte) []byte {
 }
 
 // stored is a letter as it comes back from the log.
-func stored(l DeadLetter, record []byte) DeadLetter {
+func stored(l subscription.DeadLetter, record []byte) subscription.DeadLetter {
 	l.Reason = shorten(l.Reason)
 	l.Attempts = max(l.Attempts, 0)
 	l.DeadAt = milliseconds(l.DeadAt)
 	l.Size = len(record)
 	l.Where = 0
 	if l.Replaying {
-		l.Retry = Waiting{Seq: l.Seq, Tries: max(l.Retry.Tries, 0), Next: milliseconds(l.Retry.Next)}
+		l.Retry = subscription.Waiting{Seq: l.Seq, Tries: max(l.Retry.Tries, 0), Next: milliseconds(l.Retry.Next)}
 	} else {
-		l.Retry = Waiting{}
+		l.Retry = subscription.Waiting{}
 	}
 	return l
 }
@@ -172,16 +170,16 @@ func shorten(reason string) string {
 
 // face is the part of a position that is JSON.
 type face struct {
-	Definition Definition `json:"definition"`
-	Filters    []Filter   `json:"filters"`
-	Lost       int64      `json:"lost,omitempty"`
+	Definition subscription.Definition `json:"definition"`
+	Filters    []subscription.Filter   `json:"filters"`
+	Lost       int64                   `json:"lost,omitempty"`
 }
 
 // encodePosition makes the events of one position, which go into one batch: a crash keeps all or
 // none. The letters follow it without their records, so that what happens to one before its record
 // is carried over counts.
-func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, error) {
-	text, err := json.Marshal(face{p.Definition, p.needed(), p.Counts.Lost})
+func encodePosition(handle uint64, p subscription.Position, letters []*letter) ([][]byte, error) {
+	text, err := json.Marshal(face{p.Definition, p.Filters, p.Counts.Lost})
 	if err != nil {
 		return nil, fmt.Errorf("the position of subscription %s cannot be written: %w", p.ID, err)
 	}
@@ -189,14 +187,14 @@ func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, err
 		return nil, fmt.Errorf("the position of subscription %s takes %d bytes of JSON, %d is the most: "+
 			"its types were changed often while it lagged; let it catch up", p.ID, len(text), maxFilters)
 	}
-	b := start(kindPosition, handle, 64+len(text))
+	b := begin(nil, kindPosition, handle)
 	b = appendCounts(b, p.Counts)
 	b = binary.AppendUvarint(b, p.Loaded)
 	b = binary.AppendVarint(b, p.Backlog)
 	b = binary.AppendUvarint(b, p.Routed)
 	batch := [][]byte{append(b, text...)}
 	var dead []uint64
-	var replaying []Waiting
+	var replaying []subscription.Waiting
 	for _, d := range letters {
 		if d.Replaying {
 			replaying = append(replaying, d.Retry)
@@ -204,20 +202,20 @@ func encodePosition(handle uint64, p Position, letters []*letter) ([][]byte, err
 			dead = append(dead, d.Seq)
 		}
 	}
-	for some := range slices.Chunk(p.Waiting, maxSeqs) {
-		batch = append(batch, encodeWaiting(nil, kindWaiting, handle, some))
+	waiting := func(k kind, all []subscription.Waiting) {
+		for some := range slices.Chunk(all, maxSeqs) {
+			batch = append(batch, encodeWaiting(nil, k, handle, some))
+		}
 	}
-	for some := range slices.Chunk(p.TriedAhead, maxSeqs) {
-		batch = append(batch, encodeWaiting(nil, kindWaiting, handle, some))
+	seqs := func(k kind, all []uint64) {
+		for some := range slices.Chunk(all, maxSeqs) {
+			batch = append(batch, encodeSeqs(nil, k, handle, some))
+		}
 	}
-	for some := range slices.Chunk(p.AckedAhead, maxSeqs) {
-		batch = append(batch, encodeSeqs(nil, kindAhead, handle, some))
-	}
-	for some := range slices.Chunk(dead, maxSeqs) {
-		batch = append(batch, encodeSeqs(nil, kindDead, handle, some))
-	}
-	for some := range slices.Chunk(replaying, maxSeqs) {
-		batch = append(batch, encodeWaiting(nil, kindReplaying, handle, some))
-	}
+	waiting(kindWaiting, p.Waiting)
+	waiting(kindWaiting, p.TriedAhead)
+	seqs(kindAhead, p.AckedAhead)
+	seqs(kindDead, dead)
+	waiting(kindReplaying, replaying)
 	return batch, nil
 }

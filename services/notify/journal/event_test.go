@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"dyno/services/notify/subscription"
 )
 
 // encode is the inverse of decode.
@@ -41,21 +43,21 @@ var anyTime = rapid.Custom(func(t *rapid.T) time.Time {
 	return time.UnixMilli(rapid.Int64Range(1, 1<<42).Draw(t, "ms")).UTC()
 })
 
-var anyWaiting = rapid.Custom(func(t *rapid.T) Waiting {
-	return Waiting{Seq: rapid.Uint64().Draw(t, "seq"), Tries: int(rapid.Int32Min(0).Draw(t, "tries")), Next: anyTime.Draw(t, "next")}
+var anyWaiting = rapid.Custom(func(t *rapid.T) subscription.Waiting {
+	return subscription.Waiting{Seq: rapid.Uint64().Draw(t, "seq"), Tries: int(rapid.Int32Min(0).Draw(t, "tries")), Next: anyTime.Draw(t, "next")}
 })
 
-var anyCounts = rapid.Custom(func(t *rapid.T) Counts {
+var anyCounts = rapid.Custom(func(t *rapid.T) subscription.Counts {
 	n := func() int64 { return rapid.Int64().Draw(t, "n") }
-	return Counts{Accepted: n(), Delivered: n(), Retried: n(), Dead: n(), Refused: n(), Purged: n(), Lost: n()}
+	return subscription.Counts{Accepted: n(), Delivered: n(), Retried: n(), Dead: n(), Refused: n(), Purged: n(), Lost: n()}
 })
 
-var anyDefinition = rapid.Custom(func(t *rapid.T) Definition {
-	return Definition{
+var anyDefinition = rapid.Custom(func(t *rapid.T) subscription.Definition {
+	return subscription.Definition{
 		ID:          rapid.StringMatching(`[a-z]{1,9}`).Draw(t, "id"),
 		URL:         rapid.String().Draw(t, "url"),
 		Types:       rapid.SampledFrom([][]string{nil, {"a"}, {"b.*", "c"}}).Draw(t, "types"),
-		Secrets:     []Secret{{Key: []byte("k"), Until: anyTime.Draw(t, "until")}},
+		Secrets:     []subscription.Secret{{Key: []byte("k"), Until: anyTime.Draw(t, "until")}},
 		RatePerS:    rapid.Float64Range(0, 1e9).Draw(t, "rate"),
 		Concurrency: rapid.Int().Draw(t, "concurrency"),
 		Batch:       rapid.Int().Draw(t, "batch"),
@@ -64,10 +66,10 @@ var anyDefinition = rapid.Custom(func(t *rapid.T) Definition {
 	}
 })
 
-var anyPosition = rapid.Custom(func(t *rapid.T) Position {
-	return Position{
+var anyPosition = rapid.Custom(func(t *rapid.T) subscription.Position {
+	return subscription.Position{
 		Definition: anyDefinition.Draw(t, "definition"),
-		Filters:    []Filter{{From: 3, Types: []string{"a"}}, {From: 9, None: true}},
+		Filters:    []subscription.Filter{{From: 3, Types: []string{"a"}}, {From: 9, None: true}},
 		Loaded:     rapid.Uint64Range(0, 8).Draw(t, "loaded"),
 		Backlog:    rapid.Int64().Draw(t, "backlog"),
 		Routed:     rapid.Uint64().Draw(t, "routed"),
@@ -94,7 +96,7 @@ var anyEvent = rapid.Custom(func(t *rapid.T) *event {
 		e.position = anyPosition.Draw(t, "position")
 	default:
 		e.record = rapid.SliceOf(rapid.Byte()).Draw(t, "record")
-		e.letter = DeadLetter{Seq: rapid.Uint64().Draw(t, "seq"), Attempts: 3, Status: rapid.IntRange(-1, 999).Draw(t, "status")}
+		e.letter = subscription.DeadLetter{Seq: rapid.Uint64().Draw(t, "seq"), Attempts: 3, Status: rapid.IntRange(-1, 999).Draw(t, "status")}
 		e.letter.Reason = rapid.StringN(-1, -1, maxReason).Draw(t, "reason")
 		e.letter.DeadAt = anyTime.Draw(t, "died")
 		if e.letter.Replaying = rapid.Bool().Draw(t, "replaying"); e.letter.Replaying {
@@ -133,7 +135,7 @@ func TestFrequentEventsAreSmall(t *testing.T) {
 	if n := len(encodeSeqs(nil, kindDelivered, handle, []uint64{seq, seq + 1, seq + 3})); n > 9 {
 		t.Errorf("three Delivered take %d bytes", n)
 	}
-	if n := len(encodeWaiting(nil, kindFailed, handle, []Waiting{{seq, 3, time.UnixMilli(1_800_000_000_000)}})); n > 14 {
+	if n := len(encodeWaiting(nil, kindFailed, handle, []subscription.Waiting{{Seq: seq, Tries: 3, Next: time.UnixMilli(1_800_000_000_000)}})); n > 14 {
 		t.Errorf("Failed takes %d bytes", n)
 	}
 }

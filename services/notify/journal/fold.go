@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"dyno/services/notify/subscription"
 )
 
 // fold adds up the events of a log. It may begin anywhere: what it sees of a subscription before
 // its first put or position is replaced by that, except letters, which need neither.
 type fold struct {
 	states   map[uint64]*state // by handle
-	departed Counts
+	departed subscription.Counts
 	complete uint64 // the last checkpoint that is complete leaves out what came before this number
 	handles  uint64 // the highest seen
 	size     int64  // bytes of events that are not a checkpoint's
@@ -18,12 +20,12 @@ type fold struct {
 
 // state is one subscription in a fold.
 type state struct {
-	Recovered
+	subscription.Recovered
 	defined         bool
-	baseSeq         uint64                // the number of its put or position
-	waiting         map[uint64]Waiting    // of Position.Waiting
-	letters         map[uint64]DeadLetter // Where is 0 while an event with the record is still to come
-	previousLetters map[uint64]DeadLetter // the letters before the position, which lists the numbers of those that remain
+	baseSeq         uint64                             // the number of its put or position
+	waiting         map[uint64]subscription.Waiting    // of Position.Waiting
+	letters         map[uint64]subscription.DeadLetter // Where is 0 while an event with the record is still to come
+	previousLetters map[uint64]subscription.DeadLetter // the letters before the position, which lists the numbers of those that remain
 }
 
 func newFold() *fold {
@@ -34,7 +36,7 @@ func (f *fold) state(handle uint64) *state {
 	s := f.states[handle]
 	if s == nil {
 		s = new(state)
-		s.resetTo(Position{}, 0)
+		s.resetTo(subscription.Position{}, 0)
 		s.defined = false
 		f.states[handle] = s
 		f.handles = max(f.handles, handle)
@@ -107,7 +109,7 @@ func (f *fold) apply(number uint64, e *event) {
 		}
 	case kindDead:
 		for _, seq := range e.seqs {
-			s.restoreDeadLetter(seq, false, Waiting{})
+			s.restoreDeadLetter(seq, false, subscription.Waiting{})
 		}
 	case kindReplaying:
 		for _, w := range e.waiting {
@@ -120,17 +122,17 @@ func (f *fold) apply(number uint64, e *event) {
 }
 
 // resetTo begins anew at a position. Its waiting notices and letters follow in events of their own.
-func (s *state) resetTo(p Position, number uint64) {
-	s.Recovered = Recovered{Position: p, Acked: make(map[uint64]bool), Failed: make(map[uint64]Waiting)}
-	s.waiting = make(map[uint64]Waiting)
-	s.previousLetters, s.letters = s.letters, make(map[uint64]DeadLetter)
+func (s *state) resetTo(p subscription.Position, number uint64) {
+	s.Recovered = subscription.Recovered{Position: p, Acked: make(map[uint64]bool), Failed: make(map[uint64]subscription.Waiting)}
+	s.waiting = make(map[uint64]subscription.Waiting)
+	s.previousLetters, s.letters = s.letters, make(map[uint64]subscription.DeadLetter)
 	s.baseSeq, s.defined = number, true
 }
 
-func (s *state) put(number uint64, d Definition, from uint64) {
+func (s *state) put(number uint64, d subscription.Definition, from uint64) {
 	if !s.defined {
 		letters := s.letters // of a subscription that was put before the log begins; its position follows
-		s.resetTo(Position{Loaded: from, Routed: from}, number)
+		s.resetTo(subscription.Position{Loaded: from, Routed: from}, number)
 		s.letters = letters
 	}
 	s.Redefine(d, from)
@@ -171,7 +173,7 @@ func (s *state) ack(seq uint64) (tries int, ok bool) {
 	return w.Tries, true
 }
 
-func (s *state) failed(w Waiting) {
+func (s *state) failed(w subscription.Waiting) {
 	if l, ok := s.letters[w.Seq]; ok && l.Replaying {
 		s.attempted(l.Retry.Tries, w.Tries)
 		l.Retry = w
@@ -191,7 +193,7 @@ func (s *state) failed(w Waiting) {
 	}
 }
 
-func (s *state) addDeadLetter(number uint64, l DeadLetter) {
+func (s *state) addDeadLetter(number uint64, l subscription.DeadLetter) {
 	before, again := s.letters[l.Seq]
 	l.Where = number
 	s.letters[l.Seq] = l
@@ -218,34 +220,21 @@ func (s *state) purge(seq uint64) {
 
 func (s *state) replay(seq uint64) {
 	if l, ok := s.letters[seq]; ok && !l.Replaying {
-		l.Replaying, l.Retry = true, Waiting{Seq: seq}
+		l.Replaying, l.Retry = true, subscription.Waiting{Seq: seq}
 		s.letters[seq] = l
 		s.Counts.Dead--
 	}
 }
 
-func (s *state) restoreDeadLetter(seq uint64, replaying bool, retry Waiting) {
+func (s *state) restoreDeadLetter(seq uint64, replaying bool, retry subscription.Waiting) {
 	l := s.previousLetters[seq]
 	l.Seq, l.Replaying, l.Retry = seq, replaying, retry
 	s.letters[seq] = l
 }
 
 // result is what the events came to.
-func (s *state) result() *Recovered {
+func (s *state) result() *subscription.Recovered {
 	r := s.Recovered
-	r.Waiting = slices.SortedFunc(maps.Values(s.waiting), func(a, b Waiting) int { return cmp.Compare(a.Seq, b.Seq) })
+	r.Waiting = slices.SortedFunc(maps.Values(s.waiting), func(a, b subscription.Waiting) int { return cmp.Compare(a.Seq, b.Seq) })
 	return &r
-}
-
-// Plus adds counts up.
-func (c Counts) Plus(o Counts) Counts {
-	return Counts{
-		Accepted:  c.Accepted + o.Accepted,
-		Delivered: c.Delivered + o.Delivered,
-		Retried:   c.Retried + o.Retried,
-		Dead:      c.Dead + o.Dead,
-		Refused:   c.Refused + o.Refused,
-		Purged:    c.Purged + o.Purged,
-		Lost:      c.Lost + o.Lost,
-	}
 }

@@ -5,12 +5,14 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+
+	"dyno/services/notify/subscription"
 )
 
 // letter is the journal's index entry of a dead letter, guarded by its ledger's lock, except where
 // its record is: the log sets that when it has written it, and takes no lock.
 type letter struct {
-	DeadLetter
+	subscription.DeadLetter
 	where     atomic.Uint64          // the number of the last event that holds the record; 0 means none
 	unwritten atomic.Pointer[[]byte] // the record, until an event with it is written
 }
@@ -22,7 +24,7 @@ func (d *letter) written(number uint64) {
 }
 
 // view is the letter as callers see it.
-func (d *letter) view() DeadLetter {
+func (d *letter) view() subscription.DeadLetter {
 	l := d.DeadLetter
 	l.Where = d.where.Load()
 	return l
@@ -61,7 +63,7 @@ func (s *letterIndex) remove(seq uint64) {
 
 // fill takes over what a fold found, except letters whose record was damaged, and returns how many
 // these are.
-func (s *letterIndex) fill(found map[uint64]DeadLetter) (lost int64) {
+func (s *letterIndex) fill(found map[uint64]subscription.DeadLetter) (lost int64) {
 	for _, seq := range slices.Sorted(maps.Keys(found)) {
 		d := &letter{DeadLetter: found[seq]}
 		if d.Where == 0 {

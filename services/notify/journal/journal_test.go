@@ -15,30 +15,31 @@ import (
 
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
+	"dyno/services/notify/subscription"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func put(t testing.TB, j *Journal, id string, from uint64) Position {
+func put(t testing.TB, j *Journal, id string, from uint64) subscription.Position {
 	t.Helper()
-	d := Definition{ID: id, URL: "http://example.org"}
+	d := subscription.Definition{ID: id, URL: "http://example.org"}
 	if err := j.Put(d, from); err != nil {
 		t.Fatal(err)
 	}
-	return Position{Definition: d, Loaded: from, Routed: from, Filters: []Filter{{From: from}}}
+	return subscription.Position{Definition: d, Loaded: from, Routed: from, Filters: []subscription.Filter{{From: from}}}
 }
 
 func bury(t testing.TB, j *Journal, id string, seq uint64, record string) int {
 	t.Helper()
-	purged, err := j.AddDeadLetter(id, DeadLetter{Seq: seq, Reason: "poison", Attempts: 1}, []byte(record))
+	purged, err := j.AddDeadLetter(id, subscription.DeadLetter{Seq: seq, Reason: "poison", Attempts: 1}, []byte(record))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return purged
 }
 
-func checkpoint(j *Journal, positions ...Position) error {
-	return j.Checkpoint(func(put func(Position)) {
+func checkpoint(j *Journal, positions ...subscription.Position) error {
+	return j.Checkpoint(func(put func(subscription.Position)) {
 		for _, p := range positions {
 			put(p)
 		}
@@ -46,7 +47,7 @@ func checkpoint(j *Journal, positions ...Position) error {
 }
 
 // reopen opens what a log's backend holds a second time.
-func reopen(t testing.TB, j *Journal, backend *tape) (*Journal, map[string]*Recovered) {
+func reopen(t testing.TB, j *Journal, backend *tape) (*Journal, map[string]*subscription.Recovered) {
 	t.Helper()
 	if err := j.log.Sync(); err != nil {
 		t.Fatal(err)
@@ -54,54 +55,31 @@ func reopen(t testing.TB, j *Journal, backend *tape) (*Journal, map[string]*Reco
 	return open(t, play(t, backend.steps))
 }
 
-func seqs(letters []DeadLetter) (all []uint64) {
+func seqs(letters []subscription.DeadLetter) (all []uint64) {
 	for _, l := range letters {
 		all = append(all, l.Seq)
 	}
 	return all
 }
 
-func TestRedefine(t *testing.T) {
-	var p Position
-	for _, c := range []struct {
-		types    []string
-		disabled string
-		from     uint64
-		want     []Filter
-	}{
-		{[]string{"a"}, "", 5, []Filter{{From: 5, Types: []string{"a"}}}},
-		{[]string{"a"}, "", 7, []Filter{{From: 5, Types: []string{"a"}}}},
-		{nil, "", 8, []Filter{{From: 5, Types: []string{"a"}}, {From: 8}}},
-		{[]string{"b"}, "gone", 8, []Filter{{From: 5, Types: []string{"a"}}, {From: 8, None: true}}},
-		{[]string{"c"}, "by hand", 9, []Filter{{From: 5, Types: []string{"a"}}, {From: 8, None: true}}},
-		{[]string{"c"}, "", 9, []Filter{{From: 5, Types: []string{"a"}}, {From: 8, None: true}, {From: 9, Types: []string{"c"}}}},
-	} {
-		d := Definition{ID: "s", Types: c.types, Disabled: c.disabled}
-		p.Redefine(d, c.from)
-		if !reflect.DeepEqual(p.Filters, c.want) || !reflect.DeepEqual(p.Definition, d) {
-			t.Errorf("%v from %d: %+v, want %+v", c.types, c.from, p.Filters, c.want)
-		}
-	}
-}
-
 func TestRefuses(t *testing.T) {
 	j, _ := open(t, memory.New())
 	defer shut(t, j)
 	put(t, j, "s", 1)
-	_, buried := j.AddDeadLetter("s", DeadLetter{Seq: 1}, make([]byte, maxRecord+1))
-	_, unknown := j.AddDeadLetter("x", DeadLetter{Seq: 1}, nil)
+	_, buried := j.AddDeadLetter("s", subscription.DeadLetter{Seq: 1}, make([]byte, maxRecord+1))
+	_, unknown := j.AddDeadLetter("x", subscription.DeadLetter{Seq: 1}, nil)
 	_, _, letter := j.DeadLetter("s", 1)
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{j.Put(Definition{}, 1), "1 to 128 bytes"},
-		{j.Put(Definition{ID: strings.Repeat("x", 129)}, 1), "1 to 128 bytes"},
-		{j.Put(Definition{ID: "new", URL: strings.Repeat("x", maxDefinition)}, 1), "fewer types"},
+		{j.Put(subscription.Definition{}, 1), "1 to 128 bytes"},
+		{j.Put(subscription.Definition{ID: strings.Repeat("x", 129)}, 1), "1 to 128 bytes"},
+		{j.Put(subscription.Definition{ID: "new", URL: strings.Repeat("x", maxDefinition)}, 1), "fewer types"},
 		{j.Delivered("new", 1), ErrUnknown.Error()}, // as it was refused
 		{j.Delivered("x", 1), ErrUnknown.Error()},
-		{j.Failed("x", Waiting{}), ErrUnknown.Error()},
-		{j.Delete("x", Counts{}), ErrUnknown.Error()},
+		{j.Failed("x", subscription.Waiting{}), ErrUnknown.Error()},
+		{j.Delete("x", subscription.Counts{}), ErrUnknown.Error()},
 		{buried, "is the most"},
 		{unknown, ErrUnknown.Error()},
 		{letter, ErrUnknown.Error()},
@@ -123,10 +101,10 @@ func TestPositionComesBack(t *testing.T) {
 	defer shut(t, j)
 	p := put(t, j, "s", 5)
 	p.Disabled, p.Loaded, p.Routed, p.Backlog = "by hand", 5000, 6000, 900
-	p.Filters = []Filter{{From: 1}, {From: 5, Types: []string{"a"}}, {From: 5500, None: true}}
-	p.Counts = Counts{Accepted: 1, Delivered: 2, Retried: 3, Dead: 4, Refused: 5, Purged: 6}
+	p.Filters = []subscription.Filter{{From: 1}, {From: 5, Types: []string{"a"}}, {From: 5500, None: true}}
+	p.Counts = subscription.Counts{Accepted: 1, Delivered: 2, Retried: 3, Dead: 4, Refused: 5, Purged: 6}
 	for seq := uint64(100); seq < 100+3*maxSeqs; seq++ {
-		p.Waiting = append(p.Waiting, Waiting{Seq: seq, Tries: int(seq % 3)})
+		p.Waiting = append(p.Waiting, subscription.Waiting{Seq: seq, Tries: int(seq % 3)})
 	}
 	if err := checkpoint(j, p); err != nil {
 		t.Fatal(err)
@@ -287,7 +265,7 @@ func TestNotPut(t *testing.T) {
 		}
 		shut(t, j)
 		backend = play(t, backend.steps)
-		var got map[string]*Recovered
+		var got map[string]*subscription.Recovered
 		j, got = open(t, backend)
 		if got["new"] == nil || !got["new"].Acked[1] {
 			t.Fatalf("got %v, want both subscriptions, and 1 delivered", got)
@@ -396,7 +374,7 @@ func TestTogether(t *testing.T) {
 	var others sync.WaitGroup
 	for _, f := range []func() error{
 		func() error {
-			return j.Checkpoint(func(put func(Position)) {
+			return j.Checkpoint(func(put func(subscription.Position)) {
 				for _, d := range dispatchers {
 					d.mu.Lock()
 					put(d.position)
@@ -437,7 +415,7 @@ func TestTogether(t *testing.T) {
 // locked is a subscription of a dispatcher: one notice after another is settled, under its lock.
 type locked struct {
 	mu       sync.Mutex
-	position Position
+	position subscription.Position
 	random   *rand.Rand
 }
 
@@ -451,7 +429,7 @@ func (d *locked) settle(j *Journal, seq uint64) (err error) {
 		return j.Delivered(id, seq)
 	}
 	counts.Dead++
-	if _, err := j.AddDeadLetter(id, DeadLetter{Seq: seq, Attempts: 1}, fmt.Append(nil, id, " ", seq)); err != nil {
+	if _, err := j.AddDeadLetter(id, subscription.DeadLetter{Seq: seq, Attempts: 1}, fmt.Append(nil, id, " ", seq)); err != nil {
 		return err
 	}
 	switch d.random.IntN(4) {

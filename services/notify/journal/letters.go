@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"dyno/parts/wal"
+	"dyno/services/notify/subscription"
 )
 
 // AddDeadLetter records that a notice is dead for a subscription, and keeps the notice's record
 // with the letter. It is durable within a second; a crash before makes the notice pending again.
 // When there are more letters than Limit allows, the oldest are purged: AddDeadLetter returns how
 // many.
-func (j *Journal) AddDeadLetter(id string, dead DeadLetter, record []byte) (purged int, err error) {
+func (j *Journal) AddDeadLetter(id string, dead subscription.DeadLetter, record []byte) (purged int, err error) {
 	if len(record) > maxRecord {
 		return 0, fmt.Errorf("dead letter %s-%d has %d bytes, %d is the most", id, dead.Seq, len(record), maxRecord)
 	}
@@ -59,17 +60,17 @@ func (j *Journal) Purge(id string, seq uint64) (bool, error) {
 // Replay makes a dead letter pending again, and returns it with its notice's record; false means
 // that there is none. It is durable when Replay returns. Of one that is replayed already it returns
 // ErrReplaying.
-func (j *Journal) Replay(id string, seq uint64) (DeadLetter, []byte, bool, error) {
+func (j *Journal) Replay(id string, seq uint64) (subscription.DeadLetter, []byte, bool, error) {
 	_, record, err := j.DeadLetter(id, seq)
 	if errors.Is(err, ErrUnknown) {
-		return DeadLetter{}, nil, false, nil
+		return subscription.DeadLetter{}, nil, false, nil
 	}
 	if err != nil {
-		return DeadLetter{}, nil, false, err
+		return subscription.DeadLetter{}, nil, false, err
 	}
-	var replayed DeadLetter
+	var replayed subscription.DeadLetter
 	ok, err := j.change(id, seq, kindReplay, func(_ *ledger, d *letter) {
-		d.Replaying, d.Retry = true, Waiting{Seq: seq}
+		d.Replaying, d.Retry = true, subscription.Waiting{Seq: seq}
 		replayed = d.view()
 	})
 	return replayed, record, ok, err
@@ -99,13 +100,13 @@ func (j *Journal) change(id string, seq uint64, k kind, apply func(*ledger, *let
 }
 
 // DeadLetters is the index of a subscription's dead letters, by number.
-func (j *Journal) DeadLetters(id string) []DeadLetter {
+func (j *Journal) DeadLetters(id string) []subscription.DeadLetter {
 	l, err := j.ledger(id)
 	if err != nil {
 		return nil
 	}
 	defer l.mu.Unlock()
-	all := make([]DeadLetter, len(l.letters.letters))
+	all := make([]subscription.DeadLetter, len(l.letters.letters))
 	for i, d := range l.letters.letters {
 		all[i] = d.view()
 	}
@@ -124,21 +125,21 @@ func (j *Journal) CountDeadLetters(id string) int {
 
 // DeadLetter is one dead letter with its notice's record, which the caller must not change. When
 // there is none, it returns ErrUnknown.
-func (j *Journal) DeadLetter(id string, seq uint64) (DeadLetter, []byte, error) {
+func (j *Journal) DeadLetter(id string, seq uint64) (subscription.DeadLetter, []byte, error) {
 	l, err := j.ledger(id)
 	if err != nil {
-		return DeadLetter{}, nil, err
+		return subscription.DeadLetter{}, nil, err
 	}
 	d := l.letters.find(seq)
 	if d == nil {
 		l.mu.Unlock()
-		return DeadLetter{}, nil, fmt.Errorf("%w: dead letter %s-%d", ErrUnknown, id, seq)
+		return subscription.DeadLetter{}, nil, fmt.Errorf("%w: dead letter %s-%d", ErrUnknown, id, seq)
 	}
 	view := d.view()
 	l.mu.Unlock()
 	record, err := j.record(d)
 	if err != nil {
-		return DeadLetter{}, nil, fmt.Errorf("the record of dead letter %s-%d cannot be read, purge it: %w", id, seq, err)
+		return subscription.DeadLetter{}, nil, fmt.Errorf("the record of dead letter %s-%d cannot be read, purge it: %w", id, seq, err)
 	}
 	return view, record, nil
 }

@@ -8,33 +8,35 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"dyno/services/notify/subscription"
 )
 
 // model is a dispatcher and what it should remember, in the plainest way: every notice of every
 // subscription.
 type model struct {
 	next          uint64 // number of the next notice
-	subscriptions map[string]*subscription
-	departed      Counts
+	subscriptions map[string]*modelSubscription
+	departed      subscription.Counts
 }
 
-type subscription struct {
-	definition Definition
-	wants      []Filter // every change, by number
+type modelSubscription struct {
+	definition subscription.Definition
+	wants      []subscription.Filter // every change, by number
 	from       uint64
 	loaded     uint64 // by the position of a checkpoint to come: no number from here on is settled
-	pending    map[uint64]Waiting
+	pending    map[uint64]subscription.Waiting
 	letters    map[uint64]*modelLetter
-	counts     Counts
+	counts     subscription.Counts
 }
 
 type modelLetter struct {
-	DeadLetter
+	subscription.DeadLetter
 	record string
 }
 
 func (m *model) clone() *model {
-	c := &model{next: m.next, departed: m.departed, subscriptions: map[string]*subscription{}}
+	c := &model{next: m.next, departed: m.departed, subscriptions: map[string]*modelSubscription{}}
 	for id, s := range m.subscriptions {
 		n := *s
 		n.wants = slices.Clone(s.wants)
@@ -49,8 +51,8 @@ func (m *model) clone() *model {
 	return c
 }
 
-func (s *subscription) wanted(seq uint64) string {
-	var in Filter
+func (s *modelSubscription) wanted(seq uint64) string {
+	var in subscription.Filter
 	for _, f := range s.wants {
 		if f.From <= seq {
 			in = f
@@ -60,8 +62,8 @@ func (s *subscription) wanted(seq uint64) string {
 }
 
 // position is what a dispatcher would put at a checkpoint.
-func (s *subscription) position(next uint64) Position {
-	p := Position{Definition: s.definition, Loaded: s.loaded, Routed: next, Counts: s.counts}
+func (s *modelSubscription) position(next uint64) subscription.Position {
+	p := subscription.Position{Definition: s.definition, Loaded: s.loaded, Routed: next, Counts: s.counts}
 	p.Filters = slices.Clone(s.wants)
 	for _, seq := range slices.Sorted(maps.Keys(s.pending)) {
 		if seq < s.loaded {
@@ -77,7 +79,7 @@ func (s *subscription) position(next uint64) Position {
 }
 
 // check compares a model with what was read from a log.
-func (m *model) check(t rapid.TB, when string, j *Journal, recovered map[string]*Recovered) {
+func (m *model) check(t rapid.TB, when string, j *Journal, recovered map[string]*subscription.Recovered) {
 	if got, want := slices.Sorted(maps.Keys(recovered)), slices.Sorted(maps.Keys(m.subscriptions)); !slices.Equal(got, want) {
 		t.Fatalf("%s: subscriptions %v, want %v", when, got, want)
 	}
@@ -90,7 +92,7 @@ func (m *model) check(t rapid.TB, when string, j *Journal, recovered map[string]
 	}
 }
 
-func (s *subscription) check(t rapid.TB, when string, r *Recovered, next uint64) {
+func (s *modelSubscription) check(t rapid.TB, when string, r *subscription.Recovered, next uint64) {
 	if got, want := fmt.Sprintf("%+v", r.Definition), fmt.Sprintf("%+v", s.definition); got != want {
 		t.Fatalf("%s: definition %s, want %s", when, got, want)
 	}
@@ -102,11 +104,11 @@ func (s *subscription) check(t rapid.TB, when string, r *Recovered, next uint64)
 			t.Fatalf("%s: %d is among the failed, and before %d", when, seq, r.Loaded)
 		}
 	}
-	known := subscription{wants: r.Filters}
+	known := modelSubscription{wants: r.Filters}
 	for seq := s.from; seq < next; seq++ {
 		got, pending := r.Failed[seq], !r.Acked[seq]
 		if seq < r.Loaded {
-			i := slices.IndexFunc(r.Waiting, func(w Waiting) bool { return w.Seq == seq })
+			i := slices.IndexFunc(r.Waiting, func(w subscription.Waiting) bool { return w.Seq == seq })
 			if pending = i >= 0; pending {
 				got = r.Waiting[i]
 			}
@@ -121,9 +123,9 @@ func (s *subscription) check(t rapid.TB, when string, r *Recovered, next uint64)
 	}
 }
 
-func (s *subscription) checkLetters(t rapid.TB, when string, j *Journal) {
+func (s *modelSubscription) checkLetters(t rapid.TB, when string, j *Journal) {
 	letters := j.DeadLetters(s.definition.ID)
-	if len(letters) != len(s.letters) || !slices.IsSortedFunc(letters, func(a, b DeadLetter) int { return int(a.Seq) - int(b.Seq) }) {
+	if len(letters) != len(s.letters) || !slices.IsSortedFunc(letters, func(a, b subscription.DeadLetter) int { return int(a.Seq) - int(b.Seq) }) {
 		t.Fatalf("%s: letters %+v, want %d", when, letters, len(s.letters))
 	}
 	for _, got := range letters {
@@ -158,7 +160,7 @@ const mostLetters, mostBytes = 3, 70
 
 func (d *driver) open(steps []step) {
 	d.tape = play(d.t, steps)
-	var recovered map[string]*Recovered
+	var recovered map[string]*subscription.Recovered
 	d.j, recovered = open(d.t, d.tape)
 	d.j.Limit(mostLetters, mostBytes)
 	d.j.spare = rapid.SampledFrom([]int64{d.j.spare, -1000, 0, 1000, defaultSpare}).Draw(d.rapid, "spare")
@@ -169,7 +171,7 @@ func (d *driver) open(steps []step) {
 	d.next = next // notices are remembered by another log
 	for _, s := range d.subscriptions {
 		for seq := max(s.from, d.history[n].next); seq < next; seq++ {
-			s.pending[seq] = Waiting{Seq: seq}
+			s.pending[seq] = subscription.Waiting{Seq: seq}
 		}
 	}
 	d.check(d.rapid, "reopened", d.j, recovered)
@@ -183,7 +185,7 @@ func (d *driver) told(err error) {
 	d.history = append(d.history, d.clone())
 }
 
-func (d *driver) pick() *subscription {
+func (d *driver) pick() *modelSubscription {
 	if len(d.subscriptions) == 0 {
 		return nil
 	}
@@ -191,7 +193,7 @@ func (d *driver) pick() *subscription {
 }
 
 // pickPending draws one that is pending, which a replayed letter is too.
-func (d *driver) pickPending(s *subscription) (uint64, *modelLetter) {
+func (d *driver) pickPending(s *modelSubscription) (uint64, *modelLetter) {
 	seqs := slices.Sorted(maps.Keys(s.pending))
 	for _, seq := range slices.Sorted(maps.Keys(s.letters)) {
 		if s.letters[seq].Replaying {
@@ -209,7 +211,7 @@ func (d *driver) pickPending(s *subscription) (uint64, *modelLetter) {
 func (d *driver) notices() {
 	for range rapid.IntRange(1, 4).Draw(d.rapid, "notices") {
 		for _, s := range d.subscriptions {
-			s.pending[d.next] = Waiting{Seq: d.next}
+			s.pending[d.next] = subscription.Waiting{Seq: d.next}
 		}
 		d.next++
 	}
@@ -219,20 +221,20 @@ func (d *driver) put() {
 	s := d.pick()
 	if s == nil || len(d.subscriptions) < 3 && rapid.Bool().Draw(d.rapid, "new") {
 		d.named++
-		s = &subscription{
-			definition: Definition{ID: fmt.Sprintf("sub_%d", d.named), Created: d.now},
+		s = &modelSubscription{
+			definition: subscription.Definition{ID: fmt.Sprintf("sub_%d", d.named), Created: d.now},
 			from:       d.next, loaded: d.next,
-			pending: map[uint64]Waiting{}, letters: map[uint64]*modelLetter{},
+			pending: map[uint64]subscription.Waiting{}, letters: map[uint64]*modelLetter{},
 		}
 		d.subscriptions[s.definition.ID] = s
 	}
 	s.definition.URL = rapid.StringMatching(`http://[a-z]{1,9}`).Draw(d.rapid, "url")
-	s.definition.Secrets = []Secret{{Key: []byte("secret")}}
+	s.definition.Secrets = []subscription.Secret{{Key: []byte("secret")}}
 	s.definition.Types = rapid.SampledFrom([][]string{nil, {"a"}, {"b", "c.*"}}).Draw(d.rapid, "types")
 	s.definition.Disabled = rapid.SampledFrom([]string{"", "", "gone", "by hand"}).Draw(d.rapid, "disabled")
-	want := Filter{From: d.next, Types: s.definition.Types}
+	want := subscription.Filter{From: d.next, Types: s.definition.Types}
 	if s.definition.Disabled != "" {
-		want = Filter{From: d.next, None: true}
+		want = subscription.Filter{From: d.next, None: true}
 	}
 	s.wants = append(s.wants, want)
 	d.told(d.j.Put(s.definition, d.next))
@@ -326,7 +328,7 @@ func (d *driver) addDeadLetter() {
 			s.counts.Retried++
 		}
 	}
-	l := DeadLetter{Seq: seq, Reason: "it is poison", Attempts: attempts, Status: 500, DeadAt: d.now}
+	l := subscription.DeadLetter{Seq: seq, Reason: "it is poison", Attempts: attempts, Status: 500, DeadAt: d.now}
 	s.counts.Dead++
 	delete(s.pending, seq)
 	kept := l
@@ -343,7 +345,7 @@ func (d *driver) addDeadLetter() {
 }
 
 // shrink purges the oldest letters beyond the limits.
-func (s *subscription) shrink() (purged int) {
+func (s *modelSubscription) shrink() (purged int) {
 	for _, seq := range slices.Sorted(maps.Keys(s.letters)) {
 		size := 0
 		for _, l := range s.letters {
@@ -361,7 +363,7 @@ func (s *subscription) shrink() (purged int) {
 	return purged
 }
 
-func (d *driver) pickLetter() (*subscription, *modelLetter) {
+func (d *driver) pickLetter() (*modelSubscription, *modelLetter) {
 	s := d.pick()
 	if s == nil || len(s.letters) == 0 {
 		return nil, nil
@@ -394,7 +396,7 @@ func (d *driver) replay() {
 		d.refused(ok, err)
 		return
 	}
-	l.Replaying, l.Retry = true, Waiting{Seq: l.Seq}
+	l.Replaying, l.Retry = true, subscription.Waiting{Seq: l.Seq}
 	s.counts.Dead--
 	got.Where = 0
 	if !ok || err != nil || got != l.DeadLetter || string(record) != l.record {
@@ -432,7 +434,7 @@ func (d *driver) checkpoint() {
 		d.tape.scanned = scanned
 	}
 	d.tape.scanned = more
-	err := d.j.Checkpoint(func(put func(Position)) {
+	err := d.j.Checkpoint(func(put func(subscription.Position)) {
 		for _, id := range slices.Sorted(maps.Keys(d.subscriptions)) {
 			if s := d.subscriptions[id]; s != nil {
 				put(s.position(d.next))
@@ -451,7 +453,7 @@ func (d *driver) checkpoint() {
 func TestAnyCrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &driver{rapid: rt, t: t, now: time.UnixMilli(1_700_000_000_123).UTC()}
-		d.model = &model{next: 1, subscriptions: map[string]*subscription{}}
+		d.model = &model{next: 1, subscriptions: map[string]*modelSubscription{}}
 		d.history = []*model{d.clone()}
 		d.open(nil)
 		defer func() { shut(t, d.j) }()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"dyno/parts/wal"
+	"dyno/services/notify/subscription"
 )
 
 // Journal is an open log of events. Its methods may be called by any goroutine at any time.
@@ -26,7 +27,7 @@ type Journal struct {
 	handles uint64
 
 	departing sync.Mutex // held through the append of what changes departed
-	departed  Counts
+	departed  subscription.Counts
 }
 
 // ledger is what the journal itself remembers of a subscription.
@@ -43,7 +44,7 @@ type ledger struct {
 // Open reads a log and returns what its events add up to, by subscription. Damaged records are
 // passed over and listed by Damaged, unless a later checkpoint says the same; what they said is
 // lost. From now on the log belongs to the Journal.
-func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
+func Open(log *wal.Log) (*Journal, map[string]*subscription.Recovered, error) {
 	j := &Journal{log: log, ledgers: make(map[string]*ledger), spare: defaultSpare}
 	j.Limit(DefaultDeadLetters, DefaultDeadBytes)
 	f := newFold()
@@ -70,10 +71,10 @@ func Open(log *wal.Log) (*Journal, map[string]*Recovered, error) {
 }
 
 // take moves what a fold found into the journal.
-func (j *Journal) take(f *fold) map[string]*Recovered {
+func (j *Journal) take(f *fold) map[string]*subscription.Recovered {
 	j.departed, j.handles = f.departed, f.handles
 	j.size.Store(f.size)
-	all := make(map[string]*Recovered)
+	all := make(map[string]*subscription.Recovered)
 	for _, handle := range slices.Sorted(maps.Keys(f.states)) {
 		s := f.states[handle]
 		if !s.defined { // what defined it was damaged, or trimmed after it had gone
@@ -112,7 +113,7 @@ func (j *Journal) Roll() error { return j.log.Roll() }
 func (j *Journal) Low() bool { return j.log.Low() }
 
 // Departed is the sum of the counts of deleted subscriptions.
-func (j *Journal) Departed() Counts {
+func (j *Journal) Departed() subscription.Counts {
 	j.departing.Lock()
 	defer j.departing.Unlock()
 	return j.departed

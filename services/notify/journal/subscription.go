@@ -2,11 +2,13 @@ package journal
 
 import (
 	"fmt"
+
+	"dyno/services/notify/subscription"
 )
 
 // Put records a new subscription, which gets notices from a number on, or a changed one, whose
 // definition holds from there on. It is durable when Put returns.
-func (j *Journal) Put(d Definition, from uint64) error {
+func (j *Journal) Put(d subscription.Definition, from uint64) error {
 	if d.ID == "" || len(d.ID) > maxID {
 		return fmt.Errorf("a subscription's id has 1 to %d bytes, not %d", maxID, len(d.ID))
 	}
@@ -26,7 +28,7 @@ func (j *Journal) Put(d Definition, from uint64) error {
 	}
 }
 
-func (j *Journal) put(l *ledger, d Definition, from uint64, fresh bool) error {
+func (j *Journal) put(l *ledger, d subscription.Definition, from uint64, fresh bool) error {
 	record, err := encodePut(l.handle, d, from)
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func (j *Journal) leave(l *ledger) {
 // Delete records that a subscription was deleted, its dead letters with it. Its final counts, in
 // which all that was pending counts as dead, are added to Departed. It is durable when Delete
 // returns.
-func (j *Journal) Delete(id string, final Counts) error {
+func (j *Journal) Delete(id string, final subscription.Counts) error {
 	l, err := j.ledger(id)
 	if err != nil {
 		return err
@@ -118,19 +120,19 @@ func (j *Journal) Delivered(id string, seqs ...uint64) error {
 
 // Failed records that an attempt failed and when the next is due; what counts as retried follows
 // from w.Tries. It is durable within a second; a crash before forgets that the attempt was made.
-func (j *Journal) Failed(id string, w Waiting) error {
+func (j *Journal) Failed(id string, w subscription.Waiting) error {
 	l, err := j.ledger(id)
 	if err != nil {
 		return err
 	}
 	defer l.mu.Unlock()
 	n := new(note)
-	n.batch[0] = encodeWaiting(n.room[:0], kindFailed, l.handle, []Waiting{w})
+	n.batch[0] = encodeWaiting(n.room[:0], kindFailed, l.handle, []subscription.Waiting{w})
 	if err := j.lazily(n.batch[:], nil); err != nil {
 		return err
 	}
 	if d := l.letters.find(w.Seq); d != nil && d.Replaying {
-		d.Retry = Waiting{Seq: w.Seq, Tries: max(w.Tries, 0), Next: milliseconds(w.Next)}
+		d.Retry = subscription.Waiting{Seq: w.Seq, Tries: max(w.Tries, 0), Next: milliseconds(w.Next)}
 	}
 	return nil
 }

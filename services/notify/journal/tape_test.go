@@ -7,6 +7,7 @@ import (
 
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
+	"dyno/services/notify/subscription"
 )
 
 // tape is a backend that remembers what was done to it, so that a crash after any step can be
@@ -86,7 +87,7 @@ func events(t testing.TB, steps []step) (n int) {
 	return n
 }
 
-func open(t testing.TB, backend wal.Backend) (*Journal, map[string]*Recovered) {
+func open(t testing.TB, backend wal.Backend) (*Journal, map[string]*subscription.Recovered) {
 	t.Helper()
 	j, recovered, err := Open(wal.New(backend, wal.Options{Commit: wal.Group}))
 	if err != nil {

@@ -19,38 +19,38 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// receiver takes webhooks, verifies each with the Standard Webhooks library, and keeps what it
+// Receiver takes webhooks, verifies each with the Standard Webhooks library, and keeps what it
 // accepted.
-type receiver struct {
+type Receiver struct {
 	t       testing.TB
-	url     string
-	answer  func(hook) reply // nil: 204 to everything
+	URL     string
+	answer  func(Hook) Reply // nil: 204 to everything
 	gate    chan struct{}
-	release func() // opens the gate for good
+	Release func() // opens the gate for good
 
 	mu      sync.Mutex
 	secrets map[string][]*webhooks.Webhook // by path; every webhook must bear a signature by each
 	learned sync.Cond                      // a secret was added
-	got     []hook                         // answered with 2xx, in the order of their answers
+	got     []Hook                         // answered with 2xx, in the order of their answers
 	tried   map[string]int                 // attempts by path and notice
 	arrived map[string]int                 // webhooks by path
 }
 
-// hook is one webhook.
-type hook struct {
+// Hook is one webhook.
+type Hook struct {
 	ctx     context.Context
 	gate    <-chan struct{}
-	path    string
-	id      string // webhook-id
-	trace   string // traceparent
-	signed  int    // signatures
-	try     int    // of its first notice, from 1
-	notices []delivered
+	Path    string
+	Id      string // webhook-id
+	Trace   string // traceparent
+	Signed  int    // signatures
+	Try     int    // of its first notice, from 1
+	Notices []delivered
 }
 
-// wait holds the webhook at the receiver's gate until the test, or its end, releases it, or its
+// Wait holds the webhook at the receiver's gate until the test, or its end, releases it, or its
 // sender has gone.
-func (h hook) wait() {
+func (h Hook) Wait() {
 	select {
 	case <-h.gate:
 	case <-h.ctx.Done():
@@ -62,68 +62,47 @@ type delivered struct {
 	ID, Key, Type string
 	Payload       string // JSON, byte for byte
 	Timestamp     time.Time
-	body          string
+	Body          string
 }
 
-// reply is how a receiver answers.
-type reply struct {
-	status int
-	header map[string]string
+// Reply is how a receiver answers.
+type Reply struct {
+	Status int
+	Header map[string]string
 }
 
-func newReceiver(t testing.TB, answer func(hook) reply) *receiver {
-	r := &receiver{
+func NewReceiver(t testing.TB, answer func(Hook) Reply) *Receiver {
+	r := &Receiver{
 		t: t, answer: answer, gate: make(chan struct{}),
 		secrets: map[string][]*webhooks.Webhook{}, tried: map[string]int{}, arrived: map[string]int{},
 	}
 	r.learned.L = &r.mu
-	r.release = sync.OnceFunc(func() { close(r.gate) })
+	r.Release = sync.OnceFunc(func() { close(r.gate) })
 	server := httptest.NewServer(r)
 	t.Cleanup(func() {
-		r.release()
+		r.Release()
 		server.Close() // waits for its requests
 	})
-	r.url = server.URL
+	r.URL = server.URL
 	return r
 }
 
-// held answers when the receiver's gate is open.
-func held(h hook) reply {
-	h.wait()
-	return reply{status: 200}
+// Held answers when the receiver's gate is open.
+func Held(h Hook) Reply {
+	h.Wait()
+	return Reply{Status: 200}
 }
 
-// gone answers 410 at one path.
-func gone(h hook) reply {
-	if h.path == "/gone" {
-		return reply{status: 410}
-	}
-	return reply{status: 200}
-}
-
-// staged fails at state 0, is held at 1, and answers at 2.
-func staged(state *atomic.Int32) func(hook) reply {
-	return func(h hook) reply {
-		if state.Load() == 0 {
-			return reply{status: 500}
-		}
-		if state.Load() == 1 {
-			h.wait()
-		}
-		return reply{status: 200}
-	}
-}
-
-// flaky fails one webhook in five.
-func flaky(hook) reply {
+// Flaky fails one webhook in five.
+func Flaky(Hook) Reply {
 	if rand.IntN(5) == 0 {
-		return reply{status: 500}
+		return Reply{Status: 500}
 	}
-	return reply{status: 200}
+	return Reply{Status: 200}
 }
 
-// know sets the secrets that sign what comes to a path from now on.
-func (r *receiver) know(path string, secrets ...string) {
+// Know sets the secrets that sign what comes to a path from now on.
+func (r *Receiver) Know(path string, secrets ...string) {
 	var all []*webhooks.Webhook
 	for _, secret := range secrets {
 		w, err := webhooks.NewWebhook(secret)
@@ -138,64 +117,64 @@ func (r *receiver) know(path string, secrets ...string) {
 	r.learned.Broadcast()
 }
 
-func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return // the sender was stopped while it sent
 	}
-	h := hook{
-		ctx: req.Context(), gate: r.gate, path: req.URL.Path, id: req.Header.Get("webhook-id"), trace: req.Header.Get("traceparent"),
-		signed: len(strings.Fields(req.Header.Get("webhook-signature"))),
+	h := Hook{
+		ctx: req.Context(), gate: r.gate, Path: req.URL.Path, Id: req.Header.Get("webhook-id"), Trace: req.Header.Get("traceparent"),
+		Signed: len(strings.Fields(req.Header.Get("webhook-signature"))),
 	}
-	if h.notices, err = parse(body); err != nil {
-		r.t.Errorf("webhook to %s: %v: %s", h.path, err, body)
+	if h.Notices, err = parse(body); err != nil {
+		r.t.Errorf("webhook to %s: %v: %s", h.Path, err, body)
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if len(h.notices) == 1 && h.id != h.notices[0].ID {
-		r.t.Errorf("webhook-id %q of notice %q", h.id, h.notices[0].ID)
+	if len(h.Notices) == 1 && h.Id != h.Notices[0].ID {
+		r.t.Errorf("webhook-id %q of notice %q", h.Id, h.Notices[0].ID)
 	}
 	if got := req.Header.Get("Content-Type"); req.Method != http.MethodPost || got != "application/json" {
 		r.t.Errorf("%s with Content-Type %q", req.Method, got)
 	}
 	for _, secret := range r.arrive(&h) {
 		if err := secret.Verify(body, req.Header); err != nil {
-			r.t.Errorf("webhook to %s: %v", h.path, err)
+			r.t.Errorf("webhook to %s: %v", h.Path, err)
 		}
 	}
-	a := reply{status: http.StatusNoContent}
+	a := Reply{Status: http.StatusNoContent}
 	if r.answer != nil {
 		a = r.answer(h)
 	}
 	if req.Context().Err() != nil {
 		return // the sender has gone
 	}
-	if a.status < 300 {
+	if a.Status < 300 {
 		r.mu.Lock()
 		r.got = append(r.got, h)
 		r.mu.Unlock()
 	}
-	for k, v := range a.header {
+	for k, v := range a.Header {
 		w.Header().Set(k, v)
 	}
-	w.WriteHeader(a.status)
+	w.WriteHeader(a.Status)
 }
 
 // arrive books an attempt and returns the secrets of its path, as soon as the test has told them.
-func (r *receiver) arrive(h *hook) []*webhooks.Webhook {
+func (r *Receiver) arrive(h *Hook) []*webhooks.Webhook {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.secrets[h.path] == nil {
+	for r.secrets[h.Path] == nil {
 		r.learned.Wait()
 	}
-	r.arrived[h.path]++
-	for i, n := range h.notices {
-		name := h.path + " " + n.ID
+	r.arrived[h.Path]++
+	for i, n := range h.Notices {
+		name := h.Path + " " + n.ID
 		if r.tried[name]++; i == 0 {
-			h.try = r.tried[name]
+			h.Try = r.tried[name]
 		}
 	}
-	return r.secrets[h.path]
+	return r.secrets[h.Path]
 }
 
 // parse reads a webhook's body: one notice, or several.
@@ -212,7 +191,7 @@ func parse(body []byte) ([]delivered, error) {
 	}
 	var out []delivered
 	for _, text := range raw {
-		d, err := parseOne(text)
+		d, err := ParseOne(text)
 		if err != nil {
 			return nil, err
 		}
@@ -221,7 +200,7 @@ func parse(body []byte) ([]delivered, error) {
 	return out, nil
 }
 
-func parseOne(text []byte) (delivered, error) {
+func ParseOne(text []byte) (delivered, error) {
 	var envelope struct {
 		Type      string    `json:"type"`
 		Timestamp time.Time `json:"timestamp"`
@@ -241,41 +220,41 @@ func parseOne(text []byte) (delivered, error) {
 	return delivered{data.ID, data.Key, envelope.Type, string(data.Payload), envelope.Timestamp, string(text)}, err
 }
 
-// hooks returns the webhooks accepted so far.
-func (r *receiver) hooks() []hook {
+// Hooks returns the webhooks accepted so far.
+func (r *Receiver) Hooks() []Hook {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.got)
 }
 
-// attempts returns how often a notice came to a path.
-func (r *receiver) attempts(path, id string) int {
+// Attempts returns how often a notice came to a path.
+func (r *Receiver) Attempts(path, id string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tried[path+" "+id]
 }
 
-// webhooks returns how many webhooks came to a path.
-func (r *receiver) webhooks(path string) int {
+// Webhooks returns how many webhooks came to a path.
+func (r *Receiver) Webhooks(path string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.arrived[path]
 }
 
-// sequences returns what was accepted by path and key, in order.
-func (r *receiver) sequences() map[string][]delivered {
+// Sequences returns what was accepted by path and key, in order.
+func (r *Receiver) Sequences() map[string][]delivered {
 	out := map[string][]delivered{}
-	for _, h := range r.hooks() {
-		for _, n := range h.notices {
-			out[h.path+" "+n.Key] = append(out[h.path+" "+n.Key], n)
+	for _, h := range r.Hooks() {
+		for _, n := range h.Notices {
+			out[h.Path+" "+n.Key] = append(out[h.Path+" "+n.Key], n)
 		}
 	}
 	return out
 }
 
-// first leaves out what came again: a program that was killed does not know what it had delivered
+// First leaves out what came again: a program that was killed does not know what it had delivered
 // last.
-func first(notices []delivered) (out []delivered) {
+func First(notices []delivered) (out []delivered) {
 	known := map[string]bool{}
 	for _, n := range notices {
 		if !known[n.ID] {
@@ -286,11 +265,23 @@ func first(notices []delivered) (out []delivered) {
 	return out
 }
 
-// ids lists notices by their ids.
-func ids(notices []delivered) []string {
+// Ids lists notices by their ids.
+func Ids(notices []delivered) []string {
 	var out []string
 	for _, n := range notices {
 		out = append(out, n.ID)
 	}
 	return out
+}
+
+// Ward is a receiver that answers 500 while it is ill.
+func Ward(t testing.TB) (r *Receiver, ill *atomic.Bool) {
+	ill = new(atomic.Bool)
+	ill.Store(true)
+	return NewReceiver(t, func(h Hook) Reply {
+		if ill.Load() && !strings.HasPrefix(h.Path, "/well") {
+			return Reply{Status: 500}
+		}
+		return Reply{Status: 200}
+	}), ill
 }

@@ -1,6 +1,6 @@
 // Notify-plain is the notification dispatcher as one writes it on the first day: two files of JSON
 // lines, a map of lanes, sixteen workers, one http.Client. It is step 0 of notifyd's ladder and
-// does what the ladder's load needs (notifytest.Core), so that the cost of notifyd's seams shows. A
+// does what the ladder's load needs (notifytest/core), so that the cost of notifyd's seams shows. A
 // notice is synced before its 202; one that failed too often is a dead letter, which the journal
 // names.
 //

@@ -16,6 +16,7 @@ import (
 	"dyno/parts/lameduck/lameducktest"
 	"dyno/parts/quicktest"
 	"dyno/services/notify/notifytest"
+	"dyno/services/notify/notifytest/core"
 
 	"go.uber.org/goleak"
 )
@@ -60,7 +61,7 @@ func start(t testing.TB, dir string, l notifytest.Limits) notifytest.Program {
 	}
 }
 
-func TestCore(t *testing.T) { notifytest.Core(t, start) }
+func TestCore(t *testing.T) { core.Test(t, start) }
 
 // Every notice that the program received before it ends is acknowledged. The program is this test's
 // binary in a process of its own.

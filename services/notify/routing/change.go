@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 )
 
 // ErrUnknown says that there is no subscription of that id.
@@ -22,7 +22,7 @@ var errUnchanged = errors.New("nothing to change")
 // Subscribe makes a subscription, durably, which gets what is accepted from now on. It returns the
 // secret that signs its webhooks.
 func (t *Table) Subscribe(r Request) (sub *Subscription, secret string, err error) {
-	def := journal.Definition{ID: "sub_" + rand.Text(), Created: time.Now().UTC().Truncate(time.Millisecond)}
+	def := subscription.Definition{ID: "sub_" + rand.Text(), Created: time.Now().UTC().Truncate(time.Millisecond)}
 	if r.URL == nil {
 		return nil, "", refusal.Field("url", "url is missing: where webhooks go")
 	}
@@ -46,7 +46,7 @@ func (t *Table) Subscribe(r Request) (sub *Subscription, secret string, err erro
 	if err := t.options.Store.Journal.Put(def, head); err != nil {
 		return nil, "", t.options.Store.Refuse(err)
 	}
-	var p journal.Position
+	var p subscription.Position
 	p.Redefine(def, head)
 	sub.Filters, sub.Cursor.Routed = p.Filters, head
 	t.byID[def.ID] = sub
@@ -57,7 +57,7 @@ func (t *Table) Subscribe(r Request) (sub *Subscription, secret string, err erro
 // Update changes a subscription as a client asks, durably. It returns the new secret, if there is
 // one.
 func (t *Table) Update(id string, r Request) (sub *Subscription, secret string, err error) {
-	sub, err = t.Change(id, func(def *journal.Definition) (err error) {
+	sub, err = t.Change(id, func(def *subscription.Definition) (err error) {
 		if secret, err = r.apply(def, t.options.SecretOverlap); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (t *Table) Update(id string, r Request) (sub *Subscription, secret string, 
 }
 
 // Change changes a subscription's definition by f, durably, for what is accepted from now on.
-func (t *Table) Change(id string, f func(*journal.Definition) error) (*Subscription, error) {
+func (t *Table) Change(id string, f func(*subscription.Definition) error) (*Subscription, error) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	sub := t.byID[id]
@@ -97,7 +97,7 @@ func (t *Table) Change(id string, f func(*journal.Definition) error) (*Subscript
 		return nil, fmt.Errorf("subscription %s: %w", id, err)
 	}
 	if reroute {
-		p := journal.Position{Filters: slices.Clip(sub.Filters)}
+		p := subscription.Position{Filters: slices.Clip(sub.Filters)}
 		p.Redefine(def, head)
 		sub.Filters = p.Filters
 		t.routes.set(sub, was.Types, def.Types, def.Disabled != "")
@@ -113,7 +113,7 @@ func (t *Table) Change(id string, f func(*journal.Definition) error) (*Subscript
 // Disable ends deliveries to a subscription until a client enables it again, unless its webhooks go
 // to another address by now.
 func (t *Table) Disable(id, address, cause string) {
-	_, err := t.Change(id, func(def *journal.Definition) error {
+	_, err := t.Change(id, func(def *subscription.Definition) error {
 		if u, err := url.Parse(def.URL); def.Disabled != "" || err != nil || u.String() != address {
 			return errUnchanged
 		}

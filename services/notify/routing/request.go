@@ -9,7 +9,7 @@ import (
 	"dyno/parts/hostport"
 	"dyno/parts/refusal"
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/topic"
 	"dyno/services/notify/webhook"
 )
@@ -38,7 +38,7 @@ type Request struct {
 
 // apply changes a definition as the client asks, or returns which field is wrong. It returns the
 // new secret, if there is one.
-func (r Request) apply(def *journal.Definition, overlap time.Duration) (secret string, err error) {
+func (r Request) apply(def *subscription.Definition, overlap time.Duration) (secret string, err error) {
 	if r.URL != nil {
 		if def.URL, err = checkURL(*r.URL); err != nil {
 			return "", err
@@ -77,7 +77,7 @@ func (r Request) apply(def *journal.Definition, overlap time.Duration) (secret s
 	return r.applySecret(def, overlap)
 }
 
-func (r Request) applySecret(def *journal.Definition, overlap time.Duration) (secret string, err error) {
+func (r Request) applySecret(def *subscription.Definition, overlap time.Duration) (secret string, err error) {
 	if r.Secret != nil {
 		secret = *r.Secret
 	}

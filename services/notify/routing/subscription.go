@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 	"dyno/services/notify/topic"
 )
 
@@ -13,7 +13,7 @@ import (
 type Subscription struct {
 	delivery.Receiver
 
-	Filters []journal.Filter // what it wanted from which number on; the last holds now
+	Filters []subscription.Filter // what it wanted from which number on; the last holds now
 	Cursor  Cursor
 	Mean    float64 // bytes of a notice in the log, a moving average; 0 means that none came since the start
 }
@@ -21,10 +21,10 @@ type Subscription struct {
 // Cursor is where a subscription stands in the log while it has a backlog there (Receiver.Backlog),
 // which services/notify/backlog reads.
 type Cursor struct {
-	Todo       []journal.Waiting // before Loaded, in order: after a restart
-	Loaded     uint64            // from this number on no notice was loaded, while there is a backlog
-	AckedAhead map[uint64]bool   // from Loaded on, delivered or dead: after a restart
-	Failed     map[uint64]journal.Waiting
+	Todo       []subscription.Waiting // before Loaded, in order: after a restart
+	Loaded     uint64                 // from this number on no notice was loaded, while there is a backlog
+	AckedAhead map[uint64]bool        // from Loaded on, delivered or dead: after a restart
+	Failed     map[uint64]subscription.Waiting
 	Routed     uint64 // one more than the last that was routed to it
 }
 
@@ -49,7 +49,7 @@ func (sub *Subscription) Wanted(seq uint64, kind string) bool {
 // Revoked reports whether the subscription was disabled after a notice came, so that it does not
 // get it.
 func (sub *Subscription) Revoked(seq uint64) bool {
-	return slices.ContainsFunc(sub.Filters, func(f journal.Filter) bool { return f.None && f.From > seq })
+	return slices.ContainsFunc(sub.Filters, func(f subscription.Filter) bool { return f.None && f.From > seq })
 }
 
 // Offered counts the numbers between two, the second exclusive, when the subscription was not
@@ -65,11 +65,4 @@ func (sub *Subscription) Offered(from, next uint64) (n int64) {
 		}
 	}
 	return n
-}
-
-// DropFilters forgets what it wanted before a number.
-func (sub *Subscription) DropFilters(before uint64) {
-	for len(sub.Filters) > 1 && sub.Filters[1].From <= before {
-		sub.Filters = sub.Filters[1:]
-	}
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/store"
+	"dyno/services/notify/subscription"
 )
 
 // Options of a Table.
@@ -80,7 +80,7 @@ func (t *Table) Oldest(now time.Time) (age time.Duration) {
 }
 
 // Restore makes a subscription that the journal knows. It gets no notices before Activate.
-func (t *Table) Restore(r *journal.Recovered) (*Subscription, error) {
+func (t *Table) Restore(r *subscription.Recovered) (*Subscription, error) {
 	sub := new(Subscription)
 	if err := t.options.Deliverer.Init(&sub.Receiver, r.Definition); err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"dyno/services/notify/delivery"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
 )
 
 // newTestTable makes a table of subscriptions with these types, and of no logs.
@@ -20,7 +20,7 @@ func newTestTable(t *testing.T, types ...[]string) (*Table, []*Subscription) {
 	table := New(Options{Deliverer: d})
 	var subs []*Subscription
 	for i, wanted := range types {
-		sub, err := table.Restore(&journal.Recovered{Position: journal.Position{Definition: journal.Definition{ID: fmt.Sprint(i), URL: "http://x", Types: wanted}}})
+		sub, err := table.Restore(&subscription.Recovered{Position: subscription.Position{Definition: subscription.Definition{ID: fmt.Sprint(i), URL: "http://x", Types: wanted}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func findsFault(t *testing.T, fault, data string, power Power, finds []history.K
 		t.Fatal(err)
 	}
 	summary, err := Run(t.Context(), Config{
-		Command: []string{"env", fmt.Sprintf("%s=%s,%s", toyVariable, fault, data), self}, Crashes: 4, Seed: 1, Power: power})
+		Command: []string{"env", fmt.Sprintf("%s=%s,%s", faultyVariable, fault, data), self}, Crashes: 4, Seed: 1, Power: power})
 	t.Logf("\n%s\n%v", summary, err)
 	if fault == "" {
 		if err != nil {

@@ -1,7 +1,7 @@
 // Package soak kills a dispatcher at random moments, starts it again on the same folder, and holds
 // it to what it promised: posters, receivers and subscriptions that come and go are kept busy all
 // the while, and package history judges what they saw. With a Power the crashes are power cuts:
-// what was not synced is gone (package powercut).
+// what was not synced is gone (parts/vfs/faultdisk, which package powercut mounts).
 //
 //	DYNO_TESTS=all go test ./services/notify/soak -run TestKill -kills 200 -v
 //

@@ -40,7 +40,7 @@ func (s *settings) Set(value string) error {
 
 func TestMain(m *testing.M) {
 	powercut.Main()
-	toyMain()
+	faultyMain()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(binaries)
 		os.Exit(code)

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"dyno/parts/daemon"
+	"dyno/parts/datadir"
 	"dyno/parts/refusal"
 	"dyno/parts/wal"
+	"dyno/parts/wal/jetstream"
 	"dyno/parts/wal/memory"
 	"dyno/parts/wal/segment"
-	"dyno/services/notify/jetstream"
 	"dyno/services/notify/notice"
 )
 
@@ -124,7 +124,7 @@ func openLogs(o Options) (notices, events *wal.Log, err error) {
 	}
 	second, err := open(o, JournalName)
 	if err == nil && o.Data != "" && !o.exists { // last: it says that there are logs
-		err = daemon.WriteDurably(filepath.Join(o.Data, EngineFile), []byte(o.Log+"\n"))
+		err = datadir.WriteDurably(filepath.Join(o.Data, EngineFile), []byte(o.Log+"\n"))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(explain(err), first.Close())

@@ -17,6 +17,7 @@ import (
 	"dyno/parts/refusal"
 	"dyno/parts/wal"
 	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 )
 
 // Store is the two logs.
@@ -41,13 +42,13 @@ type Store struct {
 const Advice = "restore the data folder from a backup, or start with --accept-damage to go on without what is lost"
 
 // Open opens the logs, and returns what subscriptions were owed according to the journal.
-func Open(o Options) (*Store, map[string]*journal.Recovered, error) {
+func Open(o Options) (*Store, map[string]*subscription.Recovered, error) {
 	notices, events, err := openLogs(o)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := &Store{Notices: notices, engine: o.Log, log: o.Logger, fail: o.Fail}
-	var recovered map[string]*journal.Recovered
+	var recovered map[string]*subscription.Recovered
 	if s.Journal, recovered, err = journal.Open(events); err == nil {
 		err = s.checkDamage(o.AcceptDamage)
 	}

@@ -14,7 +14,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"dyno/parts/refusal"
-	"dyno/services/notify/journal"
+	"dyno/services/notify/subscription"
 )
 
 const secretPrefix = "whsec_"
@@ -40,8 +40,8 @@ func ParseSecret(secret string) ([]byte, error) {
 const maxSecrets = 4
 
 // Rotate puts a new key first. The others go on signing until overlap has passed.
-func Rotate(secrets []journal.Secret, key []byte, now time.Time, overlap time.Duration) []journal.Secret {
-	out := []journal.Secret{{Key: key}}
+func Rotate(secrets []subscription.Secret, key []byte, now time.Time, overlap time.Duration) []subscription.Secret {
+	out := []subscription.Secret{{Key: key}}
 	for _, s := range secrets {
 		if s.Until.IsZero() || s.Until.After(now.Add(overlap)) {
 			s.Until = now.Add(overlap)
@@ -65,7 +65,7 @@ type key struct {
 	until   time.Time // zero means no end
 }
 
-func newKeyring(secrets []journal.Secret) (*keyring, error) {
+func newKeyring(secrets []subscription.Secret) (*keyring, error) {
 	r := new(keyring)
 	for _, s := range secrets {
 		webhook, err := webhooks.NewWebhookRaw(s.Key)

@@ -23,8 +23,8 @@ import (
 	"pgregory.net/rapid"
 
 	"dyno/parts/hostport"
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -50,7 +50,7 @@ func newTestTarget(t testing.TB, url string) *Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := NewTarget(url, []journal.Secret{{Key: key}})
+	target, err := NewTarget(url, []subscription.Secret{{Key: key}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"dyno/services/notify/journal"
 	"dyno/services/notify/notice"
+	"dyno/services/notify/subscription"
 )
 
 // Target is where the webhooks of a subscription go, and what signs them. It does not change; a
@@ -24,7 +24,7 @@ type Target struct {
 }
 
 // NewTarget returns a target with these secrets, the newest first.
-func NewTarget(address string, secrets []journal.Secret) (*Target, error) {
+func NewTarget(address string, secrets []subscription.Secret) (*Target, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err

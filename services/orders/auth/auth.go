@@ -21,6 +21,7 @@
 package auth
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -96,18 +97,8 @@ func Open(c Config) (*Verifier, error) {
 
 // complete puts the defaults in.
 func (c *Config) complete() error {
-	if c.Cache == "" {
-		c.Cache = "none"
-	}
-	if c.CacheSize == 0 {
-		c.CacheSize = defaultCacheSize
-	}
-	if c.Reload == 0 {
-		c.Reload = defaultReload
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Cache, c.CacheSize = cmp.Or(c.Cache, "none"), cmp.Or(c.CacheSize, defaultCacheSize)
+	c.Reload, c.Log = cmp.Or(c.Reload, defaultReload), cmp.Or(c.Log, slog.Default())
 	switch {
 	case c.Cache != "none" && c.Cache != "digest":
 		return refusal.Unknown("token cache", c.Cache, "none", "digest")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyno/services/orders/order"
-	"dyno/services/orders/store"
+	"dyno/services/orders/store/schema"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,7 +18,7 @@ type database struct{ *pgxpool.Pool }
 
 func open(t testing.TB, dsn string) database {
 	t.Helper()
-	if err := store.Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	pool, err := pgxpool.New(t.Context(), dsn)

@@ -33,8 +33,6 @@ type Filter struct {
 	line  string // lineage of the database that known describes; used by the goroutine only
 	table uint32
 
-	passed, refused, rounds, failures atomic.Uint64
-
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
@@ -45,17 +43,6 @@ type FilterOptions struct {
 	Every  time.Duration // between loads of new orders; 0 means a minute
 	Memory int           // bytes of the filter, 1.2 per order; further orders are passed on; 0 means 256 MiB
 	Log    *slog.Logger  // nil means the default
-}
-
-// FilterStats are counters since NewFilter.
-type FilterStats struct {
-	Refused  uint64 // calls answered "not found" without a query
-	Passed   uint64 // calls passed on
-	Rounds   uint64 // loads of new orders
-	Failures uint64 // failed rounds, which keep the known orders
-	Mark     int64  // watermark: uids up to it are known or do not exist
-	Orders   int    // known orders
-	Bytes    int    // of memory
 }
 
 const (
@@ -100,20 +87,9 @@ func (f *Filter) check(ctx context.Context) error {
 // Order returns the order, or order.ErrNotFound without a query if it is known not to exist.
 func (f *Filter) Order(ctx context.Context, uid int64) (order.Order, error) {
 	if f.known.Load().lacks(uid) {
-		f.refused.Add(1)
 		return order.Order{}, order.ErrNotFound
 	}
-	f.passed.Add(1)
 	return f.next.Order(ctx, uid)
-}
-
-// Stats returns the counters.
-func (f *Filter) Stats() FilterStats {
-	k := f.known.Load()
-	return FilterStats{
-		Refused: f.refused.Load(), Passed: f.passed.Load(), Rounds: f.rounds.Load(), Failures: f.failures.Load(),
-		Mark: k.watermark, Orders: k.rows, Bytes: k.bytes(),
-	}
 }
 
 // Close ends the loading and waits for it. Answers from the known orders stay correct.
@@ -128,9 +104,7 @@ func (f *Filter) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.rounds.Add(1)
 		if err != nil {
-			f.failures.Add(1)
 			f.o.Log.Warn("the filter of known orders stays as it is", "err", err)
 		}
 		if pause(ctx, f.o.Every) != nil {

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"sync/atomic"
 
 	"dyno/services/orders/order"
 
@@ -18,15 +17,6 @@ import (
 type Terminal struct {
 	next   Source
 	orders *otter.Cache[int64, order.Order]
-
-	hits, misses atomic.Uint64
-}
-
-// TerminalStats are counters since NewTerminal.
-type TerminalStats struct {
-	Hits   uint64 // calls answered from memory
-	Misses uint64 // calls passed on
-	Kept   int    // orders in memory now
 }
 
 // NewTerminal returns a cache of about size of next's terminal orders, some 250 bytes each.
@@ -37,18 +27,11 @@ func NewTerminal(next Source, size int) *Terminal {
 // Order returns the order, from memory if it is terminal and cached.
 func (t *Terminal) Order(ctx context.Context, uid int64) (order.Order, error) {
 	if o, ok := t.orders.GetIfPresent(uid); ok {
-		t.hits.Add(1)
 		return o, nil
 	}
-	t.misses.Add(1)
 	o, err := t.next.Order(ctx, uid)
 	if err == nil && o.Status.Terminal() {
 		t.orders.Set(uid, o)
 	}
 	return o, err
-}
-
-// Stats returns the counters.
-func (t *Terminal) Stats() TerminalStats {
-	return TerminalStats{Hits: t.hits.Load(), Misses: t.misses.Load(), Kept: t.orders.EstimatedSize()}
 }

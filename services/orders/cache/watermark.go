@@ -110,10 +110,8 @@ func writers(ctx context.Context, conn *pgx.Conn, table uint32) (map[string]bool
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -17,9 +17,9 @@ import (
 
 // Ids of a ring's keys.
 const (
-	secretKey = "secret"
-	edKey     = "ed"
-	rsaKey    = "rsa"
+	SecretKey = "secret"
+	EdKey     = "ed"
+	RsaKey    = "rsa"
 )
 
 // ring is the keys of a program, and the file that it reads them from.
@@ -32,12 +32,12 @@ type ring struct {
 // newRing makes one key of each algorithm.
 func newRing(t testing.TB) *ring {
 	r := &ring{t: t, file: filepath.Join(t.TempDir(), "keys.json")}
-	r.write(newSecret(secretKey), newEd(edKey), jose.JSONWebKey{Key: slowKey(), KeyID: rsaKey, Algorithm: string(jose.RS256), Use: "sig"})
+	r.Write(NewSecret(SecretKey), NewEd(EdKey), jose.JSONWebKey{Key: SlowKey(), KeyID: RsaKey, Algorithm: string(jose.RS256), Use: "sig"})
 	return r
 }
 
-// write makes these the keys.
-func (r *ring) write(keys ...jose.JSONWebKey) {
+// Write makes these the keys.
+func (r *ring) Write(keys ...jose.JSONWebKey) {
 	r.t.Helper()
 	r.keys = keys
 	var set jose.JSONWebKeySet
@@ -54,8 +54,8 @@ func (r *ring) write(keys ...jose.JSONWebKey) {
 	r.replace(data)
 }
 
-// spoil makes the file one that cannot be read.
-func (r *ring) spoil() {
+// Spoil makes the file one that cannot be read.
+func (r *ring) Spoil() {
 	r.t.Helper()
 	r.replace([]byte(`{"keys":[`))
 }
@@ -72,13 +72,13 @@ func (r *ring) replace(data []byte) {
 	}
 }
 
-func newSecret(id string) jose.JSONWebKey {
+func NewSecret(id string) jose.JSONWebKey {
 	secret := make([]byte, 32)
 	rand.Read(secret)
 	return jose.JSONWebKey{Key: secret, KeyID: id, Algorithm: string(jose.HS256), Use: "sig"}
 }
 
-func newEd(id string) jose.JSONWebKey {
+func NewEd(id string) jose.JSONWebKey {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		panic(err) // crypto/rand does not fail
@@ -86,8 +86,8 @@ func newEd(id string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.EdDSA), Use: "sig"}
 }
 
-// slowKey takes a moment to make, so all rings share it.
-var slowKey = sync.OnceValue(func() *rsa.PrivateKey {
+// SlowKey takes a moment to make, so all rings share it.
+var SlowKey = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		panic(err) // crypto/rand does not fail
@@ -95,8 +95,8 @@ var slowKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return key
 })
 
-// key returns a key by its id.
-func (r *ring) key(id string) jose.JSONWebKey {
+// Key returns a key by its id.
+func (r *ring) Key(id string) jose.JSONWebKey {
 	for _, key := range r.keys {
 		if key.KeyID == id {
 			return key
@@ -106,19 +106,19 @@ func (r *ring) key(id string) jose.JSONWebKey {
 	return jose.JSONWebKey{}
 }
 
-// claims are those of a token that is good for an hour.
-func claims(account string) map[string]any {
+// Claims are those of a token that is good for an hour.
+func Claims(account string) map[string]any {
 	return map[string]any{
-		"sub": account, "aud": env.Audience, "iss": env.Issuer,
+		"sub": account, "aud": Usual.Audience, "iss": Usual.Issuer,
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 	}
 }
 
-// token is an account's, good for an hour and signed with the ring's first key.
-func (r *ring) token(account string) string { return r.sign(r.keys[0], claims(account)) }
+// Token is an account's, good for an hour and signed with the ring's first key.
+func (r *ring) Token(account string) string { return r.Sign(r.keys[0], Claims(account)) }
 
-// sign issues a token.
-func (r *ring) sign(key jose.JSONWebKey, claims map[string]any) string {
+// Sign issues a token.
+func (r *ring) Sign(key jose.JSONWebKey, claims map[string]any) string {
 	r.t.Helper()
 	options := new(jose.SignerOptions).WithType("JWT").WithHeader("kid", key.KeyID) // which go-jose leaves out of HS256
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key.Key}, options)

@@ -1,141 +1,57 @@
 package ordertest
 
 import (
-	"io"
-	"net"
+	"net/http"
 	"net/url"
-	"sync"
-	"testing"
+
+	"dyno/parts/servicetest/proxy"
 )
 
-// link is what stands between a program and its database, so that a test can take the database away
-// from the one program and leave it to everybody else: cut ends the connections and refuses new
-// ones, hang keeps them open and lets nothing through.
-type link struct {
-	t        testing.TB
-	to       string // the database's address
-	listener net.Listener
-	tasks    sync.WaitGroup
-
-	mu    sync.Mutex // guards the fields below
-	conns map[net.Conn]bool
-	state state
-	free  *sync.Cond // signalled when the state changes
-}
-
-type state int
-
-const (
-	joined state = iota
-	cut
-	hanging
-	closed
-)
-
-// newLink stands before the database of a DSN, and returns the DSN that leads through it.
-func newLink(t testing.TB, dsn string) (*link, string) {
-	t.Helper()
-	u, err := url.Parse(dsn)
+// RunLinked starts the program with a proxy before its database, so that a test can take the
+// database away from the one program and leave it to all others.
+func (c *Client) RunLinked() *proxy.Proxy {
+	c.T.Helper()
+	direct := c.database(c.T)
+	dsn, err := url.Parse(direct)
 	if err != nil {
-		t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	l := &link{t: t, to: u.Host, conns: map[net.Conn]bool{}}
-	l.free = sync.NewCond(&l.mu)
-	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
+	p := proxy.New(c.T, dsn.Host)
+	dsn.Host = p.Addr()
+	c.Env.DSN = dsn.String()
+	c.runOver(direct)
+	return p
+}
+
+// Ready is the status of /readyz.
+func (c *Client) Ready() int {
+	c.T.Helper()
+	resp, err := c.HTTP.Get(c.Program.Debug + "/readyz")
+	if err != nil {
+		c.T.Fatal(err)
 	}
-	u.Host = l.listener.Addr().String()
-	l.tasks.Go(l.accept)
-	t.Cleanup(func() {
-		l.set(closed)
-		l.listener.Close()
-		l.tasks.Wait()
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// Back waits until a program has found its database again, and checks that it is as before.
+func Back(c *Client, me string, uid int64) {
+	c.T.Helper()
+	Await(c.T, "the database to be found again", func() bool {
+		return c.Ready() == http.StatusOK && c.Get(me, OrderPath(uid)).Status == http.StatusOK
 	})
-	return l, u.String()
-}
-
-// set changes what the link does from here on.
-func (l *link) set(s state) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.state = s
-	if s == cut || s == closed {
-		for conn := range l.conns {
-			conn.Close()
-		}
+	c.Exec("UPDATE orders SET filled = filled + 1 WHERE uid = $1", uid)
+	version := Value[int64](c, "SELECT version FROM orders WHERE uid = $1", uid)
+	if o := c.Order(me, uid); o.Version != version {
+		c.T.Fatalf("version %d was committed, %d was read", version, o.Version)
 	}
-	l.free.Broadcast()
-}
-
-// take keeps a connection in mind, or closes it.
-func (l *link) take(conn net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == cut || l.state == closed {
-		conn.Close()
-		return false
-	}
-	l.conns[conn] = true
-	return true
-}
-
-func (l *link) drop(conn net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, conn)
-	conn.Close()
-}
-
-func (l *link) accept() {
-	for {
-		conn, err := l.listener.Accept()
-		if err != nil {
-			return
-		}
-		if l.take(conn) {
-			l.tasks.Go(func() { l.join(conn) })
-		}
-	}
-}
-
-// join carries bytes both ways until one side ends.
-func (l *link) join(conn net.Conn) {
-	defer l.drop(conn)
-	database, err := net.Dial("tcp", l.to)
-	if err != nil || !l.take(database) {
-		return
-	}
-	defer l.drop(database)
-	var back sync.WaitGroup
-	back.Go(func() {
-		l.carry(conn, database)
-		conn.Close()
+	body := MessageOf("away", me).JSON()                      // which may have been committed without an answer
+	Await(c.T, "submissions to be taken again", func() bool { // by connections unused since
+		r := c.Submit(me, TypeJSON, body)
+		return r.Status == http.StatusCreated || r.Status == http.StatusOK
 	})
-	l.carry(database, conn)
-	database.Close()
-	back.Wait()
-}
-
-// carry copies what comes, when it may.
-func (l *link) carry(to, from net.Conn) {
-	buffer := make([]byte, 16<<10)
-	for {
-		n, err := from.Read(buffer)
-		l.mu.Lock()
-		for l.state == hanging {
-			l.free.Wait()
-		}
-		l.mu.Unlock()
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			if err != io.EOF {
-				from.Close()
-			}
-			return
-		}
+	made := Read[Receipt](c, c.Submit(me, TypeJSON, body), http.StatusOK)
+	if n := Value[int](c, "SELECT count(*) FROM orders WHERE account = $1 AND client_order_id = 'away'", me); n != 1 || !made.Duplicate {
+		c.T.Fatalf("%d orders by one submission, %+v", n, made)
 	}
 }

@@ -7,51 +7,50 @@ import (
 
 // Content types of submissions.
 const (
-	typeJSON = "application/json"
-	typePacs = "application/xml"
-	typeFIX  = "application/fix"
+	TypeJSON = "application/json"
+	TypePacs = "application/xml"
+	TypeFIX  = "application/fix"
 )
 
-// message is what a submission says; in pacs.008 the symbol is the currency, and there is no price
+// Message is what a submission says; in pacs.008 the symbol is the currency, and there is no price
 // and no side.
-type message struct {
-	id, account, symbol, side, price, qty string
+type Message struct {
+	ID, Account, Symbol, Side, Price, Qty string
 }
 
-// messageOf is a good message; account may be empty but in a payment.
-func messageOf(id, account string) message {
-	return message{id: id, account: account, symbol: "EUR", side: "BUY", price: "101.25", qty: "100"}
+// MessageOf is a good message; account may be empty but in a payment.
+func MessageOf(id, account string) Message {
+	return Message{ID: id, Account: account, Symbol: "EUR", Side: "BUY", Price: "101.25", Qty: "100"}
 }
 
-// formats write a message; each is about 1.2 KB, as real ones are.
-var formats = map[string]func(message) string{typeJSON: message.json, typePacs: message.pacs, typeFIX: message.fix}
-
-func (m message) json() string {
+// JSON is the message as JSON.
+func (m Message) JSON() string {
 	account := ""
-	if m.account != "" {
-		account = fmt.Sprintf("%q:%q,", "account", m.account)
+	if m.Account != "" {
+		account = fmt.Sprintf("%q:%q,", "account", m.Account)
 	}
 	return fmt.Sprintf(`{"client_order_id":%q,%s"symbol":%q,"side":%q,"price":%q,"qty":%q,"metadata":{"desk":"emea","note":%q}}`,
-		m.id, account, m.symbol, m.side, m.price, m.qty, strings.Repeat("remark ", 145))
+		m.ID, account, m.Symbol, m.Side, m.Price, m.Qty, strings.Repeat("remark ", 145))
 }
 
-func (m message) fix() string {
+// FIX is the message as FIX 4.4.
+func (m Message) FIX() string {
 	account := ""
-	if m.account != "" {
-		account = "1=" + m.account + "|"
+	if m.Account != "" {
+		account = "1=" + m.Account + "|"
 	}
-	side := map[string]string{"BUY": "1", "SELL": "2"}[m.side]
-	return frame("35=D|49=CLIENT|56=GATEWAY|34=7|52=20260102-03:04:05.678|11=" + m.id + "|" + account + "55=" + m.symbol + "|54=" + side +
-		"|60=20260102-03:04:05.678|38=" + m.qty + "|40=2|44=" + m.price + "|59=0|58=" + strings.Repeat("remark ", 140) + "x|")
+	side := map[string]string{"BUY": "1", "SELL": "2"}[m.Side]
+	return Frame("35=D|49=CLIENT|56=GATEWAY|34=7|52=20260102-03:04:05.678|11=" + m.ID + "|" + account + "55=" + m.Symbol + "|54=" + side +
+		"|60=20260102-03:04:05.678|38=" + m.Qty + "|40=2|44=" + m.Price + "|59=0|58=" + strings.Repeat("remark ", 140) + "x|")
 }
 
-// frame puts the version, length and check sum around a body of FIX, in which | stands for SOH.
-func frame(body string) string {
-	return sealed(fmt.Sprintf("8=FIX.4.4|9=%d|%s", len(body), body))
+// Frame puts the version, length and check sum around a body of FIX, in which | stands for SOH.
+func Frame(body string) string {
+	return Sealed(fmt.Sprintf("8=FIX.4.4|9=%d|%s", len(body), body))
 }
 
-// sealed appends the check sum.
-func sealed(text string) string {
+// Sealed appends the check sum.
+func Sealed(text string) string {
 	text = strings.ReplaceAll(text, "|", "\x01")
 	var sum byte
 	for _, c := range []byte(text) {
@@ -60,7 +59,8 @@ func sealed(text string) string {
 	return fmt.Sprintf("%s10=%03d\x01", text, sum)
 }
 
-func (m message) pacs() string {
+// Pacs is the message as a payment in pacs.008.
+func (m Message) Pacs() string {
 	return `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08">
   <FIToFICstmrCdtTrf>
@@ -71,12 +71,12 @@ func (m message) pacs() string {
       <SttlmInf><SttlmMtd>CLRG</SttlmMtd></SttlmInf>
     </GrpHdr>
     <CdtTrfTxInf>
-      <PmtId><InstrId>INSTR-1</InstrId><EndToEndId>` + m.id + `</EndToEndId><TxId>TX-1</TxId></PmtId>
-      <IntrBkSttlmAmt Ccy="` + m.symbol + `">` + m.qty + `</IntrBkSttlmAmt>
+      <PmtId><InstrId>INSTR-1</InstrId><EndToEndId>` + m.ID + `</EndToEndId><TxId>TX-1</TxId></PmtId>
+      <IntrBkSttlmAmt Ccy="` + m.Symbol + `">` + m.Qty + `</IntrBkSttlmAmt>
       <IntrBkSttlmDt>2026-01-02</IntrBkSttlmDt>
       <ChrgBr>SHAR</ChrgBr>
       <Dbtr><Nm>Debtor and Sons</Nm></Dbtr>
-      <DbtrAcct><Id><Othr><Id>` + m.account + `</Id></Othr></Id></DbtrAcct>
+      <DbtrAcct><Id><Othr><Id>` + m.Account + `</Id></Othr></Id></DbtrAcct>
       <DbtrAgt><FinInstnId><BICFI>AAAADEFFXXX</BICFI></FinInstnId></DbtrAgt>
       <CdtrAgt><FinInstnId><BICFI>BBBBFRPPXXX</BICFI></FinInstnId></CdtrAgt>
       <Cdtr><Nm>Creditor and Daughters</Nm></Cdtr>

@@ -1,7 +1,7 @@
 // Orders-plain is the order gateway as one writes it on the first day: net/http, encoding/json and
 // a pool of database/sql; every query asks the database for one row, every token is verified when
 // it comes. It is step 0 of ordersd's ladder and passes the part of ordersd's black-box suite that
-// the ladder's load needs (ordertest.Core): queries of one order, and submissions in JSON, so that
+// the ladder's load needs (ordertest/core): queries of one order, and submissions in JSON, so that
 // the cost of ordersd's seams can be measured against it.
 //
 // It is not for production: it needs a database that has ordersd's tables, knows no lists and no

@@ -12,9 +12,11 @@ import (
 
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
+	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/ordertest"
-	"dyno/services/orders/postgres/pgtest"
-	"dyno/services/orders/store"
+	"dyno/services/orders/ordertest/core"
+	"dyno/services/orders/ordertest/full"
+	"dyno/services/orders/store/schema"
 )
 
 func TestMain(m *testing.M) {
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func start(t testing.TB, e ordertest.Env) ordertest.Program {
-	if err := store.Migrate(t.Context(), e.DSN, 0, 1); err != nil {
+	if err := schema.Migrate(t.Context(), e.DSN, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	c := defaults
@@ -73,7 +75,7 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 }
 
 func TestCore(t *testing.T) {
-	ordertest.Core(t, start)
-	ordertest.SlowSenders(t, start)
-	ordertest.Stops(t, start)
+	core.Test(t, start)
+	full.SlowSenders(t, start)
+	full.Stops(t, start)
 }

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -31,19 +32,12 @@ type Rules struct {
 }
 
 func (r Rules) withDefaults() Rules {
-	r.GoodPeriods = positive(r.GoodPeriods, 6)
-	r.MinRequests = positive(r.MinRequests, 100)
-	r.SlowPeriods = positive(r.SlowPeriods, 3)
-	r.SlowP95 = positive(r.SlowP95, 120*time.Millisecond)
-	r.MoreErrors = positive(r.MoreErrors, 0.05)
+	r.GoodPeriods = cmp.Or(max(r.GoodPeriods, 0), 6)
+	r.MinRequests = cmp.Or(max(r.MinRequests, 0), 100)
+	r.SlowPeriods = cmp.Or(max(r.SlowPeriods, 0), 3)
+	r.SlowP95 = cmp.Or(max(r.SlowP95, 0), 120*time.Millisecond)
+	r.MoreErrors = cmp.Or(max(r.MoreErrors, 0), 0.05)
 	return r
-}
-
-func positive[T int | float64 | time.Duration](v, otherwise T) T {
-	if v > 0 {
-		return v
-	}
-	return otherwise
 }
 
 // stages are the successive shares of accounts that a canary answers.
@@ -148,8 +142,7 @@ func (r Rules) judge(s Stage, p Period) (next Stage, a Action, reason string) {
 func promote(s Stage) (Stage, Action) {
 	switch {
 	case s.Mode == Shadow:
-		next := begin(Canary, stages[0])
-		return next, Promote
+		return begin(Canary, stages[0]), Promote
 	case s.Index == len(s.Stages)-1:
 		s.Completed = true
 		return s, Complete

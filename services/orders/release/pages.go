@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // comparePages compares a page of an account's orders, newest first, with one read later. Orders
@@ -21,7 +22,7 @@ func comparePages(stable, second map[string]any, byStatus bool) (verdict, string
 	fresh := newer(a, b)
 	rest := b[fresh:]
 	changed := fresh > 0
-	if byStatus && !sameUIDs(a, b) {
+	if byStatus && !slices.EqualFunc(a, b, func(a, b row) bool { return a.uid == b.uid }) {
 		return incomparable, "orders were added or removed"
 	}
 	for i, row := range rest {
@@ -80,15 +81,6 @@ func newer(a, b []row) (n int) {
 		n++
 	}
 	return n
-}
-
-func sameUIDs(a, b []row) bool {
-	for i := range a {
-		if len(a) != len(b) || a[i].uid != b[i].uid {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // without returns a page's members other than its orders.

@@ -11,6 +11,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,18 +85,15 @@ func New(o Options) (*Release, error) {
 	}
 	r := &Release{
 		client:      newClient(o.Client),
-		period:      positive(o.Period, 10*time.Second),
-		timeout:     positive(o.Timeout, 2*time.Second),
+		period:      cmp.Or(max(o.Period, 0), 10*time.Second),
+		timeout:     cmp.Or(max(o.Timeout, 0), 2*time.Second),
 		rules:       o.Rules.withDefaults(),
-		log:         o.Log,
+		log:         cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		zstd:        decoder,
 		semaphore:   make(chan struct{}, maxCanary),
 		shadowQueue: make(chan copied, maxShadowQueue),
 		stage:       Stage{Mode: Off},
 		began:       make(chan struct{}, 1),
-	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	for range shadowWorkers {
@@ -159,7 +157,7 @@ func (r *Release) Start(target string, mode Mode, share float64) error {
 		return errRunning
 	}
 	r.last, r.latest = nil, Period{}
-	r.turn(begin(mode, positive(share, stages[0])), base)
+	r.turn(begin(mode, cmp.Or(max(share, 0), stages[0])), base)
 	r.decide(Start, "operator", "asked for")
 	return nil
 }

@@ -13,20 +13,21 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders"
 	"dyno/services/orders/auth"
-	"dyno/services/orders/postgres/pgtest"
 	"dyno/services/orders/soak"
 )
 
 var (
-	reads    = flag.Int("reads", 20_000, "how many reads TestGateway makes of each assembly")
-	seed     = flag.Uint64("seed", 0, "of what is random in TestGateway; 0: another each time")
-	assembly = flag.String("assembly", "", "the assembly to soak instead of baseline and tuned; all: every variant of Assembly")
-	kill     = flag.Bool("kill", true, "kill PostgreSQL and start it again half-way")
-	set      settings
+	reads  = flag.Int("reads", 20_000, "how many reads TestGateway makes of each assembly")
+	seed   = flag.Uint64("seed", 0, "of what is random in TestGateway; 0: another each time")
+	chosen = flag.String("assembly", "", "the assembly to soak instead of baseline and tuned; all: every variant of Assembly")
+	kill   = flag.Bool("kill", true, "kill PostgreSQL and start it again half-way")
+	set    settings
 )
 
 func init() {
@@ -55,18 +56,18 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-func soaked() []daemon.Variant {
-	switch *assembly {
+func soaked() []assembly.Variant {
+	switch *chosen {
 	case "":
-		return []daemon.Variant{{Label: daemon.Baseline, Assembly: daemon.Baseline}, {Label: daemon.Tuned, Assembly: daemon.Tuned}}
+		return []assembly.Variant{{Label: assembly.Baseline, Assembly: assembly.Baseline}, {Label: assembly.Tuned, Assembly: assembly.Tuned}}
 	case "all":
 		filter := map[string]string{"filter": "true"}
-		return append(orders.Assembly().Variants(), daemon.Variant{Label: "tuned,filter", Assembly: daemon.Tuned, Set: filter})
+		return append(orders.Assembly().Variants(), assembly.Variant{Label: "tuned,filter", Assembly: assembly.Tuned, Set: filter})
 	}
-	return []daemon.Variant{{Label: *assembly, Assembly: *assembly}}
+	return []assembly.Variant{{Label: *chosen, Assembly: *chosen}}
 }
 
-func soakGateway(t *testing.T, v daemon.Variant) {
+func soakGateway(t *testing.T, v assembly.Variant) {
 	pg := pgtest.Server(t, nil)
 	keys := filepath.Join(t.TempDir(), auth.KeysFile)
 	if err := auth.Create(keys); err != nil {
@@ -100,7 +101,7 @@ func soakGateway(t *testing.T, v daemon.Variant) {
 const connections = 16 + 4 + 8 + 4
 
 // start runs ordersd in this process until the test ends, and returns its URL when it is ready.
-func start(t *testing.T, v daemon.Variant, args ...string) (url string) {
+func start(t *testing.T, v assembly.Variant, args ...string) (url string) {
 	t.Helper()
 	args = append([]string{"serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
 		"--assembly", v.Assembly, "--set", "last_known=1000"}, args...)

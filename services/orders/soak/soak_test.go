@@ -3,7 +3,7 @@ package soak
 import (
 	"testing"
 
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/parts/postgres/pgtest"
 
 	"go.uber.org/goleak"
 )

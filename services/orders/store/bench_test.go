@@ -2,22 +2,23 @@ package store
 
 import (
 	"context"
-	"sync/atomic"
+	"math/rand/v2"
 	"testing"
 
 	"dyno/parts/batcher"
+	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/order"
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/store/schema"
 )
 
 const benchRows = 100_000
 
 func seededDatabase(b testing.TB, rows int) string {
 	dsn := pgtest.Database(b)
-	if err := Migrate(b.Context(), dsn, 0, 1); err != nil {
+	if err := schema.Migrate(b.Context(), dsn, 0, 1); err != nil {
 		b.Fatal(err)
 	}
-	if err := Seed(b.Context(), dsn, rows, 1000, nil); err != nil {
+	if err := schema.Seed(b.Context(), dsn, rows, 1000, nil); err != nil {
 		b.Fatal(err)
 	}
 	return dsn
@@ -26,20 +27,17 @@ func seededDatabase(b testing.TB, rows int) string {
 // BenchmarkOrder is 64 callers who each ask for one order at a time.
 func BenchmarkOrder(b *testing.B) {
 	dsn := seededDatabase(b, benchRows)
-	for _, driver := range Drivers() {
+	for _, name := range Drivers() {
 		for _, lookup := range Lookups() {
-			b.Run(driver+"/"+lookup, func(b *testing.B) {
-				s, _ := open(b, Options{DSNs: []string{dsn}, Driver: driver, Lookup: lookup})
-				var callers atomic.Uint64
+			b.Run(name+"/"+lookup, func(b *testing.B) {
+				s, _ := open(b, Options{DSNs: []string{dsn}, Driver: name, Lookup: lookup})
 				ctx := context.Background()
 				b.SetParallelism(32) // times GOMAXPROCS
 				b.ReportAllocs()
 				b.ResetTimer()
 				b.RunParallel(func(pb *testing.PB) {
-					r := callers.Add(1) << 32
 					for pb.Next() {
-						r = scramble(r)
-						if _, err := s.Order(ctx, 1+int64(r%benchRows)); err != nil {
+						if _, err := s.Order(ctx, 1+rand.Int64N(benchRows)); err != nil {
 							b.Error(err)
 							return
 						}
@@ -57,16 +55,15 @@ func BenchmarkOrder(b *testing.B) {
 // BenchmarkFetch is one connection that reads 64 orders at a time.
 func BenchmarkFetch(b *testing.B) {
 	dsn := seededDatabase(b, benchRows)
-	for _, driver := range Drivers() {
-		b.Run(driver, func(b *testing.B) {
-			s, _ := open(b, Options{DSNs: []string{dsn}, Driver: driver})
+	for _, name := range Drivers() {
+		b.Run(name, func(b *testing.B) {
+			s, _ := open(b, Options{DSNs: []string{dsn}, Driver: name})
 			uids, answers := make([]int64, 64), make([]batcher.Answer[order.Order], 64)
-			ctx, r := b.Context(), uint64(1)
+			ctx := b.Context()
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range uids {
-					r = scramble(r)
-					uids[i] = 1 + int64(r%benchRows)
+					uids[i] = 1 + rand.Int64N(benchRows)
 				}
 				clear(answers)
 				if err := s.shards[0].fetch(ctx, uids, answers); err != nil {
@@ -79,9 +76,9 @@ func BenchmarkFetch(b *testing.B) {
 }
 
 func BenchmarkSubmit(b *testing.B) {
-	for _, driver := range Drivers() {
-		b.Run(driver, func(b *testing.B) {
-			s, _ := open(b, Options{Driver: driver})
+	for _, name := range Drivers() {
+		b.Run(name, func(b *testing.B) {
+			s, _ := open(b, Options{Driver: name})
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				submit(b, s, "A1", buy(n))
@@ -99,7 +96,7 @@ func TestFetchAllocates(t *testing.T) {
 	}
 	d := s.shards[0].driver
 	fetch := func() {
-		if err := d.fetch(context.Background(), uids, answers); err != nil {
+		if err := d.Fetch(context.Background(), uids, answers); err != nil {
 			t.Fatal(err)
 		}
 	}

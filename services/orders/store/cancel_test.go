@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"dyno/parts/batcher"
+	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/order"
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/store/driver"
+	"dyno/services/orders/store/dsn"
 )
 
 // A read that is given up ends in the server, and its connection serves the next. One at a time: a
@@ -25,7 +27,7 @@ func TestGivenUpKeepsConnection(t *testing.T) {
 		for name, call := range map[string]func(context.Context) error{
 			"order": func(ctx context.Context) error {
 				if o.Lookup == "batch" {
-					return d.fetch(&attempt{Context: ctx}, []int64{made.UID}, make([]batcher.Answer[order.Order], 1))
+					return d.fetch(&driver.Attempt{Context: ctx}, []int64{made.UID}, make([]batcher.Answer[order.Order], 1))
 				}
 				_, err := d.order(ctx, made.UID)
 				return err
@@ -66,9 +68,9 @@ func TestGivenUpKeepsConnection(t *testing.T) {
 // whatever PostgreSQL says.
 func TestGivenUpCommit(t *testing.T) {
 	pg := pgtest.Server(t, nil)
-	for i, driver := range Drivers() {
-		t.Run(driver, func(t *testing.T) {
-			s, conn := open(t, Options{DSNs: []string{pg.DSN()}, Driver: driver})
+	for i, name := range Drivers() {
+		t.Run(name, func(t *testing.T) {
+			s, conn := open(t, Options{DSNs: []string{pg.DSN()}, Driver: name})
 			exec(t, conn, "ALTER SYSTEM SET synchronous_standby_names = 'absent'")
 			exec(t, conn, "SELECT pg_reload_conf()")
 			n := 1000 * i
@@ -97,7 +99,7 @@ func TestHangs(t *testing.T) {
 	quicktest.Skip(t, "waits for time-outs")
 	every(t, func(t *testing.T, o Options) {
 		direct := migrated.Database(t)
-		config, err := parseDSN(direct, primary)
+		config, err := dsn.Parse(direct, dsn.Primary)
 		if err != nil {
 			t.Fatal(err)
 		}

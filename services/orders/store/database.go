@@ -4,149 +4,107 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"dyno/parts/batcher"
-	"dyno/parts/refusal"
 	"dyno/services/orders/order"
+	"dyno/services/orders/store/driver"
+	"dyno/services/orders/store/dsn"
 )
 
-// driver is one database as one library reaches it. Its errors are the library's.
-type driver interface {
-	order(ctx context.Context, uid int64) (order.Order, error)
-	fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error // what is not there stays as it is
-	orders(ctx context.Context, f order.Filter) ([]order.Order, error)                    // the newest first, up to f.Limit+1
-	insert(ctx context.Context, s *submission) (order.Order, error)                       // order.ErrNotFound: the client order id was used
-	existing(ctx context.Context, s *submission) (order.Order, []byte, error)             // with its digest
-	ping(ctx context.Context) error
-	pools() map[string]Pool
-	close()
-}
-
-type (
-	newDriver func(context.Context, settings) (driver, error)
-	newLookup func(*database, Options) lookup
-)
-
-var drivers = map[string]newDriver{
-	"pgxpool": openPgxpool,
-	"sql":     openSQL,
-}
-
-var lookups = map[string]newLookup{
+var lookups = map[string]func(*database, Options) lookup{
 	"batch":  newBatched,
 	"single": newSingle,
-}
-
-// assembly is the driver and the lookup that were chosen.
-func (o Options) assembly() (newDriver, newLookup, error) {
-	open, err := refusal.Pick("driver", drivers, o.Driver)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrOptions, err)
-	}
-	look, err := refusal.Pick("lookup", lookups, o.Lookup)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrOptions, err)
-	}
-	return open, look, nil
 }
 
 // database is one of the store's databases: it adds to the driver what is the same for all of them,
 // deadlines, second attempts and what errors mean.
 type database struct {
-	driver  driver
+	driver  driver.Driver
 	lookup  lookup
 	where   string // host:port/name, for errors
 	timeout time.Duration
-	health  health
-	tally   tally
+	health  driver.Health
+	tally   driver.Tally
 }
 
-// role is what a database is for.
-type role int
-
-const (
-	primary role = iota
-	replica
-)
-
-func newDatabase(ctx context.Context, dsn string, r role, o Options, open newDriver, look newLookup) (*database, error) {
-	config, err := parseDSN(dsn, r)
+func newDatabase(ctx context.Context, text string, r dsn.Role, o Options) (*database, error) {
+	config, err := dsn.Parse(text, r)
 	if err != nil {
 		return nil, err
 	}
-	d := &database{where: where(config), timeout: o.Timeout}
-	classes := map[string]int{reads: o.Reads, lists: o.Lists, writes: o.Writes}
+	d := &database{where: dsn.Where(config), timeout: o.Timeout}
+	classes := map[string]int{driver.Reads: o.Reads, driver.Lists: o.Lists, driver.Writes: o.Writes}
 	if o.Lookup == "batch" {
-		delete(classes, reads)
-		classes[batches] = o.Batches
+		delete(classes, driver.Reads)
+		classes[driver.Batches] = o.Batches
 	}
-	if r == replica { // nothing else is asked of it
-		delete(classes, lists)
-		delete(classes, writes)
+	if r == dsn.Replica { // nothing else is asked of it
+		delete(classes, driver.Lists)
+		delete(classes, driver.Writes)
 	}
-	d.driver, err = open(ctx, settings{config: config, classes: classes, timeout: o.Timeout, health: &d.health, tally: &d.tally})
+	d.driver, err = driver.Named[o.Driver](ctx, driver.Settings{Config: config, Classes: classes, Timeout: o.Timeout, Health: &d.health, Tally: &d.tally})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", d.where, err)
 	}
-	d.lookup = look(d, o)
+	d.lookup = lookups[o.Lookup](d, o)
 	return d, nil
 }
 
-// The classes of requests, each with connections of its own.
-const (
-	reads   = "reads"   // one order each
-	batches = "batches" // many orders in one query
-	lists   = "lists"   // pages
-	writes  = "writes"  // submissions
-)
-
 func (d *database) close() {
 	d.lookup.close()
-	d.driver.close()
+	d.driver.Close()
 }
 
 // bounded begins an attempt, and adds the time-out unless the caller has a deadline.
-func (d *database) bounded(ctx context.Context) (*attempt, context.CancelFunc) {
+func (d *database) bounded(ctx context.Context) (*driver.Attempt, context.CancelFunc) {
 	if _, dated := ctx.Deadline(); dated {
-		return &attempt{Context: ctx}, func() {}
+		return &driver.Attempt{Context: ctx}, func() {}
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	return &attempt{Context: ctx}, cancel
+	return &driver.Attempt{Context: ctx}, cancel
 }
 
 // again reports whether to retry what failed with err: the connection broke, so other connections
 // that were open then must be checked before use.
 func (d *database) again(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil || !broken(err) {
+	if err == nil || ctx.Err() != nil || !dsn.Broken(err) {
 		return false
 	}
-	d.health.broke()
+	d.health.Broke()
 	return true
 }
 
-func (d *database) order(caller context.Context, uid int64) (order.Order, error) {
+// twice does something within the caller's deadline or the time-out, and again, once, when its
+// connection broke. What an error means is explained, but for those that are answers.
+func twice[T any](d *database, caller context.Context, doing string, do func(ctx context.Context) (T, error)) (T, error) {
 	ctx, cancel := d.bounded(caller)
 	defer cancel()
-	o, err := d.driver.order(ctx, uid)
+	out, err := do(ctx)
 	if d.again(ctx, err) {
-		o, err = d.driver.order(ctx, uid)
+		out, err = do(ctx)
 	}
-	if err != nil && err != order.ErrNotFound {
-		return order.Order{}, d.explain(ctx, "reading an order", err)
+	if err == nil {
+		return out, nil
 	}
-	return o, err
+	if err != order.ErrNotFound && !errors.Is(err, order.ErrConflict) {
+		err = d.explain(ctx, doing, err)
+	}
+	return *new(T), err
+}
+
+func (d *database) order(ctx context.Context, uid int64) (order.Order, error) {
+	return twice(d, ctx, "reading an order", func(ctx context.Context) (order.Order, error) { return d.driver.Order(ctx, uid) })
 }
 
 // fetch leaves the batcher nothing to try again when it is the database that does not answer: then
 // each of the uids alone would take its time-out. What PostgreSQL says else, one of them can be the
 // cause of.
 func (d *database) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
-	err := d.driver.fetch(ctx, uids, answers)
+	err := d.driver.Fetch(ctx, uids, answers)
 	if d.again(ctx, err) {
 		clear(answers)
-		err = d.driver.fetch(ctx, uids, answers)
+		err = d.driver.Fetch(ctx, uids, answers)
 	}
 	if err == nil {
 		return nil
@@ -161,65 +119,25 @@ func (d *database) fetch(ctx context.Context, uids []int64, answers []batcher.An
 	return nil
 }
 
-func (d *database) orders(caller context.Context, f order.Filter) ([]order.Order, error) {
-	ctx, cancel := d.bounded(caller)
-	defer cancel()
-	rows, err := d.driver.orders(ctx, f)
-	if d.again(ctx, err) {
-		rows, err = d.driver.orders(ctx, f)
-	}
-	if err != nil {
-		return nil, d.explain(ctx, "reading an account's orders", err)
-	}
-	return rows, nil
+func (d *database) orders(ctx context.Context, f order.Filter) ([]order.Order, error) {
+	return twice(d, ctx, "reading an account's orders", func(ctx context.Context) ([]order.Order, error) { return d.driver.Orders(ctx, f) })
 }
 
-func (d *database) submit(caller context.Context, account string, m *order.Submission) (order.Receipt, error) {
-	ctx, cancel := d.bounded(caller)
-	defer cancel()
-	s := submission{account: account, Submission: m, digest: digest(account, m)}
-	receipt, err := s.submit(ctx, d.driver)
-	if d.again(ctx, err) {
-		receipt, err = s.submit(ctx, d.driver)
-	}
-	switch {
-	case errors.Is(err, order.ErrConflict):
-		return order.Receipt{}, err
-	case err != nil:
-		return order.Receipt{}, d.explain(ctx, "submitting an order", err)
-	}
-	return receipt, nil
+func (d *database) submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
+	s := &driver.Submission{Submission: m, Owner: account, Digest: m.Digest(account)}
+	return twice(d, ctx, "submitting an order", func(ctx context.Context) (order.Receipt, error) { return submitTo(ctx, d.driver, s) })
 }
 
-func (d *database) ping(caller context.Context) error {
-	ctx, cancel := d.bounded(caller)
-	defer cancel()
-	err := d.driver.ping(ctx)
-	if d.again(ctx, err) {
-		err = d.driver.ping(ctx)
-	}
-	if err != nil {
-		return d.explain(ctx, "asking whether it answers", err)
-	}
-	return nil
+func (d *database) ping(ctx context.Context) error {
+	_, err := twice(d, ctx, "asking whether it answers", func(ctx context.Context) (struct{}, error) { return struct{}{}, d.driver.Ping(ctx) })
+	return err
 }
 
-// health knows when a connection was last found broken.
-type health struct {
-	at atomic.Int64 // nanoseconds since epoch; 0: never
-}
-
-var epoch = time.Now()
-
-func (h *health) broke() { h.at.Store(int64(time.Since(epoch))) }
-
-// doubtful reports whether a connection that was idle for this time must be checked before use:
-// another has broken since, so that the server may have restarted; or a second has passed, as in
-// both libraries.
-func (h *health) doubtful(idle time.Duration) bool {
-	if idle > time.Second {
-		return true
+// explain says what an error of the driver means: order.ErrBusy when the time was over before the
+// database was asked anything, otherwise what dsn.Explain says.
+func (d *database) explain(ctx context.Context, doing string, err error) error {
+	if driver.Unasked(ctx) && !errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%w: the time for %s in %s was over before a connection was free: send less, or allow more connections", order.ErrBusy, doing, d.where)
 	}
-	at := h.at.Load()
-	return at != 0 && idle >= time.Since(epoch)-time.Duration(at)
+	return dsn.Explain(ctx, d.where, doing, err)
 }

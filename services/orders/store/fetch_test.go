@@ -8,18 +8,19 @@ import (
 
 	"dyno/parts/batcher"
 	"dyno/services/orders/order"
+	"dyno/services/orders/store/driver"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // faulty answers fetches with the errors given, in turn, and then finds everything.
 type faulty struct {
-	driver
+	driver.Driver
 	errs    []error
 	fetches int
 }
 
-func (f *faulty) fetch(_ context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
+func (f *faulty) Fetch(_ context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
 	f.fetches++
 	for i, uid := range uids {
 		answers[i] = batcher.Answer[order.Order]{Value: order.Order{UID: uid}, Found: true}

@@ -8,6 +8,7 @@ import (
 
 	"dyno/parts/batcher"
 	"dyno/services/orders/order"
+	"dyno/services/orders/store/driver"
 )
 
 // lookup is how one order is read from a database.
@@ -56,7 +57,7 @@ func newBatched(d *database, o Options) lookup {
 }
 
 func (l batched) fetch(ctx context.Context, uids []int64, answers []batcher.Answer[order.Order]) error {
-	a := &attempt{Context: ctx}
+	a := &driver.Attempt{Context: ctx}
 	number := l.fetches.begin(a, uids)
 	defer l.fetches.end(number)
 	return l.d.fetch(a, uids, answers)
@@ -112,8 +113,8 @@ func (l batched) explain(ctx context.Context, uid int64, err error) error {
 	}
 	// It was with the database, or still in the queue. That another fetch under way has the order,
 	// which began before the call, is taken for the first: that one has had as long.
-	a := &attempt{Context: ctx}
-	a.asked.Store(l.fetches.asked(uid))
+	a := &driver.Attempt{Context: ctx}
+	a.SetAsked(l.fetches.asked(uid))
 	return l.d.explain(a, "reading an order", err)
 }
 

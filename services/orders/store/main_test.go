@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest"
 	"dyno/services/orders/order"
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/store/driver"
+	"dyno/services/orders/store/schema"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,13 +28,13 @@ func TestMain(m *testing.M) {
 
 // migrated has the tables: those who test how they are made begin with an empty database.
 var migrated = pgtest.NewTemplate(func(t testing.TB, dsn string) {
-	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 })
 
 // Drivers names the drivers there are.
-func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
+func Drivers() []string { return slices.Sorted(maps.Keys(driver.Named)) }
 
 // Lookups names the lookups there are.
 func Lookups() []string { return slices.Sorted(maps.Keys(lookups)) }
@@ -47,12 +50,12 @@ func every(t *testing.T, test func(t *testing.T, o Options)) {
 // inTurn runs a test for every driver and lookup, one after the other; in the quick form for two
 // pairs, in which each occurs.
 func inTurn(t *testing.T, test func(t *testing.T, o Options)) {
-	for _, driver := range Drivers() {
+	for _, name := range Drivers() {
 		for _, lookup := range Lookups() {
-			if !quicktest.All() && (driver == "sql") != (lookup == "single") {
+			if !quicktest.All() && (name == "sql") != (lookup == "single") {
 				continue
 			}
-			t.Run(driver+"/"+lookup, func(t *testing.T) { test(t, Options{Driver: driver, Lookup: lookup}) })
+			t.Run(name+"/"+lookup, func(t *testing.T) { test(t, Options{Driver: name, Lookup: lookup}) })
 		}
 	}
 }
@@ -130,20 +133,10 @@ func submit(t testing.TB, s *Store, account string, m *order.Submission) order.O
 	return r.Order
 }
 
-// until waits for what happens elsewhere; it fails the test after a time that only a fault takes.
+// until waits for what happens elsewhere.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("%s did not come about", what)
-		}
-	}
+	servicetest.Await(t, func() string { return what }, holds)
 }
 
 // locked keeps everybody else from the orders until the function that it returns is called.

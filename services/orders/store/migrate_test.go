@@ -4,55 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
+	"dyno/parts/postgres/pgtest"
 	"dyno/services/orders/order"
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/store/dsn"
+	"dyno/services/orders/store/schema"
 
 	"github.com/jackc/pgx/v5"
 )
-
-func TestMigrateAtOnce(t *testing.T) {
-	dsn := pgtest.Database(t)
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	steps, err := migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := get[int](t, connect(t, dsn), "SELECT count(*) FROM migrations"); n != len(steps) {
-		t.Errorf("%d migrations recorded, want %d", n, len(steps))
-	}
-}
-
-func TestMigrateRefuses(t *testing.T) {
-	dsn := pgtest.Database(t)
-	if err := Migrate(t.Context(), dsn, 1, 3); err != nil {
-		t.Fatal(err)
-	}
-	err := Migrate(t.Context(), dsn, 0, 3)
-	if err == nil || !strings.Contains(err.Error(), "it is shard 1/3 of its set and is given as 0/3") {
-		t.Error(err)
-	}
-	exec(t, connect(t, dsn), "INSERT INTO migrations (version, name) VALUES (99, 'of the future')")
-	if err := Migrate(t.Context(), dsn, 1, 3); err == nil || !strings.Contains(err.Error(), "use the newer program") {
-		t.Error(err)
-	}
-}
 
 // Who may read and write orders, and change no table, can open a store of a database that is up to
 // date.
 func TestFewRights(t *testing.T) {
 	dsn := pgtest.Database(t)
-	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
+	if err := schema.Migrate(t.Context(), dsn, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	config, err := pgx.ParseConfig(dsn)
@@ -90,8 +56,8 @@ func TestShards(t *testing.T) {
 		for n := range 30 {
 			account := order.SeedAccount(int64(n)+1, 10)
 			made := submit(t, s, account, buy(n))
-			shard := UIDShard(made.UID, shards)
-			if shard != AccountShard(account, shards) {
+			shard := schema.UIDShard(made.UID, shards)
+			if shard != schema.AccountShard(account, shards) {
 				t.Errorf("order %d of %s is in shard %d", made.UID, account, shard)
 			}
 			if want := int64(1 + shard + shards*used[shard]); made.UID != want {
@@ -110,7 +76,7 @@ func TestShards(t *testing.T) {
 			t.Errorf("used %v", used)
 		}
 		for i, dsn := range o.DSNs { // a shard is seeded with its own accounts only
-			if err := Seed(t.Context(), dsn, 20, 40, nil); err != nil {
+			if err := schema.Seed(t.Context(), dsn, 20, 40, nil); err != nil {
 				t.Fatal(err)
 			}
 			if n := get[int](t, connect(t, dsn), "SELECT count(*) FROM orders"); n != 20+used[i] {
@@ -124,13 +90,13 @@ func TestShards(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	dsn := pgtest.Database(t)
+	database := pgtest.Database(t)
 	for want, o := range map[string]Options{
 		"needs the DSN": {},
-		`unknown driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{dsn}, Driver: "odbc"},
-		`unknown lookup "none"; there are batch, single`: {DSNs: []string{dsn}, Lookup: "none"},
-		"single DSN":         {DSNs: []string{dsn, dsn}, Replica: dsn},
-		"DSNs 1 and 2 both":  {DSNs: []string{dsn, dsn}},
+		`unknown driver "odbc"; there are pgxpool, sql`:  {DSNs: []string{database}, Driver: "odbc"},
+		`unknown lookup "none"; there are batch, single`: {DSNs: []string{database}, Lookup: "none"},
+		"single DSN":         {DSNs: []string{database, database}, Replica: database},
+		"DSNs 1 and 2 both":  {DSNs: []string{database, database}},
 		"cannot be read":     {DSNs: []string{"postgres://a:secret@host:port/db"}},
 		"the DSN is empty":   {DSNs: []string{" "}},
 		"check that it runs": {DSNs: []string{"postgres://a:secret@127.0.0.1:1/db"}},
@@ -139,7 +105,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || errors.Is(err, ErrOptions) == errors.Is(err, order.ErrUnavailable) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || errors.Is(err, dsn.ErrOptions) == errors.Is(err, order.ErrUnavailable) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -158,14 +124,14 @@ func TestShardsInWrongOrder(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if !errors.Is(err, ErrOptions) {
+		if !errors.Is(err, dsn.ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if there := get[bool](t, connect(t, second), "SELECT to_regclass('meta') IS NOT NULL"); there {
 			t.Errorf("%s: the new one was touched", name)
 		}
 	}
-	if err := Migrate(t.Context(), second, 0, 2); err != nil {
+	if err := schema.Migrate(t.Context(), second, 0, 2); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), Options{DSNs: []string{pgtest.Database(t), second}})
@@ -183,7 +149,7 @@ func TestShardsInWrongOrder(t *testing.T) {
 // accountIn finds an account of a shard.
 func accountIn(shard, shards int) string {
 	for i := int64(1); ; i++ {
-		if account := order.SeedAccount(i, 1000); AccountShard(account, shards) == shard {
+		if account := order.SeedAccount(i, 1000); schema.AccountShard(account, shards) == shard {
 			return account
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"dyno/services/orders/order"
+	"dyno/services/orders/store/dsn"
+	"dyno/services/orders/store/schema"
 
 	"pgregory.net/rapid"
 )
@@ -49,7 +51,7 @@ func TestOrdersAtOnce(t *testing.T) {
 	every(t, func(t *testing.T, o Options) {
 		o.MaxBatch = 16
 		s, _ := open(t, o)
-		if err := Seed(t.Context(), s.options.DSNs[0], 500, 7, nil); err != nil {
+		if err := schema.Seed(t.Context(), s.options.DSNs[0], 500, 7, nil); err != nil {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
@@ -78,7 +80,7 @@ func TestOrdersAtOnce(t *testing.T) {
 func TestPages(t *testing.T) {
 	every(t, func(t *testing.T, o Options) {
 		s, conn := open(t, o)
-		if err := Seed(t.Context(), s.options.DSNs[0], 300, 4, nil); err != nil {
+		if err := schema.Seed(t.Context(), s.options.DSNs[0], 300, 4, nil); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := conn.Query(t.Context(), "SELECT uid FROM orders ORDER BY uid DESC")
@@ -163,16 +165,16 @@ func TestFresh(t *testing.T) {
 
 // A row that no caller asked for is dropped: here the database thinks that all numbers are equal.
 func TestUnasked(t *testing.T) {
-	for _, driver := range Drivers() {
-		t.Run(driver, func(t *testing.T) {
-			s, conn := open(t, Options{Driver: driver})
+	for _, name := range Drivers() {
+		t.Run(name, func(t *testing.T) {
+			s, conn := open(t, Options{Driver: name})
 			made := submit(t, s, "A1", buy(1))
 			submit(t, s, "A2", buy(2))
 			exec(t, conn, `CREATE SCHEMA odd`)
 			exec(t, conn, `CREATE FUNCTION odd.yes(bigint, bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'`)
 			exec(t, conn, `CREATE OPERATOR odd.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = odd.yes)`)
 			exec(t, conn, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = odd, pg_catalog, public', current_database()); END $$`)
-			d, err := newDatabase(t.Context(), s.options.DSNs[0], primary, s.options, drivers[driver], lookups["batch"])
+			d, err := newDatabase(t.Context(), s.options.DSNs[0], dsn.Primary, s.options)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/parts/postgres/pgtest"
 )
 
 // An attacker who has taken over a gateway cannot make the database forget what was submitted, nor

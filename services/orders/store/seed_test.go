@@ -1,18 +1,17 @@
 package store
 
 import (
-	"errors"
 	"testing"
 
 	"dyno/services/orders/order"
-	"dyno/services/orders/postgres/pgtest"
+	"dyno/services/orders/store/schema"
 )
 
 func TestSeed(t *testing.T) {
 	s, conn := open(t, Options{})
 	const rows, accounts = 20_000, 300
 	var steps []int
-	if err := Seed(t.Context(), s.options.DSNs[0], rows, accounts, func(done int) { steps = append(steps, done) }); err != nil {
+	if err := schema.Seed(t.Context(), s.options.DSNs[0], rows, accounts, func(done int) { steps = append(steps, done) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(steps) != 2 || steps[1] != rows {
@@ -29,7 +28,7 @@ func TestSeed(t *testing.T) {
 			t.Errorf("%d are %v, want about %d", n, status, want)
 		}
 	}
-	for column, least := range map[string]int{"symbol": len(symbols), "side": 2, "price": 1000, "qty": 500, "version": 4} {
+	for column, least := range map[string]int{"symbol": 16, "side": 2, "price": 1000, "qty": 500, "version": 4} {
 		if n := get[int](t, conn, "SELECT count(DISTINCT "+column+") FROM orders"); n < least {
 			t.Errorf("%d values of %s", n, column)
 		}
@@ -49,48 +48,17 @@ func TestSeed(t *testing.T) {
 	}
 
 	// More go on after it, also when others came between. They are the same in any database.
-	if err := Seed(t.Context(), s.options.DSNs[0], 100, accounts, nil); err != nil {
+	if err := schema.Seed(t.Context(), s.options.DSNs[0], 100, accounts, nil); err != nil {
 		t.Fatal(err)
 	}
 	if last := get[string](t, conn, "SELECT client_order_id FROM orders ORDER BY uid DESC LIMIT 1"); last != "seed-20100" {
 		t.Errorf("the last is %s", last)
 	}
 	other, _ := open(t, Options{})
-	if err := Seed(t.Context(), other.options.DSNs[0], 1, accounts, nil); err != nil {
+	if err := schema.Seed(t.Context(), other.options.DSNs[0], 1, accounts, nil); err != nil {
 		t.Fatal(err)
 	}
 	if same, err := other.Order(t.Context(), 1); err != nil || same != first {
 		t.Errorf("%v %v, want %v", same, err, first)
-	}
-}
-
-func TestSeedRefuses(t *testing.T) {
-	dsn := pgtest.Database(t)
-	if err := Seed(t.Context(), dsn, 1, 1, nil); err == nil || errors.Is(err, order.ErrUnavailable) {
-		t.Errorf("without a schema: %v", err)
-	}
-	if err := Migrate(t.Context(), dsn, 0, 1); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range [][2]int{{-1, 1}, {1, 0}} {
-		if err := Seed(t.Context(), dsn, n[0], n[1], nil); err == nil {
-			t.Errorf("%d rows for %d accounts", n[0], n[1])
-		}
-	}
-	if err := Seed(t.Context(), "postgres://a@127.0.0.1:1/db?sslmode=disable", 1, 1, nil); !errors.Is(err, order.ErrUnavailable) {
-		t.Error(err)
-	}
-}
-
-func TestPrepare(t *testing.T) {
-	dsn := pgtest.Database(t)
-	for _, rows := range []int{10, 10, 5, 25} {
-		if err := Prepare(t.Context(), dsn, rows, 3); err != nil {
-			t.Fatal(err)
-		}
-	}
-	conn := connect(t, dsn)
-	if n, last := get[int](t, conn, "SELECT count(*) FROM orders"), get[int](t, conn, "SELECT max(uid) FROM orders"); n != 25 || last != 25 {
-		t.Errorf("%d orders up to %d", n, last)
 	}
 }

@@ -1,26 +1,25 @@
 // Package store keeps orders in PostgreSQL: one order by its uid, an account's orders page by page,
-// submissions with their audit record in one transaction. It brings the schema, and can fill it
-// with made-up orders (Seed).
+// submissions with their audit record in one transaction. It brings the schema (package schema).
 //
-// Two seams decide how it talks to the database: the driver ("sql" is idiomatic database/sql,
-// "pgxpool" sends prepared statements and decodes the binary rows with its own code) and the lookup
-// of one order ("single" is a query per call, "batch" makes one query of all calls that wait at the
-// moment). Each class of request has its own connections, so that slow pages take none from the
-// queries of one order.
+// Two seams decide how it talks to the database: the driver (package driver) and the lookup of one
+// order ("single" is a query per call, "batch" makes one query of all calls that wait at the
+// moment).
 //
 // What a read returns was read after the read began: nothing is cached here. A read that finds its
 // connection broken is sent again, once, and so is a submission, which is idempotent. After a
 // restart of the database all operations recover automatically.
 //
-// Several DSNs are shards: an account's orders are in one (AccountShard), and uids say which
-// (UIDShard), so that no request needs two. There are no commits across shards, and the layout of a
-// database cannot be changed.
+// Several DSNs are shards: an account's orders are in one (schema.AccountShard), and uids say which
+// (schema.UIDShard), so that no request needs two. There are no commits across shards, and the
+// layout of a database cannot be changed.
 //
 // It is not a cache, checks no rights, and does not start a database. A Store owns its connections,
-// the goroutines of its batchers, and one that keeps the audit's partitions; Close waits for all.
+// the goroutines of its batchers, one that keeps the audit's partitions, and one that watches how
+// often connections are used again; Close waits for all.
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/refusal"
 	"dyno/services/orders/order"
+	"dyno/services/orders/store/driver"
+	"dyno/services/orders/store/dsn"
+	"dyno/services/orders/store/schema"
 )
 
 // Options say where the orders are and how to get at them. A zero is the default given.
@@ -39,8 +42,8 @@ type Options struct {
 	Owners  []string // the same databases as their owner, who migrates; none: the roles of DSNs do
 	Replica string   // of the only DSN: answers OrderAtLeast when it has come that far
 
-	Driver string `seam:"driver"` // a name of Drivers; "": pgxpool
-	Lookup string `seam:"lookup"` // a name of Lookups; "": batch
+	Driver string `seam:"driver"` // of driver.Named; "": pgxpool
+	Lookup string `seam:"lookup"` // batch or single; "": batch
 
 	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads. Zero
 	// is 16, 4, 8; 3; 128.
@@ -68,18 +71,9 @@ func (o Options) withDefaults() Options {
 			*d.field = d.value
 		}
 	}
-	if o.Driver == "" {
-		o.Driver = "pgxpool"
-	}
-	if o.Lookup == "" {
-		o.Lookup = "batch"
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 2 * time.Second
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Driver, o.Lookup = cmp.Or(o.Driver, "pgxpool"), cmp.Or(o.Lookup, "batch")
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 2*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -88,6 +82,7 @@ type Store struct {
 	options Options
 	shards  []*database
 	replica *database
+	thrift  *thrift
 
 	replicaRests atomic.Int64 // until then (Unix nanoseconds) the replica is not asked, because it failed
 
@@ -96,27 +91,30 @@ type Store struct {
 }
 
 // Open connects, migrates, and checks that each database is the shard that it is taken for. The
-// error is order.ErrUnavailable when a database cannot be reached, ErrOptions when the options are
-// wrong.
+// error is order.ErrUnavailable when a database cannot be reached, dsn.ErrOptions when the options
+// are wrong.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
-	open, look, err := o.assembly()
+	if _, err := refusal.Pick("driver", driver.Named, o.Driver); err != nil {
+		return nil, fmt.Errorf("%w: %w", dsn.ErrOptions, err)
+	}
+	if _, err := refusal.Pick("lookup", lookups, o.Lookup); err != nil {
+		return nil, fmt.Errorf("%w: %w", dsn.ErrOptions, err)
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case len(o.DSNs) == 0:
-		return nil, fmt.Errorf("%w: the store needs the DSN of a database, such as postgres://user@host:5432/orders", ErrOptions)
+		return nil, fmt.Errorf("%w: the store needs the DSN of a database, such as postgres://user@host:5432/orders", dsn.ErrOptions)
 	case len(o.Owners) > 0 && len(o.Owners) != len(o.DSNs):
-		return nil, fmt.Errorf("%w: %d databases have %d DSNs of owners: give each one, in the same order, or none", ErrOptions, len(o.DSNs), len(o.Owners))
+		return nil, fmt.Errorf("%w: %d databases have %d DSNs of owners: give each one, in the same order, or none", dsn.ErrOptions, len(o.DSNs), len(o.Owners))
 	case o.Replica != "" && len(o.DSNs) > 1:
-		return nil, fmt.Errorf("%w: a replica can only stand beside a single DSN, not beside several shards", ErrOptions)
+		return nil, fmt.Errorf("%w: a replica can only stand beside a single DSN, not beside several shards", dsn.ErrOptions)
 	}
 	if err := o.prepare(ctx); err != nil {
 		return nil, err
 	}
 	s := &Store{options: o}
-	for _, dsn := range o.DSNs {
-		d, err := newDatabase(ctx, dsn, primary, o, open, look)
+	for _, text := range o.DSNs {
+		d, err := newDatabase(ctx, text, dsn.Primary, o)
 		if err != nil {
 			s.Close()
 			return nil, err
@@ -124,7 +122,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.shards = append(s.shards, d)
 	}
 	if o.Replica != "" {
-		d, err := newDatabase(ctx, o.Replica, replica, o, open, look)
+		d, err := newDatabase(ctx, o.Replica, dsn.Replica, o)
 		if err != nil {
 			s.Close()
 			return nil, fmt.Errorf("the replica: %w", err)
@@ -133,7 +131,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
+	s.thrift = newThrift(s.Stats())
 	s.done.Go(func() { s.keepAudit(background) })
+	s.done.Go(func() { s.watchThrift(background) })
 	return s, nil
 }
 
@@ -143,7 +143,7 @@ func (s *Store) Order(ctx context.Context, uid int64) (order.Order, error) {
 	if uid < 1 {
 		return order.Order{}, order.ErrNotFound
 	}
-	return s.shards[UIDShard(uid, len(s.shards))].lookup.order(ctx, uid)
+	return s.shards[schema.UIDShard(uid, len(s.shards))].lookup.order(ctx, uid)
 }
 
 // Begin is Order without the wait: w gets the answer, whose error is one of Order's. With an error
@@ -152,12 +152,12 @@ func (s *Store) Begin(uid int64, w Waiter) error {
 	if uid < 1 {
 		return order.ErrNotFound
 	}
-	return s.shards[UIDShard(uid, len(s.shards))].lookup.begin(uid, w)
+	return s.shards[schema.UIDShard(uid, len(s.shards))].lookup.begin(uid, w)
 }
 
 // Late is the error of a call of Begin that was given up after its time.
 func (s *Store) Late(uid int64) error {
-	return s.shards[UIDShard(uid, len(s.shards))].lookup.late(uid)
+	return s.shards[schema.UIDShard(uid, len(s.shards))].lookup.late(uid)
 }
 
 // OrderAtLeast reads an order from the replica if there is one that has this version of it already,
@@ -183,7 +183,7 @@ func (s *Store) OrderAtLeast(ctx context.Context, uid, version int64) (order.Ord
 // Orders reads a page of an account's orders. An account without orders has one empty page.
 func (s *Store) Orders(ctx context.Context, f order.Filter) (order.Page, error) {
 	f.Limit = max(1, min(f.Limit, maxPage))
-	d := s.shards[AccountShard(f.Account, len(s.shards))]
+	d := s.shards[schema.AccountShard(f.Account, len(s.shards))]
 	rows, err := d.orders(ctx, f) // one more than asked for, to know whether there are more
 	if err != nil {
 		return order.Page{}, err
@@ -203,7 +203,7 @@ const maxPage = 1000
 // order id for another order, or order.ErrUnavailable: then nothing is known of it and it can be
 // sent again.
 func (s *Store) Submit(ctx context.Context, account string, m *order.Submission) (order.Receipt, error) {
-	return s.shards[AccountShard(account, len(s.shards))].submit(ctx, account, m)
+	return s.shards[schema.AccountShard(account, len(s.shards))].submit(ctx, account, m)
 }
 
 // Ping reports whether every shard's primary answers. A replica does not matter: nothing needs it.

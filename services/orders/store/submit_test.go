@@ -114,25 +114,3 @@ func TestSubmitAtOnce(t *testing.T) {
 		}
 	})
 }
-
-func TestDigest(t *testing.T) {
-	base := digest("A1", buy(1))
-	for name, other := range map[string]func() [32]byte{
-		"account": func() [32]byte { return digest("A2", buy(1)) },
-		"id":      func() [32]byte { return digest("A1", buy(2)) },
-		"border": func() [32]byte {
-			m := buy(1)
-			m.ClientOrderID = "1" + m.ClientOrderID
-			return digest("A", m)
-		},
-	} {
-		if other() == base {
-			t.Errorf("another %s has the same digest", name)
-		}
-	}
-	m := buy(1)
-	m.Kind, m.Message, m.Account = order.Pacs008, nil, "A1"
-	if digest("A1", m) != base {
-		t.Error("the format changes the digest")
-	}
-}

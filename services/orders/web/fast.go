@@ -56,9 +56,7 @@ type FastOptions struct {
 
 // NewFast returns one that serves nothing yet.
 func NewFast(h Handler, o FastOptions) *Fast {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	f := &Fast{handler: h, options: o, served: make(chan struct{})}
 	f.server = &fasthttp.Server{
 		Handler:                      f.serve,
@@ -120,19 +118,22 @@ func (f *Fast) serve(in *fasthttp.RequestCtx) {
 		in.SetConnectionClose()
 		return
 	}
-	ctx, done := from.ctx, func(int) {}
-	if f.options.Trace != nil {
-		var span context.Context
-		span, done = f.options.Trace(&c.req)
-		ctx = spanned{ctx, span}
-	}
-	if err := c.serve(ctx, f.handler); err != nil {
-		f.options.Log.Error("a request went wrong", "path", c.req.Path, "error", err)
-	}
+	f.options.serve(from.ctx, f.handler, &c.req, &c.resp)
 	writeFast(&in.Response, &c.resp)
-	done(c.resp.Status)
 	if f.conns.under.Leaving() {
 		in.SetConnectionClose()
+	}
+}
+
+// serve lets h answer, in a span if there are any.
+func (o FastOptions) serve(ctx context.Context, h Handler, req *Request, resp *Response) {
+	if o.Trace != nil {
+		span, done := o.Trace(req)
+		ctx = spanned{ctx, span}
+		defer func() { done(resp.Status) }()
+	}
+	if err := serve(ctx, h, req, resp); err != nil {
+		o.Log.Error("a request went wrong", "path", req.Path, "error", err)
 	}
 }
 

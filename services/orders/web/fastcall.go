@@ -65,24 +65,8 @@ func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func writeFast(to *fasthttp.Response, r *Response) {
 	h := &to.Header
-	set := func(name, value string) {
-		if value != "" {
-			h.Set(name, value)
-		}
-	}
 	to.SetStatusCode(r.Status)
-	if r.ContentType != "" {
-		h.SetContentType(r.ContentType)
-	}
-	set(fasthttp.HeaderContentEncoding, r.ContentEncoding)
-	set(fasthttp.HeaderAllow, r.Allow)
-	set(fasthttp.HeaderWWWAuthenticate, r.Challenge)
-	set(fasthttp.HeaderETag, r.ETag)
-	set(fasthttp.HeaderVary, r.Vary)
-	set(fasthttp.HeaderWarning, r.Warning)
-	if r.RetryAfter > 0 {
-		h.Set(fasthttp.HeaderRetryAfter, seconds(r.RetryAfter))
-	}
+	r.header(h.Set)
 	for _, field := range r.Share {
 		h.Add(field.Name, field.Value)
 	}

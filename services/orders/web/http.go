@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
 // HTTP makes a Handler net/http's. Bodies are read whole, up to maxBody bytes, before the Handler
@@ -22,7 +21,7 @@ func HTTP(h Handler, maxBody int64) http.Handler {
 		c := calls.Get().(*call)
 		defer c.free()
 		c.read(w, r, maxBody)
-		if err := c.serve(r.Context(), h); err != nil {
+		if err := serve(r.Context(), h, &c.req, &c.resp); err != nil {
 			logTo(r, err)
 		}
 		if !r.ProtoAtLeast(1, 1) { // net/http overlooks its Transfer-Encoding, and would take such a body for the next request
@@ -52,10 +51,6 @@ func (c *call) free() {
 	c.resp.Reset()
 	c.body.Reset()
 	calls.Put(c)
-}
-
-func (c *call) serve(ctx context.Context, h Handler) error {
-	return serve(ctx, h, &c.req, &c.resp)
 }
 
 // serve lets h answer. A panic is answered too, whatever was written before it, and is the error:
@@ -113,35 +108,18 @@ func joined(values []string) string {
 
 func (c *call) write(w http.ResponseWriter) {
 	h, r := w.Header(), &c.resp
-	set := func(name, value string) {
-		if value != "" {
-			h[name] = []string{value}
+	r.header(func(name, value string) {
+		if guards := h.Get("Vary"); name == "Vary" && guards != "" {
+			value += ", " + guards
 		}
-	}
-	set("Content-Type", r.ContentType)
-	set("Content-Encoding", r.ContentEncoding)
-	set("Allow", r.Allow)
-	set("Www-Authenticate", r.Challenge)
-	set("Etag", r.ETag)
-	vary := r.Vary
-	if guards := h.Get("Vary"); vary != "" && guards != "" {
-		vary += ", " + guards
-	}
-	set("Vary", vary)
-	set("Warning", r.Warning)
-	if r.RetryAfter > 0 {
-		set("Retry-After", seconds(r.RetryAfter))
-	}
+		h[name] = []string{value}
+	})
 	for _, field := range r.Share {
 		h.Add(field.Name, field.Value)
 	}
 	if r.Status != http.StatusNotModified && r.Status != http.StatusNoContent {
-		set("Content-Length", strconv.Itoa(len(r.Body)))
+		h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
 	}
 	w.WriteHeader(r.Status)
 	w.Write(r.Body)
 }
-
-// seconds rounds up, as a client that comes a little late is answered and one that comes early is
-// not.
-func seconds(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }

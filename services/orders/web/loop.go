@@ -11,6 +11,7 @@ import (
 
 	"dyno/parts/guard"
 	"dyno/parts/httploop"
+	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 )
 
@@ -63,9 +64,7 @@ type Call struct {
 // NewLoop returns one that serves nothing yet. The error is httploop.ErrUnsupported where there are
 // no event loops.
 func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, 16_384)
 	l := &Loop{handler: h, options: o, served: make(chan struct{})}
 	if o.Guard != nil {
@@ -77,7 +76,7 @@ func NewLoop(h Handler, o LoopOptions) (*Loop, error) {
 		Turn: l.turn, Tick: o.Tick, Loops: o.Loops,
 		MaxHead: maxHeader, MaxBody: lenient * o.MaxBody, MaxConnections: cmp.Or(o.MaxConnections, defaultConnections),
 		ReadTimeout: o.ClientTimeout, WriteTimeout: o.ClientTimeout, IdleTimeout: idleTimeout,
-		Refuse: func(resp *httploop.Response, text string) {
+		Refuse: func(resp *wire.Response, text string) {
 			resp.Add("Content-Type", "application/json")
 			resp.Body = append(resp.Body, errorBody(text)...)
 		},
@@ -155,16 +154,7 @@ func (l *Loop) passes(c *Call) bool {
 
 func (l *Loop) serve(c *Call) {
 	defer l.running.Add(-1)
-	ctx, done := l.ctx, func(int) {}
-	if l.options.Trace != nil {
-		var span context.Context
-		span, done = l.options.Trace(&c.Request)
-		ctx = spanned{ctx, span}
-	}
-	if err := serve(ctx, l.handler, &c.Request, &c.Response); err != nil {
-		l.options.Log.Error("a request went wrong", "path", c.Path, "error", err)
-	}
-	done(c.Response.Status)
+	l.options.serve(l.ctx, l.handler, &c.Request, &c.Response)
 	c.Finish()
 }
 
@@ -185,21 +175,7 @@ func (c *Call) read(from *httploop.Request, maxBody int) {
 func (c *Call) Finish() {
 	to, r := &c.from.Response, &c.Response
 	to.Status, to.Body = r.Status, r.Body
-	set := func(name, value string) {
-		if value != "" {
-			to.Add(name, value)
-		}
-	}
-	set("Content-Type", r.ContentType)
-	set("Content-Encoding", r.ContentEncoding)
-	set("Allow", r.Allow)
-	set("Www-Authenticate", r.Challenge)
-	set("Etag", r.ETag)
-	set("Vary", r.Vary)
-	set("Warning", r.Warning)
-	if r.RetryAfter > 0 {
-		set("Retry-After", seconds(r.RetryAfter))
-	}
+	r.header(to.Add)
 	for _, field := range r.Share {
 		to.Add(field.Name, field.Value)
 	}

@@ -9,6 +9,7 @@ package web
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 )
 
@@ -106,6 +107,22 @@ type Response struct {
 
 // Field is one more header field.
 type Field struct{ Name, Value string }
+
+// header calls set for each header field but Share, in a fixed order.
+func (r *Response) header(set func(name, value string)) {
+	var retry string
+	if r.RetryAfter > 0 { // rounded up: a client that comes a little late is answered, and one that comes early is not
+		retry = strconv.Itoa(int((r.RetryAfter + time.Second - 1) / time.Second))
+	}
+	for _, field := range [...]Field{
+		{"Content-Type", r.ContentType}, {"Content-Encoding", r.ContentEncoding}, {"Allow", r.Allow}, {"Www-Authenticate", r.Challenge},
+		{"Etag", r.ETag}, {"Vary", r.Vary}, {"Warning", r.Warning}, {"Retry-After", retry},
+	} {
+		if field.Value != "" {
+			set(field.Name, field.Value)
+		}
+	}
+}
 
 // Reset makes it empty and keeps Body's memory.
 func (r *Response) Reset() { *r = Response{Body: r.Body[:0]} }

@@ -2,7 +2,7 @@
 // in the shape of a server's binary answer, which ledgersync verify reads; and Parquet, a row a
 // transaction, for analysis.
 //
-// It is not for handing ledgers to another store, for which services/ledger/store/pack has a format
+// It is not for handing ledgers to another store, for which parts/xrpl/pack has a format
 // with checksums, and it does not decode transactions beyond their sender and type. Both are
 // streaming: a ledger, or a group of rows, is in memory at a time. It starts no goroutines.
 package export
@@ -13,7 +13,7 @@ import (
 	"iter"
 
 	"dyno/parts/xrpl"
-	"dyno/services/ledger/store"
+	"dyno/parts/xrpl/answer"
 )
 
 // Source is the source of ledgers: a store.
@@ -34,7 +34,7 @@ var Formats = map[string]Format{
 func NDJSON(ctx context.Context, w io.Writer, from Source, indexes iter.Seq[uint32], report func()) error {
 	var line []byte
 	return each(ctx, from, indexes, report, func(l *xrpl.Ledger) error {
-		line = append(store.AppendAnswer(line[:0], l), '\n')
+		line = append(answer.AppendLine(line[:0], l), '\n')
 		_, err := w.Write(line)
 		return err
 	})

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"testing"
@@ -13,9 +14,9 @@ import (
 	"go.uber.org/goleak"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/trust"
+	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
-	"dyno/services/ledger/store/storetest"
-	"dyno/services/ledger/trust"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,7 +45,7 @@ func verified(t *testing.T, text []byte, level trust.Level) trust.Report {
 
 // ledgersync verify proves the exported ledgers, links included.
 func TestNDJSON(t *testing.T) {
-	s := filled(t, storetest.Chain(1, 5, 20, 3))
+	s := filled(t, xrpltest.Chain(1, 5, 20, 3))
 	var out bytes.Buffer
 	n := 0
 	if err := NDJSON(t.Context(), &out, s, s.Stored().Indexes(), func() { n++ }); err != nil {
@@ -56,7 +57,10 @@ func TestNDJSON(t *testing.T) {
 }
 
 func TestRealLedgersAreVerified(t *testing.T) {
-	ledgers := storetest.Real(t)
+	var ledgers []*xrpl.Ledger
+	for _, l := range xrpltest.Ledgers(t) {
+		ledgers = append(ledgers, &l)
+	}
 	s := filled(t, ledgers)
 	var out bytes.Buffer
 	if err := NDJSON(t.Context(), &out, s, s.Stored().Indexes(), func() {}); err != nil {
@@ -77,7 +81,7 @@ func read(t *testing.T, text []byte) []Row {
 }
 
 func TestParquet(t *testing.T) {
-	chain := storetest.Chain(1, 5, 30, 3)
+	chain := xrpltest.Chain(1, 5, 30, 3)
 	chain[2].Transactions[1].Blob = nil // unreadable
 	from := map[uint32]*xrpl.Ledger{}
 	for _, l := range chain {
@@ -119,7 +123,7 @@ func TestParquet(t *testing.T) {
 
 func isAccount(address string) bool {
 	for i := range 200 {
-		if address == xrpl.AccountID(storetest.Account(i)).String() {
+		if address == xrpl.AccountID(xrpltest.Account(i)).String() {
 			return true
 		}
 	}
@@ -137,9 +141,10 @@ func (s ledgers) Ledger(index uint32, into *xrpl.Ledger) error {
 	return nil
 }
 
-func TestTypeName(t *testing.T) {
+// A type that this program does not know is its number.
+func TestSenderOfUnknownType(t *testing.T) {
 	for number, want := range map[uint16]string{0: "Payment", 100: "EnableAmendment", 65535: "65535"} {
-		if got := typeName(number); got != want {
+		if _, got := sender(binary.BigEndian.AppendUint16([]byte{0x12}, number)); got != want {
 			t.Errorf("%d is %s, want %s", number, got, want)
 		}
 	}
@@ -148,7 +153,7 @@ func TestTypeName(t *testing.T) {
 func TestFormatsEnd(t *testing.T) {
 	broken := errors.New("broken")
 	for name, write := range Formats {
-		s := filled(t, storetest.Chain(1, 5, 20, 3))
+		s := filled(t, xrpltest.Chain(1, 5, 20, 3))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := write(ctx, io.Discard, s, s.Stored().Indexes(), func() {}); !errors.Is(err, context.Canceled) {

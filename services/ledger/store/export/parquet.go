@@ -1,18 +1,22 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"dyno/parts/xrpl"
+	"dyno/parts/xrpl/names"
+	"dyno/parts/xrpl/sfield"
 )
 
 // Row is a transaction in Parquet.
@@ -63,16 +67,13 @@ func row(l *xrpl.Ledger, i int, closed uint32) Row {
 }
 
 func sender(blob []byte) (account, kind string) {
-	const ( // of fields: TransactionType and Account
-		uint16Type, transactionType = 1, 2
-		accountType, accountCode    = 8, 1
-	)
 	_ = xrpl.Walk(blob, func(f xrpl.Field) error { // unreadable fields stay empty
 		value := blob[f.ValueStart:f.End]
 		switch {
-		case f.Depth == 0 && f.Is(uint16Type, transactionType) && len(value) == 2:
-			kind = typeName(binary.BigEndian.Uint16(value))
-		case f.Depth == 0 && f.Is(accountType, accountCode) && len(value) == len(xrpl.AccountID{}):
+		case f.Depth == 0 && f.Is(sfield.TransactionType) && len(value) == 2:
+			number := int(binary.BigEndian.Uint16(value))
+			kind = cmp.Or(names.Transaction(number), strconv.Itoa(number))
+		case f.Depth == 0 && f.Is(sfield.Account) && len(value) == len(xrpl.AccountID{}):
 			account = xrpl.AccountID(value).String()
 			return xrpl.ErrStop
 		}

@@ -7,13 +7,19 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"dyno/parts/vfs/faultdisk"
 )
 
-// inode shows a Node to the kernel. The kernel's caches last as long as the mount, so a cut takes a
+// blockBytes is the unit in which sizes are reported.
+const blockBytes = 4096
+
+// inode shows a node to the kernel. The kernel's caches last as long as the mount, so a cut takes a
 // new one.
 type inode struct {
 	fs.Inode
-	node *Node
+	disk *faultdisk.Disk
+	node *faultdisk.Node
 }
 
 var _ = interface {
@@ -34,7 +40,7 @@ var _ = interface {
 	fs.NodeRenamer
 }((*inode)(nil))
 
-// errno converts an error into the number that the kernel expects.
+// errno converts an error into the number that the kernel expects: EIO without power.
 func errno(err error) syscall.Errno {
 	var e syscall.Errno
 	if err != nil && !errors.As(err, &e) {
@@ -43,14 +49,14 @@ func errno(err error) syscall.Errno {
 	return e
 }
 
-func (i *inode) child(ctx context.Context, n *Node, out *fuse.EntryOut) *fs.Inode {
+func (i *inode) child(ctx context.Context, n *faultdisk.Node, out *fuse.EntryOut) *fs.Inode {
 	stat(n, &out.Attr)
-	return i.NewInode(ctx, &inode{node: n}, fs.StableAttr{Mode: out.Attr.Mode & syscall.S_IFMT, Ino: n.Number})
+	return i.NewInode(ctx, &inode{disk: i.disk, node: n}, fs.StableAttr{Mode: out.Attr.Mode & syscall.S_IFMT, Ino: n.Number})
 }
 
-func stat(n *Node, out *fuse.Attr) syscall.Errno {
+func stat(n *faultdisk.Node, out *fuse.Attr) syscall.Errno {
 	size, err := n.Size()
-	out.Ino, out.Size, out.Nlink, out.Blksize = n.Number, uint64(size), 1, pageSize
+	out.Ino, out.Size, out.Nlink, out.Blksize = n.Number, uint64(size), 1, blockBytes
 	out.Blocks = (out.Size + 511) / 512
 	if out.Mode = n.Mode | syscall.S_IFREG; n.IsDir() {
 		out.Mode = n.Mode | syscall.S_IFDIR
@@ -60,8 +66,9 @@ func stat(n *Node, out *fuse.Attr) syscall.Errno {
 }
 
 func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
-	total, free := i.node.disk.space()
-	out.Bsize, out.Frsize, out.NameLen = pageSize, pageSize, 255
+	const total = capacity / blockBytes
+	free := uint64(i.disk.Free()) / blockBytes
+	out.Bsize, out.Frsize, out.NameLen = blockBytes, blockBytes, 255
 	out.Blocks, out.Bfree, out.Bavail, out.Files, out.Ffree = total, free, free, 1<<20, 1<<20
 	return 0
 }
@@ -139,6 +146,9 @@ func (i *inode) Read(_ context.Context, _ fs.FileHandle, b []byte, offset int64)
 
 func (i *inode) Write(_ context.Context, _ fs.FileHandle, b []byte, offset int64) (uint32, syscall.Errno) {
 	n, err := i.node.WriteAt(b, offset)
+	if n > 0 { // as write(2): the next call gets the error
+		err = nil
+	}
 	return uint32(n), errno(err)
 }
 
@@ -147,13 +157,11 @@ func (i *inode) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
 	return errno(i.node.Sync())
 }
 
-const keepSize = 1 // FALLOC_FL_KEEP_SIZE of fallocate(2)
-
 func (i *inode) Allocate(_ context.Context, _ fs.FileHandle, offset, size uint64, mode uint32) syscall.Errno {
-	if mode&^keepSize != 0 {
+	if mode != 0 {
 		return syscall.ENOTSUP
 	}
-	return errno(i.node.Allocate(int64(offset), int64(size), mode&keepSize != 0))
+	return errno(i.node.Allocate(int64(offset), int64(size)))
 }
 
 func (i *inode) Unlink(_ context.Context, name string) syscall.Errno {

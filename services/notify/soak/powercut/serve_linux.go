@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -13,12 +14,18 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"dyno/parts/vfs/faultdisk"
 )
+
+// capacity is the free space after a start, in bytes: beyond what tests of logs write.
+const capacity = 1 << 30
 
 // serve mounts a disk on a folder and executes commands, one word per line, until in ends: cut,
 // restore (unsynced data is lost) and restore-some. It answers each with ok or an error.
 func serve(dir string, seed uint64, in io.Reader, out io.Writer) error {
-	disk := NewDisk(DefaultCapacity, seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	disk := faultdisk.New()
 	server, err := mount(disk, dir)
 	if err != nil {
 		fmt.Fprintln(out, err)
@@ -30,11 +37,12 @@ func serve(dir string, seed uint64, in io.Reader, out io.Writer) error {
 		switch word := words.Text(); word {
 		case "cut":
 			disk.Cut()
-		case "restore", "restore-some":
-			if err = unmount(server, dir); err == nil {
-				disk.Restore(word == "restore-some")
-				server, err = mount(disk, dir)
-			}
+		case "restore":
+			disk = disk.CrashClean()
+			server, err = remount(server, disk, dir)
+		case "restore-some":
+			disk = disk.Crash(random.Uint64())
+			server, err = remount(server, disk, dir)
 		default:
 			err = fmt.Errorf("the word %q is not known", word)
 		}
@@ -47,9 +55,17 @@ func serve(dir string, seed uint64, in io.Reader, out io.Writer) error {
 	return unmount(server, dir)
 }
 
-func mount(d *Disk, dir string) (*fuse.Server, error) {
+func remount(server *fuse.Server, d *faultdisk.Disk, dir string) (*fuse.Server, error) {
+	if err := unmount(server, dir); err != nil {
+		return nil, err
+	}
+	return mount(d, dir)
+}
+
+func mount(d *faultdisk.Disk, dir string) (*fuse.Server, error) {
+	d.Full(capacity)
 	var none time.Duration // nothing is cached that a cut could make wrong
-	server, err := fs.Mount(dir, &inode{node: d.Root()}, &fs.Options{
+	server, err := fs.Mount(dir, &inode{disk: d, node: d.Root()}, &fs.Options{
 		EntryTimeout: &none, AttrTimeout: &none, NegativeTimeout: &none,
 		MountOptions: fuse.MountOptions{DirectMount: true, FsName: "powercut", Name: "powercut", DisableXAttrs: true, MaxWrite: 1 << 20,
 			Logger: log.New(io.Discard, "", 0)},

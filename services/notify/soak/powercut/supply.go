@@ -1,3 +1,9 @@
+// Package powercut is a file system of the kernel's that loses what was not synced: a
+// faultdisk.Disk, mounted through FUSE by a process of its own, for programs that know nothing of
+// it. That takes Linux, /dev/fuse, and root or fusermount3. It is not for code that has a seam of
+// its own for files (parts/vfs), and it is not fast.
+//
+// Supply owns its process, and that process its mount.
 package powercut
 
 import (
@@ -16,7 +22,7 @@ import (
 // patience bounds the wait for a mount to come or go; either takes milliseconds.
 const patience = 20 * time.Second
 
-// Supply is the power supply of a folder that a Disk is mounted on.
+// Supply is the power supply of a folder that a disk is mounted on.
 type Supply struct {
 	dir    string
 	cmd    *exec.Cmd

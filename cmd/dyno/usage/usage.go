@@ -1,0 +1,119 @@
+// Package usage says what is wrong with a command line, and what to write instead.
+//
+// It is not for faults that appear only when a command runs. It starts no goroutines.
+package usage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"dyno/lab/scenario"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Error is a fault of the command line, or of a file that it names.
+type Error struct{ err error }
+
+func (e *Error) Error() string { return e.err.Error() }
+func (e *Error) Unwrap() error { return e.err }
+
+// Errorf is fmt.Errorf for faults of the command line.
+func Errorf(format string, args ...any) error { return &Error{fmt.Errorf(format, args...)} }
+
+// Of makes an error a fault of the command line.
+func Of(err error) error { return &Error{err} }
+
+// UnknownCommand checks the root's arguments: it takes commands only.
+func UnknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return Errorf("unknown command %q; %s", args[0], suggestion(args[0], "", names, root))
+}
+
+// suggestion names the word that was probably meant, or the place where all names are listed.
+func suggestion(word, prefix string, names []string, cmd *cobra.Command) string {
+	if near, ok := scenario.Nearest(word, names); ok {
+		return "did you mean " + prefix + near + "?"
+	}
+	return "see " + cmd.CommandPath() + " --help"
+}
+
+// InWords makes a command answer a wrong number of arguments with its usage and first example.
+func InWords(cmd *cobra.Command) {
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if check == nil || check(cmd, args) == nil {
+			return nil
+		}
+		if len(args) > 0 {
+			return Errorf("unexpected argument %q; write it as: dyno %s", args[len(args)-1], cmd.Use)
+		}
+		what := strings.Fields(cmd.Use)[1] // URL|SCENARIO, PACKAGES...
+		what = strings.ReplaceAll(strings.TrimSuffix(what, "S..."), "|", " or ")
+		example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+		return Errorf("%s needs a %s, as in: %s", cmd.CommandPath(), what, example)
+	}
+}
+
+// takes describes the form of a flag's value, by type.
+var takes = map[string]string{
+	"float64":  "a number, as in 2000",
+	"int":      "a whole number, as in 64",
+	"duration": "a duration, as in 10s or 500ms",
+	"bool":     "true or false, or no value",
+}
+
+// FlagError describes a fault in a flag: the form of its value, and the flag that was probably
+// meant.
+func FlagError(cmd *cobra.Command, err error) error {
+	var (
+		unknown *pflag.NotExistError
+		value   *pflag.InvalidValueError
+		missing *pflag.ValueRequiredError
+	)
+	switch {
+	case errors.As(err, &value) && takes[value.GetFlag().Value.Type()] != "":
+		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), value.GetFlag().Usage)
+	case errors.As(err, &missing):
+		return Errorf("%s, but has none: %s", written(missing.GetFlag()), missing.GetFlag().Usage)
+	case errors.As(err, &unknown):
+		word, dashes := unknown.GetSpecifiedName(), "--"
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -header
+			word, dashes = letters, "-"
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return Errorf("unknown flag: %s%s; %s", dashes, word, suggestion(word, "--", names, cmd))
+	}
+	return Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// written describes how to write a flag: "-r takes a number, as in 2000".
+func written(f *pflag.Flag) string {
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand
+	}
+	return name + " takes " + cmp.Or(takes[f.Value.Type()], "a value")
+}
+
+// Exclusive rewords cobra's error about mutually exclusive flags, which has no type of its own;
+// nil: it is another error.
+func Exclusive(err error) error {
+	const start = "if any flags in the group ["
+	group, ok := strings.CutPrefix(err.Error(), start)
+	if !ok {
+		return nil
+	}
+	group, _, _ = strings.Cut(group, "]")
+	return Errorf("--%s exclude each other; give one of them", strings.ReplaceAll(group, " ", " and --"))
+}

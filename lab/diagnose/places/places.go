@@ -1,0 +1,160 @@
+// Package places finds the places in a service's own code to which a cost belongs: by the stacks of
+// CPU samples and allocations, by those of waits, and for a lock by what its holder does.
+//
+// It is not for what a stack means (package stacks), nor for judging a share. It starts no
+// goroutines.
+package places
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// Place is a place in the code.
+type Place struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	// of the resource in question: CPU time, allocated bytes, waiting time, growth
+	Share float64 `json:"share"`
+	// Cumulative means that the share includes callees in the program's own code.
+	Cumulative bool `json:"cumulative,omitempty"`
+}
+
+// Location is the place's file and line: f.go:12.
+func (p Place) Location() string {
+	if p.File == "" {
+		return "no file known"
+	}
+	return path.Base(p.File) + ":" + strconv.Itoa(p.Line)
+}
+
+// String formats the place: main.f (f.go:12).
+func (p Place) String() string {
+	if p.File == "" {
+		return p.Function
+	}
+	return fmt.Sprintf("%s (%s)", p.Function, p.Location())
+}
+
+// Most is the largest number of places that are named.
+const Most = 5
+
+// Of returns the places of these stacks, as shares of their sum.
+func Of(of []record.Stack) []Place { return Shares(of, Sum(of)) }
+
+// Shares sums the stacks per function of the service's own, as shares of a whole, largest first. A
+// stack below no such function counts in the whole, but for no place.
+func Shares(of []record.Stack, whole float64) []Place {
+	if whole <= 0 {
+		return nil
+	}
+	index := map[string]int{}
+	var out []Place
+	for _, s := range of {
+		f, ok := stacks.UserFrame(s.Frames)
+		if !ok {
+			continue
+		}
+		i, known := index[f.Function]
+		if !known {
+			i = len(out)
+			index[f.Function] = i
+			out = append(out, Place{Function: f.Function, File: f.File, Line: f.Line})
+		}
+		out[i].Share += s.Value / whole
+	}
+	const mentionable = 0.005 // a smaller share would print as 0%
+	out = slices.DeleteFunc(out, func(p Place) bool { return p.Share < mentionable })
+	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(b.Share, a.Share) })
+	return out[:min(Most, len(out))]
+}
+
+// Half is the deepest function of the service's own with half of a whole below it: the place of a
+// cost that no single function dominates.
+func Half(of []record.Stack, whole float64) (Place, bool) {
+	type sum struct {
+		place        Place
+		value, depth float64
+	}
+	sums := map[string]*sum{}
+	for _, s := range of {
+		seen := map[string]bool{}
+		for i, f := range s.Frames {
+			if seen[f.Function] || !stacks.Own(f) {
+				continue
+			}
+			seen[f.Function] = true
+			if sums[f.Function] == nil {
+				sums[f.Function] = &sum{place: Place{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+			}
+			sums[f.Function].value += s.Value
+			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)
+		}
+	}
+	var best *sum
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[name]
+		if s.value >= whole/2 && (best == nil || s.depth/s.value > best.depth/best.value) {
+			best = s
+		}
+	}
+	if best == nil || whole <= 0 {
+		return Place{}, false
+	}
+	best.place.Share = best.value / whole
+	return best.place, true
+}
+
+// OfWaits returns the places of waits, by their time.
+func OfWaits(of []record.Wait) []Place {
+	var all []record.Stack
+	for _, w := range of {
+		all = append(all, record.Stack{Frames: w.Stack, Value: w.Seconds})
+	}
+	return Of(all)
+}
+
+// Callee is the function that the service's own code calls most in these stacks, among those whose
+// own code is place; empty: place does the work itself.
+func Callee(of []record.Stack, place Place) string {
+	values := map[string]float64{}
+	whole, most := 0.0, ""
+	for _, s := range of {
+		f, ok := stacks.UserFrame(s.Frames)
+		if !ok || f.Function != place.Function {
+			continue
+		}
+		whole += s.Value
+		// By place: a function that the compiler made has the name of another in its stack.
+		i := slices.IndexFunc(s.Frames, func(o record.Frame) bool { return o.File == f.File && o.Line == f.Line && !stacks.Standard(o.Function) })
+		if i <= 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
+			continue
+		}
+		called := s.Frames[i-1].Function
+		if values[called] += s.Value; values[called] > values[most] {
+			most = called
+		}
+	}
+	if values[most] < whole/2 {
+		return ""
+	}
+	return most
+}
+
+// Sum is the value of all stacks.
+func Sum(of []record.Stack) float64 {
+	out := 0.0
+	for _, s := range of {
+		out += s.Value
+	}
+	return out
+}

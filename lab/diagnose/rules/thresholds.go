@@ -1,0 +1,69 @@
+package rules
+
+// Threshold is the value at which a signal counts.
+type Threshold struct {
+	Value float64
+	SetBy string // the experiment that set it
+}
+
+// Thresholds are the numbers that rules and predictions compare with, by name. `dyno calibrate`
+// fits them to its servers and prints how far each may move before a verdict changes; the values
+// here are round numbers within that range. It judges each family of servers by thresholds fitted
+// to the other families, and reports the share of right verdicts.
+type Thresholds map[string]Threshold
+
+// Names of thresholds.
+const (
+	BarRefusing      = "refusing"
+	BarGeneratorBusy = "generator_busy"
+	BarGeneratorLag  = "generator_lag"
+	BarIdleCPU       = "idle_cpu"
+	BarOccupied      = "occupied"
+	BarGrowth        = "growing"
+	BarClients       = "alone"
+	BarNeighbours    = "neighbours"
+	BarDelayed       = "delayed"
+	BarLockWait      = "lock_waiting"
+	BarBusyCPU       = "busy_cpu"
+	BarAllocating    = "allocating"
+	BarCollecting    = "collecting"
+	BarSpinning      = "spinning"
+	BarKernel        = "kernel"
+	BarWaiting       = "waiting"
+	BarSerialBusy    = "serial"
+	BarRunning       = "running"
+	BarOnClient      = "on_client"
+	BarAcceptQueue   = "accepting"
+	BarAcceptFill    = "filled"
+	BarFewerProcs    = "fewer_procs"
+	BarLessGC        = "less_gc"
+)
+
+// Defaults are the thresholds in use. "Suite" is dyno calibrate --quick --repeats 5 on 2 virtual
+// cores of a shared host: 28 servers with five sets of parameters each. The figures are the nearest
+// that must stay below the threshold and the nearest that must reach it.
+var Defaults = Thresholds{
+	BarRefusing:      {0.05, "chosen: a service that answers one request in twenty with an error rejects load rather than carries it"},
+	BarGeneratorBusy: {0.80, "suite: render 0.19, client-slow 0.84"},
+	BarGeneratorLag:  {0.25, "thirteen servers before the suite: a p99 of which a quarter is the generator's own lag does not describe the server"},
+	BarIdleCPU:       {0.70, "suite: accept 0.11 is the highest that must stay below it"},
+	BarOccupied:      {0.80, "suite: paced 0.00, thinking 0.04; pool-sql 0.86"},
+	BarGrowth:        {0.10, "suite: thinking 1.0 per doubling; saturated servers are at 0 apart from noise"},
+	BarClients:       {2, "chosen: clients; with a single one the load never waits for itself"},
+	BarNeighbours:    {0.30, "a single busy thread takes 0.33 of two cores"},
+	BarDelayed:       {0.02, "chosen: below it other processes do not delay the service"},
+	BarLockWait:      {0.50, "suite: pipe 0.00, mutex-block 0.66"},
+	BarBusyCPU:       {0.66, "suite: fsync 0.61, strings 0.71"},
+	BarAllocating:    {0.40, "suite: files 0.06, mixed-cpu-gc 0.44"},
+	BarCollecting:    {0.25, "suite: files 0.03; servers of a large heap pass by allocating as well"},
+	BarSpinning:      {0.25, "suite: pipe 0.03, mutex-short 0.79"},
+	BarKernel:        {0.40, "suite: render 0.08, files 0.70"},
+	BarWaiting:       {0.50, "suite: what computes below 0.2, pool-channel 0.87"},
+	BarSerialBusy:    {0.80, "suite: consumer 1.0"},
+	BarOnClient:      {0.50, "suite: strings 0.18, client-slow 0.95"},
+	BarRunning:       {0.62, "suite: highest of the waiting servers that use up the CPU, consumer 0.56; lowest of the computing ones, mutex-short 0.68"},
+	BarAcceptQueue:   {0.25, "suite: 0 but for accept, 1.0"},
+	BarAcceptFill:    {0.50, "chosen: where a short queue is full although few clients wait in it"},
+	BarFewerProcs:    {0.85, "suite, on one of two processors: computing servers keep 0.43 to 0.82, waiting ones 0.84 and more"},
+	BarLessGC:        {1.10, "suite: mixed-cpu-gc 1.34, churn 1.62, strings 1.68, liveheap 1.84 at the least"},
+}

@@ -1,0 +1,268 @@
+// Package environment starts everything that a run needs besides its load: it builds the
+// scenario's programs, starts the companions and the target, fills in their placeholders, and
+// sends the requests of the setup.
+//
+// It is not for load or measurement: packages generator and runs do those. An Environment owns
+// its processes until Down; its goroutines end with the call that started them.
+package environment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/lab/probe/otlp"
+	"dyno/lab/probe/usage"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
+	"dyno/lab/target"
+	"dyno/parts/process"
+)
+
+// Environment is everything that is up during one run: the companions and the target.
+type Environment struct {
+	Target *process.Process // nil: it already ran, or has not started
+
+	programs   *Programs
+	outer      *Environment // its companions are shared with other environments; nil: there are none
+	companions []*process.Process
+	fields     map[string]string // ${NAME.FIELD} -> value
+	logs       string            // folder of the processes' logs
+	scratch    string            // contains a folder for each process; removed with its content
+	traces     *otlp.Receiver    // nil: the run is not traced
+	ready      *record.Target    // the target after its setup; nil: not set up
+	debug      string            // base URL of its debug address; empty: none
+}
+
+// Grace is the time that a process has to end after SIGTERM. Targets are stopped after their run
+// was recorded, so an overloaded one need not finish its work.
+const Grace = 500 * time.Millisecond
+
+// New returns an environment of which nothing is up. Its processes write their logs below a
+// folder; it inherits the fields of outer.
+func (b *Programs) New(dir string, outer *Environment) *Environment {
+	s := &Environment{programs: b, outer: outer, fields: map[string]string{}, logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
+	if outer != nil {
+		maps.Copy(s.fields, outer.fields)
+	}
+	return s
+}
+
+// Running returns the environment of a target that already runs, without its companions.
+func (b *Programs) Running(url string) *Environment {
+	return &Environment{programs: b, fields: map[string]string{"target.url": url}}
+}
+
+// Expand replaces the placeholders in a text of the scenario.
+func (s *Environment) Expand(what, text string) (string, error) { return s.expand(what, text, nil) }
+
+// Repeated replaces the placeholders in a text that is written for the n-th time.
+func (s *Environment) Repeated(what, text string, n int) (string, error) {
+	return s.expand(what, text, map[string]string{scenario.Count: strconv.Itoa(n)})
+}
+
+// expand replaces placeholders by the environment's fields or by others. An error lists the names
+// of the fields.
+func (s *Environment) expand(what, text string, others map[string]string) (string, error) {
+	out, err := scenario.Expand(text, func(name string) (string, bool) {
+		if v, ok := others[name]; ok {
+			return v, true
+		}
+		v, ok := s.fields[name]
+		return v, ok
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w (known here: %s)", what, err, strings.Join(slices.Sorted(maps.Keys(s.fields)), ", "))
+	}
+	return out, nil
+}
+
+// process turns a scenario's process into a process.Spec.
+func (s *Environment) process(name string, p scenario.Process) (process.Spec, error) {
+	command := s.programs.Command(p.Build, p.Command, p.Args)
+	if s.traces != nil {
+		command = append(command, p.Traced...)
+	}
+	if err := s.ownFolder(name); err != nil {
+		return process.Spec{}, err
+	}
+	for i := range command {
+		var err error
+		if command[i], err = s.Expand(name+": argument "+command[i], command[i]); err != nil {
+			return process.Spec{}, err
+		}
+	}
+	spec := process.Spec{Name: name, Command: command, ReadyLine: p.Ready.AwaitLine(), ReadyTimeout: p.Ready.Timeout,
+		Log: filepath.Join(s.logs, name+".log")}
+	if p.Dir != "" {
+		spec.Dir = s.programs.Scenario.Resolve(p.Dir)
+	}
+	for key, value := range p.Env {
+		value, err := s.Expand(name+": env "+key, value)
+		if err != nil {
+			return process.Spec{}, err
+		}
+		spec.Env = append(spec.Env, key+"="+value)
+	}
+	slices.Sort(spec.Env)
+	if p.Ready.URL != "" {
+		spec.ReadyURL = func(line map[string]string) (string, error) {
+			s.started(name, line)
+			return s.Expand(name+": ready.url", p.Ready.URL)
+		}
+	}
+	return spec, nil
+}
+
+// ownFolder makes ${scratch} a new folder for a process.
+func (s *Environment) ownFolder(name string) error {
+	dir, err := filepath.Abs(filepath.Join(s.scratch, name))
+	if err != nil {
+		return err
+	}
+	s.fields[scenario.Scratch] = dir
+	return os.MkdirAll(dir, 0o755)
+}
+
+// started stores the fields of a process's ready line.
+func (s *Environment) started(name string, line map[string]string) {
+	for field, value := range line {
+		s.fields[name+"."+field] = value
+	}
+}
+
+// Up starts the scenario's companions, in order, except those that outer has.
+func (s *Environment) Up(ctx context.Context) error {
+	return s.up(ctx, func(c scenario.Companion) bool { return s.outer == nil || !c.Shared })
+}
+
+// UpShared starts the companions that the environments inside this one share.
+func (s *Environment) UpShared(ctx context.Context) error {
+	return s.up(ctx, func(c scenario.Companion) bool { return c.Shared })
+}
+
+// up starts the companions that are chosen.
+func (s *Environment) up(ctx context.Context, chosen func(scenario.Companion) bool) error {
+	if err := os.MkdirAll(s.logs, 0o755); err != nil {
+		return err
+	}
+	for _, c := range s.programs.Scenario.Companions {
+		if !chosen(c) {
+			continue
+		}
+		spec, err := s.process(c.Name, c.Process)
+		if err != nil {
+			return err
+		}
+		p, err := target.Start(ctx, spec)
+		if err != nil {
+			return fmt.Errorf("starting companion %s: %w", c.Name, err)
+		}
+		s.companions = append(s.companions, p)
+		s.started(c.Name, p.Ready())
+	}
+	return nil
+}
+
+// Down stops the target first, then the companions, last started first. It ignores how they end:
+// their results were recorded.
+func (s *Environment) Down() {
+	if s.Target != nil {
+		s.Target.Stop(Grace)
+	}
+	for _, p := range slices.Backward(s.companions) {
+		p.Stop(Grace)
+	}
+	os.RemoveAll(s.scratch)
+}
+
+// CompanionPIDs returns the processes of its companions, the shared ones included.
+func (s *Environment) CompanionPIDs() []int {
+	if s == nil {
+		return nil
+	}
+	pids := s.outer.CompanionPIDs()
+	for _, p := range s.companions {
+		pids = append(pids, p.PID())
+	}
+	return pids
+}
+
+// ReadWait bounds the wait for the target's view of a window. The agent answers within
+// milliseconds of a window's end; one that is starved for longer is recorded as not seen.
+const ReadWait = 300 * time.Millisecond
+
+const (
+	// idleShare is the share of a core below which a target counts as idle, over idleSpan.
+	idleShare = 0.2
+	idleSpan  = 10 * time.Millisecond
+	// idleLimit bounds the wait for that: a target that never idles always has background work.
+	idleLimit = time.Second
+)
+
+// AwaitIdle returns when the target and its companions have become idle: their remaining work
+// would fall into the next variant's turn.
+func AwaitIdle(ctx context.Context, m *usage.Meter) {
+	tick := time.NewTicker(idleSpan)
+	defer tick.Stop()
+	last := m.Read()
+	for began := time.Now(); time.Since(began) < idleLimit; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := m.Read()
+		used := now.Since(last)
+		if (used.Target+used.Companions)*1e9 < idleShare*float64(used.At) {
+			return
+		}
+		last = now
+	}
+}
+
+// TakeTraces begins to receive traces at an address (empty: any free port), until it is closed.
+// Processes that start from now on are started with their arguments for it.
+func (s *Environment) TakeTraces(addr string) (end func() error, err error) {
+	if s.traces, err = otlp.Listen(cmp.Or(addr, "127.0.0.1:0")); err != nil {
+		return nil, err
+	}
+	s.fields["otlp"] = s.traces.URL()
+	return s.traces.Close, nil
+}
+
+// lastTraces is the time that a running target has to send its gathered spans: exporters send
+// every 5 s by default.
+const lastTraces = 6 * time.Second
+
+// EnterStages enters the latency by stage into a run after the last span: a target that was started
+// for the run sends its remaining spans when it stops.
+func (s *Environment) EnterStages(ctx context.Context, r *record.Run) error {
+	if s.Target != nil {
+		s.Target.Stop(lastTraces)
+		for _, p := range slices.Backward(s.companions) {
+			p.Stop(lastTraces)
+		}
+	} else {
+		select {
+		case <-ctx.Done():
+		case <-time.After(lastTraces):
+		}
+	}
+	r.Stages = s.traces.Stages(r.Begin, r.Begin+int64(r.Length))
+	if len(r.Stages) == 0 {
+		r.Warnings = append(r.Warnings, "no trace arrived at "+s.traces.URL()+": does the target export OTLP over HTTP to there?")
+	}
+	if lost := s.traces.Losses(); lost != (otlp.Losses{}) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("not every trace was counted: %+v", lost))
+	}
+	return folder.Rewrite(r)
+}

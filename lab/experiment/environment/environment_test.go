@@ -1,0 +1,56 @@
+package environment
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyno/lab/scenario"
+)
+
+// A program's ready.url may be made of its own ready line, which has not come when it is started.
+func TestReadyURLKnowsItsOwnLine(t *testing.T) {
+	s := &Environment{programs: &Programs{}, fields: map[string]string{}, scratch: t.TempDir()}
+	spec, err := s.process("target", scenario.Process{Command: []string{"x"},
+		Ready: scenario.Ready{Line: true, URL: "http://${target.listen}/healthz"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := spec.ReadyURL(map[string]string{"listen": "127.0.0.1:1"})
+	if err != nil || url != "http://127.0.0.1:1/healthz" {
+		t.Errorf("asks %q, %v", url, err)
+	}
+	if _, err := (&Environment{programs: &Programs{}, fields: map[string]string{}}).Expand("x", "${target.listen}"); err == nil {
+		t.Error("a field without an owner was expanded")
+	}
+}
+
+// Each process has an empty folder of its own, which is gone afterwards with what is in it.
+func TestScratch(t *testing.T) {
+	s := &Environment{programs: &Programs{}, fields: map[string]string{}, scratch: filepath.Join(t.TempDir(), "scratch")}
+	folders := map[string]bool{}
+	for _, name := range []string{"sink", "target"} {
+		spec, err := s.process(name, scenario.Process{Command: []string{"x"}, Args: []string{"--data", "${scratch}"}, Env: map[string]string{"DATA": "${scratch}"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := spec.Command[2]
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			t.Fatalf("%s: %v, %v", dir, entries, err)
+		}
+		if !filepath.IsAbs(dir) || spec.Env[0] != "DATA="+dir {
+			t.Errorf("folder %q, environment %q", dir, spec.Env)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "log"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		folders[dir] = true
+	}
+	if len(folders) != 2 {
+		t.Errorf("folders %v, want one each", folders)
+	}
+	s.Down()
+	if _, err := os.Stat(s.scratch); !os.IsNotExist(err) {
+		t.Errorf("the folders are still there: %v", err)
+	}
+}

@@ -1,0 +1,125 @@
+package environment
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dyno/lab/scenario"
+)
+
+const (
+	// setupTimeout bounds one request of the setup.
+	setupTimeout = 10 * time.Second
+	// setupConnections is the number of connections for a repeated request: enough to share a
+	// target's fsyncs among many, few enough for any target's accept queue.
+	setupConnections = 32
+	// setupSays is the interval of a setup's progress reports.
+	setupSays = 2 * time.Second
+)
+
+// setup sends the scenario's setup requests, one after the other; copies of a repeated request
+// are sent concurrently.
+func (s *Environment) setup(ctx context.Context, requests []scenario.Request) error {
+	transport := &http.Transport{MaxConnsPerHost: setupConnections, MaxIdleConnsPerHost: setupConnections}
+	client := &http.Client{Transport: transport, Timeout: setupTimeout}
+	defer client.CloseIdleConnections()
+	for i, r := range requests {
+		var err error
+		if r.Repeat > 1 {
+			err = s.sendMany(ctx, client, i+1, r)
+		} else {
+			err = s.send(ctx, client, r, 0)
+		}
+		if err != nil {
+			return fmt.Errorf("setup, request %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// sendMany sends a repeated request of the setup. The first failure ends the others.
+func (s *Environment) sendMany(ctx context.Context, client *http.Client, number int, r scenario.Request) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var next, answered atomic.Int64
+	var senders sync.WaitGroup
+	for range min(setupConnections, r.Repeat) {
+		senders.Go(func() {
+			for n := next.Add(1) - 1; n < int64(r.Repeat) && ctx.Err() == nil; n = next.Add(1) - 1 {
+				if err := s.send(ctx, client, r, int(n)); err != nil {
+					fail(fmt.Errorf("${n} %d: %w", n, err))
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		senders.Wait()
+		close(done)
+	}()
+	say := time.NewTicker(setupSays)
+	defer say.Stop()
+	for {
+		select {
+		case <-done:
+			return context.Cause(ctx)
+		case <-say.C:
+			s.programs.Say(fmt.Sprintf("setup, request %d: %d of %d sent", number, answered.Load(), r.Repeat))
+		}
+	}
+}
+
+// send sends a request of the setup, the n-th copy of a repeated one.
+func (s *Environment) send(ctx context.Context, client *http.Client, r scenario.Request, n int) error {
+	url, err := s.Repeated("url", r.URL, n)
+	if err != nil {
+		return err
+	}
+	body, err := s.Repeated("body", r.Body, n)
+	if err != nil {
+		return err
+	}
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	method = cmp.Or(r.Method, method)
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, value := range r.Headers {
+		if value, err = s.Expand("header "+name, value); err != nil {
+			return err
+		}
+		req.Header.Set(name, value)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	const (
+		shown = 300       // bytes of an answer that an error quotes
+		most  = 256 << 10 // bytes that are read so that the connection can be used again
+	)
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return err
+	}
+	if len(r.Expect) == 0 && resp.StatusCode < 400 || slices.Contains(r.Expect, resp.StatusCode) {
+		return nil
+	}
+	return fmt.Errorf("%s %s answered %s: %s", method, url, resp.Status, bytes.TrimSpace(answer[:min(shown, len(answer))]))
+}

@@ -1,0 +1,57 @@
+package environment
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyno/lab/record"
+)
+
+// A service that runs already is watched from outside by its process, which is looked up by its
+// address.
+func TestPIDOf(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the process that listens at an address is looked up in /proc")
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	url := server.URL
+	b := &Programs{}
+	if got := b.pidOf(url + "/path?x=1"); got != os.Getpid() {
+		t.Errorf("%s is served by process %d, want %d", url, got, os.Getpid())
+	}
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+	if got := b.pidOf("http://localhost:" + port); got != os.Getpid() {
+		t.Errorf("localhost:%s is served by process %d, want %d", port, got, os.Getpid())
+	}
+	server.Close()
+	for _, absent := range []string{url, "http://192.0.2.1:80/", "::not a URL"} {
+		if got := b.pidOf(absent); got != 0 {
+			t.Errorf("%s is served by process %d", absent, got)
+		}
+	}
+	b.PID = 42
+	if got := b.pidOf(url); got != 42 {
+		t.Errorf("the process that was named is 42, not %d", got)
+	}
+}
+
+func TestChangedAtTheStart(t *testing.T) {
+	for _, c := range []struct {
+		change *record.Change
+		want   []string
+	}{
+		{nil, nil},
+		{&record.Change{GOGC: 800}, []string{"GOGC=800"}},
+		{&record.Change{Procs: 1}, []string{"GOMAXPROCS=1"}},
+	} {
+		if got := changed(c.change); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.change, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Package experimenttest has what the tests of experiments share: servers of known behaviour to
+// measure, and what must be true of them and of their runs afterwards.
+//
+// It is not for the product. It starts no goroutines; the processes end with the test.
+package experimenttest
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/agent"
+	"dyno/lab/probe/debughttp"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
+	"dyno/lab/target"
+	"dyno/parts/process"
+)
+
+// binaries is where the subjects are built, once for all tests.
+var binaries string
+
+// Main runs a package's tests, and removes the subjects' binaries at the end.
+func Main(m *testing.M) {
+	var err error
+	if binaries, err = os.MkdirTemp("", "dyno-test-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(binaries)
+	os.Exit(code)
+}
+
+// Build builds one of the subjects, and returns its binary.
+func Build(subject string) (string, error) {
+	return process.Build(context.Background(), ".", "dyno/subjects/"+subject, binaries)
+}
+
+var bounds = sync.OnceValues(func() (string, error) {
+	return Build("bounds")
+})
+
+// Running starts a server of subjects/bounds, as a service that runs already, and returns how it is
+// driven. inside is how much of it can be seen: agent, pprof or none.
+func Running(t *testing.T, inside string) *scenario.Scenario {
+	t.Helper()
+	const server, path = "render", "/products"
+	binary, err := bounds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := target.Start(t.Context(), process.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
+		Env: []string{"GODEBUG=memprofilerate=4096"}}) // its heap is too small to be sure of a sample every 512 KiB
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Stop(time.Second) })
+	sc := &scenario.Scenario{Name: server, Mode: record.KindDiagnose, Target: scenario.Target{URL: "http://" + p.Ready()["listen"]}}
+	sc.Load.URL = sc.Target.URL + path
+	if debug := p.Ready()["debug"]; debug != "" {
+		sc.Target.Debug = "http://" + debug
+	}
+	return sc
+}
+
+// Set changes settings of a target through its agent and returns what they were.
+func Set(t *testing.T, debug string, c agent.Control) agent.Control {
+	t.Helper()
+	before, err := debughttp.Control(context.Background(), debug, "", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before
+}
+
+// Settings of a target that runs already: no default, so that restored values differ from Go's
+// defaults.
+const (
+	ownGOGC  = 150
+	ownProcs = 3
+	mutexes  = 7
+	blocking = 123_000 // ns
+)
+
+// Give gives the target settings of its own, and returns what reads them back.
+func Give(t *testing.T, debug string) (keeps func(when string)) {
+	own := agent.Control{GOGC: new(ownGOGC), Procs: new(ownProcs), MutexFraction: new(mutexes), BlockRate: new(blocking)}
+	Set(t, debug, own)
+	return func(when string) {
+		t.Helper()
+		got := Set(t, debug, own) // which answers what was set before
+		if *got.GOGC != ownGOGC || *got.Procs != ownProcs || *got.MutexFraction != mutexes || *got.BlockRate != blocking {
+			t.Errorf("%s: GOGC=%d GOMAXPROCS=%d mutex fraction %d block rate %d; want %d, %d, %d, %d: as they were", when,
+				*got.GOGC, *got.Procs, *got.MutexFraction, *got.BlockRate, ownGOGC, ownProcs, mutexes, blocking)
+		}
+	}
+}
+
+// HasNoLatency fails the test if a run under profiles has a latency, in memory or on disk.
+func HasNoLatency(t *testing.T, r *record.Run) {
+	t.Helper()
+	again, err := folder.OpenRun(r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*record.Run{r, again} {
+		if none := (record.Quantiles{}); r.Totals.Response != none || r.Totals.Service != none || r.Totals.Delivery != none || len(r.Totals.Classes) > 0 {
+			t.Errorf("%s has a latency from under profiles: %+v %+v %+v %v", r.ID, r.Totals.Response, r.Totals.Service, r.Totals.Delivery, r.Totals.Classes)
+		}
+		if len(r.Series) == 0 {
+			t.Errorf("%s has no windows", r.ID)
+		}
+		for _, w := range r.Series {
+			if w.Phase != record.PhaseProfile {
+				t.Errorf("a window of %s is in phase %q", r.ID, w.Phase)
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package generator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/load/corpus"
+	"dyno/lab/scenario"
+	"dyno/lab/target"
+	"dyno/parts/process"
+)
+
+// feedTimeout bounds a feeder's program. A million tokens with an RSA signature per row would
+// take longer; write those into a file once. The output is bounded like a file (see
+// corpus.ReadCSV).
+const feedTimeout = 5 * time.Minute
+
+// Feed reads the feeder's rows, once for all runs. They may contain secrets: they stay in memory,
+// or for a job in a temporary file, and are not recorded.
+func (b *Generator) Feed(ctx context.Context) error {
+	f := b.Scenario.Load.Feeder
+	if f == nil {
+		return nil
+	}
+	read := corpus.ReadNDJSON
+	if f.Format == "csv" || f.Format == "" && strings.EqualFold(filepath.Ext(f.File), ".csv") {
+		read = corpus.ReadCSV
+	}
+	if b.Scenario.Load.Kind == scenario.Jobs {
+		read = b.keep(f, read)
+	}
+	var err error
+	if f.File != "" {
+		b.rows, err = readFile(b.Scenario, f.File, read)
+	} else {
+		b.Say("running the feeder " + f.String())
+		b.rows, err = b.runFeeder(ctx, f, read)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &scenario.Fault{Err: fmt.Errorf("load.feeder %s: %w", f, err)}
+}
+
+// keep returns a read that leaves the rows in a file for a job.
+func (b *Generator) keep(f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) func(io.Reader) (*corpus.Rows, error) {
+	if f.File != "" {
+		b.RowsFile = b.Scenario.Resolve(f.File)
+		return read
+	}
+	return func(r io.Reader) (*corpus.Rows, error) {
+		b.RowsFile = filepath.Join(b.Dir, "rows") // in a folder that only this user can read
+		file, err := os.Create(b.RowsFile)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := read(io.TeeReader(r, file))
+		return rows, errors.Join(err, file.Close())
+	}
+}
+
+// runFeeder runs the feeder's program and reads the rows that it prints.
+func (b *Generator) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, feedTimeout, fmt.Errorf("it did not end within %v; print fewer rows, or write them to a file", feedTimeout))
+	defer cancel()
+	command, err := b.feedCommand(f)
+	if err != nil {
+		return nil, err
+	}
+	out, in := io.Pipe()
+	defer context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })()
+	p, err := target.Start(ctx, process.Spec{Name: "feeder", Command: command, Stdout: in})
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-p.Exited()
+		in.Close()
+	}()
+	rows, err := read(out)
+	failed := p.Err() // nil while it runs; it shows the end of the output, and explains missing rows
+	out.Close()       // later output of the program is discarded, so that it does not block
+	p.Stop(environment.Grace)
+	<-ended
+	if failed != nil {
+		return nil, failed
+	}
+	return rows, err
+}
+
+func (b *Generator) feedCommand(f *scenario.Feeder) ([]string, error) {
+	command := b.Command(f.Build, f.Command, f.Args)
+	for i, word := range command {
+		var err error
+		if command[i], err = scenario.Expand(word, func(string) (string, bool) { return "", false }); err != nil {
+			return nil, err
+		}
+	}
+	return command, nil
+}
+
+// readFile reads a file of the scenario.
+func readFile[T any](sc *scenario.Scenario, name string, read func(io.Reader) (T, error)) (T, error) {
+	f, err := os.Open(sc.Resolve(name))
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	return read(f)
+}

@@ -1,0 +1,352 @@
+// Package generator makes the load generator of a run from the scenario: the plan of its rate, its
+// requests with the feeder's rows, the driver that sends them, and the stream of receipts.
+//
+// It is not for starting processes, except the feeder's, nor for measuring: packages environment
+// and runs do those. Its goroutines end with the call that started them.
+package generator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/load"
+	"dyno/lab/load/corpus"
+	"dyno/lab/load/raw"
+	"dyno/lab/load/receipts"
+	"dyno/lab/load/request"
+	"dyno/lab/load/std"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// Generator makes the loads of a scenario for the environments of its programs.
+type Generator struct {
+	*environment.Programs
+	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
+	Permit func(host string) error
+	// RowsFile is the file with the feeder's rows for a job, after Feed; empty: there are none.
+	RowsFile string
+
+	rows *corpus.Rows // rows of the feeder; nil: there is none
+}
+
+// Permitted returns an error if load may not be sent to a URL. A URL with placeholders in its
+// host is checked when they are known.
+func (b *Generator) Permitted(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" || load.Loopback(u.Hostname()) {
+		return nil
+	}
+	if b.Permit == nil {
+		return fmt.Errorf("%s is not this machine, and loading it was not permitted", u.Hostname())
+	}
+	return b.Permit(u.Hostname())
+}
+
+// Requests are the requests to a ready target and the driver that sends them.
+type Requests struct {
+	Driver  load.Driver
+	Classes []string // the names of their classes
+	Run     string   // the run's name in request bodies
+}
+
+// Requests makes the requests of a run for a target that is ready, and enters their URL into the
+// run.
+func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
+	out := Requests{Run: runName(r.ID)}
+	u, err := b.address(s, v)
+	if err != nil {
+		return out, err
+	}
+	r.Load.URL = u.String()
+	requests, err := b.corpus(s, b.Scenario.LoadOf(v), u, out.Run, r.Load.Seed)
+	if err != nil {
+		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+	}
+	out.Classes = requests.ClassNames()
+	if out.Driver, err = b.engine(u, requests); err != nil {
+		return out, &scenario.Fault{Err: err}
+	}
+	return out, nil
+}
+
+// address returns the URL of a variant's load.
+func (b *Generator) address(s *environment.Environment, v scenario.Variant) (*url.URL, error) {
+	t := b.Scenario.TargetOf(v)
+	address, err := s.Expand("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL))
+	if t.URL != "" && b.Scenario.Target.URL != t.URL {
+		address = t.URL // a variant that runs elsewhere
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Permitted(address); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q has no port from 1 to 65535", record.RedactURL(address))}
+		}
+	}
+	return u, nil
+}
+
+// runName is the run's identity in request bodies: eight hexadecimal digits.
+func runName(id string) string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d", id, time.Now().UnixNano())
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// engine makes the driver: raw if possible, std otherwise.
+func (b *Generator) engine(u *url.URL, requests *request.Corpus) (load.Driver, error) {
+	l := b.Scenario.Load
+	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
+	origin := u.Scheme + "://" + u.Host
+	switch {
+	case l.Engine == "raw" && !rawCan:
+		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS or think time, on Linux; use engine std")
+	case l.Engine == "raw", l.Engine != "std" && rawCan:
+		return raw.New(raw.Config{Target: origin, Corpus: requests, Pipeline: l.Pipeline, Realtime: true})
+	case l.Pipeline > 1:
+		return nil, errors.New("only the raw engine pipelines requests")
+	}
+	return b.standard(u, requests)
+}
+
+// standard makes the net/http driver.
+func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver, error) {
+	l := b.Scenario.Load
+	c := std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: std.TLS{Insecure: l.TLS.Insecure}}
+	if l.TLS.CA != "" {
+		c.TLS.CAFile = b.Scenario.Resolve(l.TLS.CA)
+	}
+	return std.New(c)
+}
+
+// corpus builds the requests of a run.
+func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*request.Corpus, error) {
+	spec := corpus.Spec{Rows: b.rows, Run: run, Seed: seed}
+	if l.Keys != nil {
+		spec.Keys = corpus.Keys(*l.Keys)
+	}
+	classes := l.Classes
+	if len(classes) == 0 {
+		classes = []scenario.Class{{}}
+	}
+	for _, c := range classes {
+		class, err := b.class(s, l, u, c)
+		if err != nil {
+			return nil, err
+		}
+		spec.Classes = append(spec.Classes, class)
+	}
+	return corpus.Build(spec)
+}
+
+// class completes a class of the scenario with the load's common fields.
+func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.URL, c scenario.Class) (corpus.Class, error) {
+	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: cmp.Or(c.Path, u.RequestURI()), Header: map[string]string{}}
+	var err error
+	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
+		return out, err
+	}
+	if out.Body, err = lines(s, out.Body, l.Repeat); err != nil {
+		return out, err
+	}
+	if out.Path, err = s.Expand("path", out.Path); err != nil {
+		return out, err
+	}
+	if l.Corpus != "" {
+		if out.Bodies, err = readFile(b.Scenario, l.Corpus, corpus.ReadBodies); err != nil {
+			return out, fmt.Errorf("corpus %s: %w", l.Corpus, err)
+		}
+	}
+	out.Method = cmp.Or(c.Method, l.Method)
+	if out.Method == "" {
+		out.Method = http.MethodGet
+		if out.Body != "" || len(out.Bodies) > 0 {
+			out.Method = http.MethodPost
+		}
+	}
+	maps.Copy(out.Header, l.Headers)
+	maps.Copy(out.Header, c.Headers)
+	for name, value := range out.Header {
+		if out.Header[name], err = s.Expand("header "+name, value); err != nil {
+			return out, err
+		}
+	}
+	check := l.Check
+	if c.Check != nil {
+		check = *c.Check
+	}
+	out.Check = request.Check{Status: check.Status, Header: check.Header}
+	for _, t := range check.JSON {
+		out.Check.JSON = append(out.Check.JSON, request.JSONTest(t))
+	}
+	return out, nil
+}
+
+// lines replaces the placeholders in a body's template, and repeats it, one copy per line. With 0
+// there is just the template.
+func lines(s *environment.Environment, template string, repeat int) (string, error) {
+	if repeat == 0 {
+		return s.Expand("body", template)
+	}
+	var out strings.Builder
+	for n := range repeat {
+		line, err := s.Repeated("body", template, n)
+		if err != nil {
+			return "", err
+		}
+		if out.Len()+len(line) >= maxBody {
+			return "", fmt.Errorf("body: %d lines take more than %d MiB; lower repeat", repeat, maxBody>>20)
+		}
+		out.WriteString(line)
+		out.WriteByte('\n')
+	}
+	return out.String(), nil
+}
+
+// maxBody bounds a body's template, from a file or of many lines.
+const maxBody = 16 << 20
+
+// body returns a template, from its file if it has one.
+func (b *Generator) body(text, file string) (string, error) {
+	if file == "" {
+		return text, nil
+	}
+	content, err := readFile(b.Scenario, file, func(r io.Reader) ([]byte, error) {
+		return io.ReadAll(io.LimitReader(r, maxBody+1))
+	})
+	if err == nil && len(content) > maxBody {
+		err = fmt.Errorf("larger than %d MiB", maxBody>>20)
+	}
+	if err != nil {
+		return "", fmt.Errorf("body_file %s: %w", file, err)
+	}
+	return string(content), nil
+}
+
+// Receipts opens the sink's stream of receipts for a run, until end is called; follow is nil if the
+// load has none.
+func (b *Generator) Receipts(ctx context.Context, s *environment.Environment, run string) (follow []load.Receipts, end func(), err error) {
+	address := b.Scenario.Load.Receipts
+	if address == "" {
+		return nil, func() {}, nil
+	}
+	if address, err = s.Expand("load.receipts", strings.ReplaceAll(address, "${run}", run)); err != nil {
+		return nil, nil, err
+	}
+	stream, err := receipts.Dial(ctx, address, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []load.Receipts{stream.Follow}, stream.Close, nil
+}
+
+// garbage bounds the memory that a run may leave uncollected, in bytes.
+const garbage = 1 << 30
+
+// PauseGC runs the collector now and then pauses it until the returned function is called, unless
+// memory runs short. A collection stops the sending threads until every other thread has reached
+// a safe point, and a thread that waits for a CPU behind the target reaches it late: requests
+// would be sent tens of milliseconds after their time.
+func PauseGC() (release func()) {
+	runtime.GC()
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(garbage)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}
+
+// Commonest describes the most frequent error of a load; empty: there was none.
+func Commonest(t record.Totals) string {
+	name, most := "", int64(0)
+	for kind, n := range t.Errors {
+		if n > most {
+			name, most = kind, n
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %d of %d ended with %q", most, t.Offered, name)
+}
+
+// reachTimeout bounds one attempt to reach a target: it allows for one lost SYN, which is sent
+// again after 1 s.
+const reachTimeout = 2 * time.Second
+
+// Reach connects once to each target that already runs, so that one which is absent, or whose
+// certificate is not trusted, ends the experiment before the measurement. A target that stops
+// answering later is measured. Processes that the lab starts are known to be ready. The warnings
+// are about answers that do not count as a success.
+func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
+	if b.Scenario.Load.Kind == scenario.Jobs || len(b.Scenario.Companions) > 0 {
+		return nil, nil
+	}
+	seen := map[string]bool{}
+	for _, v := range b.Variants {
+		t := b.Scenario.TargetOf(v)
+		if t.URL == "" || seen[t.URL] {
+			continue
+		}
+		seen[t.URL] = true
+		warning, err := b.try(ctx, b.Running(t.URL), v)
+		switch {
+		case ctx.Err() != nil:
+			return warnings, ctx.Err()
+		case err != nil:
+			return warnings, err
+		case warning != "":
+			warnings = append(warnings, warning)
+		}
+	}
+	return warnings, nil
+}
+
+// try sends a variant's first request to a target that already runs. It returns a warning if the
+// answer does not count as a success, unless it may after the setup.
+func (b *Generator) try(ctx context.Context, s *environment.Environment, v scenario.Variant) (warning string, err error) {
+	u, err := b.address(s, v)
+	if err != nil {
+		return "", err
+	}
+	requests, err := b.corpus(s, b.Scenario.LoadOf(v), u, runName(""), 0)
+	if err != nil {
+		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+	}
+	d, err := b.standard(u, requests)
+	if err != nil {
+		return "", &scenario.Fault{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	began := time.Now()
+	status, err := d.Try(ctx)
+	first := requests.Requests[0]
+	if err != nil || status == 0 || len(b.Scenario.SetupOf(v)) > 0 || requests.Classes[first.Class].Check.PassStatus(status) {
+		return "", err
+	}
+	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s %s", status, http.StatusText(status),
+		time.Since(began).Round(time.Millisecond/10), first.Method, record.RedactURL(u.Host+first.Path)), nil
+}

@@ -1,0 +1,203 @@
+package generator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/schedule"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+const (
+	// Defaults of a load's fields.
+	defaultConnections = 64
+	defaultTimeout     = 10 * time.Second
+	defaultLength      = 10 * time.Second
+	// LongestDrain bounds the wait for offers in flight at the end. Offers that take longer are
+	// recorded at their age, which by then exceeds any useful objective.
+	LongestDrain = 2 * time.Second
+)
+
+// Base returns the part of a plan that all loads of the scenario share.
+func (b *Generator) Base() load.Plan {
+	l := b.Scenario.Load
+	return load.Plan{Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout)}
+}
+
+// Plan returns the load plan of a run with a warm-up, and enters the load into the run. An error
+// is a fault of the scenario.
+func (b *Generator) Plan(r *record.Run, warmup time.Duration) (load.Plan, error) {
+	l, p := b.Scenario.Load, b.Base()
+	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
+	p.Length, p.Warmup = cmp.Or(r.Step.Length, defaultLength), warmup
+	if r.Step.RampTo > 0 {
+		p.Warmup = 0 // its lowest rate warms up as well
+	}
+	p.Drain = drainFor(r.SLO, p.Timeout)
+	seed := Seed(l.Schedule.Seed, b.Scenario.Name, r.Step.Round)
+	if err := b.schedule(&p, r.Step, seed); err != nil {
+		return p, err
+	}
+	steady := r.Step.Rate
+	if r.Step.RampTo > 0 {
+		steady = 0
+	}
+	if err := withinMaxRate(&p, steady, l.MaxRate); err != nil {
+		return p, err
+	}
+	if l.Receipts != "" {
+		p.Deliveries = PendingReceipts(max(r.Step.Rate, r.Step.RampTo))
+	}
+	r.Load = record.Load{Kind: cmp.Or(l.Kind, scenario.Requests), Model: "open", Schedule: describeSchedule(l, r.Step),
+		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
+	if !p.Open() {
+		r.Load.Model = "closed"
+	}
+	if !p.Open() && !r.Step.Diagnostic() && !r.ByConcurrency() {
+		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a waiting connection offers nothing")
+	}
+	return p, nil
+}
+
+// drainFor is several times the SLO's bound: longer than any offer that could still meet it.
+func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
+	const times = 3
+	bound := 0.0
+	for _, ms := range slo.Latency {
+		bound = max(bound, ms)
+	}
+	if bound == 0 {
+		return min(LongestDrain, timeout)
+	}
+	return min(max(times*time.Duration(bound*float64(time.Millisecond)), record.WindowLength), LongestDrain, timeout)
+}
+
+// PendingReceipts is the number of offers that may await their receipts concurrently: the offers
+// of 20 s, longer than any offer of a run may take.
+func PendingReceipts(rate float64) int { return max(1<<14, int(20*rate)) }
+
+// Seed gives every variant of a round the same arrivals, and every round different ones.
+func Seed(stated uint64, name string, round int) uint64 {
+	if stated != 0 {
+		return stated
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d", name, round)
+	return h.Sum64()
+}
+
+// schedule sets the plan's schedule. Kinds that state their own times have no warm-up before
+// them.
+func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error {
+	s, rate := b.Scenario.Load.Schedule, step.Rate
+	span := p.Warmup + p.Length
+	if step.Closed {
+		return nil
+	}
+	if step.RampTo > 0 {
+		p.Schedule = func() schedule.Schedule { return schedule.Ramp(rate, step.RampTo, span) }
+		return nil
+	}
+	switch s.Kind {
+	case scenario.Closed:
+	case scenario.Poisson, "":
+		p.Schedule = func() schedule.Schedule { return schedule.Poisson(rate, span, seed) }
+	case scenario.Constant:
+		p.Schedule = func() schedule.Schedule { return schedule.Constant(rate, span) }
+	case scenario.Ramp:
+		p.Warmup = 0
+		p.Schedule = func() schedule.Schedule { return schedule.Ramp(s.From, s.To, p.Length) }
+	case scenario.Step:
+		p.Warmup, p.Length = 0, 0
+		var stages []schedule.Stage
+		for _, st := range s.Stages {
+			stages = append(stages, schedule.Stage{PerSecond: st.Rate, Length: st.Length})
+			p.Length += st.Length
+		}
+		p.Schedule = func() schedule.Schedule { return schedule.Steps(stages) }
+	case scenario.File:
+		return b.scheduleFile(p, s.File)
+	default:
+		return fmt.Errorf("unknown schedule %q", s.Kind)
+	}
+	if needsRate := s.Kind == scenario.Poisson || s.Kind == "" || s.Kind == scenario.Constant; needsRate && rate <= 0 {
+		return errors.New("the schedule has no rate: set load.schedule.rate, or -r")
+	}
+	return nil
+}
+
+func (b *Generator) scheduleFile(p *load.Plan, file string) error {
+	f, err := os.Open(b.Scenario.Resolve(file))
+	if err != nil {
+		return fmt.Errorf("load.schedule.file: %w", err)
+	}
+	defer f.Close()
+	at, err := schedule.ReadTimes(f)
+	if err != nil {
+		return fmt.Errorf("load.schedule.file %s: %w", file, err)
+	}
+	if len(at) == 0 {
+		return fmt.Errorf("load.schedule.file %s contains no times", file)
+	}
+	p.Warmup, p.Length = 0, time.Duration(at[len(at)-1]+1)
+	p.Schedule = func() schedule.Schedule { return schedule.Times(at) }
+	return nil
+}
+
+func describeSchedule(l scenario.Load, step record.Step) string {
+	s, rate := l.Schedule, step.Rate
+	if step.Closed && l.Kind == scenario.Jobs {
+		return fmt.Sprintf("%d concurrent units", step.Connections)
+	}
+	if step.Closed {
+		return scenario.Closed
+	}
+	if step.RampTo > 0 {
+		s.Kind, s.From, s.To = scenario.Ramp, rate, step.RampTo
+	}
+	switch s.Kind {
+	case scenario.Closed:
+		return scenario.Closed
+	case scenario.Ramp:
+		return fmt.Sprintf("ramp %.6g/s to %.6g/s", s.From, s.To)
+	case scenario.Step:
+		return fmt.Sprintf("%d stages", len(s.Stages))
+	case scenario.File:
+		return "file " + s.File
+	case scenario.Constant:
+		return fmt.Sprintf("constant %.6g/s", rate)
+	}
+	return fmt.Sprintf("poisson %.6g/s", rate)
+}
+
+// withinMaxRate returns an error if a plan may offer more than the scenario permits within any
+// second. A search stays below it on its own; a load with a given rate is refused rather than
+// reduced.
+func withinMaxRate(p *load.Plan, perSecond, most float64) error {
+	switch {
+	case most == 0:
+		return nil
+	case !p.Open():
+		return errors.New("a closed model sends as fast as answers arrive, so max_rate cannot limit it: give a rate")
+	case perSecond > 0 && perSecond <= most:
+		return nil // a steady rate, apart from random variation
+	}
+	var second []int64 // the offers of the last second
+	s := p.Schedule()
+	for at, ok := s(); ok; at, ok = s() {
+		second = append(second, at)
+		for at-second[0] >= int64(time.Second) {
+			second = second[1:]
+		}
+		if float64(len(second)) > most {
+			return fmt.Errorf("the schedule offers more than max_rate, %g per second, at %s", most, time.Duration(at).Round(time.Millisecond))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package generator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/load"
+	"dyno/lab/load/schedule"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+func TestMaxRateBoundsEveryLoad(t *testing.T) {
+	ramp := func() schedule.Schedule { return schedule.Ramp(10, 200, 10*time.Second) }
+	for _, tt := range []struct {
+		name      string
+		schedule  func() schedule.Schedule
+		perSecond float64
+		most      float64
+		want      string // part of the error
+	}{
+		{"no bound", nil, 0, 0, ""},
+		{"closed", nil, 0, 100, "give a rate"},
+		{"steady below", func() schedule.Schedule { return schedule.Poisson(100, time.Second, 1) }, 100, 100, ""},
+		{"steady above", func() schedule.Schedule { return schedule.Constant(150, 2*time.Second) }, 150, 100, "more than max_rate"},
+		{"ramp below", ramp, 0, 210, ""},
+		{"ramp above", ramp, 0, 100, "more than max_rate"},
+	} {
+		err := withinMaxRate(&load.Plan{Schedule: tt.schedule}, tt.perSecond, tt.most)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A job receives the rising rate as an argument; for a service, the lab raises the rate.
+func TestRampPlan(t *testing.T) {
+	b := &Generator{Programs: &environment.Programs{Scenario: &scenario.Scenario{}}}
+	r := &record.Run{Step: record.Step{Rate: 100, RampTo: 300, Length: time.Second}}
+	p, err := b.Plan(r, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offers, next := 0, p.Schedule()
+	for _, ok := next(); ok; _, ok = next() {
+		offers++
+	}
+	if p.Warmup != 0 || offers < 199 || offers > 201 || r.Load.Schedule != "ramp 100/s to 300/s" {
+		t.Errorf("warm-up %v, %d offers in %q; want the integral of the rate, 200", p.Warmup, offers, r.Load.Schedule)
+	}
+}
+
+// The schedule of a run says how its offers came, not how the scenario would have sent them.
+func TestDescribesTheScheduleOfTheRun(t *testing.T) {
+	for want, step := range map[string]record.Step{
+		"closed":             {Closed: true, Connections: 8},
+		"poisson 100/s":      {Rate: 100},
+		"ramp 10/s to 200/s": {Rate: 10, RampTo: 200},
+	} {
+		if got := describeSchedule(scenario.Load{}, step); got != want {
+			t.Errorf("%+v: %q, want %q", step, got, want)
+		}
+	}
+	jobs := scenario.Load{Kind: scenario.Jobs}
+	if got := describeSchedule(jobs, record.Step{Closed: true, Connections: 8}); got != "8 concurrent units" {
+		t.Errorf("a closed loop of jobs: %q", got)
+	}
+}

@@ -1,0 +1,80 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/probe"
+	"dyno/lab/probe/profiling"
+	"dyno/lab/probe/usage"
+	"dyno/lab/record"
+)
+
+// also is a process that the target calls and that is profiled in the same run. The methods of a
+// nil also do nothing.
+type also struct {
+	inspection
+	debug, dir string
+	target     record.Target
+	watch      *probe.Watcher
+}
+
+// AlsoAnswers returns an error if Also does not answer, before the experiment spends any time.
+func (b *Runner) AlsoAnswers(ctx context.Context) error {
+	if b.Also == "" {
+		return nil
+	}
+	w, err := probe.Watch(ctx, probe.Options{Debug: b.Also})
+	if err != nil {
+		return fmt.Errorf("--also: %w", err)
+	}
+	w.Close()
+	return nil
+}
+
+// watchAlso begins to watch the process behind Also; nil: none was given.
+func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, error) {
+	if b.Also == "" {
+		return nil, nil
+	}
+	a := &also{debug: b.Also, dir: filepath.Join(dir, record.DownstreamFolder)}
+	a.target.PID = environment.ListenerAt(b.Also)
+	var err error
+	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid()}
+	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: b.Also}); err != nil {
+		return nil, fmt.Errorf("--also: %w", err)
+	}
+	if err := os.MkdirAll(a.dir, 0o755); err != nil {
+		return nil, err
+	}
+	describe(ctx, b.Also, "", a.watch.Info(), &a.target)
+	return a, nil
+}
+
+func (a *also) close() {
+	if a != nil {
+		a.watch.Close()
+	}
+}
+
+// begin takes its profiles while the target's are taken.
+func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
+	if a != nil {
+		taking.Go(func() { a.take(ctx, profiling.Inspection{Debug: a.debug, Agent: a.target.Agent, Dir: a.dir}, a.target) })
+	}
+}
+
+// finish enters the readings into the run.
+func (a *also) finish(r *record.Run) error {
+	if a == nil {
+		return nil
+	}
+	below := &record.Downstream{Target: a.target, Environment: a.watch.Environment(r.Begin, r.Begin+int64(r.Length))}
+	below.Profiles = a.entered(r, "the downstream")
+	r.Downstream = below
+	return a.writeTrace(a.dir)
+}

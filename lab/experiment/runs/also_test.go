@@ -1,0 +1,72 @@
+package runs
+
+import (
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/lab/record"
+)
+
+// A downstream is profiled beside the target, into a folder of its own, and read as if it were the
+// target.
+func TestAlso(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	address, _ := serve(t, mux)
+	b := &Runner{Also: strings.TrimPrefix(address, "http://")}
+	if err := b.AlsoAnswers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := &record.Run{Dir: t.TempDir(), Length: time.Second}
+	r.Totals.AchievedPerS = 100
+	a, err := b.watchAlso(t.Context(), 0, r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	var taking sync.WaitGroup
+	a.begin(t.Context(), &taking)
+	taking.Wait()
+	if err := a.finish(r); err != nil {
+		t.Fatal(err)
+	}
+	below := r.OfDownstream()
+	if below == nil || !below.Target.Pprof || below.Target.PID != os.Getpid() || below.Target.Module != "dyno" {
+		t.Fatalf("%+v", r.Downstream)
+	}
+	if _, err := below.Profile(record.ProfileCPU, record.ValueCPU); err != nil {
+		t.Error(err)
+	}
+	if _, err := below.Trace(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without --also there is nothing to do, and one that nothing answers at is named before any time
+// is spent.
+func TestAlsoOfNothing(t *testing.T) {
+	b := &Runner{}
+	a, err := b.watchAlso(t.Context(), 0, t.TempDir())
+	if a != nil || err != nil || b.AlsoAnswers(t.Context()) != nil {
+		t.Errorf("%+v, %v", a, err)
+	}
+	a.begin(t.Context(), nil)
+	r := &record.Run{}
+	if err := a.finish(r); err != nil || r.OfDownstream() != nil {
+		t.Errorf("%+v, %v", r.Downstream, err)
+	}
+	a.close()
+	address, stop := serve(t, http.NotFoundHandler())
+	stop()
+	b.Also = address
+	if err := b.AlsoAnswers(t.Context()); err == nil || !strings.Contains(err.Error(), "--also") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,98 @@
+package runs
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/load"
+	"dyno/lab/load/jobs"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// drive is a target that is ready, with the way to load it.
+type drive struct {
+	plan     load.Plan
+	driver   load.Driver
+	receipts []load.Receipts
+	steady   bool   // a job that is stopped while it works, after its measured time
+	debug    string // base URL of the target's debug address; empty: none
+	close    func()
+}
+
+// newDrive starts the target, sets it up and makes the driver that will load it.
+func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (*drive, error) {
+	d := &drive{close: func() {}}
+	warmup := b.Warmup
+	if r.Step.Diagnostic() {
+		warmup = b.Looking
+	}
+	var err error
+	if d.plan, err = b.Plan(r, warmup); err != nil {
+		return nil, &scenario.Fault{Err: err}
+	}
+	if b.Scenario.Load.Kind == scenario.Jobs {
+		return d, b.driveJob(ctx, s, v, r, d)
+	}
+	if r.Target, d.debug, err = s.Prepare(ctx, v, r.Step.Change); err != nil {
+		return nil, err
+	}
+	requests, err := b.Requests(s, v, r)
+	if err != nil {
+		return nil, err
+	}
+	d.driver, d.plan.Classes = requests.Driver, requests.Classes
+	follow, end, err := b.Receipts(ctx, s, requests.Run)
+	if err != nil {
+		return nil, err
+	}
+	d.receipts, d.close = follow, end
+	return d, nil
+}
+
+// driveJob starts a target that drives itself and reports its work on stdout. It may begin
+// immediately: its output waits in the pipe until the plan's driver reads it.
+func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, d *drive) error {
+	told := b.Scenario.LoadOf(v)
+	fields := map[string]string{
+		"rate": strconv.FormatFloat(r.Step.Rate, 'g', -1, 64), "ramp_to": strconv.FormatFloat(r.Step.RampTo, 'g', -1, 64),
+		"concurrency": strconv.Itoa(r.Step.Connections), "units": strconv.Itoa(told.Units),
+		"duration": d.plan.Length.String(), "warmup": d.plan.Warmup.String(), "rows": b.RowsFile,
+	}
+	out, in := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start, there is no reader yet
+	var err error
+	if r.Target, d.debug, err = s.StartJob(ctx, v, fields, r.Step.Change, in); err != nil {
+		stop()
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-s.Target.Exited()
+		in.Close()
+	}()
+	d.driver = jobs.New("job", out)
+	timed := slices.ContainsFunc(told.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
+	if b.Scenario.ByConcurrency() && told.Units == 0 && !timed {
+		d.driver, d.steady = jobs.NewSteady("job", out), true
+	}
+	d.close = func() {
+		stop()
+		out.Close() // later output of the job is discarded, so that it does not block
+		s.Target.Stop(environment.Grace)
+		<-ended
+	}
+	if d.debug == "" {
+		return nil
+	}
+	if err := s.AwaitDebug(ctx, d.debug+"/"); err != nil {
+		d.close()
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"dyno/agent"
+	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/perf"
+	"dyno/lab/probe/profiling"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+)
+
+// inspection takes the profiles of a run under load.
+type inspection struct {
+	ended    sync.WaitGroup
+	profiles []record.ProfileFile
+	trace    *record.Trace
+	err      error
+}
+
+// settle is the duration of the load before the first profile, in addition to its warm-up.
+const settle = 200 * time.Millisecond
+
+// inspect begins to take profiles after the warm-up, and calls done when it has finished.
+func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
+	in := &inspection{}
+	in.ended.Go(func() {
+		defer done()
+		timer := time.NewTimer(d.plan.Warmup + settle)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		b.Say("taking profiles")
+		var taking sync.WaitGroup
+		below.begin(ctx, &taking)
+		in.take(ctx, profiling.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir}, t)
+		taking.Wait()
+	})
+	return in
+}
+
+// take takes the profiles of one process.
+func (in *inspection) take(ctx context.Context, how profiling.Inspection, t record.Target) {
+	switch {
+	case t.Pprof:
+		in.profiles, in.trace, in.err = profiling.Inspect(ctx, how)
+	case t.NotGo:
+		// perf cannot read the names of its functions.
+	case t.PID != 0:
+		in.err = in.sampleExternally(ctx, t.PID, how.Dir)
+	}
+}
+
+// recordContention makes the target record lock contention from before the load: otherwise the
+// runtime reports nothing about a lock whose queue never empties.
+func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) (restore func()) {
+	if !r.Target.Agent {
+		return func() {}
+	}
+	setBack, err := profiling.RecordContention(context.WithoutCancel(ctx), d.debug, b.Token) // as with intervene
+	if err != nil {
+		r.Warnings = append(r.Warnings, "contention was not recorded: "+record.Redact(err.Error()))
+		return func() {}
+	}
+	return func() {
+		if err := setBack(); err != nil {
+			b.Say("the target still records contention, because its settings could not be restored: " + record.Redact(err.Error()))
+		}
+	}
+}
+
+// externalSampling is the duration of sampling for a process that serves no profiles.
+const externalSampling = 2 * time.Second
+
+// sampleExternally lets the kernel sample the target.
+func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string) error {
+	encoded, err := perf.Profile(ctx, pid, externalSampling)
+	if errors.Is(err, perf.ErrUnsupported) {
+		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	file, err := folder.AddProfile(dir, record.ProfileCPU, encoded, externalSampling.Seconds())
+	in.profiles = []record.ProfileFile{file}
+	return err
+}
+
+// finish waits for the profiles, enters them into the run, and writes the trace to its folder.
+func (in *inspection) finish(r *record.Run, dir string) error {
+	in.ended.Wait()
+	r.Profiles = append(r.Profiles, in.entered(r, "the target")...)
+	return in.writeTrace(dir)
+}
+
+// writeTrace writes the trace, if there is one.
+func (in *inspection) writeTrace(dir string) error {
+	if in.trace == nil {
+		return nil
+	}
+	return folder.WriteTrace(dir, in.trace)
+}
+
+// entered returns the profiles, each with the number of requests answered while it was taken.
+func (in *inspection) entered(r *record.Run, whose string) (out []record.ProfileFile) {
+	if in.err != nil {
+		r.Warnings = append(r.Warnings, whose+" could not be profiled: "+record.Redact(in.err.Error()))
+	}
+	for _, p := range in.profiles {
+		p.Requests = r.Totals.AchievedPerS * p.Seconds
+		out = append(out, p)
+	}
+	if in.trace != nil {
+		in.trace.Requests = r.Totals.AchievedPerS * in.trace.Seconds
+	}
+	return out
+}
+
+// intervene changes the target's runtime settings through its agent, and returns the function
+// that restores them. Both complete even if ctx ends: the service continues after the experiment,
+// and must not keep a changed setting.
+func (b *Runner) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
+	var c agent.Control
+	if change.GOGC != 0 {
+		c.GOGC = &change.GOGC
+	}
+	if change.Procs != 0 {
+		c.Procs = &change.Procs
+	}
+	ctx = context.WithoutCancel(ctx) // Control sets its own time limit
+	before, err := debughttp.Control(ctx, debug, b.Token, c)
+	if err == nil && before.GOGC != nil {
+		// The change is meant for a target at Go's default; another value is scaled by the same
+		// factor.
+		err = b.rescale(ctx, debug, *before.GOGC, change.GOGC)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotChanged, err)
+	}
+	return func() {
+		if _, err := debughttp.Control(ctx, debug, b.Token, before); err != nil {
+			b.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + record.Redact(err.Error()))
+		}
+	}, nil
+}
+
+// ErrNotChanged is returned by an intervention that failed.
+var ErrNotChanged = errors.New("the target's settings could not be changed")
+
+// Go's default of GOGC, and the highest that the agent takes.
+const (
+	gogcDefault = 100
+	gogcMost    = 100_000
+)
+
+// rescale corrects a GOGC that was just set in proportion to the previous value: off stays off.
+func (b *Runner) rescale(ctx context.Context, debug string, before, set int) error {
+	if before == gogcDefault {
+		return nil
+	}
+	wanted := before
+	if before > 0 {
+		wanted = min(before*set/gogcDefault, gogcMost)
+	}
+	if _, err := debughttp.Control(ctx, debug, b.Token, agent.Control{GOGC: &wanted}); err != nil {
+		return err
+	}
+	if before <= 0 {
+		return errors.New("it has switched the collector off (GOGC=off)")
+	}
+	return nil
+}
+
+// settings names the settings that an intervention changes.
+func settings(c agent.Control) string {
+	switch {
+	case c.GOGC != nil:
+		return fmt.Sprintf("GOGC=%d", *c.GOGC)
+	case c.Procs != nil:
+		return fmt.Sprintf("GOMAXPROCS=%d", *c.Procs)
+	}
+	return "its settings"
+}

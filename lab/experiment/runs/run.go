@@ -1,0 +1,294 @@
+// Package runs measures whole runs: a fresh process each, under one load, watched and, where the
+// run is for that, profiled, traced or changed.
+//
+// It is not for what to run next, nor for judging more than whether a run may be used: planners
+// and analyses do that. Run owns every process and goroutine that it starts; all have ended when
+// it returns, except the processes that Keep lets stay up, until the function that it returned.
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dyno/agent"
+	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
+	"dyno/lab/load"
+	"dyno/lab/probe"
+	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/host"
+	"dyno/lab/probe/usage"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Runner measures the runs of an experiment one by one.
+type Runner struct {
+	*generator.Generator
+	Warmup  time.Duration            // load before a run, not counted
+	Looking time.Duration            // the same, for a run that looks for a cause
+	Also    string                   // debug address of a process that the target calls and that is profiled as well; empty: none
+	OTLP    string                   // address that receives the target's traces; empty: a free one, if the scenario sends traces
+	Token   string                   // bearer token of the target's debug address; empty: none
+	Window  func(w record.Window)    // receives 100 ms of the current run, on another goroutine
+	Outer   *environment.Environment // has the companions that all runs share; nil: each run has its own
+
+	kept map[string]*environment.Environment // those that stay up between runs, by variant; nil: each run has its own processes
+}
+
+// Keep lets processes stay up between runs, one environment for each variant, until the returned
+// function stops them.
+func (b *Runner) Keep() (stop func()) {
+	b.kept = map[string]*environment.Environment{}
+	return func() {
+		for _, s := range b.kept {
+			s.Down()
+		}
+	}
+}
+
+// Run carries out one step: a fresh process, its companions, one steady load. If an error ends a
+// run that was partly measured, Run returns that run as invalid with the error.
+func (b *Runner) Run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
+	variant, err := b.Variant(step)
+	if err != nil {
+		return nil, err
+	}
+	id := exp.NextID(step)
+	dir := exp.RunDir(id)
+	r := &record.Run{ID: id, Step: step, Started: time.Now(), SLO: exp.SLO, Machine: exp.Machine}
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
+		return nil, err
+	}
+	s, up := b.kept[step.Variant]
+	if !up {
+		s = b.New(dir, b.Outer)
+	}
+	if step.Role == record.RoleTraced {
+		end, err := s.TakeTraces(b.OTLP)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+	}
+	if !up {
+		if err := s.Up(ctx); err != nil {
+			s.Down()
+			return nil, err
+		}
+	}
+	profiled, err := b.drive(ctx, s, variant, r, dir)
+	switch {
+	case b.kept == nil || err != nil:
+		defer s.Down()
+		delete(b.kept, step.Variant)
+	default: // it stays up for its next turn, and must not continue to work on this one
+		b.kept[step.Variant] = s
+		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs()}))
+	}
+	if err != nil {
+		if part, _ := folder.OpenRun(dir); part != nil && part.Length > 0 && part.Invalid != "" {
+			return part, errors.Join(err, leaveOut(part, profiled))
+		}
+		return nil, err
+	}
+	if r, err = folder.OpenRun(dir); err != nil {
+		return r, err
+	}
+	if err := leaveOut(r, profiled); err != nil {
+		return nil, err
+	}
+	if step.Role == record.RoleTraced {
+		return r, s.EnterStages(ctx, r)
+	}
+	return r, nil
+}
+
+// leaveOut computes a run's latency from the windows without a profile of the target; profiled is
+// the number of windows with one.
+func leaveOut(r *record.Run, profiled int) error {
+	if profiled == 0 {
+		return nil
+	}
+	if r.Step.Role != record.RoleProfile {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
+	}
+	r.Totals.Classes = nil // they cannot be separated by window
+	if err := folder.ReadLatencies(r); err != nil {
+		return err
+	}
+	return folder.Rewrite(r)
+}
+
+// drive starts the target, loads it, and writes the run's folder. It returns the number of
+// windows with a profile of the target.
+func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
+	d, err := b.newDrive(ctx, s, v, r)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
+	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
+		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Counters: counters}})
+	if err != nil {
+		return 0, fmt.Errorf("watching the target: %w", err)
+	}
+	defer watch.Close()
+	describe(ctx, d.debug, b.Token, watch.Info(), &r.Target)
+	if r.Step.Change != nil && (s.Target == nil || r.Target.Agent) {
+		restore, err := b.intervene(ctx, d.debug, *r.Step.Change)
+		if err != nil {
+			return 0, err
+		}
+		defer restore()
+	}
+	w, err := folder.Create(dir)
+	if err != nil {
+		return 0, err
+	}
+	speed := machineSpeed()
+	defer generator.PauseGC()()
+	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Step.Role == record.RoleProfile}
+	loading, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	var looked *inspection
+	var below *also
+	if sink.profiling {
+		if below, err = b.watchAlso(ctx, r.Target.PID, dir); err != nil {
+			return 0, err
+		}
+		defer below.close()
+		restore := b.recordContention(ctx, d, r)
+		defer restore()
+		looked = b.inspect(loading, d, dir, r.Target, below, func() { enough(errProfiled) })
+	}
+	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
+	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
+		loadErr = nil // the run ends here as planned
+	}
+	enough(errUnloaded)
+	r.Totals, r.Load.Engine = totals, d.driver.Engine()
+	b.enterView(r, plan, sink)
+	r.Environment.Speed = speed
+	if looked != nil {
+		loadErr = errors.Join(loadErr, looked.finish(r, dir), below.finish(r))
+	}
+	r.Judge()
+	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {
+		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
+	}
+	ended := s.Ended()
+	if d.steady && loadErr == nil {
+		ended = nil // a stopped job may end with any exit code
+	}
+	if loadErr != nil || ended != nil {
+		r.Invalid = cutShort(ctx, ended, plan.Length, d.plan.Length)
+	}
+	return sink.profiled, errors.Join(loadErr, ended, w.Close(r))
+}
+
+// enterView enters the target's view of the measured time.
+func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
+	from, to := plan.MeasureFrom(), plan.OfferUntil()
+	r.Begin, r.Length = from, plan.Length
+	r.Environment = seen.watch.Environment(from, to)
+	r.Totals.Server = seen.watch.Totals(from, to, int64(r.Totals.AchievedPerS*r.Length.Seconds()))
+	t := r.Totals.Server
+	if t == nil {
+		return
+	}
+	if b.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
+		t.CPUMicrosPerRequest = (r.Environment.TargetCPU + r.Environment.CompanionCPU) / r.Totals.AchievedPerS * 1e6
+	}
+	if len(seen.peaks) > 0 {
+		t.Gauges = seen.peaks
+	}
+}
+
+// errProfiled ends the load of a run under profiles. errUnloaded ends the profiles with the load:
+// later profiles would show an idle target.
+var (
+	errProfiled = errors.New("the profiles are taken")
+	errUnloaded = errors.New("the load ended before the profiles were taken")
+)
+
+// describe enters a process's properties and the interfaces that it offers.
+func describe(ctx context.Context, debug, token string, info *agent.Info, t *record.Target) {
+	if info != nil {
+		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
+	}
+	t.Pprof = debug != "" && debughttp.HasPprof(ctx, debug, token)
+	if t.PID != 0 {
+		t.Quota, t.Shared = host.Quota(t.PID)
+		t.Program, t.Module, t.NotGo = host.Program(t.PID)
+	}
+}
+
+// cutShort explains why a partial run does not count.
+func cutShort(ctx context.Context, ended error, measured, planned time.Duration) string {
+	why := "the load failed"
+	switch {
+	case ctx.Err() != nil:
+		why = "it was interrupted"
+	case ended != nil:
+		why = "the target ended during the run"
+	}
+	return fmt.Sprintf("%s; %v of %v were measured", why, measured, planned)
+}
+
+// join merges the target's view of each window with the client's before the window is written.
+type join struct {
+	writer   *folder.Writer
+	watch    *probe.Watcher
+	window   func(record.Window)
+	profiled int
+	// profiling reports whether the whole run is under profiles.
+	profiling bool
+	peaks     map[string]float64 // maximum of each gauge that the driver reported, over the measured time; nil: it reported none
+}
+
+func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
+	w.Server = j.merge(w.Server, j.watch.Server(w.Start, environment.ReadWait), w.Phase)
+	if j.profiling || w.Server != nil && w.Server.Profiling {
+		w.Phase = record.PhaseProfile
+		j.profiled++
+	}
+	j.window(w)
+	return j.writer.Window(w, hists)
+}
+
+// merge adds the gauges that a job reported to the target's view. A service reports its gauges
+// through the agent, which watch has read.
+func (j *join) merge(told, seen *record.Server, phase string) *record.Server {
+	if told == nil || len(told.Gauges) == 0 {
+		return seen
+	}
+	if seen == nil {
+		seen = &record.Server{}
+	}
+	if seen.Gauges == nil {
+		seen.Gauges = map[string]float64{}
+	}
+	maps.Copy(seen.Gauges, told.Gauges)
+	if phase != record.PhaseMeasure {
+		return seen
+	}
+	if j.peaks == nil {
+		j.peaks = map[string]float64{}
+	}
+	for name, v := range told.Gauges {
+		if peak, known := j.peaks[name]; !known || v > peak {
+			j.peaks[name] = v
+		}
+	}
+	return seen
+}

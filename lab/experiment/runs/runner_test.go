@@ -1,0 +1,51 @@
+package runs
+
+import (
+	"flag"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/experimenttest"
+	"dyno/lab/experiment/generator"
+	"dyno/lab/probe/host"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
+	"dyno/parts/quicktest"
+)
+
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "4") // most wait for a run to end
+	experimenttest.Main(m)
+}
+
+// running starts a server of which the agent shows all, as a service that runs already.
+func running(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	quicktest.Skip(t, "loads a process for seconds")
+	return experimenttest.Running(t, "agent")
+}
+
+// runnerOf carries runs of a scenario out one by one; window is called for every window, on the
+// goroutine of the load.
+func runnerOf(t *testing.T, sc *scenario.Scenario, window func(record.Window)) (*Runner, *record.Experiment) {
+	t.Helper()
+	variants := sc.Variants
+	if len(variants) == 0 {
+		variants = []scenario.Variant{{Name: sc.Name}}
+	}
+	const warmup = 400 * time.Millisecond
+	programs := &environment.Programs{Scenario: sc, Variants: variants, Say: func(string) {}}
+	b := &Runner{Generator: &generator.Generator{Programs: programs}, Warmup: warmup, Looking: warmup, Window: window}
+	if err := b.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	exp := &record.Experiment{Name: sc.Name, Kind: sc.Mode, Machine: host.Machine()}
+	if err := folder.New(filepath.Join(t.TempDir(), "out"), exp); err != nil {
+		t.Fatal(err)
+	}
+	return b, exp
+}

@@ -1,0 +1,100 @@
+package turns
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/lab/compare"
+	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
+	"dyno/lab/probe/usage"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+// Place is a variant in a role that takes turns: the baseline has a twin in another role.
+type Place compare.Side
+
+func (p Place) String() string {
+	switch p.Role {
+	case record.RoleFloor:
+		return p.Variant + " (twin)"
+	case record.RoleAblation:
+		return "without " + p.Variant
+	}
+	return p.Variant
+}
+
+// seat is one process of a place, with its companions, warm between its turns. A service that
+// already runs at a URL is a seat as well, but is neither started nor stopped.
+type seat struct {
+	Place
+	turns    *turns
+	env      *environment.Environment
+	run      *record.Run        // the part that all slices of the seat share: target, load, SLO
+	requests generator.Requests // they bear the seat's name
+	debug    string             // base URL of the target's debug address; empty: none
+	seq      uint64             // the next offer's number
+	count    int64              // number of requests in a work slice
+	meter    *usage.Meter
+}
+
+// sit starts a place's process for a generation and sets it up.
+func (t *turns) sit(ctx context.Context, p Place, shared *environment.Environment) (*seat, error) {
+	step := record.Step{Role: p.Role, Variant: p.Variant, Round: t.number}
+	variant, err := t.Variant(step)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%d-%s", t.number, p)
+	s := &seat{Place: p, turns: t, env: t.New(Folder(t.Exp, name), shared)}
+	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: t.Exp.SLO, Machine: t.Exp.Machine}
+	if err := s.open(ctx, variant); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *seat) open(ctx context.Context, v scenario.Variant) error {
+	err := s.env.Up(ctx)
+	if err != nil {
+		return err
+	}
+	if s.run.Target, s.debug, err = s.env.Prepare(ctx, v, nil); err != nil {
+		return err
+	}
+	if s.requests, err = s.turns.Requests(s.env, v, s.run); err != nil {
+		return err
+	}
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid()})
+	return nil
+}
+
+// close stops the processes that the seat started.
+func (s *seat) close() { s.env.Down() }
+
+// Folder returns the folder of an environment for some turns.
+func Folder(exp *record.Experiment, name string) string {
+	return filepath.Join(exp.Dir, "turns", fileName(name))
+}
+
+// fileName turns a user's name into a folder's name.
+func fileName(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			return c
+		}
+		return '-'
+	}, s)
+}
+
+// seedOfSlice gives every place of a block the same arrivals.
+func (t *turns) seedOfSlice(block int) uint64 {
+	return generator.Seed(0, t.Scenario.Name+"/"+strconv.FormatUint(t.Scenario.Load.Schedule.Seed, 10), block)
+}

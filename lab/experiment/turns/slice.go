@@ -1,0 +1,216 @@
+package turns
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/capacity"
+	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
+	"dyno/lab/load"
+	"dyno/lab/load/schedule"
+	"dyno/lab/probe"
+	"dyno/lab/probe/usage"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	// sliceLead is the least time in which connections are made before a slice; each connection
+	// adds connectTime, or handshakeTime with TLS.
+	sliceLead     = 20 * time.Millisecond
+	connectTime   = 200 * time.Microsecond
+	handshakeTime = 4 * time.Millisecond
+	// workLength is the intended length of a work slice: long enough that its beginning and end
+	// do not matter, short enough that eight variants have had their turn within 3 s.
+	workLength = 300 * time.Millisecond
+	// longWork is the limit of a slow target's work slice in which each connection carries two
+	// requests.
+	longWork = 2 * time.Second
+	// workSpare is the limit of a work slice as a multiple of its expected length; firstLimit
+	// bounds the slices from which that length is learnt.
+	workSpare  = 8
+	firstLimit = 3 * time.Second
+	// voteLength is the shortest SLO slice: eight windows show a trend. A slice lasts until it
+	// has voteOffers, which a p99 needs, but not beyond voteLimit.
+	voteLength = 800 * time.Millisecond
+	voteOffers = 250
+	voteLimit  = 30 * time.Second
+)
+
+// plan returns the part of the plan that all slices of a seat share.
+func (s *seat) plan() load.Plan {
+	p := s.turns.Base()
+	p.Classes, p.FirstSeq, p.Lead = s.requests.Classes, s.seq, s.lead(p.Connections)
+	p.Drain = min(generator.LongestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
+	return p
+}
+
+// lead returns the time before a slice in which its connections are made.
+func (s *seat) lead(connections int) time.Duration {
+	each := connectTime
+	if strings.HasPrefix(s.run.Load.URL, "https:") {
+		each = handshakeTime
+	}
+	return min(sliceLead+time.Duration(connections)*each, time.Second)
+}
+
+// work drives a work slice of a number of requests, for no longer than limit. An error ends the
+// experiment; the target's failures are in the slice.
+func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (record.Slice, error) {
+	p := s.plan()
+	p.Count, p.Connections, p.Length = requests, min(p.Connections, int(requests)), limit
+	out := s.slice(record.SliceWork)
+	totals, carried, before, err := s.send(ctx, p, nil, int(p.Count))
+	if err != nil {
+		return out, err
+	}
+	environment.AwaitIdle(ctx, s.meter)
+	s.account(&out, totals, s.meter.Read().Since(before))
+	out.Start, out.Length = carried.Start, time.Duration(carried.Last-carried.Start)
+	if totals.Unfinished+totals.Undelivered > 0 || carried.Last == 0 {
+		out.Length = max(out.Length, p.Length) // unanswered requests took longer than that
+	}
+	if out.Served == 0 {
+		out.Invalid = "no request succeeded" + generator.Commonest(totals)
+	}
+	if totals.Generator.BusiestThread >= record.GeneratorBusy {
+		out.Limited = fmt.Sprintf("its busiest thread used %.0f%% of a core", totals.Generator.BusiestThread*100)
+	}
+	return out, nil
+}
+
+// vote drives an SLO slice at a rate.
+func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice, error) {
+	p := s.plan()
+	seed := s.turns.seedOfSlice(block)
+	seconds := max(voteLength.Seconds(), voteOffers/rate)
+	p.Length = min(time.Duration(seconds*float64(time.Second)), voteLimit)
+	p.Length = (p.Length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
+	p.Schedule = func() schedule.Schedule { return schedule.Poisson(rate, p.Length, seed) }
+	if s.turns.Scenario.Load.Schedule.Kind == scenario.Constant {
+		p.Schedule = func() schedule.Schedule { return schedule.Constant(rate, p.Length) }
+	}
+	out := s.slice(record.SliceSLO)
+	out.Rate = rate
+	// The meter reads the process: reading its threads ten times a second would cost more than a
+	// slice can spare.
+	watch, err := probe.Watch(ctx, probe.Options{Debug: s.debug, Token: s.turns.Token})
+	if err != nil {
+		return out, fmt.Errorf("watching the target: %w", err)
+	}
+	defer watch.Close()
+	seen := &seen{watch: watch}
+	totals, carried, before, err := s.send(ctx, p, seen, generator.PendingReceipts(rate))
+	if err != nil {
+		return out, err
+	}
+	environment.AwaitIdle(ctx, s.meter)
+	s.account(&out, totals, s.meter.Read().Since(before))
+	out.Start, out.Length = carried.Start, carried.Length
+	r := *s.run
+	r.Load.Model, r.Step.Rate, r.Step.Length = "open", rate, carried.Length
+	r.Begin, r.Length, r.Totals, r.Series = carried.MeasureFrom(), carried.Length, totals, seen.series
+	r.Totals.Server = watch.Totals(carried.MeasureFrom(), carried.OfferUntil(), served(&r))
+	if t := r.Totals.Server; t != nil && t.AllocsPerRequest >= 0 {
+		out.Allocs, out.AllocBytes = t.AllocsPerRequest*float64(served(&r)), t.BytesPerRequest*float64(served(&r))
+	}
+	capacity.JudgeSlice(&out, &r)
+	if !out.Met && out.Unjudged == "" {
+		out.Limited = s.byGenerator(&r)
+	}
+	if seen.profiled {
+		out.Unjudged = "a profile was being taken of the target"
+	}
+	return out, nil
+}
+
+// byGenerator explains how the load generator, not the target, may have missed an SLO slice;
+// empty: it did not. An SLO that was met was met whatever the generator did, since latency counts
+// from the intended send time.
+func (s *seat) byGenerator(r *record.Run) string {
+	bound := math.Inf(1)
+	for _, ms := range r.SLO.Latency {
+		bound = min(bound, ms)
+	}
+	const share = 0.5 // share of the permitted latency
+	if lag := r.Totals.Lag.P99 / 1000; lag > share*bound {
+		return fmt.Sprintf("it sent late: p99 %.1f ms", lag)
+	}
+	return ""
+}
+
+func (s *seat) slice(kind string) record.Slice {
+	return record.Slice{Kind: kind, Role: s.Role, Variant: s.Variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
+}
+
+// send carries out a slice's plan and returns the usage at its start, when the connections were
+// up. A failing target is a result; an error is the lab's own.
+func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
+	follow, end, err := s.turns.Receipts(ctx, s.env, s.requests.Run)
+	if err != nil {
+		return record.Totals{}, nil, usage.Sum{}, err
+	}
+	defer end()
+	if follow != nil {
+		p.Deliveries = max(deliveries, 1)
+	}
+	if sink == nil {
+		sink = nowhere{}
+	}
+	before := s.meter.Read()
+	p.Start = monotonic.Now() + int64(p.Lead)
+	if p.Count == 0 { // load.Run rounds up like this, for the windows
+		p.Start = (p.Start/int64(record.WindowLength) + 1) * int64(record.WindowLength)
+	}
+	read := make(chan usage.Sum, 1)
+	timer := time.AfterFunc(time.Duration(p.Start-monotonic.Now()), func() { read <- s.meter.Read() })
+	totals, carried, err := load.Run(ctx, p, s.requests.Driver, sink, follow...)
+	if !timer.Stop() {
+		before = <-read
+	}
+	s.seq = carried.NextSeq
+	return totals, carried, before, err
+}
+
+// account enters the outcomes of a slice's offers and their cost.
+func (s *seat) account(out *record.Slice, t record.Totals, used usage.Sum) {
+	out.Offered, out.Unfinished, out.Failed = t.Offered, t.Unfinished, t.Failed
+	out.Served = t.Ended - t.Failed
+	if s.run.SLO.On == record.OnDelivery {
+		out.Failed += max(0, t.Undelivered-t.Unfinished)
+		out.Served = t.Delivered
+	}
+	out.TargetCPU, out.CompanionCPU, out.GeneratorCPU = used.Target, used.Companions, used.Self
+	out.Steal, out.Others = s.meter.Shares(used)
+}
+
+// seen keeps the windows of a slice, with the target's view of each.
+type seen struct {
+	watch    *probe.Watcher
+	series   []record.Window
+	profiled bool
+}
+
+func (s *seen) Window(w record.Window, _ map[string]*hdrhistogram.Histogram) error {
+	w.Server = s.watch.Server(w.Start, environment.ReadWait)
+	s.profiled = s.profiled || w.Server != nil && w.Server.Profiling
+	s.series = append(s.series, w)
+	return nil
+}
+
+// nowhere is the sink of a slice that needs only the totals.
+type nowhere struct{}
+
+func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
+
+// served returns the number of offers that the target worked on, for its cost per request.
+func served(r *record.Run) int64 {
+	return int64(r.Totals.AchievedPerS * r.Length.Seconds())
+}

@@ -1,0 +1,77 @@
+package pool
+
+import (
+	"context"
+	"sync"
+)
+
+// due is an offer whose intended time has come.
+type due struct {
+	seq      uint64
+	intended int64
+}
+
+// backlog holds the offers that are due and not yet taken, in order. It never refuses one.
+type backlog struct {
+	mu     sync.Mutex
+	some   sync.Cond
+	items  []due // valid from head on
+	head   int
+	closed bool // no more offers will be put
+}
+
+func newBacklog() *backlog {
+	b := &backlog{}
+	b.some.L = &b.mu
+	return b
+}
+
+func (b *backlog) put(d due) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.head > 1024 && b.head*2 > len(b.items) { // more than half is taken: move the others down
+		b.items = b.items[:copy(b.items, b.items[b.head:])]
+		b.head = 0
+	}
+	b.items = append(b.items, d)
+	b.some.Signal()
+}
+
+// take waits for an offer; ok is false when there will be none or ctx is done.
+func (b *backlog) take(ctx context.Context) (d due, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.head == len(b.items) && !b.closed && ctx.Err() == nil {
+		b.some.Wait()
+	}
+	if b.head == len(b.items) || ctx.Err() != nil {
+		return due{}, false
+	}
+	d = b.items[b.head]
+	b.head++
+	return d, true
+}
+
+// close marks the backlog as complete.
+func (b *backlog) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.some.Broadcast()
+}
+
+// wake makes every taker check its context again.
+func (b *backlog) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock() // without the lock, a taker between its check and its wait would miss the call
+	b.some.Broadcast()
+}
+
+// drain removes and returns the remaining offers.
+func (b *backlog) drain() []due {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.items[b.head:]
+	b.items, b.head = nil, 0
+	return left
+}

@@ -1,0 +1,275 @@
+// Package pool drives a target from goroutines: in the open model a pacing thread puts each offer
+// into a queue at its intended time, and the workers take the offers in order; in the closed model
+// each worker makes its next offer when the last one has ended. What a worker does with an offer is
+// a Doer.
+//
+// It knows no protocol, and it is not for the highest rates: raw sends without goroutines. Drive
+// owns the workers, the pacing thread and one goroutine that keeps the windows moving; all have
+// ended when it returns.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+	"dyno/lab/record"
+)
+
+// Doer does one unit of work. Many workers call Do concurrently; it must return soon after ctx is
+// done, which is at the offer's timeout or at the end of the run, since Drive waits for it.
+type Doer interface {
+	Do(ctx context.Context, o *Offer) Result
+}
+
+// Connector is a Doer that prepares each worker before the run's start. A failure is not reported
+// here: the worker's offers then fail.
+type Connector interface {
+	Connect(ctx context.Context, worker int)
+}
+
+// Offer is one unit of work that is due.
+type Offer struct {
+	Seq      uint64
+	Intended int64 // ns, monotonic
+	Worker   int   // worker that does it: 0 to Plan.Connections-1; a worker does one offer at a time
+}
+
+// Result describes how a unit of work ended; see load.Outcome.
+type Result struct {
+	Status  load.Status
+	Class   uint8
+	Success bool
+	Checked bool
+}
+
+// Driver is a load.Driver whose work Plan.Connections goroutines do. The queue grows as long as
+// they are behind; it is bounded by the schedule and, since an offer ends at its timeout, by the
+// rate times Plan.Timeout.
+type Driver struct {
+	Name  string // name of the engine, in results
+	Doer  Doer
+	Think time.Duration // closed model: pause of a worker after each answer
+
+	sleep func(until int64) // for tests; nil: sleepUntil
+}
+
+// Engine returns the driver's name.
+func (p *Driver) Engine() string { return p.Name }
+
+// Drive carries out the plan. If a Doer panics, its offer counts as failed and Drive returns an
+// error after the run.
+func (p *Driver) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder) error {
+	shards := rec.Shards(2)
+	working, stop := context.WithDeadline(ctx, time.Now().Add(time.Duration(plan.DrainUntil()-monotonic.Now())))
+	defer stop()
+	r := &poolRun{pool: p, plan: plan, working: working, due: newBacklog(),
+		offers: shards[0], outcomes: shards[1], next: math.MaxInt64, left: plan.Share(0, 1)}
+	defer context.AfterFunc(working, r.due.wake)()
+	var pacing, workers, turning sync.WaitGroup
+	if plan.Open() {
+		r.next = plan.Start
+		pacing.Go(r.pace)
+	}
+	for k := range max(plan.Connections, 1) {
+		workers.Go(func() { r.work(k) })
+	}
+	ended := make(chan struct{})
+	turning.Go(func() { r.rotateWindows(ended) })
+	pacing.Wait()
+	workers.Wait()
+	close(ended)
+	turning.Wait()
+	r.abandon()
+	return errors.Join(r.panicked, ctx.Err())
+}
+
+// poolRun is one Drive.
+type poolRun struct {
+	pool    *Driver
+	plan    *load.Plan
+	working context.Context // done when nothing may be in flight any more
+	due     *backlog
+
+	mu       sync.Mutex
+	offers   *load.Shard // guarded by mu; its windows rotate with the schedule
+	next     int64       // guarded by mu: the earliest instant of the next offer
+	outcomes *load.Shard // guarded by mu; its windows rotate with the clock
+	left     int64       // guarded by mu: offers that the closed model may still make
+	panicked error       // guarded by mu; the first panic
+}
+
+// rotateWindows advances the windows while nothing happens.
+func (r *poolRun) rotateWindows(ended <-chan struct{}) {
+	tick := time.NewTicker(record.WindowLength / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		r.mu.Lock()
+		now := monotonic.Now()
+		r.offers.Advance(min(now, r.next))
+		r.outcomes.Advance(now)
+		r.mu.Unlock()
+	}
+}
+
+// abandon reports the offers that no worker took.
+func (r *poolRun) abandon() {
+	now := monotonic.Now()
+	for _, d := range r.due.drain() {
+		r.outcomes.Unfinished(d.intended, now, 0)
+	}
+}
+
+func (r *poolRun) offer(intended int64) due {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return due{seq: r.offers.Offer(intended), intended: intended}
+}
+
+// offerNow makes an offer of the closed model; ok is false when the plan's count is used up.
+func (r *poolRun) offerNow() (d due, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left == 0 {
+		return due{}, false
+	}
+	r.left--
+	now := monotonic.Now() // with the lock held, so that a shard's offers are in order
+	return due{seq: r.offers.Offer(now), intended: now}, true
+}
+
+func (r *poolRun) work(worker int) {
+	if c, ok := r.pool.Doer.(Connector); ok {
+		c.Connect(r.working, worker)
+	}
+	if r.plan.Open() {
+		r.serve(worker)
+	} else {
+		r.loop(worker)
+	}
+}
+
+// serve takes due offers until there are no more.
+func (r *poolRun) serve(worker int) {
+	free := monotonic.Now()
+	for {
+		d, ok := r.due.take(r.working)
+		if !ok {
+			return
+		}
+		r.do(d, worker, free)
+		free = monotonic.Now()
+	}
+}
+
+// loop is the closed model: a worker makes its next offer when the last one has ended.
+func (r *poolRun) loop(worker int) {
+	if !r.pause(time.Duration(r.plan.Start - monotonic.Now())) {
+		return
+	}
+	for monotonic.Now() < r.plan.OfferUntil() && r.working.Err() == nil {
+		d, ok := r.offerNow()
+		if !ok {
+			return
+		}
+		r.do(d, worker, d.intended)
+		if r.pool.Think > 0 && !r.pause(r.pool.Think) {
+			return
+		}
+	}
+}
+
+// pause waits; it returns false if the run ends first.
+func (r *poolRun) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.working.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// do sends one offer and reports how it ended. free is the instant since which the worker has
+// been idle.
+func (r *poolRun) do(d due, worker int, free int64) {
+	sent := monotonic.Now()
+	deadline := d.intended + int64(r.plan.Timeout)
+	if r.plan.Timeout > 0 && sent >= deadline { // it timed out in the queue
+		r.report(&load.Outcome{Seq: d.seq, Intended: d.intended, Done: deadline, Status: load.Timeout})
+		return
+	}
+	r.mu.Lock()
+	r.outcomes.Sent(d.intended, sent, sent-max(d.intended, free))
+	r.mu.Unlock()
+	ctx, cancel := r.working, context.CancelFunc(func() {})
+	if r.plan.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(deadline-sent))
+	}
+	result := r.call(ctx, &Offer{Seq: d.seq, Intended: d.intended, Worker: worker})
+	cancel()
+	now := monotonic.Now()
+	if !result.Success && r.working.Err() != nil { // cut off by the end of the run
+		r.mu.Lock()
+		r.outcomes.Unfinished(d.intended, now, result.Class)
+		r.mu.Unlock()
+		return
+	}
+	if r.plan.Timeout > 0 && now > deadline && result.Success { // Do did not observe its context
+		result = Result{Status: load.Timeout, Class: result.Class}
+	}
+	r.report(&load.Outcome{Seq: d.seq, Intended: d.intended, Sent: sent, Done: now,
+		Status: result.Status, Class: result.Class, Success: result.Success, Checked: result.Checked})
+}
+
+func (r *poolRun) report(o *load.Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes.Done(o)
+}
+
+// call does the work; it turns a panic into a failure.
+func (r *poolRun) call(ctx context.Context, o *Offer) (result Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			result = Result{Status: load.Other}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.panicked == nil {
+				r.panicked = fmt.Errorf("the driver's Do panicked: %v (at %s)", p, panicPlace())
+			}
+		}
+	}()
+	return r.pool.Doer.Do(ctx, o)
+}
+
+// panicPlace returns the line that panicked: the first one above the runtime's own frames.
+func panicPlace() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	seen := false
+	for {
+		f, more := frames.Next()
+		if f.Function == "runtime.gopanic" {
+			seen = true
+		} else if seen && !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		if !more {
+			return "an unknown place"
+		}
+	}
+}

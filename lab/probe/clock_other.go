@@ -1,5 +1,0 @@
-//go:build !linux
-
-package probe
-
-func processClock(int) (float64, bool) { return 0, false }

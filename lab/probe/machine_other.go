@@ -1,6 +1,0 @@
-//go:build !linux && !darwin
-
-package probe
-
-// hardware is not available on this system.
-func hardware() (cpu, kernel string, memory int64) { return "", "", 0 }

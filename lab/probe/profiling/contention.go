@@ -1,0 +1,185 @@
+package profiling
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"dyno/agent"
+	"dyno/lab/probe/debughttp"
+	"dyno/lab/record"
+)
+
+// Sampling rates of contention during a recording. A tenth of the contended unlocks is enough: a
+// lock that bounds a service is contended thousands of times a second. Blocking for less than 10
+// us is sampled in proportion to its length; 10 us is about the cost of parking and waking a
+// goroutine.
+const (
+	mutexFraction = 10
+	blockRate     = 10_000 // ns
+)
+
+// RecordContention makes the target's agent record contention, for the mutex and block profiles.
+// It returns the function that restores the previous rates, which works also after ctx has ended
+// and returns an error if it could not restore them.
+//
+// Inspect does this itself, but under load that is too late for a lock that is never free: after
+// the rate is switched on, the runtime leaves out each lock that has waiting goroutines, until
+// for a moment none waits. So call RecordContention before the load begins.
+func RecordContention(ctx context.Context, debug, token string) (restore func() error, err error) {
+	before, err := debughttp.Control(ctx, debug, token, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
+	if err != nil {
+		return func() error { return nil }, err
+	}
+	return func() error {
+		_, err := debughttp.Control(context.WithoutCancel(ctx), debug, token, before) // Control sets its own time limit
+		return err
+	}, nil
+}
+
+// contention is a profile that counts from the start of the process, if its rate is on.
+type contention struct {
+	kind   string
+	rate   string // function of package runtime that sets its rate
+	begun  time.Time
+	over   time.Duration
+	before *profile.Profile
+	none   bool             // it has been empty since the process started
+	during *profile.Profile // contention since the previous snapshot
+	err    error
+}
+
+// overTime takes the CPU profile, and the contention during the same time.
+func (i *inspector) overTime(ctx context.Context) {
+	restore, unswitched := i.switchRates(ctx)
+	defer func() { i.unrestored = restore() }()
+	mutex := &contention{kind: record.ProfileMutex, rate: "SetMutexProfileFraction"}
+	block := &contention{kind: record.ProfileBlock, rate: "SetBlockProfileRate"}
+	for _, c := range []*contention{mutex, block} {
+		c.begun = time.Now()
+		c.before, c.err = i.snapshot(ctx, c.kind)
+	}
+	i.cpu(ctx)
+	if mutex.err == nil || block.err == nil {
+		// Without a CPU profile, for example because another one is running, there is still
+		// contention to record.
+		pause(ctx, time.Until(mutex.begun.Add(i.CPU)))
+	}
+	for _, c := range []*contention{mutex, block} {
+		if c.err == nil {
+			c.end(i.snapshot(ctx, c.kind))
+		}
+		if c.err == nil && c.none && unswitched != nil {
+			c.err = fmt.Errorf("the target has recorded none since it began, so runtime.%s is probably off; %w", c.rate, unswitched)
+		}
+	}
+	if mutex.err == nil && block.err == nil && hidden(mutex.during, block.during) {
+		mutex.err = errHidden
+	}
+	i.enterContention(mutex)
+	i.enterContention(block)
+}
+
+// switchRates switches recording on if possible. It returns the function that restores the rates,
+// and an error if they could not be switched.
+func (i *inspector) switchRates(ctx context.Context) (restore func() error, err error) {
+	if !i.Agent {
+		return func() error { return nil }, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) can switch it on for the time of a profile")
+	}
+	return RecordContention(ctx, i.Debug, i.Token)
+}
+
+func (i *inspector) enterContention(c *contention) {
+	var encoded bytes.Buffer
+	if c.err == nil {
+		c.err = c.during.Write(&encoded)
+	}
+	i.enter(c.kind, encoded.Bytes(), c.over, c.err)
+}
+
+func (i *inspector) snapshot(ctx context.Context, kind string) (*profile.Profile, error) {
+	encoded, err := i.fetch(ctx, debughttp.PathPprof+kind, profileWithin)
+	if err != nil {
+		return nil, err
+	}
+	return record.ParseProfile(encoded)
+}
+
+// end computes the contention since before. Its arguments are the results of snapshot.
+func (c *contention) end(after *profile.Profile, err error) {
+	c.over = time.Since(c.begun)
+	if c.err = err; err != nil {
+		return
+	}
+	c.none = len(after.Sample) == 0
+	c.before.Scale(-1)
+	p, err := profile.Merge([]*profile.Profile{c.before, after})
+	if err != nil {
+		c.err = fmt.Errorf("the two %s profiles cannot be compared: %w", c.kind, err)
+		return
+	}
+	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool { return !grew(s) || observing(s) })
+	c.during = p.Compact()
+}
+
+// errHidden says why a mutex profile is incomplete.
+var errHidden = errors.New("it lacks a lock for which goroutines waited all the time since recording was switched on: " +
+	"the runtime leaves those out; switch it on before the load begins, or use the block profile for the waiting code and the execution trace for the unlocking code")
+
+// hidden reports whether goroutines waited much longer for locks than the mutex profile accounts
+// for. Both profiles count the same time, one at the unlocking code and one at the waiting code.
+func hidden(mutex, block *profile.Profile) bool {
+	const known = 0.1                                                                            // minimum share of the time: sampling alone does not lose that much
+	held := delay(mutex, func(leaf string) bool { return !strings.HasPrefix(leaf, "runtime.") }) // package runtime has locks of its own
+	waited := delay(block, func(leaf string) bool {
+		return leaf == "sync.(*Mutex).Lock" || leaf == "sync.(*RWMutex).Lock" || leaf == "sync.(*RWMutex).RLock"
+	})
+	const little = 0.1e9 // ns; sampling may well miss less than this entirely
+	return waited > little && held < known*waited
+}
+
+// delay sums the time of the stacks whose innermost function is wanted, in ns.
+func delay(p *profile.Profile, wanted func(leaf string) bool) float64 {
+	at := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == record.ValueDelay })
+	sum := 0.0
+	for _, s := range p.Sample {
+		if at >= 0 && len(s.Location) > 0 && len(s.Location[0].Line) > 0 && s.Location[0].Line[0].Function != nil &&
+			wanted(s.Location[0].Line[0].Function.Name) {
+			sum += float64(s.Value[at])
+		}
+	}
+	return sum
+}
+
+// grew reports whether a sample has not been rounded below zero.
+func grew(s *profile.Sample) bool {
+	return !slices.ContainsFunc(s.Value, func(v int64) bool { return v < 0 })
+}
+
+// observing reports whether a stack belongs to the debug handlers themselves: the handler of the
+// CPU profile waits as long as it runs.
+func observing(s *profile.Sample) bool {
+	for _, l := range s.Location {
+		for _, line := range l.Line {
+			if f := line.Function; f != nil && (strings.HasPrefix(f.Name, "net/http/pprof.") || strings.HasPrefix(f.Name, "dyno/agent.")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,184 @@
+// Package profiling takes profiles and a short execution trace of a target over its debug address,
+// and writes them into the run's folder. Both slow the target, so a run under profiles reports no
+// latency.
+//
+// It is not for reading the profiles (record, diagnose), nor for targets without a debug address
+// (perf). It starts no goroutines.
+package profiling
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"dyno/lab/probe/debughttp"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+)
+
+// Inspection says which profiles to take, and how.
+type Inspection struct {
+	Debug string        // the target's debug address, which serves net/http/pprof
+	Token string        // bearer token of a guarded debug address; empty: none is sent
+	Agent bool          // the agent is available too, so the mutex and block profiles can be switched on for a while
+	Dir   string        // the run's folder
+	CPU   time.Duration // length of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
+	Trace time.Duration // length of the execution trace; 0: 0.5 s
+	// Goroutines bounds the goroutines for further profiles of all of them: a profile of 10,000
+	// stops the target for some 25 ms in total. 0: 10,000.
+	Goroutines int
+}
+
+func (in Inspection) withDefaults() Inspection {
+	if in.CPU <= 0 {
+		in.CPU = 2 * time.Second
+	}
+	in.CPU = time.Duration(math.Ceil(in.CPU.Seconds())) * time.Second
+	if in.Trace <= 0 {
+		in.Trace = 500 * time.Millisecond
+	}
+	if in.Goroutines <= 0 {
+		in.Goroutines = 10_000
+	}
+	return in
+}
+
+// Inspect takes profiles of the target, one after the other, and writes them into the run's
+// folder: heap and goroutines, then the CPU with the contention over the same time, then a short
+// execution trace, of which it keeps only the sums, then goroutines and heap again. It takes
+// about CPU and Trace together, plus a second. Latency from these windows must not be reported.
+//
+// A profile that could not be taken is entered with the reason and the fix. Inspect returns an
+// error if no profile could be taken, ctx is done, or the target's settings could not be
+// restored, together with the profiles taken until then.
+func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
+	i := &inspector{Inspection: in.withDefaults(), client: debughttp.New(in.Debug, in.Token)}
+	defer i.client.Close()
+	begun := time.Now()
+	i.take(ctx, record.ProfileHeapStart, pathHeap, 0)
+	goroutines := i.goroutines(ctx)
+	i.overTime(ctx)
+	trace := i.trace(ctx)
+	if trace == nil {
+		i.goroutinesOften(ctx, goroutines)
+	}
+	i.goroutinesAgain(ctx, goroutines)
+	i.take(ctx, record.ProfileHeap, pathHeap, time.Since(begun))
+	if err := ctx.Err(); err != nil {
+		return i.files, trace, fmt.Errorf("taking profiles: %w", err)
+	}
+	if i.taken == 0 && trace == nil {
+		return i.files, nil, fmt.Errorf("no profile could be taken from %s: %s", i.Debug, i.files[0].Why)
+	}
+	if i.unrestored != nil {
+		return i.files, trace, fmt.Errorf("the target goes on recording contention: %w", i.unrestored)
+	}
+	return i.files, trace, nil
+}
+
+// inspector is an inspection in progress. One goroutine uses it.
+type inspector struct {
+	Inspection
+	client *debughttp.Client
+	files  []record.ProfileFile
+	taken  int // number of files
+
+	unrestored error // why the target still records contention at the inspection's rates
+}
+
+// take takes a profile of one moment. over is the time that its figures cover.
+func (i *inspector) take(ctx context.Context, kind, path string, over time.Duration) []byte {
+	encoded, err := i.fetch(ctx, path, profileWithin)
+	i.enter(kind, encoded, over, err)
+	return encoded
+}
+
+// enter writes a profile, or enters the reason why there is none.
+func (i *inspector) enter(kind string, encoded []byte, over time.Duration, err error) {
+	file := record.ProfileFile{Kind: kind}
+	if err == nil {
+		file, err = folder.AddProfile(i.Dir, kind, encoded, over.Seconds())
+	}
+	if err != nil {
+		file = record.ProfileFile{Kind: kind, Why: err.Error()}
+	} else {
+		i.taken++
+	}
+	i.files = append(i.files, file)
+}
+
+// goroutines takes the first profile of goroutines and returns their number.
+func (i *inspector) goroutines(ctx context.Context) int64 {
+	encoded := i.take(ctx, record.ProfileGoroStart, pathGoroutine, 0)
+	p, err := profile.ParseData(encoded)
+	if err != nil {
+		return 0
+	}
+	sum := int64(0)
+	for _, s := range p.Sample {
+		sum += s.Value[0] // a parsed sample has a value of each type, and there is at least one
+	}
+	return sum
+}
+
+func (i *inspector) goroutinesAgain(ctx context.Context, before int64) {
+	if err := i.tooMany(before); err != nil {
+		i.enter(record.ProfileGoroutine, nil, 0, err)
+		return
+	}
+	i.take(ctx, record.ProfileGoroutine, pathGoroutine, 0)
+}
+
+func (i *inspector) tooMany(goroutines int64) error {
+	if goroutines <= int64(i.Goroutines) {
+		return nil
+	}
+	return fmt.Errorf("there were %d goroutines, and putting together a profile of more than %d stops the target for too long; "+
+		"that they grow in number shows in the samples", goroutines, i.Goroutines)
+}
+
+// Without an execution trace, several goroutine profiles are taken instead: a goroutine that is
+// busy half of the time shows as busy in 8 to 24 of 32 moments. The moments are far enough apart
+// that most requests have moved on between two.
+const (
+	moments      = 32
+	momentsApart = 25 * time.Millisecond
+)
+
+// goroutinesOften adds up several profiles of goroutines.
+func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
+	err := i.tooMany(before)
+	var all []*profile.Profile
+	for range moments {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		var p *profile.Profile
+		if p, err = i.snapshot(ctx, record.ProfileGoroutine); err == nil {
+			all = append(all, p)
+			pause(ctx, momentsApart)
+		}
+	}
+	if err != nil || len(all) == 0 {
+		return // the reason is entered with the single profiles
+	}
+	var encoded bytes.Buffer
+	sum, err := profile.Merge(all)
+	if err == nil {
+		err = sum.Write(&encoded)
+	}
+	i.enter(record.ProfileGoroMany, encoded.Bytes(), 0, err)
+	i.files[len(i.files)-1].Samples = len(all)
+}
+
+// cpu takes the CPU profile.
+func (i *inspector) cpu(ctx context.Context) {
+	seconds := strconv.Itoa(int(i.CPU / time.Second))
+	encoded, err := i.fetch(ctx, pathCPU+"?seconds="+seconds, i.CPU+profileWithin)
+	i.enter(record.ProfileCPU, encoded, i.CPU, err)
+}

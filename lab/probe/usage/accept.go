@@ -1,0 +1,55 @@
+package usage
+
+import "dyno/lab/probe/sockets"
+
+const (
+	// acceptEvery is the interval between readings of the accept queues, in readings. The kernel
+	// lists its listening sockets in some 0.1 ms (through /proc/net/tcp it lists all sockets, in
+	// 2 ms).
+	acceptEvery = 2
+	// maxClaims bounds the open files of a process that are searched for its listeners, which are
+	// among the first that it opens.
+	maxClaims = 4096
+)
+
+// accepting finds the longest accept queue of a process tree.
+type accepting struct {
+	own  map[uint64]bool // by inode of a listening socket: the process tree has it open
+	last sockets.Queue
+}
+
+// read returns the longest of the process tree's accept queues; between readings it returns the
+// previous one.
+func (a *accepting) read(h Source, f *processTree, count int) sockets.Queue {
+	if h.Queues == nil || count%acceptEvery != 0 {
+		return a.last
+	}
+	a.last = sockets.Queue{}
+	known := make(map[uint64]bool, len(a.own))
+	unknown := map[uint64]bool{}
+	for _, q := range h.Queues() {
+		mine, asked := a.own[q.Inode]
+		if !asked {
+			unknown[q.Inode] = true
+			continue
+		}
+		known[q.Inode] = mine
+		if mine && (a.last.Inode == 0 || q.Length > a.last.Length) {
+			a.last = q
+		}
+	}
+	a.own = known
+	if len(unknown) > 0 && count%treeEvery == 0 {
+		for inode := range unknown {
+			known[inode] = false
+		}
+		for pid := range f.members {
+			for inode := range sockets.Held(h.Root, pid, maxClaims) {
+				if unknown[inode] {
+					known[inode] = true
+				}
+			}
+		}
+	}
+	return a.last
+}

@@ -1,0 +1,83 @@
+package usage
+
+import (
+	"dyno/agent/monotonic"
+	"dyno/lab/probe/procfs"
+)
+
+// Meter reads the CPU time that a target, its companions, the lab and the machine have used so
+// far, at each call: for loads that are too short for readings at a steady interval. It is not
+// safe for concurrent use.
+type Meter struct {
+	sampler *Sampler
+	cores   int
+}
+
+// Sum holds sums since an arbitrary moment; only differences have a meaning. Figures are CPU
+// seconds.
+type Sum struct {
+	At                       int64   // ns, monotonic
+	Target, Companions, Self float64 // with their children; Self without
+	Busy, Steal              float64 // of the whole machine; Busy without Steal
+}
+
+// NewMeter returns a meter of processes.
+func NewMeter(p Processes) *Meter {
+	s := NewSampler(Source{Root: "/", Clock: processClock}, p)
+	return &Meter{sampler: s, cores: max(1, len(s.cpus))}
+}
+
+// FindPeers searches for processes that the target calls, so that they count with its companions.
+// It reads every socket of the machine, so it must not run during a load.
+func (m *Meter) FindPeers() {
+	now := monotonic.Now()
+	m.sampler.search(now)
+	m.sampler.findPeers(now)
+}
+
+// Read reads the clocks.
+func (m *Meter) Read() Sum {
+	s, u := m.sampler, Sum{At: monotonic.Now()}
+	if u.At-s.searched >= searchAge {
+		s.search(u.At)
+	}
+	if s.target != nil {
+		u.Target = s.target.cpuTimes(s.from, false).cpu
+	}
+	for _, f := range s.companions {
+		u.Companions += f.cpuTimes(s.from, false).cpu
+	}
+	for _, p := range s.peers {
+		u.Companions += p.cpuTimes(s.from, false).cpu
+	}
+	if now, ok := s.from.cpuTimes(s.self, false); ok {
+		u.Self = now.cpu
+	}
+	if b, err := s.from.read("stat"); err == nil {
+		u.Busy, u.Steal, _ = procfs.CPUTimes(b, s.cpus)
+	}
+	return u
+}
+
+// Since returns what was used between an earlier reading and this one.
+func (u Sum) Since(before Sum) Sum {
+	return Sum{
+		At: u.At - before.At, Target: max(0, u.Target-before.Target), Companions: max(0, u.Companions-before.Companions),
+		Self: max(0, u.Self-before.Self), Busy: max(0, u.Busy-before.Busy), Steal: max(0, u.Steal-before.Steal),
+	}
+}
+
+// Shares returns, for the sums of a span (Since), the shares of the machine that the hypervisor
+// and that other processes took. The kernel counts a machine's time in hundredths of a second:
+// over 0.3 s a share can be wrong by up to 3%.
+func (m *Meter) Shares(within Sum) (steal, others float64) {
+	if m.sampler.target == nil { // the target's own work would count as others'
+		within.Busy = 0
+	}
+	capacity := float64(within.At) / 1e9 * float64(m.cores)
+	if capacity <= 0 {
+		return 0, 0
+	}
+	known := within.Target + within.Companions + within.Self
+	return min(1, within.Steal/capacity), min(1, max(0, within.Busy-known)/capacity)
+}

@@ -1,0 +1,228 @@
+package usage
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"dyno/lab/probe/procfs"
+	"dyno/lab/probe/sockets"
+)
+
+// Source is where figures come from. Tests make their own.
+type Source struct {
+	Root  string                             // folder that contains proc
+	Clock func(pid int) (s float64, ok bool) // a process's own CPU clock
+	// Queues lists the accept queues of all listening sockets; nil: they are not available.
+	Queues func() []sockets.Queue
+}
+
+// Here is this machine.
+func Here() Source { return Source{Root: "/", Clock: processClock, Queues: sockets.AcceptQueues} }
+
+// Processes names the processes to read. The zero Processes read the machine alone.
+type Processes struct {
+	// PID is the target's process; its children count as part of it. 0: not known.
+	PID int
+	// Companions are processes that work for the target; their children count with them. The
+	// Sampler adds processes on this machine that the target is connected to as a client.
+	Companions []int
+	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as
+	// others'.
+	Self int
+	// Counters counts the target's cache and TLB misses, if that is permitted and the processor
+	// has counters. It adds to the cost of each of the target's context switches, so leave it off
+	// where latency is reported.
+	Counters bool
+}
+
+func (h Source) read(path ...string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(append([]string{h.Root, "proc"}, path...)...))
+}
+
+const (
+	maxThreads = 4096 // threads of one process that are read
+	maxTree    = 256  // processes that are counted as one
+	// treeEvery is the interval between searches for children, in readings: one second. A child
+	// that lived for less may be missed; its CPU time then counts as others'.
+	treeEvery = 10
+	// searchAge is the maximum time between searches for children, ns.
+	searchAge = int64(time.Second)
+	// The target's connections are read at its first reading, in the warm-up, a second later, and
+	// then every 10 s: on a machine with tens of thousands of connections that takes tens of ms.
+	peersFirst, peersSecond, peersEvery = 3, 13, 100
+)
+
+// Sampler takes readings. One goroutine uses it.
+type Sampler struct {
+	from       Source
+	cpus       []int // CPUs that the experiment may use
+	target     *processTree
+	companions []*processTree
+	self       int // the lab's own process; 0: not known
+	peers      []*peer
+	holders    map[uint64]bool // inodes of the listening sockets that the target calls
+	delay      delays
+	switches   switches
+	accepting  accepting
+	misses     *misses // nil: not wanted
+	refused    int64   // listen overflows at the last reading; below 0: never read
+	overflows  smoother
+	last       Reading
+	count      int   // readings so far
+	searched   int64 // when the trees were last searched for children, ns
+	sees       Seen
+}
+
+// Seen says which figures could be read, at least once.
+type Seen struct{ Target, Machine, PressureCPU, PressureIO bool }
+
+// NewSampler returns a sampler of processes.
+func NewSampler(from Source, p Processes) *Sampler {
+	s := &Sampler{from: from, self: p.Self, refused: -1}
+	if p.PID > 0 {
+		s.target = newProcessTree(p.PID)
+	}
+	for _, pid := range p.Companions {
+		s.companions = append(s.companions, newProcessTree(pid))
+	}
+	s.cpus = from.usableCPUs(append([]int{p.PID, p.Self}, p.Companions...))
+	if s.target != nil && p.Counters {
+		s.target.refresh(from)
+		s.misses = countMisses(from, s.target)
+	}
+	return s
+}
+
+// Close releases the counters.
+func (s *Sampler) Close() { s.misses.close() }
+
+// Sees says which figures the readings so far could see.
+func (s *Sampler) Sees() Seen { return s.sees }
+
+// usableCPUs returns the CPUs that at least one of the processes may use: activity on the other
+// CPUs of a large machine does not affect an experiment in a container. Empty: all.
+func (h Source) usableCPUs(pids []int) []int {
+	var out []int
+	for _, pid := range pids {
+		status, err := h.read(strconv.Itoa(pid), "status")
+		if pid <= 0 || err != nil {
+			continue
+		}
+		if cpus, err := procfs.AllowedCPUs(status); err == nil {
+			out = append(out, cpus...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Read takes a reading at an instant (ns, monotonic). A figure that cannot be read keeps its last
+// value, so that a sum never falls.
+func (s *Sampler) Read(now int64) Reading {
+	r := s.last
+	r.At = now
+	if s.count%treeEvery == 0 || now-s.searched >= searchAge { // on a busy machine readings are missed
+		s.search(now)
+	}
+	if s.target != nil {
+		s.readTarget(&r)
+	}
+	r.Companions = 0
+	for _, f := range s.companions {
+		r.Companions += f.cpuTimes(s.from, false).cpu
+	}
+	if s.count == 0 || s.count == peersFirst || s.count%peersEvery == peersSecond {
+		s.findPeers(now)
+	}
+	for _, p := range s.peers {
+		p.last = p.cpuTimes(s.from, false).cpu
+		r.Companions += p.last - p.first
+	}
+	if s.self > 0 {
+		if now, ok := s.from.cpuTimes(s.self, false); ok {
+			r.Self = now.cpu
+		}
+	}
+	s.readMachine(&r)
+	s.last = r
+	s.count++
+	return r
+}
+
+// search searches every tree for children.
+func (s *Sampler) search(now int64) {
+	s.searched = now
+	for _, f := range s.trees() {
+		f.refresh(s.from)
+	}
+}
+
+// trees returns the process trees of the target, of its companions, and of their peers.
+func (s *Sampler) trees() []*processTree {
+	out := append([]*processTree{s.target}, s.companions...)
+	for _, p := range s.peers {
+		out = append(out, p.processTree)
+	}
+	return out
+}
+
+func (s *Sampler) readTarget(r *Reading) {
+	now := s.target.cpuTimes(s.from, true)
+	s.sees.Target = s.sees.Target || len(s.target.members) > 0
+	r.CPU, r.System = now.cpu, now.system
+	r.RSS = s.target.resident(s.from)
+	r.Delay = s.delay.read(s.from, s.target, s.count)
+	r.Halts = s.switches.read(s.from, s.target, s.count)
+	r.Accept = s.accepting.read(s.from, s.target, s.count)
+	r.Cache, r.TLB = s.misses.read(s.count)
+}
+
+func (s *Sampler) readMachine(r *Reading) {
+	if b, err := s.from.read("stat"); err == nil {
+		if busy, steal, err := procfs.CPUTimes(b, s.cpus); err == nil && busy > 0 { // a sandbox may show zeros
+			r.Busy, r.Steal, s.sees.Machine = busy, steal, true
+		}
+	}
+	if total, ok := s.from.pressure("cpu"); ok {
+		r.Pressure, s.sees.PressureCPU = total, true
+	}
+	if total, ok := s.from.pressure("io"); ok {
+		r.PressureIO, s.sees.PressureIO = total, true
+	}
+	if s.count%slowEvery == 0 {
+		s.readOverflows()
+	}
+	r.Overflows = s.overflows.next()
+}
+
+func (h Source) pressure(resource string) (s float64, ok bool) {
+	b, err := h.read("pressure", resource)
+	if err != nil {
+		return 0, false
+	}
+	s, err = procfs.Pressure(b)
+	return s, err == nil
+}
+
+// readOverflows reads the overflows in the target's network namespace: a container has its own.
+func (s *Sampler) readOverflows() {
+	path := []string{"net", "netstat"}
+	if s.target != nil {
+		path = append([]string{strconv.Itoa(s.target.root)}, path...)
+	}
+	b, err := s.from.read(path...)
+	if err != nil {
+		return
+	}
+	n, err := procfs.ListenOverflows(b)
+	if err != nil {
+		return
+	}
+	if s.refused >= 0 {
+		s.overflows.add(float64(max(0, n-s.refused)), slowEvery)
+	}
+	s.refused = n
+}

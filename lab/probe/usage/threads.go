@@ -1,0 +1,132 @@
+package usage
+
+import (
+	"bytes"
+	"strconv"
+
+	"dyno/lab/probe/procfs"
+)
+
+const (
+	// manyThreads is the number of threads from which their delay is read only in every
+	// manyEvery-th reading: a read costs some 5 us, so 64 of them ten times a second take 0.3% of
+	// a core.
+	manyThreads = 64
+	manyEvery   = 5
+	// slowEvery is the interval between readings of more expensive figures, in readings, for up
+	// to manyThreads threads at a time: the kernel takes 10 us and more to write a thread's
+	// status.
+	slowEvery = 10
+)
+
+// delays sums the run-queue delay of threads, which start and end.
+type delays struct {
+	last map[int]float64 // by thread, s; nil: not read yet
+	sum  smoother        // s
+	many bool
+}
+
+// read returns the time that the tree's threads have waited for a CPU, in s. Many threads are
+// read less often.
+func (d *delays) read(h Source, f *processTree, count int) float64 {
+	if d.many && count%manyEvery != 0 {
+		return d.sum.next()
+	}
+	now := make(map[int]float64, len(d.last))
+	grown := 0.0
+	for pid := range f.members {
+		for _, tid := range h.tasks(pid) {
+			b, err := h.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat")
+			if err != nil {
+				continue // the thread has just ended
+			}
+			v, err := procfs.Delay(b)
+			if err != nil {
+				continue
+			}
+			now[tid] = v
+			grown += max(0, v-d.last[tid])
+		}
+	}
+	if d.last == nil {
+		grown = 0 // the thread waited before the readings began
+	}
+	d.last = now
+	over := 1
+	if d.many = len(now) > manyThreads; d.many {
+		over = manyEvery
+	}
+	d.sum.add(grown, over)
+	return d.sum.next()
+}
+
+// Halts counts how often threads stopped running, and how long a disk stopped them.
+type Halts struct {
+	Waits       float64 // voluntary: the thread waited for an event
+	Preemptions float64 // involuntary: the kernel gave the CPU to another thread
+	Blocked     float64 // s
+}
+
+// switches sums the halts of threads. The halts between the last reading of a thread and its end
+// are not counted.
+type switches struct {
+	last                        map[int]Halts // by thread; nil: not read yet
+	waits, preemptions, blocked smoother
+	due                         int // number of the next reading that reads the threads
+}
+
+// read returns the halts of the tree's threads so far.
+func (s *switches) read(h Source, f *processTree, count int) Halts {
+	if count >= s.due {
+		now := make(map[int]Halts, len(s.last))
+		var grown Halts
+		for pid := range f.members {
+			for _, tid := range h.tasks(pid) {
+				v, ok := h.halts(pid, tid)
+				if !ok {
+					continue // the thread has just ended
+				}
+				before := s.last[tid]
+				now[tid] = v
+				grown.Waits += max(0, v.Waits-before.Waits)
+				grown.Preemptions += max(0, v.Preemptions-before.Preemptions)
+				grown.Blocked += max(0, v.Blocked-before.Blocked)
+			}
+		}
+		if s.last == nil {
+			grown = Halts{} // halts from before the readings began
+		}
+		s.last = now
+		over := slowEvery * (1 + len(now)/manyThreads)
+		s.due = count + over
+		s.waits.add(grown.Waits, over)
+		s.preemptions.add(grown.Preemptions, over)
+		s.blocked.add(grown.Blocked, over)
+	}
+	return Halts{s.waits.next(), s.preemptions.next(), s.blocked.next()}
+}
+
+func (h Source) halts(pid, tid int) (Halts, bool) {
+	process, thread := strconv.Itoa(pid), strconv.Itoa(tid)
+	status, err := h.read(process, "task", thread, "status")
+	if err != nil {
+		return Halts{}, false
+	}
+	waits, preemptions, err := procfs.Switches(status)
+	if err != nil {
+		return Halts{}, false
+	}
+	out := Halts{Waits: float64(waits), Preemptions: float64(preemptions)}
+	if h.countsBlocked() {
+		if stat, err := h.read(process, "task", thread, "stat"); err == nil {
+			out.Blocked, _ = procfs.BlockedIO(stat)
+		}
+	}
+	return out, true
+}
+
+// countsBlocked reports whether the kernel counts how long threads wait for disks.
+func (h Source) countsBlocked() bool {
+	on, err := h.read("sys", "kernel", "task_delayacct")
+	return err != nil || !bytes.HasPrefix(on, []byte("0")) // before Linux 5.14 there was no switch
+}

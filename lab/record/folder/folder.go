@@ -1,0 +1,125 @@
+// Package folder keeps runs and experiments in folders: it writes a run window by window while the
+// load goes on, an experiment after each run or slice, and reads both again, on any machine. It
+// redacts what it writes.
+//
+// It is not for a folder that another process still writes (follow), nor for profiles, which a Run
+// reads on demand. It starts no goroutines.
+package folder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Names inside a run's and an experiment's folder. Package follow reads them while they grow; all
+// other packages read a folder through this one.
+const (
+	RunFile        = "run.json"
+	SeriesFile     = "series.ndjson" // a Window per line
+	latencyFile    = "latency.hlog"
+	ExperimentFile = "experiment.json"
+	SlicesFile     = "slices.ndjson" // a Slice per line
+)
+
+// New makes an experiment's folder.
+func New(dir string, e *record.Experiment) error {
+	e.Version, e.Dir = record.Version, dir
+	if err := os.MkdirAll(filepath.Join(dir, record.RunsFolder), 0o755); err != nil {
+		return fmt.Errorf("making the experiment's folder: %w", err)
+	}
+	return Save(e)
+}
+
+// AddRun appends a finished run to the experiment and saves the experiment, so that the run
+// survives a crash of the lab.
+func AddRun(e *record.Experiment, r *record.Run) error {
+	e.Order = append(e.Order, r.ID)
+	e.Runs = append(e.Runs, r)
+	return Save(e)
+}
+
+// Save writes experiment.json, redacted.
+func Save(e *record.Experiment) error {
+	e.Command = record.RedactArgs(e.Command)
+	e.Scenario = record.Redact(e.Scenario)
+	for i := range e.Variants {
+		v := &e.Variants[i]
+		v.Args, v.Change, v.Why = record.RedactArgs(v.Args), record.Redact(v.Change), record.Redact(v.Why)
+	}
+	return writeJSON(filepath.Join(e.Dir, ExperimentFile), e)
+}
+
+// Open reads an experiment from its folder; a single run's folder is read as an experiment of one
+// run.
+func Open(dir string) (*record.Experiment, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("there is no folder %s: name the folder that dyno printed at the end of a run", dir)
+	}
+	e := &record.Experiment{Dir: dir}
+	err := readJSON(filepath.Join(dir, ExperimentFile), e)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, RunFile)); err != nil {
+			return nil, fmt.Errorf("%s holds neither %s nor %s: it is not a folder that dyno wrote", dir, ExperimentFile, RunFile)
+		}
+		r, err := OpenRun(dir)
+		if err != nil {
+			return nil, err
+		}
+		return &record.Experiment{Version: record.Version, Name: r.ID, Kind: record.KindLoad, Started: r.Started, SLO: r.SLO, Machine: r.Machine,
+			Order: []string{r.ID}, Runs: []*record.Run{r}, Dir: dir}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVersion(dir, e.Version); err != nil {
+		return nil, err
+	}
+	for _, id := range e.Order {
+		if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
+			return nil, fmt.Errorf("%s names a run %q that is not a folder inside it", ExperimentFile, id)
+		}
+		r, err := OpenRun(e.RunDir(id))
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", id, err)
+		}
+		e.Runs = append(e.Runs, r)
+	}
+	return e, readSlices(e)
+}
+
+func checkVersion(dir string, v int) error {
+	if v < 1 || v > record.Version {
+		return fmt.Errorf("%s has format version %d; this dyno reads up to %d: use the dyno that wrote it, or a newer one", dir, v, record.Version)
+	}
+	return nil
+}
+
+// writeJSON replaces a file atomically, so that a reader never sees a partial one.
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
+	}
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+func readJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+// Package analysis runs the analyses (capacity, compare, diagnose) over a recorded experiment, and
+// keeps what each of them found.
+//
+// It is not for showing anything (report makes the model), and it judges nothing itself. It starts
+// no goroutines.
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/diagnose"
+	"dyno/lab/record"
+	"dyno/lab/report/curve"
+	"dyno/lab/report/turns"
+	"dyno/lab/report/words"
+)
+
+// Results are what the analysis packages found in an experiment.
+type Results struct {
+	Verdicts   map[string]capacity.Verdict // by run
+	Errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
+	Capacities map[string]capacity.Result  // by variant
+	Rows       []compare.Row               // by turns: of the work rate
+	CPU        []compare.Row               // by turns, and of jobs that are compared
+	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
+	Inflected  []curve.Inflection
+	Unlisted   int // inflections not listed
+	Floor      *[2]float64
+	Comparison *compare.Comparison
+	Left       int // SLO slices that do not count
+	Sample     compare.Sample
+	Diagnoses  []diagnose.Diagnosis
+}
+
+// Metric is the metric of an experiment's ratios.
+func Metric(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
+
+// Several reports whether an experiment compares more than two variants.
+func Several(e *record.Experiment) bool {
+	return e.Kind == record.KindCompare && len(e.Variants) > 2
+}
+
+// Of analyses an experiment.
+func Of(e *record.Experiment) Results {
+	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
+	for _, r := range e.Runs {
+		if words.Bounded(r.SLO) && !r.Step.Diagnostic() {
+			a.Verdicts[r.ID] = capacity.Judge(r)
+		}
+	}
+	names := words.Variants(e)
+	for _, name := range names {
+		c := capacity.Summarise(curve.Steady(e), name)
+		for _, s := range c.Steps {
+			a.Errors[s.Run] = s.Errors
+		}
+		if e.Kind != record.KindLoad {
+			a.Capacities[name] = c
+		}
+	}
+	switch {
+	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
+		a.Inflected, a.Unlisted = curve.Inflections(e)
+	case len(e.Slices) > 0:
+		a.byTurns(e, names)
+	default:
+		a.byRuns(e, names)
+	}
+	if e.Kind == record.KindCompare && curve.ByConcurrency(e) && Metric(e) != compare.MetricCPU {
+		a.CPU = compare.Ladder(e, compare.MetricCPU, compare.AtEqualRate(e, compare.MetricCPU))
+	}
+	a.Diagnoses = diagnose.Diagnose(e)
+	for i := range a.Diagnoses {
+		if c := a.Capacities[a.Diagnoses[i].Variant]; words.Bounded(e.SLO) && c.Valid { // without an SLO there is no capacity
+			a.Diagnoses[i].CapacityPerS = c.CapacityPerS
+		}
+	}
+	return a
+}
+
+// byTurns compares variants that took turns by slices.
+func (a *Results) byTurns(e *record.Experiment, names []string) {
+	a.Left = turns.Left(e)
+	if e.Kind == record.KindLadder || e.Kind == record.KindCompare {
+		a.Rows, a.CPU = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
+		if n := len(a.Rows); e.Kind == record.KindCompare && n > 0 && a.Rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
+			if p99 := compare.Ladder(e, compare.MetricP99, nil); p99[n-1].ToBaseline.Verdict != compare.Invalid {
+				a.Rows = p99
+			}
+		}
+	}
+	if e.Kind == record.KindCompare && len(names) >= 2 && !Several(e) {
+		a.Metrics = turns.Metrics(e, names[0], names[1], func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS })
+		a.Comparison = &a.Metrics[0]
+	}
+}
+
+// byRuns compares variants that took turns by whole runs.
+func (a *Results) byRuns(e *record.Experiment, names []string) {
+	switch {
+	case e.Kind == record.KindLadder, Several(e):
+		a.Rows = compare.Ladder(e, Metric(e), a.Sample)
+		for _, row := range a.Rows {
+			if row.ToBaseline.Floor != nil {
+				a.Floor = row.ToBaseline.Floor
+			}
+		}
+	case e.Kind == record.KindCompare && len(names) >= 2:
+		c := compare.Between(e, Metric(e), names[0], names[1], a.Sample)
+		a.Comparison, a.Floor = &c, c.Floor
+	}
+}
+
+// sample returns the measurements of a variant in a round.
+func sample(e *record.Experiment) compare.Sample {
+	if metric := Metric(e); metric != compare.MetricCapacity {
+		return compare.AtEqualRate(e, metric)
+	}
+	return func(role, variant string, round int) (float64, bool) {
+		runs := e.Select(func(r *record.Run) bool {
+			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+		})
+		if len(runs) == 0 {
+			return 0, false
+		}
+		v, ok, _ := capacity.Sample(runs, e.SLO)
+		return v, ok
+	}
+}
+
+// AtCapacity returns the runs of a variant at its capacity: of each round, the highest rate that
+// met the SLO. Without measured runs it uses those of the search.
+func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run {
+	for _, role := range []string{record.RoleMeasure, record.RoleSweep, record.RoleSearch, record.RoleSingle} {
+		best := map[int]*record.Run{}
+		for _, r := range e.Runs {
+			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
+				continue
+			}
+			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && r.ByConcurrency()) {
+				continue
+			}
+			if n := a.Capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
+				continue // a higher concurrency than necessary
+			}
+			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
+				best[r.Step.Round] = r
+			}
+		}
+		if len(best) > 0 {
+			var out []*record.Run
+			for _, round := range slices.Sorted(maps.Keys(best)) {
+				out = append(out, best[round])
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+// Between compares any two variants of an experiment that measured them in turns, by each metric
+// that it has, and states the result in a sentence or two.
+func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
+	if len(e.Slices) == 0 {
+		c := compare.Between(e, Metric(e), a, b, sample(e))
+		return []compare.Comparison{c}, words.Comparison(c, false)
+	}
+	all := turns.Metrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
+	return all, words.Comparison(all[0], true) + words.Beside(all)
+}

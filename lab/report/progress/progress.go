@@ -1,0 +1,189 @@
+// Package progress shows how far an experiment has come: one line that is rewritten on a terminal,
+// a line for each run or block elsewhere.
+//
+// It is not for the result (packages text and html) or for a browser (live). It starts no
+// goroutines; those of the executor may call it concurrently.
+package progress
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/record"
+
+	"golang.org/x/term"
+)
+
+// View shows one experiment; experiment.Options.Progress takes it.
+type View struct {
+	mu    sync.Mutex
+	out   *os.File
+	live  bool
+	began time.Time
+	n     int
+	total int
+	step  record.Step
+	drawn time.Time
+}
+
+// New returns a view whose clock starts now.
+func New(out *os.File) *View {
+	return &View{out: out, live: term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb", began: time.Now()}
+}
+
+// redraw is the interval between changes of the live line: short enough to look alive, long
+// enough to cost nothing.
+const redraw = 200 * time.Millisecond
+
+// Say prints an event in words.
+func (v *View) Say(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.clear()
+	fmt.Fprintln(v.out, text)
+}
+
+// Step announces the n-th of about total runs.
+func (v *View) Step(n, total int, s record.Step) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.n, v.total, v.step = n, total, s
+}
+
+// Window reports 100 ms of the current run: on a terminal as the live line.
+func (v *View) Window(w record.Window) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.live || time.Since(v.drawn) < redraw {
+		return
+	}
+	v.drawn = time.Now()
+	c := w.Client
+	line := fmt.Sprintf("%s  run %d of ~%d  %s  %s  sent %d/s  p99 %s", v.Elapsed(), v.n, v.total, describe(v.step), w.Phase,
+		c.Sent*int64(time.Second/record.WindowLength), ms(c.P99Ms))
+	if c.DeliveryP99Ms > 0 {
+		line += "  delivered p99 " + ms(c.DeliveryP99Ms)
+	}
+	v.clear()
+	fmt.Fprint(v.out, clip(line, v.width()))
+}
+
+// Done prints a finished run.
+func (v *View) Done(r *record.Run) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.clear()
+	t := r.Totals
+	fmt.Fprintf(v.out, "%s  run %d of ~%d  %-34s %8.0f/s done", v.Elapsed(), v.n, v.total, describe(r.Step), t.AchievedPerS)
+	if r.Step.Role != record.RoleProfile { // its latency does not count
+		fmt.Fprint(v.out, ", p99 ", ms(t.Response.P99))
+		if t.Delivered > 0 {
+			fmt.Fprint(v.out, ", delivered p99 ", ms(t.Delivery.P99))
+		}
+	}
+	if r.Invalid != "" {
+		fmt.Fprint(v.out, "  does not count")
+	}
+	fmt.Fprintln(v.out)
+}
+
+// Slice reports a turn: on a terminal as the live line, elsewhere one line for every block.
+func (v *View) Slice(s record.Slice, left time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.live && s.Block == v.n {
+		return
+	}
+	v.n = s.Block
+	if v.live && time.Since(v.drawn) < redraw {
+		return
+	}
+	v.drawn = time.Now()
+	what := fmt.Sprintf("worked at %.0f/s", s.PerS())
+	switch {
+	case s.Invalid != "":
+		what = s.Invalid
+	case s.Kind == record.SliceSLO && capacity.NoVote(&s) != "":
+		what = fmt.Sprintf("not judged at %.0f/s: %s", s.Rate, capacity.NoVote(&s))
+	case s.Kind == record.SliceSLO && s.Met:
+		what = fmt.Sprintf("met the SLO at %.0f/s, p99 %s", s.Rate, ms(s.Latency.P99))
+	case s.Kind == record.SliceSLO:
+		what = fmt.Sprintf("missed the SLO at %.0f/s, p99 %s", s.Rate, ms(s.Latency.P99))
+	}
+	line := fmt.Sprintf("%s  block %d  %s %s", v.Elapsed(), s.Block, s.Variant, what)
+	if left > 0 {
+		line += fmt.Sprintf("  at most %s of turns left", left.Round(time.Second))
+	}
+	v.clear()
+	if v.live {
+		fmt.Fprint(v.out, clip(line, v.width()))
+		return
+	}
+	fmt.Fprintln(v.out, line)
+}
+
+// End removes the live line.
+func (v *View) End() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.clear()
+}
+
+func (v *View) clear() {
+	if v.live {
+		fmt.Fprint(v.out, "\r\x1b[K")
+	}
+}
+
+func (v *View) width() int {
+	w, _, err := term.GetSize(int(v.out.Fd()))
+	if err != nil || w < 20 {
+		return 80
+	}
+	return w - 1
+}
+
+// Elapsed is the time since New, as minutes and seconds.
+func (v *View) Elapsed() string {
+	d := time.Since(v.began).Round(time.Second)
+	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// describe names a step in a few words.
+func describe(s record.Step) string {
+	words := []string{s.Variant, s.Role}
+	if s.Round > 0 {
+		words = append(words, fmt.Sprintf("round %d", s.Round))
+	}
+	switch {
+	case s.RampTo > 0:
+		words = append(words, fmt.Sprintf("from %.0f/s to %.0f/s", s.Rate, s.RampTo))
+	case s.Rate > 0:
+		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
+	}
+	if s.Connections > 0 {
+		words = append(words, fmt.Sprintf("concurrency %d", s.Connections))
+	}
+	return strings.Join(words, " ")
+}
+
+func ms(n float64) string {
+	switch {
+	case n >= 1000:
+		return fmt.Sprintf("%.2f s", n/1000)
+	case n >= 10:
+		return fmt.Sprintf("%.0f ms", n)
+	}
+	return fmt.Sprintf("%.2f ms", n)
+}
+
+func clip(s string, width int) string {
+	if r := []rune(s); len(r) > width {
+		return string(r[:width])
+	}
+	return s
+}

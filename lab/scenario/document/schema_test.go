@@ -1,0 +1,160 @@
+package document
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyno/lab/scenario"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func compiled(t *testing.T) *schema {
+	t.Helper()
+	s, err := loadSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSchemaIsValid(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(scenario.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := jsonschema.Draft2020
+	if got := doc.(map[string]any)["$schema"]; got != draft.String() && got != "https://json-schema.org/draft/2020-12/schema" {
+		t.Errorf("$schema is %v", got)
+	}
+	meta, err := jsonschema.NewCompiler().Compile("https://json-schema.org/draft/2020-12/schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := meta.Validate(doc); err != nil {
+		t.Errorf("schema.json does not follow its own draft: %v", err)
+	}
+}
+
+// resolved follows a rule's $ref.
+func resolved(s *schema, r rule) rule {
+	if to, ok := r["$ref"].(string); ok {
+		return s.at(to)
+	}
+	return r
+}
+
+// TestEveryFieldIsDescribed holds that every field has a description and, unless its values are
+// listed, an example to show when it is wrong.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	s := compiled(t)
+	var walk func(where string, v any)
+	walk = func(where string, v any) {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return
+		}
+		if object["type"] == "object" && object["properties"] == nil && object["additionalProperties"] == nil {
+			t.Errorf("%s is open to anything", where)
+		}
+		for _, name := range rule(object).fields() {
+			field, _ := rule(object).field(name)
+			if field["description"] == nil {
+				t.Errorf("%s.%s has no description", where, name)
+			}
+			_, listed := field["enum"]
+			_, fixed := field["const"]
+			if name != "equals" && !listed && !fixed && resolved(s, field)["examples"] == nil {
+				t.Errorf("%s.%s has no example", where, name)
+			}
+		}
+		for key, value := range object {
+			walk(where+"."+key, value)
+			if list, ok := value.([]any); ok {
+				for _, item := range list {
+					walk(where+"."+key, item)
+				}
+			}
+		}
+	}
+	walk("", s.doc)
+}
+
+// TestExamplesFollowTheirRules holds every example of a named rule against it.
+func TestExamplesFollowTheirRules(t *testing.T) {
+	s := compiled(t)
+	for name := range s.at("#/$defs") {
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource(schemaURL, s.doc); err != nil {
+			t.Fatal(err)
+		}
+		one, err := c.Compile(schemaURL + "#/$defs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, example := range s.at("#/$defs/" + name)["examples"].([]any) {
+			if err := one.Validate(example); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestSchemaCoversTheStructs holds that schema and structs have the same fields, all the way down:
+// the decoder would pass over a field that only the schema knows.
+func TestSchemaCoversTheStructs(t *testing.T) {
+	s := compiled(t)
+	root := fieldsOf(reflect.TypeFor[scenario.Scenario]())
+	root["slo"] = nil // read by hand: text or a mapping
+	compareFields(t, s, "scenario", s.doc.(map[string]any), root)
+}
+
+func compareFields(t *testing.T, s *schema, where string, r rule, fields map[string]reflect.Type) {
+	t.Helper()
+	var names []string
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if got := r.fields(); !slices.Equal(got, names) {
+		t.Errorf("%s: the schema has %v, the struct %v", where, got, names)
+		return
+	}
+	for name, field := range fields {
+		rule, _ := r.field(name)
+		rule = resolved(s, rule)
+		for field != nil && (field.Kind() == reflect.Pointer || field.Kind() == reflect.Slice) {
+			if field.Kind() == reflect.Slice {
+				items, ok := rule["items"].(map[string]any)
+				if !ok {
+					t.Errorf("%s.%s: a list in the struct alone", where, name)
+				}
+				rule = resolved(s, items)
+			}
+			field = field.Elem()
+		}
+		if field != nil && field.Kind() == reflect.Struct {
+			compareFields(t, s, where+"."+name, rule, fieldsOf(field))
+		}
+	}
+}
+
+// fieldsOf returns the fields that YAML fills in, by their names there.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline":
+			for inner, of := range fieldsOf(field.Type) {
+				out[inner] = of
+			}
+		case name != "-":
+			out[name] = field.Type
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package parser
+
+import (
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
+)
+
+// checker finds faults that a schema cannot express. It asks the document whether a field exists,
+// and the decoded scenario for its value: a field of the wrong type exists, and the schema
+// reports its type.
+type checker struct {
+	*document.Document
+	s         *scenario.Scenario
+	decodeErr error // the schema reports the same fault in better words
+}
+
+// decode fills in the scenario, as far as the types allow.
+func (c *checker) decode() {
+	c.decodeErr = c.Decode(c.s)
+	c.slo()
+	if c.s.Mode == "" {
+		c.s.Mode = c.defaultMode()
+	}
+}
+
+func (c *checker) defaultMode() string {
+	switch {
+	case c.Has(document.At("sweep")):
+		return record.KindSweep
+	case c.Has(document.At("variants")):
+		return record.KindLadder
+	case c.Has(document.At("slo")):
+		return record.KindCapacity
+	}
+	return record.KindLoad
+}
+
+func (c *checker) check() {
+	c.target()
+	c.companions()
+	c.variants()
+	c.sweep()
+	c.mode()
+	c.setup(document.At("setup"), c.s.Setup)
+	c.load()
+	c.schedule()
+	c.measure()
+	c.placeholders()
+}
+
+// mode checks the fields that a mode needs.
+func (c *checker) mode() {
+	mode, p := c.s.Mode, document.At("mode")
+	if !c.Has(p) && c.Has(document.At("variants")) {
+		p = document.At("variants") // the variants made it a ladder
+	}
+	switch mode {
+	case record.KindLadder, record.KindCompare:
+		if !c.Has(document.At("variants", 1)) && !c.Has(document.At("sweep")) {
+			c.FaultName(p, "a %s compares variants; list at least two under variants", mode)
+		}
+	case record.KindSweep:
+		if !c.Has(document.At("variants")) && !c.Has(document.At("sweep")) {
+			c.FaultName(p, "a sweep needs something to vary: variants, or sweep with its axes")
+		}
+		if !c.Has(document.At("measure", "rates")) && !c.s.ByConcurrency() {
+			c.FaultName(document.At("measure"), "a sweep runs at every rate of measure.rates, which is missing; write for example rates: [1000, 10000]")
+		}
+	}
+	seeksCapacity := mode == record.KindLadder || mode == record.KindCompare || mode == record.KindCapacity
+	if seeksCapacity && !c.Has(document.At("slo")) {
+		c.FaultName(p, "mode %s looks for the highest rate that meets an slo, which is missing; write for example slo: p99=20ms,errors=0.1%%", mode)
+	}
+}
+
+// refuse reports an error at each of the fields of the mapping at p that exists.
+func (c *checker) refuse(p document.Path, message string, names ...string) {
+	for _, name := range names {
+		if c.Has(p.To(name)) {
+			c.FaultName(p.To(name), "%s", message)
+		}
+	}
+}
+
+// needOne reports an error unless exactly one of the fields of the mapping at p exists.
+func (c *checker) needOne(p document.Path, example string, names ...string) {
+	var there []string
+	for _, name := range names {
+		if c.Has(p.To(name)) {
+			there = append(there, name)
+		}
+	}
+	switch {
+	case len(there) == 0:
+		c.FaultName(p, "needs %s; write for example %s", oneOf(names), example)
+	case len(there) > 1:
+		c.onlyOne(p, names...)
+	}
+}
+
+// onlyOne reports an error for each field of the mapping at p after the first of the given names.
+func (c *checker) onlyOne(p document.Path, names ...string) {
+	first := ""
+	for _, name := range names {
+		switch {
+		case !c.Has(p.To(name)):
+		case first == "":
+			first = name
+		default:
+			c.FaultName(p.To(name), "excludes %s; keep one of them", first)
+		}
+	}
+}
+
+// unique reports an error for each repeated name; where returns the place of the i-th.
+func (c *checker) unique(names []string, where func(i int) document.Path) {
+	first := make(map[string]int, len(names))
+	for i, name := range names {
+		if j, twice := first[name]; twice && name != "" {
+			c.FaultAt(where(i), "%q is used already: see %s", scenario.Clip(name), c.Display(where(j)))
+			continue
+		}
+		first[name] = i
+	}
+}
+
+// oneOf returns "one of a, b or c".
+func oneOf(names []string) string {
+	out := "one of "
+	for i, name := range names {
+		switch {
+		case i == 0:
+		case i == len(names)-1:
+			out += " or "
+		default:
+			out += ", "
+		}
+		out += name
+	}
+	return out
+}

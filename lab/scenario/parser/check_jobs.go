@@ -1,0 +1,86 @@
+package parser
+
+import (
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
+)
+
+// mentions reports whether the arguments of the load contain a placeholder.
+func (c *checker) mentions(placeholder string) bool {
+	return slices.ContainsFunc(c.s.Load.Args, func(a string) bool { return strings.Contains(a, placeholder) })
+}
+
+func (c *checker) hasAny(p document.Path, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return c.Has(p.To(name)) })
+}
+
+// jobPlaceholders returns the placeholders of a job's arguments.
+func (c *checker) jobPlaceholders() []string {
+	names := []string{"duration", "warmup", "debug", scenario.Scratch}
+	if c.Has(document.At("load", "feeder")) {
+		names = append(names, "rows")
+	}
+	if c.s.ByConcurrency() {
+		return append(names, "concurrency", "units")
+	}
+	return append(names, "rate", "ramp_to")
+}
+
+// byConcurrency checks a job whose load is a number of concurrent units.
+func (c *checker) byConcurrency(p document.Path) {
+	// Variants that are compared may each choose their own concurrency.
+	if !c.mentions("${concurrency}") && c.s.Mode != record.KindCompare {
+		c.FaultName(p.To("args"), "never mentions ${concurrency}, so that every run would be the same; write for example args: [--workers, \"${concurrency}\"]")
+	}
+	c.refuse(p, "is about offers per second, and axis: concurrency offers a unit whenever another is done", "schedule", "max_rate")
+	if c.s.SLO.On == record.OnDelivery {
+		c.FaultAt(document.At("slo"), "counts until delivery, which axis: concurrency does not support; a unit counts when the job completes it")
+	}
+	for i, v := range c.s.Variants {
+		if units := c.s.LoadOf(v).Units; units == 0 && strings.Contains(strings.Join(c.s.LoadOf(v).Args, " "), "${units}") {
+			c.FaultName(p.To("args"), "mentions ${units}, but variant %s has no units; write for example units: 1000", c.s.Variants[i].Name)
+			return
+		}
+	}
+	if len(c.s.Variants) == 0 && c.s.Load.Units == 0 && c.mentions("${units}") {
+		c.FaultName(p.To("args"), "mentions ${units}, but load.units is missing; write for example units: 1000")
+	}
+}
+
+// jobVariant checks the load of a job's variant.
+func (c *checker) jobVariant(p document.Path) {
+	c.refuse(p, "has no effect on jobs, which send nothing; write args for a variant", "headers", "body", "repeat")
+	if !c.s.ByConcurrency() {
+		c.refuse(p, "belongs to load.axis: concurrency", "units", "concurrency")
+	}
+}
+
+// concurrency checks the fields of measure that only jobs by concurrency have, and those that
+// they lack.
+func (c *checker) concurrency(p document.Path) {
+	m := &c.s.Measure
+	if !c.s.ByConcurrency() {
+		c.refuse(p, "belongs to jobs by concurrency (load: {kind: jobs, axis: concurrency})", "start_concurrency", "max_concurrency", "concurrency")
+		return
+	}
+	c.refuse(p, "is about a rate, and load.axis is concurrency", "start_rate", "max_rate", "rates", "ramp", "per", "hold")
+	if c.Has(p.To("concurrency")) {
+		c.refuse(p, "bounds a search, and measure.concurrency lists what is tried instead; keep one of them", "start_concurrency", "max_concurrency")
+	}
+	if most := m.MaxConcurrency; most > 0 && m.StartConcurrency > most {
+		c.FaultAt(p.To("start_concurrency"), "%d is more than measure.max_concurrency, %d", m.StartConcurrency, most)
+	}
+	switch {
+	case c.s.Mode == record.KindLoad:
+		c.FaultName(document.At("load", "axis"), "mode load drives at a rate; write mode: sweep with measure.concurrency for runs at known concurrencies")
+	case c.s.Mode == record.KindSweep && len(c.s.Measure.Concurrency) == 0 && slices.ContainsFunc(c.s.Variants, c.nowhere):
+		c.FaultName(document.At("measure"), "a sweep runs with every number of measure.concurrency, which is missing; write for example concurrency: [16, 32, 64, 128]")
+	}
+}
+
+// nowhere reports whether a sweep has no concurrency for a variant.
+func (c *checker) nowhere(v scenario.Variant) bool { return len(c.s.ConcurrencyOf(v)) == 0 }

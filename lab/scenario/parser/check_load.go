@@ -1,0 +1,220 @@
+package parser
+
+import (
+	"cmp"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
+)
+
+// jobFields are the fields of load that jobs have, too.
+var jobFields = []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}
+
+func (c *checker) load() {
+	p := document.At("load")
+	if !c.Has(p) {
+		return // the schema requires it
+	}
+	switch c.s.Load.Kind {
+	case "sessions":
+		c.FaultAt(p.To("kind"), "sessions (long-lived connections) are not supported yet; write requests or jobs")
+	case scenario.Jobs:
+		c.jobs(p)
+	case scenario.Requests, "":
+		c.requests(p)
+	}
+}
+
+func (c *checker) jobs(p document.Path) {
+	others := slices.DeleteFunc(c.Fields("load"), func(name string) bool { return slices.Contains(jobFields, name) })
+	c.refuse(p, "has no effect on jobs, which send nothing; put what the job needs into args", others...)
+	runs := func(v scenario.Variant) bool { return v.URL != "" }
+	if c.Has(document.At("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
+		c.FaultAt(p.To("kind"), "jobs are run by the target's own command, which a target that already runs (url) lacks")
+	}
+	if f := c.s.Load.Feeder; f != nil {
+		c.feeder(p.To("feeder"), f)
+	}
+	if c.s.ByConcurrency() {
+		c.byConcurrency(p)
+		return
+	}
+	c.refuse(p, "is for jobs by concurrency; write axis: concurrency, or state the amount of work in args", "units")
+	if !c.mentions("${rate}") {
+		c.FaultName(p.To("args"), "never mentions ${rate}, so that every run would be the same; write for example args: [--rate, \"${rate}\"]")
+	}
+}
+
+func (c *checker) requests(p document.Path) {
+	l := &c.s.Load
+	if !c.Has(p.To("url")) {
+		c.FaultName(p, "needs url; write for example url: http://${target.listen}/")
+	}
+	c.refuse(p, "belongs to kind: jobs; the target's arguments are target.args", "args")
+	c.refuse(p, "belongs to kind: jobs", "axis", "units")
+	c.onlyOne(p, "body", "body_file", "corpus")
+	if c.Has(p.To("repeat")) && (c.Has(p.To("corpus")) || c.Has(p.To("classes"))) {
+		c.FaultName(p.To("repeat"), "repeats the template of the load's own body, and excludes corpus and classes")
+	}
+	c.address(p.To("url"), l.URL)
+	c.headers(p.To("headers"), l.Headers)
+	c.answers(p.To("check"), l.Check)
+	if l.Feeder != nil {
+		c.feeder(p.To("feeder"), l.Feeder)
+	}
+	c.classes(p)
+	c.engine(p)
+	if c.Has(p.To("think")) && l.Schedule.Kind != scenario.Closed {
+		c.FaultName(p.To("think"), "belongs to the closed model (schedule: {kind: closed}); an open schedule waits for no answer")
+	}
+	if c.s.SLO.On == record.OnDelivery && !c.Has(p.To("receipts")) {
+		c.FaultAt(document.At("slo"), "counts until delivery, but load.receipts, the source of deliveries, is missing")
+	}
+	c.receipts(p)
+}
+
+func (c *checker) engine(p document.Path) {
+	l := &c.s.Load
+	switch secure := strings.HasPrefix(l.URL, "https:"); {
+	case l.Engine == "raw" && secure:
+		c.FaultAt(p.To("engine"), "the raw engine speaks no TLS; write std or auto for %s", scenario.Clip(l.URL))
+	case l.Engine == "raw" && l.TLS.HTTP2:
+		c.FaultAt(p.To("engine"), "the raw engine speaks HTTP/1.1 only; write std or auto for tls.http2")
+	case l.Pipeline > 1 && (l.Engine == "std" || secure):
+		c.FaultAt(p.To("pipeline"), "only the raw engine, without TLS, pipelines")
+	}
+}
+
+func (c *checker) address(p document.Path, s string) {
+	if strings.Contains(s, "${") || s == "" {
+		return // known when the target runs
+	}
+	if u, err := url.Parse(s); err != nil || u.Host == "" {
+		c.FaultAt(p, "found the text %q; expected a URL, as in http://127.0.0.1:8080/", scenario.Clip(s))
+	}
+}
+
+func (c *checker) answers(p document.Path, check scenario.Check) {
+	c.headers(p.To("header"), check.Header)
+	for i := range check.JSON {
+		c.needOne(p.To("json", i), "equals: ok", "equals", "exists")
+	}
+}
+
+func (c *checker) feeder(p document.Path, f *scenario.Feeder) {
+	c.needOne(p, "file: testdata/users.csv", "file", "build", "command")
+	printed := c.Has(p.To("build")) || c.Has(p.To("command"))
+	switch ext := filepath.Ext(f.File); {
+	case printed && !c.Has(p.To("format")):
+		c.FaultName(p, "needs format, the form of the program's output: csv (the first line names the columns) or ndjson; write for example format: csv")
+	case printed:
+	case c.Has(p.To("args")):
+		c.FaultName(p.To("args"), "are for a program, not for a file; write build or command instead of file")
+	case f.File == "" || f.Format != "" || ext == ".csv" || ext == ".ndjson" || ext == ".jsonl":
+	default:
+		c.FaultAt(p.To("file"), "the extension %q does not imply a format; add format: csv or format: ndjson", scenario.Clip(ext))
+	}
+}
+
+func (c *checker) classes(p document.Path) {
+	l := &c.s.Load
+	if c.Has(p.To("classes")) && c.Has(p.To("corpus")) {
+		c.FaultName(p.To("corpus"), "contains the bodies of all requests and excludes classes")
+	}
+	names := make([]string, len(l.Classes))
+	for i, class := range l.Classes {
+		own := p.To("classes", i)
+		names[i] = class.Name
+		c.onlyOne(own, "body", "body_file")
+		c.headers(own.To("headers"), class.Headers)
+		if class.Check != nil {
+			c.answers(own.To("check"), *class.Check)
+		}
+	}
+	c.unique(names, func(i int) document.Path { return p.To("classes", i, "name") })
+}
+
+// receipts checks that a body contains the id by which receipts are matched.
+func (c *checker) receipts(p document.Path) {
+	l := &c.s.Load
+	if !c.Has(p.To("receipts")) || l.BodyFile != "" || l.Corpus != "" {
+		return
+	}
+	bodies := []string{l.Body}
+	for i, v := range c.s.Variants {
+		if v.Load != nil && v.Load.Body != "" && !strings.Contains(v.Load.Body, "${id}") {
+			c.FaultAt(document.At("variants", i, "load", "body"), "receipts are matched by ${id}, which this body lacks")
+		}
+	}
+	for _, class := range l.Classes {
+		if class.BodyFile != "" {
+			return
+		}
+		bodies = append(bodies, class.Body)
+	}
+	if !slices.ContainsFunc(bodies, func(b string) bool { return strings.Contains(b, "${id}") }) {
+		c.FaultAt(p.To("receipts"), "receipts are matched by ${id}, which no body contains")
+	}
+}
+
+// scheduleFields are the fields of each kind of schedule; a seed is valid with all of them,
+// because keys use it, too.
+var scheduleFields = map[string][]string{
+	scenario.Poisson: {"rate"}, scenario.Constant: {"rate"}, scenario.Step: {"stages"}, scenario.Ramp: {"from", "to"}, scenario.File: {"file"}, scenario.Closed: {},
+}
+
+func (c *checker) schedule() {
+	p, sch := document.At("load", "schedule"), &c.s.Load.Schedule
+	kind := cmp.Or(sch.Kind, scenario.Poisson)
+	own, known := scheduleFields[kind]
+	if !known || !c.Has(document.At("load")) {
+		return
+	}
+	for _, name := range []string{"rate", "stages", "from", "to", "file"} {
+		if c.Has(p.To(name)) && !slices.Contains(own, name) {
+			c.FaultName(p.To(name), "has no effect on a %s schedule", kind)
+		}
+	}
+	if c.s.Mode != record.KindLoad {
+		c.steadySchedule(p, kind)
+		return
+	}
+	for _, name := range own {
+		if !c.Has(p.To(name)) {
+			c.FaultName(p, "a %s schedule in mode load needs %s; for the closed model write schedule: {kind: closed}", kind, name)
+		}
+	}
+	if kind == scenario.Ramp && c.Has(p.To("from")) && c.Has(p.To("to")) && sch.From <= 0 && sch.To <= 0 {
+		c.FaultAt(p.To("to"), "a ramp from 0 to 0 offers nothing")
+	}
+	if c.s.Load.Kind == scenario.Jobs && kind != scenario.Poisson && kind != scenario.Constant {
+		c.FaultAt(p.To("kind"), "jobs have their own schedule; only its rate can be set")
+	}
+	c.withinMaxRate(p.To("rate"), sch.Rate)
+	c.withinMaxRate(p.To("from"), sch.From)
+	c.withinMaxRate(p.To("to"), sch.To)
+	for i, stage := range sch.Stages {
+		c.withinMaxRate(p.To("stages", i, "rate"), stage.Rate)
+	}
+}
+
+// steadySchedule checks a schedule under a mode that sets the rate itself.
+func (c *checker) steadySchedule(p document.Path, kind string) {
+	if kind != scenario.Poisson && kind != scenario.Constant {
+		c.FaultAt(p.To("kind"), "mode %s sets the rate itself and needs poisson or constant; write mode: load for %s", c.s.Mode, kind)
+	}
+	if c.Has(p.To("rate")) {
+		c.FaultName(p.To("rate"), "mode %s sets the rate itself; see measure, or write mode: load", c.s.Mode)
+	}
+}
+
+func (c *checker) withinMaxRate(p document.Path, rate float64) {
+	if bound := c.s.Load.MaxRate; bound > 0 && rate > bound {
+		c.FaultAt(p, "%g/s is more than load.max_rate, %g/s", rate, bound)
+	}
+}

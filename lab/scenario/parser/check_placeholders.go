@@ -1,0 +1,202 @@
+package parser
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
+)
+
+// maxRandom bounds ${random:N}, in characters.
+const maxRandom = 1 << 16
+
+// scope is the set of placeholders that a text may contain.
+type scope struct {
+	owners []string // NAME in ${NAME.FIELD}
+	plain  []string // names without a field
+	load   bool     // placeholders of the load are valid
+}
+
+// placeholders checks every text of the scenario that is expanded.
+func (c *checker) placeholders() {
+	var started []string
+	for i, companion := range c.s.Companions {
+		c.process(document.At("companions", i), companion.Process, started, companion.Name)
+		started = append(started, companion.Name)
+	}
+	before := scope{owners: started, plain: []string{scenario.Scratch}}
+	running := scope{owners: append(slices.Clone(started), "target")}
+	c.process(document.At("target"), c.s.Target.Process, started, "target")
+	c.text(document.At("target", "debug"), c.s.Target.Debug, running)
+	c.variantTexts(before)
+	c.setupTexts(document.At("setup"), c.s.Setup, running)
+	for i, v := range c.s.Variants {
+		c.setupTexts(document.At("variants", i, "setup"), v.Setup, running)
+	}
+	c.loadTexts(before, running)
+}
+
+func (c *checker) setupTexts(p document.Path, requests []scenario.Request, running scope) {
+	for i, r := range requests {
+		own := p.To(i)
+		c.text(own.To("url"), r.URL, running.counting(r.Repeat))
+		c.text(own.To("body"), r.Body, running.counting(r.Repeat))
+		c.textMap(own.To("headers"), r.Headers, running)
+	}
+}
+
+// process checks a program's command; only its own ready.url may use its ready line.
+func (c *checker) process(p document.Path, proc scenario.Process, started []string, self string) {
+	before := scope{owners: started, plain: []string{scenario.Scratch}}
+	c.textList(p.To("command"), proc.Command, before)
+	c.textList(p.To("args"), proc.Args, before)
+	c.textList(p.To("traced"), proc.Traced, scope{owners: started, plain: []string{"otlp", scenario.Scratch}})
+	c.textMap(p.To("env"), proc.Env, before)
+	c.text(p.To("ready", "url"), proc.Ready.URL, scope{owners: append(slices.Clone(started), self)})
+}
+
+func (c *checker) variantTexts(before scope) {
+	if c.s.Sweep != nil {
+		axes := scope{owners: before.owners, plain: slices.Clone(before.plain)}
+		for _, axis := range c.s.Sweep.Axes {
+			axes.plain = append(axes.plain, axis.Name)
+		}
+		c.textList(document.At("sweep", "args"), c.s.Sweep.Args, axes)
+		return
+	}
+	for i, v := range c.s.Variants {
+		p := document.At("variants", i)
+		c.textList(p.To("command"), v.Command, before)
+		c.textList(p.To("args"), v.Args, before)
+		c.textList(p.To("undo"), v.Undo, before)
+		c.textMap(p.To("env"), v.Env, before)
+	}
+}
+
+func (c *checker) loadTexts(before, running scope) {
+	p, l := document.At("load"), &c.s.Load
+	c.textList(p.To("args"), l.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
+	receipts := running
+	receipts.plain = []string{"run"}
+	c.text(p.To("receipts"), l.Receipts, receipts)
+	if f := l.Feeder; f != nil {
+		c.textList(p.To("feeder", "command"), f.Command, scope{}) // it runs before every other program
+		c.textList(p.To("feeder", "args"), f.Args, scope{})
+	}
+	running.load = true
+	c.text(p.To("url"), l.URL, running)
+	c.text(p.To("body"), l.Body, running.counting(l.Repeat))
+	c.textMap(p.To("headers"), l.Headers, running)
+	for i, class := range l.Classes {
+		own := p.To("classes", i)
+		c.text(own.To("path"), class.Path, running)
+		c.text(own.To("body"), class.Body, running)
+		c.textMap(own.To("headers"), class.Headers, running)
+	}
+	for i, v := range c.s.Variants {
+		if v.Load != nil {
+			own := document.At("variants", i, "load")
+			c.textList(own.To("args"), v.Load.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
+			c.text(own.To("body"), v.Load.Body, running.counting(v.Load.Repeat))
+			c.textMap(own.To("headers"), v.Load.Headers, running)
+		}
+	}
+}
+
+// counting returns the scope of a text that is written repeat times: ${n} is valid if repeat is
+// set.
+func (in scope) counting(repeat int) scope {
+	if repeat > 0 {
+		in.plain = append(slices.Clone(in.plain), scenario.Count)
+	}
+	return in
+}
+
+func (c *checker) textList(p document.Path, list []string, in scope) {
+	for i, text := range list {
+		c.text(p.To(i), text, in)
+	}
+}
+
+func (c *checker) textMap(p document.Path, texts map[string]string, in scope) {
+	for name, text := range texts {
+		c.text(p.To(name), text, in)
+	}
+}
+
+// text checks the placeholders of one text; it reports the first fault.
+func (c *checker) text(p document.Path, text string, in scope) {
+	tokens, err := scenario.Tokens(text)
+	if err != nil {
+		c.FaultAt(p, "%v", err)
+		return
+	}
+	for _, t := range tokens {
+		if t.Name == "" {
+			continue
+		}
+		if wrong := c.wrongPlaceholder(t.Name, in); wrong != "" {
+			c.FaultAt(p, "${%s}: %s", scenario.Clip(t.Name), wrong)
+			return
+		}
+	}
+}
+
+// wrongPlaceholder describes the fault of a placeholder; empty: none.
+func (c *checker) wrongPlaceholder(name string, in scope) string {
+	owner, field, dotted := strings.Cut(name, ".")
+	switch {
+	case slices.Contains(in.plain, name):
+		return ""
+	case scenario.LoadPlaceholder(name):
+		return c.wrongLoadPlaceholder(name, in)
+	case name == scenario.Count:
+		return "counts the copies of repeat; add for example repeat: 64"
+	case name == scenario.Scratch:
+		return "is the folder of a started program, and is valid only in its command, arguments and environment"
+	case dotted && slices.Contains(in.owners, owner):
+		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
+			return "expected a field of the ready line, as in ${" + owner + ".listen}"
+		}
+		return ""
+	case dotted && owner == "target":
+		return "the target has not started when this is used"
+	case dotted && slices.ContainsFunc(c.s.Companions, func(k scenario.Companion) bool { return k.Name == owner }):
+		return owner + " has not started when this is used; companions start in order"
+	}
+	return c.unknownPlaceholder(name, owner, dotted, in)
+}
+
+func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) string {
+	if dotted && len(in.owners) > 0 {
+		return "unknown name " + scenario.Clip(owner) + "; " + scenario.DidYouMean(owner, in.owners)
+	}
+	known := slices.Clone(in.plain)
+	if in.load {
+		known = append(known, "id", "run", "key", "row.NAME", "random:256")
+	}
+	for _, owner := range in.owners {
+		known = append(known, owner+".listen")
+	}
+	if len(known) == 0 {
+		return "placeholders are not valid here; write $$ for a plain $"
+	}
+	return "unknown placeholder; " + scenario.DidYouMean(name, known)
+}
+
+func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
+	kind, count, random := strings.Cut(name, ":")
+	switch n, err := strconv.Atoi(count); {
+	case !in.load:
+		return "changes from request to request and is valid only in the load's url, headers and bodies"
+	case random && kind == "random" && (err != nil || n < 1 || n > maxRandom):
+		return "expected a number of characters from 1 to " + strconv.Itoa(maxRandom) + ", as in ${random:256}"
+	case name == "key" && !c.Has(document.At("load", "keys")):
+		return "is drawn from load.keys, which is missing; write for example keys: {count: 10000}"
+	case strings.HasPrefix(name, "row.") && !c.Has(document.At("load", "feeder")):
+		return "comes from load.feeder, which is missing; write for example feeder: {file: testdata/users.csv}"
+	}
+	return ""
+}

@@ -1,0 +1,25 @@
+package escape
+
+import (
+	"slices"
+
+	"dyno/lab/record"
+)
+
+// LastProfiled returns the last valid profiled run of a variant (empty: of any), else the last
+// one, and the profiled variants.
+func LastProfiled(runs []*record.Run, variant string) (have []string, found *record.Run) {
+	for _, r := range runs {
+		if r.Step.Role != record.RoleProfile && len(runs) > 1 {
+			continue
+		}
+		if !slices.Contains(have, r.Step.Variant) {
+			have = append(have, r.Step.Variant)
+		}
+		counts := r.Invalid == "" || found == nil || found.Invalid != ""
+		if counts && (variant == "" || r.Step.Variant == variant) {
+			found = r
+		}
+	}
+	return have, found
+}

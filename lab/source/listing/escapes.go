@@ -1,0 +1,163 @@
+package listing
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"dyno/lab/record"
+	"dyno/lab/source/escape"
+)
+
+// siteJSON is a site with its cost per request, null if that is not known.
+type siteJSON struct {
+	BytesPerRequest   *float64 `json:"bytes_per_request"`
+	ObjectsPerRequest *float64 `json:"objects_per_request"`
+	escape.Site
+}
+
+// EscapesJSON writes the places with the most allocations, at most top, and the sums of the run.
+func EscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) error {
+	each := func(n float64) *float64 {
+		if j.Requests <= 0 {
+			return nil
+		}
+		n = j.PerRequest(n)
+		return &n
+	}
+	sites := []siteJSON{}
+	for _, s := range j.Sites[:min(top, len(j.Sites))] {
+		sites = append(sites, siteJSON{each(s.Bytes), each(s.Objects), s})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(map[string]any{
+		"schema": "dyno.escape/1", "run": run.ID, "variant": run.Step.Variant,
+		"seconds": j.Seconds, "requests": j.Requests, "bytes": j.Bytes, "objects": j.Objects,
+		"bytes_per_request": each(j.Bytes), "objects_per_request": each(j.Objects), "profiler_bytes": j.Profiler,
+		"sites": sites, "sites_in_all": len(j.Sites), "silent": j.Silent, "warnings": j.Warnings,
+	})
+}
+
+// Escapes prints two lines per place, for at most top places: its cost and position, and the
+// allocation.
+func (t Terminal) Escapes(j *escape.Joined, run *record.Run, top int) {
+	per, each := "", func(n float64) float64 { return n }
+	if j.Requests > 0 {
+		per, each = "/request", j.PerRequest
+	}
+	t.line("", "%s allocated %s B%s in %s objects%s%s", run.ID, amount(each(j.Bytes)), per, amount(each(j.Objects)), per, over(j))
+	t.line("", "")
+	t.line(dimmed, "%12s  %15s  %6s  %s", "B"+per, "objects"+per, "share", "where")
+	for _, s := range j.Sites[:min(top, len(j.Sites))] {
+		t.line("", "%12s  %15s  %5.1f%%  %s:%d  %s", amount(each(s.Bytes)), amount(each(s.Objects)), 100*s.Share, shortFile(s.File), s.Line, shortFunction(s.Function))
+		for _, text := range allocates(s) {
+			t.line(dimmed, "%39s%s", "", text)
+		}
+	}
+	t.line("", "")
+	if more := len(j.Sites) - top; more > 0 {
+		rest := 0.0
+		for _, s := range j.Sites[top:] {
+			rest += s.Share
+		}
+		t.line("", "%d more places allocate %.1f%% (--top %d)", more, 100*rest, len(j.Sites))
+	}
+	if j.Profiler > 0 {
+		t.line("", "left out: %s B%s that taking the profile allocated", amount(each(j.Profiler)), per)
+	}
+	t.line("", "%d lines with an escape allocated nothing that was sampled", j.Silent)
+	if j.Requests > 0 {
+		t.line("", "sampled once per 512 KiB, unless the program sets another rate: figures below %s B/request are guesses", amount(j.PerRequest(fewSamples*samplePeriod)))
+	}
+	for _, warning := range j.Warnings {
+		t.line(amber, "warning: %s", warning)
+	}
+}
+
+// The runtime samples an allocation per 512 KiB on average (runtime.MemProfileRate). Ten samples
+// have a standard deviation of a third.
+const (
+	samplePeriod = 512 << 10 // bytes
+	fewSamples   = 10
+)
+
+func over(j *escape.Joined) string {
+	switch {
+	case j.Requests <= 0:
+		return ""
+	case j.Seconds > 0:
+		return fmt.Sprintf(", over %.0f requests in %.1f s", j.Requests, j.Seconds)
+	}
+	return fmt.Sprintf(", over %.0f requests", j.Requests)
+}
+
+// mostCandidates bounds the escapes of one line that are listed.
+const mostCandidates = 3
+
+// allocates describes a site's allocations, one per line.
+func allocates(s escape.Site) []string {
+	switch s.Kind {
+	case escape.Calling:
+		text := "in " + shortFunction(s.In) + ", called here"
+		if s.Mostly != s.In && s.Mostly != "" {
+			text += fmt.Sprintf("; %.0f%% of it in %s", 100*s.MostPart, shortFunction(s.Mostly))
+		}
+		return []string{text}
+	case escape.Runtime:
+		return []string{"no escape on this line: the runtime allocates (a map grows, a goroutine starts), or the source has changed"}
+	case escape.Outside:
+		return []string{"outside these packages: none of them is in the stack"}
+	}
+	var out []string
+	for i, e := range s.Escapes {
+		if i == mostCandidates {
+			out = append(out, fmt.Sprintf("or one of %d more on this line", len(s.Escapes)-i))
+			break
+		}
+		text := e.What
+		if i > 0 {
+			text = "or " + text
+		}
+		if e.Why != "" {
+			text += "; " + e.Why
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// amount formats a figure with three significant digits.
+func amount(n float64) string {
+	switch {
+	case n >= 100:
+		return fmt.Sprintf("%.0f", n)
+	case n >= 10:
+		return fmt.Sprintf("%.1f", n)
+	case n > 0 && n < 0.01:
+		return "<0.01"
+	}
+	return fmt.Sprintf("%.2f", n)
+}
+
+// shortFile shortens an absolute path to the part that distinguishes files.
+func shortFile(file string) string {
+	if path.IsAbs(file) {
+		return path.Join(path.Base(path.Dir(file)), path.Base(file))
+	}
+	return strings.TrimPrefix(file, "./")
+}
+
+// shortFunction removes the folders of a function's package, and type arguments.
+func shortFunction(name string) string {
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		if end := strings.LastIndexByte(name, ']'); end > i {
+			name = name[:i] + name[end+1:]
+		}
+	}
+	head, _, _ := strings.Cut(name, "(")
+	return name[strings.LastIndexByte(head, '/')+1:]
+}

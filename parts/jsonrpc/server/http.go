@@ -1,0 +1,110 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"dyno/parts/jsonrpc"
+)
+
+// route gives requests to the door of their kind. Each kind has its own list of origins.
+func (s *Server) route() http.Handler {
+	post := s.o.HTTP.Wrap(http.HandlerFunc(s.servePOST), nil)
+	socket := s.o.Socket.Wrap(http.HandlerFunc(s.serveSocket), nil)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			socket.ServeHTTP(w, r)
+			return
+		}
+		post.ServeHTTP(w, r)
+	})
+}
+
+// ServeHTTP serves a POST or a WebSocket.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		s.refuse(w, http.StatusMethodNotAllowed, "calls are sent with POST, or over a WebSocket")
+		return
+	case !isJSON(r.Header["Content-Type"]):
+		s.refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+		return
+	case len(r.Header["Content-Encoding"]) > 0:
+		s.refuse(w, http.StatusUnsupportedMediaType, "the body must not be compressed")
+		return
+	case r.ContentLength > int64(s.o.MaxMessage):
+		s.refuse(w, http.StatusRequestEntityTooLarge, s.tooLarge())
+		return
+	}
+	x := s.exchange()
+	defer s.release(x)
+	if !s.read(w, r, x) {
+		return
+	}
+	s.serve(r.Context(), x)
+	if len(x.answer) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	write(w, http.StatusOK, x.answer)
+}
+
+// read reads the body. False means that it has answered.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, x *exchange) bool {
+	if r.ContentLength > 0 {
+		x.message.Grow(int(min(r.ContentLength, 64<<10)) + 512) // what was announced may never arrive
+	}
+	_, err := x.message.ReadFrom(http.MaxBytesReader(w, r.Body, int64(s.o.MaxMessage)))
+	if err == nil {
+		return true
+	}
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		s.refuse(w, http.StatusRequestEntityTooLarge, s.tooLarge())
+		return false
+	}
+	status := http.StatusBadRequest
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		status = http.StatusRequestTimeout
+	}
+	s.refuse(w, status, "the body did not arrive")
+	return false
+}
+
+func (s *Server) tooLarge() string {
+	return "the message is larger than " + strconv.Itoa(s.o.MaxMessage) + " bytes"
+}
+
+// refuse answers a request that is no message.
+func (s *Server) refuse(w http.ResponseWriter, status int, text string) {
+	s.o.Observe("", 0, jsonrpc.InvalidRequest)
+	write(w, status, jsonrpc.AppendError(s.o.Codec, nil, &jsonrpc.Error{Code: jsonrpc.InvalidRequest, Message: text}))
+}
+
+var jsonType = []string{"application/json"}
+
+func write(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	w.Write(body) // an error means that the client has gone
+}
+
+// isJSON reports whether a Content-Type is application/json in UTF-8.
+func isJSON(values []string) bool {
+	if len(values) != 1 {
+		return false
+	}
+	if values[0] == "application/json" {
+		return true
+	}
+	kind, params, err := mime.ParseMediaType(values[0])
+	return err == nil && kind == "application/json" && (params["charset"] == "" || strings.EqualFold(params["charset"], "utf-8"))
+}

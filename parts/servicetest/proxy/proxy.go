@@ -1,0 +1,199 @@
+// Package proxy stands between a program under test and a server, and breaks their connections as a
+// test asks: it ends them, refuses them, holds their bytes back, or lets them fall silent. It
+// carries any protocol over TCP, and it is not for load.
+//
+// A proxy owns its goroutines: one that accepts, and two a connection. They have ended when the
+// test has.
+package proxy
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Proxy carries bytes both ways between clients and one server on loopback.
+type Proxy struct {
+	server   string // HOST:PORT
+	listener net.Listener
+	tasks    sync.WaitGroup
+
+	mu       sync.Mutex // guards the fields below
+	changed  sync.Cond  // state has changed
+	state    state
+	links    map[*link]struct{}
+	lives    []int64 // bytes from the server after which each next connection falls silent
+	silenced int
+}
+
+type state int
+
+const (
+	passing state = iota
+	refusing
+	holding
+)
+
+// link is one connection from end to end.
+type link struct {
+	client, server net.Conn
+	silent         bool // guarded by the proxy's mutex
+}
+
+// New starts a proxy before the server at HOST:PORT, which ends with the test.
+func New(t testing.TB, server string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{server: server, listener: l, links: map[*link]struct{}{}}
+	p.changed.L = &p.mu
+	p.tasks.Go(p.accept)
+	t.Cleanup(func() {
+		l.Close()
+		p.Refuse()
+		p.tasks.Wait()
+	})
+	return p
+}
+
+// Addr is the address that leads through the proxy.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Pass carries bytes again, after Refuse or Hold.
+func (p *Proxy) Pass() { p.set(passing) }
+
+// Hold keeps connections open and takes new ones, and passes nothing on until Pass.
+func (p *Proxy) Hold() { p.set(holding) }
+
+// Refuse ends all connections, and each new one immediately until Pass.
+func (p *Proxy) Refuse() {
+	p.set(refusing)
+	p.Cut()
+}
+
+// Cut ends the connections there are. New ones are carried.
+func (p *Proxy) Cut() { p.each((*link).close) }
+
+// Silence drops from now on what comes over the connections there are, and leaves them open. New
+// ones are carried.
+func (p *Proxy) Silence() { p.each(func(k *link) { k.silent = true }) }
+
+// SilenceAfter silences each of the next connections after a number of bytes from the server.
+func (p *Proxy) SilenceAfter(bytes ...int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lives = append(p.lives, bytes...)
+}
+
+// Silenced is the number of connections that fell silent by SilenceAfter and have ended since.
+func (p *Proxy) Silenced() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.silenced
+}
+
+func (p *Proxy) set(s state) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state = s
+	p.changed.Broadcast()
+}
+
+func (p *Proxy) each(do func(*link)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.links {
+		do(k)
+	}
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return // the test has ended
+		}
+		p.tasks.Go(func() { p.carry(client) })
+	}
+}
+
+// carry passes bytes on in both directions until an end hangs up.
+func (p *Proxy) carry(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	k := &link{client: client, server: server}
+	life, ok := p.add(k)
+	if !ok {
+		return
+	}
+	var up sync.WaitGroup
+	up.Go(func() { p.copy(k, server, client, -1) })
+	spent := p.copy(k, client, server, life)
+	up.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, k)
+	if spent {
+		p.silenced++
+	}
+}
+
+// add registers a connection, and returns the bytes after which it falls silent; negative: never.
+func (p *Proxy) add(k *link) (life int64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == refusing {
+		return 0, false
+	}
+	life = -1
+	if len(p.lives) > 0 {
+		life, p.lives = p.lives[0], p.lives[1:]
+	}
+	p.links[k] = struct{}{}
+	return life, true
+}
+
+// copy passes on what comes until an end hangs up, and reports whether the connection lived longer
+// than its life. One that is silent is still read, so that its end is noticed.
+func (p *Proxy) copy(k *link, to io.Writer, from io.Reader, life int64) (spent bool) {
+	defer k.close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if life >= 0 && !spent {
+			life -= int64(n)
+			spent = life <= 0
+		}
+		if p.may(k, spent) {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return spent
+			}
+		}
+		if err != nil {
+			return spent
+		}
+	}
+}
+
+// may waits while the proxy holds bytes back, and reports whether a connection carries any.
+func (p *Proxy) may(k *link, spent bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k.silent = k.silent || spent
+	for p.state == holding {
+		p.changed.Wait()
+	}
+	return !k.silent
+}
+
+func (k *link) close() {
+	k.client.Close()
+	k.server.Close()
+}

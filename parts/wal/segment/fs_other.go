@@ -1,8 +1,0 @@
-//go:build !linux
-
-package segment
-
-import "errors"
-
-// Allocate is not supported here: the file grows with every write, which makes syncs slower.
-func (osFile) Allocate(int64, int64) error { return errors.ErrUnsupported }

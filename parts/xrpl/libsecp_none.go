@@ -1,5 +1,0 @@
-//go:build !cgo
-
-package xrpl
-
-func addLibSecp(map[string]SignatureChecker) {}

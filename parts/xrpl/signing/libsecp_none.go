@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package signing
+
+func addLibSecp(map[string]Checker) {}

@@ -1,0 +1,200 @@
+// Package blockchain is a chain on disk: its blocks, and the states that executing them leaves. It
+// appends blocks that it has executed and judged, and after a crash executes again those whose
+// state was lost.
+//
+// The state is go-ethereum's StateDB over its path database: that keeps one state on disk, in
+// place, and the last 128 in memory, where the hash database would keep every node of every state
+// and could only grow. States before those are computed again from the blocks when they are needed.
+//
+// It is not for where blocks come from, nor for waiting transactions. It starts no goroutines
+// beyond those of Pebble and go-ethereum, which Close ends.
+package blockchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"dyno/parts/datadir"
+	"dyno/services/chain/execution"
+	"dyno/services/chain/genesis"
+	"dyno/services/chain/store"
+)
+
+// Service is the name under which the data folder is marked.
+const Service = "chaind"
+
+// Folder is the data folder's form. The caller of Open holds its lock.
+var Folder = datadir.Folder{Format: 1}
+
+// Subfolders of the data folder. That of the states may be removed: it is made again.
+const (
+	blocksFolder = "blocks"
+	statesFolder = "states"
+)
+
+// Chain is an open chain. One goroutine appends; any may read.
+type Chain struct {
+	Genesis *genesis.Genesis
+	Blocks  *store.Store
+
+	executor *execution.Executor
+	states   *states
+	head     *types.Header
+}
+
+// Open opens the chain in a data folder, and begins it if there is none. Without a genesis it must
+// have begun; with one it must be the same. recovered is called for each block that is executed
+// again; nil is allowed.
+func Open(ctx context.Context, dir string, g *genesis.Genesis, recovered func(number, of uint64)) (c *Chain, err error) {
+	blocks, err := store.Open(filepath.Join(dir, blocksFolder), false)
+	if err != nil {
+		return nil, err
+	}
+	c = &Chain{Genesis: g, Blocks: blocks}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+			c = nil
+		}
+	}()
+	if c.Genesis, err = begun(dir, blocks, g); err != nil {
+		return c, err
+	}
+	c.executor = execution.New(c.Genesis)
+	if err := c.openStates(filepath.Join(dir, statesFolder)); err != nil {
+		return c, err
+	}
+	return c, c.recover(ctx, recovered)
+}
+
+// begun returns the genesis of the store, which it begins with g if it is new.
+func begun(dir string, blocks *store.Store, g *genesis.Genesis) (*genesis.Genesis, error) {
+	text, err := blocks.Genesis()
+	if errors.Is(err, store.ErrNotFound) {
+		if g == nil {
+			return nil, fmt.Errorf("%s holds no chain yet; name its genesis with --genesis", dir)
+		}
+		return g, blocks.Begin(g.JSON(), g.Block())
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept, err := genesis.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if g == nil {
+		return kept, nil
+	}
+	same, err := kept.Same(g)
+	if err == nil && !same {
+		err = fmt.Errorf("%s holds a chain of another genesis (block 0 is %x, and that of the new one %x); choose another folder with --data",
+			dir, kept.Block().Hash(), g.Block().Hash())
+	}
+	return kept, err
+}
+
+// Head is the header of the last block.
+func (c *Chain) Head() *types.Header { return c.head }
+
+// StateAt returns the state after a block; an error unless the block is one of the last 128.
+func (c *Chain) StateAt(header *types.Header) (*state.StateDB, error) {
+	return c.states.at(header.Root)
+}
+
+// Append executes a block over the state of the head, judges it and stores it. The error says what
+// is wrong with the block, or with the disk; the chain is then as it was before.
+func (c *Chain) Append(ctx context.Context, block *types.Block) error {
+	receipts, err := c.execute(ctx, block)
+	if err != nil {
+		return err
+	}
+	if err := c.Blocks.Append(block, receipts); err != nil {
+		return err
+	}
+	c.head = block.Header()
+	return nil
+}
+
+// execute executes a block over the state of the head, and keeps the state after it.
+func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts, error) {
+	db, err := c.states.at(c.head.Root)
+	if err != nil {
+		return nil, err
+	}
+	below := &ancestors{blocks: c.Blocks}
+	receipts, err := c.executor.Execute(ctx, block, c.head, db, below)
+	if err := errors.Join(below.err, err); err != nil {
+		return nil, err
+	}
+	return receipts, c.executor.Commit(db, block.Header())
+}
+
+// Sync makes all blocks that were appended durable.
+func (c *Chain) Sync() error { return c.Blocks.Sync() }
+
+// Close keeps the last states on disk, and closes the chain.
+func (c *Chain) Close() error {
+	var err error
+	if c.states != nil {
+		err = c.states.close(c.head)
+	}
+	return errors.Join(err, c.Blocks.Close())
+}
+
+// ancestors shows stored blocks to the executor, and remembers why one could not be read.
+type ancestors struct {
+	blocks *store.Store
+	err    error
+}
+
+// Header implements execution.Ancestors.
+func (a *ancestors) Header(number uint64) *types.Header {
+	header, err := a.blocks.Header(number)
+	a.note(err)
+	return header
+}
+
+// Block implements execution.Ancestors.
+func (a *ancestors) Block(number uint64) *types.Block {
+	block, err := a.blocks.Block(number)
+	a.note(err)
+	return block
+}
+
+func (a *ancestors) note(err error) {
+	if a.err == nil && !errors.Is(err, store.ErrNotFound) {
+		a.err = err
+	}
+}
+
+// Lock locks a data folder that holds a chain, for a command that needs the service to be stopped.
+func Lock(dir string) (io.Closer, error) { return Folder.OpenExisting(dir, Service) }
+
+// HashOf returns the hash of a block of the chain.
+func (c *Chain) HashOf(number uint64) (common.Hash, error) {
+	header, err := c.Blocks.Header(number)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	return header.Hash(), nil
+}
+
+// OpenBlocks opens the blocks of a data folder, only to read them. The caller holds its lock.
+func OpenBlocks(dir string) (*store.Store, error) {
+	blocks, err := store.Open(filepath.Join(dir, blocksFolder), true)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := begun(dir, blocks, nil); err != nil {
+		return nil, errors.Join(err, blocks.Close())
+	}
+	return blocks, nil
+}

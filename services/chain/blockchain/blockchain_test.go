@@ -1,0 +1,84 @@
+package blockchain_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyno/services/chain/archive"
+	"dyno/services/chain/blockchain"
+	"dyno/services/chain/genesis"
+)
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../archive/testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func open(t *testing.T, ctx context.Context, dir string, recovered func(number, of uint64)) (*blockchain.Chain, error) {
+	t.Helper()
+	g, err := genesis.Parse(read(t, "genesis.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blockchain.Open(ctx, dir, g, recovered)
+}
+
+// What is on the disk while a chain is open, as kill -9 leaves it, has all blocks up to the last
+// Sync; their states are computed again, and the import continues.
+func TestKilled(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	c, err := open(t, t.Context(), first, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	n := 0
+	err = archive.Import(ctx, c, bytes.NewReader(read(t, "chain.rlp")), func() {
+		if n++; n == 30 {
+			stop()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := c.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(second, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	want := c.Head().Hash()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if c, err := open(t, ctx, second, nil); !errors.Is(err, context.Canceled) || c != nil {
+		t.Errorf("a recovery that is stopped: %v", err)
+	}
+	again := 0
+	c, err = open(t, t.Context(), second, func(uint64, uint64) { again++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Head().Hash() != want || again == 0 {
+		t.Errorf("head %d after %d blocks were executed again", c.Head().Number, again)
+	}
+	if err := archive.Import(t.Context(), c, bytes.NewReader(read(t, "chain.rlp")), func() { n++ }); err != nil || n != 54 {
+		t.Errorf("%d blocks, %v", n, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	r, err := blockchain.Check(t.Context(), second, func(uint64, uint64) {})
+	if err != nil || !r.OK || r.Blocks != 54 || r.StateRoot != r.RecomputedRoot {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

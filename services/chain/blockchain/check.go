@@ -1,0 +1,189 @@
+package blockchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"dyno/services/chain/execution"
+	"dyno/services/chain/store"
+)
+
+// Report is what Check found.
+type Report struct {
+	OK             bool        `json:"ok"`
+	Head           uint64      `json:"head"`         // number of the last block
+	Blocks         uint64      `json:"blocks"`       // executed again, without block 0
+	Transactions   uint64      `json:"transactions"` // in them
+	StateRoot      common.Hash `json:"state_root"`   // in the header of the last block
+	RecomputedRoot common.Hash `json:"recomputed_root"`
+	Damage         []Damage    `json:"damage,omitempty"`
+	More           int         `json:"more,omitempty"` // damage beyond the most that is listed
+}
+
+// Damage is one thing that is wrong.
+type Damage struct {
+	File  string  `json:"file"` // path, or the folder where the file is not known
+	Block *uint64 `json:"block,omitempty"`
+	Error string  `json:"error"`
+}
+
+// mostDamage bounds what a report lists.
+const mostDamage = 100
+
+// scratchFolder is where check executes the blocks again, inside the data folder.
+const scratchFolder = "check"
+
+// Check reads all that is stored and proves it again: the checksums of all tables, each block by
+// its execution from block 0 over a state of its own, the stored receipts and indexes against what
+// comes out, and the stored state node by node. The caller holds the folder's lock. The error is
+// about doing that; what is wrong with the data is in the report.
+func Check(ctx context.Context, dir string, checked func(number, of uint64)) (r Report, err error) {
+	k := &checker{report: &r, dir: dir}
+	for _, sub := range []string{blocksFolder, statesFolder} {
+		bad, err := store.CheckTables(filepath.Join(dir, sub))
+		if err != nil {
+			return r, err
+		}
+		for _, b := range bad {
+			k.damage(b.File, nil, b.Err)
+		}
+	}
+	if err := k.chain(ctx, checked); err != nil {
+		return r, err
+	}
+	r.OK = len(r.Damage) == 0
+	return r, nil
+}
+
+// checker collects a report.
+type checker struct {
+	report *Report
+	dir    string
+}
+
+func (k *checker) damage(file string, block *uint64, err error) {
+	if len(k.report.Damage) == mostDamage {
+		k.report.More++
+		return
+	}
+	said, _, _ := strings.Cut(err.Error(), "\n") // then come Pebble's stack traces
+	k.report.Damage = append(k.report.Damage, Damage{file, block, said})
+}
+
+// chain executes the chain again.
+func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (err error) {
+	blocks, err := store.Open(filepath.Join(k.dir, blocksFolder), true)
+	if err != nil {
+		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
+		return nil
+	}
+	defer func() { err = errors.Join(err, blocks.Close()) }()
+	g, err := begun(k.dir, blocks, nil)
+	if err != nil {
+		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
+		return k.read(ctx, &Chain{Blocks: blocks}, false, checked)
+	}
+	scratch := filepath.Join(k.dir, scratchFolder)
+	if err := os.RemoveAll(scratch); err != nil { // of a check that was killed
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	c := &Chain{Genesis: g, Blocks: blocks, executor: execution.New(g)}
+	if c.states, err = openStates(scratch, false); err != nil {
+		return err
+	}
+	if err = allocate(c.states, c.Genesis); err == nil {
+		err = k.read(ctx, c, true, checked)
+	}
+	if err = errors.Join(err, c.states.close(nil)); err != nil {
+		return err
+	}
+	return k.states(ctx, c)
+}
+
+// read reads all blocks from block 0. While the chain is whole it executes them, that is up to the
+// first that is damaged.
+func (k *checker) read(ctx context.Context, c *Chain, whole bool, checked func(number, of uint64)) error {
+	last := c.Blocks.Head()
+	k.report.Head = last.Number
+	for n := uint64(0); n <= last.Number; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		block, err := c.Blocks.Block(n)
+		if err == nil && n == last.Number {
+			k.report.StateRoot = block.Root()
+			if block.Hash() != last.Hash {
+				err = fmt.Errorf("it is %x, and the head should be %x", block.Hash(), last.Hash)
+			}
+		}
+		if err == nil && whole {
+			err = k.block(ctx, c, block)
+		}
+		if err != nil {
+			whole = false
+			k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), &n, err)
+		}
+		checked(n, last.Number)
+	}
+	if whole {
+		k.report.RecomputedRoot = c.head.Root
+	}
+	return nil
+}
+
+// block executes one block, and holds its receipts and indexes against what is stored.
+func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error {
+	n := block.NumberU64()
+	var receipts types.Receipts
+	if n == 0 {
+		if want := c.Genesis.Block().Hash(); block.Hash() != want {
+			return fmt.Errorf("it is %x, and the genesis says %x", block.Hash(), want)
+		}
+	} else {
+		var err error
+		if receipts, err = c.execute(ctx, block); err != nil {
+			return err
+		}
+		k.report.Blocks++
+		k.report.Transactions += uint64(len(block.Transactions()))
+	}
+	c.head = block.Header()
+	if err := c.Blocks.CheckIndexes(block, receipts); err != nil {
+		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), &n, err) // the chain itself is whole
+	}
+	return nil
+}
+
+// states holds the stored state of the newest block that has one against that block's root.
+func (k *checker) states(ctx context.Context, c *Chain) (err error) {
+	dir := filepath.Join(k.dir, statesFolder)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // it is computed again when the chain is opened
+	}
+	if c.states, err = openStates(dir, true); err != nil {
+		k.damage(dir, nil, err)
+		return nil
+	}
+	defer func() { err = errors.Join(err, c.states.close(nil)) }()
+	header, err := c.newest()
+	if err != nil || header == nil {
+		return nil // blocks that cannot be read are in the report, and states of none are made anew
+	}
+	if err := c.states.verify(ctx, header.Root); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		n := header.Number.Uint64()
+		k.damage(dir, &n, fmt.Errorf("the state after it: %w", err))
+	}
+	return nil
+}

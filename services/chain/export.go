@@ -1,0 +1,65 @@
+package chain
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"sync/atomic"
+
+	"dyno/parts/output"
+	"dyno/parts/progress"
+	"dyno/services/chain/archive"
+	"dyno/services/chain/blockchain"
+)
+
+// Export writes the blocks of a data folder from block 1 on, as geth export does, to a file that is
+// complete or absent, or to stdout if the path is "-"; compressed if the path ends in .gz. Progress
+// goes to stderr.
+func Export(ctx context.Context, dir, path string, stdout, stderr io.Writer) (err error) {
+	lock, err := blockchain.Lock(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	blocks, err := blockchain.OpenBlocks(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, blocks.Close()) }()
+	var done atomic.Int64
+	last := blocks.Head().Number
+	if path != "-" { // stdout is the same terminal, or a program with its own progress display
+		bar := progress.Show(stderr, "blocks", func() progress.State { return progress.State{Done: done.Load(), Total: int64(last)} })
+		defer bar.Close()
+	}
+	block := func(n uint64) ([]byte, error) {
+		raw, err := blocks.RawBlock(n)
+		done.Store(int64(n))
+		return raw, err
+	}
+	return output.To(path, stdout, func(w io.Writer) error {
+		if filepath.Ext(path) != ".gz" {
+			return archive.Export(ctx, w, 1, last, block)
+		}
+		zipped := gzip.NewWriter(w)
+		return errors.Join(archive.Export(ctx, zipped, 1, last, block), zipped.Close())
+	})
+}
+
+// Check checks a data folder, and shows its progress on stderr.
+func Check(ctx context.Context, dir string, stderr io.Writer) (r blockchain.Report, err error) {
+	lock, err := blockchain.Lock(dir)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	var done, total atomic.Int64
+	bar := progress.Show(stderr, "blocks", func() progress.State { return progress.State{Done: done.Load(), Total: total.Load()} })
+	defer bar.Close()
+	return blockchain.Check(ctx, dir, func(number, of uint64) {
+		done.Store(int64(number))
+		total.Store(int64(of))
+	})
+}

@@ -1,0 +1,142 @@
+// Package chain is the permissioned chain node: it declares the service and its jobs.
+//
+// The work is in the packages below. It starts no goroutines beyond those of the progress bar,
+// which end with the job.
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/spf13/pflag"
+
+	"dyno/parts/daemon"
+	"dyno/parts/progress"
+	"dyno/services/chain/archive"
+	"dyno/services/chain/blockchain"
+	"dyno/services/chain/genesis"
+)
+
+// DefaultFolder is the default of --data.
+const DefaultFolder = blockchain.Service + "-data"
+
+// Service declares chaind.
+func Service() daemon.Service {
+	return daemon.Service{
+		Name:  blockchain.Service,
+		Short: "Execute, keep and prove chains of Ethereum",
+		Long: `Chaind is a chain node for teams with private and test chains. It executes and judges the blocks of any fork of
+Ethereum, and keeps them with their state.`,
+		Example: `  chaind import --data chain --genesis genesis.json chain.rlp
+  chaind check --data chain
+  chaind export --data chain copy.rlp`,
+		Data: &blockchain.Folder,
+		Jobs: []daemon.Job{importJob()},
+	}
+}
+
+func importJob() daemon.Job {
+	var path string
+	return daemon.Job{
+		Name:  "import",
+		Short: "Execute the blocks of a file, check and keep them",
+		Long: `Import executes blocks of any fork of Ethereum from a file as geth export writes it, also compressed with gzip,
+and judges each by its header: proof of work and of stake are not judged, everything else is. Blocks that the folder has
+are skipped. It prints {"blocks":..,"head":..,"hash":..,"state_root":..}, also when it stops at a block that is wrong, at
+the end of a file that is cut off, or after SIGINT: then with exit code 1, and what was imported stays.`,
+		Example: "  chaind import --data chain --genesis genesis.json chain.rlp",
+		Args:    "BLOCKS.rlp",
+		Flags: func(f *pflag.FlagSet) {
+			f.StringVar(&path, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; needed for a new folder")
+		},
+		Run: func(ctx context.Context, env *daemon.Env, args []string) error {
+			if len(args) != 1 {
+				return daemon.Usage(errors.New("import takes one argument, the file of blocks: chaind import --genesis genesis.json chain.rlp"))
+			}
+			return importFile(ctx, env, path, args[0])
+		},
+	}
+}
+
+// imported is what import prints.
+type imported struct {
+	Blocks    int64       `json:"blocks"`
+	Head      uint64      `json:"head"`
+	Hash      common.Hash `json:"hash"`
+	StateRoot common.Hash `json:"state_root"`
+}
+
+func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) (err error) {
+	g, err := readGenesis(genesisFile)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return daemon.Usage(err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	c, err := OpenChain(ctx, env.Data, g, env.Stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var done atomic.Int64
+	bar := progress.Show(env.Stderr, "blocks", func() progress.State { return progress.State{Done: done.Load()} })
+	err = archive.Import(ctx, c, file, func() { done.Add(1) })
+	bar.Close()
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	if err := errors.Join(err, c.Sync()); err != nil {
+		return errors.Join(err, report(env.Stdout, c, done.Load()))
+	}
+	return report(env.Stdout, c, done.Load())
+}
+
+func report(w io.Writer, c *blockchain.Chain, blocks int64) error {
+	head := c.Head()
+	return json.NewEncoder(w).Encode(imported{blocks, head.Number.Uint64(), head.Hash(), head.Root})
+}
+
+// readGenesis reads a genesis; nil if there is no path.
+func readGenesis(path string) (*genesis.Genesis, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, daemon.Usage(fmt.Errorf("--genesis: %w", err))
+	}
+	g, err := genesis.Read(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, daemon.Usage(fmt.Errorf("--genesis %s: %w", path, err))
+	}
+	return g, nil
+}
+
+// OpenChain opens the chain of a locked data folder, and shows on w how blocks are executed again
+// whose state a crash took.
+func OpenChain(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer) (*blockchain.Chain, error) {
+	var done, total atomic.Int64
+	var bar *progress.Bar
+	c, err := blockchain.Open(ctx, dir, g, func(number, of uint64) {
+		done.Store(int64(number))
+		total.Store(int64(of))
+		if bar == nil {
+			bar = progress.Show(w, "blocks executed again", func() progress.State {
+				return progress.State{Done: done.Load(), Total: total.Load()}
+			})
+		}
+	})
+	if bar != nil {
+		bar.Close()
+	}
+	return c, err
+}

@@ -1,0 +1,293 @@
+// Package gateway answers requests for orders. A request goes through its route's chain (chain.go:
+// measured, authenticated, admitted) to a handler (gateway.go, submit.go), and from there through
+// the caches, if any, and a breaker to the store. What is built how is a Config of names.
+//
+// It knows no server, no flag and no data folder. A Gateway owns its store and its caches; Close
+// ends them and waits.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"dyno/parts/daemon"
+	"dyno/parts/limiter"
+	"dyno/parts/refusal"
+	"dyno/services/orders/auth"
+	"dyno/services/orders/cache"
+	"dyno/services/orders/encode"
+	"dyno/services/orders/message"
+	"dyno/services/orders/order"
+	"dyno/services/orders/query"
+	"dyno/services/orders/store"
+	"dyno/services/orders/store/dsn"
+	"dyno/services/orders/web"
+)
+
+// Gateway answers requests.
+type Gateway struct {
+	config   Config
+	log      *slog.Logger
+	store    *store.Store
+	verifier *auth.Verifier
+	json     encode.Encoder
+	msgpack  encode.Encoder
+	orders   cache.Source // the chain of caches, which ends at the store
+	closers  []func()     // of the caches, the last first
+	known    *cache.LastKnown
+	breaker  *breaker
+	counters *counters
+	limiters [classes]limiter.Limiter // nil: admission=none
+	latency  *latencies
+	routes   map[string]*route
+}
+
+// route is what a path leads to.
+type route struct {
+	path    string
+	method  string
+	handler web.Handler
+}
+
+// New connects to the database, brings its schema up to date, and puts a gateway together.
+func New(ctx context.Context, c Config) (*Gateway, error) {
+	g := &Gateway{config: c, log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), msgpack: encode.Msgpack(), latency: newLatencies(), counters: new(counters)}
+	if err := g.open(ctx); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Gateway) open(ctx context.Context) (err error) {
+	c := g.config
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if g.json, err = encode.JSON(c.JSON); err != nil {
+		return err
+	}
+	g.verifier, err = auth.Open(auth.Config{File: c.Keys, Audience: c.Audience, Issuer: c.Issuer, Leeway: c.Leeway,
+		Cache: c.Tokens, CacheSize: c.TokensKept, Reload: c.KeysReload, Log: g.log})
+	if err != nil {
+		return daemon.Usage(err)
+	}
+	g.closers = append(g.closers, g.verifier.Close)
+	g.store, err = store.Open(ctx, c.store())
+	if errors.Is(err, dsn.ErrOptions) {
+		return daemon.Usage(err)
+	}
+	if err != nil {
+		return err
+	}
+	g.closers = append(g.closers, g.store.Close)
+	if err := g.openSources(); err != nil {
+		return err
+	}
+	return g.openRoutes()
+}
+
+// openSources builds what answers order queries, in turn: memory, if any, a breaker, the database.
+func (g *Gateway) openSources() error {
+	c := g.config
+	g.breaker = newBreaker(g.store, len(c.DSNs), g.log)
+	g.orders = g.breaker
+	switch c.Cache {
+	case "off":
+	case "terminal":
+		g.orders = cache.NewTerminal(g.orders, c.CacheSize)
+	default:
+		return refusal.Unknown("cache", c.Cache, "off", "terminal")
+	}
+	if c.Filter {
+		filter, err := cache.NewFilter(g.orders, cache.FilterOptions{DSN: c.DSNs[0], Every: c.FilterEvery, Log: g.log})
+		if err != nil {
+			return err
+		}
+		g.orders = filter
+		g.closers = append(g.closers, filter.Close)
+	}
+	if c.LastKnown > 0 {
+		g.known = cache.NewLastKnown(c.LastKnown)
+	}
+	return nil
+}
+
+// Close releases everything; no request may be in progress.
+func (g *Gateway) Close() {
+	for len(g.closers) > 0 {
+		last := len(g.closers) - 1
+		g.closers[last]()
+		g.closers = g.closers[:last]
+	}
+}
+
+// Ready reports whether the database answers.
+func (g *Gateway) Ready(ctx context.Context) error { return g.store.Ping(ctx) }
+
+// Serve answers a request.
+func (g *Gateway) Serve(ctx context.Context, req *web.Request, resp *web.Response) {
+	r := g.routes[req.Path]
+	if r == nil {
+		g.refuse(req, resp, refusal.New(http.StatusNotFound, "nothing is served at this path; there are /api/v1/order, /api/v1/orders, /api/v1/submit and /api/v1/validate"))
+		return
+	}
+	if req.Method != r.method && !(req.Method == http.MethodHead && r.method == http.MethodGet) {
+		if resp.Allow = r.method; r.method == http.MethodGet {
+			resp.Allow = "GET, HEAD"
+		}
+		g.refuse(req, resp, refusal.New(http.StatusMethodNotAllowed, "this path answers %s", r.method))
+		return
+	}
+	r.handler.Serve(ctx, req, resp)
+}
+
+// HTTP puts what answers requests, the gateway or what is around it, on net/http. It is a ServeMux,
+// so that its routes have names.
+func (g *Gateway) HTTP(answers web.Handler) http.Handler {
+	mux, h := http.NewServeMux(), web.HTTP(answers, message.MaxSize)
+	for _, r := range g.routes {
+		mux.Handle(r.method+" "+r.path, h)
+	}
+	mux.Handle("/", h) // whatever is wrong with it, the gateway says so
+	return mux
+}
+
+// authenticate is the middleware that finds out whose request it is.
+func (g *Gateway) authenticate(next web.Handler) web.Handler {
+	return web.HandlerFunc(func(ctx context.Context, req *web.Request, resp *web.Response) {
+		account, err := g.verifier.Verify(req.Authorization, time.Now())
+		if err != nil {
+			g.refuse(req, resp, err)
+			return
+		}
+		req.Account = account
+		next.Serve(ctx, req, resp)
+	})
+}
+
+// order answers GET /api/v1/order.
+func (g *Gateway) order(ctx context.Context, req *web.Request, resp *web.Response) {
+	q, err := g.parseOrder(req)
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	began := time.Now()
+	o, err := g.find(ctx, q)
+	g.show(req, resp, q, began, o, err)
+}
+
+// orderQuery is what an order query asks.
+type orderQuery struct {
+	query.Order
+	enc encode.Encoder // of the answer
+}
+
+// parseOrder reads what an order query asks, and in which format.
+func (g *Gateway) parseOrder(req *web.Request) (orderQuery, error) {
+	asked, err := query.ParseOrder(req.Query)
+	q := orderQuery{Order: asked}
+	if err != nil {
+		return q, err
+	}
+	enc, ok := g.encoder(req)
+	if !ok {
+		return q, errNotAcceptable
+	}
+	q.enc = enc
+	return q, nil
+}
+
+// show answers an order query with what a read found that began at that time.
+func (g *Gateway) show(req *web.Request, resp *web.Response, q orderQuery, began time.Time, o order.Order, err error) {
+	o, staleSince, err := g.orKnown(req, q, began, o, err)
+	switch {
+	case err != nil:
+	case o.UID != q.UID:
+		err = fmt.Errorf("order %d came for order %d", o.UID, q.UID)
+	case o.Account != req.Account:
+		err = g.foreign(q.UID)
+	case o.Version < q.MinVersion:
+		err = &refusal.Error{Status: http.StatusConflict, Field: "min_version",
+			Text: fmt.Sprintf("the order is at version %d, not at %d yet; ask without min_version for what there is", o.Version, q.MinVersion)}
+	}
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	if staleSince.IsZero() {
+		resp.ETag = query.ETag(o.UID, o.Version, q.enc.ContentType() != g.json.ContentType())
+		if query.Matches(req.IfNoneMatch, resp.ETag) {
+			resp.Status, resp.Vary = http.StatusNotModified, vary
+			return
+		}
+	} else {
+		resp.Warning = `110 - "Response is Stale"`
+	}
+	resp.Body = q.enc.Order(resp.Body, &o, staleSince)
+	g.answer(req, resp, http.StatusOK, q.enc)
+}
+
+// find reads an order.
+func (g *Gateway) find(ctx context.Context, q orderQuery) (order.Order, error) {
+	if q.MinVersion > 0 {
+		return g.breaker.OrderAtLeast(ctx, q.UID, q.MinVersion)
+	}
+	return g.orders.Order(ctx, q.UID)
+}
+
+// orKnown remembers what was read, or finds what was known of the order last when the database does
+// not answer and the caller allowed that; then it says since when.
+func (g *Gateway) orKnown(req *web.Request, q orderQuery, began time.Time, o order.Order, err error) (order.Order, time.Time, error) {
+	switch {
+	case g.known == nil:
+		return o, time.Time{}, err
+	case err == nil && q.MinVersion == 0: // what has a version may come from a replica, so it is not kept
+		g.known.Put(o, began)
+	}
+	if err == nil || !unavailable(err) && !errors.Is(err, order.ErrBusy) {
+		return o, time.Time{}, err
+	}
+	if allowed, most := query.MaxStale(req.CacheControl); allowed {
+		if kept, at, ok := g.known.Get(q.UID); ok && time.Since(at) <= most && kept.Version >= q.MinVersion {
+			return kept, at, nil
+		}
+	}
+	return o, time.Time{}, err
+}
+
+// foreign is the answer for another account's order: unless configured otherwise the same as for an
+// order that does not exist, so that clients cannot find out which orders exist.
+func (g *Gateway) foreign(uid int64) error {
+	if g.config.Foreign == "403" {
+		return refusal.New(http.StatusForbidden, "the order belongs to another account")
+	}
+	return fmt.Errorf("%w: %d", order.ErrNotFound, uid)
+}
+
+// list answers GET /api/v1/orders.
+func (g *Gateway) list(ctx context.Context, req *web.Request, resp *web.Response) {
+	filter, err := query.ParseList(req.Query, req.Account)
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	enc, ok := g.encoder(req)
+	if !ok {
+		g.refuse(req, resp, errNotAcceptable)
+		return
+	}
+	page, err := g.breaker.Orders(ctx, filter)
+	if err != nil {
+		g.refuse(req, resp, err)
+		return
+	}
+	resp.Body = enc.Page(resp.Body, &page, query.Cursor(page.Next))
+	g.answer(req, resp, http.StatusOK, enc)
+}

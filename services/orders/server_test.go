@@ -1,0 +1,100 @@
+package orders
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"dyno/parts/assembly"
+	"dyno/parts/daemon"
+	"dyno/parts/lameduck"
+	"dyno/parts/postgres/pgtest"
+	"dyno/services/orders/auth"
+	"dyno/services/orders/gateway"
+	"dyno/services/orders/release"
+	"dyno/services/orders/web"
+)
+
+// Event loops serve what is not encrypted; behind TLS it is fasthttp, and the log says so.
+func TestServerBehindTLS(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	under := lameduck.Listen(tcp.(*net.TCPListener))
+	defer under.Close()
+	var log strings.Builder
+	open := func(l net.Listener) (server, error) {
+		r := &running{env: &daemon.Env{Listen: l, Connections: under, Log: slog.New(slog.NewTextHandler(&log, nil))}, gateway: &gateway.Gateway{}, release: &release.Release{}}
+		return r.newServer(gateway.Config{Web: "loop"})
+	}
+	s, err := open(tls.NewListener(under, &tls.Config{}))
+	if _, fast := s.(*web.Fast); !fast || err != nil || !strings.Contains(log.String(), "fasthttp serves this address") {
+		t.Errorf("behind TLS: %T, %v, log %q", s, err, log.String())
+	}
+	log.Reset()
+	s, err = open(under)
+	if _, loop := s.(*web.Loop); err != nil || loop != (runtime.GOOS == "linux") || loop != (log.Len() == 0) {
+		t.Errorf("without TLS: %T, %v, log %q", s, err, log.String())
+	}
+}
+
+// Order queries are begun where the chain does nothing that beginning one does not.
+func TestBeginner(t *testing.T) {
+	tuned, err := Assembly().Resolve(assembly.Tuned, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := FromChoice(tuned)
+	if !c.Begins() {
+		t.Error("tuned begins no queries")
+	}
+	for name, change := range map[string]func(*gateway.Config){
+		"lookup": func(c *gateway.Config) { c.Lookup = "single" }, "chain": func(c *gateway.Config) { c.Chain = "uniform" },
+		"cache": func(c *gateway.Config) { c.Cache = "terminal" }, "filter": func(c *gateway.Config) { c.Filter = true },
+		"replica": func(c *gateway.Config) { c.Replica = "postgres://x" }, "admission": func(c *gateway.Config) { c.Admission = "fixed" },
+		"around": func(c *gateway.Config) { c.Around = func(h web.Handler) web.Handler { return h } },
+	} {
+		other := c
+		if change(&other); other.Begins() {
+			t.Errorf("%s: queries are begun past it", name)
+		}
+	}
+}
+
+// Without further settings it is event loops that serve.
+func TestLoopsByDefault(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there are no event loops on this system")
+	}
+	keys := filepath.Join(t.TempDir(), auth.KeysFile)
+	if err := auth.Create(keys); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, []string{"serve", "--lame-duck=0s", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
+		"--dsn", pgtest.Database(t), "--jwt-keys", keys})
+	defer p.Stop()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	get := func(url string) string {
+		resp, err := client.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	get(p.URL + "/api/v1/order?uid=1")
+	if metrics := get(p.Debug + "/metrics"); !strings.Contains(metrics, "\norders_loop_requests_total 1\n") {
+		t.Error("no loop has read the request")
+	}
+}

@@ -1,0 +1,51 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"dyno/services/orders/store/dsn"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// auditAhead is how many months have partitions before they begin: even a gateway that cannot make
+// any for weeks writes into the right ones.
+const auditAhead = 2
+
+// aheadOfAudit makes the missing partitions. From here on the connection waits for no lock for
+// long: everybody who writes would wait behind it.
+func aheadOfAudit(ctx context.Context, conn *pgx.Conn) (made int, err error) {
+	if _, err := conn.Exec(ctx, "SET lock_timeout = '1s'"); err != nil {
+		return 0, err
+	}
+	if err := conn.QueryRow(ctx, "SELECT audit_ahead($1)", auditAhead).Scan(&made); err != nil {
+		return 0, fmt.Errorf("making partitions: %w", err)
+	}
+	return made, nil
+}
+
+// KeepAudit makes the partitions that will be needed next, and drops those that are past retention;
+// 0 keeps all. To repeat it changes nothing.
+func KeepAudit(ctx context.Context, database string, retention time.Duration, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return dsn.Errand(ctx, database, "looking after the audit", func(conn *pgx.Conn) error {
+		made, err := aheadOfAudit(ctx, conn)
+		if err != nil {
+			return err
+		}
+		dropped := 0
+		if retention > 0 {
+			if err := conn.QueryRow(ctx, "SELECT audit_expire($1)", retention).Scan(&dropped); err != nil {
+				return fmt.Errorf("dropping old partitions, which takes --owner-dsn: %w", err)
+			}
+		}
+		if made+dropped > 0 {
+			log.Info("audit partitions", "database", conn.Config().Database, "made", made, "dropped", dropped)
+		}
+		return nil
+	})
+}
