@@ -205,12 +205,14 @@ func TestContinuesWithOtherFlags(t *testing.T) {
 	if got := members(t, p.Stdout.String()); !slices.Equal(got, keys) {
 		t.Errorf("stopped, it says %s", p.Stdout.String())
 	}
-	if got := ledgertest.ResultOf(t, p); len(got.Gaps) != 1 || got.Gaps[0] != fmt.Sprintf("%d-%d", first, middle) {
-		t.Errorf("it says that %v is missing", got.Gaps)
-	}
+	// A ledger that was answered just before the stop may be missing too: it was not proved yet.
 	has, asked := stored(t, dir)
-	if has != fmt.Sprintf("%d-%d", middle+1, last) || asked.Level != "L4" || asked.Anchor != hash {
-		t.Errorf("stored: %s, asked for: %+v", has, asked)
+	var lowest uint32
+	if _, err := fmt.Sscanf(has, fmt.Sprintf("%%d-%d", last), &lowest); err != nil || lowest <= middle || asked.Level != "L4" || asked.Anchor != hash {
+		t.Fatalf("stored: %s, asked for: %+v", has, asked)
+	}
+	if got := ledgertest.ResultOf(t, p); len(got.Gaps) != 1 || got.Gaps[0] != fmt.Sprintf("%d-%d", first, lowest-1) {
+		t.Errorf("it says that %v is missing, stored is %s", got.Gaps, has)
 	}
 
 	// Another server, another assembly, and more below: the rest is the folder's.
@@ -220,7 +222,7 @@ func TestContinuesWithOtherFlags(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &s); err != nil {
 		t.Fatal(err)
 	}
-	if s.Ledgers != middle-first+1 || s.Signatures != transactions*s.Ledgers || len(s.Gaps) > 0 {
+	if missing := uint64(lowest - first); s.Ledgers != missing || s.Signatures != transactions*s.Ledgers || len(s.Gaps) > 0 {
 		t.Errorf("%+v", s)
 	}
 	has, asked = stored(t, dir)
