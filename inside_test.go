@@ -53,8 +53,10 @@ var inside = map[string][]room{
 	"services/chain": {
 		{".", []string{"archive", "blockchain", "genesis"}, "the service and its jobs, around the chain"},
 		{"archive", nil, "files of blocks, for any chain"},
-		{"blockchain", []string{"execution", "store", "genesis"}, "blocks and the states that they leave; it knows neither files nor requests"},
+		{"blockchain", []string{"execution", "store", "genesis", "state", "state/statedb"}, "blocks and the states that they leave; it knows neither files nor requests"},
 		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},
+		{"state/statedb", []string{"state", "store"}, "states as go-ethereum keeps them; of the store only how Pebble is opened"},
+		{"state", nil, "what a chain needs of its states; the packages below keep them"},
 		{"store", nil, "the disk; it judges nothing"},
 		{"genesis", nil, "what a chain begins with"},
 		{"statetest", []string{"transaction", "fork"}, "one transaction over a made-up state; it knows no chain"},
