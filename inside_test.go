@@ -51,7 +51,8 @@ var inside = map[string][]room{
 		{"order", nil, "the domain, on which all of the others stand"},
 	},
 	"services/chain": {
-		{".", []string{"archive", "blockchain", "genesis"}, "the service and its jobs, around the chain"},
+		{".", []string{"archive", "blockchain", "genesis", "api"}, "the service and its jobs, around the chain"},
+		{"api", []string{"store", "genesis"}, "the JSON-RPC methods, over what a node lets them see"},
 		{"archive", nil, "files of blocks, for any chain"},
 		{"blockchain", []string{"execution", "store", "genesis", "state", "state/statedb"}, "blocks and the states that they leave; it knows neither files nor requests"},
 		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},
