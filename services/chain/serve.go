@@ -85,7 +85,7 @@ func serveRPC(env *daemon.Env, b api.Backend) (*server.Server, error) {
 		return nil, err
 	}
 	s := server.New(methods, server.Options{
-		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Observe: m.observe, Log: env.Log,
+		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: api.Together(b), Observe: m.observe, Log: env.Log,
 	})
 	return s, m.expose(env, s)
 }
