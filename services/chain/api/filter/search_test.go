@@ -35,7 +35,7 @@ func imported(t *testing.T) *blockchain.Chain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := blockchain.Open(t.Context(), t.TempDir(), g, nil)
+	c, err := blockchain.Open(t.Context(), t.TempDir(), g, blockchain.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
