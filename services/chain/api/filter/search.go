@@ -5,11 +5,11 @@ import (
 	"errors"
 	"math"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/parts/jsonrpc"
+	"dyno/services/chain/api"
 	"dyno/services/chain/store"
 )
 
@@ -20,31 +20,23 @@ const (
 	maxBytes  = 16 << 20 // of the logs' data
 )
 
-// Blocks are where logs are found. *store.Store implements it.
-type Blocks interface {
-	Header(number uint64) (*types.Header, error)
-	Block(number uint64) (*types.Block, error)
-	Receipts(number uint64) (types.Receipts, error) // what consensus knows of them is enough
-	Number(hash common.Hash) (uint64, error)        // store.ErrNotFound: there is no such block
-}
-
 var (
 	errReversed = &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "invalid block range params"}
 	errFuture   = &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "block range extends beyond current head block"}
 	errPending  = &jsonrpc.Error{Code: jsonrpc.InvalidParams, Message: "pending logs are not supported"}
 )
 
-// Search returns the logs that criteria select among blocks up to the head, in their order; none is
-// an empty slice. It is eth_getLogs, with go-ethereum's errors.
-func Search(ctx context.Context, blocks Blocks, head uint64, c *Criteria) ([]*types.Log, error) {
-	from, to, err := bounds(blocks, head, c)
+// Search returns the logs that criteria select, in their order; none is an empty slice. It is
+// eth_getLogs, with go-ethereum's errors.
+func Search(ctx context.Context, node api.Backend, c *Criteria) ([]*types.Log, error) {
+	from, to, err := bounds(node, c)
 	if err != nil {
 		return nil, err
 	}
 	if to-from >= maxBlocks {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "exceed maximum block range %d", maxBlocks)
 	}
-	logs, next, err := scan(ctx, blocks, c, from, to)
+	logs, next, err := scan(ctx, node, c, from, to)
 	if err == nil && next <= to {
 		err = jsonrpc.Errorf(jsonrpc.LimitExceeded,
 			"query returned more than %d results or %d MB, up to block %d: ask for fewer blocks", maxLogs, maxBytes>>20, next-1)
@@ -53,14 +45,15 @@ func Search(ctx context.Context, blocks Blocks, head uint64, c *Criteria) ([]*ty
 }
 
 // bounds returns the first and the last block that criteria name.
-func bounds(blocks Blocks, head uint64, c *Criteria) (from, to uint64, err error) {
+func bounds(node api.Backend, c *Criteria) (from, to uint64, err error) {
 	if c.BlockHash != nil {
-		n, err := blocks.Number(*c.BlockHash)
+		n, err := node.Blocks.Number(*c.BlockHash)
 		if errors.Is(err, store.ErrNotFound) {
 			err = errors.New("unknown block")
 		}
 		return n, n, err
 	}
+	head := node.States.Head().Number.Uint64()
 	from, err1 := number(c.FromBlock, head)
 	to, err2 := number(c.ToBlock, head)
 	switch err := errors.Join(err1, err2); {
@@ -91,14 +84,14 @@ func number(n *rpc.BlockNumber, head uint64) (uint64, error) {
 
 // scan returns the logs of blocks, up to a block with which there are many, and the number of the
 // first block that it has not searched.
-func scan(ctx context.Context, blocks Blocks, c *Criteria, from, to uint64) (logs []*types.Log, next uint64, err error) {
+func scan(ctx context.Context, node api.Backend, c *Criteria, from, to uint64) (logs []*types.Log, next uint64, err error) {
 	logs = []*types.Log{}
 	bytes := 0
 	for next = from; next <= to; next++ {
 		if err := ctx.Err(); err != nil {
 			return nil, from, err
 		}
-		found, err := blockLogs(blocks, c, next)
+		found, err := blockLogs(node, c, next)
 		if err != nil {
 			return nil, from, err
 		}
@@ -113,28 +106,25 @@ func scan(ctx context.Context, blocks Blocks, c *Criteria, from, to uint64) (log
 	return logs, next, nil
 }
 
-// blockLogs returns the logs of one block. Their places follow from the block.
-func blockLogs(blocks Blocks, c *Criteria, number uint64) ([]*types.Log, error) {
-	header, err := blocks.Header(number)
+// blockLogs returns the logs of one block. They are shared and must not be changed.
+func blockLogs(node api.Backend, c *Criteria, number uint64) (found []*types.Log, err error) {
+	header, err := node.Blocks.Header(number)
 	if err != nil || !c.mayMatch(header.Bloom) || header.Bloom == (types.Bloom{}) {
 		return nil, err
 	}
-	block, err1 := blocks.Block(number)
-	receipts, err2 := blocks.Receipts(number)
-	if err := errors.Join(err1, err2); err != nil {
+	block, err := node.Sealed(number)
+	if err != nil {
 		return nil, err
 	}
-	var found []*types.Log
-	hash, index := block.Hash(), uint(0)
-	for i, receipt := range receipts {
+	receipts, err := block.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	for _, receipt := range receipts {
 		for _, log := range receipt.Logs {
 			if c.matches(log) {
-				found = append(found, &types.Log{
-					Address: log.Address, Topics: log.Topics, Data: log.Data, Index: index, TxHash: block.Transactions()[i].Hash(), TxIndex: uint(i),
-					BlockNumber: number, BlockHash: hash, BlockTimestamp: block.Time(),
-				})
+				found = append(found, log)
 			}
-			index++
 		}
 	}
 	return found, nil

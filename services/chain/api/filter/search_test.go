@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"dyno/services/chain/api"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
@@ -50,6 +51,10 @@ func imported(t *testing.T) *blockchain.Chain {
 	return c
 }
 
+func backend(c *blockchain.Chain) api.Backend {
+	return api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: api.ReadOnly{}, Feed: api.ReadOnly{}}
+}
+
 // search returns the logs as "block/index", or an error's text.
 func search(t *testing.T, c *blockchain.Chain, criteria string) string {
 	t.Helper()
@@ -57,7 +62,7 @@ func search(t *testing.T, c *blockchain.Chain, criteria string) string {
 	err := json.Unmarshal([]byte(criteria), &k)
 	var logs []*types.Log
 	if err == nil {
-		logs, err = filter.Search(t.Context(), c.Blocks, c.Head().Number.Uint64(), &k)
+		logs, err = filter.Search(t.Context(), backend(c), &k)
 	}
 	if err != nil {
 		return err.Error()
@@ -113,8 +118,7 @@ func TestSearch(t *testing.T) {
 // Every log is found by its own address and topics, although most blocks are left out by bloom.
 func TestSearchFindsAll(t *testing.T) {
 	c, number := imported(t), func(n uint64) *rpc.BlockNumber { b := rpc.BlockNumber(n); return &b }
-	head := c.Head().Number.Uint64()
-	all, err := filter.Search(t.Context(), c.Blocks, head, &filter.Criteria{FromBlock: number(0)})
+	all, err := filter.Search(t.Context(), backend(c), &filter.Criteria{FromBlock: number(0)})
 	if err != nil || len(all) < 300 {
 		t.Fatalf("%d logs, %v", len(all), err)
 	}
@@ -123,7 +127,7 @@ func TestSearchFindsAll(t *testing.T) {
 		for _, topic := range log.Topics {
 			k.Topics = append(k.Topics, []common.Hash{topic})
 		}
-		found, err := filter.Search(t.Context(), c.Blocks, head, &k)
+		found, err := filter.Search(t.Context(), backend(c), &k)
 		if err != nil || !slices.ContainsFunc(found, func(l *types.Log) bool { return reflect.DeepEqual(l, log) }) {
 			t.Errorf("log %d is not found, %v", i, err)
 		}
