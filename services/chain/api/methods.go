@@ -111,7 +111,8 @@ func ofBlock[N name, P any](m methods, run func(*Sealed, P) (any, error)) jsonrp
 	}
 }
 
-// ofAny returns a method whose parameter names a block in any way. It answers null if there is none.
+// ofAny returns a method whose parameter names a block in any way. It answers null if there is
+// none.
 func (m methods) ofAny(run func(*Sealed) (any, error)) jsonrpc.Method {
 	return func(_ context.Context, params []byte) (any, error) {
 		var at rpc.BlockNumberOrHash
