@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/state"
@@ -46,7 +47,7 @@ type Chain struct {
 
 	executor *execution.Executor
 	states   *states
-	head     *types.Header
+	head     atomic.Pointer[types.Header]
 }
 
 // Open opens the chain in a data folder, and begins it if there is none. Without a genesis it must
@@ -101,8 +102,8 @@ func begun(dir string, blocks *store.Store, g *genesis.Genesis) (*genesis.Genesi
 	return kept, err
 }
 
-// Head is the header of the last block.
-func (c *Chain) Head() *types.Header { return c.head }
+// Head is the header of the last block, which nothing may change.
+func (c *Chain) Head() *types.Header { return c.head.Load() }
 
 // StateAt returns the state after a block; an error unless the block is one of the last 128.
 func (c *Chain) StateAt(header *types.Header) (*state.StateDB, error) {
@@ -119,18 +120,18 @@ func (c *Chain) Append(ctx context.Context, block *types.Block) error {
 	if err := c.Blocks.Append(block, receipts); err != nil {
 		return err
 	}
-	c.head = block.Header()
+	c.head.Store(block.Header())
 	return nil
 }
 
 // execute executes a block over the state of the head, and keeps the state after it.
 func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts, error) {
-	db, err := c.states.at(c.head.Root)
+	db, err := c.states.at(c.Head().Root)
 	if err != nil {
 		return nil, err
 	}
 	below := &ancestors{blocks: c.Blocks}
-	receipts, err := c.executor.Execute(ctx, block, c.head, db, below)
+	receipts, err := c.executor.Execute(ctx, block, c.Head(), db, below)
 	if err := errors.Join(below.err, err); err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (c *Chain) Sync() error { return c.Blocks.Sync() }
 func (c *Chain) Close() error {
 	var err error
 	if c.states != nil {
-		err = c.states.close(c.head)
+		err = c.states.close(c.Head())
 	}
 	return errors.Join(err, c.Blocks.Close())
 }

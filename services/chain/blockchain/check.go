@@ -135,7 +135,7 @@ func (k *checker) read(ctx context.Context, c *Chain, whole bool, checked func(n
 		checked(n, last.Number)
 	}
 	if whole {
-		k.report.RecomputedRoot = c.head.Root
+		k.report.RecomputedRoot = c.Head().Root
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 		k.report.Blocks++
 		k.report.Transactions += uint64(len(block.Transactions()))
 	}
-	c.head = block.Header()
+	c.head.Store(block.Header())
 	if err := c.Blocks.CheckIndexes(block, receipts); err != nil {
 		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), &n, err) // the chain itself is whole
 	}

@@ -89,7 +89,8 @@ func (c *Chain) openStates(dir string) (err error) {
 	if c.states, err = openStates(dir, false); err != nil {
 		return err
 	}
-	if c.head, err = c.newest(); c.head != nil || err != nil {
+	head, err := c.newest()
+	if c.head.Store(head); head != nil || err != nil {
 		return err
 	}
 	if err := errors.Join(c.states.close(nil), os.RemoveAll(dir)); err != nil {
@@ -108,7 +109,7 @@ func (c *Chain) startStates() error {
 	if err != nil {
 		return err
 	}
-	c.head = header
+	c.head.Store(header)
 	return allocate(c.states, c.Genesis)
 }
 
@@ -137,7 +138,7 @@ func (c *Chain) newest() (*types.Header, error) {
 // recover executes the blocks again whose state is not there.
 func (c *Chain) recover(ctx context.Context, recovered func(number, of uint64)) error {
 	last := c.Blocks.Head().Number
-	for n := c.head.Number.Uint64() + 1; n <= last; n++ {
+	for n := c.Head().Number.Uint64() + 1; n <= last; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (c *Chain) recover(ctx context.Context, recovered func(number, of uint64)) 
 		if _, err := c.execute(ctx, block); err != nil {
 			return fmt.Errorf("executing block %d again: %w", n, err)
 		}
-		c.head = block.Header()
+		c.head.Store(block.Header())
 		if recovered != nil {
 			recovered(n, last)
 		}
