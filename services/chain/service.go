@@ -126,7 +126,7 @@ func readGenesis(path string) (*genesis.Genesis, error) {
 func OpenChain(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer) (*blockchain.Chain, error) {
 	var done, total atomic.Int64
 	var bar *progress.Bar
-	c, err := blockchain.Open(ctx, dir, g, func(number, of uint64) {
+	c, err := blockchain.Open(ctx, dir, g, blockchain.Options{Recovered: func(number, of uint64) {
 		done.Store(int64(number))
 		total.Store(int64(of))
 		if bar == nil {
@@ -134,7 +134,7 @@ func OpenChain(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer)
 				return progress.State{Done: done.Load(), Total: total.Load()}
 			})
 		}
-	})
+	}})
 	if bar != nil {
 		bar.Close()
 	}

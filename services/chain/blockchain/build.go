@@ -24,7 +24,7 @@ type Draft struct {
 // or finished and then put, before another one or Append.
 func (c *Chain) Begin(time uint64) (*Draft, error) {
 	head := c.Head()
-	db, err := c.states.at(head.Root)
+	db, err := c.states.At(head)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (d *Draft) Finish() (block *types.Block, err error) {
 // longer be appended to.
 func (c *Chain) Put(d *Draft) error {
 	header := d.block.Header()
-	if err := c.executor.Commit(d.db, header); err != nil {
+	if err := c.states.Commit(d.db, header, c.executor.Rules(header)); err != nil {
 		return err
 	}
 	if err := c.Blocks.Append(d.block, d.receipts); err != nil {

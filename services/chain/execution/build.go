@@ -122,7 +122,7 @@ func (b *Builder) Add(tx *types.Transaction) error {
 }
 
 // Finish returns the block with the transactions that were added, and their receipts. The state is
-// the one after the block, for Commit.
+// the one after the block, to be committed.
 func (b *Builder) Finish() (*types.Block, types.Receipts, error) {
 	defer b.Abandon()
 	last := uint32(len(b.body.Transactions) + 1)

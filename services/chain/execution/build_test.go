@@ -88,8 +88,8 @@ func (c *chain) build(t *testing.T, time uint64, txs ...*types.Transaction) (*ty
 		t.Fatal(err)
 	}
 	c.judge(t, block, receipts)
-	if err := c.e.Commit(db, block.Header()); err != nil {
-		t.Fatal(err)
+	if root, err := db.Commit(c.e.Rules(block.Header()), block.NumberU64()); err != nil || root != block.Root() {
+		t.Fatalf("root %x, %v", root, err)
 	}
 	c.blocks = append(c.blocks, block)
 	return block, refused
