@@ -50,6 +50,10 @@ var inside = map[string][]room{
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 		{"order", nil, "the domain, on which all of the others stand"},
 	},
+	"services/chain/mempool": {
+		{".", []string{"index"}, "the rules"},
+		{"index", nil, "entries by hash and by fee; it knows no rule"},
+	},
 	"services/chain": {
 		{".", []string{"archive", "blockchain", "genesis", "api"}, "the service and its jobs, around the chain"},
 		{"api", []string{"store", "genesis"}, "the JSON-RPC methods, over what a node lets them see"},
@@ -59,6 +63,7 @@ var inside = map[string][]room{
 		{"state/statedb", []string{"state", "store"}, "states as go-ethereum keeps them; of the store only how Pebble is opened"},
 		{"state", nil, "what a chain needs of its states; the packages below keep them"},
 		{"store", nil, "the disk; it judges nothing"},
+		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},
 		{"statetest", []string{"transaction", "fork"}, "one transaction over a made-up state; it knows no chain"},
 		{"transaction", nil, "what can be said of a transaction without a state"},
