@@ -95,6 +95,9 @@ func (e *Executor) NextBaseFee(parent *types.Header) *big.Int {
 // Header is that of the block so far.
 func (b *Builder) Header() *types.Header { return b.header }
 
+// GasLeft is the gas that the block still has.
+func (b *Builder) GasLeft() uint64 { return b.gas.Available(b.evm.GetRules().IsAmsterdam) }
+
 // Add executes a transaction as the block's next one. After an error the block is as before: the
 // transaction cannot be in it.
 func (b *Builder) Add(tx *types.Transaction) error {

@@ -1,6 +1,6 @@
 // Package journal is the log of what a node has promised: each transaction that it accepted, and
-// each block that it sealed. A record is durable before an answer names what is in it. After a crash
-// the journal says which blocks the store may have lost, and which transactions wait.
+// each block that it sealed. A record is durable before an answer names what is in it. After a
+// crash the journal says which blocks the store may have lost, and which transactions wait.
 //
 //	j, err := journal.Open(dir, journal.Options{})
 //	waiting, err := j.Replay(ctx, chain)      // appends the blocks that chain lacks

@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// kind is the first byte of a record, which also says how the rest is to be read. What follows is
-// of every kind RLP, except a transaction: its canonical form.
+// kind is the first byte of a record, which also says how the rest must be read: a transaction in
+// its canonical form, everything else in RLP.
 type kind uint8
 
 const (
