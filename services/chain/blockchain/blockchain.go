@@ -10,6 +10,7 @@
 package blockchain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,9 @@ type Options struct {
 	// States names the way in which the states are kept, one of StateKinds; "": the first.
 	States string
 
+	// Begin is the genesis of a folder that holds no chain, if Open has none; nil is allowed.
+	Begin *genesis.Genesis
+
 	// Recovered is called for each block that is executed again; nil is allowed.
 	Recovered func(number, of uint64)
 }
@@ -70,7 +74,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Ch
 			c = nil
 		}
 	}()
-	if c.Genesis, err = begun(dir, blocks, g); err != nil {
+	if c.Genesis, err = begun(dir, blocks, g, o.Begin); err != nil {
 		return c, err
 	}
 	c.executor = execution.New(c.Genesis)
@@ -80,11 +84,11 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Ch
 	return c, c.recover(ctx, o.Recovered)
 }
 
-// begun returns the genesis of the store, which it begins with g if it is new.
-func begun(dir string, blocks *store.Store, g *genesis.Genesis) (*genesis.Genesis, error) {
+// begun returns the genesis of the store. If it is new, it begins with g, or with another one.
+func begun(dir string, blocks *store.Store, g, other *genesis.Genesis) (*genesis.Genesis, error) {
 	text, err := blocks.Genesis()
 	if errors.Is(err, store.ErrNotFound) {
-		if g == nil {
+		if g = cmp.Or(g, other); g == nil {
 			return nil, fmt.Errorf("%s holds no chain yet; name its genesis with --genesis", dir)
 		}
 		return g, blocks.Begin(g.JSON(), g.Block())
@@ -202,7 +206,7 @@ func OpenBlocks(dir string) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := begun(dir, blocks, nil); err != nil {
+	if _, err := begun(dir, blocks, nil, nil); err != nil {
 		return nil, errors.Join(err, blocks.Close())
 	}
 	return blocks, nil

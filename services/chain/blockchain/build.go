@@ -36,11 +36,14 @@ func (c *Chain) Begin(time uint64) (*Draft, error) {
 	return &Draft{Builder: b, db: db, below: below}, nil
 }
 
-// Finish returns the block of the transactions that were added. It is in no chain yet.
-func (d *Draft) Finish() (block *types.Block, err error) {
+// Finish makes the block of the transactions that were added. It is in no chain yet.
+func (d *Draft) Finish() (err error) {
 	d.block, d.receipts, err = d.Builder.Finish()
-	return d.block, errors.Join(d.below.err, err)
+	return errors.Join(d.below.err, err)
 }
+
+// Block is the finished block.
+func (d *Draft) Block() *types.Block { return d.block }
 
 // Put stores a finished draft as the new head. After an error the chain is as it was, or can no
 // longer be appended to.

@@ -91,7 +91,7 @@ func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (e
 		return nil
 	}
 	defer func() { err = errors.Join(err, blocks.Close()) }()
-	g, err := begun(k.dir, blocks, nil)
+	g, err := begun(k.dir, blocks, nil, nil)
 	if err != nil {
 		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
 		return k.read(ctx, &Chain{Blocks: blocks}, false, checked)

@@ -27,6 +27,9 @@ import (
 	"dyno/parts/wal/segment"
 )
 
+// Folder is where the journal is in a data folder.
+const Folder = "journal"
+
 // reserve is what the journal may write on a full disk, in bytes: a checkpoint of some 20,000
 // waiting transactions, after which it takes less room than before.
 const reserve = 4 << 20
@@ -40,6 +43,8 @@ var (
 	ErrFull = wal.ErrFull
 	// ErrFailed means that the journal stores nothing more until it is opened again.
 	ErrFailed = wal.ErrFailed
+	// ErrClosed means that the journal was closed.
+	ErrClosed = wal.ErrClosed
 	// ErrDamaged means that records are lost.
 	ErrDamaged = errors.New("the journal is damaged")
 )

@@ -10,6 +10,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
@@ -43,17 +44,19 @@ type Options struct {
 	Pool    mempool.Options
 
 	Checkpoint int64 // bytes of records after which the journal is shortened; 0: 64 MiB
-	MinFree    int64 // bytes of free disk below which nothing is accepted or sealed; 0: 64 MiB
-	Free       func() (bytes int64, err error) // of the disk; nil: it is not watched
+
+	// Space returns the free bytes of the disk and its size. With less than a tenth, and less than
+	// 64 MiB, nothing is accepted or sealed. Nil: the disk is not watched.
+	Space func() (free, size int64, err error)
 
 	Log  *slog.Logger // required
 	Fail func(error)  // receives the error after which the node must be started again; required
 }
 
-// Bounds of what is under way.
 const (
 	maxJudging = 8192        // calls of Submit that wait for a core to check signatures
 	watchEvery = time.Second // how often the disk is looked at, and the journal's size
+	leastFree  = 64 << 20    // bytes: what Pebble and the states may write before they look again
 )
 
 // Node is a node that takes transactions and seals blocks. Its methods may be called from any
@@ -67,6 +70,7 @@ type Node struct {
 
 	view    atomic.Pointer[view]
 	trouble atomic.Pointer[error] // why nothing is accepted; nil: all is well
+	failed  atomic.Bool           // for good
 
 	sealing sync.Mutex // held while a block is made, or a checkpoint
 
@@ -90,9 +94,6 @@ func Open(ctx context.Context, chain *blockchain.Chain, j *journal.Journal, o Op
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = 64 << 20
 	}
-	if o.MinFree <= 0 {
-		o.MinFree = 64 << 20
-	}
 	n := &Node{chain: chain, journal: j, o: o}
 	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
 	n.feed.init()
@@ -115,31 +116,41 @@ func (n *Node) recover(ctx context.Context) error {
 		return err
 	}
 	n.pool = mempool.New(n.o.Index, n.o.Pool, n.account)
-	slices.SortStableFunc(txs, func(a, b *types.Transaction) int { // so that few are behind a gap
-		return new(big.Int).SetUint64(a.Nonce()).Cmp(new(big.Int).SetUint64(b.Nonce()))
-	})
-	view, waiting, dropped := n.view.Load(), 0, 0
-	for _, tx := range txs {
+	// In this order few wait behind a gap meanwhile, for which there is less room.
+	slices.SortStableFunc(txs, func(a, b *types.Transaction) int { return cmp.Compare(a.Nonce(), b.Nonce()) })
+	entries, errs, view := make([]*mempool.Entry, len(txs)), make([]error, len(txs)), n.view.Load()
+	n.spread(ctx, len(txs), func(i int) { entries[i], errs[i] = view.entry(txs[i], nil) }, func(i int, err error) { errs[i] = err })
+	waiting := 0
+	for i, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		verdict, err := view.judge.Judge(tx)
-		if err == nil {
-			var raw []byte
-			if raw, err = tx.MarshalBinary(); err == nil {
-				e := mempool.NewEntry(tx, verdict.Sender, raw)
-				if err = n.pool.Add(e, nil); err == nil {
-					n.pool.Confirm(e)
-				}
-			}
+		if errs[i] == nil {
+			errs[i] = n.pool.Add(e, nil)
 		}
-		if waiting++; err != nil {
-			dropped++
-			n.o.Log.Debug("a transaction of the journal waits no longer", "hash", tx.Hash(), "reason", err)
+		switch {
+		case errs[i] == nil:
+			n.pool.Confirm(e)
+			waiting++
+		case !errors.Is(errs[i], core.ErrNonceTooLow): // then another one was sealed in its place
+			n.o.Log.Warn("a transaction of the journal waits no longer", "hash", txs[i].Hash(), "reason", errs[i])
 		}
 	}
-	n.o.Log.Info("the journal was read", "head", view.head.Number, "waiting", waiting-dropped, "replaced", dropped)
+	n.o.Log.Info("the journal was read", "head", view.head.Number, "waiting", waiting)
 	return nil
+}
+
+// entry judges a transaction by all that needs no state, and makes it an entry. Raw is its
+// canonical form; nil: that is made, too.
+func (v *view) entry(tx *types.Transaction, raw []byte) (*mempool.Entry, error) {
+	verdict, err := v.judge.Judge(tx)
+	if err == nil && raw == nil {
+		raw, err = tx.MarshalBinary()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mempool.NewEntry(tx, verdict.Sender, raw), nil
 }
 
 // look reads what judging needs of the head.
@@ -177,74 +188,73 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// setTrouble notes why nothing can be accepted, or that it can again.
-func (n *Node) setTrouble(err error) {
+// pause notes why nothing is accepted for a while; nil: it is again.
+func (n *Node) pause(err error) {
 	was := n.Ready()
 	switch {
-	case err == nil && was == nil:
-		return
+	case n.failed.Load() || err == nil && was == nil:
 	case err == nil:
 		n.trouble.Store(nil)
 		n.o.Log.Info("transactions are accepted again")
 	default:
 		n.trouble.Store(&err)
 		if was == nil {
-			n.o.Log.Error("nothing is accepted", "reason", err)
+			n.o.Log.Error("nothing is accepted, and nothing that was is lost", "reason", err)
 		}
 	}
 }
 
 // fail ends the node after an error that only a new start can resolve.
 func (n *Node) fail(err error) {
-	n.setTrouble(err)
+	n.trouble.Store(&err)
+	n.failed.Store(true)
 	n.o.Fail(err)
+}
+
+// stumble judges an error of the journal: whether it passes.
+func (n *Node) stumble(err error) {
+	switch {
+	case err == nil, errors.Is(err, journal.ErrClosed):
+	case errors.Is(err, journal.ErrFailed):
+		n.fail(err)
+	default:
+		n.pause(err)
+	}
 }
 
 // watch makes checkpoints and looks at the disk.
 func (n *Node) watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for {
+	for !n.failed.Load() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		full := n.full()
-		switch {
-		case full != nil:
-			n.setTrouble(full)
-		case n.Ready() != nil || n.journal.Low() || n.journal.Size() > n.o.Checkpoint:
+		if full := n.full(); full != nil {
+			n.pause(full)
+		} else if n.Ready() != nil || n.journal.Low() || n.journal.Size() > n.o.Checkpoint {
 			if err := n.checkpoint(); err != nil {
 				n.stumble(err)
 			} else {
-				n.setTrouble(nil)
+				n.pause(nil)
 			}
 		}
 	}
 }
 
-// full returns an error when the disk has too little room: what executes and stores blocks does not
-// survive a full disk, so nothing is written before it is full.
+// full returns an error when the disk has too little room. The journal survives a full disk, but
+// the databases of the blocks and the states end the process; so nothing is written before that.
 func (n *Node) full() error {
-	if n.o.Free == nil {
+	if n.o.Space == nil {
 		return nil
 	}
-	free, err := n.o.Free()
-	if err == nil && free < n.o.MinFree {
-		err = fmt.Errorf("%w: %d MiB are free, and the node needs %d: make room on the disk of the data folder; nothing that was accepted is lost",
-			journal.ErrFull, free>>20, n.o.MinFree>>20)
+	free, size, err := n.o.Space()
+	if least := min(leastFree, size/10); err == nil && free < least {
+		err = fmt.Errorf("%w: the disk of the data folder has %d MiB left, and the node needs %d to continue", journal.ErrFull, free>>20, least>>20)
 	}
 	return err
-}
-
-// stumble notes an error of the journal or the chain: one that passes, or the last.
-func (n *Node) stumble(err error) {
-	if errors.Is(err, journal.ErrFull) {
-		n.setTrouble(err)
-		return
-	}
-	n.fail(err)
 }
 
 // checkpoint makes the chain durable, and the journal short.
@@ -252,7 +262,8 @@ func (n *Node) checkpoint() error {
 	n.sealing.Lock()
 	defer n.sealing.Unlock()
 	if err := n.chain.Sync(); err != nil {
-		return err
+		n.fail(err)
+		return nil
 	}
 	return n.journal.Checkpoint(n.chain.Head().Number.Uint64(), func() (raws [][]byte) {
 		for _, e := range n.pool.Entries() {
@@ -273,6 +284,3 @@ func (n *Node) Close() error {
 	}
 	return errors.Join(err, n.journal.Close(), n.chain.Close())
 }
-
-// String names the head.
-func (v *view) String() string { return hexutil.EncodeBig(v.head.Number) }

@@ -12,19 +12,15 @@ import (
 
 // sealLoop seals blocks until ctx ends.
 func (n *Node) sealLoop(ctx context.Context) {
-	offered := func() int { // the senders whose next transaction can be sealed, or all that wait behind those
+	offered := func() int {
 		stats := n.pool.Stats()
 		if stats.Offered == 0 {
 			return 0
 		}
-		return stats.Executable
+		return max(stats.Executable, 1)
 	}
-	for n.o.Sealing.Wait(ctx, n.pool.Ready(), offered) == nil {
-		sealed, err := n.seal()
-		if err != nil {
-			n.stumble(err)
-		}
-		if sealed {
+	for n.o.Sealing.Wait(ctx, n.pool.Ready(), offered) == nil && !n.failed.Load() {
+		if n.seal() {
 			continue
 		}
 		retry := time.NewTimer(watchEvery)
@@ -37,44 +33,57 @@ func (n *Node) sealLoop(ctx context.Context) {
 	}
 }
 
-// seal makes a block of what can be sealed. It reports false if there is nothing.
-func (n *Node) seal() (sealed bool, err error) {
+// seal makes a block of what can be sealed. It reports false if there is none.
+func (n *Node) seal() bool {
 	if err := n.full(); err != nil {
-		return false, err
+		n.pause(err)
+		return false
 	}
 	n.sealing.Lock()
 	defer n.sealing.Unlock()
+	draft, mined, err := n.draft()
+	if err != nil {
+		n.fail(err)
+	}
+	if draft == nil {
+		n.pool.Release()
+		return false
+	}
+	if err := n.journal.Seal(draft.Block()); err != nil {
+		n.pool.Release()
+		n.stumble(err)
+		return false
+	}
+	// From here on the block exists, whatever happens: after an error, the next process takes it from
+	// the journal.
+	if err = n.chain.Put(draft); err == nil {
+		err = n.look()
+	}
+	if err != nil {
+		n.fail(err)
+		return false
+	}
+	n.pool.Sealed(mined, nil)
+	n.feed.grow()
+	return true
+}
+
+// draft executes what can be sealed; nil: there is nothing.
+func (n *Node) draft() (*blockchain.Draft, []*mempool.Entry, error) {
 	head := n.chain.Head()
 	draft, err := n.chain.Begin(now(head))
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
 	mined := n.fill(draft)
 	if len(mined) == 0 && !n.cheapens(head, draft) {
 		draft.Abandon()
-		n.pool.Release()
-		return false, nil
+		return nil, nil, nil
 	}
-	block, err := draft.Finish()
-	if err != nil {
-		n.pool.Release()
-		return false, err
+	if err := draft.Finish(); err != nil {
+		return nil, nil, err
 	}
-	if err := n.journal.Seal(block); err != nil {
-		n.pool.Release()
-		return false, err
-	}
-	// From here on the block exists, whatever happens: after a failure the next process takes it from
-	// the journal.
-	if err := n.chain.Put(draft); err != nil {
-		return false, err
-	}
-	if err := n.look(); err != nil {
-		return false, err
-	}
-	n.pool.Sealed(mined, nil)
-	n.feed.grow()
-	return true, nil
+	return draft, mined, nil
 }
 
 // fill adds transactions to a block, and returns those that are in it. One that cannot be executed
@@ -104,11 +113,5 @@ func (n *Node) fill(draft *blockchain.Draft) (mined []*mempool.Entry) {
 // it: without blocks they would wait for ever.
 func (n *Node) cheapens(head *types.Header, draft *blockchain.Draft) bool {
 	base := draft.Header().BaseFee
-	if base == nil || n.pool.Stats().Offered == 0 {
-		return false
-	}
-	if len(n.pool.Next(nil, head.GasLimit, 1)) == 0 {
-		return false
-	}
-	return n.chain.NextBaseFee(draft.Header()).Cmp(base) < 0
+	return base != nil && n.chain.NextBaseFee(draft.Header()).Cmp(base) < 0 && len(n.pool.Next(nil, head.GasLimit, 1)) > 0
 }

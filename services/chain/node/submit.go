@@ -34,7 +34,10 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
 	if err := n.Ready(); err != nil {
-		return refuse(out, err)
+		for i := range out {
+			out[i].Err = unstored(err)
+		}
+		return out
 	}
 	n.spread(ctx, len(raws), func(i int) { entries[i], out[i].Err = view.admit(raws[i]) }, func(i int, err error) { out[i].Err = err })
 	var added []*mempool.Entry
@@ -60,7 +63,7 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 		n.pool.Withdraw(added...)
 		n.stumble(err)
 		for _, i := range places {
-			out[i] = api.Submitted{Err: fmt.Errorf("the transaction cannot be stored: %w", err)}
+			out[i] = api.Submitted{Err: unstored(err)}
 		}
 		return out
 	}
@@ -69,11 +72,12 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	return out
 }
 
-func refuse(out []api.Submitted, err error) []api.Submitted {
-	for i := range out {
-		out[i].Err = err
+// unstored is what a client reads of an error of the disk, whose paths are not for it.
+func unstored(err error) error {
+	if errors.Is(err, journal.ErrFull) {
+		return errors.New("the node's disk is full: the transaction was not accepted; send it again when there is room")
 	}
-	return out
+	return errors.New("the node cannot write to its disk: the transaction was not accepted")
 }
 
 // perCore is the number of transactions that are worth a goroutine of their own.
@@ -126,11 +130,7 @@ func (v *view) admit(raw []byte) (*mempool.Entry, error) {
 	case tx.Gas() > v.head.GasLimit:
 		return nil, txpool.ErrGasLimit
 	}
-	verdict, err := v.judge.Judge(tx)
-	if err != nil {
-		return nil, err
-	}
-	return mempool.NewEntry(tx, verdict.Sender, raw), nil
+	return v.entry(tx, raw)
 }
 
 // add adds an entry to the pool. Only of a nonce that is used is it worth asking whether the
@@ -164,5 +164,3 @@ func (n *Node) Stats() (executable, queued int) {
 	stats := n.pool.Stats()
 	return stats.Executable, stats.Queued
 }
-
-var _ = journal.ErrFull
