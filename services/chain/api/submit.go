@@ -29,8 +29,11 @@ type refusedOne struct {
 }
 
 // Submit serves POST /submit: the body is one transaction in its canonical form, the bytes that
-// eth_sendRawTransaction takes in hexadecimal, or several, one after the other. The answer comes when
-// those that are accepted are durable: {"accepted":["0x.."],"refused":[{"index","code","message"}]}.
+// eth_sendRawTransaction takes in hexadecimal, or several, one after the other. The answer comes
+// when those that are accepted are durable:
+//
+//	{"accepted":["0x.."],"refused":[{"index":1,"code":-32000,"message":"nonce too low: .."}]}
+//
 // After bytes that are no transaction nothing more of the body can be read; that is refused, too.
 func Submit(p Pool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

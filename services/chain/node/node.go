@@ -5,8 +5,9 @@
 // It is not for how transactions arrive or what the chain answers (package api), nor for the rules
 // of blocks (execution) and of the pool (mempool).
 //
-// A Node has two goroutines: one seals blocks, and one makes checkpoints and watches the disk. Close
-// ends them and waits. Submit works in its caller's, and for arrays in others that it waits for.
+// A Node has two goroutines: one seals blocks, and one makes checkpoints and watches the disk.
+// Close ends them and waits. Submit works in its caller's, and for arrays in others that it waits
+// for.
 package node
 
 import (

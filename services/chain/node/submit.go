@@ -86,8 +86,8 @@ const perCore = 4
 // spread calls do for each number below count, on as many cores as are free; where there is an
 // overload, it calls refused instead.
 func (n *Node) spread(ctx context.Context, count int, do func(int), refused func(int, error)) {
-	workers := min(n.judging.Stats().Limit, (count+perCore-1)/perCore)
-	each := (count + workers - 1) / max(workers, 1)
+	workers := max(1, min(n.judging.Stats().Limit, count/perCore))
+	each := max(1, (count+workers-1)/workers)
 	part := func(from, to int) {
 		permit, err := n.judging.Acquire(ctx, 1)
 		defer permit.Release(limiter.Good)

@@ -33,9 +33,10 @@ type Policy struct {
 // Policies are the names of the policies.
 var Policies = []string{"each", "count", "timer", "timer-large"}
 
-// New returns a policy by its name: each (a block for each transaction), count (a block of 50, or of
-// those there are after ten intervals), timer (a block of at most 50 when the interval is over, or
-// earlier when they are there), timer-large (a block of all there are when the interval is over).
+// New returns a policy by its name: each (a block for each transaction), count (a block of 50, or
+// of those there are after ten intervals), timer (a block of at most 50 when the interval is over,
+// or earlier when they are there), timer-large (a block of all there are when the interval is
+// over).
 func New(name string, c Config) (*Policy, error) {
 	all := []Policy{
 		{Max: 1},

@@ -23,7 +23,8 @@ func (w *waits) add(n int64) {
 	}
 }
 
-// A block is due as its policy says: at an interval after the last one, or with enough transactions.
+// A block is due as its policy says: at an interval after the last one, or with enough
+// transactions.
 func TestWait(t *testing.T) {
 	const interval = 10 * time.Millisecond
 	for _, c := range []struct {
