@@ -46,7 +46,6 @@ func Methods(b Backend, version string) map[string]jsonrpc.Method {
 		"eth_maxPriorityFeePerGas": without(m.maxPriorityFeePerGas),
 		"eth_feeHistory":           m.feeHistory,
 
-		"eth_getLogs":            m.getLogs,
 		"eth_sendRawTransaction": m.sendRawTransaction,
 		"txpool_status":          without(m.poolStatus),
 	}
