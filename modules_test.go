@@ -91,11 +91,12 @@ var modules = map[string]map[string]string{
 		"golang.org/x/sync":                       "the soak's groups of goroutines",
 	},
 	"services/chain": {
-		"github.com/cockroachdb/pebble/v2": "blocks, receipts and indexes",
-		"github.com/coder/websocket":       "the suite calls over WebSocket",
-		"github.com/ethereum/go-ethereum":  "types, the EVM, state and tries of Ethereum",
-		"github.com/holiman/uint256":       "numbers of the EVM, as go-ethereum takes them",
-		"github.com/spf13/pflag":           "flags of the jobs",
+		"github.com/cockroachdb/pebble/v2":    "blocks, receipts and indexes",
+		"github.com/coder/websocket":          "the suite calls over WebSocket",
+		"github.com/ethereum/go-ethereum":     "types, the EVM, state and tries of Ethereum",
+		"github.com/holiman/uint256":          "numbers of the EVM, as go-ethereum takes them",
+		"github.com/prometheus/client_golang": "metrics",
+		"github.com/spf13/pflag":              "flags of serve and of the jobs",
 	},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",
