@@ -118,16 +118,21 @@ func TestTimeouts(t *testing.T) {
 		Done(requests...)
 	}
 	t.Run("idle", func(t *testing.T) {
+		t.Parallel()
 		c := serve(t, Options{IdleTimeout: short}).dial()
 		c.send(get)
 		c.answer("GET")
 		c.end()
 	})
-	t.Run("silent", func(t *testing.T) { serve(t, Options{ReadTimeout: short}).dial().end() })
+	t.Run("silent", func(t *testing.T) {
+		t.Parallel()
+		serve(t, Options{ReadTimeout: short}).dial().end()
+	})
 	for name, text := range map[string]string{
 		"half a header": "GET / HTTP/1.1\r\nHost: x\r\nA", "half a body": "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := serve(t, Options{ReadTimeout: short})
 			for refused := false; !refused; { // until it is not silent for too long before it sends
 				c := s.dial()
@@ -137,6 +142,7 @@ func TestTimeouts(t *testing.T) {
 		})
 	}
 	t.Run("deaf", func(t *testing.T) {
+		t.Parallel()
 		s := serve(t, Options{WriteTimeout: short, Turn: long})
 		c := s.dial()
 		go io.WriteString(c, strings.Repeat(get, 100_000))

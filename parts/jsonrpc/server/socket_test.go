@@ -165,8 +165,8 @@ func TestGuardsSocket(t *testing.T) {
 	}
 }
 
-// Messages of a connection are answered concurrently, up to the bound. The connection lives although
-// the server does not read the client's answers to its pings meanwhile.
+// Messages of a connection are answered concurrently, up to the bound. The connection lives
+// although the server does not read the client's answers to its pings meanwhile.
 func TestConcurrent(t *testing.T) {
 	// Before and after that a client on a busy machine may be late with such an answer: then it has
 	// longer.
