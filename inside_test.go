@@ -54,6 +54,8 @@ var inside = map[string][]room{
 		{".", []string{"archive", "blockchain", "genesis"}, "the service and its jobs, around the chain"},
 		{"archive", nil, "files of blocks, for any chain"},
 		{"blockchain", []string{"execution", "store", "genesis"}, "blocks and the states that they leave; it knows neither files nor requests"},
+		{"gossip", []string{"peers"}, "what nodes send each other unasked; it knows no chain"},
+		{"peers", nil, "connections between nodes; they do not know what is said"},
 		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},
 		{"store", nil, "the disk; it judges nothing"},
 		{"genesis", nil, "what a chain begins with"},

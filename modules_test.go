@@ -92,10 +92,11 @@ var modules = map[string]map[string]string{
 	},
 	"services/chain": {
 		"github.com/cockroachdb/pebble/v2": "blocks, receipts and indexes",
-		"github.com/coder/websocket":       "the suite calls over WebSocket",
+		"github.com/coder/websocket":       "nodes and the suite talk over WebSocket",
 		"github.com/ethereum/go-ethereum":  "types, the EVM, state and tries of Ethereum",
 		"github.com/holiman/uint256":       "numbers of the EVM, as go-ethereum takes them",
 		"github.com/spf13/pflag":           "flags of the jobs",
+		"golang.org/x/net":                 "connections of nodes are limited",
 	},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",
