@@ -31,7 +31,7 @@ func open(t testing.TB, dir string) *blockchain.Chain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := blockchain.Open(t.Context(), dir, g, nil)
+	c, err := blockchain.Open(t.Context(), dir, g, blockchain.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,8 @@
 // appends blocks that it has executed and judged, and after a crash executes again those whose
 // state was lost.
 //
-// The state is go-ethereum's StateDB over its path database: that keeps one state on disk, in
-// place, and the last 128 in memory, where the hash database would keep every node of every state
-// and could only grow. States before those are computed again from the blocks when they are needed.
+// The last 128 states can be read. Those before are computed again from the blocks when they are
+// needed.
 //
 // It is not for where blocks come from, nor for waiting transactions. It starts no goroutines
 // beyond those of Pebble and go-ethereum, which Close ends.
@@ -18,12 +17,13 @@ import (
 	"path/filepath"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/state"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/parts/datadir"
 	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/state"
 	"dyno/services/chain/store"
 )
 
@@ -33,11 +33,8 @@ const Service = "chaind"
 // Folder is the data folder's form. The caller of Open holds its lock.
 var Folder = datadir.Folder{Format: 1}
 
-// Subfolders of the data folder. That of the states may be removed: it is made again.
-const (
-	blocksFolder = "blocks"
-	statesFolder = "states"
-)
+// blocksFolder is the subfolder of the data folder for the blocks.
+const blocksFolder = "blocks"
 
 // Chain is an open chain. One goroutine appends; any may read.
 type Chain struct {
@@ -45,14 +42,22 @@ type Chain struct {
 	Blocks  *store.Store
 
 	executor *execution.Executor
-	states   *states
+	states   state.States
 	head     *types.Header
 }
 
+// Options are how a chain is opened.
+type Options struct {
+	// States names the way in which the states are kept, one of StateKinds; "": the first.
+	States string
+
+	// Recovered is called for each block that is executed again; nil is allowed.
+	Recovered func(number, of uint64)
+}
+
 // Open opens the chain in a data folder, and begins it if there is none. Without a genesis it must
-// have begun; with one it must be the same. recovered is called for each block that is executed
-// again; nil is allowed.
-func Open(ctx context.Context, dir string, g *genesis.Genesis, recovered func(number, of uint64)) (c *Chain, err error) {
+// have begun; with one it must be the same.
+func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Chain, err error) {
 	blocks, err := store.Open(filepath.Join(dir, blocksFolder), false)
 	if err != nil {
 		return nil, err
@@ -68,10 +73,10 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, recovered func(nu
 		return c, err
 	}
 	c.executor = execution.New(c.Genesis)
-	if err := c.openStates(filepath.Join(dir, statesFolder)); err != nil {
+	if err := c.openStates(dir, o.States); err != nil {
 		return c, err
 	}
-	return c, c.recover(ctx, recovered)
+	return c, c.recover(ctx, o.Recovered)
 }
 
 // begun returns the genesis of the store, which it begins with g if it is new.
@@ -105,9 +110,12 @@ func begun(dir string, blocks *store.Store, g *genesis.Genesis) (*genesis.Genesi
 func (c *Chain) Head() *types.Header { return c.head }
 
 // StateAt returns the state after a block; an error unless the block is one of the last 128.
-func (c *Chain) StateAt(header *types.Header) (*state.StateDB, error) {
-	return c.states.at(header.Root)
+func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
+	return c.states.At(header)
 }
+
+// States are those of the chain. Only Append commits to them.
+func (c *Chain) States() state.States { return c.states }
 
 // Append executes a block over the state of the head, judges it and stores it. The error says what
 // is wrong with the block, or with the disk; the chain is then as it was before.
@@ -125,7 +133,7 @@ func (c *Chain) Append(ctx context.Context, block *types.Block) error {
 
 // execute executes a block over the state of the head, and keeps the state after it.
 func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts, error) {
-	db, err := c.states.at(c.head.Root)
+	db, err := c.states.At(c.head)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +142,7 @@ func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts
 	if err := errors.Join(below.err, err); err != nil {
 		return nil, err
 	}
-	return receipts, c.executor.Commit(db, block.Header())
+	return receipts, c.states.Commit(db, block.Header(), c.executor.Rules(block.Header()))
 }
 
 // Sync makes all blocks that were appended durable.
@@ -144,7 +152,7 @@ func (c *Chain) Sync() error { return c.Blocks.Sync() }
 func (c *Chain) Close() error {
 	var err error
 	if c.states != nil {
-		err = c.states.close(c.head)
+		err = c.states.Close(c.head)
 	}
 	return errors.Join(err, c.Blocks.Close())
 }

@@ -28,7 +28,7 @@ func open(t *testing.T, ctx context.Context, dir string, recovered func(number, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return blockchain.Open(ctx, dir, g, recovered)
+	return blockchain.Open(ctx, dir, g, blockchain.Options{Recovered: recovered})
 }
 
 // What is on the disk while a chain is open, as kill -9 leaves it, has all blocks up to the last

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/execution"
+	"dyno/services/chain/state"
 	"dyno/services/chain/store"
 )
 
@@ -47,8 +48,12 @@ const scratchFolder = "check"
 // about doing that; what is wrong with the data is in the report.
 func Check(ctx context.Context, dir string, checked func(number, of uint64)) (r Report, err error) {
 	k := &checker{report: &r, dir: dir}
-	for _, sub := range []string{blocksFolder, statesFolder} {
-		bad, err := store.CheckTables(filepath.Join(dir, sub))
+	folders := []string{blocksFolder}
+	for _, kind := range kinds {
+		folders = append(folders, kind.folder)
+	}
+	for _, folder := range folders {
+		bad, err := store.CheckTables(filepath.Join(dir, folder))
 		if err != nil {
 			return r, err
 		}
@@ -97,16 +102,21 @@ func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	c := &Chain{Genesis: g, Blocks: blocks, executor: execution.New(g)}
-	if c.states, err = openStates(scratch, false); err != nil {
+	if c.states, err = kinds[0].open(scratch, false); err != nil {
 		return err
 	}
-	if err = allocate(c.states, c.Genesis); err == nil {
+	if err = state.Allocate(c.states, g.Alloc, g.Block().Header()); err == nil {
 		err = k.read(ctx, c, true, checked)
 	}
-	if err = errors.Join(err, c.states.close(nil)); err != nil {
+	if err = errors.Join(err, c.states.Close(nil)); err != nil {
 		return err
 	}
-	return k.states(ctx, c)
+	for _, kind := range kinds {
+		if err := k.states(ctx, c, filepath.Join(k.dir, kind.folder), kind.open); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read reads all blocks from block 0. While the chain is whole it executes them, that is up to the
@@ -164,21 +174,20 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 }
 
 // states holds the stored state of the newest block that has one against that block's root.
-func (k *checker) states(ctx context.Context, c *Chain) (err error) {
-	dir := filepath.Join(k.dir, statesFolder)
+func (k *checker) states(ctx context.Context, c *Chain, dir string, open func(string, bool) (state.States, error)) (err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // it is computed again when the chain is opened
 	}
-	if c.states, err = openStates(dir, true); err != nil {
+	if c.states, err = open(dir, true); err != nil {
 		k.damage(dir, nil, err)
 		return nil
 	}
-	defer func() { err = errors.Join(err, c.states.close(nil)) }()
+	defer func() { err = errors.Join(err, c.states.Close(nil)) }()
 	header, err := c.newest()
 	if err != nil || header == nil {
 		return nil // blocks that cannot be read are in the report, and states of none are made anew
 	}
-	if err := c.states.verify(ctx, header.Root); err != nil {
+	if err := c.states.Verify(ctx, header, header.Root); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

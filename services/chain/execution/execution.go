@@ -9,7 +9,6 @@ package execution
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/ethereum/go-ethereum/consensus"
 	"github.com/ethereum/go-ethereum/consensus/beacon"
@@ -57,15 +56,6 @@ func (e *Executor) Execute(ctx context.Context, block *types.Block, parent *type
 		return nil, err
 	}
 	return result.Receipts, nil
-}
-
-// Commit writes the state after a block that was executed to the state's database.
-func (e *Executor) Commit(db *state.StateDB, header *types.Header) error {
-	root, err := db.Commit(e.Rules(header), header.Number.Uint64())
-	if err == nil && root != header.Root {
-		err = fmt.Errorf("the state has the root %x, and the header %x", root, header.Root)
-	}
-	return err
 }
 
 // Rules are those that hold in a block.

@@ -1,0 +1,116 @@
+// Package api is the methods of chaind's JSON-RPC API which read the chain and take transactions,
+// in the shapes and with the words of go-ethereum. Packages evm and filter below it add those that
+// execute calls and those that follow the chain.
+//
+// It is not for how calls arrive (parts/jsonrpc/server), nor for what a node does with
+// transactions: Backend is the node. It starts no goroutines.
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"dyno/services/chain/genesis"
+)
+
+// Backend is the node that the methods are about. Its methods may be called from any goroutine.
+type Backend struct {
+	Genesis *genesis.Genesis
+	Blocks  Blocks
+	States  States
+	Pool    Pool
+	Feed    Feed
+	Recent  *Recent // nil: each block is read when it is asked for
+}
+
+// Blocks are the stored blocks. *store.Store implements it. What is not there is store.ErrNotFound.
+type Blocks interface {
+	RawBlock(number uint64) ([]byte, error)
+	Block(number uint64) (*types.Block, error)
+	Header(number uint64) (*types.Header, error)
+	Receipts(number uint64) (types.Receipts, error) // as stored: with what consensus knows only
+	Number(hash common.Hash) (uint64, error)
+	Transaction(hash common.Hash) (number uint64, index uint32, err error)
+}
+
+// States are the states after the last blocks. *blockchain.Chain implements it.
+type States interface {
+	// Head is the last block that clients may know of: it is durable, and Blocks has it.
+	Head() *types.Header
+	// StateAt returns the state after a block, for one caller, who may change it. It is an error for
+	// a block whose state is no longer kept.
+	StateAt(*types.Header) (*state.StateDB, error)
+}
+
+// Submitted is what became of a transaction.
+type Submitted struct {
+	Hash common.Hash
+	Err  error // why it was refused, in go-ethereum's words
+}
+
+// Pool is the waiting transactions.
+type Pool interface {
+	// Submit takes transactions in their canonical form and returns what became of each, once those
+	// that it accepts are durable. It may keep the bytes.
+	Submit(ctx context.Context, raws [][]byte) []Submitted
+	// Waiting returns a waiting transaction; nil if there is none.
+	Waiting(hash common.Hash) *types.Transaction
+	// Nonce returns the nonce after the executable transactions of an account; false: it has none.
+	Nonce(of common.Address) (uint64, bool)
+	// Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
+	Stats() (executable, queued int)
+}
+
+// Feed is what happens in the node, for followers that remember where they are: none has a queue
+// here, and none needs to be released.
+type Feed interface {
+	// Grown returns a channel that is closed once there is a block after the given number. It is
+	// closed already if there is one.
+	Grown(number uint64) <-chan struct{}
+	// Accepted returns hashes of accepted transactions, in their order, from the given position on,
+	// which is the sum of all that were accepted before. A position beyond the last means the
+	// present.
+	Accepted(from uint64) Accepted
+}
+
+// Accepted is a part of the sequence of accepted transactions. Where it begins later than was asked
+// for, the hashes between are no longer kept.
+type Accepted struct {
+	From   uint64 // position of the first of Hashes, or where the next will be
+	Hashes []common.Hash
+	More   <-chan struct{} // closed once there are more
+}
+
+// errReadOnly refuses transactions.
+var errReadOnly = errors.New("this node only reads its chain; start it without --read-only to send transactions")
+
+// ReadOnly is the Pool and the Feed of a node whose chain does not grow.
+type ReadOnly struct{}
+
+// Submit implements Pool: it refuses all.
+func (ReadOnly) Submit(_ context.Context, raws [][]byte) []Submitted {
+	refused := make([]Submitted, len(raws))
+	for i := range refused {
+		refused[i].Err = errReadOnly
+	}
+	return refused
+}
+
+// Waiting implements Pool.
+func (ReadOnly) Waiting(common.Hash) *types.Transaction { return nil }
+
+// Nonce implements Pool.
+func (ReadOnly) Nonce(common.Address) (uint64, bool) { return 0, false }
+
+// Stats implements Pool.
+func (ReadOnly) Stats() (executable, queued int) { return 0, 0 }
+
+// Grown implements Feed.
+func (ReadOnly) Grown(uint64) <-chan struct{} { return nil }
+
+// Accepted implements Feed.
+func (ReadOnly) Accepted(uint64) Accepted { return Accepted{} }
