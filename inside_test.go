@@ -65,6 +65,7 @@ var inside = map[string][]room{
 		{"store", nil, "the disk; it judges nothing"},
 		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},
+		{"blocksync", []string{"peers"}, "the pipeline, over any chain and any peers"},
 		{"gossip", []string{"peers"}, "what nodes send each other unasked; it knows no chain"},
 		{"peers", nil, "connections between nodes; they do not know what is said"},
 		{"statetest", []string{"transaction", "fork"}, "one transaction over a made-up state; it knows no chain"},

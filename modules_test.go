@@ -98,6 +98,7 @@ var modules = map[string]map[string]string{
 		"github.com/prometheus/client_golang": "metrics",
 		"github.com/spf13/pflag":              "flags of serve and of the jobs",
 		"golang.org/x/net":                    "connections of nodes are limited",
+		"golang.org/x/sync":                   "groups of goroutines",
 	},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",
