@@ -11,6 +11,7 @@ import (
 	"dyno/parts/jsonrpc"
 	"dyno/parts/jsonrpc/server"
 	"dyno/services/chain/api"
+	"dyno/services/chain/api/filter"
 )
 
 // prefix of all that Prometheus scrapes.
@@ -75,10 +76,11 @@ func (m *metrics) observe(method string, took time.Duration, code int) {
 	c.calls.Inc()
 }
 
-// expose shows the connections of a server.
-func (m *metrics) expose(env *daemon.Env, s *server.Server) error {
+// expose shows the connections of a server, and what its filters drop.
+func (m *metrics) expose(env *daemon.Env, s *server.Server, f *filter.Filters) error {
 	return env.Expose(prefix, nil,
 		daemon.Metric{Name: "sockets", Help: "WebSockets that are open", Read: func() float64 { return float64(s.Stats().Sockets) }},
 		daemon.Metric{Name: "subscriptions", Help: "subscriptions that are open", Read: func() float64 { return float64(s.Stats().Subscriptions) }},
-		daemon.Metric{Name: "slow_sockets_total", Help: "WebSockets that were closed because the client read too slowly", Read: func() float64 { return float64(s.Stats().Slow) }})
+		daemon.Metric{Name: "slow_sockets_total", Help: "WebSockets that were closed because the client read too slowly", Read: func() float64 { return float64(s.Stats().Slow) }},
+		daemon.Metric{Name: "dropped_hashes_total", Help: "hashes of accepted transactions that a client asked for too late", Read: func() float64 { return float64(f.Dropped()) }})
 }

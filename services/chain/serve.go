@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 
 	"github.com/spf13/pflag"
@@ -16,6 +17,7 @@ import (
 	"dyno/parts/jsonrpc/std"
 	"dyno/parts/jsonrpc/v2"
 	"dyno/services/chain/api"
+	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
 )
 
@@ -63,12 +65,12 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	rpc, err := serveRPC(env, readOnly(c))
+	door, err := serveRPC(env, readOnly(c))
 	if err != nil {
 		return daemon.Running{}, errors.Join(err, c.Close())
 	}
-	return daemon.Running{Handler: rpc, Drain: func(ctx context.Context) error {
-		return errors.Join(rpc.Drain(ctx), c.Close())
+	return daemon.Running{Handler: door, Drain: func(ctx context.Context) error {
+		return errors.Join(door.Drain(ctx), c.Close())
 	}}, nil
 }
 
@@ -77,17 +79,31 @@ func readOnly(c *blockchain.Chain) api.Backend {
 	return api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: api.ReadOnly{}, Feed: api.ReadOnly{}, Recent: api.NewRecent()}
 }
 
+// rpc is the server of all methods, with the filters and subscriptions of its clients.
+type rpc struct {
+	*server.Server
+	filters *filter.Filters
+}
+
+// Drain ends the WebSockets, and waits for their subscriptions.
+func (r rpc) Drain(ctx context.Context) error {
+	err := r.Server.Drain(ctx)
+	r.filters.Wait()
+	return err
+}
+
 // serveRPC returns the server of all methods. The caller drains it.
-func serveRPC(env *daemon.Env, b api.Backend) (*server.Server, error) {
-	methods := api.Methods(b, version())
+func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
+	methods, filters := api.Methods(b, version()), filter.New(b)
+	maps.Copy(methods, filters.Methods())
 	m, err := newMetrics(env, b, methods)
 	if err != nil {
-		return nil, err
+		return rpc{}, err
 	}
 	s := server.New(methods, server.Options{
-		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Observe: m.observe, Log: env.Log,
+		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: api.Together(b), Observe: m.observe, Log: env.Log,
 	})
-	return s, m.expose(env, s)
+	return rpc{s, filters}, m.expose(env, s, filters)
 }
 
 // version is what web3_clientVersion answers, in the form of go-ethereum's.
