@@ -9,9 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 )
 
-// Verify says what is wrong with a block as far as that needs no state: its header, the root of its
-// transactions, and their signatures. Each sender is remembered in its transaction, so that executing the block
-// recovers none again. Workers recover concurrently; 0 means one for each CPU.
+// Verify says what is wrong with a block as far as that needs no state: its header, the root of
+// its transactions, and their signatures. Each sender is remembered in its transaction, so that
+// executing the block recovers none again. Workers recover concurrently; 0 means one for each CPU.
 func Verify(block *types.Block, signer types.Signer, workers int) error {
 	header := block.Header()
 	if err := header.SanityCheck(); err != nil {
