@@ -24,6 +24,7 @@ import (
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
 	"dyno/parts/jsonrpc/v2"
+	"dyno/parts/servicetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,7 +71,7 @@ func serve(t *testing.T, methods map[string]jsonrpc.Method, o server.Options) (*
 	s := server.New(methods, o)
 	front := httptest.NewServer(s)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), servicetest.Patience)
 		defer cancel()
 		if err := s.Drain(ctx); err != nil {
 			t.Errorf("drain: %v", err)
