@@ -103,7 +103,7 @@ func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 		return rpc{}, err
 	}
 	s := server.New(methods, server.Options{
-		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Observe: m.observe, Log: env.Log,
+		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: api.Together(b), Observe: m.observe, Log: env.Log,
 	})
 	return rpc{s, filters}, m.expose(env, s, filters)
 }

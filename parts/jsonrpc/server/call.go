@@ -52,9 +52,55 @@ func (s *Server) run(ctx context.Context, calls []jsonrpc.Call) {
 		s.runConcurrently(ctx, calls, workers)
 		return
 	}
-	for i := range calls {
-		s.call(ctx, &calls[i])
+	for len(calls) > 0 {
+		n := s.together(calls)
+		if n > 1 {
+			s.callTogether(ctx, calls[:n])
+		} else {
+			s.call(ctx, &calls[0])
+		}
+		calls = calls[n:]
 	}
+}
+
+// together returns how many of the calls, from the first on, are run by one function of
+// Options.Together; 1: none.
+func (s *Server) together(calls []jsonrpc.Call) int {
+	if len(s.o.Together) == 0 || len(calls) == 1 || s.o.Together[string(calls[0].Method)] == nil {
+		return 1
+	}
+	n := 0
+	for n < len(calls) && calls[n].Error == nil && bytes.Equal(calls[n].Method, calls[0].Method) {
+		n++
+	}
+	return max(n, 1)
+}
+
+// callTogether runs calls of one method. If it panics all have failed.
+func (s *Server) callTogether(ctx context.Context, calls []jsonrpc.Call) {
+	name, began := string(calls[0].Method), time.Now()
+	func() {
+		defer func() {
+			if v := recover(); v != nil {
+				s.panicked(ctx, name, v)
+				for i := range calls {
+					calls[i].Error = errFailed
+				}
+			}
+		}()
+		s.o.Together[name](ctx, calls)
+	}()
+	for took, i := time.Since(began), 0; i < len(calls); i++ {
+		s.o.Observe(s.methods[name].name, took, code(&calls[i]))
+	}
+}
+
+// code returns that of a call's error; 0: none.
+func code(c *jsonrpc.Call) int {
+	if c.Error == nil {
+		return 0
+	}
+	return c.Error.Code
 }
 
 func (s *Server) runConcurrently(ctx context.Context, calls []jsonrpc.Call, workers int) {
@@ -85,19 +131,15 @@ func (s *Server) call(ctx context.Context, c *jsonrpc.Call) {
 	}
 	began := time.Now()
 	s.invoke(ctx, m, c)
-	code := 0
-	if c.Error != nil {
-		code = c.Error.Code
-	}
-	s.o.Observe(m.name, time.Since(began), code)
+	s.o.Observe(m.name, time.Since(began), code(c))
 }
 
 // invoke runs a method. One that panics has failed, and the others go on.
 func (s *Server) invoke(ctx context.Context, m method, c *jsonrpc.Call) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.o.Log.ErrorContext(ctx, "a method panicked", "method", m.name, "panic", v, "stack", string(debug.Stack()))
-			c.Error = jsonrpc.Errorf(jsonrpc.InternalError, "the method failed")
+			s.panicked(ctx, m.name, v)
+			c.Error = errFailed
 		}
 	}()
 	result, err := m.run(ctx, c.Params)
@@ -106,4 +148,10 @@ func (s *Server) invoke(ctx context.Context, m method, c *jsonrpc.Call) {
 		return
 	}
 	c.Result = result
+}
+
+var errFailed = &jsonrpc.Error{Code: jsonrpc.InternalError, Message: "the method failed"}
+
+func (s *Server) panicked(ctx context.Context, name string, v any) {
+	s.o.Log.ErrorContext(ctx, "a method panicked", "method", name, "panic", v, "stack", string(debug.Stack()))
 }

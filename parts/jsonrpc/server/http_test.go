@@ -118,9 +118,9 @@ var talks = []struct{ message, answer string }{
 	{`{"jsonrpc":"2.0","id":1,"method":"panic"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the method failed"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,2]}`, `{"jsonrpc":"2.0","id":1,"result":3}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,null]}`, `{"jsonrpc":"2.0","id":1,"result":1}`},
-	{`{"jsonrpc":"2.0","id":1,"method":"add"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required parameter 0"}}`},
-	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[null]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required parameter 0"}}`},
-	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,2,3]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"too many parameters: want at most 2, got 3"}}`},
+	{`{"jsonrpc":"2.0","id":1,"method":"add"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required argument 0"}}`},
+	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[null]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required argument 0"}}`},
+	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,2,3]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"too many arguments, want at most 2"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"add","params":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"params must be an array"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"eth_nothing"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nothing does not exist/is not available"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"unsubscribe","params":["0x1"]}`, `{"jsonrpc":"2.0","id":1,"result":false}`},
@@ -266,5 +266,49 @@ func TestBoundsAnswers(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	if _, got := post(t, url, `[{"jsonrpc":"2.0","id":1,"method":"echo","params":["`+long+`"]}]`); !strings.Contains(got, "-32003") || strings.Contains(got, long) {
 		t.Error(got)
+	}
+}
+
+// Calls of an array that follow each other are run in one go where their method can, and are
+// answered and observed one by one.
+func TestTogether(t *testing.T) {
+	var groups []int
+	var seen []string
+	m := methods()
+	m["send"] = func(context.Context, []byte) (any, error) { return "alone", nil }
+	_, url := serve(t, m, server.Options{
+		Together: map[string]func(context.Context, []jsonrpc.Call){"send": func(_ context.Context, calls []jsonrpc.Call) {
+			groups = append(groups, len(calls))
+			for i := range calls {
+				if string(calls[i].Params) == `["panic"]` {
+					panic("x")
+				}
+				if calls[i].Result = string(calls[i].Params); calls[i].Params == nil {
+					calls[i].Error = jsonrpc.Errorf(jsonrpc.InvalidParams, "no parameter")
+				}
+			}
+		}},
+		Observe: func(method string, _ time.Duration, code int) { seen = append(seen, fmt.Sprint(method, code)) },
+	})
+	call := func(id int, method, params string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q%s}`, id, method, params)
+	}
+	send := func(calls ...string) string {
+		_, text := post(t, url, "["+strings.Join(calls, ",")+"]")
+		return text
+	}
+	got := send(call(1, "echo", ""), call(2, "send", `,"params":[2]`), call(3, "send", ""), `{"jsonrpc":"2.0","method":"send","params":[]}`,
+		call(4, "echo", ""), call(5, "send", ""), call(6, "none", ""))
+	want := `[{"jsonrpc":"2.0","id":1,"result":"none"},{"jsonrpc":"2.0","id":2,"result":"[2]"},{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no parameter"}},` +
+		`{"jsonrpc":"2.0","id":4,"result":"none"},{"jsonrpc":"2.0","id":5,"result":"alone"},` +
+		`{"jsonrpc":"2.0","id":6,"error":{"code":-32601,"message":"the method none does not exist/is not available"}}]`
+	if got != want || !slices.Equal(groups, []int{3}) {
+		t.Errorf("in groups of %v:\n got %s\nwant %s", groups, got, want)
+	}
+	if want := []string{"echo0", "send0", "send-32602", "send0", "echo0", "send0", "-32601"}; !slices.Equal(seen, want) {
+		t.Errorf("observed %v, want %v", seen, want)
+	}
+	if got := send(call(1, "send", ""), call(2, "send", `,"params":["panic"]`)); strings.Count(got, "-32603") != 2 {
+		t.Errorf("after a panic: %s", got)
 	}
 }

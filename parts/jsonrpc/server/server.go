@@ -40,6 +40,10 @@ type Options struct {
 	MaxAnswer  int // bytes of the answer to a message; 0: 25,000,000
 	Parallel   int // calls of an array that are run concurrently; 0: 1, in order, as go-ethereum does
 
+	// Together has functions for some of the methods, by name, that run calls of an array which follow
+	// each other in one go where Parallel is 1: a function sets Result or Error of each.
+	Together map[string]func(ctx context.Context, calls []jsonrpc.Call)
+
 	MaxSockets       int           // WebSockets open at a time; 0: 10,000; beyond, 503
 	MaxConcurrent    int           // messages of a WebSocket that are answered concurrently; 0: 64; beyond, it is not read
 	MaxSubscriptions int           // of a WebSocket; 0: 128; beyond, -32005

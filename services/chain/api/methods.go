@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/hex"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -193,26 +192,6 @@ func (m methods) receipts(s *Sealed) (any, error) {
 		all[i] = answer.NewReceipt(r, s.Transactions()[i], s.Signer)
 	}
 	return all, nil
-}
-
-// sendRawTransaction answers the hash of a transaction that is accepted and durable.
-func (m methods) sendRawTransaction(ctx context.Context, params []byte) (any, error) {
-	text, err := jsonrpc.OneString(params)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) < 2 || text[0] != '0' || text[1]|0x20 != 'x' {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", hexutil.ErrMissingPrefix)
-	}
-	raw := make([]byte, len(text)/2-1)
-	if _, err := hex.Decode(raw, text[2:]); err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
-	}
-	done := m.Pool.Submit(ctx, [][]byte{raw})[0]
-	if done.Err != nil {
-		return nil, done.Err
-	}
-	return done.Hash.Hex(), nil
 }
 
 func (m methods) poolStatus() (any, error) {
