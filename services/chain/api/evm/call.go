@@ -43,7 +43,7 @@ func (m *methods) scene(params []byte) (*scene, error) {
 	if s.db, s.original, err = m.node.State(at); err != nil {
 		return nil, err
 	}
-	if s.header, err = seen.apply(s.original); err != nil {
+	if s.header, err = seen.apply(s.original, m.chain.Config()); err != nil {
 		return nil, err
 	}
 	if seen.BlobBaseFee != nil {

@@ -69,7 +69,7 @@ func (t *callTracer) hooks() *tracing.Hooks {
 	}
 }
 
-// take reports whether there is room for what has so much data.
+// take reports whether there is room for a frame or a log with some bytes of data.
 func (t *callTracer) take(data int) bool {
 	t.left -= frameBytes + 2*data
 	return t.left >= 0

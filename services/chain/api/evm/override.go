@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -96,7 +97,7 @@ type block struct {
 }
 
 // apply returns the header that the call sees.
-func (o *block) apply(header *types.Header) (*types.Header, error) {
+func (o *block) apply(header *types.Header, config *params.ChainConfig) (*types.Header, error) {
 	if o.BeaconRoot != nil || o.Withdrawals != nil {
 		return nil, errors.New(`block override "beaconRoot" or "withdrawals" is not supported for this RPC method`)
 	}
@@ -122,5 +123,23 @@ func (o *block) apply(header *types.Header) (*types.Header, error) {
 	if o.BaseFeePerGas != nil {
 		h.BaseFee = o.BaseFeePerGas.ToInt()
 	}
+	fit(h, config)
 	return h, nil
+}
+
+// fit gives a header the members that its fork has: another number or time may mean another fork,
+// and the EVM panics where one is missing.
+func fit(h *types.Header, config *params.ChainConfig) {
+	switch {
+	case !config.IsLondon(h.Number):
+		h.BaseFee = nil
+	case h.BaseFee == nil:
+		h.BaseFee = new(big.Int)
+	}
+	switch {
+	case !config.IsCancun(h.Number, h.Time):
+		h.ExcessBlobGas = nil
+	case h.ExcessBlobGas == nil:
+		h.ExcessBlobGas = new(uint64)
+	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/parts/jsonrpc"
-	"dyno/parts/refusal"
 	"dyno/services/chain/api"
 )
 
@@ -92,7 +91,7 @@ func (m *methods) trace(ctx context.Context, block *api.Sealed, first, last int,
 	case header.Number.Sign() == 0:
 		return nil, errors.New("genesis is not traceable")
 	case o.Tracer != "" && o.Tracer != callTracerName:
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%v; without one, every step is logged", refusal.Unknown("tracer", o.Tracer, callTracerName))
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "unknown tracer %.100q; there is %s; without one, every step is logged", o.Tracer, callTracerName)
 	}
 	ctx, done, err := m.begin(ctx)
 	if err != nil {
