@@ -55,7 +55,10 @@ var inside = map[string][]room{
 		{"index", nil, "entries by hash and by fee; it knows no rule"},
 	},
 	"services/chain": {
-		{".", []string{"archive", "blockchain", "genesis", "api"}, "the service and its jobs, around the chain"},
+		{".", []string{"archive", "node", "sealing", "journal", "mempool", "blockchain", "genesis", "api"}, "the service and its jobs, around the chain"},
+		{"node", []string{"api", "blockchain", "journal", "mempool", "sealing", "store", "transaction"}, "the way of a transaction; of the API only what it implements"},
+		{"journal", nil, "what was promised, for any chain"},
+		{"sealing", nil, "when, not what"},
 		{"api", []string{"store", "genesis"}, "the JSON-RPC methods, over what a node lets them see"},
 		{"archive", nil, "files of blocks, for any chain"},
 		{"blockchain", []string{"execution", "store", "genesis", "state", "state/statedb"}, "blocks and the states that they leave; it knows neither files nor requests"},
