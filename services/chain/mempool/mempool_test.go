@@ -54,7 +54,11 @@ func newFixture(t testing.TB, o mempool.Options) *fixture {
 	for name := byte('a'); name <= 'z'; name++ {
 		c.set(address(name), 0, 1e12)
 	}
-	return &fixture{t, c, mempool.New(index.NewMap(), o, c.account)}
+	return &fixture{t, c, mempool.New(index.NewHeap(), o, c.account)}
+}
+
+var kinds = map[string]func() index.Index{
+	"map": index.NewMap, "sharded": index.NewSharded, "heap": index.NewHeap, "skiplist": index.NewSkipList,
 }
 
 func address(name byte) common.Address { return common.Address{19: name} }
