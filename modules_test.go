@@ -92,11 +92,13 @@ var modules = map[string]map[string]string{
 	},
 	"services/chain": {
 		"github.com/cockroachdb/pebble/v2":    "blocks, receipts and indexes",
-		"github.com/coder/websocket":          "the suite calls over WebSocket",
+		"github.com/coder/websocket":          "nodes and the suite talk over WebSocket",
 		"github.com/ethereum/go-ethereum":     "types, the EVM, state and tries of Ethereum",
 		"github.com/holiman/uint256":          "numbers of the EVM, as go-ethereum takes them",
 		"github.com/prometheus/client_golang": "metrics",
 		"github.com/spf13/pflag":              "flags of serve and of the jobs",
+		"golang.org/x/net":                    "connections of nodes are limited",
+		"golang.org/x/sync":                   "groups of goroutines",
 	},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",

@@ -129,12 +129,12 @@ func (s *sender) affords(e *Entry, old *slot) error {
 	if old != nil {
 		spent.Sub(&spent, old.entry.Cost)
 	}
-	need, overflow := new(uint256.Int).AddOverflow(&spent, e.Cost)
-	if overflow || need.Gt(balance) {
-		return fmt.Errorf("%w: balance %v, queued cost %v, tx cost %v, overshot %v", core.ErrInsufficientFunds,
-			balance, &spent, e.Cost, new(uint256.Int).Sub(need, balance))
+	var need uint256.Int
+	if _, overflow := need.AddOverflow(&spent, e.Cost); !overflow && !need.Gt(balance) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: balance %v, queued cost %v, tx cost %v, overshot %v", core.ErrInsufficientFunds,
+		balance, spent.Clone(), e.Cost, new(uint256.Int).Sub(&need, balance))
 }
 
 // count counts an entry that comes (1) or goes (-1). It reports whether the pool is within its

@@ -6,9 +6,27 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// fees is a heap of offered entries, the one that a walk visits first on top. All are rated by the
-// same base fee.
+// fees is an order in a heap. Each entry knows its place there.
 type fees []*Entry
+
+func (f *fees) first() *Entry {
+	if len(*f) == 0 {
+		return nil
+	}
+	return (*f)[0]
+}
+
+func (f *fees) pop()          { heap.Pop(f) }
+func (f *fees) push(e *Entry) { heap.Push(f, e) }
+
+// rate rates all entries by a base fee, and orders them.
+func (f *fees) rate(base *uint256.Int) {
+	for i, e := range *f {
+		e.rate(base)
+		e.place = i
+	}
+	heap.Init(f)
+}
 
 // Len implements heap.Interface.
 func (f fees) Len() int { return len(f) }
@@ -36,39 +54,4 @@ func (f *fees) Pop() any {
 	(*f)[last] = nil
 	*f = (*f)[:last]
 	return e
-}
-
-// rate rates all entries by a base fee, and orders them.
-func (f *fees) rate(base *uint256.Int) {
-	for i, e := range *f {
-		e.rate(base)
-		e.place = i
-	}
-	heap.Init(f)
-}
-
-// walk visits the entries, which are rated by base.
-func (f *fees) walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
-	var kept []*Entry
-	defer func() {
-		for _, e := range kept {
-			heap.Push(f, e)
-		}
-	}()
-	for len(*f) > 0 && !(*f)[0].unpaid {
-		verdict, next := visit((*f)[0])
-		switch {
-		case next != nil && verdict == Taken:
-			next.rate(base)
-			next.place = 0
-			(*f)[0] = next
-			heap.Fix(f, 0)
-			continue
-		case verdict == Stop:
-			return
-		}
-		if e := heap.Pop(f).(*Entry); verdict == Keep {
-			kept = append(kept, e)
-		}
-	}
 }

@@ -6,6 +6,7 @@
 package index
 
 import (
+	"fmt"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -33,6 +34,21 @@ type Index interface {
 	// another one to be offered, which the same walk visits in its turn. Visit must not call the
 	// index.
 	Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry))
+}
+
+// New returns an empty index of a kind: map, sharded, heap or skiplist.
+func New(kind string) (Index, error) {
+	switch kind {
+	case "map":
+		return NewMap(), nil
+	case "sharded":
+		return NewSharded(), nil
+	case "heap":
+		return NewHeap(), nil
+	case "skiplist":
+		return NewSkipList(), nil
+	}
+	return nil, fmt.Errorf("there is no index %q; there are map, sharded, heap and skiplist", kind)
 }
 
 // Verdict is what becomes of an entry that a walk visits.

@@ -67,16 +67,7 @@ func (m *Map) Offered() int {
 func (m *Map) Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := fees(slices.Collect(maps.Keys(m.offered)))
-	f.rate(base)
-	f.walk(base, func(e *Entry) (Verdict, *Entry) {
-		verdict, next := visit(e)
-		if verdict == Taken {
-			delete(m.offered, e)
-		}
-		if next != nil {
-			m.offered[next] = struct{}{}
-		}
-		return verdict, next
-	})
+	walkAll(slices.Collect(maps.Keys(m.offered)), base, visit,
+		func(e *Entry) { delete(m.offered, e) },
+		func(e *Entry) { m.offered[e] = struct{}{} })
 }
