@@ -63,6 +63,7 @@ var inside = map[string][]room{
 		{"state/statedb", []string{"state", "store"}, "states as go-ethereum keeps them; of the store only how Pebble is opened"},
 		{"state", nil, "what a chain needs of its states; the packages below keep them"},
 		{"store", nil, "the disk; it judges nothing"},
+		{"gen", []string{"genesis"}, "a load for any node; it knows none"},
 		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},
 		{"blocksync", []string{"peers"}, "the pipeline, over any chain and any peers"},

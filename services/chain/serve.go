@@ -17,6 +17,7 @@ import (
 	"dyno/parts/jsonrpc/std"
 	"dyno/parts/jsonrpc/v2"
 	"dyno/services/chain/api"
+	"dyno/services/chain/api/evm"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
 )
@@ -96,6 +97,7 @@ func (r rpc) Drain(ctx context.Context) error {
 func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods, filters := api.Methods(b, version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
+	maps.Copy(methods, evm.Methods(b, evm.Options{}))
 	m, err := newMetrics(env, b, methods)
 	if err != nil {
 		return rpc{}, err

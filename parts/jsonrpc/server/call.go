@@ -42,24 +42,54 @@ func (s *Server) serve(ctx context.Context, x *exchange) {
 		x.answer = jsonrpc.AppendRefusal(s.o.Codec, x.answer[:0], &x.batch, no)
 		return
 	}
-	s.run(ctx, x.batch.Calls)
-	x.answer = jsonrpc.AppendAnswers(s.o.Codec, x.answer[:0], &x.batch, s.o.MaxAnswer)
+	answers := jsonrpc.NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.o.MaxAnswer)
+	s.run(ctx, x.batch.Calls, &answers)
+	x.answer = answers.Bytes()
 }
 
-// run runs calls, in order or a few concurrently.
-func (s *Server) run(ctx context.Context, calls []jsonrpc.Call) {
-	if workers := min(s.o.Parallel, len(calls)); workers > 1 {
-		s.runConcurrently(ctx, calls, workers)
-		return
-	}
+// run runs calls, in order or a few concurrently. Results are written as soon as they are there, so
+// that those of a large array need not fit into memory. Where it takes too long, the answers become
+// too large or the client has gone, the calls that are left are not run.
+func (s *Server) run(ctx context.Context, calls []jsonrpc.Call, answers *jsonrpc.Answers) {
+	began := time.Now()
 	for len(calls) > 0 {
 		n := s.together(calls)
-		if n > 1 {
+		workers := min(s.o.Parallel, len(calls))
+		if workers > 1 {
+			n = min(workers*runAhead, len(calls))
+		}
+		switch {
+		case answers.Full():
+			s.refuseCalls(calls[:n], jsonrpc.ErrTooLarge)
+		case ctx.Err() != nil || time.Since(began) > s.o.MaxTime:
+			s.refuseCalls(calls[:n], errTimedOut)
+		case workers > 1:
+			s.runConcurrently(ctx, calls[:n], workers)
+		case n > 1:
 			s.callTogether(ctx, calls[:n])
-		} else {
+		default:
 			s.call(ctx, &calls[0])
 		}
+		for i := range calls[:n] {
+			answers.Add(&calls[i])
+		}
 		calls = calls[n:]
+	}
+}
+
+// runAhead is how many calls a worker may be ahead of the answers that are written.
+const runAhead = 16
+
+var errTimedOut = &jsonrpc.Error{Code: jsonrpc.TimedOut, Message: "request timed out"}
+
+// refuseCalls makes an error the answer to calls that are valid and are not run.
+func (s *Server) refuseCalls(calls []jsonrpc.Call, why *jsonrpc.Error) {
+	for i := range calls {
+		c := &calls[i]
+		if c.Error == nil {
+			c.Error = why
+		}
+		s.o.Observe(s.methods[string(c.Method)].name, 0, c.Error.Code)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,6 +268,48 @@ func TestBoundsAnswers(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	if _, got := post(t, url, `[{"jsonrpc":"2.0","id":1,"method":"echo","params":["`+long+`"]}]`); !strings.Contains(got, "-32003") || strings.Contains(got, long) {
 		t.Error(got)
+	}
+}
+
+// Calls are not run any more when the answers before them are too large, when it takes too long,
+// and when the client has gone.
+func TestBoundsArrays(t *testing.T) {
+	const calls = 100
+	call := `{"jsonrpc":"2.0","id":1,"method":"run"}`
+	array := "[" + strings.Repeat(call+",", calls-1) + call + "]"
+	for _, tt := range []struct {
+		name string
+		o    server.Options
+		run  func(gone context.CancelFunc)
+		most int64 // calls that are run
+		code string
+	}{
+		{"too large", server.Options{MaxAnswer: 10_500}, nil, 11, "-32003"},
+		{"too large, two at a time", server.Options{MaxAnswer: 10_500, Parallel: 2}, nil, 32, "-32003"},
+		{"too long", server.Options{MaxTime: time.Millisecond}, func(context.CancelFunc) { <-time.After(2 * time.Millisecond) }, 1, "-32002"},
+		{"gone", server.Options{}, func(gone context.CancelFunc) { gone() }, 1, "-32002"},
+	} {
+		var ran atomic.Int64
+		ctx, gone := context.WithCancel(t.Context())
+		tt.o.Codec = scan.Codec{}
+		s := server.New(map[string]jsonrpc.Method{"run": func(context.Context, []byte) (any, error) {
+			if ran.Add(1); tt.run != nil {
+				tt.run(gone)
+			}
+			return strings.Repeat("x", 1000), nil
+		}}, tt.o)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(array))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		gone()
+		var answers []struct{ Error struct{ Code json.Number } }
+		if err := json.Unmarshal(w.Body.Bytes(), &answers); err != nil || len(answers) != calls {
+			t.Fatalf("%s: %d answers, %v", tt.name, len(answers), err)
+		}
+		if code := answers[calls-1].Error.Code.String(); code != tt.code || ran.Load() > tt.most {
+			t.Errorf("%s: %d calls are run, want at most %d; the last one's error is %s, want %s", tt.name, ran.Load(), tt.most, code, tt.code)
+		}
 	}
 }
 
