@@ -62,7 +62,7 @@ func newCore(o Options, s *storage, logger *log.Logger) (*core, error) {
 	return &core{raw: raw, log: s, unbatched: o.Unbatched}, err
 }
 
-// advance does what is to be done until there is no more: it makes durable what must be before
+// advance does what must be done until there is no more: it makes durable what must be before
 // others hear of it.
 func (c *core) advance(send func([]*pb.Message)) (out output, err error) {
 	defer func() {

@@ -188,7 +188,8 @@ func (c *cluster) propose(m *member) {
 	}
 }
 
-// agree checks that the members' states differ in their length only, and have what was acknowledged.
+// agree checks that the members' states differ in their length only, and have what was
+// acknowledged.
 func (c *cluster) agree(complete bool) {
 	c.t.Helper()
 	longest := slices.MaxFunc(c.members, func(a, b *member) int { return len(a.applied) - len(b.applied) }).applied
@@ -225,7 +226,7 @@ func (c *cluster) calm() {
 // what was acknowledged stays, and all nodes have one order.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	acked, checkpoints := 0, 0
-	for seed := range uint64(quicktest.Of(30, 1000)) {
+	for seed := range uint64(quicktest.Of(10, 1000)) {
 		c := newCluster(t, 3, seed)
 		for range 3000 {
 			m := c.members[c.random.IntN(len(c.members))]
