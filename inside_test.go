@@ -69,6 +69,7 @@ var inside = map[string][]room{
 		{"gen", []string{"genesis"}, "a load for any node; it knows none"},
 		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},
+		{"raft", []string{"peers"}, "one order of entries, whatever they say; of peers only how notes are packed"},
 		{"blocksync", []string{"peers"}, "the pipeline, over any chain and any peers"},
 		{"gossip", []string{"peers"}, "what nodes send each other unasked; it knows no chain"},
 		{"peers", nil, "connections between nodes; they do not know what is said"},
