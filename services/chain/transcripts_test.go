@@ -14,7 +14,7 @@ import (
 )
 
 // missing are methods of the transcripts that the read-only node does not have.
-var missing = []string{"eth_sendRawTransaction", "eth_call", "eth_estimateGas", "debug_traceTransaction"}
+var missing = []string{"eth_sendRawTransaction"}
 
 // The answers about the public chain are those that Ethereum's clients agree on. CHAIN_TRANSCRIPTS
 // names a folder with another set: genesis.json, chain.rlp and the transcripts.
