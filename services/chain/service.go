@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -21,6 +23,7 @@ import (
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/journal"
 )
 
 // DefaultFolder is the default of --data.
@@ -89,7 +92,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := OpenChain(ctx, env.Data, g, env.Stderr)
+	c, err := openWhole(ctx, env.Data, g, env.Stderr)
 	if err != nil {
 		return err
 	}
@@ -128,12 +131,12 @@ func readGenesis(path string) (*genesis.Genesis, error) {
 	return g, nil
 }
 
-// OpenChain opens the chain of a locked data folder, and shows on w how blocks are executed again
+// openChain opens the chain of a locked data folder, and shows on w how blocks are executed again
 // whose state a crash took.
-func OpenChain(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer) (*blockchain.Chain, error) {
+func openChain(ctx context.Context, dir string, g *genesis.Genesis, o blockchain.Options, w io.Writer) (*blockchain.Chain, error) {
 	var done, total atomic.Int64
 	var bar *progress.Bar
-	c, err := blockchain.Open(ctx, dir, g, blockchain.Options{Recovered: func(number, of uint64) {
+	o.Recovered = func(number, of uint64) {
 		done.Store(int64(number))
 		total.Store(int64(of))
 		if bar == nil {
@@ -141,9 +144,32 @@ func OpenChain(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer)
 				return progress.State{Done: done.Load(), Total: total.Load()}
 			})
 		}
-	}})
+	}
+	c, err := blockchain.Open(ctx, dir, g, o)
 	if bar != nil {
 		bar.Close()
 	}
 	return c, err
+}
+
+// openWhole opens a chain with the blocks that only its journal has, for all but a node, which does
+// so itself.
+func openWhole(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer) (*blockchain.Chain, error) {
+	c, err := openChain(ctx, dir, g, blockchain.Options{}, w)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, journal.Folder)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	j, err := journal.Open(path, journal.Options{})
+	if err == nil {
+		_, err = j.Replay(ctx, c)
+		err = errors.Join(err, c.Sync(), j.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }

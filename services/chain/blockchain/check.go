@@ -91,7 +91,7 @@ func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (e
 		return nil
 	}
 	defer func() { err = errors.Join(err, blocks.Close()) }()
-	g, err := begun(k.dir, blocks, nil)
+	g, err := begun(k.dir, blocks, nil, nil)
 	if err != nil {
 		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
 		return k.read(ctx, &Chain{Blocks: blocks}, false, checked)
@@ -145,7 +145,7 @@ func (k *checker) read(ctx context.Context, c *Chain, whole bool, checked func(n
 		checked(n, last.Number)
 	}
 	if whole {
-		k.report.RecomputedRoot = c.head.Root
+		k.report.RecomputedRoot = c.Head().Root
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 		k.report.Blocks++
 		k.report.Transactions += uint64(len(block.Transactions()))
 	}
-	c.head = block.Header()
+	c.head.Store(block.Header())
 	if err := c.Blocks.CheckIndexes(block, receipts); err != nil {
 		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), &n, err) // the chain itself is whole
 	}

@@ -46,7 +46,8 @@ func (c *Chain) openStates(dir, kind string) (err error) {
 	if c.states, err = kinds[i].open(dir, false); err != nil {
 		return err
 	}
-	if c.head, err = c.newest(); c.head != nil || err != nil {
+	head, err := c.newest()
+	if c.head.Store(head); head != nil || err != nil {
 		return err
 	}
 	err = errors.Join(c.states.Close(nil), os.RemoveAll(dir))
@@ -57,10 +58,11 @@ func (c *Chain) openStates(dir, kind string) (err error) {
 	if c.states, err = kinds[i].open(dir, false); err != nil {
 		return err
 	}
-	if c.head, err = c.Blocks.Header(0); err != nil {
+	if head, err = c.Blocks.Header(0); err != nil {
 		return err
 	}
-	return state.Allocate(c.states, c.Genesis.Alloc, c.head)
+	c.head.Store(head)
+	return state.Allocate(c.states, c.Genesis.Alloc, head)
 }
 
 // newest returns the header of the newest block whose state is there; nil: there is none.
@@ -82,7 +84,7 @@ func (c *Chain) newest() (*types.Header, error) {
 // recover executes the blocks again whose state is not there.
 func (c *Chain) recover(ctx context.Context, recovered func(number, of uint64)) error {
 	last := c.Blocks.Head().Number
-	for n := c.head.Number.Uint64() + 1; n <= last; n++ {
+	for n := c.Head().Number.Uint64() + 1; n <= last; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -93,7 +95,7 @@ func (c *Chain) recover(ctx context.Context, recovered func(number, of uint64)) 
 		if _, err := c.execute(ctx, block); err != nil {
 			return fmt.Errorf("executing block %d again: %w", n, err)
 		}
-		c.head = block.Header()
+		c.head.Store(block.Header())
 		if recovered != nil {
 			recovered(n, last)
 		}
