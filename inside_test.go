@@ -50,6 +50,10 @@ var inside = map[string][]room{
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 		{"order", nil, "the domain, on which all of the others stand"},
 	},
+	"services/chain/mempool": {
+		{".", []string{"index"}, "the rules"},
+		{"index", nil, "entries by hash and by fee; it knows no rule"},
+	},
 	"services/chain": {
 		{".", []string{"archive", "blockchain", "genesis", "api"}, "the service and its jobs, around the chain"},
 		{"api", []string{"store", "genesis"}, "the JSON-RPC methods, over what a node lets them see"},
@@ -60,7 +64,12 @@ var inside = map[string][]room{
 		{"state/statedb", []string{"state", "store"}, "states as go-ethereum keeps them; of the store only how Pebble is opened"},
 		{"state", nil, "what a chain needs of its states; the packages below keep them"},
 		{"store", nil, "the disk; it judges nothing"},
+		{"gen", []string{"genesis"}, "a load for any node; it knows none"},
+		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},
+		{"blocksync", []string{"peers"}, "the pipeline, over any chain and any peers"},
+		{"gossip", []string{"peers"}, "what nodes send each other unasked; it knows no chain"},
+		{"peers", nil, "connections between nodes; they do not know what is said"},
 		{"statetest", []string{"transaction", "fork"}, "one transaction over a made-up state; it knows no chain"},
 		{"transaction", nil, "what can be said of a transaction without a state"},
 		{"fork", nil, "rules by name"},

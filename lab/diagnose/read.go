@@ -57,7 +57,7 @@ func (s Subject) read() evidence {
 // load reads the generator's figures.
 func (e *evidence) load(s Subject, r *record.Run) {
 	sig, t := e.signals, r.Totals
-	x, c := facts.PerSecond(r), facts.InFlight(r)
+	x, c, units := facts.PerSecond(r), facts.InFlight(r), float64(max(r.Load.Units, 1)) // of work in a request
 	sig[rules.Throughput], sig[rules.Clients] = x, c
 	sig[rules.Failing] = facts.Failing(r)
 	sig[rules.GeneratorBusy] = t.Generator.BusiestThread
@@ -69,7 +69,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 		return // its latency is not usable
 	}
 	if clients := float64(r.Load.Connections); clients > 0 && r.SLO.On != record.OnDelivery {
-		sig[rules.Occupied] = waitingClients(r) / clients
+		sig[rules.Occupied] = waitingClients(r) / units / clients
 	}
 	sig[rules.Capped] = 0
 	if r.Step.Capped {
@@ -86,7 +86,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 		peak = max(peak, facts.PerSecond(r))
 	}
 	if first := s.Saturated[0]; first.Step.Connections == 1 {
-		sig[rules.Serial] = peak * facts.Took(first) / 1000
+		sig[rules.Serial] = peak / units * facts.Took(first) / 1000
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"dyno/lab/experiment/environment"
@@ -129,6 +131,24 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
+// unitsNote says what the figures count if requests carry several units of work.
+func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []string) {
+	of := map[int][]string{}
+	for _, v := range variants {
+		if n := s.LoadOf(v).Units; n > 1 && s.Load.Kind != scenario.Jobs {
+			of[n] = append(of[n], v.Name)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		who := strings.Join(of[n], ", ") + ": "
+		if len(of[n]) == len(variants) {
+			who = ""
+		}
+		notes = append(notes, fmt.Sprintf("%sa request carries %d units of work; rates, capacities, errors and costs per request count units", who, n))
+	}
+	return notes
+}
+
 // choose returns the scenario's variants of the given names; a scenario without variants has one.
 func choose(sc *scenario.Scenario, only []string) ([]scenario.Variant, error) {
 	switch {
@@ -167,6 +187,7 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
 		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
 	}
+	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
 	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say}
 	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}

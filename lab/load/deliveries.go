@@ -22,13 +22,13 @@ func (r *Recorder) Delivered(seq uint64, at int64) {
 	}
 	s.Advance(at)
 	if !matched {
-		s.cur.measured.duplicates++
+		s.cur.measured.duplicates += s.units
 		return
 	}
 	s.lastDone = max(s.lastDone, at)
-	s.cur.client.Delivered++
+	s.cur.client.Delivered += s.units
 	if intended >= s.measureFrom {
-		s.cur.measured.delivered++
+		s.cur.measured.delivered += s.units
 		s.record(&s.cur.delivery, at-intended)
 	}
 }
@@ -39,7 +39,7 @@ func (r *Recorder) undelivered(intended, now int64) {
 	defer r.deliverMu.Unlock()
 	s := r.deliver
 	if intended >= s.measureFrom {
-		s.cur.measured.undelivered++
+		s.cur.measured.undelivered += s.units
 		s.record(&s.cur.delivery, now-intended)
 	}
 }

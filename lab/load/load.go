@@ -40,13 +40,16 @@ type Plan struct {
 	Length      time.Duration // measured; rounded up to whole windows
 	Drain       time.Duration // time for offers in flight at the end; ends early when all are done
 	Timeout     time.Duration // time limit of an offer, from its intended time
+	// Units is the number of units of work in an offer, such as the calls of an array: all counts and
+	// rates of the recording are in units. 0: 1.
+	Units int
 	// Classes names the request classes; a driver reports a class by its index. It may be empty.
 	Classes []string
 	// Deliveries is the number of offers that may await their receipts concurrently; 0: there are
 	// no receipts.
 	Deliveries int
-	// Count ends a closed plan after that many offers in total, if that is before Length; 0: only
-	// Length ends it.
+	// Count ends a closed plan after that many offers (whatever their units) in total, if that is
+	// before Length; 0: only Length ends it.
 	Count int64
 	// FirstSeq is the first offer's sequence number. Plans that run one after the other with the
 	// same run name in their requests must not reuse numbers.
@@ -89,6 +92,10 @@ func (p *Plan) Share(k, n int) int64 {
 
 // Open reports whether the plan follows a schedule.
 func (p *Plan) Open() bool { return p.Schedule != nil }
+
+// ErrUsedUp is returned by Run if the load ended before its time because every request that may be
+// sent once was sent.
+var ErrUsedUp = errors.New("the corpus is used up")
 
 // Driver sends one kind of work.
 type Driver interface {
@@ -146,6 +153,9 @@ func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Receipts)
 	}
 	stop()
 	readers.Wait()
+	if err == nil && rec.usedUp.Load() {
+		err = ErrUsedUp
+	}
 	totals := rec.finish(monotonic.Now())
 	return totals, &p, errors.Join(err, rec.failure, ctx.Err())
 }

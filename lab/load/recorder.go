@@ -22,6 +22,7 @@ type Recorder struct {
 	cpu  func() time.Duration // the process's CPU time so far
 	// Realtime is set by a driver whose sending threads run at real-time priority.
 	Realtime atomic.Bool
+	usedUp   atomic.Bool // the driver ran out of requests
 
 	shards    []*Shard
 	intervals chan *interval
@@ -60,7 +61,7 @@ func (r *Recorder) Shards(n int) []*Shard {
 	}
 	r.intervals = make(chan *interval, 64*max(all, 1)) // gives the collector over 6 s to catch up before a thread would wait
 	for k := range all {
-		s := &Shard{rec: r, index: k, seq: r.plan.FirstSeq + uint64(k), stride: uint64(n), measureFrom: r.plan.MeasureFrom()}
+		s := &Shard{rec: r, index: k, seq: r.plan.FirstSeq + uint64(k), stride: uint64(n), units: max(int64(r.plan.Units), 1), measureFrom: r.plan.MeasureFrom()}
 		s.cur = s.open(first)
 		r.shards = append(r.shards, s)
 	}
@@ -83,6 +84,10 @@ const foreignClock = time.Minute
 // EndAt reports that the work itself ended at an instant, before the plan did: rates are over the
 // time until then. A driver calls it before Drive returns.
 func (r *Recorder) EndAt(at int64) { r.ended = at }
+
+// UsedUp reports that a driver could make no further offer, since each of its requests may be sent
+// once. The driver then waits for the offers in flight and returns.
+func (r *Recorder) UsedUp() { r.usedUp.Store(true) }
 
 // fail ends the drive; Run returns the first error.
 func (r *Recorder) fail(err error) {

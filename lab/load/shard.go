@@ -14,6 +14,7 @@ type Shard struct {
 	index       int
 	cur         *interval
 	seq, stride uint64
+	units       int64 // in each offer
 	measureFrom int64
 	cpu         time.Duration // CPU time of the process when the window last rotated; the first shard reads it
 	cpuAt       int64         // instant of that reading; 0: none yet
@@ -118,9 +119,9 @@ func (s *Shard) ThreadCPU(used time.Duration) { s.cur.threadCPU = used }
 // Offers of a shard are reported in the order of their intended times.
 func (s *Shard) Offer(intended int64) (seq uint64) {
 	s.Advance(intended)
-	s.cur.client.Offered++
+	s.cur.client.Offered += s.units
 	if intended >= s.measureFrom {
-		s.cur.measured.offered++
+		s.cur.measured.offered += s.units
 	}
 	seq = s.seq
 	s.seq += s.stride
@@ -135,11 +136,11 @@ func (s *Shard) Offer(intended int64) (seq uint64) {
 // Sent reports that an offer was sent at an instant, lag ns after it could have been sent.
 func (s *Shard) Sent(intended, at, lag int64) {
 	s.Advance(at)
-	s.cur.client.Sent++
+	s.cur.client.Sent += s.units
 	if intended < s.measureFrom {
 		return
 	}
-	s.cur.measured.sent++
+	s.cur.measured.sent += s.units
 	s.record(&s.cur.lag, lag)
 }
 
@@ -153,39 +154,46 @@ type Outcome struct {
 	Class    uint8
 	Success  bool // the answer passed every check
 	Checked  bool // a check of the content failed, not the status
+	Failed   int  // units that failed; 0: all of them, if not Success
 }
 
 // Done reports how an offer ended.
 func (s *Shard) Done(o *Outcome) {
 	s.Advance(o.Done)
 	s.lastDone = max(s.lastDone, o.Done)
-	s.cur.finished++
-	s.cur.client.Completed++
-	if !o.Success {
-		s.failed(o)
-	}
+	s.cur.finished += s.units
+	s.cur.client.Completed += s.units
+	failed := s.failed(o)
 	warm := o.Intended < s.measureFrom
 	s.recordResponse(o.Status, o.Class, warm, o.Done-o.Intended)
 	if warm {
 		return
 	}
-	s.cur.measured.completed++
-	if !o.Success {
-		s.cur.measured.fail(o.Status, o.Checked)
+	s.cur.measured.completed += s.units
+	if failed > 0 {
+		s.cur.measured.fail(o.Status, o.Checked, failed)
 	}
 	if o.Sent != 0 {
 		s.record(&s.cur.service, o.Done-o.Sent)
 	}
 }
 
-func (s *Shard) failed(o *Outcome) {
-	s.cur.client.Failed++
-	if o.Status.turnedAway() {
-		s.cur.client.Refused++
+// failed counts the units of an offer that failed, and returns their number.
+func (s *Shard) failed(o *Outcome) (n int64) {
+	if o.Success {
+		return 0
 	}
-	if a := s.rec.pendingReceipts; a != nil { // an offer that was not accepted will not be delivered
+	if n = int64(o.Failed); n == 0 {
+		n = s.units
+	}
+	s.cur.client.Failed += n
+	if o.Status.turnedAway() {
+		s.cur.client.Refused += n
+	}
+	if a := s.rec.pendingReceipts; a != nil && n == s.units { // an offer that was not accepted will not be delivered
 		a.drop(o.Seq, o.Intended)
 	}
+	return n
 }
 
 // broken returns the number of offers that ended without an answer.
@@ -196,24 +204,24 @@ func (c *counts) broken() (n int64) {
 	return n
 }
 
-func (c *counts) fail(status Status, checked bool) {
-	c.failed++
+func (c *counts) fail(status Status, checked bool, n int64) {
+	c.failed += n
 	switch {
 	case checked:
-		c.failedCheck++
+		c.failedCheck += n
 	case status.protocol():
-		c.failedStatus++
+		c.failedStatus += n
 	default:
-		c.errors[status]++
+		c.errors[status] += n
 	}
 }
 
 // Unfinished reports an offer that was still queued or in flight at now, when the run ended.
 func (s *Shard) Unfinished(intended, now int64, class uint8) {
 	s.Advance(now)
-	s.cur.finished++
+	s.cur.finished += s.units
 	if intended >= s.measureFrom {
-		s.cur.measured.unfinished++
+		s.cur.measured.unfinished += s.units
 		s.recordResponse(Unfinished, class, false, now-intended)
 	}
 }
@@ -222,13 +230,13 @@ func (s *Shard) record(h **hdrhistogram.Histogram, ns int64) {
 	if *h == nil {
 		*h = s.rec.histogram()
 	}
-	(*h).RecordValue(record.Clamp(ns)) // within range, so it cannot fail
+	(*h).RecordValues(record.Clamp(ns), s.units) // within range, so it cannot fail
 }
 
 func (s *Shard) recordResponse(status Status, class uint8, warm bool, ns int64) {
 	for i := range s.cur.response {
 		if r := &s.cur.response[i]; r.status == status && r.class == class && r.warm == warm {
-			r.hist.RecordValue(record.Clamp(ns))
+			r.hist.RecordValues(record.Clamp(ns), s.units)
 			return
 		}
 	}

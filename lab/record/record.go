@@ -137,6 +137,7 @@ type Load struct {
 	Schedule    string        `json:"schedule"`      // in words: "poisson 2000/s"
 	URL         string        `json:"url,omitempty"` // without credentials
 	Connections int           `json:"connections,omitempty"`
+	Units       int           `json:"units,omitempty"` // units of work in a request, if several: counts and rates are then in units
 	Timeout     time.Duration `json:"timeout_ns,omitempty"`
 	Seed        uint64        `json:"seed,omitempty"`
 }

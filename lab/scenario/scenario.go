@@ -120,11 +120,15 @@ type Load struct {
 	Body     string            `yaml:"body"`
 	BodyFile string            `yaml:"body_file"` // the body's template, from a file
 	Repeat   int               `yaml:"repeat"`    // number of copies of the template, a line each, ${n} from 0 to Repeat-1; 0: just the template
+	Array    bool              `yaml:"array"`     // the copies are the members of a JSON array instead of lines
 	Corpus   string            `yaml:"corpus"`    // a file of prebuilt bodies, one per line, used in turn
 	Feeder   *Feeder           `yaml:"feeder"`
-	Keys     *Keys             `yaml:"keys"`
-	Classes  []Class           `yaml:"classes"` // none: one class, made of the fields above
-	Check    Check             `yaml:"check"`
+	// Once sends each row of Feeder, or each body of Corpus, at most once to a process of the target,
+	// in order; each copy of Repeat then takes a row of its own.
+	Once    bool    `yaml:"once"`
+	Keys    *Keys   `yaml:"keys"`
+	Classes []Class `yaml:"classes"` // none: one class, made of the fields above
+	Check   Check   `yaml:"check"`
 
 	Engine      string        `yaml:"engine"`      // raw | std | auto (also when empty)
 	Connections int           `yaml:"connections"` // default 64
@@ -144,8 +148,10 @@ type Load struct {
 	// with the rows of Feeder.
 	Args []string `yaml:"args"`
 	Axis string   `yaml:"axis"` // jobs: PerSecond (also when empty) or Concurrency
-	// Units is the number of units of a job by concurrency: it is then measured from its start to
-	// its end. 0: it is measured for Measure.Length after Measure.Warmup, and stopped.
+	// Units is the number of units of work in a request, such as the calls of an array; all rates,
+	// counts and costs are then by unit. 0: 1. For a job by concurrency it is the number of units of a
+	// run, which is then measured from its start to its end; 0: it is measured for Measure.Length
+	// after Measure.Warmup, and stopped.
 	Units int `yaml:"units"`
 }
 
@@ -195,7 +201,7 @@ type Check struct {
 
 // JSONTest is a predicate on one field of a JSON answer.
 type JSONTest struct {
-	Path   string `yaml:"path"`   // names joined by dots: result.status
+	Path   string `yaml:"path"`   // names joined by dots: result.status; one may be *: each member of an array
 	Equals any    `yaml:"equals"` // compared as JSON values; nil without Exists requires the field to be absent or null
 	Exists bool   `yaml:"exists"`
 }
@@ -264,10 +270,15 @@ type VariantLoad struct {
 	Headers map[string]string `yaml:"headers"` // added to the load's
 	Body    string            `yaml:"body"`
 	Repeat  int               `yaml:"repeat"` // copies of Body; see Load.Repeat
+	Array   bool              `yaml:"array"`  // of the copies; see Load.Array
+
+	// Instead of Load's.
+	URL   string `yaml:"url"`
+	Check *Check `yaml:"check"`
+	Units int    `yaml:"units"`
 
 	// Jobs only: instead of Load's.
 	Args        []string `yaml:"args"`
-	Units       int      `yaml:"units"`
 	Concurrency []int    `yaml:"concurrency"` // instead of Measure.Concurrency
 }
 

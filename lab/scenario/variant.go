@@ -102,8 +102,12 @@ func (s *Scenario) LoadOf(v Variant) Load {
 		return l
 	}
 	if v.Load.Body != "" {
-		l.Body, l.BodyFile, l.Corpus, l.Repeat = v.Load.Body, "", "", v.Load.Repeat
+		l.Body, l.BodyFile, l.Corpus, l.Repeat, l.Array = v.Load.Body, "", "", v.Load.Repeat, v.Load.Array
 	}
+	if v.Load.Check != nil {
+		l.Check = *v.Load.Check
+	}
+	l.URL = cmp.Or(v.Load.URL, l.URL)
 	if len(v.Load.Args) > 0 {
 		l.Args = v.Load.Args
 	}

@@ -53,10 +53,22 @@ type Service struct {
 	// set them too; they are set when Start is called. Nil means none.
 	Flags func(*pflag.FlagSet)
 
+	// Doors are the names of flags in place of allow-origin and allow-host, for a service that guards
+	// its Handler itself, with Env.Guard and Env.Sockets. Nil means that Handler is behind a guard.
+	Doors *Doors
+
 	// Start starts the service and returns when it is usable. ctx is cancelled if the process receives
 	// a signal to stop meanwhile; it is not for work that continues after Start has returned.
 	// Nil: there is no serve, only Jobs.
 	Start func(ctx context.Context, env *Env) (Running, error)
+}
+
+// Doors are names of flags, each for a list of what may call the public address. Without Origins or
+// Sockets, pages of loopback addresses may.
+type Doors struct {
+	Hosts   string // names by which clients call; "*": any
+	Origins string // pages that may send requests; "*": any
+	Sockets string // pages that may open WebSockets
 }
 
 // Env is what a service is started with, or a job.
@@ -82,6 +94,8 @@ type Env struct {
 	// Guard refuses requests that other sites' pages make browsers send to Listen, for a service that
 	// serves Listen itself: Handler and the debug address are behind it already.
 	Guard *guard.Guard
+	// Sockets does so for requests that open a WebSocket, for a service with Doors.
+	Sockets *guard.Guard
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry

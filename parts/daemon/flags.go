@@ -41,6 +41,7 @@ type options struct {
 	logLevel                  slog.Level
 	drainTimeout, readTimeout time.Duration
 	origins, hosts            []string
+	socketOrigins             []string
 	lameDuck                  time.Duration
 	otlp                      string
 	otlpSample                config.Pairs
@@ -48,6 +49,7 @@ type options struct {
 	rates       tracing.Rates
 	choice      assembly.Choice
 	guard       *guard.Guard     // which pages may call the public address, and by which names
+	sockets     *guard.Guard     // which may open WebSockets there; nil: the service has no Doors
 	certificate *tls.Certificate // nil: no TLS
 }
 
@@ -61,9 +63,27 @@ func (o *options) declare(f *pflag.FlagSet, s Service) {
 	f.StringVar(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate for the public address")
 	f.StringVar(&o.tlsKey, "tls-key", "", "PEM `FILE` with its key")
 	f.DurationVar(&o.readTimeout, "read-timeout", defaultRead, "`TIME` within which a request to the public address is to arrive whole; slower clients are cut off, also those that take longer for an answer that is no stream")
-	f.StringArrayVar(&o.origins, "allow-origin", nil, "web pages of this `ORIGIN`, such as https://shop.example.com, may call the public address; repeatable, or a list with commas. Without it only pages from that address itself may")
+	o.declareOrigins(f, s)
 	f.DurationVar(&o.lameDuck, "lame-duck", defaultLameDuck, "`TIME` after SIGTERM in which requests are still accepted and answered, with Connection: close, while /readyz says 503: what load balancers need to see it. Ctrl-C does without; 0: none")
 	o.declareShared(f, s, slog.LevelInfo, "`TIME` to finish what was acknowledged after SIGTERM and --lame-duck")
+}
+
+// doors returns the names of the flags that say what may call.
+func (s Service) doors() Doors {
+	if s.Doors != nil {
+		return *s.Doors
+	}
+	return Doors{Hosts: "allow-host", Origins: "allow-origin"}
+}
+
+func (o *options) declareOrigins(f *pflag.FlagSet, s Service) {
+	const pages = "web pages of this `ORIGIN`, such as https://shop.example.com, "
+	if s.Doors == nil {
+		f.StringArrayVar(&o.origins, s.doors().Origins, nil, pages+"may call the public address; repeatable, or a list with commas. Without it only pages from that address itself may")
+		return
+	}
+	f.StringArrayVar(&o.origins, s.Doors.Origins, nil, pages+"may send requests to the public address; repeatable, or a list with commas. Without it pages from loopback addresses may. *: any page")
+	f.StringArrayVar(&o.socketOrigins, s.Doors.Sockets, nil, pages+"may open WebSockets at the public address; repeatable, or a list with commas. Without it pages from loopback addresses may")
 }
 
 // declareJob declares the flags of a job: those of serve without what is about the public address.
@@ -75,7 +95,7 @@ func (o *options) declareJob(f *pflag.FlagSet, s Service) {
 func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, drain string) {
 	f.StringVar(&o.debug, "debug", defaultDebug, "private address `HOST:PORT`: health, metrics, profiles, agent")
 	f.StringVar(&o.debugToken, "debug-token", "", "`TOKEN` with which peers beyond loopback see more than health and metrics; better given as "+config.EnvName(s.Name, "debug-token"))
-	f.StringArrayVar(&o.hosts, "allow-host", nil, "clients may call this process by the `NAME`, in addition to IP addresses, names without a dot and the machine's name; repeatable, or a list with commas. *: any name, where a proxy checks it")
+	f.StringArrayVar(&o.hosts, s.doors().Hosts, nil, "clients may call this process by the `NAME`, in addition to IP addresses, names without a dot and the machine's name; repeatable, or a list with commas. *: any name, where a proxy checks it")
 	if s.Data != nil {
 		f.StringVar(&o.data, "data", s.Name+"-data", "folder `DIR` where state lives")
 	}
@@ -124,10 +144,26 @@ func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string
 	if o.choice, err = s.Assembly.Resolve(o.assembly, o.set.Values()); err != nil {
 		return err
 	}
-	if o.guard, err = guard.New(guard.Options{Origins: o.origins, Hosts: o.hosts, Listen: []string{o.listen, o.debug}}); err != nil {
+	if err := o.openGuards(s); err != nil {
 		return err
 	}
 	return o.loadCertificate()
+}
+
+func (o *options) openGuards(s Service) (err error) {
+	doors := s.doors()
+	g := guard.Options{Origins: o.origins, Hosts: o.hosts, Listen: []string{o.listen, o.debug}, OriginFlag: "--" + doors.Origins, HostFlag: "--" + doors.Hosts}
+	if s.Doors == nil {
+		o.guard, err = guard.New(g)
+		return err
+	}
+	g.AnyOrigin, g.Loopback = true, len(o.origins) == 0
+	if o.guard, err = guard.New(g); err != nil {
+		return err
+	}
+	g.Origins, g.AnyOrigin, g.Loopback, g.OriginFlag = o.socketOrigins, false, len(o.socketOrigins) == 0, "--"+doors.Sockets
+	o.sockets, err = guard.New(g)
+	return err
 }
 
 func (o *options) loadCertificate() error {

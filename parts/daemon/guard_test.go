@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"strings"
 	"syscall"
@@ -69,5 +71,43 @@ func TestAllowedOriginsAndHosts(t *testing.T) {
 		if _, err := completed(t, []string{arg}, nil, ""); err == nil || !strings.HasPrefix(err.Error(), strings.Split(arg, "=")[0]) {
 			t.Errorf("%s: %v", arg, err)
 		}
+	}
+}
+
+// A service with doors of its own has their flags instead of the usual ones, and guards its handler
+// itself; the daemon guards the debug address by the same hosts.
+func TestDoors(t *testing.T) {
+	s := toy()
+	s.Doors = &Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Sockets: "ws-origins"}
+	var got *Env
+	s.Start = func(_ context.Context, env *Env) (Running, error) {
+		got = env
+		return Running{Handler: http.NotFoundHandler()}, nil
+	}
+	var stderr strings.Builder
+	run := func(args ...string) int {
+		ctx, stop := context.WithCancel(t.Context())
+		stop() // it is up, and ends
+		args = append([]string{"serve", "--listen=127.0.0.1:0", "--lame-duck=0", "--data=" + t.TempDir()}, args...)
+		return Run(ctx, s, args, func(string) (string, bool) { return "", false }, io.Discard, &stderr)
+	}
+	if run("--http-vhosts=api.example", "--http-corsdomain=*", "--ws-origins=https://shop.example") != 0 {
+		t.Fatal(stderr.String())
+	}
+	evil, shop := guard.Request{Host: "api.example", Origin: "https://evil.example"}, guard.Request{Host: "api.example", Origin: "https://shop.example"}
+	if got.Guard.Check(evil) != nil || got.Sockets.Check(evil) == nil || got.Sockets.Check(shop) != nil {
+		t.Error("the guards are not as the flags say")
+	}
+	if no := got.Sockets.Check(evil); !strings.Contains(no.Text, "--ws-origins") {
+		t.Error(no.Text)
+	}
+	if run() != 0 {
+		t.Fatal(stderr.String())
+	}
+	if own := (guard.Request{Host: "localhost:1", Origin: "http://localhost:2"}); got.Guard.Check(own) != nil || got.Sockets.Check(own) != nil {
+		t.Error("without the flags a page of localhost is refused")
+	}
+	if run("--allow-origin=https://shop.example") != 2 || run("--allow-host=a.example") != 2 || run("--ws-origins=*") != 2 {
+		t.Error("flags that there are not, or a wrong value, are accepted")
 	}
 }

@@ -79,7 +79,7 @@ func (p *process) open() (*Env, error) {
 	p.agent = agent.New(agent.Config{Service: p.service.Name, Assembly: choice, Token: p.options.debugToken})
 	env := &Env{Debug: http.NewServeMux(), Agent: p.agent, Data: p.options.data,
 		Choice: p.options.choice, ReadTimeout: p.options.readTimeout, Log: p.log, Metrics: newMetrics(),
-		Guard: p.options.guard, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
+		Guard: p.options.guard, Sockets: p.options.sockets, Tracer: p.tracer, Draining: p.draining, Fail: p.fail}
 	if err := p.countSpans(env); err != nil {
 		return nil, err
 	}

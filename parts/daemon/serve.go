@@ -96,7 +96,10 @@ func (p *process) goPublic(l net.Listener, r Running, stdout io.Writer) (public 
 		return public, err
 	}
 	if h != nil {
-		server := p.http(p.options.guard.Wrap(h, r.Refuse), p.options.readTimeout)
+		if p.service.Doors == nil {
+			h = p.options.guard.Wrap(h, r.Refuse)
+		}
+		server := p.http(h, p.options.readTimeout)
 		server.WriteTimeout = r.WriteTimeout
 		ends := lameduck.NewServer(server, p.listener)
 		p.start("listen", ends, l)

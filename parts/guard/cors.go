@@ -15,8 +15,11 @@ const (
 	maxAge         = "600" // seconds for which a browser keeps the response to a preflight
 )
 
-// Listed reports whether an origin is in Options.Origins.
+// Listed reports whether Options permit an origin.
 func (g *Guard) Listed(origin string) bool {
+	if origin != "" && (g.anyOrigin || g.loopback && isLoopback(origin)) {
+		return true
+	}
 	for _, listed := range g.origins {
 		if origin == listed {
 			return true
@@ -28,7 +31,7 @@ func (g *Guard) Listed(origin string) bool {
 // Share calls set for each header field that lets a page of a listed origin read a response, and
 // keeps caches from serving it to others. Call it for every response except refusals of Check.
 func (g *Guard) Share(origin string, set func(name, value string)) {
-	if len(g.origins) == 0 {
+	if !g.shares() {
 		return
 	}
 	set("Vary", "Origin")
@@ -37,6 +40,9 @@ func (g *Guard) Share(origin string, set func(name, value string)) {
 		set("Access-Control-Expose-Headers", exposedHeaders)
 	}
 }
+
+// shares reports whether pages of some other origin may read responses.
+func (g *Guard) shares() bool { return g.anyOrigin || g.loopback || len(g.origins) > 0 }
 
 // Preflight reports whether a request that has passed Check is a CORS preflight, whose
 // Access-Control-Request-Method is askedMethod. The response must be 204 with the fields of Share
@@ -67,7 +73,7 @@ func (g *Guard) Wrap(h http.Handler, refuse Refuse) http.Handler {
 			refuse(w, r, no)
 			return
 		}
-		if len(g.origins) > 0 { // otherwise skip allocating w.Header().Add
+		if g.shares() { // otherwise skip allocating w.Header().Add
 			g.Share(seen.Origin, w.Header().Add)
 			if g.Preflight(seen, joined(r.Header["Access-Control-Request-Method"])) {
 				PreflightHeaders(w.Header().Set)

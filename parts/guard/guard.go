@@ -19,6 +19,7 @@
 package guard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -34,26 +35,41 @@ import (
 
 // Options extend the defaults. Each string may be a comma-separated list.
 type Options struct {
-	Origins []string // of pages that may call: SCHEME://HOST[:PORT]
+	Origins []string // of pages that may call: SCHEME://HOST[:PORT]; "*", if AnyOrigin is set, means all
 	Hosts   []string // names by which clients reach the service, without a port; "*" means any
 	Listen  []string // listening addresses as configured: HOST:PORT
+
+	AnyOrigin bool // Origins may be "*"
+	Loopback  bool // pages of localhost and of loopback addresses may call, from any port
+
+	// OriginFlag and HostFlag are what errors and refusals call the settings; "": --allow-origin and
+	// --allow-host.
+	OriginFlag, HostFlag string
 }
 
 // Guard decides on requests. Its methods may be called from any goroutine.
 type Guard struct {
-	origins []string
-	names   []string // in lower case
-	anyHost bool
-	private bool
+	origins    []string
+	anyOrigin  bool
+	loopback   bool
+	names      []string // in lower case
+	anyHost    bool
+	private    bool
+	originFlag string
+	hostFlag   string
 }
 
 // New returns a Guard, or an error that names the wrong option.
 func New(o Options) (*Guard, error) {
-	g := &Guard{}
+	g := &Guard{loopback: o.Loopback, originFlag: cmp.Or(o.OriginFlag, "--allow-origin"), hostFlag: cmp.Or(o.HostFlag, "--allow-host")}
 	for _, text := range list(o.Origins) {
+		if text == "*" && o.AnyOrigin {
+			g.anyOrigin = true
+			continue
+		}
 		origin, err := parseOrigin(text)
 		if err != nil {
-			return nil, fmt.Errorf("--allow-origin %q: %w", text, err)
+			return nil, fmt.Errorf("%s %q: %w", g.originFlag, text, err)
 		}
 		g.origins = append(g.origins, origin)
 	}
@@ -64,7 +80,7 @@ func New(o Options) (*Guard, error) {
 		}
 		name := strings.TrimSuffix(text, ".")
 		if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err != nil && !isName(name) {
-			return nil, fmt.Errorf("--allow-host %q: give a name such as notify.example.com without scheme and port, or * for any", text)
+			return nil, fmt.Errorf("%s %q: give a name such as notify.example.com without scheme and port, or * for any", g.hostFlag, text)
 		}
 		g.names = append(g.names, name)
 	}
@@ -82,7 +98,7 @@ func New(o Options) (*Guard, error) {
 // Private returns a Guard with the same hosts for an address that only its own pages may call, such
 // as that of the debug pages.
 func (g *Guard) Private() *Guard {
-	return &Guard{names: g.names, anyHost: g.anyHost, private: true}
+	return &Guard{names: g.names, anyHost: g.anyHost, private: true, hostFlag: g.hostFlag}
 }
 
 // Request holds the parts of a request that Check reads: header fields as received, "" where
@@ -106,7 +122,7 @@ type Refusal struct {
 func (g *Guard) Check(r Request) *Refusal {
 	if !g.knows(r.Host) {
 		return &Refusal{http.StatusMisdirectedRequest,
-			fmt.Sprintf("the host %+.100q is not known here; if clients use that name for this service, start it with --allow-host NAME", r.Host)}
+			fmt.Sprintf("the host %+.100q is not known here; if clients use that name for this service, start it with %s NAME", r.Host, g.hostFlag)}
 	}
 	if g.foreign(r) {
 		return g.refuse(r)
@@ -118,6 +134,8 @@ func (g *Guard) Check(r Request) *Refusal {
 // fields of W3C Fetch Metadata and of the Fetch standard, which scripts cannot set.
 func (g *Guard) foreign(r Request) bool {
 	switch {
+	case g.anyOrigin && r.Origin != "":
+		return false
 	case r.Origin == "null": // a sandboxed frame, a file, a redirect: any page can have one
 		return true
 	case r.Site == "same-origin": // also behind a proxy that has set its own Host
@@ -142,12 +160,12 @@ func (g *Guard) refuse(r Request) *Refusal {
 	case g.private:
 		return &Refusal{http.StatusForbidden, "a page of another origin sent this request; this address answers its own pages only"}
 	case r.Origin == "null":
-		return &Refusal{http.StatusForbidden, "a page without an origin sent this request (Origin: null); serve it from an origin, and start this service with --allow-origin ORIGIN"}
+		return &Refusal{http.StatusForbidden, "a page without an origin sent this request (Origin: null); serve it from an origin, and start this service with " + g.originFlag + " ORIGIN"}
 	case r.Origin == "":
-		return &Refusal{http.StatusForbidden, "a page of another origin sent this request and does not say which; requests in CORS mode do, and pass with --allow-origin ORIGIN"}
+		return &Refusal{http.StatusForbidden, "a page of another origin sent this request and does not say which; requests in CORS mode do, and pass with " + g.originFlag + " ORIGIN"}
 	}
 	return &Refusal{http.StatusForbidden,
-		fmt.Sprintf("a page of another origin, %+.100q, sent this request; if it may, start this service with --allow-origin ORIGIN", r.Origin)}
+		fmt.Sprintf("a page of another origin, %+.100q, sent this request; if it may, start this service with %s ORIGIN", r.Origin, g.originFlag)}
 }
 
 // knows reports whether a Host header names this service. An empty Host comes from HTTP/1.0, not
@@ -207,6 +225,20 @@ func parseOrigin(text string) (string, error) {
 		u.Host = strings.TrimSuffix(u.Host, ":"+port)
 	}
 	return u.Scheme + "://" + u.Host, nil
+}
+
+// isLoopback reports whether an origin is of a page that this machine serves.
+func isLoopback(origin string) bool {
+	host, ok := strings.CutPrefix(origin, "http://")
+	if !ok {
+		host, ok = strings.CutPrefix(origin, "https://")
+	}
+	name, fine := hostname(host)
+	if !ok || !fine {
+		return false
+	}
+	address, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && address.IsLoopback()
 }
 
 // list splits at commas and drops empty elements.

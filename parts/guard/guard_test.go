@@ -232,3 +232,47 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
+
+// Pages of this machine pass where Loopback is set, all where "*" is permitted; refusals name the
+// flags that a service gave to the settings.
+func TestWiderOrigins(t *testing.T) {
+	o := Options{AnyOrigin: true, OriginFlag: "--http-corsdomain", HostFlag: "--http-vhosts"}
+	loopback := o
+	loopback.Loopback = true
+	every := o
+	every.Origins = []string{"https://shop.example,*"}
+	for origin, passes := range map[string][2]bool{
+		"http://localhost": {true, true}, "https://localhost:3000": {true, true}, "http://127.0.0.1:1": {true, true}, "http://[::1]:80": {true, true},
+		"https://evil.example": {false, true}, "http://localhost.evil.example": {false, true}, "http://127.0.0.1.evil.example": {false, true},
+		"null": {false, true}, "localhost": {false, true}, "http://evil.example@localhost": {false, true}, "http://": {false, true},
+	} {
+		for i, g := range []*Guard{newGuard(t, loopback), newGuard(t, every)} {
+			no := g.Check(Request{Method: "POST", Host: "127.0.0.1:8545", Origin: origin, Site: "cross-site"})
+			shared := map[string]string{}
+			g.Share(origin, func(name, value string) { shared[name] = value })
+			if (no == nil) != passes[i] || (shared["Access-Control-Allow-Origin"] == origin) != passes[i] || shared["Vary"] == "" {
+				t.Errorf("%q, %d: %+v, %v", origin, i, no, shared)
+			}
+			if no != nil && !strings.Contains(no.Text, "--http-corsdomain ORIGIN") {
+				t.Errorf("%q: %s", origin, no.Text)
+			}
+		}
+	}
+	g := newGuard(t, o)
+	if no := g.Check(Request{Host: "evil.example"}); no == nil || !strings.Contains(no.Text, "--http-vhosts NAME") {
+		t.Errorf("%+v", no)
+	}
+	if g.Check(Request{Host: "localhost", Origin: "http://localhost:3000"}) == nil {
+		t.Error("without Loopback a page of another port passes")
+	}
+	if newGuard(t, every).Private().Check(Request{Host: "localhost", Origin: "https://evil.example"}) == nil {
+		t.Error("* opens the private address")
+	}
+	for _, wrong := range []Options{
+		{Origins: []string{"*"}, OriginFlag: "--ws-origins"}, {Origins: []string{"shop"}, OriginFlag: "--ws-origins"}, {Hosts: []string{"http://a"}, HostFlag: "--ws-origins"},
+	} {
+		if _, err := New(wrong); err == nil || !strings.HasPrefix(err.Error(), "--ws-origins ") {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}

@@ -231,9 +231,15 @@ func TestTimeout(t *testing.T) {
 // The status counts although the body never ends.
 func TestEndlessBody(t *testing.T) {
 	s := newScripted(t, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nok", false)
-	resp, err := newClient(t, 100*time.Millisecond).Do(newRequest(t, t.Context(), s.url, "body"))
-	if err != nil || resp.StatusCode != 200 {
-		t.Error(resp, err)
+	for timeout := 100 * time.Millisecond; ; timeout *= 4 {
+		resp, err := newClient(t, timeout).Do(newRequest(t, t.Context(), s.url, "body"))
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() && timeout < time.Minute {
+			continue // on a busy machine the status may be late
+		}
+		if err != nil || resp.StatusCode != 200 {
+			t.Error(resp, err)
+		}
+		return
 	}
 }
 

@@ -2,38 +2,66 @@ package jsonrpc
 
 import "strconv"
 
-const (
-	internal = "the result cannot be written as JSON"
-	tooLarge = "the answers of the array are too large"
-)
+const internal = "the result cannot be written as JSON"
 
-// AppendAnswers appends the answer to a batch, in the order of its calls. It appends nothing if
-// all are notifications. An answer beyond maxBytes of answers is replaced by an error, as one is
-// whose value cannot be written.
+// Answers collects the answer to a batch, call by call, in their order. It is empty if all are
+// notifications.
+type Answers struct {
+	codec Codec
+	to    []byte
+	begin int
+	max   int // bytes
+	array bool
+	full  bool
+}
+
+// NewAnswers returns the answer to a batch without calls so far, which is appended to the given
+// bytes. An answer beyond maxBytes of answers is replaced by an error, as one is whose value cannot
+// be written.
+func NewAnswers(c Codec, to []byte, array bool, maxBytes int) Answers {
+	return Answers{codec: c, to: to, begin: len(to), max: maxBytes, array: array}
+}
+
+// Add appends the answer to a call, and releases its result.
+func (a *Answers) Add(call *Call) {
+	if call.ID == nil {
+		call.Result = nil
+		return
+	}
+	switch {
+	case len(a.to) > a.begin:
+		a.to = append(a.to, ',')
+	case a.array:
+		a.to = append(a.to, '[')
+	}
+	at := len(a.to)
+	a.to = appendAnswer(a.codec, a.to, call)
+	if len(a.to)-a.begin > a.max {
+		a.full = true
+		call.Error = ErrTooLarge
+		a.to = appendAnswer(a.codec, a.to[:at], call)
+	}
+	call.Result = nil
+}
+
+// Full reports whether an answer was replaced because it was too large.
+func (a *Answers) Full() bool { return a.full }
+
+// Bytes returns the whole. Nothing can be added after it.
+func (a *Answers) Bytes() []byte {
+	if a.array && len(a.to) > a.begin {
+		a.to = append(a.to, ']')
+	}
+	return a.to
+}
+
+// AppendAnswers appends the answer to a batch whose calls have all been made, as Answers does.
 func AppendAnswers(c Codec, to []byte, b *Batch, maxBytes int) []byte {
-	begin := len(to)
+	a := NewAnswers(c, to, b.Array, maxBytes)
 	for i := range b.Calls {
-		call := &b.Calls[i]
-		if call.ID == nil {
-			continue
-		}
-		switch {
-		case len(to) > begin:
-			to = append(to, ',')
-		case b.Array:
-			to = append(to, '[')
-		}
-		at := len(to)
-		to = appendAnswer(c, to, call)
-		if len(to)-begin > maxBytes {
-			call.Error = &Error{Code: TooLarge, Message: tooLarge}
-			to = appendAnswer(c, to[:at], call)
-		}
+		a.Add(&b.Calls[i])
 	}
-	if b.Array && len(to) > begin {
-		to = append(to, ']')
-	}
-	return to
+	return a.Bytes()
 }
 
 // AppendError appends the answer to a message of which there is no batch.

@@ -13,6 +13,7 @@ const (
 	InvalidParams  = -32602
 	InternalError  = -32603
 	ServerError    = -32000 // an error of a method that has no other code
+	TimedOut       = -32002
 	TooLarge       = -32003 // the answers of an array are too large
 	LimitExceeded  = -32005
 	Reverted       = 3 // a contract reverted; data is what it returned
@@ -39,6 +40,9 @@ func AsError(err error) *Error {
 	}
 	return &Error{Code: ServerError, Message: err.Error()}
 }
+
+// ErrTooLarge is the error of a call whose answer, with those before it, would be too large.
+var ErrTooLarge = &Error{Code: TooLarge, Message: "the answers of the array are too large"}
 
 // Errors that refuse a message or a call of it.
 var (

@@ -11,17 +11,17 @@ import (
 
 func TestParams(t *testing.T) {
 	for params, want := range map[string]string{
-		``:                 "missing value for required parameter 0",
-		`[]`:               "missing value for required parameter 0",
-		`[null]`:           "missing value for required parameter 0",
+		``:                 "missing value for required argument 0",
+		`[]`:               "missing value for required argument 0",
+		`[null]`:           "missing value for required argument 0",
 		`["a"]`:            "a 7",
 		`[ "a" , null ]`:   "a 7",
 		`["a",1]`:          "a 1",
-		`["a",1,null]`:     "too many parameters: want at most 2, got 3",
+		`["a",1,null]`:     "too many arguments, want at most 2",
 		`{"a":1}`:          "params must be an array",
-		`["a","b"]`:        "invalid parameter 1: ",
-		`[{"a":1},1]`:      "invalid parameter 0: ",
-		`["\u0061\n",1e2]`: "invalid parameter 1: ",
+		`["a","b"]`:        "invalid argument 1: ",
+		`[{"a":1},1]`:      "invalid argument 0: ",
+		`["\u0061\n",1e2]`: "invalid argument 1: ",
 	} {
 		text, number := "", 7
 		var raw []byte

@@ -6,7 +6,8 @@ import (
 )
 
 // Params reads the array of parameters into pointers, by position. Those from required on may be
-// missing or null, and stay as they are then. What does not fit is an error of code -32602.
+// missing or null, and stay as they are then. What does not fit is an error of code -32602, with
+// go-ethereum's words.
 func Params(params []byte, required int, into ...any) error {
 	var values []json.RawMessage
 	if len(params) > 0 {
@@ -19,19 +20,19 @@ func Params(params []byte, required int, into ...any) error {
 	}
 	switch {
 	case len(values) > len(into):
-		return Errorf(InvalidParams, "too many parameters: want at most %d, got %d", len(into), len(values))
+		return Errorf(InvalidParams, "too many arguments, want at most %d", len(into))
 	case len(values) < required:
-		return Errorf(InvalidParams, "missing value for required parameter %d", len(values))
+		return Errorf(InvalidParams, "missing value for required argument %d", len(values))
 	}
 	for i, value := range values {
 		if string(value) == "null" {
 			if i < required {
-				return Errorf(InvalidParams, "missing value for required parameter %d", i)
+				return Errorf(InvalidParams, "missing value for required argument %d", i)
 			}
 			continue
 		}
 		if err := json.Unmarshal(value, into[i]); err != nil {
-			return Errorf(InvalidParams, "invalid parameter %d: %v", i, err)
+			return Errorf(InvalidParams, "invalid argument %d: %v", i, err)
 		}
 	}
 	return nil

@@ -76,10 +76,12 @@ func TestPoolIsBounded(t *testing.T) {
 		ok(ctx, req, resp)
 	}))
 	statuses := make(chan int, many)
-	for range many {
-		go func() { statuses <- serve(h, &web.Request{}).Status }()
+	call := func() { statuses <- serve(h, &web.Request{}).Status }
+	go call()
+	<-held // by the worker: the queue is empty
+	for range many - 1 {
+		go call()
 	}
-	<-held
 	for range many - 2 { // one is held, one waits
 		if got := <-statuses; got != http.StatusServiceUnavailable {
 			t.Errorf("%d", got)

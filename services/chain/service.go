@@ -1,7 +1,7 @@
 // Package chain is the permissioned chain node: it declares the service and its jobs.
 //
 // The work is in the packages below. It starts no goroutines beyond those of the progress bar,
-// which end with the job.
+// which end with the job, and those of the server of JSON-RPC, which end with the service.
 package chain
 
 import (
@@ -28,16 +28,23 @@ const DefaultFolder = blockchain.Service + "-data"
 
 // Service declares chaind.
 func Service() daemon.Service {
+	var f serving
 	return daemon.Service{
 		Name:  blockchain.Service,
-		Short: "Execute, keep and prove chains of Ethereum",
+		Short: "Execute, keep, prove and serve chains of Ethereum",
 		Long: `Chaind is a chain node for teams with private and test chains. It executes and judges the blocks of any fork of
-Ethereum, and keeps them with their state.`,
+Ethereum, keeps them with their state, and serves them by JSON-RPC over HTTP and WebSocket.`,
 		Example: `  chaind import --data chain --genesis genesis.json chain.rlp
+  chaind serve --data chain --read-only --listen 127.0.0.1:8545
   chaind check --data chain
   chaind export --data chain copy.rlp`,
-		Data: &blockchain.Folder,
-		Jobs: []daemon.Job{importJob()},
+		Listen:   "127.0.0.1:8545",
+		Assembly: Assembly(),
+		Data:     &blockchain.Folder,
+		Jobs:     []daemon.Job{importJob()},
+		Flags:    f.declare,
+		Doors:    &doors,
+		Start:    f.start,
 	}
 }
 

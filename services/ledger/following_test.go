@@ -122,7 +122,6 @@ type asking struct {
 	url    string
 	source *sim.Sim
 	newest uint32 // seen so far
-	asked  int
 }
 
 // once asks for the range, the newest ledger, and one other ledger.
@@ -155,7 +154,6 @@ func (a *asking) once(t testing.TB) {
 	if ask(t, a.url, "tx", map[string]any{"transaction": id, "binary": true}, &tx); tx.Index != index {
 		t.Errorf("transaction %s of ledger %d, which is there: %+v", id, index, tx)
 	}
-	a.asked++
 }
 
 // While the service follows, it has the ledgers that it claims, whole and true, and its newest
@@ -176,13 +174,13 @@ func TestAnswersWhileFollowing(t *testing.T) {
 		a := &mean[i]
 		*a = asking{url: url, source: s}
 		all.Go(func() {
-			for !t.Failed() {
+			for over := false; !over && !t.Failed(); { // once more when it is over, and so at least once
 				select {
 				case <-done:
-					return
+					over = true
 				default:
-					a.once(t)
 				}
+				a.once(t)
 			}
 		})
 	}
@@ -198,11 +196,6 @@ func TestAnswersWhileFollowing(t *testing.T) {
 	hasAll(t, p, url, first, tip)
 	close(done)
 	all.Wait()
-	for i := range mean {
-		if mean[i].asked == 0 {
-			t.Error("nothing was asked")
-		}
-	}
 	if code != codes.OK {
 		t.Errorf("the stream ended with %v", code)
 	}

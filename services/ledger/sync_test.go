@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyno/parts/daemon"
+	"dyno/parts/servicetest/program"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/ledgertest"
 	"dyno/services/ledger/sim"
@@ -51,36 +52,38 @@ func members(t *testing.T, text string) (all []string) {
 func TestStoppedSyncSaysHowToContinue(t *testing.T) {
 	honest := serveChain(t, sim.Config{})
 	r := ledgertest.NewRelay(t, honest.URL())
-	lacks := func(a ledgertest.Ask) bool { return a.Index != 0 && a.Index < last-2 }
 	r.Decide(func(a ledgertest.Ask) ledgertest.Verdict {
-		if lacks(a) {
-			return ledgertest.Cut
+		if a.Index != 0 && a.Index < last-2 {
+			return ledgertest.Hang
 		}
 		return ledgertest.Pass
 	})
 	dir := t.TempDir()
-	run(t, 1, syncing(dir, first, last, r.URL, "--set", "patience=1s")...)
-	asked := make(chan struct{}, 1)
-	r.Decide(func(a ledgertest.Ask) ledgertest.Verdict {
-		if !lacks(a) {
-			return ledgertest.Pass
+	stopped := func(p *program.Process) {
+		t.Helper()
+		p.Stop()
+		if code := p.Wait(t); code != 1 {
+			t.Errorf("exit code %d", code)
 		}
-		select {
-		case asked <- struct{}{}:
-		default:
+		want := "ledgersync: sync was stopped before it was done; ledgersync sync --data " + dir + " continues it\n"
+		if said := p.Stderr.String(); !strings.HasSuffix(said, want) {
+			t.Errorf("%q, want %q", said, want)
 		}
-		return ledgertest.Hang
-	})
-	p := ledgersync(t, "sync", "--data", dir, "--debug", "127.0.0.1:0")
-	<-asked
-	p.Stop()
-	if code := p.Wait(t); code != 1 {
-		t.Errorf("exit code %d", code)
 	}
-	want := "ledgersync: sync was stopped before it was done; ledgersync sync --data " + dir + " continues it\n"
-	if said := p.Stderr.String(); !strings.HasSuffix(said, want) {
-		t.Errorf("%q, want %q", said, want)
-	}
+	p := ledgersync(t, syncing(dir, first, last, r.URL, "--log-level", "info")...)
+	passesOn(t, p)
+	stopped(p)
+	r.Traffic()
+	p = ledgersync(t, "sync", "--data", dir, "--debug", "127.0.0.1:0")
+	r.Await(t, "the rest to be asked for", func(x ledgertest.Traffic) bool { return len(x.Asked) > 0 })
+	stopped(p)
+}
+
+// passesOn waits until a job has passed a ledger on to be stored, which it does with the first one
+// before it counts the second one as proved. A job that is stopped stores what was passed on.
+func passesOn(t testing.TB, p *program.Process) {
+	t.Helper()
+	until(t, p, "two ledgers to be proved", func() bool { return proved(t, p) >= 2 })
 }
 
 type broken struct{}
@@ -196,7 +199,8 @@ func TestContinuesWithOtherFlags(t *testing.T) {
 	})
 	dir := filepath.Join(t.TempDir(), "history")
 	hash := truth(t, honest, last).Hash.String()
-	p := ledgersync(t, syncing(dir, first, last, relay.URL, "--level", "L4", "--anchor", hash, "--json")...)
+	p := ledgersync(t, syncing(dir, first, last, relay.URL, "--level", "L4", "--anchor", hash, "--json", "--log-level", "info")...)
+	passesOn(t, p)
 	relay.Await(t, "the middle of the range to be asked for", func(x ledgertest.Traffic) bool { return len(x.Answered) == last-middle && x.Asked[middle] > 0 })
 	p.Stop()
 	if code := p.Wait(t); code != 1 {

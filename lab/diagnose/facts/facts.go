@@ -13,9 +13,9 @@ func InFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" {
 		return float64(r.Step.Connections)
 	}
-	t := r.Totals
+	t, units := r.Totals, float64(max(r.Load.Units, 1))
 	if mean := max(t.Service.Mean, r.SLO.Observed(t).Mean); mean > 0 {
-		return t.AchievedPerS * mean / 1000
+		return t.AchievedPerS * mean / 1000 / units
 	}
 	sum, n := 0.0, 0.0
 	for _, w := range r.Series {
@@ -23,7 +23,7 @@ func InFlight(r *record.Run) float64 {
 			sum, n = sum+float64(w.Client.Backlog), n+1
 		}
 	}
-	return sum / max(n, 1)
+	return sum / max(n, 1) / units
 }
 
 // Took is the mean time of a request from when it was sent, in ms. For a job that does not report

@@ -40,7 +40,8 @@ type Generator struct {
 	// RowsFile is the file with the feeder's rows for a job, after Feed; empty: there are none.
 	RowsFile string
 
-	rows *corpus.Rows // rows of the feeder; nil: there is none
+	rows     *corpus.Rows            // rows of the feeder; nil: there is none
+	supplies map[any]*request.Supply // of corpora that are sent once: by process, or by the URL of one that already runs
 }
 
 // Permitted returns an error if load may not be sent to a URL. A URL with placeholders in its
@@ -56,13 +57,6 @@ func (b *Generator) Permitted(raw string) error {
 	return b.Permit(u.Hostname())
 }
 
-// Requests are the requests to a ready target and the driver that sends them.
-type Requests struct {
-	Driver  load.Driver
-	Classes []string // the names of their classes
-	Run     string   // the run's name in request bodies
-}
-
 // Requests makes the requests of a run for a target that is ready, and enters their URL into the
 // run.
 func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
@@ -72,11 +66,15 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 		return out, err
 	}
 	r.Load.URL = u.String()
-	requests, err := b.corpus(s, b.Scenario.LoadOf(v), u, out.Run, r.Load.Seed)
+	l := b.Scenario.LoadOf(v)
+	requests, rows, err := b.corpus(s, l, u, out.Run, r.Load.Seed)
 	if err != nil {
 		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
-	out.Classes = requests.ClassNames()
+	if l.Once {
+		requests.Supply = b.supply(s, u)
+	}
+	out.corpus, out.rows, out.Classes = requests, rows, requests.ClassNames()
 	if out.Driver, err = b.engine(u, requests); err != nil {
 		return out, &scenario.Fault{Err: err}
 	}
@@ -141,9 +139,13 @@ func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver,
 	return std.New(c)
 }
 
-// corpus builds the requests of a run.
-func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*request.Corpus, error) {
-	spec := corpus.Spec{Rows: b.rows, Run: run, Seed: seed}
+// corpus builds the requests of a run, and returns the number of rows or bodies that it has for
+// them.
+func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (requests *request.Corpus, rows int, err error) {
+	spec := corpus.Spec{Rows: b.rows, Run: run, Seed: seed, Once: l.Once}
+	if b.rows != nil {
+		rows = b.rows.Len()
+	}
 	if l.Keys != nil {
 		spec.Keys = corpus.Keys(*l.Keys)
 	}
@@ -154,11 +156,16 @@ func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.U
 	for _, c := range classes {
 		class, err := b.class(s, l, u, c)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		spec.Classes = append(spec.Classes, class)
+		rows = max(rows, len(class.Bodies))
 	}
-	return corpus.Build(spec)
+	if requests, err = corpus.Build(spec); err != nil {
+		return nil, 0, err
+	}
+	requests.Units = l.Units
+	return requests, rows, nil
 }
 
 // class completes a class of the scenario with the load's common fields.
@@ -168,7 +175,12 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
 		return out, err
 	}
-	if out.Body, err = lines(s, out.Body, l.Repeat); err != nil {
+	if out.Array = l.Array; l.Repeat == 0 {
+		out.Body, err = s.Expand("body", out.Body)
+	} else {
+		out.Copies, err = copies(s, out.Body, l.Repeat)
+	}
+	if err != nil {
 		return out, err
 	}
 	if out.Path, err = s.Expand("path", out.Path); err != nil {
@@ -182,7 +194,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	out.Method = cmp.Or(c.Method, l.Method)
 	if out.Method == "" {
 		out.Method = http.MethodGet
-		if out.Body != "" || len(out.Bodies) > 0 {
+		if out.Body != "" || len(out.Bodies) > 0 || len(out.Copies) > 0 {
 			out.Method = http.MethodPost
 		}
 	}
@@ -199,30 +211,24 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	}
 	out.Check = request.Check{Status: check.Status, Header: check.Header}
 	for _, t := range check.JSON {
-		out.Check.JSON = append(out.Check.JSON, request.JSONTest(t))
+		out.Check.JSON = append(out.Check.JSON, request.JSONTest{Path: t.Path, Equals: t.Equals, Exists: t.Exists})
 	}
 	return out, nil
 }
 
-// lines replaces the placeholders in a body's template, and repeats it, one copy per line. With 0
-// there is just the template.
-func lines(s *environment.Environment, template string, repeat int) (string, error) {
-	if repeat == 0 {
-		return s.Expand("body", template)
-	}
-	var out strings.Builder
-	for n := range repeat {
-		line, err := s.Repeated("body", template, n)
-		if err != nil {
-			return "", err
+// copies returns a body's template as often as it is repeated, with its placeholders replaced.
+func copies(s *environment.Environment, template string, repeat int) ([]string, error) {
+	out, bytes := make([]string, repeat), 0
+	for n := range out {
+		var err error
+		if out[n], err = s.Repeated("body", template, n); err != nil {
+			return nil, err
 		}
-		if out.Len()+len(line) >= maxBody {
-			return "", fmt.Errorf("body: %d lines take more than %d MiB; lower repeat", repeat, maxBody>>20)
+		if bytes += len(out[n]) + 1; bytes > maxBody {
+			return nil, fmt.Errorf("body: %d copies take more than %d MiB; lower repeat", repeat, maxBody>>20)
 		}
-		out.WriteString(line)
-		out.WriteByte('\n')
 	}
-	return out.String(), nil
+	return out, nil
 }
 
 // maxBody bounds a body's template, from a file or of many lines.
@@ -262,7 +268,8 @@ func (b *Generator) Receipts(ctx context.Context, s *environment.Environment, ru
 	return []load.Receipts{stream.Follow}, stream.Close, nil
 }
 
-// garbage bounds the memory that a run may leave uncollected, in bytes.
+// garbage bounds the memory that a run may leave uncollected, in bytes, beside what is in use when
+// it begins: the requests.
 const garbage = 1 << 30
 
 // PauseGC runs the collector now and then pauses it until the returned function is called, unless
@@ -271,7 +278,9 @@ const garbage = 1 << 30
 // would be sent tens of milliseconds after their time.
 func PauseGC() (release func()) {
 	runtime.GC()
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(garbage)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(int64(m.HeapInuse)+garbage)
 	return func() {
 		debug.SetGCPercent(percent)
 		debug.SetMemoryLimit(limit)
@@ -331,7 +340,7 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	if err != nil {
 		return "", err
 	}
-	requests, err := b.corpus(s, b.Scenario.LoadOf(v), u, runName(""), 0)
+	requests, _, err := b.corpus(s, b.Scenario.LoadOf(v), u, runName(""), 0)
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}

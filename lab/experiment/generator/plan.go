@@ -24,16 +24,20 @@ const (
 	LongestDrain = 2 * time.Second
 )
 
-// Base returns the part of a plan that all loads of the scenario share.
-func (b *Generator) Base() load.Plan {
-	l := b.Scenario.Load
-	return load.Plan{Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout)}
+// Base returns the part of a plan that all loads of a variant share.
+func (b *Generator) Base(v scenario.Variant) load.Plan {
+	l := b.Scenario.LoadOf(v)
+	p := load.Plan{Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout), Units: 1}
+	if l.Kind != scenario.Jobs {
+		p.Units = max(l.Units, 1)
+	}
+	return p
 }
 
 // Plan returns the load plan of a run with a warm-up, and enters the load into the run. An error
 // is a fault of the scenario.
-func (b *Generator) Plan(r *record.Run, warmup time.Duration) (load.Plan, error) {
-	l, p := b.Scenario.Load, b.Base()
+func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
+	l, p := b.Scenario.LoadOf(v), b.Base(v)
 	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 	p.Length, p.Warmup = cmp.Or(r.Step.Length, defaultLength), warmup
 	if r.Step.RampTo > 0 {
@@ -56,6 +60,9 @@ func (b *Generator) Plan(r *record.Run, warmup time.Duration) (load.Plan, error)
 	}
 	r.Load = record.Load{Kind: cmp.Or(l.Kind, scenario.Requests), Model: "open", Schedule: describeSchedule(l, r.Step),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
+	if p.Units > 1 {
+		r.Load.Units = p.Units
+	}
 	if !p.Open() {
 		r.Load.Model = "closed"
 	}
@@ -92,16 +99,17 @@ func Seed(stated uint64, name string, round int) uint64 {
 	return h.Sum64()
 }
 
-// schedule sets the plan's schedule. Kinds that state their own times have no warm-up before
-// them.
+// schedule sets the plan's schedule, whose rates are in units. Kinds that state their own times
+// have no warm-up before them.
 func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error {
-	s, rate := b.Scenario.Load.Schedule, step.Rate
+	s, units := b.Scenario.Load.Schedule, float64(p.Units)
+	rate := step.Rate / units
 	span := p.Warmup + p.Length
 	if step.Closed {
 		return nil
 	}
 	if step.RampTo > 0 {
-		p.Schedule = func() schedule.Schedule { return schedule.Ramp(rate, step.RampTo, span) }
+		p.Schedule = func() schedule.Schedule { return schedule.Ramp(rate, step.RampTo/units, span) }
 		return nil
 	}
 	switch s.Kind {
@@ -112,12 +120,12 @@ func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error 
 		p.Schedule = func() schedule.Schedule { return schedule.Constant(rate, span) }
 	case scenario.Ramp:
 		p.Warmup = 0
-		p.Schedule = func() schedule.Schedule { return schedule.Ramp(s.From, s.To, p.Length) }
+		p.Schedule = func() schedule.Schedule { return schedule.Ramp(s.From/units, s.To/units, p.Length) }
 	case scenario.Step:
 		p.Warmup, p.Length = 0, 0
 		var stages []schedule.Stage
 		for _, st := range s.Stages {
-			stages = append(stages, schedule.Stage{PerSecond: st.Rate, Length: st.Length})
+			stages = append(stages, schedule.Stage{PerSecond: st.Rate / units, Length: st.Length})
 			p.Length += st.Length
 		}
 		p.Schedule = func() schedule.Schedule { return schedule.Steps(stages) }
@@ -195,7 +203,7 @@ func withinMaxRate(p *load.Plan, perSecond, most float64) error {
 		for at-second[0] >= int64(time.Second) {
 			second = second[1:]
 		}
-		if float64(len(second)) > most {
+		if float64(len(second)*max(p.Units, 1)) > most {
 			return fmt.Errorf("the schedule offers more than max_rate, %g per second, at %s", most, time.Duration(at).Round(time.Millisecond))
 		}
 	}

@@ -39,7 +39,7 @@ func TestMaxRateBoundsEveryLoad(t *testing.T) {
 func TestRampPlan(t *testing.T) {
 	b := &Generator{Programs: &environment.Programs{Scenario: &scenario.Scenario{}}}
 	r := &record.Run{Step: record.Step{Rate: 100, RampTo: 300, Length: time.Second}}
-	p, err := b.Plan(r, time.Second)
+	p, err := b.Plan(r, scenario.Variant{}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

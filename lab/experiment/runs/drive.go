@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
 	"dyno/lab/record"
@@ -17,6 +18,7 @@ import (
 // drive is a target that is ready, with the way to load it.
 type drive struct {
 	plan     load.Plan
+	requests *generator.Requests // nil: a job
 	driver   load.Driver
 	receipts []load.Receipts
 	steady   bool   // a job that is stopped while it works, after its measured time
@@ -32,7 +34,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 		warmup = b.Looking
 	}
 	var err error
-	if d.plan, err = b.Plan(r, warmup); err != nil {
+	if d.plan, err = b.Plan(r, v, warmup); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
 	if b.Scenario.Load.Kind == scenario.Jobs {
@@ -45,7 +47,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 	if err != nil {
 		return nil, err
 	}
-	d.driver, d.plan.Classes = requests.Driver, requests.Classes
+	d.requests, d.driver, d.plan.Classes = &requests, requests.Driver, requests.Classes
 	follow, end, err := b.Receipts(ctx, s, requests.Run)
 	if err != nil {
 		return nil, err

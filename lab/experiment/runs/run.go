@@ -176,6 +176,10 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = nil // the run ends here as planned
 	}
 	enough(errUnloaded)
+	usedUp := errors.Is(loadErr, load.ErrUsedUp)
+	if usedUp {
+		loadErr = nil // a result, though not one that counts
+	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
 	b.enterView(r, plan, sink)
 	r.Environment.Speed = speed
@@ -185,6 +189,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	r.Judge()
 	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {
 		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
+	}
+	if usedUp && r.Invalid == "" {
+		r.Invalid = d.requests.UsedUp(time.Duration(plan.Last-plan.Start), d.plan.Warmup+d.plan.Length)
 	}
 	ended := s.Ended()
 	if d.steady && loadErr == nil {

@@ -35,6 +35,7 @@ func (p Place) String() string {
 type seat struct {
 	Place
 	turns    *turns
+	variant  scenario.Variant
 	env      *environment.Environment
 	run      *record.Run        // the part that all slices of the seat share: target, load, SLO
 	requests generator.Requests // they bear the seat's name
@@ -52,24 +53,24 @@ func (t *turns) sit(ctx context.Context, p Place, shared *environment.Environmen
 		return nil, err
 	}
 	name := fmt.Sprintf("%d-%s", t.number, p)
-	s := &seat{Place: p, turns: t, env: t.New(Folder(t.Exp, name), shared)}
+	s := &seat{Place: p, turns: t, variant: variant, env: t.New(Folder(t.Exp, name), shared)}
 	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: t.Exp.SLO, Machine: t.Exp.Machine}
-	if err := s.open(ctx, variant); err != nil {
+	if err := s.open(ctx); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *seat) open(ctx context.Context, v scenario.Variant) error {
+func (s *seat) open(ctx context.Context) error {
 	err := s.env.Up(ctx)
 	if err != nil {
 		return err
 	}
-	if s.run.Target, s.debug, err = s.env.Prepare(ctx, v, nil); err != nil {
+	if s.run.Target, s.debug, err = s.env.Prepare(ctx, s.variant, nil); err != nil {
 		return err
 	}
-	if s.requests, err = s.turns.Requests(s.env, v, s.run); err != nil {
+	if s.requests, err = s.turns.Requests(s.env, s.variant, s.run); err != nil {
 		return err
 	}
 	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid()})

@@ -46,7 +46,7 @@ const (
 
 // plan returns the part of the plan that all slices of a seat share.
 func (s *seat) plan() load.Plan {
-	p := s.turns.Base()
+	p := s.turns.Base(s.variant)
 	p.Classes, p.FirstSeq, p.Lead = s.requests.Classes, s.seq, s.lead(p.Connections)
 	p.Drain = min(generator.LongestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
 	return p
@@ -86,16 +86,22 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 	return out, nil
 }
 
+// voteTime is the length of an SLO slice at a rate.
+func voteTime(rate float64) time.Duration {
+	seconds := max(voteLength.Seconds(), voteOffers/rate)
+	length := min(time.Duration(seconds*float64(time.Second)), voteLimit)
+	return (length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
+}
+
 // vote drives an SLO slice at a rate.
 func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice, error) {
 	p := s.plan()
 	seed := s.turns.seedOfSlice(block)
-	seconds := max(voteLength.Seconds(), voteOffers/rate)
-	p.Length = min(time.Duration(seconds*float64(time.Second)), voteLimit)
-	p.Length = (p.Length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
-	p.Schedule = func() schedule.Schedule { return schedule.Poisson(rate, p.Length, seed) }
+	p.Length = voteTime(rate)
+	requests := rate / float64(p.Units) // per second
+	p.Schedule = func() schedule.Schedule { return schedule.Poisson(requests, p.Length, seed) }
 	if s.turns.Scenario.Load.Schedule.Kind == scenario.Constant {
-		p.Schedule = func() schedule.Schedule { return schedule.Constant(rate, p.Length) }
+		p.Schedule = func() schedule.Schedule { return schedule.Constant(requests, p.Length) }
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate

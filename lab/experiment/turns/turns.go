@@ -8,6 +8,7 @@ package turns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,8 +21,10 @@ import (
 	"dyno/lab/capacity/knee"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
+	"dyno/lab/load"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
 )
 
 // Plan says what to measure in turns, and until when.
@@ -54,6 +57,7 @@ type turns struct {
 	spent    map[string]time.Duration // time by kind of slice
 	warm     map[Place]float64        // peak work rate during warm-up, per second
 	taken    taken                    // summary of the slices so far
+	short    bool                     // a warning says that the rows last for too few blocks
 }
 
 const (
@@ -154,12 +158,17 @@ func (t *turns) generation(ctx context.Context) error {
 		}
 	}
 	length := max(leastGeneration, startShare*time.Since(began))
-	until := time.Now().Add(length)
+	sat, first := time.Now(), t.block
+	until := sat.Add(length)
 	if t.running() || t.Ends.Sub(until) < length/2 {
 		until = t.Ends // the rest is too short for another generation
 	}
 	for len(t.Exp.Slices) == 0 || !t.over() && time.Now().Before(until) {
-		if err := t.takeBlock(ctx, seats); err != nil {
+		err := t.takeBlock(ctx, seats)
+		if used := (*usedUp)(nil); errors.As(err, &used) {
+			return t.renew(used, t.block-first-1, time.Since(sat))
+		}
+		if err != nil {
 			return err
 		}
 		seats = slices.DeleteFunc(seats, func(s *seat) bool {
@@ -204,11 +213,15 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 		t.warm[s.Place] = t.Scenario.Load.MaxRate // its first slices warm it up
 		return nil
 	}
-	connections := float64(s.plan().Connections)
-	s.count = int64(2 * connections)
+	p := s.plan()
+	s.count = int64(2 * p.Connections)
+	units := float64(p.Units)
 	var worked time.Duration
 	for i := 0; i < warmSlices && worked < warmTime; i++ {
 		seen, err := s.work(ctx, s.count, firstLimit)
+		if errors.Is(err, load.ErrUsedUp) {
+			return &scenario.Fault{Err: fmt.Errorf("load.once: %s", s.requests.UsedUp(worked, warmTime))}
+		}
 		if err != nil {
 			return err
 		}
@@ -222,7 +235,8 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 		t.warm[s.Place] = seen.PerS()
 		// Each connection carries two requests if that is fast enough, else as many requests as
 		// fit into longWork.
-		n := max(seen.PerS()*workLength.Seconds(), min(2*connections, seen.PerS()*longWork.Seconds()))
+		perS := seen.PerS() / units
+		n := max(perS*workLength.Seconds(), min(2*float64(p.Connections), perS*longWork.Seconds()))
 		s.count = max(1, int64(math.Round(n)))
 	}
 	s.meter.FindPeers()
@@ -248,75 +262,32 @@ func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
 	return nil
 }
 
-// visits gives turns to variants that cannot run side by side, by whole processes: each is
-// started, takes some slices and is stopped.
-func (t *turns) visits(ctx context.Context) error {
-	t.block++
-	defer t.look()
-	order := slices.Clone(t.Places)
-	t.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	for _, p := range order {
-		if t.late() {
-			return nil
-		}
-		if t.number > 1 && !t.due(p, record.SliceWork) || t.given[p] != "" {
-			continue
-		}
-		if err := t.visit(ctx, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *turns) visit(ctx context.Context, p Place) error {
-	shared := t.New(Folder(t.Exp, fmt.Sprintf("%d-shared", t.number)), nil)
-	defer shared.Down()
-	if err := shared.UpShared(ctx); err != nil {
-		return err
-	}
-	t.say("starting " + p.String())
-	s, err := t.seat(ctx, p, shared)
-	if s == nil || err != nil {
-		return err
-	}
-	defer s.close()
-	defer generator.PauseGC()()
-	var kinds []string
-	switch {
-	case t.Rate > 0:
-		kinds = slices.Repeat([]string{record.SliceSLO}, visitWork)
-	case !t.capped():
-		kinds = slices.Repeat([]string{record.SliceWork}, visitWork)
-	}
-	if t.Rate == 0 && t.Scenario.Bounded() && p.Role != record.RoleFloor {
-		kinds = append(kinds, slices.Repeat([]string{record.SliceSLO}, visitVotes)...)
-	}
-	t.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	for _, kind := range kinds {
-		if t.given[p] != "" || t.late() {
-			return nil
-		}
-		if err := t.take(ctx, s, kind); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // take drives and records one slice.
 func (t *turns) take(ctx context.Context, s *seat, kind string) error {
 	began := time.Now()
 	var out record.Slice
 	var err error
+	units := float64(s.plan().Units)
 	if kind == record.SliceWork {
-		expected := time.Duration(float64(s.count) / t.warm[s.Place] * float64(time.Second))
+		if s.requests.Left() < s.count {
+			return &usedUp{s}
+		}
+		expected := time.Duration(float64(s.count) * units / t.warm[s.Place] * float64(time.Second))
 		out, err = s.work(ctx, s.count, max(workSpare*expected, time.Second))
 	} else {
-		out, err = s.vote(ctx, t.voteRate(s.Place), t.block)
+		rate := t.voteRate(s.Place)
+		mean := rate / units * voteTime(rate).Seconds()
+		const spread = 5 // standard deviations of a Poisson process
+		if float64(s.requests.Left()) < mean+spread*math.Sqrt(mean) {
+			return &usedUp{s}
+		}
+		out, err = s.vote(ctx, rate, t.block)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // half a slice has no result
+	}
+	if errors.Is(err, load.ErrUsedUp) {
+		return &usedUp{s}
 	}
 	if died := s.env.Ended(); died != nil {
 		out.Invalid, err = record.Redact(died.Error()), nil

@@ -1,6 +1,6 @@
 // Package corpus builds the requests that a load sends: it resolves weights, keys, rows and
 // templates before the run, so that encoding costs nothing during the run. The result is a list
-// of prebuilt requests that are sent in turn, over and over (request.Corpus).
+// of prebuilt requests that are sent in turn, over and over or each once (request.Corpus).
 //
 // It is not for sending them, nor for reading a scenario file. It starts no goroutines.
 package corpus
@@ -25,6 +25,9 @@ type Spec struct {
 	Rows    *Rows  // values of ${row.NAME}; nil: there are none
 	Run     string // ${run}: the run's identity in request bodies
 	Seed    uint64 // the same spec and seed give the same corpus
+	// Once builds as many requests as the rows or bodies last for, so that each of them is sent at
+	// most once. Each of a class's Copies then has a row of its own.
+	Once bool
 }
 
 // Class is a kind of request. Path, header values and Body are templates; see Placeholders.
@@ -35,6 +38,10 @@ type Class struct {
 	Path   string // path and query
 	Header map[string]string
 	Body   string
+	// Copies are templates that together are the body, instead of Body: a line each or, if Array is
+	// set, the members of a JSON array.
+	Copies []string
+	Array  bool
 	// Bodies are prebuilt bodies, used in turn instead of Body.
 	Bodies [][]byte
 	Check  request.Check
@@ -105,10 +112,12 @@ func nameOf(c Class, i int) string {
 // parsed is a class with its templates parsed.
 type parsed struct {
 	Class
-	path, body template
-	header     map[string]template
-	fixed      http.Header // nil: some value has a placeholder
-	used       int         // requests built from it so far
+	path   template
+	bodies []template // the body, or its copies
+	header map[string]template
+	fixed  http.Header // nil: some value has a placeholder
+	used   int         // requests built from it so far
+	rows   int         // rows in each request, if each row is sent once
 }
 
 type builder struct {
@@ -116,7 +125,9 @@ type builder struct {
 	rng     *rand.Rand
 	keys    *keySampler
 	classes []*parsed
-	row     int // of the request being built
+	row     int    // of the request, or of the copy, being built
+	key     string // of the request being built; empty: not drawn yet
+	nextRow int    // the next row, if each is sent once
 	bytes   int
 }
 
@@ -148,12 +159,21 @@ func (b *builder) parse(c Class) (*parsed, error) {
 			return nil, err
 		}
 	}
-	if p.body, err = parseTemplate(c.Body, b.spec.Rows); err != nil {
-		return nil, fmt.Errorf("body: %w", err)
+	texts := c.Copies
+	if texts == nil {
+		texts = []string{c.Body}
 	}
-	if isJSON(c.Header) {
-		p.body.escapeJSON()
+	for _, text := range texts {
+		t, err := parseTemplate(text, b.spec.Rows)
+		if err != nil {
+			return nil, fmt.Errorf("body: %w", err)
+		}
+		if isJSON(c.Header) {
+			t.escapeJSON()
+		}
+		p.bodies = append(p.bodies, t)
 	}
+	p.countRows()
 	return p, nil
 }
 
@@ -171,7 +191,7 @@ func isJSON(header map[string]string) bool {
 func (b *builder) count() int {
 	varies, n := len(b.classes) > 1, 1
 	for _, c := range b.classes {
-		varies = varies || c.path.varies() || c.fixed == nil || c.body.varies()
+		varies = varies || c.path.varies() || c.fixed == nil || slices.ContainsFunc(c.bodies, template.varies)
 		n = max(n, len(c.Bodies))
 	}
 	if b.spec.Rows != nil {
@@ -198,16 +218,24 @@ func (b *builder) build() (*request.Corpus, error) {
 		}
 		total += weights[i]
 	}
-	n := b.count()
-	for i := range n {
+	if b.spec.Once {
+		if err := b.checkOnce(); err != nil {
+			return nil, err
+		}
+		out.Supply = &request.Supply{}
+	}
+	for i, n := 0, b.count(); i < n || b.spec.Once; i++ {
 		class := draw(weights, total, b.rng)
 		r, err := b.request(b.classes[class], i)
+		if errors.Is(err, errNoMore) {
+			break
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", nameOf(b.classes[class].Class, class), err)
 		}
 		r.Class = uint8(class)
 		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes {
-			return nil, fmt.Errorf("the %d requests of this load take more than %d MiB; shorten the bodies, or use fewer rows", n, maxBytes>>20)
+			return nil, fmt.Errorf("the %d requests of this load take more than %d MiB; shorten the bodies, or use fewer rows", max(n, i+1), maxBytes>>20)
 		}
 		out.Requests = append(out.Requests, r)
 	}
@@ -229,7 +257,9 @@ func draw(weights []float64, total float64, rng *rand.Rand) int {
 }
 
 func (b *builder) request(p *parsed, i int) (request.Request, error) {
-	b.row = i
+	if err := b.takeRows(p, i); err != nil {
+		return request.Request{}, err
+	}
 	r := request.Request{Method: p.Method, Path: string(b.render(nil, p.path, nil)), Header: p.fixed}
 	if r.Header == nil {
 		var err error
@@ -240,10 +270,34 @@ func (b *builder) request(p *parsed, i int) (request.Request, error) {
 	if len(p.Bodies) > 0 {
 		r.Body = p.Bodies[p.used%len(p.Bodies)]
 	} else {
-		r.Body = b.render(nil, p.body, &r.IDs)
+		r.Body = b.body(p, &r.IDs)
 	}
 	p.used++
 	return r, nil
+}
+
+// body renders the templates of a body.
+func (b *builder) body(p *parsed, ids *[]int) (out []byte) {
+	for k, t := range p.bodies {
+		switch {
+		case !p.Array:
+		case k == 0:
+			out = append(out, '[')
+		default:
+			out = append(out, ',')
+		}
+		out = b.render(out, t, ids)
+		if b.spec.Once && t.has(partRow) {
+			b.row++
+		}
+		if p.Copies != nil && !p.Array {
+			out = append(out, '\n')
+		}
+	}
+	if p.Array {
+		out = append(out, ']')
+	}
+	return out
 }
 
 func (b *builder) headerOf(p *parsed) (http.Header, error) {
@@ -261,7 +315,6 @@ func (b *builder) headerOf(p *parsed) (http.Header, error) {
 // render appends a template with every placeholder filled in but the sequence number, whose
 // offsets go to ids.
 func (b *builder) render(out []byte, t template, ids *[]int) []byte {
-	key := ""
 	for _, part := range t {
 		switch part.kind {
 		case partText:
@@ -272,10 +325,10 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 		case partRun:
 			out = append(out, b.spec.Run...)
 		case partKey:
-			if key == "" { // one key per request, however often it occurs
-				key = b.keys.draw(b.rng)
+			if b.key == "" { // one key per request, however often it occurs
+				b.key = b.keys.draw(b.rng)
 			}
-			out = append(out, key...)
+			out = append(out, b.key...)
 		case partRow:
 			value := b.spec.Rows.value(b.row, part.column)
 			out = part.escape.append(out, value)

@@ -46,6 +46,8 @@ func Test(t *testing.T, open New, allowances ...Allowance) {
 	t.Run("keep-alive", func(t *testing.T) { t.Parallel(); testKeepAlive(t, open) })
 	t.Run("sequence-numbers", func(t *testing.T) { t.Parallel(); testSequenceNumbers(t, open) })
 	t.Run("classes", func(t *testing.T) { t.Parallel(); testClasses(t, open) })
+	t.Run("units", func(t *testing.T) { t.Parallel(); testUnits(t, open) })
+	t.Run("once", func(t *testing.T) { t.Parallel(); testOnce(t, open) })
 	t.Run("unfinished", func(t *testing.T) { t.Parallel(); testUnfinished(t, open) })
 	t.Run("closed-model", func(t *testing.T) { t.Parallel(); testClosedModel(t, open) })
 	t.Run("count", func(t *testing.T) { t.Parallel(); testCount(t, open) })

@@ -23,12 +23,16 @@ func testRefused(t *testing.T, open New) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	holder, err := net.Dial("tcp", l.Addr().String())
+	// A port that is taken, so that no other test can listen there meanwhile. It is bound before it
+	// is connected, so that the kernel does not pick it for a driver's socket, which would then be
+	// connected to itself.
+	loopback := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	holder, err := loopback.DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer holder.Close()
-	url := "http://" + holder.LocalAddr().String() // a port that is taken, so that no other test can listen there meanwhile
+	url := "http://" + holder.LocalAddr().String()
 	totals := drive(t, t.Context(), burst(offers, connections), open(url, get(), connections))
 	expect(t, totals, offers, "refused")
 	if totals.Failed != offers {

@@ -9,6 +9,7 @@ import (
 type due struct {
 	seq      uint64
 	intended int64
+	index    int
 }
 
 // backlog holds the offers that are due and not yet taken, in order. It never refuses one.

@@ -39,6 +39,7 @@ type Connector interface {
 type Offer struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
+	Index    int   // what Driver.Next returned for it
 	Worker   int   // worker that does it: 0 to Plan.Connections-1; a worker does one offer at a time
 }
 
@@ -48,6 +49,7 @@ type Result struct {
 	Class   uint8
 	Success bool
 	Checked bool
+	Failed  int // with units: the number that failed; 0: all, if not Success
 }
 
 // Driver is a load.Driver whose work Plan.Connections goroutines do. The queue grows as long as
@@ -57,6 +59,9 @@ type Driver struct {
 	Name  string // name of the engine, in results
 	Doer  Doer
 	Think time.Duration // closed model: pause of a worker after each answer
+	// Next returns the index of the next offer's work, and false when there is no more work: the
+	// load then ends early. Nil: work never ends, and Offer.Index is 0.
+	Next func() (index int, ok bool)
 
 	sleep func(until int64) // for tests; nil: sleepUntil
 }
@@ -70,7 +75,7 @@ func (p *Driver) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	shards := rec.Shards(2)
 	working, stop := context.WithDeadline(ctx, time.Now().Add(time.Duration(plan.DrainUntil()-monotonic.Now())))
 	defer stop()
-	r := &poolRun{pool: p, plan: plan, working: working, due: newBacklog(),
+	r := &poolRun{pool: p, plan: plan, rec: rec, working: working, due: newBacklog(),
 		offers: shards[0], outcomes: shards[1], next: math.MaxInt64, left: plan.Share(0, 1)}
 	defer context.AfterFunc(working, r.due.wake)()
 	var pacing, workers, turning sync.WaitGroup
@@ -95,6 +100,7 @@ func (p *Driver) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 type poolRun struct {
 	pool    *Driver
 	plan    *load.Plan
+	rec     *load.Recorder
 	working context.Context // done when nothing may be in flight any more
 	due     *backlog
 
@@ -132,10 +138,27 @@ func (r *poolRun) abandon() {
 	}
 }
 
-func (r *poolRun) offer(intended int64) due {
+// offer makes an offer of the open model; ok is false if there is no more work.
+func (r *poolRun) offer(intended int64) (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return due{seq: r.offers.Offer(intended), intended: intended}
+	index, ok := r.nextWork()
+	if !ok {
+		return due{}, false
+	}
+	return due{seq: r.offers.Offer(intended), intended: intended, index: index}, true
+}
+
+// nextWork returns the index of the next offer's work; mu is held, so that work is in the order of
+// the offers.
+func (r *poolRun) nextWork() (index int, ok bool) {
+	if r.pool.Next == nil {
+		return 0, true
+	}
+	if index, ok = r.pool.Next(); !ok {
+		r.rec.UsedUp()
+	}
+	return index, ok
 }
 
 // offerNow makes an offer of the closed model; ok is false when the plan's count is used up.
@@ -145,9 +168,13 @@ func (r *poolRun) offerNow() (d due, ok bool) {
 	if r.left == 0 {
 		return due{}, false
 	}
+	index, ok := r.nextWork()
+	if !ok {
+		return due{}, false
+	}
 	r.left--
 	now := monotonic.Now() // with the lock held, so that a shard's offers are in order
-	return due{seq: r.offers.Offer(now), intended: now}, true
+	return due{seq: r.offers.Offer(now), intended: now, index: index}, true
 }
 
 func (r *poolRun) work(worker int) {
@@ -219,7 +246,7 @@ func (r *poolRun) do(d due, worker int, free int64) {
 	if r.plan.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(deadline-sent))
 	}
-	result := r.call(ctx, &Offer{Seq: d.seq, Intended: d.intended, Worker: worker})
+	result := r.call(ctx, &Offer{Seq: d.seq, Intended: d.intended, Index: d.index, Worker: worker})
 	cancel()
 	now := monotonic.Now()
 	if !result.Success && r.working.Err() != nil { // cut off by the end of the run
@@ -232,7 +259,7 @@ func (r *poolRun) do(d due, worker int, free int64) {
 		result = Result{Status: load.Timeout, Class: result.Class}
 	}
 	r.report(&load.Outcome{Seq: d.seq, Intended: d.intended, Sent: sent, Done: now,
-		Status: result.Status, Class: result.Class, Success: result.Success, Checked: result.Checked})
+		Status: result.Status, Class: result.Class, Success: result.Success, Checked: result.Checked, Failed: result.Failed})
 }
 
 func (r *poolRun) report(o *load.Outcome) {

@@ -29,7 +29,12 @@ func (r *poolRun) pace() {
 		if !r.waitUntil(at, sleep) {
 			return
 		}
-		r.due.put(r.offer(at))
+		d, ok := r.offer(at)
+		if !ok {
+			r.nextOffer(math.MaxInt64)
+			return
+		}
+		r.due.put(d)
 	}
 }
 

@@ -41,17 +41,20 @@ func (s *sender) onReceived(c *conn, in []byte) {
 func (s *sender) answered(c *conn) bool {
 	f, p := c.oldest(), &c.parser
 	status := p.Status()
-	check := &s.driver.config.Corpus.Classes[f.req.Class].Check
-	success, checked := check.PassStatus(status), false
+	corpus := s.driver.config.Corpus
+	check := &corpus.Classes[f.req.Class].Check
+	success, failed := check.PassStatus(status), 0
 	if success && f.req.Content {
-		header, body, whole := p.Content()
-		success = whole && check.PassContent(header, body)
-		checked = !success
+		failed = corpus.Units
+		if header, body, whole := p.Content(); whole {
+			failed = check.Failures(header, body, corpus.Units)
+		}
+		success = failed == 0
 	}
 	// An answer may overtake its own request. A target that keeps the connection open reads the
 	// rest of the request.
 	stays := p.Persists() && !c.broken
-	s.complete(f, load.Status(status), success, checked)
+	s.complete(f, load.Status(status), success, failed)
 	c.pop()
 	s.inFlight--
 	c.freeAt = s.now
@@ -66,18 +69,19 @@ func (s *sender) answered(c *conn) bool {
 	return true
 }
 
-// complete reports how a request that was sent has ended.
-func (s *sender) complete(f *flight, status load.Status, success, checked bool) {
+// complete reports how a request that was sent has ended; failed is the number of its units that
+// failed a check of the content.
+func (s *sender) complete(f *flight, status load.Status, success bool, failed int) {
 	s.outcome = load.Outcome{
 		Seq: f.seq, Intended: f.intended, Sent: f.sent, Done: s.now,
-		Status: status, Class: f.req.Class, Success: success, Checked: checked,
+		Status: status, Class: f.req.Class, Success: success, Checked: failed > 0, Failed: failed,
 	}
 	s.shard.Done(&s.outcome)
 }
 
 // failOffer reports an offer that was never sent.
 func (s *sender) failOffer(d due, status load.Status) {
-	s.outcome = load.Outcome{Seq: d.seq, Intended: d.intended, Done: s.now, Status: status, Class: s.classOf(d.seq)}
+	s.outcome = load.Outcome{Seq: d.seq, Intended: d.intended, Done: s.now, Status: status, Class: s.classOf(d)}
 	s.shard.Done(&s.outcome)
 }
 
@@ -97,7 +101,7 @@ func (s *sender) onClosed(c *conn, status load.Status) {
 // the status; those behind it end with Closed.
 func (s *sender) failConn(c *conn, status load.Status) {
 	for ; c.count > 0; c.pop() {
-		s.complete(c.oldest(), status, false, false)
+		s.complete(c.oldest(), status, false, 0)
 		s.inFlight--
 		status = load.Closed
 		if s.offering {

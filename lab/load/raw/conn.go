@@ -42,6 +42,7 @@ type conn struct {
 type due struct {
 	seq      uint64
 	intended int64
+	index    int // of its request
 }
 
 // flight is an offer that was sent.

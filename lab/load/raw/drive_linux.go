@@ -44,7 +44,7 @@ func (d *Driver) send(ctx context.Context, p *load.Plan, rec *load.Recorder, sha
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer d.tune(p, rec)()
-	s := &sender{driver: d, plan: p, shard: shard, requests: wire.Private(d.requests), depth: max(1, d.config.Pipeline), left: p.Share(k, n)}
+	s := &sender{driver: d, plan: p, rec: rec, shard: shard, requests: wire.Private(d.requests), depth: max(1, d.config.Pipeline), left: p.Share(k, n)}
 	if p.Open() {
 		s.schedule = schedule.Stride(p.Schedule(), k, n)
 	}

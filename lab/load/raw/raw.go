@@ -92,6 +92,9 @@ func (d *Driver) Engine() string { return "raw-" + d.backend }
 
 // threads returns the number of sending threads for a number of connections.
 func (d *Driver) threads(connections int) int {
+	if d.config.Corpus.Supply != nil {
+		return 1 // requests that are sent once are sent in order
+	}
 	n := d.config.Threads
 	if n == 0 {
 		n = runtime.NumCPU() / 4

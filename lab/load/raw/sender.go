@@ -35,6 +35,7 @@ type backend interface {
 type sender struct {
 	driver   *Driver
 	plan     *load.Plan
+	rec      *load.Recorder
 	shard    *load.Shard
 	requests []wire.Request
 	known    wire.KnownHead
@@ -146,9 +147,29 @@ func (s *sender) pull() int64 {
 	return at
 }
 
+// offer makes an offer; ok is false when every request was sent that may be sent once: the load
+// then ends as soon as nothing is in flight.
+func (s *sender) offer(intended int64) (d due, ok bool) {
+	corpus := s.driver.config.Corpus
+	if corpus.Supply == nil {
+		seq := s.shard.Offer(intended)
+		return due{seq: seq, intended: intended, index: int(seq % uint64(len(s.requests)))}, true
+	}
+	index, ok := corpus.Take()
+	if !ok {
+		s.rec.UsedUp()
+		s.left, s.offering, s.schedule, s.wake = 0, false, nil, 0
+		return due{}, false
+	}
+	return due{seq: s.shard.Offer(intended), intended: intended, index: index}, true
+}
+
 // issue makes an offer and sends it, or queues it until a connection is free.
 func (s *sender) issue(intended, could int64) {
-	d := due{seq: s.shard.Offer(intended), intended: intended}
+	d, ok := s.offer(intended)
+	if !ok {
+		return
+	}
 	if s.queue.len == 0 {
 		if c := s.takeIdle(); c != nil {
 			s.send(c, d, s.clock(), max(could, c.freeAt))
@@ -191,7 +212,7 @@ func (s *sender) takeIdle() *conn {
 
 // send sends an offer that could have been sent since an instant.
 func (s *sender) send(c *conn, d due, at, could int64) {
-	req := &s.requests[d.seq%uint64(len(s.requests))]
+	req := &s.requests[d.index]
 	req.Number(d.seq)
 	c.push(flight{due: d, sent: at, req: req})
 	c.failures = 0
@@ -225,7 +246,9 @@ func (s *sender) fill(c *conn) {
 			}
 			c.pending--
 			s.spend()
-			s.send(c, due{seq: s.shard.Offer(now), intended: now}, now, c.freeAt)
+			if d, ok := s.offer(now); ok {
+				s.send(c, d, now, c.freeAt)
+			}
 		case s.queue.len > 0:
 			d := s.queue.pop()
 			s.send(c, d, s.clock(), max(d.intended, c.freeAt))
@@ -244,7 +267,7 @@ func (s *sender) stop() {
 	now := s.clock()
 	for s.queue.len > 0 {
 		d := s.queue.pop()
-		s.shard.Unfinished(d.intended, now, s.classOf(d.seq))
+		s.shard.Unfinished(d.intended, now, s.classOf(d))
 	}
 	for i := range s.conns {
 		c := &s.conns[i]
@@ -258,4 +281,4 @@ func (s *sender) stop() {
 	s.back.end()
 }
 
-func (s *sender) classOf(seq uint64) uint8 { return s.requests[seq%uint64(len(s.requests))].Class }
+func (s *sender) classOf(d due) uint8 { return s.requests[d.index].Class }

@@ -2,6 +2,7 @@ package raw
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 	"unsafe"
 
@@ -65,13 +66,36 @@ func dial(address unix.Sockaddr) (int, error) {
 	return fd, nil
 }
 
-// handshake returns the result of a completed handshake.
+// handshake returns the result of a completed handshake. A socket that is connected to itself was
+// refused: the kernel makes that of a port without a listener when it picks the same port for the
+// client, and the driver would take its own requests for answers.
 func handshake(fd int) error {
 	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
-	if err == nil && errno != 0 {
-		err = unix.Errno(errno)
+	switch {
+	case err != nil:
+		return err
+	case errno != 0:
+		return unix.Errno(errno)
+	}
+	local, err := unix.Getsockname(fd)
+	if err != nil {
+		return err
+	}
+	peer, err := unix.Getpeername(fd)
+	if err == nil && endpoint(local) == endpoint(peer) {
+		err = unix.ECONNREFUSED
 	}
 	return err
+}
+
+func endpoint(a unix.Sockaddr) netip.AddrPort {
+	switch a := a.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port))
+	}
+	return netip.AddrPort{}
 }
 
 // connectStatus returns the kind of a failure to connect.

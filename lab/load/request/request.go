@@ -5,20 +5,51 @@
 package request
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
+
+	"dyno/lab/load/request/jsontest"
 )
 
-// Corpus holds the prebuilt requests that a driver sends in turn, over and over. Weights, key
-// distributions and templates are resolved when it is built, so that encoding costs nothing during
-// the load.
+// Corpus holds the prebuilt requests that a driver sends in turn, over and over or each once.
+// Weights, key distributions and templates are resolved when it is built, so that encoding costs
+// nothing during the load.
 type Corpus struct {
 	Requests []Request
 	Classes  []Class // a Request's Class is an index into it; at least one
+	// Units is the number of units of work in each request, such as the calls of an array. 0: 1.
+	Units int
+	// Supply makes each request one that is sent at most once; nil: they are sent in turn, over and
+	// over.
+	Supply *Supply
+	next   atomic.Uint64 // of a corpus without a Supply
+}
+
+// Supply counts the requests of a corpus that were handed out, so that no two drives of one target
+// send the same. The zero Supply has handed out none.
+type Supply struct{ taken atomic.Int64 }
+
+// Take returns the index of the next request; ok is false when every request was handed out.
+// Requests are handed out in order.
+func (c *Corpus) Take() (index int, ok bool) {
+	if c.Supply == nil {
+		return int((c.next.Add(1) - 1) % uint64(len(c.Requests))), true
+	}
+	i := c.Supply.taken.Add(1) - 1
+	return int(i), i < int64(len(c.Requests))
+}
+
+// Left returns the number of requests that can still be sent.
+func (c *Corpus) Left() int64 {
+	if c.Supply == nil {
+		return math.MaxInt64
+	}
+	return max(0, int64(len(c.Requests))-c.Supply.taken.Load())
 }
 
 // ClassNames returns the classes' names for a load.Plan; a single class needs no name.
@@ -43,10 +74,17 @@ type Request struct {
 	Class  uint8
 }
 
-// Validate returns an error if a corpus, nil included, is empty or its parts do not fit together.
-func (c *Corpus) Validate() error {
+// Prepare compiles the checks. It returns an error if a corpus, nil included, is empty or its parts
+// do not fit together.
+func (c *Corpus) Prepare() error {
 	if c == nil || len(c.Requests) == 0 || len(c.Classes) == 0 {
 		return errors.New("the corpus is empty: it needs at least one request and one class")
+	}
+	c.Units = max(c.Units, 1)
+	for i := range c.Classes {
+		if err := c.Classes[i].Check.compile(); err != nil {
+			return err
+		}
 	}
 	for i, r := range c.Requests {
 		if int(r.Class) >= len(c.Classes) {
@@ -85,13 +123,28 @@ type Check struct {
 	Status []int             // acceptable statuses
 	Header map[string]string // header -> a part of its value
 	JSON   []JSONTest        // all must hold
+
+	tests []jsontest.Test // JSON, compiled
 }
 
-// JSONTest is a predicate on one field of a JSON answer.
+// JSONTest is a predicate on one field of a JSON answer, or on the same field of each member of an
+// array; see jsontest.Compile.
 type JSONTest struct {
-	Path   string // names joined by dots: "result.status"
+	Path   string // names joined by dots: "result.status", "*.result"
 	Equals any    // compared as JSON values; nil requires the field to be absent or null
-	Exists bool   // requires the field to exist, whatever its value
+	Exists bool   // requires the field to exist and not be null, whatever its value
+}
+
+func (c *Check) compile() error {
+	c.tests = nil
+	for _, t := range c.JSON {
+		test, err := jsontest.Compile(t.Path, t.Equals, t.Exists)
+		if err != nil {
+			return err
+		}
+		c.tests = append(c.tests, test)
+	}
+	return nil
 }
 
 // NeedsContent reports whether the check looks at more than the status; if not, a driver need not
@@ -106,40 +159,13 @@ func (c *Check) PassStatus(status int) bool {
 	return slices.Contains(c.Status, status)
 }
 
-// PassContent reports whether header and body pass.
-func (c *Check) PassContent(header http.Header, body []byte) bool {
+// Failures returns the number of units, of those in a request, that fail by the answer's header and
+// body.
+func (c *Check) Failures(header http.Header, body []byte, units int) int {
 	for name, part := range c.Header {
 		if !strings.Contains(header.Get(name), part) {
-			return false
+			return units
 		}
 	}
-	if len(c.JSON) == 0 {
-		return true
-	}
-	var doc any
-	if json.Unmarshal(body, &doc) != nil {
-		return false
-	}
-	for _, t := range c.JSON {
-		if !t.holds(doc) {
-			return false
-		}
-	}
-	return true
-}
-
-func (t *JSONTest) holds(doc any) bool {
-	value := doc
-	for _, name := range strings.Split(t.Path, ".") {
-		object, ok := value.(map[string]any)
-		if !ok {
-			value = nil
-			break
-		}
-		value = object[name]
-	}
-	if t.Exists {
-		return value != nil
-	}
-	return fmt.Sprint(value) == fmt.Sprint(t.Equals)
+	return jsontest.Failures(c.tests, body, units)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync/atomic"
 
 	"dyno/lab/load"
 	"dyno/lab/load/pool"
@@ -16,7 +15,6 @@ import (
 type client struct {
 	driver *Driver
 	conns  []*conn // by worker
-	next   *atomic.Uint64
 }
 
 func (c *client) close() {
@@ -31,9 +29,8 @@ func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].prep
 // Do sends the next request of the corpus and checks the answer.
 func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	corpus := c.driver.config.Corpus
-	i := (c.next.Add(1) - 1) % uint64(len(corpus.Requests))
-	from := &corpus.Requests[i]
-	answer, err := c.conns[o.Worker].transport.RoundTrip(c.request(ctx, int(i), o.Seq))
+	from := &corpus.Requests[o.Index]
+	answer, err := c.conns[o.Worker].transport.RoundTrip(c.request(ctx, o.Index, o.Seq))
 	if err != nil {
 		return pool.Result{Status: statusOf(err), Class: from.Class}
 	}
@@ -48,7 +45,11 @@ func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	case err != nil:
 		return pool.Result{Status: statusOf(err), Class: from.Class}
 	case result.Success && check.NeedsContent():
-		result.Success = whole && check.PassContent(answer.Header, body)
+		result.Failed = corpus.Units
+		if whole {
+			result.Failed = check.Failures(answer.Header, body, corpus.Units)
+		}
+		result.Success = result.Failed == 0
 		result.Checked = !result.Success
 	}
 	return result

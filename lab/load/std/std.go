@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"dyno/lab/load"
@@ -55,7 +54,7 @@ func New(c Config) (*Driver, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("target %q: write http://HOST:PORT or https://HOST:PORT", c.Target)
 	}
-	if err := c.Corpus.Validate(); err != nil {
+	if err := c.Corpus.Prepare(); err != nil {
 		return nil, err
 	}
 	d := &Driver{config: c, addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme))}
@@ -103,11 +102,11 @@ func (d *Driver) Engine() string { return "std" }
 
 // Drive carries out the plan; see load.Driver.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
-	c := &client{driver: d, conns: make([]*conn, max(p.Connections, 1)), next: new(atomic.Uint64)}
+	c := &client{driver: d, conns: make([]*conn, max(p.Connections, 1))}
 	for i := range c.conns {
 		c.conns[i] = newConn(&d.dial, d.addr, d.config.HTTP2)
 	}
 	defer c.close()
-	workers := &pool.Driver{Name: d.Engine(), Doer: c, Think: d.config.Think}
+	workers := &pool.Driver{Name: d.Engine(), Doer: c, Think: d.config.Think, Next: d.config.Corpus.Take}
 	return workers.Drive(ctx, p, rec)
 }

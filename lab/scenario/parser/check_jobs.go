@@ -53,7 +53,7 @@ func (c *checker) byConcurrency(p document.Path) {
 
 // jobVariant checks the load of a job's variant.
 func (c *checker) jobVariant(p document.Path) {
-	c.refuse(p, "has no effect on jobs, which send nothing; write args for a variant", "headers", "body", "repeat")
+	c.refuse(p, "has no effect on jobs, which send nothing; write args for a variant", "headers", "body", "repeat", "array", "url", "check")
 	if !c.s.ByConcurrency() {
 		c.refuse(p, "belongs to load.axis: concurrency", "units", "concurrency")
 	}

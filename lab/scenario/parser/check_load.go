@@ -56,10 +56,16 @@ func (c *checker) requests(p document.Path) {
 		c.FaultName(p, "needs url; write for example url: http://${target.listen}/")
 	}
 	c.refuse(p, "belongs to kind: jobs; the target's arguments are target.args", "args")
-	c.refuse(p, "belongs to kind: jobs", "axis", "units")
+	c.refuse(p, "belongs to kind: jobs", "axis")
+	if l.Once && l.Feeder == nil && l.Corpus == "" {
+		c.FaultName(p.To("once"), "sends each row of a feeder or each body of a corpus at most once; add feeder or corpus")
+	}
 	c.onlyOne(p, "body", "body_file", "corpus")
 	if c.Has(p.To("repeat")) && (c.Has(p.To("corpus")) || c.Has(p.To("classes"))) {
 		c.FaultName(p.To("repeat"), "repeats the template of the load's own body, and excludes corpus and classes")
+	}
+	if c.Has(p.To("array")) && !c.Has(p.To("repeat")) {
+		c.FaultName(p.To("array"), "is about the copies of repeat, which is missing; write for example repeat: 20")
 	}
 	c.address(p.To("url"), l.URL)
 	c.headers(p.To("headers"), l.Headers)
@@ -103,6 +109,9 @@ func (c *checker) answers(p document.Path, check scenario.Check) {
 	c.headers(p.To("header"), check.Header)
 	for i := range check.JSON {
 		c.needOne(p.To("json", i), "equals: ok", "equals", "exists")
+		if strings.Count("."+check.JSON[i].Path+".", ".*.") > 1 {
+			c.FaultAt(p.To("json", i, "path"), "one name may be *, since errors are counted by the members of one array")
+		}
 	}
 }
 

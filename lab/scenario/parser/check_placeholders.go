@@ -100,6 +100,7 @@ func (c *checker) loadTexts(before, running scope) {
 			own := document.At("variants", i, "load")
 			c.textList(own.To("args"), v.Load.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
 			c.text(own.To("body"), v.Load.Body, running.counting(v.Load.Repeat))
+			c.text(own.To("url"), v.Load.URL, running)
 			c.textMap(own.To("headers"), v.Load.Headers, running)
 		}
 	}

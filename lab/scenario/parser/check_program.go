@@ -88,13 +88,19 @@ func (c *checker) variantLoad(p document.Path, l *scenario.VariantLoad) {
 	switch {
 	case c.s.Load.Kind == scenario.Jobs:
 		c.jobVariant(p)
-	case c.hasAny(p, "args", "units", "concurrency"):
-		c.FaultName(p, "is for a job; args, units and concurrency belong to load.kind: jobs")
+	case c.hasAny(p, "args", "concurrency"):
+		c.FaultName(p, "is for a job; args and concurrency belong to load.kind: jobs")
 	case len(c.s.Load.Classes) > 0:
 		c.FaultName(p, "excludes load.classes, which define their own requests")
 	case l.Repeat > 0 && l.Body == "":
 		c.FaultName(p.To("repeat"), "repeats this variant's body, which is missing")
+	case l.Array && l.Repeat == 0:
+		c.FaultName(p.To("array"), "is about the copies of repeat, which is missing; write for example repeat: 20")
 	}
+	if l.Check != nil {
+		c.answers(p.To("check"), *l.Check)
+	}
+	c.address(p.To("url"), l.URL)
 }
 
 func (c *checker) setup(p document.Path, requests []scenario.Request) {

@@ -42,19 +42,95 @@ func (s *Server) serve(ctx context.Context, x *exchange) {
 		x.answer = jsonrpc.AppendRefusal(s.o.Codec, x.answer[:0], &x.batch, no)
 		return
 	}
-	s.run(ctx, x.batch.Calls)
-	x.answer = jsonrpc.AppendAnswers(s.o.Codec, x.answer[:0], &x.batch, s.o.MaxAnswer)
+	answers := jsonrpc.NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.o.MaxAnswer)
+	s.run(ctx, x.batch.Calls, &answers)
+	x.answer = answers.Bytes()
 }
 
-// run runs calls, in order or a few concurrently.
-func (s *Server) run(ctx context.Context, calls []jsonrpc.Call) {
-	if workers := min(s.o.Parallel, len(calls)); workers > 1 {
-		s.runConcurrently(ctx, calls, workers)
-		return
+// run runs calls, in order or a few concurrently. Results are written as soon as they are there, so
+// that those of a large array need not fit into memory. Where it takes too long, the answers become
+// too large or the client has gone, the calls that are left are not run.
+func (s *Server) run(ctx context.Context, calls []jsonrpc.Call, answers *jsonrpc.Answers) {
+	began := time.Now()
+	for len(calls) > 0 {
+		n := s.together(calls)
+		workers := min(s.o.Parallel, len(calls))
+		if workers > 1 {
+			n = min(workers*runAhead, len(calls))
+		}
+		switch {
+		case answers.Full():
+			s.refuseCalls(calls[:n], jsonrpc.ErrTooLarge)
+		case ctx.Err() != nil || time.Since(began) > s.o.MaxTime:
+			s.refuseCalls(calls[:n], errTimedOut)
+		case workers > 1:
+			s.runConcurrently(ctx, calls[:n], workers)
+		case n > 1:
+			s.callTogether(ctx, calls[:n])
+		default:
+			s.call(ctx, &calls[0])
+		}
+		for i := range calls[:n] {
+			answers.Add(&calls[i])
+		}
+		calls = calls[n:]
 	}
+}
+
+// runAhead is how many calls a worker may be ahead of the answers that are written.
+const runAhead = 16
+
+var errTimedOut = &jsonrpc.Error{Code: jsonrpc.TimedOut, Message: "request timed out"}
+
+// refuseCalls makes an error the answer to calls that are valid and are not run.
+func (s *Server) refuseCalls(calls []jsonrpc.Call, why *jsonrpc.Error) {
 	for i := range calls {
-		s.call(ctx, &calls[i])
+		c := &calls[i]
+		if c.Error == nil {
+			c.Error = why
+		}
+		s.o.Observe(s.methods[string(c.Method)].name, 0, c.Error.Code)
 	}
+}
+
+// together returns how many of the calls, from the first on, are run by one function of
+// Options.Together; 1: none.
+func (s *Server) together(calls []jsonrpc.Call) int {
+	if len(s.o.Together) == 0 || len(calls) == 1 || s.o.Together[string(calls[0].Method)] == nil {
+		return 1
+	}
+	n := 0
+	for n < len(calls) && calls[n].Error == nil && bytes.Equal(calls[n].Method, calls[0].Method) {
+		n++
+	}
+	return max(n, 1)
+}
+
+// callTogether runs calls of one method. If it panics all have failed.
+func (s *Server) callTogether(ctx context.Context, calls []jsonrpc.Call) {
+	name, began := string(calls[0].Method), time.Now()
+	func() {
+		defer func() {
+			if v := recover(); v != nil {
+				s.panicked(ctx, name, v)
+				for i := range calls {
+					calls[i].Error = errFailed
+				}
+			}
+		}()
+		s.o.Together[name](ctx, calls)
+	}()
+	for took, i := time.Since(began), 0; i < len(calls); i++ {
+		s.o.Observe(s.methods[name].name, took, code(&calls[i]))
+	}
+}
+
+// code returns that of a call's error; 0: none.
+func code(c *jsonrpc.Call) int {
+	if c.Error == nil {
+		return 0
+	}
+	return c.Error.Code
 }
 
 func (s *Server) runConcurrently(ctx context.Context, calls []jsonrpc.Call, workers int) {
@@ -85,19 +161,15 @@ func (s *Server) call(ctx context.Context, c *jsonrpc.Call) {
 	}
 	began := time.Now()
 	s.invoke(ctx, m, c)
-	code := 0
-	if c.Error != nil {
-		code = c.Error.Code
-	}
-	s.o.Observe(m.name, time.Since(began), code)
+	s.o.Observe(m.name, time.Since(began), code(c))
 }
 
 // invoke runs a method. One that panics has failed, and the others go on.
 func (s *Server) invoke(ctx context.Context, m method, c *jsonrpc.Call) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.o.Log.ErrorContext(ctx, "a method panicked", "method", m.name, "panic", v, "stack", string(debug.Stack()))
-			c.Error = jsonrpc.Errorf(jsonrpc.InternalError, "the method failed")
+			s.panicked(ctx, m.name, v)
+			c.Error = errFailed
 		}
 	}()
 	result, err := m.run(ctx, c.Params)
@@ -106,4 +178,10 @@ func (s *Server) invoke(ctx context.Context, m method, c *jsonrpc.Call) {
 		return
 	}
 	c.Result = result
+}
+
+var errFailed = &jsonrpc.Error{Code: jsonrpc.InternalError, Message: "the method failed"}
+
+func (s *Server) panicked(ctx context.Context, name string, v any) {
+	s.o.Log.ErrorContext(ctx, "a method panicked", "method", name, "panic", v, "stack", string(debug.Stack()))
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
 	"dyno/parts/jsonrpc/v2"
+	"dyno/parts/servicetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,7 +72,7 @@ func serve(t *testing.T, methods map[string]jsonrpc.Method, o server.Options) (*
 	s := server.New(methods, o)
 	front := httptest.NewServer(s)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), servicetest.Patience)
 		defer cancel()
 		if err := s.Drain(ctx); err != nil {
 			t.Errorf("drain: %v", err)
@@ -118,9 +120,9 @@ var talks = []struct{ message, answer string }{
 	{`{"jsonrpc":"2.0","id":1,"method":"panic"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the method failed"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,2]}`, `{"jsonrpc":"2.0","id":1,"result":3}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,null]}`, `{"jsonrpc":"2.0","id":1,"result":1}`},
-	{`{"jsonrpc":"2.0","id":1,"method":"add"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required parameter 0"}}`},
-	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[null]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required parameter 0"}}`},
-	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,2,3]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"too many parameters: want at most 2, got 3"}}`},
+	{`{"jsonrpc":"2.0","id":1,"method":"add"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required argument 0"}}`},
+	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[null]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"missing value for required argument 0"}}`},
+	{`{"jsonrpc":"2.0","id":1,"method":"add","params":[1,2,3]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"too many arguments, want at most 2"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"add","params":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"params must be an array"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"eth_nothing"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nothing does not exist/is not available"}}`},
 	{`{"jsonrpc":"2.0","id":1,"method":"unsubscribe","params":["0x1"]}`, `{"jsonrpc":"2.0","id":1,"result":false}`},
@@ -266,5 +268,91 @@ func TestBoundsAnswers(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	if _, got := post(t, url, `[{"jsonrpc":"2.0","id":1,"method":"echo","params":["`+long+`"]}]`); !strings.Contains(got, "-32003") || strings.Contains(got, long) {
 		t.Error(got)
+	}
+}
+
+// Calls are not run any more when the answers before them are too large, when it takes too long,
+// and when the client has gone.
+func TestBoundsArrays(t *testing.T) {
+	const calls = 100
+	call := `{"jsonrpc":"2.0","id":1,"method":"run"}`
+	array := "[" + strings.Repeat(call+",", calls-1) + call + "]"
+	for _, tt := range []struct {
+		name string
+		o    server.Options
+		run  func(gone context.CancelFunc)
+		most int64 // calls that are run
+		code string
+	}{
+		{"too large", server.Options{MaxAnswer: 10_500}, nil, 11, "-32003"},
+		{"too large, two at a time", server.Options{MaxAnswer: 10_500, Parallel: 2}, nil, 32, "-32003"},
+		{"too long", server.Options{MaxTime: time.Millisecond}, func(context.CancelFunc) { <-time.After(2 * time.Millisecond) }, 1, "-32002"},
+		{"gone", server.Options{}, func(gone context.CancelFunc) { gone() }, 1, "-32002"},
+	} {
+		var ran atomic.Int64
+		ctx, gone := context.WithCancel(t.Context())
+		tt.o.Codec = scan.Codec{}
+		s := server.New(map[string]jsonrpc.Method{"run": func(context.Context, []byte) (any, error) {
+			if ran.Add(1); tt.run != nil {
+				tt.run(gone)
+			}
+			return strings.Repeat("x", 1000), nil
+		}}, tt.o)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(array))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		gone()
+		var answers []struct{ Error struct{ Code json.Number } }
+		if err := json.Unmarshal(w.Body.Bytes(), &answers); err != nil || len(answers) != calls {
+			t.Fatalf("%s: %d answers, %v", tt.name, len(answers), err)
+		}
+		if code := answers[calls-1].Error.Code.String(); code != tt.code || ran.Load() > tt.most {
+			t.Errorf("%s: %d calls are run, want at most %d; the last one's error is %s, want %s", tt.name, ran.Load(), tt.most, code, tt.code)
+		}
+	}
+}
+
+// Calls of an array that follow each other are run in one go where their method can, and are
+// answered and observed one by one.
+func TestTogether(t *testing.T) {
+	var groups []int
+	var seen []string
+	m := methods()
+	m["send"] = func(context.Context, []byte) (any, error) { return "alone", nil }
+	_, url := serve(t, m, server.Options{
+		Together: map[string]func(context.Context, []jsonrpc.Call){"send": func(_ context.Context, calls []jsonrpc.Call) {
+			groups = append(groups, len(calls))
+			for i := range calls {
+				if string(calls[i].Params) == `["panic"]` {
+					panic("x")
+				}
+				if calls[i].Result = string(calls[i].Params); calls[i].Params == nil {
+					calls[i].Error = jsonrpc.Errorf(jsonrpc.InvalidParams, "no parameter")
+				}
+			}
+		}},
+		Observe: func(method string, _ time.Duration, code int) { seen = append(seen, fmt.Sprint(method, code)) },
+	})
+	call := func(id int, method, params string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q%s}`, id, method, params)
+	}
+	send := func(calls ...string) string {
+		_, text := post(t, url, "["+strings.Join(calls, ",")+"]")
+		return text
+	}
+	got := send(call(1, "echo", ""), call(2, "send", `,"params":[2]`), call(3, "send", ""), `{"jsonrpc":"2.0","method":"send","params":[]}`,
+		call(4, "echo", ""), call(5, "send", ""), call(6, "none", ""))
+	want := `[{"jsonrpc":"2.0","id":1,"result":"none"},{"jsonrpc":"2.0","id":2,"result":"[2]"},{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no parameter"}},` +
+		`{"jsonrpc":"2.0","id":4,"result":"none"},{"jsonrpc":"2.0","id":5,"result":"alone"},` +
+		`{"jsonrpc":"2.0","id":6,"error":{"code":-32601,"message":"the method none does not exist/is not available"}}]`
+	if got != want || !slices.Equal(groups, []int{3}) {
+		t.Errorf("in groups of %v:\n got %s\nwant %s", groups, got, want)
+	}
+	if want := []string{"echo0", "send0", "send-32602", "send0", "echo0", "send0", "-32601"}; !slices.Equal(seen, want) {
+		t.Errorf("observed %v, want %v", seen, want)
+	}
+	if got := send(call(1, "send", ""), call(2, "send", `,"params":["panic"]`)); strings.Count(got, "-32603") != 2 {
+		t.Errorf("after a panic: %s", got)
 	}
 }

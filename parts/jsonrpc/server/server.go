@@ -37,8 +37,16 @@ type Options struct {
 
 	MaxCalls   int // in an array; 0: 1,000
 	MaxMessage int // bytes; 0: 5,000,000
-	MaxAnswer  int // bytes of the answer to a message; 0: 25,000,000
+	MaxAnswer  int // bytes of the answer to a message; 0: 25,000,000; beyond, -32003
 	Parallel   int // calls of an array that are run concurrently; 0: 1, in order, as go-ethereum does
+
+	// MaxTime is the time for an array after which none of its calls is begun any more, and those that
+	// are left are answered with -32002. 0: 30 s. What one call may take is the method's to bound.
+	MaxTime time.Duration
+
+	// Together has functions for some of the methods, by name, that run calls of an array which follow
+	// each other in one go where Parallel is 1: a function sets Result or Error of each.
+	Together map[string]func(ctx context.Context, calls []jsonrpc.Call)
 
 	MaxSockets       int           // WebSockets open at a time; 0: 10,000; beyond, 503
 	MaxConcurrent    int           // messages of a WebSocket that are answered concurrently; 0: 64; beyond, it is not read
@@ -67,6 +75,9 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxConcurrent, 64)
 	def(&o.MaxSubscriptions, 128)
 	def(&o.MaxQueue, 4_000_000)
+	if o.MaxTime <= 0 {
+		o.MaxTime = 30 * time.Second
+	}
 	if o.PingInterval <= 0 {
 		o.PingInterval = 30 * time.Second
 	}

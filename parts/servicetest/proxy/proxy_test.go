@@ -43,12 +43,12 @@ func dial(t *testing.T, p *proxy.Proxy) net.Conn {
 	return c
 }
 
-// answers sends one byte and returns the error of reading it back.
+// answers sends one byte and returns the error of reading it back, for which it waits.
 func answers(c net.Conn, within time.Duration) error {
-	c.SetDeadline(time.Now().Add(within))
 	if _, err := c.Write([]byte("x")); err != nil {
 		return err
 	}
+	c.SetReadDeadline(time.Now().Add(within))
 	_, err := io.ReadFull(c, make([]byte, 1))
 	return err
 }
@@ -74,7 +74,7 @@ func TestPassesAndHolds(t *testing.T) {
 		t.Fatalf("an answer through a proxy that holds: %v", err)
 	}
 	p.Pass()
-	c.SetDeadline(time.Now().Add(soon))
+	c.SetReadDeadline(time.Now().Add(soon))
 	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
 		t.Fatalf("what was held did not arrive: %v", err)
 	}

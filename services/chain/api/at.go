@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -67,19 +66,6 @@ func (b Backend) State(at rpc.BlockNumberOrHash) (*state.StateDB, *types.Header,
 		return nil, nil, fmt.Errorf("%w: the state after block %d is not kept (%v)", errNoState, header.Number, err)
 	}
 	return db, header, nil
-}
-
-// Find returns a sealed transaction's block and its index there; nil: it is in no block.
-func (b Backend) Find(hash common.Hash) (*types.Block, int, error) {
-	number, index, err := b.Blocks.Transaction(hash)
-	if err != nil {
-		return nil, 0, orNotFound(err, nil)
-	}
-	block, err := b.Blocks.Block(number)
-	if err == nil && int(index) >= len(block.Transactions()) {
-		err = fmt.Errorf("block %d has no transaction %d, as the index says", number, index)
-	}
-	return block, int(index), err
 }
 
 // orNotFound returns instead of store.ErrNotFound what the caller has for it.

@@ -24,6 +24,7 @@ type Backend struct {
 	States  States
 	Pool    Pool
 	Feed    Feed
+	Recent  *Recent // nil: each block is read when it is asked for
 }
 
 // Blocks are the stored blocks. *store.Store implements it. What is not there is store.ErrNotFound.

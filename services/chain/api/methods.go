@@ -3,23 +3,201 @@ package api
 import (
 	"context"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/parts/jsonrpc"
+	"dyno/services/chain/api/answer"
 )
 
-// Methods returns the methods by name. Those of other packages are added with maps.Copy.
-func Methods(b Backend) map[string]jsonrpc.Method {
-	return map[string]jsonrpc.Method{
-		"eth_chainId": constant((*hexutil.Big)(b.Genesis.Config.ChainID)),
-		"eth_syncing": constant(false),
-		"net_version": constant(b.Genesis.Config.ChainID.String()),
+// methods are those of this package.
+type methods struct {
+	Backend
+	latest types.Signer // of transactions that wait
+	tips   *tips
+}
+
+// Methods returns the methods by name. Those of other packages are added with maps.Copy. Version
+// is what web3_clientVersion answers.
+func Methods(b Backend, version string) map[string]jsonrpc.Method {
+	m := methods{b, types.LatestSigner(b.Genesis.Config), newTips(b)}
+	chainID := b.Genesis.Config.ChainID
+	all := map[string]jsonrpc.Method{
+		"eth_accounts":       constant([]common.Address{}), // keys are with clients only
+		"eth_chainId":        constant(hexutil.EncodeBig(chainID)),
+		"eth_syncing":        constant(false),
+		"net_version":        constant(chainID.String()),
+		"web3_clientVersion": constant(version),
+
+		"eth_blockNumber":                         without(m.blockNumber),
+		"eth_getBlockByNumber":                    ofBlock[rpc.BlockNumber](m, m.block),
+		"eth_getBlockByHash":                      ofBlock[common.Hash](m, m.block),
+		"eth_getBlockReceipts":                    m.ofAny(m.receipts),
+		"eth_getBlockTransactionCountByNumber":    countOf[rpc.BlockNumber](m),
+		"eth_getBlockTransactionCountByHash":      countOf[common.Hash](m),
+		"eth_getTransactionByBlockNumberAndIndex": ofBlock[rpc.BlockNumber](m, m.transactionAt),
+		"eth_getTransactionByBlockHashAndIndex":   ofBlock[common.Hash](m, m.transactionAt),
+		"eth_getTransactionByHash":                ofHash(m.transaction),
+		"eth_getTransactionReceipt":               ofHash(m.receipt),
+
+		"eth_gasPrice":             without(m.gasPrice),
+		"eth_maxPriorityFeePerGas": without(m.maxPriorityFeePerGas),
+		"eth_feeHistory":           m.feeHistory,
+
+		"eth_sendRawTransaction": m.sendRawTransaction,
+		"txpool_status":          without(m.poolStatus),
 	}
+	m.addState(all)
+	m.addRaw(all)
+	return all
 }
 
 // constant returns a method without parameters and with one answer.
 func constant(answer any) jsonrpc.Method {
+	return func(_ context.Context, params []byte) (any, error) { return answer, jsonrpc.Params(params, 0) }
+}
+
+// without returns a method without parameters.
+func without(run func() (any, error)) jsonrpc.Method {
 	return func(_ context.Context, params []byte) (any, error) {
-		return answer, jsonrpc.Params(params, 0)
+		if err := jsonrpc.Params(params, 0); err != nil {
+			return nil, err
+		}
+		return run()
 	}
+}
+
+// ofHash returns a method whose parameter is the hash of a transaction.
+func ofHash(run func(common.Hash) (any, error)) jsonrpc.Method {
+	return func(_ context.Context, params []byte) (any, error) {
+		var hash common.Hash
+		if err := jsonrpc.Params(params, 1, &hash); err != nil {
+			return nil, err
+		}
+		return run(hash)
+	}
+}
+
+// name is a parameter that names a block.
+type name interface{ rpc.BlockNumber | common.Hash }
+
+func at[N name](n N) rpc.BlockNumberOrHash {
+	switch n := any(n).(type) {
+	case rpc.BlockNumber:
+		return rpc.BlockNumberOrHashWithNumber(n)
+	case common.Hash:
+		return rpc.BlockNumberOrHashWithHash(n, true)
+	}
+	panic("unreachable")
+}
+
+// ofBlock returns a method with two parameters, of which the first names a block. It answers null
+// if there is none.
+func ofBlock[N name, P any](m methods, run func(*Sealed, P) (any, error)) jsonrpc.Method {
+	return func(_ context.Context, params []byte) (any, error) {
+		var n N
+		var p P
+		if err := jsonrpc.Params(params, 2, &n, &p); err != nil {
+			return nil, err
+		}
+		s, err := m.Find(at(n))
+		if s == nil || err != nil {
+			return nil, err
+		}
+		return run(s, p)
+	}
+}
+
+// ofAny returns a method whose parameter names a block in any way. It answers null if there is
+// none.
+func (m methods) ofAny(run func(*Sealed) (any, error)) jsonrpc.Method {
+	return func(_ context.Context, params []byte) (any, error) {
+		var at rpc.BlockNumberOrHash
+		if err := jsonrpc.Params(params, 1, &at); err != nil {
+			return nil, err
+		}
+		s, err := m.Find(at)
+		if s == nil || err != nil {
+			return nil, err
+		}
+		return run(s)
+	}
+}
+
+// countOf returns a method that counts the transactions of a block.
+func countOf[N name](m methods) jsonrpc.Method {
+	return func(_ context.Context, params []byte) (any, error) {
+		var n N
+		if err := jsonrpc.Params(params, 1, &n); err != nil {
+			return nil, err
+		}
+		s, err := m.Find(at(n))
+		if s == nil || err != nil {
+			return nil, err
+		}
+		return hexutil.Uint(len(s.Transactions())), nil
+	}
+}
+
+func (m methods) blockNumber() (any, error) {
+	return hexutil.EncodeUint64(m.States.Head().Number.Uint64()), nil
+}
+
+func (m methods) block(s *Sealed, whole bool) (any, error) {
+	return answer.NewBlock(s.Block, whole, s.Signer), nil
+}
+
+func (m methods) transactionAt(s *Sealed, index hexutil.Uint) (any, error) {
+	if uint64(index) >= uint64(len(s.Transactions())) {
+		return nil, nil
+	}
+	return answer.NewSealed(s.Block, int(index), s.Signer), nil
+}
+
+func (m methods) transaction(hash common.Hash) (any, error) {
+	waiting := m.Pool.Waiting(hash) // first: it may be sealed meanwhile, but not the other way round
+	s, index, err := m.FindTransaction(hash)
+	switch {
+	case err != nil:
+		return nil, err
+	case s != nil:
+		return answer.NewSealed(s.Block, index, s.Signer), nil
+	case waiting != nil:
+		return answer.NewWaiting(waiting, m.latest), nil
+	}
+	return nil, nil
+}
+
+func (m methods) receipt(hash common.Hash) (any, error) {
+	s, index, err := m.FindTransaction(hash)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	receipts, err := s.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	return answer.NewReceipt(receipts[index], s.Transactions()[index], s.Signer), nil
+}
+
+func (m methods) receipts(s *Sealed) (any, error) {
+	receipts, err := s.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*answer.Receipt, len(receipts))
+	for i, r := range receipts {
+		all[i] = answer.NewReceipt(r, s.Transactions()[i], s.Signer)
+	}
+	return all, nil
+}
+
+func (m methods) poolStatus() (any, error) {
+	executable, queued := m.Pool.Stats()
+	return struct {
+		Pending hexutil.Uint `json:"pending"`
+		Queued  hexutil.Uint `json:"queued"`
+	}{hexutil.Uint(executable), hexutil.Uint(queued)}, nil
 }

@@ -283,9 +283,14 @@ func TestStallTimeoutEndsRun(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %v", kind, level), func(t *testing.T) {
 				t.Parallel()
 				var k keeper
-				c := w.config(pool(t, w.server(t, sim.Config{Faults: fault.Rates{kind: 1}})), &k)
+				p := pool(t, w.server(t, sim.Config{Faults: fault.Rates{kind: 1}}))
+				c := w.config(p, &k)
 				c.Level, c.Attempts, c.StallTimeout = level, 1<<30, 100*time.Millisecond
 				err := Run(t.Context(), c, all)
+				for kind == fault.Partial && len(blames(p)) == 0 { // a busy machine may not prove an answer wrong in time
+					c.StallTimeout *= 2
+					err = Run(t.Context(), c, all)
+				}
 				if m := missing(err); len(m) != 1 || m[last] == nil || m[last].Gap != all || !strings.Contains(err.Error(), says) {
 					t.Errorf("%d missing, %.300v", len(m), err)
 				}

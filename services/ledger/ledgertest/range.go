@@ -1,8 +1,12 @@
 package ledgertest
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
+	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/program"
 	"dyno/parts/xrpl/history"
 )
@@ -65,7 +69,8 @@ const Batch = 32
 const middle = first + ledgers/2
 
 // interrupted starts a sync whose server stops to answer in the middle of the range, and returns
-// when it has.
+// when it has, and all that was answered but a batch is on the disk. That takes a look at the disk:
+// what was answered may not have been read yet.
 func (c *client) interrupted(r *Relay) *program.Process {
 	c.t.Helper()
 	r.Decide(func(a Ask) Verdict {
@@ -78,7 +83,26 @@ func (c *client) interrupted(r *Relay) *program.Process {
 	r.Await(c.t, "the middle of the range to be asked for", func(t Traffic) bool {
 		return len(t.Answered) == last-middle && t.Asked[middle] > 0
 	})
+	servicetest.Await(c.t, func() string { return "the answers to be stored; it said: " + p.Stderr.String() }, func() bool {
+		return c.wouldSurvive() >= last-middle-Batch
+	})
 	return p
+}
+
+// wouldSurvive is how many ledgers would be stored if the program died now: those in a copy of its
+// folder. It is 0 when the copy cannot be read because the program wrote meanwhile.
+func (c *client) wouldSurvive() int {
+	c.t.Helper()
+	copied := filepath.Join(c.t.TempDir(), "copy")
+	defer os.RemoveAll(copied)
+	if err := os.CopyFS(copied, os.DirFS(c.dir)); err != nil {
+		return 0
+	}
+	p := c.start(c.t, "export", "--data", copied)
+	if p.Wait(c.t) != 0 {
+		return 0
+	}
+	return strings.Count(p.Stdout.String(), "\n")
 }
 
 // goesOn runs the sync to its end, without flags.

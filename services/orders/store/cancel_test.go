@@ -78,11 +78,22 @@ func TestGivenUpCommit(t *testing.T) {
 				n++
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 				defer cancel()
-				_, err := s.Submit(ctx, "A1", buy(n))
-				if err != nil && !errors.Is(err, order.ErrUnavailable) {
-					t.Error(err)
+				ended := make(chan error)
+				go func() {
+					_, err := s.Submit(ctx, "A1", buy(n))
+					ended <- err
+				}()
+				for waited := false; ; {
+					select {
+					case err := <-ended:
+						if err != nil && !errors.Is(err, order.ErrUnavailable) {
+							t.Error(err)
+						}
+						return err != nil && waited // without it the submission may not have arrived
+					default:
+						waited = waited || get[int](t, conn, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") > 0
+					}
 				}
-				return err != nil
 			})
 			exec(t, conn, "ALTER SYSTEM RESET synchronous_standby_names")
 			exec(t, conn, "SELECT pg_reload_conf()")

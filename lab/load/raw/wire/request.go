@@ -22,7 +22,7 @@ type Request struct {
 
 // Encode builds the bytes of every request, for one host.
 func Encode(c *request.Corpus, host string) ([]Request, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.Prepare(); err != nil {
 		return nil, err
 	}
 	out := make([]Request, len(c.Requests))

@@ -1,0 +1,155 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/scenario/parser"
+)
+
+// rowsFile writes a feeder's file of numbered rows.
+func rowsFile(t *testing.T, n int) string {
+	t.Helper()
+	var rows strings.Builder
+	rows.WriteString("n\n")
+	for i := range n {
+		fmt.Fprintln(&rows, i)
+	}
+	name := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(name, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// A target that runs already never receives a row twice, in whatever run, and a run that has no
+// more rows says so and does not count.
+func TestRowsAreSentOnce(t *testing.T) {
+	const rows = 300
+	var mu sync.Mutex
+	seen := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.URL.RawQuery]++
+	}))
+	defer server.Close()
+	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+name: once
+target: {url: "%s"}
+load:
+  url: "%[1]s/?${row.n}"
+  feeder: {file: %q}
+  once: true
+  schedule: {kind: constant, rate: 200}
+measure: {length: 1s, warmup: 100ms, connections: [1, 2]}
+`, server.URL, rowsFile(t, rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(exp.Runs) != 2 || strings.Contains(exp.Runs[0].Invalid, "corpus") || !strings.HasPrefix(exp.Runs[1].Invalid, "corpus used up: its 300 rows lasted") {
+		t.Errorf("the first run has enough rows, the second has not: %q", []string{exp.Runs[0].Invalid, exp.Runs[1].Invalid})
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	delete(seen, "0") // the connection is tried before the load, with the first request
+	for row, n := range seen {
+		if n != 1 {
+			t.Errorf("row %s was sent %d times", row, n)
+		}
+	}
+	if len(seen) != rows-1 {
+		t.Errorf("%d of %d rows were sent", len(seen)+1, rows)
+	}
+}
+
+// Variants that take turns get fresh processes when their rows are used up.
+func TestTurnsBeginAgainWithTheFirstRow(t *testing.T) {
+	t.Parallel()
+	const rows, rate = 2000, 1000 // two slices of a process
+	sc := twoBurns(t)
+	sc.Load.URL += "?${row.n}"
+	sc.Load.Feeder, sc.Load.Once, sc.Load.MaxRate = &scenario.Feeder{File: rowsFile(t, rows)}, true, rate
+	exp, err := until(t, sc, func(s []record.Slice) bool { return s[len(s)-1].Generation == 2 })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	sent := map[string]int64{}
+	for _, s := range exp.Slices {
+		sent[fmt.Sprint(s.Generation, s.Role, s.Variant)] += s.Offered
+	}
+	for process, n := range sent {
+		if n > rows {
+			t.Errorf("process %s was sent %d requests of %d rows", process, n, rows)
+		}
+	}
+	if !strings.Contains(strings.Join(exp.Warnings, "\n"), "corpus used up") {
+		t.Errorf("warnings %q", exp.Warnings)
+	}
+}
+
+// Rates and counts are in units; the target receives an array for several of them.
+func TestRequestsOfSeveralUnits(t *testing.T) {
+	const units, rate = 4, 200
+	var mu sync.Mutex
+	arrays := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		var calls []struct{ N, Row int }
+		if err := json.NewDecoder(r.Body).Decode(&calls); err != nil || len(calls) != units || calls[3].N != 3 || calls[3].Row != calls[0].Row+3 {
+			t.Errorf("%v, %v; want %d calls with rows of their own", calls, err, units)
+		}
+		arrays++
+		io.WriteString(w, `[{"result":1},{"result":1},{},{"result":1}]`)
+	}))
+	defer server.Close()
+	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+name: arrays
+target: {url: "%s"}
+load:
+  url: "%[1]s"
+  body: '{"N":${n},"Row":${row.n}}'
+  repeat: %d
+  array: true
+  units: %[2]d
+  feeder: {file: %q}
+  once: true
+  check: {json: [{path: "*.result", exists: true}]}
+  schedule: {kind: constant, rate: %d}
+measure: {length: 1s, warmup: 200ms}
+`, server.URL, units, rowsFile(t, 1000), rate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := exp.Runs[0]
+	if offered := r.Totals.Offered; offered != rate || r.Totals.Errors["check"] != rate/units || r.Load.Units != units {
+		t.Errorf("%d units offered, %d failed their check, %d units in a request", offered, r.Totals.Errors["check"], r.Load.Units)
+	}
+	if want := int(1.2 * rate / units); arrays != want {
+		t.Errorf("%d arrays arrived, want %d", arrays, want)
+	}
+	if !strings.Contains(strings.Join(exp.Warnings, "\n"), "a request carries 4 units of work") {
+		t.Errorf("warnings %q", exp.Warnings)
+	}
+}

@@ -1,0 +1,55 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+)
+
+// countRows sets the number of rows in each request.
+func (p *parsed) countRows() {
+	for _, t := range p.bodies {
+		if t.has(partRow) {
+			p.rows++
+		}
+	}
+	for _, t := range p.header {
+		if t.has(partRow) {
+			p.rows = max(p.rows, 1)
+		}
+	}
+	if p.path.has(partRow) {
+		p.rows = max(p.rows, 1)
+	}
+}
+
+// errNoMore ends a corpus whose rows or bodies are each sent once.
+var errNoMore = errors.New("no row or body is left")
+
+// checkOnce returns an error if there are too few rows or bodies to send each once, or none at all.
+func (b *builder) checkOnce() error {
+	uses := false
+	for i, c := range b.classes {
+		if c.rows > 0 && c.rows > b.spec.Rows.Len() {
+			return fmt.Errorf("%s: a request takes %d rows, and the feeder has %d", nameOf(c.Class, i), c.rows, b.spec.Rows.Len())
+		}
+		uses = uses || c.rows > 0 || len(c.Bodies) > 0
+	}
+	if !uses {
+		return errors.New("nothing in the requests is taken from a feeder or a corpus, so that nothing can be sent once: write ${row.NAME}")
+	}
+	return nil
+}
+
+// takeRows sets the first row of a request, or returns errNoMore.
+func (b *builder) takeRows(p *parsed, i int) error {
+	b.row, b.key = i, ""
+	if !b.spec.Once {
+		return nil
+	}
+	if p.rows > 0 && b.nextRow+p.rows > b.spec.Rows.Len() || len(p.Bodies) > 0 && p.used == len(p.Bodies) {
+		return errNoMore
+	}
+	b.row = b.nextRow
+	b.nextRow += p.rows
+	return nil
+}

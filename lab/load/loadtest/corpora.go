@@ -1,0 +1,75 @@
+package loadtest
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"dyno/lab/load"
+	"dyno/lab/load/request"
+)
+
+// testUnits checks that a request counts as its units, and fails by those of its members that do.
+func testUnits(t *testing.T, open New) {
+	const units, broken = 4, 1
+	corpus := get()
+	corpus.Units = units
+	corpus.Classes[0].Check.JSON = []request.JSONTest{{Path: "*.result", Exists: true}}
+	body := `[{"result":1},{"error":{"code":-32000}},{"result":2},{"result":3}]`
+	s := serve(t, answer("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body))
+	plan := burst(offers, connections)
+	plan.Units = units
+	totals := drive(t, t.Context(), plan, open(s.url, corpus, connections))
+	expect(t, totals, offers*units, "200")
+	if totals.Ended != offers*units || totals.Failed != offers*broken || totals.Errors["check"] != offers*broken || totals.Status["200"] != offers*units {
+		t.Errorf("%d offers of %d units with %d failures each: ended %d, failed %d, errors %v, status %v",
+			offers, units, broken, totals.Ended, totals.Failed, totals.Errors, totals.Status)
+	}
+}
+
+// testOnce checks that each request is sent once, in order over one connection, through several
+// drives, and that the load ends when all were sent.
+func testOnce(t *testing.T, open New) {
+	const many = 10
+	corpus := &request.Corpus{Classes: make([]request.Class, 1), Supply: &request.Supply{}}
+	var want []string
+	for i := range many {
+		corpus.Requests = append(corpus.Requests, request.Request{Method: http.MethodGet, Path: "/" + strconv.Itoa(i)})
+		want = append(want, "/"+strconv.Itoa(i))
+	}
+	var mu sync.Mutex
+	var seen []string
+	s := serve(t, func(p *peer) {
+		for {
+			r, _, ok := p.request()
+			if !ok {
+				return
+			}
+			mu.Lock()
+			seen = append(seen, r.URL.Path)
+			mu.Unlock()
+			p.send(ok128)
+		}
+	})
+	d := open(s.url, corpus, 1)
+	first := load.Plan{Connections: 1, Length: testTimeout, Timeout: testTimeout, Count: 3}
+	drive(t, t.Context(), first, d)
+	if left := corpus.Left(); left != many-3 {
+		t.Errorf("%d requests are left after 3 of %d", left, many)
+	}
+	drive(t, t.Context(), burst(2, 1), d)
+	for _, rest := range []load.Plan{{Connections: 1, Length: testTimeout, Timeout: testTimeout}, burst(3, 1)} {
+		totals, _, err := load.Run(t.Context(), rest, d, &windows{})
+		if !errors.Is(err, load.ErrUsedUp) || totals.Unfinished > 0 || totals.Failed > 0 {
+			t.Errorf("the corpus was used up: error %v, %d unfinished, %d failed", err, totals.Unfinished, totals.Failed)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(seen, want) {
+		t.Errorf("sent %v, want each once and in order", seen)
+	}
+}

@@ -1,0 +1,84 @@
+// Package answer is blocks, transactions and receipts in the JSON of Ethereum's API, with the
+// members that go-ethereum gives them. (Logs and withdrawals have the right form in
+// go-ethereum's own types.)
+//
+// It is not for where they come from. The values share memory with what they are made of, which
+// must not change. It starts no goroutines.
+package answer
+
+import (
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Header is a block's header. Members that its fork does not have are left out.
+type Header struct {
+	Number           *hexutil.Big     `json:"number"`
+	Hash             common.Hash      `json:"hash"`
+	ParentHash       common.Hash      `json:"parentHash"`
+	Nonce            types.BlockNonce `json:"nonce"`
+	MixHash          common.Hash      `json:"mixHash"`
+	UncleHash        common.Hash      `json:"sha3Uncles"`
+	LogsBloom        *types.Bloom     `json:"logsBloom"`
+	StateRoot        common.Hash      `json:"stateRoot"`
+	Miner            common.Address   `json:"miner"`
+	Difficulty       *hexutil.Big     `json:"difficulty"`
+	ExtraData        hexutil.Bytes    `json:"extraData"`
+	GasLimit         hexutil.Uint64   `json:"gasLimit"`
+	GasUsed          hexutil.Uint64   `json:"gasUsed"`
+	Timestamp        hexutil.Uint64   `json:"timestamp"`
+	TransactionsRoot common.Hash      `json:"transactionsRoot"`
+	ReceiptsRoot     common.Hash      `json:"receiptsRoot"`
+	BaseFee          *hexutil.Big     `json:"baseFeePerGas,omitzero"`
+	WithdrawalsRoot  *common.Hash     `json:"withdrawalsRoot,omitzero"`
+	BlobGasUsed      *hexutil.Uint64  `json:"blobGasUsed,omitzero"`
+	ExcessBlobGas    *hexutil.Uint64  `json:"excessBlobGas,omitzero"`
+	BeaconRoot       *common.Hash     `json:"parentBeaconBlockRoot,omitzero"`
+	RequestsHash     *common.Hash     `json:"requestsHash,omitzero"`
+	AccessListHash   *common.Hash     `json:"blockAccessListHash,omitzero"`
+	SlotNumber       *hexutil.Uint64  `json:"slotNumber,omitzero"`
+}
+
+// NewHeader returns a header. Hash is its hash, which the caller may have already.
+func NewHeader(h *types.Header, hash common.Hash) *Header {
+	return &Header{
+		Number: (*hexutil.Big)(h.Number), Hash: hash, ParentHash: h.ParentHash, Nonce: h.Nonce, MixHash: h.MixDigest,
+		UncleHash: h.UncleHash, LogsBloom: &h.Bloom, StateRoot: h.Root, Miner: h.Coinbase, Difficulty: (*hexutil.Big)(h.Difficulty),
+		ExtraData: h.Extra, GasLimit: hexutil.Uint64(h.GasLimit), GasUsed: hexutil.Uint64(h.GasUsed), Timestamp: hexutil.Uint64(h.Time),
+		TransactionsRoot: h.TxHash, ReceiptsRoot: h.ReceiptHash, BaseFee: (*hexutil.Big)(h.BaseFee), WithdrawalsRoot: h.WithdrawalsHash,
+		BlobGasUsed: (*hexutil.Uint64)(h.BlobGasUsed), ExcessBlobGas: (*hexutil.Uint64)(h.ExcessBlobGas), BeaconRoot: h.ParentBeaconRoot,
+		RequestsHash: h.RequestsHash, AccessListHash: h.BlockAccessListHash, SlotNumber: (*hexutil.Uint64)(h.SlotNumber),
+	}
+}
+
+// Block is a block.
+type Block struct {
+	*Header
+	Size         hexutil.Uint64     `json:"size"` // bytes
+	Transactions []any              `json:"transactions"`
+	Uncles       []common.Hash      `json:"uncles"`
+	Withdrawals  *types.Withdrawals `json:"withdrawals,omitzero"`
+}
+
+// NewBlock returns a block with whole transactions, or with their hashes.
+func NewBlock(b *types.Block, whole bool, signer types.Signer) *Block {
+	out := &Block{
+		Header: NewHeader(b.Header(), b.Hash()), Size: hexutil.Uint64(b.Size()),
+		Transactions: make([]any, len(b.Transactions())), Uncles: make([]common.Hash, len(b.Uncles())),
+	}
+	for i, tx := range b.Transactions() {
+		if whole {
+			out.Transactions[i] = NewSealed(b, i, signer)
+		} else {
+			out.Transactions[i] = tx.Hash()
+		}
+	}
+	for i, uncle := range b.Uncles() {
+		out.Uncles[i] = uncle.Hash()
+	}
+	if withdrawals := b.Withdrawals(); withdrawals != nil {
+		out.Withdrawals = &withdrawals
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package evm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/eth/gasestimator"
+
+	"dyno/parts/jsonrpc"
+	"dyno/services/chain/api"
+)
+
+// overshoot is the share by which an estimate may be above the least gas, as in go-ethereum. It
+// saves executions.
+const overshoot = 0.015
+
+// scene is where a call is executed.
+type scene struct {
+	message     message
+	header      *types.Header // as the call sees it
+	original    *types.Header
+	db          *state.StateDB
+	blobBaseFee *big.Int // nil: the header's
+	precompiles vm.PrecompiledContracts
+}
+
+// scene reads the parameters of eth_call and eth_estimateGas.
+func (m *methods) scene(params []byte) (*scene, error) {
+	s, at := &scene{}, api.Latest()
+	var changed accounts
+	var seen block
+	if err := jsonrpc.Params(params, 1, &s.message, &at, &changed, &seen); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.db, s.original, err = m.node.State(at); err != nil {
+		return nil, err
+	}
+	if s.header, err = seen.apply(s.original, m.chain.Config()); err != nil {
+		return nil, err
+	}
+	if seen.BlobBaseFee != nil {
+		s.blobBaseFee = seen.BlobBaseFee.ToInt()
+	}
+	if err := s.message.judge(m.chain.Config().ChainID, s.header.BaseFee); err != nil {
+		return nil, err
+	}
+	rules := m.chain.Config().Rules(s.header.Number, s.header.Difficulty.Sign() == 0, s.header.Time)
+	s.precompiles = vm.ActivePrecompiledContracts(rules)
+	return s, changed.apply(s.db, s.precompiles)
+}
+
+func (m *methods) call(ctx context.Context, params []byte) (any, error) {
+	ctx, done, err := m.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	s, err := m.scene(params)
+	if err != nil {
+		return nil, err
+	}
+	result, err := m.execute(ctx, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case errors.Is(result.Err, vm.ErrExecutionReverted):
+		return nil, reverted(result.Revert())
+	case result.Err != nil:
+		return nil, result.Err
+	}
+	return hexutil.Bytes(result.ReturnData), nil
+}
+
+// execute executes a call once.
+func (m *methods) execute(ctx context.Context, s *scene) (*core.ExecutionResult, error) {
+	msg := s.message.core(s.header.BaseFee, m.o.Gas).SkipExecutionGasCapCheck()
+	msg.GasLimit = min(msg.GasLimit, m.o.Gas)
+	env := core.NewEVMBlockContext(s.header, m.chain, nil)
+	env.GetHash = core.GetHashFn(s.original, m.chain)
+	if s.blobBaseFee != nil {
+		env.BlobBaseFee = s.blobBaseFee
+	}
+	if msg.GasPrice.IsZero() {
+		env.BaseFee = new(big.Int) // gas is free
+	}
+	if msg.BlobGasFeeCap != nil && msg.BlobGasFeeCap.IsZero() {
+		env.BlobBaseFee = new(big.Int)
+	}
+	evm := vm.NewEVM(env, s.db, m.chain.Config(), vm.Config{NoBaseFee: true})
+	defer evm.Release()
+	evm.SetPrecompiles(s.precompiles)
+	defer watch(ctx, evm)()
+	result, err := core.ApplyMessage(evm, msg, core.NewGasPool(m.o.Gas))
+	switch {
+	case s.db.Error() != nil:
+		return nil, s.db.Error()
+	case evm.Cancelled():
+		return nil, m.aborted(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("err: %w (supplied gas %d)", err, msg.GasLimit)
+	}
+	return result, nil
+}
+
+func (m *methods) estimateGas(ctx context.Context, params []byte) (any, error) {
+	ctx, done, err := m.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	s, err := m.scene(params)
+	if err != nil {
+		return nil, err
+	}
+	gas, data, err := gasestimator.Estimate(ctx, s.message.core(s.header.BaseFee, 0), &gasestimator.Options{
+		Config: m.chain.Config(), Chain: m.chain, Header: s.header, State: s.db, BlobBaseFee: s.blobBaseFee, ErrorRatio: overshoot,
+	}, m.o.Gas)
+	switch {
+	case ctx.Err() != nil: // what the estimator says of executions that were cancelled means nothing
+		return nil, m.aborted(ctx)
+	case errors.Is(err, vm.ErrExecutionReverted):
+		return nil, reverted(data)
+	case err != nil:
+		return nil, err
+	}
+	return hexutil.Uint64(gas), nil
+}

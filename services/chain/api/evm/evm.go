@@ -1,0 +1,142 @@
+// Package evm is the methods of the JSON-RPC API that execute code: eth_call, eth_estimateGas,
+// eth_createAccessList and the traces of debug_*, over the states that the node keeps, with the
+// parameters and words of go-ethereum.
+//
+// Each execution is bounded in gas and time, their number in the processor's cores, and the result
+// in size. The package is not for blocks, which package execution executes. Goroutines that watch
+// the time end with their execution.
+package evm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/consensus"
+	"github.com/ethereum/go-ethereum/consensus/beacon"
+	"github.com/ethereum/go-ethereum/consensus/ethash"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/params"
+
+	"dyno/parts/jsonrpc"
+	"dyno/parts/limiter"
+	"dyno/services/chain/api"
+)
+
+// Options bound executions. Zero values are the defaults.
+type Options struct {
+	Gas      uint64        // of a call; 0: 50,000,000
+	Timeout  time.Duration // of an execution; 0: 5 s
+	MaxTrace int           // bytes of the traces in an answer; 0: 16 MiB
+}
+
+// maxWaiting is the number of calls that may wait for a core.
+const maxWaiting = 256
+
+// methods execute code.
+type methods struct {
+	node  api.Backend
+	o     Options
+	chain *ancestors
+	cores limiter.Limiter
+}
+
+// Methods returns the methods by name.
+func Methods(node api.Backend, o Options) map[string]jsonrpc.Method {
+	if o.Gas == 0 {
+		o.Gas = 50_000_000
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.MaxTrace == 0 {
+		o.MaxTrace = 16 << 20
+	}
+	m := &methods{
+		node: node, o: o, chain: &ancestors{node, beacon.New(ethash.NewFaker())},
+		cores: limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxWaiting, MaxWait: o.Timeout}),
+	}
+	return map[string]jsonrpc.Method{
+		"eth_call":                 m.call,
+		"eth_estimateGas":          m.estimateGas,
+		"debug_traceTransaction":   m.traceTransaction,
+		"debug_traceBlockByNumber": m.traceBlockByNumber,
+		"debug_traceBlockByHash":   m.traceBlockByHash,
+	}
+}
+
+// begin waits for a core. The context ends with the time of the execution, and the function, which
+// the caller calls, releases the core.
+func (m *methods) begin(ctx context.Context) (context.Context, func(), error) {
+	permit, err := m.cores.Acquire(ctx, 1)
+	if errors.Is(err, limiter.ErrFull) || errors.Is(err, limiter.ErrTimeout) {
+		err = jsonrpc.Errorf(jsonrpc.LimitExceeded, "too many calls are being executed; try again later")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.o.Timeout)
+	return ctx, func() {
+		cancel()
+		permit.Release(limiter.Good)
+	}, nil
+}
+
+// aborted is the error of an execution that the end of its context has stopped.
+func (m *methods) aborted(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("execution aborted (timeout = %v)", m.o.Timeout)
+	}
+	return ctx.Err()
+}
+
+// watch cancels an EVM at the end of a context. The caller calls the function when it has used it.
+func watch(ctx context.Context, evm *vm.EVM) (stop func() bool) {
+	return context.AfterFunc(ctx, evm.Cancel)
+}
+
+// reverted is the error of a call that a contract has reverted, with what it returned.
+func reverted(data []byte) error {
+	e := &jsonrpc.Error{Code: jsonrpc.Reverted, Message: vm.ErrExecutionReverted.Error(), Data: hexutil.Bytes(data)}
+	if reason, err := abi.UnpackRevert(data); err == nil {
+		e.Message += ": " + reason
+	}
+	return e
+}
+
+// ancestors show the chain's headers to the EVM. They implement core.ChainContext.
+type ancestors struct {
+	node   api.Backend
+	engine consensus.Engine // knows whose a block is
+}
+
+func (a *ancestors) Config() *params.ChainConfig               { return a.node.Genesis.Config }
+func (a *ancestors) Engine() consensus.Engine                  { return a.engine }
+func (a *ancestors) CurrentHeader() *types.Header              { return a.node.States.Head() }
+func (a *ancestors) GetHeaderByHash(common.Hash) *types.Header { return nil } // only clique asks
+
+// GetHeaderByNumber implements consensus.ChainHeaderReader.
+func (a *ancestors) GetHeaderByNumber(n uint64) *types.Header {
+	header, err := a.node.Blocks.Header(n)
+	if err != nil {
+		return nil
+	}
+	return header
+}
+
+// GetHeader implements consensus.ChainHeaderReader.
+func (a *ancestors) GetHeader(hash common.Hash, n uint64) *types.Header {
+	if header := a.GetHeaderByNumber(n); header != nil && header.Hash() == hash {
+		return header
+	}
+	return nil
+}
+
+var _ core.ChainContext = (*ancestors)(nil)

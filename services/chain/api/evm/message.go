@@ -1,0 +1,101 @@
+package evm
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+)
+
+// message is the parameter that describes a call: a transaction without signature, of which all
+// members may be missing.
+type message struct {
+	From                 common.Address  `json:"from"`
+	To                   *common.Address `json:"to"`
+	Gas                  *hexutil.Uint64 `json:"gas"`
+	GasPrice             *hexutil.Big    `json:"gasPrice"`
+	MaxFeePerGas         *hexutil.Big    `json:"maxFeePerGas"`
+	MaxPriorityFeePerGas *hexutil.Big    `json:"maxPriorityFeePerGas"`
+	Value                *hexutil.Big    `json:"value"`
+	Nonce                hexutil.Uint64  `json:"nonce"`
+
+	Data  *hexutil.Bytes `json:"data"`
+	Input *hexutil.Bytes `json:"input"` // goes before data, which is its old name
+
+	AccessList        types.AccessList             `json:"accessList"`
+	ChainID           *hexutil.Big                 `json:"chainId"`
+	BlobFeeCap        *hexutil.Big                 `json:"maxFeePerBlobGas"`
+	BlobHashes        []common.Hash                `json:"blobVersionedHashes"`
+	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`
+}
+
+// judge refuses what no transaction can be, with go-ethereum's words.
+func (m *message) judge(chainID, baseFee *big.Int) error {
+	dynamic := m.MaxFeePerGas != nil || m.MaxPriorityFeePerGas != nil
+	switch {
+	case m.BlobFeeCap != nil && len(m.BlobHashes) == 0:
+		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
+	case m.GasPrice != nil && dynamic:
+		return errors.New("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+	case m.To == nil && m.BlobHashes != nil:
+		return core.ErrBlobTxCreate
+	case m.To == nil && m.AuthorizationList != nil:
+		return core.ErrSetCodeTxCreate
+	case m.ChainID != nil && m.ChainID.ToInt().Cmp(chainID) != 0:
+		return fmt.Errorf("chainId does not match node's (have=%v, want=%v)", m.ChainID.ToInt(), chainID)
+	case baseFee == nil && dynamic:
+		return errors.New("maxFeePerGas and maxPriorityFeePerGas are not valid before London is active")
+	}
+	return nil
+}
+
+// core returns the message for the EVM. Gas is what it has unless it says.
+func (m *message) core(baseFee *big.Int, gas uint64) *core.Message {
+	price, feeCap, tipCap := m.prices(baseFee)
+	msg := &core.Message{
+		From: m.From, To: m.To, Value: number(m.Value), Nonce: uint64(m.Nonce), GasLimit: gas,
+		GasPrice: price, GasFeeCap: feeCap, GasTipCap: tipCap, AccessList: m.AccessList,
+		BlobHashes: m.BlobHashes, SetCodeAuthorizations: m.AuthorizationList,
+	}
+	if m.Gas != nil {
+		msg.GasLimit = uint64(*m.Gas)
+	}
+	if m.BlobHashes != nil {
+		msg.BlobGasFeeCap = number(m.BlobFeeCap)
+	}
+	switch {
+	case m.Input != nil:
+		msg.Data = *m.Input
+	case m.Data != nil:
+		msg.Data = *m.Data
+	}
+	return msg.SkipNonceCheck().SkipEOACheck().SkipGasLimitCapCheck()
+}
+
+// prices are per gas. Where none is given, gas is free.
+func (m *message) prices(baseFee *big.Int) (price, feeCap, tipCap *uint256.Int) {
+	if m.GasPrice != nil || baseFee == nil {
+		price = number(m.GasPrice)
+		return price, price, price
+	}
+	price, feeCap, tipCap = new(uint256.Int), number(m.MaxFeePerGas), number(m.MaxPriorityFeePerGas)
+	if !feeCap.IsZero() || !tipCap.IsZero() {
+		if _, over := price.AddOverflow(tipCap, uint256.MustFromBig(baseFee)); over || price.Gt(feeCap) {
+			price = feeCap
+		}
+	}
+	return price, feeCap, tipCap
+}
+
+// number is a number of up to 256 bits, which hexutil has checked; 0 for nil.
+func number(b *hexutil.Big) *uint256.Int {
+	if b == nil {
+		return new(uint256.Int)
+	}
+	return uint256.MustFromBig(b.ToInt())
+}

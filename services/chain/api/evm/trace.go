@@ -1,0 +1,193 @@
+package evm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/eth/tracers/logger"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"dyno/parts/jsonrpc"
+	"dyno/services/chain/api"
+)
+
+// traceOptions say what a trace has: every step, or what a tracer collects.
+type traceOptions struct {
+	logger.Config
+	Tracer       string          `json:"tracer"`
+	TracerConfig callTraceConfig `json:"tracerConfig"`
+}
+
+// callTracerName is the only tracer.
+const callTracerName = "callTracer"
+
+// traced is the trace of one transaction of a block.
+type traced struct {
+	TxHash common.Hash     `json:"txHash"`
+	Result json.RawMessage `json:"result"`
+}
+
+func (m *methods) traceTransaction(ctx context.Context, params []byte) (any, error) {
+	var hash common.Hash
+	var o traceOptions
+	if err := jsonrpc.Params(params, 1, &hash, &o); err != nil {
+		return nil, err
+	}
+	block, index, err := m.node.FindTransaction(hash)
+	if err == nil && block == nil {
+		err = errors.New("transaction not found")
+	}
+	if err != nil {
+		return nil, err
+	}
+	traces, err := m.trace(ctx, block, index, index+1, &o)
+	if err != nil {
+		return nil, err
+	}
+	return traces[0].Result, nil
+}
+
+func (m *methods) traceBlockByNumber(ctx context.Context, params []byte) (any, error) {
+	var number rpc.BlockNumber
+	var o traceOptions
+	if err := jsonrpc.Params(params, 1, &number, &o); err != nil {
+		return nil, err
+	}
+	return m.traceBlock(ctx, rpc.BlockNumberOrHashWithNumber(number), &o)
+}
+
+func (m *methods) traceBlockByHash(ctx context.Context, params []byte) (any, error) {
+	var hash common.Hash
+	var o traceOptions
+	if err := jsonrpc.Params(params, 1, &hash, &o); err != nil {
+		return nil, err
+	}
+	return m.traceBlock(ctx, rpc.BlockNumberOrHashWithHash(hash, true), &o)
+}
+
+func (m *methods) traceBlock(ctx context.Context, at rpc.BlockNumberOrHash, o *traceOptions) (any, error) {
+	block, err := m.node.Find(at)
+	if err == nil && block == nil {
+		err = fmt.Errorf("block %s not found", at.String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.trace(ctx, block, 0, len(block.Transactions()), o)
+}
+
+// trace executes a block again over the state of its parent, up to its last traced transaction, and
+// returns the traces from the first on.
+func (m *methods) trace(ctx context.Context, block *api.Sealed, first, last int, o *traceOptions) ([]traced, error) {
+	header := block.Header()
+	switch {
+	case header.Number.Sign() == 0:
+		return nil, errors.New("genesis is not traceable")
+	case o.Tracer != "" && o.Tracer != callTracerName:
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "unknown tracer %.100q; there is %s; without one, every step is logged", o.Tracer, callTracerName)
+	}
+	ctx, done, err := m.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	db, parent, err := m.node.State(rpc.BlockNumberOrHashWithNumber(rpc.BlockNumber(header.Number.Int64() - 1)))
+	if err != nil {
+		return nil, err
+	}
+	r := &rerun{m: m, block: block, header: header, db: db, gas: core.NewGasPool(header.GasLimit)}
+	evm := r.evm(vm.Config{})
+	defer evm.Release()
+	core.PreExecution(ctx, header.ParentBeaconRoot, parent, m.chain.Config(), evm, header.Number, header.Time)
+	traces, left := []traced{}, m.o.MaxTrace
+	for i, tx := range block.Transactions()[:last] {
+		if i < first {
+			if err := r.run(ctx, evm, i); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		result, err := r.trace(ctx, i, o, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= len(result)
+		traces = append(traces, traced{tx.Hash(), result})
+	}
+	return traces, nil
+}
+
+// rerun is a block that is being executed again.
+type rerun struct {
+	m      *methods
+	block  *api.Sealed
+	header *types.Header
+	db     *state.StateDB
+	gas    *core.GasPool
+}
+
+// evm returns the block's EVM. The caller releases it.
+func (r *rerun) evm(c vm.Config) *vm.EVM {
+	db := vm.StateDB(r.db)
+	if c.Tracer != nil {
+		db = state.NewHookedState(r.db, c.Tracer)
+	}
+	return vm.NewEVM(core.NewEVMBlockContext(r.header, r.m.chain, nil), db, r.m.chain.Config(), c)
+}
+
+// run executes the next transaction.
+func (r *rerun) run(ctx context.Context, evm *vm.EVM, index int) error {
+	tx := r.block.Transactions()[index]
+	msg, err := core.TransactionToMessage(tx, r.block.Signer, r.header.BaseFee)
+	if err != nil {
+		return err
+	}
+	r.db.SetTxContext(tx.Hash(), index, uint32(index+1))
+	defer watch(ctx, evm)()
+	_, _, err = core.ApplyTransactionWithEVM(ctx, msg, r.gas, r.db, r.header.Number, r.block.Hash(), r.header.Time, tx, evm)
+	switch {
+	case r.db.Error() != nil:
+		return r.db.Error()
+	case evm.Cancelled():
+		return r.m.aborted(ctx)
+	case err != nil:
+		return fmt.Errorf("tracing failed: %w", err)
+	}
+	return nil
+}
+
+// trace executes the next transaction and returns its trace, of at most the given bytes.
+func (r *rerun) trace(ctx context.Context, index int, o *traceOptions, most int) (json.RawMessage, error) {
+	var evm *vm.EVM
+	var result func() (json.RawMessage, error)
+	if o.Tracer == callTracerName {
+		t := &callTracer{config: o.TracerConfig, left: most}
+		evm, result = r.evm(vm.Config{Tracer: t.hooks()}), t.result
+	} else {
+		config := o.Config
+		if config.Limit <= 0 || config.Limit > most {
+			config.Limit = max(most, 1) // 0 would mean none
+		}
+		t := logger.NewStructLogger(&config)
+		evm, result = r.evm(vm.Config{Tracer: t.Hooks()}), t.GetResult
+	}
+	defer evm.Release()
+	if err := r.run(ctx, evm, index); err != nil {
+		return nil, err
+	}
+	text, err := result()
+	if err == nil && len(text) > most {
+		err = errTooLarge
+	}
+	return text, err
+}
+
+var errTooLarge = jsonrpc.Errorf(jsonrpc.LimitExceeded,
+	"the trace is too large: set disableStack, disableStorage or limit, or use callTracer with onlyTopCall")

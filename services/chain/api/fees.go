@@ -1,0 +1,257 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"dyno/parts/jsonrpc"
+	"dyno/services/chain/genesis"
+)
+
+// Bounds of eth_feeHistory, go-ethereum's.
+const (
+	mostHistory     = 1024 // blocks; more are cut off
+	mostPercentiles = 100
+)
+
+// The suggested tip, by go-ethereum's rule: of the three lowest tips of each of the last 20 blocks
+// the 60th percentile, within bounds.
+const (
+	tipBlocks     = 20
+	tipsOfBlock   = 3
+	tipPercentile = 60
+)
+
+var (
+	leastTip = big.NewInt(1_000_000)       // wei
+	mostTip  = big.NewInt(500_000_000_000) // wei
+)
+
+// tips suggests tips. It remembers the last suggestion.
+type tips struct {
+	b Backend
+
+	mu   sync.Mutex
+	head uint64 // block for which last holds
+	last *big.Int
+}
+
+func newTips(b Backend) *tips { return &tips{b: b} }
+
+// suggest returns a tip, in wei for a unit of gas. It is 0 where gas is free.
+func (t *tips) suggest() (*big.Int, error) {
+	if t.b.Genesis.Rules.ZeroBaseFee {
+		return new(big.Int), nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	head := t.b.States.Head().Number.Uint64()
+	if t.last != nil && t.head == head {
+		return t.last, nil
+	}
+	var seen []*big.Int
+	for n := head; n > 0 && head-n < tipBlocks; n-- {
+		s, err := t.b.Sealed(n)
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, lowest(s.Block)...)
+	}
+	tip := leastTip
+	if len(seen) > 0 {
+		slices.SortFunc(seen, (*big.Int).Cmp)
+		tip = seen[(len(seen)-1)*tipPercentile/100]
+	}
+	t.head, t.last = head, clamp(tip, leastTip, mostTip)
+	return t.last, nil
+}
+
+func clamp(n, least, most *big.Int) *big.Int {
+	if n.Cmp(least) < 0 {
+		return least
+	}
+	if n.Cmp(most) > 0 {
+		return most
+	}
+	return n
+}
+
+// lowest returns the lowest tips of a block's transactions.
+func lowest(b *types.Block) (low []*big.Int) {
+	for _, tx := range b.Transactions() {
+		tip, _ := tx.EffectiveGasTip(b.BaseFee()) // it was executed: the fee was high enough
+		at, _ := slices.BinarySearchFunc(low, tip, (*big.Int).Cmp)
+		if at < tipsOfBlock {
+			low = slices.Insert(low, at, tip)
+			low = low[:min(len(low), tipsOfBlock)]
+		}
+	}
+	return low
+}
+
+func (m methods) maxPriorityFeePerGas() (any, error) {
+	tip, err := m.tips.suggest()
+	return (*hexutil.Big)(tip), err
+}
+
+func (m methods) gasPrice() (any, error) {
+	tip, err := m.tips.suggest()
+	if base := m.States.Head().BaseFee; err == nil && base != nil {
+		tip = new(big.Int).Add(tip, base)
+	}
+	return (*hexutil.Big)(tip), err
+}
+
+// history is the answer of eth_feeHistory. The fees have a member more, that of the next block.
+type history struct {
+	OldestBlock      *hexutil.Big     `json:"oldestBlock"`
+	Reward           [][]*hexutil.Big `json:"reward,omitempty"`
+	BaseFee          []*hexutil.Big   `json:"baseFeePerGas,omitempty"`
+	GasUsedRatio     []float64        `json:"gasUsedRatio"`
+	BlobBaseFee      []*hexutil.Big   `json:"baseFeePerBlobGas,omitempty"`
+	BlobGasUsedRatio []float64        `json:"blobGasUsedRatio,omitempty"`
+}
+
+func (m methods) feeHistory(ctx context.Context, params []byte) (any, error) {
+	var count math.HexOrDecimal64
+	var last rpc.BlockNumber
+	var percentiles []float64
+	if err := jsonrpc.Params(params, 2, &count, &last, &percentiles); err != nil {
+		return nil, err
+	}
+	if err := checkPercentiles(percentiles); err != nil {
+		return nil, err
+	}
+	head, end := m.States.Head().Number.Uint64(), m.NumberOf(last)
+	if end > head {
+		return nil, fmt.Errorf("request beyond head block: requested %d, head %d", end, head)
+	}
+	out := &history{OldestBlock: new(hexutil.Big)}
+	if count == 0 {
+		return out, nil
+	}
+	oldest := end + 1 - min(uint64(count), mostHistory, end+1)
+	out.OldestBlock = (*hexutil.Big)(new(big.Int).SetUint64(oldest))
+	for n := oldest; n <= end; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := m.addHistory(out, n, percentiles); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func checkPercentiles(percentiles []float64) error {
+	if len(percentiles) > mostPercentiles {
+		return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid reward percentile: over the query limit %d", mostPercentiles)
+	}
+	for i, p := range percentiles {
+		if p < 0 || p > 100 {
+			return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid reward percentile: %f", p)
+		}
+		if i > 0 && p <= percentiles[i-1] {
+			return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid reward percentile: #%d:%f >= #%d:%f", i-1, percentiles[i-1], i, p)
+		}
+	}
+	return nil
+}
+
+// addHistory adds a block, and the fees of the next one in the place after it.
+func (m methods) addHistory(out *history, number uint64, percentiles []float64) error {
+	header, err := m.Blocks.Header(number)
+	if err != nil {
+		return err
+	}
+	if len(percentiles) > 0 {
+		rewards, err := m.rewards(number, percentiles)
+		if err != nil {
+			return err
+		}
+		out.Reward = append(out.Reward, rewards)
+	}
+	config := m.Genesis.Config
+	out.GasUsedRatio = append(out.GasUsedRatio, float64(header.GasUsed)/float64(header.GasLimit))
+	base, next := new(big.Int), new(big.Int)
+	if header.BaseFee != nil {
+		base = header.BaseFee
+	}
+	if fee := nextBaseFee(m.Genesis, header); fee != nil {
+		next = fee
+	}
+	out.BaseFee = append(out.BaseFee[:max(len(out.BaseFee)-1, 0)], (*hexutil.Big)(base), (*hexutil.Big)(next))
+	blob, nextBlob, ratio := new(big.Int), new(big.Int), 0.0
+	if header.ExcessBlobGas != nil {
+		excess := eip4844.CalcExcessBlobGas(config, header, header.Time)
+		blob = eip4844.CalcBlobFee(config, header)
+		nextBlob = eip4844.CalcBlobFee(config, &types.Header{Number: header.Number, Time: header.Time, ExcessBlobGas: &excess})
+	}
+	if most := eip4844.MaxBlobGasPerBlock(config, header.Time); header.BlobGasUsed != nil && most > 0 {
+		ratio = float64(*header.BlobGasUsed) / float64(most)
+	}
+	out.BlobBaseFee = append(out.BlobBaseFee[:max(len(out.BlobBaseFee)-1, 0)], (*hexutil.Big)(blob), (*hexutil.Big)(nextBlob))
+	out.BlobGasUsedRatio = append(out.BlobGasUsedRatio, ratio)
+	return nil
+}
+
+// rewards returns the tips at percentiles of the gas that a block used, by ascending tips.
+func (m methods) rewards(number uint64, percentiles []float64) ([]*hexutil.Big, error) {
+	s, err := m.Sealed(number)
+	if err != nil {
+		return nil, err
+	}
+	receipts, err := s.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	if len(receipts) != len(s.Transactions()) {
+		return nil, errors.New("the block has other receipts")
+	}
+	type paid struct {
+		gas uint64
+		tip *big.Int
+	}
+	all := make([]paid, len(receipts))
+	for i, tx := range s.Transactions() {
+		all[i].gas = receipts[i].GasUsed
+		all[i].tip, _ = tx.EffectiveGasTip(s.BaseFee()) // it was executed: the fee was high enough
+	}
+	slices.SortStableFunc(all, func(a, b paid) int { return a.tip.Cmp(b.tip) })
+	tips := make([]*hexutil.Big, len(percentiles))
+	at, sum := 0, uint64(0)
+	for i, p := range percentiles {
+		if len(all) == 0 {
+			tips[i] = new(hexutil.Big)
+			continue
+		}
+		for at < len(all)-1 && sum+all[at].gas < uint64(float64(s.GasUsed())*p/100) {
+			sum += all[at].gas
+			at++
+		}
+		tips[i] = (*hexutil.Big)(all[at].tip)
+	}
+	return tips, nil
+}
+
+func nextBaseFee(g *genesis.Genesis, parent *types.Header) *big.Int {
+	switch next := new(big.Int).Add(parent.Number, common.Big1); {
+	case !g.Config.IsLondon(next):
+		return nil
+	case g.Rules.ZeroBaseFee:
+		return new(big.Int)
+	}
+	return eip1559.CalcBaseFee(g.Config, parent)
+}

@@ -1,0 +1,201 @@
+package filter
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"dyno/parts/jsonrpc"
+	"dyno/parts/jsonrpc/server"
+	"dyno/services/chain/api/answer"
+)
+
+// newLogs returns a function that returns the logs since its last call, and the number of the last
+// block that it has seen. Where there are very many, the next call continues.
+func (f *Filters) newLogs(c *Criteria) func(context.Context) (logs []*types.Log, seen uint64, err error) {
+	next := f.head() + 1
+	first, last := c.window()
+	return func(ctx context.Context) ([]*types.Log, uint64, error) {
+		head := f.head()
+		from, to := max(next, first), min(head, last)
+		if from > to {
+			return []*types.Log{}, head, nil
+		}
+		logs, after, err := scan(ctx, f.node, c, from, min(to, from+maxBlocks-1))
+		if err == nil {
+			next = after
+		}
+		return logs, next - 1, err
+	}
+}
+
+// newHeaders returns a function that returns the headers since its last call, and the number of the
+// last one.
+func (f *Filters) newHeaders() func() (headers []*types.Header, seen uint64, err error) {
+	next := f.head() + 1
+	return func() (headers []*types.Header, seen uint64, err error) {
+		head := f.head()
+		for n := next; n <= head && len(headers) < maxBlocks; n++ {
+			header, err := f.node.Blocks.Header(n)
+			if err != nil {
+				return nil, 0, err
+			}
+			headers = append(headers, header)
+		}
+		next += uint64(len(headers))
+		return headers, next - 1, nil
+	}
+}
+
+// newHashes returns a function that returns the hashes of the transactions that were accepted since
+// its last call, and a channel that is closed when there are more.
+func (f *Filters) newHashes() func() ([]common.Hash, <-chan struct{}) {
+	next := f.node.Feed.Accepted(math.MaxUint64).From
+	return func() ([]common.Hash, <-chan struct{}) {
+		a := f.node.Feed.Accepted(next)
+		f.dropped.Add(a.From - next)
+		next = a.From + uint64(len(a.Hashes))
+		return a.Hashes, a.More
+	}
+}
+
+func (f *Filters) head() uint64 { return f.node.States.Head().Number.Uint64() }
+
+// transactions returns what clients get of accepted transactions: hashes, or the whole.
+func (f *Filters) transactions(hashes []common.Hash, whole bool) ([]any, error) {
+	shown := make([]any, 0, len(hashes))
+	for _, hash := range hashes {
+		if !whole {
+			shown = append(shown, hash)
+			continue
+		}
+		tx := f.node.Pool.Waiting(hash)
+		if tx == nil { // it is sealed already, or was replaced
+			block, index, err := f.node.FindTransaction(hash)
+			if err != nil {
+				return nil, err
+			}
+			if block == nil {
+				continue
+			}
+			tx = block.Transactions()[index]
+		}
+		shown = append(shown, answer.NewWaiting(tx, f.signer))
+	}
+	return shown, nil
+}
+
+// source returns what is new since its last call, and a channel that is closed when there is more.
+type source func(context.Context) (events []any, more <-chan struct{}, err error)
+
+// source returns that of a kind of subscription.
+func (f *Filters) source(kind string, argument json.RawMessage) (source, error) {
+	switch kind {
+	case "newHeads":
+		return f.headSource(), nil
+	case "logs":
+		c := &Criteria{}
+		if err := read(argument, c); err != nil {
+			return nil, err
+		}
+		return f.logSource(c), c.judge()
+	case "newPendingTransactions":
+		whole := false
+		if err := read(argument, &whole); err != nil {
+			return nil, err
+		}
+		hashes := f.newHashes()
+		return func(context.Context) ([]any, <-chan struct{}, error) {
+			found, more := hashes()
+			events, err := f.transactions(found, whole)
+			return events, more, err
+		}, nil
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.UnknownMethod, "no %.100q subscription in eth namespace", kind)
+}
+
+// read reads the second parameter of eth_subscribe, which may be missing.
+func read(argument json.RawMessage, into any) error {
+	if len(argument) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(argument, into); err != nil {
+		return jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 1: %v", err)
+	}
+	return nil
+}
+
+func (f *Filters) headSource() source {
+	headers := f.newHeaders()
+	return func(context.Context) (events []any, more <-chan struct{}, err error) {
+		found, seen, err := headers()
+		for _, header := range found {
+			events = append(events, answer.NewHeader(header, header.Hash()))
+		}
+		return events, f.node.Feed.Grown(seen), err
+	}
+}
+
+func (f *Filters) logSource(c *Criteria) source {
+	logs := f.newLogs(c)
+	return func(ctx context.Context) (events []any, more <-chan struct{}, err error) {
+		found, seen, err := logs(ctx)
+		for _, log := range found {
+			events = append(events, log)
+		}
+		return events, f.node.Feed.Grown(seen), err
+	}
+}
+
+func (f *Filters) subscribe(ctx context.Context, params []byte) (any, error) {
+	var kind string
+	var argument json.RawMessage
+	if err := jsonrpc.Params(params, 1, &kind, &argument); err != nil {
+		return nil, err
+	}
+	next, err := f.source(kind, argument)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := server.Subscribe(ctx, "eth_subscription")
+	if err != nil {
+		return nil, err
+	}
+	f.tasks.Go(func() { follow(ctx, sub, next) })
+	return sub.ID(), nil
+}
+
+// follow sends what is new until the subscription ends.
+func follow(ctx context.Context, sub *server.Subscription, next source) {
+	defer sub.Close()
+	for {
+		events, more, err := next(ctx)
+		if err != nil {
+			return // the disk fails, which the client learns from its next call
+		}
+		for _, event := range events {
+			if sub.Send(event) != nil {
+				return
+			}
+		}
+		select {
+		case <-more:
+		case <-sub.Done():
+			return
+		}
+	}
+}
+
+func (f *Filters) unsubscribe(ctx context.Context, params []byte) (any, error) {
+	var id string
+	if err := jsonrpc.Params(params, 1, &id); err != nil {
+		return nil, err
+	}
+	if !server.Unsubscribe(ctx, id) {
+		return nil, jsonrpc.Errorf(jsonrpc.ServerError, "subscription not found")
+	}
+	return true, nil
+}

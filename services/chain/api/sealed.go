@@ -1,0 +1,97 @@
+package api
+
+import (
+	"fmt"
+	"math/big"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/lru"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// Recent keeps the blocks that were asked for last, decoded, with the senders that were recovered:
+// clients ask for the transactions and receipts of a block one by one. It may be used from any
+// goroutine.
+type Recent struct{ blocks *lru.Cache[uint64, *Sealed] }
+
+// NewRecent returns an empty cache. It keeps 32 blocks: some 30 MB where each has 30 million of gas
+// in transfers.
+func NewRecent() *Recent { return &Recent{lru.NewCache[uint64, *Sealed](32)} }
+
+// Sealed is a block of the chain. It is shared and must not be changed.
+type Sealed struct {
+	*types.Block
+	// Signer recovers the senders of its transactions.
+	Signer types.Signer
+	// Receipts returns the receipts, with all that follows from the block.
+	Receipts func() (types.Receipts, error)
+}
+
+// Sealed returns a block; an error if there is none, which is store.ErrNotFound.
+func (b Backend) Sealed(number uint64) (*Sealed, error) {
+	if b.Recent != nil {
+		if s, ok := b.Recent.blocks.Get(number); ok {
+			return s, nil
+		}
+	}
+	block, err := b.Blocks.Block(number)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sealed{
+		Block: block, Signer: types.MakeSigner(b.Genesis.Config, block.Number(), block.Time()),
+		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.receipts(block) }),
+	}
+	if b.Recent != nil {
+		b.Recent.blocks.Add(number, s)
+	}
+	return s, nil
+}
+
+// receipts reads the receipts of a block and derives what is not stored.
+func (b Backend) receipts(block *types.Block) (types.Receipts, error) {
+	receipts, err := b.Blocks.Receipts(block.NumberU64())
+	if err != nil {
+		return nil, err
+	}
+	var blobPrice *big.Int
+	if block.ExcessBlobGas() != nil {
+		blobPrice = eip4844.CalcBlobFee(b.Genesis.Config, block.Header())
+	}
+	err = receipts.DeriveFields(b.Genesis.Config, block.Hash(), block.NumberU64(), block.Time(), block.BaseFee(), blobPrice, block.Transactions())
+	if err != nil {
+		err = fmt.Errorf("receipts of block %d: %w", block.NumberU64(), err)
+	}
+	return receipts, err
+}
+
+// Find returns the block that a parameter names; nil if there is none.
+func (b Backend) Find(at rpc.BlockNumberOrHash) (*Sealed, error) {
+	number, _ := at.Number()
+	found := b.NumberOf(number)
+	if hash, ok := at.Hash(); ok {
+		var err error
+		if found, err = b.Blocks.Number(hash); err != nil {
+			return nil, orNotFound(err, nil)
+		}
+	}
+	s, err := b.Sealed(found)
+	return s, orNotFound(err, nil)
+}
+
+// FindTransaction returns the block of a sealed transaction, and its index there; nil: it is in no
+// block.
+func (b Backend) FindTransaction(hash common.Hash) (*Sealed, int, error) {
+	number, index, err := b.Blocks.Transaction(hash)
+	if err != nil {
+		return nil, 0, orNotFound(err, nil)
+	}
+	s, err := b.Sealed(number)
+	if err == nil && int(index) >= len(s.Transactions()) {
+		err = fmt.Errorf("block %d has no transaction %d, as the index says", number, index)
+	}
+	return s, int(index), err
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"dyno/parts/jsonrpc"
+)
+
+// Together returns the methods of which calls in an array are run in one go, for server.Options:
+// all transactions of an array become durable together.
+func Together(b Backend) map[string]func(context.Context, []jsonrpc.Call) {
+	m := methods{Backend: b}
+	return map[string]func(context.Context, []jsonrpc.Call){"eth_sendRawTransaction": m.sendRawTransactions}
+}
+
+// sendRawTransaction answers the hash of a transaction that is accepted and durable.
+func (m methods) sendRawTransaction(ctx context.Context, params []byte) (any, error) {
+	raw, err := rawParam(params)
+	if err != nil {
+		return nil, err
+	}
+	done := m.Pool.Submit(ctx, [][]byte{raw})[0]
+	if done.Err != nil {
+		return nil, done.Err
+	}
+	return done.Hash.Hex(), nil
+}
+
+func (m methods) sendRawTransactions(ctx context.Context, calls []jsonrpc.Call) {
+	raws := make([][]byte, 0, len(calls))
+	sent := make([]*jsonrpc.Call, 0, len(calls))
+	for i := range calls {
+		raw, err := rawParam(calls[i].Params)
+		if err != nil {
+			calls[i].Error = jsonrpc.AsError(err)
+			continue
+		}
+		raws, sent = append(raws, raw), append(sent, &calls[i])
+	}
+	for i, done := range m.Pool.Submit(ctx, raws) {
+		if done.Err != nil {
+			sent[i].Error = jsonrpc.AsError(done.Err)
+			continue
+		}
+		sent[i].Result = done.Hash.Hex()
+	}
+}
+
+// rawParam reads the only parameter of eth_sendRawTransaction into new memory, which the pool may
+// keep.
+func rawParam(params []byte) ([]byte, error) {
+	text, err := jsonrpc.OneString(params)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) < 2 || text[0] != '0' || text[1]|0x20 != 'x' {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", hexutil.ErrMissingPrefix)
+	}
+	raw := make([]byte, len(text)/2-1)
+	if _, err := hex.Decode(raw, text[2:]); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,54 @@
+package genesis
+
+import (
+	"encoding/json"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+)
+
+// Mnemonic is the sentence from which the keys of the development chain's accounts are derived, as
+// Hardhat and anvil have it: m/44'/60'/0'/0/0 and so on.
+const Mnemonic = "test test test test test test test test test test test junk"
+
+// Accounts are those of the development chain, with 10,000 ether each.
+var Accounts = [...]common.Address{
+	common.HexToAddress("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"),
+	common.HexToAddress("0x70997970C51812dc3A010C7d01b50e0d17dc79C8"),
+	common.HexToAddress("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"),
+	common.HexToAddress("0x90F79bf6EB2c4f870365E785982E1f101E93b906"),
+	common.HexToAddress("0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65"),
+	common.HexToAddress("0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc"),
+	common.HexToAddress("0x976EA74026E726554dB657fA54763abd0C3a0aa9"),
+	common.HexToAddress("0x14dC79964da2C08b23698B3D3cc7Ca32193d9955"),
+	common.HexToAddress("0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f"),
+	common.HexToAddress("0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"),
+}
+
+// wealth is what each account has, in wei.
+var wealth = new(big.Int).Mul(big.NewInt(10_000), big.NewInt(params.Ether))
+
+// Development is the genesis of the development chain: id 1337, Prague from the first block, blocks
+// of 30 million gas.
+func Development() *Genesis { return Funded(30_000_000, Accounts[:]) }
+
+// Funded is the genesis of the development chain with another gas limit and other accounts.
+func Funded(gasLimit uint64, accounts []common.Address) *Genesis {
+	g := core.DeveloperGenesisBlock(gasLimit, nil)
+	g.Config.OsakaTime, g.Config.BogotaTime = nil, nil
+	for _, account := range accounts {
+		g.Alloc[account] = types.Account{Balance: wealth}
+	}
+	text, err := json.Marshal(g)
+	if err != nil {
+		panic(err) // all of it is made here
+	}
+	parsed, err := Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return parsed
+}

@@ -1,0 +1,146 @@
+package mempool_test
+
+import (
+	"math/big"
+	"sync"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"dyno/services/chain/mempool"
+	"dyno/services/chain/mempool/index"
+)
+
+// TestConcurrent adds from several goroutines while blocks are sealed. All that was accepted must
+// be sealed once, in the order of nonces; some entries are withdrawn first, some rounds fail.
+func TestConcurrent(t *testing.T) {
+	for _, kind := range []string{"map", "sharded", "heap", "skiplist"} {
+		t.Run(kind, func(t *testing.T) { addAndSeal(t, kind) })
+	}
+}
+
+func addAndSeal(t *testing.T, kind string) {
+	const workers, senders, each = 4, 8, 100
+	ix, err := index.New(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, mempool.Options{})
+	f.Pool = mempool.New(ix, mempool.Options{}, f.account)
+	var group sync.WaitGroup
+	defer group.Wait()
+	for w := range workers {
+		group.Go(func() {
+			for nonce := w; nonce < each; nonce += workers {
+				for s := range byte(senders) {
+					add(f, entry('a'+s, uint64(nonce), 1000, int64(s%3+1)))
+				}
+			}
+		})
+	}
+	nonces := map[common.Address]uint64{}
+	for round, mined := 0, 0; mined < senders*each; round++ {
+		taken := f.Next(big.NewInt(1), 30_000_000, 50)
+		if len(taken) == 0 {
+			<-f.Ready()
+			continue
+		}
+		switch round % 4 {
+		case 1:
+			f.Release()
+			continue
+		case 2:
+			f.Failed(taken[len(taken)-1])
+			taken = taken[:len(taken)-1]
+		}
+		for _, e := range taken {
+			if want := nonces[e.From]; e.Tx.Nonce() != want {
+				t.Fatalf("%v: sealed %d before %d", e.From, e.Tx.Nonce(), want)
+			}
+			nonces[e.From]++
+		}
+		f.mine(taken...)
+		mined += len(taken)
+	}
+	group.Wait()
+	f.stats(0, 0, 0)
+}
+
+// add adds an entry; every third one is withdrawn first, every third one replaced.
+func add(f *fixture, e *mempool.Entry) {
+	do := func(e *mempool.Entry, then func(...*mempool.Entry)) {
+		if err := f.Add(e, big.NewInt(1)); err != nil {
+			f.t.Errorf("%v %d: %v", e.From, e.Tx.Nonce(), err)
+		}
+		then(e)
+	}
+	switch e.Tx.Nonce() % 3 {
+	case 0:
+		do(e, f.Withdraw)
+	case 1:
+		if err := f.Add(e, big.NewInt(1)); err != nil {
+			f.t.Errorf("%v %d: %v", e.From, e.Tx.Nonce(), err)
+		}
+		do(entry(e.From[19], e.Tx.Nonce(), 2000, 20), f.Confirm)
+		f.Confirm(e) // which is gone
+		return
+	}
+	do(e, f.Confirm)
+}
+
+func TestAllocations(t *testing.T) {
+	f := newFixture(t, mempool.Options{})
+	f.add(entry('a', 0, 100, 10))
+	var entries []*mempool.Entry
+	for nonce := range uint64(900) {
+		e := entry('a', nonce+1, 100, 10)
+		e.Tx.Hash() // is kept
+		entries = append(entries, e)
+	}
+	base := big.NewInt(1)
+	next := 0
+	n := testing.AllocsPerRun(len(entries)-1, func() {
+		if err := f.Add(entries[next], base); err != nil {
+			t.Fatal(err)
+		}
+		f.Confirm(entries[next : next+1]...)
+		next++
+	})
+	if n > 1 { // the slot; growing maps are less than one for each
+		t.Errorf("%v allocations for each entry", n)
+	}
+}
+
+// BenchmarkPool is the whole way of an entry: added, confirmed, sealed with 199 others.
+func BenchmarkPool(b *testing.B) {
+	for _, kind := range []string{"map", "sharded", "heap", "skiplist"} {
+		b.Run(kind, func(b *testing.B) { addAndMine(b, kind) })
+	}
+}
+
+func addAndMine(b *testing.B, kind string) {
+	ix, err := index.New(kind)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := newFixture(b, mempool.Options{})
+	f.Pool = mempool.New(ix, mempool.Options{}, f.account)
+	base := big.NewInt(1)
+	entries := make([]*mempool.Entry, b.N)
+	for i := range entries {
+		from := byte('a' + i%20)
+		entries[i] = entry(from, uint64(i/20), 100, int64(i%7+1))
+		f.set(address(from), 0, 1<<62)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i, e := range entries {
+		if err := f.Add(e, base); err != nil {
+			b.Fatal(err)
+		}
+		f.Confirm(e)
+		if i%200 == 199 || i == len(entries)-1 {
+			f.mine(f.Next(base, 30_000_000, 1000)...)
+		}
+	}
+}
