@@ -55,7 +55,7 @@ var inside = map[string][]room{
 		{"index", nil, "entries by hash and by fee; it knows no rule"},
 	},
 	"services/chain": {
-		{".", []string{"archive", "blockchain", "genesis", "api"}, "the service and its jobs, around the chain"},
+		{".", []string{"archive", "blockchain", "genesis", "state", "api"}, "the service and its jobs, around the chain"},
 		{"api", []string{"store", "genesis"}, "the JSON-RPC methods, over what a node lets them see"},
 		{"archive", nil, "files of blocks, for any chain"},
 		{"blockchain", []string{"execution", "store", "genesis", "state", "state/statedb", "state/flat"}, "blocks and the states that they leave; it knows neither files nor requests"},

@@ -15,7 +15,7 @@ import (
 	"dyno/parts/jsonrpc/scan"
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
-	"dyno/parts/jsonrpc/v2"
+	v2 "dyno/parts/jsonrpc/v2"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
 	"dyno/services/chain/api/filter"
@@ -34,9 +34,19 @@ func Assembly() assembly.Parts {
 				{Name: "v2", Doc: "encoding/json/v2, token by token"},
 				{Name: "scan", Doc: "one pass by hand, without allocations for the envelope"},
 			}},
+			{Name: "state", Doc: "how the states after the last blocks are kept", Impls: []assembly.Impl{
+				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},
+				{Name: "flat", Doc: "records of accounts and slots, with the tries open from block to block"},
+			}},
+			{Name: "layout", Doc: "records of flat states", Impls: []assembly.Impl{
+				{Name: "scattered", Doc: "one for each field of an account, and slots apart"},
+				{Name: "local", Doc: "all of an account together"},
+			}},
 		},
 		Ladder: []assembly.Step{
 			{Name: "scan", Change: map[string]string{"codec": "scan"}, Why: "reading the envelope costs as much as the method"},
+			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the root of a block is most of the CPU time beside the recovery of signatures"},
+			{Name: "local", Change: map[string]string{"layout": "local"}, Why: "records that are written together lie together"},
 		},
 	}
 }
@@ -62,7 +72,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	c, err := OpenChain(ctx, env.Data, g, env.Stderr)
+	c, err := OpenChain(ctx, env, g)
 	if err != nil {
 		return daemon.Running{}, err
 	}

@@ -16,11 +16,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/spf13/pflag"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/state"
 )
 
 // DefaultFolder is the default of --data.
@@ -89,7 +91,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := OpenChain(ctx, env.Data, g, env.Stderr)
+	c, err := OpenChain(ctx, env, g)
 	if err != nil {
 		return err
 	}
@@ -128,16 +130,16 @@ func readGenesis(path string) (*genesis.Genesis, error) {
 	return g, nil
 }
 
-// OpenChain opens the chain of a locked data folder, and shows on w how blocks are executed again
-// whose state a crash took.
-func OpenChain(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer) (*blockchain.Chain, error) {
+// OpenChain opens the chain of a process's data folder, and shows on its stderr how blocks are
+// executed again whose state a crash took.
+func OpenChain(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*blockchain.Chain, error) {
 	var done, total atomic.Int64
 	var bar *progress.Bar
-	c, err := blockchain.Open(ctx, dir, g, blockchain.Options{Recovered: func(number, of uint64) {
+	c, err := blockchain.Open(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice), Recovered: func(number, of uint64) {
 		done.Store(int64(number))
 		total.Store(int64(of))
 		if bar == nil {
-			bar = progress.Show(w, "blocks executed again", func() progress.State {
+			bar = progress.Show(env.Stderr, "blocks executed again", func() progress.State {
 				return progress.State{Done: done.Load(), Total: total.Load()}
 			})
 		}
@@ -145,5 +147,31 @@ func OpenChain(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer)
 	if bar != nil {
 		bar.Close()
 	}
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	return c, exposeStates(env, c.States())
+}
+
+// stateKind is the way to keep states that an assembly chose.
+func stateKind(c assembly.Choice) string {
+	if kind := c.Get("state"); kind != "flat" || c.Get("layout") == "local" {
+		return kind
+	}
+	return "flat-scattered"
+}
+
+// exposeStates shows how much is written for the states, where they know it: the engine's bytes by
+// those of the records are the write amplification.
+func exposeStates(env *daemon.Env, s state.States) error {
+	w, ok := s.(interface{ Written() (user, engine int64) })
+	if !ok {
+		return nil
+	}
+	return env.Expose(prefix+"state_", func(set daemon.Set) {
+		user, engine := w.Written()
+		set("record_bytes_total", float64(user))
+		set("written_bytes_total", float64(engine))
+	}, daemon.Metric{Name: "record_bytes_total", Help: "bytes of accounts and slots that were written"},
+		daemon.Metric{Name: "written_bytes_total", Help: "bytes that the states' engine wrote to disk, with nodes, log and compactions"})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/ethereum/go-ethereum/common"
@@ -47,7 +48,7 @@ type disk struct {
 	dir    string
 	layout layout
 	codes  *lru.SizeConstrainedCache[common.Hash, []byte]
-	user   int64 // bytes of accounts and slots that were written
+	user   atomic.Int64 // bytes of the records of accounts and slots that were written
 }
 
 func openDisk(dir string, o Options) (*disk, error) {
@@ -132,7 +133,7 @@ func (d *disk) write(c *changes, at *boundary) error {
 				put(b, append(prefix[:len(prefix):len(prefix)], key[:]...), common.TrimLeftZeroes(value[:]))
 			}
 		}
-		d.user += int64(b.Len())
+		d.user.Add(int64(b.Len()))
 		for key, blob := range at.nodes {
 			put(b, []byte(key), blob)
 		}
@@ -141,6 +142,17 @@ func (d *disk) write(c *changes, at *boundary) error {
 		b.Set([]byte(baseRecord), text, nil)
 		return err
 	})
+}
+
+// Written returns how many bytes of accounts and slots were written since the states were opened,
+// and how many Pebble wrote to disk in all, with its log, compactions, and the nodes of the tries.
+func (s *States) Written() (user, engine int64) {
+	m := s.disk.db.Metrics()
+	engine = int64(m.WAL.BytesWritten)
+	for _, level := range m.Levels {
+		engine += int64(level.TableBytesFlushed + level.TableBytesCompacted)
+	}
+	return s.disk.user.Load(), engine
 }
 
 // put sets a record, or removes it if the value is empty.

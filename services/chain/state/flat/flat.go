@@ -133,8 +133,8 @@ func (s *States) marked(header *types.Header) (mark, error) {
 
 // At implements state.States.
 func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
-	o := &over{s: s, root: types.EmptyRootHash, rooted: true, opened: map[common.Address]common.Hash{}, changes: newChanges(mark{}), delta: newChanges(mark{})}
-	o.reader = &reader{s: s, empty: header == nil}
+	o := &over{s: s, root: types.EmptyRootHash, rooted: true, opened: map[common.Address]common.Hash{}, changes: newChanges(mark{}),
+		delta: newChanges(mark{}), reader: &reader{s: s, empty: header == nil}}
 	if header != nil {
 		m, err := s.marked(header)
 		if err != nil {
@@ -253,10 +253,11 @@ func (s *States) due(c *changes) bool {
 
 // last is the block of the last boundary.
 func (s *States) last() uint64 {
-	if n := len(s.pending); n > 0 {
-		return s.pending[n-1].Number
+	n := s.base.Number
+	for _, b := range s.pending {
+		n = b.Number
 	}
-	return s.base.Number
+	return n
 }
 
 // push makes the changes of a block the newest state, and writes what is old enough.

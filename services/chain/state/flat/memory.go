@@ -166,7 +166,6 @@ func (r *reader) Account(address common.Address) (*types.StateAccount, error) {
 	return account, err
 }
 
-// Storage implements gethstate.StateReader.
 func (r *reader) Storage(address common.Address, key common.Hash) (common.Hash, error) {
 	if r.empty {
 		return common.Hash{}, nil
@@ -204,11 +203,6 @@ func (r *reader) stale() error {
 	return nil
 }
 
-// Code implements gethstate.ContractCodeReader.
-func (r *reader) Code(_ common.Address, hash common.Hash) []byte { return r.s.disk.code(hash) }
-
-// CodeSize implements gethstate.ContractCodeReader.
+func (r *reader) Code(_ common.Address, hash common.Hash) []byte  { return r.s.disk.code(hash) }
 func (r *reader) CodeSize(_ common.Address, hash common.Hash) int { return len(r.s.disk.code(hash)) }
-
-// Has implements gethstate.ContractCodeReader.
-func (r *reader) Has(_ common.Address, hash common.Hash) bool { return len(r.s.disk.code(hash)) > 0 }
+func (r *reader) Has(_ common.Address, hash common.Hash) bool     { return len(r.s.disk.code(hash)) > 0 }

@@ -36,19 +36,13 @@ type over struct {
 // under shows it as the database of a StateDB.
 type under struct{ *over }
 
-// Type implements gethstate.Database.
-func (under) Type() gethstate.DatabaseType { return gethstate.TypeMPT }
-
-// Reader implements gethstate.Database.
-func (d under) Reader(common.Hash) (gethstate.Reader, error) { return d.reader, nil }
-
-// Iteratee implements gethstate.Database.
+func (under) Type() gethstate.DatabaseType                     { return gethstate.TypeMPT }
+func (d under) Reader(common.Hash) (gethstate.Reader, error)   { return d.reader, nil }
 func (under) Iteratee(common.Hash) (gethstate.Iteratee, error) { return nil, errUnused }
+func (d under) OpenTrie(common.Hash) (gethstate.Trie, error)   { return d.over, nil }
+func (under) TrieDB() *triedb.Database                         { return nil }
+func (under) Commit(*gethstate.StateUpdate) error              { return errUnused } // States.Commit takes the changes
 
-// OpenTrie implements gethstate.Database.
-func (d under) OpenTrie(common.Hash) (gethstate.Trie, error) { return d.over, nil }
-
-// OpenStorageTrie implements gethstate.Database.
 func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root common.Hash, _ gethstate.Trie) (gethstate.Trie, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,13 +50,6 @@ func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root commo
 	return &storage{over: d.over, address: address, root: root}, nil
 }
 
-// TrieDB implements gethstate.Database. There is none.
-func (under) TrieDB() *triedb.Database { return nil }
-
-// Commit implements gethstate.Database. In its place States.Commit takes the changes.
-func (under) Commit(*gethstate.StateUpdate) error { return errUnused }
-
-// UpdateAccount implements gethstate.Trie.
 func (o *over) UpdateAccount(address common.Address, account *types.StateAccount, _ int) error {
 	kept := *account
 	root, opened := o.opened[address]
@@ -83,7 +70,6 @@ func (o *over) UpdateAccount(address common.Address, account *types.StateAccount
 	return nil
 }
 
-// DeleteAccount implements gethstate.Trie.
 func (o *over) DeleteAccount(address common.Address) error {
 	o.delta.accounts[address] = nil
 	o.delta.wiped[address] = true
@@ -91,7 +77,6 @@ func (o *over) DeleteAccount(address common.Address) error {
 	return nil
 }
 
-// UpdateContractCode implements gethstate.Trie.
 func (o *over) UpdateContractCode(_ common.Address, hash common.Hash, code []byte) error {
 	if o.codes == nil {
 		o.codes = map[common.Hash][]byte{}
@@ -174,7 +159,6 @@ type storage struct {
 	root    common.Hash
 }
 
-// UpdateStorage implements gethstate.Trie.
 func (t *storage) UpdateStorage(address common.Address, key, value []byte) error {
 	t.over.mu.Lock()
 	defer t.over.mu.Unlock()
@@ -182,7 +166,6 @@ func (t *storage) UpdateStorage(address common.Address, key, value []byte) error
 	return nil
 }
 
-// DeleteStorage implements gethstate.Trie.
 func (t *storage) DeleteStorage(address common.Address, key []byte) error {
 	return t.UpdateStorage(address, key, nil)
 }
@@ -202,11 +185,8 @@ func (t *storage) Prove(key []byte, to ethdb.KeyValueWriter) error {
 }
 
 var (
-	_ gethstate.Database = under{}
-	_ gethstate.Trie     = (*over)(nil)
-	_ gethstate.Trie     = (*storage)(nil)
-
-	errUnused = errors.New("flat states do not have this")
+	_         gethstate.Database = under{}
+	errUnused                    = errors.New("flat states do not have this")
 )
 
 // unused has the methods of gethstate.Trie that a StateDB does not call here.

@@ -177,7 +177,6 @@ func (n nodes) open(owner, root common.Hash) (*trie.Trie, error) {
 	return trie.New(&trie.ID{StateRoot: common.Hash{1}, Owner: owner, Root: root}, n) // it has nodes, unlike a trie of the zero root
 }
 
-// root is that of the boundary. The lock is held by the caller, or by none who writes.
 func (n nodes) root() common.Hash {
 	n.s.mu.RLock()
 	defer n.s.mu.RUnlock()
@@ -192,10 +191,8 @@ func (n nodes) root() common.Hash {
 	return n.s.base.Root
 }
 
-// NodeReader implements database.NodeDatabase.
 func (n nodes) NodeReader(common.Hash) (database.NodeReader, error) { return n, nil }
 
-// Node implements database.NodeReader.
 func (n nodes) Node(owner common.Hash, path []byte, hash common.Hash) ([]byte, error) {
 	key := nodeKey(owner, path)
 	n.s.mu.RLock()

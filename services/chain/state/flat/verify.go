@@ -72,8 +72,7 @@ func (s *States) verifyDisk(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = s.verifyAccount(ctx, n, accounts, address, account)
-		if err != nil {
+		if err = s.verifyAccount(ctx, n, accounts, address, account); err != nil {
 			err = fmt.Errorf("account %x: %w", address, err)
 		}
 		return err
