@@ -23,11 +23,12 @@ func Export(ctx context.Context, dir, path string, stdout, stderr io.Writer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	blocks, err := blockchain.OpenBlocks(dir)
+	c, err := openWhole(ctx, dir, nil, blockchain.Options{}, stderr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, blocks.Close()) }()
+	defer func() { err = errors.Join(err, c.Close()) }()
+	blocks := c.Blocks
 	var done atomic.Int64
 	last := blocks.Head().Number
 	if path != "-" { // stdout is the same terminal, or a program with its own progress display

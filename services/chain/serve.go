@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/pflag"
@@ -20,36 +22,14 @@ import (
 	"dyno/services/chain/api/evm"
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
+	"dyno/services/chain/genesis"
+	"dyno/services/chain/journal"
+	"dyno/services/chain/node"
+	"dyno/services/chain/sealing"
 )
 
 // doors are the flags that say which pages and names may call, by go-ethereum's names.
 var doors = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Sockets: "ws-origins"}
-
-// Assembly declares what chaind is made of.
-func Assembly() assembly.Parts {
-	return assembly.Parts{
-		Seams: []assembly.Seam{
-			{Name: "codec", Doc: "how messages of JSON-RPC are read and written", Impls: []assembly.Impl{
-				{Name: "std", Doc: "encoding/json"},
-				{Name: "v2", Doc: "encoding/json/v2, token by token"},
-				{Name: "scan", Doc: "one pass by hand, without allocations for the envelope"},
-			}},
-			{Name: "state", Doc: "how the states after the last blocks are kept", Impls: []assembly.Impl{
-				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},
-				{Name: "flat", Doc: "records of accounts and slots, with the tries open from block to block"},
-			}},
-			{Name: "layout", Doc: "records of flat states", Impls: []assembly.Impl{
-				{Name: "scattered", Doc: "one for each field of an account, and slots apart"},
-				{Name: "local", Doc: "all of an account together"},
-			}},
-		},
-		Ladder: []assembly.Step{
-			{Name: "scan", Change: map[string]string{"codec": "scan"}, Why: "reading the envelope costs as much as the method"},
-			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the root of a block is most of the CPU time beside the recovery of signatures"},
-			{Name: "local", Change: map[string]string{"layout": "local"}, Why: "records that are written together lie together"},
-		},
-	}
-}
 
 var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "scan": scan.Codec{}}
 
@@ -65,24 +45,67 @@ func (f *serving) declare(set *pflag.FlagSet) {
 }
 
 func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
-	if !f.readOnly {
-		return daemon.Running{}, daemon.Usage(errors.New("chaind serves a chain only with --read-only"))
-	}
 	g, err := readGenesis(f.genesis)
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	c, err := OpenChain(ctx, env, g)
+	if f.readOnly {
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
+		if err != nil {
+			return daemon.Running{}, err
+		}
+		return serve(env, c, readOnly(c), nil, c.Close)
+	}
+	n, err := openNode(ctx, env, g)
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	door, err := serveRPC(env, readOnly(c))
-	if err != nil {
-		return daemon.Running{}, errors.Join(err, c.Close())
+	c := n.Chain()
+	return serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
+}
+
+// serve serves a backend at / and /submit.
+func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
+	if err := exposeStates(env, c.States()); err != nil {
+		return daemon.Running{}, errors.Join(err, end())
 	}
-	return daemon.Running{Handler: door, Drain: func(ctx context.Context) error {
-		return errors.Join(door.Drain(ctx), c.Close())
-	}}, nil
+	door, err := serveRPC(env, b)
+	if err != nil {
+		return daemon.Running{}, errors.Join(err, end())
+	}
+	paths := http.NewServeMux()
+	paths.Handle("/", door)
+	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
+	out := daemon.Running{Handler: paths, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
+	if ready != nil {
+		out.Ready = func(context.Context) error { return ready() }
+	}
+	return out, nil
+}
+
+// openNode opens the chain and the journal of a data folder, of a development chain if it is new
+// and there is no genesis, and continues where the last process was.
+func openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
+	config := assembly.Bind[Config](env.Choice)
+	policy, err := sealing.New(config.Seal, config.Sealing)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice), Begin: genesis.Development()}, env.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	if c.Head().Number.Sign() == 0 && c.Head().Hash() == genesis.Development().Block().Hash() {
+		env.Log.Info("the development chain: each of its accounts has 10,000 ether", "mnemonic", genesis.Mnemonic, "accounts", genesis.Accounts)
+	}
+	j, err := journal.Open(filepath.Join(env.Data, journal.Folder), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if config.Journal == "lazy" {
+		env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
+	}
+	return node.Open(ctx, c, j, node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail})
 }
 
 // readOnly shows the methods a chain that does not grow.

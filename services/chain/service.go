@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -22,6 +24,7 @@ import (
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/journal"
 	"dyno/services/chain/state"
 )
 
@@ -91,7 +94,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := OpenChain(ctx, env, g)
+	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
 	if err != nil {
 		return err
 	}
@@ -130,27 +133,25 @@ func readGenesis(path string) (*genesis.Genesis, error) {
 	return g, nil
 }
 
-// OpenChain opens the chain of a process's data folder, and shows on its stderr how blocks are
-// executed again whose state a crash took.
-func OpenChain(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*blockchain.Chain, error) {
+// openChain opens the chain of a locked data folder, and shows on w how blocks are executed again
+// whose state a crash took.
+func openChain(ctx context.Context, dir string, g *genesis.Genesis, o blockchain.Options, w io.Writer) (*blockchain.Chain, error) {
 	var done, total atomic.Int64
 	var bar *progress.Bar
-	c, err := blockchain.Open(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice), Recovered: func(number, of uint64) {
+	o.Recovered = func(number, of uint64) {
 		done.Store(int64(number))
 		total.Store(int64(of))
 		if bar == nil {
-			bar = progress.Show(env.Stderr, "blocks executed again", func() progress.State {
+			bar = progress.Show(w, "blocks executed again", func() progress.State {
 				return progress.State{Done: done.Load(), Total: total.Load()}
 			})
 		}
-	}})
+	}
+	c, err := blockchain.Open(ctx, dir, g, o)
 	if bar != nil {
 		bar.Close()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c, exposeStates(env, c.States())
+	return c, err
 }
 
 // stateKind is the way to keep states that an assembly chose.
@@ -174,4 +175,26 @@ func exposeStates(env *daemon.Env, s state.States) error {
 		set("written_bytes_total", float64(engine))
 	}, daemon.Metric{Name: "record_bytes_total", Help: "bytes of accounts and slots that were written"},
 		daemon.Metric{Name: "written_bytes_total", Help: "bytes that the states' engine wrote to disk, with nodes, log and compactions"})
+}
+
+// openWhole opens a chain with the blocks that only its journal has, for all but a node, which does
+// so itself.
+func openWhole(ctx context.Context, dir string, g *genesis.Genesis, o blockchain.Options, w io.Writer) (*blockchain.Chain, error) {
+	c, err := openChain(ctx, dir, g, o, w)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, journal.Folder)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	j, err := journal.Open(path, journal.Options{})
+	if err == nil {
+		_, err = j.Replay(ctx, c)
+		err = errors.Join(err, c.Sync(), j.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }

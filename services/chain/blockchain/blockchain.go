@@ -10,11 +10,13 @@
 package blockchain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
@@ -43,13 +45,17 @@ type Chain struct {
 
 	executor *execution.Executor
 	states   state.States
-	head     *types.Header
+	head     atomic.Pointer[types.Header]
 }
 
 // Options are how a chain is opened.
 type Options struct {
-	// States names the way in which the states are kept, one of StateKinds; "": the first.
+	// States names the way in which the states are kept, one of StateKinds; "": as they were last,
+	// or the first.
 	States string
+
+	// Begin is the genesis of a folder that holds no chain, if Open has none; nil is allowed.
+	Begin *genesis.Genesis
 
 	// Recovered is called for each block that is executed again; nil is allowed.
 	Recovered func(number, of uint64)
@@ -69,7 +75,7 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Ch
 			c = nil
 		}
 	}()
-	if c.Genesis, err = begun(dir, blocks, g); err != nil {
+	if c.Genesis, err = begun(dir, blocks, g, o.Begin); err != nil {
 		return c, err
 	}
 	c.executor = execution.New(c.Genesis)
@@ -79,11 +85,11 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Ch
 	return c, c.recover(ctx, o.Recovered)
 }
 
-// begun returns the genesis of the store, which it begins with g if it is new.
-func begun(dir string, blocks *store.Store, g *genesis.Genesis) (*genesis.Genesis, error) {
+// begun returns the genesis of the store. If it is new, it begins with g, or with another one.
+func begun(dir string, blocks *store.Store, g, other *genesis.Genesis) (*genesis.Genesis, error) {
 	text, err := blocks.Genesis()
 	if errors.Is(err, store.ErrNotFound) {
-		if g == nil {
+		if g = cmp.Or(g, other); g == nil {
 			return nil, fmt.Errorf("%s holds no chain yet; name its genesis with --genesis", dir)
 		}
 		return g, blocks.Begin(g.JSON(), g.Block())
@@ -106,8 +112,8 @@ func begun(dir string, blocks *store.Store, g *genesis.Genesis) (*genesis.Genesi
 	return kept, err
 }
 
-// Head is the header of the last block.
-func (c *Chain) Head() *types.Header { return c.head }
+// Head is the header of the last block, which nothing may change.
+func (c *Chain) Head() *types.Header { return c.head.Load() }
 
 // StateAt returns the state after a block; an error unless the block is one of the last 128.
 func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
@@ -127,18 +133,18 @@ func (c *Chain) Append(ctx context.Context, block *types.Block) error {
 	if err := c.Blocks.Append(block, receipts); err != nil {
 		return err
 	}
-	c.head = block.Header()
+	c.head.Store(block.Header())
 	return nil
 }
 
 // execute executes a block over the state of the head, and keeps the state after it.
 func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts, error) {
-	db, err := c.states.At(c.head)
+	db, err := c.states.At(c.Head())
 	if err != nil {
 		return nil, err
 	}
 	below := &ancestors{blocks: c.Blocks}
-	receipts, err := c.executor.Execute(ctx, block, c.head, db, below)
+	receipts, err := c.executor.Execute(ctx, block, c.Head(), db, below)
 	if err := errors.Join(below.err, err); err != nil {
 		return nil, err
 	}
@@ -152,7 +158,7 @@ func (c *Chain) Sync() error { return c.Blocks.Sync() }
 func (c *Chain) Close() error {
 	var err error
 	if c.states != nil {
-		err = c.states.Close(c.head)
+		err = c.states.Close(c.Head())
 	}
 	return errors.Join(err, c.Blocks.Close())
 }
@@ -201,7 +207,7 @@ func OpenBlocks(dir string) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := begun(dir, blocks, nil); err != nil {
+	if _, err := begun(dir, blocks, nil, nil); err != nil {
 		return nil, errors.Join(err, blocks.Close())
 	}
 	return blocks, nil

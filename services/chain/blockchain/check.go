@@ -100,7 +100,7 @@ func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (e
 		return nil
 	}
 	defer func() { err = errors.Join(err, blocks.Close()) }()
-	g, err := begun(k.dir, blocks, nil)
+	g, err := begun(k.dir, blocks, nil, nil)
 	if err != nil {
 		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
 		return k.read(ctx, &Chain{Blocks: blocks}, false, checked)
@@ -183,7 +183,7 @@ func (k *checker) read(ctx context.Context, c *Chain, whole bool, checked func(n
 		checked(n, last.Number)
 	}
 	if whole {
-		k.report.RecomputedRoot = c.head.Root
+		k.report.RecomputedRoot = c.Head().Root
 	}
 	return nil
 }
@@ -204,11 +204,11 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 		k.report.Blocks++
 		k.report.Transactions += uint64(len(block.Transactions()))
 	}
-	c.head = block.Header()
+	c.head.Store(block.Header())
 	for _, kept := range k.kept {
 		if kept.header.Number.Uint64() == n {
 			var err error
-			if kept.root, err = c.states.Root(c.head); err != nil {
+			if kept.root, err = c.states.Root(c.Head()); err != nil {
 				return err
 			}
 		}

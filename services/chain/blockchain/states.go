@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 
@@ -48,9 +49,9 @@ func StateKinds() (names []string) {
 // openStates opens the states, or makes them anew from the genesis if none of them is that of a
 // block.
 func (c *Chain) openStates(dir, name string) (err error) {
-	i := 0
-	if name != "" {
-		i = slices.Index(StateKinds(), name)
+	i := slices.Index(StateKinds(), name)
+	if name == "" {
+		i = latest(dir)
 	}
 	if i < 0 {
 		return fmt.Errorf("there are no states of the kind %q; there are %s", name, strings.Join(StateKinds(), ", "))
@@ -59,7 +60,8 @@ func (c *Chain) openStates(dir, name string) (err error) {
 	if c.states, err = kinds[i].open(dir, c.Genesis.Rules, false); err != nil {
 		return err
 	}
-	if c.head, err = c.newest(); c.head != nil || err != nil {
+	head, err := c.newest()
+	if c.head.Store(head); head != nil || err != nil {
 		return err
 	}
 	err = errors.Join(c.states.Close(nil), os.RemoveAll(dir))
@@ -70,10 +72,22 @@ func (c *Chain) openStates(dir, name string) (err error) {
 	if c.states, err = kinds[i].open(dir, c.Genesis.Rules, false); err != nil {
 		return err
 	}
-	if c.head, err = c.Blocks.Header(0); err != nil {
+	if head, err = c.Blocks.Header(0); err != nil {
 		return err
 	}
-	return state.Allocate(c.states, c.Genesis.Alloc, c.head)
+	c.head.Store(head)
+	return state.Allocate(c.states, c.Genesis.Alloc, head)
+}
+
+// latest is the index of the kind that was in use last.
+func latest(dir string) (i int) {
+	var last time.Time
+	for k, kind := range kinds {
+		if info, err := os.Stat(filepath.Join(dir, kind.folder)); err == nil && info.ModTime().After(last) {
+			i, last = k, info.ModTime()
+		}
+	}
+	return i
 }
 
 // newest returns the header of the newest block whose state is there; nil: there is none.
@@ -95,7 +109,7 @@ func (c *Chain) newest() (*types.Header, error) {
 // recover executes the blocks again whose state is not there.
 func (c *Chain) recover(ctx context.Context, recovered func(number, of uint64)) error {
 	last := c.Blocks.Head().Number
-	for n := c.head.Number.Uint64() + 1; n <= last; n++ {
+	for n := c.Head().Number.Uint64() + 1; n <= last; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -106,7 +120,7 @@ func (c *Chain) recover(ctx context.Context, recovered func(number, of uint64)) 
 		if _, err := c.execute(ctx, block); err != nil {
 			return fmt.Errorf("executing block %d again: %w", n, err)
 		}
-		c.head = block.Header()
+		c.head.Store(block.Header())
 		if recovered != nil {
 			recovered(n, last)
 		}

@@ -8,6 +8,7 @@ package fork
 import (
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/params"
 
@@ -59,10 +60,11 @@ func Names() (names []string) {
 	return names
 }
 
-// Config returns the rules of a chain that is on the named fork from block 0. The error for an
-// unknown name lists the valid ones.
+// Config returns the rules of a chain that is on the named fork from block 0; upper and lower case
+// are the same. The error for an unknown name lists the valid ones.
 func Config(name string, chainID *big.Int) (*params.ChainConfig, error) {
-	last := slices.IndexFunc(steps, func(s step) bool { return slices.Contains(s.names, name) })
+	same := func(other string) bool { return strings.EqualFold(name, other) }
+	last := slices.IndexFunc(steps, func(s step) bool { return slices.ContainsFunc(s.names, same) })
 	if last < 0 {
 		return nil, refusal.Unknown("fork", name, Names()...)
 	}

@@ -1,0 +1,162 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
+	"github.com/ethereum/go-ethereum/core"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/types/bal"
+	"github.com/ethereum/go-ethereum/core/vm"
+
+	"dyno/services/chain/state"
+)
+
+// Builder makes a block of transactions that it executes. It belongs to one goroutine.
+type Builder struct {
+	executor *Executor
+	chain    *view
+	parent   *types.Header
+	header   *types.Header
+	db       *gethstate.StateDB
+	evm      *vm.EVM
+	gas      *core.GasPool
+	signer   types.Signer
+
+	body     types.Body
+	receipts types.Receipts
+	logs     []*types.Log
+	accesses *bal.ConstructionBlockAccessList
+}
+
+// Build begins the block that follows a parent, over the parent's state, which it changes. Its time
+// is in seconds since 1970 and not before the parent's. Finish or Abandon ends it.
+func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateDB, below Ancestors) (*Builder, error) {
+	header, err := e.next(parent, time)
+	if err != nil {
+		return nil, err
+	}
+	b := &Builder{
+		executor: e, chain: &view{executor: e, below: below}, parent: parent, header: header, db: db, gas: core.NewGasPool(header.GasLimit),
+		signer: types.MakeSigner(e.config, header.Number, time), accesses: bal.NewConstructionBlockAccessList(),
+	}
+	if header.WithdrawalsHash != nil {
+		b.body.Withdrawals = types.Withdrawals{}
+	}
+	b.evm = vm.NewEVM(core.NewEVMBlockContext(header, b.chain, nil), db, e.config, vm.Config{})
+	b.accesses.Merge(core.PreExecution(context.Background(), header.ParentBeaconRoot, parent, e.config, b.evm, header.Number, time))
+	return b, nil
+}
+
+// next is the header after a parent, without what execution adds.
+func (e *Executor) next(parent *types.Header, time uint64) (*types.Header, error) {
+	number := new(big.Int).Add(parent.Number, common.Big1)
+	if !e.config.IsPostMerge(number.Uint64(), time) {
+		return nil, fmt.Errorf("block %d would be of proof of work, and only blocks of proof of stake are made: set \"terminalTotalDifficulty\": 0 in the genesis", number)
+	}
+	if time < parent.Time {
+		return nil, fmt.Errorf("block %d would have the time %d, and its parent has %d", number, time, parent.Time)
+	}
+	header := &types.Header{
+		ParentHash: parent.Hash(), UncleHash: types.EmptyUncleHash, Number: number, Time: time, Difficulty: new(big.Int),
+		GasLimit: parent.GasLimit, BaseFee: e.NextBaseFee(parent),
+	}
+	if e.config.IsLondon(number) && !e.config.IsLondon(parent.Number) {
+		header.GasLimit *= e.config.ElasticityMultiplier()
+	}
+	if e.config.IsShanghai(number, time) {
+		header.WithdrawalsHash = &types.EmptyWithdrawalsHash
+	}
+	if e.config.IsCancun(number, time) {
+		excess := eip4844.CalcExcessBlobGas(e.config, parent, time)
+		header.BlobGasUsed, header.ExcessBlobGas, header.ParentBeaconRoot = new(uint64), &excess, new(common.Hash)
+	}
+	if e.config.IsAmsterdam(number, time) {
+		slot := number.Uint64()
+		header.SlotNumber = &slot
+	}
+	return header, nil
+}
+
+// NextBaseFee is the base fee of the block that follows a parent; nil before London.
+func (e *Executor) NextBaseFee(parent *types.Header) *big.Int {
+	switch next := new(big.Int).Add(parent.Number, common.Big1); {
+	case !e.config.IsLondon(next):
+		return nil
+	case e.rules.ZeroBaseFee:
+		return new(big.Int)
+	}
+	return eip1559.CalcBaseFee(e.config, parent)
+}
+
+// Header is that of the block so far.
+func (b *Builder) Header() *types.Header { return b.header }
+
+// GasLeft is the gas that the block still has.
+func (b *Builder) GasLeft() uint64 { return b.gas.Available(b.evm.GetRules().IsAmsterdam) }
+
+// Add executes a transaction as the block's next one. After an error the block is as before: the
+// transaction cannot be in it.
+func (b *Builder) Add(tx *types.Transaction) error {
+	if tx.BlobTxSidecar() != nil || tx.Type() == types.BlobTxType {
+		return core.ErrTxTypeNotSupported
+	}
+	msg, err := core.TransactionToMessage(tx, b.signer, b.header.BaseFee)
+	if err != nil {
+		return err
+	}
+	before, left := b.db.Snapshot(), b.gas.Snapshot()
+	index := len(b.body.Transactions)
+	b.db.SetTxContext(tx.Hash(), index, uint32(index+1))
+	receipt, accesses, err := core.ApplyTransactionWithEVM(context.Background(), msg, b.gas, b.db, b.header.Number, common.Hash{}, b.header.Time, tx, b.evm)
+	if err != nil {
+		b.db.RevertToSnapshot(before)
+		b.gas.Set(left)
+		return err
+	}
+	b.accesses.Merge(accesses)
+	b.body.Transactions = append(b.body.Transactions, tx)
+	b.receipts = append(b.receipts, receipt)
+	b.logs = append(b.logs, receipt.Logs...)
+	return nil
+}
+
+// Finish returns the block with the transactions that were added, and their receipts. The state is
+// the one after the block, to be committed.
+func (b *Builder) Finish() (*types.Block, types.Receipts, error) {
+	defer b.Abandon()
+	last := uint32(len(b.body.Transactions) + 1)
+	requests, accesses, err := core.PostExecution(context.Background(), b.executor.config, b.header.Number, b.header.Time, b.logs, b.body.Withdrawals, b.evm, last)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.accesses.Merge(accesses)
+	if requests != nil {
+		hash := types.CalcRequestsHash(requests)
+		b.header.RequestsHash = &hash
+	}
+	b.header.GasUsed = b.gas.Used()
+	block := core.AssembleBlock(b.chain, b.header, b.db, &b.body, b.receipts, b.accesses)
+	if err := state.Err(b.db); err != nil {
+		return nil, nil, errors.Join(errors.New("the state cannot be read"), err)
+	}
+	if header := block.Header(); !b.executor.Rooted(header) {
+		header.Root = b.parent.Root
+		block = block.WithSeal(header)
+	}
+	return block, b.receipts, nil
+}
+
+// Abandon ends a block that will not be finished.
+func (b *Builder) Abandon() {
+	if b.evm != nil {
+		b.evm.Release()
+		b.evm = nil
+	}
+}

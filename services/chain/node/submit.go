@@ -1,0 +1,166 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/txpool"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"dyno/parts/jsonrpc"
+	"dyno/parts/limiter"
+	"dyno/services/chain/api"
+	"dyno/services/chain/journal"
+	"dyno/services/chain/mempool"
+	"dyno/services/chain/store"
+	"dyno/services/chain/transaction"
+)
+
+// maxSize bounds a transaction, in bytes.
+const maxSize = 128 << 10
+
+// errUnprotected is for a transaction without a chain id, which other chains would take, too.
+var errUnprotected = errors.New("only replay-protected (EIP-155) transactions allowed over RPC")
+
+// Submit takes transactions in their canonical form and returns what became of each, in their
+// order, once those that it accepts are durable. It keeps the bytes. Together they cost one append
+// to the journal, and their signatures are checked on all cores.
+func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
+	out := make([]api.Submitted, len(raws))
+	entries := make([]*mempool.Entry, len(raws))
+	view := n.view.Load()
+	if err := n.Ready(); err != nil {
+		for i := range out {
+			out[i].Err = unstored(err)
+		}
+		return out
+	}
+	n.spread(ctx, len(raws), func(i int) { entries[i], out[i].Err = view.admit(raws[i]) }, func(i int, err error) { out[i].Err = err })
+	var added []*mempool.Entry
+	var places []int
+	for i, e := range entries {
+		if out[i].Err != nil {
+			continue
+		}
+		if out[i].Err = n.add(e, view); out[i].Err != nil {
+			continue
+		}
+		out[i].Hash = e.Tx.Hash()
+		added, places = append(added, e), append(places, i)
+	}
+	if len(added) == 0 {
+		return out
+	}
+	records := make([][]byte, len(added))
+	for i, e := range added {
+		records[i] = e.Raw
+	}
+	if err := n.journal.Accept(records...); err != nil {
+		n.pool.Withdraw(added...)
+		n.stumble(err)
+		for _, i := range places {
+			out[i] = api.Submitted{Err: unstored(err)}
+		}
+		return out
+	}
+	n.pool.Confirm(added...)
+	n.feed.accept(added)
+	return out
+}
+
+// unstored is what a client reads of an error of the disk, whose paths are not for it.
+func unstored(err error) error {
+	if errors.Is(err, journal.ErrFull) {
+		return errors.New("the node's disk is full: the transaction was not accepted; send it again when there is room")
+	}
+	return errors.New("the node cannot write to its disk: the transaction was not accepted")
+}
+
+// perCore is the number of transactions that are worth a goroutine of their own.
+const perCore = 4
+
+// spread calls do for each number below count, on as many cores as are free; where there is an
+// overload, it calls refused instead.
+func (n *Node) spread(ctx context.Context, count int, do func(int), refused func(int, error)) {
+	workers := max(1, min(n.judging.Stats().Limit, count/perCore))
+	each := max(1, (count+workers-1)/workers)
+	part := func(from, to int) {
+		permit, err := n.judging.Acquire(ctx, 1)
+		defer permit.Release(limiter.Good)
+		for i := from; i < to; i++ {
+			if err != nil {
+				refused(i, overloaded(err))
+				continue
+			}
+			do(i)
+		}
+	}
+	var others sync.WaitGroup
+	for from := each; from < count; from += each {
+		others.Go(func() { part(from, min(from+each, count)) })
+	}
+	part(0, min(each, count))
+	others.Wait()
+}
+
+func overloaded(err error) error {
+	if errors.Is(err, limiter.ErrFull) {
+		return jsonrpc.Errorf(jsonrpc.LimitExceeded, "the node is overloaded: %d calls wait until their signatures are checked; send the transaction again later", maxJudging)
+	}
+	return err
+}
+
+// admit judges a transaction by all that needs no state, its sender last.
+func (v *view) admit(raw []byte) (*mempool.Entry, error) {
+	if len(raw) > maxSize {
+		return nil, fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, len(raw), maxSize)
+	}
+	tx, err := transaction.Decode(raw)
+	switch {
+	case err != nil:
+		return nil, err
+	case tx.Type() == types.BlobTxType:
+		return nil, fmt.Errorf("%w: tx type %v not supported by this pool", core.ErrTxTypeNotSupported, tx.Type())
+	case !tx.Protected():
+		return nil, errUnprotected
+	case tx.Gas() > v.head.GasLimit:
+		return nil, txpool.ErrGasLimit
+	}
+	return v.entry(tx, raw)
+}
+
+// add adds an entry to the pool. Only of a nonce that is used is it worth asking whether the
+// transaction itself has used it.
+func (n *Node) add(e *mempool.Entry, v *view) error {
+	err := n.pool.Add(e, v.base)
+	if errors.Is(err, core.ErrNonceTooLow) {
+		switch _, _, found := n.chain.Blocks.Transaction(e.Tx.Hash()); {
+		case found == nil:
+			return txpool.ErrAlreadyKnown
+		case !errors.Is(found, store.ErrNotFound):
+			return found
+		}
+	}
+	return err
+}
+
+// Waiting returns a waiting transaction; nil if there is none.
+func (n *Node) Waiting(hash common.Hash) *types.Transaction {
+	if e := n.pool.Get(hash); e != nil {
+		return e.Tx
+	}
+	return nil
+}
+
+// Nonce returns the nonce after the executable transactions of an account; false: it has none.
+func (n *Node) Nonce(of common.Address) (uint64, bool) { return n.pool.Nonce(of) }
+
+// Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
+func (n *Node) Stats() (executable, queued int) {
+	stats := n.pool.Stats()
+	return stats.Executable, stats.Queued
+}
