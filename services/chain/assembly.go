@@ -46,6 +46,14 @@ func Assembly() assembly.Parts {
 				{Name: "sync", Doc: "an fsync before the answer, shared by all that wait for one"},
 				{Name: "lazy", Doc: "an fsync a second: after a crash of the machine, though not of the process, the last second may be lost"},
 			}},
+			{Name: "state", Doc: "keeps the states after the last blocks", Impls: []assembly.Impl{
+				{Name: "statedb", Doc: "go-ethereum's StateDB over its path database"},
+				{Name: "flat", Doc: "records of accounts and slots, with the tries open from block to block"},
+			}},
+			{Name: "layout", Doc: "arranges the records of flat states", Impls: []assembly.Impl{
+				{Name: "scattered", Doc: "a record for each field of an account, and slots apart"},
+				{Name: "local", Doc: "all of an account together"},
+			}},
 		},
 		Settings: assembly.Settings[Config](),
 		Ladder: []assembly.Step{
@@ -55,6 +63,8 @@ func Assembly() assembly.Parts {
 			{Name: "count", Change: map[string]string{"seal": "count"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: 50 transactions share them"},
 			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "few transactions do not wait for others"},
 			{Name: "timer-large", Change: map[string]string{"seal": "timer-large"}, Why: "the root costs less for each account when more accounts share its upper nodes"},
+			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
+			{Name: "local", Change: map[string]string{"layout": "local"}, Why: "records that are written together lie together"},
 		},
 	}
 }
