@@ -77,7 +77,7 @@ func TestKilled(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	r, err := blockchain.Check(t.Context(), second, func(uint64, uint64) {})
+	r, err := blockchain.Check(t.Context(), second, blockchain.Tail{}, func(uint64, uint64) {})
 	if err != nil || !r.OK || r.Blocks != 54 || r.StateRoot != r.RecomputedRoot {
 		t.Errorf("%+v, %v", r, err)
 	}
