@@ -43,7 +43,7 @@ func testRefused(t *testing.T, open New) {
 // testKeepAlive checks that connections are kept: the driver makes no more than the plan's
 // number, and answers arrive over them one after the other.
 func testKeepAlive(t *testing.T, open New) {
-	const many = 500
+	const many = 100
 	s := serve(t, answer(ok128))
 	totals := drive(t, t.Context(), burst(many, connections), open(s.url, get(), connections))
 	expect(t, totals, many, "200")

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -98,11 +99,28 @@ func Leader(t testing.TB, urls, stream string) string {
 	return s.CachedInfo().Cluster.Leader
 }
 
+// loopback returns an address of this machine on which no other program listens or connects, so
+// that a port which is chosen there stays free until its server listens. Where there is only one
+// loopback address, as on macOS, it is that.
+func loopback() string {
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "127.0.0.1"
+	}
+	l.Close()
+	return host
+}
+
+// host is that of the servers' clients.
+var host = sync.OnceValue(loopback)
+
 // free returns n addresses on which nothing listens.
 func free(t testing.TB, n int) (addresses []string) {
 	t.Helper()
+	host := loopback()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +178,7 @@ func (o Options) config(work string) string {
 		port = -1
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "host: 127.0.0.1\nport: %d\nports_file_dir: %q\n", port, work)
+	fmt.Fprintf(&b, "host: %s\nport: %d\nports_file_dir: %q\n", host(), port, work)
 	setting := func(name string, value int) {
 		if value != 0 {
 			fmt.Fprintf(&b, "%s: %d\n", name, value)
