@@ -69,7 +69,8 @@ func Check(ctx context.Context, dir string, stderr io.Writer) (r blockchain.Repo
 	})
 }
 
-// replay holds the journal of a data folder, if there is one, against the chain that Check executes.
+// replay holds the journal of a data folder, if there is one, against the chain that Check
+// executes.
 func replay(ctx context.Context, dir string, c *blockchain.Executed) error {
 	j, err := openJournal(dir)
 	if j == nil || err != nil {
