@@ -74,7 +74,7 @@ func (f *nodes) check() error {
 
 // openJournal opens the journal of the consensus. Begin makes it take part once the node is open;
 // nil: there is nothing to do.
-func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config *Config) (j node.Journal, begin func(*node.Node) error, err error) {
+func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config Config) (j node.Journal, begin func(*node.Node) error, err error) {
 	if f.consensus == "solo" {
 		if config.Journal == "lazy" {
 			env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
@@ -102,15 +102,16 @@ func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config *Config
 	}
 	return shared, func(n *node.Node) error {
 		shared.Start(n)
-		return showPeers(env, shared.Network())
+		return showPeers(env, shared)
 	}, nil
 }
 
 // showPeers shows a node's peers on the debug address, and to Prometheus.
-func showPeers(env *daemon.Env, n *peers.Network) error {
+func showPeers(env *daemon.Env, j *cluster.Journal) error {
+	n := j.Network()
 	env.Debug.HandleFunc("GET /debug/chain/peers", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"id": n.ID(), "peers": n.Peers()}) // an error means that the client has gone
+		json.NewEncoder(w).Encode(map[string]any{"id": n.ID(), "leads": j.Leads(), "peers": n.Peers()}) // an error means that the client has gone
 	})
 	return env.Expose(prefix, func(set daemon.Set) {
 		t := n.Totals()
