@@ -98,6 +98,8 @@ var modules = map[string]map[string]string{
 		"github.com/prometheus/client_golang": "metrics",
 		"github.com/spf13/pflag":              "flags of serve and of the jobs",
 		"golang.org/x/net":                    "connections of nodes are limited",
+		"go.etcd.io/raft/v3":                  "the order of several nodes",
+		"google.golang.org/protobuf":          "messages of raft",
 		"golang.org/x/sync":                   "groups of goroutines",
 	},
 	"services/ledger": {

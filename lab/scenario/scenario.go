@@ -114,7 +114,7 @@ const (
 type Load struct {
 	Kind string `yaml:"kind"` // Requests (also when empty) or Jobs
 
-	URL      string            `yaml:"url"`
+	URL      string            `yaml:"url"`    // ws and wss: JSON-RPC over WebSockets
 	Method   string            `yaml:"method"` // default: POST with a body, GET without
 	Headers  map[string]string `yaml:"headers"`
 	Body     string            `yaml:"body"`
@@ -132,7 +132,7 @@ type Load struct {
 
 	Engine      string        `yaml:"engine"`      // raw | std | auto (also when empty)
 	Connections int           `yaml:"connections"` // default 64
-	Pipeline    int           `yaml:"pipeline"`    // requests in flight on one connection; default 1
+	Pipeline    int           `yaml:"pipeline"`    // requests in flight on one connection or WebSocket; default 1
 	Timeout     time.Duration `yaml:"timeout"`     // from the intended send time; default 10 s
 	Think       time.Duration `yaml:"think"`       // closed model: pause between an answer and the next request
 	TLS         TLS           `yaml:"tls"`
@@ -273,9 +273,11 @@ type VariantLoad struct {
 	Array   bool              `yaml:"array"`  // of the copies; see Load.Array
 
 	// Instead of Load's.
-	URL   string `yaml:"url"`
-	Check *Check `yaml:"check"`
-	Units int    `yaml:"units"`
+	URL         string `yaml:"url"`
+	Check       *Check `yaml:"check"`
+	Units       int    `yaml:"units"`
+	Connections int    `yaml:"connections"`
+	Pipeline    int    `yaml:"pipeline"`
 
 	// Jobs only: instead of Load's.
 	Args        []string `yaml:"args"`

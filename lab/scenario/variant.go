@@ -107,7 +107,8 @@ func (s *Scenario) LoadOf(v Variant) Load {
 	if v.Load.Check != nil {
 		l.Check = *v.Load.Check
 	}
-	l.URL = cmp.Or(v.Load.URL, l.URL)
+	l.URL, l.Pipeline = cmp.Or(v.Load.URL, l.URL), cmp.Or(v.Load.Pipeline, l.Pipeline)
+	l.Connections = cmp.Or(v.Load.Connections, l.Connections)
 	if len(v.Load.Args) > 0 {
 		l.Args = v.Load.Args
 	}
@@ -118,6 +119,11 @@ func (s *Scenario) LoadOf(v Variant) Load {
 		maps.Copy(l.Headers, v.Load.Headers)
 	}
 	return l
+}
+
+// Sockets reports whether the requests are JSON-RPC calls over WebSockets.
+func (l *Load) Sockets() bool {
+	return strings.HasPrefix(l.URL, "ws://") || strings.HasPrefix(l.URL, "wss://")
 }
 
 // Resolve returns a path of the scenario in a form that can be opened.

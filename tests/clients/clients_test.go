@@ -1,8 +1,6 @@
-// Package clients_test lets the clients that people have, ethers and viem, use a chain node. They
-// come from npm, in the versions of package-lock.json.
-//
-// The plain program has what the ladder's load needs, so they do no more with it than to send,
-// wait, and follow heads; run.mjs has more checks, which need contracts, logs, filters and traces.
+// Package clients_test lets the clients that people have, ethers and viem, use chaind: they deploy,
+// send, call, estimate, trace, filter and subscribe. They come from npm, in the versions of
+// package-lock.json.
 package clients_test
 
 import (
@@ -29,9 +27,9 @@ func TestClients(t *testing.T) {
 	run(t, scripts, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 	var builds processtest.Builds
 	defer builds.Remove()
-	plain := processtest.Start(t, builds.Program(t, "dyno/services/chain/plain"), "--listen=127.0.0.1:0", "--lame-duck=0", "--data="+filepath.Join(t.TempDir(), "data"))
-	run(t, scripts, "node", "run.mjs", "http://"+plain.Ready()["listen"], "chain", "transfer", "array", "refusal", "subscribe to heads")
-	processtest.Stop(t, plain)
+	chaind := processtest.Start(t, builds.Program(t, "dyno/cmd/chaind"), "serve", "--listen=127.0.0.1:0", "--lame-duck=0", "--data="+filepath.Join(t.TempDir(), "data"))
+	run(t, scripts, "node", "run.mjs", "http://"+chaind.Ready()["listen"])
+	processtest.Stop(t, chaind)
 }
 
 func run(t *testing.T, dir, program string, args ...string) {

@@ -24,6 +24,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/jsonrpc"
 	"dyno/lab/load/raw"
 	"dyno/lab/load/receipts"
 	"dyno/lab/load/request"
@@ -75,7 +76,7 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 		requests.Supply = b.supply(s, u)
 	}
 	out.corpus, out.rows, out.Classes = requests, rows, requests.ClassNames()
-	if out.Driver, err = b.engine(u, requests); err != nil {
+	if out.Driver, err = b.engine(l, u, requests); err != nil {
 		return out, &scenario.Fault{Err: err}
 	}
 	return out, nil
@@ -113,9 +114,11 @@ func runName(id string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// engine makes the driver: raw if possible, std otherwise.
-func (b *Generator) engine(u *url.URL, requests *request.Corpus) (load.Driver, error) {
-	l := b.Scenario.Load
+// engine makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
+func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
+	if l.Sockets() {
+		return b.sockets(l, u, requests)
+	}
 	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
 	origin := u.Scheme + "://" + u.Host
 	switch {
@@ -132,11 +135,28 @@ func (b *Generator) engine(u *url.URL, requests *request.Corpus) (load.Driver, e
 // standard makes the net/http driver.
 func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver, error) {
 	l := b.Scenario.Load
-	c := std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: std.TLS{Insecure: l.TLS.Insecure}}
-	if l.TLS.CA != "" {
-		c.TLS.CAFile = b.Scenario.Resolve(l.TLS.CA)
+	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: b.tls()})
+}
+
+func (b *Generator) tls() std.TLS {
+	out := std.TLS{Insecure: b.Scenario.Load.TLS.Insecure}
+	if ca := b.Scenario.Load.TLS.CA; ca != "" {
+		out.CAFile = b.Scenario.Resolve(ca)
 	}
-	return std.New(c)
+	return out
+}
+
+// sockets makes the driver of calls over WebSockets.
+func (b *Generator) sockets(l scenario.Load, u *url.URL, requests *request.Corpus) (*jsonrpc.Driver, error) {
+	c := jsonrpc.Config{Target: u.String(), Corpus: requests, InFlight: l.Pipeline}
+	if u.Scheme == "wss" {
+		settings := b.tls()
+		var err error
+		if c.TLS, err = settings.Config(u.Hostname(), false); err != nil {
+			return nil, err
+		}
+	}
+	return jsonrpc.New(c)
 }
 
 // corpus builds the requests of a run, and returns the number of rows or bodies that it has for
@@ -333,6 +353,17 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 	return warnings, nil
 }
 
+// trySocket makes one connection to a target that already runs.
+func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) error {
+	d, err := b.sockets(l, u, requests)
+	if err != nil {
+		return &scenario.Fault{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	return d.Try(ctx)
+}
+
 // try sends a variant's first request to a target that already runs. It returns a warning if the
 // answer does not count as a success, unless it may after the setup.
 func (b *Generator) try(ctx context.Context, s *environment.Environment, v scenario.Variant) (warning string, err error) {
@@ -340,9 +371,13 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	if err != nil {
 		return "", err
 	}
-	requests, _, err := b.corpus(s, b.Scenario.LoadOf(v), u, runName(""), 0)
+	l := b.Scenario.LoadOf(v)
+	requests, _, err := b.corpus(s, l, u, runName(""), 0)
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+	}
+	if l.Sockets() {
+		return "", b.trySocket(ctx, l, u, requests)
 	}
 	d, err := b.standard(u, requests)
 	if err != nil {

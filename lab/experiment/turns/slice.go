@@ -55,7 +55,7 @@ func (s *seat) plan() load.Plan {
 // lead returns the time before a slice in which its connections are made.
 func (s *seat) lead(connections int) time.Duration {
 	each := connectTime
-	if strings.HasPrefix(s.run.Load.URL, "https:") {
+	if strings.HasPrefix(s.run.Load.URL, "https:") || strings.HasPrefix(s.run.Load.URL, "wss:") {
 		each = handshakeTime
 	}
 	return min(sliceLead+time.Duration(connections)*each, time.Second)

@@ -121,12 +121,9 @@ func parse(line, run []byte) (seq uint64, at int64, ours bool, err error) {
 	if !mine || len(rest) != 1+request.IDLength || rest[0] != '-' {
 		return 0, 0, false, nil
 	}
-	for _, c := range rest[1:] {
-		digit, ok := hexDigit(c)
-		if !ok {
-			return 0, 0, false, fmt.Errorf("%.80q does not end in %d hexadecimal digits", id, request.IDLength)
-		}
-		seq = seq<<4 | uint64(digit)
+	seq, ok = request.ParseID(rest[1:])
+	if !ok {
+		return 0, 0, false, fmt.Errorf("%.80q does not end in %d hexadecimal digits", id, request.IDLength)
 	}
 	if len(time) == 0 || len(time) > 18 { // 18 digits of ns are 31 years of uptime
 		return 0, 0, false, fmt.Errorf("%.80q is not a time in ns", time)
@@ -138,14 +135,4 @@ func parse(line, run []byte) (seq uint64, at int64, ours bool, err error) {
 		at = at*10 + int64(c-'0')
 	}
 	return seq, at, true, nil
-}
-
-func hexDigit(c byte) (byte, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0', true
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10, true
-	}
-	return 0, false
 }

@@ -112,6 +112,25 @@ func PutID(dst []byte, seq uint64) {
 	}
 }
 
+// ParseID returns the sequence number that PutID wrote; ok is false if there is none.
+func ParseID(src []byte) (seq uint64, ok bool) {
+	if len(src) < IDLength {
+		return 0, false
+	}
+	for _, c := range src[:IDLength] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		default:
+			return 0, false
+		}
+		seq = seq<<4 | uint64(c)
+	}
+	return seq, true
+}
+
 // Class is a kind of request with the criteria of its success.
 type Class struct {
 	Name  string

@@ -18,7 +18,9 @@ type TLS struct {
 	Version  string // "1.2" or "1.3"; empty: the newest from 1.2 on that both sides support
 }
 
-func (t *TLS) config(host string, http2 bool) (*tls.Config, error) {
+// Config returns the settings of a client of a host, for HTTP/1.1 (as WebSockets need it) or
+// HTTP/2.
+func (t *TLS) Config(host string, http2 bool) (*tls.Config, error) {
 	c := &tls.Config{ServerName: host, InsecureSkipVerify: t.Insecure, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if http2 {
 		c.NextProtos = []string{"h2"}

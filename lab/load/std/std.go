@@ -59,7 +59,7 @@ func New(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme))}
 	if u.Scheme == "https" {
-		if d.dial.tls, err = c.TLS.config(u.Hostname(), c.HTTP2); err != nil {
+		if d.dial.tls, err = c.TLS.Config(u.Hostname(), c.HTTP2); err != nil {
 			return nil, err
 		}
 	}

@@ -75,6 +75,7 @@ func (c *checker) requests(p document.Path) {
 	}
 	c.classes(p)
 	c.engine(p)
+	c.sockets(p)
 	if c.Has(p.To("think")) && l.Schedule.Kind != scenario.Closed {
 		c.FaultName(p.To("think"), "belongs to the closed model (schedule: {kind: closed}); an open schedule waits for no answer")
 	}
@@ -87,6 +88,8 @@ func (c *checker) requests(p document.Path) {
 func (c *checker) engine(p document.Path) {
 	l := &c.s.Load
 	switch secure := strings.HasPrefix(l.URL, "https:"); {
+	case l.Sockets() && c.Has(p.To("engine")):
+		c.FaultName(p.To("engine"), "is a choice for HTTP; calls over WebSockets have one engine")
 	case l.Engine == "raw" && secure:
 		c.FaultAt(p.To("engine"), "the raw engine speaks no TLS; write std or auto for %s", scenario.Clip(l.URL))
 	case l.Engine == "raw" && l.TLS.HTTP2:

@@ -240,3 +240,18 @@ func TestPool(t *testing.T) {
 		t.Errorf("%+v", calls)
 	}
 }
+
+// one is a pool that accepts, at the cost of what it must return.
+type one struct{ ReadOnly }
+
+func (one) Submit(_ context.Context, raws [][]byte) []Submitted { return make([]Submitted, len(raws)) }
+
+// The most frequent call allocates the transaction's bytes, the lists that the pool takes and
+// returns, and the hash as text.
+func TestSendAllocates(t *testing.T) {
+	m := methods{Backend: Backend{Pool: one{}}}
+	params := []byte(`["0x` + strings.Repeat("02f86d8205", 22) + `"]`)
+	if n := testing.AllocsPerRun(100, func() { _, _ = m.sendRawTransaction(t.Context(), params) }); n > 6 {
+		t.Errorf("%v allocations", n)
+	}
+}

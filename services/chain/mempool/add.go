@@ -31,15 +31,41 @@ func (p *Pool) Add(e *Entry, base *big.Int) error {
 	return p.add(shard, e, p.makeRoom)
 }
 
+// Restore adds an entry that was accepted before a restart, and is durable. There is room for it,
+// and what it may cost was promised then.
+func (p *Pool) Restore(e *Entry) error {
+	shard := p.lock(e.From)
+	defer p.unlock(shard)
+	s, err := p.sender(shard, e)
+	if err != nil {
+		return err
+	}
+	if err := s.fits(e); err != nil {
+		return err
+	}
+	p.count(e, 1)
+	p.insert(shard, s, e)
+	p.confirm(s, e)
+	return nil
+}
+
+// sender returns the sender of an entry, which is new if it has no other entries.
+func (p *Pool) sender(shard *shard, e *Entry) (*sender, error) {
+	if s := shard.senders[e.From]; s != nil {
+		return s, nil
+	}
+	account, err := p.account(e.From)
+	if err != nil {
+		return nil, fmt.Errorf("reading the account %v: %w", e.From, err)
+	}
+	return newSender(account), nil
+}
+
 // add judges an entry, lets reserve find room for it, and puts it in its place.
 func (p *Pool) add(shard *shard, e *Entry, reserve func(*Entry) error) error {
-	s := shard.senders[e.From]
-	if s == nil {
-		account, err := p.account(e.From)
-		if err != nil {
-			return fmt.Errorf("reading the account %v: %w", e.From, err)
-		}
-		s = newSender(account)
+	s, err := p.sender(shard, e)
+	if err != nil {
+		return err
 	}
 	if err := p.judge(s, e); err != nil {
 		p.forget(e.From, s) // its account may have advanced
@@ -50,9 +76,7 @@ func (p *Pool) add(shard *shard, e *Entry, reserve func(*Entry) error) error {
 	} else if err := reserve(e); err != nil {
 		return err
 	}
-	e.Arrival = p.arrivals.Add(1)
-	shard.senders[e.From] = s
-	p.insert(s, e)
+	p.insert(shard, s, e)
 	return nil
 }
 
@@ -73,23 +97,29 @@ func (p *Pool) judge(s *sender, e *Entry) error {
 }
 
 func (s *sender) judge(e *Entry) error {
+	if err := s.fits(e); err != nil {
+		return err
+	}
+	old := s.slots[e.Tx.Nonce()]
+	if old == nil && len(s.slots) >= maxOfSender && e.Tx.Nonce()-s.account.Nonce >= maxOfSender {
+		return fmt.Errorf("%w: pooled %d txs", txpool.ErrAccountLimitExceeded, len(s.slots))
+	}
+	return s.affords(e, old)
+}
+
+// fits reports why an entry cannot have its nonce.
+func (s *sender) fits(e *Entry) error {
 	nonce := e.Tx.Nonce()
 	if nonce < s.account.Nonce {
 		return fmt.Errorf("%w: next nonce %v, tx nonce %v", core.ErrNonceTooLow, s.account.Nonce, nonce)
 	}
-	ahead := nonce - s.account.Nonce
-	if ahead > maxOfSender {
+	if nonce-s.account.Nonce > maxOfSender {
 		return fmt.Errorf("%w: next nonce %v, tx nonce %v, which may be at most %d ahead", core.ErrNonceTooHigh, s.account.Nonce, nonce, maxOfSender)
 	}
-	old := s.slots[nonce]
-	if old != nil {
-		if err := old.replaceable(e); err != nil {
-			return err
-		}
-	} else if len(s.slots) >= maxOfSender && ahead >= maxOfSender {
-		return fmt.Errorf("%w: pooled %d txs", txpool.ErrAccountLimitExceeded, len(s.slots))
+	if old := s.slots[nonce]; old != nil {
+		return old.replaceable(e)
 	}
-	return s.affords(e, old)
+	return nil
 }
 
 // replaceable reports why an entry cannot replace what is in the slot of its nonce: both fees must

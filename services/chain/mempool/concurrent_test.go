@@ -14,17 +14,13 @@ import (
 // TestConcurrent adds from several goroutines while blocks are sealed. All that was accepted must
 // be sealed once, in the order of nonces; some entries are withdrawn first, some rounds fail.
 func TestConcurrent(t *testing.T) {
-	for _, kind := range []string{"map", "sharded", "heap", "skiplist"} {
-		t.Run(kind, func(t *testing.T) { addAndSeal(t, kind) })
+	for kind, empty := range kinds {
+		t.Run(kind, func(t *testing.T) { addAndSeal(t, empty()) })
 	}
 }
 
-func addAndSeal(t *testing.T, kind string) {
+func addAndSeal(t *testing.T, ix index.Index) {
 	const workers, senders, each = 4, 8, 100
-	ix, err := index.New(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
 	f := newFixture(t, mempool.Options{})
 	f.Pool = mempool.New(ix, mempool.Options{}, f.account)
 	var group sync.WaitGroup
@@ -113,16 +109,12 @@ func TestAllocations(t *testing.T) {
 
 // BenchmarkPool is the whole way of an entry: added, confirmed, sealed with 199 others.
 func BenchmarkPool(b *testing.B) {
-	for _, kind := range []string{"map", "sharded", "heap", "skiplist"} {
-		b.Run(kind, func(b *testing.B) { addAndMine(b, kind) })
+	for kind, empty := range kinds {
+		b.Run(kind, func(b *testing.B) { addAndMine(b, empty()) })
 	}
 }
 
-func addAndMine(b *testing.B, kind string) {
-	ix, err := index.New(kind)
-	if err != nil {
-		b.Fatal(err)
-	}
+func addAndMine(b *testing.B, ix index.Index) {
 	f := newFixture(b, mempool.Options{})
 	f.Pool = mempool.New(ix, mempool.Options{}, f.account)
 	base := big.NewInt(1)

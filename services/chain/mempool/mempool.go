@@ -19,6 +19,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
 	"github.com/holiman/uint256"
 
 	"dyno/services/chain/mempool/index"
@@ -48,7 +49,7 @@ type Options struct {
 // Bounds of one sender, and the number of times that an entry is tried in vain.
 const (
 	maxOfSender = 1024 // entries, and also how far a nonce may be ahead of the account's
-	maxFailures = 10   // a wait of 1, 2, 4, .. 512 blocks after each
+	maxFailures = 10   // with a wait of 1, 2, 4, .. 256 blocks after each but the last
 )
 
 // shards is the number of locks for senders: many times the number of cores.
@@ -206,12 +207,13 @@ func (p *Pool) Entries() []*Entry {
 func (p *Pool) Next(base *big.Int, gas uint64, max int) []*Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := len(p.round)
+	first, misfits := len(p.round), 0
 	p.index.Walk(feeOf(base), func(e *Entry) (index.Verdict, *Entry) {
-		if len(p.round)-first >= max || gas < smallest {
+		if len(p.round)-first >= max || gas < params.TxGas || misfits > maxMisfits {
 			return index.Stop, nil
 		}
 		if e.Tx.Gas() > gas {
+			misfits++
 			return index.Keep, nil
 		}
 		gas -= e.Tx.Gas()
@@ -221,8 +223,8 @@ func (p *Pool) Next(base *big.Int, gas uint64, max int) []*Entry {
 	return slices.Clone(p.round[first:])
 }
 
-// smallest is the least gas that a transaction has.
-const smallest = 21_000
+// maxMisfits bounds the search for entries with little gas when a block is almost full.
+const maxMisfits = 100
 
 func feeOf(base *big.Int) *uint256.Int {
 	if base == nil {

@@ -54,7 +54,11 @@ func newFixture(t testing.TB, o mempool.Options) *fixture {
 	for name := byte('a'); name <= 'z'; name++ {
 		c.set(address(name), 0, 1e12)
 	}
-	return &fixture{t, c, mempool.New(index.NewMap(), o, c.account)}
+	return &fixture{t, c, mempool.New(index.NewHeap(), o, c.account)}
+}
+
+var kinds = map[string]func() index.Index{
+	"map": index.NewMap, "sharded": index.NewSharded, "heap": index.NewHeap, "skiplist": index.NewSkipList,
 }
 
 func address(name byte) common.Address { return common.Address{19: name} }
@@ -199,6 +203,12 @@ func TestSenderLimit(t *testing.T) {
 	f.stats(0, 1024, 0)
 	f.add(entry('a', 0, 100, 10)) // fills the gap
 	f.stats(1025, 0, 1)
+	restarted := newFixture(t, mempool.Options{})
+	for _, e := range f.Entries() {
+		if err := restarted.Restore(e); err != nil {
+			t.Fatal(err)
+		}
+	}
 	f = newFixture(t, mempool.Options{})
 	for nonce := range uint64(1024) {
 		f.add(entry('a', nonce, 100, 10))
@@ -275,6 +285,40 @@ func TestFull(t *testing.T) {
 	f = newFixture(t, mempool.Options{Bytes: int64(len(a0.Raw))})
 	f.add(a0)
 	f.refused(d0, mempool.ErrFull)
+}
+
+func TestRestore(t *testing.T) {
+	f := newFixture(t, mempool.Options{Transactions: 1})
+	f.set(address('a'), 1, 3_000_000) // enough for one
+	a0, a1, again, a2 := entry('a', 0, 100, 10), entry('a', 1, 100, 10), entry('a', 1, 110, 11), entry('a', 2, 100, 10)
+	for _, e := range []*mempool.Entry{a1, again, a2} {
+		if err := f.Restore(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Restore(a0); !errors.Is(err, core.ErrNonceTooLow) {
+		t.Fatal(err)
+	}
+	f.next(again, a2)
+	f.stats(2, 0, 0)
+	f.refused(entry('b', 0, 100, 10), mempool.ErrFull)
+}
+
+func TestManyMisfits(t *testing.T) {
+	f := newFixture(t, mempool.Options{})
+	for i := range 200 {
+		from := common.Address{0: 1, 1: byte(i)}
+		f.accounts[from] = mempool.Account{Balance: uint256.NewInt(1e12)}
+		tx := types.NewTx(&types.DynamicFeeTx{GasFeeCap: big.NewInt(100), GasTipCap: big.NewInt(9), Gas: 50_000, Data: from[:]})
+		f.add(mempool.NewEntry(tx, from, nil))
+	}
+	f.add(entry('a', 0, 100, 1))
+	if taken := f.Next(nil, 30_000, 10); len(taken) != 0 {
+		t.Fatal("the search went on through all senders")
+	}
+	if taken := f.Next(nil, 50_000, 10); len(taken) != 1 {
+		t.Fatal("what did not fit is gone")
+	}
 }
 
 func TestFailed(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 // TestModel does the same to a pool and to a naive one, over each kind of index.
 func TestModel(t *testing.T) {
 	quicktest.Checks(t, 60)
-	for _, kind := range []string{"map", "sharded", "heap", "skiplist"} {
-		t.Run(kind, rapid.MakeCheck(func(t *rapid.T) { against(t, kind) }))
+	for kind, empty := range kinds {
+		t.Run(kind, rapid.MakeCheck(func(t *rapid.T) { against(t, empty()) }))
 	}
 }
 
@@ -233,11 +233,7 @@ func (m *model) failed(v *version) {
 }
 
 // against does the same to a pool over a kind of index, and to the model.
-func against(t *rapid.T, kind string) {
-	ix, err := index.New(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+func against(t *rapid.T, ix index.Index) {
 	c := &chain{accounts: map[common.Address]mempool.Account{}}
 	m := &model{senders: map[byte]*account{}}
 	p := mempool.New(ix, mempool.Options{Transactions: capacity}, c.account)

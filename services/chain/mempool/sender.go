@@ -64,7 +64,9 @@ func (p *Pool) forget(from [20]byte, s *sender) {
 }
 
 // insert puts an entry in the slot of its nonce, over the one that it replaces.
-func (p *Pool) insert(s *sender, e *Entry) {
+func (p *Pool) insert(shard *shard, s *sender, e *Entry) {
+	shard.senders[e.From] = s
+	e.Arrival = p.arrivals.Add(1)
 	nonce := e.Tx.Nonce()
 	old := s.slots[nonce]
 	now := &slot{entry: e, replaced: old}

@@ -6,7 +6,6 @@
 package index
 
 import (
-	"fmt"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -36,20 +35,19 @@ type Index interface {
 	Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry))
 }
 
-// New returns an empty index of a kind: map, sharded, heap or skiplist.
-func New(kind string) (Index, error) {
-	switch kind {
-	case "map":
-		return NewMap(), nil
-	case "sharded":
-		return NewSharded(), nil
-	case "heap":
-		return NewHeap(), nil
-	case "skiplist":
-		return NewSkipList(), nil
-	}
-	return nil, fmt.Errorf("there is no index %q; there are map, sharded, heap and skiplist", kind)
-}
+// NewMap returns an empty index of two maps, of all entries and of those that are offered, with a
+// lock each. A walk orders all that is offered.
+func NewMap() Index { return newMaps(1) }
+
+// NewSharded returns what NewMap does, in 64 shards with locks of their own.
+func NewSharded() Index { return newMaps(shards) }
+
+// NewHeap returns an empty index of a sharded map, and a heap of the entries that are offered.
+func NewHeap() Index { return newOrdered(new(fees)) }
+
+// NewSkipList returns an empty index of a sharded map, and a skip list of the entries that are
+// offered.
+func NewSkipList() Index { return newOrdered(new(list)) }
 
 // Verdict is what becomes of an entry that a walk visits.
 type Verdict int

@@ -11,86 +11,89 @@ import (
 const shards = 64
 
 // hashes is a sharded map of entries by their hashes.
-type hashes [shards]struct {
+type hashes []struct {
 	mu  sync.RWMutex
 	all map[common.Hash]*Entry
 }
 
-func (h *hashes) init() {
+func newHashes(shards int) hashes {
+	h := make(hashes, shards)
 	for i := range h {
 		h[i].all = map[common.Hash]*Entry{}
 	}
+	return h
 }
 
 // Put implements Index.
-func (h *hashes) Put(e *Entry) {
+func (h hashes) Put(e *Entry) {
 	hash := e.Tx.Hash()
-	s := &h[hash[0]%shards]
+	s := &h[int(hash[0])%len(h)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[hash] = e
 }
 
 // Get implements Index.
-func (h *hashes) Get(hash common.Hash) *Entry {
-	s := &h[hash[0]%shards]
+func (h hashes) Get(hash common.Hash) *Entry {
+	s := &h[int(hash[0])%len(h)]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.all[hash]
 }
 
 // Delete implements Index.
-func (h *hashes) Delete(e *Entry) {
+func (h hashes) Delete(e *Entry) {
 	hash := e.Tx.Hash()
-	s := &h[hash[0]%shards]
+	s := &h[int(hash[0])%len(h)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, hash)
 }
 
-// Sharded is Map with many locks. Walk orders all that is offered.
-type Sharded struct {
+// maps is an index without an order: each walk makes one.
+type maps struct {
 	hashes
-	offered [shards]struct {
-		mu  sync.Mutex
-		set map[*Entry]struct{}
-	}
+	offered []offered
 }
 
-// NewSharded returns an empty Sharded.
-func NewSharded() *Sharded {
-	s := &Sharded{}
-	s.hashes.init()
-	for i := range s.offered {
-		s.offered[i].set = map[*Entry]struct{}{}
-	}
-	return s
+// offered is a shard of the entries that are offered, by their senders.
+type offered struct {
+	mu  sync.Mutex
+	set map[*Entry]struct{}
 }
 
-// shardOf is the shard of a sender's entries.
-func shardOf(e *Entry) int { return int(e.From[common.AddressLength-1]) % shards }
+func newMaps(shards int) *maps {
+	m := &maps{hashes: newHashes(shards), offered: make([]offered, shards)}
+	for i := range m.offered {
+		m.offered[i].set = map[*Entry]struct{}{}
+	}
+	return m
+}
+
+func (m *maps) shardOf(e *Entry) *offered {
+	return &m.offered[int(e.From[common.AddressLength-1])%len(m.offered)]
+}
 
 // Offer implements Index.
-func (s *Sharded) Offer(e *Entry) {
-	o := &s.offered[shardOf(e)]
+func (m *maps) Offer(e *Entry) {
+	o := m.shardOf(e)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.set[e] = struct{}{}
 }
 
 // Retract implements Index.
-func (s *Sharded) Retract(e *Entry) {
-	o := &s.offered[shardOf(e)]
+func (m *maps) Retract(e *Entry) {
+	o := m.shardOf(e)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.set, e)
 }
 
 // Offered implements Index.
-func (s *Sharded) Offered() int {
-	n := 0
-	for i := range s.offered {
-		o := &s.offered[i]
+func (m *maps) Offered() (n int) {
+	for i := range m.offered {
+		o := &m.offered[i]
 		o.mu.Lock()
 		n += len(o.set)
 		o.mu.Unlock()
@@ -99,17 +102,25 @@ func (s *Sharded) Offered() int {
 }
 
 // Walk implements Index.
-func (s *Sharded) Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
-	var offered []*Entry
-	for i := range s.offered {
-		o := &s.offered[i]
+func (m *maps) Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
+	var f fees
+	for i := range m.offered {
+		o := &m.offered[i]
 		o.mu.Lock()
 		defer o.mu.Unlock() // after the walk
 		for e := range o.set {
-			offered = append(offered, e)
+			f = append(f, e)
 		}
 	}
-	walkAll(offered, base, visit,
-		func(e *Entry) { delete(s.offered[shardOf(e)].set, e) },
-		func(e *Entry) { s.offered[shardOf(e)].set[e] = struct{}{} })
+	f.rate(base)
+	walk(&f, base, func(e *Entry) (Verdict, *Entry) {
+		verdict, next := visit(e)
+		if verdict == Taken {
+			delete(m.shardOf(e).set, e)
+		}
+		if next != nil {
+			m.shardOf(next).set[next] = struct{}{}
+		}
+		return verdict, next
+	})
 }

@@ -4,60 +4,9 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/holiman/uint256"
 )
-
-// SkipList is a sharded map of all entries, and a skip list of those that are offered (Pugh 1990),
-// which stays in the order of the last walk's base fee. A walk at another one rates all again, and
-// links them anew only if their order has changed.
-type SkipList struct {
-	hashes
-	mu   sync.Mutex
-	list list
-	base uint256.Int
-}
-
-// NewSkipList returns an empty SkipList.
-func NewSkipList() *SkipList {
-	s := &SkipList{}
-	s.hashes.init()
-	return s
-}
-
-// Offer implements Index.
-func (s *SkipList) Offer(e *Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.rate(&s.base)
-	s.list.push(e)
-}
-
-// Retract implements Index.
-func (s *SkipList) Retract(e *Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list.remove(e)
-}
-
-// Offered implements Index.
-func (s *SkipList) Offered() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.list.length
-}
-
-// Walk implements Index.
-func (s *SkipList) Walk(base *uint256.Int, visit func(*Entry) (Verdict, *Entry)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !base.Eq(&s.base) {
-		s.base = *base
-		s.list.rate(base)
-	}
-	walk(&s.list, base, visit)
-}
 
 // levels is enough for 4^levels/2 entries: more than a pool has.
 const levels = 10
@@ -68,11 +17,15 @@ type node struct {
 	next  []*node
 }
 
-// list is an order in a skip list. Each level has a quarter of the nodes of the one below.
+// list is an order in a skip list (Pugh 1990). Each level has a quarter of the nodes of the one
+// below.
 type list struct {
 	head   [levels]*node
 	length int
 }
+
+// Len implements order.
+func (l *list) Len() int { return l.length }
 
 func (l *list) first() *Entry {
 	if l.head[0] == nil {
@@ -118,7 +71,7 @@ func (l *list) remove(e *Entry) {
 	l.length--
 }
 
-// rate rates all entries by a base fee, and puts them in order.
+// rate links the nodes anew only if their order has changed.
 func (l *list) rate(base *uint256.Int) {
 	ordered := true
 	all := make([]*Entry, 0, l.length)
