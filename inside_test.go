@@ -59,7 +59,7 @@ var inside = map[string][]room{
 		{"node", []string{"api", "blockchain", "journal", "mempool", "sealing", "store", "transaction"}, "the way of a transaction; of the API only what it implements"},
 		{"journal", nil, "what was promised, for any chain"},
 		{"sealing", nil, "when, not what"},
-		{"api", []string{"store", "genesis"}, "the JSON-RPC methods, over what a node lets them see"},
+		{"api", []string{"execution", "store", "genesis"}, "the JSON-RPC methods, over what a node lets them see"},
 		{"archive", nil, "files of blocks, for any chain"},
 		{"blockchain", []string{"execution", "store", "genesis", "state", "state/statedb"}, "blocks and the states that they leave; it knows neither files nor requests"},
 		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -64,6 +65,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	return serve(env, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
 }
 
+// writeTimeout is the time that a client has to read an answer: 25 MB at 3.3 Mbit/s.
+const writeTimeout = time.Minute
+
 // serve serves a backend at / and /submit.
 func serve(env *daemon.Env, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
 	door, err := serveRPC(env, b)
@@ -73,7 +77,7 @@ func serve(env *daemon.Env, b api.Backend, ready func() error, end func() error)
 	paths := http.NewServeMux()
 	paths.Handle("/", door)
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
-	out := daemon.Running{Handler: paths, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
+	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
 	if ready != nil {
 		out.Ready = func(context.Context) error { return ready() }
 	}

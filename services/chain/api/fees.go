@@ -8,16 +8,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/common/math"
-	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/parts/jsonrpc"
-	"dyno/services/chain/genesis"
 )
 
 // Bounds of eth_feeHistory, go-ethereum's.
@@ -189,7 +186,7 @@ func (m methods) addHistory(out *history, number uint64, percentiles []float64) 
 	if header.BaseFee != nil {
 		base = header.BaseFee
 	}
-	if fee := nextBaseFee(m.Genesis, header); fee != nil {
+	if fee := m.executor.NextBaseFee(header); fee != nil {
 		next = fee
 	}
 	out.BaseFee = append(out.BaseFee[:max(len(out.BaseFee)-1, 0)], (*hexutil.Big)(base), (*hexutil.Big)(next))
@@ -244,14 +241,4 @@ func (m methods) rewards(number uint64, percentiles []float64) ([]*hexutil.Big, 
 		tips[i] = (*hexutil.Big)(all[at].tip)
 	}
 	return tips, nil
-}
-
-func nextBaseFee(g *genesis.Genesis, parent *types.Header) *big.Int {
-	switch next := new(big.Int).Add(parent.Number, common.Big1); {
-	case !g.Config.IsLondon(next):
-		return nil
-	case g.Rules.ZeroBaseFee:
-		return new(big.Int)
-	}
-	return eip1559.CalcBaseFee(g.Config, parent)
 }

@@ -10,19 +10,21 @@ import (
 
 	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api/answer"
+	"dyno/services/chain/execution"
 )
 
 // methods are those of this package.
 type methods struct {
 	Backend
-	latest types.Signer // of transactions that wait
-	tips   *tips
+	executor *execution.Executor
+	latest   types.Signer // of transactions that wait
+	tips     *tips
 }
 
 // Methods returns the methods by name. Those of other packages are added with maps.Copy. Version
 // is what web3_clientVersion answers.
 func Methods(b Backend, version string) map[string]jsonrpc.Method {
-	m := methods{b, types.LatestSigner(b.Genesis.Config), newTips(b)}
+	m := methods{b, execution.New(b.Genesis), types.LatestSigner(b.Genesis.Config), newTips(b)}
 	chainID := b.Genesis.Config.ChainID
 	all := map[string]jsonrpc.Method{
 		"eth_accounts":       constant([]common.Address{}), // keys are with clients only

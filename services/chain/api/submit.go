@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -12,8 +13,13 @@ import (
 	"dyno/parts/jsonrpc"
 )
 
-// maxSubmitted bounds the body of a POST /submit, in bytes.
-const maxSubmitted = 5_000_000
+// Bounds of POST /submit.
+const (
+	maxSubmitted    = 5_000_000 // bytes of the body
+	maxTransactions = 10_000    // in it
+)
+
+var errTransactions = fmt.Errorf("a body has at most %d transactions", maxTransactions)
 
 // submission is the answer to POST /submit.
 type submission struct {
@@ -34,7 +40,8 @@ type refusedOne struct {
 //
 //	{"accepted":["0x.."],"refused":[{"index":1,"code":-32000,"message":"nonce too low: .."}]}
 //
-// After bytes that are no transaction nothing more of the body can be read; that is refused, too.
+// After bytes that are no transaction, or 10,000 transactions, the rest of the body is not read;
+// that is refused, too.
 func Submit(p Pool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -62,7 +69,7 @@ func Submit(p Pool) http.Handler {
 			out.Refused = append(out.Refused, refusedOne{i, e.Code, e.Message})
 		}
 		if rest != nil {
-			out.Refused = append(out.Refused, refusedOne{len(raws), jsonrpc.ServerError, "no transaction begins here: " + rest.Error()})
+			out.Refused = append(out.Refused, refusedOne{len(raws), jsonrpc.ServerError, "the rest of the body is not read: " + rest.Error()})
 		}
 		answerJSON(w, http.StatusOK, out)
 	})
@@ -78,6 +85,9 @@ func answerJSON(w http.ResponseWriter, status int, v any) {
 // RLP, behind the byte of its type unless it is a legacy one. The error says why the rest is none.
 func split(body []byte) (raws [][]byte, err error) {
 	for len(body) > 0 {
+		if len(raws) == maxTransactions {
+			return raws, errTransactions
+		}
 		list := body
 		if body[0] < 0x80 {
 			list = body[1:]

@@ -49,7 +49,7 @@ type Options struct {
 // Bounds of one sender, and the number of times that an entry is tried in vain.
 const (
 	maxOfSender = 1024 // entries, and also how far a nonce may be ahead of the account's
-	maxFailures = 10   // a wait of 1, 2, 4, .. 512 blocks after each
+	maxFailures = 10   // with a wait of 1, 2, 4, .. 256 blocks after each but the last
 )
 
 // shards is the number of locks for senders: many times the number of cores.
