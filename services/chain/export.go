@@ -23,7 +23,7 @@ func Export(ctx context.Context, dir, path string, stdout, stderr io.Writer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	c, err := openWhole(ctx, dir, nil, stderr)
+	c, err := openWhole(ctx, dir, nil, blockchain.Options{}, stderr)
 	if err != nil {
 		return err
 	}

@@ -54,25 +54,28 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	if f.readOnly {
-		c, err := openWhole(ctx, env.Data, g, env.Stderr)
+		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
 		if err != nil {
 			return daemon.Running{}, err
 		}
-		return serve(env, readOnly(c), nil, c.Close)
+		return serve(env, c, readOnly(c), nil, c.Close)
 	}
 	n, err := f.openNode(ctx, env, g)
 	if err != nil {
 		return daemon.Running{}, err
 	}
 	c := n.Chain()
-	return serve(env, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
+	return serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
 }
 
 // writeTimeout is the time that a client has to read an answer: 25 MB at 3.3 Mbit/s.
 const writeTimeout = time.Minute
 
 // serve serves a backend at / and /submit.
-func serve(env *daemon.Env, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
+func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
+	if err := exposeStates(env, c.States()); err != nil {
+		return daemon.Running{}, errors.Join(err, end())
+	}
 	door, err := serveRPC(env, b)
 	if err != nil {
 		return daemon.Running{}, errors.Join(err, end())
@@ -95,7 +98,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err != nil {
 		return nil, err
 	}
-	c, err := openChain(ctx, env.Data, g, blockchain.Options{Begin: genesis.Development()}, env.Stderr)
+	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice), Begin: genesis.Development()}, env.Stderr)
 	if err != nil {
 		return nil, err
 	}

@@ -18,12 +18,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/spf13/pflag"
 
+	"dyno/parts/assembly"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 	"dyno/services/chain/journal"
+	"dyno/services/chain/state"
 )
 
 // DefaultFolder is the default of --data.
@@ -92,7 +94,7 @@ func importFile(ctx context.Context, env *daemon.Env, genesisFile, path string) 
 		return daemon.Usage(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c, err := openWhole(ctx, env.Data, g, env.Stderr)
+	c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
 	if err != nil {
 		return err
 	}
@@ -152,10 +154,33 @@ func openChain(ctx context.Context, dir string, g *genesis.Genesis, o blockchain
 	return c, err
 }
 
+// stateKind is the way to keep states that an assembly chose.
+func stateKind(c assembly.Choice) string {
+	if kind := c.Get("state"); kind != "flat" || c.Get("layout") == "local" {
+		return kind
+	}
+	return "flat-scattered"
+}
+
+// exposeStates shows how much is written for the states, where they know it: the engine's bytes by
+// those of the records are the write amplification.
+func exposeStates(env *daemon.Env, s state.States) error {
+	w, ok := s.(interface{ Written() (user, engine int64) })
+	if !ok {
+		return nil
+	}
+	return env.Expose(prefix+"state_", func(set daemon.Set) {
+		user, engine := w.Written()
+		set("record_bytes_total", float64(user))
+		set("written_bytes_total", float64(engine))
+	}, daemon.Metric{Name: "record_bytes_total", Help: "bytes of accounts and slots that were written"},
+		daemon.Metric{Name: "written_bytes_total", Help: "bytes that the states' engine wrote to disk, with nodes, log and compactions"})
+}
+
 // openWhole opens a chain with the blocks that only its journal has, for all but a node, which does
 // so itself.
-func openWhole(ctx context.Context, dir string, g *genesis.Genesis, w io.Writer) (*blockchain.Chain, error) {
-	c, err := openChain(ctx, dir, g, blockchain.Options{}, w)
+func openWhole(ctx context.Context, dir string, g *genesis.Genesis, o blockchain.Options, w io.Writer) (*blockchain.Chain, error) {
+	c, err := openChain(ctx, dir, g, o, w)
 	if err != nil {
 		return nil, err
 	}

@@ -25,13 +25,15 @@ func read(t testing.TB, name string) []byte {
 	return text
 }
 
-func open(t testing.TB, dir string) *blockchain.Chain {
+func open(t testing.TB, dir string) *blockchain.Chain { return openWith(t, dir, "") }
+
+func openWith(t testing.TB, dir, states string) *blockchain.Chain {
 	t.Helper()
 	g, err := genesis.Parse(read(t, "genesis.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := blockchain.Open(t.Context(), dir, g, blockchain.Options{})
+	c, err := blockchain.Open(t.Context(), dir, g, blockchain.Options{States: states})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +42,14 @@ func open(t testing.TB, dir string) *blockchain.Chain {
 
 // Blocks of all forks are imported, survive a restart, and are exported as they were.
 func TestRoundTrip(t *testing.T) {
+	for _, states := range blockchain.StateKinds() {
+		t.Run(states, func(t *testing.T) { roundTrip(t, states) })
+	}
+}
+
+func roundTrip(t *testing.T, states string) {
 	dir, blocks := t.TempDir(), read(t, "chain.rlp")
-	c := open(t, dir)
+	c := openWith(t, dir, states)
 	n := 0
 	if err := archive.Import(t.Context(), c, bytes.NewReader(blocks), func() { n++ }); err != nil {
 		t.Fatal(err)
@@ -57,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		c = open(t, dir)
+		c = openWith(t, dir, states)
 	}
 	if err := archive.Import(t.Context(), c, bytes.NewReader(blocks), func() { t.Error("a block twice") }); err != nil {
 		t.Error(err)

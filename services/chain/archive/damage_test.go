@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"dyno/services/chain/archive"
+	"dyno/services/chain/blockchain"
 )
 
 // split returns the blocks of a file, each with its bytes.
@@ -37,6 +38,12 @@ func split(t testing.TB, file []byte) (blocks []*types.Block, raw [][]byte) {
 // A block of which one thing is wrong is refused, by its number and with what is wrong, and the
 // blocks before it stay.
 func TestWrongBlocks(t *testing.T) {
+	for _, states := range blockchain.StateKinds() {
+		t.Run(states, func(t *testing.T) { wrongBlocks(t, states) })
+	}
+}
+
+func wrongBlocks(t *testing.T, states string) {
 	blocks, raw := split(t, read(t, "chain.rlp"))
 	header := func(change func(*types.Header)) func(*types.Block) any {
 		return func(b *types.Block) any {
@@ -52,7 +59,7 @@ func TestWrongBlocks(t *testing.T) {
 			return types.NewBlockWithHeader(b.Header()).WithBody(inside)
 		}
 	}
-	c := open(t, t.TempDir())
+	c := openWith(t, t.TempDir(), states)
 	defer c.Close()
 	for _, v := range []struct {
 		number int

@@ -50,7 +50,8 @@ type Chain struct {
 
 // Options are how a chain is opened.
 type Options struct {
-	// States names the way in which the states are kept, one of StateKinds; "": the first.
+	// States names the way in which the states are kept, one of StateKinds; "": as they were last,
+	// or the first.
 	States string
 
 	// Begin is the genesis of a folder that holds no chain, if Open has none; nil is allowed.

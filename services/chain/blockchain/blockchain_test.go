@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"dyno/services/chain/archive"
@@ -22,20 +24,26 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-func open(t *testing.T, ctx context.Context, dir string, recovered func(number, of uint64)) (*blockchain.Chain, error) {
+func open(t *testing.T, ctx context.Context, dir, states string, recovered func(number, of uint64)) (*blockchain.Chain, error) {
 	t.Helper()
 	g, err := genesis.Parse(read(t, "genesis.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return blockchain.Open(ctx, dir, g, blockchain.Options{Recovered: recovered})
+	return blockchain.Open(ctx, dir, g, blockchain.Options{States: states, Recovered: recovered})
 }
 
 // What is on the disk while a chain is open, as kill -9 leaves it, has all blocks up to the last
 // Sync; their states are computed again, and the import continues.
 func TestKilled(t *testing.T) {
+	for _, states := range blockchain.StateKinds() {
+		t.Run(states, func(t *testing.T) { killed(t, states) })
+	}
+}
+
+func killed(t *testing.T, states string) {
 	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
-	c, err := open(t, t.Context(), first, nil)
+	c, err := open(t, t.Context(), first, states, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,19 +60,17 @@ func TestKilled(t *testing.T) {
 	if err := c.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(second, os.DirFS(first)); err != nil {
-		t.Fatal(err)
-	}
+	copyOpen(t, second, first)
 	want := c.Head().Hash()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	if c, err := open(t, ctx, second, nil); !errors.Is(err, context.Canceled) || c != nil {
+	if c, err := open(t, ctx, second, states, nil); !errors.Is(err, context.Canceled) || c != nil {
 		t.Errorf("a recovery that is stopped: %v", err)
 	}
 	again := 0
-	c, err = open(t, t.Context(), second, func(uint64, uint64) { again++ })
+	c, err = open(t, t.Context(), second, states, func(uint64, uint64) { again++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,5 +86,29 @@ func TestKilled(t *testing.T) {
 	r, err := blockchain.Check(t.Context(), second, func(uint64, uint64) {})
 	if err != nil || !r.OK || r.Blocks != 54 || r.StateRoot != r.RecomputedRoot {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// copyOpen copies a folder whose databases may remove files meanwhile: until none was.
+func copyOpen(t *testing.T, to, from string) {
+	t.Helper()
+	list := func() (files []string) {
+		err := filepath.WalkDir(from, func(path string, _ fs.DirEntry, err error) error {
+			files = append(files, path)
+			return err
+		})
+		if err != nil {
+			return nil // a file was removed
+		}
+		return files
+	}
+	for {
+		before := list()
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(to, os.DirFS(from)); err == nil && before != nil && slices.Equal(before, list()) {
+			return
+		}
 	}
 }

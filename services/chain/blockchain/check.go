@@ -72,6 +72,15 @@ func Check(ctx context.Context, dir string, checked func(number, of uint64)) (r 
 type checker struct {
 	report *Report
 	dir    string
+	kept   []*kept
+}
+
+// kept are states that are stored.
+type kept struct {
+	dir    string
+	states state.States
+	header *types.Header // of the newest
+	root   common.Hash   // that its block's execution gave; zero: the block is damaged
 }
 
 func (k *checker) damage(file string, block *uint64, err error) {
@@ -96,13 +105,21 @@ func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (e
 		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
 		return k.read(ctx, &Chain{Blocks: blocks}, false, checked)
 	}
+	c := &Chain{Genesis: g, Blocks: blocks, executor: execution.New(g)}
+	if err := k.open(c); err != nil {
+		return err
+	}
+	defer func() {
+		for _, kept := range k.kept {
+			err = errors.Join(err, kept.states.Close(nil))
+		}
+	}()
 	scratch := filepath.Join(k.dir, scratchFolder)
 	if err := os.RemoveAll(scratch); err != nil { // of a check that was killed
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	c := &Chain{Genesis: g, Blocks: blocks, executor: execution.New(g)}
-	if c.states, err = kinds[0].open(scratch, false); err != nil {
+	if c.states, err = kinds[0].open(scratch, g.Rules, false); err != nil {
 		return err
 	}
 	if err = state.Allocate(c.states, g.Alloc, g.Block().Header()); err == nil {
@@ -111,10 +128,31 @@ func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (e
 	if err = errors.Join(err, c.states.Close(nil)); err != nil {
 		return err
 	}
+	return k.verify(ctx)
+}
+
+// open opens the states that are stored. It is no damage if there are none: they are computed again
+// when the chain is opened.
+func (k *checker) open(c *Chain) error {
 	for _, kind := range kinds {
-		if err := k.states(ctx, c, filepath.Join(k.dir, kind.folder), kind.open); err != nil {
-			return err
+		dir := filepath.Join(k.dir, kind.folder)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		states, err := kind.open(dir, c.Genesis.Rules, true)
+		if err != nil {
+			k.damage(store.FileOf(err, dir), nil, err)
+			continue
+		}
+		c.states = states
+		header, err := c.newest()
+		if err != nil || header == nil { // blocks that cannot be read will be in the report
+			if err := states.Close(nil); err != nil {
+				return err
+			}
+			continue
+		}
+		k.kept = append(k.kept, &kept{dir: dir, states: states, header: header})
 	}
 	return nil
 }
@@ -167,32 +205,37 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 		k.report.Transactions += uint64(len(block.Transactions()))
 	}
 	c.head.Store(block.Header())
+	for _, kept := range k.kept {
+		if kept.header.Number.Uint64() == n {
+			var err error
+			if kept.root, err = c.states.Root(c.Head()); err != nil {
+				return err
+			}
+		}
+	}
 	if err := c.Blocks.CheckIndexes(block, receipts); err != nil {
 		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), &n, err) // the chain itself is whole
 	}
 	return nil
 }
 
-// states holds the stored state of the newest block that has one against that block's root.
-func (k *checker) states(ctx context.Context, c *Chain, dir string, open func(string, bool) (state.States, error)) (err error) {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil // it is computed again when the chain is opened
-	}
-	if c.states, err = open(dir, true); err != nil {
-		k.damage(dir, nil, err)
-		return nil
-	}
-	defer func() { err = errors.Join(err, c.states.Close(nil)) }()
-	header, err := c.newest()
-	if err != nil || header == nil {
-		return nil // blocks that cannot be read are in the report, and states of none are made anew
-	}
-	if err := c.states.Verify(ctx, header, header.Root); err != nil {
+// verify holds the stored states against those that the execution gave.
+func (k *checker) verify(ctx context.Context) error {
+	for _, kept := range k.kept {
+		root, err := kept.root, error(nil)
+		if root == (common.Hash{}) {
+			root, err = kept.states.Root(kept.header)
+		}
+		if err == nil {
+			err = kept.states.Verify(ctx, kept.header, root)
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		n := header.Number.Uint64()
-		k.damage(dir, &n, fmt.Errorf("the state after it: %w", err))
+		if err != nil {
+			n := kept.header.Number.Uint64()
+			k.damage(store.FileOf(err, kept.dir), &n, fmt.Errorf("the state after it: %w", err))
+		}
 	}
 	return nil
 }

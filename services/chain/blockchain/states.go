@@ -8,20 +8,34 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"dyno/services/chain/genesis"
 	"dyno/services/chain/state"
+	"dyno/services/chain/state/flat"
 	"dyno/services/chain/state/statedb"
 )
 
-// kinds are the ways to keep states, the default first.
-var kinds = []struct {
+// kind is a way to keep states.
+type kind struct {
 	name   string
 	folder string // subfolder of the data folder; it may be removed: it is made again
-	open   func(dir string, readOnly bool) (state.States, error)
-}{
-	{"statedb", "states", func(dir string, readOnly bool) (state.States, error) { return statedb.Open(dir, readOnly) }},
+	open   func(dir string, rules genesis.Rules, readOnly bool) (state.States, error)
+}
+
+// kinds are the ways to keep states, the default first.
+var kinds = []kind{
+	{"statedb", "states", func(dir string, rules genesis.Rules, readOnly bool) (state.States, error) {
+		return statedb.Open(dir, statedb.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery})
+	}},
+	{"flat", "flat", func(dir string, rules genesis.Rules, readOnly bool) (state.States, error) {
+		return flat.Open(dir, flat.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery})
+	}},
+	{"flat-scattered", "flat-scattered", func(dir string, rules genesis.Rules, readOnly bool) (state.States, error) {
+		return flat.Open(dir, flat.Options{ReadOnly: readOnly, RootEvery: rules.RootEvery, Scattered: true})
+	}},
 }
 
 // StateKinds are the names for Options.States, the default first.
@@ -34,16 +48,16 @@ func StateKinds() (names []string) {
 
 // openStates opens the states, or makes them anew from the genesis if none of them is that of a
 // block.
-func (c *Chain) openStates(dir, kind string) (err error) {
-	if kind == "" {
-		kind = kinds[0].name
+func (c *Chain) openStates(dir, name string) (err error) {
+	i := slices.Index(StateKinds(), name)
+	if name == "" {
+		i = latest(dir)
 	}
-	i := slices.Index(StateKinds(), kind)
 	if i < 0 {
-		return fmt.Errorf("there are no states of the kind %q; there are %s", kind, strings.Join(StateKinds(), ", "))
+		return fmt.Errorf("there are no states of the kind %q; there are %s", name, strings.Join(StateKinds(), ", "))
 	}
 	dir = filepath.Join(dir, kinds[i].folder)
-	if c.states, err = kinds[i].open(dir, false); err != nil {
+	if c.states, err = kinds[i].open(dir, c.Genesis.Rules, false); err != nil {
 		return err
 	}
 	head, err := c.newest()
@@ -55,7 +69,7 @@ func (c *Chain) openStates(dir, kind string) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.states, err = kinds[i].open(dir, false); err != nil {
+	if c.states, err = kinds[i].open(dir, c.Genesis.Rules, false); err != nil {
 		return err
 	}
 	if head, err = c.Blocks.Header(0); err != nil {
@@ -63,6 +77,17 @@ func (c *Chain) openStates(dir, kind string) (err error) {
 	}
 	c.head.Store(head)
 	return state.Allocate(c.states, c.Genesis.Alloc, head)
+}
+
+// latest is the index of the kind that was in use last.
+func latest(dir string) (i int) {
+	var last time.Time
+	for k, kind := range kinds {
+		if info, err := os.Stat(filepath.Join(dir, kind.folder)); err == nil && info.ModTime().After(last) {
+			i, last = k, info.ModTime()
+		}
+	}
+	return i
 }
 
 // newest returns the header of the newest block whose state is there; nil: there is none.

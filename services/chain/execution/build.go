@@ -10,18 +10,21 @@ import (
 	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/core"
-	"github.com/ethereum/go-ethereum/core/state"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/types/bal"
 	"github.com/ethereum/go-ethereum/core/vm"
+
+	"dyno/services/chain/state"
 )
 
 // Builder makes a block of transactions that it executes. It belongs to one goroutine.
 type Builder struct {
 	executor *Executor
 	chain    *view
+	parent   *types.Header
 	header   *types.Header
-	db       *state.StateDB
+	db       *gethstate.StateDB
 	evm      *vm.EVM
 	gas      *core.GasPool
 	signer   types.Signer
@@ -34,13 +37,13 @@ type Builder struct {
 
 // Build begins the block that follows a parent, over the parent's state, which it changes. Its time
 // is in seconds since 1970 and not before the parent's. Finish or Abandon ends it.
-func (e *Executor) Build(parent *types.Header, time uint64, db *state.StateDB, below Ancestors) (*Builder, error) {
+func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateDB, below Ancestors) (*Builder, error) {
 	header, err := e.next(parent, time)
 	if err != nil {
 		return nil, err
 	}
 	b := &Builder{
-		executor: e, chain: &view{executor: e, below: below}, header: header, db: db, gas: core.NewGasPool(header.GasLimit),
+		executor: e, chain: &view{executor: e, below: below}, parent: parent, header: header, db: db, gas: core.NewGasPool(header.GasLimit),
 		signer: types.MakeSigner(e.config, header.Number, time), accesses: bal.NewConstructionBlockAccessList(),
 	}
 	if header.WithdrawalsHash != nil {
@@ -140,8 +143,12 @@ func (b *Builder) Finish() (*types.Block, types.Receipts, error) {
 	}
 	b.header.GasUsed = b.gas.Used()
 	block := core.AssembleBlock(b.chain, b.header, b.db, &b.body, b.receipts, b.accesses)
-	if err := b.db.Error(); err != nil {
+	if err := state.Err(b.db); err != nil {
 		return nil, nil, errors.Join(errors.New("the state cannot be read"), err)
+	}
+	if header := block.Header(); !b.executor.Rooted(header) {
+		header.Root = b.parent.Root
+		block = block.WithSeal(header)
 	}
 	return block, b.receipts, nil
 }

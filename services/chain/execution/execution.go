@@ -9,17 +9,19 @@ package execution
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/ethereum/go-ethereum/consensus"
 	"github.com/ethereum/go-ethereum/consensus/beacon"
 	"github.com/ethereum/go-ethereum/consensus/ethash"
 	"github.com/ethereum/go-ethereum/core"
-	"github.com/ethereum/go-ethereum/core/state"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
 
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/state"
 )
 
 // Ancestors are the blocks below the one that is executed. Errors of the disk are for the
@@ -43,20 +45,36 @@ func New(g *genesis.Genesis) *Executor {
 
 // Execute executes a block over the state of its parent, which it changes, and returns the
 // receipts. The error says what is wrong with the block.
-func (e *Executor) Execute(ctx context.Context, block *types.Block, parent *types.Header, db *state.StateDB, below Ancestors) (types.Receipts, error) {
+func (e *Executor) Execute(ctx context.Context, block *types.Block, parent *types.Header, db *gethstate.StateDB, below Ancestors) (types.Receipts, error) {
 	if err := e.judge(block, parent, below); err != nil {
 		return nil, err
 	}
 	chain := &view{executor: e, below: below}
 	result, err := core.NewStateProcessor(chain).Process(ctx, block, db, nil, nil, vm.Config{}, nil)
 	if err == nil {
-		err = core.NewBlockValidator(e.config, nil).ValidateState(block, db, result, false)
+		err = e.validate(block, parent, db, result)
 	}
-	if err := errors.Join(err, db.Error()); err != nil {
+	if err := errors.Join(state.Err(db), err); err != nil {
 		return nil, err
 	}
 	return result.Receipts, nil
 }
+
+// validate holds what came out of a block's execution against its header.
+func (e *Executor) validate(block *types.Block, parent *types.Header, db *gethstate.StateDB, result *core.ProcessResult) error {
+	if header := block.Header(); !e.Rooted(header) {
+		if header.Root != parent.Root {
+			return fmt.Errorf("invalid merkle root: a block without its own has its parent's, %x, and it has %x", parent.Root, header.Root)
+		}
+		header.Root = db.IntermediateRoot(e.Rules(header))
+		block = block.WithSeal(header)
+	}
+	return core.NewBlockValidator(e.config, nil).ValidateState(block, db, result, false)
+}
+
+// Rooted reports whether the header of a block has the root of the state after it, by the rule
+// rootEvery. That of any other block has its parent's.
+func (e *Executor) Rooted(h *types.Header) bool { return h.Number.Uint64()%e.rules.RootEvery == 0 }
 
 // Rules are those that hold in a block.
 func (e *Executor) Rules(h *types.Header) params.Rules {

@@ -19,8 +19,9 @@ import (
 
 // Rules are what chaind adds to the rules of Ethereum.
 type Rules struct {
-	// RootEvery is the number of blocks from one state root in a header to the next. It is 1: every
-	// block has one.
+	// RootEvery is the number of blocks from one state root in a header to the next, those of the
+	// blocks whose number it divides. The header of any other block has its parent's root: such a
+	// chain only chaind can execute again. It is 1 in a chain of Ethereum.
 	RootEvery uint64 `json:"rootEvery"`
 
 	// ZeroBaseFee keeps the base fee of every block at 0, so that gas can be free.
@@ -34,6 +35,9 @@ type Genesis struct {
 
 	text []byte // compact JSON
 }
+
+// mostRootEvery bounds how long a wrong state could stay unnoticed, in blocks.
+const mostRootEvery = 1000
 
 // largest bounds a genesis.json, in bytes: a million accounts.
 const largest = 256 << 20
@@ -88,8 +92,8 @@ func (g *Genesis) check() error {
 		return errors.New(`"ubtTime": binary tries are not supported`)
 	case g.Number != 0:
 		return errors.New(`"number" is not 0`)
-	case g.Rules.RootEvery != 1:
-		return errors.New(`"rootEvery" must be 1: every block has the root of its state`)
+	case g.Rules.RootEvery < 1 || g.Rules.RootEvery > mostRootEvery:
+		return fmt.Errorf(`"rootEvery" must be from 1, every block has the root of its state, to %d`, mostRootEvery)
 	case g.BaseFee != nil && (g.BaseFee.Sign() < 0 || g.BaseFee.BitLen() > 256):
 		return errors.New(`"baseFeePerGas" has more than 256 bits`)
 	case g.Difficulty.Sign() < 0 || len(g.ExtraData) > 100<<10:
@@ -102,6 +106,10 @@ func (g *Genesis) check() error {
 	}
 	if err := c.CheckConfigForkOrder(); err != nil {
 		return err
+	}
+	if g.Rules.RootEvery > 1 && !c.IsCancun(new(big.Int), g.Timestamp) {
+		// Before, receipts had roots, and contracts with slots could be removed.
+		return errors.New(`"rootEvery" above 1 needs Cancun from block 0: "cancunTime" not after "timestamp"`)
 	}
 	if !g.Rules.ZeroBaseFee {
 		return nil

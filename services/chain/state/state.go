@@ -8,6 +8,7 @@ package state
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ethereum/go-ethereum/common"
 	gethstate "github.com/ethereum/go-ethereum/core/state"
@@ -71,4 +72,12 @@ func Allocate(s States, alloc types.GenesisAlloc, header *types.Header) error {
 		}
 	}
 	return s.Commit(db, header, params.Rules{})
+}
+
+// Err is why a state could not be read, or its root not be computed: then the root is of no use.
+func Err(db *gethstate.StateDB) error {
+	if t, ok := db.GetTrie().(interface{ Err() error }); ok {
+		return errors.Join(db.Error(), t.Err())
+	}
+	return db.Error()
 }

@@ -15,8 +15,11 @@ import (
 // memTable is the number of bytes that Pebble collects before it writes tables.
 const memTable = 16 << 20
 
-// openPebble opens Pebble, which may panic.
-func openPebble(dir string, readOnly bool) (db *pebble.DB, err error) {
+// cacheBytes is what the store keeps of what it has read, Pebble's default.
+const cacheBytes = 8 << 20
+
+// OpenPebble opens Pebble, which may panic, with a cache of blocks that it has read.
+func OpenPebble(dir string, readOnly bool, cacheBytes int64) (db *pebble.DB, err error) {
 	defer func() {
 		if said := recover(); said != nil {
 			err = fmt.Errorf("%v", said)
@@ -26,6 +29,7 @@ func openPebble(dir string, readOnly bool) (db *pebble.DB, err error) {
 		ReadOnly:           readOnly,
 		FormatMajorVersion: pebble.FormatValueSeparation,
 		MemTableSize:       memTable,
+		CacheSize:          cacheBytes,
 		Logger:             logger{},
 		// Damage is an error of the reading call, and no reason to end the process.
 		EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
@@ -36,7 +40,7 @@ func openPebble(dir string, readOnly bool) (db *pebble.DB, err error) {
 // by a checksum (in a log Pebble takes it for the end of an interrupted write), and removes the
 // files that are no longer needed.
 func Settle(dir string) error {
-	db, err := openPebble(dir, false) // which does it
+	db, err := OpenPebble(dir, false, cacheBytes) // which does it
 	if err == nil {
 		err = db.Close()
 	}

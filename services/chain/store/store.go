@@ -56,7 +56,7 @@ func hashed(prefix string, h common.Hash) []byte { return append([]byte(prefix),
 
 // Open opens the store in a folder, which it creates unless it only reads.
 func Open(dir string, readOnly bool) (*Store, error) {
-	db, err := openPebble(dir, readOnly)
+	db, err := OpenPebble(dir, readOnly, cacheBytes)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", dir, err)
 	}

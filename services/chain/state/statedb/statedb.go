@@ -7,7 +7,9 @@
 package statedb
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -42,34 +44,44 @@ type States struct {
 	tries *triedb.Database
 	db    *gethstate.MPTDatabase
 
-	dir string
+	dir       string
+	rootEvery uint64
 }
 
 var _ state.States = (*States)(nil)
 
+// Options are how states are opened.
+type Options struct {
+	ReadOnly  bool
+	RootEvery uint64 // number of blocks from one root in a header to the next; 0 is 1
+}
+
 // Open opens the states in a folder, which it creates unless it only reads.
-func Open(dir string, readOnly bool) (s *States, err error) {
+func Open(dir string, o Options) (s *States, err error) {
 	defer func() {
 		if said := recover(); said != nil { // Pebble's and go-ethereum's way to report damage
 			err = fmt.Errorf("opening %s: %v", dir, said)
 		}
 	}()
-	kv, err := pebble.New(dir, cacheMB, openFiles, "", readOnly)
+	kv, err := pebble.New(dir, cacheMB, openFiles, "", o.ReadOnly)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", dir, err)
 	}
 	disk := rawdb.NewDatabase(kv)
 	config := *pathdb.Defaults
-	config.TrieCleanSize, config.StateCleanSize, config.WriteBufferSize, config.ReadOnly = cleanBytes, cleanBytes, bufferBytes, readOnly
+	config.TrieCleanSize, config.StateCleanSize, config.WriteBufferSize, config.ReadOnly = cleanBytes, cleanBytes, bufferBytes, o.ReadOnly
 	tries := triedb.NewDatabase(disk, &triedb.Config{PathDB: &config})
-	return &States{disk, tries, gethstate.NewMPTDatabase(tries, gethstate.NewCodeDB(disk)), dir}, nil
+	return &States{disk, tries, gethstate.NewMPTDatabase(tries, gethstate.NewCodeDB(disk)), dir, max(o.RootEvery, 1)}, nil
 }
 
 // At implements state.States.
 func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
-	root := types.EmptyRootHash
+	root, err := types.EmptyRootHash, error(nil)
 	if header != nil {
-		root = header.Root
+		root, err = s.Root(header)
+	}
+	if err != nil {
+		return nil, err
 	}
 	db, err := gethstate.New(root, s.db)
 	return db, missing(header, err)
@@ -77,7 +89,11 @@ func (s *States) At(header *types.Header) (*gethstate.StateDB, error) {
 
 // Reader implements state.States.
 func (s *States) Reader(header *types.Header) (gethstate.StateReader, error) {
-	r, err := s.db.StateReader(header.Root)
+	root, err := s.Root(header)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.db.StateReader(root)
 	return r, missing(header, err)
 }
 
@@ -88,16 +104,30 @@ func missing(header *types.Header, err error) error {
 	return err
 }
 
-// Commit implements state.States.
+// Commit implements state.States. The path database needs a root for each block, also for those
+// without one in their header: for these it is stored.
 func (s *States) Commit(db *gethstate.StateDB, header *types.Header, rules params.Rules) error {
 	root, err := db.Commit(rules, header.Number.Uint64())
-	if err == nil && root != header.Root {
-		err = fmt.Errorf("the state has the root %x, and the header %x", root, header.Root)
+	switch {
+	case err != nil:
+		return err
+	case !s.rooted(header):
+		hash := header.Hash()
+		return s.disk.Put(rootKey(header), append(hash[:], root[:]...))
+	case root != header.Root:
+		return fmt.Errorf("the state has the root %x, and the header %x", root, header.Root)
+	case header.Number.Sign() == 0 && root != types.EmptyRootHash:
+		return s.tries.Commit(root, false) // a genesis may be large
 	}
-	if err == nil && header.Number.Sign() == 0 && root != types.EmptyRootHash {
-		err = s.tries.Commit(root, false) // a genesis may be large
-	}
-	return err
+	return nil
+}
+
+// rooted reports whether a header carries the root of its own state.
+func (s *States) rooted(header *types.Header) bool { return header.Number.Uint64()%s.rootEvery == 0 }
+
+// rootKey is where the root of a block without its own is, after the block's hash.
+func rootKey(header *types.Header) []byte {
+	return binary.BigEndian.AppendUint64([]byte("chaind-root-"), header.Number.Uint64())
 }
 
 // Has implements state.States.
@@ -107,13 +137,29 @@ func (s *States) Has(header *types.Header) bool {
 }
 
 // Root implements state.States.
-func (s *States) Root(header *types.Header) (common.Hash, error) { return header.Root, nil }
+func (s *States) Root(header *types.Header) (common.Hash, error) {
+	if s.rooted(header) {
+		return header.Root, nil
+	}
+	text, err := s.disk.Get(rootKey(header))
+	hash := header.Hash()
+	if err == nil && (len(text) != 2*common.HashLength || !bytes.HasPrefix(text, hash[:])) {
+		err = errors.New("its root is not stored")
+	}
+	if err != nil {
+		return common.Hash{}, missing(header, err)
+	}
+	return common.Hash(text[common.HashLength:]), nil
+}
 
 // Close implements state.States.
 func (s *States) Close(keep *types.Header) error {
 	var err error
 	if keep != nil {
-		err = s.tries.Journal(keep.Root)
+		var root common.Hash
+		if root, err = s.Root(keep); err == nil {
+			err = s.tries.Journal(root)
+		}
 	}
 	if err = errors.Join(err, s.tries.Close(), s.disk.Close()); err != nil || keep == nil {
 		return err

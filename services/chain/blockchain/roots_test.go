@@ -1,0 +1,120 @@
+package blockchain_test
+
+import (
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
+	"github.com/ethereum/go-ethereum/core/tracing"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/trie"
+	"github.com/holiman/uint256"
+
+	"dyno/services/chain/blockchain"
+	"dyno/services/chain/genesis"
+)
+
+// seldom is a genesis whose blocks have a root every 5.
+const seldom = `{"config":{"chainId":7,"homesteadBlock":0,"eip150Block":0,"eip155Block":0,"eip158Block":0,"byzantiumBlock":0,"constantinopleBlock":0,
+	"petersburgBlock":0,"istanbulBlock":0,"berlinBlock":0,"londonBlock":0,"shanghaiTime":0,"cancunTime":0,"terminalTotalDifficulty":0,
+	"blobSchedule":{"cancun":{"target":3,"max":6,"baseFeeUpdateFraction":3338477}}},
+	"chaind":{"rootEvery":5},"gasLimit":"0x1c9c380","difficulty":"0x0","alloc":{"0x0100000000000000000000000000000000000000":{"balance":"0x1"}}}`
+
+// next makes the next block, which changes the state by withdrawals.
+func next(t *testing.T, c *blockchain.Chain) *types.Block {
+	t.Helper()
+	parent := c.Head()
+	db, err := c.StateAt(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := new(big.Int).Add(parent.Number, common.Big1)
+	withdrawals := types.Withdrawals{}
+	for i := range uint64(3) {
+		w := &types.Withdrawal{Index: i, Address: common.Address{1, byte(number.Uint64() * i)}, Amount: 1 + i}
+		withdrawals = append(withdrawals, w)
+		db.AddBalance(w.Address, new(uint256.Int).Mul(uint256.NewInt(w.Amount), uint256.NewInt(1e9)), tracing.BalanceIncreaseWithdrawal)
+	}
+	hash := types.DeriveSha(withdrawals, trie.NewStackTrie(nil))
+	header := &types.Header{
+		ParentHash: parent.Hash(), UncleHash: types.EmptyUncleHash, TxHash: types.EmptyTxsHash, ReceiptHash: types.EmptyReceiptsHash, Number: number,
+		Time: parent.Time + 1, Difficulty: new(big.Int), GasLimit: parent.GasLimit, BaseFee: eip1559.CalcBaseFee(c.Genesis.Config, parent),
+		WithdrawalsHash: &hash, BlobGasUsed: new(uint64), ExcessBlobGas: new(uint64), ParentBeaconRoot: new(common.Hash), Root: parent.Root,
+	}
+	if number.Uint64()%5 == 0 {
+		header.Root = db.IntermediateRoot(c.Genesis.Config.Rules(number, true, header.Time))
+	}
+	return types.NewBlockWithHeader(header).WithBody(types.Body{Withdrawals: withdrawals})
+}
+
+// Under the rule rootEvery a block without a root has its parent's, and nothing else; the chain is
+// the same whichever way its states are kept, and opens again after any of its blocks.
+func TestRootEvery(t *testing.T) {
+	g, err := genesis.Parse([]byte(seldom))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hashes []common.Hash
+	for _, states := range blockchain.StateKinds() {
+		dir := filepath.Join(t.TempDir(), states)
+		again := 0
+		reopen := func() *blockchain.Chain {
+			c, err := blockchain.Open(t.Context(), dir, g, blockchain.Options{States: states, Recovered: func(uint64, uint64) { again++ }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		c := reopen()
+		for n := 1; n <= 23; n++ {
+			block := next(t, c)
+			wrong := block.Header()
+			wrong.Root[0]++
+			if err := c.Append(t.Context(), block.WithSeal(wrong)); err == nil || !strings.Contains(err.Error(), "invalid merkle root") {
+				t.Fatalf("%s: block %d with another root: %v", states, n, err)
+			}
+			if err := c.Append(t.Context(), block); err != nil {
+				t.Fatalf("%s: block %d: %v", states, n, err)
+			}
+		}
+		for range 2 { // at 23, which has no root
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if c = reopen(); again != 0 {
+				t.Fatalf("%s: %d blocks are executed again after a clean stop", states, again)
+			}
+		}
+		hashes = append(hashes, c.Head().Hash())
+		if c.Head().Hash() != hashes[0] {
+			t.Errorf("%s: the chain is another", states)
+		}
+		rooted := c.Head().Root
+		if root, err := c.States().Root(c.Head()); err != nil || root == rooted {
+			t.Errorf("%s: the root of the state is %x, that of the header, %v", states, root, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := blockchain.Check(t.Context(), dir, func(uint64, uint64) {})
+		if err != nil || !r.OK || r.Blocks != 23 || r.RecomputedRoot != rooted {
+			t.Errorf("%s: %+v, %v", states, r, err)
+		}
+	}
+}
+
+// The rule needs what it can hold.
+func TestRootEveryNeedsCancun(t *testing.T) {
+	for text, says := range map[string]string{
+		strings.Replace(seldom, `"cancunTime":0,`, "", 1):                                 "Cancun",
+		strings.Replace(seldom, `"rootEvery":5`, fmt.Sprintf(`"rootEvery":%d`, 1<<20), 1): "1000",
+	} {
+		if _, err := genesis.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+}

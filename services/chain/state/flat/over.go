@@ -1,0 +1,212 @@
+package flat
+
+import (
+	"errors"
+	"maps"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	gethstate "github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethdb"
+	"github.com/ethereum/go-ethereum/trie"
+	"github.com/ethereum/go-ethereum/trie/trienode"
+	"github.com/ethereum/go-ethereum/triedb"
+)
+
+// over is the state after a block as the trie of accounts that a StateDB sees. It collects what
+// StateDB writes to the trie when it computes a root, that is all that a block changed.
+type over struct {
+	unused
+	s      *States
+	reader *reader
+	base   mark        // the block below
+	root   common.Hash // in the header of that block
+	rooted bool        // the next block has a root
+
+	changes *changes                       // of the block up to the last root
+	codes   map[common.Hash][]byte         // that the block created
+	tries   *tries                         // with the changes; nil: not needed yet
+	err     error                          // why the root could not be computed
+	mu      sync.Mutex                     // guards what follows: StateDB writes slots of several accounts concurrently
+	delta   *changes                       // since then
+	opened  map[common.Address]common.Hash // storage root with which the account was opened
+}
+
+// under shows it as the database of a StateDB.
+type under struct{ *over }
+
+func (under) Type() gethstate.DatabaseType                     { return gethstate.TypeMPT }
+func (d under) Reader(common.Hash) (gethstate.Reader, error)   { return d.reader, nil }
+func (under) Iteratee(common.Hash) (gethstate.Iteratee, error) { return nil, errUnused }
+func (d under) OpenTrie(common.Hash) (gethstate.Trie, error)   { return d.over, nil }
+func (under) TrieDB() *triedb.Database                         { return nil }
+func (under) Commit(*gethstate.StateUpdate) error              { return errUnused } // States.Commit takes the changes
+
+func (d under) OpenStorageTrie(_ common.Hash, address common.Address, root common.Hash, _ gethstate.Trie) (gethstate.Trie, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opened[address] = root
+	return &storage{over: d.over, address: address, root: root}, nil
+}
+
+func (o *over) UpdateAccount(address common.Address, account *types.StateAccount, _ int) error {
+	kept := *account
+	root, opened := o.opened[address]
+	if !opened {
+		root = account.Root
+	}
+	if root == types.EmptyRootHash && !o.changes.wiped[address] && !o.delta.wiped[address] {
+		// It may have been removed and made again in this block.
+		before, err := o.reader.Account(address)
+		if err != nil {
+			return err
+		}
+		if before != nil && before.Root != types.EmptyRootHash {
+			o.delta.wiped[address] = true
+		}
+	}
+	o.delta.accounts[address] = &kept
+	return nil
+}
+
+func (o *over) DeleteAccount(address common.Address) error {
+	o.delta.accounts[address] = nil
+	o.delta.wiped[address] = true
+	delete(o.delta.slots, address)
+	return nil
+}
+
+func (o *over) UpdateContractCode(_ common.Address, hash common.Hash, code []byte) error {
+	if o.codes == nil {
+		o.codes = map[common.Hash][]byte{}
+	}
+	o.codes[hash] = code
+	return nil
+}
+
+// Hash implements gethstate.Trie. For a block without a root it is the parent's.
+func (o *over) Hash() common.Hash {
+	if !o.rooted {
+		return o.root
+	}
+	t, err := o.take()
+	if err != nil {
+		o.err = err
+		return common.Hash{}
+	}
+	root, rooted, err := t.hash()
+	if err != nil {
+		o.err = err
+		return common.Hash{}
+	}
+	maps.Copy(o.changes.accounts, rooted)
+	return root
+}
+
+// Err is why Hash, which can return no error, returned the zero hash.
+func (o *over) Err() error { return o.err }
+
+// take returns the tries with all changes, which they may not have hashed yet.
+func (o *over) take() (*tries, error) {
+	if o.tries == nil {
+		t, err := o.s.lend(o)
+		if err != nil {
+			return nil, err
+		}
+		o.tries = t
+	}
+	if o.changes.size() == 0 && len(o.changes.wiped) == 0 {
+		o.changes = o.delta
+	} else {
+		o.changes.merge(o.delta)
+	}
+	if t := o.tries; o.rooted && t.dirty.size() == 0 && len(t.dirty.wiped) == 0 {
+		t.dirty = o.delta // hashed before the next block adds its own
+	} else {
+		t.dirty.merge(o.delta)
+	}
+	o.delta = newChanges(o.changes.mark)
+	return o.tries, nil
+}
+
+// lend returns the tries of the newest state, if o is over that, and others otherwise.
+func (s *States) lend(o *over) (*tries, error) {
+	if o.reader.empty {
+		return s.above(0), nil
+	}
+	s.mu.Lock()
+	t := s.live
+	if t != nil && s.newest() == o.base {
+		s.live = nil
+		s.mu.Unlock()
+		return t, nil
+	}
+	s.mu.Unlock()
+	return s.triesAt(o.base.Number)
+}
+
+// Prove implements gethstate.Trie, for the state before any changes.
+func (o *over) Prove(key []byte, to ethdb.KeyValueWriter) error {
+	return o.s.prove(o.base, func(t *tries, _ common.Hash) error { return t.accounts.Prove(key, to) })
+}
+
+// storage is the trie of an account's slots as a StateDB sees it.
+type storage struct {
+	unused
+	over    *over
+	address common.Address
+	root    common.Hash
+}
+
+func (t *storage) UpdateStorage(address common.Address, key, value []byte) error {
+	t.over.mu.Lock()
+	defer t.over.mu.Unlock()
+	t.over.delta.slotsOf(address, 0)[common.BytesToHash(key)] = common.BytesToHash(value)
+	return nil
+}
+
+func (t *storage) DeleteStorage(address common.Address, key []byte) error {
+	return t.UpdateStorage(address, key, nil)
+}
+
+// Hash implements gethstate.Trie. It is the root as it was: tries.hash computes the new one.
+func (t *storage) Hash() common.Hash { return t.root }
+
+// Prove implements gethstate.Trie, for the state before any changes.
+func (t *storage) Prove(key []byte, to ethdb.KeyValueWriter) error {
+	return t.over.s.prove(t.over.base, func(tries *tries, _ common.Hash) error {
+		tr, err := tries.storageOf(t.address)
+		if err != nil {
+			return err
+		}
+		return tr.Prove(key, to)
+	})
+}
+
+var (
+	_         gethstate.Database = under{}
+	errUnused                    = errors.New("flat states do not have this")
+)
+
+// unused has the methods of gethstate.Trie that a StateDB does not call here.
+type unused struct{}
+
+func (unused) GetKey([]byte) []byte                                         { return nil }
+func (unused) GetAccount(common.Address) (*types.StateAccount, error)       { return nil, errUnused }
+func (unused) PrefetchAccount([]common.Address) error                       { return errUnused }
+func (unused) GetStorage(common.Address, []byte) ([]byte, error)            { return nil, errUnused }
+func (unused) PrefetchStorage(common.Address, [][]byte) error               { return errUnused }
+func (unused) UpdateAccount(common.Address, *types.StateAccount, int) error { return errUnused }
+func (unused) UpdateAccountBatch([]common.Address, []*types.StateAccount, []int) error {
+	return errUnused
+}
+func (unused) UpdateStorage(common.Address, []byte, []byte) error           { return errUnused }
+func (unused) UpdateStorageBatch(common.Address, [][]byte, [][]byte) error  { return errUnused }
+func (unused) DeleteAccount(common.Address) error                           { return errUnused }
+func (unused) DeleteStorage(common.Address, []byte) error                   { return errUnused }
+func (unused) UpdateContractCode(common.Address, common.Hash, []byte) error { return errUnused }
+func (unused) Commit(bool) (common.Hash, *trienode.NodeSet)                 { return common.Hash{}, nil }
+func (unused) Witness() map[string][]byte                                   { return nil }
+func (unused) NodeIterator([]byte) (trie.NodeIterator, error)               { return nil, errUnused }
+func (unused) IsUBT() bool                                                  { return false }
