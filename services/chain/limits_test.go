@@ -11,6 +11,7 @@ import (
 // Absurd calls are refused with an error that says why, whichever codec reads them, and the node
 // goes on.
 func TestRefuses(t *testing.T) {
+	t.Parallel()
 	dir := imported(t, public)
 	codecs := []string{"scan", "std", "v2"}
 	if quicktest.On() {
