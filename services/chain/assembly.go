@@ -17,7 +17,7 @@ type Config struct {
 
 // indexes make the implementations of the seam "index".
 var indexes = map[string]func() index.Index{
-	"map": func() index.Index { return index.NewMap() },
+	"map": index.NewMap, "sharded": index.NewSharded, "heap": index.NewHeap, "skiplist": index.NewSkipList,
 }
 
 // Assembly is the service's seams, settings and ladder. The plain program is before its first step:
@@ -26,7 +26,10 @@ func Assembly() assembly.Parts {
 	return assembly.Parts{
 		Seams: []assembly.Seam{
 			{Name: "index", Doc: "finds waiting transactions, and the next by their fees", Impls: []assembly.Impl{
-				{Name: "map", Doc: "a map behind a lock; a block sorts all that wait"},
+				{Name: "map", Doc: "a map behind a lock; a block orders all senders"},
+				{Name: "sharded", Doc: "a map behind 64 locks; a block orders all senders"},
+				{Name: "heap", Doc: "sharded, and a heap that stays in order while the base fee does"},
+				{Name: "skiplist", Doc: "sharded, and a skip list that stays in order while the base fee does"},
 			}},
 			{Name: "codec", Doc: "reads and writes messages of JSON-RPC", Impls: []assembly.Impl{
 				{Name: "std", Doc: "encoding/json"},
@@ -54,6 +57,8 @@ func Assembly() assembly.Parts {
 		},
 		Settings: assembly.Settings[Config](),
 		Ladder: []assembly.Step{
+			{Name: "sharded", Change: map[string]string{"index": "sharded"}, Why: "transactions that come in no longer share a lock"},
+			{Name: "heap", Change: map[string]string{"index": "heap"}, Why: "a block of few transactions does not order all senders"},
 			{Name: "scan", Change: map[string]string{"codec": "scan"}, Why: "reading the envelope costs as much as the method"},
 			{Name: "count", Change: map[string]string{"seal": "count"}, Why: "a block costs two tries, a batch and an fsync, whatever is in it: 50 transactions share them"},
 			{Name: "timer", Change: map[string]string{"seal": "timer"}, Why: "few transactions do not wait for others"},

@@ -100,7 +100,11 @@ func (s *sender) judge(e *Entry) error {
 	if err := s.fits(e); err != nil {
 		return err
 	}
-	return s.affords(e, s.slots[e.Tx.Nonce()])
+	old := s.slots[e.Tx.Nonce()]
+	if old == nil && len(s.slots) >= maxOfSender && e.Tx.Nonce()-s.account.Nonce >= maxOfSender {
+		return fmt.Errorf("%w: pooled %d txs", txpool.ErrAccountLimitExceeded, len(s.slots))
+	}
+	return s.affords(e, old)
 }
 
 // fits reports why an entry cannot have its nonce.
@@ -109,15 +113,11 @@ func (s *sender) fits(e *Entry) error {
 	if nonce < s.account.Nonce {
 		return fmt.Errorf("%w: next nonce %v, tx nonce %v", core.ErrNonceTooLow, s.account.Nonce, nonce)
 	}
-	ahead := nonce - s.account.Nonce
-	if ahead > maxOfSender {
+	if nonce-s.account.Nonce > maxOfSender {
 		return fmt.Errorf("%w: next nonce %v, tx nonce %v, which may be at most %d ahead", core.ErrNonceTooHigh, s.account.Nonce, nonce, maxOfSender)
 	}
 	if old := s.slots[nonce]; old != nil {
 		return old.replaceable(e)
-	}
-	if len(s.slots) >= maxOfSender && ahead >= maxOfSender {
-		return fmt.Errorf("%w: pooled %d txs", txpool.ErrAccountLimitExceeded, len(s.slots))
 	}
 	return nil
 }

@@ -203,6 +203,12 @@ func TestSenderLimit(t *testing.T) {
 	f.stats(0, 1024, 0)
 	f.add(entry('a', 0, 100, 10)) // fills the gap
 	f.stats(1025, 0, 1)
+	restarted := newFixture(t, mempool.Options{})
+	for _, e := range f.Entries() {
+		if err := restarted.Restore(e); err != nil {
+			t.Fatal(err)
+		}
+	}
 	f = newFixture(t, mempool.Options{})
 	for nonce := range uint64(1024) {
 		f.add(entry('a', nonce, 100, 10))

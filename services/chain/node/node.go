@@ -11,14 +11,12 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,8 +115,6 @@ func (n *Node) recover(ctx context.Context) error {
 		return err
 	}
 	n.pool = mempool.New(n.o.Index, n.o.Pool, n.account)
-	// In this order few wait behind a gap meanwhile, for which there is less room.
-	slices.SortStableFunc(txs, func(a, b *types.Transaction) int { return cmp.Compare(a.Nonce(), b.Nonce()) })
 	entries, errs, view := make([]*mempool.Entry, len(txs)), make([]error, len(txs)), n.view.Load()
 	n.spread(ctx, len(txs), func(i int) { entries[i], errs[i] = view.entry(txs[i], nil) }, func(i int, err error) { errs[i] = err })
 	waiting := 0
@@ -127,11 +123,10 @@ func (n *Node) recover(ctx context.Context) error {
 			return err
 		}
 		if errs[i] == nil {
-			errs[i] = n.pool.Add(e, nil)
+			errs[i] = n.pool.Restore(e)
 		}
 		switch {
 		case errs[i] == nil:
-			n.pool.Confirm(e)
 			waiting++
 		case !errors.Is(errs[i], core.ErrNonceTooLow): // then another one was sealed in its place
 			n.o.Log.Warn("a transaction of the journal waits no longer", "hash", txs[i].Hash(), "reason", errs[i])
