@@ -22,10 +22,10 @@ import (
 	"dyno/services/chain/state"
 )
 
-// BenchmarkTransfers reports what a transfer costs: the CPU time of all threads, in microseconds, for
-// executing it, computing the root, and committing; the bytes that the process caused to be written
-// to disk; and how many bytes the engine wrote for each byte of a record. The longest block is in
-// milliseconds.
+// BenchmarkTransfers reports what a transfer costs: the CPU time of all threads, in microseconds,
+// for executing it, computing the root, and committing; the bytes that the process caused to be
+// written to disk; and how many bytes the engine wrote for each byte of a record. The longest block
+// is in milliseconds.
 func BenchmarkTransfers(b *testing.B) {
 	for _, kind := range kinds {
 		for _, rootEvery := range []uint64{1, 50} {

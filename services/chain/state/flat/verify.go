@@ -75,7 +75,7 @@ func (s *States) verifyDisk(ctx context.Context) error {
 	})
 }
 
-// match holds the records with a prefix, before a key of so many bytes, against the leaves of a
+// match holds the records with a prefix, before a key of length bytes, against the leaves of a
 // trie. Leaf returns what a record's must be.
 func (s *States) match(ctx context.Context, t *trie.Trie, prefix []byte, length int, leaf func(key, value []byte) ([]byte, error)) error {
 	leaves, err := count(ctx, t)
