@@ -55,7 +55,8 @@ var inside = map[string][]room{
 		{"index", nil, "entries by hash and by fee; it knows no rule"},
 	},
 	"services/chain": {
-		{".", []string{"archive", "node", "sealing", "journal", "mempool", "blockchain", "genesis", "state", "api"}, "the service and its jobs, around the chain"},
+		{".", []string{"archive", "cluster", "peers", "node", "sealing", "journal", "mempool", "blockchain", "genesis", "state", "api"}, "the service and its jobs, around the chain"},
+		{"cluster", []string{"node", "journal", "raft", "blocksync", "peers", "api"}, "several nodes; of the API only how answers are passed on"},
 		{"node", []string{"api", "blockchain", "journal", "mempool", "sealing", "store", "transaction"}, "the way of a transaction; of the API only what it implements"},
 		{"journal", nil, "what was promised, for any chain"},
 		{"sealing", nil, "when, not what"},

@@ -150,6 +150,7 @@ func free(t *testing.T, folder string) bool {
 // PostgreSQL does not outlive an owner that is killed, and acknowledged data is there at the next
 // start, which succeeds immediately.
 func TestAKilledOwner(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t)
 	for round := range 2 {
 		p, err := startOwner(t, o, nil)

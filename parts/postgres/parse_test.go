@@ -72,6 +72,7 @@ func TestAddress(t *testing.T) {
 // As root, PostgreSQL can use a folder that its user may not enter, if it may be given a capability
 // for that; else the folder is refused before any file is created in it.
 func TestAFolderThatPostgreSQLMayNotEnter(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only when root starts it does PostgreSQL run as another user")
 	}

@@ -107,6 +107,7 @@ func script(t *testing.T, dsn, statements string) {
 }
 
 func TestDataSurvivesAStop(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t)
 	var progress strings.Builder
 	o.Progress = &progress
@@ -135,6 +136,7 @@ func TestDataSurvivesAStop(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	o := testOptions(t)
 	o.Settings["max_connections"] = "17"
 	s := mustStart(t, o)
@@ -153,6 +155,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestAPasswordIsNeeded(t *testing.T) {
+	t.Parallel()
 	s := mustStart(t, testOptions(t))
 	info, err := os.Stat(s.cluster.passwordFile())
 	if err != nil || info.Mode().Perm() != 0o600 {

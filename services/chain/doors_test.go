@@ -28,6 +28,7 @@ func (n *node) dial(origin string) (*websocket.Conn, int) {
 
 // Without flags the node answers programs, and pages of this machine.
 func TestDoors(t *testing.T) {
+	t.Parallel()
 	n := serve(t, "--data", imported(t, public), "--read-only")
 	for _, c := range []struct {
 		header []string
@@ -67,6 +68,7 @@ func TestDoors(t *testing.T) {
 
 // The flags replace what is permitted without them, for POST and for WebSockets apart.
 func TestDoorFlags(t *testing.T) {
+	t.Parallel()
 	const shop = "https://shop.example"
 	n := serve(t, "--data", imported(t, public), "--read-only", "--http-corsdomain", shop, "--ws-origins", "https://live.example", "--http-vhosts", "api.example")
 	guardtest.Refuses(t, http.DefaultClient, http.MethodPost, "http://"+n.listen, version)
@@ -95,6 +97,7 @@ func TestDoorFlags(t *testing.T) {
 
 // A client on a WebSocket is sent a close frame when the service ends.
 func TestDrainsSockets(t *testing.T) {
+	t.Parallel()
 	n := serve(t, "--data", imported(t, public), "--read-only")
 	c, _ := n.dial("")
 	if err := c.Write(t.Context(), websocket.MessageText, []byte(version)); err != nil {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 
@@ -12,6 +14,7 @@ import (
 	"dyno/parts/progress"
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
+	"dyno/services/chain/journal"
 )
 
 // Export writes the blocks of a data folder from block 1 on, as geth export does, to a file that is
@@ -59,8 +62,33 @@ func Check(ctx context.Context, dir string, stderr io.Writer) (r blockchain.Repo
 	var done, total atomic.Int64
 	bar := progress.Show(stderr, "blocks", func() progress.State { return progress.State{Done: done.Load(), Total: total.Load()} })
 	defer bar.Close()
-	return blockchain.Check(ctx, dir, func(number, of uint64) {
+	tail := blockchain.Tail{File: filepath.Join(dir, journal.Folder), Replay: func(ctx context.Context, c *blockchain.Executed) error { return replay(ctx, dir, c) }}
+	return blockchain.Check(ctx, dir, tail, func(number, of uint64) {
 		done.Store(int64(number))
 		total.Store(int64(of))
 	})
+}
+
+// replay holds the journal of a data folder, if there is one, against the chain that Check
+// executes.
+func replay(ctx context.Context, dir string, c *blockchain.Executed) error {
+	j, err := openJournal(dir)
+	if j == nil || err != nil {
+		return err
+	}
+	if c.Whole() {
+		_, err = j.Replay(ctx, c)
+	} else {
+		err = j.Verify(ctx)
+	}
+	return errors.Join(err, j.Close())
+}
+
+// openJournal opens the journal of a data folder; nil: it has none.
+func openJournal(dir string) (*journal.Journal, error) {
+	path := filepath.Join(dir, journal.Folder)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return journal.Open(path, journal.Options{})
 }

@@ -10,6 +10,7 @@ import (
 // The metrics have the names and labels that the documentation gives, and what clients make up is
 // no label.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	n := serve(t, "--data", imported(t, public), "--read-only")
 	n.ask("eth_chainId", "[]")
 	n.ask("eth_chainId", "[]")

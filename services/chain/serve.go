@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 	"dyno/services/chain/sealing"
 )
@@ -38,10 +36,12 @@ var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "sca
 type serving struct {
 	genesis  string
 	readOnly bool
+	nodes    nodes
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own")
+	f.nodes.declare(set)
 	set.BoolVar(&f.readOnly, "read-only", false, "serve the chain as it is: transactions are refused, and no blocks are sealed")
 }
 
@@ -50,6 +50,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err != nil {
 		return daemon.Running{}, err
 	}
+	if err := f.nodes.check(); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
 	if f.readOnly {
 		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
 		if err != nil {
@@ -57,7 +60,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 		}
 		return serve(env, c, readOnly(c), nil, c.Close)
 	}
-	n, err := openNode(ctx, env, g)
+	n, err := f.openNode(ctx, env, g)
 	if err != nil {
 		return daemon.Running{}, err
 	}
@@ -89,7 +92,7 @@ func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() err
 
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new
 // and there is no genesis, and continues where the last process was.
-func openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
+func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
 	config := assembly.Bind[Config](env.Choice)
 	policy, err := sealing.New(config.Seal, config.Sealing)
 	if err != nil {
@@ -102,14 +105,17 @@ func openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.N
 	if c.Head().Number.Sign() == 0 && c.Head().Hash() == genesis.Development().Block().Hash() {
 		env.Log.Info("the development chain: each of its accounts has 10,000 ether", "mnemonic", genesis.Mnemonic, "accounts", genesis.Accounts)
 	}
-	j, err := journal.Open(filepath.Join(env.Data, journal.Folder), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
+	j, begin, err := f.nodes.openJournal(env, c, config)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	if config.Journal == "lazy" {
-		env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
+	n, err := node.Open(ctx, c, j, node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail})
+	if err == nil && begin != nil {
+		if err = begin(n); err != nil {
+			err = errors.Join(err, n.Close())
+		}
 	}
-	return node.Open(ctx, c, j, node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail})
+	return n, err
 }
 
 // readOnly shows the methods a chain that does not grow.

@@ -10,9 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,7 +22,6 @@ import (
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/journal"
 	"dyno/services/chain/state"
 )
 
@@ -184,11 +181,10 @@ func openWhole(ctx context.Context, dir string, g *genesis.Genesis, o blockchain
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, journal.Folder)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	j, err := openJournal(dir)
+	if j == nil && err == nil {
 		return c, nil
 	}
-	j, err := journal.Open(path, journal.Options{})
 	if err == nil {
 		_, err = j.Replay(ctx, c)
 		err = errors.Join(err, c.Sync(), j.Close())

@@ -20,6 +20,7 @@ const send = "eth_sendRawTransaction"
 // The answers about the public chain are those that Ethereum's clients agree on. CHAIN_TRANSCRIPTS
 // names a folder with another set: genesis.json, chain.rlp and the transcripts.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	archive, err := txtar.ParseFile("testdata/transcripts.txtar")
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,10 +27,17 @@ func TestNoServerIsDiscovered(t *testing.T) {
 	defer hangs.Close()
 
 	t.Run("all fail", func(t *testing.T) {
-		p := opened(t, map[string]string{"patience": "1s"}, refuses.URL, refuses.URL+"/2")
-		err := p.discover(t.Context())
-		if err == nil || strings.Contains(err.Error(), "context") || strings.Count(err.Error(), "gone") != 2 || strings.Count(err.Error(), "no server answers") != 1 {
-			t.Errorf("%v", err)
+		failed := func(patience string) int {
+			p := opened(t, map[string]string{"patience": patience}, refuses.URL, refuses.URL+"/2")
+			err := p.discover(t.Context())
+			if err == nil || strings.Contains(err.Error(), "context") || strings.Count(err.Error(), "no server answers") != 1 {
+				t.Errorf("%v", err)
+			}
+			return strings.Count(fmt.Sprint(err), "gone")
+		}
+		// In a second a busy machine may not have asked both.
+		if n := failed("1s"); n != 2 && failed("20s") != 2 {
+			t.Errorf("%d of 2 are reported gone", n)
 		}
 	})
 	t.Run("all hang", func(t *testing.T) {

@@ -38,7 +38,7 @@ func reported(t *testing.T, r *prometheus.Registry) map[string]float64 {
 func TestServerMetrics(t *testing.T) {
 	s := serveChain(t, sim.Config{})
 	p := opened(t, nil, s.URL(), s.URL(), s.WS())
-	if err := p.discover(t.Context()); err != nil {
+	if err := p.pool.Refresh(t.Context()); err != nil { // discover would not wait for a late one
 		t.Fatal(err)
 	}
 	if _, err := p.finder().ByServers(t.Context(), last); err != nil {

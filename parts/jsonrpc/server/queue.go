@@ -47,6 +47,15 @@ func (q *queue) put(f frame, wait bool) bool {
 	return true
 }
 
+// waitForRoom waits until at least half of the queue is free, or it has ended.
+func (q *queue) waitForRoom() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.finished && q.bytes > q.max/2 {
+		q.room.Wait()
+	}
+}
+
 // next waits for a frame. False: there will be none.
 func (q *queue) next() (frame, bool) {
 	q.mu.Lock()

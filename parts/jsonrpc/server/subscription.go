@@ -93,6 +93,11 @@ func (s *Subscription) Send(result any) error {
 	return nil
 }
 
+// WaitForRoom waits until at least half of the client's queue is free, or its connection has ended.
+// A goroutine that calls it before each Send, because it can read later what it has to send, cannot
+// overrun a client; one that does not read at all is disconnected by the time limit of a write.
+func (s *Subscription) WaitForRoom() { s.c.out.waitForRoom() }
+
 // begin sends what was held until the client had the id.
 func (s *Subscription) begin() {
 	s.mu.Lock()

@@ -255,3 +255,29 @@ func TestSendAllocates(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Recent keeps the blocks that were used last, as many as its bounds permit.
+func TestRecent(t *testing.T) {
+	r := NewRecent()
+	add := func(number, gas uint64) {
+		r.add(number, &Sealed{Block: types.NewBlockWithHeader(&types.Header{GasUsed: gas})})
+	}
+	for n := range uint64(100) {
+		add(n, 1000)
+		add(n, 1000) // by another goroutine
+		r.get(0)
+	}
+	if r.get(0) == nil || r.get(99) == nil || r.get(68) != nil || r.blocks.Len() != recentBlocks || r.gas != recentBlocks*1000 {
+		t.Errorf("%d blocks with %d gas", r.blocks.Len(), r.gas)
+	}
+	if add(100, 2*recentGas); r.blocks.Len() != 1 || r.get(100) == nil {
+		t.Errorf("beside a block of much gas there are %d others", r.blocks.Len()-1)
+	}
+	if add(101, 5); r.blocks.Len() != 1 || r.gas != 5 {
+		t.Errorf("%d blocks with %d gas", r.blocks.Len(), r.gas)
+	}
+	var none *Recent
+	if none.add(1, nil); none.get(1) != nil {
+		t.Error("without a cache there is a block")
+	}
+}

@@ -15,11 +15,50 @@ import (
 // Recent keeps the blocks that were asked for last, decoded, with the senders that were recovered:
 // clients ask for the transactions and receipts of a block one by one. It may be used from any
 // goroutine.
-type Recent struct{ blocks *lru.Cache[uint64, *Sealed] }
+type Recent struct {
+	mu     sync.Mutex
+	blocks lru.BasicLRU[uint64, *Sealed]
+	gas    uint64 // used in them
+}
 
-// NewRecent returns an empty cache. It keeps 32 blocks: some 30 MB where each has 30 million of gas
-// in transfers.
-func NewRecent() *Recent { return &Recent{lru.NewCache[uint64, *Sealed](32)} }
+// Bounds of Recent. Gas bounds the bytes: 21,000 is a transfer of some 1.2 kB with its receipt, or
+// 2.6 kB of a log.
+const (
+	recentBlocks = 32
+	recentGas    = 960_000_000 // some 55 MB in transfers, 120 MB in logs
+)
+
+// NewRecent returns an empty cache.
+func NewRecent() *Recent {
+	return &Recent{blocks: lru.NewBasicLRU[uint64, *Sealed](recentBlocks + 1)}
+}
+
+func (r *Recent) get(number uint64) *Sealed {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, _ := r.blocks.Get(number)
+	return s
+}
+
+func (r *Recent) add(number uint64, s *Sealed) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.blocks.Contains(number) {
+		return
+	}
+	r.blocks.Add(number, s)
+	r.gas += s.GasUsed()
+	for n := r.blocks.Len(); n > 1 && (n > recentBlocks || r.gas > recentGas); n-- {
+		_, oldest, _ := r.blocks.RemoveOldest()
+		r.gas -= oldest.GasUsed()
+	}
+}
 
 // Sealed is a block of the chain. It is shared and must not be changed.
 type Sealed struct {
@@ -32,10 +71,8 @@ type Sealed struct {
 
 // Sealed returns a block; an error if there is none, which is store.ErrNotFound.
 func (b Backend) Sealed(number uint64) (*Sealed, error) {
-	if b.Recent != nil {
-		if s, ok := b.Recent.blocks.Get(number); ok {
-			return s, nil
-		}
+	if s := b.Recent.get(number); s != nil {
+		return s, nil
 	}
 	block, err := b.Blocks.Block(number)
 	if err != nil {
@@ -45,9 +82,7 @@ func (b Backend) Sealed(number uint64) (*Sealed, error) {
 		Block: block, Signer: types.MakeSigner(b.Genesis.Config, block.Number(), block.Time()),
 		Receipts: sync.OnceValues(func() (types.Receipts, error) { return b.receipts(block) }),
 	}
-	if b.Recent != nil {
-		b.Recent.blocks.Add(number, s)
-	}
+	b.Recent.add(number, s)
 	return s, nil
 }
 

@@ -200,15 +200,3 @@ func (c *Chain) HashOf(number uint64) (common.Hash, error) {
 	}
 	return header.Hash(), nil
 }
-
-// OpenBlocks opens the blocks of a data folder, only to read them. The caller holds its lock.
-func OpenBlocks(dir string) (*store.Store, error) {
-	blocks, err := store.Open(filepath.Join(dir, blocksFolder), true)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := begun(dir, blocks, nil, nil); err != nil {
-		return nil, errors.Join(err, blocks.Close())
-	}
-	return blocks, nil
-}

@@ -83,7 +83,7 @@ func killed(t *testing.T, states string) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	r, err := blockchain.Check(t.Context(), second, func(uint64, uint64) {})
+	r, err := blockchain.Check(t.Context(), second, blockchain.Tail{}, func(uint64, uint64) {})
 	if err != nil || !r.OK || r.Blocks != 54 || r.StateRoot != r.RecomputedRoot {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -42,12 +42,20 @@ const mostDamage = 100
 // scratchFolder is where check executes the blocks again, inside the data folder.
 const scratchFolder = "check"
 
+// Tail is where blocks are that the store may lack. Check executes them, too.
+type Tail struct {
+	File string // path
+	// Replay appends the blocks that a chain lacks, and holds the others against it. The error is
+	// damage. Nil: there are none.
+	Replay func(context.Context, *Executed) error
+}
+
 // Check reads all that is stored and proves it again: the checksums of all tables, each block by
 // its execution from block 0 over a state of its own, the stored receipts and indexes against what
 // comes out, and the stored state node by node. The caller holds the folder's lock. The error is
 // about doing that; what is wrong with the data is in the report.
-func Check(ctx context.Context, dir string, checked func(number, of uint64)) (r Report, err error) {
-	k := &checker{report: &r, dir: dir}
+func Check(ctx context.Context, dir string, tail Tail, checked func(number, of uint64)) (r Report, err error) {
+	k := &checker{report: &r, dir: dir, tail: tail}
 	folders := []string{blocksFolder}
 	for _, kind := range kinds {
 		folders = append(folders, kind.folder)
@@ -72,6 +80,7 @@ func Check(ctx context.Context, dir string, checked func(number, of uint64)) (r 
 type checker struct {
 	report *Report
 	dir    string
+	tail   Tail
 	kept   []*kept
 }
 
@@ -182,10 +191,61 @@ func (k *checker) read(ctx context.Context, c *Chain, whole bool, checked func(n
 		}
 		checked(n, last.Number)
 	}
+	return k.readTail(ctx, c, whole)
+}
+
+// readTail executes the blocks that the store lacks, if all others could be executed.
+func (k *checker) readTail(ctx context.Context, c *Chain, whole bool) error {
+	if k.tail.Replay != nil {
+		if err := k.tail.Replay(ctx, &Executed{k, c, whole}); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			k.damage(k.tail.File, nil, err)
+		}
+	}
 	if whole {
-		k.report.RecomputedRoot = c.Head().Root
+		head := c.Head()
+		k.report.Head, k.report.StateRoot, k.report.RecomputedRoot = head.Number.Uint64(), head.Root, head.Root
 	}
 	return nil
+}
+
+// Executed is the blocks that Check has executed, and those that are appended to it.
+type Executed struct {
+	k     *checker
+	c     *Chain
+	whole bool
+}
+
+// Whole reports whether all stored blocks could be read and executed. Otherwise nothing can be
+// appended, and the head says nothing.
+func (e *Executed) Whole() bool { return e.whole }
+
+// Head is the header of the last block.
+func (e *Executed) Head() *types.Header { return e.c.Head() }
+
+// HashOf returns the hash of a stored block.
+func (e *Executed) HashOf(number uint64) (common.Hash, error) {
+	if number > e.c.Blocks.Head().Number {
+		return e.c.Head().Hash(), nil // it was appended, and is the last unless the tail has it twice
+	}
+	return e.c.HashOf(number)
+}
+
+// Append executes a block after the head.
+func (e *Executed) Append(ctx context.Context, block *types.Block) error {
+	if _, err := e.c.execute(ctx, block); err != nil {
+		return err
+	}
+	e.k.count(e.c, block)
+	return nil
+}
+
+// count notes a block that was executed.
+func (k *checker) count(c *Chain, block *types.Block) {
+	k.report.Blocks++
+	k.report.Transactions += uint64(len(block.Transactions()))
+	c.head.Store(block.Header())
 }
 
 // block executes one block, and holds its receipts and indexes against what is stored.
@@ -201,8 +261,7 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 		if receipts, err = c.execute(ctx, block); err != nil {
 			return err
 		}
-		k.report.Blocks++
-		k.report.Transactions += uint64(len(block.Transactions()))
+		k.count(c, block)
 	}
 	c.head.Store(block.Header())
 	for _, kept := range k.kept {

@@ -100,7 +100,7 @@ func TestRootEvery(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := blockchain.Check(t.Context(), dir, func(uint64, uint64) {})
+		r, err := blockchain.Check(t.Context(), dir, blockchain.Tail{}, func(uint64, uint64) {})
 		if err != nil || !r.OK || r.Blocks != 23 || r.RecomputedRoot != rooted {
 			t.Errorf("%s: %+v, %v", states, r, err)
 		}

@@ -62,7 +62,8 @@ const (
 // goroutine.
 type Node struct {
 	chain   *blockchain.Chain
-	journal *journal.Journal
+	journal Journal
+	shared  Shared // the same; nil: no other node has it
 	pool    *mempool.Pool
 	o       Options
 	judging limiter.Limiter
@@ -89,11 +90,12 @@ type view struct {
 
 // Open starts a node over a chain and a journal, which it owns from now on, also after an error.
 // First it appends to the chain the blocks that only the journal has.
-func Open(ctx context.Context, chain *blockchain.Chain, j *journal.Journal, o Options) (*Node, error) {
+func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*Node, error) {
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = 64 << 20
 	}
 	n := &Node{chain: chain, journal: j, o: o}
+	n.shared, _ = j.(Shared)
 	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
 	n.feed.init()
 	if err := n.recover(ctx); err != nil {
@@ -210,7 +212,7 @@ func (n *Node) fail(err error) {
 // stumble judges an error of the journal: whether it passes.
 func (n *Node) stumble(err error) {
 	switch {
-	case err == nil, errors.Is(err, journal.ErrClosed):
+	case err == nil, errors.Is(err, journal.ErrClosed), errors.Is(err, ErrLeader):
 	case errors.Is(err, journal.ErrFailed):
 		n.fail(err)
 	default:

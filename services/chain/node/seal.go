@@ -23,8 +23,8 @@ func (n *Node) sealLoop(ctx context.Context) {
 		if n.seal() {
 			continue
 		}
-		retry := time.NewTimer(watchEvery)
-		select { // for what comes next, or room on the disk
+		retry := time.NewTimer(watchEvery / 10)
+		select { // for what comes next, room on the disk, or the lead
 		case <-n.pool.Ready():
 		case <-retry.C:
 		case <-ctx.Done():
@@ -41,6 +41,9 @@ func (n *Node) seal() bool {
 	}
 	n.sealing.Lock()
 	defer n.sealing.Unlock()
+	if n.shared != nil && !n.shared.Leads() {
+		return false
+	}
 	draft, mined, err := n.draft()
 	if err != nil {
 		n.fail(err)

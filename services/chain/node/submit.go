@@ -30,6 +30,9 @@ var errUnprotected = errors.New("only replay-protected (EIP-155) transactions al
 // order, once those that it accepts are durable. It keeps the bytes. Together they cost one append
 // to the journal, and their signatures are checked on all cores.
 func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
+	if n.shared != nil && !n.shared.Leads() {
+		return n.shared.Forward(ctx, raws)
+	}
 	out := make([]api.Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
@@ -74,6 +77,9 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 
 // unstored is what a client reads of an error of the disk, whose paths are not for it.
 func unstored(err error) error {
+	if errors.Is(err, ErrLeader) {
+		return ErrLeader
+	}
 	if errors.Is(err, journal.ErrFull) {
 		return errors.New("the node's disk is full: the transaction was not accepted; send it again when there is room")
 	}

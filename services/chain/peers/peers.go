@@ -18,7 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -218,6 +220,9 @@ func (n *Network) Blame(id identity.ID, why error) {
 		p.end(&Offence{why})
 	}
 }
+
+// Permitted lists all peers that may connect.
+func (n *Network) Permitted() []identity.ID { return slices.Collect(maps.Keys(n.records)) }
 
 // Connected lists the connected peers.
 func (n *Network) Connected() (ids []identity.ID) {

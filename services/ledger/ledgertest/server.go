@@ -39,7 +39,7 @@ func lacksOne(a Ask) Verdict {
 func fetchesLack(c *client) {
 	r := NewRelay(c.t, c.world.honest.URL())
 	r.Decide(lacksOne)
-	c.fails(servers(r.URL), c.span(first, last))
+	c.lacks(span(first, lacking), servers(r.URL), c.span(first, last))
 	r.Decide(nil)
 	c.sync()
 	c.holds(whole)

@@ -1,6 +1,6 @@
-// Package evm is the methods of the JSON-RPC API that execute code: eth_call, eth_estimateGas,
-// eth_createAccessList and the traces of debug_*, over the states that the node keeps, with the
-// parameters and words of go-ethereum.
+// Package evm is the methods of the JSON-RPC API that execute code: eth_call, eth_estimateGas and
+// the traces of debug_*, over the states that the node keeps, with the parameters and words of
+// go-ethereum.
 //
 // Each execution is bounded in gas and time, their number in the processor's cores, and the result
 // in size. The package is not for blocks, which package execution executes. Goroutines that watch

@@ -177,6 +177,7 @@ func follow(ctx context.Context, sub *server.Subscription, next source) {
 			return // the disk fails, which the client learns from its next call
 		}
 		for _, event := range events {
+			sub.WaitForRoom()
 			if sub.Send(event) != nil {
 				return
 			}

@@ -25,7 +25,7 @@ type socket struct {
 // listen serves filters, and returns a socket to them and what stops the server.
 func listen(t *testing.T, f *filter.Filters) (socket, func()) {
 	t.Helper()
-	rpc := server.New(f.Methods(), server.Options{Codec: std.Codec{}})
+	rpc := server.New(f.Methods(), server.Options{Codec: std.Codec{}, MaxQueue: 100_000})
 	s := httptest.NewServer(rpc)
 	conn, _, err := websocket.Dial(t.Context(), s.URL, nil)
 	if err != nil {
@@ -122,6 +122,22 @@ func TestSubscribe(t *testing.T) {
 	g.grow(logs(2, 1)...)
 	if got := s.ask("eth_unsubscribe", `["`+heads+`"]`); got != "subscription not found" {
 		t.Error(got) // or an event
+	}
+}
+
+// A block whose logs are more than a client's queue holds does not disconnect a client that reads.
+func TestSubscribeLargeBlock(t *testing.T) {
+	g, node := newGrowing()
+	s, stop := listen(t, filter.New(node))
+	defer stop()
+	s.ask("eth_subscribe", `["logs"]`)
+	const many = 20_000 // 10 MB
+	g.grow(logs(many, 1)...)
+	for i := range many {
+		var log struct{ LogIndex hexutil.Uint }
+		if err := json.Unmarshal(s.receive().Params.Result, &log); err != nil || log.LogIndex != hexutil.Uint(i) {
+			t.Fatalf("log %d, want %d; %v", log.LogIndex, i, err)
+		}
 	}
 }
 
