@@ -77,11 +77,7 @@ func (d *disk) get(key []byte) ([]byte, error) {
 }
 
 func (d *disk) account(address common.Address) (*types.StateAccount, error) {
-	account, err := d.layout.account(address, d.get)
-	if err != nil {
-		err = fmt.Errorf("account %x in %s: %w", address, d.dir, err)
-	}
-	return account, err
+	return d.layout.account(address, d.get)
 }
 
 func (d *disk) slot(address common.Address, key common.Hash) (common.Hash, error) {

@@ -6,14 +6,15 @@
 // From time to time, at a boundary, the tries collapse into nodes. When 128 newer states exist, the
 // nodes are written with the records of that block. What a crash loses is executed again.
 //
-// It is not for several branches of a chain. It starts no goroutines beyond those of Pebble, which
-// Close ends, and of go-ethereum's tries, which end with the call.
+// It is not for several branches of a chain. A goroutine writes each boundary, one at a time; Close
+// waits for it, and ends those of Pebble.
 package flat
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -30,10 +31,7 @@ import (
 const (
 	cachedAccounts = 1 << 17 // some 30 MB
 	cachedSlots    = 1 << 18 // some 40 MB
-
-	// boundaryAfter is how many changes of accounts and slots lie between two boundaries: their nodes
-	// are in memory.
-	boundaryAfter = 1 << 16
+	boundaryAfter  = 1 << 16 // changes of accounts and slots; the nodes above them are in memory
 )
 
 // Options are how states are opened.
@@ -48,7 +46,8 @@ type Options struct {
 type States struct {
 	disk      *disk
 	rootEvery uint64
-	most      int // Options.Boundary
+	most      int           // Options.Boundary
+	writing   chan struct{} // holds one while a boundary is written
 
 	mu       sync.RWMutex                                    // guards what follows
 	begun    bool                                            // there is a state on disk
@@ -91,7 +90,7 @@ func Open(dir string, o Options) (*States, error) {
 		return nil, fmt.Errorf("opening %s: %w", dir, err)
 	}
 	s := &States{
-		disk: d, rootEvery: max(o.RootEvery, 1), most: cmp.Or(o.Boundary, boundaryAfter), history: newHistory(),
+		disk: d, rootEvery: max(o.RootEvery, 1), most: cmp.Or(o.Boundary, boundaryAfter), writing: make(chan struct{}, 1), history: newHistory(),
 		accounts: lru.NewCache[common.Address, *types.StateAccount](cachedAccounts), slots: lru.NewCache[slot, common.Hash](cachedSlots),
 	}
 	if s.base, s.blocks, s.begun, err = d.load(); err != nil {
@@ -236,7 +235,7 @@ func (s *States) fall(o *over) error {
 	}
 	n := o.base.Number - s.base.Number
 	for _, c := range s.blocks[n:] {
-		s.history.truncate(c, o.base.Number)
+		s.history.cut(c, o.base.Number+1, true)
 	}
 	s.blocks, s.live = s.blocks[:n:n], nil
 	for len(s.pending) > 0 && s.pending[len(s.pending)-1].Number > o.base.Number {
@@ -247,17 +246,14 @@ func (s *States) fall(o *over) error {
 
 // due reports whether a block must be a boundary.
 func (s *States) due(c *changes) bool {
-	s.touched += c.size()
-	return !s.begun || s.touched >= s.most || c.Number-s.last() >= state.Kept
-}
-
-// last is the block of the last boundary.
-func (s *States) last() uint64 {
-	n := s.base.Number
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	last := s.base.Number
 	for _, b := range s.pending {
-		n = b.Number
+		last = b.Number
 	}
-	return n
+	s.touched += c.size()
+	return !s.begun || s.touched >= s.most || c.Number-last >= state.Kept
 }
 
 // push makes the changes of a block the newest state, and writes what is old enough.
@@ -277,25 +273,54 @@ func (s *States) push(c *changes, b *boundary, t *tries) error {
 		s.pending = append(s.pending, b)
 	}
 	s.mu.Unlock()
-	for len(s.pending) > 0 && s.pending[0].Number+state.Kept <= c.Number {
-		first := s.pending[0]
+	s.settle(c.Number)
+	return nil
+}
+
+// settle begins to write the first boundary, if it is old enough at a block. One is written at a
+// time; Commit waits for it only when the next is twice as old.
+func (s *States) settle(number uint64) {
+	age := func() uint64 {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		if len(s.pending) == 0 || s.failed != nil {
+			return 0
+		}
+		return number - s.pending[0].Number
+	}
+	if age() < state.Kept {
+		return
+	}
+	select {
+	case s.writing <- struct{}{}:
+	default:
+		if age() < 2*state.Kept {
+			return
+		}
+		s.writing <- struct{}{}
+	}
+	if age() < state.Kept { // the one that was being written
+		<-s.writing
+		return
+	}
+	s.mu.Lock()
+	first := s.pending[0]
+	s.oldest = first.Number
+	blocks := slices.Clone(s.blocks[:first.Number-s.base.Number])
+	s.mu.Unlock()
+	go func() {
+		defer func() { <-s.writing }()
 		all := newChanges(first.mark)
-		for _, c := range s.blocks[:first.Number-s.base.Number] {
+		for _, c := range blocks {
 			all.merge(c)
 		}
-		if err := s.flush(all, first); err != nil {
-			return err
-		}
-	}
-	return nil
+		s.flush(all, first)
+	}()
 }
 
 // flush writes the changes since base up to a boundary, which becomes base. Readers find them in
 // memory until they are on disk.
 func (s *States) flush(all *changes, b *boundary) error {
-	s.mu.Lock()
-	s.oldest = b.Number
-	s.mu.Unlock()
 	err := s.disk.write(all, b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,8 +328,8 @@ func (s *States) flush(all *changes, b *boundary) error {
 		s.failed = fmt.Errorf("writing %s: %w; start again when the cause is fixed", s.disk.dir, err)
 		return s.failed
 	}
-	if s.begun {
-		s.history.forget(all)
+	if s.oldest = b.Number; s.begun {
+		s.history.cut(all, b.Number+1, false)
 		s.blocks, s.pending = append([]*changes(nil), s.blocks[b.Number-s.base.Number:]...), append([]*boundary(nil), s.pending[1:]...)
 	}
 	if len(all.wiped) > 0 {
@@ -324,8 +349,9 @@ func (s *States) flush(all *changes, b *boundary) error {
 
 // Close implements state.States.
 func (s *States) Close(keep *types.Header) error {
-	var err error
-	if keep != nil && s.failed == nil {
+	s.writing <- struct{}{} // nothing is written from here on
+	err := s.failed
+	if keep != nil && err == nil {
 		err = s.disk.journal(s.blocks)
 	}
 	if err = errors.Join(err, s.disk.db.Close()); err != nil || keep == nil {

@@ -101,12 +101,7 @@ func (h *history) add(c *changes) {
 	}
 }
 
-// forget removes the versions of what changed up to the block of c.
-func (h *history) forget(c *changes) { h.cut(c, c.Number+1, false) }
-
-// truncate removes the versions of what changed after a block.
-func (h *history) truncate(c *changes, number uint64) { h.cut(c, number+1, true) }
-
+// cut keeps, of what c changed, the versions before a block, or those since.
 func (h *history) cut(c *changes, number uint64, before bool) {
 	for address := range c.accounts {
 		cut(h.accounts, address, number, before)
@@ -121,7 +116,6 @@ func (h *history) cut(c *changes, number uint64, before bool) {
 	}
 }
 
-// cut keeps the versions before a block, or those since.
 func cut[K comparable, T any](m map[K][]version[T], key K, number uint64, before bool) {
 	versions := m[key]
 	i := sort.Search(len(versions), func(i int) bool { return versions[i].since >= number })
