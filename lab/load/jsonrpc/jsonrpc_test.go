@@ -102,12 +102,14 @@ func TestAnswersAreMatchedInAnyOrder(t *testing.T) {
 		}
 	})
 	var accepted sync.Map
-	totals := drive(t, burst(many, sockets), Config{Target: u.String(), Corpus: calls(0), InFlight: inFlight, Accepted: func(seq uint64, answer []byte) {
+	corpus := calls(0)
+	corpus.Accepted = func(seq uint64, answer []byte) {
 		if idOf(answer) != fmt.Sprintf("%016x", seq) {
 			t.Errorf("call %x was answered by %s", seq, answer)
 		}
 		accepted.Store(seq, true)
-	}})
+	}
+	totals := drive(t, burst(many, sockets), Config{Target: u.String(), Corpus: corpus, InFlight: inFlight})
 	if totals.Offered != many || totals.Failed != many/inFlight || totals.Errors["check"] != many/inFlight {
 		t.Errorf("offered %d, failed %d: %v", totals.Offered, totals.Failed, totals.Errors)
 	}

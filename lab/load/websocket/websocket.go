@@ -162,6 +162,15 @@ func (c *Conn) queue(op byte, payload []byte) {
 	}
 }
 
+// Flush writes what is queued. It must not be called while Write is in use.
+func (c *Conn) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.net.Write(c.out)
+	c.out = c.out[:0]
+	return err
+}
+
 // Write writes what is queued, as much as there is in one call of the kernel, until ctx is done or
 // the connection fails; then it closes the connection, which ends Receive as well. One goroutine
 // calls it while the Conn is in use.
@@ -177,6 +186,9 @@ func (c *Conn) Write(ctx context.Context) error {
 		c.mu.Lock()
 		frames, c.out = c.out, frames[:0]
 		c.mu.Unlock()
+		if len(frames) == 0 {
+			continue
+		}
 		if _, err := c.net.Write(frames); err != nil {
 			c.net.Close()
 			return err
