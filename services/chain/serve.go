@@ -142,7 +142,7 @@ func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	s := server.New(methods, server.Options{
 		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: api.Together(b), Observe: m.observe, Log: env.Log,
 	})
-	return rpc{s, filters}, m.expose(env, s, filters)
+	return rpc{s, filters}, m.expose(env, b, s, filters)
 }
 
 // version is what web3_clientVersion answers, in the form of go-ethereum's.
