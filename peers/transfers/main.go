@@ -2,21 +2,22 @@
 // prints those that are in blocks as the windows of a job; or it recovers the senders of the same
 // transfers on all cores and does nothing else, which is what every node must do at least.
 //
-//	transfers --rows rows.csv --work signatures
-//	transfers --rows rows.csv --work commits --url http://127.0.0.1:8545/ --array 100 --connections 32
-//	transfers --rows rows.csv --work commits --url ws://127.0.0.1:8545/ ...
+//	transfers --rows rows.ndjson --work signatures
+//	transfers --rows rows.ndjson --work commits --url http://127.0.0.1:8545/ --array 100 --connections 32
+//	transfers --rows rows.ndjson --work commits --url ws://127.0.0.1:8545/ ...
 //
-// Rows are the lines of chaind gen --format rows, as CSV with one column, raw. A connection has one
-// array in flight, from when it is sent until as many transfers are in blocks as were accepted
-// until then; an array of which a member is refused ends the program. Blocks are counted by the gas
-// that their announcements name. It is not for other transactions, nor for load at a rate (dyno run
-// is). It owns a goroutine for each connection or core, and one for the announcements.
+// Rows are the lines of chaind gen --format rows. A connection has one array in flight, from when it
+// is sent until as many transfers are in blocks as were accepted until then; an array of which a
+// member is refused ends the program. Blocks are counted by the gas that their announcements name.
+// It is not for other transactions, nor for load at a rate (dyno run is). It owns a goroutine for
+// each connection or core, and one for the announcements.
 package main
 
 import (
 	"bufio"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -39,7 +40,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.rows, "rows", "", "CSV `file` of transfers")
+	flag.StringVar(&o.rows, "rows", "", "`file` of transfers")
 	flag.StringVar(&o.work, "work", "commits", "commits or signatures")
 	flag.StringVar(&o.url, "url", "", "`URL` of the node, http or ws")
 	flag.IntVar(&o.array, "array", 100, "calls in an array")
@@ -106,17 +107,17 @@ func readRows(path string) ([]string, error) {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}
 	defer file.Close()
-	lines := bufio.NewScanner(file)
-	if !lines.Scan() || lines.Text() != "raw" {
-		return nil, errors.Join(fmt.Errorf("--rows %s: its first line is not the name of its only column, raw", path), lines.Err())
-	}
 	var raws []string
-	for lines.Scan() {
-		raw, ok := strings.CutPrefix(lines.Text(), "0x")
-		if !ok {
-			return nil, fmt.Errorf("--rows %s: %.20q is no transaction", path, lines.Text())
+	for lines := bufio.NewScanner(file); ; {
+		if !lines.Scan() {
+			return raws, lines.Err()
+		}
+		var row struct{ Raw string }
+		err := json.Unmarshal(lines.Bytes(), &row)
+		raw, ok := strings.CutPrefix(row.Raw, "0x")
+		if err != nil || !ok {
+			return nil, errors.Join(fmt.Errorf("--rows %s: %.30q is no row of chaind gen", path, lines.Text()), err)
 		}
 		raws = append(raws, raw)
 	}
-	return raws, lines.Err()
 }
