@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,22 +22,26 @@ import (
 	"dyno/services/chain/state"
 )
 
-// BenchmarkTransfers reports the CPU time per transfer, of all threads, in microseconds: executing
-// it, computing the root, and committing.
+// BenchmarkTransfers reports what a transfer costs: the CPU time of all threads, in microseconds,
+// for executing it, computing the root, and committing; the bytes that the process caused to be
+// written to disk; and how many bytes the engine wrote for each byte of a record. The longest block
+// is in milliseconds.
 func BenchmarkTransfers(b *testing.B) {
 	for _, kind := range kinds {
-		for _, accounts := range []int{1_000, 10_000, 200_000} {
-			for _, block := range []int{200, 1_000, 5_000} {
-				b.Run(fmt.Sprintf("%s/accounts=%d/block=%d", kind.name, accounts, block), func(b *testing.B) {
-					benchmarkTransfers(b, kind.open, accounts, block)
-				})
+		for _, rootEvery := range []uint64{1, 50} {
+			for _, accounts := range []int{1_000, 10_000, 200_000} {
+				for _, block := range []int{200, 1_000, 5_000} {
+					b.Run(fmt.Sprintf("%s/roots=%d/accounts=%d/block=%d", kind.name, rootEvery, accounts, block), func(b *testing.B) {
+						benchmarkTransfers(b, kind.open, rootEvery, accounts, block)
+					})
+				}
 			}
 		}
 	}
 }
 
-func benchmarkTransfers(b *testing.B, open opener, accounts, size int) {
-	s := open(b, b.TempDir(), 1, 0)
+func benchmarkTransfers(b *testing.B, open opener, rootEvery uint64, accounts, size int) {
+	s := open(b, b.TempDir(), rootEvery, 0)
 	rules := params.MergedTestChainConfig.Rules(new(big.Int), true, 0)
 	head := &types.Header{Number: new(big.Int), Difficulty: new(big.Int), GasLimit: 1 << 40, BaseFee: new(big.Int)}
 	alloc := types.GenesisAlloc{}
@@ -52,7 +58,7 @@ func benchmarkTransfers(b *testing.B, open opener, accounts, size int) {
 	nonces := make([]uint64, accounts)
 	random := rand.New(rand.NewPCG(1, 2))
 	var execute, root, commit, longest time.Duration
-	n := 0
+	n, before := 0, written(b)
 	for b.Loop() {
 		began := time.Now()
 		t0 := cpu()
@@ -77,7 +83,10 @@ func benchmarkTransfers(b *testing.B, open opener, accounts, size int) {
 		}
 		evm.Release()
 		t1 := cpu()
-		header.Root = db.IntermediateRoot(rules)
+		header.Root = head.Root
+		if root := db.IntermediateRoot(rules); header.Number.Uint64()%rootEvery == 0 {
+			header.Root = root
+		}
 		t2 := cpu()
 		if err := s.Commit(db, header, rules); err != nil {
 			b.Fatal(err)
@@ -93,11 +102,28 @@ func benchmarkTransfers(b *testing.B, open opener, accounts, size int) {
 	each(root, "root-us")
 	each(commit, "commit-us")
 	b.ReportMetric(float64(longest.Milliseconds()), "longest-ms")
-	began := time.Now()
+	b.ReportMetric(float64(written(b)-before)/float64(n), "disk-B")
+	if w, ok := s.(interface{ Written() (user, engine int64) }); ok {
+		if user, engine := w.Written(); user > 0 {
+			b.ReportMetric(float64(engine)/float64(user), "engine/record")
+		}
+	}
 	if err := s.Close(nil); err != nil {
 		b.Fatal(err)
 	}
-	_ = began
+}
+
+// written is how many bytes the process caused to be written to disk.
+func written(b *testing.B) (n int64) {
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		b.Skip(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\nwrite_bytes: ")
+	if _, err := fmt.Sscan(rest, &n); err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 func cpu() time.Duration {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -292,5 +293,52 @@ func TestKinds(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Readers of old states see what was there while blocks come, boundaries are written, and their
+// states go.
+func TestReaders(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, eras[2], kind.open, 2)
+			var group sync.WaitGroup
+			defer group.Wait()
+			for n := range 8 {
+				c.mine(40)
+				header := c.head()
+				want, db := map[common.Address]uint64{}, at(c.reference, header)
+				for i := range people {
+					want[person(i)] = db.GetNonce(person(i))
+				}
+				r, err := c.other.Reader(header)
+				if err != nil {
+					t.Fatal(n, err)
+				}
+				group.Go(func() {
+					for range 100 {
+						for address, nonce := range want {
+							account, err := r.Account(address)
+							if err != nil {
+								return // 128 newer ones exist
+							}
+							if account != nil && account.Nonce != nonce || account == nil && nonce != 0 {
+								t.Errorf("block %d: account %x is %+v, want the nonce %d", header.Number, address, account, nonce)
+							}
+						}
+					}
+				})
+			}
+			if kind.name != "statedb" {
+				if _, err := c.other.At(c.headers[1]); err == nil {
+					t.Error("the state after block 1 is still kept")
+				}
+			}
+			group.Wait()
+			if err := c.other.Close(nil); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

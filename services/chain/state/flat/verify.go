@@ -55,67 +55,49 @@ func (s *States) verifyCode(account *types.StateAccount) error {
 }
 
 func (s *States) verifyDisk(ctx context.Context) error {
-	n := nodes{s, s.base.Number}
+	n, layout := nodes{s, s.base.Number}, s.disk.layout
 	accounts, err := n.open(common.Hash{}, s.base.Root)
 	if err != nil {
 		return err
 	}
-	leaves, err := count(ctx, accounts)
-	if err != nil {
-		return err
-	}
-	l := s.disk.layout
-	err = s.disk.each(ctx, []byte(l.prefix), len(l.prefix)+common.AddressLength, func(key, _ []byte) error {
-		leaves--
-		address := common.BytesToAddress(key[len(l.prefix):])
+	return s.match(ctx, accounts, []byte(layout.prefix), common.AddressLength, func(key, _ []byte) ([]byte, error) {
+		address := common.BytesToAddress(key)
 		account, err := s.disk.account(address)
-		if err != nil {
-			return err
+		if err = errors.Join(err, s.verifyCode(account)); err != nil {
+			return nil, err
 		}
-		if err = s.verifyAccount(ctx, n, accounts, address, account); err != nil {
-			err = fmt.Errorf("account %x: %w", address, err)
+		slots, err := n.open(hashOf(address), account.Root)
+		if err == nil {
+			err = s.match(ctx, slots, layout.slots(address), common.HashLength, func(_, value []byte) ([]byte, error) { return rlp.EncodeToBytes(value) })
 		}
-		return err
+		leaf, err1 := rlp.EncodeToBytes(account)
+		return leaf, errors.Join(err, err1)
 	})
-	if err == nil && leaves != 0 {
-		err = fmt.Errorf("the trie has %d accounts more than there are records", leaves)
-	}
-	return err
 }
 
-func (s *States) verifyAccount(ctx context.Context, n nodes, accounts *trie.Trie, address common.Address, account *types.StateAccount) error {
-	owner := hashOf(address)
-	want, err1 := accounts.Get(owner[:])
-	got, err2 := rlp.EncodeToBytes(account)
-	if err := errors.Join(err1, err2, s.verifyCode(account)); err != nil {
-		return err
-	}
-	if !bytes.Equal(want, got) {
-		return errors.New("its record is another than its leaf")
-	}
-	slots, err := n.open(owner, account.Root)
+// match holds the records with a prefix, before a key of length bytes, against the leaves of a
+// trie. Leaf returns what a record's must be.
+func (s *States) match(ctx context.Context, t *trie.Trie, prefix []byte, length int, leaf func(key, value []byte) ([]byte, error)) error {
+	leaves, err := count(ctx, t)
 	if err != nil {
 		return err
 	}
-	leaves, err := count(ctx, slots)
-	if err != nil {
-		return err
-	}
-	prefix := s.disk.layout.slots(address)
-	err = s.disk.each(ctx, prefix, len(prefix)+common.HashLength, func(key, value []byte) error {
+	err = s.disk.each(ctx, prefix, len(prefix)+length, func(key, value []byte) error {
 		leaves--
-		want, err1 := slots.Get(crypto.Keccak256(key[len(prefix):]))
-		got, err2 := rlp.EncodeToBytes(value)
-		if err := errors.Join(err1, err2); err != nil {
-			return err
+		key = key[len(prefix):]
+		want, err1 := leaf(key, value)
+		got, err2 := t.Get(crypto.Keccak256(key))
+		err := errors.Join(err1, err2)
+		if err == nil && !bytes.Equal(want, got) {
+			err = errors.New("its leaf is another")
 		}
-		if !bytes.Equal(want, got) {
-			return fmt.Errorf("the record of slot %x is another than its leaf", key[len(prefix):])
+		if err != nil {
+			err = fmt.Errorf("record %x: %w", key, err)
 		}
-		return nil
+		return err
 	})
 	if err == nil && leaves != 0 {
-		err = fmt.Errorf("the trie has %d slots more than there are records", leaves)
+		err = fmt.Errorf("a trie has %d leaves more than there are records", leaves)
 	}
 	return err
 }
