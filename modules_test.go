@@ -126,6 +126,18 @@ var modules = map[string]map[string]string{
 		"github.com/xi2/xz":       "the archive of the PostgreSQL that is downloaded",
 		"golang.org/x/sys":        "capabilities of Linux",
 	},
+	"parts/ethereum": {
+		"github.com/cockroachdb/pebble/v2": "blocks, receipts and states",
+		"github.com/ethereum/go-ethereum":  "types, the EVM, state and tries of Ethereum",
+		"github.com/holiman/uint256":       "numbers of the EVM, as go-ethereum takes them",
+	},
+	"parts/cluster": {
+		"github.com/coder/websocket":      "connections between nodes",
+		"github.com/ethereum/go-ethereum": "hashes, and lists in RLP",
+		"go.etcd.io/raft/v3":              "the order of several nodes",
+		"golang.org/x/net":                "connections are limited",
+		"google.golang.org/protobuf":      "messages of raft",
+	},
 	"parts/xrpl": {
 		"github.com/coder/websocket":                "servers over WebSocket",
 		"github.com/decred/dcrd/dcrec/secp256k1/v4": "signatures without C",

@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/cluster v0.0.0
+	dyno/parts/ethereum v0.0.0
 	dyno/services/chain v0.0.0
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/rogpeppe/go-internal v1.16.0
@@ -109,5 +111,7 @@ replace (
 	dyno/agent => ../../agent
 	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
+	dyno/parts/cluster => ../../parts/cluster
+	dyno/parts/ethereum => ../../parts/ethereum
 	dyno/services/chain => ../../services/chain
 )

@@ -8,7 +8,10 @@ import (
 // Delivered reports a receipt: the offer with that sequence number reached its destination at an
 // instant. It is safe for concurrent use and does nothing unless a recording is in progress. An
 // impossible instant, before the offer or after the run, ends the run with an error.
-func (r *Recorder) Delivered(seq uint64, at int64) {
+func (r *Recorder) Delivered(seq uint64, at int64) { r.DeliveredUnits(seq, at, max(r.plan.Units, 1)) }
+
+// DeliveredUnits reports the receipt of an offer of which some units, n, were accepted.
+func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()
 	s := r.deliver
@@ -22,13 +25,13 @@ func (r *Recorder) Delivered(seq uint64, at int64) {
 	}
 	s.Advance(at)
 	if !matched {
-		s.cur.measured.duplicates += s.units
+		s.cur.measured.duplicates += int64(n)
 		return
 	}
 	s.lastDone = max(s.lastDone, at)
-	s.cur.client.Delivered += s.units
+	s.cur.client.Delivered += int64(n)
 	if intended >= s.measureFrom {
-		s.cur.measured.delivered += s.units
+		s.cur.measured.delivered += int64(n)
 		s.record(&s.cur.delivery, at-intended)
 	}
 }

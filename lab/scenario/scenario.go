@@ -138,7 +138,7 @@ type Load struct {
 	TLS         TLS           `yaml:"tls"`
 	Schedule    Schedule      `yaml:"schedule"`
 	MaxRate     float64       `yaml:"max_rate"` // limit of the offered rate, per second; 0: none
-	Receipts    string        `yaml:"receipts"` // URL of a sink's receipts: the deliveries with their times; may contain ${run}
+	Receipts    string        `yaml:"receipts"` // URL of a sink's receipts, may contain ${run}; or ws, wss: of an Ethereum node
 
 	// Args are appended to the target's command if Kind is Jobs: ${rate} (per second),
 	// ${duration} and ${warmup} (as in 2.5s) are those of the run. In a run of Measure.Ramp the

@@ -5,18 +5,23 @@ go 1.26.0
 require (
 	dyno/agent v0.0.0
 	dyno/parts v0.0.0
-	github.com/cockroachdb/pebble/v2 v2.1.7
+	dyno/parts/cluster v0.0.0
+	dyno/parts/ethereum v0.0.0
 	github.com/coder/websocket v1.8.15
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/holiman/uint256 v1.3.2
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/pflag v1.0.9
-	go.etcd.io/raft/v3 v3.7.0
 	go.uber.org/goleak v1.3.0
-	golang.org/x/net v0.62.0
 	golang.org/x/sync v0.24.0
-	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	github.com/cockroachdb/pebble/v2 v2.1.7 // indirect
+	go.etcd.io/raft/v3 v3.7.0 // indirect
+	golang.org/x/net v0.62.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 require (
@@ -106,4 +111,6 @@ require (
 replace (
 	dyno/agent => ../../agent
 	dyno/parts => ../../parts
+	dyno/parts/cluster => ../../parts/cluster
+	dyno/parts/ethereum => ../../parts/ethereum
 )

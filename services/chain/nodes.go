@@ -16,8 +16,8 @@ import (
 	"dyno/services/chain/cluster"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
-	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
 )
 
 // nodes is the flags for several nodes.

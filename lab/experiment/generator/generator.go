@@ -18,7 +18,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"dyno/lab/experiment/environment"
@@ -26,7 +26,7 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/jsonrpc"
 	"dyno/lab/load/raw"
-	"dyno/lab/load/receipts"
+	"dyno/lab/load/receipts/ethereum"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 	"dyno/lab/record"
@@ -74,6 +74,15 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 	}
 	if l.Once {
 		requests.Supply = b.supply(s, u)
+	}
+	if blocks(l.Receipts) {
+		committed := &atomic.Pointer[ethereum.Blocks]{}
+		out.committed = committed
+		requests.Accepted = func(seq uint64, answer []byte) {
+			if b := committed.Load(); b != nil {
+				b.Accepted(seq, answer)
+			}
+		}
 	}
 	out.corpus, out.rows, out.Classes = requests, rows, requests.ClassNames()
 	if out.Driver, err = b.engine(l, u, requests); err != nil {
@@ -269,23 +278,6 @@ func (b *Generator) body(text, file string) (string, error) {
 		return "", fmt.Errorf("body_file %s: %w", file, err)
 	}
 	return string(content), nil
-}
-
-// Receipts opens the sink's stream of receipts for a run, until end is called; follow is nil if the
-// load has none.
-func (b *Generator) Receipts(ctx context.Context, s *environment.Environment, run string) (follow []load.Receipts, end func(), err error) {
-	address := b.Scenario.Load.Receipts
-	if address == "" {
-		return nil, func() {}, nil
-	}
-	if address, err = s.Expand("load.receipts", strings.ReplaceAll(address, "${run}", run)); err != nil {
-		return nil, nil, err
-	}
-	stream, err := receipts.Dial(ctx, address, run)
-	if err != nil {
-		return nil, nil, err
-	}
-	return []load.Receipts{stream.Follow}, stream.Close, nil
 }
 
 // garbage bounds the memory that a run may leave uncollected, in bytes, beside what is in use when

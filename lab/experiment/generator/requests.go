@@ -5,10 +5,12 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
+	"dyno/lab/load/receipts/ethereum"
 	"dyno/lab/load/request"
 )
 
@@ -18,8 +20,9 @@ type Requests struct {
 	Classes []string // the names of their classes
 	Run     string   // the run's name in request bodies
 
-	corpus *request.Corpus
-	rows   int // rows or bodies that the corpus is made of
+	corpus    *request.Corpus
+	rows      int                              // rows or bodies that the corpus is made of
+	committed *atomic.Pointer[ethereum.Blocks] // receives what answers accept; nil: blocks are not the receipts
 }
 
 // Left returns the number of requests that can still be sent to the process.

@@ -48,7 +48,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 		return nil, err
 	}
 	d.requests, d.driver, d.plan.Classes = &requests, requests.Driver, requests.Classes
-	follow, end, err := b.Receipts(ctx, s, requests.Run)
+	follow, end, err := b.Receipts(ctx, s, &requests)
 	if err != nil {
 		return nil, err
 	}

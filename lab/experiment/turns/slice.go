@@ -159,7 +159,7 @@ func (s *seat) slice(kind string) record.Slice {
 // send carries out a slice's plan and returns the usage at its start, when the connections were
 // up. A failing target is a result; an error is the lab's own.
 func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
-	follow, end, err := s.turns.Receipts(ctx, s.env, s.requests.Run)
+	follow, end, err := s.turns.Receipts(ctx, s.env, &s.requests)
 	if err != nil {
 		return record.Totals{}, nil, usage.Sum{}, err
 	}

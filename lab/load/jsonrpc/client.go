@@ -210,7 +210,7 @@ func (s *socket) read(conn *websocket.Conn) {
 			continue
 		}
 		e := ending{status: load.OK, failed: corpus.Classes[w.class].Check.Failures(nil, answer, corpus.Units)}
-		if accepted := s.driver.config.Accepted; accepted != nil && e.failed < corpus.Units {
+		if accepted := corpus.Accepted; accepted != nil && e.failed < corpus.Units {
 			accepted(seq, answer)
 		}
 		w.ended <- e

@@ -30,9 +30,6 @@ type Config struct {
 	// InFlight is the number of requests that may be in flight on one socket. 0: one.
 	InFlight int
 	TLS      *tls.Config // for wss; nil: the system's authorities
-	// Accepted receives the answer to each request of which some units succeeded, if it is set, before
-	// the request counts as answered. It must not keep the answer.
-	Accepted func(seq uint64, answer []byte)
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.

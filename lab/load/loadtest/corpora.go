@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"dyno/lab/load"
@@ -20,10 +21,19 @@ func testUnits(t *testing.T, open New) {
 	corpus.Classes[0].Check.JSON = []request.JSONTest{{Path: "*.result", Exists: true}}
 	body := `[{"result":1},{"error":{"code":-32000}},{"result":2},{"result":3}]`
 	s := serve(t, answer("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body))
+	var accepted atomic.Int64
+	corpus.Accepted = func(_ uint64, answer []byte) {
+		if string(answer) == body {
+			accepted.Add(1)
+		}
+	}
 	plan := burst(offers, connections)
 	plan.Units = units
 	totals := drive(t, t.Context(), plan, open(s.url, corpus, connections))
 	expect(t, totals, offers*units, "200")
+	if accepted.Load() != offers {
+		t.Errorf("%d of %d answers were passed on", accepted.Load(), offers)
+	}
 	if totals.Ended != offers*units || totals.Failed != offers*broken || totals.Errors["check"] != offers*broken || totals.Status["200"] != offers*units {
 		t.Errorf("%d offers of %d units with %d failures each: ended %d, failed %d, errors %v, status %v",
 			offers, units, broken, totals.Ended, totals.Failed, totals.Errors, totals.Status)

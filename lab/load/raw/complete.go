@@ -48,6 +48,9 @@ func (s *sender) answered(c *conn) bool {
 		failed = corpus.Units
 		if header, body, whole := p.Content(); whole {
 			failed = check.Failures(header, body, corpus.Units)
+			if corpus.Accepted != nil && failed < corpus.Units {
+				corpus.Accepted(f.seq, body)
+			}
 		}
 		success = failed == 0
 	}

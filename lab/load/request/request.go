@@ -27,7 +27,11 @@ type Corpus struct {
 	// Supply makes each request one that is sent at most once; nil: they are sent in turn, over and
 	// over.
 	Supply *Supply
-	next   atomic.Uint64 // of a corpus without a Supply
+	// Accepted, if it is set, receives the answer to each request of which some units succeeded,
+	// before the request counts as answered. Sending threads call it, and it must not keep the answer.
+	Accepted func(seq uint64, answer []byte)
+
+	next atomic.Uint64 // of a corpus without a Supply
 }
 
 // Supply counts the requests of a corpus that were handed out, so that no two drives of one target

@@ -162,11 +162,21 @@ func (c *Conn) queue(op byte, payload []byte) {
 	}
 }
 
+// Flush writes what is queued. It must not be called while Write is in use.
+func (c *Conn) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.net.Write(c.out)
+	c.out = c.out[:0]
+	return err
+}
+
 // Write writes what is queued, as much as there is in one call of the kernel, until ctx is done or
 // the connection fails; then it closes the connection, which ends Receive as well. One goroutine
 // calls it while the Conn is in use.
 func (c *Conn) Write(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { c.net.Close() })()
+	defer c.net.Close()
+	defer context.AfterFunc(ctx, func() { c.net.Close() })() // ends a write that blocks
 	var frames []byte
 	for {
 		select {
@@ -177,8 +187,10 @@ func (c *Conn) Write(ctx context.Context) error {
 		c.mu.Lock()
 		frames, c.out = c.out, frames[:0]
 		c.mu.Unlock()
+		if len(frames) == 0 {
+			continue
+		}
 		if _, err := c.net.Write(frames); err != nil {
-			c.net.Close()
 			return err
 		}
 	}

@@ -26,9 +26,9 @@ import (
 	"dyno/parts/wal/segment"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
-	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
-	"dyno/services/chain/raft"
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/cluster/raft"
 )
 
 // Folder is that of raft's log, in the data folder.

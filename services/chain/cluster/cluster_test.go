@@ -24,7 +24,7 @@ import (
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/services/chain/chaintest"
-	"dyno/services/chain/peers/identity"
+	"dyno/parts/cluster/peers/identity"
 )
 
 var builds processtest.Builds

@@ -13,8 +13,8 @@ import (
 	"dyno/services/chain/api"
 	"dyno/services/chain/blocksync"
 	"dyno/services/chain/node"
-	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
 )
 
 // maxForwarded bounds the transactions of a request, and patience its answer.

@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"dyno/services/chain/blocksync"
-	"dyno/services/chain/peers"
+	"dyno/parts/cluster/peers"
 )
 
 // machine is the node as raft sees it.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"dyno/services/chain/transaction"
+	"dyno/parts/ethereum/transaction"
 )
 
 func config() Config {

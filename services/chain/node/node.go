@@ -33,7 +33,7 @@ import (
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
-	"dyno/services/chain/transaction"
+	"dyno/parts/ethereum/transaction"
 )
 
 // Options of a node. Zero values are the defaults.

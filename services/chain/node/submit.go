@@ -16,8 +16,8 @@ import (
 	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/store"
-	"dyno/services/chain/transaction"
+	"dyno/parts/ethereum/store"
+	"dyno/parts/ethereum/transaction"
 )
 
 // maxSize bounds a transaction, in bytes.

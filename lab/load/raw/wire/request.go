@@ -17,7 +17,7 @@ type Request struct {
 	ids     []int // offsets in Bytes of the sequence number
 	Class   uint8
 	ToHead  bool // its method is HEAD, so its answer has no body
-	Content bool // its check looks at the answer's content
+	Content bool // the answer's content is looked at
 }
 
 // Encode builds the bytes of every request, for one host.
@@ -31,6 +31,7 @@ func Encode(c *request.Corpus, host string) ([]Request, error) {
 		if out[i], err = encodeOne(&c.Requests[i], c.Classes, host); err != nil {
 			return nil, fmt.Errorf("request %d of the corpus: %w", i+1, err)
 		}
+		out[i].Content = out[i].Content || c.Accepted != nil
 	}
 	return out, nil
 }

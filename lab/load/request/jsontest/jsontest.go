@@ -196,6 +196,23 @@ func isString(value []byte, text string) bool {
 	return json.Unmarshal(value, &decoded) == nil && decoded == text
 }
 
+// Each calls f with the text of each value at a path of names, of which one is * for each member of
+// an array. A member without the field is skipped, and so is everything after a place that is not
+// JSON.
+func Each(answer []byte, f func(value []byte), path ...string) {
+	s := scanner{in: answer}
+	star := slices.Index(path, every)
+	if star > 0 {
+		s = scanner{in: s.find(path[:star])}
+	}
+	s.open('[')
+	for n := 0; s.more(']', n); n++ {
+		if value := s.find(path[star+1:]); value != nil && !s.bad {
+			f(value)
+		}
+	}
+}
+
 // ErrNoJSON is the error of Field for a text that is not JSON.
 var ErrNoJSON = errors.New("the answer is not JSON")
 

@@ -93,6 +93,22 @@ func TestField(t *testing.T) {
 	}
 }
 
+func TestEach(t *testing.T) {
+	for _, c := range []struct{ answer, path, want string }{
+		{`[{"result":1},{"error":{}},{"result":"x"}]`, "*.result", `1 "x"`},
+		{`{"result":{"transactions":["a","b"],"n":1}}`, "result.transactions.*", `"a" "b"`},
+		{`{"result":null}`, "result.transactions.*", ``},
+		{`[1,2`, "*", `1 2`},
+		{``, "*", ``},
+	} {
+		var got []string
+		Each([]byte(c.answer), func(value []byte) { got = append(got, string(value)) }, strings.Split(c.path, ".")...)
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.path, c.answer, got, c.want)
+		}
+	}
+}
+
 // The scanner accepts what encoding/json accepts, up to its depth.
 func FuzzFailures(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e-3,{"b":"\u00e9\n"}],"c":null}`, `[[],{},true]`, `"\ud800"`, `-`, `{"a"}`, `[1 2]`, "\x00", `1.`, `[,]`} {

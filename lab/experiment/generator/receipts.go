@@ -1,0 +1,66 @@
+package generator
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/load"
+	"dyno/lab/load/receipts"
+	"dyno/lab/load/receipts/ethereum"
+	"dyno/lab/scenario"
+)
+
+// dialTimeout bounds the time in which a node agrees to announce its blocks.
+const dialTimeout = 5 * time.Second
+
+// blocks reports whether a URL of receipts is that of an Ethereum node's WebSockets.
+func blocks(url string) bool {
+	return strings.HasPrefix(url, "ws://") || strings.HasPrefix(url, "wss://")
+}
+
+// Receipts opens the source of receipts for a load of these requests, until end is called; follow
+// is nil if the load has none.
+func (b *Generator) Receipts(ctx context.Context, s *environment.Environment, r *Requests) (follow []load.Receipts, end func(), err error) {
+	address := b.Scenario.Load.Receipts
+	if address == "" {
+		return nil, func() {}, nil
+	}
+	if address, err = s.Expand("load.receipts", strings.ReplaceAll(address, "${run}", r.Run)); err != nil {
+		return nil, nil, err
+	}
+	if r.committed != nil {
+		return b.blocks(ctx, address, r)
+	}
+	stream, err := receipts.Dial(ctx, address, r.Run)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []load.Receipts{stream.Follow}, stream.Close, nil
+}
+
+// blocks subscribes to a node's blocks.
+func (b *Generator) blocks(ctx context.Context, address string, r *Requests) (follow []load.Receipts, end func(), err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, nil, &scenario.Fault{Err: err}
+	}
+	settings := b.tls()
+	secure, err := settings.Config(u.Hostname(), false)
+	if err != nil {
+		return nil, nil, &scenario.Fault{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	node, err := ethereum.Dial(ctx, u, secure)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.committed.Store(node)
+	return []load.Receipts{node.Follow}, func() {
+		r.committed.Store(nil)
+		node.Close()
+	}, nil
+}
