@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/parts/cluster/peers/identity"
 	"dyno/services/chain/cluster"
-	"dyno/services/chain/peers/identity"
 )
 
 func TestWrongNodes(t *testing.T) {

@@ -19,12 +19,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
+	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/services/chain/chaintest"
-	"dyno/parts/cluster/peers/identity"
 )
 
 var builds processtest.Builds

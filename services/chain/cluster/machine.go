@@ -11,8 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/services/chain/blocksync"
 	"dyno/parts/cluster/peers"
+	"dyno/services/chain/blocksync"
 )
 
 // machine is the node as raft sees it.
