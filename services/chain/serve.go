@@ -50,7 +50,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	if err := f.nodes.check(); err != nil {
+	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	if f.readOnly {
