@@ -97,6 +97,8 @@ var modules = map[string]map[string]string{
 		"github.com/holiman/uint256":          "numbers of the EVM, as go-ethereum takes them",
 		"github.com/prometheus/client_golang": "metrics",
 		"github.com/spf13/pflag":              "flags of serve and of the jobs",
+		"go.opentelemetry.io/otel":            "spans",
+		"go.opentelemetry.io/otel/trace":      "spans",
 		"golang.org/x/net":                    "connections of nodes are limited",
 		"go.etcd.io/raft/v3":                  "the order of several nodes",
 		"google.golang.org/protobuf":          "messages of raft",
@@ -125,6 +127,18 @@ var modules = map[string]map[string]string{
 		"github.com/jackc/pgx/v5": "asks PostgreSQL whether it is up, and makes databases and roles",
 		"github.com/xi2/xz":       "the archive of the PostgreSQL that is downloaded",
 		"golang.org/x/sys":        "capabilities of Linux",
+	},
+	"parts/ethereum": {
+		"github.com/cockroachdb/pebble/v2": "blocks, receipts and states",
+		"github.com/ethereum/go-ethereum":  "types, the EVM, state and tries of Ethereum",
+		"github.com/holiman/uint256":       "numbers of the EVM, as go-ethereum takes them",
+	},
+	"parts/cluster": {
+		"github.com/coder/websocket":      "connections between nodes",
+		"github.com/ethereum/go-ethereum": "hashes, and lists in RLP",
+		"go.etcd.io/raft/v3":              "the order of several nodes",
+		"golang.org/x/net":                "connections are limited",
+		"google.golang.org/protobuf":      "messages of raft",
 	},
 	"parts/xrpl": {
 		"github.com/coder/websocket":                "servers over WebSocket",

@@ -15,8 +15,8 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
-	"dyno/services/chain/fork"
-	"dyno/services/chain/transaction"
+	"dyno/parts/ethereum/fork"
+	"dyno/parts/ethereum/transaction"
 )
 
 // longestLine bounds a line of hexadecimal: some hundred times the largest transaction that a pool

@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
+	dyno/parts/cluster v0.0.0
+	dyno/parts/ethereum v0.0.0
 	dyno/services/chain v0.0.0
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/rogpeppe/go-internal v1.16.0
@@ -79,6 +81,7 @@ require (
 	github.com/supranational/blst v0.3.16 // indirect
 	github.com/tklauser/go-sysconf v0.3.12 // indirect
 	github.com/tklauser/numcpus v0.6.1 // indirect
+	go.etcd.io/raft/v3 v3.7.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
@@ -108,5 +111,7 @@ replace (
 	dyno/agent => ../../agent
 	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
+	dyno/parts/cluster => ../../parts/cluster
+	dyno/parts/ethereum => ../../parts/ethereum
 	dyno/services/chain => ../../services/chain
 )

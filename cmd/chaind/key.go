@@ -8,7 +8,7 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
-	"dyno/services/chain/peers/identity"
+	"dyno/parts/cluster/peers/identity"
 )
 
 // keyCommand makes and shows node keys.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dyno/cmd/service"
-	"dyno/services/chain/statetest"
+	"dyno/parts/ethereum/statetest"
 )
 
 // statetestCommand runs state tests.

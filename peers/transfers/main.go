@@ -3,11 +3,11 @@
 // transfers on all cores and does nothing else, which is what every node must do at least.
 //
 //	transfers --rows rows.ndjson --work signatures
-//	transfers --rows rows.ndjson --work commits --url http://127.0.0.1:8545/ --array 100 --connections 32
+//	transfers --rows rows.ndjson --work commits --url http://127.0.0.1:8545/ --array 100
 //	transfers --rows rows.ndjson --work commits --url ws://127.0.0.1:8545/ ...
 //
-// Rows are the lines of chaind gen --format rows. A connection has one array in flight, from when it
-// is sent until as many transfers are in blocks as were accepted until then; an array of which a
+// Rows are the lines of chaind gen --format rows. A connection has one array in flight, from when
+// it is sent until as many transfers are in blocks as were accepted until then; an array of which a
 // member is refused ends the program. Blocks are counted by the gas that their announcements name.
 // It is not for other transactions, nor for load at a rate (dyno run is). It owns a goroutine for
 // each connection or core, and one for the announcements.

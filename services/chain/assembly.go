@@ -13,6 +13,8 @@ type Config struct {
 	Journal string `seam:"journal"`
 
 	Sealing sealing.Config
+
+	Unbatched bool `set:"raft_unbatched" default:"false" doc:"a planted fault: each proposal to the other nodes is an entry, an fsync and a message of its own"`
 }
 
 // indexes make the implementations of the seam "index".

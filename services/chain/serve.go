@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"dyno/services/chain/api/filter"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 	"dyno/services/chain/sealing"
 )
@@ -38,10 +36,12 @@ var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "sca
 type serving struct {
 	genesis  string
 	readOnly bool
+	nodes    nodes
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own")
+	f.nodes.declare(set)
 	set.BoolVar(&f.readOnly, "read-only", false, "serve the chain as it is: transactions are refused, and no blocks are sealed")
 }
 
@@ -50,6 +50,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err != nil {
 		return daemon.Running{}, err
 	}
+	if err := f.nodes.check(f.readOnly); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
 	if f.readOnly {
 		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
 		if err != nil {
@@ -57,9 +60,12 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 		}
 		return serve(env, c, readOnly(c), nil, c.Close)
 	}
-	n, err := openNode(ctx, env, g)
+	n, err := f.openNode(ctx, env, g)
 	if err != nil {
 		return daemon.Running{}, err
+	}
+	if err := exposeNode(env, n); err != nil {
+		return daemon.Running{}, errors.Join(err, n.Close())
 	}
 	c := n.Chain()
 	return serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
@@ -78,7 +84,7 @@ func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() err
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	paths := http.NewServeMux()
-	paths.Handle("/", door)
+	paths.Handle("/", spanned(env, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
 	if ready != nil {
@@ -87,9 +93,24 @@ func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() err
 	return out, nil
 }
 
+// spanned gives each request over HTTP a span of the name that chain nodes use.
+func spanned(env *daemon.Env, door http.Handler) http.Handler {
+	if env.Tracer == nil {
+		return door
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost { // a WebSocket lasts too long
+			ctx, span := env.Tracer.Start(r.Context(), "rpc/http.request")
+			defer span.End()
+			r = r.WithContext(ctx)
+		}
+		door.ServeHTTP(w, r)
+	})
+}
+
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new
 // and there is no genesis, and continues where the last process was.
-func openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
+func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.Node, error) {
 	config := assembly.Bind[Config](env.Choice)
 	policy, err := sealing.New(config.Seal, config.Sealing)
 	if err != nil {
@@ -102,14 +123,21 @@ func openNode(ctx context.Context, env *daemon.Env, g *genesis.Genesis) (*node.N
 	if c.Head().Number.Sign() == 0 && c.Head().Hash() == genesis.Development().Block().Hash() {
 		env.Log.Info("the development chain: each of its accounts has 10,000 ether", "mnemonic", genesis.Mnemonic, "accounts", genesis.Accounts)
 	}
-	j, err := journal.Open(filepath.Join(env.Data, journal.Folder), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
+	j, begin, err := f.nodes.openJournal(env, c, config)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	if config.Journal == "lazy" {
-		env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
+	o := node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	if env.Tracer != nil {
+		o.Tracer = env.Tracer
 	}
-	return node.Open(ctx, c, j, node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail})
+	n, err := node.Open(ctx, c, j, o)
+	if err == nil && begin != nil {
+		if err = begin(n); err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}
+	return n, err
 }
 
 // readOnly shows the methods a chain that does not grow.

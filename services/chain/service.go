@@ -22,7 +22,7 @@ import (
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/state"
+	"dyno/parts/ethereum/state"
 )
 
 // DefaultFolder is the default of --data.

@@ -175,7 +175,8 @@ func (c *Conn) Flush() error {
 // the connection fails; then it closes the connection, which ends Receive as well. One goroutine
 // calls it while the Conn is in use.
 func (c *Conn) Write(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { c.net.Close() })()
+	defer c.net.Close()
+	defer context.AfterFunc(ctx, func() { c.net.Close() })() // ends a write that blocks
 	var frames []byte
 	for {
 		select {
@@ -190,7 +191,6 @@ func (c *Conn) Write(ctx context.Context) error {
 			continue
 		}
 		if _, err := c.net.Write(frames); err != nil {
-			c.net.Close()
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/services/chain/store"
+	"dyno/parts/ethereum/store"
 )
 
 // Errors in go-ethereum's words.

@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"dyno/parts/jsonrpc"
-	"dyno/services/chain/api/answer"
+	"dyno/parts/ethereum/answer"
 	"dyno/services/chain/execution"
 )
 

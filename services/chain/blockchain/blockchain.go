@@ -25,8 +25,8 @@ import (
 	"dyno/parts/datadir"
 	"dyno/services/chain/execution"
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/state"
-	"dyno/services/chain/store"
+	"dyno/parts/ethereum/state"
+	"dyno/parts/ethereum/store"
 )
 
 // Service is the name under which the data folder is marked.

@@ -13,8 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/execution"
-	"dyno/services/chain/state"
-	"dyno/services/chain/store"
+	"dyno/parts/ethereum/state"
+	"dyno/parts/ethereum/store"
 )
 
 // Report is what Check found.

@@ -118,3 +118,51 @@ func TestRootEveryNeedsCancun(t *testing.T) {
 		}
 	}
 }
+
+// A node makes such blocks, and every other node takes them.
+func TestRootEveryMade(t *testing.T) {
+	g, err := genesis.Parse([]byte(strings.Replace(seldom, `"alloc":{`, // the contract of EIP-4788 changes the state in each block
+		`"alloc":{"000F3df6D732807Ef1319fB7B8bB8522d0Beac02":{"balance":"0x0","nonce":"0x1","code":"0x3373fffffffffffffffffffffffffffffffffffffffe14604d57602036146024575f5ffd5b5f35801560495762001fff810690815414603c575f5ffd5b62001fff01545f5260205ff35b5f5ffd5b62001fff42064281555f359062001fff015500"},`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(states string) *blockchain.Chain {
+		c, err := blockchain.Open(t.Context(), filepath.Join(t.TempDir(), states), g, blockchain.Options{States: states})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, states := range blockchain.StateKinds() {
+		c, others := open(states), []*blockchain.Chain{}
+		for _, states := range blockchain.StateKinds() {
+			others = append(others, open(states))
+		}
+		for n := uint64(1); n <= 12; n++ {
+			parent := c.Head()
+			draft, err := c.Begin(parent.Time + 1)
+			if err == nil {
+				err = draft.Finish()
+			}
+			if err == nil {
+				err = c.Put(draft)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if own := c.Head().Root != parent.Root; own != (n%5 == 0) {
+				t.Errorf("%s: block %d has a root of its own: %t", states, n, own)
+			}
+			for i, other := range others {
+				if err := other.Append(t.Context(), draft.Block()); err != nil {
+					t.Fatalf("%s refuses block %d of %s: %v", blockchain.StateKinds()[i], n, states, err)
+				}
+			}
+		}
+		for _, c := range append(others, c) {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -13,9 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/state"
-	"dyno/services/chain/state/flat"
-	"dyno/services/chain/state/statedb"
+	"dyno/parts/ethereum/state"
+	"dyno/parts/ethereum/state/flat"
+	"dyno/parts/ethereum/state/statedb"
 )
 
 // kind is a way to keep states.

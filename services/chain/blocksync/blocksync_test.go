@@ -19,8 +19,8 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 	"go.uber.org/goleak"
 
-	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

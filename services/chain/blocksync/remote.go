@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 
-	"dyno/services/chain/peers"
-	"dyno/services/chain/peers/identity"
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
 )
 
 // Bounds of an answer, which has at least one block.

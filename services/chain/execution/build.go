@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types/bal"
 	"github.com/ethereum/go-ethereum/core/vm"
 
-	"dyno/services/chain/state"
+	"dyno/parts/ethereum/state"
 )
 
 // Builder makes a block of transactions that it executes. It belongs to one goroutine.

@@ -20,7 +20,7 @@ import (
 	"github.com/ethereum/go-ethereum/triedb/pathdb"
 
 	"dyno/services/chain/execution"
-	"dyno/services/chain/fork"
+	"dyno/parts/ethereum/fork"
 	"dyno/services/chain/genesis"
 )
 

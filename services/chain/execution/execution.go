@@ -21,7 +21,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/state"
+	"dyno/parts/ethereum/state"
 )
 
 // Ancestors are the blocks below the one that is executed. Errors of the disk are for the

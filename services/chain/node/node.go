@@ -26,6 +26,7 @@ import (
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/limiter"
 	"dyno/services/chain/blockchain"
@@ -33,7 +34,7 @@ import (
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
-	"dyno/services/chain/transaction"
+	"dyno/parts/ethereum/transaction"
 )
 
 // Options of a node. Zero values are the defaults.
@@ -47,6 +48,8 @@ type Options struct {
 	// Space returns the free bytes of the disk and its size. With less than a tenth, and less than
 	// 64 MiB, nothing is accepted or sealed. Nil: the disk is not watched.
 	Space func() (free, size int64, err error)
+
+	Tracer trace.Tracer // nil: there are no spans
 
 	Log  *slog.Logger // required
 	Fail func(error)  // receives the error after which the node must be started again; required
@@ -62,7 +65,8 @@ const (
 // goroutine.
 type Node struct {
 	chain   *blockchain.Chain
-	journal *journal.Journal
+	journal Journal
+	shared  Shared // the same; nil: no other node has it
 	pool    *mempool.Pool
 	o       Options
 	judging limiter.Limiter
@@ -89,11 +93,15 @@ type view struct {
 
 // Open starts a node over a chain and a journal, which it owns from now on, also after an error.
 // First it appends to the chain the blocks that only the journal has.
-func Open(ctx context.Context, chain *blockchain.Chain, j *journal.Journal, o Options) (*Node, error) {
+func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*Node, error) {
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = 64 << 20
 	}
+	if o.Tracer == nil {
+		o.Tracer = none
+	}
 	n := &Node{chain: chain, journal: j, o: o}
+	n.shared, _ = j.(Shared)
 	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
 	n.feed.init()
 	if err := n.recover(ctx); err != nil {
@@ -210,7 +218,7 @@ func (n *Node) fail(err error) {
 // stumble judges an error of the journal: whether it passes.
 func (n *Node) stumble(err error) {
 	switch {
-	case err == nil, errors.Is(err, journal.ErrClosed):
+	case err == nil, errors.Is(err, journal.ErrClosed), errors.Is(err, ErrLeader):
 	case errors.Is(err, journal.ErrFailed):
 		n.fail(err)
 	default:

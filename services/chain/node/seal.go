@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
+	"go.opentelemetry.io/otel/attribute"
 
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/mempool"
@@ -23,8 +24,8 @@ func (n *Node) sealLoop(ctx context.Context) {
 		if n.seal() {
 			continue
 		}
-		retry := time.NewTimer(watchEvery)
-		select { // for what comes next, or room on the disk
+		retry := time.NewTimer(watchEvery / 10)
+		select { // for what comes next, room on the disk, or the lead
 		case <-n.pool.Ready():
 		case <-retry.C:
 		case <-ctx.Done():
@@ -41,7 +42,14 @@ func (n *Node) seal() bool {
 	}
 	n.sealing.Lock()
 	defer n.sealing.Unlock()
+	if n.shared != nil && !n.shared.Leads() {
+		return false
+	}
+	ctx, whole := n.span(context.Background(), spanSeal)
+	defer whole.End()
+	_, span := n.span(ctx, spanCommit)
 	draft, mined, err := n.draft()
+	span.End()
 	if err != nil {
 		n.fail(err)
 	}
@@ -49,7 +57,11 @@ func (n *Node) seal() bool {
 		n.pool.Release()
 		return false
 	}
-	if err := n.journal.Seal(draft.Block()); err != nil {
+	block := draft.Block()
+	whole.SetAttributes(attribute.Int64("block", block.Number().Int64()), attribute.Int("transactions", len(mined)))
+	_, span = n.span(ctx, spanWrite)
+	defer span.End()
+	if err := n.journal.Seal(block); err != nil {
 		n.pool.Release()
 		n.stumble(err)
 		return false

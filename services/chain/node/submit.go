@@ -10,14 +10,15 @@ import (
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/txpool"
 	"github.com/ethereum/go-ethereum/core/types"
+	"go.opentelemetry.io/otel/attribute"
 
 	"dyno/parts/jsonrpc"
 	"dyno/parts/limiter"
 	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
-	"dyno/services/chain/store"
-	"dyno/services/chain/transaction"
+	"dyno/parts/ethereum/store"
+	"dyno/parts/ethereum/transaction"
 )
 
 // maxSize bounds a transaction, in bytes.
@@ -30,6 +31,11 @@ var errUnprotected = errors.New("only replay-protected (EIP-155) transactions al
 // order, once those that it accepts are durable. It keeps the bytes. Together they cost one append
 // to the journal, and their signatures are checked on all cores.
 func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
+	if n.shared != nil && !n.shared.Leads() {
+		return n.shared.Forward(ctx, raws)
+	}
+	ctx, span := n.span(ctx, spanSubmit, attribute.Int("transactions", len(raws)))
+	defer span.End()
 	out := make([]api.Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
@@ -74,6 +80,9 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 
 // unstored is what a client reads of an error of the disk, whose paths are not for it.
 func unstored(err error) error {
+	if errors.Is(err, ErrLeader) {
+		return ErrLeader
+	}
 	if errors.Is(err, journal.ErrFull) {
 		return errors.New("the node's disk is full: the transaction was not accepted; send it again when there is room")
 	}
@@ -158,6 +167,12 @@ func (n *Node) Waiting(hash common.Hash) *types.Transaction {
 
 // Nonce returns the nonce after the executable transactions of an account; false: it has none.
 func (n *Node) Nonce(of common.Address) (uint64, bool) { return n.pool.Nonce(of) }
+
+// Pool are figures of what waits.
+func (n *Node) Pool() mempool.Stats { return n.pool.Stats() }
+
+// JournalSize is the bytes of the journal's records since its last checkpoint.
+func (n *Node) JournalSize() int64 { return n.journal.Size() }
 
 // Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
 func (n *Node) Stats() (executable, queued int) {

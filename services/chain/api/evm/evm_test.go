@@ -97,7 +97,7 @@ func TestMethods(t *testing.T) {
 }
 
 func testCall(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, evm.Options{})
+	all := evm.Methods(n, evm.Options{Timeout: time.Hour})
 	third, err := n.Blocks.Header(3)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func testCall(t *testing.T, n api.Backend) {
 }
 
 func testEstimate(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, evm.Options{})
+	all := evm.Methods(n, evm.Options{Timeout: time.Hour})
 	for _, c := range []struct{ what, params, want string }{
 		{"transfer", `[{"to":` + rich + `}]`, `"0x5208"`},
 		{"code", with("600160005500") + `]`, `"0xa9da"`},
@@ -185,7 +185,7 @@ func (lost) StateAt(*types.Header) (*state.StateDB, error) { return nil, errors.
 
 // The traces of a block are those of its transactions, and agree with its receipts.
 func testTrace(t *testing.T, n api.Backend) {
-	all := evm.Methods(n, evm.Options{MaxTrace: 1 << 30})
+	all := evm.Methods(n, evm.Options{Timeout: time.Hour, MaxTrace: 1 << 30})
 	for number := uint64(1); number <= 54; number++ {
 		block, err := n.Sealed(number)
 		if err != nil {
@@ -226,7 +226,7 @@ func testTrace(t *testing.T, n api.Backend) {
 		}
 	}
 	large := `["0x5bc704d4eb4ce7fe319705d2f888516961426a177f2799c9f934b5df7466dd33"`
-	small := evm.Methods(n, evm.Options{MaxTrace: 500})
+	small := evm.Methods(n, evm.Options{Timeout: time.Hour, MaxTrace: 500})
 	for _, o := range []string{`]`, `,{"tracer":"callTracer","tracerConfig":{"withLog":true}}]`} {
 		if got := ask(t, small, "debug_traceTransaction", large+o); !strings.HasPrefix(got, "the trace is too large") {
 			t.Errorf("%s: %.200s", o, got)
@@ -236,7 +236,7 @@ func testTrace(t *testing.T, n api.Backend) {
 		t.Errorf("one step: %.300s", got)
 	}
 	n.States = lost{n.States}
-	if got := ask(t, evm.Methods(n, evm.Options{}), "debug_traceTransaction", large+`]`); got != "missing trie node: the state after block 1 is not kept (gone)" {
+	if got := ask(t, evm.Methods(n, evm.Options{Timeout: time.Hour}), "debug_traceTransaction", large+`]`); got != "missing trie node: the state after block 1 is not kept (gone)" {
 		t.Errorf("without the state: %s", got)
 	}
 }
@@ -292,7 +292,7 @@ func FuzzParams(f *testing.F) {
 	f.Add(with("600160005500") + `,{"number":"0x1234","time":"0x1"}]`)
 	f.Add(`[{"from":` + rich + `,"to":null,"gas":"0x5208","maxFeePerGas":"0x1","maxPriorityFeePerGas":"0x0","value":"0x1","accessList":[],"authorizationList":[]}]`)
 	f.Add(`[` + word("1") + `,{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true}}]`)
-	all := evm.Methods(node(f), evm.Options{Gas: 100_000, MaxTrace: 100_000})
+	all := evm.Methods(node(f), evm.Options{Gas: 100_000, Timeout: time.Hour, MaxTrace: 100_000})
 	f.Fuzz(func(t *testing.T, params string) {
 		for _, method := range all {
 			if _, err := method(t.Context(), []byte(params)); err != nil && err.Error() == "" {

@@ -10,7 +10,7 @@ import (
 
 	"dyno/parts/jsonrpc"
 	"dyno/parts/jsonrpc/server"
-	"dyno/services/chain/api/answer"
+	"dyno/parts/ethereum/answer"
 )
 
 // newLogs returns a function that returns the logs since its last call, and the number of the last

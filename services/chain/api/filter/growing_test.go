@@ -14,7 +14,7 @@ import (
 
 	"dyno/services/chain/api"
 	"dyno/services/chain/genesis"
-	"dyno/services/chain/store"
+	"dyno/parts/ethereum/store"
 
 	"github.com/ethereum/go-ethereum/core"
 )

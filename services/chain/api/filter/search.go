@@ -10,7 +10,7 @@ import (
 
 	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
-	"dyno/services/chain/store"
+	"dyno/parts/ethereum/store"
 )
 
 // Bounds of a search. One block is always searched whole: its gas bounds it.

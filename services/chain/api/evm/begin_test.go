@@ -1,0 +1,32 @@
+package evm
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dyno/parts/jsonrpc"
+	"dyno/parts/limiter"
+)
+
+// A call that finds no free core in its time is refused, and one that is done makes room.
+func TestBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &methods{o: Options{Timeout: time.Second}, cores: limiter.NewFixed(limiter.Fixed{Limit: 1, MaxWaiting: 1, MaxWait: time.Second})}
+		ctx, done, err := m.begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := m.begin(t.Context()); jsonrpc.AsError(err).Code != jsonrpc.LimitExceeded {
+			t.Errorf("no core is free: %v", err)
+		}
+		if <-ctx.Done(); m.aborted(ctx).Error() != "execution aborted (timeout = 1s)" {
+			t.Error(m.aborted(ctx))
+		}
+		done()
+		if _, done, err = m.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		done()
+	})
+}

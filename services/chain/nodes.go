@@ -1,0 +1,143 @@
+package chain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"dyno/parts/daemon"
+	"dyno/services/chain/blockchain"
+	"dyno/services/chain/cluster"
+	"dyno/services/chain/journal"
+	"dyno/services/chain/node"
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
+)
+
+// nodes is the flags for several nodes.
+type nodes struct {
+	consensus, listen, key string
+	peers, ids             []string
+}
+
+func (f *nodes) declare(set *pflag.FlagSet) {
+	set.StringVar(&f.consensus, "consensus", "solo", "who orders transactions and blocks: `solo`, this node alone; raft, a majority of this node and its peers")
+	set.StringArrayVar(&f.peers, "peer", nil, "[ID@]`HOST:PORT` of another node, with its id (chaind key show); repeatable")
+	set.StringArrayVar(&f.ids, "peer-id", nil, "`ID` of a node that connects to this one, or whose --peer names no id; repeatable")
+	set.StringVar(&f.listen, "peer-listen", "", "`ADDRESS` at which this node's peers connect")
+	set.StringVar(&f.key, "node-key", "", "`FILE` with this node's key (chaind key new)")
+}
+
+// options reads what the flags name. It is called for raft only.
+func (f *nodes) options() (o peers.Options, err error) {
+	if f.key == "" {
+		return o, errors.New("--node-key: several nodes know each other by their keys: make one with chaind key new --node-key FILE, and name it here")
+	}
+	if o.Key, err = identity.Read(f.key); err != nil {
+		return o, fmt.Errorf("--node-key: %w", err)
+	}
+	for _, text := range f.peers {
+		a, err := peers.ParseAddress(text)
+		if err != nil {
+			return o, fmt.Errorf("--peer: %w", err)
+		}
+		o.Addresses = append(o.Addresses, a)
+	}
+	for _, text := range f.ids {
+		id, err := identity.ParseID(text)
+		if err != nil {
+			return o, fmt.Errorf("--peer-id: %w", err)
+		}
+		o.Permitted = append(o.Permitted, id)
+	}
+	if len(o.Addresses)+len(o.Permitted) == 0 {
+		return o, errors.New("--consensus raft: name the other nodes with --peer ID@HOST:PORT")
+	}
+	return o, nil
+}
+
+// check says what is wrong with the flags.
+func (f *nodes) check(readOnly bool) error {
+	switch {
+	case f.consensus == "raft" && readOnly:
+		return errors.New("--read-only and --consensus raft exclude each other: a node that takes part appends blocks")
+	case f.consensus != "solo" && f.consensus != "raft":
+		return fmt.Errorf("--consensus %s: there are solo and raft", f.consensus)
+	case f.consensus == "solo" && len(f.peers)+len(f.ids)+len(f.listen)+len(f.key) > 0:
+		return errors.New("--peer, --peer-id, --peer-listen and --node-key are for --consensus raft: a solo node has no peers")
+	}
+	return nil
+}
+
+// openJournal opens the journal of the consensus. Begin makes it take part once the node is open;
+// nil: there is nothing to do.
+func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config Config) (j node.Journal, begin func(*node.Node) error, err error) {
+	own, other := journal.Folder, cluster.Folder
+	if f.consensus == "raft" {
+		own, other = other, own
+	}
+	if _, err := os.Stat(filepath.Join(env.Data, other)); err == nil {
+		return nil, nil, daemon.Usage(fmt.Errorf("--consensus %s: the folder %s was used otherwise: export its chain, and import it into a new folder on each node", f.consensus, env.Data))
+	}
+	if f.consensus == "solo" {
+		if config.Journal == "lazy" {
+			env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
+		}
+		j, err := journal.Open(filepath.Join(env.Data, own), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
+		return j, nil, err
+	}
+	o, err := f.options()
+	if err != nil {
+		return nil, nil, daemon.Usage(err)
+	}
+	o.Chain, o.Genesis, o.Log, o.MaxMessage = c.Genesis.Config.ChainID.Uint64(), c.Genesis.Block().Hash(), env.Log, cluster.MaxMessage
+	network, err := peers.New(o)
+	if err != nil {
+		return nil, nil, daemon.Usage(err)
+	}
+	var l net.Listener
+	if f.listen != "" {
+		if l, err = daemon.Listen("peer-listen", f.listen); err != nil {
+			return nil, nil, err
+		}
+	}
+	shared, err := cluster.Open(filepath.Join(env.Data, own), cluster.Options{Network: network, Listener: l, Unbatched: config.Unbatched, Log: env.Log, Fail: env.Fail})
+	if err != nil {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+		return nil, nil, err
+	}
+	return shared, func(n *node.Node) error {
+		shared.Start(n)
+		return showPeers(env, shared)
+	}, nil
+}
+
+// showPeers shows a node's peers on the debug address, and to Prometheus.
+func showPeers(env *daemon.Env, j *cluster.Journal) error {
+	n := j.Network()
+	env.Debug.HandleFunc("GET /debug/chain/peers", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"id": n.ID(), "leads": j.Leads(), "peers": n.Peers()}) // an error means that the client has gone
+	})
+	return env.Expose(prefix, func(set daemon.Set) {
+		t := n.Totals()
+		set("peers", float64(t.Connected))
+		set("peers_stalled", float64(t.Stalled))
+		set("peer_messages_queued", float64(t.Queued))
+		set("peer_messages_dropped_total", float64(t.Dropped))
+		set("peer_messages_refused_total", float64(t.Refused))
+	},
+		daemon.Metric{Name: "peers", Help: "connected peers"},
+		daemon.Metric{Name: "peers_stalled", Help: "peers that do not keep up; beyond 16 this node's own connection may be the cause"},
+		daemon.Metric{Name: "peer_messages_queued", Help: "messages that wait for peers"},
+		daemon.Metric{Name: "peer_messages_dropped_total", Help: "messages dropped because 128 of them, or 32 MiB, waited for their peer"},
+		daemon.Metric{Name: "peer_messages_refused_total", Help: "messages dropped because 8,192 waited for all peers"})
+}
