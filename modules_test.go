@@ -97,6 +97,8 @@ var modules = map[string]map[string]string{
 		"github.com/holiman/uint256":          "numbers of the EVM, as go-ethereum takes them",
 		"github.com/prometheus/client_golang": "metrics",
 		"github.com/spf13/pflag":              "flags of serve and of the jobs",
+		"go.opentelemetry.io/otel":            "spans",
+		"go.opentelemetry.io/otel/trace":      "spans",
 		"golang.org/x/net":                    "connections of nodes are limited",
 		"go.etcd.io/raft/v3":                  "the order of several nodes",
 		"google.golang.org/protobuf":          "messages of raft",

@@ -50,7 +50,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	if err := f.nodes.check(); err != nil {
+	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	if f.readOnly {
@@ -63,6 +63,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	n, err := f.openNode(ctx, env, g)
 	if err != nil {
 		return daemon.Running{}, err
+	}
+	if err := exposeNode(env, n); err != nil {
+		return daemon.Running{}, errors.Join(err, n.Close())
 	}
 	c := n.Chain()
 	return serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
@@ -81,13 +84,28 @@ func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() err
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	paths := http.NewServeMux()
-	paths.Handle("/", door)
+	paths.Handle("/", spanned(env, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
 	if ready != nil {
 		out.Ready = func(context.Context) error { return ready() }
 	}
 	return out, nil
+}
+
+// spanned gives each request over HTTP a span of the name that chain nodes use.
+func spanned(env *daemon.Env, door http.Handler) http.Handler {
+	if env.Tracer == nil {
+		return door
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost { // a WebSocket lasts too long
+			ctx, span := env.Tracer.Start(r.Context(), "rpc/http.request")
+			defer span.End()
+			r = r.WithContext(ctx)
+		}
+		door.ServeHTTP(w, r)
+	})
 }
 
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new
@@ -109,7 +127,11 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	n, err := node.Open(ctx, c, j, node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail})
+	o := node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	if env.Tracer != nil {
+		o.Tracer = env.Tracer
+	}
+	n, err := node.Open(ctx, c, j, o)
 	if err == nil && begin != nil {
 		if err = begin(n); err != nil {
 			err = errors.Join(err, n.Close())
@@ -148,7 +170,7 @@ func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	s := server.New(methods, server.Options{
 		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: api.Together(b), Observe: m.observe, Log: env.Log,
 	})
-	return rpc{s, filters}, m.expose(env, s, filters)
+	return rpc{s, filters}, m.expose(env, b, s, filters)
 }
 
 // version is what web3_clientVersion answers, in the form of go-ethereum's.

@@ -26,6 +26,7 @@ import (
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+	"go.opentelemetry.io/otel/trace"
 
 	"dyno/parts/limiter"
 	"dyno/services/chain/blockchain"
@@ -47,6 +48,8 @@ type Options struct {
 	// Space returns the free bytes of the disk and its size. With less than a tenth, and less than
 	// 64 MiB, nothing is accepted or sealed. Nil: the disk is not watched.
 	Space func() (free, size int64, err error)
+
+	Tracer trace.Tracer // nil: there are no spans
 
 	Log  *slog.Logger // required
 	Fail func(error)  // receives the error after which the node must be started again; required
@@ -93,6 +96,9 @@ type view struct {
 func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*Node, error) {
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = 64 << 20
+	}
+	if o.Tracer == nil {
+		o.Tracer = none
 	}
 	n := &Node{chain: chain, journal: j, o: o}
 	n.shared, _ = j.(Shared)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
+	"go.opentelemetry.io/otel/attribute"
 
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/mempool"
@@ -44,7 +45,11 @@ func (n *Node) seal() bool {
 	if n.shared != nil && !n.shared.Leads() {
 		return false
 	}
+	ctx, whole := n.span(context.Background(), spanSeal)
+	defer whole.End()
+	_, span := n.span(ctx, spanCommit)
 	draft, mined, err := n.draft()
+	span.End()
 	if err != nil {
 		n.fail(err)
 	}
@@ -52,7 +57,11 @@ func (n *Node) seal() bool {
 		n.pool.Release()
 		return false
 	}
-	if err := n.journal.Seal(draft.Block()); err != nil {
+	block := draft.Block()
+	whole.SetAttributes(attribute.Int64("block", block.Number().Int64()), attribute.Int("transactions", len(mined)))
+	_, span = n.span(ctx, spanWrite)
+	defer span.End()
+	if err := n.journal.Seal(block); err != nil {
 		n.pool.Release()
 		n.stumble(err)
 		return false

@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/txpool"
 	"github.com/ethereum/go-ethereum/core/types"
+	"go.opentelemetry.io/otel/attribute"
 
 	"dyno/parts/jsonrpc"
 	"dyno/parts/limiter"
@@ -33,6 +34,8 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	if n.shared != nil && !n.shared.Leads() {
 		return n.shared.Forward(ctx, raws)
 	}
+	ctx, span := n.span(ctx, spanSubmit, attribute.Int("transactions", len(raws)))
+	defer span.End()
 	out := make([]api.Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
@@ -164,6 +167,12 @@ func (n *Node) Waiting(hash common.Hash) *types.Transaction {
 
 // Nonce returns the nonce after the executable transactions of an account; false: it has none.
 func (n *Node) Nonce(of common.Address) (uint64, bool) { return n.pool.Nonce(of) }
+
+// Pool are figures of what waits.
+func (n *Node) Pool() mempool.Stats { return n.pool.Stats() }
+
+// JournalSize is the bytes of the journal's records since its last checkpoint.
+func (n *Node) JournalSize() int64 { return n.journal.Size() }
 
 // Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
 func (n *Node) Stats() (executable, queued int) {
