@@ -81,7 +81,7 @@ func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() err
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	paths := http.NewServeMux()
-	paths.Handle("/", door)
+	paths.Handle("/", traced(env, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
 	if ready != nil {
@@ -109,7 +109,11 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	n, err := node.Open(ctx, c, j, node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail})
+	o := node.Options{Sealing: policy, Index: indexes[config.Index](), Space: space(env.Data), Log: env.Log, Fail: env.Fail}
+	if env.Tracer != nil {
+		o.Tracer = env.Tracer
+	}
+	n, err := node.Open(ctx, c, j, o)
 	if err == nil && begin != nil {
 		if err = begin(n); err != nil {
 			err = errors.Join(err, n.Close())
@@ -145,8 +149,12 @@ func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	if err != nil {
 		return rpc{}, err
 	}
+	together := api.Together(b)
+	if env.Tracer != nil {
+		calls{env.Tracer, env.Log}.trace(methods, together)
+	}
 	s := server.New(methods, server.Options{
-		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: api.Together(b), Observe: m.observe, Log: env.Log,
+		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
 	})
 	return rpc{s, filters}, m.expose(env, s, filters)
 }

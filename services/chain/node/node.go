@@ -26,14 +26,15 @@ import (
 	gethstate "github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+	"go.opentelemetry.io/otel/trace"
 
+	"dyno/parts/ethereum/transaction"
 	"dyno/parts/limiter"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
-	"dyno/parts/ethereum/transaction"
 )
 
 // Options of a node. Zero values are the defaults.
@@ -47,6 +48,8 @@ type Options struct {
 	// Space returns the free bytes of the disk and its size. With less than a tenth, and less than
 	// 64 MiB, nothing is accepted or sealed. Nil: the disk is not watched.
 	Space func() (free, size int64, err error)
+
+	Tracer trace.Tracer // nil: there are no spans
 
 	Log  *slog.Logger // required
 	Fail func(error)  // receives the error after which the node must be started again; required

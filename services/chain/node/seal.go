@@ -44,6 +44,7 @@ func (n *Node) seal() bool {
 	if n.shared != nil && !n.shared.Leads() {
 		return false
 	}
+	began := time.Now()
 	draft, mined, err := n.draft()
 	if err != nil {
 		n.fail(err)
@@ -52,14 +53,20 @@ func (n *Node) seal() bool {
 		n.pool.Release()
 		return false
 	}
-	if err := n.journal.Seal(draft.Block()); err != nil {
+	ctx, span := n.beginBlock(began, draft.Block(), mined)
+	defer func() { end(span, err) }()
+	_, write := n.begin(ctx, "journal.Seal")
+	err = n.journal.Seal(draft.Block())
+	if end(write, err); err != nil {
 		n.pool.Release()
 		n.stumble(err)
 		return false
 	}
 	// From here on the block exists, whatever happens: after an error, the next process takes it from
 	// the journal.
-	if err = n.chain.Put(draft); err == nil {
+	_, write = n.begin(ctx, "blockchain.WriteBlock")
+	err = n.chain.Put(draft)
+	if end(write, err); err == nil {
 		err = n.look()
 	}
 	if err != nil {
