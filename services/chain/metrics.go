@@ -2,6 +2,8 @@ package chain
 
 import (
 	"cmp"
+	"encoding/json"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"dyno/parts/jsonrpc/server"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/filter"
+	"dyno/services/chain/node"
 )
 
 // prefix of all that Prometheus scrapes.
@@ -76,11 +79,38 @@ func (m *metrics) observe(method string, took time.Duration, code int) {
 	c.calls.Inc()
 }
 
-// expose shows the connections of a server, and what its filters drop.
-func (m *metrics) expose(env *daemon.Env, s *server.Server, f *filter.Filters) error {
-	return env.Expose(prefix, nil,
+// expose shows what waits, the connections of a server, and what its filters drop.
+func (m *metrics) expose(env *daemon.Env, b api.Backend, s *server.Server, f *filter.Filters) error {
+	waiting := daemon.Metric{Name: "pool_transactions", Help: "accepted transactions that are in no block yet", Read: func() float64 {
+		executable, queued := b.Pool.Stats()
+		return float64(executable + queued)
+	}}
+	env.Sample(prefix, waiting)
+	return env.Expose(prefix, nil, waiting,
 		daemon.Metric{Name: "sockets", Help: "WebSockets that are open", Read: func() float64 { return float64(s.Stats().Sockets) }},
 		daemon.Metric{Name: "subscriptions", Help: "subscriptions that are open", Read: func() float64 { return float64(s.Stats().Subscriptions) }},
 		daemon.Metric{Name: "slow_sockets_total", Help: "WebSockets that were closed because the client read too slowly", Read: func() float64 { return float64(s.Stats().Slow) }},
 		daemon.Metric{Name: "dropped_hashes_total", Help: "hashes of accepted transactions that a client asked for too late", Read: func() float64 { return float64(f.Dropped()) }})
+}
+
+// exposeNode shows what waits in a node, in Prometheus, to the lab and at /debug/chain/pool.
+func exposeNode(env *daemon.Env, n *node.Node) error {
+	gauges := []daemon.Metric{
+		{Name: "pool_executable", Help: "transactions that wait for the next blocks", Read: func() float64 { return float64(n.Pool().Executable) }},
+		{Name: "pool_queued", Help: "transactions that wait behind a nonce gap", Read: func() float64 { return float64(n.Pool().Queued) }},
+		{Name: "pool_bytes", Help: "size of all that wait, in bytes", Read: func() float64 { return float64(n.Pool().Bytes) }},
+		{Name: "journal_bytes", Help: "size of the journal's records since its last checkpoint, in bytes", Read: func() float64 { return float64(n.JournalSize()) }},
+	}
+	env.Sample(prefix, gauges...)
+	env.Debug.HandleFunc("GET /debug/chain/pool", func(w http.ResponseWriter, _ *http.Request) {
+		stats, why := n.Pool(), ""
+		if err := n.Ready(); err != nil {
+			why = err.Error()
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{ // an error means that the client has gone
+			"executable": stats.Executable, "queued": stats.Queued, "bytes": stats.Bytes, "senders": stats.Offered, "refuses": why,
+		})
+	})
+	return env.Expose(prefix, nil, gauges...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
@@ -62,8 +63,10 @@ func (f *nodes) options() (o peers.Options, err error) {
 }
 
 // check says what is wrong with the flags.
-func (f *nodes) check() error {
+func (f *nodes) check(readOnly bool) error {
 	switch {
+	case f.consensus == "raft" && readOnly:
+		return errors.New("--read-only and --consensus raft exclude each other: a node that takes part appends blocks")
 	case f.consensus != "solo" && f.consensus != "raft":
 		return fmt.Errorf("--consensus %s: there are solo and raft", f.consensus)
 	case f.consensus == "solo" && len(f.peers)+len(f.ids)+len(f.listen)+len(f.key) > 0:
@@ -75,25 +78,36 @@ func (f *nodes) check() error {
 // openJournal opens the journal of the consensus. Begin makes it take part once the node is open;
 // nil: there is nothing to do.
 func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config Config) (j node.Journal, begin func(*node.Node) error, err error) {
+	own, other := journal.Folder, cluster.Folder
+	if f.consensus == "raft" {
+		own, other = other, own
+	}
+	if _, err := os.Stat(filepath.Join(env.Data, other)); err == nil {
+		return nil, nil, daemon.Usage(fmt.Errorf("--consensus %s: the folder %s was used otherwise: export its chain, and import it into a new folder on each node", f.consensus, env.Data))
+	}
 	if f.consensus == "solo" {
 		if config.Journal == "lazy" {
 			env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
 		}
-		j, err := journal.Open(filepath.Join(env.Data, journal.Folder), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
+		j, err := journal.Open(filepath.Join(env.Data, own), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
 		return j, nil, err
 	}
 	o, err := f.options()
 	if err != nil {
 		return nil, nil, daemon.Usage(err)
 	}
-	o.Chain, o.Genesis, o.Log = c.Genesis.Config.ChainID.Uint64(), c.Genesis.Block().Hash(), env.Log
+	o.Chain, o.Genesis, o.Log, o.MaxMessage = c.Genesis.Config.ChainID.Uint64(), c.Genesis.Block().Hash(), env.Log, cluster.MaxMessage
+	network, err := peers.New(o)
+	if err != nil {
+		return nil, nil, daemon.Usage(err)
+	}
 	var l net.Listener
 	if f.listen != "" {
 		if l, err = daemon.Listen("peer-listen", f.listen); err != nil {
 			return nil, nil, err
 		}
 	}
-	shared, err := cluster.Open(filepath.Join(env.Data, cluster.Folder), cluster.Options{Peers: o, Listener: l, Unbatched: config.Unbatched, Log: env.Log, Fail: env.Fail})
+	shared, err := cluster.Open(filepath.Join(env.Data, own), cluster.Options{Network: network, Listener: l, Unbatched: config.Unbatched, Log: env.Log, Fail: env.Fail})
 	if err != nil {
 		if l != nil {
 			err = errors.Join(err, l.Close())

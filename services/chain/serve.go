@@ -50,7 +50,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err != nil {
 		return daemon.Running{}, err
 	}
-	if err := f.nodes.check(); err != nil {
+	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
 	if f.readOnly {
@@ -63,6 +63,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	n, err := f.openNode(ctx, env, g)
 	if err != nil {
 		return daemon.Running{}, err
+	}
+	if err := exposeNode(env, n); err != nil {
+		return daemon.Running{}, errors.Join(err, n.Close())
 	}
 	c := n.Chain()
 	return serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
@@ -156,7 +159,7 @@ func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	s := server.New(methods, server.Options{
 		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
 	})
-	return rpc{s, filters}, m.expose(env, s, filters)
+	return rpc{s, filters}, m.expose(env, b, s, filters)
 }
 
 // version is what web3_clientVersion answers, in the form of go-ethereum's.

@@ -105,6 +105,9 @@ var errText = errors.New("it sent text: messages are binary")
 
 // send queues a message.
 func (p *peer) send(m message) error {
+	if len(m.body) > p.n.o.MaxMessage { // which the peer would take for an offence
+		return fmt.Errorf("a message has %d bytes, and %d are the most", len(m.body), p.n.o.MaxMessage)
+	}
 	f := newFrame(m)
 	defer f.release()
 	return p.queue.put(f)

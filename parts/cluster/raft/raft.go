@@ -6,8 +6,8 @@
 // fsync and one message a node for all of them.
 //
 // It is not for connections (package peers), nor does it know what entries say. It does not
-// tolerate nodes that lie, nor a node that has lost its log and comes back under the same ID: that
-// one must get a new key. Run owns two goroutines.
+// tolerate nodes that lie, nor a node that has lost its log and comes back under the same ID. Run
+// owns two goroutines.
 package raft
 
 import (

@@ -48,7 +48,7 @@ func openStorage(log *wal.Log, voters []uint64) (*storage, error) {
 		return nil, err
 	}
 	if s.gap {
-		return nil, errors.New("the log of raft is damaged: entries are missing; this node must join anew, with an empty folder and a new key")
+		return nil, errors.New("the log of raft is damaged: entries are missing; import the chain of another node into new folders of all, with a new key for this one")
 	}
 	snapshot, _ := s.Snapshot()
 	s.hard.Commit = proto.Uint64(max(s.hard.GetCommit(), snapshot.GetMetadata().GetIndex())) // a checkpoint may be younger

@@ -22,23 +22,30 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 	"golang.org/x/sync/errgroup"
 
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/cluster/raft"
 	"dyno/parts/wal"
 	"dyno/parts/wal/segment"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
-	"dyno/parts/cluster/raft"
 )
 
 // Folder is that of raft's log, in the data folder.
 const Folder = "raft"
 
+// Bounds of a checkpoint with all that waits, in bytes: what a log takes, and what a node that has
+// missed entries can be sent, which is for peers.Options.
+const (
+	maxBatch   = 320 << 20
+	MaxMessage = 64 << 20
+)
+
 // Options of a Journal.
 type Options struct {
-	Peers     peers.Options
-	Listener  net.Listener // nil: no peer can dial this node
-	Unbatched bool         // the planted fault of package raft
+	Network   *peers.Network // which does not run yet
+	Listener  net.Listener   // nil: no peer can dial this node
+	Unbatched bool           // the planted fault of package raft
 	Log       *slog.Logger
 	Fail      func(error) // receives the error after which the node must be started again
 }
@@ -68,10 +75,7 @@ func number(id identity.ID) uint64 { return binary.BigEndian.Uint64(id[:]) }
 
 // Open opens the journal in a folder. Start makes it take part.
 func Open(dir string, o Options) (*Journal, error) {
-	network, err := peers.New(o.Peers)
-	if err != nil {
-		return nil, err
-	}
+	network := o.Network
 	j := &Journal{o: o, network: network, ids: map[uint64]identity.ID{}, done: make(chan struct{})}
 	var voters []uint64
 	for _, id := range append(network.Permitted(), network.ID()) {
@@ -85,7 +89,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.wal = wal.New(files, wal.Options{Commit: wal.Group})
+	j.wal = wal.New(files, wal.Options{Commit: wal.Group, MaxBatch: maxBatch, MaxQueued: 2 * maxBatch})
 	j.raft, err = raft.New(raft.Options{
 		ID: number(network.ID()), Voters: voters, WAL: j.wal, Machine: machine{j}, Unbatched: o.Unbatched, Log: o.Log,
 		Send: func(to uint64, body []byte) { _ = network.Send(j.ids[to], peers.Raft, body) }, // raft sends again what is lost

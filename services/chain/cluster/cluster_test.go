@@ -19,12 +19,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
+	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/services/chain/chaintest"
-	"dyno/parts/cluster/peers/identity"
 )
 
 var builds processtest.Builds
@@ -233,7 +233,7 @@ func TestLeaderIsKilled(t *testing.T) {
 	}
 	senders := []*sender{{account: 0}, {account: 1}, {account: 2}}
 	var longest time.Duration
-	for range quicktest.Of(3, 50) {
+	for range quicktest.Of(2, 50) {
 		victim := leader(t, all)
 		stop := make(chan struct{})
 		var sending sync.WaitGroup

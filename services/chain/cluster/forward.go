@@ -9,12 +9,12 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
 	"dyno/services/chain/blocksync"
 	"dyno/services/chain/node"
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 )
 
 // maxForwarded bounds the transactions of a request, and patience its answer.

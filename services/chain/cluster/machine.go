@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/services/chain/blocksync"
 	"dyno/parts/cluster/peers"
+	"dyno/services/chain/blocksync"
 )
 
 // machine is the node as raft sees it.
@@ -48,6 +49,11 @@ func (m machine) apply(ctx context.Context, entry []byte) error {
 		if m.j.own(b.Hash()) {
 			return nil
 		}
+		if head := m.j.node.Chain().Head().Number.Uint64(); b.NumberU64() > head+1 { // this node began without them
+			if err := m.catchUp(ctx, b.NumberU64()-1, b.ParentHash()); err != nil {
+				return err
+			}
+		}
 		return m.j.node.Follow(ctx, b)
 	}
 	return fmt.Errorf("an entry of kind %q, which this version does not know", entry[0])
@@ -68,11 +74,20 @@ func (m machine) Restore(ctx context.Context, _ uint64, data []byte) error {
 	if err := rlp.DecodeBytes(data, &p); err != nil {
 		return err
 	}
+	if err := m.catchUp(ctx, p.Number, p.Hash); err != nil {
+		return err
+	}
+	m.j.node.Take(p.Raws)
+	return nil
+}
+
+// catchUp fetches blocks from peers until the chain has a block.
+func (m machine) catchUp(ctx context.Context, number uint64, want common.Hash) error {
 	n := m.j.node
-	for n.Chain().Head().Number.Uint64() < p.Number {
+	for n.Chain().Head().Number.Uint64() < number {
 		var from []blocksync.Peer
 		for _, id := range m.j.network.Connected() {
-			from = append(from, blocksync.Remote(m.j.network, id, p.Number))
+			from = append(from, blocksync.Remote(m.j.network, id, number))
 		}
 		err := blocksync.ErrNoPeer
 		if len(from) > 0 {
@@ -81,7 +96,7 @@ func (m machine) Restore(ctx context.Context, _ uint64, data []byte) error {
 		if err == nil {
 			continue
 		}
-		m.j.o.Log.Warn("blocks are missing, and are requested again", "head", n.Chain().Head().Number, "wanted", p.Number, "error", err)
+		m.j.o.Log.Warn("blocks are missing, and are requested again", "head", n.Chain().Head().Number, "wanted", number, "error", err)
 		wait := time.NewTimer(again)
 		select {
 		case <-wait.C:
@@ -90,15 +105,11 @@ func (m machine) Restore(ctx context.Context, _ uint64, data []byte) error {
 			return ctx.Err()
 		}
 	}
-	hash, err := n.Chain().HashOf(p.Number)
-	if err == nil && hash != p.Hash {
-		err = fmt.Errorf("block %d is %x here, and %x on the other nodes: remove the data folder, and join with a new key", p.Number, hash, p.Hash)
+	hash, err := n.Chain().HashOf(number)
+	if err == nil && hash != want {
+		err = fmt.Errorf("block %d is %x here, and %x on the other nodes: this folder is of another chain", number, hash, want)
 	}
-	if err != nil {
-		return err
-	}
-	n.Take(p.Raws)
-	return nil
+	return err
 }
 
 // following is the chain as block sync sees it.

@@ -171,6 +171,12 @@ func (n *Node) Waiting(hash common.Hash) *types.Transaction {
 // Nonce returns the nonce after the executable transactions of an account; false: it has none.
 func (n *Node) Nonce(of common.Address) (uint64, bool) { return n.pool.Nonce(of) }
 
+// Pool are figures of what waits.
+func (n *Node) Pool() mempool.Stats { return n.pool.Stats() }
+
+// JournalSize is the bytes of the journal's records since its last checkpoint.
+func (n *Node) JournalSize() int64 { return n.journal.Size() }
+
 // Stats counts the waiting transactions: those that the next blocks take, and those behind a gap.
 func (n *Node) Stats() (executable, queued int) {
 	stats := n.pool.Stats()

@@ -1,0 +1,50 @@
+package chain_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyno/parts/cluster/peers/identity"
+	"dyno/services/chain/cluster"
+)
+
+func TestWrongNodes(t *testing.T) {
+	dir := t.TempDir()
+	key := identity.New()
+	file := filepath.Join(dir, "node.key")
+	if err := key.Write(file); err != nil {
+		t.Fatal(err)
+	}
+	raft := []string{"--consensus=raft", "--node-key", file}
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--consensus=paxos"}, "there are solo and raft"},
+		{[]string{"--peer=b:1"}, "a solo node has no peers"},
+		{[]string{"--consensus=raft"}, "chaind key new"},
+		{[]string{"--consensus=raft", "--read-only"}, "exclude each other"},
+		{[]string{"--consensus=raft", "--node-key", file + "x", "--peer=b:1"}, "does not exist"},
+		{raft, "name the other nodes"},
+		{append(raft, "--peer=b"), "no address of a peer"},
+		{append(raft, "--peer=xy@b:1"), "64 hexadecimal digits"},
+		{append(raft, "--peer-id=xy"), "64 hexadecimal digits"},
+		{append(raft, "--peer=b:1"), "name the peer at b:1 by its id"},
+		{append(raft, "--peer-id", key.ID().String()), "the id of this node"},
+		{nil, "was used otherwise"},
+	} {
+		if tt.args == nil {
+			if err := os.Mkdir(filepath.Join(dir, "data", cluster.Folder), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var stderr lines
+		args := append([]string{"serve", "--listen=127.0.0.1:0", "--data", filepath.Join(dir, "data")}, tt.args...)
+		if code := run(t.Context(), io.Discard, &stderr, args...); code != 2 || !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("%v: exit %d, %s, want %q", tt.args, code, stderr.String(), tt.says)
+		}
+	}
+}
