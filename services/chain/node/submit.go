@@ -12,13 +12,13 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.opentelemetry.io/otel/attribute"
 
+	"dyno/parts/ethereum/store"
+	"dyno/parts/ethereum/transaction"
 	"dyno/parts/jsonrpc"
 	"dyno/parts/limiter"
 	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
-	"dyno/parts/ethereum/store"
-	"dyno/parts/ethereum/transaction"
 )
 
 // maxSize bounds a transaction, in bytes.
