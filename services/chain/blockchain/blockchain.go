@@ -106,8 +106,11 @@ func begun(dir string, blocks *store.Store, g, other *genesis.Genesis) (*genesis
 	}
 	same, err := kept.Same(g)
 	if err == nil && !same {
-		err = fmt.Errorf("%s holds a chain of another genesis (block 0 is %x, and that of the new one %x); choose another folder with --data",
-			dir, kept.Block().Hash(), g.Block().Hash())
+		differs := "another config, or other rules of chaind"
+		if is, other := kept.Block().Hash(), g.Block().Hash(); is != other {
+			differs = fmt.Sprintf("block 0 is %x, and that of the new one %x", is, other)
+		}
+		err = fmt.Errorf("%s holds a chain of another genesis (%s); choose another folder with --data", dir, differs)
 	}
 	return kept, err
 }
