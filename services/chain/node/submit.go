@@ -12,13 +12,13 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.opentelemetry.io/otel/attribute"
 
+	"dyno/parts/ethereum/store"
+	"dyno/parts/ethereum/transaction"
 	"dyno/parts/jsonrpc"
 	"dyno/parts/limiter"
 	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
-	"dyno/parts/ethereum/store"
-	"dyno/parts/ethereum/transaction"
 )
 
 // maxSize bounds a transaction, in bytes.
@@ -39,7 +39,7 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	out := make([]api.Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
-	if err := n.Ready(); err != nil {
+	if err := n.stopped(); err != nil {
 		for i := range out {
 			out[i].Err = unstored(err)
 		}
