@@ -26,7 +26,8 @@ func genCommand() *cobra.Command {
 		Long: `Gen makes accounts, a genesis that gives each of them 10,000 ether, and signed transfers between them. Neighbouring
 transfers are of different accounts, and those of an account in the order of their nonces. The same flags make the same
 bytes. The formats, each for a line: ndjson, a JSON-RPC body with eth_sendRawTransaction, or with --array an array of them,
-for the corpus of a scenario; rows, {"raw":"0x.."}, for its feeder. The keys follow from the seed and protect nothing.`,
+for the corpus of a scenario; rows, {"raw":"0x.."}, for its feeder. The keys follow from the seed and protect nothing. With
+--development the accounts are the ten of the development chain, which also anvil and Hardhat have, and no genesis is written.`,
 		Example: `  chaind gen --accounts 1000 --per 100 --seed 1 --format ndjson > transfers.ndjson
   chaind serve --data chain --genesis genesis.json`,
 		Args: service.NoArguments,
@@ -35,8 +36,10 @@ for the corpus of a scenario; rows, {"raw":"0x.."}, for its feeder. The keys fol
 			if err != nil {
 				return daemon.Usage(err)
 			}
-			if err := writeGenesis(genesis, append(g.Genesis().JSON(), '\n')); err != nil {
-				return err
+			if !c.Development {
+				if err := writeGenesis(genesis, append(g.Genesis().JSON(), '\n')); err != nil {
+					return err
+				}
 			}
 			return output.To(out, cmd.OutOrStdout(), func(w io.Writer) error { return g.Write(cmd.Context(), w) })
 		},
@@ -50,6 +53,11 @@ for the corpus of a scenario; rows, {"raw":"0x.."}, for its feeder. The keys fol
 	flags.StringVar(&genesis, "genesis", "genesis.json", "the `FILE` to which the genesis is written")
 	flags.StringVar(&out, "out", "-", "the `FILE` to which the transfers are written; -: stdout")
 	flags.Uint64Var(&c.GasLimit, "gas-limit", 1_000_000_000, "the `GAS` of a block; with blocks less than half full, the base fee does not rise")
+	flags.Uint64Var(&c.Rules.RootEvery, "root-every", 1, "the `NUMBER` of blocks from one state root to the next, a rule of the genesis")
+	flags.BoolVar(&c.Development, "development", false, "transfers between the accounts of the development chain, which serve begins without a genesis")
+	for _, other := range []string{"accounts", "seed", "genesis", "gas-limit", "root-every"} {
+		cmd.MarkFlagsMutuallyExclusive("development", other)
+	}
 	return cmd
 }
 

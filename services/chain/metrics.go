@@ -79,9 +79,14 @@ func (m *metrics) observe(method string, took time.Duration, code int) {
 	c.calls.Inc()
 }
 
-// expose shows the connections of a server, and what its filters drop.
-func (m *metrics) expose(env *daemon.Env, s *server.Server, f *filter.Filters) error {
-	return env.Expose(prefix, nil,
+// expose shows what waits, the connections of a server, and what its filters drop.
+func (m *metrics) expose(env *daemon.Env, b api.Backend, s *server.Server, f *filter.Filters) error {
+	waiting := daemon.Metric{Name: "pool_transactions", Help: "accepted transactions that are in no block yet", Read: func() float64 {
+		executable, queued := b.Pool.Stats()
+		return float64(executable + queued)
+	}}
+	env.Sample(prefix, waiting)
+	return env.Expose(prefix, nil, waiting,
 		daemon.Metric{Name: "sockets", Help: "WebSockets that are open", Read: func() float64 { return float64(s.Stats().Sockets) }},
 		daemon.Metric{Name: "subscriptions", Help: "subscriptions that are open", Read: func() float64 { return float64(s.Stats().Subscriptions) }},
 		daemon.Metric{Name: "slow_sockets_total", Help: "WebSockets that were closed because the client read too slowly", Read: func() float64 { return float64(s.Stats().Slow) }},

@@ -6,16 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"dyno/parts/ethereum/transaction"
+	"dyno/services/chain/genesis"
 )
 
 func config() Config {
-	return Config{Accounts: 7, Per: 3, Seed: 1, Format: Bodies, GasLimit: 1e9}
+	return Config{Accounts: 7, Per: 3, Seed: 1, Format: Bodies, GasLimit: 1e9, Rules: genesis.Rules{RootEvery: 1}}
 }
 
 func written(t *testing.T, c Config) (*Generator, string) {
@@ -107,6 +109,14 @@ func TestRows(t *testing.T) {
 	checkTransfers(t, g, raws)
 }
 
+func TestDevelopment(t *testing.T) {
+	g, text := written(t, Config{Development: true, Per: 2, Format: Rows, Rules: genesis.Rules{RootEvery: 1}})
+	ours, theirs := g.Genesis().Block().Hash(), genesis.Development().Block().Hash()
+	if ours != theirs || !slices.Equal(g.addresses, genesis.Accounts[:]) || strings.Count(text, "\n") != 20 {
+		t.Errorf("block 0 is %x, want %x; the accounts are %v", ours, theirs, g.addresses)
+	}
+}
+
 func TestSeed(t *testing.T) {
 	first, text := written(t, config())
 	second, again := written(t, config())
@@ -122,10 +132,10 @@ func TestSeed(t *testing.T) {
 }
 
 func TestMoreThanABatch(t *testing.T) {
-	c := Config{Accounts: 3, Per: batch/3 + 2, Format: Rows, GasLimit: 1e9}
-	_, text := written(t, c)
-	if n := strings.Count(text, "\n"); n != c.Accounts*c.Per {
-		t.Errorf("%d lines, want %d", n, c.Accounts*c.Per)
+	c := Config{Accounts: 3, Per: batch/3 + 2, Format: Rows, GasLimit: 1e9, Rules: genesis.Rules{RootEvery: 10}}
+	g, text := written(t, c)
+	if n := strings.Count(text, "\n"); n != c.Accounts*c.Per || g.Genesis().Rules != c.Rules {
+		t.Errorf("%d lines, want %d; the rules are %+v", n, c.Accounts*c.Per, g.Genesis().Rules)
 	}
 }
 
@@ -140,6 +150,7 @@ func TestRefuses(t *testing.T) {
 		func(c *Config) { c.Format = "csv" },
 		func(c *Config) { c.Format, c.Array = Rows, 2 },
 		func(c *Config) { c.GasLimit = 20_999 },
+		func(c *Config) { c.Rules.RootEvery = 0 },
 	} {
 		c := config()
 		change(&c)

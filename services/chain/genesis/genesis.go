@@ -126,6 +126,23 @@ func (g *Genesis) check() error {
 	return nil
 }
 
+// Under returns the genesis under other rules of chaind's.
+func (g *Genesis) Under(rules Rules) (*Genesis, error) {
+	if rules == g.Rules {
+		return g, nil
+	}
+	content := map[string]json.RawMessage{}
+	text, err := json.Marshal(rules)
+	if err = errors.Join(err, json.Unmarshal(g.text, &content)); err != nil {
+		return nil, err
+	}
+	content["chaind"] = text
+	if text, err = json.Marshal(content); err != nil {
+		return nil, err
+	}
+	return Parse(text)
+}
+
 // JSON is the genesis for the disk, from which Parse makes the same one.
 func (g *Genesis) JSON() []byte { return g.text }
 

@@ -97,9 +97,6 @@ func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = 64 << 20
 	}
-	if o.Tracer == nil {
-		o.Tracer = none
-	}
 	n := &Node{chain: chain, journal: j, o: o}
 	n.shared, _ = j.(Shared)
 	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})

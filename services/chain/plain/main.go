@@ -35,7 +35,7 @@ func main() {
 		if err != nil {
 			return standalone.Service{}, err
 		}
-		inside.Gauge("chain_pool_transactions", func() float64 { return float64(n.pool.size()) })
+		inside.Gauge("blockchain_pool_transactions", func() float64 { return float64(n.pool.size()) })
 		calls, err := newCalls(n)
 		if err != nil {
 			return standalone.Service{}, err

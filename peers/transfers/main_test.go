@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/jobs"
+	"dyno/lab/record"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/coder/websocket"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node answers arrays, and announces blocks of what it was sent.
+type node struct {
+	refuse bool
+
+	mu       sync.Mutex
+	sent     int
+	repeated bool
+	seen     map[string]bool
+	blocks   chan int
+}
+
+func (n *node) answer(body []byte) string {
+	count := bytes.Count(body, []byte("eth_sendRawTransaction"))
+	n.mu.Lock()
+	n.repeated = n.repeated || n.seen[string(body)]
+	n.seen[string(body)] = true
+	n.mu.Unlock()
+	if n.refuse {
+		return `[{"error":{"message":"nonce too low"}}]`
+	}
+	n.blocks <- count
+	return "[" + strings.TrimSuffix(strings.Repeat(`{"result":"0x00"},`, count), ",") + "]"
+}
+
+func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Upgrade") == "" {
+		body, _ := io.ReadAll(r.Body)
+		io.WriteString(w, n.answer(body))
+		return
+	}
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer conn.CloseNow()
+	for {
+		_, body, err := conn.Read(r.Context())
+		if err != nil {
+			return
+		}
+		if !bytes.Contains(body, []byte("newHeads")) {
+			conn.Write(r.Context(), websocket.MessageText, []byte(n.answer(body)))
+			continue
+		}
+		conn.Write(r.Context(), websocket.MessageText, []byte(`{"result":"0x1"}`))
+		ctx := conn.CloseRead(r.Context())
+		for {
+			select {
+			case count := <-n.blocks:
+				conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"params":{"result":{"gasUsed":"0x%x"}}}`, count*21_000))
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+type nowhere struct{}
+
+func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
+
+// drive lets the lab's side of a job read what the program prints.
+func drive(t *testing.T, o options) (record.Totals, error) {
+	t.Helper()
+	r, out := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		err := o.run(ctx, out)
+		out.Close()
+		ended <- err
+	}()
+	totals, _, err := load.Run(t.Context(), load.Plan{Length: 200 * time.Millisecond}, jobs.NewSteady("transfers", r), nowhere{})
+	stop()
+	r.Close()
+	if e := <-ended; e != nil && !strings.Contains(e.Error(), "closed pipe") {
+		err = e
+	}
+	return totals, err
+}
+
+// transfer is the first of chaind gen --development.
+const transfer = "0x02f86d82053980843b9aca0085174876e80082520894f39fd6e51aad88f6f4ce6ab8827279cfffb922660180c080a094ec7d8d7b03825688f3fcf9db6799dc05957c215fc8c61082bd674a5938cea2a010a0ca2a9ed5db10823490358db4c8a41a8d5f5d1bfab75b467f5f6e352b3c4b"
+
+func rows(t *testing.T, n int, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rows.ndjson")
+	if err := os.WriteFile(path, []byte(strings.Repeat(text+"\n", n)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Transfers count when they are in blocks, and none is sent twice.
+func TestCommits(t *testing.T) {
+	n := &node{seen: map[string]bool{}, blocks: make(chan int, 64)}
+	server := httptest.NewServer(n)
+	defer server.Close()
+	var distinct strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&distinct, "{\"raw\":\"0x%06x\"}\n", i)
+	}
+	path := rows(t, 1, strings.TrimSuffix(distinct.String(), "\n"))
+	for _, url := range []string{server.URL + "/", "ws" + strings.TrimPrefix(server.URL, "http")} {
+		n.seen = map[string]bool{}
+		totals, err := drive(t, options{rows: path, work: "commits", url: url, array: 10, connections: 2})
+		if err != nil || totals.Ended == 0 || totals.Ended%10 != 0 || n.repeated {
+			t.Errorf("%s: %v: %+v, repeated: %t", url, err, totals, n.repeated)
+		}
+	}
+	few := options{rows: rows(t, 20, `{"raw":"0x00"}`), work: "commits", url: server.URL, array: 10, connections: 1}
+	if _, err := drive(t, few); err == nil || !strings.Contains(err.Error(), errUsedUp.Error()) {
+		t.Errorf("20 transfers in arrays of 10: %v", err)
+	}
+	n.refuse = true
+	if _, err := drive(t, few); err == nil || !strings.Contains(err.Error(), "nonce too low") {
+		t.Errorf("a refusal: %v", err)
+	}
+}
+
+func TestSignatures(t *testing.T) {
+	totals, err := drive(t, options{rows: rows(t, 100, `{"raw":"`+transfer+`"}`), work: "signatures"})
+	if err != nil || totals.Ended == 0 {
+		t.Errorf("%v: %+v", err, totals)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	good := options{rows: rows(t, 100, `{"raw":"`+transfer+`"}`), work: "commits", array: 100, connections: 1}
+	for name, spoil := range map[string]func(*options){
+		"no rows": func(o *options) { o.rows = "missing" }, "rows of another kind": func(o *options) { o.rows = rows(t, 1, `{"uid":1}`) },
+		"other work": func(o *options) { o.work = "blocks" }, "large arrays": func(o *options) { o.array = 101 },
+		"no node":        func(o *options) { o.url = "http://127.0.0.1:1/" },
+		"few signatures": func(o *options) { o.work, o.rows = "signatures", rows(t, 3, `{"raw":"`+transfer+`"}`) },
+	} {
+		o := good
+		if spoil(&o); o.run(t.Context(), io.Discard) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
