@@ -171,7 +171,9 @@ func TestFollowers(t *testing.T) {
 	})
 	way.Pass()
 	servicetest.Await(t, func() string { return "the sealer is connected: " + late.page("/readyz") }, connected(late))
-	servicetest.Await(t, func() string { return fmt.Sprint("the liar and the slow peer are asked: ", late.page("/debug/chain/peers")) }, func() bool {
+	servicetest.Await(t, func() string {
+		return fmt.Sprint("the liar and the slow peer are asked: ", late.page("/debug/chain/peers"))
+	}, func() bool {
 		liar.boast()
 		slow.boast()
 		if err := s.send(sealer); err != nil {

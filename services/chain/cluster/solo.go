@@ -19,8 +19,8 @@ import (
 )
 
 // Solo connects the nodes of a chain that one of them seals. It is a node.Shared. The others
-// follow: they fetch blocks from any peer, with the hashes that the sealer has, show what waits there, and
-// forward to it what they are sent. What they have not got on disk they fetch again.
+// follow: they fetch blocks from any peer, with the hashes that the sealer has, show what waits
+// there, and forward to it what they are sent. What is not on their disk they fetch again.
 type Solo struct {
 	node.Journal // the sealer's own
 	o            Options
