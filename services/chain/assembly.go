@@ -38,6 +38,10 @@ func Assembly() assembly.Parts {
 				{Name: "v2", Doc: "encoding/json/v2, token by token"},
 				{Name: "scan", Doc: "one pass by hand, without allocations for the envelope"},
 			}},
+			{Name: "transport", Doc: "reads HTTP requests", Impls: []assembly.Impl{
+				{Name: "net", Doc: "net/http, a goroutine for each connection"},
+				{Name: "loop", Doc: "an event loop, which has single calls of eth_sendRawTransaction run together; the rest is net/http's"},
+			}},
 			{Name: "seal", Doc: "says when a block is made", Impls: []assembly.Impl{
 				{Name: "each", Doc: "a block for each transaction"},
 				{Name: "count", Doc: "a block of 50 transactions, or of those there are after ten block_intervals"},
@@ -67,6 +71,7 @@ func Assembly() assembly.Parts {
 			{Name: "timer-large", Change: map[string]string{"seal": "timer-large"}, Why: "the root costs less for each account when more accounts share its upper nodes"},
 			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
 			{Name: "local", Change: map[string]string{"layout": "local"}, Why: "records that are written together lie together"},
+			{Name: "loop", Change: map[string]string{"transport": "loop"}, Why: "single calls that arrive together share goroutines, one record and one fsync, as those of an array do"},
 		},
 	}
 }

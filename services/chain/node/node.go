@@ -101,13 +101,26 @@ func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*
 	n.shared, _ = j.(Shared)
 	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
 	n.feed.init()
-	if err := n.recover(ctx); err != nil {
+	err := n.recover(ctx)
+	if err == nil {
+		err = n.canSeal()
+	}
+	if err != nil {
 		return nil, errors.Join(err, j.Close(), chain.Close())
 	}
 	ctx, n.stop = context.WithCancel(context.Background())
 	n.tasks.Go(func() { n.sealLoop(ctx) })
 	n.tasks.Go(func() { n.watch(ctx) })
 	return n, nil
+}
+
+// canSeal returns why no block can follow the head: the genesis has proof of work.
+func (n *Node) canSeal() error {
+	draft, err := n.chain.Begin(now(n.chain.Head()))
+	if err == nil {
+		draft.Abandon()
+	}
+	return err
 }
 
 // recover takes up what the last process accepted and did not seal.
