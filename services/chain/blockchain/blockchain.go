@@ -23,10 +23,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/parts/datadir"
-	"dyno/services/chain/execution"
-	"dyno/services/chain/genesis"
 	"dyno/parts/ethereum/state"
 	"dyno/parts/ethereum/store"
+	"dyno/services/chain/execution"
+	"dyno/services/chain/genesis"
 )
 
 // Service is the name under which the data folder is marked.
@@ -127,6 +127,12 @@ func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
 // States are those of the chain. Only Append commits to them.
 func (c *Chain) States() state.States { return c.states }
 
+// Invalid is an error that is a block's own fault, and not that of this node or its disk.
+type Invalid struct{ Err error }
+
+func (e *Invalid) Error() string { return e.Err.Error() }
+func (e *Invalid) Unwrap() error { return e.Err }
+
 // Append executes a block over the state of the head, judges it and stores it. The error says what
 // is wrong with the block, or with the disk; the chain is then as it was before.
 func (c *Chain) Append(ctx context.Context, block *types.Block) error {
@@ -149,8 +155,11 @@ func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts
 	}
 	below := &ancestors{blocks: c.Blocks, beyond: c.beyond}
 	receipts, err := c.executor.Execute(ctx, block, c.Head(), db, below)
-	if err := errors.Join(below.err, err); err != nil {
-		return nil, err
+	if local := errors.Join(below.err, state.Err(db)); local != nil {
+		return nil, errors.Join(local, err)
+	}
+	if err != nil {
+		return nil, &Invalid{err}
 	}
 	return receipts, c.states.Commit(db, block.Header(), c.executor.Rules(block.Header()))
 }

@@ -194,8 +194,17 @@ func now(parent *types.Header) uint64 { return max(parent.Time, uint64(time.Now(
 // Chain is the chain of sealed blocks. Only the node appends to it.
 func (n *Node) Chain() *blockchain.Chain { return n.chain }
 
-// Ready returns why the node accepts nothing; nil: it accepts.
+// Ready returns why the node should not be asked now; nil: it accepts and answers.
 func (n *Node) Ready() error {
+	err := n.stopped()
+	if err == nil && n.shared != nil {
+		err = n.shared.Ready()
+	}
+	return err
+}
+
+// stopped returns why the node itself accepts nothing; nil: it accepts.
+func (n *Node) stopped() error {
 	if why := n.trouble.Load(); why != nil {
 		return *why
 	}
@@ -204,7 +213,7 @@ func (n *Node) Ready() error {
 
 // pause notes why nothing is accepted for a while; nil: it is again.
 func (n *Node) pause(err error) {
-	was := n.Ready()
+	was := n.stopped()
 	switch {
 	case n.failed.Load() || err == nil && was == nil:
 	case err == nil:
@@ -248,7 +257,7 @@ func (n *Node) watch(ctx context.Context) {
 		}
 		if full := n.full(); full != nil {
 			n.pause(full)
-		} else if n.Ready() != nil || n.journal.Low() || n.journal.Size() > n.o.Checkpoint {
+		} else if n.stopped() != nil || n.journal.Low() || n.journal.Size() > n.o.Checkpoint {
 			if err := n.checkpoint(); err != nil {
 				n.stumble(err)
 			} else {
@@ -279,12 +288,15 @@ func (n *Node) checkpoint() error {
 		n.fail(err)
 		return nil
 	}
-	return n.journal.Checkpoint(n.chain.Head().Number.Uint64(), func() (raws [][]byte) {
-		for _, e := range n.pool.Entries() {
-			raws = append(raws, e.Raw)
-		}
-		return raws
-	})
+	return n.journal.Checkpoint(n.chain.Head().Number.Uint64(), n.Raws)
+}
+
+// Raws are the transactions that wait, in their canonical form.
+func (n *Node) Raws() (raws [][]byte) {
+	for _, e := range n.pool.Entries() {
+		raws = append(raws, e.Raw)
+	}
+	return raws
 }
 
 // Close stops sealing and closes the journal and the chain. What waits is sealed by the next
@@ -293,7 +305,7 @@ func (n *Node) Close() error {
 	n.stop()
 	n.tasks.Wait()
 	var err error
-	if n.Ready() == nil && n.journal.Size() > 0 {
+	if n.stopped() == nil && n.journal.Size() > 0 {
 		err = n.checkpoint()
 	}
 	return errors.Join(err, n.journal.Close(), n.chain.Close())

@@ -39,7 +39,7 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	out := make([]api.Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
-	if err := n.Ready(); err != nil {
+	if err := n.stopped(); err != nil {
 		for i := range out {
 			out[i].Err = unstored(err)
 		}
