@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/execution"
 	"dyno/parts/ethereum/state"
 	"dyno/parts/ethereum/store"
+	"dyno/services/chain/execution"
 )
 
 // Report is what Check found.
