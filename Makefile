@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger run quick scenarios calibrate peers ci
+.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate peers ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ fuzz: ## every fuzz target for 20 s each
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime 20s -fuzzminimizetime 20x $$pkg || exit 1; done; done
 
-soak: soak-notify soak-orders soak-ledger ## kill, cut the power, lie, and look for answers that are stale, foreign or wrong (2 hours)
+soak: soak-notify soak-orders soak-ledger soak-chain ## kill, cut the power, lie, and look for answers that are stale, foreign or wrong (2 hours)
 
 soak-notify: export DYNO_TESTS = all
 soak-notify: ## kill notifyd at 200 random moments, and cut the power at 50 (15 minutes)
@@ -40,6 +40,11 @@ soak-orders: ## a million reads of every variant of ordersd while orders change 
 soak-ledger: export DYNO_TESTS = all
 soak-ledger: ## kill ledgersync at 100 random moments, and lie to it 10,000 times (25 minutes)
 	go test ./services/ledger/soak -run 'TestKill|TestFaults' -count 1 -timeout 2h -kills 100 -faults 10000 -v
+
+soak-chain: export DYNO_TESTS = all
+soak-chain: ## kill chaind at 200 random moments, with either way to keep states (10 minutes)
+	go test ./services/chain/soak -run TestKill -count 1 -timeout 1h -kills 200 -v
+	go test ./services/chain/soak -run TestKill -count 1 -timeout 1h -kills 200 -set state=statedb -v
 
 run: ## the main job, about 4 minutes
 	go run ./cmd/dyno run scenarios/notify.yaml

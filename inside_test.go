@@ -64,6 +64,7 @@ var inside = map[string][]room{
 		{"archive", nil, "files of blocks, for any chain"},
 		{"blockchain", []string{"execution", "genesis"}, "blocks and the states that they leave; it knows neither files nor requests"},
 		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},
+		{"soak", []string{"chaintest", "genesis"}, "drives the command from outside; go-ethereum executes its chain from the genesis"},
 		{"gen", []string{"genesis"}, "a load for any node; it knows none"},
 		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},

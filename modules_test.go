@@ -100,6 +100,7 @@ var modules = map[string]map[string]string{
 		"go.opentelemetry.io/otel":            "spans",
 		"go.opentelemetry.io/otel/trace":      "spans",
 		"golang.org/x/net":                    "connections of nodes are limited",
+		"go.opentelemetry.io/proto/otlp":      "tests read spans",
 		"go.etcd.io/raft/v3":                  "the order of several nodes",
 		"google.golang.org/protobuf":          "messages of raft",
 		"golang.org/x/sync":                   "groups of goroutines",

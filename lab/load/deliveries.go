@@ -68,10 +68,11 @@ func (r *Recorder) expireAll(now int64) {
 	}
 }
 
-// pendingReceipts holds the intended times of the offers that have no receipt yet, each in the
-// slot given by its sequence number. A word holds the intended time and the number of times that
-// the sequence has gone round the slots, so a late receipt never matches the offer that now uses
-// its slot.
+// pendingReceipts holds the intended times of the offers that have no receipt yet. The sequence
+// number gives an offer its slot, or one of a few others across the table while that is taken, so
+// that the many offers that an overloaded service refuses do not displace the accepted ones that
+// still wait. A word holds the intended time, which of those slots it is in, and the number of
+// times that the sequence has gone round the slots, so a late receipt never matches another offer.
 type pendingReceipts struct {
 	base  int64 // subtracted from instants, so that 52 bits of ns last for 52 days
 	slots []atomic.Uint64
@@ -81,6 +82,8 @@ type pendingReceipts struct {
 const (
 	intendedBits = 52
 	intendedMask = 1<<intendedBits - 1
+	choiceBits   = 4
+	choices      = 1 << choiceBits // slots that an offer can be in
 )
 
 // newPendingReceipts makes room for n offers from each of the shards: one shard may carry them
@@ -94,33 +97,37 @@ func newPendingReceipts(n, shards int, start int64) *pendingReceipts {
 	return a
 }
 
-func (a *pendingReceipts) slot(seq uint64) *atomic.Uint64 {
-	return &a.slots[seq&uint64(len(a.slots)-1)]
+// slot returns a slot of an offer. They are far apart, because offers that wait are next to each
+// other.
+func (a *pendingReceipts) slot(seq, choice uint64) *atomic.Uint64 {
+	return &a.slots[(seq+choice<<(a.shift-choiceBits))&uint64(len(a.slots)-1)]
 }
 
-func (a *pendingReceipts) word(seq uint64, intended int64) uint64 {
-	return seq>>a.shift<<intendedBits | uint64(intended-a.base)&intendedMask
+func (a *pendingReceipts) word(seq, choice uint64, intended int64) uint64 {
+	return (seq>>a.shift<<choiceBits|choice)<<intendedBits | uint64(intended-a.base)&intendedMask
 }
 
-// put enters an offer and returns the offer that it replaced, if that one still waited.
+// put enters an offer. If all its slots are taken, it replaces an offer, which put returns.
 func (a *pendingReceipts) put(seq uint64, intended int64) (old int64, overwritten bool) {
-	was := a.slot(seq).Swap(a.word(seq, intended))
+	for choice := range uint64(choices) {
+		if a.slot(seq, choice).CompareAndSwap(0, a.word(seq, choice, intended)) {
+			return 0, false
+		}
+	}
+	was := a.slot(seq, 0).Swap(a.word(seq, 0, intended))
 	return int64(was&intendedMask) + a.base, was != 0
 }
 
-// take removes the offer of a receipt.
+// take removes the offer of a receipt, or one that will not be delivered.
 func (a *pendingReceipts) take(seq uint64) (intended int64, ok bool) {
-	slot := a.slot(seq)
-	was := slot.Load()
-	if was == 0 || was>>intendedBits != a.word(seq, a.base)>>intendedBits || !slot.CompareAndSwap(was, 0) {
-		return 0, false
+	for choice := range uint64(choices) {
+		slot := a.slot(seq, choice)
+		was := slot.Load()
+		if was != 0 && was>>intendedBits == a.word(seq, choice, a.base)>>intendedBits && slot.CompareAndSwap(was, 0) {
+			return int64(was&intendedMask) + a.base, true
+		}
 	}
-	return int64(was&intendedMask) + a.base, true
-}
-
-// drop removes an offer that will not be delivered.
-func (a *pendingReceipts) drop(seq uint64, intended int64) {
-	a.slot(seq).CompareAndSwap(a.word(seq, intended), 0)
+	return 0, false
 }
 
 func (a *pendingReceipts) clear(slot uint64) (intended int64, ok bool) {

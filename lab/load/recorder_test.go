@@ -352,6 +352,36 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	}
 }
 
+// Offers that are refused while accepted ones wait for long do not displace them, however often the
+// sequence goes round the slots.
+func TestDeliveriesAmongRefusals(t *testing.T) {
+	p := measured(2)
+	p.Deliveries = 10
+	r, _ := fakeRecorder(p)
+	s := r.Shards(1)[0]
+	slots := len(r.pendingReceipts.slots)
+	waiting := map[uint64]bool{}
+	for range slots / 2 {
+		waiting[s.Offer(start)] = true
+	}
+	for i := range 3 * slots {
+		seq := s.Offer(start)
+		if i%slots == 0 {
+			waiting[seq] = true
+			continue
+		}
+		s.Done(&Outcome{Seq: seq, Intended: start, Done: start + ms, Status: 503})
+	}
+	for seq := range waiting {
+		r.Delivered(seq, start+ms)
+		r.Delivered(seq, start+ms)
+	}
+	n := int64(len(waiting))
+	if totals := r.finish(start + 200*ms); totals.Delivered != n || totals.Duplicates != n || totals.Undelivered != 0 {
+		t.Errorf("delivered %d, duplicates %d, undelivered %d of %d", totals.Delivered, totals.Duplicates, totals.Undelivered, n)
+	}
+}
+
 // One shard may carry every offer: the room for deliveries does not depend on how evenly they
 // spread.
 func TestDeliveriesFromOneShardOfMany(t *testing.T) {

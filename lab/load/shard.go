@@ -191,7 +191,7 @@ func (s *Shard) failed(o *Outcome) (n int64) {
 		s.cur.client.Refused += n
 	}
 	if a := s.rec.pendingReceipts; a != nil && n == s.units { // an offer that was not accepted will not be delivered
-		a.drop(o.Seq, o.Intended)
+		a.take(o.Seq)
 	}
 	return n
 }

@@ -106,7 +106,7 @@ func (o *options) declareShared(f *pflag.FlagSet, s Service, level slog.Level, d
 	f.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrain, drain)
 	f.StringVar(&o.otlp, "otlp", "", "export traces to the collector at `URL`, such as http://127.0.0.1:4318 (OTLP over HTTP); without it there are none. Headers for it, such as a token, go into OTEL_EXPORTER_OTLP_HEADERS")
 	o.otlpSample.Alone = tracing.Others
-	f.Var(&o.otlpSample, "otlp-sample", "share of traces to record: `[ROUTE=]RATE`, such as 0.1 or 'GET /v1/things=1'; repeatable. A traceparent that comes with a request decides for itself (default "+defaultRate+")")
+	f.Var(&o.otlpSample, "otlp-sample", "share of traces to record: `[ROUTE=]RATE`, such as 0.1 or 'GET /v1/things=1'; repeatable. A traceparent that comes with a request decides for itself, and so does its header field X-Trace-Sampling, a rate (default "+defaultRate+")")
 }
 
 // complete fills in from the environment and the file what the command line left out, and checks

@@ -1,8 +1,10 @@
 package tracing
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -13,15 +15,42 @@ import (
 const Others = "*"
 
 // Rates is the share of recorded traces among those that begin here, by route: a pattern such as
-// "POST /v1/notices". For a request with a traceparent, its caller's decision holds.
+// "POST /v1/notices". For a request with a traceparent, its caller's decision holds, and then
+// SamplingHeader.
 type Rates map[string]float64
+
+// SamplingHeader is the header field by which a client sets the rate for its own request, from 0 to
+// 1, in place of the route's. Before it, a traceparent decides.
+const SamplingHeader = "X-Trace-Sampling"
+
+// asked is the key of the rate that a client has set, in a context.
+type asked struct{}
+
+func withSampling(ctx context.Context, h http.Header) context.Context {
+	text := h.Get(SamplingHeader)
+	if text == "" {
+		return ctx
+	}
+	if rate, err := parseRate(text); err == nil {
+		return context.WithValue(ctx, asked{}, sdk.TraceIDRatioBased(rate))
+	}
+	return ctx // it is the client's mistake, and the request is not about traces
+}
+
+func parseRate(text string) (float64, error) {
+	rate, err := strconv.ParseFloat(text, 64)
+	if err == nil && !(rate >= 0 && rate <= 1) { // also excludes NaN
+		err = strconv.ErrRange
+	}
+	return rate, err
+}
 
 // ParseRates reads rates, each from 0 to 1.
 func ParseRates(texts map[string]string) (Rates, error) {
 	rates := Rates{}
 	for _, route := range slices.Sorted(maps.Keys(texts)) {
-		rate, err := strconv.ParseFloat(texts[route], 64)
-		if err != nil || !(rate >= 0 && rate <= 1) { // also excludes NaN
+		rate, err := parseRate(texts[route])
+		if err != nil {
 			return nil, fmt.Errorf("rate %q of route %q is not between 0 and 1", texts[route], route)
 		}
 		rates[route] = rate
@@ -40,10 +69,14 @@ func (r Rates) sampler() sdk.Sampler {
 	return sdk.ParentBased(routes)
 }
 
-// byRoute decides by the name of the root span, which is its route.
+// byRoute decides by the name of the root span, which is its route, unless the client has set a
+// rate.
 type byRoute map[string]sdk.Sampler
 
 func (s byRoute) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
+	if own, ok := p.ParentContext.Value(asked{}).(sdk.Sampler); ok {
+		return own.ShouldSample(p)
+	}
 	if one, ok := s[p.Name]; ok {
 		return one.ShouldSample(p)
 	}

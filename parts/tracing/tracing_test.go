@@ -160,6 +160,39 @@ func TestRoutesAndRates(t *testing.T) {
 	}
 }
 
+// A client sets the rate for its own request; a traceparent decides before it, and nonsense does
+// not count.
+func TestSamplingHeader(t *testing.T) {
+	c := collect(t)
+	tracer := start(t, c.URL, Rates{"/off": 0, Others: 1}, io.Discard)
+	mux := http.NewServeMux()
+	for _, path := range []string{"/off", "/on"} {
+		mux.HandleFunc(path, func(http.ResponseWriter, *http.Request) {})
+	}
+	h, err := tracer.Routes(mux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path, parent, rate string
+		want               int
+	}{
+		{"/off", "", "1", 1}, {"/off", "", "1.1", 0}, {"/off", "", "NaN", 0}, {"/off", "", "-1", 0}, {"/off", sampled, "0", 1},
+		{"/on", "", "0", 0}, {"/on", "", "x", 1}, {"/on", unsampled, "1", 0},
+	} {
+		before := tracer.Counts().Ended
+		r := request("GET", tt.path, tt.parent)
+		r.Header.Set(SamplingHeader, tt.rate)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if got := tracer.Counts().Ended - before; got != int64(tt.want) {
+			t.Errorf("%v: %d spans", tt, got)
+		}
+	}
+	if err := tracer.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestServerErrorsAreErrors(t *testing.T) {
 	c := collect(t)
 	tracer := start(t, c.URL, Rates{Others: 1}, io.Discard)

@@ -84,28 +84,13 @@ func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() err
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	paths := http.NewServeMux()
-	paths.Handle("/", spanned(env, door))
+	paths.Handle("/", traced(env, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
 	if ready != nil {
 		out.Ready = func(context.Context) error { return ready() }
 	}
 	return out, nil
-}
-
-// spanned gives each request over HTTP a span of the name that chain nodes use.
-func spanned(env *daemon.Env, door http.Handler) http.Handler {
-	if env.Tracer == nil {
-		return door
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost { // a WebSocket lasts too long
-			ctx, span := env.Tracer.Start(r.Context(), "rpc/http.request")
-			defer span.End()
-			r = r.WithContext(ctx)
-		}
-		door.ServeHTTP(w, r)
-	})
 }
 
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new
@@ -167,8 +152,12 @@ func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	if err != nil {
 		return rpc{}, err
 	}
+	together := api.Together(b)
+	if env.Tracer != nil {
+		calls{env.Tracer, env.Log}.trace(methods, together)
+	}
 	s := server.New(methods, server.Options{
-		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: api.Together(b), Observe: m.observe, Log: env.Log,
+		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,
 	})
 	return rpc{s, filters}, m.expose(env, b, s, filters)
 }

@@ -72,9 +72,13 @@ func (k *socket) call(ctx context.Context, r request) (*body, error) {
 	return l.ask(ctx, r)
 }
 
-// connected returns the connection, and dials if necessary. Callers wait for a dial in progress.
+// connected returns the connection, and dials if necessary. Callers wait for a dial in progress. A
+// caller whose ctx has ended must not dial: it would fail each time, and keep the others from it.
 func (k *socket) connected(ctx context.Context) (*line, error) {
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, gone(err)
+		}
 		k.mu.Lock()
 		switch {
 		case k.closed:

@@ -235,6 +235,43 @@ func TestSocketLarge(t *testing.T) {
 	want(t, s.Ledger(t.Context(), 7, new(response.Answer)), response.Malformed)
 }
 
+// A caller that gives up while it dials returns, and the next caller dials again.
+func TestSocketGivesUpDialling(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	var handshakes atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if handshakes.Add(1) == 1 {
+			close(begun)
+			<-release
+			return
+		}
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow()
+		if q, err := hear(r.Context(), c); err == nil {
+			say(r.Context(), c, "%s", withID(q, ofLedger("["+v1+"]")))
+		}
+		c.CloseRead(r.Context())
+		<-release
+	}))
+	defer server.Close()
+	defer close(release)
+	s := open(t, Config{URL: "ws" + strings.TrimPrefix(server.URL, "http"), Timeout: time.Minute})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	if err := s.Ledger(ctx, 7, new(response.Answer)); !errors.Is(err, context.Canceled) {
+		t.Errorf("the first caller gets %v", err)
+	}
+	if err := s.Ledger(t.Context(), 7, new(response.Answer)); err != nil {
+		t.Errorf("the next caller gets %v", err)
+	}
+}
+
 // Close ends requests in flight, and no connection is dialled afterwards.
 func TestSocketClose(t *testing.T) {
 	arrived := make(chan struct{})

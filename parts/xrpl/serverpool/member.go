@@ -15,6 +15,7 @@ type Member struct {
 	server *server
 	index  uint32
 	size   float64 // bytes deducted from its budget
+	taken  time.Time
 	done   bool
 	stage  stage
 }
@@ -93,10 +94,10 @@ func (m *Member) finish(bytes int, took time.Duration, warned bool, err error) {
 	case err == nil:
 		s.success(now, bytes, took, warned)
 	case errors.As(err, &t):
-		s.failure(now, m.index, t.Code, t.RetryAfter)
+		s.failure(now, m, t.Code, t.RetryAfter)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 	default:
-		s.failure(now, m.index, response.Gone, 0)
+		s.failure(now, m, response.Gone, 0)
 	}
 	p.dispatch(now)
 }

@@ -63,6 +63,7 @@ type server struct {
 	retryUntil    time.Time            // end of the server's own Retry-After
 	nextCooldown  time.Duration        // after failures
 	faultCooldown time.Duration        // after wrong answers
+	cooled        time.Time            // start of the last cooldown
 	trial         bool                 // half-open: one request at a time, until one succeeds
 	failed        int                  // failures in a row
 
@@ -171,7 +172,7 @@ func (s *server) score() float64 {
 }
 
 func (s *server) take(p *Pool, index uint32, now time.Time) *Member {
-	m := &Member{pool: p, server: s, index: index, size: s.size}
+	m := &Member{pool: p, server: s, index: index, size: s.size, taken: now}
 	s.inFlight++
 	s.requests.Take(now, 1)
 	s.bytes.Take(now, m.size)
@@ -240,17 +241,17 @@ func later(a, b time.Time) time.Time {
 // cool starts a cooldown, after which the server is probed with one request.
 func (s *server) cool(now time.Time, d time.Duration) {
 	s.until = later(s.until, now.Add(d))
-	s.trial = true
+	s.cooled, s.trial = now, true
 }
 
-func (s *server) failure(now time.Time, index uint32, kind response.Code, after time.Duration) {
+func (s *server) failure(now time.Time, m *Member, kind response.Code, after time.Duration) {
 	s.stats.Errors[kind.String()]++
 	switch kind {
 	case response.SlowDown:
 		s.slowDown(now, after)
 		return
 	case response.NotFound:
-		s.deny(now, index)
+		s.deny(now, m.index)
 		return // not a failure of the server
 	}
 	s.successRate -= weight * s.successRate
@@ -260,6 +261,9 @@ func (s *server) failure(now time.Time, index uint32, kind response.Code, after 
 		if kind != response.Gone { // Gone: RetryAfter is the client's own redial wait
 			s.retryUntil = s.until
 		}
+	}
+	if s.trial && !m.taken.After(s.cooled) {
+		return // sent before the cooldown: a broken connection fails all its requests
 	}
 	// An error that the server reports about itself counts immediately; others only in a row.
 	if s.failed >= failures || s.trial || kind == response.NotSynced || kind == response.Refused || kind == response.Busy {

@@ -212,6 +212,28 @@ func TestCoolsDown(t *testing.T) {
 	})
 }
 
+// A connection that breaks fails all requests on it. That is one failure of the server's: its first
+// cooldown is as short as after few requests, and only that of a failed trial is longer.
+func TestCoolsDownOnceForABrokenConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := pool(t, 1, 1000)
+		var all []*Member
+		for range 20 {
+			all = append(all, acquire(t, p, 7))
+		}
+		for _, m := range all {
+			fail(m, response.Cut)
+		}
+		for _, want := range []time.Duration{coolFirst, 2 * coolFirst} {
+			var trial *Member
+			if took := waits(func() { trial = acquire(t, p, 7) }); took != want {
+				t.Errorf("cools down for %v, want %v", took, want)
+			}
+			fail(trial, response.Cut)
+		}
+	})
+}
+
 // A server that is sometimes wrong stays in use, however late its faults are detected; one that is
 // always wrong does not.
 func TestLiesNowAndThen(t *testing.T) {

@@ -63,11 +63,16 @@ func (c *Client) dial(header map[string]string, host string) (*websocket.Conn, e
 // Write sends a message.
 func (s *Socket) Write(message string) {
 	s.c.T.Helper()
-	ctx, cancel := context.WithTimeout(s.c.T.Context(), servicetest.Patience)
-	defer cancel()
-	if err := s.conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
+	if err := s.TryWrite(message); err != nil {
 		s.c.T.Fatal(err)
 	}
+}
+
+// TryWrite sends a message; an error when the connection has ended.
+func (s *Socket) TryWrite(message string) error {
+	ctx, cancel := context.WithTimeout(s.c.T.Context(), servicetest.Patience)
+	defer cancel()
+	return s.conn.Write(ctx, websocket.MessageText, []byte(message))
 }
 
 // TryRead returns the next message.

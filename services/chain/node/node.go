@@ -28,13 +28,13 @@ import (
 	"github.com/holiman/uint256"
 	"go.opentelemetry.io/otel/trace"
 
+	"dyno/parts/ethereum/transaction"
 	"dyno/parts/limiter"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
 	"dyno/services/chain/mempool/index"
 	"dyno/services/chain/sealing"
-	"dyno/parts/ethereum/transaction"
 )
 
 // Options of a node. Zero values are the defaults.
@@ -96,9 +96,6 @@ type view struct {
 func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*Node, error) {
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = 64 << 20
-	}
-	if o.Tracer == nil {
-		o.Tracer = none
 	}
 	n := &Node{chain: chain, journal: j, o: o}
 	n.shared, _ = j.(Shared)

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,14 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
 
 	"dyno/parts/servicetest"
@@ -333,33 +329,6 @@ func TestSubmit(t *testing.T) {
 	w.close()
 	if err := w.send(w.next(1)...); err == nil {
 		t.Error("a closed node accepts")
-	}
-}
-
-// spans is the names of spans that were begun.
-type spans struct {
-	noop.Tracer
-	mu    sync.Mutex
-	names []string
-}
-
-func (s *spans) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.names = append(s.names, name)
-	return s.Tracer.Start(ctx, name, o...)
-}
-
-// A transaction leaves spans from its request to the disk.
-func TestSpans(t *testing.T) {
-	s := &spans{}
-	w := open(t, begin{dir: t.TempDir(), options: Options{Tracer: s}})
-	txs := w.next(1)
-	w.must(txs...)
-	w.mined(txs...)
-	w.close()
-	if got := strings.Join(s.names[:4], " "); got != "eth_submitTransaction consensus/Seal core.CommitTransactions blockchain.WriteBlock" {
-		t.Error(got)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	"go.opentelemetry.io/otel/attribute"
 
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/mempool"
@@ -45,11 +44,8 @@ func (n *Node) seal() bool {
 	if n.shared != nil && !n.shared.Leads() {
 		return false
 	}
-	ctx, whole := n.span(context.Background(), spanSeal)
-	defer whole.End()
-	_, span := n.span(ctx, spanCommit)
+	began := time.Now()
 	draft, mined, err := n.draft()
-	span.End()
 	if err != nil {
 		n.fail(err)
 	}
@@ -57,18 +53,20 @@ func (n *Node) seal() bool {
 		n.pool.Release()
 		return false
 	}
-	block := draft.Block()
-	whole.SetAttributes(attribute.Int64("block", block.Number().Int64()), attribute.Int("transactions", len(mined)))
-	_, span = n.span(ctx, spanWrite)
-	defer span.End()
-	if err := n.journal.Seal(block); err != nil {
+	ctx, span := n.beginBlock(began, draft.Block(), mined)
+	defer func() { end(span, err) }()
+	_, write := n.begin(ctx, "journal.Seal")
+	err = n.journal.Seal(draft.Block())
+	if end(write, err); err != nil {
 		n.pool.Release()
 		n.stumble(err)
 		return false
 	}
 	// From here on the block exists, whatever happens: after an error, the next process takes it from
 	// the journal.
-	if err = n.chain.Put(draft); err == nil {
+	_, write = n.begin(ctx, "blockchain.WriteBlock")
+	err = n.chain.Put(draft)
+	if end(write, err); err == nil {
 		err = n.look()
 	}
 	if err != nil {

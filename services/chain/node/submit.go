@@ -10,15 +10,14 @@ import (
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/txpool"
 	"github.com/ethereum/go-ethereum/core/types"
-	"go.opentelemetry.io/otel/attribute"
 
+	"dyno/parts/ethereum/store"
+	"dyno/parts/ethereum/transaction"
 	"dyno/parts/jsonrpc"
 	"dyno/parts/limiter"
 	"dyno/services/chain/api"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/mempool"
-	"dyno/parts/ethereum/store"
-	"dyno/parts/ethereum/transaction"
 )
 
 // maxSize bounds a transaction, in bytes.
@@ -31,11 +30,11 @@ var errUnprotected = errors.New("only replay-protected (EIP-155) transactions al
 // order, once those that it accepts are durable. It keeps the bytes. Together they cost one append
 // to the journal, and their signatures are checked on all cores.
 func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
+	ctx, span := n.begin(ctx, "eth_submitTransaction")
+	defer span.End()
 	if n.shared != nil && !n.shared.Leads() {
 		return n.shared.Forward(ctx, raws)
 	}
-	ctx, span := n.span(ctx, spanSubmit, attribute.Int("transactions", len(raws)))
-	defer span.End()
 	out := make([]api.Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
@@ -48,10 +47,12 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	n.spread(ctx, len(raws), func(i int) { entries[i], out[i].Err = view.admit(raws[i]) }, func(i int, err error) { out[i].Err = err })
 	var added []*mempool.Entry
 	var places []int
+	at := placeOf(span)
 	for i, e := range entries {
 		if out[i].Err != nil {
 			continue
 		}
+		e.Trace = at
 		if out[i].Err = n.add(e, view); out[i].Err != nil {
 			continue
 		}
@@ -65,7 +66,9 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	for i, e := range added {
 		records[i] = e.Raw
 	}
-	if err := n.journal.Accept(records...); err != nil {
+	_, write := n.begin(ctx, "journal.Accept")
+	err := n.journal.Accept(records...)
+	if end(write, err); err != nil {
 		n.pool.Withdraw(added...)
 		n.stumble(err)
 		for _, i := range places {

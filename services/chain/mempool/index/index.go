@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Index holds entries. Its methods may be called concurrently, those for one entry not.
@@ -65,6 +66,9 @@ type Entry struct {
 	From common.Address
 	Raw  []byte       // canonical bytes
 	Cost *uint256.Int // wei: the most that the sender can lose by it; the largest number if that has more bits
+
+	// Trace is the place of the transaction in a trace that is recorded; nil: none is.
+	Trace *trace.SpanContext
 
 	// Arrival orders entries that pay the same. It is set before the entry is Put.
 	Arrival uint64

@@ -1,0 +1,174 @@
+package chain_test
+
+import (
+	"compress/gzip"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"dyno/parts/servicetest"
+	"dyno/services/chain/chaintest"
+)
+
+// collected is what a collector received.
+type collected struct {
+	mu    sync.Mutex
+	spans []*tracepb.Span
+}
+
+// collect starts a collector.
+func collect(t *testing.T) (url string, c *collected) {
+	c = new(collected)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var request collector.ExportTraceServiceRequest
+		zip, err := gzip.NewReader(r.Body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if body, err := io.ReadAll(zip); err != nil || proto.Unmarshal(body, &request) != nil {
+			t.Error("no request", err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, resource := range request.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				c.spans = append(c.spans, scope.Spans...)
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, c
+}
+
+// inTrace returns each span of a trace as its parent's name and its own.
+func (c *collected) inTrace(id string) map[string]*tracepb.Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names, out := map[string]string{}, map[string]*tracepb.Span{}
+	for _, s := range c.spans {
+		names[string(s.SpanId)] = s.Name
+	}
+	for _, s := range c.spans {
+		if hex.EncodeToString(s.TraceId) == id {
+			out[names[string(s.ParentSpanId)]+" > "+s.Name] = s
+		}
+	}
+	return out
+}
+
+// traceOf returns the id of the nth trace of a test, and the header fields of a request in it.
+func traceOf(n int) (id string, header []string) {
+	id = fmt.Sprintf("%032x", n)
+	return id, []string{"Traceparent", "00-" + id + "-00000000000000ff-01"}
+}
+
+// Spans lead from a request to the block on the disk, in the trace of its caller; a block that has
+// transactions of two traces belongs to one, and names the other.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	url, c := collect(t)
+	// But for the first, a block has 50 transactions: the time after which it has fewer does not come.
+	n := serve(t, "--data", t.TempDir(), "--otlp", url, "--otlp-sample=0", "--set", "seal=count", "--set", "block_interval=1m")
+	for i, count := range []int{1, 25, 24, 1} { // the last may begin the block before it can be in it
+		var calls []string
+		from := &chaintest.Account{Key: chaintest.DevelopmentKeys()[i]}
+		for range count {
+			raw, err := from.Send(common.Address{1}, 1).MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls = append(calls, `{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["`+hexutil.Encode(raw)+`"]}`)
+		}
+		var header []string
+		if i == 1 || i == 2 {
+			_, header = traceOf(i)
+		}
+		if status, text := n.post("["+strings.Join(calls, ",")+"]", header...); status != http.StatusOK || strings.Contains(string(text), "error") {
+			t.Fatalf("%d %s", status, text)
+		}
+		if i == 0 || i == 3 {
+			block := fmt.Sprintf(`"0x%x"`, 1+i/3)
+			servicetest.Await(t, func() string { return "block " + block }, func() bool { return n.ask("eth_blockNumber", "[]") == block })
+		}
+	}
+	failing, header := traceOf(4)
+	n.post(`{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":[]}`, header...)
+	if code := n.stop(); code != 0 {
+		t.Fatal(code, n.stderr)
+	}
+	id, _ := traceOf(1)
+	other, _ := traceOf(2)
+	first := []string{" > /", "/ > rpc/http.request", "rpc/http.request > eth_sendRawTransaction", "eth_sendRawTransaction > eth_submitTransaction",
+		"eth_submitTransaction > journal.Accept", "eth_submitTransaction > consensus/Seal", "consensus/Seal > core.CommitTransactions",
+		"consensus/Seal > journal.Seal", "consensus/Seal > blockchain.WriteBlock"}
+	for trace, want := range map[string][]string{id: first, other: first[:5], failing: {" > /", "/ > rpc/http.request", "rpc/http.request > eth_getBalance"}} {
+		got := c.inTrace(trace)
+		for _, name := range want {
+			if got[name] == nil {
+				t.Errorf("trace %s has no %q", trace, name)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("trace %s has %d spans, want %d: %v", trace, len(got), len(want), got)
+		}
+		if line := `trace_id=` + trace; !strings.Contains(n.stderr.String(), line) && !strings.Contains(n.stderr.String(), `"trace_id":"`+trace) {
+			t.Errorf("no log line has %s:\n%s", line, n.stderr)
+		}
+	}
+	if seal := c.inTrace(id)["eth_submitTransaction > consensus/Seal"]; seal != nil && (len(seal.Links) != 1 || hex.EncodeToString(seal.Links[0].TraceId) != other) {
+		t.Errorf("the block is linked to %v, want %s", seal.Links, other)
+	}
+	if s := c.inTrace(failing)["rpc/http.request > eth_getBalance"]; s != nil && s.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR {
+		t.Errorf("a call with an error: %v", s.Status)
+	}
+}
+
+// Each call of a WebSocket is a trace of its own, at the rate that the client sets.
+func TestSpansOfSockets(t *testing.T) {
+	t.Parallel()
+	url, c := collect(t)
+	n := serve(t, "--data", imported(t, public), "--read-only", "--otlp", url, "--otlp-sample=0")
+	for _, rate := range []string{"1", "0", "none"} {
+		ws, _, err := websocket.Dial(t.Context(), "ws://"+n.listen, &websocket.DialOptions{HTTPHeader: http.Header{"X-Trace-Sampling": {rate}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := ws.Write(t.Context(), websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`)); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := ws.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ws.Close(websocket.StatusNormalClosure, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := n.stop(); code != 0 {
+		t.Fatal(code, n.stderr)
+	}
+	count := map[string]int{}
+	for _, s := range c.spans {
+		count[s.Name]++
+		if len(s.ParentSpanId) > 0 {
+			t.Errorf("%s has a parent", s.Name)
+		}
+	}
+	if count["eth_chainId"] != 2 || count["/"] != 1 || len(count) != 2 {
+		t.Errorf("spans %v", count)
+	}
+}
