@@ -65,8 +65,8 @@ func (c *checker) variants() {
 	c.onlyOne(nil, "variants", "sweep")
 }
 
-// sharedRows checks that variants at one address take as many rows per request: which rows were sent
-// to it is counted by requests.
+// sharedRows checks that variants at one address take as many rows per request: what was sent to it
+// is counted in requests.
 func (c *checker) sharedRows() {
 	rows := map[string]int{} // address -> rows in a request of its first variant
 	for i, v := range c.s.Variants {
