@@ -56,7 +56,7 @@ var inside = map[string][]room{
 	},
 	"services/chain": {
 		{".", []string{"archive", "cluster", "node", "sealing", "journal", "mempool", "blockchain", "genesis", "api"}, "the service and its jobs, around the chain"},
-		{"cluster", []string{"node", "journal", "blocksync", "api"}, "several nodes; of the API only how answers are passed on"},
+		{"cluster", []string{"node", "journal", "blocksync", "blockchain", "api"}, "several nodes; of the chain only whose fault an error is, of the API only how answers are passed on"},
 		{"node", []string{"api", "blockchain", "journal", "mempool", "sealing"}, "the way of a transaction; of the API only what it implements"},
 		{"journal", nil, "what was promised, for any chain"},
 		{"sealing", nil, "when, not what"},

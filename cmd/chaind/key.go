@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dyno/cmd/service"
-	"dyno/parts/daemon"
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/daemon"
 )
 
 // keyCommand makes and shows node keys.

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 // $STATETESTS one of state tests.
 func TestScripts(t *testing.T) {
 	at := func(path string) string {
-		path, err := filepath.Abs(filepath.Join("../../services/chain", path))
+		path, err := filepath.Abs(filepath.Join("../..", path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,8 +35,8 @@ func TestScripts(t *testing.T) {
 			return quicktest.On(), nil
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("CHAIN", at("archive/testdata"))
-			e.Setenv("STATETESTS", at("statetest/testdata"))
+			e.Setenv("CHAIN", at("services/chain/archive/testdata"))
+			e.Setenv("STATETESTS", at("parts/ethereum/statetest/testdata"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

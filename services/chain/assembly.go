@@ -14,6 +14,8 @@ type Config struct {
 
 	Sealing sealing.Config
 
+	GOGC int `set:"gogc" default:"0" min:"0" max:"10000" doc:"GOGC, in percent; 0 keeps the environment's value"`
+
 	Unbatched bool `set:"raft_unbatched" default:"false" doc:"a planted fault: each proposal to the other nodes is an entry, an fsync and a message of its own"`
 }
 
@@ -37,6 +39,10 @@ func Assembly() assembly.Parts {
 				{Name: "std", Doc: "encoding/json"},
 				{Name: "v2", Doc: "encoding/json/v2, token by token"},
 				{Name: "scan", Doc: "one pass by hand, without allocations for the envelope"},
+			}},
+			{Name: "transport", Doc: "reads HTTP requests", Impls: []assembly.Impl{
+				{Name: "net", Doc: "net/http, a goroutine for each connection"},
+				{Name: "loop", Doc: "an event loop, which has single calls of eth_sendRawTransaction run together; the rest is net/http's"},
 			}},
 			{Name: "seal", Doc: "says when a block is made", Impls: []assembly.Impl{
 				{Name: "each", Doc: "a block for each transaction"},
@@ -67,6 +73,8 @@ func Assembly() assembly.Parts {
 			{Name: "timer-large", Change: map[string]string{"seal": "timer-large"}, Why: "the root costs less for each account when more accounts share its upper nodes"},
 			{Name: "flat", Change: map[string]string{"state": "flat"}, Why: "the nodes of the tries are made for roots, and neither read nor written for each block"},
 			{Name: "local", Change: map[string]string{"layout": "local"}, Why: "records that are written together lie together"},
+			{Name: "loop", Change: map[string]string{"transport": "loop"}, Why: "single calls that arrive together share goroutines, one record and one fsync, as those of an array do"},
+			{Name: "gogc", Change: map[string]string{"gogc": "400"}, Why: "the collector runs a quarter as often over the same few megabytes that live"},
 		},
 	}
 }

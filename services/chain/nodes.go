@@ -4,43 +4,58 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
 
+	"dyno/parts/cluster/peers"
+	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/daemon"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/cluster"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
-	"dyno/parts/cluster/peers"
-	"dyno/parts/cluster/peers/identity"
 )
 
 // nodes is the flags for several nodes.
 type nodes struct {
-	consensus, listen, key string
-	peers, ids             []string
+	consensus, follow, listen, key string
+	peers, ids                     []string
 }
 
 func (f *nodes) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.consensus, "consensus", "solo", "who orders transactions and blocks: `solo`, this node alone; raft, a majority of this node and its peers")
+	set.StringVar(&f.follow, "follow", "", "`ID@HOST:PORT` of the solo node whose chain this node shows, and to which it forwards transactions")
 	set.StringArrayVar(&f.peers, "peer", nil, "[ID@]`HOST:PORT` of another node, with its id (chaind key show); repeatable")
 	set.StringArrayVar(&f.ids, "peer-id", nil, "`ID` of a node that connects to this one, or whose --peer names no id; repeatable")
 	set.StringVar(&f.listen, "peer-listen", "", "`ADDRESS` at which this node's peers connect")
 	set.StringVar(&f.key, "node-key", "", "`FILE` with this node's key (chaind key new)")
 }
 
-// options reads what the flags name. It is called for raft only.
+// alone reports whether the node has no peers.
+func (f *nodes) alone() bool {
+	return f.consensus == "solo" && len(f.peers)+len(f.ids)+len(f.follow)+len(f.listen)+len(f.key) == 0
+}
+
+// options reads what the flags name, the node to follow as the first address.
 func (f *nodes) options() (o peers.Options, err error) {
 	if f.key == "" {
 		return o, errors.New("--node-key: several nodes know each other by their keys: make one with chaind key new --node-key FILE, and name it here")
 	}
 	if o.Key, err = identity.Read(f.key); err != nil {
 		return o, fmt.Errorf("--node-key: %w", err)
+	}
+	if f.follow != "" {
+		a, err := peers.ParseAddress(f.follow)
+		if err == nil && a.ID == (identity.ID{}) {
+			err = errors.New("name the node by its id, too, as ID@" + a.Host + " (chaind key show prints the id)")
+		}
+		if err != nil {
+			return o, fmt.Errorf("--follow: %w", err)
+		}
+		o.Addresses = append(o.Addresses, a)
 	}
 	for _, text := range f.peers {
 		a, err := peers.ParseAddress(text)
@@ -57,7 +72,7 @@ func (f *nodes) options() (o peers.Options, err error) {
 		o.Permitted = append(o.Permitted, id)
 	}
 	if len(o.Addresses)+len(o.Permitted) == 0 {
-		return o, errors.New("--consensus raft: name the other nodes with --peer ID@HOST:PORT")
+		return o, errors.New("name the other nodes with --peer ID@HOST:PORT or --peer-id ID (chaind key show prints a node's id)")
 	}
 	return o, nil
 }
@@ -65,12 +80,12 @@ func (f *nodes) options() (o peers.Options, err error) {
 // check says what is wrong with the flags.
 func (f *nodes) check(readOnly bool) error {
 	switch {
-	case f.consensus == "raft" && readOnly:
-		return errors.New("--read-only and --consensus raft exclude each other: a node that takes part appends blocks")
+	case readOnly && !f.alone():
+		return errors.New("--read-only and the flags of several nodes exclude each other: a node that takes part appends blocks")
+	case f.consensus == "raft" && f.follow != "":
+		return errors.New("--follow and --consensus raft exclude each other: a solo node is followed")
 	case f.consensus != "solo" && f.consensus != "raft":
 		return fmt.Errorf("--consensus %s: there are solo and raft", f.consensus)
-	case f.consensus == "solo" && len(f.peers)+len(f.ids)+len(f.listen)+len(f.key) > 0:
-		return errors.New("--peer, --peer-id, --peer-listen and --node-key are for --consensus raft: a solo node has no peers")
 	}
 	return nil
 }
@@ -78,50 +93,81 @@ func (f *nodes) check(readOnly bool) error {
 // openJournal opens the journal of the consensus. Begin makes it take part once the node is open;
 // nil: there is nothing to do.
 func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config Config) (j node.Journal, begin func(*node.Node) error, err error) {
-	own, other := journal.Folder, cluster.Folder
+	own := journal.Folder
 	if f.consensus == "raft" {
-		own, other = other, own
+		own = cluster.Folder
 	}
-	if _, err := os.Stat(filepath.Join(env.Data, other)); err == nil {
-		return nil, nil, daemon.Usage(fmt.Errorf("--consensus %s: the folder %s was used otherwise: export its chain, and import it into a new folder on each node", f.consensus, env.Data))
+	for _, other := range []string{journal.Folder, cluster.Folder} {
+		if _, err := os.Stat(filepath.Join(env.Data, other)); err == nil && (other != own || f.follow != "") {
+			return nil, nil, daemon.Usage(fmt.Errorf("--consensus %s: the folder %s was used otherwise: export its chain, and import it into a new folder on each node", f.consensus, env.Data))
+		}
 	}
-	if f.consensus == "solo" {
+	var o cluster.Options
+	if !f.alone() {
+		if o, err = f.connect(env, c, config); err != nil {
+			return nil, nil, err
+		}
+		defer func() {
+			if err != nil && o.Listener != nil {
+				err = errors.Join(err, o.Listener.Close())
+			}
+		}()
+	}
+	var nodes connected
+	switch {
+	case f.consensus == "raft":
+		nodes, err = cluster.Open(filepath.Join(env.Data, own), o)
+	case f.follow != "":
+		nodes = cluster.OpenFollower(o)
+	default:
 		if config.Journal == "lazy" {
 			env.Log.Warn("journal=lazy: a crash of the machine may lose the transactions and blocks of the last second")
 		}
 		j, err := journal.Open(filepath.Join(env.Data, own), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
-		return j, nil, err
+		if err != nil || f.alone() {
+			return j, nil, err
+		}
+		nodes = cluster.OpenSolo(j, o)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return nodes, func(n *node.Node) error {
+		nodes.Start(n)
+		return showPeers(env, nodes)
+	}, nil
+}
+
+// connected is a journal of several nodes.
+type connected interface {
+	node.Shared
+	Start(n *node.Node)
+	Network() *peers.Network
+}
+
+// connect makes the network of the node's peers, and listens for them.
+func (f *nodes) connect(env *daemon.Env, c *blockchain.Chain, config Config) (out cluster.Options, err error) {
 	o, err := f.options()
 	if err != nil {
-		return nil, nil, daemon.Usage(err)
+		return out, daemon.Usage(err)
 	}
 	o.Chain, o.Genesis, o.Log, o.MaxMessage = c.Genesis.Config.ChainID.Uint64(), c.Genesis.Block().Hash(), env.Log, cluster.MaxMessage
 	network, err := peers.New(o)
 	if err != nil {
-		return nil, nil, daemon.Usage(err)
+		return out, daemon.Usage(err)
 	}
-	var l net.Listener
+	out = cluster.Options{Network: network, Unbatched: config.Unbatched, Log: env.Log, Fail: env.Fail}
+	if f.follow != "" {
+		out.Sealer = o.Addresses[0].ID
+	}
 	if f.listen != "" {
-		if l, err = daemon.Listen("peer-listen", f.listen); err != nil {
-			return nil, nil, err
-		}
+		out.Listener, err = daemon.Listen("peer-listen", f.listen)
 	}
-	shared, err := cluster.Open(filepath.Join(env.Data, own), cluster.Options{Network: network, Listener: l, Unbatched: config.Unbatched, Log: env.Log, Fail: env.Fail})
-	if err != nil {
-		if l != nil {
-			err = errors.Join(err, l.Close())
-		}
-		return nil, nil, err
-	}
-	return shared, func(n *node.Node) error {
-		shared.Start(n)
-		return showPeers(env, shared)
-	}, nil
+	return out, err
 }
 
 // showPeers shows a node's peers on the debug address, and to Prometheus.
-func showPeers(env *daemon.Env, j *cluster.Journal) error {
+func showPeers(env *daemon.Env, j connected) error {
 	n := j.Network()
 	env.Debug.HandleFunc("GET /debug/chain/peers", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -24,7 +24,11 @@ func TestWrongNodes(t *testing.T) {
 		says string
 	}{
 		{[]string{"--consensus=paxos"}, "there are solo and raft"},
-		{[]string{"--peer=b:1"}, "a solo node has no peers"},
+		{[]string{"--peer=b:1"}, "chaind key new"},
+		{[]string{"--node-key", file}, "name the other nodes"},
+		{[]string{"--node-key", file, "--follow=b:1"}, "by its id, too"},
+		{append(raft, "--follow="+identity.New().ID().String()+"@b:1"), "a solo node is followed"},
+		{[]string{"--node-key", file, "--follow=" + identity.New().ID().String() + "@b:1", "--read-only"}, "exclude each other"},
 		{[]string{"--consensus=raft"}, "chaind key new"},
 		{[]string{"--consensus=raft", "--read-only"}, "exclude each other"},
 		{[]string{"--consensus=raft", "--node-key", file + "x", "--peer=b:1"}, "does not exist"},

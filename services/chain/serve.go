@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/httploop"
 	"dyno/parts/jsonrpc"
 	"dyno/parts/jsonrpc/scan"
 	"dyno/parts/jsonrpc/server"
@@ -53,6 +56,9 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err := f.nodes.check(f.readOnly); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
+	if percent := assembly.Bind[Config](env.Choice).GOGC; percent > 0 {
+		debug.SetGCPercent(percent)
+	}
 	if f.readOnly {
 		c, err := openWhole(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice)}, env.Stderr)
 		if err != nil {
@@ -87,10 +93,31 @@ func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() err
 	paths.Handle("/", traced(env, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
+	front, err := openFront(env, door.Server)
+	if err != nil {
+		return daemon.Running{}, errors.Join(err, end())
+	}
+	if front != nil {
+		out.Front = front
+	}
 	if ready != nil {
 		out.Ready = func(context.Context) error { return ready() }
 	}
 	return out, nil
+}
+
+// openFront opens the event loop if the assembly has it, and the listener permits it. Requests that
+// have spans are net/http's.
+func openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
+	if env.Choice.Get("transport") != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
+		return nil, nil
+	}
+	f, err := server.NewFront(s, env.Connections, env.ReadTimeout, env.Fail, env.Log)
+	if errors.Is(err, httploop.ErrUnsupported) {
+		env.Log.Info("net/http reads all requests, as there are no event loops (transport=loop) on this system")
+		return nil, nil
+	}
+	return f, err
 }
 
 // openNode opens the chain and the journal of a data folder, of a development chain if it is new

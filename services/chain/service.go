@@ -18,11 +18,11 @@ import (
 
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/ethereum/state"
 	"dyno/parts/progress"
 	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
-	"dyno/parts/ethereum/state"
 )
 
 // DefaultFolder is the default of --data.

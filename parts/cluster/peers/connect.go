@@ -34,7 +34,7 @@ func (n *Network) accept(ctx context.Context, l net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return fmt.Errorf("--peer-listen: %w", err)
+	return fmt.Errorf("listening for peers: %w", err)
 }
 
 // ServeHTTP takes a peer's connection: its ID is proved and permitted.

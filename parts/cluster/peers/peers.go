@@ -120,7 +120,7 @@ func New(o Options) (*Network, error) {
 		n.records[id] = &record{}
 	}
 	if len(n.records) == 0 && len(o.Addresses) > 0 {
-		return nil, fmt.Errorf("no peer is permitted: name the peer at %s by its id, as ID@%[1]s (chaind key show prints the id)", o.Addresses[0].Host)
+		return nil, fmt.Errorf("no peer is permitted: name the peer at %s by its id, as ID@%[1]s with the id that its key has", o.Addresses[0].Host)
 	}
 	var err error
 	n.tls, err = o.Key.TLS(n.permit)
@@ -130,7 +130,7 @@ func New(o Options) (*Network, error) {
 // permit is the allow-list.
 func (n *Network) permit(id identity.ID) error {
 	if _, ok := n.records[id]; !ok { // the map's keys never change
-		return fmt.Errorf("the node %v is not permitted here: permit it with --peer-id", id)
+		return fmt.Errorf("the node %v is not permitted here: name it among the peers", id)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"go.uber.org/goleak"
 
-	"dyno/parts/servicetest"
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/servicetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,7 +18,8 @@ const (
 	Head
 	Blocks // requests of block sync
 	Raft   // consensus
-	Submit // requests to the leader
+	Submit // requests to the node that seals
+	Hashes // requests to it, for those of its blocks
 )
 
 // form says how a message is read.
@@ -113,7 +114,7 @@ func (g greeting) check(first []byte) error {
 	}
 	switch {
 	case theirs.Version != g.Version:
-		return fmt.Errorf("it speaks version %d of the protocol, and this node %d: run the same chaind on both", theirs.Version, g.Version)
+		return fmt.Errorf("it speaks version %d of the protocol, and this node %d: run the same version on both", theirs.Version, g.Version)
 	case theirs.Chain != g.Chain:
 		return fmt.Errorf("its chain has the id %d, and this node's %d", theirs.Chain, g.Chain)
 	case theirs.Genesis != g.Genesis:

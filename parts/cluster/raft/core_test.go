@@ -13,10 +13,10 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
 
+	"dyno/parts/cluster/peers"
 	"dyno/parts/quicktest"
 	"dyno/parts/wal"
 	"dyno/parts/wal/memory"
-	"dyno/parts/cluster/peers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

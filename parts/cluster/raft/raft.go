@@ -23,8 +23,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"dyno/parts/wal"
 	"dyno/parts/cluster/peers"
+	"dyno/parts/wal"
 )
 
 // Errors of Propose.

@@ -108,13 +108,19 @@ func (s *Store) Begin(genesis []byte, block *types.Block) error {
 	return s.append(batch, block, nil, pebble.Sync)
 }
 
+// What a batch has room for from the start, in bytes: most blocks of transfers.
+const (
+	batchBytes     = 2 << 10
+	perTransaction = 256
+)
+
 // Append stores a block, its receipts and indexes as the new head. It survives a crash of the
 // process or the machine once Sync has returned; before that the last blocks may be lost.
 func (s *Store) Append(block *types.Block, receipts types.Receipts) error {
 	if head := s.Head(); block.NumberU64() != head.Number+1 || block.ParentHash() != head.Hash {
 		return fmt.Errorf("block %d (%x) does not follow the head %d (%x)", block.NumberU64(), block.Hash(), head.Number, head.Hash)
 	}
-	batch := s.db.NewBatch()
+	batch := s.db.NewBatchWithSize(batchBytes + perTransaction*len(block.Transactions()))
 	defer batch.Close()
 	return s.append(batch, block, receipts, pebble.NoSync)
 }

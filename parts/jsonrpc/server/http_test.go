@@ -24,7 +24,7 @@ import (
 	"dyno/parts/jsonrpc/scan"
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
-	"dyno/parts/jsonrpc/v2"
+	v2 "dyno/parts/jsonrpc/v2"
 	"dyno/parts/servicetest"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"dyno/parts/jsonrpc"
 	"dyno/parts/ethereum/answer"
+	"dyno/parts/jsonrpc"
 	"dyno/services/chain/execution"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"dyno/parts/jsonrpc"
@@ -26,7 +27,7 @@ func (m methods) sendRawTransaction(ctx context.Context, params []byte) (any, er
 	if done.Err != nil {
 		return nil, done.Err
 	}
-	return done.Hash.Hex(), nil
+	return hexOf(done.Hash), nil
 }
 
 func (m methods) sendRawTransactions(ctx context.Context, calls []jsonrpc.Call) {
@@ -45,7 +46,7 @@ func (m methods) sendRawTransactions(ctx context.Context, calls []jsonrpc.Call) 
 			sent[i].Error = jsonrpc.AsError(done.Err)
 			continue
 		}
-		sent[i].Result = done.Hash.Hex()
+		sent[i].Result = hexOf(done.Hash)
 	}
 }
 
@@ -64,4 +65,11 @@ func rawParam(params []byte) ([]byte, error) {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "invalid argument 0: %v", err)
 	}
 	return raw, nil
+}
+
+// hexOf is Hex of a hash with one allocation instead of two.
+func hexOf(h common.Hash) string {
+	text := [2 + 2*common.HashLength]byte{'0', 'x'}
+	hex.Encode(text[2:], h[:])
+	return string(text[:])
 }

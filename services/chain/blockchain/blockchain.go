@@ -23,10 +23,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"dyno/parts/datadir"
-	"dyno/services/chain/execution"
-	"dyno/services/chain/genesis"
 	"dyno/parts/ethereum/state"
 	"dyno/parts/ethereum/store"
+	"dyno/services/chain/execution"
+	"dyno/services/chain/genesis"
 )
 
 // Service is the name under which the data folder is marked.
@@ -46,6 +46,7 @@ type Chain struct {
 	executor *execution.Executor
 	states   state.States
 	head     atomic.Pointer[types.Header]
+	beyond   map[uint64]*types.Block // those that Check has executed and the store lacks
 }
 
 // Options are how a chain is opened.
@@ -106,8 +107,11 @@ func begun(dir string, blocks *store.Store, g, other *genesis.Genesis) (*genesis
 	}
 	same, err := kept.Same(g)
 	if err == nil && !same {
-		err = fmt.Errorf("%s holds a chain of another genesis (block 0 is %x, and that of the new one %x); choose another folder with --data",
-			dir, kept.Block().Hash(), g.Block().Hash())
+		differs := "another config, or other rules of chaind"
+		if is, other := kept.Block().Hash(), g.Block().Hash(); is != other {
+			differs = fmt.Sprintf("block 0 is %x, and that of the new one %x", is, other)
+		}
+		err = fmt.Errorf("%s holds a chain of another genesis (%s); choose another folder with --data", dir, differs)
 	}
 	return kept, err
 }
@@ -122,6 +126,12 @@ func (c *Chain) StateAt(header *types.Header) (*gethstate.StateDB, error) {
 
 // States are those of the chain. Only Append commits to them.
 func (c *Chain) States() state.States { return c.states }
+
+// Invalid is an error that is a block's own fault, and not that of this node or its disk.
+type Invalid struct{ Err error }
+
+func (e *Invalid) Error() string { return e.Err.Error() }
+func (e *Invalid) Unwrap() error { return e.Err }
 
 // Append executes a block over the state of the head, judges it and stores it. The error says what
 // is wrong with the block, or with the disk; the chain is then as it was before.
@@ -143,10 +153,13 @@ func (c *Chain) execute(ctx context.Context, block *types.Block) (types.Receipts
 	if err != nil {
 		return nil, err
 	}
-	below := &ancestors{blocks: c.Blocks}
+	below := &ancestors{blocks: c.Blocks, beyond: c.beyond}
 	receipts, err := c.executor.Execute(ctx, block, c.Head(), db, below)
-	if err := errors.Join(below.err, err); err != nil {
-		return nil, err
+	if local := errors.Join(below.err, state.Err(db)); local != nil {
+		return nil, errors.Join(local, err)
+	}
+	if err != nil {
+		return nil, &Invalid{err}
 	}
 	return receipts, c.states.Commit(db, block.Header(), c.executor.Rules(block.Header()))
 }
@@ -166,11 +179,15 @@ func (c *Chain) Close() error {
 // ancestors shows stored blocks to the executor, and remembers why one could not be read.
 type ancestors struct {
 	blocks *store.Store
+	beyond map[uint64]*types.Block
 	err    error
 }
 
 // Header implements execution.Ancestors.
 func (a *ancestors) Header(number uint64) *types.Header {
+	if block := a.beyond[number]; block != nil {
+		return block.Header()
+	}
 	header, err := a.blocks.Header(number)
 	a.note(err)
 	return header
@@ -178,6 +195,9 @@ func (a *ancestors) Header(number uint64) *types.Header {
 
 // Block implements execution.Ancestors.
 func (a *ancestors) Block(number uint64) *types.Block {
+	if block := a.beyond[number]; block != nil {
+		return block
+	}
 	block, err := a.blocks.Block(number)
 	a.note(err)
 	return block

@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/execution"
 	"dyno/parts/ethereum/state"
 	"dyno/parts/ethereum/store"
+	"dyno/services/chain/execution"
 )
 
 // Report is what Check found.
@@ -237,6 +237,10 @@ func (e *Executed) Append(ctx context.Context, block *types.Block) error {
 	if _, err := e.c.execute(ctx, block); err != nil {
 		return err
 	}
+	if e.c.beyond == nil {
+		e.c.beyond = map[uint64]*types.Block{}
+	}
+	e.c.beyond[block.NumberU64()] = block
 	e.k.count(e.c, block)
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"dyno/services/chain/genesis"
 	"dyno/parts/ethereum/state"
 	"dyno/parts/ethereum/state/flat"
 	"dyno/parts/ethereum/state/statedb"
+	"dyno/services/chain/genesis"
 )
 
 // kind is a way to keep states.

@@ -35,16 +35,22 @@ func (r *remote) Blame(why error) { r.network.Blame(r.id, why) }
 
 // Fetch implements Peer.
 func (r *remote) Fetch(ctx context.Context, from uint64, n int) ([][]byte, error) {
+	return Request(ctx, r.network, r.id, peers.Blocks, from, n)
+}
+
+// Request asks a peer for at most n blocks, or for what else it serves of each by Serve.
+func Request(ctx context.Context, network Network, id identity.ID, kind peers.Kind, from uint64, n int) ([][]byte, error) {
 	n = min(n, answerBlocks)
 	question := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, from), uint32(n))
-	body, err := r.network.Request(ctx, r.id, peers.Blocks, question)
+	body, err := network.Request(ctx, id, kind, question)
 	if err != nil {
 		return nil, err
 	}
 	return peers.Items(body, n)
 }
 
-// Serve returns the handler of peers.Blocks over a node's blocks, each as RLP. Block returns an
+// Serve returns the handler of peers.Blocks over a node's blocks, each as RLP, or of what else is
+// requested of blocks. Block returns an
 // error for one that the chain has not.
 func Serve(head func() uint64, block func(number uint64) ([]byte, error)) peers.Answer {
 	return func(_ context.Context, _ identity.ID, question []byte) (body []byte, err error) {

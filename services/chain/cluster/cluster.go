@@ -45,6 +45,7 @@ const (
 type Options struct {
 	Network   *peers.Network // which does not run yet
 	Listener  net.Listener   // nil: no peer can dial this node
+	Sealer    identity.ID    // for OpenFollower
 	Unbatched bool           // the planted fault of package raft
 	Log       *slog.Logger
 	Fail      func(error) // receives the error after which the node must be started again
@@ -62,12 +63,13 @@ type Journal struct {
 	leads atomic.Bool
 	size  atomic.Int64 // bytes of entries since the last checkpoint
 
+	target atomic.Uint64 // the block up to which blocks are fetched; 0: none are
+
 	mu      sync.Mutex
 	pending common.Hash // the block that this node seals; zero: none
 	agreed  bool        // the nodes have agreed on it
 
-	cancel context.CancelFunc
-	done   chan struct{}
+	tasks tasks
 }
 
 // number is the ID of a node in raft.
@@ -76,7 +78,7 @@ func number(id identity.ID) uint64 { return binary.BigEndian.Uint64(id[:]) }
 // Open opens the journal in a folder. Start makes it take part.
 func Open(dir string, o Options) (*Journal, error) {
 	network := o.Network
-	j := &Journal{o: o, network: network, ids: map[uint64]identity.ID{}, done: make(chan struct{})}
+	j := &Journal{o: o, network: network, ids: map[uint64]identity.ID{}}
 	var voters []uint64
 	for _, id := range append(network.Permitted(), network.ID()) {
 		if other, taken := j.ids[number(id)]; taken || number(id) == 0 {
@@ -112,27 +114,44 @@ func (j *Journal) Start(n *node.Node) {
 		}
 		return nil
 	})
-	j.serve()
-	ctx, cancel := context.WithCancel(context.Background())
-	j.cancel = cancel
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return j.network.Run(ctx, j.o.Listener) })
-	group.Go(func() error { return j.raft.Run(ctx) })
-	go func() {
-		defer close(j.done)
-		if err := group.Wait(); err != nil {
-			j.o.Fail(err)
-		}
-	}()
+	serve(j.network, n, j.Leads)
+	j.tasks.start(j.o.Fail, func(ctx context.Context) error { return j.network.Run(ctx, j.o.Listener) }, j.raft.Run)
 }
 
 // Close stops taking part.
 func (j *Journal) Close() error {
-	if j.cancel != nil {
-		j.cancel()
-		<-j.done
-	}
+	j.tasks.stop()
 	return j.wal.Close()
+}
+
+// tasks run until they are stopped, or until one fails.
+type tasks struct {
+	ctx    context.Context
+	cancel context.CancelFunc // nil: they were not started
+	done   chan struct{}
+}
+
+func (t *tasks) start(fail func(error), all ...func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.cancel, t.done = cancel, make(chan struct{})
+	group, ctx := errgroup.WithContext(ctx)
+	t.ctx = ctx
+	for _, do := range all {
+		group.Go(func() error { return do(ctx) })
+	}
+	go func() {
+		defer close(t.done)
+		if err := group.Wait(); err != nil {
+			fail(err)
+		}
+	}()
+}
+
+func (t *tasks) stop() {
+	if t.cancel != nil {
+		t.cancel()
+		<-t.done
+	}
 }
 
 // Replay implements node.Journal. What the journal has comes after Start.
@@ -195,6 +214,16 @@ func (j *Journal) Low() bool { return j.wal.Low() }
 
 // Leads implements node.Shared.
 func (j *Journal) Leads() bool { return j.leads.Load() }
+
+// Ready implements node.Shared.
+func (j *Journal) Ready() error {
+	if j.raft.Leader() == 0 {
+		return errNoLeader
+	}
+	return behind(j.node, j.target.Load())
+}
+
+var errNoLeader = errors.New("no leader: fewer than a majority of the nodes reach each other")
 
 // point is a checkpoint.
 type point struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,28 +25,38 @@ const (
 )
 
 // serve answers requests of peers.
-func (j *Journal) serve() {
-	c := j.node.Chain()
-	j.network.Serve(peers.Blocks, blocksync.Serve(func() uint64 { return c.Head().Number.Uint64() }, c.Blocks.RawBlock))
-	j.network.Serve(peers.Submit, func(ctx context.Context, _ identity.ID, body []byte) ([]byte, error) {
+func serve(network *peers.Network, n *node.Node, leads func() bool) {
+	c := n.Chain()
+	head := func() uint64 { return c.Head().Number.Uint64() }
+	network.Serve(peers.Blocks, blocksync.Serve(head, c.Blocks.RawBlock))
+	network.Serve(peers.Hashes, blocksync.Serve(head, func(number uint64) ([]byte, error) {
+		hash, err := c.HashOf(number)
+		return hash[:], err
+	}))
+	network.Serve(peers.Submit, func(ctx context.Context, _ identity.ID, body []byte) ([]byte, error) {
 		raws, err := peers.Items(append([]byte(nil), body...), maxForwarded) // the node keeps them
 		if err != nil {
 			return nil, &peers.Offence{Err: err}
 		}
-		if !j.Leads() { // otherwise two nodes might forward to each other
+		if !leads() { // otherwise two nodes might forward to each other
 			return nil, node.ErrLeader
 		}
-		return encode(j.node.Submit(ctx, raws)), nil
+		return encode(n.Submit(ctx, raws)), nil
 	})
 }
 
 // Forward implements node.Shared.
 func (j *Journal) Forward(ctx context.Context, raws [][]byte) []api.Submitted {
-	out, err := j.forward(ctx, raws)
+	return forward(ctx, j.network, j.ids[j.raft.Leader()], raws, j.o.Log)
+}
+
+// forward has a peer accept transactions.
+func forward(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte, log *slog.Logger) []api.Submitted {
+	out, err := ask(ctx, network, leader, raws)
 	if err == nil {
 		return out
 	}
-	j.o.Log.DebugContext(ctx, "transactions were not forwarded", "error", err)
+	log.DebugContext(ctx, "transactions were not forwarded", "error", err)
 	out = make([]api.Submitted, len(raws))
 	for i := range out {
 		out[i].Err = node.ErrLeader
@@ -53,14 +64,10 @@ func (j *Journal) Forward(ctx context.Context, raws [][]byte) []api.Submitted {
 	return out
 }
 
-func (j *Journal) forward(ctx context.Context, raws [][]byte) ([]api.Submitted, error) {
+func ask(ctx context.Context, network *peers.Network, leader identity.ID, raws [][]byte) ([]api.Submitted, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	leader, ok := j.ids[j.raft.Leader()]
-	if !ok || leader == j.network.ID() {
-		return nil, node.ErrLeader
-	}
-	body, err := j.network.Request(ctx, leader, peers.Submit, peers.AppendItems(nil, raws...))
+	body, err := network.Request(ctx, leader, peers.Submit, peers.AppendItems(nil, raws...))
 	if err != nil {
 		return nil, err
 	}

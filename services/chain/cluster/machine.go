@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -61,12 +60,36 @@ func (m machine) apply(ctx context.Context, entry []byte) error {
 
 // Leads implements raft.Machine.
 func (m machine) Leads(now bool) {
+	if now {
+		if err := m.level(m.j.tasks.ctx); err != nil {
+			m.j.o.Log.Error("this node lacks blocks that its peers have, and seals none", "error", err)
+			return
+		}
+	}
 	m.j.leads.Store(now)
 	m.j.o.Log.Info("the leader has changed", "leads", now, "leader", m.j.ids[m.j.raft.Leader()])
 }
 
-// again is the time after which a sync that failed is tried again.
-const again = time.Second
+// level fetches what peers have beyond the entries of raft, all of which were applied: blocks that
+// were imported there, and not here. Sealed without them, a block would begin another chain.
+func (m machine) level(ctx context.Context) error {
+	for _, id := range m.j.network.Connected() {
+		for more := true; more; {
+			head := m.j.node.Chain().Head().Number.Uint64()
+			limited, cancel := context.WithTimeout(ctx, again)
+			hashes, err := blocksync.Request(limited, m.j.network, id, peers.Hashes, head, 1<<20)
+			cancel()
+			more = err == nil && len(hashes) > 1 // a peer that has gone does not vote either
+			if !more {
+				continue
+			}
+			if err := m.catchUp(ctx, head+uint64(len(hashes)-1), common.BytesToHash(hashes[len(hashes)-1])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // Restore implements raft.Machine. Blocks that are missing come from peers.
 func (m machine) Restore(ctx context.Context, _ uint64, data []byte) error {
@@ -84,53 +107,20 @@ func (m machine) Restore(ctx context.Context, _ uint64, data []byte) error {
 // catchUp fetches blocks from peers until the chain has a block.
 func (m machine) catchUp(ctx context.Context, number uint64, want common.Hash) error {
 	n := m.j.node
+	m.j.target.Store(number)
+	defer m.j.target.Store(0)
 	for n.Chain().Head().Number.Uint64() < number {
 		var from []blocksync.Peer
 		for _, id := range m.j.network.Connected() {
 			from = append(from, blocksync.Remote(m.j.network, id, number))
 		}
-		err := blocksync.ErrNoPeer
-		if len(from) > 0 {
-			err = blocksync.Sync(ctx, following{m.j}, from, blocksync.Options{})
-		}
-		if err == nil {
-			continue
-		}
-		m.j.o.Log.Warn("blocks are missing, and are requested again", "head", n.Chain().Head().Number, "wanted", number, "error", err)
-		wait := time.NewTimer(again)
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-			return ctx.Err()
+		if err := fetch(ctx, m.j.o.Log, following{n, nil}, from, number); err != nil {
+			return err
 		}
 	}
 	hash, err := n.Chain().HashOf(number)
 	if err == nil && hash != want {
 		err = fmt.Errorf("block %d is %x here, and %x on the other nodes: this folder is of another chain", number, hash, want)
-	}
-	return err
-}
-
-// following is the chain as block sync sees it.
-type following struct{ j *Journal }
-
-// Head implements blocksync.Chain.
-func (f following) Head() uint64 { return f.j.node.Chain().Head().Number.Uint64() }
-
-// Verify implements blocksync.Chain.
-func (f following) Verify(b *types.Block) error {
-	return blocksync.Verify(b, types.LatestSigner(f.j.node.Chain().Genesis.Config), 0)
-}
-
-// Commit implements blocksync.Chain.
-func (f following) Commit(ctx context.Context, b *types.Block) error {
-	err := f.j.node.Follow(ctx, b)
-	if err == nil && f.Head() != b.NumberU64() {
-		err = errors.New("it does not follow the block before it")
-	}
-	if err != nil && ctx.Err() == nil {
-		err = &blocksync.BadBlock{Err: err}
 	}
 	return err
 }

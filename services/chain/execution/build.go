@@ -49,7 +49,7 @@ func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateD
 	if header.WithdrawalsHash != nil {
 		b.body.Withdrawals = types.Withdrawals{}
 	}
-	b.evm = vm.NewEVM(core.NewEVMBlockContext(header, b.chain, nil), db, e.config, vm.Config{})
+	b.evm = vm.NewEVM(core.NewEVMBlockContext(header, b.chain, nil), &unprepared{StateDB: db}, e.config, vm.Config{})
 	b.accesses.Merge(core.PreExecution(context.Background(), header.ParentBeaconRoot, parent, e.config, b.evm, header.Number, time))
 	return b, nil
 }
@@ -58,7 +58,7 @@ func (e *Executor) Build(parent *types.Header, time uint64, db *gethstate.StateD
 func (e *Executor) next(parent *types.Header, time uint64) (*types.Header, error) {
 	number := new(big.Int).Add(parent.Number, common.Big1)
 	if !e.config.IsPostMerge(number.Uint64(), time) {
-		return nil, fmt.Errorf("block %d would be of proof of work, and only blocks of proof of stake are made: set \"terminalTotalDifficulty\": 0 in the genesis", number)
+		return nil, fmt.Errorf("block %d would be of proof of work, and only blocks of proof of stake are made: set \"terminalTotalDifficulty\": 0 in the genesis, or serve the chain with --read-only", number)
 	}
 	if time < parent.Time {
 		return nil, fmt.Errorf("block %d would have the time %d, and its parent has %d", number, time, parent.Time)

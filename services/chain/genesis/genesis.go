@@ -13,8 +13,10 @@ import (
 	"io"
 	"math/big"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
 )
 
 // Rules are what chaind adds to the rules of Ethereum.
@@ -111,8 +113,8 @@ func (g *Genesis) check() error {
 		// Before, receipts had roots, and contracts with slots could be removed.
 		return errors.New(`"rootEvery" above 1 needs Cancun from block 0: "cancunTime" not after "timestamp"`)
 	}
-	if !g.Rules.ZeroBaseFee {
-		return nil
+	if err := g.checkContracts(); err != nil || !g.Rules.ZeroBaseFee {
+		return err
 	}
 	if !c.IsLondon(new(big.Int)) {
 		return errors.New(`"zeroBaseFee" needs "londonBlock": 0`)
@@ -122,6 +124,17 @@ func (g *Genesis) check() error {
 	}
 	if g.BaseFee.Sign() != 0 {
 		return errors.New(`"zeroBaseFee" contradicts "baseFeePerGas"`)
+	}
+	return nil
+}
+
+// checkContracts refuses a chain on which no block could follow block 0: from Prague on, each block
+// calls these two.
+func (g *Genesis) checkContracts() error {
+	for eip, at := range map[string]common.Address{"EIP-7002": params.WithdrawalQueueAddress, "EIP-7251": params.ConsolidationQueueAddress} {
+		if g.Config.IsPrague(new(big.Int), g.Timestamp) && len(g.Alloc[at].Code) == 0 {
+			return fmt.Errorf(`"pragueTime" %d needs the contract of %s: give %v its "code" in "alloc", or leave "pragueTime" out`, *g.Config.PragueTime, eip, at)
+		}
 	}
 	return nil
 }

@@ -16,6 +16,9 @@ func with(config, outside string) string {
 	return strings.Replace(text, `"gasLimit"`, outside+`"gasLimit"`, 1)
 }
 
+// blobs are a fork's limits of them.
+const blobs = `{"target":3,"max":6,"baseFeeUpdateFraction":3338477}`
+
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ name, text, says string }{
 		{"minimal", with("", ""), ""},
@@ -26,6 +29,7 @@ func TestParse(t *testing.T) {
 		{"clique", with(`,"clique":{"period":1,"epoch":1}`, ""), "clique"},
 		{"forks out of order", with(`,"cancunTime":0`, ""), "shanghaiTime not enabled"},
 		{"no blob schedule", with(`,"shanghaiTime":0,"cancunTime":0`, ""), "blobSchedule"},
+		{"Prague without its contracts", with(`,"terminalTotalDifficulty":0,"shanghaiTime":0,"cancunTime":0,"pragueTime":0,"blobSchedule":{"cancun":`+blobs+`,"prague":`+blobs+`}`, ""), "needs the contract of EIP-7"},
 		{"roots", with("", `"chaind":{"rootEvery":5},`), "rootEvery"},
 		{"rules of the wrong type", with("", `"chaind":{"zeroBaseFee":3},`), "rules of chaind"},
 		{"two base fees", with("", `"chaind":{"zeroBaseFee":true},"baseFeePerGas":"0x1",`), "contradicts"},

@@ -134,6 +134,9 @@ func (p *Pool) Confirm(entries ...*Entry) {
 		shard := p.lock(e.From)
 		if s := shard.senders[e.From]; s != nil {
 			p.confirm(s, e)
+			if s.offered != nil {
+				p.signal() // also for one behind another of its sender: a block may be due when enough wait
+			}
 		}
 		p.unlock(shard)
 	}

@@ -381,4 +381,6 @@ func TestReady(t *testing.T) {
 	}
 	f.add(entry('a', 0, 100, 10))
 	<-f.Ready()
+	f.add(entry('a', 2, 100, 10)) // more of the same sender
+	<-f.Ready()
 }

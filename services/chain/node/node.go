@@ -101,13 +101,26 @@ func Open(ctx context.Context, chain *blockchain.Chain, j Journal, o Options) (*
 	n.shared, _ = j.(Shared)
 	n.judging = limiter.NewFixed(limiter.Fixed{Limit: runtime.GOMAXPROCS(0), MaxWaiting: maxJudging})
 	n.feed.init()
-	if err := n.recover(ctx); err != nil {
+	err := n.recover(ctx)
+	if err == nil {
+		err = n.canSeal()
+	}
+	if err != nil {
 		return nil, errors.Join(err, j.Close(), chain.Close())
 	}
 	ctx, n.stop = context.WithCancel(context.Background())
 	n.tasks.Go(func() { n.sealLoop(ctx) })
 	n.tasks.Go(func() { n.watch(ctx) })
 	return n, nil
+}
+
+// canSeal returns why no block can follow the head: the genesis has proof of work.
+func (n *Node) canSeal() error {
+	draft, err := n.chain.Begin(now(n.chain.Head()))
+	if err == nil {
+		draft.Abandon()
+	}
+	return err
 }
 
 // recover takes up what the last process accepted and did not seal.
@@ -181,8 +194,17 @@ func now(parent *types.Header) uint64 { return max(parent.Time, uint64(time.Now(
 // Chain is the chain of sealed blocks. Only the node appends to it.
 func (n *Node) Chain() *blockchain.Chain { return n.chain }
 
-// Ready returns why the node accepts nothing; nil: it accepts.
+// Ready returns why the node should not be asked now; nil: it accepts and answers.
 func (n *Node) Ready() error {
+	err := n.stopped()
+	if err == nil && n.shared != nil {
+		err = n.shared.Ready()
+	}
+	return err
+}
+
+// stopped returns why the node itself accepts nothing; nil: it accepts.
+func (n *Node) stopped() error {
 	if why := n.trouble.Load(); why != nil {
 		return *why
 	}
@@ -191,7 +213,7 @@ func (n *Node) Ready() error {
 
 // pause notes why nothing is accepted for a while; nil: it is again.
 func (n *Node) pause(err error) {
-	was := n.Ready()
+	was := n.stopped()
 	switch {
 	case n.failed.Load() || err == nil && was == nil:
 	case err == nil:
@@ -235,7 +257,7 @@ func (n *Node) watch(ctx context.Context) {
 		}
 		if full := n.full(); full != nil {
 			n.pause(full)
-		} else if n.Ready() != nil || n.journal.Low() || n.journal.Size() > n.o.Checkpoint {
+		} else if n.stopped() != nil || n.journal.Low() || n.journal.Size() > n.o.Checkpoint {
 			if err := n.checkpoint(); err != nil {
 				n.stumble(err)
 			} else {
@@ -266,12 +288,15 @@ func (n *Node) checkpoint() error {
 		n.fail(err)
 		return nil
 	}
-	return n.journal.Checkpoint(n.chain.Head().Number.Uint64(), func() (raws [][]byte) {
-		for _, e := range n.pool.Entries() {
-			raws = append(raws, e.Raw)
-		}
-		return raws
-	})
+	return n.journal.Checkpoint(n.chain.Head().Number.Uint64(), n.Raws)
+}
+
+// Raws are the transactions that wait, in their canonical form.
+func (n *Node) Raws() (raws [][]byte) {
+	for _, e := range n.pool.Entries() {
+		raws = append(raws, e.Raw)
+	}
+	return raws
 }
 
 // Close stops sealing and closes the journal and the chain. What waits is sealed by the next
@@ -280,7 +305,7 @@ func (n *Node) Close() error {
 	n.stop()
 	n.tasks.Wait()
 	var err error
-	if n.Ready() == nil && n.journal.Size() > 0 {
+	if n.stopped() == nil && n.journal.Size() > 0 {
 		err = n.checkpoint()
 	}
 	return errors.Join(err, n.journal.Close(), n.chain.Close())

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"go.uber.org/goleak"
 
+	"dyno/parts/ethereum/fork"
 	"dyno/parts/servicetest"
 	"dyno/parts/vfs"
 	"dyno/parts/vfs/faultdisk"
@@ -350,6 +352,34 @@ func TestDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), c, j, Options{Index: index.NewMap(), Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, journal.ErrDamaged) {
+		t.Error(err)
+	}
+}
+
+// No block can follow one of proof of work.
+func TestProofOfWork(t *testing.T) {
+	g := genesis.Development()
+	var err error
+	if g.Config, err = fork.Config("London", g.Config.ChainID); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text, err := json.Marshal(g.Genesis)
+	if err == nil {
+		g, err = genesis.Parse(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := blockchain.Open(t.Context(), dir, g, blockchain.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := journal.Open(filepath.Join(dir, journal.Folder), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), c, j, Options{Index: index.NewMap(), Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "proof of work") {
 		t.Error(err)
 	}
 }

@@ -31,16 +31,20 @@ type Shared interface {
 	Leads() bool
 	// Forward has the leader accept transactions.
 	Forward(ctx context.Context, raws [][]byte) []api.Submitted
+	// Ready returns why this node should not be asked now: it has no leader, or lacks blocks.
+	Ready() error
 }
 
 // ErrLeader means that the leader of the nodes has changed, or that there is none.
 var ErrLeader = errors.New("the nodes have no leader now, or another: whether the transaction was accepted is not known; send it again")
 
-// Take takes up transactions of a shared journal, those that this node has accepted, too.
-func (n *Node) Take(raws [][]byte) {
+// Take takes up transactions of a shared journal, those that this node has accepted, too. Of each
+// it returns why it does not wait here.
+func (n *Node) Take(raws [][]byte) []error {
+	errs := make([]error, len(raws))
 	view := n.view.Load()
 	var added []*mempool.Entry
-	for _, raw := range raws {
+	for i, raw := range raws {
 		tx := new(types.Transaction)
 		err := tx.UnmarshalBinary(raw)
 		if err == nil {
@@ -57,13 +61,14 @@ func (n *Node) Take(raws [][]byte) {
 				added = append(added, e)
 			}
 		}
-		if err != nil { // it is in a block that this node has, after a restart
+		if errs[i] = err; err != nil { // it is in a block that this node has, after a restart
 			n.o.Log.Debug("a transaction of the journal does not wait here", "hash", tx.Hash(), "reason", err)
 		}
 	}
 	if len(added) > 0 {
 		n.feed.accept(added)
 	}
+	return errs
 }
 
 // Follow appends a block of a shared journal that another node has sealed, unless it does not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -38,7 +39,7 @@ func (n *Node) Submit(ctx context.Context, raws [][]byte) []api.Submitted {
 	out := make([]api.Submitted, len(raws))
 	entries := make([]*mempool.Entry, len(raws))
 	view := n.view.Load()
-	if err := n.Ready(); err != nil {
+	if err := n.stopped(); err != nil {
 		for i := range out {
 			out[i].Err = unstored(err)
 		}
@@ -92,6 +93,10 @@ func unstored(err error) error {
 	return errors.New("the node cannot write to its disk: the transaction was not accepted")
 }
 
+// perTurn is the number of transactions that are judged before other goroutines get their turn:
+// half a millisecond.
+const perTurn = 8
+
 // perCore is the number of transactions that are worth a goroutine of their own.
 const perCore = 4
 
@@ -109,6 +114,9 @@ func (n *Node) spread(ctx context.Context, count int, do func(int), refused func
 				continue
 			}
 			do(i)
+			if (i-from)%perTurn == perTurn-1 {
+				runtime.Gosched() // with all cores here, blocks and answers would wait until an array is done
+			}
 		}
 	}
 	var others sync.WaitGroup

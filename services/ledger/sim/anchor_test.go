@@ -138,6 +138,7 @@ func TestEarlierVoterStillCounts(t *testing.T) {
 
 // A server without the ledger is named once.
 func TestLedgerWithoutServer(t *testing.T) {
+	t.Parallel()
 	s := serveChain(t, sim.Config{Complete: history.Set{{From: first, To: last - 1}}})
 	w := open(t, s.URL())
 	if err := w.Pool.Discover(t.Context()); err != nil {

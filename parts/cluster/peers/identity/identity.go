@@ -33,10 +33,10 @@ func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 // ParseID reads an ID.
 func ParseID(text string) (id ID, err error) {
 	if len(text) != 2*len(id) {
-		return id, fmt.Errorf("a node's id has %d hexadecimal digits, and %.80q has %d characters: chaind key show prints the id", 2*len(id), text, len(text))
+		return id, fmt.Errorf("a node's id has %d hexadecimal digits, and %.80q has %d characters: write the id that the node's key has", 2*len(id), text, len(text))
 	}
 	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
-		return ID{}, fmt.Errorf("a node's id has hexadecimal digits only, and %q has others: chaind key show prints the id", text)
+		return ID{}, fmt.Errorf("a node's id has hexadecimal digits only, and %q has others: write the id that the node's key has", text)
 	}
 	return id, nil
 }
@@ -85,7 +85,7 @@ func (k Key) Write(path string) error {
 func Read(path string) (Key, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Key{}, fmt.Errorf("%s does not exist: chaind key new --node-key %s makes a key", path, path)
+		return Key{}, fmt.Errorf("the key %s does not exist: make one first", path)
 	}
 	if err != nil {
 		return Key{}, err

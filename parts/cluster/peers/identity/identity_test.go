@@ -30,7 +30,7 @@ func TestKeyFiles(t *testing.T) {
 	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a file for a group: %v", err)
 	}
-	if _, err := Read(path + "x"); err == nil || !strings.Contains(err.Error(), "chaind key new") {
+	if _, err := Read(path + "x"); err == nil || !strings.Contains(err.Error(), "make one first") {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func TestKeyIsNotPrinted(t *testing.T) {
 
 func TestWrongIDs(t *testing.T) {
 	for _, text := range []string{"", "3d40", strings.Repeat("x", 64), New().ID().String() + "0"} {
-		if _, err := ParseID(text); err == nil || !strings.Contains(err.Error(), "chaind key show") {
+		if _, err := ParseID(text); err == nil || !strings.Contains(err.Error(), "the id that the node's key has") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

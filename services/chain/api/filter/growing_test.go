@@ -12,9 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 	"go.uber.org/goleak"
 
+	"dyno/parts/ethereum/store"
 	"dyno/services/chain/api"
 	"dyno/services/chain/genesis"
-	"dyno/parts/ethereum/store"
 
 	"github.com/ethereum/go-ethereum/core"
 )
