@@ -133,10 +133,13 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 
 // unitsNote says what the figures count if requests carry several units of work.
 func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []string) {
+	blind := false // to the failure of some units of a request
 	of := map[int][]string{}
 	for _, v := range variants {
-		if n := s.LoadOf(v).Units; n > 1 && s.Load.Kind != scenario.Jobs {
+		l := s.LoadOf(v)
+		if n := l.Units; n > 1 && s.Load.Kind != scenario.Jobs {
 			of[n] = append(of[n], v.Name)
+			blind = blind || !l.Sockets() && len(l.Classes) == 0 && len(l.Check.JSON) == 0
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(of)) {
@@ -145,6 +148,9 @@ func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []strin
 			who = ""
 		}
 		notes = append(notes, fmt.Sprintf("%sa request carries %d units of work; rates, capacities, errors and costs per request count units", who, n))
+	}
+	if blind {
+		notes = append(notes, "a request of several units has no check.json, so all its units succeed or fail with its status; a test of path *.result, say, counts the failures of members")
 	}
 	return notes
 }
@@ -198,7 +204,7 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 func (x *executor) permitted() error {
 	urls := []string{x.Scenario.Load.URL, x.Scenario.Target.URL}
 	for _, v := range x.variants {
-		urls = append(urls, v.URL)
+		urls = append(urls, v.URL, x.Scenario.LoadOf(v).URL)
 	}
 	for _, url := range urls {
 		if err := x.runner.Permitted(url); err != nil {

@@ -68,14 +68,13 @@ measure: {length: 1s, warmup: 100ms, connections: [1, 2]}
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	delete(seen, "0") // the connection is tried before the load, with the first request
 	for row, n := range seen {
 		if n != 1 {
 			t.Errorf("row %s was sent %d times", row, n)
 		}
 	}
-	if len(seen) != rows-1 {
-		t.Errorf("%d of %d rows were sent", len(seen)+1, rows)
+	if len(seen) != rows {
+		t.Errorf("%d of %d rows were sent", len(seen), rows)
 	}
 }
 
@@ -150,6 +149,28 @@ measure: {length: 1s, warmup: 200ms}
 		t.Errorf("%d arrays arrived, want %d", arrays, want)
 	}
 	if !strings.Contains(strings.Join(exp.Warnings, "\n"), "a request carries 4 units of work") {
+		t.Errorf("warnings %q", exp.Warnings)
+	}
+}
+
+// Variants that are started for each visit begin with the first row each time.
+func TestExclusiveVisitsBeginWithTheFirstRow(t *testing.T) {
+	t.Parallel()
+	const rows, rate = 20_000, 1000 // enough for a visit
+	sc := twoBurns(t)
+	sc.Exclusive = true
+	sc.Load.URL += "?${row.n}"
+	sc.Load.Feeder, sc.Load.Once, sc.Load.MaxRate = &scenario.Feeder{File: rowsFile(t, rows)}, true, rate
+	exp, err := until(t, sc, func(s []record.Slice) bool { return s[len(s)-1].Block == 2 })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	for _, s := range exp.Slices {
+		if s.Invalid != "" || s.Offered == 0 || s.Failed > 0 {
+			t.Errorf("visit %d of %s: offered %d, failed %d, %s", s.Block, s.Variant, s.Offered, s.Failed, s.Invalid)
+		}
+	}
+	if len(exp.Warnings) > 0 && strings.Contains(strings.Join(exp.Warnings, "\n"), "corpus used up") {
 		t.Errorf("warnings %q", exp.Warnings)
 	}
 }

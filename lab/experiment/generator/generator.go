@@ -204,6 +204,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
 		return out, err
 	}
+	out.JSON = l.Sockets()
 	if out.Array = l.Array; l.Repeat == 0 {
 		out.Body, err = s.Expand("body", out.Body)
 	} else {
@@ -328,10 +329,11 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 	seen := map[string]bool{}
 	for _, v := range b.Variants {
 		t := b.Scenario.TargetOf(v)
-		if t.URL == "" || seen[t.URL] {
+		place := t.URL + " " + b.Scenario.LoadOf(v).URL
+		if t.URL == "" || seen[place] {
 			continue
 		}
-		seen[t.URL] = true
+		seen[place] = true
 		warning, err := b.try(ctx, b.Running(t.URL), v)
 		switch {
 		case ctx.Err() != nil:

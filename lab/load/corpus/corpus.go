@@ -42,6 +42,7 @@ type Class struct {
 	// set, the members of a JSON array.
 	Copies []string
 	Array  bool
+	JSON   bool // the body is JSON, whatever Header says: rows are escaped in it
 	// Bodies are prebuilt bodies, used in turn instead of Body.
 	Bodies [][]byte
 	Check  request.Check
@@ -168,7 +169,7 @@ func (b *builder) parse(c Class) (*parsed, error) {
 		if err != nil {
 			return nil, fmt.Errorf("body: %w", err)
 		}
-		if isJSON(c.Header) {
+		if c.JSON || isJSON(c.Header) {
 			t.escapeJSON()
 		}
 		p.bodies = append(p.bodies, t)

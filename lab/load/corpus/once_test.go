@@ -59,6 +59,17 @@ func TestOnceInAMix(t *testing.T) {
 	}
 }
 
+// Rows are escaped in a body that is JSON, whether or not a header says so.
+func TestRowsInJSON(t *testing.T) {
+	rows := &Rows{columns: []string{"n"}, rows: [][]string{{`"`}}}
+	for _, c := range []Class{{JSON: true}, {Header: map[string]string{"content-type": "application/json"}}} {
+		c.Path, c.Body = "/", `{"n":"${row.n}"}`
+		if got := string(build(t, Spec{Rows: rows, Classes: []Class{c}}).Requests[0].Body); got != `{"n":"\""}` {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
 func TestOnceWithBodies(t *testing.T) {
 	c := build(t, Spec{Once: true, Classes: []Class{{Path: "/", Bodies: [][]byte{[]byte("x"), []byte("y")}}}})
 	if len(c.Requests) != 2 || string(c.Requests[1].Body) != "y" {

@@ -166,8 +166,9 @@ func (s *socket) forget(seq uint64) bool {
 	return there
 }
 
-// take removes the request that an answer belongs to. An answer without an id, which a server sends
-// when it could not read one, belongs to the only request in flight.
+// take removes the request that an answer belongs to. An answer whose id is absent or null, which a
+// server sends when it could not read one, belongs to the only request in flight; one with an id
+// that no request has belongs to none.
 func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 	id, err := jsontest.Field(answer, "id")
 	if first := bytes.TrimLeft(answer, " \t\r\n"); len(first) > 0 && first[0] == '[' {
@@ -176,6 +177,9 @@ func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seq, ok := number(id)
+	if !ok && len(id) > 0 && string(id) != "null" {
+		return 0, nil
+	}
 	if err != nil || !ok {
 		if method, _ := jsontest.Field(answer, "method"); len(s.flights) != 1 || method != nil {
 			return 0, nil // a notification

@@ -40,8 +40,12 @@ type Driver struct {
 
 var _ load.Driver = (*Driver)(nil)
 
-// maxInFlight bounds Config.InFlight.
-const maxInFlight = 10_000
+// maxInFlight bounds Config.InFlight, and maxPlaces the requests in flight on all sockets, each of
+// which has a goroutine.
+const (
+	maxInFlight = 10_000
+	maxPlaces   = 200_000
+)
 
 // New checks the configuration. It does not connect yet.
 func New(c Config) (*Driver, error) {
@@ -64,8 +68,12 @@ func New(c Config) (*Driver, error) {
 			return nil, fmt.Errorf("call %d has no ${id}, by which its answer is matched; write \"id\":\"${id}\"", i+1)
 		}
 	}
-	for i := range c.Corpus.Classes {
-		requireNoError(&c.Corpus.Classes[i].Check, c.Corpus.Requests[0].Body)
+	completed := make([]bool, len(c.Corpus.Classes))
+	for i := range c.Corpus.Requests {
+		if r := &c.Corpus.Requests[i]; int(r.Class) < len(completed) && !completed[r.Class] {
+			requireNoError(&c.Corpus.Classes[r.Class].Check, r.Body)
+			completed[r.Class] = true
+		}
 	}
 	if err := c.Corpus.Prepare(); err != nil {
 		return nil, err
@@ -73,7 +81,7 @@ func New(c Config) (*Driver, error) {
 	return &Driver{config: c, target: u}, nil
 }
 
-// requireNoError completes a class without a check of its own.
+// requireNoError completes the check of a class without one; body is that of one of its requests.
 func requireNoError(c *request.Check, body []byte) {
 	if len(c.JSON) > 0 {
 		return
@@ -93,6 +101,9 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	each := *p // the pool's workers are calls in flight
 	sockets := max(p.Connections, 1)
 	each.Connections = sockets * d.config.InFlight
+	if each.Connections > maxPlaces {
+		return fmt.Errorf("%d sockets with %d requests in flight on each are more than %d: lower connections or pipeline", sockets, d.config.InFlight, maxPlaces)
+	}
 	c := &client{driver: d, workers: make([]worker, each.Connections)}
 	for range sockets {
 		c.sockets = append(c.sockets, &socket{driver: d, flights: map[uint64]*worker{}})

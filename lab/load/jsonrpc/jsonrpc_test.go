@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -162,6 +163,7 @@ func TestFailures(t *testing.T) {
 		{"no frame", "\xff\xff", true, hour, "malformed"},
 		{"silent", "", false, 20 * time.Millisecond, "timeout"},
 		{"another id", websockettest.Text(`{"id":"00000000ffffffff","result":1}`), false, 20 * time.Millisecond, "timeout"},
+		{"an id of another form", websockettest.Text(`{"id":5,"result":1}`), false, 20 * time.Millisecond, "timeout"},
 		{"an error without an id", websockettest.Text(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600}}`), false, hour, "check"},
 		{"no JSON", websockettest.Text(`hello`), false, hour, "check"},
 	} {
@@ -185,6 +187,48 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%v, want %d times %s", totals.Errors, many, c.want)
 			}
 		})
+	}
+}
+
+// Calls go over TLS; a server that the client does not trust receives none.
+func TestTLS(t *testing.T) {
+	u, authorities := websockettest.ServeTLS(t, func(p *websockettest.Peer) {
+		for {
+			_, call, err := p.Frame()
+			if err != nil {
+				return
+			}
+			io.WriteString(p, websockettest.Text(`{"id":"`+idOf(call)+`","result":1}`))
+		}
+	})
+	trusting := &tls.Config{RootCAs: authorities, ServerName: u.Hostname()}
+	if totals := drive(t, burst(20, 2), Config{Target: u.String(), Corpus: calls(0), InFlight: 3, TLS: trusting}); totals.Failed != 0 || totals.Ended != 20 {
+		t.Errorf("ended %d, failed %d: %v", totals.Ended, totals.Failed, totals.Errors)
+	}
+	if totals := drive(t, burst(3, 1), Config{Target: u.String(), Corpus: calls(0), TLS: &tls.Config{ServerName: u.Hostname()}}); totals.Failed != 3 {
+		t.Errorf("without the authority: failed %d: %v", totals.Failed, totals.Errors)
+	}
+}
+
+// Without a check of its own, each class fails by the errors of its calls: single or in an array.
+func TestClassesWithoutACheck(t *testing.T) {
+	corpus := calls(0)
+	corpus.Requests = append(corpus.Requests, calls(2).Requests[0])
+	corpus.Requests[1].Class, corpus.Classes = 1, make([]request.Class, 2)
+	if _, err := New(Config{Target: "ws://127.0.0.1/", Corpus: corpus}); err != nil {
+		t.Fatal(err)
+	}
+	for class, answer := range []string{`{"error":1}`, `[{"result":1},{"error":1}]`} {
+		if check := &corpus.Classes[class].Check; check.Failures(nil, []byte(answer), 1) != 1 {
+			t.Errorf("class %d: %s counts as a success", class, answer)
+		}
+	}
+	d, err := New(Config{Target: "ws://127.0.0.1:1/", Corpus: calls(0), InFlight: maxInFlight})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := load.Run(t.Context(), load.Plan{Connections: 100_000, Length: time.Second}, d, nowhere{}); err == nil || !strings.Contains(err.Error(), "lower connections or pipeline") {
+		t.Errorf("too many in flight: %v", err)
 	}
 }
 

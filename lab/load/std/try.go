@@ -12,9 +12,9 @@ import (
 )
 
 // Try makes one connection and sends the corpus's first request over it, unless the request may
-// change something at the target (its method is neither GET nor HEAD). It returns the answer's
-// status, or 0 if there was none: a target that is slow to answer, or closes the connection, is
-// reachable. An error means that no connection could be made, and says why.
+// change something at the target (its method is neither GET nor HEAD) or may be sent once only. It
+// returns the answer's status, or 0 if there was none: a target that is slow to answer, or closes
+// the connection, is reachable. An error means that no connection could be made, and says why.
 func (d *Driver) Try(ctx context.Context) (status int, err error) {
 	made, err := d.dial.dial(ctx, "tcp", d.addr)
 	if err != nil {
@@ -24,7 +24,7 @@ func (d *Driver) Try(ctx context.Context) (status int, err error) {
 	c.ready <- made
 	defer c.close()
 	first := d.requests[0]
-	if first.Method != http.MethodGet && first.Method != http.MethodHead {
+	if first.Method != http.MethodGet && first.Method != http.MethodHead || d.config.Corpus.Supply != nil {
 		return 0, nil
 	}
 	answer, err := c.transport.RoundTrip(first.WithContext(ctx))

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
@@ -45,6 +46,10 @@ const (
 	control = 0x8  // bit of an opcode
 	// maxControl is the length of a control frame's payload, in bytes.
 	maxControl = 125
+	// maxHandshake bounds the server's answer to the handshake, and maxQueued the frames that wait for
+	// a server that does not read, in bytes.
+	maxHandshake = 64 << 10
+	maxQueued    = 256 << 20
 )
 
 // Errors that end a Conn.
@@ -69,6 +74,7 @@ type Conn struct {
 	in      *bufio.Reader
 	message []byte
 	longest int
+	most    int // bytes that may wait in out
 
 	mu     sync.Mutex
 	out    []byte        // frames that are not yet written; guarded by mu
@@ -83,8 +89,10 @@ func Dial(ctx context.Context, u *url.URL, header http.Header, secure *tls.Confi
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	c := &Conn{net: conn, in: bufio.NewReaderSize(conn, 32<<10), longest: longest, queued: make(chan struct{}, 1)}
+	from := &io.LimitedReader{R: conn, N: maxHandshake}
+	c := &Conn{net: conn, in: bufio.NewReaderSize(from, 32<<10), longest: longest, most: maxQueued, queued: make(chan struct{}, 1)}
 	err = c.handshake(u, header)
+	from.N = math.MaxInt64
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -132,15 +140,15 @@ func (c *Conn) handshake(u *url.URL, header http.Header) error {
 	}
 	answer, err := http.ReadResponse(c.in, r)
 	if err != nil {
-		return fmt.Errorf("WebSocket handshake: %w", err)
+		return fmt.Errorf("WebSocket handshake with %s: %w", u.Host, err)
 	}
 	sum := sha1.Sum([]byte(key + acceptKey))
 	switch {
 	case answer.StatusCode != http.StatusSwitchingProtocols:
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
-		return fmt.Errorf("WebSocket handshake: the server answered %s: %s", answer.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("WebSocket handshake: %s answered %s: %s", u.Host, answer.Status, strings.TrimSpace(string(text)))
 	case answer.Header.Get("Sec-WebSocket-Accept") != base64.StdEncoding.EncodeToString(sum[:]), answer.Header.Get("Sec-WebSocket-Extensions") != "":
-		return fmt.Errorf("WebSocket handshake: %w", ErrProtocol)
+		return fmt.Errorf("WebSocket handshake with %s: %w", u.Host, ErrProtocol)
 	}
 	return nil
 }
@@ -149,12 +157,17 @@ func (c *Conn) handshake(u *url.URL, header http.Header) error {
 // server does not need.
 func (c *Conn) Close() error { return c.net.Close() }
 
-// Queue appends a text message to those that Write writes next.
+// Queue appends a text message to those that Write writes next. If 256 MiB wait, the server has
+// stopped reading: the connection is then closed.
 func (c *Conn) Queue(message []byte) { c.queue(opText, message) }
 
 func (c *Conn) queue(op byte, payload []byte) {
 	c.mu.Lock()
-	c.out = appendFrame(c.out, op, payload)
+	if len(c.out) > c.most {
+		c.net.Close()
+	} else {
+		c.out = appendFrame(c.out, op, payload)
+	}
 	c.mu.Unlock()
 	select {
 	case c.queued <- struct{}{}:

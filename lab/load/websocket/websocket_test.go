@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -123,6 +124,36 @@ func TestRefusedHandshake(t *testing.T) {
 	}
 	if _, err := Dial(t.Context(), u, http.Header{"X-Key": {"k"}}, nil, 1); !errors.Is(err, ErrProtocol) {
 		t.Errorf("an answer without the key's hash: %v", err)
+	}
+}
+
+// A server that neither reads nor ends its handshake takes a bounded part of the memory.
+func TestBounds(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n")
+		for err == nil { // until the client has closed the connection
+			_, err = io.WriteString(conn, "X: "+strings.Repeat("x", 1000)+"\r\n")
+		}
+	}))
+	defer server.Close()
+	u, _ := url.Parse(strings.Replace(server.URL, "http", "ws", 1))
+	if _, err := Dial(t.Context(), u, nil, nil, 1); err == nil || !strings.Contains(err.Error(), "handshake with "+u.Host) {
+		t.Errorf("an endless header: %v", err)
+	}
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := &Conn{net: ours, most: 100, queued: make(chan struct{}, 1)}
+	for range 10 {
+		c.Queue(make([]byte, 50))
+	}
+	if err := c.Flush(); err == nil || len(c.out) > 0 {
+		t.Errorf("500 bytes were queued: %v", err)
 	}
 }
 

@@ -60,8 +60,23 @@ func (c *checker) variants() {
 		c.variantLoad(p.To("load"), v.Load)
 		c.beside(p.To("beside"), v)
 	}
+	c.sharedRows()
 	c.unique(names, func(i int) document.Path { return document.At("variants", i, "name") })
 	c.onlyOne(nil, "variants", "sweep")
+}
+
+// sharedRows checks that variants at one address take as many rows per request: what was sent to it
+// is counted in requests.
+func (c *checker) sharedRows() {
+	rows := map[string]int{} // address -> rows in a request of its first variant
+	for i, v := range c.s.Variants {
+		n := max(c.s.LoadOf(v).Repeat, 1)
+		if first, ok := rows[v.URL]; !ok {
+			rows[v.URL] = n
+		} else if v.URL != "" && c.s.Load.Once && first != n {
+			c.FaultAt(document.At("variants", i), "its requests take %d rows each, and those of an earlier variant at this url %d: with once, write one number of copies (repeat)", n, first)
+		}
+	}
 }
 
 // beside checks the variant that another is compared with.

@@ -7,6 +7,7 @@ package websockettest
 import (
 	"bufio"
 	"crypto/sha1"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -30,10 +31,25 @@ type Peer struct {
 // open at the test's end are closed then.
 func Serve(t testing.TB, serve func(p *Peer)) *url.URL {
 	t.Helper()
+	u, _ := start(t, (*httptest.Server).Start, serve)
+	return u
+}
+
+// ServeTLS is Serve over TLS; authorities are those that the client must trust.
+func ServeTLS(t testing.TB, serve func(p *Peer)) (u *url.URL, authorities *x509.CertPool) {
+	t.Helper()
+	u, server := start(t, (*httptest.Server).StartTLS, serve)
+	authorities = x509.NewCertPool()
+	authorities.AddCert(server.Certificate())
+	return u, authorities
+}
+
+func start(t testing.TB, begin func(*httptest.Server), serve func(p *Peer)) (*url.URL, *httptest.Server) {
+	t.Helper()
 	var tasks sync.WaitGroup
 	var mu sync.Mutex
 	open := map[net.Conn]bool{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 		tasks.Add(1)
 		defer tasks.Done()
@@ -50,6 +66,7 @@ func Serve(t testing.TB, serve func(p *Peer)) *url.URL {
 			base64.StdEncoding.EncodeToString(sum[:])+"\r\n\r\n")
 		serve(&Peer{conn, buffered.Reader})
 	}))
+	begin(server)
 	t.Cleanup(func() {
 		server.Close()
 		mu.Lock()
@@ -63,7 +80,7 @@ func Serve(t testing.TB, serve func(p *Peer)) *url.URL {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u
+	return u, server
 }
 
 // Frame reads a client's frame (RFC 6455, section 5), which must be final and masked.
