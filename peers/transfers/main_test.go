@@ -30,7 +30,6 @@ type node struct {
 	refuse bool
 
 	mu       sync.Mutex
-	sent     int
 	repeated bool
 	seen     map[string]bool
 	blocks   chan int

@@ -21,10 +21,10 @@ const public = "archive/testdata"
 
 // node is chaind in this process.
 type node struct {
-	t              testing.TB
-	listen, debug  string
-	stop           func() int // ends it, and returns the exit code
-	stdout, stderr *lines
+	t             testing.TB
+	listen, debug string
+	stop          func() int // ends it, and returns the exit code
+	stderr        *lines
 }
 
 // lines is what a process writes.

@@ -25,8 +25,6 @@ func read(t testing.TB, name string) []byte {
 	return text
 }
 
-func open(t testing.TB, dir string) *blockchain.Chain { return openWith(t, dir, "") }
-
 func openWith(t testing.TB, dir, states string) *blockchain.Chain {
 	t.Helper()
 	g, err := genesis.Parse(read(t, "genesis.json"))

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -224,6 +225,8 @@ func (s *sender) mined(t *testing.T, all []*member) {
 	}
 }
 
+var kills = flag.Int("kills", 0, "how often TestLeaderIsKilled kills the leader; 0: twice, or 8 times when tests run in full")
+
 // The leader is killed while transactions come to all nodes: each that was accepted is mined, and
 // all nodes have one chain.
 func TestLeaderIsKilled(t *testing.T) {
@@ -231,9 +234,13 @@ func TestLeaderIsKilled(t *testing.T) {
 	for _, m := range all {
 		m.start()
 	}
+	n := *kills
+	if n == 0 {
+		n = quicktest.Of(2, 8)
+	}
 	senders := []*sender{{account: 0}, {account: 1}, {account: 2}}
 	var longest time.Duration
-	for range quicktest.Of(2, 50) {
+	for range n {
 		victim := leader(t, all)
 		stop := make(chan struct{})
 		var sending sync.WaitGroup

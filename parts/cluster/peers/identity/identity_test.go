@@ -37,7 +37,7 @@ func TestKeyFiles(t *testing.T) {
 
 func TestKeyIsNotPrinted(t *testing.T) {
 	key := New()
-	for _, text := range []string{fmt.Sprint(key), fmt.Sprintf("%+v", key), fmt.Sprintf("%#v", key), fmt.Sprintf("%s", &key)} {
+	for _, text := range []string{fmt.Sprint(key), fmt.Sprintf("%+v", key), fmt.Sprintf("%#v", key), (&key).String()} {
 		if text != key.ID().String() {
 			t.Errorf("it is printed as %s", text)
 		}

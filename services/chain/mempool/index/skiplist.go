@@ -35,9 +35,7 @@ func (l *list) first() *Entry {
 }
 
 func (l *list) pop() {
-	for level, next := range l.head[0].next {
-		l.head[level] = next // it is the first at all its levels
-	}
+	copy(l.head[:], l.head[0].next) // it is the first at all its levels
 	l.length--
 }
 
