@@ -216,7 +216,7 @@ func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
 		strings.Contains(u.Host, "*") {
-		return "", errors.New("give an origin such as https://shop.example.com or http://localhost:3000; any (*) and null cannot be allowed")
+		return "", errors.New("give an origin such as https://shop.example.com or http://localhost:3000; null, or a name with * in it, cannot be allowed")
 	}
 	if err := hostport.CheckPort(u); err != nil {
 		return "", err
