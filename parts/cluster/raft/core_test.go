@@ -226,7 +226,7 @@ func (c *cluster) calm() {
 // what was acknowledged stays, and all nodes have one order.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	acked, checkpoints := 0, 0
-	for seed := range uint64(quicktest.Of(10, 1000)) {
+	for seed := range uint64(quicktest.Of(10, 100)) {
 		c := newCluster(t, 3, seed)
 		for range 3000 {
 			m := c.members[c.random.IntN(len(c.members))]
