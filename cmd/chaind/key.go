@@ -9,6 +9,7 @@ import (
 	"dyno/cmd/service"
 	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/daemon"
+	"dyno/services/chain"
 )
 
 // keyCommand makes and shows node keys.
@@ -32,7 +33,7 @@ that exists is never overwritten.`,
 		keyCommandOf("show", "Show the id of a node",
 			`Show prints the id of the node whose key is in a file: what other nodes know it by. The key itself is not shown.`,
 			func(path string) (identity.ID, error) {
-				key, err := identity.Read(path)
+				key, err := chain.ReadKey(path)
 				if err != nil {
 					return identity.ID{}, err
 				}

@@ -46,6 +46,9 @@ func TestCore(t *testing.T) {
 		if quicktest.On() && v.Label != assembly.Baseline && v.Label != assembly.Tuned {
 			continue // the ends of the ladder
 		}
-		t.Run(v.Label, func(t *testing.T) { core.Test(t, starter(t, v)) })
+		t.Run(v.Label, func(t *testing.T) {
+			t.Parallel()
+			core.Test(t, starter(t, v))
+		})
 	}
 }

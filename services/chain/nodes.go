@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,12 +40,21 @@ func (f *nodes) alone() bool {
 	return f.consensus == "solo" && len(f.peers)+len(f.ids)+len(f.follow)+len(f.listen)+len(f.key) == 0
 }
 
+// ReadKey reads the key of a node from its file.
+func ReadKey(path string) (identity.Key, error) {
+	key, err := identity.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: chaind key new --node-key %s makes a key", err, path)
+	}
+	return key, err
+}
+
 // options reads what the flags name, the node to follow as the first address.
 func (f *nodes) options() (o peers.Options, err error) {
 	if f.key == "" {
 		return o, errors.New("--node-key: several nodes know each other by their keys: make one with chaind key new --node-key FILE, and name it here")
 	}
-	if o.Key, err = identity.Read(f.key); err != nil {
+	if o.Key, err = ReadKey(f.key); err != nil {
 		return o, fmt.Errorf("--node-key: %w", err)
 	}
 	if f.follow != "" {

@@ -85,7 +85,7 @@ func (k Key) Write(path string) error {
 func Read(path string) (Key, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Key{}, fmt.Errorf("the key %s does not exist: make one first", path)
+		return Key{}, fmt.Errorf("the key %s: %w", path, fs.ErrNotExist)
 	}
 	if err != nil {
 		return Key{}, err
