@@ -136,15 +136,16 @@ func overloaded(err error) error {
 
 // admit judges a transaction by all that needs no state, its sender last.
 func (v *view) admit(raw []byte) (*mempool.Entry, error) {
-	if len(raw) > maxSize {
+	switch {
+	case len(raw) > 0 && raw[0] == types.BlobTxType:
+		return nil, fmt.Errorf("%w: tx type %v not supported by this pool", core.ErrTxTypeNotSupported, types.BlobTxType)
+	case len(raw) > maxSize:
 		return nil, fmt.Errorf("%w: transaction size %v, limit %v", txpool.ErrOversizedData, len(raw), maxSize)
 	}
 	tx, err := transaction.Decode(raw)
 	switch {
 	case err != nil:
 		return nil, err
-	case tx.Type() == types.BlobTxType:
-		return nil, fmt.Errorf("%w: tx type %v not supported by this pool", core.ErrTxTypeNotSupported, tx.Type())
 	case !tx.Protected():
 		return nil, errUnprotected
 	case tx.Gas() > v.head.GasLimit:
