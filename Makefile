@@ -43,7 +43,7 @@ soak-ledger: ## kill ledgersync at 100 random moments, and lie to it 10,000 time
 
 soak-chain: export DYNO_TESTS = all
 soak-chain: ## kill chaind at 200 random moments, with either way to keep states, and the leader of three at 50 (1 hour)
-	go test ./services/chain/soak -run TestKill -count 1 -timeout 1h -kills 200 -v
+	go test ./services/chain/soak -run 'TestKill|TestBackup' -count 1 -timeout 1h -kills 200 -v
 	go test ./services/chain/soak -run TestKill -count 1 -timeout 1h -kills 200 -set state=statedb -v
 	go test ./services/chain/cluster -run TestLeaderIsKilled -count 1 -timeout 1h -kills 50 -v
 

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -73,6 +75,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	if err := exposeNode(env, n); err != nil {
 		return daemon.Running{}, errors.Join(err, n.Close())
 	}
+	env.Debug.Handle("GET /debug/chain/backup", f.nodes.backups(env, n))
 	c := n.Chain()
 	return serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
 }
@@ -126,6 +129,9 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 	config := assembly.Bind[Config](env.Choice)
 	policy, err := sealing.New(config.Seal, config.Sealing)
 	if err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(filepath.Join(env.Data, copied)); err != nil {
 		return nil, err
 	}
 	c, err := openChain(ctx, env.Data, g, blockchain.Options{States: stateKind(env.Choice), Begin: genesis.Development()}, env.Stderr)

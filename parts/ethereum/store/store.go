@@ -154,6 +154,12 @@ func (s *Store) Sync() error {
 	return s.guard(func() error { return s.db.LogData(nil, pebble.Sync) })
 }
 
+// Copy writes what was appended to a new folder, as a store of its own, most of it as links to the
+// same files.
+func (s *Store) Copy(dir string) error {
+	return s.guard(func() error { return s.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
+}
+
 // Head is the last block that was appended.
 func (s *Store) Head() Head {
 	s.mu.RLock()

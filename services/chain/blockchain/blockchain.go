@@ -35,8 +35,8 @@ const Service = "chaind"
 // Folder is the data folder's form. The caller of Open holds its lock.
 var Folder = datadir.Folder{Format: 1}
 
-// blocksFolder is the subfolder of the data folder for the blocks.
-const blocksFolder = "blocks"
+// BlocksFolder is the subfolder of the data folder for the blocks.
+const BlocksFolder = "blocks"
 
 // Chain is an open chain. One goroutine appends; any may read.
 type Chain struct {
@@ -65,7 +65,7 @@ type Options struct {
 // Open opens the chain in a data folder, and begins it if there is none. Without a genesis it must
 // have begun; with one it must be the same.
 func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Chain, err error) {
-	blocks, err := store.Open(filepath.Join(dir, blocksFolder), false)
+	blocks, err := store.Open(filepath.Join(dir, BlocksFolder), false)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ type Tail struct {
 // about doing that; what is wrong with the data is in the report.
 func Check(ctx context.Context, dir string, tail Tail, checked func(number, of uint64)) (r Report, err error) {
 	k := &checker{report: &r, dir: dir, tail: tail}
-	folders := []string{blocksFolder}
+	folders := []string{BlocksFolder}
 	for _, kind := range kinds {
 		folders = append(folders, kind.folder)
 	}
@@ -103,15 +103,15 @@ func (k *checker) damage(file string, block *uint64, err error) {
 
 // chain executes the chain again.
 func (k *checker) chain(ctx context.Context, checked func(number, of uint64)) (err error) {
-	blocks, err := store.Open(filepath.Join(k.dir, blocksFolder), true)
+	blocks, err := store.Open(filepath.Join(k.dir, BlocksFolder), true)
 	if err != nil {
-		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
+		k.damage(store.FileOf(err, filepath.Join(k.dir, BlocksFolder)), nil, err)
 		return nil
 	}
 	defer func() { err = errors.Join(err, blocks.Close()) }()
 	g, err := begun(k.dir, blocks, nil, nil)
 	if err != nil {
-		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), nil, err)
+		k.damage(store.FileOf(err, filepath.Join(k.dir, BlocksFolder)), nil, err)
 		return k.read(ctx, &Chain{Blocks: blocks}, false, checked)
 	}
 	c := &Chain{Genesis: g, Blocks: blocks, executor: execution.New(g)}
@@ -187,7 +187,7 @@ func (k *checker) read(ctx context.Context, c *Chain, whole bool, checked func(n
 		}
 		if err != nil {
 			whole = false
-			k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), &n, err)
+			k.damage(store.FileOf(err, filepath.Join(k.dir, BlocksFolder)), &n, err)
 		}
 		checked(n, last.Number)
 	}
@@ -277,7 +277,7 @@ func (k *checker) block(ctx context.Context, c *Chain, block *types.Block) error
 		}
 	}
 	if err := c.Blocks.CheckIndexes(block, receipts); err != nil {
-		k.damage(store.FileOf(err, filepath.Join(k.dir, blocksFolder)), &n, err) // the chain itself is whole
+		k.damage(store.FileOf(err, filepath.Join(k.dir, BlocksFolder)), &n, err) // the chain itself is whole
 	}
 	return nil
 }

@@ -291,6 +291,14 @@ func (n *Node) checkpoint() error {
 	return n.journal.Checkpoint(n.chain.Head().Number.Uint64(), n.Raws)
 }
 
+// Pause calls do while no block is sealed and the journal is not shortened. Transactions are
+// accepted meanwhile.
+func (n *Node) Pause(do func()) {
+	n.sealing.Lock()
+	defer n.sealing.Unlock()
+	do()
+}
+
 // Raws are the transactions that wait, in their canonical form.
 func (n *Node) Raws() (raws [][]byte) {
 	for _, e := range n.pool.Entries() {

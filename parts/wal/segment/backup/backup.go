@@ -70,45 +70,44 @@ func Open(dir string, names ...string) (_ *Snapshot, err error) {
 		}
 	}()
 	for _, name := range names {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
+		if err := s.add(filepath.Join(dir, name), name, segments); err != nil {
 			return nil, err
-		}
-		paths := []string{name}
-		if info.IsDir() {
-			s.folders = append(s.folders, name)
-			if paths, err = segmentsOf(dir, name); err != nil {
-				return nil, err
-			}
-		}
-		for _, path := range paths {
-			if err := s.open(dir, path); err != nil {
-				return nil, err
-			}
 		}
 	}
 	return s, nil
 }
 
-// segmentsOf lists a log's files, oldest first.
-func segmentsOf(dir, name string) ([]string, error) {
-	found, err := filepath.Glob(filepath.Join(dir, name, segments))
-	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("there are no %s in %s, which is no log of files", segments, name)
-	}
-	slices.Sort(found)
-	for i, path := range found {
-		found[i] = filepath.Join(name, filepath.Base(path))
-	}
-	return found, err
-}
+// Add adds a file, or all files of a folder, under another name. Its process is done with them, as
+// with a checkpoint of a database, and may remove them after Add.
+func (s *Snapshot) Add(path, name string) error { return s.add(path, name, "*") }
 
-func (s *Snapshot) open(dir, path string) error {
-	f, err := os.Open(filepath.Join(dir, path))
+// add adds a file, or those of a folder whose names match a pattern, oldest first.
+func (s *Snapshot) add(path, name, pattern string) error {
+	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	one := file{File: f, name: filepath.ToSlash(path)}
+	if !info.IsDir() {
+		return s.open(path, name)
+	}
+	s.folders = append(s.folders, name)
+	found, err := filepath.Glob(filepath.Join(path, pattern))
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("there are no %s in %s, which is no log of files", pattern, name)
+	}
+	slices.Sort(found)
+	for _, f := range found {
+		err = errors.Join(err, s.open(f, filepath.Join(name, filepath.Base(f))))
+	}
+	return err
+}
+
+func (s *Snapshot) open(path, name string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	one := file{File: f, name: filepath.ToSlash(name)}
 	s.files = append(s.files, one)
 	info, err := f.Stat()
 	if err == nil {
