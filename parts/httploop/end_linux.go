@@ -93,6 +93,9 @@ func (c *conn) expire() {
 	switch {
 	case c.lingering:
 	case c.phase == reading:
+		if c.loop.draining {
+			c.loop.server.halves.Add(1)
+		}
 		c.refuse(errLate)
 		return
 	case c.phase == writing:

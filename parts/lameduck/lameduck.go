@@ -3,7 +3,8 @@
 // time to notice that it is no longer ready, and each response carries Connection: close. Then the
 // listener is sealed: the kernel takes no further connections, and those it already took are
 // accepted. At the end, idle connections are closed one by one, when no byte waits on them and no
-// TLS handshake is in progress.
+// TLS handshake is in progress. A request whose body stops arriving is cut off then; over TLS, where
+// that cannot be seen, when the time of the drain is over.
 //
 // Listener does that for connections, for any HTTP parser; Server does it for net/http's server.
 // One race of TCP remains: a request may still be on its way when an idle connection is closed.
@@ -49,6 +50,7 @@ type Listener struct {
 	leaving atomic.Bool // responses carry Connection: close
 	sealed  atomic.Bool
 	cut     atomic.Bool // connections that close now were cut off
+	halves  atomic.Int64
 
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
@@ -198,7 +200,9 @@ type Conn struct {
 	*net.TCPConn
 	owner *Listener
 	turns atomic.Uint32 // odd while a request is in progress; incremented when one begins and when it ends
-	reads atomic.Uint32 // reads that returned bytes of the next request
+	reads atomic.Uint32 // reads that returned bytes of the next request, and those of a body
+	body  atomic.Bool   // the handler waits for bytes of the request's body
+	half  bool          // that body was cut off
 	head  heads         // of the request being read
 
 	unread []byte // read by another server before it passed the connection on
@@ -262,12 +266,12 @@ const (
 )
 
 // ask interrupts a Read that waits: only the reader knows for sure whether it has received bytes.
-// While a request is in progress the deadlines remain those of the server, which uses them to
-// notice clients that leave.
+// While a handler works the deadlines remain those of the server, which uses them to notice clients
+// that leave.
 func (c *Conn) ask() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.Busy() && c.asked != waiting {
+	if (!c.Busy() || c.body.Load()) && c.asked != waiting {
 		c.asked = toEnd
 		c.TCPConn.SetReadDeadline(time.Unix(1, 0))
 	}
@@ -297,12 +301,12 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 
 // Read returns io.EOF when the connection should end and no byte waits on it.
 func (c *Conn) Read(p []byte) (n int, err error) {
+	if c.Busy() {
+		return c.readBusy(p)
+	}
 	for {
 		n, err = c.read(p)
-		if c.Busy() || n == 0 && err == nil {
-			// net/http reads 1 byte while it waits for a handler: at most the first of the next head, which
-			// proves nothing.
-			c.head.ahead = c.head.ahead || n > 0 && len(p) > 1
+		if n == 0 && err == nil {
 			return n, err
 		}
 		if n > 0 {
@@ -316,6 +320,34 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 			return 0, io.EOF
 		}
 	}
+}
+
+// readBusy reads while a request is in progress. net/http reads 1 byte while it waits for a
+// handler: at most the first of the next head, which proves nothing. More is of the body, which is
+// cut off when it stops arriving while the connection should end.
+func (c *Conn) readBusy(p []byte) (n int, err error) {
+	body := len(p) > 1 && c.handshake.of.Load() == nil
+	if body {
+		c.reads.Add(1)
+		c.body.Store(true)
+	}
+	for n, err = c.read(p); n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.onItsWay(); n, err = c.read(p) {
+		if !body {
+			c.goOn()
+		} else if c.ends() {
+			if !c.half {
+				c.half = true
+				c.owner.halves.Add(1)
+			}
+			break
+		}
+	}
+	c.body.Store(false)
+	if n > 0 && c.owner.Leaving() {
+		c.goOn()
+	}
+	c.head.ahead = c.head.ahead || n > 0 && len(p) > 1
+	return n, err
 }
 
 func (c *Conn) read(p []byte) (int, error) {
@@ -334,10 +366,15 @@ func (c *Conn) arrived(p []byte) {
 	c.reads.Add(1)
 	c.head.add(c.turns.Load(), p)
 	if c.owner.Leaving() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.unask()
+		c.goOn()
 	}
+}
+
+// goOn undoes ask.
+func (c *Conn) goOn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unask()
 }
 
 func (c *Conn) onItsWay() bool {

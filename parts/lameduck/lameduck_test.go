@@ -2,6 +2,7 @@ package lameduck_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -247,6 +248,53 @@ func TestCutOff(t *testing.T) {
 	cancel()
 	if err := p.Drain(ctx); err == nil || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("%v, want that a request was cut off", err)
+	}
+}
+
+// A body that stops arriving does not hold the drain up, and its handler can still answer. A request
+// that has arrived is answered, however long that takes.
+func TestBodiesThatStop(t *testing.T) {
+	const post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+	const halves = 20
+	began, finish := make(chan bool, halves+1), make(chan bool)
+	var said bytes.Buffer
+	p := start(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		began <- true
+		if _, err := io.ReadAll(r.Body); err != nil {
+			w.WriteHeader(http.StatusRequestTimeout)
+			return
+		}
+		<-finish
+		if r.Context().Err() == nil {
+			hello(w, r)
+		}
+	}, func(s *http.Server) { s.ErrorLog = log.New(&said, "", 0) })
+	var cut []*bufio.Reader
+	for range halves {
+		_, in := p.dial(t, post+"ha", 0)
+		cut = append(cut, in)
+	}
+	_, whole := p.dial(t, post+"body", 0)
+	for range halves + 1 {
+		<-began
+	}
+	drained := make(chan bool)
+	go func() {
+		defer close(drained)
+		p.drain(t)
+	}()
+	for _, in := range cut {
+		if resp := answer(t, in); resp.StatusCode != http.StatusRequestTimeout {
+			t.Errorf("half a body: %s", resp.Status)
+		}
+	}
+	close(finish)
+	if resp := answer(t, whole); resp.StatusCode != http.StatusOK {
+		t.Errorf("a whole body: %s", resp.Status)
+	}
+	<-drained
+	if want := fmt.Sprintf("%d requests had not arrived whole", halves); !strings.Contains(said.String(), want) {
+		t.Errorf("the log is %q, want %q", said.String(), want)
 	}
 }
 

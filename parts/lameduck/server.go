@@ -68,8 +68,9 @@ func (s *Server) Serve(over net.Listener) error {
 // LameDuck makes all responses carry Connection: close from now on.
 func (s *Server) LameDuck() { s.listener.LameDuck() }
 
-// Drain seals the listener, answers requests in progress and ends all connections. What is left
-// when ctx ends is cut off, which is an error. Call Serve first.
+// Drain seals the listener, answers requests in progress and ends all connections. A handler whose
+// request's body stops arriving reads os.ErrDeadlineExceeded; how many did is written to ErrorLog.
+// What is left when ctx ends is cut off, which is an error. Call Serve first.
 func (s *Server) Drain(ctx context.Context) error {
 	began := time.Now()
 	s.listener.Seal()
@@ -77,6 +78,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.listener.Close() // for connections that arrive after the end of ctx
 	<-s.served
 	err := s.Server.Shutdown(ctx)
+	if n := s.listener.halves.Load(); n > 0 && s.ErrorLog != nil {
+		s.ErrorLog.Printf("%d requests had not arrived whole when the server stopped, and were refused", n)
+	}
 	if err == nil {
 		return nil
 	}

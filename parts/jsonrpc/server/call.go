@@ -106,22 +106,26 @@ func (s *Server) together(calls []jsonrpc.Call) int {
 	return max(n, 1)
 }
 
-// callTogether runs calls of one method. If it panics all have failed.
+// callTogether runs calls of one method. If that panics, each call that it has not answered is run
+// alone: only one that panics again has failed.
 func (s *Server) callTogether(ctx context.Context, calls []jsonrpc.Call) {
-	name, began := string(calls[0].Method), time.Now()
+	name, began, whole := string(calls[0].Method), time.Now(), false
 	func() {
 		defer func() {
 			if v := recover(); v != nil {
 				s.panicked(ctx, name, v)
-				for i := range calls {
-					calls[i].Error = errFailed
-				}
 			}
 		}()
 		s.o.Together[name](ctx, calls)
+		whole = true
 	}()
-	for took, i := time.Since(began), 0; i < len(calls); i++ {
-		s.o.Observe(s.methods[name].name, took, code(&calls[i]))
+	took := time.Since(began)
+	for i := range calls {
+		if c := &calls[i]; whole || c.Result != nil || c.Error != nil {
+			s.o.Observe(s.methods[name].name, took, code(c))
+			continue
+		}
+		s.call(ctx, &calls[i])
 	}
 }
 

@@ -319,7 +319,12 @@ func TestTogether(t *testing.T) {
 	var groups []int
 	var seen []string
 	m := methods()
-	m["send"] = func(context.Context, []byte) (any, error) { return "alone", nil }
+	m["send"] = func(_ context.Context, params []byte) (any, error) {
+		if string(params) == `["panic"]` {
+			panic("x")
+		}
+		return "alone", nil
+	}
 	_, url := serve(t, m, server.Options{
 		Together: map[string]func(context.Context, []jsonrpc.Call){"send": func(_ context.Context, calls []jsonrpc.Call) {
 			groups = append(groups, len(calls))
@@ -352,7 +357,10 @@ func TestTogether(t *testing.T) {
 	if want := []string{"echo0", "send0", "send-32602", "send0", "echo0", "send0", "-32601"}; !slices.Equal(seen, want) {
 		t.Errorf("observed %v, want %v", seen, want)
 	}
-	if got := send(call(1, "send", ""), call(2, "send", `,"params":["panic"]`)); strings.Count(got, "-32603") != 2 {
-		t.Errorf("after a panic: %s", got)
+	got = send(call(1, "send", `,"params":[1]`), call(2, "send", `,"params":["panic"]`), call(3, "send", `,"params":[3]`))
+	want = `[{"jsonrpc":"2.0","id":1,"result":"[1]"},{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the method failed"}},` +
+		`{"jsonrpc":"2.0","id":3,"result":"alone"}]`
+	if got != want {
+		t.Errorf("after a panic of one:\n got %s\nwant %s", got, want)
 	}
 }

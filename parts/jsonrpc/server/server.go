@@ -45,7 +45,8 @@ type Options struct {
 	MaxTime time.Duration
 
 	// Together has functions for some of the methods, by name, that run calls of an array which follow
-	// each other in one go where Parallel is 1: a function sets Result or Error of each.
+	// each other in one go where Parallel is 1: a function sets Result or Error of each. After a panic
+	// the method itself is called for each that has neither.
 	Together map[string]func(ctx context.Context, calls []jsonrpc.Call)
 
 	MaxSockets       int           // WebSockets open at a time; 0: 10,000; beyond, 503

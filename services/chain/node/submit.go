@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -113,7 +114,7 @@ func (n *Node) spread(ctx context.Context, count int, do func(int), refused func
 				refused(i, overloaded(err))
 				continue
 			}
-			do(i)
+			n.attempt(i, do, refused)
 			if (i-from)%perTurn == perTurn-1 {
 				runtime.Gosched() // with all cores here, blocks and answers would wait until an array is done
 			}
@@ -126,6 +127,19 @@ func (n *Node) spread(ctx context.Context, count int, do func(int), refused func
 	part(0, min(each, count))
 	others.Wait()
 }
+
+// attempt calls do for one transaction. If that panics, it alone is refused.
+func (n *Node) attempt(i int, do func(int), refused func(int, error)) {
+	defer func() {
+		if v := recover(); v != nil {
+			n.o.Log.Error("judging a transaction panicked", "panic", v, "stack", string(debug.Stack()))
+			refused(i, errPanicked)
+		}
+	}()
+	do(i)
+}
+
+var errPanicked = jsonrpc.Errorf(jsonrpc.InternalError, "the method failed")
 
 func overloaded(err error) error {
 	if errors.Is(err, limiter.ErrFull) {
