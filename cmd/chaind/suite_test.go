@@ -13,6 +13,7 @@ import (
 	"dyno/services/chain"
 	"dyno/services/chain/chaintest"
 	"dyno/services/chain/chaintest/core"
+	"dyno/services/chain/chaintest/full"
 )
 
 // starter starts chaind as put together by a variant.
@@ -50,5 +51,14 @@ func TestCore(t *testing.T) {
 			t.Parallel()
 			core.Test(t, starter(t, v))
 		})
+	}
+}
+
+// Attacks are refused whichever transport and codec they come through.
+func TestFull(t *testing.T) {
+	for _, v := range chain.Assembly().Variants() {
+		if v.Label == assembly.Tuned || v.Label == assembly.Baseline && !quicktest.On() {
+			t.Run(v.Label, func(t *testing.T) { full.Test(t, starter(t, v)) })
+		}
 	}
 }
