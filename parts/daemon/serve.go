@@ -80,6 +80,7 @@ func (p *process) openPublic(stdout, stderr io.Writer) (env *Env, err error) {
 		return nil, err
 	}
 	p.listener = lameduck.Listen(l.(*net.TCPListener))
+	p.listener.MaxConnections = files() / 2
 	if env, err = p.open(); err == nil {
 		env.Listen, env.Connections = p.public(), p.listener
 		env.Stdout, env.Stderr = stdout, stderr

@@ -84,7 +84,8 @@ func (a *acceptor) some(most int) {
 	}
 }
 
-// maxOverfull limits connections being refused; further ones are closed without a response.
+// maxOverfull limits connections being refused, which are also at most a quarter of those that are
+// not; further ones are closed without a response.
 const maxOverfull = 256
 
 // hand passes a connection to the next loop, or refuses it.
@@ -96,7 +97,7 @@ func (a *acceptor) hand(fd int, remote netip.AddrPort) {
 	if overfull {
 		s.counts.overfull.Add(1)
 	}
-	if beyond > maxOverfull {
+	if beyond > max(1, min(maxOverfull, int64(s.options.MaxConnections)/4)) {
 		s.counts.connections.Add(-1)
 		unix.Close(fd)
 		return

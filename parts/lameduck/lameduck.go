@@ -46,11 +46,16 @@ const (
 
 // Listener accepts the connections of a TCP listener and ends them.
 type Listener struct {
+	// MaxConnections bounds those that are open; 0 means no bound. Further ones are answered 503 and
+	// closed. A server that accepts itself (HandOver) bounds them itself.
+	MaxConnections int
+
 	tcp     *net.TCPListener
 	leaving atomic.Bool // responses carry Connection: close
 	sealed  atomic.Bool
 	cut     atomic.Bool // connections that close now were cut off
 	halves  atomic.Int64
+	open    atomic.Int64 // connections, also those that were released
 
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
@@ -117,6 +122,11 @@ func (l *Listener) accept() (net.Conn, error) {
 	for {
 		c, err := l.tcp.AcceptTCP()
 		if err == nil {
+			if l.MaxConnections > 0 && l.open.Load() >= int64(l.MaxConnections) {
+				io.WriteString(c, tooMany) // fits into the socket's buffer
+				c.Close()
+				continue
+			}
 			return l.add(c, nil, func() {}), nil
 		}
 		if !l.sealed.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -130,8 +140,11 @@ func (l *Listener) accept() (net.Conn, error) {
 	}
 }
 
+const tooMany = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
 func (l *Listener) add(tcp *net.TCPConn, unread []byte, gone func()) *Conn {
 	c := &Conn{TCPConn: tcp, owner: l, unread: unread, gone: gone}
+	l.open.Add(1)
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()
@@ -207,6 +220,7 @@ type Conn struct {
 
 	unread []byte // read by another server before it passed the connection on
 	gone   func() // called on close
+	closed atomic.Bool
 
 	mu    sync.Mutex // a connection is asked only while no request is in progress
 	asked asked      // to stop waiting for a request
@@ -409,6 +423,9 @@ func (c *Conn) Close() error {
 	}
 	err := c.TCPConn.Close()
 	c.owner.remove(c)
+	if !c.closed.Swap(true) {
+		c.owner.open.Add(-1)
+	}
 	c.gone()
 	return err
 }

@@ -251,6 +251,42 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// Beyond its bound a listener refuses connections, also while a handler has taken some for itself,
+// and takes them again when others have ended.
+func TestMaxConnections(t *testing.T) {
+	taken := make(chan net.Conn, 1)
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lameduck.Listen(tcp.(*net.TCPListener))
+	l.MaxConnections = 2
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/take" {
+			c, _, _ := w.(http.Hijacker).Hijack()
+			taken <- c
+			return
+		}
+		hello(w, r)
+	})}
+	p := program{lameduck.NewServer(server, l), l, l.Addr().String()}
+	go p.Serve(l)
+	p.dial(t, get, 1)
+	p.dial(t, "GET /take HTTP/1.1\r\nHost: x\r\n\r\n", 0)
+	one := <-taken
+	_, refused := p.dial(t, "", 0)
+	if resp := answer(t, refused); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the third: %s", resp.Status)
+	}
+	one.Close()
+	one.Close()
+	_, in := p.dial(t, get, 0)
+	if resp := answer(t, in); resp.StatusCode != http.StatusOK {
+		t.Errorf("after one has ended: %s", resp.Status)
+	}
+	p.drain(t)
+}
+
 // A body that stops arriving does not hold the drain up, and its handler can still answer. A request
 // that has arrived is answered, however long that takes.
 func TestBodiesThatStop(t *testing.T) {

@@ -54,8 +54,8 @@ func NewFront(s *Server, l *lameduck.Listener, timeout time.Duration, fail func(
 	var err error
 	f.loops, err = httploop.New(httploop.Options{
 		Turn: f.turn, Serves: f.serves, Loops: 1,
-		Leave:        func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
-		MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: timeout, WriteTimeout: s.o.WriteTimeout, Log: log,
+		Leave:          func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
+		MaxConnections: l.MaxConnections, MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: timeout, WriteTimeout: s.o.WriteTimeout, Log: log,
 	})
 	if err != nil {
 		return nil, err

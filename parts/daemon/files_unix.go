@@ -1,0 +1,18 @@
+//go:build unix
+
+package daemon
+
+import (
+	"math"
+	"syscall"
+)
+
+// files returns how many files and connections the process may have open; 0: unknown. A flood of
+// connections must leave some to the service: databases fail for good without any.
+func files() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return int(min(uint64(limit.Cur), math.MaxInt32))
+}
