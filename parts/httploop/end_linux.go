@@ -93,9 +93,6 @@ func (c *conn) expire() {
 	switch {
 	case c.lingering:
 	case c.phase == reading:
-		if c.loop.draining {
-			c.loop.server.halves.Add(1)
-		}
 		c.refuse(errLate)
 		return
 	case c.phase == writing:

@@ -135,7 +135,6 @@ type Server struct {
 	options Options
 	counts  counts
 	lame    atomic.Bool // LameDuck was called
-	halves  atomic.Int64
 
 	mu      sync.Mutex
 	loops   []*loop       // nil before Serve
@@ -203,11 +202,6 @@ func (s *Server) Drain(ctx context.Context) error {
 		return nil
 	}
 	loops[0].post(loops[0].drain)
-	defer func() {
-		if n := s.halves.Load(); n > 0 {
-			s.options.Log.Warn(fmt.Sprintf("%d requests had not arrived whole when the server stopped, and were refused", n))
-		}
-	}()
 	select {
 	case <-s.ended:
 		return nil

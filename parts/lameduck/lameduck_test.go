@@ -251,8 +251,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// Beyond its bound a listener refuses connections, also while a handler has taken some for itself,
-// and takes them again when others have ended.
+// Beyond its bound a listener refuses connections, also while a handler has taken some over, and
+// takes them again when others have ended.
 func TestMaxConnections(t *testing.T) {
 	taken := make(chan net.Conn, 1)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -287,8 +287,8 @@ func TestMaxConnections(t *testing.T) {
 	p.drain(t)
 }
 
-// A body that stops arriving does not hold the drain up, and its handler can still answer. A request
-// that has arrived is answered, however long that takes.
+// A body that stops arriving does not hold the drain up, and its handler can still answer. A
+// request that has arrived is answered, however long that takes.
 func TestBodiesThatStop(t *testing.T) {
 	const post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 	const halves = 20

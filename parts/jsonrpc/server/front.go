@@ -201,8 +201,12 @@ func (f *Front) LameDuck() { f.loops.LameDuck() }
 
 // Drain answers what arrives, as httploop.Server's does, and ends the front.
 func (f *Front) Drain(ctx context.Context) error {
+	before := f.Stats().Refused
 	err := f.loops.Drain(ctx)
 	f.left()
+	if n := f.Stats().Refused - before; n > 0 {
+		f.s.o.Log.Warn("requests that had not arrived whole when the server stopped were refused", "requests", n)
+	}
 	f.mu.Lock()
 	f.ended = true
 	f.mu.Unlock()

@@ -72,7 +72,7 @@ func (a *target) connect() net.Conn {
 	return c
 }
 
-// halves opens 300 connections that send so much and no more, and returns what another client is
+// halves opens 300 connections that send a text and no more, and returns what another client is
 // answered meanwhile.
 func halves(text string) func(*target) string {
 	return func(a *target) string {
