@@ -3,8 +3,8 @@
 // time to notice that it is no longer ready, and each response carries Connection: close. Then the
 // listener is sealed: the kernel takes no further connections, and those it already took are
 // accepted. At the end, idle connections are closed one by one, when no byte waits on them and no
-// TLS handshake is in progress. A request whose body stops arriving is then cut off; over TLS, which
-// hides its bytes, only when the time of the drain is over.
+// TLS handshake is in progress. A request whose body stops arriving is then cut off; over TLS,
+// which hides its bytes, only when the time of the drain is over.
 //
 // Listener does that for connections, for any HTTP parser; Server does it for net/http's server.
 // One race of TCP remains: a request may still be on its way when an idle connection is closed.
