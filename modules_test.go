@@ -139,6 +139,7 @@ var modules = map[string]map[string]string{
 		"github.com/ethereum/go-ethereum": "hashes, and lists in RLP",
 		"go.etcd.io/raft/v3":              "the order of several nodes",
 		"golang.org/x/net":                "connections are limited",
+		"golang.org/x/sync":               "groups of goroutines",
 		"google.golang.org/protobuf":      "messages of raft",
 	},
 	"parts/xrpl": {

@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 			return quicktest.On(), nil
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("CHAIN", at("services/chain/archive/testdata"))
+			e.Setenv("CHAIN", at("parts/ethereum/archive/testdata"))
 			e.Setenv("STATETESTS", at("parts/ethereum/statetest/testdata"))
 			return nil
 		},

@@ -18,9 +18,9 @@ import (
 
 	"dyno/parts/assembly"
 	"dyno/parts/daemon"
+	"dyno/parts/ethereum/archive"
 	"dyno/parts/ethereum/state"
 	"dyno/parts/progress"
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )

@@ -21,8 +21,8 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"dyno/parts/ethereum/archive"
 	"dyno/parts/jsonrpc"
-	"dyno/services/chain/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )
@@ -30,7 +30,7 @@ import (
 // open returns the public chain.
 func open(t testing.TB) Backend {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "archive", "testdata", "genesis.json"))
+	text, err := os.ReadFile(filepath.Join("../../../parts/ethereum/archive/testdata", "genesis.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func open(t testing.TB) Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	blocks, err := os.Open(filepath.Join("..", "archive", "testdata", "chain.rlp"))
+	blocks, err := os.Open(filepath.Join("../../../parts/ethereum/archive/testdata", "chain.rlp"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"dyno/parts/cluster/blocksync"
 	"dyno/parts/cluster/peers"
 	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/jsonrpc"
 	"dyno/services/chain/api"
-	"dyno/services/chain/blocksync"
 	"dyno/services/chain/node"
 )
 

@@ -9,11 +9,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"dyno/parts/cluster/blocksync"
 	"dyno/parts/cluster/gossip"
 	"dyno/parts/cluster/peers"
 	"dyno/parts/cluster/peers/identity"
 	"dyno/services/chain/api"
-	"dyno/services/chain/blocksync"
 	"dyno/services/chain/journal"
 	"dyno/services/chain/node"
 )

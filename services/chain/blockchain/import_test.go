@@ -1,10 +1,7 @@
-package archive_test
+package blockchain_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"io"
 	"math/big"
 	"strings"
 	"testing"
@@ -13,9 +10,57 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"dyno/services/chain/archive"
+	"dyno/parts/ethereum/archive"
 	"dyno/services/chain/blockchain"
 )
+
+// headHash is what headfcu.json, beside the chain, says.
+const headHash = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
+
+// begin opens the chain of all forks.
+func begin(t *testing.T, dir, states string) *blockchain.Chain {
+	t.Helper()
+	c, err := open(t, t.Context(), dir, states, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Blocks of all forks are imported, survive a restart, and are exported as they were.
+func TestRoundTrip(t *testing.T) {
+	for _, states := range blockchain.StateKinds() {
+		t.Run(states, func(t *testing.T) { roundTrip(t, states) })
+	}
+}
+
+func roundTrip(t *testing.T, states string) {
+	dir, blocks := t.TempDir(), read(t, "chain.rlp")
+	c := begin(t, dir, states)
+	n := 0
+	if err := archive.Import(t.Context(), c, bytes.NewReader(blocks), func() { n++ }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if hash := c.Head().Hash(); n != 54 || hash != common.HexToHash(headHash) {
+			t.Fatalf("%d blocks up to %x", n, hash)
+		}
+		var out bytes.Buffer
+		if err := archive.Export(t.Context(), &out, 1, 54, c.Blocks.RawBlock); err != nil || !bytes.Equal(out.Bytes(), blocks) {
+			t.Errorf("another file is exported: %d bytes, %v", out.Len(), err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c = begin(t, dir, states)
+	}
+	if err := archive.Import(t.Context(), c, bytes.NewReader(blocks), func() { t.Error("a block twice") }); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
 
 // split returns the blocks of a file, each with its bytes.
 func split(t testing.TB, file []byte) (blocks []*types.Block, raw [][]byte) {
@@ -59,7 +104,7 @@ func wrongBlocks(t *testing.T, states string) {
 			return types.NewBlockWithHeader(b.Header()).WithBody(inside)
 		}
 	}
-	c := openWith(t, t.TempDir(), states)
+	c := begin(t, t.TempDir(), states)
 	defer c.Close()
 	for _, v := range []struct {
 		number int
@@ -126,87 +171,4 @@ func wrongBlocks(t *testing.T, states string) {
 	if err := archive.Import(t.Context(), c, bytes.NewReader(text), func() {}); err == nil || !strings.Contains(err.Error(), "another block") {
 		t.Errorf("another block 10: %v", err)
 	}
-}
-
-// list is a chain that takes every block.
-type list struct{ blocks []*types.Block }
-
-func (l *list) Head() *types.Header {
-	if n := len(l.blocks); n > 0 {
-		return l.blocks[n-1].Header()
-	}
-	return &types.Header{Number: new(big.Int)}
-}
-
-func (l *list) HashOf(n uint64) (common.Hash, error) {
-	if n == 0 || n > uint64(len(l.blocks)) {
-		return common.Hash{}, errors.New("none")
-	}
-	return l.blocks[n-1].Hash(), nil
-}
-
-func (l *list) Append(_ context.Context, b *types.Block) error {
-	l.blocks = append(l.blocks, b)
-	return nil
-}
-
-// A file that is cut off anywhere gives the blocks before, and an error unless a block ends there.
-func TestTruncated(t *testing.T) {
-	file := read(t, "chain.rlp")
-	_, raw := split(t, file)
-	ends := map[int]int{} // offset: blocks before it
-	at := 0
-	for i, one := range raw {
-		at += len(one)
-		ends[at] = i + 1
-	}
-	whole := 0
-	for cut := 1; cut < 3000; cut++ {
-		n, clean := ends[cut]
-		if clean {
-			whole = n
-		}
-		var l list
-		err := archive.Import(t.Context(), &l, bytes.NewReader(file[:cut]), func() {})
-		if len(l.blocks) != whole || clean != (err == nil) || err != nil && !errors.Is(err, archive.ErrTruncated) {
-			t.Fatalf("%d bytes: %d blocks, want %d; %v", cut, len(l.blocks), whole, err)
-		}
-	}
-}
-
-// The end of the context stops an import between two blocks.
-func TestStopped(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	var l list
-	err := archive.Import(ctx, &l, bytes.NewReader(read(t, "chain.rlp")), func() {
-		if len(l.blocks) == 7 {
-			stop()
-		}
-	})
-	if !errors.Is(err, context.Canceled) || len(l.blocks) != 7 {
-		t.Errorf("%d blocks: %v", len(l.blocks), err)
-	}
-	if err := archive.Export(ctx, io.Discard, 1, 9, func(uint64) ([]byte, error) { return nil, nil }); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-// What is imported from any bytes is exported as the same bytes.
-func FuzzImport(f *testing.F) {
-	_, raw := split(f, read(f, "chain.rlp"))
-	f.Add(bytes.Join(raw[:2], nil))
-	f.Add(raw[0][:100])
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
-	f.Add([]byte{0x1f, 0x8b, 0})
-	f.Fuzz(func(t *testing.T, file []byte) {
-		var l list
-		if err := archive.Import(t.Context(), &l, bytes.NewReader(file), func() {}); err != nil || len(file) > 0 && file[0] == 0x1f {
-			return
-		}
-		var out bytes.Buffer
-		err := archive.Export(t.Context(), &out, 1, uint64(len(l.blocks)), func(n uint64) ([]byte, error) { return rlp.EncodeToBytes(l.blocks[n-1]) })
-		if err != nil || out.Len() > len(file) {
-			t.Errorf("%d bytes of %d: %v", out.Len(), len(file), err)
-		}
-	})
 }

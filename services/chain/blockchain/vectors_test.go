@@ -1,9 +1,10 @@
-package archive_test
+package blockchain_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,27 +12,43 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	gethmath "github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/tests"
 
-	"dyno/services/chain/archive"
+	"dyno/parts/ethereum/archive"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
 )
 
 // vector is a test of ethereum/tests, BlockchainTests.
 type vector struct {
-	Network    string                `json:"network"`
-	Pre        types.GenesisAlloc    `json:"pre"`
-	GenesisRLP hexutil.Bytes         `json:"genesisRLP"`
-	Last       common.UnprefixedHash `json:"lastblockhash"`
-	Blocks     []struct {
+	Network string                `json:"network"`
+	Pre     types.GenesisAlloc    `json:"pre"`
+	First   first                 `json:"genesisBlockHeader"`
+	Last    common.UnprefixedHash `json:"lastblockhash"`
+	Blocks  []struct {
 		RLP    string          `json:"rlp"`
 		Header json.RawMessage `json:"blockHeader"` // only a valid block has it
 		Reason string          `json:"expectException"`
 	} `json:"blocks"`
+}
+
+// first is the header of block 0.
+type first struct {
+	Hash          common.Hash               `json:"hash"`
+	Coinbase      common.Address            `json:"coinbase"`
+	Difficulty    gethmath.HexOrDecimal256  `json:"difficulty"`
+	ExtraData     hexutil.Bytes             `json:"extraData"`
+	GasLimit      gethmath.HexOrDecimal64   `json:"gasLimit"`
+	Timestamp     gethmath.HexOrDecimal64   `json:"timestamp"`
+	MixHash       common.Hash               `json:"mixHash"`
+	Nonce         types.BlockNonce          `json:"nonce"`
+	BaseFee       *gethmath.HexOrDecimal256 `json:"baseFeePerGas"`
+	BlobGasUsed   *gethmath.HexOrDecimal64  `json:"blobGasUsed"`
+	ExcessBlobGas *gethmath.HexOrDecimal64  `json:"excessBlobGas"`
 }
 
 // Valid blocks are imported, and invalid ones refused. The files of testdata are copies from
@@ -148,15 +165,11 @@ func (v vector) open(t *testing.T, states string) *blockchain.Chain {
 	if !ok {
 		t.Fatalf("there is no fork %s", v.Network)
 	}
-	var first types.Block
-	if err := rlp.DecodeBytes(v.GenesisRLP, &first); err != nil {
-		t.Fatal(err)
-	}
-	h := first.Header()
+	h := v.First
 	text, err := json.Marshal(core.Genesis{
-		Config: config, Nonce: h.Nonce.Uint64(), Timestamp: h.Time, ExtraData: h.Extra, GasLimit: h.GasLimit, Difficulty: h.Difficulty,
-		Mixhash: h.MixDigest, Coinbase: h.Coinbase, Alloc: v.Pre, GasUsed: h.GasUsed, ParentHash: h.ParentHash,
-		BaseFee: h.BaseFee, BlobGasUsed: h.BlobGasUsed, ExcessBlobGas: h.ExcessBlobGas,
+		Config: config, Nonce: h.Nonce.Uint64(), Timestamp: uint64(h.Timestamp), ExtraData: h.ExtraData, GasLimit: uint64(h.GasLimit),
+		Difficulty: (*big.Int)(&h.Difficulty), Mixhash: h.MixHash, Coinbase: h.Coinbase, Alloc: v.Pre,
+		BaseFee: (*big.Int)(h.BaseFee), BlobGasUsed: (*uint64)(h.BlobGasUsed), ExcessBlobGas: (*uint64)(h.ExcessBlobGas),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -165,8 +178,8 @@ func (v vector) open(t *testing.T, states string) *blockchain.Chain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hash := g.Block().Hash(); hash != first.Hash() {
-		t.Fatalf("block 0 is %x, want %x", hash, first.Hash())
+	if hash := g.Block().Hash(); hash != h.Hash {
+		t.Fatalf("block 0 is %x, want %x", hash, h.Hash)
 	}
 	c, err := blockchain.Open(t.Context(), t.TempDir(), g, blockchain.Options{States: states})
 	if err != nil {
