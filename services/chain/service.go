@@ -23,6 +23,7 @@ import (
 	"dyno/parts/progress"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
+	"dyno/services/chain/node"
 )
 
 // DefaultFolder is the default of --data.
@@ -143,6 +144,9 @@ func openChain(ctx context.Context, dir string, g *genesis.Genesis, o blockchain
 				return progress.State{Done: done.Load(), Total: total.Load()}
 			})
 		}
+	}
+	if err := node.Full(space(dir)); err != nil {
+		return nil, err
 	}
 	c, err := blockchain.Open(ctx, dir, g, o)
 	if bar != nil {

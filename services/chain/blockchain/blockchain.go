@@ -67,7 +67,7 @@ type Options struct {
 func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Chain, err error) {
 	blocks, err := store.Open(filepath.Join(dir, BlocksFolder), false)
 	if err != nil {
-		return nil, err
+		return nil, damaged(dir, err)
 	}
 	c = &Chain{Genesis: g, Blocks: blocks}
 	defer func() {
@@ -83,7 +83,15 @@ func Open(ctx context.Context, dir string, g *genesis.Genesis, o Options) (c *Ch
 	if err := c.openStates(dir, o.States); err != nil {
 		return c, err
 	}
-	return c, c.recover(ctx, o.Recovered)
+	if err = c.recover(ctx, o.Recovered); err != nil && ctx.Err() == nil {
+		err = damaged(dir, err)
+	}
+	return c, err
+}
+
+// damaged says what a reader of an error can do.
+func damaged(dir string, err error) error {
+	return fmt.Errorf("%w; chaind check names what is damaged: restore %s from a backup, or import an exported copy of the chain into an empty folder", err, dir)
 }
 
 // begun returns the genesis of the store. If it is new, it begins with g, or with another one.

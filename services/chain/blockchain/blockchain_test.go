@@ -2,12 +2,14 @@ package blockchain_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"dyno/parts/ethereum/archive"
@@ -110,5 +112,49 @@ func copyOpen(t *testing.T, to, from string) {
 		if err := os.CopyFS(to, os.DirFS(from)); err == nil && before != nil && slices.Equal(before, list()) {
 			return
 		}
+	}
+}
+
+// States that cannot be opened are an error that says what to do, and then they are made again.
+func TestDamagedStates(t *testing.T) {
+	folders := map[string]string{"statedb": "states"}
+	for _, states := range blockchain.StateKinds() {
+		t.Run(states, func(t *testing.T) {
+			dir := t.TempDir()
+			c, err := open(t, t.Context(), dir, states, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = archive.Import(t.Context(), c, bytes.NewReader(read(t, "chain.rlp")), func() {})
+			want := c.Head().Hash()
+			if err = errors.Join(err, c.Close()); err != nil {
+				t.Fatal(err)
+			}
+			folder := filepath.Join(dir, cmp.Or(folders[states], states))
+			manifests, err := filepath.Glob(filepath.Join(folder, "MANIFEST-*"))
+			if err != nil || len(manifests) == 0 {
+				t.Fatal(manifests, err)
+			}
+			for _, manifest := range manifests {
+				if err := os.WriteFile(manifest, []byte("damaged"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err = open(t, t.Context(), dir, states, nil); err == nil || !strings.Contains(err.Error(), "remove "+folder+": the states are made again from the blocks") {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
+			if c, err = open(t, t.Context(), dir, states, nil); err != nil {
+				t.Fatal(err)
+			}
+			if c.Head().Hash() != want {
+				t.Errorf("the head is %x, want %x", c.Head().Hash(), want)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -57,21 +57,27 @@ func (c *Chain) openStates(dir, name string) (err error) {
 		return fmt.Errorf("there are no states of the kind %q; there are %s", name, strings.Join(StateKinds(), ", "))
 	}
 	dir = filepath.Join(dir, kinds[i].folder)
-	if c.states, err = kinds[i].open(dir, c.Genesis.Rules, false); err != nil {
-		return err
+	states, err := kinds[i].open(dir, c.Genesis.Rules, false)
+	if err != nil {
+		return fmt.Errorf("%w; if it is damaged, remove %s: the states are made again from the blocks", err, dir)
 	}
+	c.states = states
 	head, err := c.newest()
-	if c.head.Store(head); head != nil || err != nil {
-		return err
+	if err != nil {
+		return damaged(filepath.Dir(dir), err)
+	}
+	if c.head.Store(head); head != nil {
+		return nil
 	}
 	err = errors.Join(c.states.Close(nil), os.RemoveAll(dir))
 	c.states = nil
 	if err != nil {
 		return err
 	}
-	if c.states, err = kinds[i].open(dir, c.Genesis.Rules, false); err != nil {
+	if states, err = kinds[i].open(dir, c.Genesis.Rules, false); err != nil {
 		return err
 	}
+	c.states = states
 	if head, err = c.Blocks.Header(0); err != nil {
 		return err
 	}

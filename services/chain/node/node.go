@@ -255,7 +255,7 @@ func (n *Node) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if full := n.full(); full != nil {
+		if full := Full(n.o.Space); full != nil {
 			n.pause(full)
 		} else if n.stopped() != nil || n.journal.Low() || n.journal.Size() > n.o.Checkpoint {
 			if err := n.checkpoint(); err != nil {
@@ -267,13 +267,14 @@ func (n *Node) watch(ctx context.Context) {
 	}
 }
 
-// full returns an error when the disk has too little room. The journal survives a full disk, but
-// the databases of the blocks and the states end the process; so nothing is written before that.
-func (n *Node) full() error {
-	if n.o.Space == nil {
+// Full returns an error when a disk has too little room: Space is Options.Space. The journal survives
+// a full disk, but the databases of the blocks and the states end the process, or never open; so
+// nothing is written before that.
+func Full(space func() (free, size int64, err error)) error {
+	if space == nil {
 		return nil
 	}
-	free, size, err := n.o.Space()
+	free, size, err := space()
 	if least := min(leastFree, size/10); err == nil && free < least {
 		err = fmt.Errorf("%w: the disk of the data folder has %d MiB left, and the node needs %d to continue", journal.ErrFull, free>>20, least>>20)
 	}

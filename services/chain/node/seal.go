@@ -35,7 +35,7 @@ func (n *Node) sealLoop(ctx context.Context) {
 
 // seal makes a block of what can be sealed. It reports false if there is none.
 func (n *Node) seal() bool {
-	if err := n.full(); err != nil {
+	if err := Full(n.o.Space); err != nil {
 		n.pause(err)
 		return false
 	}
