@@ -267,9 +267,9 @@ func (n *Node) watch(ctx context.Context) {
 	}
 }
 
-// Full returns an error when a disk has too little room: Space is Options.Space. The journal survives
-// a full disk, but the databases of the blocks and the states end the process, or never open; so
-// nothing is written before that.
+// Full returns an error when a disk has too little room; space is Options.Space. The journal
+// survives a full disk, but the databases of the blocks and the states end the process, or never
+// open; so nothing is written before that.
 func Full(space func() (free, size int64, err error)) error {
 	if space == nil {
 		return nil
