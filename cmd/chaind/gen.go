@@ -49,7 +49,7 @@ for the corpus of a scenario; rows, {"raw":"0x.."}, for its feeder. The keys fol
 	flags.IntVar(&c.Per, "per", 100, "the `NUMBER` of transfers of each account")
 	flags.Uint64Var(&c.Seed, "seed", 1, "the `NUMBER` from which the accounts' keys follow")
 	flags.IntVar(&c.Array, "array", 0, "the `NUMBER` of calls in each body, which is an array then; 0: single calls")
-	flags.StringVar((*string)(&c.Format), "format", string(gen.Bodies), "ndjson or rows")
+	flags.StringVar((*string)(&c.Format), "format", string(gen.Bodies), "the `FORMAT`: ndjson or rows")
 	flags.StringVar(&genesis, "genesis", "genesis.json", "the `FILE` to which the genesis is written")
 	flags.StringVar(&out, "out", "-", "the `FILE` to which the transfers are written; -: stdout")
 	flags.Uint64Var(&c.GasLimit, "gas-limit", 1_000_000_000, "the `GAS` of a block; with blocks less than half full, the base fee does not rise")

@@ -27,7 +27,7 @@ type nodes struct {
 }
 
 func (f *nodes) declare(set *pflag.FlagSet) {
-	set.StringVar(&f.consensus, "consensus", "solo", "who orders transactions and blocks: `solo`, this node alone; raft, a majority of this node and its peers")
+	set.StringVar(&f.consensus, "consensus", "solo", "`NAME` of what orders transactions and blocks: solo, this node alone; raft, a majority of this node and its peers")
 	set.StringVar(&f.follow, "follow", "", "`ID@HOST:PORT` of the solo node whose chain this node shows, and to which it forwards transactions")
 	set.StringArrayVar(&f.peers, "peer", nil, "[ID@]`HOST:PORT` of another node, with its id (chaind key show); repeatable")
 	set.StringArrayVar(&f.ids, "peer-id", nil, "`ID` of a node that connects to this one, or whose --peer names no id; repeatable")

@@ -45,7 +45,7 @@ type serving struct {
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
-	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own")
+	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own, and a new one has the development chain without it")
 	f.nodes.declare(set)
 	set.BoolVar(&f.readOnly, "read-only", false, "serve the chain as it is: transactions are refused, and no blocks are sealed")
 }
@@ -139,7 +139,7 @@ func (f *serving) openNode(ctx context.Context, env *daemon.Env, g *genesis.Gene
 		return nil, err
 	}
 	if c.Head().Number.Sign() == 0 && c.Head().Hash() == genesis.Development().Block().Hash() {
-		env.Log.Info("the development chain: each of its accounts has 10,000 ether", "mnemonic", genesis.Mnemonic, "accounts", genesis.Accounts)
+		env.Log.Info("the development chain: each of its accounts begins with 10,000 ether", "mnemonic", genesis.Mnemonic, "accounts", genesis.Accounts)
 	}
 	j, begin, err := f.nodes.openJournal(env, c, config)
 	if err != nil {

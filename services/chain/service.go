@@ -38,6 +38,7 @@ func Service() daemon.Service {
 		Long: `Chaind is a chain node for teams with private and test chains. It executes and judges the blocks of any fork of
 Ethereum, keeps them with their state, and serves them by JSON-RPC over HTTP and WebSocket.`,
 		Example: `  chaind import --data chain --genesis genesis.json chain.rlp
+  chaind serve --data dev
   chaind serve --data chain --read-only --listen 127.0.0.1:8545
   chaind check --data chain
   chaind export --data chain copy.rlp`,
