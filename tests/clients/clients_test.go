@@ -4,6 +4,7 @@
 package clients_test
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +28,31 @@ func TestClients(t *testing.T) {
 	run(t, scripts, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 	var builds processtest.Builds
 	defer builds.Remove()
-	chaind := processtest.Start(t, builds.Program(t, "dyno/cmd/chaind"), "serve", "--listen=127.0.0.1:0", "--lame-duck=0", "--data="+filepath.Join(t.TempDir(), "data"))
-	run(t, scripts, "node", "run.mjs", "http://"+chaind.Ready()["listen"])
+	command := []string{builds.Program(t, "dyno/cmd/chaind"), "serve", "--lame-duck=0", "--data=" + filepath.Join(t.TempDir(), "data")}
+	chaind := processtest.Start(t, append(command, "--listen=127.0.0.1:0")...)
+	listen := chaind.Ready()["listen"]
+	run(t, scripts, "node", "run.mjs", "http://"+listen)
+
+	// A client that watches blocks finds the node again after kill -9 and a new start.
+	watcher := exec.CommandContext(t.Context(), "node", "restart.mjs", "http://"+listen)
+	watcher.Dir = scripts
+	out, err := watcher.StdoutPipe()
+	if err == nil {
+		err = watcher.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Scan() // it watches
+	chaind.Kill()
+	chaind = processtest.Start(t, append(command, "--listen="+listen)...)
+	for lines.Scan() {
+		t.Log(lines.Text())
+	}
+	if err := watcher.Wait(); err != nil {
+		t.Error("the client did not see a block after the restart: ", err)
+	}
 	processtest.Stop(t, chaind)
 }
 

@@ -60,6 +60,18 @@ export async function run(url, check) {
       const poor = HDNodeWallet.createRandom().connect(node);
       await assert.rejects(poor.sendTransaction({ to, value: 1n, ...priced }), (e) => isError(e, "INSUFFICIENT_FUNDS"));
     });
+    await check("every type", async () => {
+      const accessList = [{ address: await contract.getAddress(), storageKeys: ["0x" + "0".repeat(64)] }];
+      const authorization = await HDNodeWallet.createRandom().authorize({ address: await contract.getAddress(), nonce: 0, chainId: 1337 });
+      for (const tx of [{ type: 0 }, { type: 1, accessList }, { type: 2, accessList }, { type: 4, authorizationList: [authorization] }]) {
+        const sent = await wallet.sendTransaction({ to, value: 1n, gasLimit: 100000, ...tx });
+        assert.equal((await sent.wait()).status, 1);
+        assert.equal((await node.getTransaction(sent.hash)).type, tx.type);
+      }
+    });
+    await check("no such method", async () => {
+      await assert.rejects(node.send("evm_mine", []), (e) => isError(e, "UNSUPPORTED_OPERATION") && e.info.error.message === "the method evm_mine does not exist/is not available");
+    });
     await check("trace", async () => {
       const trace = await node.send("debug_traceTransaction", [set.hash, { tracer: "callTracer" }]);
       assert.equal(trace.type, "CALL");

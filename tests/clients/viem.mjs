@@ -1,7 +1,7 @@
 // What viem 2 does with a node of the development chain, over HTTP in arrays and over WebSocket.
 import assert from "node:assert/strict";
-import { BaseError, ContractFunctionRevertedError, createPublicClient, createWalletClient, defineChain, http, parseAbi, parseEther, webSocket } from "viem";
-import { generatePrivateKey, mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
+import { BaseError, ContractFunctionRevertedError, MethodNotFoundRpcError, createPublicClient, createWalletClient, defineChain, http, parseAbi, parseEther, webSocket } from "viem";
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
 import { abi as text, bytecode } from "./contract.mjs";
 
 const abi = parseAbi(text);
@@ -58,9 +58,22 @@ export async function run(url, check) {
       const slot = { slot: `0x${"0".repeat(64)}`, value: `0x${"0".repeat(62)}2a` };
       assert.equal(await node.readContract({ address: other, abi, functionName: "get", stateOverride: [{ address: other, code, stateDiff: [slot] }] }), 42n);
     });
+    await check("every type", async () => {
+      const accessList = [{ address, storageKeys: [`0x${"0".repeat(64)}`] }];
+      const other = privateKeyToAccount(generatePrivateKey());
+      const authorizationList = [await other.signAuthorization({ contractAddress: address, chainId: 1337, nonce: 0 })];
+      for (const tx of [{ type: "legacy" }, { type: "eip2930", accessList }, { type: "eip1559", accessList }, { type: "eip7702", authorizationList }]) {
+        const receipt = await mined(await wallet.sendTransaction({ to, value: 1n, ...tx }));
+        assert.equal(receipt.status, "success");
+        assert.equal(receipt.type, tx.type);
+      }
+      assert.equal(await node.getCode({ address: other.address }), `0xef0100${address.slice(2).toLowerCase()}`);
+    });
+    await check("no such method", async () => assert.rejects(node.request({ method: "evm_mine" }), (e) => e instanceof MethodNotFoundRpcError));
     await check("fee history", async () => {
       const fees = await node.getFeeHistory({ blockCount: 2, rewardPercentiles: [50] });
       assert.equal(fees.gasUsedRatio.length, fees.reward.length);
+      assert.equal(fees.baseFeePerGas.length, fees.gasUsedRatio.length + 1); // the next block's, too
     });
     await check("storage", async () => assert.equal(BigInt(await node.getStorageAt({ address, slot: "0x0" })), 7n));
     await check("trace", async () => {
@@ -81,6 +94,18 @@ export async function run(url, check) {
       await write("set", [8n]);
       assert.equal(BigInt((await seen).result.data), 8n);
       await end();
+    });
+    await check("watch a contract", async () => {
+      for (const client of [node, socket]) { // with a filter that is polled, and with a subscription
+        let end;
+        const seen = new Promise((done, failed) => {
+          end = client.watchContractEvent({ address, abi, eventName: "Set", onLogs: (logs) => logs.forEach((l) => done(l.args.value)), onError: failed });
+        });
+        await new Promise((done) => setTimeout(done, 500)); // viem subscribes in the background
+        await write("set", [10n]);
+        assert.equal(await seen, 10n);
+        end();
+      }
     });
     await check("filter", async () => {
       const filter = await node.createContractEventFilter({ address, abi, eventName: "Set" });
