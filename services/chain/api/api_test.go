@@ -21,7 +21,9 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"dyno/parts/ethereum/answer"
 	"dyno/parts/ethereum/archive"
+	"dyno/parts/ethereum/store"
 	"dyno/parts/jsonrpc"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/genesis"
@@ -238,6 +240,47 @@ func TestPool(t *testing.T) {
 	Together(b)["eth_sendRawTransaction"](t.Context(), calls)
 	if calls[0].Result != (common.Hash{3}).Hex() || calls[1].Error.Code != jsonrpc.InvalidParams || calls[2].Error.Message != "nonce too low" || calls[3].Result != (common.Hash{4}).Hex() || len(p.got) != 4 {
 		t.Errorf("%+v", calls)
+	}
+}
+
+// late is a node that seals a transaction when it is asked for the next block.
+type late struct {
+	ReadOnly
+	Blocks
+	tx     *types.Transaction
+	sealed bool
+}
+
+func (l *late) Transaction(hash common.Hash) (uint64, uint32, error) {
+	if !l.sealed {
+		return 0, 0, store.ErrNotFound
+	}
+	return l.Blocks.Transaction(hash)
+}
+
+func (l *late) Waiting(common.Hash) *types.Transaction { return l.tx }
+
+func (l *late) Nonce(common.Address) (uint64, bool) { return l.tx.Nonce() + 1, true }
+
+func (l *late) Grown(uint64) <-chan struct{} {
+	l.sealed = true
+	grown := make(chan struct{})
+	close(grown)
+	return grown
+}
+
+// The receipt of a transaction that the next block may have waits for that block.
+func TestReceiptOfTheNextBlock(t *testing.T) {
+	b := open(t)
+	sealed, err := b.Sealed(b.States.Head().Number.Uint64())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &late{Blocks: b.Blocks, tx: sealed.Transactions()[0]}
+	b.Blocks, b.Pool, b.Feed = l, l, l
+	got, err := Methods(b, "")["eth_getTransactionReceipt"](t.Context(), []byte(`["`+l.tx.Hash().Hex()+`"]`))
+	if r, ok := got.(*answer.Receipt); err != nil || !ok || r == nil {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -72,13 +73,13 @@ func without(run func() (any, error)) jsonrpc.Method {
 }
 
 // ofHash returns a method whose parameter is the hash of a transaction.
-func ofHash(run func(common.Hash) (any, error)) jsonrpc.Method {
-	return func(_ context.Context, params []byte) (any, error) {
+func ofHash(run func(context.Context, common.Hash) (any, error)) jsonrpc.Method {
+	return func(ctx context.Context, params []byte) (any, error) {
 		var hash common.Hash
 		if err := jsonrpc.Params(params, 1, &hash); err != nil {
 			return nil, err
 		}
-		return run(hash)
+		return run(ctx, hash)
 	}
 }
 
@@ -158,7 +159,7 @@ func (m methods) transactionAt(s *Sealed, index hexutil.Uint) (any, error) {
 	return answer.NewSealed(s.Block, int(index), s.Signer), nil
 }
 
-func (m methods) transaction(hash common.Hash) (any, error) {
+func (m methods) transaction(_ context.Context, hash common.Hash) (any, error) {
 	waiting := m.Pool.Waiting(hash) // first: it may be sealed meanwhile, but not the other way round
 	s, index, err := m.FindTransaction(hash)
 	switch {
@@ -172,8 +173,23 @@ func (m methods) transaction(hash common.Hash) (any, error) {
 	return nil, nil
 }
 
-func (m methods) receipt(hash common.Hash) (any, error) {
+// soon bounds how long an answer waits for the next block. Ethers asks for a receipt once, and then
+// waits for a block: if the transaction's came between, it would wait for another one.
+const soon = 100 * time.Millisecond
+
+func (m methods) receipt(ctx context.Context, hash common.Hash) (any, error) {
+	head := m.States.Head().Number.Uint64()
 	s, index, err := m.FindTransaction(hash)
+	if s == nil && err == nil {
+		if m.executable(m.Pool.Waiting(hash)) {
+			select {
+			case <-m.Feed.Grown(head):
+			case <-time.After(soon):
+			case <-ctx.Done():
+			}
+		}
+		s, index, err = m.FindTransaction(hash)
+	}
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -182,6 +198,16 @@ func (m methods) receipt(hash common.Hash) (any, error) {
 		return nil, err
 	}
 	return answer.NewReceipt(receipts[index], s.Transactions()[index], s.Signer), nil
+}
+
+// executable reports whether the next block may have a transaction; nil is none.
+func (m methods) executable(tx *types.Transaction) bool {
+	if tx == nil {
+		return false
+	}
+	from, err := types.Sender(m.latest, tx)
+	next, ok := m.Pool.Nonce(from)
+	return err == nil && ok && tx.Nonce() < next
 }
 
 func (m methods) receipts(s *Sealed) (any, error) {

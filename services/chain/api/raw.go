@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rlp"
@@ -36,7 +37,7 @@ func rawReceipts(s *Sealed) (any, error) {
 	return raw, nil
 }
 
-func (m methods) rawTransaction(hash common.Hash) (any, error) {
+func (m methods) rawTransaction(_ context.Context, hash common.Hash) (any, error) {
 	tx := m.Pool.Waiting(hash)
 	s, index, err := m.FindTransaction(hash)
 	switch {
