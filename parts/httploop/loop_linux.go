@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +38,12 @@ type loop struct {
 	number int
 	epoll  int // file descriptors
 	wakeFD int
-	accept *acceptor // nil: another loop accepts
+	events []unix.EpollEvent
+	got    int                // events of the last poll
+	poll   func(uintptr) bool // polls, and reports whether there are events
+	ready  *os.File           // epoll, for which the runtime's poller waits
+	raw    syscall.RawConn    // of ready
+	accept *acceptor          // nil: another loop accepts
 
 	now    time.Time // time of this turn
 	date   []byte    // header line
@@ -50,10 +57,9 @@ type loop struct {
 	buffers     [][]byte
 	spare       []*Request // for reuse
 
-	batch  []*Request // read, but not yet passed to the service
-	dirty  []*conn    // with responses to send or bytes to parse
-	events []unix.EpollEvent
-	out    []byte // output buffer, reused for each connection
+	batch []*Request // read, but not yet passed to the service
+	dirty []*conn    // with responses to send or bytes to parse
+	out   []byte     // output buffer, reused for each connection
 
 	draining bool // connections without a request are ending
 	sealed   bool // no more connections arrive
@@ -110,13 +116,32 @@ func newLoop(s *Server, number int) (*loop, error) {
 		return nil, err
 	}
 	l := &loop{server: s, number: number, epoll: epoll, wakeFD: wake, events: make([]unix.EpollEvent, maxEvents)}
+	l.poll = func(uintptr) bool {
+		l.got = poll(l.epoll, l.events)
+		return l.got > 0
+	}
 	l.look(time.Now())
-	l.ticked = l.now
-	if err := l.watch(wake, ofWake, 0, unix.EPOLLIN|unix.EPOLLET); err != nil {
+	if err = unix.SetNonblock(epoll, true); err == nil { // else NewFile would not have the poller watch it
+		l.ready = os.NewFile(uintptr(epoll), "epoll")
+		l.raw, err = l.ready.SyscallConn()
+	}
+	if err == nil {
+		err = l.ticks(l.now)
+	}
+	if err == nil {
+		err = l.watch(wake, ofWake, 0, unix.EPOLLIN|unix.EPOLLET)
+	}
+	if err != nil {
 		l.close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// ticks notes the time of a tick, and makes wait return when the next is due.
+func (l *loop) ticks(now time.Time) error {
+	l.ticked = now
+	return l.ready.SetReadDeadline(now.Add(tickEvery))
 }
 
 // watch registers a socket; its events carry (of, generation).
@@ -132,7 +157,11 @@ func (l *loop) close() {
 	defer l.mu.Unlock()
 	l.closed = true
 	unix.Close(l.wakeFD)
-	unix.Close(l.epoll)
+	if l.ready == nil {
+		unix.Close(l.epoll)
+		return
+	}
+	l.ready.Close()
 }
 
 // run takes turns until it was stopped and all connections are closed.
@@ -152,6 +181,9 @@ func (l *loop) run() error {
 		l.collect() // requests that the service completed without waiting
 		l.flush()
 		if l.now.Sub(l.ticked) >= tickEvery {
+			if err := l.ticks(l.now); err != nil {
+				return fmt.Errorf("setting the time of the next tick: %w", err)
+			}
 			l.tick()
 		}
 		if l.sealed && l.open == 0 {
@@ -168,11 +200,13 @@ func (l *loop) look(now time.Time) {
 	l.now = now
 }
 
-// wait returns the number of events. First it lets goroutines with work from the last turn run.
+// wait returns the number of events. First it lets goroutines with work from the last turn run. It
+// does not block in epoll_wait, which would keep one of the GOMAXPROCS from other goroutines until
+// the runtime takes it away, up to 10 ms later.
 func (l *loop) wait() (n int, err error) {
 	runtime.Gosched()
-	if n := poll(l.epoll, l.events); n > 0 || len(l.batch) > 0 || len(l.dirty) > 0 {
-		return n, nil
+	if l.poll(0) || len(l.batch) > 0 || len(l.dirty) > 0 {
+		return l.got, nil
 	}
 	l.asleep.Store(true)
 	defer l.asleep.Store(false)
@@ -182,12 +216,10 @@ func (l *loop) wait() (n int, err error) {
 	if work {
 		return 0, nil
 	}
-	rest := max(0, tickEvery-time.Since(l.ticked))
-	n, err = unix.EpollWait(l.epoll, l.events, int((rest+time.Millisecond-1)/time.Millisecond))
-	if errors.Is(err, unix.EINTR) {
+	if err = l.raw.Read(l.poll); errors.Is(err, os.ErrDeadlineExceeded) {
 		return 0, nil
 	}
-	return n, err
+	return l.got, err
 }
 
 // wake ends the loop's wait, if it is waiting.
@@ -282,7 +314,6 @@ func (l *loop) happened(e *unix.EpollEvent) {
 
 // tick checks a part of the deadlines.
 func (l *loop) tick() {
-	l.ticked = l.now
 	step := tickParts
 	if l.draining {
 		step = 1 // all connections in each tick
