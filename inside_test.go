@@ -70,6 +70,12 @@ var inside = map[string][]room{
 		{"chaintest", nil, "the black-box suite knows the API only"},
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 	},
+	"services/arena": {
+		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
+		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
+		{"game", nil, "the rules; they know neither players' connections nor time"},
+		{"wire", nil, "the messages"},
+	},
 	"services/ledger": {
 		{".", []string{"backfill", "serve", "mirror", "store"}, "assembles the commands' jobs"},
 		{"backfill", nil, "the pipeline, over any store"},
