@@ -68,7 +68,7 @@ calibrate: ## how often a diagnosis is right, on servers of known cause, five ti
 
 # Of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
 # workspace would get their versions of what services use, and CI would compile them.
-rivals: ## the rivals of chaind, geth and CometBFT, into dyno-out (10 minutes, once)
+rivals: ## the rivals of chaind, geth and CometBFT, into dyno-out (5 minutes, once)
 	@mkdir -p dyno-out; failed=; for p in github.com/ethereum/go-ethereum/cmd/geth@v1.17.10 github.com/cometbft/cometbft/cmd/cometbft@v1.0.1; do \
 	  GOBIN="$(CURDIR)/dyno-out" go install $$p || failed="$$failed $$p"; done; \
 	test -z "$$failed" || { echo "not built, and left out of the comparison:$$failed"; exit 1; }
