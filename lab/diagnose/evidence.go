@@ -131,8 +131,8 @@ func (e *evidence) behind() (out []words.Hop) {
 		if at, ok := stacks.UserFrame(hop.Wait.Stack); ok {
 			h.At = place(at)
 		}
-		if e.trace.Requests > 0 {
-			h.PerRequest = float64(hop.Wait.Count) / e.trace.Requests
+		if longest.Count > 0 { // more precise than the rate of the whole run
+			h.PerRequest = float64(hop.Wait.Count) / float64(longest.Count)
 		}
 		out = append(out, h)
 	}

@@ -12,7 +12,7 @@ type Hop struct {
 	By         places.Place // its function
 	At         places.Place // where it waits
 	Share      float64      // of the time
-	PerRequest float64      // waits; 0: not known
+	PerRequest float64      // waits, for each request that waits; 0: not known
 }
 
 // alone is the number of waits per request from which requests do not share them: a goroutine that
@@ -47,7 +47,7 @@ func (v Verdict) behindWords() string {
 	text += "."
 	for _, hop := range v.Behind {
 		if hop.PerRequest >= alone && v.Signals[rules.Clients] >= 2 {
-			return text + fmt.Sprintf(" %s (%s) waits there %.2f times per request: requests do not share that wait, as they would if it took up together those that have arrived meanwhile.",
+			return text + fmt.Sprintf(" %s (%s) waits there %.2f times for each request: requests do not share that wait, as they would if it took up together those that have arrived meanwhile.",
 				hop.By.Function, hop.By.Location(), hop.PerRequest)
 		}
 	}

@@ -17,7 +17,7 @@ func TestBehindWords(t *testing.T) {
 		{By: at("shop.drive", 20), At: at("shop.append", 25), Share: 0.8, PerRequest: 1.05},
 	}}
 	const follows = " It ends when shop.apply (log.go:10) answers, which itself waits 85% of the time, for shop.drive, which itself waits 80% of the time in shop.append (log.go:25)."
-	const shares = " shop.drive (log.go:20) waits there 1.05 times per request: requests do not share that wait"
+	const shares = " shop.drive (log.go:20) waits there 1.05 times for each request: requests do not share that wait"
 	if text := v.Text(); !strings.Contains(text, follows+shares) {
 		t.Error(text)
 	}
