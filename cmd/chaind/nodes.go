@@ -251,7 +251,7 @@ func (m *member) look(ctx context.Context) (int, error) {
 		if code == 0 { // the signal that ends this process ends its nodes, too
 			return waits, nil
 		}
-		return 0, errors.New("a node has ended by itself; its reason stands above")
+		return 0, errors.New("a node has ended; its reason stands above")
 	default:
 	}
 	var role struct{ Leads bool }

@@ -23,7 +23,7 @@ func TestChain(t *testing.T) {
 	drives := record.Wait{Reason: "chan receive", Seconds: 0.7, Count: 800, Goroutines: 1, WokenBy: frames("main.synced", "main.log"),
 		Stack: frames("runtime.chanrecv1", "main.append", "main.drive", "main.run.func2", group)}
 	syncs := record.Wait{Reason: "system call", Seconds: 0.6, Count: 800, Goroutines: 1, Stack: frames("syscall.Fsync", "os.(*File).Sync", "main.sync", "main.log")}
-	// The same goroutine waits more briefly at another place, which has more in common with the one from which it wakes.
+	// The same goroutine waits more briefly elsewhere, nearer the place at which it ends waits.
 	briefly := record.Wait{Reason: "sync", Seconds: 0.1, Count: 9, Goroutines: 1, Stack: frames("sync.(*Mutex).Lock", "main.deliver", "main.drive", "main.run.func2", group)}
 	idles := record.Wait{Reason: "select", Seconds: 1, Count: 800, Goroutines: 1, Stack: frames("runtime.selectgo", "main.watch", "main.run.func3", group)}
 	several := record.Wait{Reason: "select", Seconds: 0.9, Goroutines: 2, Stack: frames("runtime.selectgo", "main.apply", "main.run.func1", group)}
