@@ -65,6 +65,7 @@ var inside = map[string][]room{
 		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},
 		{"soak", []string{"chaintest", "genesis"}, "drives the command from outside; go-ethereum executes its chain from the genesis"},
 		{"gen", []string{"genesis"}, "a load for any node; it knows none"},
+		{"devnet", nil, "starts the command, and knows of a node its flags and its debug address"},
 		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},
 		{"chaintest", nil, "the black-box suite knows the API only"},
