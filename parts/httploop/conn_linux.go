@@ -157,12 +157,33 @@ func (c *conn) count() {
 // concurrently, so each may exceed the limit by one buffer.
 func (c *conn) fits(more int) bool {
 	s := c.loop.server
-	if s.counts.buffered.Load()+int64(more) <= int64(s.options.MaxBuffered) {
-		return true
+	for s.counts.buffered.Load()+int64(more) > int64(s.options.MaxBuffered) {
+		if c.loop.cutSlowest() {
+			continue
+		}
+		s.counts.overfull.Add(1)
+		c.refuse(errBuffered)
+		return false
 	}
-	s.counts.overfull.Add(1)
-	c.refuse(errBuffered)
-	return false
+	return true
+}
+
+// cutSlowest cuts off the client of this loop that has not read its responses for the longest time,
+// and reports whether there was one.
+func (l *loop) cutSlowest() bool {
+	var slowest *conn
+	last := l.now.Add(l.server.options.WriteTimeout - l.server.options.slow)
+	for _, c := range l.conns {
+		if c != nil && len(c.out) > 0 && c.phase == writing && c.deadline.Before(last) {
+			slowest, last = c, c.deadline
+		}
+	}
+	if slowest == nil {
+		return false
+	}
+	l.server.counts.refused.Add(1)
+	slowest.abort()
+	return true
 }
 
 func (l *loop) buffer() []byte {
