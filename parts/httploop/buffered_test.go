@@ -140,8 +140,8 @@ func TestBufferedIsGivenBack(t *testing.T) {
 	}
 }
 
-// Clients that do not read large responses do not keep others from being served, once they have been
-// given some time.
+// Clients that do not read large responses do not keep others from being served, once they have
+// been given some time.
 func TestSlowClientsGiveWay(t *testing.T) {
 	for _, tt := range []struct {
 		slow   time.Duration

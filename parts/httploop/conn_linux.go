@@ -1,6 +1,7 @@
 package httploop
 
 import (
+	"bytes"
 	"net/netip"
 	"time"
 
@@ -157,7 +158,7 @@ func (c *conn) count() {
 // concurrently, so each may exceed the limit by one buffer.
 func (c *conn) fits(more int) bool {
 	s := c.loop.server
-	for s.counts.buffered.Load()+int64(more) > int64(s.options.MaxBuffered) {
+	for c.loop.overfull(more) {
 		if c.loop.cutSlowest() {
 			continue
 		}
@@ -166,6 +167,11 @@ func (c *conn) fits(more int) bool {
 		return false
 	}
 	return true
+}
+
+// overfull reports whether more bytes would exceed the limit of all buffers.
+func (l *loop) overfull(more int) bool {
+	return l.server.counts.buffered.Load()+int64(more) > int64(l.server.options.MaxBuffered)
 }
 
 // cutSlowest cuts off the client of this loop that has not read its responses for the longest time,
@@ -282,9 +288,15 @@ func (c *conn) flush() bool {
 		}
 		l.out = b
 		if rest := c.write(b); len(rest) > 0 && !c.dead {
-			c.out = append([]byte(nil), rest...)
+			if c.out = rest; cap(b) > 4*maxOut {
+				l.out = nil // it is the connection's now: a large response is not copied
+			} else {
+				c.out = bytes.Clone(rest)
+			}
 			c.count()
 			c.settle()
+			for l.overfull(0) && l.cutSlowest() {
+			}
 			return false
 		}
 		if c.dead {

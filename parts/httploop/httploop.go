@@ -54,8 +54,8 @@ type Options struct {
 	// MaxConnections includes those that left. Further clients are answered 503. Default 65,536.
 	MaxConnections int
 	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
-	// responses. Above it, clients that have not read theirs for a second are cut off, and if that does
-	// not suffice, a client is answered 503. Default MaxHead for each of MaxConnections.
+	// responses. Above it, clients that have not read theirs for a second are cut off, and if that
+	// does not suffice, a client is answered 503. Default MaxHead for each of MaxConnections.
 	MaxBuffered  int
 	MaxPipelined int // unanswered requests of one connection; more wait in its socket; default 64
 

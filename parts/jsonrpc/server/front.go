@@ -167,7 +167,7 @@ func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 	f.owned.Go(func() {
 		defer f.s.release(x)
 		f.s.serve(context.Background(), x)
-		f.answer(r, x.answer)
+		f.answer(r, x)
 		httploop.Done(r)
 	})
 }
@@ -179,7 +179,7 @@ func (f *Front) together(g *group) {
 		answers := jsonrpc.NewAnswers(f.s.o.Codec, x.answer[:0], false, f.s.o.MaxAnswer)
 		answers.Add(&g.calls[i])
 		x.answer = answers.Bytes()
-		f.answer(g.requests[i], x.answer)
+		f.answer(g.requests[i], x)
 		f.s.release(x)
 	}
 	httploop.Done(g.requests...)
@@ -189,11 +189,17 @@ func (f *Front) together(g *group) {
 	g.calls, g.requests, g.taken = g.calls[:0], g.requests[:0], g.taken[:0]
 }
 
-func (f *Front) answer(r *httploop.Request, text []byte) {
+// answer makes the answer of an exchange that of a request. A large one is not copied.
+func (f *Front) answer(r *httploop.Request, x *exchange) {
 	to := &r.Response
 	to.Fields = append(to.Fields, f.lines...)
-	if to.Status = http.StatusNoContent; len(text) > 0 {
-		to.Status, to.Body = http.StatusOK, append(to.Body, text...)
+	switch to.Status = http.StatusOK; {
+	case len(x.answer) == 0:
+		to.Status = http.StatusNoContent
+	case len(x.answer) > maxSmall:
+		to.Body, x.answer = x.answer, nil
+	default:
+		to.Body = append(to.Body, x.answer...)
 	}
 }
 

@@ -168,8 +168,8 @@ func (f *Filters) subscribe(ctx context.Context, params []byte) (any, error) {
 	return sub.ID(), nil
 }
 
-// ahead is how many headers or transactions a subscription has read and not sent yet, at most: those
-// of a client that does not read must not fill the memory.
+// ahead is how many headers or transactions a subscription has read and not sent yet, at most:
+// those of a client that does not read must not fill the memory.
 const ahead = 64
 
 // follow sends what is new until the subscription ends.

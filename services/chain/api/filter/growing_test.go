@@ -61,7 +61,7 @@ func (g *growing) grow(logs ...*types.Log) *types.Block {
 // accept adds an accepted transaction.
 func (g *growing) accept(nonce uint64) common.Hash { return g.acceptAll(1, nonce)[0] }
 
-// acceptAll adds accepted transactions at once, whose nonces begin with the given one.
+// acceptAll adds several accepted transactions, whose nonces begin with the given one.
 func (g *growing) acceptAll(n int, nonce uint64) []common.Hash {
 	g.mu.Lock()
 	defer g.mu.Unlock()
