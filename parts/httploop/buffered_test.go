@@ -140,6 +140,37 @@ func TestBufferedIsGivenBack(t *testing.T) {
 	}
 }
 
+// Clients that do not read large responses do not keep others from being served, once they have
+// been given some time.
+func TestSlowClientsGiveWay(t *testing.T) {
+	for _, tt := range []struct {
+		slow   time.Duration
+		status int
+	}{{time.Nanosecond, http.StatusOK}, {time.Hour, http.StatusServiceUnavailable}} {
+		const size = 16 << 20 // more than the buffers of two sockets
+		s := serve(t, Options{MaxHead: 1024, MaxBuffered: 1 << 20, WriteTimeout: 2 * time.Hour, slow: tt.slow, Turn: func(_ int, requests []*Request) {
+			for _, r := range requests {
+				if r.Path == "/large" {
+					r.Response.Body = append(r.Response.Body, make([]byte, size)...)
+				}
+				r.Response.Status = http.StatusOK
+			}
+			Done(requests...)
+		}})
+		for range 3 {
+			s.dial().send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+		}
+		for s.Stats().Buffered < 1<<20 {
+			time.Sleep(time.Millisecond)
+		}
+		c := s.dial()
+		c.send(get)
+		if resp, _ := c.answer("GET"); resp.StatusCode != tt.status {
+			t.Errorf("after %v: %s", tt.slow, resp.Status)
+		}
+	}
+}
+
 func TestMaxBufferedHoldsAHead(t *testing.T) {
 	if _, err := New(Options{Turn: func(int, []*Request) {}, MaxBuffered: 1000}); err == nil {
 		t.Error("no error")

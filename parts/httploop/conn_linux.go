@@ -1,6 +1,7 @@
 package httploop
 
 import (
+	"bytes"
 	"net/netip"
 	"time"
 
@@ -158,12 +159,38 @@ func (c *conn) count() {
 // concurrently, so each may exceed the limit by one buffer.
 func (c *conn) fits(more int) bool {
 	s := c.loop.server
-	if s.counts.buffered.Load()+int64(more) <= int64(s.options.MaxBuffered) {
-		return true
+	for c.loop.overfull(more) {
+		if c.loop.cutSlowest() {
+			continue
+		}
+		s.counts.overfull.Add(1)
+		c.refuse(errBuffered)
+		return false
 	}
-	s.counts.overfull.Add(1)
-	c.refuse(errBuffered)
-	return false
+	return true
+}
+
+// overfull reports whether more bytes would exceed the limit of all buffers.
+func (l *loop) overfull(more int) bool {
+	return l.server.counts.buffered.Load()+int64(more) > int64(l.server.options.MaxBuffered)
+}
+
+// cutSlowest cuts off the client of this loop that has not read its responses for the longest time,
+// and reports whether there was one.
+func (l *loop) cutSlowest() bool {
+	var slowest *conn
+	last := l.now.Add(l.server.options.WriteTimeout - l.server.options.slow)
+	for _, c := range l.conns {
+		if c != nil && len(c.out) > 0 && c.phase == writing && c.deadline.Before(last) {
+			slowest, last = c, c.deadline
+		}
+	}
+	if slowest == nil {
+		return false
+	}
+	l.server.counts.refused.Add(1)
+	slowest.abort()
+	return true
 }
 
 func (l *loop) buffer() []byte {
@@ -262,9 +289,15 @@ func (c *conn) flush() bool {
 		}
 		l.out = b
 		if rest := c.write(b); len(rest) > 0 && !c.dead {
-			c.out = append([]byte(nil), rest...)
+			if c.out = rest; cap(b) > 4*maxOut {
+				l.out = nil // it is the connection's now: a large response is not copied
+			} else {
+				c.out = bytes.Clone(rest)
+			}
 			c.count()
 			c.settle()
+			for l.overfull(0) && l.cutSlowest() {
+			}
 			return false
 		}
 		if c.dead {

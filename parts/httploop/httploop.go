@@ -54,7 +54,8 @@ type Options struct {
 	// MaxConnections includes those that left. Further clients are answered 503. Default 65,536.
 	MaxConnections int
 	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
-	// responses. Above it, a client is answered 503. Default MaxHead for each of MaxConnections.
+	// responses. Above it, clients that have not read theirs for a second are cut off, and if that
+	// does not suffice, a client is answered 503. Default MaxHead for each of MaxConnections.
 	MaxBuffered  int
 	MaxPipelined int // unanswered requests of one connection; more wait in its socket; default 64
 
@@ -75,6 +76,7 @@ type Options struct {
 
 	Log *slog.Logger // nil means none
 
+	slow time.Duration // a client that has not read for that long gives way to others; default 1 s
 	lull time.Duration // silence after which Drain ends a connection; default lameduck.Lull
 }
 
@@ -101,6 +103,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
+	o.slow = cmp.Or(o.slow, time.Second)
 	o.lull = cmp.Or(o.lull, lameduck.Lull)
 	if o.Refuse == nil {
 		o.Refuse = func(resp *wire.Response, text string) {
@@ -122,7 +125,7 @@ type Stats struct {
 	Overfull    uint64 // connections refused because MaxConnections were open or MaxBuffered bytes taken
 	Requests    uint64 // handed to Turn
 	Turns       uint64 // calls of Turn
-	Refused     uint64 // answered 4xx or 5xx without the service, or cut off by a timeout
+	Refused     uint64 // answered 4xx or 5xx without the service, or cut off as too slow
 }
 
 type counts struct {

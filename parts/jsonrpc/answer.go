@@ -47,6 +47,9 @@ func (a *Answers) Add(call *Call) {
 // Full reports whether an answer was replaced because it was too large.
 func (a *Answers) Full() bool { return a.full }
 
+// Len returns the number of bytes so far.
+func (a *Answers) Len() int { return len(a.to) - a.begin }
+
 // Bytes returns the whole. Nothing can be added after it.
 func (a *Answers) Bytes() []byte {
 	if a.array && len(a.to) > a.begin {

@@ -120,7 +120,7 @@ func openFront(env *daemon.Env, s *server.Server) (*server.Front, error) {
 	if env.Choice.Get("transport") != "loop" || env.Tracer != nil || env.Listen != net.Listener(env.Connections) {
 		return nil, nil
 	}
-	f, err := server.NewFront(s, env.Connections, env.ReadTimeout, env.Fail, env.Log)
+	f, err := server.NewFront(s, env.Connections, env.ReadTimeout, writeTimeout, env.Fail, env.Log)
 	if errors.Is(err, httploop.ErrUnsupported) {
 		env.Log.Info("net/http reads all requests, as there are no event loops (transport=loop) on this system")
 		return nil, nil

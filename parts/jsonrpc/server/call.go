@@ -20,6 +20,7 @@ type exchange struct {
 	message bytes.Buffer
 	batch   jsonrpc.Batch
 	answer  []byte // empty: none
+	large   bool   // the answer is one of Options.MaxLarge
 }
 
 func (s *Server) exchange() *exchange { return s.buffers.Get().(*exchange) }
@@ -27,6 +28,10 @@ func (s *Server) exchange() *exchange { return s.buffers.Get().(*exchange) }
 // release lets an exchange be used again. Its message and its answer are invalid from now on.
 func (s *Server) release(x *exchange) {
 	x.batch.Reset()
+	if x.large {
+		x.large = false
+		<-s.large
+	}
 	if x.message.Cap()+cap(x.answer) > keptBytes || cap(x.batch.Calls) > 1000 {
 		return
 	}
@@ -43,16 +48,19 @@ func (s *Server) serve(ctx context.Context, x *exchange) {
 		return
 	}
 	answers := jsonrpc.NewAnswers(s.o.Codec, x.answer[:0], x.batch.Array, s.o.MaxAnswer)
-	s.run(ctx, x.batch.Calls, &answers)
+	s.run(ctx, x, &answers)
 	x.answer = answers.Bytes()
 }
 
-// run runs calls, in order or a few concurrently. Results are written as soon as they are there, so
-// that those of a large array need not fit into memory. Where it takes too long, the answers become
-// too large or the client has gone, the calls that are left are not run.
-func (s *Server) run(ctx context.Context, calls []jsonrpc.Call, answers *jsonrpc.Answers) {
+// run runs the calls of a message, in order or a few concurrently. Results are written as soon as
+// they are there, so that those of a large array need not fit into memory. Where it takes too long,
+// the answers become too large or the client has gone, the calls that are left are not run.
+func (s *Server) run(ctx context.Context, x *exchange, answers *jsonrpc.Answers) {
 	began := time.Now()
-	for len(calls) > 0 {
+	for calls := x.batch.Calls; len(calls) > 0; {
+		if answers.Len() > largeBytes && !x.large {
+			x.large = s.waitForLarge(ctx, began)
+		}
 		n := s.together(calls)
 		workers := min(s.o.Parallel, len(calls))
 		if workers > 1 {
@@ -75,6 +83,24 @@ func (s *Server) run(ctx context.Context, calls []jsonrpc.Call, answers *jsonrpc
 		}
 		calls = calls[n:]
 	}
+}
+
+// largeBytes is the size from which on an answer counts towards Options.MaxLarge.
+const largeBytes = 1 << 20
+
+// waitForLarge waits until there may be one more large answer. Those that clients do not read thus
+// take a bounded part of the memory, however many clients ask. False: it took too long, or the
+// client has gone.
+func (s *Server) waitForLarge(ctx context.Context, began time.Time) bool {
+	late := time.NewTimer(s.o.MaxTime - time.Since(began))
+	defer late.Stop()
+	select {
+	case s.large <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-late.C:
+	}
+	return false
 }
 
 // runAhead is how many calls a worker may be ahead of the answers that are written.

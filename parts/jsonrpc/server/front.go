@@ -39,15 +39,16 @@ type Front struct {
 }
 
 const (
-	runners     = 2        // while the calls of one become durable, the other's are checked
-	maxTogether = 1000     // calls that are run in one go
-	maxSmall    = 64 << 10 // bytes of a body that the loop reads
-	maxWaiting  = 64 << 20 // bytes that clients may have sent and have no answer to
+	runners     = 2         // while the calls of one become durable, the other's are checked
+	maxTogether = 1000      // calls that are run in one go
+	maxSmall    = 64 << 10  // bytes of a body that the loop reads
+	maxWaiting  = 256 << 20 // bytes that clients have sent and have no answer to, or have not read of their answers
 )
 
-// NewFront begins to serve what connects to a listener. Fail receives an error that ends the loop.
+// NewFront begins to serve what connects to a listener. Read and write are the times that a client
+// has to send a request and to read its answer. Fail receives an error that ends the loop.
 // The error is httploop.ErrUnsupported where the system has no event loops.
-func NewFront(s *Server, l *lameduck.Listener, timeout time.Duration, fail func(error), log *slog.Logger) (*Front, error) {
+func NewFront(s *Server, l *lameduck.Listener, read, write time.Duration, fail func(error), log *slog.Logger) (*Front, error) {
 	f := &Front{s: s, lines: []byte("Content-Type: application/json\r\n")}
 	s.o.HTTP.Share("", func(name, value string) { f.lines = fmt.Appendf(f.lines, "%s: %s\r\n", name, value) })
 	f.changed.L = &f.mu
@@ -55,7 +56,7 @@ func NewFront(s *Server, l *lameduck.Listener, timeout time.Duration, fail func(
 	f.loops, err = httploop.New(httploop.Options{
 		Turn: f.turn, Serves: f.serves, Loops: 1,
 		Leave:          func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
-		MaxConnections: l.MaxConnections, MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: timeout, WriteTimeout: s.o.WriteTimeout, Log: log,
+		MaxConnections: l.MaxConnections, MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: read, WriteTimeout: write, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func (f *Front) sort(r *httploop.Request, groups map[string]*group) {
 	f.owned.Go(func() {
 		defer f.s.release(x)
 		f.s.serve(context.Background(), x)
-		f.answer(r, x.answer)
+		f.answer(r, x)
 		httploop.Done(r)
 	})
 }
@@ -178,7 +179,7 @@ func (f *Front) together(g *group) {
 		answers := jsonrpc.NewAnswers(f.s.o.Codec, x.answer[:0], false, f.s.o.MaxAnswer)
 		answers.Add(&g.calls[i])
 		x.answer = answers.Bytes()
-		f.answer(g.requests[i], x.answer)
+		f.answer(g.requests[i], x)
 		f.s.release(x)
 	}
 	httploop.Done(g.requests...)
@@ -188,11 +189,17 @@ func (f *Front) together(g *group) {
 	g.calls, g.requests, g.taken = g.calls[:0], g.requests[:0], g.taken[:0]
 }
 
-func (f *Front) answer(r *httploop.Request, text []byte) {
+// answer makes the answer of an exchange that of a request. A large one is not copied.
+func (f *Front) answer(r *httploop.Request, x *exchange) {
 	to := &r.Response
 	to.Fields = append(to.Fields, f.lines...)
-	if to.Status = http.StatusNoContent; len(text) > 0 {
-		to.Status, to.Body = http.StatusOK, append(to.Body, text...)
+	switch to.Status = http.StatusOK; {
+	case len(x.answer) == 0:
+		to.Status = http.StatusNoContent
+	case len(x.answer) > maxSmall:
+		to.Body, x.answer = x.answer, nil
+	default:
+		to.Body = append(to.Body, x.answer...)
 	}
 }
 

@@ -31,7 +31,7 @@ func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o server.Option
 	}
 	o.Codec = scan.Codec{}
 	s, l := server.New(methods, o), lameduck.Listen(tcp.(*net.TCPListener))
-	f, err := server.NewFront(s, l, time.Minute, func(err error) { t.Error(err) }, slog.New(slog.DiscardHandler))
+	f, err := server.NewFront(s, l, time.Minute, time.Minute, func(err error) { t.Error(err) }, slog.New(slog.DiscardHandler))
 	if errors.Is(err, httploop.ErrUnsupported) {
 		tcp.Close()
 		t.Skip(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -40,6 +41,9 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusUnsupportedMediaType, "the body must not be compressed")
 		return
 	case r.ContentLength > int64(s.o.MaxMessage):
+		if r.Header.Get("Expect") == "" {
+			s.discard(r.Body)
+		}
 		s.refuse(w, http.StatusRequestEntityTooLarge, s.tooLarge())
 		return
 	}
@@ -66,15 +70,22 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, x *exchange) bool 
 		return true
 	}
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		s.discard(r.Body)
 		s.refuse(w, http.StatusRequestEntityTooLarge, s.tooLarge())
 		return false
 	}
-	status := http.StatusBadRequest
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		status = http.StatusRequestTimeout
+	if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+		s.refuse(w, http.StatusRequestTimeout, "the body did not arrive in time")
+		return false
 	}
-	s.refuse(w, status, "the body did not arrive")
+	s.refuse(w, http.StatusBadRequest, "the body did not arrive")
 	return false
+}
+
+// discard reads more of a body that is too large, up to four times what is permitted: a client that
+// sends all of it before it reads would not see the answer if the connection was closed meanwhile.
+func (s *Server) discard(body io.Reader) {
+	io.CopyN(io.Discard, body, 4*int64(s.o.MaxMessage)) // an error means that the client has gone
 }
 
 func (s *Server) tooLarge() string {

@@ -38,6 +38,7 @@ type Options struct {
 	MaxCalls   int // in an array; 0: 1,000
 	MaxMessage int // bytes; 0: 5,000,000
 	MaxAnswer  int // bytes of the answer to a message; 0: 25,000,000; beyond, -32003
+	MaxLarge   int // answers of more than 1 MiB that exist at a time; 0: 16; beyond, the calls of an array wait
 	Parallel   int // calls of an array that are run concurrently; 0: 1, in order, as go-ethereum does
 
 	// MaxTime is the time for an array after which none of its calls is begun any more, and those that
@@ -71,6 +72,7 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxCalls, 1000)
 	def(&o.MaxMessage, 5_000_000)
 	def(&o.MaxAnswer, 25_000_000)
+	def(&o.MaxLarge, 16)
 	def(&o.Parallel, 1)
 	def(&o.MaxSockets, 10_000)
 	def(&o.MaxConcurrent, 64)
@@ -105,7 +107,8 @@ type Server struct {
 	methods map[string]method
 	o       Options
 	handler http.Handler
-	buffers sync.Pool // of *exchange
+	buffers sync.Pool     // of *exchange
+	large   chan struct{} // one for each answer that is large
 
 	subscriptions, slow atomic.Int64
 
@@ -127,6 +130,7 @@ func New(methods map[string]jsonrpc.Method, o Options) *Server {
 		methods: map[string]method{}, o: o.withDefaults(), draining: make(chan struct{}), sockets: map[*socket]struct{}{},
 		buffers: sync.Pool{New: func() any { return new(exchange) }},
 	}
+	s.large = make(chan struct{}, s.o.MaxLarge)
 	for name, run := range methods {
 		s.methods[name] = method{name, run}
 	}

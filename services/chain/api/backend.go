@@ -71,10 +71,10 @@ type Feed interface {
 	// Grown returns a channel that is closed once there is a block after the given number. It is
 	// closed already if there is one.
 	Grown(number uint64) <-chan struct{}
-	// Accepted returns hashes of accepted transactions, in their order, from the given position on,
-	// which is the sum of all that were accepted before. A position beyond the last means the
-	// present.
-	Accepted(from uint64) Accepted
+	// Accepted returns at most a number of hashes of accepted transactions, in their order, from the
+	// given position on, which is the sum of all that were accepted before. A position beyond the last
+	// means the present.
+	Accepted(from uint64, most int) Accepted
 }
 
 // Accepted is a part of the sequence of accepted transactions. Where it begins later than was asked
@@ -82,7 +82,7 @@ type Feed interface {
 type Accepted struct {
 	From   uint64 // position of the first of Hashes, or where the next will be
 	Hashes []common.Hash
-	More   <-chan struct{} // closed once there are more
+	More   <-chan struct{} // closed once there are more after Hashes
 }
 
 // errReadOnly refuses transactions.
@@ -113,4 +113,4 @@ func (ReadOnly) Stats() (executable, queued int) { return 0, 0 }
 func (ReadOnly) Grown(uint64) <-chan struct{} { return nil }
 
 // Accepted implements Feed.
-func (ReadOnly) Accepted(uint64) Accepted { return Accepted{} }
+func (ReadOnly) Accepted(uint64, int) Accepted { return Accepted{} }

@@ -51,6 +51,7 @@ func Submit(p Pool) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSubmitted))
 		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+			io.CopyN(io.Discard, r.Body, 4*maxSubmitted) // some clients do not read an answer before they have sent all
 			answerJSON(w, http.StatusRequestEntityTooLarge, map[string]string{"error": "the body is larger than 5,000,000 bytes: send it in parts"})
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -97,7 +98,7 @@ func (s *Solo) head(of identity.ID) (number uint64, connected bool) {
 
 // announce sends peers the heads and, when this node seals, what it has accepted.
 func (s *Solo) announce(ctx context.Context) error {
-	accepted := s.node.Accepted(^uint64(0))
+	accepted := s.node.Accepted(math.MaxUint64, math.MaxInt)
 	head := s.node.Chain().Head().Number.Uint64()
 	for {
 		select {
@@ -105,7 +106,7 @@ func (s *Solo) announce(ctx context.Context) error {
 			head = s.node.Chain().Head().Number.Uint64()
 			s.gossip.Announce()
 		case <-accepted.More:
-			accepted = s.node.Accepted(accepted.From + uint64(len(accepted.Hashes)))
+			accepted = s.node.Accepted(accepted.From+uint64(len(accepted.Hashes)), math.MaxInt)
 			s.spread(accepted.Hashes)
 		case <-ctx.Done():
 			return nil

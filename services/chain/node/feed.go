@@ -59,7 +59,7 @@ func (n *Node) Grown(number uint64) <-chan struct{} {
 }
 
 // Accepted implements api.Feed.
-func (n *Node) Accepted(from uint64) api.Accepted {
+func (n *Node) Accepted(from uint64, most int) api.Accepted {
 	f := &n.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,8 +67,12 @@ func (n *Node) Accepted(from uint64) api.Accepted {
 	if f.accepted > keptHashes {
 		from = max(from, f.accepted-keptHashes)
 	}
+	to := f.accepted
 	out := api.Accepted{From: from, More: f.more}
-	for at := from; at < f.accepted; at++ {
+	if to-from > uint64(most) {
+		to, out.More = from+uint64(most), past
+	}
+	for at := from; at < to; at++ {
 		out.Hashes = append(out.Hashes, f.hashes[at%keptHashes])
 	}
 	return out

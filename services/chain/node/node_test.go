@@ -319,12 +319,17 @@ func TestSubmit(t *testing.T) {
 	if out := w.Submit(t.Context(), nil); len(out) != 0 {
 		t.Errorf("of nothing became %v", out)
 	}
-	got := w.Accepted(0)
-	if got.From != 0 || len(got.Hashes) != 6 || got.Hashes[5] != txs[6].Hash() || w.Accepted(99).From != 6 {
+	got := w.Accepted(0, 10)
+	if got.From != 0 || len(got.Hashes) != 6 || got.Hashes[5] != txs[6].Hash() || w.Accepted(99, 10).From != 6 {
 		t.Errorf("%+v", got)
 	}
+	if got := w.Accepted(1, 2); got.From != 1 || len(got.Hashes) != 2 || got.Hashes[1] != txs[2].Hash() {
+		t.Errorf("%+v", got)
+	} else {
+		<-got.More
+	}
 	<-w.Grown(2) // which has happened
-	grown, more := w.Grown(3), w.Accepted(6).More
+	grown, more := w.Grown(3), w.Accepted(6, 1).More
 	w.must(txs[3])
 	<-grown
 	<-more

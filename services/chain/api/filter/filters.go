@@ -101,7 +101,7 @@ func (f *Filters) newBlockFilter(_ context.Context, params []byte) (any, error) 
 	if err := jsonrpc.Params(params, 0); err != nil {
 		return nil, err
 	}
-	read := f.newHeaders()
+	read := f.newHeaders(maxBlocks)
 	return f.keep(&kept{changes: func(context.Context) (any, error) {
 		headers, _, err := read()
 		hashes := make([]common.Hash, len(headers))
@@ -117,7 +117,7 @@ func (f *Filters) newPendingTransactionFilter(_ context.Context, params []byte) 
 	if err := jsonrpc.Params(params, 0, &whole); err != nil {
 		return nil, err
 	}
-	read := f.newHashes()
+	read := f.newHashes(math.MaxInt)
 	return f.keep(&kept{changes: func(context.Context) (any, error) {
 		hashes, _ := read()
 		return f.transactions(hashes, whole)

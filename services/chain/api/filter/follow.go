@@ -32,13 +32,13 @@ func (f *Filters) newLogs(c *Criteria) func(context.Context) (logs []*types.Log,
 	}
 }
 
-// newHeaders returns a function that returns the headers since its last call, and the number of the
-// last one.
-func (f *Filters) newHeaders() func() (headers []*types.Header, seen uint64, err error) {
+// newHeaders returns a function that returns the headers since its last call, at most a number of
+// them, and the number of the last one.
+func (f *Filters) newHeaders(most int) func() (headers []*types.Header, seen uint64, err error) {
 	next := f.head() + 1
 	return func() (headers []*types.Header, seen uint64, err error) {
 		head := f.head()
-		for n := next; n <= head && len(headers) < maxBlocks; n++ {
+		for n := next; n <= head && len(headers) < most; n++ {
 			header, err := f.node.Blocks.Header(n)
 			if err != nil {
 				return nil, 0, err
@@ -51,11 +51,11 @@ func (f *Filters) newHeaders() func() (headers []*types.Header, seen uint64, err
 }
 
 // newHashes returns a function that returns the hashes of the transactions that were accepted since
-// its last call, and a channel that is closed when there are more.
-func (f *Filters) newHashes() func() ([]common.Hash, <-chan struct{}) {
-	next := f.node.Feed.Accepted(math.MaxUint64).From
+// its last call, at most a number of them, and a channel that is closed when there are more.
+func (f *Filters) newHashes(most int) func() ([]common.Hash, <-chan struct{}) {
+	next := f.node.Feed.Accepted(math.MaxUint64, most).From
 	return func() ([]common.Hash, <-chan struct{}) {
-		a := f.node.Feed.Accepted(next)
+		a := f.node.Feed.Accepted(next, most)
 		f.dropped.Add(a.From - next)
 		next = a.From + uint64(len(a.Hashes))
 		return a.Hashes, a.More
@@ -107,7 +107,7 @@ func (f *Filters) source(kind string, argument json.RawMessage) (source, error) 
 		if err := read(argument, &whole); err != nil {
 			return nil, err
 		}
-		hashes := f.newHashes()
+		hashes := f.newHashes(ahead)
 		return func(context.Context) ([]any, <-chan struct{}, error) {
 			found, more := hashes()
 			events, err := f.transactions(found, whole)
@@ -129,7 +129,7 @@ func read(argument json.RawMessage, into any) error {
 }
 
 func (f *Filters) headSource() source {
-	headers := f.newHeaders()
+	headers := f.newHeaders(ahead)
 	return func(context.Context) (events []any, more <-chan struct{}, err error) {
 		found, seen, err := headers()
 		for _, header := range found {
@@ -168,10 +168,15 @@ func (f *Filters) subscribe(ctx context.Context, params []byte) (any, error) {
 	return sub.ID(), nil
 }
 
+// ahead is how many headers or transactions a subscription has read and not sent yet, at most:
+// those of a client that does not read must not fill the memory.
+const ahead = 64
+
 // follow sends what is new until the subscription ends.
 func follow(ctx context.Context, sub *server.Subscription, next source) {
 	defer sub.Close()
 	for {
+		sub.WaitForRoom()
 		events, more, err := next(ctx)
 		if err != nil {
 			return // the disk fails, which the client learns from its next call

@@ -33,6 +33,7 @@ type growing struct {
 	accepted []common.Hash // since the start
 	forgot   int           // of them, which a follower cannot ask for
 	more     chan struct{}
+	most     int // hashes that a follower has taken at a time
 	waiting  map[common.Hash]*types.Transaction
 }
 
@@ -58,14 +59,20 @@ func (g *growing) grow(logs ...*types.Log) *types.Block {
 }
 
 // accept adds an accepted transaction.
-func (g *growing) accept(nonce uint64) common.Hash {
+func (g *growing) accept(nonce uint64) common.Hash { return g.acceptAll(1, nonce)[0] }
+
+// acceptAll adds several accepted transactions, whose nonces begin with the given one.
+func (g *growing) acceptAll(n int, nonce uint64) []common.Hash {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	tx := types.NewTx(&types.LegacyTx{Nonce: nonce, To: &common.Address{1}})
-	g.accepted, g.waiting[tx.Hash()] = append(g.accepted, tx.Hash()), tx
+	begin := len(g.accepted)
+	for i := range n {
+		tx := types.NewTx(&types.LegacyTx{Nonce: nonce + uint64(i), To: &common.Address{1}})
+		g.accepted, g.waiting[tx.Hash()] = append(g.accepted, tx.Hash()), tx
+	}
 	close(g.more)
 	g.more = make(chan struct{})
-	return tx.Hash()
+	return g.accepted[begin:]
 }
 
 func (g *growing) Block(n uint64) (*types.Block, error) {
@@ -119,9 +126,15 @@ func (g *growing) Grown(n uint64) <-chan struct{} {
 	return g.grown
 }
 
-func (g *growing) Accepted(from uint64) api.Accepted {
+func (g *growing) Accepted(from uint64, most int) api.Accepted {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from = max(min(from, uint64(len(g.accepted))), uint64(g.forgot))
-	return api.Accepted{From: from, Hashes: g.accepted[from:], More: g.more}
+	a := api.Accepted{From: from, Hashes: g.accepted[from:], More: g.more}
+	if g.most = max(g.most, min(most, len(a.Hashes))); len(a.Hashes) > most {
+		past := make(chan struct{})
+		close(past)
+		a.Hashes, a.More = a.Hashes[:most], past
+	}
+	return a
 }

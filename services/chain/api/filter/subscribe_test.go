@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"dyno/parts/jsonrpc/server"
@@ -152,6 +153,27 @@ func TestSubscribePending(t *testing.T) {
 		if got := string(s.receive().Params.Result); got != `"`+hash.Hex()+`"` {
 			t.Errorf("%s, want %v", got, hash)
 		}
+	}
+}
+
+// A subscription reads a few transactions ahead of its client, however many there are.
+func TestSubscribeReadsLittleAhead(t *testing.T) {
+	g, node := newGrowing()
+	s, stop := listen(t, filter.New(node))
+	defer stop()
+	s.ask("eth_subscribe", `["newPendingTransactions",true]`)
+	const many = 1000
+	hashes := g.acceptAll(many, 0)
+	for i := range many {
+		var tx struct{ Hash common.Hash }
+		if err := json.Unmarshal(s.receive().Params.Result, &tx); err != nil || tx.Hash != hashes[i] {
+			t.Fatalf("transaction %d is %v, want %v; %v", i, tx.Hash, hashes[i], err)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.most > 64 {
+		t.Errorf("%d transactions were read at a time", g.most)
 	}
 }
 
