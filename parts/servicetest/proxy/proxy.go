@@ -67,21 +67,19 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // Pass carries bytes again, after Refuse, Hold or Slow.
 func (p *Proxy) Pass() { p.set(passing) }
 
-// Slow ends all connections, and carries few bytes a second of new ones until Pass: so little that
-// what is written waits in the writer.
+// Slow carries few bytes a second over each connection until Pass, so that what is written waits in
+// the writer once the system's buffers are full.
 func (p *Proxy) Slow() {
-	p.set(passing)
 	p.mu.Lock()
-	p.slow = true
-	p.mu.Unlock()
-	p.Cut()
+	defer p.mu.Unlock()
+	p.state, p.slow = passing, true
+	p.changed.Broadcast()
 }
 
-// What a slow connection carries: 64 KiB/s, of which few lie in the sockets.
+// What a slow connection carries: 64 KiB/s.
 const (
 	slowBytes = 1 << 10
 	slowPause = time.Second / 64
-	slowRoom  = 128 << 10
 )
 
 // Hold keeps connections open and takes new ones, and passes nothing on until Pass.
@@ -176,11 +174,6 @@ func (p *Proxy) add(k *link) (life int64, ok bool) {
 		life, p.lives = p.lives[0], p.lives[1:]
 	}
 	p.links[k] = struct{}{}
-	if p.slow {
-		for _, c := range []net.Conn{k.client, k.server} {
-			_ = c.(*net.TCPConn).SetReadBuffer(slowRoom) // otherwise the system holds megabytes
-		}
-	}
 	return life, true
 }
 

@@ -58,7 +58,7 @@ func (s *several) prove(p Program) {
 		root = is
 	}
 	file := filepath.Join(t.TempDir(), "blocks.rlp")
-	if out, err := exec.Command(p.Path, "export", "--data", s.nodes[s.random.IntN(founders)].data, file).CombinedOutput(); err != nil {
+	if out, err := exec.Command(p.Path, "export", "--data", s.nodes[s.random.IntN(len(s.live()))].data, file).CombinedOutput(); err != nil {
 		t.Fatalf("export: %s, %v", out, err)
 	}
 	if theirs := executed(t, file); theirs != root {

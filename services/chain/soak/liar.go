@@ -33,7 +33,6 @@ var lies = []func(h *types.Header, raw []byte) []byte{
 // deceiver is a permitted peer of a node that serves bad blocks, and boasts of blocks that no node
 // has. It takes no part in raft.
 type deceiver struct {
-	id   string
 	told atomic.Int64 // lies
 	end  func()
 }
@@ -44,7 +43,7 @@ func lieTo(key identity.Key, victim peers.Address, honest *member, kind int) (*d
 	if err != nil {
 		return nil, err
 	}
-	d := &deceiver{id: key.ID().String()}
+	d := &deceiver{}
 	n.Handle(peers.Raft, func(context.Context, identity.ID, []byte) error { return nil })
 	n.Serve(peers.Submit, func(context.Context, identity.ID, []byte) ([]byte, error) { return nil, errors.New("busy") })
 	n.Serve(peers.Hashes, func(context.Context, identity.ID, []byte) ([]byte, error) {

@@ -21,13 +21,10 @@ import (
 // Faults that Nodes injects.
 var Faults = []string{"partition", "leader", "follower", "join", "slow", "lie"}
 
-// A network has five voters: three nodes from the start, one that joins later, and a liar, which
-// has a permitted key and never votes. Three are a majority.
+// A network has three nodes. One of them joins late.
 const (
-	founders = 3
-	joiner   = founders
-	liar     = founders + 1
-	voters   = founders + 2
+	size   = 3
+	joiner = size - 1
 )
 
 // Several is the result of Nodes, which fails if anything was lost or changed, or if the nodes do
@@ -79,9 +76,9 @@ type several struct {
 	Several
 	t      *testing.T
 	random *rand.Rand // of the faults' goroutine alone
-	nodes  []*member  // without the liar
-	keys   [voters]identity.Key
-	ways   [voters][voters]*proxy.Proxy // from the first to the second
+	nodes  []*member
+	keys   [size]identity.Key
+	ways   [size][size]*proxy.Proxy // from the first to the second
 	load   *load
 	joined bool
 }
@@ -89,7 +86,17 @@ type several struct {
 // network runs one network through the faults.
 func (s *several) network(p Program, faults []string) {
 	s.build(p)
-	for _, m := range s.nodes[:founders] {
+	order := slices.Clone(faults)
+	s.random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	late := slices.Index(order, "join")
+	s.joined = late < 0
+	if early := s.random.IntN(2); late > early { // two nodes bear no fault: most should meet three
+		order[late], order[early] = order[early], order[late]
+	}
+	if lie := slices.Index(order, "lie"); lie >= 0 && lie < slices.Index(order, "join") {
+		order[0], order[1] = order[1], order[0]
+	}
+	for _, m := range s.live() {
 		m.start(s.t)
 	}
 	s.leader()
@@ -104,12 +111,7 @@ func (s *several) network(p Program, faults []string) {
 		sending.Wait()
 	}
 	s.t.Cleanup(stop) // also after a failure
-	order := slices.Clone(faults)
-	s.random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	for _, f := range order {
-		if f == "join" && s.joined {
-			continue // for the liar's sake
-		}
 		s.goesOn("the network works before " + f)
 		s.pause(500 * time.Millisecond)
 		s.t.Logf("fault: %s", f)
@@ -129,37 +131,23 @@ func (s *several) network(p Program, faults []string) {
 func (s *several) build(p Program) {
 	t := s.t
 	dir := t.TempDir()
-	s.nodes, s.joined = nil, false
+	s.nodes = nil
 	var addresses []string
-	taken := map[string]bool{}
-	free := func() string { // others must know it before the node runs, and it keeps it when it is killed
-		for {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.Close()
-			if a := l.Addr().String(); !taken[a] {
-				taken[a] = true
-				return a
-			}
-		}
-	}
-	for i := range voters {
+	for i := range size {
 		s.keys[i] = identity.New()
-		addresses = append(addresses, free())
+		addresses = append(addresses, free(t))
 	}
-	for i := range liar {
+	for i := range size {
 		file := filepath.Join(dir, fmt.Sprint(i, ".key"))
 		if err := s.keys[i].Write(file); err != nil {
 			t.Fatal(err)
 		}
-		m := &member{name: i, peers: addresses[i], data: filepath.Join(dir, fmt.Sprint(i)), url: "http://" + free(), debug: "http://" + free()}
+		m := &member{name: i, peers: addresses[i], data: filepath.Join(dir, fmt.Sprint(i)), url: "http://" + free(t), debug: "http://" + free(t)}
 		m.command = append([]string{
 			p.Path, "serve", "--listen", m.url[len("http://"):], "--debug", m.debug[len("http://"):], "--data", m.data, "--lame-duck=0s", "--log-level=warn",
-			"--consensus=raft", "--node-key", file, "--peer-listen", m.peers, "--peer-id", s.keys[liar].ID().String(), "--set=seal=timer",
+			"--consensus=raft", "--node-key", file, "--peer-listen", m.peers, "--set=seal=timer",
 		}, p.Serve...)
-		for j := range liar {
+		for j := range size {
 			if j != i {
 				s.ways[i][j] = proxy.New(t, addresses[j])
 				m.command = append(m.command, "--peer", peers.Address{ID: s.keys[j].ID(), Host: s.ways[i][j].Addr()}.String())
@@ -169,12 +157,27 @@ func (s *several) build(p Program) {
 	}
 }
 
+// free returns an address that nothing listens at. Others must know it before the node runs, and the
+// node has it again when it was killed: no connection takes a port below 32768 meanwhile.
+func free(t testing.TB) string {
+	t.Helper()
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return address
+		}
+	}
+}
+
 // live is the nodes that have joined.
 func (s *several) live() []*member {
 	if s.joined {
 		return s.nodes
 	}
-	return s.nodes[:founders]
+	return s.nodes[:joiner]
 }
 
 // pause lasts for a random time, in which the progress of the nodes is random.
@@ -216,7 +219,7 @@ func (s *several) follower() *member {
 
 // links returns the ways between a node and all others.
 func (s *several) links(m *member) (all []*proxy.Proxy) {
-	for i := range liar {
+	for i := range size {
 		if i != m.name {
 			all = append(all, s.ways[i][m.name], s.ways[m.name][i])
 		}
@@ -321,7 +324,6 @@ func (s *several) slow() {
 	s.Dropped += dropped
 	for _, way := range s.links(m) {
 		way.Pass()
-		way.Cut() // what waits in the sockets is lost, too
 	}
 	s.follows(m)
 }
@@ -332,17 +334,20 @@ const longestSlow = 15 * time.Second
 // mostQueued is the bound of what waits for one peer.
 const mostQueued = 128
 
-// behindBy is how many blocks a node must lack before the liar is among those that it asks: of four
-// peers each is asked for one of the first eight ranges of 64 blocks.
-const behindBy = 300
+// behindBy is how many blocks a node must lack before the liar is among those that it asks: of two
+// peers each is asked for one of the first ranges of 64 blocks.
+const behindBy = 200
 
-// lie has a node fetch blocks while one of its peers sends bad ones.
+// lie has a node fetch blocks from two peers, of which one sends bad ones: it is in the place of
+// the third node, with its key, while that is parted from both.
 func (s *several) lie() {
-	if !s.joined { // without the node and the liar there must be a majority
-		s.join()
-		s.Injected["join"]++
+	if !s.joined {
+		s.t.Fatal("lie needs three nodes: it comes after join")
 	}
 	m := s.follower()
+	others := slices.DeleteFunc(slices.Clone(s.nodes), func(other *member) bool { return other == m })
+	s.random.Shuffle(2, func(i, j int) { others[i], others[j] = others[j], others[i] })
+	honest, third := others[0], others[1]
 	for _, way := range s.links(m) {
 		way.Refuse()
 	}
@@ -350,30 +355,38 @@ func (s *several) lie() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	others := slices.DeleteFunc(slices.Clone(s.live()), func(other *member) bool { return other == m })
 	servicetest.Await(s.t, func() string { return "blocks that the node lacks" }, func() bool {
-		number, err := others[0].head()
+		number, err := honest.head()
 		return err == nil && number > head+behindBy
 	})
-	l, err := lieTo(s.keys[liar], peers.Address{ID: s.keys[m.name].ID(), Host: m.peers}, others[0], s.random.IntN(len(lies)))
+	s.restarted(others)
+	for _, way := range s.links(third) {
+		way.Refuse()
+	}
+	id := s.keys[third.name].ID().String()
+	servicetest.Await(s.t, func() string { return "the third node is parted" }, func() bool { return !m.peer(id).Connected && !honest.peer(id).Connected })
+	score := m.peer(id).Score
+	l, err := lieTo(s.keys[third.name], peers.Address{ID: s.keys[m.name].ID(), Host: m.peers}, honest, s.random.IntN(len(lies)))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer l.end()
-	servicetest.Await(s.t, func() string { return "the liar is connected" }, func() bool { return m.peer(l.id).Connected })
-	s.restarted(others)
-	for _, way := range s.links(m) {
-		way.Pass()
-	}
+	servicetest.Await(s.t, func() string { return "the liar is connected" }, func() bool { return m.peer(id).Connected })
+	s.ways[m.name][honest.name].Pass()
+	s.ways[honest.name][m.name].Pass()
 	servicetest.Await(s.t, func() string {
 		return fmt.Sprintf("the liar is blamed for %d lies: %s", l.told.Load(), m.page("/debug/chain/peers"))
-	}, func() bool { return m.peer(l.id).Score < 0 })
-	s.follows(m)
+	}, func() bool { return m.peer(id).Score < score })
+	s.goesOn("the node has the honest node's blocks, and both agree")
+	l.end()
 	s.Lies += int(l.told.Load())
-	s.Blamed -= m.peer(l.id).Score
-	for _, p := range m.status().Peers {
-		if p.ID != l.id && p.Score < 0 {
-			s.t.Errorf("an honest peer is blamed: %s", p.LastError)
-		}
+	s.Blamed += score - m.peer(id).Score
+	if p := m.peer(s.keys[honest.name].ID().String()); p.Score < 0 {
+		s.t.Errorf("an honest peer is blamed: %s", p.LastError)
 	}
+	for _, way := range s.links(third) {
+		way.Pass()
+	}
+	s.follows(third)
+	s.follows(m)
 }
