@@ -42,10 +42,11 @@ soak-ledger: ## kill ledgersync at 100 random moments, and lie to it 10,000 time
 	go test ./services/ledger/soak -run 'TestKill|TestFaults' -count 1 -timeout 2h -kills 100 -faults 10000 -v
 
 soak-chain: export DYNO_TESTS = all
-soak-chain: ## kill chaind at 200 random moments, with either way to keep states, and the leader of three at 50 (1 hour)
+soak-chain: ## kill chaind at 200 random moments, with either way to keep states, and the leader of three at 50; part, kill, slow and deceive three nodes 20 times (90 minutes)
 	go test ./services/chain/soak -run 'TestKill|TestBackup' -count 1 -timeout 1h -kills 200 -v
 	go test ./services/chain/soak -run TestKill -count 1 -timeout 1h -kills 200 -set state=statedb -v
 	go test ./services/chain/cluster -run TestLeaderIsKilled -count 1 -timeout 1h -kills 50 -v
+	go test ./services/chain/soak -run TestNodes -count 1 -timeout 2h -networks 20 -v
 
 run: ## the main job, about 4 minutes
 	go run ./cmd/dyno run scenarios/notify.yaml

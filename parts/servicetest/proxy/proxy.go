@@ -199,7 +199,7 @@ func (p *Proxy) copy(k *link, to io.Writer, from io.Reader, life int64) (spent b
 	}
 }
 
-// room returns how many bytes may be read at once, after the pause of a slow proxy.
+// room returns the most bytes of the next read, after the pause of a slow proxy.
 func (p *Proxy) room(most int) int {
 	p.mu.Lock()
 	slow := p.slow

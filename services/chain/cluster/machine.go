@@ -72,8 +72,8 @@ func (m machine) Leads(now bool) {
 
 // level fetches what peers have beyond the entries of raft, all of which were applied: blocks that
 // were imported there, and not here. Sealed without them, a block would begin another chain. A peer
-// that is gone before it has sent them, is blamed for what it sent instead, or sends nothing, does not
-// count: the node must lead, whatever one peer claims.
+// does not count that is gone before it has sent them, is blamed for what it sent instead, or sends
+// nothing: the node must lead, whatever one peer claims.
 func (m machine) level(ctx context.Context) error {
 	for _, id := range m.j.network.Connected() {
 		for vain := 0; vain < inVain; {

@@ -157,8 +157,8 @@ func (s *several) build(p Program) {
 	}
 }
 
-// free returns an address that nothing listens at. Others must know it before the node runs, and the
-// node has it again when it was killed: no connection takes a port below 32768 meanwhile.
+// free returns an address that nothing listens at. Others must know it before the node runs, and
+// the node has it again when it was killed: no connection takes a port below 32768 meanwhile.
 func free(t testing.TB) string {
 	t.Helper()
 	for {
@@ -290,8 +290,8 @@ func (s *several) join() {
 	s.load.admit(s.nodes[joiner])
 }
 
-// slow has few bytes pass between a node and the others, of which there are many, until messages to
-// it are dropped, or for a while.
+// slow has few bytes pass between a node and the others, who have many for it, until messages are
+// dropped, or for a while.
 func (s *several) slow() {
 	m := s.follower()
 	for _, way := range s.links(m) {

@@ -12,13 +12,19 @@ import (
 
 var (
 	networks = flag.Int("networks", 0, "how many networks TestNodes runs through its faults; 0: 1, or 3 when tests run in full")
-	inject   = flag.String("inject", strings.Join(Faults, ","), "faults of TestNodes, each once a network, in a random order")
+	inject   = flag.String("inject", "", "faults of TestNodes, such as partition,leader, each once a network, in a random order; empty: some, or all when tests run in full")
 )
 
 // Nodes that are parted, killed, slowed and lied to, and one that joins late, keep all that was
 // acknowledged, once and in one chain.
 func TestNodes(t *testing.T) {
-	n, from, faults := *networks, *seed, strings.Split(*inject, ",")
+	n, from, faults := *networks, *seed, Faults
+	switch {
+	case *inject != "":
+		faults = strings.Split(*inject, ",")
+	case quicktest.On():
+		faults = []string{"partition", "leader", "join", "lie"}
+	}
 	if n == 0 {
 		n = quicktest.Of(1, 3)
 	}

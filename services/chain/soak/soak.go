@@ -1,8 +1,10 @@
 // Package soak checks that chaind keeps its promises when it is killed: Kill kills a node at random
-// moments under load and starts it again. The result depends only on what the node answered and
-// what is stored in the end, never on durations.
+// moments under load and starts it again. Nodes does so with three that agree by raft, and parts,
+// slows and deceives them. The results depend only on what the nodes answered and what is stored in
+// the end, never on durations.
 //
 //	DYNO_TESTS=all go test ./services/chain/soak -run TestKill -kills 200 -v
+//	DYNO_TESTS=all go test ./services/chain/soak -run TestNodes -networks 20 -v
 //
 // It controls the program by arguments, signals and its API, and has go-ethereum execute the chain
 // that the program exports. It measures no speed. The processes and goroutines that it starts end
