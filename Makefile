@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate peers ci
+.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,8 +66,16 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./cmd/dyno calibrate --repeats 5
 
-# Beside their rivals: wrk, pgbench (PostgreSQL) and redis-server must be installed, or their part is left out.
-peers: ## every scenario of scenarios/peers, one after the other (40 minutes)
+# Of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
+# workspace would get their versions of what services use, and CI would compile them.
+rivals: ## the rivals of chaind, geth and CometBFT, into dyno-out (5 minutes, once)
+	@mkdir -p dyno-out; failed=; for p in github.com/ethereum/go-ethereum/cmd/geth@v1.17.10 github.com/cometbft/cometbft/cmd/cometbft@v1.0.1; do \
+	  GOBIN="$(CURDIR)/dyno-out" go install $$p || failed="$$failed $$p"; done; \
+	test -z "$$failed" || { echo "not built, and left out of the comparison:$$failed"; exit 1; }
+
+# Beside their rivals: make rivals builds those of chaind; wrk, pgbench (PostgreSQL) and redis-server must be installed. The part of
+# one that is missing is left out.
+peers: ## every scenario of scenarios/peers, one after the other (50 minutes)
 	@failed=; for s in scenarios/peers/*.yaml; do \
 	  go run ./cmd/dyno run $$s || failed="$$failed $$s"; done; \
 	test -z "$$failed" || { echo "without a valid result:$$failed"; exit 1; }

@@ -65,10 +65,17 @@ var inside = map[string][]room{
 		{"execution", []string{"genesis"}, "what a block does to a state, wherever both are kept"},
 		{"soak", []string{"chaintest", "genesis"}, "drives the command from outside; go-ethereum executes its chain from the genesis"},
 		{"gen", []string{"genesis"}, "a load for any node; it knows none"},
+		{"devnet", nil, "starts the command, and knows of a node its flags and its debug address"},
 		{"mempool", nil, "the rules of what waits; it knows accounts, but neither blocks nor the disk"},
 		{"genesis", nil, "what a chain begins with"},
 		{"chaintest", nil, "the black-box suite knows the API only"},
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
+	},
+	"services/arena": {
+		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
+		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
+		{"game", nil, "the rules; they know neither players' connections nor time"},
+		{"wire", nil, "the messages"},
 	},
 	"services/ledger": {
 		{".", []string{"backfill", "serve", "mirror", "store"}, "assembles the commands' jobs"},

@@ -105,6 +105,11 @@ var modules = map[string]map[string]string{
 		"google.golang.org/protobuf":          "messages of raft",
 		"golang.org/x/sync":                   "groups of goroutines",
 	},
+	"services/arena": {
+		"github.com/coder/websocket":        "the plain program's WebSockets, and those of the suite",
+		"github.com/planetscale/vtprotobuf": "the messages' code is generated",
+		"google.golang.org/protobuf":        "messages are Protobuf",
+	},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go":                           "durations of fetches",

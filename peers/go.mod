@@ -9,6 +9,7 @@ require (
 	dyno/parts v0.0.0
 	dyno/parts/postgres v0.0.0
 	dyno/parts/xrpl v0.0.0
+	dyno/services/chain v0.0.0
 	dyno/services/ledger v0.0.0
 	dyno/services/notify v0.0.0
 	dyno/services/orders v0.0.0
@@ -31,12 +32,35 @@ require (
 )
 
 require (
+	dyno/parts/cluster v0.0.0 // indirect
+	dyno/parts/ethereum v0.0.0 // indirect
+	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProjectZKM/Ziren/crates/go-runtime/zkvm_runtime v0.0.0-20251001021608-1fe7b43fc4d6 // indirect
+	github.com/StackExchange/wmi v1.2.1 // indirect
+	github.com/VictoriaMetrics/fastcache v1.13.0 // indirect
+	github.com/cockroachdb/fifo v0.0.0-20240606204812-0bbfbd93a7ce // indirect
+	github.com/cockroachdb/pebble v1.1.5 // indirect
 	github.com/consensys/gnark-crypto v0.18.1 // indirect
 	github.com/crate-crypto/go-eth-kzg v1.5.0 // indirect
+	github.com/deckarep/golang-set/v2 v2.6.0 // indirect
+	github.com/emicklei/dot v1.6.2 // indirect
 	github.com/ethereum/c-kzg-4844/v2 v2.1.8 // indirect
+	github.com/ethereum/go-bigmodexpfix v0.0.0-20250911101455-f9e208c548ab // indirect
+	github.com/ferranbt/fastssz v0.1.4 // indirect
+	github.com/fjl/jsonw v0.1.0 // indirect
+	github.com/go-ole/go-ole v1.3.0 // indirect
+	github.com/gofrs/flock v0.12.1 // indirect
+	github.com/gorilla/websocket v1.4.2 // indirect
+	github.com/holiman/bloomfilter/v2 v2.0.3 // indirect
 	github.com/holiman/uint256 v1.3.2 // indirect
+	github.com/minio/sha256-simd v1.0.0 // indirect
+	github.com/mitchellh/mapstructure v1.4.1 // indirect
+	github.com/shirou/gopsutil v3.21.4-0.20210419000835-c7a38de76ee5+incompatible // indirect
 	github.com/supranational/blst v0.3.16 // indirect
+	github.com/tklauser/go-sysconf v0.3.12 // indirect
+	github.com/tklauser/numcpus v0.6.1 // indirect
+	go.etcd.io/raft/v3 v3.7.0 // indirect
+	gopkg.in/yaml.v2 v2.4.0 // indirect
 )
 
 require (
@@ -134,9 +158,12 @@ replace (
 	dyno/agent => ../agent
 	dyno/cmd/service => ../cmd/service
 	dyno/parts => ../parts
+	dyno/parts/cluster => ../parts/cluster
+	dyno/parts/ethereum => ../parts/ethereum
 	dyno/parts/postgres => ../parts/postgres
 	dyno/parts/wal/jetstream => ../parts/wal/jetstream
 	dyno/parts/xrpl => ../parts/xrpl
+	dyno/services/chain => ../services/chain
 	dyno/services/ledger => ../services/ledger
 	dyno/services/notify => ../services/notify
 	dyno/services/notify/soak => ../services/notify/soak

@@ -19,5 +19,5 @@ func main() {
 
 // commands are those beside the jobs.
 func commands() []*cobra.Command {
-	return []*cobra.Command{exportCommand(), checkCommand(), decodeCommand(), statetestCommand(), genCommand(), keyCommand()}
+	return []*cobra.Command{exportCommand(), checkCommand(), decodeCommand(), statetestCommand(), genCommand(), keyCommand(), devnetCommand()}
 }

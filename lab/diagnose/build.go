@@ -80,7 +80,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 
 // verdict is what is said of the diagnosis.
 func (e *evidence) verdict(d Diagnosis) words.Verdict {
-	v := words.Verdict{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Foreign: e.foreign}
+	v := words.Verdict{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign}
 	if f, ok := stacks.Entry(e.waker); ok {
 		v.Serial = f.Function
 	}

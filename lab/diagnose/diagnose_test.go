@@ -82,6 +82,21 @@ func TestDiagnoseAWait(t *testing.T) {
 	}
 }
 
+// Requests wait for one goroutine, which waits for the disk once for each of them.
+func TestDiagnoseAWaitThatIsNotShared(t *testing.T) {
+	propose := wait("select", 31, "runtime.selectgo", "main.propose")
+	propose.WokenBy, propose.Wakers = stack(0, "main.answer", "main.drive").Frames, 1
+	drive := record.Wait{Reason: "system call", Stack: stack(0, "syscall.Fsync", "os.(*File).Sync", "main.sync", "main.drive").Frames, Seconds: 0.4, Goroutines: 1}
+	for count, unshared := range map[int64]bool{100: true, 20: false} {
+		drive.Count = count
+		d := NewSubject("v", append(sweep(100, 200, 200), profiled(32, 200, nil, propose, drive))).Diagnose(rules.Defaults)
+		if !strings.Contains(d.InWords, "main.drive (main.go:7) answers, which itself waits 80% of the time in main.sync (main.go:7)") ||
+			strings.Contains(d.InWords, "requests do not share that wait") != unshared {
+			t.Errorf("%d waits: %s", count, d.InWords)
+		}
+	}
+}
+
 // Work that continues after the response: the goroutines that do it wait, and no request does.
 func TestDiagnoseWorkersThatWait(t *testing.T) {
 	r := profiled(0, 3000, nil)

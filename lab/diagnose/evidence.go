@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"dyno/lab/diagnose/findings"
@@ -112,4 +113,32 @@ func (e *evidence) spends() *places.Place {
 		return &p
 	}
 	return nil
+}
+
+// behind follows the longest wait of the kind that took most of the requests' time.
+func (e *evidence) behind() (out []words.Hop) {
+	var longest record.Wait
+	for _, w := range e.waits[e.top] {
+		if w.Seconds > longest.Seconds {
+			longest = w
+		}
+	}
+	if e.trace == nil {
+		return nil
+	}
+	for _, hop := range stacks.Chain(longest, e.trace) {
+		h := words.Hop{By: place(hop.By), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
+		if at, ok := stacks.UserFrame(hop.Wait.Stack); ok {
+			h.At = place(at)
+		}
+		if longest.Count > 0 { // more precise than the rate of the whole run
+			h.PerRequest = float64(hop.Wait.Count) / float64(longest.Count)
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func place(f record.Frame) places.Place {
+	return places.Place{Function: f.Function, File: f.File, Line: f.Line}
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"dyno/parts/httploop/sockets"
 )
 
 // phase is what a connection waits for; it determines the deadline.
@@ -45,7 +47,7 @@ func (c *conn) discard() {
 	}
 	scratch := c.loop.out[:maxOut]
 	for c.readable {
-		n, errno := receive(c.fd, scratch)
+		n, errno := sockets.Receive(c.fd, scratch)
 		switch {
 		case errno == unix.EINTR:
 			continue
@@ -97,7 +99,7 @@ func (c *conn) expire() {
 		return
 	case c.phase == writing:
 		c.loop.server.counts.refused.Add(1)
-	case pending(c.fd): // bytes have arrived since the loop last looked
+	case sockets.Pending(c.fd): // bytes have arrived since the loop last looked
 		c.readable = true
 		if c.read(); c.inFlight > 0 || c.current != nil || c.start < len(c.buf) {
 			c.settle()

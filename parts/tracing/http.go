@@ -73,7 +73,7 @@ func (t *Tracer) Wrap(name string, next http.Handler) http.Handler {
 func (t *Tracer) wrap(next http.Handler, of func(*http.Request) (name, route string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx = withSampling(ctx, r.Header)
+		ctx = WithSampling(ctx, r.Header)
 		name, route := of(r)
 		ctx, span := t.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 		defer span.End()

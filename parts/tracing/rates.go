@@ -26,15 +26,23 @@ const SamplingHeader = "X-Trace-Sampling"
 // asked is the key of the rate that a client has set, in a context.
 type asked struct{}
 
-func withSampling(ctx context.Context, h http.Header) context.Context {
+// WithSampling returns a context with the rate that a request's client has set, if it has. A
+// handler that Routes or Wrap returns does so.
+func WithSampling(ctx context.Context, h http.Header) context.Context {
 	text := h.Get(SamplingHeader)
 	if text == "" {
 		return ctx
 	}
 	if rate, err := parseRate(text); err == nil {
-		return context.WithValue(ctx, asked{}, sdk.TraceIDRatioBased(rate))
+		return context.WithValue(ctx, asked{}, rate)
 	}
 	return ctx // it is the client's mistake, and the request is not about traces
+}
+
+// Asked returns the rate that a request's client has set; false: none.
+func Asked(ctx context.Context) (rate float64, ok bool) {
+	rate, ok = ctx.Value(asked{}).(float64)
+	return rate, ok
 }
 
 func parseRate(text string) (float64, error) {
@@ -58,6 +66,14 @@ func ParseRates(texts map[string]string) (Rates, error) {
 	return rates, nil
 }
 
+// Of returns the rate of a route.
+func (r Rates) Of(route string) float64 {
+	if rate, ok := r[route]; ok {
+		return rate
+	}
+	return r[Others]
+}
+
 func (r Rates) sampler() sdk.Sampler {
 	routes := byRoute{}
 	for route, rate := range r {
@@ -74,8 +90,8 @@ func (r Rates) sampler() sdk.Sampler {
 type byRoute map[string]sdk.Sampler
 
 func (s byRoute) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
-	if own, ok := p.ParentContext.Value(asked{}).(sdk.Sampler); ok {
-		return own.ShouldSample(p)
+	if own, ok := Asked(p.ParentContext); ok {
+		return sdk.TraceIDRatioBased(own).ShouldSample(p)
 	}
 	if one, ok := s[p.Name]; ok {
 		return one.ShouldSample(p)

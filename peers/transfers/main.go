@@ -5,12 +5,18 @@
 //	transfers --rows rows.ndjson --work signatures
 //	transfers --rows rows.ndjson --work commits --url http://127.0.0.1:8545/ --array 100
 //	transfers --rows rows.ndjson --work commits --url ws://127.0.0.1:8545/ ...
+//	transfers --rows rows.ndjson --work commits --rival geth --program FILE --genesis FILE --data DIR
+//	transfers --rows rows.ndjson --work commits --rival cometbft --program FILE --data DIR
 //
-// Rows are the lines of chaind gen --format rows. A connection has one array in flight, from when
-// it is sent until as many transfers are in blocks as were accepted until then; an array of which a
-// member is refused ends the program. Blocks are counted by the gas that their announcements name.
+// Rows are the lines of chaind gen --format rows. A connection has one array in flight, or with
+// --array 1 one call, from when it is sent until as many transfers are in blocks as were accepted
+// until then; an array of which a member is refused ends the program. Blocks are counted by the gas
+// that their announcements name. A rival is started as a process of the job, with settings that
+// favour its rate. CometBFT's kvstore, which knows no transfers, gets as many pairs of a key and a
+// value, as long as the transfers; its announcements name their number.
+//
 // It is not for other transactions, nor for load at a rate (dyno run is). It owns a goroutine for
-// each connection or core, and one for the announcements.
+// each connection or core, and one for the announcements; the rival has ended when it ends.
 package main
 
 import (
@@ -36,6 +42,7 @@ import (
 type options struct {
 	rows, work, url    string
 	array, connections int
+	rival              rival
 }
 
 func main() {
@@ -45,6 +52,11 @@ func main() {
 	flag.StringVar(&o.url, "url", "", "`URL` of the node, http or ws")
 	flag.IntVar(&o.array, "array", 100, "calls in an array")
 	flag.IntVar(&o.connections, "connections", 32, "connections, each with one array in flight")
+	flag.StringVar(&o.rival.name, "rival", "", "geth or cometbft: start it, instead of --url")
+	flag.StringVar(&o.rival.program, "program", "", "`file` of the rival's program")
+	flag.StringVar(&o.rival.genesis, "genesis", "", "`file` of geth's genesis, which chaind gen writes")
+	flag.StringVar(&o.rival.data, "data", "", "empty `folder` of the rival's chain")
+	flag.IntVar(&o.rival.period, "period", 0, "`seconds` from one block of geth to the next; 0: as soon as there are transfers")
 	flag.Parse()
 	callers.Main("transfers", func(ctx context.Context) error { return o.run(ctx, os.Stdout) })
 }
@@ -61,8 +73,16 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("--work %s: there are commits and signatures", o.work)
 	case o.array < 1 || o.array > len(raws):
 		return fmt.Errorf("--array %d: there are %d transfers", o.array, len(raws))
+	case o.rival.name == "":
+		return o.commits(ctx, out, ethereum, raws)
 	}
-	return o.commits(ctx, out, raws)
+	kind, url, stop, err := o.rival.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	o.url = url
+	return o.commits(ctx, out, kind, raws)
 }
 
 // perCall is the number of senders that are recovered in a call: enough that a call's own cost does

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/assembly"
+	"dyno/parts/config"
 	"dyno/parts/daemon"
 	"dyno/parts/httploop"
 	"dyno/parts/jsonrpc"
@@ -23,6 +24,7 @@ import (
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
 	v2 "dyno/parts/jsonrpc/v2"
+	"dyno/parts/tracing"
 	"dyno/services/chain/api"
 	"dyno/services/chain/api/evm"
 	"dyno/services/chain/api/filter"
@@ -39,14 +41,17 @@ var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "sca
 
 // serving is the flags of serve.
 type serving struct {
-	genesis  string
-	readOnly bool
-	nodes    nodes
+	genesis   string
+	readOnly  bool
+	logSample config.Pairs
+	nodes     nodes
 }
 
 func (f *serving) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.genesis, "genesis", "", "`FILE` with the genesis of the chain, as go-ethereum has it; a folder keeps its own, and a new one has the development chain without it")
 	f.nodes.declare(set)
+	f.logSample.Alone = tracing.Others
+	set.Var(&f.logSample, "log-sample", "share of calls that are logged: `[METHOD=]RATE`, such as eth_call=0.01; repeatable. Calls whose trace is recorded (--otlp) are logged without it")
 	set.BoolVar(&f.readOnly, "read-only", false, "serve the chain as it is: transactions are refused, and no blocks are sealed")
 }
 
@@ -66,7 +71,7 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 		if err != nil {
 			return daemon.Running{}, err
 		}
-		return serve(env, c, readOnly(c), nil, c.Close)
+		return f.serve(env, c, readOnly(c), nil, c.Close)
 	}
 	n, err := f.openNode(ctx, env, g)
 	if err != nil {
@@ -77,23 +82,23 @@ func (f *serving) start(ctx context.Context, env *daemon.Env) (daemon.Running, e
 	}
 	env.Debug.Handle("GET /debug/chain/backup", f.nodes.backups(env, n))
 	c := n.Chain()
-	return serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
+	return f.serve(env, c, api.Backend{Genesis: c.Genesis, Blocks: c.Blocks, States: c, Pool: n, Feed: n, Recent: api.NewRecent()}, n.Ready, n.Close)
 }
 
 // writeTimeout is the time that a client has to read an answer: 25 MB at 3.3 Mbit/s.
 const writeTimeout = time.Minute
 
 // serve serves a backend at / and /submit.
-func serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
+func (f *serving) serve(env *daemon.Env, c *blockchain.Chain, b api.Backend, ready func() error, end func() error) (daemon.Running, error) {
 	if err := exposeStates(env, c.States()); err != nil {
 		return daemon.Running{}, errors.Join(err, end())
 	}
-	door, err := serveRPC(env, b)
+	door, err := f.serveRPC(env, b)
 	if err != nil {
 		return daemon.Running{}, errors.Join(err, end())
 	}
 	paths := http.NewServeMux()
-	paths.Handle("/", traced(env, door))
+	paths.Handle("/", traced(env, len(f.logSample.Values()) > 0, door))
 	paths.Handle("/submit", env.Guard.Wrap(api.Submit(b.Pool), nil))
 	out := daemon.Running{Handler: paths, WriteTimeout: writeTimeout, Drain: func(ctx context.Context) error { return errors.Join(door.Drain(ctx), end()) }}
 	front, err := openFront(env, door.Server)
@@ -177,7 +182,7 @@ func (r rpc) Drain(ctx context.Context) error {
 }
 
 // serveRPC returns the server of all methods. The caller drains it.
-func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
+func (f *serving) serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 	methods, filters := api.Methods(b, version()), filter.New(b)
 	maps.Copy(methods, filters.Methods())
 	maps.Copy(methods, evm.Methods(b, evm.Options{}))
@@ -186,8 +191,17 @@ func serveRPC(env *daemon.Env, b api.Backend) (rpc, error) {
 		return rpc{}, err
 	}
 	together := api.Together(b)
+	watching := calls{log: env.Log}
 	if env.Tracer != nil {
-		calls{env.Tracer, env.Log}.trace(methods, together)
+		watching.tracer = env.Tracer
+	}
+	if rates := f.logSample.Values(); len(rates) > 0 {
+		if watching.rates, err = tracing.ParseRates(rates); err != nil {
+			return rpc{}, daemon.Usage(fmt.Errorf("--log-sample: %w", err))
+		}
+	}
+	if err := watching.watch(methods, together); err != nil {
+		return rpc{}, err
 	}
 	s := server.New(methods, server.Options{
 		Codec: codecs[env.Choice.Get("codec")], HTTP: env.Guard, Socket: env.Sockets, Together: together, Observe: m.observe, Log: env.Log,

@@ -2,9 +2,12 @@ package chain
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -16,10 +19,16 @@ import (
 )
 
 // traced makes a span of each POST. A WebSocket is none, since it may stay open for days: its calls
-// are traces of their own, or belong to the one that its traceparent names.
-func traced(env *daemon.Env, next http.Handler) http.Handler {
-	if env.Tracer == nil {
+// are traces of their own, or belong to the one that its traceparent names. Where calls are logged
+// without spans, only the client's rate is read.
+func traced(env *daemon.Env, logged bool, next http.Handler) http.Handler {
+	switch {
+	case env.Tracer == nil && !logged:
 		return next
+	case env.Tracer == nil:
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r.WithContext(tracing.WithSampling(r.Context(), r.Header)))
+		})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -32,14 +41,24 @@ func traced(env *daemon.Env, next http.Handler) http.Handler {
 	})
 }
 
-// calls makes a span of each call, and a line in the log of each that is recorded.
+// calls makes a span of each call, and a line in the log of each whose trace is recorded and of a
+// share of the others.
 type calls struct {
-	tracer trace.Tracer
+	tracer trace.Tracer  // nil: no spans
+	rates  tracing.Rates // by method; nil: no lines beyond those of recorded traces
 	log    *slog.Logger
 }
 
-// trace makes the methods do so; without --otlp they stay as they are.
-func (c calls) trace(methods map[string]jsonrpc.Method, together map[string]func(context.Context, []jsonrpc.Call)) {
+// watch makes the methods do so; without spans and rates they stay as they are.
+func (c calls) watch(methods map[string]jsonrpc.Method, together map[string]func(context.Context, []jsonrpc.Call)) error {
+	for name := range c.rates {
+		if methods[name] == nil && name != tracing.Others {
+			return daemon.Usage(fmt.Errorf("--log-sample: there is no method %q", name))
+		}
+	}
+	if c.tracer == nil && c.rates == nil {
+		return nil
+	}
 	for name, m := range methods {
 		methods[name] = func(ctx context.Context, params []byte) (result any, err error) {
 			c.run(ctx, name, 1, func(ctx context.Context) error {
@@ -57,22 +76,41 @@ func (c calls) trace(methods map[string]jsonrpc.Method, together map[string]func
 			})
 		}
 	}
+	return nil
 }
 
 func (c calls) run(ctx context.Context, method string, count int, do func(context.Context) error) {
-	ctx, span := c.tracer.Start(ctx, method)
-	defer span.End()
+	span := trace.SpanFromContext(context.Background()) // records nothing
+	if c.tracer != nil {
+		ctx, span = c.tracer.Start(ctx, method)
+		defer span.End()
+	}
+	began := time.Now()
 	err := do(ctx)
-	if !span.IsRecording() {
+	if !span.IsRecording() && rand.Float64() >= c.rate(ctx, method) {
 		return
 	}
 	span.SetAttributes(attribute.Int("rpc.calls", count))
+	line := []any{"method", method, "calls", count, "duration", time.Since(began)}
 	if err == nil {
-		c.log.InfoContext(ctx, "called", "method", method, "calls", count)
+		c.log.InfoContext(ctx, "called", append(line, "status_code", 0)...)
 		return
 	}
 	code := jsonrpc.AsError(err).Code
 	span.SetAttributes(attribute.Int("rpc.jsonrpc.error_code", code))
 	span.SetStatus(codes.Error, err.Error())
-	c.log.InfoContext(ctx, "called", "method", method, "calls", count, "status_code", code, "error", err.Error())
+	c.log.InfoContext(ctx, "called", append(line, "status_code", code, "error", err.Error())...)
+}
+
+// rate is the share of such calls that are logged although their trace is not recorded. Where there
+// are traces, the rate that a client has set has had its effect.
+func (c calls) rate(ctx context.Context, method string) float64 {
+	own, ok := tracing.Asked(ctx)
+	switch {
+	case !ok:
+		return c.rates.Of(method)
+	case c.tracer != nil:
+		return 0
+	}
+	return own
 }

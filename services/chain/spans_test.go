@@ -3,13 +3,16 @@ package chain_test
 import (
 	"compress/gzip"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/ethereum/go-ethereum/common"
@@ -170,5 +173,68 @@ func TestSpansOfSockets(t *testing.T) {
 	}
 	if count["eth_chainId"] != 2 || count["/"] != 1 || len(count) != 2 {
 		t.Errorf("spans %v", count)
+	}
+}
+
+// Calls are logged at the rate of their method, or at the one that the client sets, with spans or
+// without.
+func TestLogSample(t *testing.T) {
+	t.Parallel()
+	url, _ := collect(t)
+	for _, spans := range [][]string{nil, {"--otlp", url, "--otlp-sample=0"}} {
+		args := append([]string{"--data", imported(t, public), "--read-only", "--log-sample=0", "--log-sample=eth_chainId=1", "--log-sample=eth_getBalance=1"}, spans...)
+		n := serve(t, args...)
+		const call = `{"jsonrpc":"2.0","id":1,"method":"%s","params":[]}`
+		for range 3 {
+			n.post(fmt.Sprintf(call, "eth_chainId"))
+		}
+		n.post("[" + fmt.Sprintf(call, "eth_getBalance") + "," + fmt.Sprintf(call, "net_version") + "]")
+		n.post(fmt.Sprintf(call, "eth_chainId"), "X-Trace-Sampling", "0")
+		n.post(fmt.Sprintf(call, "eth_gasPrice"), "X-Trace-Sampling", "1")
+		if code := n.stop(); code != 0 {
+			t.Fatal(code, n.stderr)
+		}
+		count := map[string]int{}
+		for line := range strings.Lines(n.stderr.String()) {
+			var logged struct {
+				Msg, Method string
+				Status      *int `json:"status_code"`
+				Duration    time.Duration
+				Trace       string `json:"trace_id"`
+			}
+			if json.Unmarshal([]byte(line), &logged) != nil || logged.Msg != "called" {
+				continue
+			}
+			count[logged.Method]++
+			if logged.Duration <= 0 || logged.Status == nil || (*logged.Status != 0) != (logged.Method == "eth_getBalance") || (logged.Trace == "") != (spans == nil) {
+				t.Error(line)
+			}
+		}
+		if want := map[string]int{"eth_chainId": 3, "eth_getBalance": 1, "eth_gasPrice": 1}; !maps.Equal(count, want) {
+			t.Errorf("%v: lines %v, want %v", spans, count, want)
+		}
+	}
+}
+
+// Transactions that run together are logged, too, whichever transport reads them.
+func TestLogSampleOfTransactions(t *testing.T) {
+	t.Parallel()
+	n := serve(t, "--data", t.TempDir(), "--log-sample=1")
+	raw, err := (&chaintest.Account{Key: chaintest.DevelopmentKeys()[0]}).Send(common.Address{1}, 1).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.ask("eth_sendRawTransaction", `["`+hexutil.Encode(raw)+`"]`)
+	if code := n.stop(); code != 0 || !strings.Contains(n.stderr.String(), `"method":"eth_sendRawTransaction","calls":1,`) {
+		t.Error(code, n.stderr)
+	}
+}
+
+func TestWrongLogSample(t *testing.T) {
+	for sample, says := range map[string]string{"eth_chainID=1": "there is no method", "2": "is not between 0 and 1"} {
+		var stderr lines
+		if code := run(t.Context(), io.Discard, &stderr, "serve", "--listen=127.0.0.1:0", "--data", t.TempDir(), "--log-sample", sample); code != 2 || !strings.Contains(stderr.String(), says) {
+			t.Errorf("%s: exit %d, %s", sample, code, &stderr)
+		}
 	}
 }

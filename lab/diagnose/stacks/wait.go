@@ -189,6 +189,9 @@ func Behind(w record.Wait, t *record.Trace) (record.Wait, bool) {
 	if len(w.WokenBy) == 0 || InRequest(w.WokenBy) {
 		return record.Wait{}, false
 	}
+	if chain := Chain(w, t); len(chain) > 0 {
+		return chain[0].Wait, true
+	}
 	// A trace enters goroutines by the service's own function that they run; if that has returned
 	// already, as when WaitGroup.Go reports completion, only its caller is left.
 	root := w.WokenBy[len(w.WokenBy)-1].Function

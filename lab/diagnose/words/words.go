@@ -27,6 +27,7 @@ type Verdict struct {
 	Holder  *places.Holder // of the lock that bounds it; nil: not seen
 	Serial  string         // first function of the one goroutine that requests wait for; empty: not seen
 	Spends  *places.Place  // in which that goroutine spends its CPU time; nil: not seen
+	Behind  []Hop          // goroutines that wait one for the next, the first of which requests wait for
 	Foreign string         // description of a process that Go did not build; empty: Go built it
 }
 
@@ -216,6 +217,7 @@ func (v Verdict) waitWords(at, used string) string {
 			text += fmt.Sprintf(" %s of its CPU time is spent in %s (%s).", Percent(p.Share), p.Function, p.Location())
 		}
 	}
+	text += v.behindWords()
 	if sig[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth) {
 		text += fmt.Sprintf(" More clients still raise the throughput (by %s per doubling): no resource is used up, each request only takes long.", Percent(sig[rules.Growth]))
 	}

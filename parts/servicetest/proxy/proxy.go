@@ -1,6 +1,6 @@
 // Package proxy stands between a program under test and a server, and breaks their connections as a
-// test asks: it ends them, refuses them, holds their bytes back, or lets them fall silent. It
-// carries any protocol over TCP, and it is not for load.
+// test asks: it ends them, refuses them, slows them, holds their bytes back, or lets them fall
+// silent. It carries any protocol over TCP, and it is not for load.
 //
 // A proxy owns its goroutines: one that accepts, and two a connection. They have ended when the
 // test has.
@@ -11,6 +11,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy carries bytes both ways between clients and one server on loopback.
@@ -23,6 +24,7 @@ type Proxy struct {
 	changed  sync.Cond  // state has changed
 	state    state
 	links    map[*link]struct{}
+	slow     bool    // few bytes pass at a time, and a pause follows them
 	lives    []int64 // bytes from the server after which each next connection falls silent
 	silenced int
 }
@@ -62,8 +64,23 @@ func New(t testing.TB, server string) *Proxy {
 // Addr is the address that leads through the proxy.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Pass carries bytes again, after Refuse or Hold.
+// Pass carries bytes again, after Refuse, Hold or Slow.
 func (p *Proxy) Pass() { p.set(passing) }
+
+// Slow carries few bytes a second over each connection until Pass, so that what is written waits in
+// the writer once the system's buffers are full.
+func (p *Proxy) Slow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state, p.slow = passing, true
+	p.changed.Broadcast()
+}
+
+// What a slow connection carries: 64 KiB/s.
+const (
+	slowBytes = 1 << 10
+	slowPause = time.Second / 64
+)
 
 // Hold keeps connections open and takes new ones, and passes nothing on until Pass.
 func (p *Proxy) Hold() { p.set(holding) }
@@ -98,7 +115,7 @@ func (p *Proxy) Silenced() int {
 func (p *Proxy) set(s state) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state = s
+	p.state, p.slow = s, false
 	p.changed.Broadcast()
 }
 
@@ -166,7 +183,7 @@ func (p *Proxy) copy(k *link, to io.Writer, from io.Reader, life int64) (spent b
 	defer k.close()
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := from.Read(buffer)
+		n, err := from.Read(buffer[:p.room(len(buffer))])
 		if life >= 0 && !spent {
 			life -= int64(n)
 			spent = life <= 0
@@ -180,6 +197,18 @@ func (p *Proxy) copy(k *link, to io.Writer, from io.Reader, life int64) (spent b
 			return spent
 		}
 	}
+}
+
+// room returns how many bytes may be read at once, after the pause of a slow proxy.
+func (p *Proxy) room(most int) int {
+	p.mu.Lock()
+	slow := p.slow
+	p.mu.Unlock()
+	if !slow {
+		return most
+	}
+	time.Sleep(slowPause)
+	return slowBytes
 }
 
 // may waits while the proxy holds bytes back, and reports whether a connection carries any.

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,3 +132,40 @@ func TestFallsSilent(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A slow proxy carries everything, and holds the writer up meanwhile.
+func TestSlow(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	p := proxy.New(t, server.Addr().String())
+	p.Slow()
+	client, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := server.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const size = 16 << 20
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		if n, err := client.Write(make([]byte, size)); n != size || err != nil {
+			t.Errorf("wrote %d bytes, %v", n, err)
+		}
+		client.Close()
+	})
+	if _, err := io.ReadFull(conn, make([]byte, 8<<10)); err != nil {
+		t.Fatal(err)
+	}
+	p.Pass()
+	if n, err := io.Copy(io.Discard, conn); n != size-8<<10 || err != nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	writing.Wait()
+}

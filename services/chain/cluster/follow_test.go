@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,14 +88,18 @@ type impostor struct {
 	asked   atomic.Int64
 }
 
-func pretend(t *testing.T, key identity.Key, to peers.Address, do func(ctx context.Context, from uint64) ([]byte, error)) *impostor {
-	n, err := peers.New(peers.Options{Key: key, Addresses: []peers.Address{to}, Chain: chaintest.ChainID,
+func pretend(t *testing.T, key identity.Key, do func(ctx context.Context, from uint64) ([]byte, error), to ...peers.Address) *impostor {
+	n, err := peers.New(peers.Options{Key: key, Addresses: to, Chain: chaintest.ChainID,
 		Genesis: genesis.Development().Block().Hash(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &impostor{network: n}
 	n.Handle(peers.Head, func(context.Context, identity.ID, []byte) error { return nil })
+	n.Handle(peers.Raft, func(context.Context, identity.ID, []byte) error { return nil })
+	n.Serve(peers.Hashes, func(context.Context, identity.ID, []byte) ([]byte, error) {
+		return peers.AppendItems(nil, make([]byte, 32), make([]byte, 32), make([]byte, 32)), nil
+	})
 	n.Handle(peers.Transactions, func(context.Context, identity.ID, []byte) error { return nil })
 	n.Serve(peers.Blocks, func(ctx context.Context, _ identity.ID, question []byte) ([]byte, error) {
 		p.asked.Add(1)
@@ -151,7 +157,7 @@ func TestFollowers(t *testing.T) {
 	if page := late.page("/readyz"); !strings.Contains(page, "the node that seals is not connected") {
 		t.Errorf("a follower without a sealer says %s", page)
 	}
-	liar := pretend(t, keys[3], peers.Address{ID: keys[2].ID(), Host: addresses[2]}, func(_ context.Context, from uint64) ([]byte, error) {
+	liar := pretend(t, keys[3], func(_ context.Context, from uint64) ([]byte, error) {
 		var raw hexutil.Bytes
 		if err := sealer.call(&raw, "debug_getRawBlock", hexutil.Uint64(from)); err != nil {
 			return nil, err
@@ -164,11 +170,11 @@ func TestFollowers(t *testing.T) {
 		h.Extra = []byte("mine") // a good block, but not the sealer's
 		raw, err := rlp.EncodeToBytes(b.WithSeal(h))
 		return peers.AppendItems(nil, raw), err
-	})
-	slow := pretend(t, keys[4], peers.Address{ID: keys[2].ID(), Host: addresses[2]}, func(ctx context.Context, _ uint64) ([]byte, error) {
+	}, peers.Address{ID: keys[2].ID(), Host: addresses[2]})
+	slow := pretend(t, keys[4], func(ctx context.Context, _ uint64) ([]byte, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
-	})
+	}, peers.Address{ID: keys[2].ID(), Host: addresses[2]})
 	way.Pass()
 	servicetest.Await(t, func() string { return "the sealer is connected: " + late.page("/readyz") }, connected(late))
 	servicetest.Await(t, func() string {
@@ -208,4 +214,45 @@ func TestFollowers(t *testing.T) {
 	for _, m := range all {
 		processtest.Stop(t, m.p)
 	}
+}
+
+// A peer that claims blocks which no node has holds up neither the choice of a leader nor what that
+// seals, whatever it sends instead.
+func TestLeaderIsLiedTo(t *testing.T) {
+	servicetest.Parallel(t, map[string]func(context.Context, uint64) ([]byte, error){
+		"garbage": func(context.Context, uint64) ([]byte, error) { return peers.AppendItems(nil, []byte("no block")), nil },
+		"nothing": func(context.Context, uint64) ([]byte, error) { return nil, errors.New("not now") },
+	}, leaderIsLiedTo)
+}
+
+func leaderIsLiedTo(t *testing.T, do func(context.Context, uint64) ([]byte, error)) {
+	all := cluster(t, 3, "--set=seal=each")
+	keys := make([]identity.Key, 3)
+	for i := range keys {
+		var err error
+		if keys[i], err = identity.Read(flagOf(all[i], "--node-key")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var addresses []peers.Address
+	for i, m := range all[:2] {
+		addresses = append(addresses, peers.Address{ID: keys[i].ID(), Host: flagOf(m, "--peer-listen")})
+	}
+	liar := pretend(t, keys[2], do, addresses...)
+	all[0].start()
+	servicetest.Await(t, func() string { return "the liar is connected" }, func() bool { return strings.Contains(all[0].page("/debug/chain/peers"), `"connected":true`) })
+	all[1].start()
+	l := leader(t, all[:2])
+	s := &sender{account: 0}
+	servicetest.Await(t, func() string { return "a transaction is accepted: " + l.page("/readyz") }, func() bool { return s.send(l) == nil })
+	s.mined(t, all[:2])
+	t.Logf("the liar was asked for blocks %d times", liar.asked.Load())
+	for _, m := range all[:2] {
+		processtest.Stop(t, m.p)
+	}
+}
+
+// flagOf returns the value of a flag in a node's command.
+func flagOf(m *member, name string) string {
+	return m.command[slices.Index(m.command, name)+1]
 }

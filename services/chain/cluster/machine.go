@@ -71,25 +71,37 @@ func (m machine) Leads(now bool) {
 }
 
 // level fetches what peers have beyond the entries of raft, all of which were applied: blocks that
-// were imported there, and not here. Sealed without them, a block would begin another chain.
+// were imported there, and not here. Sealed without them, a block would begin another chain. A peer
+// that is gone before it has sent them, is blamed for what it sent instead, or sends nothing, does not
+// count: the node must lead, whatever one peer claims.
 func (m machine) level(ctx context.Context) error {
 	for _, id := range m.j.network.Connected() {
-		for more := true; more; {
-			head := m.j.node.Chain().Head().Number.Uint64()
+		for vain := 0; vain < inVain; {
+			into := following{m.j.node, nil}
+			head := into.Head()
 			limited, cancel := context.WithTimeout(ctx, again)
 			hashes, err := blocksync.Request(limited, m.j.network, id, peers.Hashes, head, 1<<20)
 			cancel()
-			more = err == nil && len(hashes) > 1 // a peer that has gone does not vote either
-			if !more {
-				continue
+			if err != nil || len(hashes) < 2 { // a peer that has gone does not vote either
+				break
 			}
-			if err := m.catchUp(ctx, head+uint64(len(hashes)-1), common.BytesToHash(hashes[len(hashes)-1])); err != nil {
+			last := head + uint64(len(hashes)-1)
+			m.j.target.Store(last)
+			err = fetch(ctx, m.j.o.Log, into, []blocksync.Peer{blocksync.Remote(m.j.network, id, last)}, last)
+			m.j.target.Store(0)
+			if err != nil {
 				return err
+			}
+			if vain++; into.Head() > head {
+				vain = 0
 			}
 		}
 	}
 	return nil
 }
+
+// inVain is how often a peer that claims blocks may be asked for them without sending any.
+const inVain = 3
 
 // Restore implements raft.Machine. Blocks that are missing come from peers.
 func (m machine) Restore(ctx context.Context, _ uint64, data []byte) error {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package httploop
+package sockets
 
 import (
 	"unsafe"
@@ -8,12 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func receive(fd int, b []byte) (int, unix.Errno) {
+// Receive reads from a socket.
+func Receive(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 	return int(n), errno
 }
 
-func send(fd int, b []byte) (int, unix.Errno) {
+// Send writes to a socket.
+func Send(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	return int(n), errno
 }

@@ -1,6 +1,6 @@
 //go:build race
 
-package httploop
+package sockets
 
 import (
 	"errors"
@@ -10,9 +10,11 @@ import (
 // With the race detector on, bytes go through package syscall, which reports that a write happened
 // before the read of its bytes; with raw system calls the detector would report false races.
 
-func receive(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Read(fd, b)) }
+// Receive reads from a socket.
+func Receive(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Read(fd, b)) }
 
-func send(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Write(fd, b)) }
+// Send writes to a socket.
+func Send(fd int, b []byte) (int, syscall.Errno) { return transferred(syscall.Write(fd, b)) }
 
 func transferred(n int, err error) (int, syscall.Errno) {
 	var errno syscall.Errno

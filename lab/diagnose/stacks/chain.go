@@ -1,0 +1,53 @@
+package stacks
+
+import (
+	"slices"
+
+	"dyno/lab/record"
+)
+
+// Hop is a goroutine that others wait for, and that waits itself.
+type Hop struct {
+	By   record.Frame // deepest function, of the service's own, in which it both ends their waits and waits
+	Wait record.Wait
+}
+
+// Chain follows a wait from goroutine to goroutine: one that ends it, and waits itself half of the
+// trace or more at one place, comes first; then one that ends that wait, and so on. It ends at a
+// goroutine that works, at requests, where several goroutines wait at the same place, since which
+// of them it is cannot be seen, and where goroutines wait for each other.
+func Chain(w record.Wait, t *record.Trace) (out []Hop) {
+	const least = 0.5 // of the trace
+	for len(w.WokenBy) > 0 && !InRequest(w.WokenBy) {
+		next, depth := Hop{}, 0
+		for _, other := range t.Waits {
+			by, d, ok := meet(w.WokenBy, other.Stack)
+			switch {
+			case !ok, other.Goroutines != 1, other.Count == 0, other.Seconds < least*t.Seconds, What(other) == WaitIdle, InRequest(other.Stack):
+			case d > depth, d == depth && other.Seconds > next.Wait.Seconds: // the more they have in common, the surer it is the same goroutine
+				next, depth = Hop{by, other}, d
+			}
+		}
+		known := slices.ContainsFunc(out, func(h Hop) bool { return h.By.Function == next.By.Function })
+		if depth == 0 || known {
+			return out
+		}
+		out, w = append(out, next), next.Wait
+	}
+	return out
+}
+
+// meet compares two stacks from their roots: the deepest function of the service's own that they
+// have in common, and its depth. False: there is none.
+func meet(a, b []record.Frame) (at record.Frame, depth int, ok bool) {
+	for i := 1; i <= min(len(a), len(b)); i++ {
+		f := b[len(b)-i]
+		if a[len(a)-i].Function != f.Function {
+			break
+		}
+		if Own(f) {
+			at, depth, ok = unwrapped(f), i, true
+		}
+	}
+	return at, depth, ok
+}

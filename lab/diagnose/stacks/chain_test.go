@@ -1,0 +1,50 @@
+package stacks
+
+import (
+	"slices"
+	"testing"
+
+	"dyno/lab/record"
+)
+
+// As a log's leader has it: requests wait for what applies, that for a loop, and that for the disk.
+func TestChain(t *testing.T) {
+	frames := func(functions ...string) (out []record.Frame) {
+		for _, f := range functions {
+			out = append(out, record.Frame{Function: f, File: "/src/shop/main.go"})
+		}
+		return out
+	}
+	const group = "sync.(*WaitGroup).Go.func1"
+	requests := record.Wait{Reason: "select", Seconds: 30, Count: 800, Goroutines: 64, WokenBy: frames("main.answer", "main.applied", "main.apply", "main.run.func1", group),
+		Stack: frames("runtime.selectgo", "main.propose", "net/http.HandlerFunc.ServeHTTP", "net/http.(*conn).serve")}
+	applies := record.Wait{Reason: "select", Seconds: 0.8, Count: 800, Goroutines: 1, WokenBy: frames("main.deliver", "main.drive", "main.run.func2", group),
+		Stack: frames("runtime.selectgo", "main.apply", "main.run.func1", group)}
+	drives := record.Wait{Reason: "chan receive", Seconds: 0.7, Count: 800, Goroutines: 1, WokenBy: frames("main.synced", "main.log"),
+		Stack: frames("runtime.chanrecv1", "main.append", "main.drive", "main.run.func2", group)}
+	syncs := record.Wait{Reason: "system call", Seconds: 0.6, Count: 800, Goroutines: 1, Stack: frames("syscall.Fsync", "os.(*File).Sync", "main.sync", "main.log")}
+	// The same goroutine waits more briefly elsewhere, nearer the place at which it ends waits.
+	briefly := record.Wait{Reason: "sync", Seconds: 0.1, Count: 9, Goroutines: 1, Stack: frames("sync.(*Mutex).Lock", "main.deliver", "main.drive", "main.run.func2", group)}
+	idles := record.Wait{Reason: "select", Seconds: 1, Count: 800, Goroutines: 1, Stack: frames("runtime.selectgo", "main.watch", "main.run.func3", group)}
+	several := record.Wait{Reason: "select", Seconds: 0.9, Goroutines: 2, Stack: frames("runtime.selectgo", "main.apply", "main.run.func1", group)}
+	with := func(w record.Wait, change func(*record.Wait)) record.Wait { change(&w); return w }
+	for _, c := range []struct {
+		name  string
+		waits []record.Wait
+		want  []string
+	}{
+		{"to the disk", []record.Wait{idles, several, requests, applies, briefly, drives, syncs}, []string{"main.apply", "main.drive", "main.log"}},
+		{"to a goroutine that works", []record.Wait{requests, applies, with(drives, func(w *record.Wait) { w.Seconds = 0.2 }), syncs}, []string{"main.apply"}},
+		{"to requests", []record.Wait{requests, with(applies, func(w *record.Wait) { w.WokenBy = requests.Stack })}, []string{"main.apply"}},
+		{"of what was not seen to wait", []record.Wait{requests, idles, drives, syncs}, nil},
+		{"in a circle", []record.Wait{requests, with(applies, func(w *record.Wait) { w.WokenBy = requests.WokenBy })}, []string{"main.apply"}},
+	} {
+		var got []string
+		for _, hop := range Chain(requests, &record.Trace{Seconds: 1, Waits: c.waits}) {
+			got = append(got, hop.By.Function)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+// Package wire is what arenad and its clients send each other: the messages of arena.proto, whose
+// Go code generate.sh makes, and the names of the subprotocols.
+//
+// It is not for how a state becomes bits (package bits), nor for sockets. It starts no goroutines.
+package wire
+
+import "encoding/binary"
+
+// The subprotocols of the WebSocket, by their names in its handshake.
+const (
+	Proto = "arena.v1.proto"
+	Bits  = "arena.v1.bits"
+)
+
+// Place is the payload of a GameEvent of the game: a number and a point, each a 32-bit word with
+// the lowest byte first.
+func Place(number uint32, x, y int32) []byte {
+	out := binary.LittleEndian.AppendUint32(make([]byte, 0, 12), number)
+	out = binary.LittleEndian.AppendUint32(out, uint32(x))
+	return binary.LittleEndian.AppendUint32(out, uint32(y))
+}
