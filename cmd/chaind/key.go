@@ -17,7 +17,9 @@ func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
 		Short: "Make and show the key of a node",
-		Args:  service.NoArguments,
+		Example: `  chaind key new --node-key node.key
+  chaind key show --node-key node.key`,
+		Args: service.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return daemon.Usage(errors.New("key takes a command: chaind key new, or chaind key show"))
 		},

@@ -135,6 +135,7 @@ func (f *nodes) openJournal(env *daemon.Env, c *blockchain.Chain, config Config)
 		}
 		j, err := journal.Open(filepath.Join(env.Data, own), journal.Options{Lazy: config.Journal == "lazy", Log: env.Log})
 		if err != nil || f.alone() {
+			env.Debug.HandleFunc(peersPath, func(w http.ResponseWriter, _ *http.Request) { writePeers(w, "", true, []struct{}{}) })
 			return j, nil, err
 		}
 		nodes = cluster.OpenSolo(j, o)
@@ -176,13 +177,18 @@ func (f *nodes) connect(env *daemon.Env, c *blockchain.Chain, config Config) (ou
 	return out, err
 }
 
+const peersPath = "GET /debug/chain/peers"
+
+// writePeers answers for a node with an id, or with "" for one without a key, which has no peers.
+func writePeers(w http.ResponseWriter, id any, leads bool, peers any) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(map[string]any{"id": id, "leads": leads, "peers": peers}) // an error means that the client has gone
+}
+
 // showPeers shows a node's peers on the debug address, and to Prometheus.
 func showPeers(env *daemon.Env, j connected) error {
 	n := j.Network()
-	env.Debug.HandleFunc("GET /debug/chain/peers", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"id": n.ID(), "leads": j.Leads(), "peers": n.Peers()}) // an error means that the client has gone
-	})
+	env.Debug.HandleFunc(peersPath, func(w http.ResponseWriter, _ *http.Request) { writePeers(w, n.ID(), j.Leads(), n.Peers()) })
 	return env.Expose(prefix, func(set daemon.Set) {
 		t := n.Totals()
 		set("peers", float64(t.Connected))

@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,5 +51,20 @@ func TestWrongNodes(t *testing.T) {
 		if code := run(t.Context(), io.Discard, &stderr, args...); code != 2 || !strings.Contains(stderr.String(), tt.says) {
 			t.Errorf("%v: exit %d, %s, want %q", tt.args, code, stderr.String(), tt.says)
 		}
+	}
+}
+
+// A node alone says so at the page of the peers, which programs that watch any node ask for.
+func TestPeersOfOne(t *testing.T) {
+	t.Parallel()
+	n := serve(t, "--data", t.TempDir())
+	resp, err := http.Get("http://" + n.debug + "/debug/chain/peers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if want := `{"id":"","leads":true,"peers":[]}`; err != nil || strings.TrimSpace(string(text)) != want {
+		t.Errorf("%s, want %s; %v", text, want, err)
 	}
 }

@@ -35,8 +35,8 @@ func status(t *testing.T, address, text string) int {
 	return answer.StatusCode
 }
 
-// Clients that send a whole body before they read (Python's http.client) are told that it is too
-// large, and need not be told by a connection that breaks.
+// Clients that send a whole body before they read (Python's http.client) receive the answer that it
+// is too large, and no error of a connection that breaks.
 func TestReadsBodiesThatAreTooLarge(t *testing.T) {
 	h := httptest.NewServer(server.New(methods(), server.Options{Codec: std.Codec{}}))
 	defer h.Close()

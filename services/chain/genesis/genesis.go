@@ -62,13 +62,17 @@ func Parse(text []byte) (*Genesis, error) {
 	if err := json.Unmarshal(text, g.Genesis); err != nil {
 		return nil, fmt.Errorf("the genesis is not as go-ethereum has it: %w", err)
 	}
-	ours := struct {
-		Chaind Rules `json:"chaind"`
-	}{Rules{RootEvery: 1}}
-	if err := json.Unmarshal(text, &ours); err != nil {
+	ours := struct{ Chaind json.RawMessage }{json.RawMessage("{}")}
+	err := json.Unmarshal(text, &ours)
+	if err == nil {
+		g.Rules.RootEvery = 1
+		rules := json.NewDecoder(bytes.NewReader(ours.Chaind))
+		rules.DisallowUnknownFields() // a rule that is misspelt must not be left out
+		err = rules.Decode(&g.Rules)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the genesis has rules of chaind that it cannot have: %w", err)
 	}
-	g.Rules = ours.Chaind
 	if err := g.check(); err != nil {
 		return nil, fmt.Errorf("the genesis: %w", err)
 	}

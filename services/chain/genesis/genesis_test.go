@@ -31,6 +31,8 @@ func TestParse(t *testing.T) {
 		{"no blob schedule", with(`,"shanghaiTime":0,"cancunTime":0`, ""), "blobSchedule"},
 		{"Prague without its contracts", with(`,"terminalTotalDifficulty":0,"shanghaiTime":0,"cancunTime":0,"pragueTime":0,"blobSchedule":{"cancun":`+blobs+`,"prague":`+blobs+`}`, ""), "needs the contract of EIP-7"},
 		{"roots", with("", `"chaind":{"rootEvery":5},`), "rootEvery"},
+		{"a misspelt rule", with("", `"chaind":{"rootsEvery":5},`), `unknown field "rootsEvery"`},
+		{"no rules", with("", `"chaind":null,`), ""},
 		{"rules of the wrong type", with("", `"chaind":{"zeroBaseFee":3},`), "rules of chaind"},
 		{"two base fees", with("", `"chaind":{"zeroBaseFee":true},"baseFeePerGas":"0x1",`), "contradicts"},
 		{"free gas before London", with("", `"chaind":{"zeroBaseFee":true},`)[:10] + strings.Replace(with("", `"chaind":{"zeroBaseFee":true},`)[10:], `"londonBlock":0`, `"londonBlock":9`, 1), "needs"},
