@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyno/parts/servicetest"
 )
 
 // The bytes that connections hold in total are bounded: above the bound, a client that starts or
@@ -160,9 +162,7 @@ func TestSlowClientsGiveWay(t *testing.T) {
 		for range 3 {
 			s.dial().send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
-		for s.Stats().Buffered < 1<<20 {
-			time.Sleep(time.Millisecond)
-		}
+		servicetest.Await(t, func() string { return "large responses that are not read" }, func() bool { return s.Stats().Buffered >= 1<<20 })
 		c := s.dial()
 		c.send(get)
 		if resp, _ := c.answer("GET"); resp.StatusCode != tt.status {

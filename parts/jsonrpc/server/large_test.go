@@ -8,11 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"dyno/parts/jsonrpc"
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
+	"dyno/parts/servicetest"
 )
 
 // stalled is a client that does not read before it is released.
@@ -44,9 +44,7 @@ func TestMaxLarge(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"large"}`
 	const three = "[" + call + "," + call + "," + call + "]"
 	until := func(n int64) {
-		for ran.Load() < n {
-			time.Sleep(time.Millisecond)
-		}
+		servicetest.Await(t, func() string { return "the calls that may run" }, func() bool { return ran.Load() >= n })
 	}
 	var others sync.WaitGroup
 	first := stalled{httptest.NewRecorder(), make(chan struct{})}
