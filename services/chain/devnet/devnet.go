@@ -44,7 +44,8 @@ const patience = time.Minute
 // Run runs the nodes until ctx ends, or a node ends unasked. It prints the ready line, and closes
 // the control address.
 func (w Network) Run(ctx context.Context, control net.Listener, ready io.Writer) (err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	asked := ctx // whatever ends it, such as Ctrl-C, is no error
+	ctx, cancel := context.WithCancelCause(asked)
 	defer cancel(nil)
 	r := &running{ctx: ctx, fail: cancel}
 	server := &http.Server{Handler: agent.NewGuard("").Wrap(r.mux()), ReadHeaderTimeout: 10 * time.Second}
@@ -78,10 +79,10 @@ func (w Network) Run(ctx context.Context, control net.Listener, ready io.Writer)
 		return err
 	}
 	<-ctx.Done()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
+	if asked.Err() != nil {
+		return nil
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // prepare makes what the nodes must know of each other.

@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/parts/servicetest"
 )
@@ -49,8 +51,9 @@ func height(t *testing.T, listen string) (int, string) {
 func TestDevnet(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	dir := filepath.Join(t.TempDir(), "net")
+	var p *process.Process
 	run := func() (stop func(), listen, control string) {
-		p := processtest.Start(t, builds.Program(t, "dyno/cmd/chaind"), "devnet", "--data", dir, "--listen=127.0.0.1:0", "--control=127.0.0.1:0", "--", "--log-level=warn")
+		p = processtest.Start(t, builds.Program(t, "dyno/cmd/chaind"), "devnet", "--data", dir, "--listen=127.0.0.1:0", "--control=127.0.0.1:0", "--", "--log-level=warn")
 		return func() { processtest.Stop(t, p) }, p.Ready()["listen"], p.Ready()["control"]
 	}
 	stop, listen, control := run()
@@ -78,12 +81,17 @@ func TestDevnet(t *testing.T) {
 		return code == http.StatusOK || code == http.StatusServiceUnavailable // the slow one leads
 	})
 	stop()
-	stop, listen, _ = run()
+	_, listen, _ = run()
 	servicetest.Await(t, func() string { return fmt.Sprint("an answer at ", listen) }, func() bool {
 		code, _ := height(t, listen)
 		return code == http.StatusOK
 	})
-	stop()
+	if err := syscall.Kill(p.PID(), syscall.SIGINT); err != nil { // Ctrl-C
+		t.Fatal(err)
+	}
+	if <-p.Exited(); p.Err() != nil {
+		t.Error("after Ctrl-C: ", p.Err())
+	}
 	if keys, err := filepath.Glob(filepath.Join(dir, "*.key")); err != nil || len(keys) != 3 {
 		t.Errorf("keys: %v, %v", keys, err)
 	}
