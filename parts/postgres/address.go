@@ -1,12 +1,11 @@
 package postgres
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
-	"strconv"
+
+	"dyno/parts/freeport"
 )
 
 // address is where PostgreSQL listens.
@@ -43,28 +42,7 @@ func chooseAddress(text string) (address, error) {
 	return freePort(ap.Addr())
 }
 
-// Ports are taken from below those that systems give to outgoing connections (from 32768 on Linux,
-// 49152 elsewhere): otherwise a client's connection may sit on the port while PostgreSQL restarts.
-const (
-	firstPort = 15000
-	lastPort  = 31999
-)
-
 func freePort(host netip.Addr) (address, error) {
-	for range 100 { // 1 in 17,000 ports is taken on a busy machine; a hundred misses mean something else
-		a := address{netip.AddrPortFrom(host, uint16(firstPort+rand.N(lastPort-firstPort+1))), true}
-		if a.free() == nil {
-			return a, nil
-		}
-	}
-	return address{}, errors.New("found no free port on " + host.String() + " between " + strconv.Itoa(firstPort) + " and " + strconv.Itoa(lastPort))
-}
-
-// free returns an error when something else listens there.
-func (a address) free() error {
-	l, err := net.Listen("tcp", a.String())
-	if err != nil {
-		return err
-	}
-	return l.Close()
+	ap, err := freeport.On(host)
+	return address{ap, true}, err
 }

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"dyno/parts/freeport"
 	"dyno/parts/postgres/binaries"
 	"dyno/parts/postgres/keeper"
 	"dyno/parts/postgres/waiting"
@@ -99,7 +100,7 @@ func prepare(o Options) (*Server, error) {
 func (s *Server) begin(ctx context.Context) error {
 	err := s.Restart(ctx)
 	for range 2 {
-		if err == nil || !s.address.chosen || s.address.free() == nil {
+		if err == nil || !s.address.chosen || freeport.Check(s.address.AddrPort) == nil {
 			break
 		}
 		if s.address, err = freePort(s.address.Addr()); err == nil {

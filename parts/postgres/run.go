@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"dyno/parts/freeport"
 	"dyno/parts/postgres/binaries"
 	"dyno/parts/postgres/keeper"
 
@@ -43,7 +44,7 @@ func (s *Server) start(ctx context.Context, owner *os.File) (*run, error) {
 	if err := s.install(ctx, held); err != nil {
 		return nil, err
 	}
-	if err := s.address.free(); err != nil {
+	if err := freeport.Check(s.address.AddrPort); err != nil {
 		return nil, fmt.Errorf("its address is taken: %w", err)
 	}
 	p, err := keeper.Start(s.cluster.as, held, s.cluster.log(), s.binaries.Path("postgres"), s.arguments()...)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyno/parts/freeport"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 )
@@ -29,8 +30,13 @@ func TestClients(t *testing.T) {
 	var builds processtest.Builds
 	defer builds.Remove()
 	command := []string{builds.Program(t, "dyno/cmd/chaind"), "serve", "--lame-duck=0", "--data=" + filepath.Join(t.TempDir(), "data")}
-	chaind := processtest.Start(t, append(command, "--listen=127.0.0.1:0")...)
-	listen := chaind.Ready()["listen"]
+	free, err := freeport.Loopback(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := free[0].String()
+	command = append(command, "--listen="+listen)
+	chaind := processtest.Start(t, command...)
 	run(t, scripts, "node", "run.mjs", "http://"+listen)
 
 	// A client that watches blocks finds the node again after kill -9 and a new start.
@@ -46,7 +52,7 @@ func TestClients(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	lines.Scan() // it watches
 	chaind.Kill()
-	chaind = processtest.Start(t, append(command, "--listen="+listen)...)
+	chaind = processtest.Start(t, command...)
 	for lines.Scan() {
 		t.Log(lines.Text())
 	}

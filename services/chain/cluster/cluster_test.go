@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/freeport"
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
@@ -50,29 +50,27 @@ var client = &http.Client{Timeout: 15 * time.Second}
 func cluster(t *testing.T, size int, args ...string) []*member {
 	program := builds.Program(t, "dyno/cmd/chaind")
 	dir := t.TempDir()
-	keys, addresses := make([]identity.Key, size), make([]string, size)
+	keys := make([]identity.Key, size)
+	addresses, err := freeport.Loopback(size)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range size {
 		keys[i] = identity.New()
 		if err := keys[i].Write(filepath.Join(dir, fmt.Sprint(i, ".key"))); err != nil {
 			t.Fatal(err)
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0") // peers must know it before the node runs
-		if err != nil {
-			t.Fatal(err)
-		}
-		addresses[i] = l.Addr().String()
-		l.Close()
 	}
 	t.Cleanup(client.CloseIdleConnections)
 	all := make([]*member, size)
 	for i := range size {
 		command := append([]string{
 			program, "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--lame-duck=0", "--consensus=raft", "--data", filepath.Join(dir, fmt.Sprint(i)),
-			"--node-key", filepath.Join(dir, fmt.Sprint(i, ".key")), "--peer-listen", addresses[i],
+			"--node-key", filepath.Join(dir, fmt.Sprint(i, ".key")), "--peer-listen", addresses[i].String(),
 		}, args...)
 		for other := range size {
 			if other != i {
-				command = append(command, "--peer", keys[other].ID().String()+"@"+addresses[other])
+				command = append(command, "--peer", keys[other].ID().String()+"@"+addresses[other].String())
 			}
 		}
 		all[i] = &member{t: t, command: command}

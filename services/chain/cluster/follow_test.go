@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,22 +21,13 @@ import (
 
 	"dyno/parts/cluster/peers"
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/freeport"
 	"dyno/parts/process/processtest"
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/proxy"
 	"dyno/services/chain/chaintest"
 	"dyno/services/chain/genesis"
 )
-
-// free is an address that nothing listens at.
-func free(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // follower makes a node, which does not run yet, that serves its peers at an address.
 func follower(t *testing.T, key identity.Key, listen string, args ...string) *member {
@@ -128,7 +118,11 @@ func TestFollowers(t *testing.T) {
 			permit = append(permit, "--peer-id", keys[i].ID().String())
 		}
 	}
-	addresses := []string{free(t), free(t), free(t)}
+	free, err := freeport.Loopback(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses := []string{free[0].String(), free[1].String(), free[2].String()}
 	sealer := follower(t, keys[0], addresses[0], permit...)
 	sealer.start()
 	first := follower(t, keys[1], addresses[1], "--follow", keys[0].ID().String()+"@"+addresses[0], "--peer-id", keys[2].ID().String())

@@ -24,6 +24,7 @@ import (
 	"dyno/agent"
 	"dyno/parts/cluster/peers"
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/freeport"
 )
 
 // Most is the largest number of nodes.
@@ -95,6 +96,10 @@ func (w Network) prepare() (nodes []*node, err error) {
 	if err := os.MkdirAll(w.Dir, 0o750); err != nil {
 		return nil, err
 	}
+	listen, err := freeport.Loopback(w.Nodes) // each node knows the others' before it runs
+	if err != nil {
+		return nil, err
+	}
 	var all []peers.Address
 	var keys []string
 	for i := range w.Nodes {
@@ -103,12 +108,7 @@ func (w Network) prepare() (nodes []*node, err error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0") // the others must know it before the node runs
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // when there are all: no port comes twice
-		all, keys = append(all, peers.Address{ID: key.ID(), Host: l.Addr().String()}), append(keys, path)
+		all, keys = append(all, peers.Address{ID: key.ID(), Host: listen[i].String()}), append(keys, path)
 	}
 	for i := range w.Nodes {
 		n := &node{name: strconv.Itoa(i + 1), listen: net.JoinHostPort(host, first)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"dyno/parts/cluster/peers"
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/freeport"
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/proxy"
 )
@@ -132,43 +132,31 @@ func (s *several) build(p Program) {
 	t := s.t
 	dir := t.TempDir()
 	s.nodes = nil
-	var addresses []string
+	addresses, err := freeport.Loopback(3 * size) // a node has them again after it was killed
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range size {
 		s.keys[i] = identity.New()
-		addresses = append(addresses, free(t))
 	}
 	for i := range size {
 		file := filepath.Join(dir, fmt.Sprint(i, ".key"))
 		if err := s.keys[i].Write(file); err != nil {
 			t.Fatal(err)
 		}
-		m := &member{name: i, peers: addresses[i], data: filepath.Join(dir, fmt.Sprint(i)), url: "http://" + free(t), debug: "http://" + free(t)}
+		listen, debug := addresses[size+i].String(), addresses[2*size+i].String()
+		m := &member{name: i, peers: addresses[i].String(), data: filepath.Join(dir, fmt.Sprint(i)), url: "http://" + listen, debug: "http://" + debug}
 		m.command = append([]string{
-			p.Path, "serve", "--listen", m.url[len("http://"):], "--debug", m.debug[len("http://"):], "--data", m.data, "--lame-duck=0s", "--log-level=warn",
+			p.Path, "serve", "--listen", listen, "--debug", debug, "--data", m.data, "--lame-duck=0s", "--log-level=warn",
 			"--consensus=raft", "--node-key", file, "--peer-listen", m.peers, "--set=seal=timer",
 		}, p.Serve...)
 		for j := range size {
 			if j != i {
-				s.ways[i][j] = proxy.New(t, addresses[j])
+				s.ways[i][j] = proxy.New(t, addresses[j].String())
 				m.command = append(m.command, "--peer", peers.Address{ID: s.keys[j].ID(), Host: s.ways[i][j].Addr()}.String())
 			}
 		}
 		s.nodes = append(s.nodes, m)
-	}
-}
-
-// free returns an address that nothing listens at. Others must know it before the node runs, and
-// the node has it again when it was killed: no connection takes a port below 32768 meanwhile.
-func free(t testing.TB) string {
-	t.Helper()
-	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return address
-		}
 	}
 }
 

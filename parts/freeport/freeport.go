@@ -1,0 +1,55 @@
+// Package freeport finds a port for a server whose address others must know before it listens, or
+// which listens there again after a restart. Such a port is below those that systems give to
+// outgoing connections (from 32768 on Linux, 49152 elsewhere): otherwise a client's connection may
+// sit on it while the server is down.
+//
+// It is not for a server that is asked for its address once it listens: port 0 never collides.
+package freeport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// The range of the ports; First is above those that well-known servers use.
+const (
+	First = 15000
+	Last  = 31999
+)
+
+// On returns a port of a host at which nothing listened a moment ago. The caller tries again if
+// another process takes it before the server does.
+func On(host netip.Addr) (netip.AddrPort, error) {
+	for range 100 { // 1 in 17,000 ports is taken on a busy machine; a hundred misses mean something else
+		if a := netip.AddrPortFrom(host, uint16(First+rand.N(Last-First+1))); Check(a) == nil {
+			return a, nil
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("found no free port on %v between %d and %d", host, First, Last)
+}
+
+// Loopback returns n addresses of this machine's loopback interface, all different.
+func Loopback(n int) (addresses []netip.AddrPort, err error) {
+	for len(addresses) < n {
+		a, err := On(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(addresses, a) {
+			addresses = append(addresses, a)
+		}
+	}
+	return addresses, nil
+}
+
+// Check returns an error when something else listens at an address.
+func Check(a netip.AddrPort) error {
+	l, err := net.Listen("tcp", a.String())
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
