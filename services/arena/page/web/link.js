@@ -1,0 +1,131 @@
+// The connection to a room: it joins, pings, and comes back after a loss as the same player, by the token of the last Welcome. The
+// token is in the tab's sessionStorage, so that a reload comes back as well.
+import { read, write, ClientFrame, ServerFrame, Malformed } from './wire.js';
+
+const PROTO = 'arena.v1.proto';
+const KEY = 'arena.resume';
+const PING_MS = 500, SILENT_MS = 12000; // without a message: the connection is as good as lost
+const AGAIN_MS = [250, 500, 1000, 2000, 4000]; // after one loss, two, ...
+const DUPLICATE_MS = 80; // for another tab to say that it plays with this token
+const CLOGGED = 64 << 10; // bytes that wait to be sent: more are not worth sending
+
+const kept = () => { try { return JSON.parse(sessionStorage.getItem(KEY)) ?? {}; } catch { return {}; } };
+
+export class Link {
+  bytes = 0; frames = 0; // that came, since the page was opened
+  #on; #socket; #join; #timer; #losses = 0; #heard = 0; #token = '';
+  #tabs = new BroadcastChannel('arena');
+
+  // on has a function for each of welcome(w), state(s), event(e), pong(p), lost(ms until the next try), refused(code, message).
+  constructor(on) {
+    this.#on = on;
+    this.#tabs.addEventListener('message', ({ data }) => { if (data.ask && data.ask === this.#token) this.#tabs.postMessage({ taken: data.ask }); });
+    setInterval(() => this.#beat(), PING_MS);
+  }
+
+  // open joins: {room, name, spectate, token}. A player that this tab lost is taken up again.
+  async open(join) {
+    this.close();
+    this.#join = join;
+    const { room, name, token } = kept();
+    const mine = !join.spectate && token && name === join.name && (!join.room || join.room === room) && await this.#free(token);
+    if (this.#join !== join) return; // it was called again, or closed
+    if (mine) [this.#join, this.#token] = [{ ...join, room }, token];
+    this.#dial();
+  }
+
+  // #free reports that no other tab plays with a token: a tab that is duplicated has a copy of it.
+  #free(token) {
+    return new Promise(done => {
+      this.#tabs.addEventListener('message', ({ data }) => { if (data.taken === token) done(false); });
+      this.#tabs.postMessage({ ask: token });
+      setTimeout(done, DUPLICATE_MS, true);
+    });
+  }
+
+  // leave gives the player up.
+  leave() {
+    this.send({ leave: {} });
+    this.#keep('');
+    this.close();
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    if (this.#socket) {
+      this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
+      this.#socket.close();
+    }
+    this.#socket = this.#join = undefined;
+    this.#token = '';
+    this.#losses = 0;
+  }
+
+  send(frame) {
+    const s = this.#socket;
+    if (s?.readyState === WebSocket.OPEN && s.bufferedAmount < CLOGGED) s.send(write(frame, ClientFrame));
+  }
+
+  #keep(token) {
+    this.#token = token;
+    if (token) sessionStorage.setItem(KEY, JSON.stringify({ room: this.#join.room, name: this.#join.name, token }));
+    else sessionStorage.removeItem(KEY);
+  }
+
+  #dial() {
+    const s = this.#socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`, [PROTO]);
+    s.binaryType = 'arraybuffer';
+    this.#heard = performance.now();
+    s.onopen = () => this.send({ join: { ...this.#join, resume: this.#token } });
+    s.onmessage = ({ data }) => {
+      this.#heard = performance.now();
+      if (!(data instanceof ArrayBuffer)) return;
+      this.bytes += data.byteLength;
+      this.frames++;
+      try { this.#take(new Uint8Array(data)); } catch (err) {
+        if (!(err instanceof Malformed)) throw err;
+        this.#refuse('malformed', `the server sent what this page cannot read (${err.message})`);
+      }
+    };
+    s.onclose = ({ code, reason }) => code === 1008 ? this.#refuse(reason, reason) : this.#lose();
+  }
+
+  #take(bytes) {
+    const f = read(bytes, ServerFrame);
+    if (f.snapshot) this.#on.state(f.snapshot, this.#heard);
+    else if (f.event) this.#on.event(f.event);
+    else if (f.pong) this.#on.pong(f.pong, this.#heard);
+    else if (f.error) this.#refuse(f.error.code, f.error.message);
+    else if (f.welcome) {
+      this.#losses = 0;
+      this.#join = { ...this.#join, room: f.welcome.room };
+      if (!this.#join.spectate) this.#keep(f.welcome.resume);
+      this.#ping();
+      this.#on.welcome(f.welcome);
+    }
+  }
+
+  #refuse(code, message) {
+    const join = this.#join, used = code === 'bad_resume' && this.#token;
+    if (code === 'bad_resume' || code === 'no_such_room') this.#keep('');
+    this.close();
+    if (used) { this.#join = join; this.#dial(); } else this.#on.refused(code, message); // as a new player
+  }
+
+  #lose() {
+    const after = AGAIN_MS[Math.min(this.#losses++, AGAIN_MS.length - 1)] * (1 + Math.random() / 4);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#dial(), after);
+    this.#on.lost(after);
+  }
+
+  #ping() { this.send({ ping: { clientMs: Math.round(performance.now()) } }); }
+
+  #beat() {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#ping();
+    if (!this.#socket || this.#socket.readyState > WebSocket.OPEN || performance.now() - this.#heard < SILENT_MS) return;
+    this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
+    this.#socket.close();
+    this.#lose();
+  }
+}

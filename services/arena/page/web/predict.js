@@ -1,0 +1,68 @@
+// The own player, drawn before the server knows: its commands are done here the moment they are made. When a state says how far
+// the server is, the page goes back to that state and does the later commands again; what differs fades away.
+import { move, MOTION, FIRE, RELOAD, SCALE } from './sim.js';
+
+const MOST = 120; // commands that the server may owe an answer: two seconds. After that the player waits
+const FADE_MS = 80; // in which a correction shrinks to 1/e
+const JUMP = 64 * SCALE; // units; what differs by more is not faded
+const REPEATED = 2; // older commands in each packet, in case the one before was lost or held up
+
+export class Predictor {
+  pending = []; // commands that no state acknowledges, with MOST at most
+  corrections = 0;
+  x = 0; y = 0; // units, as the server will have it
+  hp = 0; score = 0;
+  known = false; // a state had the player
+  #seq = 0; #packet = 0; #sent = 0;
+  #reload = 0;
+  #off = [0, 0]; // from there to where it is drawn
+  #fraction = [0, 0]; // of a command that is not made yet
+
+  // command does a command; undefined: the server has not answered for too long. It says whether it was a shot.
+  command(buttons, aim, viewTick) {
+    if (!this.known || this.pending.length >= MOST) return undefined;
+    this.pending.push({ seq: ++this.#seq, buttons, aim, viewTick });
+    this.#reload = Math.max(0, this.#reload - 1);
+    if (this.hp === 0) return false;
+    [this.x, this.y] = move(this.x, this.y, buttons);
+    if (!(buttons & FIRE) || this.#reload) return false;
+    this.#reload = RELOAD;
+    return true;
+  }
+
+  // packet is what to send when there are two new commands or more; undefined: there are not.
+  packet(ackTick) {
+    if (this.#seq - this.#sent < 2) return undefined;
+    const commands = this.pending.filter(c => c.seq > this.#sent - REPEATED);
+    this.#sent = this.#seq;
+    return { seq: ++this.#packet, ackTick, commands };
+  }
+
+  // reconcile takes the player in a state, and the last command that is done in it.
+  reconcile({ x, y, hp, score }, acked) {
+    const first = !this.known, begins = this.hp === 0 && hp > 0, [oldX, oldY] = [this.x, this.y];
+    if (first) this.#sent = this.#seq = Math.max(this.#seq, acked);
+    this.pending = this.pending.filter(c => c.seq > acked);
+    Object.assign(this, { x, y, hp, score, known: true });
+    if (hp > 0) for (const c of this.pending) [this.x, this.y] = move(this.x, this.y, c.buttons);
+    const off = [oldX - this.x, oldY - this.y];
+    if (first || begins || Math.hypot(...off) > JUMP) this.#off = [0, 0];
+    else if (off[0] || off[1]) this.#off = [this.#off[0] + off[0], this.#off[1] + off[1]];
+    if (!first && !begins && (off[0] || off[1])) this.corrections++;
+  }
+
+  // frame is to be called once a frame, with the buttons that are down and the part of the next command that has passed.
+  frame(dt, buttons, part) {
+    const fade = Math.exp(-dt / FADE_MS);
+    this.#off = this.#off.map(v => Math.abs(v * fade) < 1 ? 0 : v * fade);
+    const [x, y] = this.hp > 0 && this.pending.length < MOST ? move(this.x, this.y, buttons & MOTION) : [this.x, this.y];
+    this.#fraction = [(x - this.x) * part, (y - this.y) * part];
+  }
+
+  // ahead is where the player's commands have it, and drawn where it is drawn: there, and off by what fades.
+  get ahead() { return { x: this.x + this.#fraction[0], y: this.y + this.#fraction[1] }; }
+  get drawn() { return { x: this.ahead.x + this.#off[0], y: this.ahead.y + this.#off[1] }; }
+
+  // again is for a new connection: what was not acknowledged is gone.
+  again() { this.pending = []; this.known = false; }
+}
