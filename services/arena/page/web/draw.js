@@ -32,20 +32,16 @@ export class Field {
   }
 
   // colour is that of another player: hues that are far from the own one.
-  colour(id) { return `hsl(${(id * 137.508 % 280 + 250) % 360} 62% ${this.colours.lightness})`; }
+  colour(id) { return `hsl(${(id * 0.618 % 1 * 270 + 250) % 360} 62% ${this.colours.lightness})`; }
 
   // at is where a point of the world is on the canvas.
   at({ x, y }) { return { x: this.width / 2 + (x - this.#centre.x) * this.#zoom, y: this.height / 2 + (y - this.#centre.y) * this.#zoom }; }
 
   // look turns the picture to the own player, or to the whole world.
   look(me) {
-    const whole = SIZE * SCALE, edge = 70 * SCALE;
-    this.#zoom = me ? Math.sqrt(this.width * this.height) / (700 * SCALE) : Math.min(this.width, this.height) / (whole + edge);
-    const follow = (v, span) => {
-      const half = span / 2 / this.#zoom - edge;
-      return !me || half * 2 > whole ? whole / 2 : Math.min(Math.max(v, half), whole - half);
-    };
-    this.#centre = { x: follow(me?.x, this.width), y: follow(me?.y, this.height) };
+    const whole = SIZE * SCALE;
+    this.#zoom = me ? Math.sqrt(this.width * this.height) / (700 * SCALE) : Math.min(this.width, this.height) / (1.05 * whole);
+    this.#centre = me ? { x: me.x, y: me.y } : { x: whole / 2, y: whole / 2 };
   }
 
   // frame draws {me, others, pickups, effects, name(id), sticks, now}.
@@ -84,6 +80,8 @@ export class Field {
 
   #visible(p, slack) { return p.x > -slack && p.y > -slack && p.x < this.width + slack && p.y < this.height + slack; }
 
+  #path(c, x, y, toX, toY) { c.beginPath(); c.moveTo(x, y); c.lineTo(toX, toY); c.stroke(); }
+
   #disc(c, x, y, r) { c.beginPath(); c.arc(x, y, Math.max(r, 0), 0, turn); }
 
   #pickup(c, at, now) {
@@ -117,16 +115,16 @@ export class Field {
       c.globalAlpha = 0.18;
       this.#disc(c, p.x, p.y, r * 1.75);
       c.fill();
+      c.strokeStyle = colour; // where it aims
+      c.lineWidth = 2;
+      this.#path(c, p.x + cos * r * 1.9, p.y + sin * r * 1.9, p.x + cos * r * 9, p.y + sin * r * 9);
       c.globalAlpha = 1;
     }
     c.lineCap = 'round';
     for (const [width, style] of [[0.72, field], [0.46, ink]]) { // the barrel
       c.strokeStyle = style;
       c.lineWidth = r * width;
-      c.beginPath();
-      c.moveTo(p.x, p.y);
-      c.lineTo(p.x + cos * r * 1.5, p.y + sin * r * 1.5);
-      c.stroke();
+      this.#path(c, p.x, p.y, p.x + cos * r * 1.5, p.y + sin * r * 1.5);
     }
     this.#disc(c, p.x, p.y, r);
     c.fill();
@@ -136,7 +134,7 @@ export class Field {
     c.fillStyle = field;
     this.#disc(c, p.x + cos * r * 0.36, p.y + sin * r * 0.36, r * 0.26);
     c.fill();
-    const wide = r * 2.1, x = p.x - wide / 2, y = p.y - r * 1.75, left = e.hp / FULL;
+    const wide = r * 2.1, x = p.x - wide / 2, y = p.y - r * 1.9, left = e.hp / FULL;
     c.fillStyle = grid;
     c.fillRect(x, y, wide, 4);
     c.fillStyle = left > 0.5 ? good : left > 0.25 ? part : bad;
@@ -144,7 +142,7 @@ export class Field {
     c.font = `${own ? 600 : 500} 12px system-ui, sans-serif`;
     c.textAlign = 'center';
     c.fillStyle = own ? ink : dim;
-    c.fillText(name, p.x, p.y + r * 1.2 + 13);
+    c.fillText(name, p.x, y - 5);
   }
 
   #line(c, e) {
@@ -153,10 +151,7 @@ export class Field {
     c.strokeStyle = e.colour;
     c.lineWidth = 2.5;
     c.lineCap = 'round';
-    c.beginPath();
-    c.moveTo(p.x + e.cos * e.from * z, p.y + e.sin * e.from * z);
-    c.lineTo(end.x, end.y);
-    c.stroke();
+    this.#path(c, p.x + e.cos * e.from * z, p.y + e.sin * e.from * z, end.x, end.y);
     c.globalAlpha = 1;
   }
 

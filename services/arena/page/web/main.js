@@ -171,11 +171,12 @@ function show(now) {
   scores(timeline.newest.entities, welcome.entityId, name);
   if (!lost) banner(quiet > QUIET_MS ? `The server has been silent for ${(quiet / 1000).toFixed(1)} s.` : '');
   if (graph.shown) graph.draw({
-    'round trip': `${clock.rtt.toFixed(0)} ms ± ${clock.jitter.toFixed(0)}`,
+    'round trip': `${clock.rtt.toFixed(0)} ± ${clock.jitter.toFixed(0)} ms`,
     'bytes in': `${(per(link.bytes - shown.bytes) / 1000).toFixed(1)} kB/s`,
-    'states, frames': `${per(states - shown.states).toFixed(0)}, ${per(frames - shown.frames).toFixed(0)} /s`,
-    'others are drawn': `${(timeline.delay * 1000 / HZ).toFixed(0)} ms late`,
-    'the server is': `${((clock.tick(now) ?? timeline.t) - timeline.t).toFixed(1)} ticks ahead`,
+    'states': `${per(states - shown.states).toFixed(0)} /s`,
+    'frames': `${per(frames - shown.frames).toFixed(0)} /s`,
+    'others wait': `${(timeline.delay * 1000 / HZ).toFixed(0)} ms`,
+    'behind': `${((clock.tick(now) ?? timeline.t) - timeline.t).toFixed(1)} ticks`,
     'corrections': predictor.corrections,
     'late states': timeline.late,
   }, field.colours);
