@@ -34,6 +34,7 @@ type State struct {
 const (
 	orderGap   = 0 // from an id to the next
 	orderPlace = 6 // what a place differs by
+	orderAim   = 2 // turns, in 1/256
 	orderHP    = 4
 	orderScore = 2
 	orderCount = 5 // entities of a full state

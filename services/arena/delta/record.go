@@ -8,8 +8,8 @@ import (
 // The kinds of records, by their codes: ones, and a zero unless it is the last.
 const (
 	kindStep    = iota // another step; the aim follows
-	kindHalf           // another step in the second half; the aim follows
 	kindTurn           // another aim only
+	kindHalf           // another step in the second half; the aim follows
 	kindAny            // a form of the place, and which other fields differ
 	kindRemoved        // it is no more, or out of sight
 )
@@ -25,9 +25,6 @@ const (
 	formPlace      // the place
 	formBits       = 3
 )
-
-// smallBits are those of an aim close to the expected one.
-const smallBits = 4
 
 // pairs goes through the entities of base, with their counterparts in the two other states.
 type pairs struct {
@@ -86,16 +83,15 @@ func writeRecord(w *bits.Writer, p *pairs) {
 	placed := p.now.X == p.x && p.now.Y == p.y
 	step, half := p.findStep()
 	switch {
-	case p.same() && step != other && p.aim(step) == p.now.Dir:
-		if half {
-			w.Bits(0b10, 2)
-		} else {
-			w.Bits(0b0, 1)
-		}
+	case p.same() && step != other && p.aim(step) == p.now.Dir && !half:
+		w.Bits(0b0, 1)
 		writeStep(w, p.step, step)
 	case p.same() && placed:
-		w.Bits(0b110, 3)
+		w.Bits(0b10, 2)
 		writeAim(w, p.now.Dir, p.from.Dir)
+	case p.same() && step != other && p.aim(step) == p.now.Dir:
+		w.Bits(0b110, 3)
+		writeStep(w, p.step, step)
 	default:
 		w.Bits(0b1110, 4)
 		writeAny(w, p, placed, step, half)
@@ -221,29 +217,20 @@ func (p *pairs) shortest() int {
 	return form
 }
 
-// writeAim writes an aim that is not the expected one: a bit and 4, up to 8/256 of a turn from it;
-// or a bit, and writeWide.
+// writeAim writes an aim as the Number of the zigzag of its turn from the expected one, in 1/256; an
+// aim of 256 or more is the Number itself.
 func writeAim(w *bits.Writer, dir, expected uint32) {
-	by := int32(int8(dir - expected))
-	small := dir < 256 && expected < 256 && by >= -8 && by <= 8 && by != 0
-	w.Flag(!small)
-	switch {
-	case !small:
-		writeWide(w, dir, dirBits)
-	case by > 0:
-		w.Bits(uint32(by+7), smallBits)
-	default:
-		w.Bits(uint32(by+8), smallBits)
+	if dir < 256 {
+		turn := int32(int8(dir - expected))
+		dir = uint32(turn<<1 ^ turn>>31)
 	}
+	w.Number(dir, orderAim)
 }
 
 func readAim(r *bits.Reader, expected uint32) uint32 {
-	if r.Flag() {
-		return readWide(r, dirBits)
+	v := r.Number(orderAim)
+	if v < 256 {
+		return (expected + (v>>1 ^ -(v & 1))) & 255
 	}
-	by := r.Bits(smallBits)
-	if by >= 8 {
-		by++
-	}
-	return (expected + by - 8) & 255
+	return v
 }
