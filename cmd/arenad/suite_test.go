@@ -13,6 +13,7 @@ import (
 	"dyno/services/arena"
 	"dyno/services/arena/arenatest"
 	"dyno/services/arena/arenatest/core"
+	"dyno/services/arena/arenatest/full"
 )
 
 // starter starts arenad as put together by a variant.
@@ -49,5 +50,15 @@ func TestCore(t *testing.T) {
 			t.Parallel()
 			core.Test(t, starter(t, v))
 		})
+	}
+}
+
+// What the plain program does not do, tuned and with the library whose frames are not all ended with
+// a code.
+func TestFull(t *testing.T) {
+	for _, v := range arena.Assembly().Variants() {
+		if v.Assembly == assembly.Tuned && len(v.Set) == 0 {
+			full.Test(t, starter(t, v))
+		}
 	}
 }
