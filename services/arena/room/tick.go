@@ -17,7 +17,7 @@ func (r *Room) Run(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	err := ticker.Run(ctx, ticker.Options{Period: Interval, Observer: r.stats}, func() {
-		if r.tick(); r.idle > maxIdle {
+		if !r.tick() {
 			end()
 		}
 	})
@@ -36,8 +36,9 @@ func (r *Room) Run(ctx context.Context) {
 	}
 }
 
-// tick applies the commands, ends the tick and shows the state to all.
-func (r *Room) tick() {
+// tick applies the commands, ends the tick and shows the state to all. It returns false when the room
+// has had no client for long, and has ended.
+func (r *Room) tick() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takePackets()
@@ -69,6 +70,8 @@ func (r *Room) tick() {
 		rec.Step(s.Hash)
 	}
 	r.show()
+	r.ended = r.idle > maxIdle
+	return !r.ended
 }
 
 // show sends the state to all, and what has happened.
