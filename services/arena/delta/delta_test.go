@@ -2,7 +2,6 @@ package delta
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -24,12 +23,11 @@ func message(acked uint32, now, base, before *State) []byte {
 
 // A player is one of a room whose commands have a motion.
 type player struct {
-	random        *rand.Rand
-	buttons       uint32
-	aim           int32
-	commands      int // since it joined
-	fires         bool
-	late, delayed int
+	random   *rand.Rand
+	buttons  uint32
+	aim      int32
+	commands int // since it joined
+	fires    bool
 }
 
 // headings are the buttons of the nine steps, and where they aim.
@@ -128,11 +126,20 @@ func play(motion func(p *player) game.Command) func(w *game.World, id uint32) ga
 	return func(_ *game.World, id uint32) game.Command { return motion(&players[id]) }
 }
 
+// The bytes that a client receives in a tick stay below these. For 5.6 kB/s at 30 Hz, the limit of
+// random motion, there could be 187; for 1.25 kB/s, that of the keyboard, 41.
 func TestBytes(t *testing.T) {
-	for name, motion := range motions {
-		got := bytesPerTick(t, 900, play(motion))
-		fmt.Printf("%s: %.1f bytes a tick, %.2f kB/s\n", name, got, got*game.Hz/1000)
+	limits := map[string]float64{"random": 38, "keyboard": 15.5, "keyboard by ticks": 14, "keyboard and mouse": 29}
+	for name, limit := range limits {
+		got := bytesPerTick(t, 600, play(motions[name]))
+		t.Logf("%s: %.1f bytes a tick, %.2f kB/s", name, got, got*game.Hz/1000)
+		if got > limit {
+			t.Errorf("%s: %.1f bytes a tick, more than %v", name, got, limit)
+		}
 	}
-	got := bytesPerTick(t, 900, (*game.World).Bot)
-	fmt.Printf("bots: %.1f bytes a tick, %.2f kB/s\n", got, got*game.Hz/1000)
+	got := bytesPerTick(t, 600, (*game.World).Bot)
+	t.Logf("bots: %.1f bytes a tick, %.2f kB/s", got, got*game.Hz/1000)
+	if got > 51 {
+		t.Errorf("bots: %.1f bytes a tick", got)
+	}
 }
