@@ -2,17 +2,14 @@ package arenapage_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"testing"
 
-
+	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/services/arena/arenatest"
-	"dyno/services/arena/page"
+	"dyno/tests/browser"
 )
 
 var builds processtest.Builds
@@ -23,28 +20,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// server is a game server with the page.
+// server is arenad.
 type server struct {
 	*arenatest.Client
-	addr string // HOST:PORT of the page
+	addr    string // HOST:PORT of the page
+	process *process.Process
 }
 
-// start starts the server. It ends with the test.
-func start(t *testing.T) *server {
+// start starts arenad, as put together by flags. It ends with the test.
+func start(t *testing.T, flags ...string) *server {
 	t.Helper()
-	p := processtest.Start(t, builds.Program(t, "dyno/services/arena/plain"), "-listen=127.0.0.1:0", "-debug=127.0.0.1:0", "-lame-duck=0")
-	api := &url.URL{Scheme: "http", Host: p.Ready()["listen"]}
-	behind := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(api)
-		r.Out.Host = r.In.Host
-	}}
-	mux := http.NewServeMux()
-	mux.Handle("/", page.Handler())
-	mux.Handle("/ws", behind)
-	mux.Handle("/v1/", behind)
-	front := httptest.NewServer(mux)
-	t.Cleanup(front.Close)
-	return &server{&arenatest.Client{T: t, Program: arenatest.Program{URL: api.String()}}, front.Listener.Addr().String()}
+	browser.Installed(t)
+	command := []string{builds.Program(t, "dyno/cmd/arenad"), "serve", "--listen=127.0.0.1:0", "--debug=127.0.0.1:0", "--data=" + t.TempDir(), "--lame-duck=0s", "--log-level=warn"}
+	p := processtest.Start(t, append(command, flags...)...)
+	addr := p.Ready()["listen"]
+	return &server{&arenatest.Client{T: t, Program: arenatest.Program{URL: "http://" + addr, Debug: "http://" + p.Ready()["debug"]}}, addr, p}
 }
 
 // join is the address of a room for a player, by way of HOST:PORT.

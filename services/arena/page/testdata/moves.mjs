@@ -1,6 +1,7 @@
 // Reads moves.json, and does each move and hash by the page's module.
 import { readFileSync } from 'node:fs';
-import { move, hash } from './sim.js';
+import { move } from './sim.js';
+import { hash } from './bits.js';
 
 const { moves, hashes } = JSON.parse(readFileSync(0, 'utf8'));
 let moved = 0, hashed = 0;

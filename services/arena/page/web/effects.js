@@ -2,7 +2,7 @@
 // as they were when it happened.
 import { REACH, SCALE } from './sim.js';
 
-export const KIND = { shot: 1, kill: 2, began: 3, taken: 4, renewed: 5, named: 6 };
+export const KIND = { shot: 1, kill: 2, began: 3, taken: 4, renewed: 5, named: 16 };
 const MOST = 160; // that are seen or wait
 const OLD = 15; // ticks after which an event is not worth a picture
 const still = matchMedia('(prefers-reduced-motion: reduce)');

@@ -1,8 +1,9 @@
 // The connection to a room: it joins, pings, and comes back after a loss as the same player, by the token of the last Welcome. The
 // token is in the tab's sessionStorage, so that a reload comes back as well.
-import { read, write, ClientFrame, ServerFrame, Malformed } from './wire.js';
+import { read, write, ClientFrame, ServerFrame } from './wire.js';
+import { Decoder } from './bits.js';
 
-const PROTO = 'arena.v1.proto';
+const BITS = 'arena.v1.bits', PROTO = 'arena.v1.proto'; // the subprotocols, the better first
 const KEY = 'arena.resume';
 const PING_MS = 500, SILENT_MS = 12000; // without a message: the connection is as good as lost
 const AGAIN_MS = [250, 500, 1000, 2000, 4000]; // after one loss, two, ...
@@ -12,7 +13,7 @@ const CLOGGED = 64 << 10; // bytes that wait to be sent: more are not worth send
 const kept = () => { try { return JSON.parse(sessionStorage.getItem(KEY)) ?? {}; } catch { return {}; } };
 
 export class Link {
-  bytes = 0; frames = 0; // that came, since the page was opened
+  bytes = 0; // that came, since the page was opened
   #on; #socket; #join; #timer; #losses = 0; #heard = 0; #token = '';
   #tabs = new BroadcastChannel('arena');
 
@@ -52,13 +53,8 @@ export class Link {
 
   close() {
     clearTimeout(this.#timer);
-    if (this.#socket) {
-      this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
-      this.#socket.close();
-    }
-    this.#socket = this.#join = undefined;
-    this.#token = '';
-    this.#losses = 0;
+    this.#drop();
+    [this.#socket, this.#join, this.#token, this.#losses] = [undefined, undefined, '', 0];
   }
 
   send(frame) {
@@ -73,35 +69,35 @@ export class Link {
   }
 
   #dial() {
-    const s = this.#socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`, [PROTO]);
+    const s = this.#socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`, [BITS, PROTO]), decoder = new Decoder();
     s.binaryType = 'arraybuffer';
     this.#heard = performance.now();
     s.onopen = () => this.send({ join: { ...this.#join, resume: this.#token } });
     s.onmessage = ({ data }) => {
+      const bytes = new Uint8Array(data), bits = s.protocol === BITS;
+      let frame;
       this.#heard = performance.now();
-      if (!(data instanceof ArrayBuffer)) return;
-      this.bytes += data.byteLength;
-      this.frames++;
-      try { this.#take(new Uint8Array(data)); } catch (err) {
-        if (!(err instanceof Malformed)) throw err;
-        this.#refuse('malformed', `the server sent what this page cannot read (${err.message})`);
-      }
+      this.bytes += bytes.length;
+      try {
+        frame = bits && bytes[0] === 1 ? { snapshot: decoder.decode(bytes) } : read(bits ? bytes.subarray(1) : bytes, ServerFrame);
+      } catch { return this.#hangUp(); } // a new connection begins with a whole state
+      this.#take(frame);
     };
     s.onclose = ({ code, reason }) => code === 1008 ? this.#refuse(reason, reason) : this.#lose();
   }
 
-  #take(bytes) {
-    const f = read(bytes, ServerFrame);
-    if (f.snapshot) this.#on.state(f.snapshot, this.#heard);
-    else if (f.event) this.#on.event(f.event);
-    else if (f.pong) this.#on.pong(f.pong, this.#heard);
-    else if (f.error) this.#refuse(f.error.code, f.error.message);
-    else if (f.welcome) {
+  #take({ welcome, snapshot, event, pong, error }) {
+    if (snapshot) {
       this.#losses = 0;
-      this.#join = { ...this.#join, room: f.welcome.room };
-      if (!this.#join.spectate) this.#keep(f.welcome.resume);
+      this.#on.state(snapshot, this.#heard);
+    } else if (event) this.#on.event(event);
+    else if (pong) this.#on.pong(pong, this.#heard);
+    else if (error) this.#refuse(error.code, error.message);
+    else if (welcome) {
+      this.#join = { ...this.#join, room: welcome.room };
+      if (!this.#join.spectate) this.#keep(welcome.resume);
       this.#ping();
-      this.#on.welcome(f.welcome);
+      this.#on.welcome(welcome);
     }
   }
 
@@ -123,9 +119,16 @@ export class Link {
 
   #beat() {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#ping();
-    if (!this.#socket || this.#socket.readyState > WebSocket.OPEN || performance.now() - this.#heard < SILENT_MS) return;
-    this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
-    this.#socket.close();
+    if (this.#socket?.readyState <= WebSocket.OPEN && performance.now() - this.#heard > SILENT_MS) this.#hangUp();
+  }
+
+  #hangUp() {
+    this.#drop();
     this.#lose();
+  }
+
+  #drop() {
+    if (this.#socket) this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
+    this.#socket?.close();
   }
 }

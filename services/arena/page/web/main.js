@@ -12,7 +12,7 @@ import { Lobby } from './lobby.js';
 import { at, feed, banner, scores, NetGraph } from './hud.js';
 
 const BURST = 8; // commands of one frame: the server takes no more than that ahead of time
-const HUD_MS = 250, QUIET_MS = 500, MOST = 256; // names, pickups
+const SAY_MS = 250, HUD_MS = 250, QUIET_MS = 500, MOST = 256; // names, pickups
 const GIVE_UP = 120; // frames: a key that moved nothing
 
 const field = new Field(at('field')), input = new Input(at('field')), effects = new Effects(), graph = new NetGraph();
@@ -21,7 +21,7 @@ let timeline, predictor, clock, pickups, names; // of this player in this room
 let joined = {}, welcome, lost = false, aim = 0; // what was asked for, and the answer
 let last = 0, owed = 0, frames = 0, pressed = 0, inputToDraw = 0; // times in ms
 let shown = { at: 0, bytes: 0, states: 0, frames: 0 }; // when the figures were shown, and the counts then
-let states = 0;
+let states = 0, said = 0;
 
 const name = id => names.get(id) ?? `Player ${id}`;
 const colour = id => id === welcome.entityId ? field.colours.me : field.colour(id);
@@ -84,13 +84,14 @@ const link = new Link({
     if (!welcome || !timeline.add(s, now)) return;
     const me = s.entities.find(e => e.id === welcome.entityId);
     if (me) predictor.reconcile(me, s.ackedSeq);
+    if (me && (timeline.settling || now - said > SAY_MS)) say(true); // after a stall, or when the page is hidden
   },
   event(e) {
     if (e.actionType === KIND.named) {
       names.set(e.entityId, new TextDecoder().decode(e.payload).slice(0, 16));
       if (names.size > MOST) names.delete(names.keys().next().value);
     }
-    if (!welcome || !e.actionType || e.actionType > KIND.renewed) return; // a kind that this page does not know
+    if (!welcome || !e.actionType || e.actionType > KIND.renewed || e.payload.length !== 12) return; // of another game
     const p = place(e.payload);
     if (e.actionType === KIND.taken) pickups.delete(p.number);
     if (e.actionType === KIND.renewed && pickups.size < MOST) pickups.set(p.number, p);
@@ -130,10 +131,17 @@ function command(dt) {
     aim = c.aim;
     if (!predictor.command(c.buttons, aim, Math.floor(timeline.t))) continue;
     const me = own();
-    effects.shot(me, me.dir, target(me, me.dir, timeline.drawn.values()), field.colours.me);
+    effects.shot(me, me.dir, target(me, timeline.drawn.values()), field.colours.me);
   }
-  const packet = predictor.packet(timeline.newest.tick);
-  if (packet) link.send({ input: packet });
+  say(false);
+}
+
+// say sends the new commands; if the server must hear, also when there are none. It shows what this page has by Input.ackTick alone.
+function say(must) {
+  const input = predictor.packet(timeline.newest.tick, must);
+  if (!input) return;
+  link.send({ input });
+  said = performance.now();
 }
 
 // inputToDraw is the number of frames from a key that sets the resting player in motion to the one that draws it moved: 1 is the next.
@@ -168,7 +176,7 @@ function frame(now) {
 
 function show(now) {
   const quiet = timeline.quietFor(performance.now()), per = n => n * 1000 / (now - shown.at), count = { at: now, bytes: link.bytes, states, frames };
-  scores(timeline.newest.entities, welcome.entityId, name);
+  scores([...timeline.newest.byId.values()], welcome.entityId, name);
   if (!lost) banner(quiet > QUIET_MS ? `The server has been silent for ${(quiet / 1000).toFixed(1)} s.` : '');
   if (graph.shown) graph.draw({
     'round trip': `${clock.rtt.toFixed(0)} ± ${clock.jitter.toFixed(0)} ms`,

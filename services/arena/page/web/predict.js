@@ -30,9 +30,9 @@ export class Predictor {
     return true;
   }
 
-  // packet is what to send when there are two new commands or more; undefined: there are not.
-  packet(ackTick) {
-    if (this.#seq - this.#sent < 2) return undefined;
+  // packet is what to send when there are two new commands or more, or in any case if the server must hear; else undefined.
+  packet(ackTick, must) {
+    if (this.#seq - this.#sent < 2 && !must) return undefined;
     const commands = this.pending.filter(c => c.seq > this.#sent - REPEATED);
     this.#sent = this.#seq;
     return { seq: ++this.#packet, ackTick, commands };

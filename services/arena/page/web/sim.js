@@ -5,7 +5,6 @@ export const HZ = 30, TICK_MS = 1000 / HZ, COMMAND_MS = TICK_MS / 2;
 export const TOP_SPEED = 120; // in a second
 export const RADIUS = 16 * SCALE, REACH = 600 * SCALE; // of a player, of a shot
 export const RELOAD = 12, FULL = 100; // commands from shot to shot; hit points
-
 const STRIDE = TOP_SPEED * SCALE / 60, DIAGONAL = Math.floor(STRIDE * 7071 / 10000); // units that a command moves a player
 
 const within = v => Math.min(Math.max(v, 0), EDGE);
@@ -21,29 +20,12 @@ export function move(x, y, buttons) {
 export const direction = aim => (aim + 128) >> 8 & 255;
 
 // target is the nearest of others on the line of a shot, as far as its picture needs it; the server decides.
-export function target(from, dir, others) {
-  const a = dir / 128 * Math.PI, cos = Math.cos(a), sin = Math.sin(a);
+export function target(from, others) {
+  const a = from.dir / 128 * Math.PI, cos = Math.cos(a), sin = Math.sin(a);
   let hit, nearest = REACH;
   for (const e of others) {
     const dx = e.x - from.x, dy = e.y - from.y, along = dx * cos + dy * sin;
     if (e.hp > 0 && along >= 0 && along < nearest && Math.abs(dx * sin - dy * cos) <= RADIUS) [hit, nearest] = [e, along];
   }
   return hit;
-}
-
-// hash is FNV-1a of 64 bits over the fields of each entity as 32-bit words, lowest byte first: 16 hex digits.
-// The prime is 2^40 + 435, so a product is one of 41 bits and a shift.
-export function hash(entities) {
-  let high = 0xcbf29ce4, low = 0x84222325;
-  for (const e of entities) {
-    for (let word of [e.id, e.x, e.y, e.dir, e.hp, e.score]) {
-      for (let i = 0; i < 4; i++, word >>>= 8) {
-        low = (low ^ word & 255) >>> 0;
-        const product = low * 435;
-        high = Math.imul(high, 435) + (low << 8) + Math.floor(product / 2 ** 32) >>> 0;
-        low = product >>> 0;
-      }
-    }
-  }
-  return high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
 }

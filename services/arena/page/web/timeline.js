@@ -1,15 +1,21 @@
 // The states that came, and where others are drawn: a little in the past, between two of them. How far in the past follows from how
 // unevenly they come. Time is stretched or squeezed by a quarter at most to get there, and no player is ever drawn faster than PACE.
-import { TICK_MS, TOP_SPEED, SCALE, hash } from './sim.js';
+import { TICK_MS, TOP_SPEED, SCALE } from './sim.js';
+import { hash } from './bits.js';
 
 const KEPT = 64; // states: two seconds
 const HASHES = 300; // ticks: ten seconds
 const ARRIVALS = 256; // whose lateness counts: eight seconds
 const STALL_MS = 400; // without a state: a stall, after which the newest is drawn next
-const SETTLE_MS = 250; // that old states may pour in after one, until the newest is there
+const SETTLE_MS = 600; // that old states may pour in after one, until a new one is there
 const SOONEST = 1.5, LATEST = 8; // ticks in the past
 const PACE = 1.75; // times the top speed
 const LEAP = 320; // units a tick; the server lets a player move 256
+
+function keep(list, v, most) {
+  list.push(v);
+  if (list.length > most) list.shift();
+}
 
 export class Timeline {
   states = [];
@@ -26,32 +32,30 @@ export class Timeline {
   #snap = true; // the next frame is of the newest state, wherever others were
   #shown = 0;
 
+  get settling() { return this.#settling > 0; }
   get newest() { return this.states.at(-1); }
   get tick() { return this.#settling ? this.#shown : this.newest?.tick ?? 0; }
   hashAt(tick) { return this.#hashes.get(tick); }
   quietFor(now) { return this.#heard ? now - this.#heard : 0; }
 
-  // add takes a state: {tick, ackedSeq, entities, hash}. It returns false for one that is not newer than the newest.
-  add(state, now) {
-    const before = this.newest, sum = hash(state.entities);
-    if (before && state.tick <= before.tick) return false;
-    this.#hashes.set(state.tick, sum);
-    for (const tick of this.#hashes.keys()) if (tick <= state.tick - HASHES) this.#hashes.delete(tick); else break;
-    if (state.hash && state.hash !== sum) this.wrong++;
+  // add takes a state: {tick, entities, hash if the server says it}. It returns false for one that is not newer than the newest.
+  add({ tick, entities, hash: said }, now) {
+    const before = this.newest, sum = hash(entities), byId = new Map();
+    if (before && tick <= before.tick) return false;
+    this.#hashes.set(tick, sum);
+    for (const old of this.#hashes.keys()) if (old <= tick - HASHES) this.#hashes.delete(old); else break;
+    if (said && said !== sum) this.wrong++;
     if (before && now - this.#heard > STALL_MS) this.#stall(now);
     this.#heard = now;
-    if (state.tick < this.t) this.late++;
-    state.byId = new Map();
-    for (const e of state.entities) {
-      const was = before?.byId.get(e.id), far = LEAP * (state.tick - (before?.tick ?? 0));
+    if (tick < this.t) this.late++;
+    for (const e of entities) {
+      const was = before?.byId.get(e.id), far = LEAP * (tick - before?.tick);
       // A life is motion without a leap; it is named by its first tick.
-      e.life = was && (was.hp > 0 || e.hp === 0) && Math.abs(e.x - was.x) <= far && Math.abs(e.y - was.y) <= far ? was.life : state.tick;
-      state.byId.set(e.id, e);
+      const goesOn = was && (was.hp > 0 || e.hp === 0) && Math.abs(e.x - was.x) <= far && Math.abs(e.y - was.y) <= far;
+      byId.set(e.id, { ...e, life: goesOn ? was.life : tick });
     }
-    this.states.push(state);
-    if (this.states.length > KEPT) this.states.shift();
-    this.#arrivals.push(now - state.tick * TICK_MS);
-    if (this.#arrivals.length > ARRIVALS) this.#arrivals.shift();
+    keep(this.states, { tick, byId }, KEPT);
+    keep(this.#arrivals, now - tick * TICK_MS, ARRIVALS);
     this.#settle(now);
     return true;
   }
@@ -62,7 +66,7 @@ export class Timeline {
   #head(now) { return (now - Math.min(...this.#arrivals)) / TICK_MS; }
 
   #settle(now) {
-    if (!this.#settling || this.#head(now) - this.newest.tick > this.delay && now - this.#settling < SETTLE_MS) return;
+    if (!this.#settling || this.#head(now) - this.newest.tick > 1 && now - this.#settling < SETTLE_MS) return;
     this.#settling = 0;
     this.#snap = true;
   }
@@ -95,7 +99,7 @@ export class Timeline {
     const to = this.states[i], from = this.states[i - 1] ?? to;
     const part = to === from ? 1 : Math.max((this.t - from.tick) / (to.tick - from.tick), 0);
     const drawn = new Map(), most = PACE * TOP_SPEED * SCALE * dt / 1000;
-    for (const b of to.entities) {
+    for (const b of to.byId.values()) {
       if (b.id === me) continue;
       const a = from.byId.get(b.id) ?? b, leaps = a.life !== b.life, was = this.drawn.get(b.id);
       const d = { ...(leaps && part < 1 ? a : b) };

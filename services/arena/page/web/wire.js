@@ -2,37 +2,27 @@
 // message, or a list with one for a field that repeats. Bytes that are not of a message give a Malformed, never anything else.
 export class Malformed extends Error {}
 
-const message = fields => {
-  const blank = {};
-  for (const [name, kind] of Object.values(fields)) if (zero[kind] !== undefined) blank[name] = zero[kind];
-  return { fields, blank, lists: Object.values(fields).filter(f => Array.isArray(f[1])).map(f => f[0]) };
-};
 // uint32, uint64 as a number (exact up to 2^53), sint32, bool, fixed32, fixed64 as 16 hex digits, string, bytes
 const zero = { u: 0, n: 0, s: 0, o: false, f: 0, h: '0000000000000000', t: '', b: new Uint8Array() };
 const type = kind => ({ u: 0, n: 0, s: 0, o: 0, f: 5, h: 1 })[kind] ?? 2; // of the wire
 
-const Event = message({ 1: ['timestampMs', 'n'], 2: ['entityId', 'f'], 3: ['actionType', 'u'], 4: ['payload', 'b'] });
-const Entity = message({ 1: ['id', 'u'], 2: ['x', 's'], 3: ['y', 's'], 4: ['dir', 'u'], 5: ['hp', 'u'], 6: ['score', 'u'] });
-const Command = message({ 1: ['seq', 'u'], 2: ['buttons', 'u'], 3: ['aim', 's'], 4: ['viewTick', 'u'] });
-
-export const ClientFrame = message({
-  1: ['join', message({ 1: ['token', 't'], 2: ['name', 't'], 3: ['room', 't'], 4: ['spectate', 'o'], 5: ['resume', 't'] })],
-  2: ['input', message({ 1: ['seq', 'u'], 2: ['ackTick', 'u'], 3: ['commands', [Command]] })],
-  3: ['ping', message({ 1: ['clientMs', 'n'] })],
-  4: ['leave', message({})],
-  5: ['event', Event],
-});
-
-export const ServerFrame = message({
-  1: ['welcome', message({
+const Event = { 1: ['timestampMs', 'n'], 2: ['entityId', 'f'], 3: ['actionType', 'u'], 4: ['payload', 'b'] };
+const Entity = { 1: ['id', 'u'], 2: ['x', 's'], 3: ['y', 's'], 4: ['dir', 'u'], 5: ['hp', 'u'], 6: ['score', 'u'] };
+const Command = { 1: ['seq', 'u'], 2: ['buttons', 'u'], 3: ['aim', 's'], 4: ['viewTick', 'u'] };
+export const ClientFrame = {
+  1: ['join', { 1: ['token', 't'], 2: ['name', 't'], 3: ['room', 't'], 4: ['spectate', 'o'], 5: ['resume', 't'] }],
+  2: ['input', { 1: ['seq', 'u'], 2: ['ackTick', 'u'], 3: ['commands', [Command]] }],
+  3: ['ping', { 1: ['clientMs', 'n'] }], 4: ['leave', {}], 5: ['event', Event],
+};
+export const ServerFrame = {
+  1: ['welcome', {
     1: ['entityId', 'u'], 2: ['room', 't'], 3: ['resume', 't'], 4: ['tick', 'u'],
     5: ['tickHz', 'u'], 6: ['world', 'u'], 7: ['scale', 'u'], 8: ['topSpeed', 'u'],
-  })],
-  2: ['snapshot', message({ 1: ['tick', 'u'], 2: ['ackedSeq', 'u'], 3: ['entities', [Entity]], 4: ['hash', 'h'] })],
-  3: ['pong', message({ 1: ['clientMs', 'n'], 2: ['serverMs', 'n'], 3: ['tick', 'u'] })],
-  4: ['error', message({ 1: ['code', 't'], 2: ['message', 't'] })],
-  5: ['event', Event],
-});
+  }],
+  2: ['snapshot', { 1: ['tick', 'u'], 2: ['ackedSeq', 'u'], 3: ['entities', [Entity]], 4: ['hash', 'h'] }],
+  3: ['pong', { 1: ['clientMs', 'n'], 2: ['serverMs', 'n'], 3: ['tick', 'u'] }],
+  4: ['error', { 1: ['code', 't'], 2: ['message', 't'] }], 5: ['event', Event],
+};
 
 class Reader {
   constructor(bytes) { this.bytes = bytes; this.at = 0; }
@@ -42,8 +32,7 @@ class Reader {
   }
   n() {
     for (let v = 0, by = 1, i = 0; i < 10; i++, by *= 128) {
-      const b = this.bytes[this.at++]; // undefined beyond the end
-      if (b === undefined) break;
+      const [b] = this.take(1);
       v += (b & 127) * by;
       if (b < 128) return v;
     }
@@ -58,22 +47,23 @@ class Reader {
   t() { try { return new TextDecoder('utf-8', { fatal: true }).decode(this.b()); } catch { throw new Malformed('a text is not UTF-8'); } }
   value(kind) { return typeof kind === 'string' ? this[kind]() : read(this.b(), kind); }
   skip(wire) {
-    if (wire === 0) this.n(); else if (wire === 2) this.b(); else if (wire === 1) this.take(8); else if (wire === 5) this.take(4);
-    else throw new Malformed(`there is no wire type ${wire}`);
+    const way = { 0: 'n', 1: 'h', 2: 'b', 5: 'f' }[wire];
+    if (!way) throw new Malformed(`there is no wire type ${wire}`);
+    this[way]();
   }
 }
 
 // read returns the message that bytes are.
-export function read(bytes, { fields, blank, lists }) {
-  const out = { ...blank }, r = new Reader(bytes);
-  for (const name of lists) out[name] = [];
+export function read(bytes, fields) {
+  const out = {}, r = new Reader(bytes);
+  for (const [name, kind] of Object.values(fields)) if (Array.isArray(kind)) out[name] = []; else if (kind in zero) out[name] = zero[kind];
   while (r.at < bytes.length) {
-    const key = r.u(), field = fields[key >>> 3], wire = key & 7;
+    const key = r.u(), wire = key & 7;
     if (key < 8) throw new Malformed('there is no field 0');
-    if (!field) { r.skip(wire); continue; }
-    const [name, kind] = field, list = Array.isArray(kind);
-    if (wire !== type(kind)) throw new Malformed(`${name} has the wire type ${wire}`);
-    if (list) out[name].push(r.value(kind[0])); else out[name] = r.value(kind);
+    const [name, kind] = fields[key >>> 3] ?? [];
+    if (!name) r.skip(wire);
+    else if (wire !== type(kind)) throw new Malformed(`${name} has the wire type ${wire}`);
+    else if (Array.isArray(kind)) out[name].push(r.value(kind[0])); else out[name] = r.value(kind);
   }
   return out;
 }
@@ -89,7 +79,7 @@ const put = {
 };
 
 // write returns the bytes of a message; fields that it lacks or that are zero are not in them.
-export function write(value, { fields }) {
+export function write(value, fields) {
   const out = [];
   for (const [number, [name, kind]] of Object.entries(fields)) {
     const list = Array.isArray(kind);
@@ -103,7 +93,6 @@ export function write(value, { fields }) {
 
 // place reads the payload of an event of the game: a number and a point.
 export function place(payload) {
-  if (payload.length !== 12) throw new Malformed(`an event's payload has ${payload.length} bytes, not 12`);
   const r = new Reader(payload);
   return { number: r.f(), x: r.f() | 0, y: r.f() | 0 };
 }
