@@ -21,7 +21,7 @@ func TestLooks(t *testing.T) {
 		browser.Visit(t, ctx, join(s.addr, room, "Ada"))
 		browser.Await(t, ctx, `window.arena?.ready`)
 		browser.Click(t, ctx, "#net-button")
-		time.Sleep(4*time.Second)
+		time.Sleep(4 * time.Second)
 		t.Log(browser.Ask[string](t, ctx, `JSON.stringify({...arena.stats, rttMs: arena.stats.rttMs, me: arena.me, s: [arena.stats.corrections, arena.stats.maxRemoteStep, arena.stats.delayMs, arena.stats.lateStates, arena.stats.wrongHashes], f: document.getElementById('figures').textContent})`))
 		browser.Picture(t, ctx, c.name+"-game")
 		w.Check(t, "http://"+s.addr)

@@ -13,51 +13,49 @@ export function make(tag, inside = [], attributes = {}) {
 export function feed(text, own) {
   const line = make('li', text, { className: own ? 'own' : '' });
   at('feed').append(line);
-  while (at('feed').children.length > FEED) at('feed').firstChild.remove();
+  if (at('feed').children.length > FEED) at('feed').firstChild.remove();
   setTimeout(() => line.remove(), FEED_MS);
 }
 
-// banner says what is wrong during a game; '': nothing is.
-export function banner(text) {
-  if (at('banner-text').textContent !== text) at('banner-text').textContent = text;
-  at('banner').hidden = !text;
+// tell shows a text in an element that is hidden when there is none.
+export function tell(element, text, words = element) {
+  if (words.textContent !== text) words.textContent = text;
+  element.hidden = !text;
 }
+
+// banner says what is wrong during a game.
+export const banner = text => tell(at('banner'), text, at('banner-text'));
 
 // scores shows the best, and the own player wherever it is.
 export function scores(entities, me, name) {
-  const order = entities.toSorted((a, b) => b.score - a.score || a.id - b.id), own = order.findIndex(e => e.id === me);
-  const shown = order.map((e, i) => [i + 1, e]).filter(([rank, e]) => rank <= SCORES || e.id === me);
-  at('own').replaceChildren(...own < 0 ? [make('span', 'Watching'), make('span', `${order.length} here`)]
-    : [make('span', `♥ ${order[own].hp}`), make('span', `★ ${order[own].score}`)]);
-  at('scores').replaceChildren(...shown.map(([rank, e]) =>
-    make('li', [make('span', `${rank}. ${name(e.id)}`), make('span', e.score)], { className: e.id === me ? 'own' : '' })));
-  at('down').hidden = own < 0 || order[own].hp > 0;
+  const order = entities.toSorted((a, b) => b.score - a.score || a.id - b.id), own = order.find(e => e.id === me);
+  const spans = (...texts) => texts.map(text => make('span', text));
+  at('own').replaceChildren(...own ? spans(`♥ ${own.hp}`, `★ ${own.score}`) : spans('Watching', `${order.length} here`));
+  const shown = order.map((e, i) => [e, i + 1]).filter(([e, rank]) => rank <= SCORES || e === own);
+  at('scores').replaceChildren(...shown.map(([e, rank]) => make('li', spans(`${rank}. ${name(e.id)}`, e.score), { className: e === own ? 'own' : '' })));
+  at('down').hidden = !own || own.hp > 0;
 }
 
 // NetGraph is a bar for each frame, as high as it took, and the figures of a moment.
 export class NetGraph {
-  #bars = []; // {ms, bad}
+  #bars = []; // {ms, starved}
   get shown() { return !at('net').hidden; }
+
   toggle() {
     at('net').hidden = this.shown;
     at('net-button').setAttribute('aria-pressed', this.shown);
   }
 
-  frame(ms, starved) {
-    this.#bars.push({ ms, starved });
-    if (this.#bars.length > BARS) this.#bars.shift();
-  }
+  frame(ms, starved) { this.#bars = [...this.#bars, { ms, starved }].slice(-BARS); }
 
-  draw(figures, { good, part, bad, rule }) {
+  draw(figures, { good, part, bad }) {
     const c = at('graph').getContext('2d'), { width, height } = c.canvas, wide = width / BARS;
     c.clearRect(0, 0, width, height);
     this.#bars.forEach(({ ms, starved }, i) => {
       c.fillStyle = starved ? bad : ms > 25 ? part : good;
-      const high = Math.min(ms / 50, 1) * height;
+      const high = Math.min(ms / 50, 1) * height; // a sixtieth of a second is a third
       c.fillRect(i * wide, height - high, wide - 1, high);
     });
-    c.fillStyle = rule;
-    c.fillRect(0, height - height / 3, width, 1); // a sixtieth of a second
     at('figures').replaceChildren(...Object.entries(figures).flatMap(([k, v]) => [make('dt', k), make('dd', v)]));
   }
 }

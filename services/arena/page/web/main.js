@@ -112,7 +112,7 @@ function happen(kind, id, p) {
   if (kind === KIND.shot) {
     const from = find(id), hit = find(p.number);
     if (mine && hit) effects.sparks(hit, 8, colour(me));
-    if (!mine && from) effects.shot(from, from.dir, hit, colour(id));
+    if (!mine && from) effects.shot(from, hit, colour(id));
   }
   if (kind === KIND.kill) {
     feed(`${name(id)} shot ${name(p.number)}`, mine || p.number === me);
@@ -131,7 +131,7 @@ function command(dt) {
     aim = c.aim;
     if (!predictor.command(c.buttons, aim, Math.floor(timeline.t))) continue;
     const me = own();
-    effects.shot(me, me.dir, target(me, timeline.drawn.values()), field.colours.me);
+    effects.shot(me, target(me, timeline.drawn.values()), field.colours.me);
   }
   say(false);
 }
@@ -193,7 +193,7 @@ function show(now) {
 
 at('leave').addEventListener('click', leave);
 at('banner-leave').addEventListener('click', leave);
-at('net-button').addEventListener('click', () => graph.toggle());
+at('net-button').addEventListener('click', e => { graph.toggle(); e.target.blur(); });
 addEventListener('keydown', e => { if (e.key.toLowerCase() === 'n' && document.body.dataset.view === 'game' && !e.ctrlKey && !e.metaKey) graph.toggle(); });
 addEventListener('popstate', route);
 
