@@ -72,6 +72,12 @@ var inside = map[string][]room{
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 	},
 	"services/arena": {
+		{".", []string{"room", "page", "socket", "auth", "delta", "game", "wire"}, "assembles the service"},
+		{"room", []string{"socket", "delta", "game", "wire"}, "a room and what it writes; it knows no other room, and no request"},
+		{"delta", []string{"game", "wire"}, "states as bits; it knows no client"},
+		{"page", nil, "files for the browser"},
+		{"auth", nil, "who a player is"},
+		{"socket", nil, "WebSocket, whatever its messages mean"},
 		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
 		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
 		{"delta", []string{"game", "wire"}, "a state as bits; it knows no room, and of the messages only the snapshot that Lines prints too"},
