@@ -41,7 +41,7 @@ type session struct {
 	sessions *sessions
 	socket   socket.Socket
 	client   *room.Client
-	in       wire.ClientFrame
+	in       *wire.ClientFrame
 	began    time.Time // of the second in which credit is counted
 	deadline time.Time
 	credit   int
@@ -192,12 +192,16 @@ func (s *session) read() (*wire.ClientFrame, error) {
 		s.sessions.stats.Reject(room.ReasonFlood)
 		return nil, &refusal{"flood", fmt.Sprintf("more than %d messages a second", perSecond)}
 	}
-	s.in.Reset()
+	if s.sessions.config.Buffers == "pooled" && s.in != nil {
+		s.in.ResetVT() // gives the Input and its commands back
+	} else {
+		s.in = new(wire.ClientFrame)
+	}
 	if err := s.in.UnmarshalVT(message); err != nil {
 		s.sessions.stats.Reject(room.ReasonMalformed)
 		return nil, malformed("the message is no ClientFrame")
 	}
-	return &s.in, nil
+	return s.in, nil
 }
 
 // patience is how long the next message may take to come.
