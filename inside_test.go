@@ -80,7 +80,6 @@ var inside = map[string][]room{
 		{"socket", nil, "WebSocket, whatever its messages mean"},
 		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
 		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
-		{"delta", []string{"game", "wire"}, "a state as bits; it knows no room, and of the messages only the snapshot that Lines prints too"},
 		{"game", nil, "the rules; they know neither players' connections nor time"},
 		{"wire", nil, "the messages"},
 	},
