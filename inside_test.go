@@ -80,6 +80,7 @@ var inside = map[string][]room{
 		{"socket", nil, "WebSocket, whatever its messages mean"},
 		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
 		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
+		{"match", nil, "which room a player goes to, whatever a room is and wherever it runs"},
 		{"game", nil, "the rules; they know neither players' connections nor time"},
 		{"wire", nil, "the messages"},
 	},
