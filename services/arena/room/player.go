@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"dyno/services/arena/game"
+	"dyno/services/arena/match"
 	"dyno/services/arena/wire"
 )
 
@@ -12,8 +13,9 @@ type player struct {
 	id     uint32
 	name   string
 	bot    bool
-	client *Client // nil: the socket was lost, or it is a bot
-	lost   uint32  // the tick
+	seat   *match.Seat // nil: it is a bot
+	client *Client     // nil: the socket was lost, or it is a bot
+	lost   uint32      // the tick
 	resume string
 	done   uint32 // the sequence number of the last command that was applied
 	inbox
