@@ -1,9 +1,9 @@
-// Package bits writes and reads numbers of any width, one bit after the other: the highest bit of a
-// number first, and the highest bit of a byte first. A number whose size is not known beforehand has
-// an exponential Golomb code, which is short for small numbers and has room for all.
+// Package bits writes and reads numbers of any width, one bit after the other: the highest bit of
+// a number first, and the highest bit of a byte first. A number whose size is not known beforehand
+// has an exponential Golomb code, which is short for small numbers and has room for all.
 //
-// It is not for compression with tables or models of what comes next: the caller knows which numbers
-// are frequent, and gives those few bits. It starts no goroutines.
+// It is not for compression with tables or models of what comes next: the caller knows which
+// numbers are frequent, and gives those few bits. It starts no goroutines.
 package bits
 
 import (

@@ -23,6 +23,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
 	"dyno/services/arena/auth"
+	"dyno/services/arena/match"
 	"dyno/services/arena/room"
 	"dyno/services/arena/socket"
 
@@ -61,7 +62,8 @@ func (f *flags) declare(set *pflag.FlagSet) {
 // server is what a process runs.
 type server struct {
 	*sessions
-	data string
+	data  string
+	queue *match.Queue
 }
 
 func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
@@ -70,9 +72,9 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 	}
 	c := FromChoice(env.Choice)
 	c.tune()
-	s := &server{data: env.Data}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
+	s := &server{data: env.Data, queue: match.New(lobby, match.Options{})}
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}}
 	if c.Socket == "coder" {
 		s.accept = socket.Coder

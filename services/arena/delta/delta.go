@@ -1,5 +1,5 @@
-// Package delta is the state of a room as subprotocol arena.v1.bits has it on the wire: what differs
-// from the state that the client has, in as few bits as a simple code needs. The page
+// Package delta is the state of a room as subprotocol arena.v1.bits has it on the wire: what
+// differs from the state that the client has, in as few bits as a simple code needs. The page
 // docs/reference/arena-bits.md has every bit of it.
 //
 // The sender and the receiver both predict a state from the two before it: a player goes on as it

@@ -81,8 +81,8 @@ func (p *player) keyboard(each int) game.Command {
 	return c
 }
 
-// bytesPerTick plays a room of 50, and returns the bytes that a client receives in a tick on average,
-// with the header of the WebSocket's frame.
+// bytesPerTick plays a room of 50, and returns the bytes that a client receives in a tick on
+// average, with the header of the WebSocket's frame.
 func bytesPerTick(t testing.TB, ticks int, command func(w *game.World, id uint32) game.Command) float64 {
 	t.Helper()
 	w := game.New(1)

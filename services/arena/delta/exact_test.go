@@ -20,8 +20,8 @@ func anything(t *rapid.T, id uint32) game.Entity {
 		Dir: field.Draw(t, "dir"), HP: field.Draw(t, "hp"), Score: field.Draw(t, "score")}
 }
 
-// change draws what becomes of entities in a tick: they go on, take other steps, jump, change all of
-// their fields, leave; others join.
+// change draws what becomes of entities in a tick: they go on, take other steps, jump, change all
+// of their fields, leave; others join.
 func change(t *rapid.T, in []game.Entity) []game.Entity {
 	out := make([]game.Entity, 0, len(in)+2)
 	for _, e := range in {

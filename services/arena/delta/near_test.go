@@ -28,8 +28,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// Each client decodes what it sees, while others come into sight and leave it; it receives less than
-// those that see all.
+// Each client decodes what it sees, while others come into sight and leave it; it receives less
+// than those that see all.
 func TestSeen(t *testing.T) {
 	const viewer, radius = 7, 200 * game.Scale
 	var base, before *State

@@ -217,8 +217,8 @@ func (p *pairs) shortest() int {
 	return form
 }
 
-// writeAim writes an aim as the Number of the zigzag of its turn from the expected one, in 1/256; an
-// aim of 256 or more is the Number itself.
+// writeAim writes an aim as the Number of the zigzag of its turn from the expected one, in 1/256;
+// an aim of 256 or more is the Number itself.
 func writeAim(w *bits.Writer, dir, expected uint32) {
 	if dir < 256 {
 		turn := int32(int8(dir - expected))

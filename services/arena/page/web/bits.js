@@ -12,7 +12,7 @@ class Bits {
     this.at = 8 * at; // the next bit
     this.end = 8 * bytes.length;
   }
-  u(n) { // up to 32 bits
+  u(n) { // at most 32 bits
     if (this.at + n > this.end) throw new Error('the bits end within a number');
     let v = 0;
     while (n > 0) {
@@ -25,15 +25,14 @@ class Bits {
   }
   e(order) {
     let zeros = 0;
-    while (this.u(1) === 0) if (++zeros + order > 32) throw new Error('a number has more than 32 bits');
-    const v = 2 ** (zeros + order) + this.u(zeros + order) - 2 ** order;
-    if (v >= 2 ** 32) throw new Error('a number has more than 32 bits');
-    return v;
+    while (zeros + order <= 32 && this.u(1) === 0) zeros++;
+    const v = zeros + order > 32 ? NaN : 2 ** (zeros + order) + this.u(zeros + order) - 2 ** order;
+    if (v < 2 ** 32) return v;
+    throw new Error('a number has more than 32 bits');
   }
   s(order) { return unzigzag(this.e(order)); }
   done() {
-    const left = this.end - this.at;
-    if (left >= 8 || this.u(left) !== 0) throw new Error('there is more behind the last number');
+    if (this.end - this.at >= 8 || this.u(this.end - this.at) !== 0) throw new Error('there is more behind the last number');
   }
 }
 
@@ -51,20 +50,15 @@ export function hash(entities) {
       low = (b << 16) | (a & 0xffff);
     }
   };
-  for (const e of entities) {
-    word(e.id); word(e.x); word(e.y); word(e.dir); word(e.hp); word(e.score);
-  }
+  for (const e of entities) [e.id, e.x, e.y, e.dir, e.hp, e.score].forEach(word);
   return hex(high) + hex(low);
 }
 
 const hex = (v) => (v >>> 0).toString(16).padStart(8, '0');
-
 const clamp = (v) => Math.min(Math.max(v, 0), edge);
-
+const heading = (step) => (step - 1) * 32;
 const moved = (x, y, step, commands) =>
   step === 0 ? [x, y] : [clamp(x + steps[step][0] * commands), clamp(y + steps[step][1] * commands)];
-
-const heading = (step) => (step - 1) * 32;
 
 // goingOn is how an entity moves, and where it is if it goes on.
 function goingOn(from, before, age, ticks) {
@@ -89,8 +83,7 @@ function stepBetween(before, from, age) {
 function turned(m, step, half) {
   const {from, ticks} = m;
   if (!half) return moved(from.x, from.y, step, perTick * ticks);
-  const [x, y] = moved(from.x, from.y, Math.max(m.step, 0), perTick * ticks / 2);
-  return moved(x, y, step, perTick * ticks / 2);
+  return moved(...moved(from.x, from.y, Math.max(m.step, 0), ticks), step, ticks); // of two commands a tick
 }
 
 function aimOf(m, step) {
@@ -110,10 +103,7 @@ function readAim(r, expected) {
   return v < 256 ? (expected + unzigzag(v)) & 255 : v;
 }
 
-function readPlace(r) {
-  const n = r.u(1) ? 32 : 15;
-  return [r.u(n) | 0, r.u(n) | 0];
-}
+const readPlace = (r, n = r.u(1) ? 32 : 15) => [r.u(n) | 0, r.u(n) | 0];
 
 function readJoined(r, entities, order) {
   const count = r.e(order);
@@ -158,7 +148,7 @@ function readRecord(r, m) {
 function readChanges(r, base, before, age, ticks) {
   const order = r.u(3), old = new Map(before.map((e) => [e.id, e])), entities = [];
   for (let i = 0; i < base.length;) {
-    let run = r.e(order);
+    let run = r.e(order); // how many are as predicted; then one is not
     if (run > base.length - i) throw new Error(`${run} entities are as predicted, and ${base.length - i} are left`);
     for (; run > 0; run--, i++) {
       const [x, y] = goingOn(base[i], old.get(base[i].id), age, ticks).at;
@@ -181,11 +171,9 @@ export class Decoder {
   decode(message) {
     if (message[0] !== 1) throw new Error('it does not begin with 1, as a state in bits does');
     let at = 1, ackedSeq = 0;
-    do {
-      if (at > 5 || at >= message.length) throw new Error('the acknowledged sequence number is not a varint of 32 bits');
-      ackedSeq += (message[at] & 127) * 2 ** (7 * (at - 1));
-    } while (message[at++] & 128);
-    if (ackedSeq >= 2 ** 32) throw new Error('the acknowledged sequence number is not a varint of 32 bits');
+    do ackedSeq += (message[at] & 127) * 2 ** (7 * (at - 1));
+    while (message[at++] & 128 && at < 7);
+    if (at > message.length || ackedSeq >= 2 ** 32) throw new Error('the acknowledged sequence number is not a varint of 32 bits');
     const r = new Bits(message, at), delta = r.u(1) === 0, check = r.u(8);
     const state = delta ? this.#delta(r) : {tick: r.u(32), entities: []};
     if (!delta) readJoined(r, state.entities, 5);
@@ -199,7 +187,7 @@ export class Decoder {
   #delta(r) {
     const ticks = r.e(0) + 1, age = r.e(0), tick = r.u(4), base = this.#base;
     const before = age === 1 ? null : this.#before, gap = age === 0 ? 1 : age;
-    if (!base || base.tick % 16 !== tick || age !== 1 && (!before || base.tick - before.tick !== gap)) {
+    if (!base || base.tick % 16 !== tick || age !== 1 && base.tick - before?.tick !== gap || base.tick + ticks >= 2 ** 32) {
       throw new Error('it is the difference from a state that was not decoded here');
     }
     const entities = readChanges(r, base.entities, before ? before.entities : [], gap, ticks);
