@@ -17,13 +17,11 @@ export function feed(text, own) {
   setTimeout(() => line.remove(), FEED_MS);
 }
 
-// tell shows a text in an element that is hidden when there is none.
+// tell shows a text in an element that is hidden when there is none; banner says what is wrong during a game.
 export function tell(element, text, words = element) {
   if (words.textContent !== text) words.textContent = text;
   element.hidden = !text;
 }
-
-// banner says what is wrong during a game.
 export const banner = text => tell(at('banner'), text, at('banner-text'));
 
 // scores shows the best, and the own player wherever it is.
@@ -40,13 +38,12 @@ export function scores(entities, me, name) {
 export class NetGraph {
   #bars = []; // {ms, starved}
   get shown() { return !at('net').hidden; }
+  frame(ms, starved) { this.#bars = [...this.#bars, { ms, starved }].slice(-BARS); }
 
   toggle() {
     at('net').hidden = this.shown;
     at('net-button').setAttribute('aria-pressed', this.shown);
   }
-
-  frame(ms, starved) { this.#bars = [...this.#bars, { ms, starved }].slice(-BARS); }
 
   draw(figures, { good, part, bad }) {
     const c = at('graph').getContext('2d'), { width, height } = c.canvas, wide = width / BARS;

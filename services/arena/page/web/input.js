@@ -1,4 +1,5 @@
-// What the player's hands do: keys, mouse, or two thumbs. A tap that is shorter than a frame counts as one command.
+// What the player's hands do: keys, mouse, or two thumbs. A button that was down counts until the next command is made,
+// however short it was down.
 import { UP, DOWN, LEFT, RIGHT, FIRE, MOTION } from './sim.js';
 
 const KEYS = { // by KeyboardEvent.code, or .key where there is no code
@@ -8,6 +9,7 @@ const KEYS = { // by KeyboardEvent.code, or .key where there is no code
 const MOUSE_MS = 8000; // that a resting mouse still aims
 const STICK = 52, SLACK = 14; // CSS pixels: how far a stick goes, and from where it counts
 const EIGHTHS = [RIGHT, RIGHT | DOWN, DOWN, DOWN | LEFT, LEFT, LEFT | UP, UP, UP | RIGHT];
+const keyOf = e => (e.code || e.key).toLowerCase();
 const pushed = stick => stick && Math.hypot(stick.dx, stick.dy) > SLACK;
 
 export class Input {
@@ -21,7 +23,10 @@ export class Input {
 
   constructor(canvas) {
     addEventListener('keydown', e => this.#key(e), true);
-    addEventListener('keyup', e => this.#held.delete((e.code || e.key).toLowerCase()), true);
+    addEventListener('keyup', e => { // the button counts for the command that is not made yet
+      this.#tapped |= this.#held.get(keyOf(e)) ?? 0;
+      this.#held.delete(keyOf(e));
+    }, true);
     addEventListener('blur', () => this.release());
     canvas.addEventListener('contextmenu', e => e.preventDefault());
     for (const name of ['pointerdown', 'pointermove', 'pointerup', 'pointercancel']) {
@@ -31,9 +36,7 @@ export class Input {
 
   release() {
     this.#held.clear();
-    this.#tapped = 0;
-    this.sticks = { move: null, aim: null };
-    this.#mouse.down = false;
+    [this.#tapped, this.#mouse.down, this.sticks] = [0, false, { move: null, aim: null }];
   }
 
   // buttons are those that are down, or were since the last command.
@@ -62,12 +65,11 @@ export class Input {
   }
 
   #key(e) {
-    const id = (e.code || e.key).toLowerCase(), button = KEYS[id], off = e.target.closest?.(button === FIRE ? 'input, select, button' : 'input, select');
+    const id = keyOf(e), button = KEYS[id], off = e.target.closest?.(button === FIRE ? 'input, select, button' : 'input, select');
     if (!button || e.ctrlKey || e.metaKey || e.altKey || off || document.body.dataset.view !== 'game') return;
     e.preventDefault();
     if (this.#held.has(id)) return; // the key repeats itself
     this.#press(() => this.#held.set(id, button));
-    this.#tapped |= button;
   }
 
   #point({ offsetX: x, offsetY: y, type, button }) {

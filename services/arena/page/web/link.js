@@ -44,6 +44,11 @@ export class Link {
     });
   }
 
+  close() {
+    this.#hangUp();
+    [this.#join, this.#token, this.#losses] = [undefined, '', 0];
+  }
+
   // leave gives the player up.
   leave() {
     this.send({ leave: {} });
@@ -51,16 +56,7 @@ export class Link {
     this.close();
   }
 
-  close() {
-    clearTimeout(this.#timer);
-    this.#drop();
-    [this.#socket, this.#join, this.#token, this.#losses] = [undefined, undefined, '', 0];
-  }
-
-  send(frame) {
-    const s = this.#socket;
-    if (s?.readyState === WebSocket.OPEN && s.bufferedAmount < CLOGGED) s.send(write(frame, ClientFrame));
-  }
+  send(frame, s = this.#socket) { if (s?.readyState === WebSocket.OPEN && s.bufferedAmount < CLOGGED) s.send(write(frame, ClientFrame)); }
 
   #keep(token) {
     this.#token = token;
@@ -68,67 +64,63 @@ export class Link {
     else sessionStorage.removeItem(KEY);
   }
 
+  #hangUp() {
+    const s = this.#socket;
+    clearTimeout(this.#timer);
+    this.#socket = undefined; // what it still has to say is not heard
+    s?.close();
+  }
+
   #dial() {
-    const s = this.#socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`, [BITS, PROTO]), decoder = new Decoder();
+    const s = this.#socket = new WebSocket(location.origin.replace('http', 'ws') + '/ws', [BITS, PROTO]), decoder = new Decoder();
     s.binaryType = 'arraybuffer';
     this.#heard = performance.now();
     s.onopen = () => this.send({ join: { ...this.#join, resume: this.#token } });
+    s.onclose = ({ code, reason }) => { if (s === this.#socket) if (code === 1008) this.#refuse(reason, reason); else this.#lose(); };
     s.onmessage = ({ data }) => {
+      if (s !== this.#socket) return;
       const bytes = new Uint8Array(data), bits = s.protocol === BITS;
       let frame;
       this.#heard = performance.now();
       this.bytes += bytes.length;
       try {
         frame = bits && bytes[0] === 1 ? { snapshot: decoder.decode(bytes) } : read(bits ? bytes.subarray(1) : bytes, ServerFrame);
-      } catch { return this.#hangUp(); } // a new connection begins with a whole state
+      } catch { return this.#lose(); } // a new connection begins with a whole state
       this.#take(frame);
     };
-    s.onclose = ({ code, reason }) => code === 1008 ? this.#refuse(reason, reason) : this.#lose();
   }
 
   #take({ welcome, snapshot, event, pong, error }) {
-    if (snapshot) {
-      this.#losses = 0;
-      this.#on.state(snapshot, this.#heard);
-    } else if (event) this.#on.event(event);
-    else if (pong) this.#on.pong(pong, this.#heard);
-    else if (error) this.#refuse(error.code, error.message);
-    else if (welcome) {
+    if (snapshot) this.#losses = 0;
+    if (welcome) {
       this.#join = { ...this.#join, room: welcome.room };
       if (!this.#join.spectate) this.#keep(welcome.resume);
-      this.#ping();
+      this.#beat();
       this.#on.welcome(welcome);
     }
+    if (snapshot) this.#on.state(snapshot, this.#heard);
+    if (event) this.#on.event(event);
+    if (pong) this.#on.pong(pong, this.#heard);
+    if (error) this.#refuse(error.code, error.message);
   }
 
   #refuse(code, message) {
     const join = this.#join, used = code === 'bad_resume' && this.#token;
     if (code === 'bad_resume' || code === 'no_such_room') this.#keep('');
     this.close();
-    if (used) { this.#join = join; this.#dial(); } else this.#on.refused(code, message); // as a new player
+    this.#join = join;
+    if (used) this.#dial(); else this.#on.refused(code, message); // used: as a new player
   }
 
   #lose() {
     const after = AGAIN_MS[Math.min(this.#losses++, AGAIN_MS.length - 1)] * (1 + Math.random() / 4);
-    clearTimeout(this.#timer);
+    this.#hangUp();
     this.#timer = setTimeout(() => this.#dial(), after);
     this.#on.lost(after);
   }
 
-  #ping() { this.send({ ping: { clientMs: Math.round(performance.now()) } }); }
-
   #beat() {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#ping();
-    if (this.#socket?.readyState <= WebSocket.OPEN && performance.now() - this.#heard > SILENT_MS) this.#hangUp();
-  }
-
-  #hangUp() {
-    this.#drop();
-    this.#lose();
-  }
-
-  #drop() {
-    if (this.#socket) this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
-    this.#socket?.close();
+    this.send({ ping: { clientMs: Math.round(performance.now()) } });
+    if (this.#socket && performance.now() - this.#heard > SILENT_MS) this.#lose();
   }
 }

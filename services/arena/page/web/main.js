@@ -12,16 +12,17 @@ import { Lobby } from './lobby.js';
 import { at, feed, banner, scores, NetGraph } from './hud.js';
 
 const BURST = 8; // commands of one frame: the server takes no more than that ahead of time
-const SAY_MS = 250, HUD_MS = 250, QUIET_MS = 500, MOST = 256; // names, pickups
+const SAY_MS = 250, SHOW_MS = 250, QUIET_MS = 500; // from one to the next of say and show; that the server may be silent
+const MOST = 256; // names, pickups
 const GIVE_UP = 120; // frames: a key that moved nothing
 
 const field = new Field(at('field')), input = new Input(at('field')), effects = new Effects(), graph = new NetGraph();
-const lobby = new Lobby(join => { address(join, false); start(join); });
+const lobby = new Lobby(join => { address(join, 'pushState'); start(join); });
 let timeline, predictor, clock, pickups, names; // of this player in this room
-let joined = {}, welcome, lost = false, aim = 0; // what was asked for, and the answer
-let last = 0, owed = 0, frames = 0, pressed = 0, inputToDraw = 0; // times in ms
+let joined, welcome, lost, aim = 0; // what was asked for, and the answer
+let last = 0, owed = 0, said = 0; // ms: the last frame; without a command; the last packet
+let frames = 0, states = 0, pressed = 0, inputToDraw = 0;
 let shown = { at: 0, bytes: 0, states: 0, frames: 0 }; // when the figures were shown, and the counts then
-let states = 0, said = 0;
 
 const name = id => names.get(id) ?? `Player ${id}`;
 const colour = id => id === welcome.entityId ? field.colours.me : field.colour(id);
@@ -30,20 +31,19 @@ const find = id => id === welcome.entityId ? own() : timeline.drawn.get(id);
 
 function begin() {
   [timeline, predictor, clock, pickups, names] = [new Timeline(), new Predictor(), new Clock(), new Map(), new Map()];
+  [welcome, lost, owed, pressed] = [undefined, false, 0, 0];
   effects.clear();
-  [welcome, owed, pressed] = [undefined, 0, 0];
 }
 
 // address keeps in the page's own what a reload needs.
-function address({ room, name, spectate }, replace) {
-  const q = new URLSearchParams({ room, name, ...spectate && { spectate: 1 } });
-  history[replace ? 'replaceState' : 'pushState'](null, '', `${location.pathname}?${q}`);
+function address({ room, name, spectate }, how) {
+  history[how](null, '', `${location.pathname}?${new URLSearchParams({ room, name, ...spectate && { spectate: 1 } })}`);
 }
 
 function start(join) {
   lobby.close();
   begin();
-  [joined, lost] = [join, false];
+  joined = join;
   document.body.dataset.view = 'game';
   banner('Joining …');
   link.open(join);
@@ -52,8 +52,8 @@ function start(join) {
 function end(code, message) {
   link.close();
   input.release();
-  history.replaceState(null, '', location.pathname);
   begin();
+  history.replaceState(null, '', location.pathname);
   lobby.open(code, message);
 }
 
@@ -77,7 +77,7 @@ const link = new Link({
     predictor.again();
     pickups.clear();
     if (w.entityId) names.set(w.entityId, joined.name || 'You');
-    address({ ...joined, room: w.room }, true);
+    address({ ...joined, room: w.room }, 'replaceState');
   },
   state(s, now) {
     states++;
@@ -86,16 +86,16 @@ const link = new Link({
     if (me) predictor.reconcile(me, s.ackedSeq);
     if (me && (timeline.settling || now - said > SAY_MS)) say(true); // after a stall, or when the page is hidden
   },
-  event(e) {
-    if (e.actionType === KIND.named) {
-      names.set(e.entityId, new TextDecoder().decode(e.payload).slice(0, 16));
-      if (names.size > MOST) names.delete(names.keys().next().value);
+  event({ actionType: kind, entityId: id, payload }) {
+    if (kind === KIND.named) {
+      names.delete(id);
+      if (payload.length && names.size < MOST) names.set(id, new TextDecoder().decode(payload).slice(0, 16));
     }
-    if (!welcome || !e.actionType || e.actionType > KIND.renewed || e.payload.length !== 12) return; // of another game
-    const p = place(e.payload);
-    if (e.actionType === KIND.taken) pickups.delete(p.number);
-    if (e.actionType === KIND.renewed && pickups.size < MOST) pickups.set(p.number, p);
-    effects.at((timeline.newest?.tick ?? 0) + 1, () => happen(e.actionType, e.entityId, p)); // the state that follows has it
+    if (!welcome || !kind || kind > KIND.renewed || payload.length !== 12) return; // of another game
+    const p = place(payload);
+    if (kind === KIND.taken) pickups.delete(p.number);
+    if (kind === KIND.renewed && pickups.size < MOST) pickups.set(p.number, p);
+    effects.at((timeline.newest?.tick ?? 0) + 1, () => happen(kind, id, p)); // the state that follows has it
   },
   pong: (p, now) => clock.pong(p, now),
   lost(ms) {
@@ -107,21 +107,17 @@ const link = new Link({
 
 // happen shows an event. Own shots are seen when they are made, and only that they hit when the server says so.
 function happen(kind, id, p) {
-  const me = welcome?.entityId, mine = id === me;
   if (!welcome) return;
-  if (kind === KIND.shot) {
-    const from = find(id), hit = find(p.number);
-    if (mine && hit) effects.sparks(hit, 8, colour(me));
-    if (!mine && from) effects.shot(from, hit, colour(id));
-  }
-  if (kind === KIND.kill) {
-    feed(`${name(id)} shot ${name(p.number)}`, mine || p.number === me);
+  const mine = id === welcome.entityId, from = find(id), other = find(p.number), { shot, kill, began, taken } = KIND;
+  if (kind === shot && mine && other) effects.sparks(other, 8, colour(id));
+  if (kind === shot && !mine && from) effects.shot(from, other, colour(id));
+  if (kind === kill) {
+    feed(`${name(id)} shot ${name(p.number)}`, mine || p.number === welcome.entityId);
     effects.sparks(p, 24, colour(p.number));
-    effects.ring(p, colour(p.number));
   }
-  if (kind === KIND.began) effects.ring(p, colour(id));
-  if (kind === KIND.taken) effects.ring(p, field.colours.pickup);
-  if (mine && (kind === KIND.kill || kind === KIND.taken)) effects.words(p, kind === KIND.kill ? '+5' : '+1', colour(me));
+  if (kind === kill || kind === began) effects.ring(p, colour(kind === kill ? p.number : id));
+  if (kind === taken) effects.ring(p, field.colours.pickup);
+  if (mine && (kind === kill || kind === taken)) effects.words(p, kind === kill ? '+5' : '+1', colour(id));
 }
 
 // command makes the commands that time has passed for, and sends them in packets of two or more.
@@ -136,7 +132,7 @@ function command(dt) {
   say(false);
 }
 
-// say sends the new commands; if the server must hear, also when there are none. It shows what this page has by Input.ackTick alone.
+// say sends the new commands; if it must, also when there are none, as the server learns from Input.ackTick which state this page has.
 function say(must) {
   const input = predictor.packet(timeline.newest.tick, must);
   if (!input) return;
@@ -145,12 +141,11 @@ function say(must) {
 }
 
 // inputToDraw is the number of frames from a key that sets the resting player in motion to the one that draws it moved: 1 is the next.
-input.onPress = before => { if (!before && predictor?.hp > 0) pressed = frames; };
+input.onPress = before => { if (!before && predictor.hp > 0) pressed = frames; };
 function measure(before) {
-  const { x, y } = predictor.ahead;
-  if (x !== before.x || y !== before.y) inputToDraw = frames - pressed;
-  else if (frames - pressed < GIVE_UP) return;
-  pressed = 0;
+  const { x, y } = predictor.ahead, moved = x !== before.x || y !== before.y;
+  if (moved) inputToDraw = frames - pressed;
+  if (moved || frames - pressed > GIVE_UP) pressed = 0;
 }
 
 function frame(now) {
@@ -159,42 +154,39 @@ function frame(now) {
   last = now;
   frames++;
   if (!welcome || !timeline.newest) return;
-  const fresh = timeline.frame(now, dt, welcome.entityId);
+  const fresh = timeline.frame(now, dt, welcome.entityId), before = predictor.ahead;
   if (predictor.known) {
-    const before = predictor.ahead;
     command(dt);
     predictor.frame(dt, input.buttons, owed / COMMAND_MS);
     if (pressed) measure(before);
   }
   effects.frame(timeline.t, dt);
-  const me = own();
+  const me = own(), sticks = input.touched ? input.sticks : {};
   field.look(me);
-  field.frame({ me, others: timeline.drawn, pickups, effects: effects.seen, name, sticks: input.touched ? input.sticks : {}, now });
+  field.frame({ me, others: timeline.drawn, pickups, effects: effects.seen, name, sticks, now });
   graph.frame(dt, !fresh);
-  if (now - shown.at > HUD_MS) show(now);
+  if (now - shown.at > SHOW_MS) show(now);
 }
 
 function show(now) {
-  const quiet = timeline.quietFor(performance.now()), per = n => n * 1000 / (now - shown.at), count = { at: now, bytes: link.bytes, states, frames };
+  const quiet = timeline.quietFor(performance.now()), per = n => Math.round(n * 1000 / (now - shown.at));
   scores([...timeline.newest.byId.values()], welcome.entityId, name);
   if (!lost) banner(quiet > QUIET_MS ? `The server has been silent for ${(quiet / 1000).toFixed(1)} s.` : '');
   if (graph.shown) graph.draw({
     'round trip': `${clock.rtt.toFixed(0)} ± ${clock.jitter.toFixed(0)} ms`,
-    'bytes in': `${(per(link.bytes - shown.bytes) / 1000).toFixed(1)} kB/s`,
-    'states': `${per(states - shown.states).toFixed(0)} /s`,
-    'frames': `${per(frames - shown.frames).toFixed(0)} /s`,
+    'bytes in': `${per(link.bytes - shown.bytes)} /s`,
+    'states, frames': `${per(states - shown.states)}, ${per(frames - shown.frames)} /s`,
     'others wait': `${(timeline.delay * 1000 / HZ).toFixed(0)} ms`,
     'behind': `${((clock.tick(now) ?? timeline.t) - timeline.t).toFixed(1)} ticks`,
     'corrections': predictor.corrections,
     'late states': timeline.late,
   }, field.colours);
-  shown = count;
+  shown = { at: now, bytes: link.bytes, states, frames };
 }
 
-at('leave').addEventListener('click', leave);
-at('banner-leave').addEventListener('click', leave);
+for (const id of ['leave', 'banner-leave']) at(id).addEventListener('click', leave);
 at('net-button').addEventListener('click', e => { graph.toggle(); e.target.blur(); });
-addEventListener('keydown', e => { if (e.key.toLowerCase() === 'n' && document.body.dataset.view === 'game' && !e.ctrlKey && !e.metaKey) graph.toggle(); });
+addEventListener('keydown', e => { if (e.key === 'n' && document.body.dataset.view === 'game' && !e.ctrlKey && !e.metaKey) graph.toggle(); });
 addEventListener('popstate', route);
 
 // What tests see. Places are in the wire's units, 1/32 of the world's; topSpeed is in the world's, a second.
@@ -205,9 +197,9 @@ window.arena = {
   get tick() { return timeline.tick; }, // of the newest state
   get drawnTick() { return timeline.t; }, // that others are drawn at, with its fraction
   get topSpeed() { return welcome?.topSpeed ?? TOP_SPEED; },
-  get me() {
-    const me = welcome && own(); // where it is drawn
-    return me ? { x: Math.round(me.x), y: Math.round(me.y), score: me.score } : null;
+  get me() { // where it is drawn
+    const { x, y } = predictor.drawn;
+    return { x: Math.round(x), y: Math.round(y), score: predictor.score };
   },
   hashAt: tick => timeline.hashAt(tick),
   stats: {
