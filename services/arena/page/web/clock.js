@@ -1,9 +1,7 @@
-// What the page knows of the way to the server and of the server's clock, by Ping and Pong. The quickest of the last exchanges
-// has the truest offset, because the least of it was waiting.
+// The way to the server and its clock, by Ping and Pong: the quickest exchange has the truest offset, as the least of it was waiting.
 import { TICK_MS } from './sim.js';
 
 const KEPT = 20; // exchanges
-
 export class Clock {
   rtt = 0; jitter = 0; // ms, smoothed: of an exchange, and from one to the next
   #samples = [];

@@ -1,23 +1,19 @@
-// The picture: the field around the own player, everything on it, and the small map. Colours come from style.css, so that they
-// follow the scheme of the user's system.
+// The picture: the field around the own player, what is on it, and the small map. Colours are style.css's, of the user's scheme.
 import { SIZE, SCALE, RADIUS, FULL } from './sim.js';
 
 const NAMES = ['ground', 'field', 'grid', 'rule', 'ink', 'dim', 'me', 'good', 'part', 'bad', 'pickup', 'lightness'];
 const WORLD = SIZE * SCALE, LINES = 50 * SCALE; // units: the world's side, from one line of the grid to the next
 const STICK = 52; // CSS pixels
-
+const beyond = (from, cos, sin, by) => [from.x + cos * by, from.y + sin * by];
 export class Field {
-  width = 0; height = 0; // CSS pixels
-  colours = {};
+  width = 0; height = 0; colours = {}; // CSS pixels
   #canvas; #to; #zoom = 1; #centre = { x: 0, y: 0 }; // pixels of a unit; units
 
   constructor(canvas) {
     this.#canvas = canvas;
     this.#to = canvas.getContext('2d', { alpha: false });
-    const look = () => {
-      const style = getComputedStyle(document.documentElement);
-      this.colours = Object.fromEntries(NAMES.map(name => [name, style.getPropertyValue(`--${name}`).trim()]));
-    };
+    const style = getComputedStyle(document.documentElement); // it is as of now, always
+    const look = () => { this.colours = Object.fromEntries(NAMES.map(name => [name, style.getPropertyValue(`--${name}`).trim()])); };
     look();
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', look);
     new ResizeObserver(() => this.#resize()).observe(canvas);
@@ -32,7 +28,6 @@ export class Field {
 
   // colour is that of another player: hues that are far from the own one.
   colour(id) { return `hsl(${(id * 0.618 % 1 * 270 + 250) % 360} 62% ${this.colours.lightness})`; }
-
   // at is where a point of the world is on the canvas.
   at({ x, y }) { return { x: this.width / 2 + (x - this.#centre.x) * this.#zoom, y: this.height / 2 + (y - this.#centre.y) * this.#zoom }; }
 
@@ -46,57 +41,43 @@ export class Field {
   frame({ me, others, pickups, effects, name, sticks, now }) {
     this.#ground();
     for (const p of pickups.values()) this.#pickup(p, now);
-    for (const e of effects) if (e.kind === 'line') this.#effect(e);
+    for (const e of effects) this.#effect(e);
     for (const e of others.values()) this.#player(e, this.colour(e.id), name(e.id), false);
     if (me) this.#player(me, this.colours.me, name(me.id), true);
-    for (const e of effects) if (e.kind !== 'line') this.#effect(e);
-    this.#to.globalAlpha = 1;
     if (me) this.#map(me, others, pickups);
     for (const [side, s] of Object.entries(sticks)) this.#stick(side, s);
   }
 
   #sees(p, slack) { return p.x > -slack && p.y > -slack && p.x < this.width + slack && p.y < this.height + slack; }
+  #with(style) { return Object.assign(this.#to, style); }
+  #rect(x, y, w, h, fillStyle) { this.#with({ fillStyle }).fillRect(x, y, w, h); }
+  #text(p, text, font, fillStyle) { this.#with({ font: `${font} system-ui, sans-serif`, fillStyle, textAlign: 'center' }).fillText(text, p.x, p.y); }
 
-  #rect(x, y, w, h, colour) {
-    this.#to.fillStyle = colour;
-    this.#to.fillRect(x, y, w, h);
-  }
-
-  #disc(x, y, r, colour, alpha = 1) {
-    const c = this.#to;
-    [c.fillStyle, c.globalAlpha] = [colour, alpha];
-    c.beginPath();
-    c.arc(x, y, r, 0, 2 * Math.PI);
-    c.fill();
-    c.globalAlpha = 1;
+  #disc(x, y, r, fillStyle, globalAlpha = 1) {
+    const path = new Path2D();
+    path.arc(x, y, r, 0, 2 * Math.PI);
+    this.#with({ fillStyle, globalAlpha }).fill(path);
+    this.#to.globalAlpha = 1;
   }
 
   // line is one from a distance of a point to another, in a direction.
-  #line({ x, y }, cos, sin, from, to, width, colour) {
-    const c = this.#to;
-    [c.strokeStyle, c.lineWidth, c.lineCap] = [colour, width, 'round'];
-    c.beginPath();
-    c.moveTo(x + cos * from, y + sin * from);
-    c.lineTo(x + cos * to, y + sin * to);
-    c.stroke();
-  }
-
-  #text({ x, y }, text, font, colour) {
-    Object.assign(this.#to, { font: `${font} system-ui, sans-serif`, fillStyle: colour, textAlign: 'center' });
-    this.#to.fillText(text, x, y);
+  #line(p, cos, sin, from, to, lineWidth, strokeStyle) {
+    const path = new Path2D();
+    path.moveTo(...beyond(p, cos, sin, from));
+    path.lineTo(...beyond(p, cos, sin, to));
+    this.#with({ strokeStyle, lineWidth, lineCap: 'round' }).stroke(path);
   }
 
   #ground() {
-    const c = this.#to, { ground, field, grid, rule } = this.colours, a = this.at({ x: 0, y: 0 }), side = WORLD * this.#zoom;
+    const { ground, field, grid, rule } = this.colours, a = this.at({ x: 0, y: 0 }), side = WORLD * this.#zoom;
     this.#rect(0, 0, this.width, this.height, ground);
+    this.#rect(a.x - 3, a.y - 3, side + 6, side + 6, rule);
     this.#rect(a.x, a.y, side, side, field);
     for (let i = LINES; i < WORLD; i += LINES) {
       const at = Math.round(i * this.#zoom);
       this.#rect(Math.round(a.x) + at, a.y, 1, side, grid);
       this.#rect(a.x, Math.round(a.y) + at, side, 1, grid);
     }
-    [c.strokeStyle, c.lineWidth] = [rule, 3];
-    c.strokeRect(a.x, a.y, side, side);
   }
 
   #pickup(at, now) {
@@ -134,12 +115,7 @@ export class Field {
     if (e.kind === 'line') this.#line(p, e.cos, e.sin, 24 * SCALE * z, Math.max(e.far, 24 * SCALE) * z, 2.5, e.colour);
     if (e.kind === 'spark') this.#rect(p.x - 1.5, p.y - 1.5, 3, 3, e.colour);
     if (e.kind === 'words') this.#text(p, e.text, '700 15px', e.colour);
-    if (e.kind === 'ring') {
-      [c.strokeStyle, c.lineWidth] = [e.colour, 3];
-      c.beginPath();
-      c.arc(p.x, p.y, RADIUS * z * (1 + 2 * part), 0, 2 * Math.PI);
-      c.stroke();
-    }
+    if (e.kind === 'ring') this.#disc(p.x, p.y, RADIUS * z * (1 + 2 * part), e.colour, 0.5 * (1 - part));
     c.globalAlpha = 1;
   }
 

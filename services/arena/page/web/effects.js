@@ -1,12 +1,9 @@
-// What is seen of events: lines of shots, sparks, rings and words that last for a moment. An event waits until others are drawn
-// as they were when it happened.
+// What is seen of events: lines, sparks, rings and words that last for a moment, once others are drawn as they were then.
 import { REACH, SCALE } from './sim.js';
 
 export const KIND = { shot: 1, kill: 2, began: 3, taken: 4, renewed: 5, named: 16 };
-const MOST = 160; // that are seen or wait
-const OLD = 15; // ticks after which an event is not worth a picture
+const MOST = 160, OLD = 15; // that are seen or wait; ticks after which an event is not worth a picture
 const still = matchMedia('(prefers-reduced-motion: reduce)');
-
 export class Effects {
   seen = []; // {kind, x, y, vx, vy, age, life, colour}; times in ms
   #waiting = []; // {tick, show}

@@ -39,7 +39,6 @@ export class NetGraph {
   #bars = []; // {ms, starved}
   get shown() { return !at('net').hidden; }
   frame(ms, starved) { this.#bars = [...this.#bars, { ms, starved }].slice(-BARS); }
-
   toggle() {
     at('net').hidden = this.shown;
     at('net-button').setAttribute('aria-pressed', this.shown);

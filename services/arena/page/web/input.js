@@ -1,5 +1,4 @@
-// What the player's hands do: keys, mouse, or two thumbs. A button that was down counts until the next command is made,
-// however short it was down.
+// What hands do: keys, mouse, or two thumbs. A button that was down, however briefly, counts until the next command is made.
 import { UP, DOWN, LEFT, RIGHT, FIRE, MOTION } from './sim.js';
 
 const KEYS = { // by KeyboardEvent.code, or .key where there is no code
@@ -11,7 +10,6 @@ const STICK = 52, SLACK = 14; // CSS pixels: how far a stick goes, and from wher
 const EIGHTHS = [RIGHT, RIGHT | DOWN, DOWN, DOWN | LEFT, LEFT, LEFT | UP, UP, UP | RIGHT];
 const keyOf = e => (e.code || e.key).toLowerCase();
 const pushed = stick => stick && Math.hypot(stick.dx, stick.dy) > SLACK;
-
 export class Input {
   sticks = { move: null, aim: null }; // where thumbs are: {id, x, y, dx, dy} in CSS pixels
   touched = false; // the player has used thumbs
@@ -23,21 +21,16 @@ export class Input {
 
   constructor(canvas) {
     addEventListener('keydown', e => this.#key(e), true);
-    addEventListener('keyup', e => { // the button counts for the command that is not made yet
+    addEventListener('keyup', e => {
       this.#tapped |= this.#held.get(keyOf(e)) ?? 0;
       this.#held.delete(keyOf(e));
     }, true);
     addEventListener('blur', () => this.release());
-    canvas.addEventListener('contextmenu', e => e.preventDefault());
-    for (const name of ['pointerdown', 'pointermove', 'pointerup', 'pointercancel']) {
-      canvas.addEventListener(name, e => e.pointerType === 'touch' ? this.#thumb(e) : this.#point(e));
-    }
+    canvas.oncontextmenu = e => e.preventDefault();
+    canvas.onpointerdown = canvas.onpointermove = canvas.onpointerup = canvas.onpointercancel = e => e.pointerType === 'touch' ? this.#thumb(e) : this.#point(e);
   }
 
-  release() {
-    this.#held.clear();
-    [this.#tapped, this.#mouse.down, this.sticks] = [0, false, { move: null, aim: null }];
-  }
+  release() { [this.#held, this.#tapped, this.#mouse.down, this.sticks] = [new Map(), 0, false, { move: null, aim: null }]; }
 
   // buttons are those that are down, or were since the last command.
   get buttons() {
@@ -65,11 +58,10 @@ export class Input {
   }
 
   #key(e) {
-    const id = keyOf(e), button = KEYS[id], off = e.target.closest?.(button === FIRE ? 'input, select, button' : 'input, select');
+    const button = KEYS[keyOf(e)], off = e.target.closest?.(button === FIRE ? 'input, select, button' : 'input, select');
     if (!button || e.ctrlKey || e.metaKey || e.altKey || off || document.body.dataset.view !== 'game') return;
     e.preventDefault();
-    if (this.#held.has(id)) return; // the key repeats itself
-    this.#press(() => this.#held.set(id, button));
+    this.#press(() => this.#held.set(keyOf(e), button));
   }
 
   #point({ offsetX: x, offsetY: y, type, button }) {
@@ -82,13 +74,9 @@ export class Input {
     const { offsetX: x, offsetY: y, type, pointerId: id, target } = e, side = x < target.clientWidth / 2 ? 'move' : 'aim';
     e.preventDefault();
     this.touched = true;
-    if (type === 'pointerdown') {
-      target.setPointerCapture(id);
-      this.sticks[side] ??= { id, x, y, dx: 0, dy: 0 };
-      return;
-    }
+    if (type === 'pointerdown') this.sticks[side] ??= { id, x, y, dx: 0, dy: 0 }; // the browser captures a thumb by itself
     for (const [name, s] of Object.entries(this.sticks)) {
-      if (s?.id !== id) continue;
+      if (s?.id !== id || type === 'pointerdown') continue;
       const part = Math.min(1, STICK / Math.hypot(x - s.x, y - s.y) || 0);
       if (type === 'pointermove') this.#press(() => { [s.dx, s.dy] = [(x - s.x) * part, (y - s.y) * part]; });
       else this.sticks[name] = null;

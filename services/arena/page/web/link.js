@@ -4,18 +4,15 @@ import { read, write, ClientFrame, ServerFrame } from './wire.js';
 import { Decoder } from './bits.js';
 
 const BITS = 'arena.v1.bits', PROTO = 'arena.v1.proto'; // the subprotocols, the better first
-const KEY = 'arena.resume';
+const KEY = 'arena.resume'; // of sessionStorage
 const PING_MS = 500, SILENT_MS = 12000; // without a message: the connection is as good as lost
 const AGAIN_MS = [250, 500, 1000, 2000, 4000]; // after one loss, two, ...
 const DUPLICATE_MS = 80; // for another tab to say that it plays with this token
 const CLOGGED = 64 << 10; // bytes that wait to be sent: more are not worth sending
-
 const kept = () => { try { return JSON.parse(sessionStorage.getItem(KEY)) ?? {}; } catch { return {}; } };
-
 export class Link {
   bytes = 0; // that came, since the page was opened
-  #on; #socket; #join; #timer; #losses = 0; #heard = 0; #token = '';
-  #tabs = new BroadcastChannel('arena');
+  #on; #socket; #join; #timer; #losses = 0; #heard = 0; #token = ''; #tabs = new BroadcastChannel('arena');
 
   // on has a function for each of welcome(w), state(s), event(e), pong(p), lost(ms until the next try), refused(code, message).
   constructor(on) {
@@ -44,18 +41,9 @@ export class Link {
     });
   }
 
-  close() {
-    this.#hangUp();
-    [this.#join, this.#token, this.#losses] = [undefined, '', 0];
-  }
-
+  close() { [this.#join, this.#token, this.#losses] = [this.#hangUp(), '', 0]; }
   // leave gives the player up.
-  leave() {
-    this.send({ leave: {} });
-    this.#keep('');
-    this.close();
-  }
-
+  leave() { this.send({ leave: {} }); this.#keep(''); this.close(); }
   send(frame, s = this.#socket) { if (s?.readyState === WebSocket.OPEN && s.bufferedAmount < CLOGGED) s.send(write(frame, ClientFrame)); }
 
   #keep(token) {
@@ -64,8 +52,7 @@ export class Link {
     else sessionStorage.removeItem(KEY);
   }
 
-  #hangUp() {
-    const s = this.#socket;
+  #hangUp(s = this.#socket) {
     clearTimeout(this.#timer);
     this.#socket = undefined; // what it still has to say is not heard
     s?.close();
@@ -81,8 +68,7 @@ export class Link {
       if (s !== this.#socket) return;
       const bytes = new Uint8Array(data), bits = s.protocol === BITS;
       let frame;
-      this.#heard = performance.now();
-      this.bytes += bytes.length;
+      [this.#heard, this.bytes] = [performance.now(), this.bytes + bytes.length];
       try {
         frame = bits && bytes[0] === 1 ? { snapshot: decoder.decode(bytes) } : read(bits ? bytes.subarray(1) : bytes, ServerFrame);
       } catch { return this.#lose(); } // a new connection begins with a whole state

@@ -7,7 +7,6 @@ const says = { // of the codes of the wire: what is wrong, and the way out
   unauthorized: 'This server asks for a token. Enter one below, then play.',
   room_full: 'That room is full. Take another, watch it, or create one.',
   no_such_room: 'That room is no longer there. Take another or create one.',
-  flood: 'The server ended the game because this page sent too much. Play again; if it stays so, reload the page.',
 };
 
 // call asks the API, and throws what is wrong in words.
@@ -21,7 +20,6 @@ async function call(method, body) {
 
 export class Lobby {
   #enter; #timer; #away = false;
-
   // enter(join) is called when the user goes into a room.
   constructor(enter) {
     this.#enter = enter;
@@ -29,10 +27,7 @@ export class Lobby {
     at('play').addEventListener('submit', e => { e.preventDefault(); this.#go('', false); });
     at('create').addEventListener('submit', async e => {
       e.preventDefault();
-      try {
-        const { id } = await call('POST', JSON.stringify({ capacity: 50, bots: Number(at('bots').value) }));
-        this.#go(id, false);
-      } catch (err) { tell(at('trouble'), err.message); }
+      try { this.#go((await call('POST', JSON.stringify({ capacity: 50, bots: Number(at('bots').value) }))).id, false); } catch (err) { tell(at('trouble'), err.message); }
     });
   }
 
@@ -41,12 +36,10 @@ export class Lobby {
     document.body.dataset.view = 'lobby';
     at('token-row').hidden = code !== 'unauthorized' && !sessionStorage.getItem(TOKEN);
     tell(at('trouble'), code ? says[code] ?? `The game has ended: ${message || code}. Play again or take another room.` : '');
-    this.#away = false;
     this.#list();
   }
 
   close() { clearTimeout(this.#timer); }
-
   // join completes one by what the user has entered before.
   join(j) { return { ...j, token: sessionStorage.getItem(TOKEN) ?? '' }; }
 
@@ -62,9 +55,8 @@ export class Lobby {
     clearTimeout(this.#timer);
     try {
       if (!document.hidden) this.#show(await call('GET'));
-      if (this.#away) tell(at('trouble'), '');
-      this.#away = false;
-    } catch (err) { this.#away = true; tell(at('trouble'), err.message); }
+      if (this.#away) this.#away = tell(at('trouble'), '');
+    } catch (err) { this.#away = !tell(at('trouble'), err.message); }
     if (document.body.dataset.view === 'lobby') this.#timer = setTimeout(() => this.#list(), AGAIN_MS);
   }
 

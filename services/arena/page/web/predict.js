@@ -3,14 +3,11 @@
 import { move, MOTION, FIRE, RELOAD, SCALE } from './sim.js';
 
 const MOST = 120; // commands that the server may owe an answer: two seconds. After that the player waits
-const FADE_MS = 80; // in which a correction shrinks to 1/e
-const JUMP = 64 * SCALE; // units; what differs by more is not faded
+const FADE_MS = 80, JUMP = 64 * SCALE; // in which a correction shrinks to 1/e; units: what differs by more is not faded
 const REPEATED = 2; // older commands in each packet, in case the one before was lost or held up
-
 export class Predictor {
-  corrections = 0;
+  corrections = 0; hp = 0; score = 0;
   known = false; // a state had the player
-  hp = 0; score = 0;
   #x = 0; #y = 0; // units, as the server will have it
   #pending = []; // commands that no state acknowledges, MOST at most
   #seq = 0; #sent = 0; #packet = 0; #reload = 0;
@@ -20,7 +17,6 @@ export class Predictor {
   // ahead is where the player's commands have it, and drawn where it is drawn: there, and off by what fades.
   get ahead() { return { x: this.#x + this.#part[0], y: this.#y + this.#part[1] }; }
   get drawn() { return { x: this.ahead.x + this.#off[0], y: this.ahead.y + this.#off[1] }; }
-
   // again is for a new connection: what was not acknowledged is gone.
   again() { [this.#pending, this.known] = [[], false]; }
 
@@ -31,9 +27,9 @@ export class Predictor {
     this.#reload = Math.max(0, this.#reload - 1);
     if (this.hp === 0) return false;
     [this.#x, this.#y] = move(this.#x, this.#y, buttons);
-    if (!(buttons & FIRE) || this.#reload) return false;
-    this.#reload = RELOAD;
-    return true;
+    const shot = buttons & FIRE && !this.#reload;
+    if (shot) this.#reload = RELOAD;
+    return Boolean(shot);
   }
 
   // packet is what to send when there are two new commands or more, or in any case if the server must hear; else undefined.

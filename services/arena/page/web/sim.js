@@ -6,7 +6,6 @@ export const TOP_SPEED = 120; // in a second
 export const RADIUS = 16 * SCALE, REACH = 600 * SCALE; // of a player, of a shot
 export const RELOAD = 12, FULL = 100; // commands from shot to shot; hit points
 const STRIDE = TOP_SPEED * SCALE / 60, DIAGONAL = Math.floor(STRIDE * 7071 / 10000); // units that a command moves a player
-
 const within = v => Math.min(Math.max(v, 0), EDGE);
 
 // move returns where a player is after a command.
@@ -18,14 +17,3 @@ export function move(x, y, buttons) {
 
 // direction is that of an aim (1/65536 of a turn), in 1/256 of a turn.
 export const direction = aim => (aim + 128) >> 8 & 255;
-
-// target is the nearest of others on the line of a shot, as far as its picture needs it; the server decides.
-export function target(from, others) {
-  const a = from.dir / 128 * Math.PI, cos = Math.cos(a), sin = Math.sin(a);
-  let hit, nearest = REACH;
-  for (const e of others) {
-    const dx = e.x - from.x, dy = e.y - from.y, along = dx * cos + dy * sin;
-    if (e.hp > 0 && along >= 0 && along < nearest && Math.abs(dx * sin - dy * cos) <= RADIUS) [hit, nearest] = [e, along];
-  }
-  return hit;
-}

@@ -7,24 +7,18 @@ const KEPT = 64, HASHES = 300, ARRIVALS = 256; // states, of which two, ten and 
 const STALL_MS = 400; // without a state: a stall, after which the newest is drawn next
 const SETTLE_MS = 600; // that old states may pour in after one, until a new one is there
 const SOONEST = 1.5, LATEST = 8; // ticks in the past
-const PACE = 1.75; // times the top speed
-const LEAP = 320; // units a tick; the server lets a player move 256
-
+const PACE = 1.75, LEAP = 320; // times the top speed; units a tick, of which the server lets a player move 256
 const between = (v, least, most) => Math.min(Math.max(v, least), most);
-
 export class Timeline {
   drawn = new Map(); // others, by id: {id, x, y, dir, hp, score, life}
   t = 0; // the tick that is drawn, with its fraction
   delay = 3; // ticks in the past
-  late = 0; // states that came after the time when they were to be drawn
-  wrong = 0; // states whose hash is not the one that the server says
+  late = 0; wrong = 0; // states that came after they were to be drawn; whose hash is not the one that the server says
   maxStep = 0; // the fastest that another was drawn to move, in times the top speed
-  #states = []; // {tick, byId}
-  #hashes = new Map(); // by tick
+  #states = []; #hashes = new Map(); // {tick, byId}; by tick
   #arrivals = []; // when states came, less when their ticks were, ms
   #heard = 0; // when a state last came, ms
-  #settling = 0; // since when states come again after a stall, ms; 0: there is none
-  #shown = 0; // the tick before that
+  #settling = 0; #shown = 0; // since when states come again after a stall, ms, or 0; the tick before that
   #snap = true; // the next frame is of the newest state, wherever others were
 
   get settling() { return this.#settling > 0; }
@@ -56,7 +50,6 @@ export class Timeline {
   }
 
   #stall(now) { [this.#shown, this.#settling] = [this.tick, now]; }
-
   #settle(now) {
     if (!this.#settling || this.#head(now) - this.newest.tick > 1 && now - this.#settling < SETTLE_MS) return;
     [this.#settling, this.#snap] = [0, true];

@@ -4,15 +4,15 @@ export class Malformed extends Error {}
 
 // uint32, uint64 as a number (exact up to 2^53), sint32, bool, fixed32, fixed64 as 16 hex digits, string, bytes
 const zero = { u: 0, n: 0, s: 0, o: false, f: 0, h: '0000000000000000', t: '', b: new Uint8Array() };
+const SKIP = { 0: 'n', 1: 'h', 2: 'b', 5: 'f' }; // how a value of a wire type is read, whatever it is
 const type = kind => ({ u: 0, n: 0, s: 0, o: 0, f: 5, h: 1 })[kind] ?? 2; // of the wire
-
 const Event = { 1: ['timestampMs', 'n'], 2: ['entityId', 'f'], 3: ['actionType', 'u'], 4: ['payload', 'b'] };
 const Entity = { 1: ['id', 'u'], 2: ['x', 's'], 3: ['y', 's'], 4: ['dir', 'u'], 5: ['hp', 'u'], 6: ['score', 'u'] };
 const Command = { 1: ['seq', 'u'], 2: ['buttons', 'u'], 3: ['aim', 's'], 4: ['viewTick', 'u'] };
 export const ClientFrame = {
   1: ['join', { 1: ['token', 't'], 2: ['name', 't'], 3: ['room', 't'], 4: ['spectate', 'o'], 5: ['resume', 't'] }],
   2: ['input', { 1: ['seq', 'u'], 2: ['ackTick', 'u'], 3: ['commands', [Command]] }],
-  3: ['ping', { 1: ['clientMs', 'n'] }], 4: ['leave', {}], 5: ['event', Event],
+  3: ['ping', { 1: ['clientMs', 'n'] }], 4: ['leave', {}],
 };
 export const ServerFrame = {
   1: ['welcome', {
@@ -39,18 +39,14 @@ class Reader {
     throw new Malformed('a number has no end');
   }
   u() { return this.n() >>> 0; }
-  s() { const v = this.u(); return v >>> 1 ^ -(v & 1); }
   o() { return this.n() !== 0; }
+  s() { const v = this.u(); return v >>> 1 ^ -(v & 1); }
   f() { const b = this.take(4); return (b[0] | b[1] << 8 | b[2] << 16 | b[3] << 24) >>> 0; }
   h() { return [...this.take(8)].reverse().map(b => b.toString(16).padStart(2, '0')).join(''); }
   b() { return this.take(this.n()); }
   t() { try { return new TextDecoder('utf-8', { fatal: true }).decode(this.b()); } catch { throw new Malformed('a text is not UTF-8'); } }
   value(kind) { return typeof kind === 'string' ? this[kind]() : read(this.b(), kind); }
-  skip(wire) {
-    const way = { 0: 'n', 1: 'h', 2: 'b', 5: 'f' }[wire];
-    if (!way) throw new Malformed(`there is no wire type ${wire}`);
-    this[way]();
-  }
+  skip(wire) { if (wire in SKIP) this[SKIP[wire]](); else throw new Malformed(`there is no wire type ${wire}`); }
 }
 
 // read returns the message that bytes are.
