@@ -7,6 +7,7 @@ require (
 	dyno/parts v0.0.0
 	github.com/coder/websocket v1.8.15
 	github.com/planetscale/vtprotobuf v0.6.0
+	go.uber.org/goleak v1.3.0
 	google.golang.org/protobuf v1.36.12
 )
 
