@@ -75,6 +75,7 @@ var inside = map[string][]room{
 		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
 		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
 		{"recording", []string{"game"}, "what happens in a world, in a file; it knows no room"},
+		{"impair", nil, "a proxy for any protocol; it knows no game"},
 		{"game", nil, "the rules; they know neither players' connections nor time"},
 		{"wire", nil, "the messages"},
 	},
