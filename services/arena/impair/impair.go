@@ -8,11 +8,12 @@
 // in one piece stays one, and has one delay. Each connection draws its delays from the seed and its
 // number, so that the n-th connection of a run has the same draws in each run.
 //
-// Buffers are bounded. When a receiver is slow, or the rate is reached, the proxy stops reading,
-// and the sender waits as it does with TCP.
+// Buffers are bounded, and small except for what is on its way: when a receiver is slow, in a
+// stall, and when the rate is reached, the proxy stops reading, so that bytes wait with their
+// sender as they do with TCP, and not in the proxy.
 //
 // It is not for datagrams, whose loss and reordering TCP does not show, nor for exact timing below
-// a millisecond. Run owns its goroutines, five a connection, and returns when they have ended.
+// a millisecond. Run owns its goroutines, six a connection, and returns when they have ended.
 package impair
 
 import (
@@ -44,8 +45,8 @@ type Options struct {
 	Ready       func(addr net.Addr) // is called when the proxy listens; nil: not
 }
 
-// Stall is a time in which nothing passes, in neither direction. What arrives meanwhile passes
-// afterwards. It implements pflag.Value.
+// Stall is a time in which nothing passes, in neither direction. What was on its way passes when it
+// is over, and what waits with its sender a delay later. It implements pflag.Value.
 type Stall struct {
 	For time.Duration
 	At  time.Duration // since the start of the connection

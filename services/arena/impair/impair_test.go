@@ -124,15 +124,19 @@ func TestCapsTheRate(t *testing.T) {
 	})
 }
 
-// In a stall nothing passes either way. What came meanwhile passes when it is over.
+// In a stall nothing passes either way. What was on its way passes when it is over, and the sender,
+// which is held up meanwhile, goes on.
 func TestStalls(t *testing.T) {
-	inside(t, Options{Delay: 40 * ms, Stall: Stall{For: 5 * time.Second, At: 10 * time.Second}}, 0, func(t *testing.T, client, server net.Conn) {
+	inside(t, Options{Delay: 250 * ms, Stall: Stall{For: 5 * time.Second, At: 10 * time.Second}}, 0, func(t *testing.T, client, server net.Conn) {
 		var both sync.WaitGroup
 		for _, lane := range [][2]net.Conn{{client, server}, {server, client}} {
 			both.Go(func() {
 				for i, at := range arrivals(t, lane[0], lane[1], 200, 100*ms) {
-					want := time.Duration(i)*100*ms + 40*ms
-					if want >= 10*time.Second && want < 15*time.Second {
+					want := time.Duration(i)*100*ms + 250*ms
+					switch {
+					case i > 100: // waited with the sender
+						want = 15*time.Second + time.Duration(i-101)*100*ms + 250*ms
+					case want >= 10*time.Second:
 						want = 15 * time.Second
 					}
 					if at != want {
@@ -147,24 +151,29 @@ func TestStalls(t *testing.T) {
 
 // A receiver that does not read holds the sender up: the proxy takes no more than its buffers.
 func TestBackpressure(t *testing.T) {
-	inside(t, Options{}, 0, func(t *testing.T, client, server net.Conn) {
-		sent, taken := 0, 0
-		var sending sync.WaitGroup
-		sending.Go(func() {
-			for range 3000 {
-				n, _ := client.Write(make([]byte, 1000))
-				sent += n
+	for _, tt := range []struct {
+		delay       time.Duration
+		least, most int
+	}{{0, maxDue, maxDue + 3*16<<10}, {time.Second, maxBytes, maxBytes + 2*16<<10}} {
+		inside(t, Options{Delay: tt.delay}, 0, func(t *testing.T, client, server net.Conn) {
+			sent := 0
+			var sending sync.WaitGroup
+			sending.Go(func() {
+				for range 3000 {
+					n, _ := client.Write(make([]byte, 1000))
+					sent += n
+				}
+			})
+			synctest.Wait()
+			if sent < tt.least || sent > tt.most {
+				t.Errorf("with a delay of %v the proxy has taken %d bytes", tt.delay, sent)
 			}
+			if n, err := io.CopyN(io.Discard, server, 3_000_000); err != nil {
+				t.Errorf("%d bytes have arrived: %v", n, err)
+			}
+			sending.Wait()
 		})
-		synctest.Wait()
-		if taken = sent; taken < maxBytes/2 || taken > maxBytes+3*16<<10 {
-			t.Errorf("the proxy has taken %d bytes", taken)
-		}
-		if n, err := io.CopyN(io.Discard, server, 3_000_000); err != nil {
-			t.Errorf("%d bytes have arrived: %v", n, err)
-		}
-		sending.Wait()
-	})
+	}
 }
 
 func TestResetsInTime(t *testing.T) {
@@ -219,7 +228,7 @@ func running(t *testing.T, o Options, serve func(c *net.TCPConn)) *net.TCPConn {
 
 // All bytes come in order, also after the client has ended its direction.
 func TestCarriesAllOverTCP(t *testing.T) {
-	sent := make([]byte, 3<<20)
+	sent := make([]byte, 2<<20)
 	rand.NewChaCha8([32]byte{1}).Read(sent)
 	c := running(t, Options{Delay: 2 * ms, Jitter: 2 * ms, Seed: 1}, func(c *net.TCPConn) {
 		all, _ := io.ReadAll(c)
