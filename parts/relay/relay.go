@@ -43,11 +43,12 @@ func Serve(ctx context.Context, l net.Listener, o Options, carry Carrier) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	free := make(chan struct{}, o.Limit)
+	full := sync.OnceFunc(func() { o.Log.Warn("the limit of connections is reached: others wait", "limit", o.Limit) })
 	for n := uint64(0); ; n++ {
 		select {
 		case free <- struct{}{}:
 		default:
-			o.Log.Warn("the limit of connections is reached: others wait", "limit", o.Limit)
+			full()
 			select {
 			case free <- struct{}{}:
 			case <-ctx.Done():
