@@ -54,9 +54,10 @@ type Options struct {
 
 // Recorder receives what happens to the world, in its order. It does not wait for a disk.
 type Recorder interface {
-	Join(id uint32, bot bool)
+	Join(id uint32)
 	Leave(id uint32)
 	Apply(id uint32, c game.Command)
+	Bot(id uint32) // does the command that game.World.Bot returns
 	Step(hash uint64)
 	Close() error
 }
@@ -262,7 +263,7 @@ func (r *Room) add(bot bool) *player {
 	at, _ := slices.BinarySearchFunc(r.players, p.id, func(p *player, id uint32) int { return int(p.id) - int(id) })
 	r.players = slices.Insert(r.players, at, p)
 	if r.options.Recorder != nil {
-		r.options.Recorder.Join(p.id, bot)
+		r.options.Recorder.Join(p.id)
 	}
 	return p
 }

@@ -60,6 +60,9 @@ func (r *Room) tick() bool {
 		case p.bot:
 			for range game.PerTick {
 				r.world.Apply(p.id, r.world.Bot(p.id))
+				if rec != nil {
+					rec.Bot(p.id)
+				}
 			}
 		case p.client == nil && r.world.Tick()-p.lost > keptBody:
 			r.remove(p)
