@@ -19,7 +19,8 @@ const posting = 256
 
 // events opens streams of server-sent events.
 type events struct {
-	script  Script
+	script Script
+	sessions.Notes
 	streams *http.Client
 	posts   *http.Client
 	free    chan struct{} // holds a token for each request that may be in flight
@@ -111,11 +112,23 @@ func (c *stream) Send(ctx context.Context, offer uint64) error {
 	r.Header = s.header(s.Send.Header, c.i, offer)
 	c.posting.Go(func() {
 		defer func() { <-c.driver.free }()
-		if answer, err := c.driver.posts.Do(r); err == nil { // without an answer no event comes, and the offer is unanswered
-			io.Copy(io.Discard, io.LimitReader(answer.Body, maxMessage))
-			answer.Body.Close()
+		if err := c.driver.post(r); err != nil && c.living.Err() == nil {
+			c.driver.Add("requests that failed, so that no event acknowledges them", err)
 		}
 	})
+	return nil
+}
+
+func (d *events) post(r *http.Request) error {
+	answer, err := d.posts.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxMessage))
+	if answer.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s answered %s: %.200s", r.URL.Host, answer.Status, strings.TrimSpace(string(text)))
+	}
 	return nil
 }
 
