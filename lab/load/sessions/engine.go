@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"runtime"
 	"sync"
@@ -93,6 +94,9 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	}
 	end()
 	d.receiving.Wait()
+	if c, ok := e.Driver.(io.Closer); ok {
+		c.Close()
+	}
 	return ctx.Err()
 }
 

@@ -78,6 +78,12 @@ func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	return c, nil
 }
 
+// Close closes the connections of requests that wait for the next one.
+func (d *events) Close() error {
+	d.posts.CloseIdleConnections()
+	return nil
+}
+
 // stream is a session over server-sent events, and requests beside it.
 type stream struct {
 	counter
