@@ -23,13 +23,20 @@ type request struct {
 
 func (r request) check() error {
 	switch {
-	case r.Ticket != "" && (r.Name != "" || r.Skill != 0):
+	case r.Ticket == "":
+		return r.Player.Check()
+	case r.Player != Player{}:
 		return errors.New("give name and skill to begin, or the ticket to ask again, and not both")
-	case r.Ticket != "":
-		return nil
-	case r.Name == "" || len(r.Name) > MaxName || !utf8.ValidString(r.Name):
+	}
+	return nil
+}
+
+// Check returns what is wrong with a player, for its client.
+func (p Player) Check() error {
+	switch {
+	case p.Name == "" || len(p.Name) > MaxName || !utf8.ValidString(p.Name):
 		return fmt.Errorf("name must be text of 1 to %d bytes", MaxName)
-	case r.Skill < -MaxSkill || r.Skill > MaxSkill:
+	case p.Skill < -MaxSkill || p.Skill > MaxSkill:
 		return fmt.Errorf("skill must be from %d to %d", -MaxSkill, MaxSkill)
 	}
 	return nil
