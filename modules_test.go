@@ -111,6 +111,7 @@ var modules = map[string]map[string]string{
 		"github.com/nats-io/nats.go":        "the directory of several nodes, their matches and chat",
 		"github.com/planetscale/vtprotobuf": "the messages' code is generated",
 		"github.com/spf13/pflag":            "flags of several nodes",
+		"go.yaml.in/yaml/v3":                "tests read the manifest for Kubernetes",
 		"golang.org/x/time":                 "rates of chat",
 		"google.golang.org/protobuf":        "messages are Protobuf",
 	},

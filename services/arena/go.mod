@@ -11,6 +11,7 @@ require (
 	github.com/planetscale/vtprotobuf v0.6.0
 	github.com/spf13/pflag v1.0.9
 	go.uber.org/goleak v1.3.0
+	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/time v0.16.0
 	google.golang.org/protobuf v1.36.12
 )

@@ -18,14 +18,16 @@ const minSecret = 32
 
 // Flags are Options on a command line.
 type Flags struct {
-	node, url, cluster, secret string
-	routes                     []string
+	URL string // --public-url, which the caller may fill in before Options
+
+	node, cluster, secret string
+	routes                []string
 }
 
 // Declare adds the flags to a set.
 func (f *Flags) Declare(set *pflag.FlagSet) {
 	set.StringVar(&f.node, "node", "", "`NAME` of this node among several; each has its own")
-	set.StringVar(&f.url, "public-url", "", "`URL` at which clients reach this node, as https://eu-1.example.com")
+	set.StringVar(&f.URL, "public-url", "", "`URL` at which clients reach this node, as https://eu-1.example.com")
 	set.StringVar(&f.cluster, "cluster", "", "`ADDRESS` at which other nodes connect")
 	set.StringArrayVar(&f.routes, "route", nil, "`HOST:PORT` that is the --cluster of another node; repeatable, and one that runs is enough")
 	set.StringVar(&f.secret, "cluster-secret", "", "`FILE` with what all nodes share: openssl rand -hex 32")
@@ -33,12 +35,12 @@ func (f *Flags) Declare(set *pflag.FlagSet) {
 
 // Alone reports whether no flag asks for a fleet.
 func (f *Flags) Alone() bool {
-	return f.node+f.url+f.cluster+f.secret == "" && len(f.routes) == 0
+	return f.node+f.URL+f.cluster+f.secret == "" && len(f.routes) == 0
 }
 
 // Options reads what the flags name. The caller adds rooms and log.
 func (f *Flags) Options() (o Options, err error) {
-	o = Options{Node: f.node, URL: strings.TrimRight(f.url, "/"), Cluster: f.cluster, Routes: f.routes}
+	o = Options{Node: f.node, URL: strings.TrimRight(f.URL, "/"), Cluster: f.cluster, Routes: f.routes}
 	if f.secret == "" {
 		return o, errors.New("--cluster-secret: nodes prove by a shared secret that they belong together: make a file with openssl rand -hex 32, and name it here")
 	}
