@@ -72,6 +72,13 @@ var inside = map[string][]room{
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 	},
 	"services/arena": {
+		{".", []string{"room", "match", "page", "socket", "auth", "delta", "game", "wire"}, "assembles the service"},
+		{"room", []string{"match", "socket", "delta", "game", "wire"}, "a room and what it writes; it knows no other room, and no request"},
+		{"bots", []string{"delta", "game", "wire"}, "plays from outside, as a client"},
+		{"delta", []string{"game", "wire"}, "states as bits; it knows no client"},
+		{"page", nil, "files for the browser"},
+		{"auth", nil, "who a player is"},
+		{"socket", nil, "WebSocket, whatever its messages mean"},
 		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
 		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
 		{"fleet", []string{"match"}, "several nodes; of matches only where their rooms are"},
