@@ -279,6 +279,23 @@ func TestStrangersStayOut(t *testing.T) {
 	}
 }
 
+func TestOneName(t *testing.T) {
+	at := address(t)
+	log := &lines{}
+	h := &hall{name: "first", rooms: map[string]*match.Seats{"first-0": match.NewSeats(1, nil)}}
+	first, err := Start(t.Context(), Options{Node: "a", URL: "http://first", Cluster: at,
+		Secret: secret, Rooms: h.list, Match: h, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, _ := start(t, "a", address(t), at)
+	servicetest.Await(t, func() string { return "the second node of a name to be refused, not " + log.String() },
+		func() bool { return strings.Contains(log.String(), "duplicate name") })
+	awaitNodes(t, first, "first")
+	awaitNodes(t, second, "a")
+}
+
 func TestChat(t *testing.T) {
 	at := address(t)
 	a, _ := start(t, "a", at)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/time/rate"
 )
 
 // starting bounds the start of the NATS server.
@@ -60,7 +61,7 @@ func startServer(ctx context.Context, o Options, known password) (*server.Server
 	if err != nil {
 		return nil, err
 	}
-	log := &natsLog{log: o.Log}
+	log := &natsLog{log: o.Log, limit: rate.NewLimiter(rate.Every(10*time.Second), 20)}
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
 	for !s.ReadyForConnections(100 * time.Millisecond) {
@@ -138,15 +139,20 @@ func mutualTLS(secret []byte) (*tls.Config, error) {
 }
 
 // natsLog passes on what NATS logs. A node that is away is no failure of this one, so its errors
-// are warnings.
+// are warnings; and it is tried every second, so they are limited.
 type natsLog struct {
 	log   *slog.Logger
+	limit *rate.Limiter
 	fatal atomic.Pointer[string]
 }
 
+func (l *natsLog) Errorf(format string, v ...any) { l.Warnf(format, v...) }
+func (l *natsLog) Warnf(format string, v ...any) {
+	if l.limit.Allow() {
+		l.log.Warn("nats: " + fmt.Sprintf(format, v...))
+	}
+}
 func (l *natsLog) Noticef(format string, v ...any) { l.log.Debug("nats: " + fmt.Sprintf(format, v...)) }
-func (l *natsLog) Warnf(format string, v ...any)   { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
-func (l *natsLog) Errorf(format string, v ...any)  { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
 func (l *natsLog) Debugf(string, ...any)           {}
 func (l *natsLog) Tracef(string, ...any)           {}
 
