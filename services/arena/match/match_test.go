@@ -130,6 +130,16 @@ func TestPartnersShareANewRoom(t *testing.T) {
 	}
 }
 
+// A player for which a place was found is no partner, though it has not asked yet.
+func TestAMatchedPlayerIsNoPartner(t *testing.T) {
+	_, _, q := setup(2, 10)
+	ask(t, q, "ada", 0)
+	ask(t, q, "bob", 0) // both have the only two places of a room
+	if place, _ := ask(t, q, "eve", 0); place != nil {
+		t.Errorf("a third player has %v", place)
+	}
+}
+
 func TestWindowWidens(t *testing.T) {
 	c, _, q := setup(4, 10)
 	_, ticket := ask(t, q, "ada", 0)
