@@ -34,7 +34,8 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /v1/rooms", s.create)
 	mux.HandleFunc("POST /v1/match", s.match)
 	mux.HandleFunc("POST /api/heartbeat", heartbeat)
-	mux.Handle("GET /", page.Handler())
+	mux.Handle("GET /{$}", page.Handler())
+	mux.Handle("GET /{file}", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
 	return mux
 }
@@ -126,7 +127,7 @@ func read(w http.ResponseWriter, r *http.Request, to any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
-	if err == nil && d.More() {
+	if _, more := d.Token(); err == nil && more != io.EOF {
 		err = errors.New("there is more after it")
 	}
 	if err == nil {
