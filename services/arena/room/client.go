@@ -101,7 +101,7 @@ func (c *Client) prefix() []byte {
 }
 
 func (c *Client) add(frame func(to []byte) []byte) {
-	if c.ended || len(c.queue) > maxQueue {
+	if c.ended || len(c.queue)+len(c.under) > maxQueue {
 		c.stats.Dropped.Add(1)
 		return
 	}

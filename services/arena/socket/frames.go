@@ -66,6 +66,9 @@ func (s *frames) Poll(buf []byte, take func(message []byte) error) error {
 	}
 	rest := copy(buf, s.in[s.done:]) // less than a frame, but for what Read has left
 	n, end := s.try.read(buf[rest:])
+	if rest+n == 0 {
+		return end
+	}
 	in, done := buf[:rest+n], 0
 	for {
 		f, used, _, err := s.parser.next(in[done:])

@@ -3,6 +3,7 @@ package socket
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -68,6 +69,9 @@ func TestPollTakesWhatReadHasLeft(t *testing.T) {
 	first, err := s.Read()
 	if err != nil || string(first) != "join" {
 		t.Fatalf("%q, %v", first, err)
+	}
+	if err := s.Poll(nil, nil); err != nil && !errors.Is(err, io.EOF) { // whether it can
+		t.Fatal(err)
 	}
 	if messages, err := pollAll(s, make([]byte, 1024)); len(messages) != 1 || messages[0] != "leave" || err == nil {
 		t.Errorf("%q, %v", messages, err)
