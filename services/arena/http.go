@@ -126,7 +126,10 @@ func heartbeat(w http.ResponseWriter, r *http.Request) {
 func read(w http.ResponseWriter, r *http.Request, to any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
-	err := d.Decode(to)
+	err := d.Decode(&to)
+	if err == nil && to == nil {
+		err = errors.New("it is null")
+	}
 	if _, more := d.Token(); err == nil && more != io.EOF {
 		err = errors.New("there is more after it")
 	}

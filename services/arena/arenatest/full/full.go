@@ -119,7 +119,7 @@ func refusesRequests(c *arenatest.Client) {
 		method, path, body string
 		status             int
 	}{
-		{"POST", "/v1/rooms", `{}}`, 400}, {"POST", "/v1/rooms", `{}{}`, 400}, {"POST", "/v1/rooms", `[]`, 400}, {"POST", "/v1/rooms", ``, 400},
+		{"POST", "/v1/rooms", `{}}`, 400}, {"POST", "/v1/rooms", `null`, 400}, {"POST", "/v1/rooms", `{}{}`, 400}, {"POST", "/v1/rooms", `[]`, 400}, {"POST", "/v1/rooms", ``, 400},
 		{"GET", "/v1/match", ``, 405}, {"DELETE", "/v1/rooms", ``, 405}, {"GET", "/v1/none", ``, 404},
 	} {
 		var why struct{ Error string }
