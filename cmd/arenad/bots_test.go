@@ -1,12 +1,23 @@
 package main
 
 import (
+	"errors"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"dyno/parts/assembly"
 	"dyno/services/arena/arenatest"
 )
+
+// Bots that cannot join are an error, after the figures.
+func TestBotsWithoutServer(t *testing.T) {
+	out, err := exec.Command("arenad", "bots", "-n=1", "--url=http://127.0.0.1:1", "--duration=1s", "--warmup=100ms", "--json").Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || len(out) == 0 || !strings.Contains(string(exit.Stderr), "none of 1 bots") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
 
 // Bots play, and what they see is whole.
 func TestBots(t *testing.T) {
