@@ -282,7 +282,7 @@ func (r *Room) remove(p *player) {
 // fill adds bots while there should be more and there is place.
 func (r *Room) fill() {
 	for n := r.bots(); n < r.options.Bots && len(r.players) < r.options.Capacity; n++ {
-		r.add(true)
+		r.announce(nameEvent(r.add(true))) // of none: the id may have had one
 	}
 }
 
