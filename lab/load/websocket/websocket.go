@@ -71,7 +71,8 @@ func (e *CloseError) Error() string {
 // Conn is an open WebSocket. One goroutine receives, one writes, and any may queue messages.
 type Conn struct {
 	net     net.Conn
-	in      *bufio.Reader
+	from    *io.LimitedReader // of net
+	in      *bufio.Reader     // of from
 	message []byte
 	longest int
 	most    int // bytes that may wait in out
@@ -90,9 +91,9 @@ func Dial(ctx context.Context, u *url.URL, header http.Header, secure *tls.Confi
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	from := &io.LimitedReader{R: conn, N: maxHandshake}
-	c := &Conn{net: conn, in: bufio.NewReaderSize(from, 32<<10), longest: longest, most: maxQueued, queued: make(chan struct{}, 1)}
+	c := &Conn{net: conn, from: from, in: bufio.NewReaderSize(from, 32<<10), longest: longest, most: maxQueued, queued: make(chan struct{}, 1)}
 	err = c.handshake(u, header)
-	from.N = math.MaxInt64
+	from.N = math.MaxInt64 - int64(c.in.Buffered())
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -160,6 +161,13 @@ func (c *Conn) Close() error { return c.net.Close() }
 // Queue appends a text message to those that Write writes next. If 256 MiB wait, the server has
 // stopped reading: the connection is then closed.
 func (c *Conn) Queue(message []byte) { c.queue(opText, message) }
+
+// QueueBinary is Queue for a binary message.
+func (c *Conn) QueueBinary(message []byte) { c.queue(opBinary, message) }
+
+// Received is the number of bytes that came from the server after the handshake, heads of frames
+// included, up to the end of the last message. The goroutine that receives calls it.
+func (c *Conn) Received() int64 { return math.MaxInt64 - c.from.N - int64(c.in.Buffered()) }
 
 func (c *Conn) queue(op byte, payload []byte) {
 	c.mu.Lock()

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"dyno/lab/load/websocket"
+)
+
+// Codes of Colyseus's messages: the lower five bits of the first byte.
+const (
+	codeJoin   = 10
+	codeError  = 11
+	codeData   = 13
+	codeState  = 14 // all of it, once
+	codePatch  = 15
+	codeInput  = 19
+	codeBits   = 31
+	codeTimed  = 128 // a bit: the server's clock and the last input that it did follow the code
+	timedBytes = 1 + 4 + 4
+)
+
+// longest is the length of a message that a session reads, in bytes: the whole state of a room is
+// 1.5 KB.
+const longest = 1 << 20
+
+// session is a player in a room. One goroutine sends and one receives.
+type session struct {
+	conn     *websocket.Conn
+	messages bool // the room takes messages, and acknowledges none
+	packet   []byte
+	sent     commands
+	began    bool // sent is what the server has
+	counted  int64
+}
+
+// received is what came since the last time.
+type received struct {
+	acked  uint32 // inputs that the state has in it; 0: none, or the room acknowledges none
+	frames int    // states
+	bytes  int    // at the socket
+}
+
+// join enters a room of a server, which puts the player where there is a place.
+func join(ctx context.Context, client *http.Client, server, room string) (*session, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/matchmake/joinOrCreate/"+url.PathEscape(room), bytes.NewReader([]byte("{}")))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	if err != nil {
+		return nil, err
+	}
+	var seat struct{ SessionID, RoomID, ProcessID string }
+	if err := json.Unmarshal(body, &seat); err != nil || answer.StatusCode != http.StatusOK || seat.SessionID == "" {
+		return nil, errors.Join(fmt.Errorf("joining a room: %s: %.300s", answer.Status, body), err)
+	}
+	address, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+	address.Scheme, address.Path = "ws", "/"+seat.ProcessID+"/"+seat.RoomID
+	address.RawQuery = url.Values{"sessionId": {seat.SessionID}}.Encode()
+	conn, err := websocket.Dial(ctx, address, nil, nil, longest)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{conn: conn, messages: room == "messages"}
+	if err := s.greet(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("joining a room: %w", err)
+	}
+	return s, nil
+}
+
+// greet answers the server's JOIN, after which the server sends the state.
+func (s *session) greet(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { s.conn.Close() })()
+	for {
+		message, err := s.conn.Receive()
+		if err != nil {
+			return err
+		}
+		f, err := parse(message)
+		switch {
+		case err != nil:
+			return err
+		case f.code == codeJoin:
+			s.conn.QueueBinary([]byte{codeJoin})
+			if err := s.conn.Flush(); err != nil {
+				return err
+			}
+		case f.code == codeState:
+			s.counted = s.conn.Received()
+			return nil
+		}
+	}
+}
+
+// send sends a packet. Of inputs it has the fields that have changed, as Colyseus's clients do.
+func (s *session) send(c commands) error {
+	if s.messages {
+		s.packet = append(s.packet[:0], codeData, 0xa1, 'i') // a string of one byte names the message
+		s.packet = append(s.packet, 0x83, 0xa5, 'f', 'i', 'r', 's', 't', c.first, 0xa6, 's', 'e', 'c', 'o', 'n', 'd', c.second, 0xa3, 'a', 'i', 'm', 0xcc, c.aim)
+	} else {
+		s.packet = append(s.packet[:0], codeInput)
+		for i, field := range [...][2]byte{{s.sent.first, c.first}, {s.sent.second, c.second}, {s.sent.aim, c.aim}} {
+			if field[0] != field[1] || !s.began {
+				s.packet = append(s.packet, byte(i), field[1])
+			}
+		}
+		s.sent, s.began = c, true
+	}
+	s.conn.QueueBinary(s.packet)
+	return s.conn.Flush()
+}
+
+// receive returns when a state has come.
+func (s *session) receive() (received, error) {
+	for {
+		message, err := s.conn.Receive()
+		if err != nil {
+			return received{}, err
+		}
+		f, err := parse(message)
+		if err != nil {
+			return received{}, err
+		}
+		if f.code != codePatch {
+			continue
+		}
+		before := s.counted
+		s.counted = s.conn.Received()
+		return received{acked: f.acked, frames: 1, bytes: int(s.counted - before)}, nil
+	}
+}
+
+func (s *session) close() error { return s.conn.Close() }
+
+// frame is what a session reads of a message.
+type frame struct {
+	code  byte
+	acked uint32
+}
+
+func parse(message []byte) (frame, error) {
+	if len(message) == 0 {
+		return frame{}, errors.New("the server sent an empty message")
+	}
+	f := frame{code: message[0] & codeBits}
+	switch {
+	case f.code == codeError:
+		return f, fmt.Errorf("the server refused: %.100q", message[1:])
+	case message[0]&codeTimed == 0:
+	case len(message) < timedBytes:
+		return f, fmt.Errorf("the server sent a state of %d bytes, which is too short", len(message))
+	default:
+		f.acked = binary.LittleEndian.Uint32(message[5:])
+	}
+	return f, nil
+}
