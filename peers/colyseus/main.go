@@ -36,11 +36,11 @@ type options struct {
 	length                     time.Duration
 }
 
-const usage = "say what to do first: install, serve or bytes"
+const advice = "say what to do first: install, serve or bytes"
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "colyseus: "+usage)
+		fmt.Fprintln(os.Stderr, "colyseus: "+advice)
 		os.Exit(2)
 	}
 	var o options
@@ -66,7 +66,7 @@ func (o options) run(ctx context.Context, command string, out io.Writer) error {
 	case "bytes":
 		return o.bytes(ctx, out)
 	}
-	return errors.New(usage)
+	return errors.New(advice)
 }
 
 // serve runs the server until ctx ends.

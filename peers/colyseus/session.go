@@ -24,38 +24,70 @@ const (
 	codeInput  = 19
 	codeBits   = 31
 	codeTimed  = 128 // a bit: the server's clock and the last input that it did follow the code
-	timedBytes = 1 + 4 + 4
+	timedBytes = 1 + 4 + 4 // a patch that is no longer has no change of the state: it only acknowledges
 )
 
 // longest is the length of a message that a session reads, in bytes: the whole state of a room is
 // 1.5 KB.
 const longest = 1 << 20
 
+// players opens players' sessions in the rooms of a server.
+type players struct {
+	client       *http.Client
+	server       string // URL
+	room, motion string
+}
+
 // session is a player in a room. One goroutine sends and one receives.
 type session struct {
 	conn     *websocket.Conn
+	next     func() commands
 	messages bool // the room takes messages, and acknowledges none
 	packet   []byte
 	sent     commands
 	began    bool // sent is what the server has
 	counted  int64
+	acked    uint64
+	watch    func() bool
 }
 
 // received is what came since the last time.
 type received struct {
-	acked  uint32 // inputs that the state has in it; 0: none, or the room acknowledges none
-	frames int    // states
-	bytes  int    // at the socket
+	Acked  uint64 // inputs up to this number are in the state; 0: none is new
+	Frames int    // changes of the state
+	Bytes  int    // at the socket
 }
 
-// join enters a room of a server, which puts the player where there is a place.
-func join(ctx context.Context, client *http.Client, server, room string) (*session, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/matchmake/joinOrCreate/"+url.PathEscape(room), bytes.NewReader([]byte("{}")))
+// Open enters a room, which is one that has a place.
+func (p *players) Open(ctx context.Context, i int) (*session, error) {
+	next, err := motion(p.motion, i)
+	if err != nil {
+		return nil, err
+	}
+	address, err := p.reserve(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("joining a room: %w", err)
+	}
+	conn, err := websocket.Dial(ctx, address, nil, nil, longest)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{conn: conn, next: next, messages: p.room == "messages"}
+	if err := s.greet(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("joining a room: %w", err)
+	}
+	return s, nil
+}
+
+// reserve takes a place in a room, and returns the URL of the player's WebSocket.
+func (p *players) reserve(ctx context.Context) (*url.URL, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.server+"/matchmake/joinOrCreate/"+url.PathEscape(p.room), bytes.NewReader([]byte("{}")))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := client.Do(request)
+	answer, err := p.client.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -66,24 +98,15 @@ func join(ctx context.Context, client *http.Client, server, room string) (*sessi
 	}
 	var seat struct{ SessionID, RoomID, ProcessID string }
 	if err := json.Unmarshal(body, &seat); err != nil || answer.StatusCode != http.StatusOK || seat.SessionID == "" {
-		return nil, errors.Join(fmt.Errorf("joining a room: %s: %.300s", answer.Status, body), err)
+		return nil, errors.Join(fmt.Errorf("%s: %.300s", answer.Status, body), err)
 	}
-	address, err := url.Parse(server)
+	address, err := url.Parse(p.server)
 	if err != nil {
 		return nil, err
 	}
 	address.Scheme, address.Path = "ws", "/"+seat.ProcessID+"/"+seat.RoomID
 	address.RawQuery = url.Values{"sessionId": {seat.SessionID}}.Encode()
-	conn, err := websocket.Dial(ctx, address, nil, nil, longest)
-	if err != nil {
-		return nil, err
-	}
-	s := &session{conn: conn, messages: room == "messages"}
-	if err := s.greet(ctx); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("joining a room: %w", err)
-	}
-	return s, nil
+	return address, nil
 }
 
 // greet answers the server's JOIN, after which the server sends the state.
@@ -110,8 +133,10 @@ func (s *session) greet(ctx context.Context) error {
 	}
 }
 
-// send sends a packet. Of inputs it has the fields that have changed, as Colyseus's clients do.
-func (s *session) send(c commands) error {
+// Send sends a packet: the server counts them, so their number is not in them. Of inputs it has the
+// fields that have changed, as Colyseus's clients do.
+func (s *session) Send(context.Context, uint64) error {
+	c := s.next()
 	if s.messages {
 		s.packet = append(s.packet[:0], codeData, 0xa1, 'i') // a string of one byte names the message
 		s.packet = append(s.packet, 0x83, 0xa5, 'f', 'i', 'r', 's', 't', c.first, 0xa6, 's', 'e', 'c', 'o', 'n', 'd', c.second, 0xa3, 'a', 'i', 'm', 0xcc, c.aim)
@@ -128,8 +153,11 @@ func (s *session) send(c commands) error {
 	return s.conn.Flush()
 }
 
-// receive returns when a state has come.
-func (s *session) receive() (received, error) {
+// Receive returns when a state has come.
+func (s *session) Receive(ctx context.Context) (received, error) {
+	if s.watch == nil {
+		s.watch = context.AfterFunc(ctx, func() { s.conn.Close() })
+	}
 	for {
 		message, err := s.conn.Receive()
 		if err != nil {
@@ -142,25 +170,37 @@ func (s *session) receive() (received, error) {
 		if f.code != codePatch {
 			continue
 		}
-		before := s.counted
-		s.counted = s.conn.Received()
-		return received{acked: f.acked, frames: 1, bytes: int(s.counted - before)}, nil
+		r := received{Bytes: int(s.conn.Received() - s.counted)}
+		s.counted += int64(r.Bytes)
+		if f.changes {
+			r.Frames = 1
+		}
+		if acked := uint64(f.acked); acked > s.acked {
+			r.Acked, s.acked = acked, acked
+		}
+		return r, nil
 	}
 }
 
-func (s *session) close() error { return s.conn.Close() }
+func (s *session) Close() error {
+	if s.watch != nil {
+		s.watch()
+	}
+	return s.conn.Close()
+}
 
 // frame is what a session reads of a message.
 type frame struct {
-	code  byte
-	acked uint32
+	code    byte
+	acked   uint32
+	changes bool // it has some of the state
 }
 
 func parse(message []byte) (frame, error) {
 	if len(message) == 0 {
 		return frame{}, errors.New("the server sent an empty message")
 	}
-	f := frame{code: message[0] & codeBits}
+	f := frame{code: message[0] & codeBits, changes: len(message) > 1}
 	switch {
 	case f.code == codeError:
 		return f, fmt.Errorf("the server refused: %.100q", message[1:])
@@ -168,7 +208,7 @@ func parse(message []byte) (frame, error) {
 	case len(message) < timedBytes:
 		return f, fmt.Errorf("the server sent a state of %d bytes, which is too short", len(message))
 	default:
-		f.acked = binary.LittleEndian.Uint32(message[5:])
+		f.acked, f.changes = binary.LittleEndian.Uint32(message[5:]), len(message) > timedBytes
 	}
 	return f, nil
 }
