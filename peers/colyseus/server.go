@@ -55,10 +55,7 @@ type server struct {
 }
 
 // start returns a server that takes connections.
-func start(ctx context.Context, program, listen, transport string) (*server, error) {
-	if transport != "ws" && transport != "uws" {
-		return nil, fmt.Errorf("--transport %s: there are ws and uws", transport)
-	}
+func start(ctx context.Context, program, listen string) (*server, error) {
 	if _, err := os.Stat(filepath.Join(program, "node_modules", "@colyseus", "core")); err != nil {
 		return nil, fmt.Errorf("--program %s has no Colyseus; `make rivals` installs it: %w", program, err)
 	}
@@ -69,7 +66,7 @@ func start(ctx context.Context, program, listen, transport string) (*server, err
 	p, err := process.Start(ctx, process.Spec{
 		Name: "Colyseus",
 		Command: []string{node(program), "--input-type=module", "--eval", script,
-			address.Addr().String(), fmt.Sprint(address.Port()), transport},
+			address.Addr().String(), fmt.Sprint(address.Port())},
 		Env: []string{"NODE_ENV=production"}, Dir: program, ReadyLine: true,
 	})
 	if err != nil {

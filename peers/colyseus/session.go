@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"dyno/lab/load/sessions"
 	"dyno/lab/load/websocket"
 )
 
@@ -23,7 +24,7 @@ const (
 	codePatch  = 15
 	codeInput  = 19
 	codeBits   = 31
-	codeTimed  = 128 // a bit: the server's clock and the last input that it did follow the code
+	codeTimed  = 128       // a bit: the server's clock and the last input that it did follow the code
 	timedBytes = 1 + 4 + 4 // a patch that is no longer has no change of the state: it only acknowledges
 )
 
@@ -51,15 +52,10 @@ type session struct {
 	watch    func() bool
 }
 
-// received is what came since the last time.
-type received struct {
-	Acked  uint64 // inputs up to this number are in the state; 0: none is new
-	Frames int    // changes of the state
-	Bytes  int    // at the socket
-}
+var _ sessions.Driver = (*players)(nil)
 
 // Open enters a room, which is one that has a place.
-func (p *players) Open(ctx context.Context, i int) (*session, error) {
+func (p *players) Open(ctx context.Context, i int) (sessions.Session, error) {
 	next, err := motion(p.motion, i)
 	if err != nil {
 		return nil, err
@@ -154,23 +150,23 @@ func (s *session) Send(context.Context, uint64) error {
 }
 
 // Receive returns when a state has come.
-func (s *session) Receive(ctx context.Context) (received, error) {
+func (s *session) Receive(ctx context.Context) (sessions.Received, error) {
 	if s.watch == nil {
 		s.watch = context.AfterFunc(ctx, func() { s.conn.Close() })
 	}
 	for {
 		message, err := s.conn.Receive()
 		if err != nil {
-			return received{}, err
+			return sessions.Received{}, err
 		}
 		f, err := parse(message)
 		if err != nil {
-			return received{}, err
+			return sessions.Received{}, err
 		}
 		if f.code != codePatch {
 			continue
 		}
-		r := received{Bytes: int(s.conn.Received() - s.counted)}
+		r := sessions.Received{Bytes: int(s.conn.Received() - s.counted)}
 		s.counted += int64(r.Bytes)
 		if f.changes {
 			r.Frames = 1

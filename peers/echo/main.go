@@ -8,12 +8,12 @@
 //	echo compare --rate 30 --messages 30 --also 'FILE ARGUMENTS'
 //
 // A comparison starts each server as a process of its own. In turns, each connection sends a small
-// binary message to one of them and waits for the answer, back to back or at a rate; CPU time is that
-// of the server's process alone, by its clock. It prints a line of JSON for each server; a ratio is to
-// gws.
+// binary message to one of them and waits for the answer, back to back or at a rate; CPU time is
+// that of the server's process alone, by its clock. It prints a line of JSON for each server; a
+// ratio is to gws.
 //
-// It is not for latency, and measures on Linux only. It owns a goroutine
-// for each connection, and the servers; all have ended when it ends.
+// It is not for latency, and measures on Linux only. It owns a goroutine for each connection, and
+// the servers; all have ended when it ends.
 package main
 
 import (

@@ -2,11 +2,12 @@
 // declared by defineInput, and a fixed step, at the end of which the state is broadcast. It moves
 // players as services/arena/game does, and does nothing else: no shots, pickups or checks.
 //
-//	node server.mjs ADDRESS PORT ws|uws
+//	node server.mjs ADDRESS PORT
 import { Room, Server } from "@colyseus/core";
 import { schema, t } from "@colyseus/schema";
+import { WebSocketTransport } from "@colyseus/ws-transport";
 
-const [address, port, transport] = process.argv.slice(-3);
+const [address, port] = process.argv.slice(-2);
 const hz = 30, edge = 1000 * 32 - 1, stride = 64, diagonal = 45; // as in services/arena/game
 const up = 1, down = 2, left = 4, right = 8;
 
@@ -84,16 +85,7 @@ class Messages extends Arena {
   }
 }
 
-async function open() {
-  if (transport === "uws") {
-    const { uWebSocketsTransport } = await import("@colyseus/uwebsockets-transport");
-    return new uWebSocketsTransport();
-  }
-  const { WebSocketTransport } = await import("@colyseus/ws-transport");
-  return new WebSocketTransport();
-}
-
-const server = new Server({ transport: await open(), greet: false });
+const server = new Server({ transport: new WebSocketTransport(), greet: false });
 server.define("inputs", Inputs);
 server.define("messages", Messages);
 await server.listen(Number(port), address);
