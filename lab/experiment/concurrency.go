@@ -13,6 +13,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -72,7 +73,7 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 // compared without it.
 func (x *executor) leaveOut(variant string, err error) {
 	x.lost[variant] = true
-	why := strings.Join(strings.Fields(record.Redact(err.Error())), " ") // a log's end has several lines
+	why := strings.Join(strings.Fields(redact.Text(err.Error())), " ") // a log's end has several lines
 	text := variant + " is left out: " + strings.TrimPrefix(why, ErrUnfit.Error()+": ")
 	x.exp.Warnings = append(x.exp.Warnings, text)
 	x.Progress.Say(text)

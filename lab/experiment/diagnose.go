@@ -12,6 +12,7 @@ import (
 	"dyno/lab/experiment/runs"
 	"dyno/lab/experiment/turns"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -72,7 +73,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	x.expected = len(x.exp.Order) + 3
 	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
 	if errors.Is(err, runs.ErrNotChanged) && ctx.Err() == nil {
-		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+record.Redact(err.Error()))
+		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+redact.Text(err.Error()))
 	} else if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func unanswered(runs []*record.Run) error {
 			most = kind
 		}
 	}
-	return fmt.Errorf("no request to %s succeeded: %d of %d failed (%s)", record.RedactURL(first.Load.URL), t.Failed, t.Offered, most)
+	return fmt.Errorf("no request to %s succeeded: %d of %d failed (%s)", redact.URL(first.Load.URL), t.Failed, t.Offered, most)
 }
 
 // locating finds the capacity of the diagnosed variant.
@@ -116,7 +117,7 @@ func (x *executor) locate(ctx context.Context, name string) (perSecond float64, 
 	}
 	result := capacity.Summarise(x.exp, name)
 	if err != nil {
-		result.Reason = record.Redact(err.Error())
+		result.Reason = redact.Text(err.Error())
 	}
 	if !result.Valid || err != nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found under the SLO "+x.exp.SLO.String()+": "+result.Reason)

@@ -9,6 +9,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment/turns"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -77,7 +78,7 @@ func (x *executor) ladder(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			x.exp.Warnings = append(x.exp.Warnings, record.Redact(err.Error()))
+			x.exp.Warnings = append(x.exp.Warnings, redact.Text(err.Error()))
 		}
 	}
 	return nil
