@@ -162,7 +162,7 @@ func (c *Conn) Close() error { return c.net.Close() }
 // stopped reading: the connection is then closed.
 func (c *Conn) Queue(message []byte) { c.queue(opText, message) }
 
-// QueueBinary is Queue for a binary message.
+// QueueBinary does so for a binary message.
 func (c *Conn) QueueBinary(message []byte) { c.queue(opBinary, message) }
 
 // Received is the number of bytes that came from the server after the handshake, heads of frames

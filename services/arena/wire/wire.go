@@ -12,6 +12,13 @@ const (
 	Bits  = "arena.v1.bits"
 )
 
+// Actions of GameEvents beyond those of the game (game.Kind).
+const (
+	ActionName = 16 // EntityId is called Payload, in UTF-8
+	ActionChat = 17 // EntityId says Payload, in UTF-8; the actions above are a client's own, which the server passes on
+	MaxChat    = 256
+)
+
 // Place is the payload of a GameEvent of the game: a number and a point, each a 32-bit word with
 // the lowest byte first.
 func Place(number uint32, x, y int32) []byte {
