@@ -9,6 +9,8 @@ require (
 	dyno/parts v0.0.0
 	dyno/parts/postgres v0.0.0
 	dyno/parts/xrpl v0.0.0
+	dyno/services/arena v0.0.0
+	dyno/services/arena/bots v0.0.0
 	dyno/services/chain v0.0.0
 	dyno/services/ledger v0.0.0
 	dyno/services/notify v0.0.0
@@ -57,6 +59,7 @@ require (
 	github.com/holiman/uint256 v1.3.2 // indirect
 	github.com/minio/sha256-simd v1.0.0 // indirect
 	github.com/mitchellh/mapstructure v1.4.1 // indirect
+	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/shirou/gopsutil v3.21.4-0.20210419000835-c7a38de76ee5+incompatible // indirect
 	github.com/supranational/blst v0.3.16 // indirect
 	github.com/tklauser/go-sysconf v0.3.12 // indirect
@@ -153,7 +156,7 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/grpc v1.84.0 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
+	google.golang.org/protobuf v1.36.12
 )
 
 replace (
@@ -166,6 +169,8 @@ replace (
 	dyno/parts/postgres => ../parts/postgres
 	dyno/parts/wal/jetstream => ../parts/wal/jetstream
 	dyno/parts/xrpl => ../parts/xrpl
+	dyno/services/arena => ../services/arena
+	dyno/services/arena/bots => ../services/arena/bots
 	dyno/services/chain => ../services/chain
 	dyno/services/ledger => ../services/ledger
 	dyno/services/notify => ../services/notify

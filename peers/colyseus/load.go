@@ -3,64 +3,56 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"time"
+	"os"
 
 	"dyno/lab/load/sessions"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
+	"dyno/services/arena/bots"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
+// Services that bots play.
 const (
-	settling   = time.Second // between the last player's joining and the measurement
-	maxPlayers = 4096
-	forever    = 24 * time.Hour // the lab stops what prints windows
+	colyseus = "colyseus"
+	arenad   = "arenad"
 )
 
-// figures are printed by bytes.
-type figures struct {
-	Server  string  `json:"server"`
-	Room    string  `json:"room"`
-	Motion  string  `json:"motion"`
-	Players int64   `json:"players"`
-	Seconds float64 `json:"seconds"`
-	Bytes   float64 `json:"bytes_per_player_second"`  // received, at the socket
-	Frames  float64 `json:"frames_per_player_second"` // that change the state
-	Slowest float64 `json:"frames_per_player_second_p1"`
-	Acked   float64 `json:"acknowledged_per_player_second"` // packets
-	P99     float64 `json:"acknowledged_p99_ms"`            // from the time that a packet was due
-	Cores   float64 `json:"cores,omitempty"`                // that the server used, in all; 0: not known
+const maxPlayers = 10_000
+
+// load returns the run of the bots, and what frees its connections.
+func (o options) load() (c sessions.Config, done func(), err error) {
+	if o.players < 1 || o.players > maxPlayers || o.rate <= 0 || o.duration <= 0 || o.warmup < 0 {
+		return c, nil, fmt.Errorf("-n %d --rate %v --warmup %v --duration %v: there are 1 to %d players, and a rate and a time above 0",
+			o.players, o.rate, o.warmup, o.duration, maxPlayers)
+	}
+	c = sessions.Config{Name: o.service, URL: o.url, Sessions: o.players, Rate: o.rate, Warmup: o.warmup, Length: o.duration}
+	switch o.service {
+	case arenad:
+		c.Driver, err = bots.New(bots.Options{URL: o.url, Motion: o.motion, Subprotocol: o.subprotocol, Rate: o.rate})
+		return c, func() {}, err
+	case colyseus:
+		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+		c.Driver = &players{client: client, server: o.url, room: o.room, motion: o.motion, rate: o.rate}
+		_, err = bots.NewMotion(o.motion, o.rate, 0)
+		return c, client.CloseIdleConnections, err
+	}
+	return c, nil, fmt.Errorf("--service %s: there are %s and %s", o.service, colyseus, arenad)
 }
 
-// config is the load, for as long as it is measured.
-func (o options) config(url string, length time.Duration) (sessions.Config, func(), error) {
-	if o.players < 1 || o.players > maxPlayers || o.rate < 0 || length <= 0 {
-		return sessions.Config{}, nil, fmt.Errorf("-n %d --rate %v --length %v: there are 1 to %d players, and a time above 0", o.players, o.rate, length, maxPlayers)
-	}
-	if _, err := motion(o.motion, 0); err != nil {
-		return sessions.Config{}, nil, err
-	}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	return sessions.Config{Name: "colyseus", URL: url, Sessions: o.players, Rate: o.rate, Warmup: settling, Length: length,
-		Driver: &players{client: client, server: url, room: o.room, motion: o.motion}}, client.CloseIdleConnections, nil
-}
-
-// bots loads a server, and prints windows as other jobs do, or its result.
+// bots plays.
 func (o options) bots(ctx context.Context, out io.Writer) error {
-	length := o.length
-	if !o.json {
-		length = forever
-	}
-	c, done, err := o.config(o.url, length)
+	c, done, err := o.load()
 	if err != nil {
 		return err
 	}
 	defer done()
-	if !o.json {
+	if o.windows {
 		return sessions.Windows(ctx, c, out)
 	}
 	r, err := sessions.Run(ctx, c)
@@ -70,51 +62,105 @@ func (o options) bots(ctx context.Context, out io.Writer) error {
 	return r.WriteJSON(out)
 }
 
-// bytes loads a server of its own or another, and prints what a player receives.
-func (o options) bytes(ctx context.Context, out io.Writer) error {
-	url, cpu := o.url, cpuClock{}
-	if url == "" {
-		s, err := start(ctx, o.program, o.listen)
-		if err != nil {
-			return err
-		}
-		defer s.stop()
-		url = "http://" + s.address
-		cpu.sampler = usage.NewSampler(usage.Here(), usage.Processes{PID: s.process.PID()})
-	}
-	c, done, err := o.config(url, o.length)
-	if err != nil {
-		return err
-	}
-	defer done()
-	c.Sink = &cpu
-	r, err := sessions.Run(ctx, c)
-	if err != nil {
-		return err
-	}
-	s, seconds := r.Totals.Sessions, r.Length.Seconds()
-	if s.Opened < s.Planned || s.Lost > 0 {
-		return fmt.Errorf("of %d players %d joined, and %d were lost: %v", s.Planned, s.Opened, s.Lost, r.Totals.Errors)
-	}
-	return json.NewEncoder(out).Encode(figures{Server: "colyseus", Room: o.room, Motion: o.motion, Players: s.Planned, Seconds: seconds,
-		Bytes: s.BytesPerS, Frames: s.FramesMean, Slowest: s.FramesP1, Acked: r.Totals.AchievedPerS / float64(s.Planned),
-		P99: r.Totals.Response.P99, Cores: (cpu.last - cpu.first) / seconds})
+// figures are printed of each server by bytes.
+type figures struct {
+	Server  string  `json:"server"`
+	Form    string  `json:"form"` // the room, or the subprotocol
+	Motion  string  `json:"motion"`
+	Players int64   `json:"players"`
+	Seconds float64 `json:"seconds"`
+	Bytes   float64 `json:"bytes_per_player_second"` // received, at the socket
+	Frames  float64 `json:"frames_per_player_second"`
+	Slowest float64 `json:"frames_per_player_second_p1"`
+	Acked   float64 `json:"acknowledged_per_player_second"` // packets
+	P99     float64 `json:"acknowledged_p99_ms"`            // from the time that a packet was due
+	Cores   float64 `json:"cores"`                          // that the server used, in all; 0: not known
 }
 
-// cpuClock is a sink that reads a server's CPU time at the first measured window and at the first
-// one after them.
+// bytes measures one server after the other.
+func (o options) bytes(ctx context.Context, out io.Writer) error {
+	for _, service := range []string{colyseus, arenad} {
+		if service == arenad && o.arenad == "" {
+			continue
+		}
+		o.service = service
+		f, err := o.measure(ctx)
+		if err == nil {
+			err = json.NewEncoder(out).Encode(f)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", service, err)
+		}
+	}
+	return nil
+}
+
+// measure starts a server and plays.
+func (o options) measure(ctx context.Context) (figures, error) {
+	s, err := o.start(ctx)
+	if err != nil {
+		return figures{}, err
+	}
+	defer s.stop()
+	o.url = "http://" + s.address
+	cpu := cpuClock{sampler: usage.NewSampler(usage.Here(), usage.Processes{PID: s.process.PID()})}
+	return o.play(ctx, &cpu)
+}
+
+// play plays on a server.
+func (o options) play(ctx context.Context, cpu *cpuClock) (figures, error) {
+	c, done, err := o.load()
+	if err != nil {
+		return figures{}, err
+	}
+	defer done()
+	c.Sink = cpu
+	r, err := sessions.Run(ctx, c)
+	if err != nil {
+		return figures{}, err
+	}
+	s, seconds := r.Totals.Sessions, r.Length.Seconds()
+	if s == nil || s.Opened < s.Planned || s.Lost > 0 {
+		return figures{}, fmt.Errorf("some of the %d players did not join, or were lost: %+v, errors: %v", o.players, s, r.Totals.Errors)
+	}
+	form := o.room
+	if o.service == arenad {
+		form = o.subprotocol
+	}
+	return figures{Server: o.service, Form: form, Motion: o.motion, Players: s.Planned, Seconds: seconds,
+		Bytes: s.BytesPerS, Frames: s.FramesMean, Slowest: s.FramesP1, Acked: r.Totals.AchievedPerS / float64(s.Planned),
+		P99: r.Totals.Response.P99, Cores: (cpu.last - cpu.first) / seconds}, nil
+}
+
+// start starts the service that is measured.
+func (o options) start(ctx context.Context) (*server, error) {
+	if o.service == colyseus {
+		return start(ctx, o.program, "127.0.0.1:0")
+	}
+	scratch, err := os.MkdirTemp("", "arenad-")
+	if err != nil {
+		return nil, err
+	}
+	s, err := startArenad(ctx, o.arenad, scratch)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	return s, nil
+}
+
+// cpuClock is a sink that reads a server's CPU time at the first measured window and at the last.
 type cpuClock struct {
-	sampler     *usage.Sampler // nil: it stays 0
-	first, last float64        // s
+	sampler     *usage.Sampler
+	first, last float64 // s
 }
 
 func (c *cpuClock) Window(w record.Window, _ map[string]*hdrhistogram.Histogram) error {
-	switch {
-	case c.sampler == nil, w.Phase == record.PhaseWarmup:
-	case c.first == 0:
-		c.first = c.sampler.Read(1).CPU
-	case w.Phase == record.PhaseMeasure:
-		c.last = c.sampler.Read(1).CPU
+	if c.sampler == nil || w.Phase != record.PhaseMeasure {
+		return nil
+	}
+	c.last = c.sampler.Read(1).CPU
+	if c.first == 0 {
+		c.first = c.last
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,9 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
 	"dyno/lab/record"
+	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
+	"dyno/services/arena/wire"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -72,25 +75,25 @@ func pretend(t *testing.T) (url string) {
 }
 
 // Players are acknowledged, and all bytes of the socket are counted, but frames only with a change.
-func TestBytes(t *testing.T) {
-	o := options{url: pretend(t), room: "inputs", motion: "random", players: 3, rate: 30, length: 500 * time.Millisecond}
-	var out bytes.Buffer
-	if err := o.run(t.Context(), "bytes", &out); err != nil {
-		t.Fatal(err)
-	}
-	var f figures
-	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Players != 3 || f.Frames <= 0 || f.Acked <= 0 {
-		t.Fatalf("%s: %v", &out, err)
+func TestPlay(t *testing.T) {
+	o := options{service: colyseus, url: pretend(t), room: "inputs", motion: "random", players: 3, rate: 30, duration: 500 * time.Millisecond}
+	f, err := o.play(t.Context(), &cpuClock{})
+	if err != nil || f.Players != 3 || f.Frames <= 0 || f.Acked <= 0 {
+		t.Fatalf("%+v: %v", f, err)
 	}
 	const each = 2 + 17 + 2 + 9 // of an input's two states, with their heads
 	if got := f.Bytes / f.Frames; got < 0.9*each || got > 1.1*each {
-		t.Errorf("%v bytes for each frame, about %d were sent: %s", got, each, &out)
+		t.Errorf("%v bytes for each frame, about %d were sent: %+v", got, each, f)
+	}
+	var out bytes.Buffer
+	if err := o.run(t.Context(), "bots", &out); err != nil || !strings.Contains(out.String(), `"schema": "dyno.load/1"`) {
+		t.Errorf("%v, %s", err, &out)
 	}
 }
 
-// Without --json the bots print windows.
-func TestBots(t *testing.T) {
-	o := options{url: pretend(t), room: "inputs", motion: "keyboard", players: 2, rate: 30}
+// Bots print windows for the lab.
+func TestWindows(t *testing.T) {
+	o := options{service: colyseus, url: pretend(t), room: "inputs", motion: "keyboard", players: 2, rate: 30, duration: time.Minute, windows: true}
 	ctx, stop := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
@@ -120,17 +123,18 @@ func (s *sink) Window(w record.Window, _ map[string]*hdrhistogram.Histogram) err
 }
 
 func TestErrors(t *testing.T) {
-	o := options{url: pretend(t), room: "inputs", motion: "random", players: 1, rate: 30, length: time.Second}
+	o := options{service: colyseus, url: pretend(t), room: "inputs", motion: "random", players: 1, rate: 30, duration: time.Second}
 	for _, c := range []struct {
 		command string
 		change  func(*options)
 		want    string
 	}{
 		{"", func(*options) {}, "install, serve"},
-		{"bytes", func(o *options) { o.players = 0 }, "-n 0"},
-		{"bytes", func(o *options) { o.motion = "x" }, "keyboard and random"},
-		{"bytes", func(o *options) { o.room = "x" }, "0 joined"},
-		{"bytes", func(o *options) { o.url, o.program = "", t.TempDir() }, "make rivals"},
+		{"bots", func(o *options) { o.players = 0 }, "-n 0"},
+		{"bots", func(o *options) { o.motion = "x" }, "neither keyboard nor random"},
+		{"bots", func(o *options) { o.service = "x" }, "colyseus and arenad"},
+		{"bots", func(o *options) { o.service, o.subprotocol = arenad, "x" }, "subprotocol"},
+		{"bytes", func(o *options) { o.program = t.TempDir() }, "make rivals"},
 		{"serve", func(o *options) { o.program = t.TempDir() }, "make rivals"},
 	} {
 		o := o
@@ -139,32 +143,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s %+v: %v", c.command, o, err)
 		}
 	}
-}
-
-// Random motion changes in each packet, keyboard motion in each fifteenth, and both press any of
-// four keys.
-func TestMotion(t *testing.T) {
-	const ticks = 30_000
-	for kind, want := range map[string]float64{"random": 1, "keyboard": 1.0 / perChange} {
-		next, err := motion(kind, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		changes, pressed, before := 0.0, byte(0), next()
-		for range ticks {
-			now := next()
-			if now.first > keys || now.second != now.first {
-				t.Fatalf("%+v", now)
-			}
-			if now != before {
-				changes++
-			}
-			pressed |= now.first
-			before = now
-		}
-		if got := changes / ticks; got < 0.9*want || got > 1.1*want || pressed != keys {
-			t.Errorf("%s: changes in %v of the packets, not %v; keys %b", kind, got, want, pressed)
-		}
+	o.room = "x"
+	if f, err := o.play(t.Context(), &cpuClock{}); err == nil || !strings.Contains(err.Error(), "did not join") {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 
@@ -181,13 +162,17 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The real server takes inputs and messages, moves the players, and acknowledges inputs.
+// The real server takes inputs and messages, moves the players, and acknowledges inputs; arenad is
+// played in the same way.
 func TestColyseus(t *testing.T) {
 	quicktest.Skip(t, "installs packages from npm")
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("no npm in PATH, so Colyseus is not tried; on Debian: apt-get install npm")
 	}
-	o := options{program: filepath.Join(t.TempDir(), "colyseus"), listen: "127.0.0.1:0", motion: "random", players: 60, rate: 30, length: time.Second}
+	var builds processtest.Builds
+	defer builds.Remove()
+	o := options{program: filepath.Join(t.TempDir(), "colyseus"), arenad: builds.Program(t, "dyno/cmd/arenad"), subprotocol: wire.Bits,
+		motion: "random", players: 60, rate: 30, duration: time.Second}
 	if err := o.run(t.Context(), "install", io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +182,16 @@ func TestColyseus(t *testing.T) {
 		if err := o.run(t.Context(), "bytes", &out); err != nil {
 			t.Fatal(err)
 		}
-		var f figures
-		if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Frames <= 0 || (f.Acked > 0) != (o.room == "inputs") {
-			t.Errorf("%s: %v", &out, err)
+		var of, beside figures
+		lines := json.NewDecoder(&out)
+		if err := errors.Join(lines.Decode(&of), lines.Decode(&beside)); err != nil {
+			t.Fatal(err)
 		}
-		if perFrame := f.Bytes / f.Frames; perFrame < 200 || perFrame > 700 { // of 50 players and of 10
-			t.Errorf("%s: %v bytes a frame", &out, perFrame)
+		if of.Frames <= 0 || (of.Acked > 0) != (room == "inputs") || beside.Server != arenad || beside.Frames <= 0 || beside.Acked <= 0 {
+			t.Errorf("%+v, %+v", of, beside)
+		}
+		if perFrame := of.Bytes / of.Frames; perFrame < 200 || perFrame > 700 { // of 50 players and of 10
+			t.Errorf("%+v: %v bytes a frame", of, perFrame)
 		}
 	}
 }

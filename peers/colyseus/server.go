@@ -52,9 +52,10 @@ func install(ctx context.Context, program string) error {
 type server struct {
 	process *process.Process
 	address string
+	scratch string // folder that goes with it; "": none
 }
 
-// start returns a server that takes connections.
+// start returns a Colyseus that takes connections.
 func start(ctx context.Context, program, listen string) (*server, error) {
 	if _, err := os.Stat(filepath.Join(program, "node_modules", "@colyseus", "core")); err != nil {
 		return nil, fmt.Errorf("--program %s has no Colyseus; `make rivals` installs it: %w", program, err)
@@ -75,8 +76,23 @@ func start(ctx context.Context, program, listen string) (*server, error) {
 	return &server{process: p, address: address.String()}, nil
 }
 
-// stop ends the server. It closes no player's connection in order, since nothing is kept.
-func (s *server) stop() { s.process.Stop(2 * time.Second) }
+// startArenad returns an arenad that takes connections.
+func startArenad(ctx context.Context, program, scratch string) (*server, error) {
+	p, err := process.Start(ctx, process.Spec{Name: "arenad", ReadyLine: true, Command: []string{program, "serve", "--lame-duck", "0s",
+		"--log-level", "warn", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", filepath.Join(scratch, "data")}})
+	if err != nil {
+		return nil, err
+	}
+	return &server{process: p, address: p.Ready()["listen"], scratch: scratch}, nil
+}
+
+// stop ends the server.
+func (s *server) stop() {
+	s.process.Stop(2 * time.Second)
+	if s.scratch != "" {
+		os.RemoveAll(s.scratch)
+	}
+}
 
 // node is the Node.js of the packages, or else that of the system.
 func node(program string) string {

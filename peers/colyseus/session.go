@@ -13,6 +13,8 @@ import (
 
 	"dyno/lab/load/sessions"
 	"dyno/lab/load/websocket"
+	"dyno/services/arena/bots"
+	"dyno/services/arena/game"
 )
 
 // Codes of Colyseus's messages: the lower five bits of the first byte.
@@ -32,17 +34,22 @@ const (
 // 1.5 KB.
 const longest = 1 << 20
 
+// commands are an input: two commands of a sixtieth of a second, and where the player aims, in 1/256
+// of a turn.
+type commands struct{ first, second, aim byte }
+
 // players opens players' sessions in the rooms of a server.
 type players struct {
 	client       *http.Client
 	server       string // URL
 	room, motion string
+	rate         float64 // packets a second of each
 }
 
 // session is a player in a room. One goroutine sends and one receives.
 type session struct {
 	conn     *websocket.Conn
-	next     func() commands
+	motion   *bots.Motion
 	messages bool // the room takes messages, and acknowledges none
 	packet   []byte
 	sent     commands
@@ -56,7 +63,7 @@ var _ sessions.Driver = (*players)(nil)
 
 // Open enters a room, which is one that has a place.
 func (p *players) Open(ctx context.Context, i int) (sessions.Session, error) {
-	next, err := motion(p.motion, i)
+	motion, err := bots.NewMotion(p.motion, p.rate, i)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +75,7 @@ func (p *players) Open(ctx context.Context, i int) (sessions.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{conn: conn, next: next, messages: p.room == "messages"}
+	s := &session{conn: conn, motion: motion, messages: p.room == "messages"}
 	if err := s.greet(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("joining a room: %w", err)
@@ -132,7 +139,8 @@ func (s *session) greet(ctx context.Context) error {
 // Send sends a packet: the server counts them, so their number is not in them. Of inputs it has the
 // fields that have changed, as Colyseus's clients do.
 func (s *session) Send(context.Context, uint64) error {
-	c := s.next()
+	buttons, aim := s.motion.Next()
+	c := commands{byte(buttons), byte(buttons), byte(game.Direction(aim))}
 	if s.messages {
 		s.packet = append(s.packet[:0], codeData, 0xa1, 'i') // a string of one byte names the message
 		s.packet = append(s.packet, 0x83, 0xa5, 'f', 'i', 'r', 's', 't', c.first, 0xa6, 's', 'e', 'c', 'o', 'n', 'd', c.second, 0xa3, 'a', 'i', 'm', 0xcc, c.aim)
