@@ -6,6 +6,7 @@ require (
 	dyno v0.0.0
 	dyno/agent v0.0.0
 	dyno/parts v0.0.0
+	dyno/services/arena v0.0.0
 	dyno/services/notify v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/chromedp/cdproto v0.159.0
@@ -65,6 +66,7 @@ replace (
 	dyno => ..
 	dyno/agent => ../agent
 	dyno/parts => ../parts
+	dyno/services/arena => ../services/arena
 	dyno/services/notify => ../services/notify
 )
 

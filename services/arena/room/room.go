@@ -92,7 +92,6 @@ type Room struct {
 	polled  []*Client // have a Reader
 	history history
 	view    view
-	events  [][]byte
 }
 
 // New makes a room, which Run runs.

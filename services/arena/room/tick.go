@@ -13,7 +13,7 @@ import (
 const Interval = time.Second / game.Hz
 
 // Run takes the room's ticks until ctx ends, or until the room has had no client for long. Then
-// nothing joins any more, and its clients are disconnected.
+// nothing joins any more.
 func (r *Room) Run(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -29,17 +29,12 @@ func (r *Room) Run(ctx context.Context) {
 		panic(err) // the options are constants
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.ended = true
-	r.each(func(c *Client, _ uint32) {
-		if c.reader == nil {
-			c.Kick()
-		}
-	})
 	for _, c := range r.polled {
 		p.end(c.reader, ctx.Err())
 	}
 	r.polled = nil
+	r.mu.Unlock()
 	if r.options.Recorder == nil {
 		return
 	}
