@@ -15,7 +15,7 @@
 // client receives. In the room "messages" none is, as in Colyseus before.
 //
 // Bots prints a result (dyno.load/1) or windows; bytes starts the servers, and prints what one
-// player receives of each. A frame of Colyseus counts if it changes the state.
+// player receives of each.
 //
 // It is not for clients of other games. It owns the servers' processes; lab/load/sessions owns the
 // goroutines of the players. All have ended when it ends.

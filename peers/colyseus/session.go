@@ -26,16 +26,16 @@ const (
 	codePatch  = 15
 	codeInput  = 19
 	codeBits   = 31
-	codeTimed  = 128       // a bit: the server's clock and the last input that it did follow the code
-	timedBytes = 1 + 4 + 4 // a patch that is no longer has no change of the state: it only acknowledges
+	codeTimed  = 128 // a bit: the server's clock and the last input that it did follow the code
+	timedBytes = 1 + 4 + 4
 )
 
 // longest is the length of a message that a session reads, in bytes: the whole state of a room is
 // 1.5 KB.
 const longest = 1 << 20
 
-// commands are an input: two commands of a sixtieth of a second, and where the player aims, in 1/256
-// of a turn.
+// commands are an input: two commands of a sixtieth of a second, and where the player aims, in
+// 1/256 of a turn.
 type commands struct{ first, second, aim byte }
 
 // players opens players' sessions in the rooms of a server.
@@ -157,7 +157,8 @@ func (s *session) Send(context.Context, uint64) error {
 	return s.conn.Flush()
 }
 
-// Receive returns when a state has come.
+// Receive returns when a state has come. One without changes counts too: when the server is late, it
+// makes several steps, and only the first of them has inputs.
 func (s *session) Receive(ctx context.Context) (sessions.Received, error) {
 	if s.watch == nil {
 		s.watch = context.AfterFunc(ctx, func() { s.conn.Close() })
@@ -174,11 +175,8 @@ func (s *session) Receive(ctx context.Context) (sessions.Received, error) {
 		if f.code != codePatch {
 			continue
 		}
-		r := sessions.Received{Bytes: int(s.conn.Received() - s.counted)}
+		r := sessions.Received{Frames: 1, Bytes: int(s.conn.Received() - s.counted)}
 		s.counted += int64(r.Bytes)
-		if f.changes {
-			r.Frames = 1
-		}
 		if acked := uint64(f.acked); acked > s.acked {
 			r.Acked, s.acked = acked, acked
 		}
@@ -195,16 +193,15 @@ func (s *session) Close() error {
 
 // frame is what a session reads of a message.
 type frame struct {
-	code    byte
-	acked   uint32
-	changes bool // it has some of the state
+	code  byte
+	acked uint32
 }
 
 func parse(message []byte) (frame, error) {
 	if len(message) == 0 {
 		return frame{}, errors.New("the server sent an empty message")
 	}
-	f := frame{code: message[0] & codeBits, changes: len(message) > 1}
+	f := frame{code: message[0] & codeBits}
 	switch {
 	case f.code == codeError:
 		return f, fmt.Errorf("the server refused: %.100q", message[1:])
@@ -212,7 +209,7 @@ func parse(message []byte) (frame, error) {
 	case len(message) < timedBytes:
 		return f, fmt.Errorf("the server sent a state of %d bytes, which is too short", len(message))
 	default:
-		f.acked, f.changes = binary.LittleEndian.Uint32(message[5:]), len(message) > timedBytes
+		f.acked = binary.LittleEndian.Uint32(message[5:])
 	}
 	return f, nil
 }
