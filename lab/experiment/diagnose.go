@@ -101,7 +101,7 @@ func unanswered(runs []*record.Run) error {
 
 // locating finds the capacity of the diagnosed variant.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
-	if x.Scenario.ByConcurrency() {
+	if x.Scenario.Counted() {
 		return x.locatePeak(ctx)
 	}
 	return x.locate(ctx, x.variants[0].Name)
@@ -131,7 +131,7 @@ const runsPerDiagnosis = 6
 // looking returns the plan for diagnosing a variant of that capacity; 0: not known.
 func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	p := diagnose.Plan{Variant: variant, Most: x.Clients, Length: looks[x.Depth].saturate, Profiled: profileLength}
-	if x.Scenario.ByConcurrency() {
+	if x.Scenario.Counted() {
 		return x.lookingByConcurrency(p)
 	}
 	most := x.Scenario.MostRate()

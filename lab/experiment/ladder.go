@@ -35,7 +35,7 @@ func (x *executor) budget() time.Duration {
 		byDepth = budgets[record.KindLadder]
 	}
 	switch {
-	case x.Scenario.ByConcurrency() || !turns:
+	case x.Scenario.Counted() || !turns:
 		return 0
 	case x.Budget > 0:
 		return x.Budget

@@ -130,7 +130,7 @@ func (s *session) greet(ctx context.Context) error {
 				return err
 			}
 		case f.code == codeState:
-			s.counted = s.conn.Received()
+			s.counted = s.conn.BytesIn()
 			return nil
 		}
 	}
@@ -175,7 +175,7 @@ func (s *session) Receive(ctx context.Context) (sessions.Received, error) {
 		if f.code != codePatch {
 			continue
 		}
-		r := sessions.Received{Frames: 1, Bytes: int(s.conn.Received() - s.counted)}
+		r := sessions.Received{Frames: 1, Bytes: int(s.conn.BytesIn() - s.counted)}
 		s.counted += int64(r.Bytes)
 		if acked := uint64(f.acked); acked > s.acked {
 			r.Acked, s.acked = acked, acked

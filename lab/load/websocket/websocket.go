@@ -71,10 +71,10 @@ func (e *CloseError) Error() string {
 // Conn is an open WebSocket. One goroutine receives, one writes, and any may queue messages.
 type Conn struct {
 	net     net.Conn
-	from    *io.LimitedReader // of net
-	in      *bufio.Reader     // of from
+	in      *bufio.Reader
 	message []byte
 	longest int
+	bytesIn int64
 	most    int // bytes that may wait in out
 
 	mu     sync.Mutex
@@ -91,9 +91,9 @@ func Dial(ctx context.Context, u *url.URL, header http.Header, secure *tls.Confi
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	from := &io.LimitedReader{R: conn, N: maxHandshake}
-	c := &Conn{net: conn, from: from, in: bufio.NewReaderSize(from, 32<<10), longest: longest, most: maxQueued, queued: make(chan struct{}, 1)}
+	c := &Conn{net: conn, in: bufio.NewReaderSize(from, 32<<10), longest: longest, most: maxQueued, queued: make(chan struct{}, 1)}
 	err = c.handshake(u, header)
-	from.N = math.MaxInt64 - int64(c.in.Buffered())
+	from.N = math.MaxInt64
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -162,12 +162,11 @@ func (c *Conn) Close() error { return c.net.Close() }
 // stopped reading: the connection is then closed.
 func (c *Conn) Queue(message []byte) { c.queue(opText, message) }
 
-// QueueBinary does so for a binary message.
+// QueueBinary is Queue for a binary message.
 func (c *Conn) QueueBinary(message []byte) { c.queue(opBinary, message) }
 
-// Received is the number of bytes that came from the server after the handshake, heads of frames
-// included, up to the end of the last message. The goroutine that receives calls it.
-func (c *Conn) Received() int64 { return math.MaxInt64 - c.from.N - int64(c.in.Buffered()) }
+// BytesIn returns the bytes of all frames that Receive has read, heads and control frames included.
+func (c *Conn) BytesIn() int64 { return c.bytesIn }
 
 func (c *Conn) queue(op byte, payload []byte) {
 	c.mu.Lock()
@@ -301,7 +300,8 @@ func (c *Conn) frame(began bool) (op byte, last bool, err error) {
 	}
 	at := len(c.message)
 	c.message = slices.Grow(c.message, int(length))[:at+int(length)]
-	_, err = io.ReadFull(c.in, c.message[at:])
+	read, err := io.ReadFull(c.in, c.message[at:])
+	c.bytesIn += int64(read)
 	return op, last, err
 }
 
@@ -315,6 +315,7 @@ func (c *Conn) take(n int) ([]byte, error) {
 		return nil, err
 	}
 	c.in.Discard(n)
+	c.bytesIn += int64(n)
 	return b, nil
 }
 

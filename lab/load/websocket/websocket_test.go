@@ -87,16 +87,6 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// Bytes from the server are counted up to the end of a message, heads and pings included.
-func TestReceived(t *testing.T) {
-	conn := open(t, websockettest.Serve(t, func(p *websockettest.Peer) { io.WriteString(p, "\x81\x02hi\x89\x00\x82\x01b") }), 128)
-	for _, want := range []int64{4, 9} {
-		if _, err := conn.Receive(); err != nil || conn.Received() != want {
-			t.Fatalf("%d bytes, %v; want %d", conn.Received(), err, want)
-		}
-	}
-}
-
 func TestPingsAreAnswered(t *testing.T) {
 	pong := make(chan string, 1)
 	conn := open(t, websockettest.Serve(t, func(p *websockettest.Peer) {
