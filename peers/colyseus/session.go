@@ -157,8 +157,8 @@ func (s *session) Send(context.Context, uint64) error {
 	return s.conn.Flush()
 }
 
-// Receive returns when a state has come. One without changes counts too: when the server is late, it
-// makes several steps, and only the first of them has inputs.
+// Receive returns when a state has come. One without changes counts too: when the server is late,
+// it makes several steps, and only the first of them has inputs.
 func (s *session) Receive(ctx context.Context) (sessions.Received, error) {
 	if s.watch == nil {
 		s.watch = context.AfterFunc(ctx, func() { s.conn.Close() })
