@@ -81,6 +81,8 @@ var inside = map[string][]room{
 		{"socket", nil, "WebSocket, whatever its messages mean"},
 		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
 		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
+		{"fleet", []string{"match"}, "several nodes; of matches only where their rooms are"},
+		{"agones", nil, "what Kubernetes must know of a process; it knows no room"},
 		{"match", nil, "which room a player goes to, whatever a room is and wherever it runs"},
 		{"recording", []string{"game"}, "what happens in a world, in a file; it knows no room"},
 		{"impair", nil, "a proxy for any protocol; it knows no game"},

@@ -128,7 +128,7 @@ func (o options) play(ctx context.Context, cpu *cpuClock) (figures, error) {
 		form = o.subprotocol
 	}
 	return figures{Server: o.service, Form: form, Motion: o.motion, Players: s.Planned, Seconds: seconds,
-		Bytes: s.BytesPerS, Frames: s.FramesMean, Slowest: s.FramesP1, Acked: r.Totals.AchievedPerS / float64(s.Planned),
+		Bytes: s.BytesPerS, Frames: s.FramesMean, Slowest: s.FramesP1, Acked: float64(r.Totals.Completed) / seconds / float64(s.Planned),
 		P99: r.Totals.Response.P99, Cores: (cpu.last - cpu.first) / seconds}, nil
 }
 

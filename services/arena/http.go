@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"dyno/parts/unrouted"
-	"dyno/services/arena/auth"
 	"dyno/services/arena/game"
 	"dyno/services/arena/match"
 	"dyno/services/arena/page"
@@ -85,14 +84,14 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 		}
 		in.Name = claims.Name
 	}
-	if err := auth.CheckName(in.Name); err != nil {
-		answer(w, http.StatusBadRequest, problem{err.Error()})
-		return
-	}
 	ticket := in.Ticket
 	var place *match.Place
 	var err error
 	if ticket == "" {
+		if err := in.Check(); err != nil {
+			answer(w, http.StatusBadRequest, problem{err.Error()})
+			return
+		}
 		place, ticket, err = s.queue.Ask(r.Context(), in.Player)
 	} else {
 		place, err = s.queue.Poll(r.Context(), ticket)

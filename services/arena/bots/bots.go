@@ -30,7 +30,7 @@ type Options struct {
 	Room        string // "": any with a place
 	Token       string // of Join
 	Motion      string
-	Subprotocol string
+	Subprotocol string  // the best that they offer
 	Rate        float64 // packets a second, which share 60 commands
 	Decode      bool    // each state, with its hash
 }
@@ -75,11 +75,15 @@ func (d *Driver) Open(ctx context.Context, i int) (sessions.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := websocket.Dial(ctx, d.url, http.Header{"Sec-WebSocket-Protocol": {d.o.Subprotocol}}, nil, longest)
+	offered := wire.Proto
+	if d.o.Subprotocol == wire.Bits {
+		offered = wire.Bits + ", " + wire.Proto // the plain program does not speak the first
+	}
+	conn, err := websocket.Dial(ctx, d.url, http.Header{"Sec-WebSocket-Protocol": {offered}}, nil, longest)
 	if err != nil {
 		return nil, err
 	}
-	b := &bot{driver: d, conn: conn, motion: motion, reader: reader{bits: d.o.Subprotocol == wire.Bits, decode: d.o.Decode}}
+	b := &bot{driver: d, conn: conn, motion: motion, reader: reader{bits: conn.Subprotocol == wire.Bits, decode: d.o.Decode}}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = b.join(&wire.Join{Name: fmt.Sprintf("bot %d", i), Room: d.o.Room, Token: d.o.Token})
 	if !stop() && err == nil {
@@ -103,6 +107,7 @@ type bot struct {
 
 	reader reader
 	ending bool
+	bytes  int64 // received
 }
 
 func (b *bot) join(j *wire.Join) error {
@@ -171,7 +176,9 @@ func (b *bot) Receive(ctx context.Context) (sessions.Received, error) {
 	if got.refusal != "" {
 		err = fmt.Errorf("the server ended the session: %s", got.refusal)
 	}
-	out := sessions.Received{Bytes: len(message) + headerSize(len(message)), Acked: uint64(got.acked) / uint64(b.driver.perPacket)}
+	was := b.bytes
+	b.bytes = b.conn.BytesIn()
+	out := sessions.Received{Bytes: int(b.bytes - was), Acked: uint64(got.acked) / uint64(b.driver.perPacket)}
 	if got.state {
 		out.Frames = 1
 	}
@@ -180,14 +187,3 @@ func (b *bot) Receive(ctx context.Context) (sessions.Received, error) {
 
 // Close leaves without a word, as a browser does that is closed.
 func (b *bot) Close() error { return b.conn.Close() }
-
-// headerSize is the bytes of a server's frame before a message.
-func headerSize(n int) int {
-	switch {
-	case n < 126:
-		return 2
-	case n < 1<<16:
-		return 4
-	}
-	return 10
-}

@@ -27,7 +27,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 type file struct{ text, tag, kind string }
 
-// Handler serves the page. It is to be mounted at /, with the API and the WebSocket beside it.
+// Handler serves the page. Mount it at /, with the API and the WebSocket beside it.
 func Handler() http.Handler {
 	files := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

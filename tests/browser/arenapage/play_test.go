@@ -3,6 +3,8 @@ package arenapage_test
 import (
 	"fmt"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -30,9 +32,15 @@ func stats(t *testing.T, p player) figures {
 	return browser.Ask[figures](t, p.tab, `(s => ({maxRemoteStep: s.maxRemoteStep, corrections: s.corrections, delayMs: s.delayMs, lateStates: s.lateStates, wrongHashes: s.wrongHashes}))(arena.stats)`)
 }
 
-// Two pages and a client of the test see the same state at the same tick, and the server has it.
+// Two pages and a client of the test see the same state at the same tick, and the server has it, in
+// bits and in Protobuf.
 func TestPagesAgree(t *testing.T) {
-	s := start(t)
+	for _, state := range []string{"predicted", "shared"} {
+		t.Run(state, func(t *testing.T) { agree(t, start(t, "--set=state="+state)) })
+	}
+}
+
+func agree(t *testing.T, s *server) {
 	room := s.Room(`{"bots":3}`)
 	one := open(t, join(s.addr, room, "Ada"), desktop)
 	two := one.another(t, join(s.addr, room, "Bo"))
@@ -57,6 +65,9 @@ func TestPagesAgree(t *testing.T) {
 		t.Errorf("tick %d: %q and %q", tick, a, b)
 	}
 	browser.Await(t, one.tab, `document.getElementById('scores').textContent.includes('Bo')`)
+	if got := stats(t, one); got.WrongHashes != 0 {
+		t.Errorf("%+v", got)
+	}
 	one.check(t, s.addr)
 }
 
@@ -274,7 +285,7 @@ func TestTroubles(t *testing.T) {
 	browser.Ask[bool](t, p.tab, fmt.Sprintf(`document.getElementById('Watch %s').click(), true`, full))
 	browser.Await(t, p.tab, ready+` && arena.id === 0 && location.search.includes('spectate')`)
 
-	// A lost connection comes back by itself, as the same player.
+	// A lost connection comes back on its own, as the same player.
 	room := s.Room(`{"bots":3}`)
 	browser.Visit(t, p.tab, join(between.Addr(), room, "Ada"))
 	browser.Await(t, p.tab, ready)
@@ -300,6 +311,25 @@ func TestTroubles(t *testing.T) {
 	browser.Click(t, p.tab, "#create button")
 	browser.Await(t, p.tab, ready+` && arena.room !== ""`)
 	p.check(t, between.Addr(), "net::ERR", "Failed to load resource", "WebSocket connection to")
+}
+
+// A server that asks for tokens lets a player in who has one.
+func TestToken(t *testing.T) {
+	quicktest.Skip(t, "starts a browser")
+	key := filepath.Join(t.TempDir(), "arena.key")
+	s := start(t, "--auth-key="+key)
+	room := s.Room(`{}`)
+	p := visit(t, join(s.addr, room, "Ada"), phone)
+	browser.Await(t, p.tab, `document.body.dataset.view === 'lobby' && document.getElementById('trouble').textContent.includes('token') && !document.getElementById('token-row').hidden`)
+	browser.Picture(t, p.tab, "token")
+	browser.Fits(t, p.tab, phone.width)
+	token, err := exec.CommandContext(t.Context(), builds.Program(t, "dyno/cmd/arenad"), "token", "--auth-key="+key, "--name=Bo").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser.Ask[bool](t, p.tab, fmt.Sprintf(`document.getElementById('token').value = %q, document.getElementById('Join %s').click(), true`, strings.TrimSpace(string(token)), room))
+	browser.Await(t, p.tab, ready+` && document.getElementById('scores').textContent.includes('Bo')`)
+	p.check(t, s.addr)
 }
 
 // state is the state of a room as the debug address has it.

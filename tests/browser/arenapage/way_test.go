@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// way is a TCP proxy that holds bytes back in each direction, as a network far away does: for a time
-// that jumps about, and without changing their order.
+// way is a TCP proxy that holds bytes back in each direction, as a network far away does: for a
+// time that jumps about, and without changing their order.
 type way struct {
 	server        string
 	listener      net.Listener

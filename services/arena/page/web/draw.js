@@ -11,15 +11,16 @@ export class Field {
 
   constructor(canvas) {
     this.#canvas = canvas;
-    this.#to = canvas.getContext('2d', { alpha: false });
+    this.#to = canvas.getContext('2d');
     const style = getComputedStyle(document.documentElement); // it is as of now, always
     const look = () => { this.colours = Object.fromEntries(NAMES.map(name => [name, style.getPropertyValue(`--${name}`).trim()])); };
     look();
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', look);
-    new ResizeObserver(() => this.#resize()).observe(canvas);
+    new ResizeObserver(() => this.resize()).observe(canvas);
   }
 
-  #resize() {
+  // resize fits the picture to its place, and empties it.
+  resize() {
     const c = this.#canvas, ratio = Math.min(devicePixelRatio || 1, 2);
     [this.width, this.height] = [c.clientWidth, c.clientHeight];
     [c.width, c.height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];

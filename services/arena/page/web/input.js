@@ -12,7 +12,7 @@ const keyOf = e => (e.code || e.key).toLowerCase();
 const pushed = stick => stick && Math.hypot(stick.dx, stick.dy) > SLACK;
 export class Input {
   sticks = { move: null, aim: null }; // where thumbs are: {id, x, y, dx, dy} in CSS pixels
-  touched = false; // the player has used thumbs
+  touched = matchMedia('(pointer: coarse)').matches; // the player uses thumbs
   onPress = () => {}; // the player moves another way; it is given the buttons of motion before
   #held = new Map(); // buttons by key
   #tapped = 0;
@@ -74,7 +74,7 @@ export class Input {
     const { offsetX: x, offsetY: y, type, pointerId: id, target } = e, side = x < target.clientWidth / 2 ? 'move' : 'aim';
     e.preventDefault();
     this.touched = true;
-    if (type === 'pointerdown') this.sticks[side] ??= { id, x, y, dx: 0, dy: 0 }; // the browser captures a thumb by itself
+    if (type === 'pointerdown') this.sticks[side] ??= { id, x, y, dx: 0, dy: 0 }; // the browser captures a thumb on its own
     for (const [name, s] of Object.entries(this.sticks)) {
       if (s?.id !== id || type === 'pointerdown') continue;
       const part = Math.min(1, STICK / Math.hypot(x - s.x, y - s.y) || 0);

@@ -42,6 +42,7 @@ function start(join) {
   lobby.close();
   begin();
   [joined, document.body.dataset.view] = [join, 'game'];
+  field.resize();
   banner('Joining …');
   link.open(join);
 }
