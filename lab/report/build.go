@@ -47,7 +47,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 	if curve.ByConcurrency(e) {
 		r.Scaling = curve.NewScaling(e, a.Verdicts)
 	}
-	r.Crowd = curve.NewCrowd(e, a.Verdicts)
+	r.Crowd = curve.NewCrowd(e, a.Verdicts, a.Capacities)
 	if len(e.Slices) > 0 {
 		r.Turns = turns.Summarise(e)
 	}
