@@ -72,7 +72,7 @@ var inside = map[string][]room{
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 	},
 	"services/arena": {
-		{".", []string{"room", "match", "page", "socket", "auth", "delta", "recording", "game", "wire"}, "assembles the service"},
+		{".", []string{"room", "fleet", "agones", "match", "page", "socket", "auth", "delta", "recording", "game", "wire"}, "assembles the service"},
 		{"room", []string{"match", "socket", "delta", "game", "wire"}, "a room and what it writes; it knows no other room, and no request"},
 		{"bots", []string{"delta", "game", "wire"}, "plays from outside, as a client"},
 		{"delta", []string{"game", "wire"}, "states as bits; it knows no client"},

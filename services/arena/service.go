@@ -16,11 +16,13 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
 	"dyno/services/arena/auth"
+	"dyno/services/arena/fleet"
 	"dyno/services/arena/match"
 	"dyno/services/arena/recording"
 	"dyno/services/arena/room"
@@ -52,10 +54,14 @@ Without --auth-key no token is asked, and the public address must be one of this
 }
 
 // flags are arenad's own.
-type flags struct{ key string }
+type flags struct {
+	key   string
+	nodes nodes
+}
 
 func (f *flags) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.key, "auth-key", "", "`FILE` of the key that signs players' tokens (arenad token), made if it is missing; without it no token is asked, on a loopback address only")
+	f.nodes.declare(set)
 }
 
 // server is what a process runs.
@@ -63,9 +69,15 @@ type server struct {
 	*sessions
 	data  string
 	queue *match.Queue
+
+	fleet       *fleet.Fleet // nil: this node is alone
+	deaf        func()       // ends the listening to other nodes' chat
+	hangar      sync.WaitGroup
+	parked      context.Context // until the last player has gone
+	leaveHangar context.CancelFunc
 }
 
-func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
+func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	if at, ok := env.Listen.Addr().(*net.TCPAddr); f.key == "" && (!ok || !at.IP.IsLoopback()) {
 		return daemon.Running{}, daemon.Usage(fmt.Errorf("--listen %v is open to other machines: give --auth-key FILE, so that players need tokens, or listen on 127.0.0.1", env.Listen.Addr()))
 	}
@@ -74,7 +86,8 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
 	s := &server{data: env.Data, queue: match.New(lobby, match.Options{})}
-	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}}
+	s.parked, s.leaveHangar = context.WithCancel(context.Background())
+	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
 	if c.Socket == "coder" {
 		s.accept = socket.Coder
 	}
@@ -89,6 +102,9 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 		return daemon.Running{}, err
 	}
 	env.Debug.HandleFunc("GET /debug/arena/rooms/{id}", s.debugRoom)
+	if err := f.nodes.join(ctx, s, env); err != nil {
+		return daemon.Running{}, err
+	}
 	s.running.Go(s.sessions.run)
 	return daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}, nil
 }
@@ -99,6 +115,7 @@ func (s *server) drain(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		s.close()
+		s.part()
 	}()
 	select {
 	case <-done:

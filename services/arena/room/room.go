@@ -307,6 +307,25 @@ func (r *Room) Say(c *Client, e *wire.GameEvent) {
 	r.announce(event(e.ActionType, c.player.id, e.Payload))
 }
 
+// Announce shows an event of an action to all in the room.
+func (r *Room) Announce(action uint32, payload []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.announce(event(action, 0, payload))
+}
+
+// Names returns the names of the players.
+func (r *Room) Names() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.players {
+		if p.name != "" {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
 // announce shows an event to all immediately, as there are few.
 func (r *Room) announce(f *wire.ServerFrame) {
 	r.each(func(c *Client, _ uint32) {

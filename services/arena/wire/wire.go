@@ -14,9 +14,10 @@ const (
 
 // Actions of GameEvents beyond those of the game (game.Kind).
 const (
-	ActionName = 16 // EntityId is called Payload, in UTF-8
-	ActionChat = 17 // EntityId says Payload, in UTF-8; the actions above are a client's own, which the server passes on
-	MaxChat    = 256
+	ActionName  = 16 // EntityId is called Payload, in UTF-8
+	ActionChat  = 17 // EntityId says Payload, in UTF-8; those above ActionLobby are a client's own, which the server passes on
+	ActionLobby = 18 // Payload says it to all rooms of all servers; NAME: TEXT when it comes from the server
+	MaxChat     = 256
 )
 
 // Place is the payload of a GameEvent of the game: a number and a point, each a 32-bit word with
