@@ -97,7 +97,7 @@ func (o options) specs() ([]process.Spec, error) {
 		return nil, err
 	}
 	var specs []process.Spec
-	for _, library := range []string{"gws", "gorilla"} {
+	for _, library := range []string{"gws", "gorilla", "frames"} {
 		specs = append(specs, process.Spec{Name: library, Command: []string{self, "serve", "--library", library}, ReadyLine: true})
 	}
 	for _, command := range o.also {

@@ -1,7 +1,7 @@
 // Command echo is what an arenad without a game would be: a bare echo of WebSocket messages with
-// gws, and one with gorilla/websocket as its examples write it. It also compares what a message
-// costs them, and any other server that answers each message at /ws with one, as a Ping with a
-// Pong.
+// gws, one with gorilla/websocket as its examples write it, and one with arenad's own frames. It
+// also compares what a message costs them, and any other server that answers each message at /ws
+// with one, as a Ping with a Pong.
 //
 //	echo serve --library gws --listen 127.0.0.1:0
 //	echo compare --connections 100
@@ -44,7 +44,7 @@ func main() {
 	}
 	var o options
 	flags := flag.NewFlagSet("echo", flag.ExitOnError)
-	flags.StringVar(&o.library, "library", "gws", "gws or gorilla")
+	flags.StringVar(&o.library, "library", "gws", "gws, gorilla or frames")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the server")
 	flags.Func("also", "`command` of another server, which prints a ready line; repeatable", func(s string) error {
 		o.also = append(o.also, s)

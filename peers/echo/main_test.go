@@ -49,7 +49,7 @@ func TestCompare(t *testing.T) {
 		}
 		names = append(names, l.Server)
 	}
-	if got := strings.Join(names, " "); got != "gws gorilla echo.test" {
+	if got := strings.Join(names, " "); got != "gws gorilla frames echo.test" {
 		t.Error(got)
 	}
 }
@@ -62,7 +62,7 @@ func TestErrors(t *testing.T) {
 		want    string
 	}{
 		{"", options{}, "serve or compare"},
-		{"serve", options{library: "x"}, "gws and gorilla"},
+		{"serve", options{library: "x"}, "gorilla and frames"},
 		{"serve", options{library: "gws", listen: "x"}, "--listen"},
 		{"compare", options{connections: 1, messages: 1}, "--blocks 0"},
 		{"compare", options{connections: 1, messages: 1, blocks: 1, rate: -1}, "--rate -1"},

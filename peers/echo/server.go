@@ -13,20 +13,22 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/lxzan/gws"
+
+	"dyno/services/arena/socket"
 )
 
 // longest is the length of a message that arenad takes, in bytes.
 const longest = 4096
 
 // handlers are the servers, by library.
-var handlers = map[string]func() http.Handler{"gws": withGws, "gorilla": withGorilla}
+var handlers = map[string]func() http.Handler{"gws": withGws, "gorilla": withGorilla, "frames": withFrames}
 
 // serve serves one of them until ctx ends. Its end cuts the connections off, since no client waits
 // for more.
 func serve(ctx context.Context, out io.Writer, library, listen string) error {
 	handler, ok := handlers[library]
 	if !ok {
-		return fmt.Errorf("--library %s: there are gws and gorilla", library)
+		return fmt.Errorf("--library %s: there are gws, gorilla and frames", library)
 	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -64,6 +66,34 @@ func withGws() http.Handler {
 		if c, err := upgrader.Upgrade(w, r); err == nil {
 			go c.ReadLoop() // it ends with the connection; net/http's goroutine and its buffers are free before
 		}
+	})
+}
+
+// withFrames echoes with the frames that arenad makes.
+func withFrames() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, err := socket.Frames(w, r, socket.Options{Control: func([]byte) {}})
+		if err != nil {
+			return // it has answered
+		}
+		go func() { // as with gws
+			defer s.CloseNow()
+			var out []byte
+			for {
+				message, err := s.Read()
+				if err != nil {
+					return
+				}
+				out = socket.Append(out[:0], nil, message)
+				for rest := out; len(rest) > 0; {
+					n, err := s.TryWrite(rest)
+					if err != nil {
+						return
+					}
+					rest = rest[n:]
+				}
+			}
+		}()
 	})
 }
 
