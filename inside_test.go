@@ -72,9 +72,10 @@ var inside = map[string][]room{
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 	},
 	"services/arena": {
-		{".", []string{"room", "page", "socket", "auth", "delta", "game", "wire"}, "assembles the service"},
+		{".", []string{"room", "heartbeat", "page", "socket", "auth", "delta", "game", "wire"}, "assembles the service"},
 		{"room", []string{"socket", "delta", "game", "wire"}, "a room and what it writes; it knows no other room, and no request"},
 		{"delta", []string{"game", "wire"}, "states as bits; it knows no client"},
+		{"heartbeat", nil, "one endpoint in several ways; it knows no room"},
 		{"page", nil, "files for the browser"},
 		{"auth", nil, "who a player is"},
 		{"socket", nil, "WebSocket, whatever its messages mean"},

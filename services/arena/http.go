@@ -8,10 +8,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"time"
 
 	"dyno/parts/unrouted"
 	"dyno/services/arena/game"
+	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/page"
 	"dyno/services/arena/room"
 )
@@ -30,7 +30,7 @@ func (s *server) handler() http.Handler {
 	mux.Handle("GET /ws", s.sessions)
 	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.list()) })
 	mux.HandleFunc("POST /v1/rooms", s.create)
-	mux.HandleFunc("POST /api/heartbeat", heartbeat)
+	mux.Handle("POST /api/heartbeat", s.beats)
 	mux.Handle("GET /", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
 	return mux
@@ -58,16 +58,6 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, problem{err.Error()})
 	default:
 		answer(w, http.StatusOK, map[string]string{"id": made.ID})
-	}
-}
-
-// heartbeat answers a player with the server's time.
-func heartbeat(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		PlayerID any `json:"player_id"`
-	}
-	if read(w, r, &in) {
-		answer(w, http.StatusOK, map[string]int64{"server_ms": time.Now().UnixMilli()})
 	}
 }
 
@@ -144,4 +134,9 @@ func (s *server) debugRoom(w http.ResponseWriter, r *http.Request) {
 		out.Entities = append(out.Entities, debugEntity(game.Entity(e)))
 	}
 	answer(w, http.StatusOK, out)
+}
+
+// debugPresence answers GET /debug/arena/presence.
+func (s *server) debugPresence(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]any{"players": s.beats.Present(), "within_s": heartbeat.Window.Seconds()})
 }

@@ -22,7 +22,9 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
+	"dyno/parts/httploop"
 	"dyno/services/arena/auth"
+	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/room"
 	"dyno/services/arena/socket"
 
@@ -61,7 +63,8 @@ func (f *flags) declare(set *pflag.FlagSet) {
 // server is what a process runs.
 type server struct {
 	*sessions
-	data string
+	data  string
+	beats *heartbeat.Heartbeat
 }
 
 func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
@@ -69,8 +72,10 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 		return daemon.Running{}, daemon.Usage(fmt.Errorf("--listen %v is open to other machines: give --auth-key FILE, so that players need tokens, or listen on 127.0.0.1", env.Listen.Addr()))
 	}
 	c := FromChoice(env.Choice)
-	c.tune()
-	s := &server{data: env.Data}
+	if err := c.tune(); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
+	s := &server{data: env.Data, beats: heartbeat.New(c.Heartbeat)}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}}
@@ -88,8 +93,40 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 		return daemon.Running{}, err
 	}
 	env.Debug.HandleFunc("GET /debug/arena/rooms/{id}", s.debugRoom)
+	env.Debug.HandleFunc("GET /debug/arena/presence", s.debugPresence)
+	running := daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}
+	front, err := s.openFront(c, env)
+	if err != nil {
+		return daemon.Running{}, err
+	}
+	if front != nil {
+		running.Front = front
+	}
 	s.running.Go(s.sessions.run)
-	return daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}, nil
+	s.running.Go(func() { s.beats.Run(lobby.ending) })
+	s.running.Go(func() { c.collect(lobby.ending) })
+	return running, nil
+}
+
+// openFront opens the event loop if the assembly has it, and the listener permits it.
+func (s *server) openFront(c Config, env *daemon.Env) (*heartbeat.Front, error) {
+	switch {
+	case c.Heartbeat.Beat != "loop":
+		return nil, nil
+	case env.Listen != net.Listener(env.Connections):
+		env.Log.Info("net/http reads all requests, as the event loop (beat=loop) does not speak TLS")
+		return nil, nil
+	case env.Tracer != nil: // net/http's handler makes the spans of requests
+		return nil, nil
+	}
+	front, err := heartbeat.NewFront(s.beats, heartbeat.FrontOptions{
+		Listener: env.Connections, Guard: env.Guard, ReadTimeout: env.ReadTimeout, Fail: env.Fail, Log: env.Log,
+	})
+	if errors.Is(err, httploop.ErrUnsupported) {
+		env.Log.Info("net/http reads all requests, as there is no event loop (beat=loop) on this system")
+		return nil, nil
+	}
+	return front, err
 }
 
 // drain ends all rooms and connections.
@@ -98,6 +135,7 @@ func (s *server) drain(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		s.close()
+		s.beats.Close()
 	}()
 	select {
 	case <-done:
