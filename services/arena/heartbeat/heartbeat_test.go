@@ -24,7 +24,7 @@ var (
 )
 
 // serve serves a Heartbeat as arenad does, until the test ends.
-func serve(t *testing.T, c Config) (url string, h *Heartbeat) {
+func serve(t testing.TB, c Config) (url string, h *Heartbeat) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
