@@ -114,6 +114,7 @@ var modules = map[string]map[string]string{
 		"golang.org/x/net":                    "rules for HTTP fields",
 		"google.golang.org/protobuf":          "messages are Protobuf",
 	},
+	"services/arena/bots": {"dyno": "the load engine of the lab", "google.golang.org/protobuf": "what a state acknowledges"},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go":                           "durations of fetches",
@@ -129,7 +130,7 @@ var modules = map[string]map[string]string{
 		"google.golang.org/protobuf":                                        "serving and mirroring over gRPC",
 	},
 	"cmd/service":    {"github.com/spf13/cobra": "commands, flags and help", "github.com/spf13/pflag": "commands, flags and help"},
-	"cmd/arenad":     {"github.com/spf13/cobra": "its own commands"},
+	"cmd/arenad":     {"dyno": "its bots run in the load engine of the lab", "github.com/spf13/cobra": "its own commands", "github.com/coder/websocket": "tests play in the compact subprotocol", "google.golang.org/protobuf": "tests play in the compact subprotocol"},
 	"cmd/chaind":     {"github.com/spf13/cobra": "its own commands", "github.com/ethereum/go-ethereum": "what decode prints, and the log of the state"},
 	"cmd/ledgersync": {"github.com/spf13/cobra": "its own commands"},
 	"cmd/notifyd":    {"github.com/spf13/cobra": "its own commands", "golang.org/x/sys": "tests fill a disk"},

@@ -53,8 +53,8 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// What the plain program does not do, tuned and with the library whose frames are not all ended with
-// a code.
+// What the plain program does not do, tuned and with the library whose frames are not all ended
+// with a code.
 func TestFull(t *testing.T) {
 	for _, v := range arena.Assembly().Variants() {
 		if v.Assembly == assembly.Tuned && len(v.Set) == 0 {

@@ -34,6 +34,9 @@ type collector struct {
 	completed   int64 // in measured windows, whenever offered
 	broken      int64 // the part of completed that ended without an answer
 	delivered   int64
+	frames      int64
+	bytes       int64
+	lost        int64                              // sessions, whenever
 	hists       map[string]*hdrhistogram.Histogram // by tag, measured offers only
 	threadCPU   []span                             // by shard
 }
@@ -124,6 +127,9 @@ func (c *collector) merge(iv *interval) {
 	m.client.Failed += iv.client.Failed
 	m.client.Refused += iv.client.Refused
 	m.client.Delivered += iv.client.Delivered
+	m.client.Frames += iv.client.Frames
+	m.client.Bytes += iv.client.Bytes
+	m.client.Lost += iv.client.Lost
 	m.finished += iv.finished
 	m.measured.add(&iv.measured)
 	c.put(m, record.HistService, iv.service)

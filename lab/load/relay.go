@@ -63,7 +63,7 @@ func windowCountsOf(hists map[string]*hdrhistogram.Histogram) (t windowCounts, e
 		kind, _, _ := strings.Cut(tag, ".")
 		n := h.TotalCount()
 		switch kind {
-		case record.HistService:
+		case record.HistService, record.HistOpening, record.HistGap:
 		case record.HistLag:
 			t.sent += n
 		case record.HistDelivery:
@@ -76,7 +76,7 @@ func windowCountsOf(hists map[string]*hdrhistogram.Histogram) (t windowCounts, e
 			}
 			t.add(kind == warmTag, status, n)
 		default:
-			return t, fmt.Errorf("histogram %q: a tag begins with response, service, lag, delivery or warmup", tag)
+			return t, fmt.Errorf("histogram %q: a tag begins with response, service, lag, delivery, opening, gap or warmup", tag)
 		}
 	}
 	return t, nil

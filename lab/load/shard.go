@@ -77,7 +77,7 @@ type responses struct {
 func (iv *interval) quiet() bool {
 	client := iv.client
 	client.CPU = 0
-	return client == record.Client{} && iv.finished == 0 && iv.measured == counts{} && iv.phase == ""
+	return client == record.Client{} && iv.finished == 0 && iv.measured == counts{} && iv.phase == "" && iv.more == nil
 }
 
 func (s *Shard) open(start int64) *interval { return &interval{shard: s.index, start: start} }

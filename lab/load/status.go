@@ -14,12 +14,13 @@ const (
 	Closed                   // the connection was closed before the answer was complete
 	Malformed                // the answer breaks the protocol
 	Connect                  // the connection could not be made for another reason (DNS, TLS, no route, no port left)
+	Lost                     // the session that carried it was lost
 	OK                       // success without a protocol status
 	Unfinished               // still in flight when the run ended; counted apart, never as an error
 	statusEnd
 )
 
-var statusNames = [statusEnd]string{"other", "timeout", "refused", "reset", "closed", "malformed", "connect", "ok", "unfinished"}
+var statusNames = [statusEnd]string{"other", "timeout", "refused", "reset", "closed", "malformed", "connect", "lost", "ok", "unfinished"}
 
 // String returns the name used in results: "timeout", "200".
 func (s Status) String() string {

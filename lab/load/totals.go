@@ -36,6 +36,7 @@ func splitTag(tag string) (status, class string) {
 // sum adds a finished window to the run's sums.
 func (c *collector) sum(w *record.Window, m *merged) {
 	c.sums.add(&m.measured)
+	c.lost += w.Client.Lost
 	if w.Phase != record.PhaseWarmup {
 		c.sent += w.Client.Sent
 	}
@@ -50,6 +51,8 @@ func (c *collector) sum(w *record.Window, m *merged) {
 	c.completed += w.Client.Completed
 	c.broken += m.measured.broken()
 	c.delivered += w.Client.Delivered
+	c.frames += w.Client.Frames
+	c.bytes += w.Client.Bytes
 	c.perSecond.add(w.Client.Completed)
 }
 
@@ -84,6 +87,7 @@ func (c *collector) totals() record.Totals {
 		Variation:     c.perSecond.coefficient(),
 		Service:       record.QuantilesOf(c.hists[record.HistService]),
 		Delivery:      record.QuantilesOf(c.hists[record.HistDelivery]),
+		Sessions:      record.SessionsOf(c.hists[record.HistOpening], c.hists[record.HistGap], c.lost, c.frames, c.bytes, seconds),
 	}
 	if c.phase != "" && c.hists[record.HistLag] == nil { // the job does not record its send-lag
 		t.Sent = c.sent

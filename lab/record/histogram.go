@@ -12,6 +12,8 @@ const (
 	HistService  = "service"  // from the actual send
 	HistLag      = "lag"      // the generator's own send-lag
 	HistDelivery = "delivery" // from the intended send time to a sink's receipt
+	HistOpening  = "opening"  // time to open a session
+	HistGap      = "gap"      // mean time between the frames of a session, one value for each
 )
 
 // Limits of a histogram: 100 ns to one hour at three significant digits (about 220 kB in memory,

@@ -26,6 +26,10 @@ type Client struct {
 	Delivered int64 `json:"delivered,omitempty"`
 	Refused   int64 `json:"refused,omitempty"` // rejected in good order (HTTP 429, 503, a full queue); also counted in Failed
 	Backlog   int64 `json:"backlog"`           // offered but not finished at the window's end
+	// Of sessions: messages that count as frames and bytes received, and sessions lost.
+	Frames int64 `json:"frames,omitempty"`
+	Bytes  int64 `json:"bytes_in,omitempty"`
+	Lost   int64 `json:"lost,omitempty"`
 
 	P50Ms         float64 `json:"p50_ms"` // response time from the intended send time
 	P99Ms         float64 `json:"p99_ms"`
@@ -125,15 +129,17 @@ type Totals struct {
 	Classes  map[string]Quantiles `json:"classes,omitempty"`  // response by request class
 	Statuses map[string]Quantiles `json:"statuses,omitempty"` // response by protocol status, where there were several
 
+	Sessions  *Sessions     `json:"sessions,omitempty"` // nil: the load had none
 	Generator Generator     `json:"generator"`
 	Server    *ServerTotals `json:"server,omitempty"`
 }
 
 // ErrorShare is the share of offers that failed or never finished. Offers that were accepted but
-// not delivered are in Undelivered, and count only against an SLO on delivery.
+// not delivered are in Undelivered, and count only against an SLO on delivery. Of sessions that
+// only receive, it is the share that did not open or was lost.
 func (t Totals) ErrorShare() float64 {
 	if t.Offered == 0 {
-		return 0
+		return t.Sessions.lostShare()
 	}
 	return float64(t.Failed+t.Unfinished) / float64(t.Offered)
 }

@@ -17,6 +17,7 @@ type Config struct {
 	room.Config
 	Heartbeat      heartbeat.Config
 	Socket         string        `seam:"socket"`
+	Buffers        string        `seam:"buffers"`
 	MaxConnections int           `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
 	GOGC           int           `set:"gogc" default:"0" min:"-1" max:"10000" doc:"garbage collection target (GOGC), in percent; 0: as the environment says; -1: off, with a memory_limit"`
 	MemoryLimit    int64         `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0: as the environment says"`
@@ -82,6 +83,10 @@ func Assembly() assembly.Parts {
 				{Name: "channel", Doc: "through a channel to the room's goroutine"},
 				{Name: "inbox", Doc: "into an inbox of each player, which the room empties in its tick"},
 			}},
+			{Name: "buffers", Doc: "holds messages of clients", Impls: []assembly.Impl{
+				{Name: "fresh", Doc: "memory that the garbage collector takes back"},
+				{Name: "pooled", Doc: "messages that are used again, with their commands"},
+			}},
 			{Name: "beat", Doc: "answers heartbeats over HTTP", Impls: []assembly.Impl{
 				{Name: "std", Doc: "net/http and encoding/json"},
 				{Name: "pooled", Doc: "as std, with memory that is used again"},
@@ -111,6 +116,8 @@ func Assembly() assembly.Parts {
 				Why: "a write that does not wait needs no goroutine to be woken for it"},
 			{Name: "inbox", Change: map[string]string{"dispatch": "inbox"},
 				Why: "inputs need not wait for the room's tick to end"},
+			{Name: "pooled", Change: map[string]string{"buffers": "pooled"},
+				Why: "a player's input is seven objects, 30 times a second"},
 		},
 	}
 }

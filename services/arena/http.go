@@ -8,10 +8,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
+	"time"
 
 	"dyno/parts/unrouted"
+	"dyno/services/arena/auth"
 	"dyno/services/arena/game"
-	"dyno/services/arena/heartbeat"
+	"dyno/services/arena/match"
 	"dyno/services/arena/page"
 	"dyno/services/arena/room"
 )
@@ -30,6 +33,7 @@ func (s *server) handler() http.Handler {
 	mux.Handle("GET /ws", s.sessions)
 	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.list()) })
 	mux.HandleFunc("POST /v1/rooms", s.create)
+	mux.HandleFunc("POST /v1/match", s.match)
 	mux.Handle("POST /api/heartbeat", s.beats)
 	mux.Handle("GET /", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
@@ -58,6 +62,53 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, problem{err.Error()})
 	default:
 		answer(w, http.StatusOK, map[string]string{"id": made.ID})
+	}
+}
+
+// match answers POST /v1/match: a room and the token to join it with, or a ticket to ask again
+// with.
+func (s *server) match(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		match.Player
+		Ticket string `json:"ticket"`
+	}
+	if !read(w, r, &in) {
+		return
+	}
+	if s.keys != nil {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		claims, err := s.keys.Check(token, time.Now())
+		if err != nil {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			answer(w, http.StatusUnauthorized, problem{"Authorization: Bearer TOKEN is missing or wrong: " + err.Error()})
+			return
+		}
+		in.Name = claims.Name
+	}
+	if err := auth.CheckName(in.Name); err != nil {
+		answer(w, http.StatusBadRequest, problem{err.Error()})
+		return
+	}
+	ticket := in.Ticket
+	var place *match.Place
+	var err error
+	if ticket == "" {
+		place, ticket, err = s.queue.Ask(r.Context(), in.Player)
+	} else {
+		place, err = s.queue.Poll(r.Context(), ticket)
+	}
+	switch {
+	case errors.Is(err, match.ErrFull):
+		w.Header().Set("Retry-After", "1")
+		answer(w, http.StatusServiceUnavailable, problem{err.Error()})
+	case errors.Is(err, match.ErrNoTicket):
+		answer(w, http.StatusNotFound, problem{err.Error()})
+	case err != nil:
+		answer(w, http.StatusServiceUnavailable, problem{err.Error()})
+	case place == nil:
+		answer(w, http.StatusAccepted, map[string]string{"ticket": ticket})
+	default:
+		answer(w, http.StatusOK, place)
 	}
 }
 
@@ -134,9 +185,4 @@ func (s *server) debugRoom(w http.ResponseWriter, r *http.Request) {
 		out.Entities = append(out.Entities, debugEntity(game.Entity(e)))
 	}
 	answer(w, http.StatusOK, out)
-}
-
-// debugPresence answers GET /debug/arena/presence.
-func (s *server) debugPresence(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, map[string]any{"players": s.beats.Present(), "within_s": heartbeat.Window.Seconds()})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"dyno/services/arena/game"
+	"dyno/services/arena/match"
 	"dyno/services/arena/room"
 )
 
@@ -120,28 +121,64 @@ func (l *lobby) all() (rooms []*room.Room) {
 	return rooms
 }
 
-// enter has a client join a room: that of the id, or any with a place, which is made if there is
+// enter has a client join a room: that of the id, or any that takes it, which is made if there is
 // none.
-func (l *lobby) enter(c *room.Client, id, name string, spectate bool) (*room.Room, error) {
+func (l *lobby) enter(id string, join func(*room.Room) error) (*room.Room, error) {
 	if id != "" {
 		r := l.room(id)
 		if r == nil {
 			return nil, room.ErrNoRoom
 		}
-		return r, r.Join(c, name, spectate)
+		return r, join(r)
 	}
 	for _, r := range l.all() {
-		if r.Join(c, name, spectate) == nil {
+		if join(r) == nil {
 			return r, nil
 		}
 	}
-	l.mu.Lock()
-	r, err := l.add(asked{Capacity: defaultCapacity, Seed: rand64()})
-	l.mu.Unlock()
+	r, err := l.create(asked{Capacity: defaultCapacity, Seed: rand64()})
 	if err != nil {
 		return nil, room.ErrFull
 	}
-	return r, r.Join(c, name, spectate)
+	return r, join(r)
+}
+
+// claim gives a client the place that is held under a token; nil: there is none.
+func (l *lobby) claim(c *room.Client, id, token string) *room.Room {
+	for _, r := range l.all() {
+		if (id == "" || r.ID == id) && r.Claim(c, token) == nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// Open, Create and Reserve let the matchmaker use the rooms.
+func (l *lobby) Open() (open []match.Room) {
+	for _, r := range l.all() {
+		open = append(open, r.Open())
+	}
+	return open
+}
+
+func (l *lobby) Create(context.Context, int) (string, error) {
+	r, err := l.create(asked{Capacity: defaultCapacity, Seed: rand64()})
+	if err != nil {
+		return "", err
+	}
+	return r.ID, nil
+}
+
+func (l *lobby) Reserve(_ context.Context, id string, p match.Player) (match.Place, error) {
+	r := l.room(id)
+	if r == nil {
+		return match.Place{}, room.ErrNoRoom
+	}
+	token, ok := r.Hold(p)
+	if !ok {
+		return match.Place{}, room.ErrFull
+	}
+	return match.Place{Room: id, Token: token}, nil
 }
 
 // resume gives a client the body of a lost one.

@@ -22,9 +22,9 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
-	"dyno/parts/httploop"
 	"dyno/services/arena/auth"
 	"dyno/services/arena/heartbeat"
+	"dyno/services/arena/match"
 	"dyno/services/arena/room"
 	"dyno/services/arena/socket"
 
@@ -65,6 +65,7 @@ type server struct {
 	*sessions
 	data  string
 	beats *heartbeat.Heartbeat
+	queue *match.Queue
 }
 
 func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
@@ -75,9 +76,9 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 	if err := c.tune(); err != nil {
 		return daemon.Running{}, daemon.Usage(err)
 	}
-	s := &server{data: env.Data, beats: heartbeat.New(c.Heartbeat)}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
+	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat)}
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}}
 	if c.Socket == "coder" {
 		s.accept = socket.Coder
@@ -106,27 +107,6 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 	s.running.Go(func() { s.beats.Run(lobby.ending) })
 	s.running.Go(func() { c.collect(lobby.ending) })
 	return running, nil
-}
-
-// openFront opens the event loop if the assembly has it, and the listener permits it.
-func (s *server) openFront(c Config, env *daemon.Env) (*heartbeat.Front, error) {
-	switch {
-	case c.Heartbeat.Beat != "loop":
-		return nil, nil
-	case env.Listen != net.Listener(env.Connections):
-		env.Log.Info("net/http reads all requests, as the event loop (beat=loop) does not speak TLS")
-		return nil, nil
-	case env.Tracer != nil: // net/http's handler makes the spans of requests
-		return nil, nil
-	}
-	front, err := heartbeat.NewFront(s.beats, heartbeat.FrontOptions{
-		Listener: env.Connections, Guard: env.Guard, ReadTimeout: env.ReadTimeout, Fail: env.Fail, Log: env.Log,
-	})
-	if errors.Is(err, httploop.ErrUnsupported) {
-		env.Log.Info("net/http reads all requests, as there is no event loop (beat=loop) on this system")
-		return nil, nil
-	}
-	return front, err
 }
 
 // drain ends all rooms and connections.

@@ -41,7 +41,7 @@ type session struct {
 	sessions *sessions
 	socket   socket.Socket
 	client   *room.Client
-	in       wire.ClientFrame
+	in       *wire.ClientFrame
 	began    time.Time // of the second in which credit is counted
 	deadline time.Time
 	credit   int
@@ -192,12 +192,16 @@ func (s *session) read() (*wire.ClientFrame, error) {
 		s.sessions.stats.Reject(room.ReasonFlood)
 		return nil, &refusal{"flood", fmt.Sprintf("more than %d messages a second", perSecond)}
 	}
-	s.in.Reset()
+	if s.sessions.config.Buffers == "pooled" && s.in != nil {
+		s.in.ResetVT() // gives the Input and its commands back
+	} else {
+		s.in = new(wire.ClientFrame)
+	}
 	if err := s.in.UnmarshalVT(message); err != nil {
 		s.sessions.stats.Reject(room.ReasonMalformed)
 		return nil, malformed("the message is no ClientFrame")
 	}
-	return &s.in, nil
+	return s.in, nil
 }
 
 // patience is how long the next message may take to come.
@@ -268,20 +272,35 @@ func (s *session) join(j *wire.Join) (*room.Room, error) {
 	if err := auth.CheckName(j.Name); err != nil {
 		return nil, malformed(err.Error())
 	}
-	name, id := j.Name, j.Room
-	if s.sessions.keys != nil && j.Resume == "" {
-		claims, err := s.sessions.keys.Check(j.Token, time.Now())
-		if err != nil {
-			return nil, &refusal{"unauthorized", err.Error()}
+	return s.enter(j)
+}
+
+// enter finds the room of a Join.
+func (s *session) enter(j *wire.Join) (r *room.Room, err error) {
+	all := s.sessions
+	switch {
+	case j.Resume != "":
+		r, err = all.resume(s.client, j.Resume)
+	case j.Token != "" && !j.Spectate:
+		if r = all.claim(s.client, j.Room, j.Token); r != nil {
+			return r, nil
 		}
-		name = claims.Name
-	}
-	var r *room.Room
-	var err error
-	if j.Resume != "" {
-		r, err = s.sessions.resume(s.client, j.Resume)
-	} else {
-		r, err = s.sessions.enter(s.client, id, name, j.Spectate)
+		fallthrough
+	default:
+		name := j.Name
+		if all.keys != nil {
+			claims, err := all.keys.Check(j.Token, time.Now())
+			if err != nil {
+				return nil, &refusal{"unauthorized", err.Error()}
+			}
+			name = claims.Name
+		}
+		r, err = all.lobby.enter(j.Room, func(r *room.Room) error {
+			if j.Spectate {
+				return r.Watch(s.client)
+			}
+			return r.Join(s.client, name)
+		})
 	}
 	if err != nil {
 		return nil, &refusal{err.Error(), texts[err]}

@@ -17,8 +17,9 @@
 //     base64 of HdrHistogram's V2 compressed encoding, or as single values ([20133700,20415022]).
 //     The tags are response.STATUS or response.STATUS.CLASS, from the intended time (STATUS is ok,
 //     timeout, unfinished, 200, ...); warmup.STATUS likewise, for offers made before the measured
-//     time; service; lag; delivery. If a window has response or warmup histograms, the number of
-//     their values, without unfinished, must equal client.completed.
+//     time; service; lag; delivery; opening and gap (of load/sessions). If a window has response or
+//     warmup histograms, the number of their values, without unfinished, must equal
+//     client.completed.
 //   - end is true in the last line alone; an error beside it says that the job failed, and why.
 //
 // A Go program writes these lines with a Writer as load.Run's sink; any other program prints them.
@@ -62,7 +63,7 @@ type endLine struct {
 func checkTag(tag string) error {
 	kind, _, divided := strings.Cut(tag, ".")
 	switch kind {
-	case record.HistService, record.HistLag, record.HistDelivery:
+	case record.HistService, record.HistLag, record.HistDelivery, record.HistOpening, record.HistGap:
 		if divided {
 			return fmt.Errorf("histogram %.*q: %s is not divided by status or class", maxName, tag, kind)
 		}
@@ -92,6 +93,7 @@ func checkClient(c *record.Client) error {
 	}{
 		{"offered", c.Offered}, {"sent", c.Sent}, {"completed", c.Completed}, {"failed", c.Failed},
 		{"delivered", c.Delivered}, {"refused", c.Refused}, {"backlog", c.Backlog},
+		{"frames", c.Frames}, {"bytes_in", c.Bytes}, {"lost", c.Lost},
 	} {
 		if n.value < 0 || n.value > maxCount {
 			return fmt.Errorf("client.%s is %d, outside 0 to %d", n.name, n.value, maxCount)

@@ -63,7 +63,7 @@ type Driver struct {
 	// load then ends early. Nil: work never ends, and Offer.Index is 0.
 	Next func() (index int, ok bool)
 
-	sleep func(until int64) // for tests; nil: sleepUntil
+	sleep func(until int64) // for tests; nil: that of pacing.Thread
 }
 
 // Engine returns the driver's name.

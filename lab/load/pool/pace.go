@@ -2,10 +2,8 @@ package pool
 
 import (
 	"math"
-	"runtime"
-	"time"
 
-	"dyno/agent/monotonic"
+	"dyno/lab/load/pacing"
 )
 
 // pace puts every offer into the backlog at its intended time.
@@ -13,9 +11,7 @@ func (r *poolRun) pace() {
 	defer r.due.close()
 	sleep := r.pool.sleep
 	if sleep == nil {
-		runtime.LockOSThread() // never unlocked: the thread's timer slack has changed, so it ends with this goroutine
-		preparePacing()
-		sleep = sleepUntil
+		sleep = pacing.Thread()
 	}
 	schedule := r.plan.Schedule()
 	for {
@@ -26,7 +22,7 @@ func (r *poolRun) pace() {
 			return
 		}
 		r.nextOffer(at)
-		if !r.waitUntil(at, sleep) {
+		if !pacing.Wait(r.working, at, sleep) {
 			return
 		}
 		d, ok := r.offer(at)
@@ -42,22 +38,4 @@ func (r *poolRun) nextOffer(at int64) {
 	r.mu.Lock()
 	r.next = at
 	r.mu.Unlock()
-}
-
-// longestSleep bounds the time that the pacing thread sleeps before it checks whether the run is
-// over.
-const longestSleep = int64(20 * time.Millisecond)
-
-// waitUntil returns false if the run ends before the instant.
-func (r *poolRun) waitUntil(at int64, sleep func(until int64)) bool {
-	for {
-		now := monotonic.Now()
-		if r.working.Err() != nil {
-			return false
-		}
-		if now >= at {
-			return true
-		}
-		sleep(min(at, now+longestSleep))
-	}
 }

@@ -161,6 +161,9 @@ func (c *Conn) Close() error { return c.net.Close() }
 // stopped reading: the connection is then closed.
 func (c *Conn) Queue(message []byte) { c.queue(opText, message) }
 
+// QueueBinary does so for a binary message.
+func (c *Conn) QueueBinary(message []byte) { c.queue(opBinary, message) }
+
 func (c *Conn) queue(op byte, payload []byte) {
 	c.mu.Lock()
 	if len(c.out) > c.most {

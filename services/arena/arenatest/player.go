@@ -241,3 +241,13 @@ func (c *Client) Once(message []byte) {
 	defer p.conn.CloseNow()
 	p.Write(websocket.MessageBinary, message)
 }
+
+// NameOf returns the name that the server gives a player.
+func (p *Player) NameOf(id uint32) string {
+	p.c.T.Helper()
+	for {
+		if e := p.Event(wire.ActionName); e.EntityId == id {
+			return string(e.Payload)
+		}
+	}
+}

@@ -37,6 +37,7 @@ type Client struct {
 	underEnds    []int
 	ended        bool
 	base, before uint32 // ticks of the last states that it was written; 0: none
+	near         *near  // what it sees of them, where that is not all
 
 	wake   chan struct{} // of the writer; nil: the room writes itself
 	writer sync.WaitGroup

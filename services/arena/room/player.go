@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"dyno/services/arena/game"
+	"dyno/services/arena/match"
 	"dyno/services/arena/wire"
 )
 
@@ -12,8 +13,9 @@ type player struct {
 	id     uint32
 	name   string
 	bot    bool
-	client *Client // nil: the socket was lost, or it is a bot
-	lost   uint32  // the tick
+	seat   *match.Seat // nil: it is a bot
+	client *Client     // nil: the socket was lost, or it is a bot
+	lost   uint32      // the tick
 	resume string
 	done   uint32 // the sequence number of the last command that was applied
 	inbox
@@ -39,7 +41,7 @@ type command struct {
 type packet struct {
 	player   *player
 	client   *Client
-	commands []*wire.Command
+	commands []command
 }
 
 const maxPackets = 1024
@@ -57,7 +59,7 @@ func (r *Room) Input(c *Client, in *wire.Input) {
 	switch r.config.Dispatch {
 	case "channel":
 		select {
-		case r.inputs <- packet{p, c, in.Commands}:
+		case r.inputs <- packet{p, c, copied(in.Commands)}:
 		default:
 			r.stats.Reject(ReasonQueue)
 		}
@@ -70,11 +72,30 @@ func (r *Room) Input(c *Client, in *wire.Input) {
 	}
 }
 
+// copied returns commands that stay as they are when the Input is used again.
+func copied(commands []*wire.Command) []command {
+	out := make([]command, 0, len(commands))
+	for _, c := range commands {
+		out = append(out, commandOf(c))
+	}
+	return out
+}
+
+func commandOf(c *wire.Command) command {
+	return command{c.Seq, game.Command{Buttons: c.Buttons, Aim: c.Aim, ViewTick: c.ViewTick}}
+}
+
 // takePackets empties the channel.
 func (r *Room) takePackets() {
 	for range len(r.inputs) {
 		in := <-r.inputs
-		r.accept(in.player, in.client, in.commands)
+		in.player.mu.Lock()
+		if in.player.from == in.client {
+			for _, c := range in.commands {
+				in.player.put(c, r.stats)
+			}
+		}
+		in.player.mu.Unlock()
 	}
 }
 
@@ -84,21 +105,25 @@ func (r *Room) accept(p *player, c *Client, commands []*wire.Command) {
 	if p.from != c {
 		return // another socket has its body
 	}
-	for _, command := range commands {
-		switch {
-		case command.Seq <= p.seen:
-			r.stats.Reject(ReasonRepeated)
-		case p.credit == 0 || p.n == len(p.waiting):
-			p.seen = command.Seq
-			r.stats.Reject(ReasonHurried)
-		default:
-			p.seen = command.Seq
-			p.credit--
-			p.waiting[p.n].seq = command.Seq
-			p.waiting[p.n].do = game.Command{Buttons: command.Buttons, Aim: command.Aim, ViewTick: command.ViewTick}
-			p.n++
-		}
+	for _, one := range commands {
+		p.put(commandOf(one), r.stats)
 	}
+}
+
+// put adds a command, unless it was seen before or comes ahead of time.
+func (i *inbox) put(c command, stats *Stats) {
+	switch {
+	case c.seq <= i.seen:
+		stats.Reject(ReasonRepeated)
+		return
+	case i.credit == 0 || i.n == len(i.waiting):
+		stats.Reject(ReasonHurried)
+	default:
+		i.credit--
+		i.waiting[i.n] = c
+		i.n++
+	}
+	i.seen = c.seq
 }
 
 // begin lets a client command the body.

@@ -13,6 +13,7 @@
 package room
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 
 	"dyno/services/arena/delta"
 	"dyno/services/arena/game"
+	"dyno/services/arena/match"
 	"dyno/services/arena/wire"
 )
 
@@ -78,6 +80,8 @@ type Room struct {
 	inputs  chan packet // of dispatch "channel"
 	now     atomic.Uint32
 
+	seats *match.Seats // of all players but bots, which make room
+
 	mu      sync.Mutex
 	ended   bool
 	idle    int // ticks without a client
@@ -91,7 +95,7 @@ type Room struct {
 
 // New makes a room, which Run runs.
 func New(id string, o Options, c Config, stats *Stats, log *slog.Logger) *Room {
-	r := &Room{ID: id, options: o, config: c, stats: stats, log: log, world: game.New(o.Seed), watch: map[*Client]bool{}}
+	r := &Room{ID: id, options: o, config: c, stats: stats, log: log, world: game.New(o.Seed), seats: match.NewSeats(o.Capacity, nil), watch: map[*Client]bool{}}
 	if c.Dispatch == "channel" {
 		r.inputs = make(chan packet, maxPackets)
 	}
@@ -141,13 +145,11 @@ func (r *Room) state(tick uint32) *delta.State {
 	return nil
 }
 
-// Humans returns the number of players that are no bots, and whether there is place for one more.
-func (r *Room) Humans() (n int, free bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n = len(r.players) - r.bots()
-	return n, n < r.options.Capacity && !r.ended
-}
+// Open returns what a matchmaker must know of the room.
+func (r *Room) Open() match.Room { return r.seats.Room(r.ID) }
+
+// Hold holds a place for a player, which joins with the token.
+func (r *Room) Hold(p match.Player) (token string, ok bool) { return r.seats.Hold(p) }
 
 func (r *Room) bots() (n int) {
 	for _, p := range r.players {
@@ -158,24 +160,48 @@ func (r *Room) bots() (n int) {
 	return n
 }
 
-// Join adds a client as a player or a spectator, and welcomes it.
-func (r *Room) Join(c *Client, name string, spectate bool) error {
+// Watch adds a client as a spectator, and welcomes it.
+func (r *Room) Watch(c *Client) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.ended:
 		return ErrNoRoom
-	case spectate && len(r.watch) >= maxWatch:
-		return ErrFull
-	case spectate:
-		r.watch[c] = true
-		r.welcome(c, &player{})
-		return nil
-	case len(r.players) >= r.options.Capacity && !r.dropBot():
+	case len(r.watch) >= maxWatch:
 		return ErrFull
 	}
+	r.watch[c] = true
+	r.welcome(c, &player{})
+	return nil
+}
+
+// Claim adds a client as the player that a place is held for, and welcomes it. ErrFull: there is no
+// place under this token, or no longer.
+func (r *Room) Claim(c *Client, token string) error {
+	seat, ok := r.seats.Claim(token)
+	return r.seat(c, seat, ok, "")
+}
+
+// Join adds a client as a player, and welcomes it.
+func (r *Room) Join(c *Client, name string) error {
+	seat, ok := r.seats.Take()
+	return r.seat(c, seat, ok, name)
+}
+
+func (r *Room) seat(c *Client, seat *match.Seat, ok bool, name string) error {
+	if !ok {
+		return ErrFull
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return ErrNoRoom
+	}
+	if len(r.players) >= r.options.Capacity {
+		r.dropBot()
+	}
 	p := r.add(false)
-	p.name = name
+	p.name, p.seat = cmp.Or(seat.Player.Name, name), seat
 	p.begin(c)
 	r.welcome(c, p)
 	r.announce(nameEvent(p))
@@ -259,6 +285,7 @@ func (r *Room) remove(p *player) {
 		r.options.Recorder.Leave(p.id)
 	}
 	if !p.bot {
+		p.seat.Leave()
 		r.fill()
 	}
 }
@@ -270,15 +297,14 @@ func (r *Room) fill() {
 	}
 }
 
-// dropBot removes a bot, to give its place to a player; false: there is none.
-func (r *Room) dropBot() bool {
+// dropBot removes a bot, to give its place to a player that has a seat.
+func (r *Room) dropBot() {
 	for _, p := range slices.Backward(r.players) {
 		if p.bot {
 			r.remove(p)
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // Say shows an event of a client to all in the room: actions of the game are the room's own.

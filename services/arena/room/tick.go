@@ -36,8 +36,8 @@ func (r *Room) Run(ctx context.Context) {
 	}
 }
 
-// tick applies the commands, ends the tick and shows the state to all. It returns false when the room
-// has had no client for long, and has ended.
+// tick applies the commands, ends the tick and shows the state to all. It returns false when the
+// room has had no client for long, and has ended.
 func (r *Room) tick() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

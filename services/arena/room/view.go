@@ -19,7 +19,6 @@ type view struct {
 	shared []byte // the fields of a Snapshot that are the same for all
 	deltas []encoded
 	n      int // of them
-	near   []game.Entity
 	prefix [2 * binary.MaxVarintLen64]byte
 }
 
@@ -51,7 +50,8 @@ func (v *view) append(to []byte, c *Client, acked uint32) []byte {
 		return socket.Append(to, c.prefix(), message)
 	case c.bits && state != "shared":
 		prefix := append(v.prefix[:0], compactMessage)
-		return socket.Append(to, binary.AppendUvarint(prefix, uint64(acked)), v.delta(c))
+		bits := v.delta(c)
+		return socket.Append(to, binary.AppendUvarint(prefix, uint64(acked)), bits)
 	}
 	if len(v.shared) == 0 {
 		var err error
@@ -77,6 +77,9 @@ func (v *view) snapshot(acked uint32) *wire.Snapshot {
 
 // delta returns the bits of the state for a client, by the states that it was written last.
 func (v *view) delta(c *Client) []byte {
+	if radius := v.room.config.Interest; radius > 0 && c.player.id != 0 {
+		return v.nearby(c, int32(radius*game.Scale))
+	}
 	base, before := v.room.state(c.base), v.room.state(c.before)
 	if base == nil || v.room.config.State == "delta" {
 		before = nil
@@ -95,6 +98,32 @@ func (v *view) delta(c *Client) []byte {
 	e.base, e.before = key.base, key.before
 	e.bits = delta.Append(e.bits[:0], v.now, base, before)
 	return e.bits
+}
+
+// near is what a client sees of the states that it was written last, where it does not see all.
+type near struct {
+	now, base, before delta.State
+	bits              []byte
+}
+
+// nearby returns the bits of what a client sees, which are its own.
+func (v *view) nearby(c *Client, radius int32) []byte {
+	if c.near == nil {
+		c.near = new(near)
+	}
+	n := c.near
+	n.now, n.base, n.before = n.before, n.now, n.base
+	n.now.Tick, n.now.Entities = v.now.Tick, delta.Near(n.now.Entities[:0], v.now.Entities, c.player.id, radius)
+	n.now.Hash = game.Hash(n.now.Entities)
+	base, before := &n.base, &n.before
+	if base.Tick == 0 || base.Tick != c.base {
+		base = nil
+	}
+	if base == nil || before.Tick == 0 || v.room.config.State == "delta" {
+		before = nil
+	}
+	n.bits = delta.Append(n.bits[:0], &n.now, base, before)
+	return n.bits
 }
 
 func tickOf(s *delta.State) uint32 {

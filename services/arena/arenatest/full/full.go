@@ -28,6 +28,7 @@ func Test(t *testing.T, start arenatest.Start) {
 		"keeps nothing for a slow client": conflates,
 		"gives a bot's place to a player": replacesBots,
 		"takes a body from a live socket": takesOver,
+		"matches players by skill":        matches,
 	})
 }
 
@@ -216,6 +217,35 @@ func replacesBots(c *arenatest.Client) {
 	}
 	p.Leave()
 	servicetest.Await(c.T, func() string { return "a bot takes the place" }, func() bool { return c.Listed(room).Players == 3 })
+}
+
+func matches(c *arenatest.Client) {
+	type answer struct{ Room, Token, Ticket string }
+	ask := func(body string) (a answer) {
+		if status := c.Call("POST", "/v1/match", body, &a); status != http.StatusOK && status != http.StatusAccepted {
+			c.T.Fatalf("POST /v1/match %s: status %d", body, status)
+		}
+		return a
+	}
+	first, second := ask(`{"name":"ada","skill":100000}`), ask(`{"name":"bob","skill":100010}`)
+	if first.Ticket != "" {
+		first = ask(fmt.Sprintf(`{"ticket":%q}`, first.Ticket))
+	}
+	if first.Room == "" || first.Room != second.Room || first.Token == second.Token {
+		c.T.Fatalf("two of a skill: %+v and %+v", first, second)
+	}
+	for _, a := range []answer{first, second} {
+		p := c.Join(&wire.Join{Room: a.Room, Token: a.Token})
+		if want := map[string]string{first.Token: "ada", second.Token: "bob"}[a.Token]; p.Welcome.Room != a.Room || p.NameOf(p.Welcome.EntityId) != want {
+			c.T.Errorf("%+v joined %v", a, p.Welcome)
+		}
+	}
+	var why struct{ Error string }
+	for body, want := range map[string]int{`{"ticket":"none"}`: http.StatusNotFound, `{"skill":"high"}`: http.StatusBadRequest, `{"name":""}`: http.StatusBadRequest} {
+		if status := c.Call("POST", "/v1/match", body, &why); status != want || why.Error == "" {
+			c.T.Errorf("%s: status %d, %q", body, status, why.Error)
+		}
+	}
 }
 
 // takesOver resumes while the old socket is open: a client may know of its loss before the server.

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package pool
+package pacing
 
 import (
 	"time"

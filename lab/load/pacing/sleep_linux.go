@@ -1,4 +1,4 @@
-package pool
+package pacing
 
 import "golang.org/x/sys/unix"
 

@@ -1,0 +1,208 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+	"dyno/lab/load/pacing"
+	"dyno/lab/record"
+)
+
+const (
+	// openers bounds the sessions that are opened concurrently, and openEvery spaces them: 1,000
+	// per second are fewer than an accept queue of 4,096 holds while a server stalls for seconds.
+	openers   = 64
+	openEvery = time.Millisecond
+	// openTimeout bounds the opening of a session if the plan has no timeout.
+	openTimeout = 10 * time.Second
+	// lead is the time between the opening of the last session and the first offer.
+	lead   = 100 * time.Millisecond
+	window = int64(record.WindowLength)
+	// mostSenders bounds the sending goroutines: each waits on a thread of its own, and one sends
+	// 100,000 small messages per second.
+	mostSenders = 4
+)
+
+// Engine is the load.Driver of sessions: Plan.Connections of them. The offers of the plan's
+// schedule go to the sessions in turn.
+type Engine struct {
+	Name   string // of the driver, in results
+	Driver Driver
+}
+
+var _ load.Driver = (*Engine)(nil)
+
+// Engine returns the name.
+func (e *Engine) Engine() string { return e.Name }
+
+// Drive opens the sessions, begins when each is open or failed, which moves the plan's start, and
+// carries out the plan.
+func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder) error {
+	if !plan.Open() {
+		return errors.New("sessions follow a schedule; a closed model has none")
+	}
+	living, end := context.WithCancel(context.WithoutCancel(ctx)) // a run that is cut off loses no session
+	defer end()
+	n := max(plan.Connections, 1)
+	senders := max(1, min(n, runtime.GOMAXPROCS(0)/2, mostSenders))
+	d := &drive{plan: plan, driver: e.Driver, sessions: make([]session, n), groups: make([]group, senders), timeout: int64(cmp.Or(plan.Timeout, math.MaxInt64))}
+	for i := range d.sessions {
+		s := &d.sessions[i]
+		s.group = &d.groups[i%senders]
+		s.group.sessions = append(s.group.sessions, s)
+	}
+	d.openAll(ctx, living)
+	if first := monotonic.Now() + int64(lead); first > plan.Start {
+		plan.Start = (first + window - 1) / window * window
+	}
+	shards := rec.Shards(2 * senders)
+	var sending, turning sync.WaitGroup
+	for k := range d.groups {
+		g := &d.groups[k]
+		g.begin(plan, shards[2*k], shards[2*k+1])
+		sending.Go(func() { d.send(ctx, living, k) })
+	}
+	done := make(chan struct{})
+	turning.Go(func() { d.turn(done) })
+	sending.Wait()
+	d.drain(ctx)
+	close(done)
+	turning.Wait()
+	for k := range d.groups {
+		d.groups[k].finish(plan)
+	}
+	end()
+	d.receiving.Wait()
+	return ctx.Err()
+}
+
+// drive is one Drive.
+type drive struct {
+	plan      *load.Plan
+	driver    Driver
+	sessions  []session
+	groups    []group // the session with index i belongs to group i mod their number
+	timeout   int64   // of an offer, ns
+	receiving sync.WaitGroup
+}
+
+// openAll returns when every session is open or failed to open. Those that are open receive.
+func (d *drive) openAll(ctx, living context.Context) {
+	timeout := cmp.Or(d.plan.Timeout, openTimeout)
+	begin := time.Now()
+	var next atomic.Int64
+	var opening sync.WaitGroup
+	for range min(openers, len(d.sessions)) {
+		opening.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(d.sessions) {
+					return
+				}
+				if pause(ctx, time.Until(begin.Add(time.Duration(i)*openEvery))) {
+					d.open(ctx, living, i, timeout)
+				}
+			}
+		})
+	}
+	opening.Wait()
+}
+
+func (d *drive) open(ctx, living context.Context, i int, timeout time.Duration) {
+	s := &d.sessions[i]
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	began := monotonic.Now()
+	conn, err := d.driver.Open(bounded, i)
+	if err != nil {
+		s.unopened = load.StatusOf(err)
+		return
+	}
+	s.conn, s.opening = conn, monotonic.Now()-began
+	living, end := context.WithCancel(living)
+	s.end = end
+	d.receiving.Go(func() {
+		defer s.conn.Close()
+		defer end()
+		s.receive(living)
+	})
+}
+
+// pause returns false if ctx is done first.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// send sends the offers of a group's sessions at their times, until offering ends.
+func (d *drive) send(ctx, living context.Context, k int) {
+	g, sleep := &d.groups[k], pacing.Thread()
+	next := d.plan.Schedule()
+	until := d.plan.OfferUntil()
+	for m := 0; ; m++ {
+		at, ok := next()
+		at += d.plan.Start
+		if !ok || at >= until {
+			break
+		}
+		i := m % len(d.sessions)
+		if i%len(d.groups) != k {
+			continue
+		}
+		g.awaits(at)
+		if !pacing.Wait(ctx, at, sleep) {
+			break
+		}
+		g.send(living, &d.sessions[i], at)
+	}
+	g.awaits(math.MaxInt64)
+	pause(ctx, time.Duration(until-monotonic.Now()))
+}
+
+// turn moves the windows while nothing happens, and ends the offers that time out.
+func (d *drive) turn(done <-chan struct{}) {
+	tick := time.NewTicker(record.WindowLength / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		for k := range d.groups {
+			d.groups[k].turn(d.timeout)
+		}
+	}
+}
+
+// drain waits until no offer is pending, or until the plan's drain is over.
+func (d *drive) drain(ctx context.Context) {
+	for monotonic.Now() < d.plan.DrainUntil() && d.pending() && pause(ctx, time.Millisecond) {
+	}
+}
+
+func (d *drive) pending() bool {
+	for k := range d.groups {
+		if d.groups[k].pending() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,210 @@
+package sessions
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+)
+
+// group is the sessions that one goroutine sends for. Their outcomes are recorded together, so that
+// the recorder has few threads to join.
+type group struct {
+	sessions []*session
+
+	mu       sync.Mutex
+	offers   *load.Shard // guarded by mu; its windows turn with the schedule; nil: the recording has not begun
+	outcomes *load.Shard // guarded by mu; its windows turn with the clock
+	next     int64       // guarded by mu: the earliest instant of the next offer
+	from     int64       // the measured time
+	until    int64
+	waiting  int  // guarded by mu: pending offers of all sessions
+	ended    bool // guarded by mu: nothing is recorded any more
+}
+
+// session is one session of a drive.
+type session struct {
+	group    *group
+	conn     Session // nil: it could not be opened
+	end      context.CancelFunc
+	opening  int64       // ns that it took
+	unopened load.Status // why it could not be opened
+
+	// The rest is guarded by group.mu.
+	lost   bool
+	offers uint64 // made so far
+	frames int64  // received in the measured time
+	due    []offer
+}
+
+// offer is an offer that was sent and not acknowledged.
+type offer struct {
+	number         uint64 // in its session
+	seq            uint64 // in the run
+	intended, sent int64
+}
+
+// begin starts the recording.
+func (g *group) begin(plan *load.Plan, offers, outcomes *load.Shard) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.offers, g.outcomes, g.next = offers, outcomes, plan.Start
+	g.from, g.until = plan.MeasureFrom(), plan.OfferUntil()
+	now := monotonic.Now()
+	for _, s := range g.sessions {
+		if s.conn != nil {
+			outcomes.Opened(s.opening)
+		}
+		if s.lost {
+			outcomes.LostSession(now)
+		}
+	}
+}
+
+// awaits sets the earliest instant of the next offer.
+func (g *group) awaits(at int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.next = at
+}
+
+// send makes an offer of a session and sends it.
+func (g *group) send(ctx context.Context, s *session, intended int64) {
+	number, ok := g.offer(s, intended)
+	if !ok {
+		return
+	}
+	if err := s.conn.Send(ctx, number); err != nil {
+		g.lose(s)
+	}
+}
+
+// offer enters an offer that is due. Ok is false if the session is gone, and with it the offer.
+func (g *group) offer(s *session, intended int64) (number uint64, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.offers++
+	o := offer{number: s.offers, seq: g.offers.Offer(intended), intended: intended}
+	switch {
+	case s.conn == nil:
+		g.fail(&o, s.unopened, monotonic.Now())
+		return 0, false
+	case s.lost:
+		g.fail(&o, load.Lost, monotonic.Now())
+		return 0, false
+	}
+	o.sent = monotonic.Now()
+	g.outcomes.Sent(intended, o.sent, o.sent-intended)
+	s.due = append(s.due, o)
+	g.waiting++
+	return o.number, true
+}
+
+func (g *group) fail(o *offer, status load.Status, now int64) {
+	g.outcomes.Done(&load.Outcome{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: status})
+}
+
+// lose ends a session whose connection failed, and with it its pending offers.
+func (g *group) lose(s *session) {
+	s.end()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s.lost || g.ended {
+		return
+	}
+	s.lost = true
+	if g.outcomes == nil {
+		return // begin reports it
+	}
+	now := monotonic.Now()
+	g.outcomes.LostSession(now)
+	for i := range s.due {
+		g.fail(&s.due[i], load.Lost, now)
+	}
+	g.waiting -= len(s.due)
+	s.due = nil
+}
+
+// receive receives until the session or the run ends.
+func (s *session) receive(ctx context.Context) {
+	for {
+		r, err := s.conn.Receive(ctx)
+		if r != (Received{}) {
+			s.group.received(s, r)
+		}
+		if err != nil {
+			s.group.lose(s)
+			return
+		}
+	}
+}
+
+func (g *group) received(s *session, r Received) {
+	now := monotonic.Now() // the wait for the lock is not the server's
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.outcomes == nil || g.ended {
+		return
+	}
+	g.outcomes.Received(now, r.Frames, r.Bytes)
+	if g.from <= now && now < g.until {
+		s.frames += int64(r.Frames)
+	}
+	n := 0
+	for n < len(s.due) && s.due[n].number <= r.Acked {
+		o := &s.due[n]
+		g.outcomes.Done(&load.Outcome{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: load.OK, Success: true})
+		n++
+	}
+	g.drop(s, n)
+}
+
+// drop removes the first n pending offers of a session.
+func (g *group) drop(s *session, n int) {
+	g.waiting -= n
+	s.due = s.due[:copy(s.due, s.due[n:])]
+}
+
+// turn moves the windows to the present and ends the offers that are older than the timeout.
+func (g *group) turn(timeout int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := monotonic.Now()
+	g.offers.Advance(min(now, g.next))
+	g.outcomes.Advance(now)
+	for _, s := range g.sessions {
+		n := 0
+		for n < len(s.due) && now-s.due[n].intended > timeout {
+			g.fail(&s.due[n], load.Timeout, s.due[n].intended+timeout)
+			n++
+		}
+		g.drop(s, n)
+	}
+}
+
+func (g *group) pending() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waiting > 0
+}
+
+// finish ends the recording: what is pending is unfinished, and each session's frames are entered.
+func (g *group) finish(plan *load.Plan) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	now := monotonic.Now()
+	measured := min(now, g.until) - g.from
+	for _, s := range g.sessions {
+		for i := range s.due {
+			g.outcomes.Unfinished(s.due[i].intended, now, 0)
+		}
+		gap := int64(math.MaxInt64)
+		if s.frames > 0 {
+			gap = max(measured, 1) / s.frames
+		}
+		g.outcomes.Gap(gap)
+	}
+}

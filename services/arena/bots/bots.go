@@ -1,0 +1,207 @@
+// Package bots plays arenad from outside: each bot is a client with a socket of its own, which
+// joins and sends what keys it presses, and whose inputs are done when a state acknowledges them.
+// It is a driver of sessions of the lab (lab/load/sessions), which keeps the times and the figures.
+//
+// It is not for the players that a room adds itself (game.World.Bot), nor for checking a server:
+// unless Decode is set, it reads of a state only what it acknowledges. It starts no goroutines.
+package bots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"dyno/lab/load/sessions"
+	"dyno/lab/load/websocket"
+	"dyno/services/arena/wire"
+)
+
+// Kinds of motion.
+const (
+	Keyboard = "keyboard" // keys that change twice a second
+	Random   = "random"   // another direction in each packet
+)
+
+const (
+	perSecond  = 60      // commands
+	longest    = 1 << 20 // bytes of a server's message
+	keyChanges = 2       // a second
+)
+
+// Options are what bots do.
+type Options struct {
+	URL         string // of the server: http, https, ws or wss
+	Room        string // "": any with a place
+	Token       string // of Join
+	Motion      string
+	Subprotocol string
+	Rate        float64 // packets a second, which share 60 commands
+	Decode      bool    // each state, with its hash
+}
+
+// Driver opens bots.
+type Driver struct {
+	o         Options
+	url       *url.URL
+	perPacket int // commands
+	keyChance float64
+}
+
+// New returns a driver of bots.
+func New(o Options) (*Driver, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	scheme, ok := map[string]string{"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}[u.Scheme]
+	switch {
+	case !ok || u.Host == "":
+		return nil, fmt.Errorf("%q is no address of a server, such as http://127.0.0.1:8080", o.URL)
+	case o.Motion != Keyboard && o.Motion != Random:
+		return nil, fmt.Errorf("motion %q is neither %s nor %s", o.Motion, Keyboard, Random)
+	case o.Subprotocol != wire.Bits && o.Subprotocol != wire.Proto:
+		return nil, fmt.Errorf("subprotocol %q is neither %s nor %s", o.Subprotocol, wire.Bits, wire.Proto)
+	case o.Rate <= 0 || o.Rate > perSecond:
+		return nil, fmt.Errorf("a rate of %v packets a second is not above 0 and at most %d", o.Rate, perSecond)
+	}
+	u.Scheme = scheme
+	if u.Path = strings.TrimSuffix(u.Path, "/"); u.Path == "" {
+		u.Path = "/ws"
+	}
+	return &Driver{o: o, url: u, perPacket: max(1, int(perSecond/o.Rate+0.5)), keyChance: keyChanges / o.Rate}, nil
+}
+
+var errRefused = errors.New("the server refused the Join")
+
+// Open connects the i-th bot and returns when the server has welcomed it.
+func (d *Driver) Open(ctx context.Context, i int) (sessions.Session, error) {
+	conn, err := websocket.Dial(ctx, d.url, http.Header{"Sec-WebSocket-Protocol": {d.o.Subprotocol}}, nil, longest)
+	if err != nil {
+		return nil, err
+	}
+	b := &bot{driver: d, conn: conn, random: rand.New(rand.NewPCG(uint64(i), 1)), reader: reader{bits: d.o.Subprotocol == wire.Bits, decode: d.o.Decode}}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	err = b.join(&wire.Join{Name: fmt.Sprintf("bot %d", i), Room: d.o.Room, Token: d.o.Token})
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// bot is a session.
+type bot struct {
+	driver *Driver
+	conn   *websocket.Conn
+	random *rand.Rand
+	aim    int32
+	input  wire.Input
+	frame  wire.ClientFrame
+	out    []byte
+
+	reader reader
+	ending bool
+}
+
+func (b *bot) join(j *wire.Join) error {
+	message, err := (&wire.ClientFrame{Body: &wire.ClientFrame_Join{Join: j}}).MarshalVT()
+	if err != nil {
+		return err
+	}
+	b.conn.QueueBinary(message)
+	if err := b.conn.Flush(); err != nil {
+		return err
+	}
+	for {
+		message, err := b.conn.Receive()
+		if err != nil {
+			return err
+		}
+		got, err := b.reader.read(message)
+		switch {
+		case err != nil:
+			return err
+		case got.refusal != "":
+			return fmt.Errorf("%w: %s", errRefused, got.refusal)
+		case got.welcome:
+			return nil
+		}
+	}
+}
+
+// Send sends a packet: its commands, and those of the packet before once more.
+func (b *bot) Send(_ context.Context, offer uint64) error {
+	d := b.driver
+	buttons := uint32(0)
+	if n := len(b.input.Commands); n > 0 {
+		buttons = b.input.Commands[n-1].Buttons
+	}
+	if d.o.Motion == Random || b.random.Float64() < d.keyChance {
+		buttons = directions[b.random.IntN(len(directions))]
+	}
+	if n := len(b.input.Commands); n > d.perPacket {
+		b.input.Commands = append(b.input.Commands[:0], b.input.Commands[n-d.perPacket:]...)
+	}
+	if buttons != 0 {
+		b.aim = aims[buttons]
+	}
+	seq := uint32(offer-1) * uint32(d.perPacket)
+	for range d.perPacket {
+		seq++
+		b.input.Commands = append(b.input.Commands, &wire.Command{Seq: seq, Buttons: buttons, Aim: b.aim})
+	}
+	b.input.Seq, b.input.AckTick = uint32(offer), b.reader.tick.Load()
+	b.frame.Body = &wire.ClientFrame_Input{Input: &b.input}
+	size := b.frame.SizeVT()
+	if cap(b.out) < size {
+		b.out = make([]byte, size)
+	}
+	n, err := b.frame.MarshalToSizedBufferVT(b.out[:size])
+	if err != nil {
+		return err
+	}
+	b.conn.QueueBinary(b.out[:n])
+	return b.conn.Flush()
+}
+
+// Receive returns what the next message says.
+func (b *bot) Receive(ctx context.Context) (sessions.Received, error) {
+	if !b.ending {
+		b.ending = true
+		context.AfterFunc(ctx, func() { b.conn.Close() })
+	}
+	message, err := b.conn.Receive()
+	if err != nil {
+		return sessions.Received{}, err
+	}
+	got, err := b.reader.read(message)
+	if got.refusal != "" {
+		err = fmt.Errorf("the server ended the session: %s", got.refusal)
+	}
+	out := sessions.Received{Bytes: len(message) + headerSize(len(message)), Acked: uint64(got.acked) / uint64(b.driver.perPacket)}
+	if got.state {
+		out.Frames = 1
+	}
+	return out, err
+}
+
+// Close leaves without a word, as a browser does that is closed.
+func (b *bot) Close() error { return b.conn.Close() }
+
+// headerSize is the bytes of a server's frame before a message.
+func headerSize(n int) int {
+	switch {
+	case n < 126:
+		return 2
+	case n < 1<<16:
+		return 4
+	}
+	return 10
+}
