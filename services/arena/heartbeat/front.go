@@ -17,8 +17,8 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// Front is beat "loop": an event loop that answers heartbeats itself, and hands each connection that
-// asks for something else over to net/http. Drain ends its goroutine, and waits.
+// Front is beat "loop": an event loop that answers heartbeats itself, and hands each connection
+// that asks for something else over to net/http. Drain ends its goroutine, and waits.
 type Front struct {
 	beats  *Heartbeat
 	guard  *guard.Guard

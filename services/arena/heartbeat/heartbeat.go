@@ -1,6 +1,6 @@
-// Package heartbeat answers POST /api/heartbeat {"player_id"} with the server's time, and knows which
-// players were heard within Window. Each seam has the ways in which such an endpoint is said to
-// become fast, so that scenarios/arena-heartbeat.yaml can show which of them do:
+// Package heartbeat answers POST /api/heartbeat {"player_id"} with the server's time, and knows
+// which players were heard within Window. Each seam has the ways in which such an endpoint is said
+// to become fast, so that scenarios/arena-heartbeat.yaml can show which of them do:
 //
 //	beat       what reads and answers a request: std, pooled, hand, workers, loop
 //	registry   when each player was last heard: map, syncmap, slots
@@ -52,8 +52,8 @@ type Heartbeat struct {
 	workers sync.WaitGroup
 }
 
-// New makes a Heartbeat, and starts its workers if it has any. Names that the assembly does not have
-// mean the first of a seam.
+// New makes a Heartbeat, and starts its workers if it has any. An empty name means the first of its
+// seam.
 func New(c Config) *Heartbeat {
 	h := &Heartbeat{players: newRegistry(c.Registry, c.MaxPresent), json: byHand{}, calls: calls{poison: c.Poison}, ended: make(chan struct{})}
 	switch c.Beat {

@@ -96,8 +96,8 @@ func (byHand) answer(c *call, ms int64) {
 	c.out = append(c.out, '}', '\n')
 }
 
-// scan finds the id in a body such as {"player_id":"ada"} or {"player_id":7}: printable ASCII without
-// a backslash, or digits. False: the body has another form, and is perhaps no request.
+// scan finds the id in a body such as {"player_id":"ada"} or {"player_id":7}: printable ASCII
+// without a backslash, or digits. False: the body has another form, and is perhaps no request.
 func scan(body []byte) ([]byte, bool) {
 	rest, ok := after(body, "{")
 	if ok {

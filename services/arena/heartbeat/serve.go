@@ -94,7 +94,7 @@ func (p *calls) put(c *call) {
 	p.pool.Put(c)
 }
 
-// poison fills memory with a byte that is neither ASCII nor UTF-8 by itself.
+// poison fills memory with a byte that no text in UTF-8 repeats.
 func poison(b []byte) {
 	b = b[:cap(b)]
 	for i := range b {

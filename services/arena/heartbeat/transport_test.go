@@ -124,8 +124,12 @@ func callHTTP1(c net.Conn, _ int, next func() bool) error {
 		if _, err := c.Write(request); err != nil {
 			return err
 		}
-		if n, err := c.Read(in); err != nil || !bytes.HasPrefix(in[:n], []byte("HTTP/1.1 200")) || !bytes.HasSuffix(in[:n], []byte("}\n")) {
-			return fmt.Errorf("%w, %q", err, in[:n])
+		n, err := c.Read(in)
+		if err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(in[:n], []byte("HTTP/1.1 200")) || !bytes.HasSuffix(in[:n], []byte("}\n")) {
+			return fmt.Errorf("answered %q", in[:n])
 		}
 	}
 	return nil
@@ -226,8 +230,12 @@ func callWebSocket(c net.Conn, _ int, next func() bool) error {
 	fmt.Fprintf(c, "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", wire.Proto)
 	in := bufio.NewReader(c)
-	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		return fmt.Errorf("no WebSocket: %w", err)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return fmt.Errorf("no WebSocket: status %d", resp.StatusCode)
 	}
 	ping := wire.ClientFrame{Body: &wire.ClientFrame_Ping{Ping: &wire.Ping{ClientMs: 1}}}
 	message, err := ping.MarshalVT()

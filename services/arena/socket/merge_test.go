@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkMerge writes a tick's frames to a client over loopback: a write for each, or one for all.
-// It is said to be 6 to 7 times as cheap for 8 small frames. An operation is a tick.
+// BenchmarkMerge writes a tick's frames to a client over loopback: a write for each, or one for
+// all, which is said to be 6 to 7 times as cheap for 8 small frames. An operation is a tick.
 func BenchmarkMerge(b *testing.B) {
 	for _, frames := range []int{2, 8} {
 		for _, size := range []int{40, 400} {
