@@ -89,15 +89,15 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "beat", Doc: "answers heartbeats over HTTP", Impls: []assembly.Impl{
 				{Name: "std", Doc: "net/http and encoding/json"},
-				{Name: "pooled", Doc: "as std, with memory that is used again"},
-				{Name: "hand", Doc: "as pooled, with JSON that is read and written by hand"},
+				{Name: "pooled", Doc: "as std, with memory that is used again, to which the answer is appended"},
+				{Name: "hand", Doc: "as pooled, with JSON that is read by hand"},
 				{Name: "workers", Doc: "as hand, by a worker for each processor"},
 				{Name: "loop", Doc: "as hand, in an event loop (Linux, parts/httploop) in place of net/http; behind TLS it is hand"},
 			}},
 			{Name: "registry", Doc: "remembers when players were last heard", Impls: []assembly.Impl{
 				{Name: "map", Doc: "a map under a lock, which heartbeats of known players share"},
 				{Name: "syncmap", Doc: "sync.Map"},
-				{Name: "slots", Doc: "slots by index and generation (parts/slots), with names in a map that is read without a lock"},
+				{Name: "slots", Doc: "slots by index and generation (parts/slots), with names in sync.Map"},
 			}},
 		},
 		Settings: assembly.Settings[Config](),

@@ -35,7 +35,7 @@ func (e *exchange) do(h http.Handler) {
 }
 
 // The gates of what a heartbeat of a known player allocates, without its server.
-var allocsGate = map[string]float64{"std": 20, "pooled": 10, "hand": 0, "workers": 0}
+var allocsGate = map[string]float64{"std": 22, "pooled": 12, "hand": 0, "workers": 0}
 
 func TestAllocs(t *testing.T) {
 	for beat, gate := range allocsGate {

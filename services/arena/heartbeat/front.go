@@ -82,18 +82,11 @@ func (f *Front) serves(r *httploop.Request) bool {
 
 func (f *Front) turn(_ int, requests []*httploop.Request) {
 	for _, r := range requests {
-		c, ok := r.Data.(*call)
-		if !ok {
-			c = newCall()
-			r.Data = c
-		}
-		c.out = r.Response.Body
-		f.beats.exchange(c, r.Body)
+		c := call{body: r.Body, out: r.Response.Body}
+		f.beats.exchange(&c)
 		r.Response.Status = cmp.Or(c.status, http.StatusOK)
 		r.Response.Add("Content-Type", "application/json")
 		r.Response.Body = c.out
-		c.out = nil
-		c.reset()
 	}
 	httploop.Done(requests...)
 }

@@ -26,7 +26,6 @@ const (
 
 	sweep   = 5 * time.Second // between removals of players that are no longer present
 	maxBody = 4 << 10         // bytes of a request
-	maxID   = 64              // bytes of a player's id
 )
 
 // Config is what a Heartbeat is assembled from.
@@ -43,29 +42,30 @@ type Config struct {
 type Heartbeat struct {
 	players registry
 	beyond  atomic.Int64
-	json    codec
 	serve   http.HandlerFunc
+	id      func(body []byte) ([]byte, error) // of a request's player
+	work    func(*call)                       // of pooled
 	calls   calls
 
-	queue   chan *call // of beat "workers"
-	ended   chan struct{}
+	queue   chan *call // to the workers
 	workers sync.WaitGroup
+	ended   chan struct{}
 }
 
 // New makes a Heartbeat, and starts its workers if it has any. An empty name means the first of its
 // seam.
 func New(c Config) *Heartbeat {
-	h := &Heartbeat{players: newRegistry(c.Registry, c.MaxPresent), json: byHand{}, calls: calls{poison: c.Poison}, ended: make(chan struct{})}
+	h := &Heartbeat{players: newRegistry(c.Registry, c.MaxPresent), id: byHand, calls: calls{poison: c.Poison}}
+	h.queue, h.ended = make(chan *call), make(chan struct{})
+	h.serve, h.work = h.pooled, h.exchange
 	switch c.Beat {
-	case "pooled":
-		h.json, h.serve = library{}, h.pooled
-	case "hand", "loop":
-		h.serve = h.pooled
-	case "workers":
-		h.serve = h.queued
-		h.start()
-	default:
+	case "", "std":
 		h.serve = h.std
+	case "pooled":
+		h.id = byLibrary
+	case "workers":
+		h.work = h.submit
+		h.start()
 	}
 	return h
 }

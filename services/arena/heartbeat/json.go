@@ -9,22 +9,18 @@ import (
 	"strconv"
 )
 
-// asked and answered are the JSON of a request and of its answer.
-type asked struct {
-	PlayerID any `json:"player_id"`
-}
-
-type answered struct {
-	ServerMs int64 `json:"server_ms"`
-}
+const maxID = 64 // bytes of a player's id
 
 // decode reads a request with encoding/json, and returns the player's id: a string, or a number as
 // it is written. It decides what is a request.
-func decode(body *bytes.Reader, in *asked) (string, error) {
-	d := json.NewDecoder(body)
+func decode(body []byte) (string, error) {
+	var in struct {
+		PlayerID any `json:"player_id"`
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	d.UseNumber()
-	err := d.Decode(in)
+	err := d.Decode(&in)
 	if errors.Is(err, io.EOF) {
 		return "", errors.New("it is empty")
 	}
@@ -49,51 +45,19 @@ func decode(body *bytes.Reader, in *asked) (string, error) {
 	return id, nil
 }
 
-// refusal is the text of an error.
-func refusal(why error) string { return "the body is not the JSON of this request: " + why.Error() }
-
-// appendError writes an error's JSON.
-func appendError(to []byte, text string) []byte {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		quoted = []byte(`"the error is no JSON"`)
-	}
-	return append(append(append(to, `{"error":`...), quoted...), '}', '\n')
-}
-
-// codec reads requests and writes answers. An id is valid as long as the body and the call.
-type codec interface {
-	id(c *call, body []byte) ([]byte, error)
-	answer(c *call, ms int64)
-}
-
-// library is encoding/json, with what of it can be used again.
-type library struct{}
-
-func (library) id(c *call, body []byte) ([]byte, error) {
-	c.body.Reset(body)
-	id, err := decode(&c.body, &c.asked)
+// byLibrary reads a request with encoding/json.
+func byLibrary(body []byte) ([]byte, error) {
+	id, err := decode(body)
 	return []byte(id), err
 }
 
-func (library) answer(c *call, ms int64) {
-	c.answered.ServerMs = ms
-	_ = c.encoder.Encode(&c.answered) // into c.out, which takes all
-}
-
-// byHand reads what clients send by hand, and leaves any other form to encoding/json.
-type byHand struct{}
-
-func (byHand) id(c *call, body []byte) ([]byte, error) {
+// byHand reads what clients send by hand, and leaves any other form to encoding/json. The id is
+// valid as long as the body.
+func byHand(body []byte) ([]byte, error) {
 	if id, ok := scan(body); ok {
 		return id, nil
 	}
-	return library{}.id(c, body)
-}
-
-func (byHand) answer(c *call, ms int64) {
-	c.out = strconv.AppendInt(append(c.out, `{"server_ms":`...), ms, 10)
-	c.out = append(c.out, '}', '\n')
+	return byLibrary(body)
 }
 
 // scan finds the id in a body such as {"player_id":"ada"} or {"player_id":7}: printable ASCII
@@ -146,4 +110,21 @@ func run(b []byte, is func(byte) bool) (n int) {
 		n++
 	}
 	return n
+}
+
+// refusal is the text of an error.
+func refusal(why error) string { return "the body is not the JSON of this request: " + why.Error() }
+
+// appendAnswer and appendError write JSON by hand.
+func appendAnswer(to []byte, ms int64) []byte {
+	to = strconv.AppendInt(append(to, `{"server_ms":`...), ms, 10)
+	return append(to, '}', '\n')
+}
+
+func appendError(to []byte, text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		quoted = []byte(`"the error is no JSON"`)
+	}
+	return append(append(append(to, `{"error":`...), quoted...), '}', '\n')
 }

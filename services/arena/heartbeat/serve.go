@@ -1,7 +1,6 @@
 package heartbeat
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,46 +23,22 @@ func (h *Heartbeat) std(w http.ResponseWriter, r *http.Request) {
 	}
 	var id string
 	if err == nil {
-		id, err = decode(bytes.NewReader(body), new(asked))
+		id, err = decode(body)
 	}
 	if err != nil {
 		refuse(http.StatusBadRequest, err)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(answered{h.heard([]byte(id))}) // an error means that the client has gone
+	_ = json.NewEncoder(w).Encode(map[string]int64{"server_ms": h.heard([]byte(id))}) // an error means that the client has gone
 }
 
 // call is the memory of a request, which the next one uses again.
 type call struct {
-	in   []byte // room for a body, and for a byte by which it is too large
-	size int    // of the body
-	out  []byte
-	// status is of an answer that is no heartbeat's; 0: it is one.
-	status int
-
-	body     bytes.Reader
-	asked    asked
-	answered answered
-	encoder  *json.Encoder // into out
-	done     chan struct{} // a worker has finished
-}
-
-func newCall() *call {
-	c := &call{done: make(chan struct{}, 1)}
-	c.encoder = json.NewEncoder(c)
-	return c
-}
-
-// Write appends to out.
-func (c *call) Write(b []byte) (int, error) {
-	c.out = append(c.out, b...)
-	return len(b), nil
-}
-
-// reset forgets the request, and keeps the memory.
-func (c *call) reset() {
-	c.body.Reset(nil)
-	c.size, c.out, c.status, c.asked, c.answered = 0, c.out[:0], 0, asked{}, answered{}
+	in     []byte // room for a body, and for a byte by which it is too large
+	body   []byte
+	out    []byte
+	status int           // of the answer; 0: it is a heartbeat's
+	done   chan struct{} // a worker has finished
 }
 
 func (c *call) refuse(status int, text string) {
@@ -80,9 +55,7 @@ func (p *calls) get() *call {
 	if c, ok := p.pool.Get().(*call); ok {
 		return c
 	}
-	c := newCall()
-	c.in = make([]byte, maxBody+1)
-	return c
+	return &call{in: make([]byte, maxBody+1), done: make(chan struct{}, 1)}
 }
 
 func (p *calls) put(c *call) {
@@ -90,7 +63,7 @@ func (p *calls) put(c *call) {
 		poison(c.in)
 		poison(c.out)
 	}
-	c.reset()
+	c.body, c.out, c.status = nil, c.out[:0], 0
 	p.pool.Put(c)
 }
 
@@ -106,28 +79,29 @@ func poison(b []byte) {
 func (h *Heartbeat) pooled(w http.ResponseWriter, r *http.Request) {
 	c := h.calls.get()
 	defer h.calls.put(c)
-	if c.read(r); c.status == 0 {
-		h.exchange(c, c.in[:c.size])
+	if c.read(r.Body); c.status == 0 {
+		h.work(c)
 	}
 	c.write(w)
 }
 
 // exchange reads a request and writes its answer.
-func (h *Heartbeat) exchange(c *call, body []byte) {
-	id, err := h.json.id(c, body)
+func (h *Heartbeat) exchange(c *call) {
+	id, err := h.id(c.body)
 	if err != nil {
 		c.refuse(http.StatusBadRequest, refusal(err))
 		return
 	}
-	h.json.answer(c, h.heard(id))
+	c.out = appendAnswer(c.out, h.heard(id))
 }
 
 // read reads the body.
-func (c *call) read(r *http.Request) {
-	for c.size <= maxBody {
-		n, err := r.Body.Read(c.in[c.size:])
-		c.size += n
-		if errors.Is(err, io.EOF) && c.size <= maxBody {
+func (c *call) read(from io.Reader) {
+	for size := 0; size <= maxBody; {
+		n, err := from.Read(c.in[size:])
+		size += n
+		if errors.Is(err, io.EOF) && size <= maxBody {
+			c.body = c.in[:size]
 			return
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -153,14 +127,12 @@ func (c *call) write(w http.ResponseWriter) {
 
 // start starts a worker for each processor.
 func (h *Heartbeat) start() {
-	n := runtime.GOMAXPROCS(0)
-	h.queue = make(chan *call, 2*n)
-	for range n {
+	for range runtime.GOMAXPROCS(0) {
 		h.workers.Go(func() {
 			for {
 				select {
 				case c := <-h.queue:
-					h.exchange(c, c.in[:c.size])
+					h.exchange(c)
 					c.done <- struct{}{}
 				case <-h.ended:
 					return
@@ -170,31 +142,12 @@ func (h *Heartbeat) start() {
 	}
 }
 
-// queued is a handler that has a worker do the work.
-func (h *Heartbeat) queued(w http.ResponseWriter, r *http.Request) {
-	c := h.calls.get()
-	if c.read(r); c.status == 0 && !h.work(c) {
-		// A worker may have this call still: it is not used again.
-		c = newCall()
+// submit has a worker do the work, and waits.
+func (h *Heartbeat) submit(c *call) {
+	select {
+	case h.queue <- c: // which has no buffer: a worker has it now
+		<-c.done
+	case <-h.ended:
 		c.refuse(http.StatusServiceUnavailable, "the server stops")
-		c.write(w)
-		return
-	}
-	c.write(w)
-	h.calls.put(c)
-}
-
-// work waits for a worker; false: they have ended.
-func (h *Heartbeat) work(c *call) bool {
-	select {
-	case h.queue <- c:
-	case <-h.ended:
-		return false
-	}
-	select {
-	case <-c.done:
-		return true
-	case <-h.ended:
-		return false
 	}
 }
