@@ -72,7 +72,7 @@ var inside = map[string][]room{
 		{"plain", nil, "the day-one program shares nothing with what it is compared with"},
 	},
 	"services/arena": {
-		{".", []string{"room", "match", "heartbeat", "page", "socket", "auth", "delta", "game", "wire"}, "assembles the service"},
+		{".", []string{"room", "match", "heartbeat", "page", "socket", "auth", "delta", "recording", "game", "wire"}, "assembles the service"},
 		{"room", []string{"match", "socket", "delta", "game", "wire"}, "a room and what it writes; it knows no other room, and no request"},
 		{"bots", []string{"delta", "game", "wire"}, "plays from outside, as a client"},
 		{"delta", []string{"game", "wire"}, "states as bits; it knows no client"},
@@ -83,6 +83,8 @@ var inside = map[string][]room{
 		{"arenatest", []string{"wire"}, "the black-box suite knows the contract only: it moves and hashes with code of its own"},
 		{"plain", []string{"game", "wire"}, "the day-one program shares the rules and the messages with what it is compared with, and nothing else"},
 		{"match", nil, "which room a player goes to, whatever a room is and wherever it runs"},
+		{"recording", []string{"game"}, "what happens in a world, in a file; it knows no room"},
+		{"impair", nil, "a proxy for any protocol; it knows no game"},
 		{"game", nil, "the rules; they know neither players' connections nor time"},
 		{"wire", nil, "the messages"},
 	},

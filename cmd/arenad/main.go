@@ -6,4 +6,4 @@ import (
 	"dyno/services/arena"
 )
 
-func main() { service.Main(arena.Service(), tokenCommand(), decodeCommand(), botsCommand()) }
+func main() { service.Main(arena.Service(), tokenCommand(), decodeCommand(), botsCommand(), replayCommand(), impairCommand()) }

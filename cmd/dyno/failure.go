@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"dyno/lab/record"
+	"dyno/lab/record/redact"
 
 	"github.com/spf13/cobra"
 )
@@ -29,7 +29,7 @@ func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason err
 		Schema string `json:"schema"`
 		Valid  bool   `json:"valid"`
 		Reason string `json:"reason"`
-	}{"dyno." + name + "/1", false, record.Redact(reason.Error())})
+	}{"dyno." + name + "/1", false, redact.Text(reason.Error())})
 }
 
 // counter counts the bytes that are written through it.

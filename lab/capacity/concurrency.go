@@ -111,6 +111,9 @@ func (s Concurrency) at(n int) record.Step {
 // PeakOf reads the highest throughput from the runs of one search, or of one round. Ok is false
 // when every run missed the SLO.
 func PeakOf(runs []*record.Run, slo record.SLO) (peak Peak, ok bool, warnings []string) {
+	if ofSessions(runs) {
+		return mostSessions(runs, slo)
+	}
 	points := concurrencies(runs, slo)
 	if len(points) == 0 {
 		return Peak{}, false, []string{"no run counts"}

@@ -72,7 +72,9 @@ func Summarise(exp *record.Experiment, variant string) Result {
 		return res
 	}
 	res.read(runs)
-	if peak, ok, _ := PeakOf(runs, exp.SLO); ok && byConcurrency(runs) {
+	if ofSessions(runs) {
+		slices.SortStableFunc(res.Steps, func(a, b Step) int { return cmp.Compare(a.planned(), b.planned()) })
+	} else if peak, ok, _ := PeakOf(runs, exp.SLO); ok && byConcurrency(runs) {
 		res.Concurrency = peak.Concurrency
 	}
 	res.Variation = res.variationAtCapacity()

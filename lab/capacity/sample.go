@@ -38,7 +38,7 @@ type observation struct {
 // outranks the line. Ok is false when the SLO was met, or missed, at every rate; perSecond is then
 // the highest rate that met it. For jobs driven by concurrency it is the peak (PeakOf).
 func Sample(runs []*record.Run, slo record.SLO) (perSecond float64, ok bool, warnings []string) {
-	if byConcurrency(runs) {
+	if byConcurrency(runs) || ofSessions(runs) {
 		peak, ok, warnings := PeakOf(runs, slo)
 		return peak.PerS, ok, warnings
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dyno/lab/capacity/knee"
+	"dyno/lab/capacity/trend"
 	"dyno/lab/record"
 )
 
@@ -163,9 +164,9 @@ func (j *judgement) sliceTrend() {
 	if t, values = t[fill:], values[fill:]; !ok || len(values) < 4 {
 		return
 	}
-	trend := lineThrough(t, values)
-	if reached := trend.End + trend.PerSecond*ahead.Seconds(); trend.PerSecond > 0 && reached > bound {
-		j.weigh("latency trend", reached, bound, true, "p50 grows by %.3g ms a second: over %.4g ms within %.0f s", trend.PerSecond, bound, ahead.Seconds())
+	line := trend.Line(t, values)
+	if reached := line.End + line.PerSecond*ahead.Seconds(); line.PerSecond > 0 && reached > bound {
+		j.weigh("latency trend", reached, bound, true, "p50 grows by %.3g ms a second: over %.4g ms within %.0f s", line.PerSecond, bound, ahead.Seconds())
 	}
 }
 

@@ -9,20 +9,21 @@ type Step struct {
 	Round int    `json:"round,omitempty"`
 	Hold  bool   `json:"hold,omitempty"`
 	// units in flight, of jobs driven by concurrency
-	Concurrency    int     `json:"concurrency,omitempty"`
-	OfferedPerS    float64 `json:"offered_per_s"`
-	AchievedPerS   float64 `json:"achieved_per_s"`
-	DeliveredPerS  float64 `json:"delivered_per_s,omitempty"`
-	P50Ms          float64 `json:"p50_ms"`           // of the latency that the SLO bounds
-	P95Ms          float64 `json:"p95_ms,omitempty"` // of jobs driven by concurrency
-	P99Ms          float64 `json:"p99_ms"`
-	P999Ms         float64 `json:"p999_ms"`
-	Errors         float64 `json:"errors"`                       // share of offers
-	CPU            float64 `json:"cpu"`                          // cores the target used
-	CPUPerRequest  float64 `json:"cpu_us_per_request,omitempty"` // us
-	GCShare        float64 `json:"gc_share,omitempty"`           // of the target's CPU
-	GCPauseP99Ms   float64 `json:"gc_pause_p99_ms,omitempty"`
-	PeakGoroutines int64   `json:"peak_goroutines,omitempty"`
+	Concurrency    int              `json:"concurrency,omitempty"`
+	Sessions       *record.Sessions `json:"sessions,omitempty"`
+	OfferedPerS    float64          `json:"offered_per_s"`
+	AchievedPerS   float64          `json:"achieved_per_s"`
+	DeliveredPerS  float64          `json:"delivered_per_s,omitempty"`
+	P50Ms          float64          `json:"p50_ms"`           // of the latency that the SLO bounds
+	P95Ms          float64          `json:"p95_ms,omitempty"` // of jobs driven by concurrency
+	P99Ms          float64          `json:"p99_ms"`
+	P999Ms         float64          `json:"p999_ms"`
+	Errors         float64          `json:"errors"`                       // share of offers
+	CPU            float64          `json:"cpu"`                          // cores the target used
+	CPUPerRequest  float64          `json:"cpu_us_per_request,omitempty"` // us
+	GCShare        float64          `json:"gc_share,omitempty"`           // of the target's CPU
+	GCPauseP99Ms   float64          `json:"gc_pause_p99_ms,omitempty"`
+	PeakGoroutines int64            `json:"peak_goroutines,omitempty"`
 	// each gauge's maximum, such as a queue depth
 	Gauges    map[string]float64 `json:"gauges,omitempty"`
 	Variation float64            `json:"variation"` // coefficient of variation of the achieved rate
@@ -42,7 +43,7 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 		Run: r.ID, Role: r.Step.Role, Round: r.Step.Round, Hold: r.Step.Hold,
 		OfferedPerS: t.OfferedPerS, AchievedPerS: t.AchievedPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
-		Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
+		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
 	}
 	if r.ByConcurrency() {
 		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, r.Limits()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/lab/capacity/trend"
 	"dyno/lab/record"
 )
 
@@ -21,9 +22,9 @@ type Verdict struct {
 	// LogExcess is ln(observed / bound) of the criterion nearest to its bound or furthest above it:
 	// above 0 the SLO was missed; -0.69 is half of the bound. Worst names that criterion: a
 	// quantile (p99), errors, achieved, delivered, latency trend or a gauge.
-	LogExcess float64 `json:"strain"`
-	Worst     string  `json:"worst,omitempty"`
-	Trend     Trend   `json:"trend"` // of the latency within the run
+	LogExcess float64     `json:"strain"`
+	Worst     string      `json:"worst,omitempty"`
+	Trend     trend.Trend `json:"trend"` // of the latency within the run
 }
 
 // MinCompletions is how many completions a step needs before its p99 is reliable: 20 requests are
@@ -47,7 +48,10 @@ func Judge(r *record.Run) Verdict { return judge(r, r.SLO, leastCompletions(r)) 
 // above that one.
 func leastCompletions(r *record.Run) int {
 	const beyond = 20
-	if !r.ByConcurrency() {
+	if r.Sessions() && len(r.SLO.Latency) == 0 {
+		return 0 // frames and lost sessions are counted, not estimated
+	}
+	if !r.ByConcurrency() && !r.Sessions() {
 		return MinCompletions
 	}
 	least := beyond
@@ -72,6 +76,7 @@ func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	j.quantiles()
 	j.errors()
 	j.achieved()
+	j.frames()
 	j.gauges()
 	j.latencyTrend()
 	v := j.verdict
@@ -140,7 +145,7 @@ func (j *judgement) errors() {
 // errorShare is the share of offers that the SLO counts as failed.
 func errorShare(t record.Totals, slo record.SLO) float64 {
 	if t.Offered == 0 {
-		return 0
+		return t.ErrorShare()
 	}
 	return float64(errorCount(t, slo)) / float64(t.Offered)
 }
@@ -152,6 +157,18 @@ func errorCount(t record.Totals, slo record.SLO) int64 {
 		return t.Failed + max(t.Unfinished, t.Undelivered)
 	}
 	return t.Failed + t.Unfinished
+}
+
+// frames judges whether 99% of the sessions received frames at their rate.
+func (j *judgement) frames() {
+	bound, s := j.slo.Frames, j.run.Totals.Sessions
+	switch {
+	case bound == 0:
+	case s == nil || s.FramesP1 == 0:
+		j.weigh("frames", 0, bound, true, "some sessions received no frame")
+	default:
+		j.weigh("frames", bound, s.FramesP1, s.FramesP1 < bound, "frames %.4g/s are fewer than %.4g/s in 1%% of the sessions", s.FramesP1, bound)
+	}
 }
 
 // achieved judges whether the target kept up with the offered rate. In the closed model the
@@ -179,16 +196,16 @@ func (j *judgement) latencyTrend() {
 		if !ok {
 			return
 		}
-		trend := trendOf(j.series(func(w record.Window) (float64, bool) { return windowLatency(w, j.slo, name) }))
-		if name == "p50" || trend.Clear && !j.verdict.Trend.Clear {
-			j.verdict.Trend = trend
+		line := trend.Of(j.series(func(w record.Window) (float64, bool) { return windowLatency(w, j.slo, name) }))
+		if name == "p50" || line.Clear && !j.verdict.Trend.Clear {
+			j.verdict.Trend = line
 		}
-		ahead := trend.End + trend.PerSecond*horizon.Seconds()
+		ahead := line.End + line.PerSecond*horizon.Seconds()
 		switch {
-		case trend.Clear && trend.PerSecond > 0 && ahead > bound:
-			j.weigh("latency trend", ahead, bound, true, "%s grows by %.3g ms a second: over %.4g ms within %.0f s", name, trend.PerSecond, bound, horizon.Seconds())
+		case line.Clear && line.PerSecond > 0 && ahead > bound:
+			j.weigh("latency trend", ahead, bound, true, "%s grows by %.3g ms a second: over %.4g ms within %.0f s", name, line.PerSecond, bound, horizon.Seconds())
 			return
-		case trend.Clear && trend.PerSecond < 0 && -trend.PerSecond*j.run.Length.Seconds() > trend.End:
+		case line.Clear && line.PerSecond < 0 && -line.PerSecond*j.run.Length.Seconds() > line.End:
 			j.verdict.Warnings = append(j.verdict.Warnings, name+" was still falling: warm up for longer")
 			return
 		}
@@ -232,10 +249,10 @@ func (j *judgement) gauges() {
 		}
 		high := highest(values)
 		j.weigh(name, high, bound, high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
-		trend := trendOf(t, values)
-		ahead := trend.End + trend.PerSecond*horizon.Seconds()
-		if high < bound && trend.Clear && trend.PerSecond > 0 && ahead >= bound {
-			j.weigh(name, ahead, bound, true, "%s grows by %.3g a second: over %.4g within %.0f s", name, trend.PerSecond, bound, horizon.Seconds())
+		line := trend.Of(t, values)
+		ahead := line.End + line.PerSecond*horizon.Seconds()
+		if high < bound && line.Clear && line.PerSecond > 0 && ahead >= bound {
+			j.weigh(name, ahead, bound, true, "%s grows by %.3g a second: over %.4g within %.0f s", name, line.PerSecond, bound, horizon.Seconds())
 		}
 	}
 }
@@ -244,7 +261,7 @@ func (j *judgement) gauges() {
 // be a scrape during a stall. With few windows it is the maximum.
 func highest(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
-	if len(s) < trendWindows {
+	if len(s) < trend.Windows {
 		return s[len(s)-1]
 	}
 	return s[len(s)-2]

@@ -13,6 +13,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -33,6 +34,9 @@ var paces = map[Depth]pace{
 // pace returns the depth's pace, with the scenario's own values where it has them.
 func (o *Options) pace() pace {
 	p, m := paces[o.Depth], o.Scenario.Measure
+	if o.Scenario.OfSessions() {
+		p = sessionPaces[o.Depth]
+	}
 	if o.Depth != Quick {
 		p.search, p.datum, p.rounds = cmp.Or(m.Length, p.search), cmp.Or(m.Length, p.datum), cmp.Or(m.Rounds, p.rounds)
 	}
@@ -43,12 +47,14 @@ func (o *Options) pace() pace {
 // peaks finds the best concurrency of each of some variants.
 func (x *executor) peaks(ctx context.Context, length time.Duration, variants []scenario.Variant) (map[string]capacity.Peak, error) {
 	found := map[string]capacity.Peak{}
-	start := max(1, x.Scenario.Measure.StartConcurrency)
 	for _, v := range variants {
-		s := x.byConcurrencyOf(v, length)
-		s.Start = min(start, cmp.Or(s.Max, start))
+		if x.fixed() {
+			found[v.Name] = capacity.Peak{Concurrency: x.Scenario.Load.Sessions[0]}
+			continue
+		}
+		next := x.searchOf(v, length)
 		err := x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
-			step, done := s.Next(x.runsOf(record.RoleSearch, v.Name, 0))
+			step, done := next(x.runsOf(record.RoleSearch, v.Name, 0))
 			step.Role, step.Variant = record.RoleSearch, v.Name
 			return step, done
 		})
@@ -72,7 +78,7 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 // compared without it.
 func (x *executor) leaveOut(variant string, err error) {
 	x.lost[variant] = true
-	why := strings.Join(strings.Fields(record.Redact(err.Error())), " ") // a log's end has several lines
+	why := strings.Join(strings.Fields(redact.Text(err.Error())), " ") // a log's end has several lines
 	text := variant + " is left out: " + strings.TrimPrefix(why, ErrUnfit.Error()+": ")
 	x.exp.Warnings = append(x.exp.Warnings, text)
 	x.Progress.Say(text)
@@ -98,6 +104,15 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 	}
 	n := len(variants)
 	x.expected = n*runsPerSearch + (n+1)*p.rounds + n
+	around := x.atPeak
+	if x.Scenario.OfSessions() {
+		around = x.aroundSessions
+		x.expected = n*sessionsPerSearch + (n+1)*p.rounds*sessionsPerSearch/3
+		if x.fixed() {
+			p.rounds = max(p.rounds, 1)
+			x.exp.Metric, x.expected = x.fixedMetric(), (n+1)*p.rounds
+		}
+	}
 	found, err := x.peaks(ctx, p.search, variants)
 	if err != nil {
 		return err
@@ -108,7 +123,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 	}
 	n = len(variants)
 	if p.rounds > 0 {
-		rotation := compare.Rotation{Rounds: p.rounds, Inner: x.atPeak(p, found, variants[n-1].Name)}
+		rotation := compare.Rotation{Rounds: p.rounds, Inner: around(p, found, variants[n-1].Name)}
 		for _, v := range variants {
 			rotation.Variants = append(rotation.Variants, v.Name)
 		}
@@ -170,7 +185,7 @@ func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant,
 // warning: the diagnosis must name the cause.
 func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error) {
 	v := x.variants[0]
-	found, err := x.peaks(ctx, paces[x.Depth].search, x.variants[:1])
+	found, err := x.peaks(ctx, x.pace().search, x.variants[:1])
 	if errors.Is(err, ErrUnfit) && ctx.Err() == nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found: "+strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": "))
 		return 0, nil
@@ -182,8 +197,15 @@ func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error
 // permits, and one if the job works through one unit after the other.
 func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
 	most := cmp.Or(x.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
+	if x.Scenario.OfSessions() {
+		most = cmp.Or(x.Scenario.Measure.MaxConcurrency, maxSessions)
+	}
 	if p.Most == 0 || p.Most > most {
 		p.Most = most
+	}
+	if x.Scenario.OfSessions() {
+		p.Length = max(p.Length, x.pace().search)
+		return p
 	}
 	if v, _ := x.Scenario.Variant(p.Variant); !x.Scenario.Parallel(v) { // the zero variant has the scenario's load
 		p.Most = 1

@@ -12,6 +12,7 @@ import (
 	"dyno/lab/experiment/runs"
 	"dyno/lab/experiment/turns"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -72,7 +73,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	x.expected = len(x.exp.Order) + 3
 	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
 	if errors.Is(err, runs.ErrNotChanged) && ctx.Err() == nil {
-		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+record.Redact(err.Error()))
+		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+redact.Text(err.Error()))
 	} else if err != nil {
 		return err
 	}
@@ -95,12 +96,12 @@ func unanswered(runs []*record.Run) error {
 			most = kind
 		}
 	}
-	return fmt.Errorf("no request to %s succeeded: %d of %d failed (%s)", record.RedactURL(first.Load.URL), t.Failed, t.Offered, most)
+	return fmt.Errorf("no request to %s succeeded: %d of %d failed (%s)", redact.URL(first.Load.URL), t.Failed, t.Offered, most)
 }
 
 // locating finds the capacity of the diagnosed variant.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
-	if x.Scenario.ByConcurrency() {
+	if x.Scenario.Counted() {
 		return x.locatePeak(ctx)
 	}
 	return x.locate(ctx, x.variants[0].Name)
@@ -116,7 +117,7 @@ func (x *executor) locate(ctx context.Context, name string) (perSecond float64, 
 	}
 	result := capacity.Summarise(x.exp, name)
 	if err != nil {
-		result.Reason = record.Redact(err.Error())
+		result.Reason = redact.Text(err.Error())
 	}
 	if !result.Valid || err != nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found under the SLO "+x.exp.SLO.String()+": "+result.Reason)
@@ -130,7 +131,7 @@ const runsPerDiagnosis = 6
 // looking returns the plan for diagnosing a variant of that capacity; 0: not known.
 func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	p := diagnose.Plan{Variant: variant, Most: x.Clients, Length: looks[x.Depth].saturate, Profiled: profileLength}
-	if x.Scenario.ByConcurrency() {
+	if x.Scenario.Counted() {
 		return x.lookingByConcurrency(p)
 	}
 	most := x.Scenario.MostRate()

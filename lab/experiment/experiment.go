@@ -294,8 +294,8 @@ var warmups = map[Depth]time.Duration{Quick: 400 * time.Millisecond, Default: 40
 // warmup returns the warm-up of a run: the scenario's own if it has one.
 func (o *Options) warmup() time.Duration {
 	out := warmups[o.Depth]
-	if o.Scenario.ByConcurrency() {
-		out = paces[o.Depth].warmup
+	if o.Scenario.Counted() {
+		out = o.pace().warmup
 	}
 	out = cmp.Or(o.Scenario.Measure.Warmup, out)
 	if o.Depth == Quick && o.Scenario.Mode == record.KindSweep {
@@ -312,7 +312,7 @@ func (x *executor) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.Scenario.ByConcurrency() && slices.Contains([]string{record.KindLadder, record.KindCompare, record.KindCapacity}, x.exp.Kind) {
+	if x.Scenario.Counted() && slices.Contains([]string{record.KindLadder, record.KindCompare, record.KindCapacity}, x.exp.Kind) {
 		return x.byConcurrency(ctx)
 	}
 	plan, ok := map[string]func(context.Context) error{record.KindLadder: x.ladder, record.KindCompare: x.compare, record.KindCapacity: x.capacity,
@@ -337,6 +337,9 @@ const runsPerSearch = 8
 func (x *executor) load(ctx context.Context) error {
 	m := x.Scenario.Measure
 	connections := m.Connections
+	if x.Scenario.OfSessions() {
+		connections, m.Length = x.Scenario.Load.Sessions, cmp.Or(m.Length, x.pace().search)
+	}
 	if len(connections) == 0 {
 		connections = []int{0}
 	}

@@ -9,6 +9,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment/turns"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -34,7 +35,7 @@ func (x *executor) budget() time.Duration {
 		byDepth = budgets[record.KindLadder]
 	}
 	switch {
-	case x.Scenario.ByConcurrency() || !turns:
+	case x.Scenario.Counted() || !turns:
 		return 0
 	case x.Budget > 0:
 		return x.Budget
@@ -77,7 +78,7 @@ func (x *executor) ladder(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			x.exp.Warnings = append(x.exp.Warnings, record.Redact(err.Error()))
+			x.exp.Warnings = append(x.exp.Warnings, redact.Text(err.Error()))
 		}
 	}
 	return nil

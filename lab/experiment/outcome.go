@@ -11,6 +11,7 @@ import (
 	"dyno/lab/diagnose"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 )
 
 // outcome returns how the experiment ended: by an error, by a signal, without a valid result, or
@@ -18,7 +19,7 @@ import (
 func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 	why := ""
 	if err != nil {
-		why, _, _ = strings.Cut(record.Redact(err.Error()), "\n")
+		why, _, _ = strings.Cut(redact.Text(err.Error()), "\n")
 		why = strings.TrimSuffix(why, "; its log ends:") // the error text continues with the log
 	}
 	switch {

@@ -27,7 +27,7 @@ const (
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
 	// A shared companion would start once for each variant that stays up.
-	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.Exclusive && !x.Scenario.OneAddress() && !x.Scenario.Shares() {
+	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.OfSessions() && !x.Scenario.Exclusive && !x.Scenario.OneAddress() && !x.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
 	x.expected = len(steps)
@@ -52,7 +52,7 @@ func (x *executor) sweep(ctx context.Context) error {
 // sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other
 // round.
 func (x *executor) sweepSteps() (steps []record.Step) {
-	if x.Scenario.ByConcurrency() {
+	if x.Scenario.Counted() {
 		return x.concurrencySteps()
 	}
 	m := x.Scenario.Measure

@@ -126,8 +126,15 @@ type Run struct {
 // instead of a rate.
 func (r *Run) ByConcurrency() bool { return r.Load.Kind == KindJobs && r.Load.Model == "closed" }
 
-// KindJobs is the Load.Kind of a target that drives itself.
-const KindJobs = "jobs"
+// Sessions reports whether the load was a number of sessions, Step.Connections, with a fixed rate
+// each.
+func (r *Run) Sessions() bool { return r.Load.Kind == KindSessions }
+
+// Kinds of Load beside requests.
+const (
+	KindJobs     = "jobs"     // the target drives itself
+	KindSessions = "sessions" // connections that stay open
+)
 
 // Load describes how the run was driven.
 type Load struct {

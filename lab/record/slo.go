@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,13 +25,21 @@ type SLO struct {
 	Latency map[string]float64 // quantile name (p50 ... p999, max, mean) -> bound in ms
 	Errors  float64            // highest share of offers that may fail; 0 allows none
 	Gauges  map[string]float64 // the service's gauge -> upper bound (exclusive)
+	// Frames is the fewest frames per second that 99% of the sessions receive; 0: no bound.
+	Frames float64
 }
+
+// Bounded reports whether there is a bound besides that on errors.
+func (s SLO) Bounded() bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 || s.Frames > 0 }
 
 // quantileNames are the names that an SLO may bound, in order.
 var quantileNames = []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"}
 
 // gaugeName matches the metric names that Prometheus accepts.
 var gaugeName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+
+// framesTerm begins the term of an SLO on frames.
+const framesTerm = "frames>="
 
 // DefaultErrors is the share of offers that may fail under an SLO without an errors term: among
 // thousands of requests one lost connection should not decide. errors=0% allows none.
@@ -47,7 +56,7 @@ func ParseSLO(s string) (SLO, error) {
 			return SLO{}, fmt.Errorf("SLO term %q: %w", term, err)
 		}
 	}
-	if len(out.Latency) == 0 && len(out.Gauges) == 0 {
+	if !out.Bounded() {
 		return SLO{}, fmt.Errorf("SLO %q bounds no latency; write for example p99=20ms,errors=0.1%%", s)
 	}
 	return out, nil
@@ -56,6 +65,14 @@ func ParseSLO(s string) (SLO, error) {
 func (s *SLO) parseTerm(term string) error {
 	if term == OnDelivery || term == OnResponse {
 		s.On = term
+		return nil
+	}
+	if bound, ok := strings.CutPrefix(strings.ReplaceAll(term, " ", ""), framesTerm); ok {
+		least, err := strconv.ParseFloat(bound, 64)
+		if err != nil || !(least > 0) || math.IsInf(least, 0) {
+			return fmt.Errorf("a bound on frames per second is a number above 0, as in %s29.5", framesTerm)
+		}
+		s.Frames = least
 		return nil
 	}
 	if name, bound, ok := strings.Cut(term, "<"); ok && !strings.HasPrefix(bound, "=") {
@@ -122,11 +139,14 @@ func (s SLO) String() string {
 			terms = append(terms, name+"="+time.Duration(ms*float64(time.Millisecond)).String())
 		}
 	}
-	if len(s.Latency) > 0 || len(s.Gauges) > 0 || s.Errors > 0 {
+	if s.Bounded() || s.Errors > 0 {
 		terms = append(terms, "errors="+strconv.FormatFloat(s.Errors*100, 'g', 6, 64)+"%")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Gauges)) {
 		terms = append(terms, name+"<"+strconv.FormatFloat(s.Gauges[name], 'g', -1, 64))
+	}
+	if s.Frames > 0 {
+		terms = append(terms, framesTerm+strconv.FormatFloat(s.Frames, 'g', -1, 64))
 	}
 	return strings.Join(terms, ",")
 }
@@ -151,6 +171,9 @@ func (s SLO) MarshalJSON() ([]byte, error) {
 	if len(s.Gauges) > 0 {
 		m["gauges"] = s.Gauges
 	}
+	if s.Frames > 0 {
+		m["frames_per_s"] = s.Frames
+	}
 	return json.Marshal(m)
 }
 
@@ -170,6 +193,8 @@ func (s *SLO) UnmarshalJSON(b []byte) error {
 			err = json.Unmarshal(raw, &s.Errors)
 		case key == "gauges":
 			err = json.Unmarshal(raw, &s.Gauges)
+		case key == "frames_per_s":
+			err = json.Unmarshal(raw, &s.Frames)
 		case isLatency:
 			var ms float64
 			err = json.Unmarshal(raw, &ms)

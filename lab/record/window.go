@@ -1,5 +1,7 @@
 package record
 
+import "time"
+
 // Phases of a run; each window belongs to one.
 const (
 	PhaseWarmup  = "warmup"
@@ -142,6 +144,15 @@ func (t Totals) ErrorShare() float64 {
 		return t.Sessions.lostShare()
 	}
 	return float64(t.Failed+t.Unfinished) / float64(t.Offered)
+}
+
+// Work returns what a run's costs are divided by: the answered offers or, of sessions that only
+// receive, the frames.
+func (t Totals) Work(length time.Duration) int64 {
+	if t.Offered == 0 && t.Sessions != nil {
+		return int64(t.Sessions.FramesMean * float64(t.Sessions.Planned) * length.Seconds())
+	}
+	return int64(t.AchievedPerS * length.Seconds())
 }
 
 // Generator holds the resources that the load generator used.

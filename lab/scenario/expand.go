@@ -13,13 +13,13 @@ const (
 
 // LoadPlaceholder reports whether name is a placeholder that the load fills in for each request:
 // id (the offer's number), run (the run's identity), key (see Keys), row.NAME (see Feeder) and
-// random:N (N random characters).
+// random:N (N random characters); or for each session (see SessionPlaceholder).
 func LoadPlaceholder(name string) bool {
 	switch name {
 	case "id", "run", "key":
 		return true
 	}
-	return strings.HasPrefix(name, "row.") || strings.HasPrefix(name, "random:")
+	return SessionPlaceholder(name) || strings.HasPrefix(name, "row.") || strings.HasPrefix(name, "random:")
 }
 
 // Expand replaces ${NAME} by lookup's value for NAME, and $$ by $. A placeholder that belongs to

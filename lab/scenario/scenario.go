@@ -106,13 +106,14 @@ const (
 const (
 	Requests = "requests"
 	Jobs     = "jobs"
+	Sessions = "sessions"
 )
 
 // Load describes the requests or jobs of a load. URL, headers and bodies are templates: besides
 // ${target.FIELD} and ${COMPANION.FIELD} they may contain the placeholders that change from
 // request to request (see LoadPlaceholder).
 type Load struct {
-	Kind string `yaml:"kind"` // Requests (also when empty) or Jobs
+	Kind string `yaml:"kind"` // Requests (also when empty), Jobs or Sessions
 
 	URL      string            `yaml:"url"`    // ws and wss: JSON-RPC over WebSockets
 	Method   string            `yaml:"method"` // default: POST with a body, GET without
@@ -139,6 +140,8 @@ type Load struct {
 	Schedule    Schedule      `yaml:"schedule"`
 	MaxRate     float64       `yaml:"max_rate"` // limit of the offered rate, per second; 0: none
 	Receipts    string        `yaml:"receipts"` // URL of a sink's receipts, may contain ${run}; or ws, wss: of an Ethereum node
+
+	SessionLoad `yaml:",inline"`
 
 	// Args are appended to the target's command if Kind is Jobs: ${rate} (per second),
 	// ${duration} and ${warmup} (as in 2.5s) are those of the run. In a run of Measure.Ramp the

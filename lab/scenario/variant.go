@@ -87,6 +87,8 @@ func (s *Scenario) Parallel(v Variant) bool {
 // after run.
 func (s *Scenario) ConcurrencyOf(v Variant) []int {
 	switch {
+	case s.OfSessions():
+		return s.Load.Sessions
 	case v.Load != nil && len(v.Load.Concurrency) > 0:
 		return v.Load.Concurrency
 	case !s.Parallel(v):
@@ -150,7 +152,7 @@ func (s *Scenario) MostRate() float64 {
 }
 
 // Bounded reports whether there is an SLO to meet.
-func (s *Scenario) Bounded() bool { return len(s.SLO.Latency) > 0 || len(s.SLO.Gauges) > 0 }
+func (s *Scenario) Bounded() bool { return s.SLO.Bounded() }
 
 // Shares reports whether a companion is shared.
 func (s *Scenario) Shares() bool {

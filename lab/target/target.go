@@ -6,12 +6,12 @@ package target
 import (
 	"context"
 
-	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/parts/process"
 )
 
 // Start starts a process and returns when it is ready. Secrets in its output are not in errors.
 func Start(ctx context.Context, s process.Spec) (*process.Process, error) {
-	s.Redact = record.Redact
+	s.Redact = redact.Text
 	return process.Start(ctx, s)
 }

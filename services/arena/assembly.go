@@ -83,6 +83,10 @@ func Assembly() assembly.Parts {
 				{Name: "channel", Doc: "through a channel to the room's goroutine"},
 				{Name: "inbox", Doc: "into an inbox of each player, which the room empties in its tick"},
 			}},
+			{Name: "read", Doc: "reads what players send", Impls: []assembly.Impl{
+				{Name: "goroutine", Doc: "a goroutine for each client, when it comes"},
+				{Name: "tick", Doc: "the room, before its tick, from all clients (with socket=frames, without TLS)"},
+			}},
 			{Name: "buffers", Doc: "holds messages of clients", Impls: []assembly.Impl{
 				{Name: "fresh", Doc: "memory that the garbage collector takes back"},
 				{Name: "pooled", Doc: "messages that are used again, with their commands"},
@@ -118,6 +122,8 @@ func Assembly() assembly.Parts {
 				Why: "inputs need not wait for the room's tick to end"},
 			{Name: "pooled", Change: map[string]string{"buffers": "pooled"},
 				Why: "a player's input is seven objects, 30 times a second"},
+			{Name: "tick", Change: map[string]string{"read": "tick"},
+				Why: "an input is due in the next tick: reading it then needs no goroutine, nor its stack"},
 		},
 	}
 }

@@ -13,10 +13,8 @@ package arena
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -25,6 +23,7 @@ import (
 	"dyno/services/arena/auth"
 	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/match"
+	"dyno/services/arena/recording"
 	"dyno/services/arena/room"
 	"dyno/services/arena/socket"
 
@@ -127,9 +126,10 @@ func (s *server) drain(ctx context.Context) error {
 
 // record begins the recording of a room.
 func (s *server) record(id string, o room.Options) (room.Recorder, error) {
-	folder := filepath.Join(s.data, "recordings")
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+	path := filepath.Join(s.data, "recordings", id+".rec")
+	w, err := recording.Create(path, recording.Header{Room: id, Seed: o.Seed, Capacity: o.Capacity, Bots: o.Bots})
+	if err != nil {
 		return nil, err
 	}
-	return nil, errors.New("not yet")
+	return w, nil
 }

@@ -41,7 +41,8 @@ type session struct {
 	sessions *sessions
 	socket   socket.Socket
 	client   *room.Client
-	in       *wire.ClientFrame
+	room     *room.Room // nil: it has not joined
+	in       wire.ClientFrame
 	began    time.Time // of the second in which credit is counted
 	deadline time.Time
 	credit   int
@@ -69,10 +70,7 @@ func (all *sessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.client = room.NewClient(s.socket, all.config.Config, all.stats)
 	all.enlist(s)
 	// The goroutine of net/http ends here, with its buffers.
-	go func() {
-		defer all.leave(s)
-		s.end(s.run())
-	}()
+	go s.run()
 }
 
 func (all *sessions) admit() bool {
@@ -162,7 +160,7 @@ func (s *session) end(err error) {
 	var why *refusal
 	var closed *socket.Closed
 	switch {
-	case err == nil:
+	case errors.Is(err, errLeft):
 		s.client.End(nil, socket.Normal, "")
 	case errors.As(err, &why):
 		s.client.End(&wire.ServerFrame{Body: &wire.ServerFrame_Error{Error: &wire.Error{Code: why.code, Message: why.text}}}, socket.Policy, why.code)
@@ -175,13 +173,17 @@ func (s *session) end(err error) {
 	}
 }
 
-// read returns the next frame, and counts it.
+// read returns the next frame.
 func (s *session) read() (*wire.ClientFrame, error) {
 	message, err := s.socket.Read()
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	return s.decode(message, time.Now())
+}
+
+// decode returns the frame in a message, and counts it.
+func (s *session) decode(message []byte, now time.Time) (*wire.ClientFrame, error) {
 	if s.deadline.Sub(now) < silence-beat {
 		s.patience(now, silence)
 	}
@@ -192,16 +194,20 @@ func (s *session) read() (*wire.ClientFrame, error) {
 		s.sessions.stats.Reject(room.ReasonFlood)
 		return nil, &refusal{"flood", fmt.Sprintf("more than %d messages a second", perSecond)}
 	}
-	if s.sessions.config.Buffers == "pooled" && s.in != nil {
-		s.in.ResetVT() // gives the Input and its commands back
-	} else {
-		s.in = new(wire.ClientFrame)
-	}
 	if err := s.in.UnmarshalVT(message); err != nil {
 		s.sessions.stats.Reject(room.ReasonMalformed)
 		return nil, malformed("the message is no ClientFrame")
 	}
-	return s.in, nil
+	return &s.in, nil
+}
+
+// release ends the use of a frame: its memory is used again, or the garbage collector's.
+func (s *session) release() {
+	if s.sessions.config.Buffers == "pooled" {
+		s.in.ResetVT()
+	} else {
+		s.in = wire.ClientFrame{}
+	}
 }
 
 // patience is how long the next message may take to come.
@@ -210,47 +216,78 @@ func (s *session) patience(now time.Time, d time.Duration) {
 	s.socket.SetReadDeadline(s.deadline)
 }
 
-// run reads what the client sends until it ends; nil: it has left.
-func (s *session) run() error {
+// run joins a room and reads what the client sends until it ends, or until the room reads it.
+func (s *session) run() {
 	s.began = time.Now()
 	s.patience(s.began, joinTime)
 	f, err := s.read()
-	if err != nil {
-		return err
+	if err == nil {
+		s.room, err = s.join(f.GetJoin())
 	}
-	r, err := s.join(f.GetJoin())
 	if err != nil {
-		return err
+		s.End(err)
+		return
 	}
-	forGood := false
-	defer func() { r.Leave(s.client, forGood) }()
+	s.release()
 	s.patience(time.Now(), silence)
-	for {
-		f, err := s.read()
-		if err != nil {
-			return err
-		}
-		switch body := f.Body.(type) {
-		case *wire.ClientFrame_Input:
-			r.Input(s.client, body.Input)
-		case *wire.ClientFrame_Ping:
-			s.client.Send(&wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{
-				ClientMs: body.Ping.GetClientMs(), ServerMs: uint64(time.Now().UnixMilli()), Tick: r.Tick(),
-			}}})
-		case *wire.ClientFrame_Event:
-			s.say(r, body.Event)
-		case *wire.ClientFrame_Leave:
-			forGood = true
-			return nil
-		default:
-			s.sessions.stats.Reject(room.ReasonMalformed)
-			return malformed("a message after the Join is an Input, Ping, GameEvent or Leave")
+	if s.sessions.config.Read == "tick" && s.socket.Poll(nil, nil) == nil && s.room.Adopt(s.client, s) {
+		return
+	}
+	for err == nil {
+		if f, err = s.read(); err == nil {
+			err = s.do(f)
+			s.release()
 		}
 	}
+	s.End(err)
+}
+
+// Poll and End let the room read the session (room.Reader).
+func (s *session) Poll(buf []byte) error {
+	return s.socket.Poll(buf, func(message []byte) error {
+		f, err := s.decode(message, time.Now())
+		if err == nil {
+			err = s.do(f)
+			s.release()
+		}
+		return err
+	})
+}
+
+// End takes the session out of its room and closes the connection.
+func (s *session) End(err error) {
+	defer s.sessions.leave(s)
+	if s.room != nil {
+		s.room.Leave(s.client, errors.Is(err, errLeft))
+	}
+	s.end(err)
+}
+
+// errLeft is of a player that leaves for good.
+var errLeft = errors.New("the player has left")
+
+// do does what a frame says.
+func (s *session) do(f *wire.ClientFrame) error {
+	switch body := f.Body.(type) {
+	case *wire.ClientFrame_Input:
+		s.room.Input(s.client, body.Input)
+	case *wire.ClientFrame_Ping:
+		s.client.Send(&wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{
+			ClientMs: body.Ping.GetClientMs(), ServerMs: uint64(time.Now().UnixMilli()), Tick: s.room.Tick(),
+		}}})
+	case *wire.ClientFrame_Event:
+		s.say(body.Event)
+	case *wire.ClientFrame_Leave:
+		return errLeft
+	default:
+		s.sessions.stats.Reject(room.ReasonMalformed)
+		return malformed("a message after the Join is an Input, Ping, GameEvent or Leave")
+	}
+	return nil
 }
 
 // say passes an event on, of which a client may send a few a second.
-func (s *session) say(r *room.Room, e *wire.GameEvent) {
+func (s *session) say(e *wire.GameEvent) {
 	if now := time.Now(); now.Sub(s.said) >= eventsEach {
 		s.events = min(maxBurst, s.events+int(now.Sub(s.said)/eventsEach))
 		s.said = now
@@ -260,7 +297,7 @@ func (s *session) say(r *room.Room, e *wire.GameEvent) {
 		return
 	}
 	s.events--
-	r.Say(s.client, e)
+	s.room.Say(s.client, e)
 }
 
 // join is the first message.

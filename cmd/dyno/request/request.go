@@ -16,6 +16,7 @@ import (
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
 
@@ -233,7 +234,7 @@ func title(address string) string {
 	if err != nil || u.Host == "" {
 		return "load" // the experiment reports the fault in the URL
 	}
-	title := record.Redact(u.Host + strings.TrimSuffix(u.EscapedPath(), "/"))
+	title := redact.Text(u.Host + strings.TrimSuffix(u.EscapedPath(), "/"))
 	if len(title) > longestTitle {
 		title = title[:longestTitle] + "..."
 	}

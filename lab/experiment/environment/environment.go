@@ -64,6 +64,11 @@ func (b *Programs) Running(url string) *Environment {
 // Expand replaces the placeholders in a text of the scenario.
 func (s *Environment) Expand(what, text string) (string, error) { return s.expand(what, text, nil) }
 
+// With replaces the placeholders in a text, which may have others than the environment's.
+func (s *Environment) With(what, text string, others map[string]string) (string, error) {
+	return s.expand(what, text, others)
+}
+
 // Repeated replaces the placeholders in a text that is written for the n-th time.
 func (s *Environment) Repeated(what, text string, n int) (string, error) {
 	return s.expand(what, text, map[string]string{scenario.Count: strconv.Itoa(n)})

@@ -37,6 +37,9 @@ func (b *Programs) Build(ctx context.Context) error {
 	if f := b.Scenario.Load.Feeder; f != nil {
 		packages = append(packages, f.Build)
 	}
+	if d := b.Scenario.Load.Driver; d != nil {
+		packages = append(packages, d.Build)
+	}
 	for _, v := range b.Variants {
 		packages = append(packages, b.Scenario.TargetOf(v).Build)
 	}

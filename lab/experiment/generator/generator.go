@@ -30,6 +30,7 @@ import (
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -106,11 +107,11 @@ func (b *Generator) address(s *environment.Environment, v scenario.Variant) (*ur
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
-		return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q is not a URL with a host", record.RedactURL(address))}
+		return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q is not a URL with a host", redact.URL(address))}
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q has no port from 1 to 65535", record.RedactURL(address))}
+			return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q has no port from 1 to 65535", redact.URL(address))}
 		}
 	}
 	return u, nil
@@ -323,7 +324,7 @@ const reachTimeout = 2 * time.Second
 // answering later is measured. Processes that the lab starts are known to be ready. The warnings
 // are about answers that do not count as a success.
 func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
-	if b.Scenario.Load.Kind == scenario.Jobs || len(b.Scenario.Companions) > 0 {
+	if b.Scenario.Load.Kind == scenario.Jobs || b.Scenario.OfSessions() || len(b.Scenario.Companions) > 0 {
 		return nil, nil
 	}
 	seen := map[string]bool{}
@@ -386,5 +387,5 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 		return "", err
 	}
 	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s %s", status, http.StatusText(status),
-		time.Since(began).Round(time.Millisecond/10), first.Method, record.RedactURL(u.Host+first.Path)), nil
+		time.Since(began).Round(time.Millisecond/10), first.Method, redact.URL(u.Host+first.Path)), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/schedule"
+	"dyno/lab/load/sessions"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 )
@@ -39,6 +40,9 @@ func (b *Generator) Base(v scenario.Variant) load.Plan {
 func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
 	l, p := b.Scenario.LoadOf(v), b.Base(v)
 	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
+	if b.Scenario.OfSessions() {
+		return b.planSessions(p, r, l, warmup), nil
+	}
 	p.Length, p.Warmup = cmp.Or(r.Step.Length, defaultLength), warmup
 	if r.Step.RampTo > 0 {
 		p.Warmup = 0 // its lowest rate warms up as well
@@ -70,6 +74,15 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a waiting connection offers nothing")
 	}
 	return p, nil
+}
+
+// planSessions completes the plan of a number of sessions with a rate each.
+func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, warmup time.Duration) load.Plan {
+	p.Length, p.Warmup, p.Drain = cmp.Or(r.Step.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
+	p.Schedule = sessions.Schedule(p.Connections, l.PerSession, p.Warmup+p.Length+record.WindowLength)
+	r.Load = record.Load{Kind: record.KindSessions, Model: "open", Connections: p.Connections, Timeout: p.Timeout,
+		Schedule: fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.PerSession)}
+	return p
 }
 
 // drainFor is several times the SLO's bound: longer than any offer that could still meet it.

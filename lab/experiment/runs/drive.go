@@ -18,9 +18,10 @@ import (
 // drive is a target that is ready, with the way to load it.
 type drive struct {
 	plan     load.Plan
-	requests *generator.Requests // nil: a job
+	requests *generator.Requests // nil: a job, or sessions
 	driver   load.Driver
 	receipts []load.Receipts
+	helper   int    // a process that drives the sessions; 0: none does
 	steady   bool   // a job that is stopped while it works, after its measured time
 	debug    string // base URL of the target's debug address; empty: none
 	close    func()
@@ -42,6 +43,13 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 	}
 	if r.Target, d.debug, err = s.Prepare(ctx, v, r.Step.Change); err != nil {
 		return nil, err
+	}
+	if b.Scenario.OfSessions() {
+		of, err := b.Sessions(ctx, s, v, r, &d.plan)
+		if err == nil {
+			d.driver, d.helper, d.close = of.Driver, of.PID, of.Close
+		}
+		return d, err
 	}
 	requests, err := b.Requests(s, v, r)
 	if err != nil {

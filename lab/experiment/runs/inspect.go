@@ -13,6 +13,7 @@ import (
 	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/record/redact"
 )
 
 // inspection takes the profiles of a run under load.
@@ -67,12 +68,12 @@ func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 	}
 	setBack, err := profiling.RecordContention(context.WithoutCancel(ctx), d.debug, b.Token) // as with intervene
 	if err != nil {
-		r.Warnings = append(r.Warnings, "contention was not recorded: "+record.Redact(err.Error()))
+		r.Warnings = append(r.Warnings, "contention was not recorded: "+redact.Text(err.Error()))
 		return func() {}
 	}
 	return func() {
 		if err := setBack(); err != nil {
-			b.Say("the target still records contention, because its settings could not be restored: " + record.Redact(err.Error()))
+			b.Say("the target still records contention, because its settings could not be restored: " + redact.Text(err.Error()))
 		}
 	}
 }
@@ -113,7 +114,7 @@ func (in *inspection) writeTrace(dir string) error {
 // entered returns the profiles, each with the number of requests answered while it was taken.
 func (in *inspection) entered(r *record.Run, whose string) (out []record.ProfileFile) {
 	if in.err != nil {
-		r.Warnings = append(r.Warnings, whose+" could not be profiled: "+record.Redact(in.err.Error()))
+		r.Warnings = append(r.Warnings, whose+" could not be profiled: "+redact.Text(in.err.Error()))
 	}
 	for _, p := range in.profiles {
 		p.Requests = r.Totals.AchievedPerS * p.Seconds
@@ -148,7 +149,7 @@ func (b *Runner) intervene(ctx context.Context, debug string, change record.Chan
 	}
 	return func() {
 		if _, err := debughttp.Control(ctx, debug, b.Token, before); err != nil {
-			b.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + record.Redact(err.Error()))
+			b.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + redact.Text(err.Error()))
 		}
 	}, nil
 }

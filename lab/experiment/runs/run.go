@@ -19,6 +19,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
+	"dyno/lab/load/sessions"
 	"dyno/lab/probe"
 	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
@@ -138,7 +139,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	defer d.close()
 	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Counters: counters}})
+		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helper: d.helper, Counters: counters}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -181,6 +182,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = nil // a result, though not one that counts
 	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
+	if noting, ok := d.driver.(sessions.Noting); ok {
+		r.Warnings = append(r.Warnings, noting.Notes()...)
+	}
 	b.enterView(r, plan, sink)
 	r.Environment.Speed = speed
 	if looked != nil {
@@ -208,7 +212,7 @@ func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	from, to := plan.MeasureFrom(), plan.OfferUntil()
 	r.Begin, r.Length = from, plan.Length
 	r.Environment = seen.watch.Environment(from, to)
-	r.Totals.Server = seen.watch.Totals(from, to, int64(r.Totals.AchievedPerS*r.Length.Seconds()))
+	r.Totals.Server = seen.watch.Totals(from, to, r.Totals.Work(r.Length))
 	t := r.Totals.Server
 	if t == nil {
 		return

@@ -24,6 +24,7 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 )
 
@@ -202,7 +203,7 @@ func (t *turns) seat(ctx context.Context, p Place, shared *environment.Environme
 	case len(t.Exp.Slices) == 0:
 		return nil, err
 	}
-	t.giveUp(p, record.Redact(err.Error()))
+	t.giveUp(p, redact.Text(err.Error()))
 	return nil, nil
 }
 
@@ -290,7 +291,7 @@ func (t *turns) take(ctx context.Context, s *seat, kind string) error {
 		return &usedUp{s}
 	}
 	if died := s.env.Ended(); died != nil {
-		out.Invalid, err = record.Redact(died.Error()), nil
+		out.Invalid, err = redact.Text(died.Error()), nil
 	}
 	if err != nil {
 		return err

@@ -57,6 +57,15 @@ func (r *Rows) column(name string) (int, error) {
 	return 0, fmt.Errorf("the feeder has no column %.60q; it has %s", name, strings.Join(r.columns, ", "))
 }
 
+// Value returns the field of a row by its name; rows are taken in turn.
+func (r *Rows) Value(row int, name string) (value string, ok bool) {
+	column, err := r.column(name)
+	if err != nil {
+		return "", false
+	}
+	return r.value(row, column), true
+}
+
 // value returns a field; rows are used in turn.
 func (r *Rows) value(row, column int) string { return r.rows[row%len(r.rows)][column] }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"runtime"
 	"sync"
@@ -36,6 +37,17 @@ const (
 type Engine struct {
 	Name   string // of the driver, in results
 	Driver Driver
+
+	failures Notes
+}
+
+// Notes returns why sessions were lost or did not open, and what the Driver has to report.
+func (e *Engine) Notes() []string {
+	out := e.failures.Notes()
+	if d, ok := e.Driver.(Noting); ok {
+		out = append(out, d.Notes()...)
+	}
+	return out
 }
 
 var _ load.Driver = (*Engine)(nil)
@@ -53,10 +65,11 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	defer end()
 	n := max(plan.Connections, 1)
 	senders := max(1, min(n, runtime.GOMAXPROCS(0)/2, mostSenders))
-	d := &drive{plan: plan, driver: e.Driver, sessions: make([]session, n), groups: make([]group, senders), timeout: int64(cmp.Or(plan.Timeout, math.MaxInt64))}
+	d := &drive{plan: plan, driver: e.Driver, failures: &e.failures, sessions: make([]session, n), groups: make([]group, senders), timeout: int64(cmp.Or(plan.Timeout, math.MaxInt64))}
 	for i := range d.sessions {
 		s := &d.sessions[i]
 		s.group = &d.groups[i%senders]
+		s.group.failures = d.failures
 		s.group.sessions = append(s.group.sessions, s)
 	}
 	d.openAll(ctx, living)
@@ -81,6 +94,9 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	}
 	end()
 	d.receiving.Wait()
+	if c, ok := e.Driver.(io.Closer); ok {
+		c.Close()
+	}
 	return ctx.Err()
 }
 
@@ -88,6 +104,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 type drive struct {
 	plan      *load.Plan
 	driver    Driver
+	failures  *Notes
 	sessions  []session
 	groups    []group // the session with index i belongs to group i mod their number
 	timeout   int64   // of an offer, ns
@@ -124,6 +141,7 @@ func (d *drive) open(ctx, living context.Context, i int, timeout time.Duration) 
 	conn, err := d.driver.Open(bounded, i)
 	if err != nil {
 		s.unopened = load.StatusOf(err)
+		d.failures.Add("sessions that did not open", err)
 		return
 	}
 	s.conn, s.opening = conn, monotonic.Now()-began

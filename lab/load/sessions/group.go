@@ -13,6 +13,7 @@ import (
 // the recorder has few threads to join.
 type group struct {
 	sessions []*session
+	failures *Notes
 
 	mu       sync.Mutex
 	offers   *load.Shard // guarded by mu; its windows turn with the schedule; nil: the recording has not begun
@@ -77,7 +78,7 @@ func (g *group) send(ctx context.Context, s *session, intended int64) {
 		return
 	}
 	if err := s.conn.Send(ctx, number); err != nil {
-		g.lose(s)
+		g.lose(s, err)
 	}
 }
 
@@ -107,7 +108,7 @@ func (g *group) fail(o *offer, status load.Status, now int64) {
 }
 
 // lose ends a session whose connection failed, and with it its pending offers.
-func (g *group) lose(s *session) {
+func (g *group) lose(s *session, why error) {
 	s.end()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,6 +116,7 @@ func (g *group) lose(s *session) {
 		return
 	}
 	s.lost = true
+	g.failures.Add("lost sessions", why)
 	if g.outcomes == nil {
 		return // begin reports it
 	}
@@ -135,7 +137,7 @@ func (s *session) receive(ctx context.Context) {
 			s.group.received(s, r)
 		}
 		if err != nil {
-			s.group.lose(s)
+			s.group.lose(s, err)
 			return
 		}
 	}

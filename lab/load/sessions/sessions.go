@@ -16,7 +16,7 @@ package sessions
 
 import "context"
 
-// Driver opens sessions of one protocol.
+// Driver opens sessions of one protocol. If it is an io.Closer, it is closed after the run.
 type Driver interface {
 	// Open opens the i-th session, from 0. Several calls run concurrently. It returns soon after
 	// ctx is done, which bounds the opening only.

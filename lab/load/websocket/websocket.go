@@ -74,6 +74,7 @@ type Conn struct {
 	in      *bufio.Reader
 	message []byte
 	longest int
+	bytesIn int64
 	most    int // bytes that may wait in out
 
 	mu     sync.Mutex
@@ -161,8 +162,11 @@ func (c *Conn) Close() error { return c.net.Close() }
 // stopped reading: the connection is then closed.
 func (c *Conn) Queue(message []byte) { c.queue(opText, message) }
 
-// QueueBinary does so for a binary message.
+// QueueBinary is Queue for a binary message.
 func (c *Conn) QueueBinary(message []byte) { c.queue(opBinary, message) }
+
+// BytesIn returns the bytes of all frames that Receive has read, heads and control frames included.
+func (c *Conn) BytesIn() int64 { return c.bytesIn }
 
 func (c *Conn) queue(op byte, payload []byte) {
 	c.mu.Lock()
@@ -296,7 +300,8 @@ func (c *Conn) frame(began bool) (op byte, last bool, err error) {
 	}
 	at := len(c.message)
 	c.message = slices.Grow(c.message, int(length))[:at+int(length)]
-	_, err = io.ReadFull(c.in, c.message[at:])
+	read, err := io.ReadFull(c.in, c.message[at:])
+	c.bytesIn += int64(read)
 	return op, last, err
 }
 
@@ -310,6 +315,7 @@ func (c *Conn) take(n int) ([]byte, error) {
 		return nil, err
 	}
 	c.in.Discard(n)
+	c.bytesIn += int64(n)
 	return b, nil
 }
 

@@ -32,6 +32,8 @@ type Processes struct {
 	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as
 	// others'.
 	Self int
+	// Helper generates load for the lab: it and its children count with Self. 0: no process does.
+	Helper int
 	// Counters counts the target's cache and TLB misses, if that is permitted and the processor
 	// has counters. It adds to the cost of each of the target's context switches, so leave it off
 	// where latency is reported.
@@ -61,7 +63,8 @@ type Sampler struct {
 	cpus       []int // CPUs that the experiment may use
 	target     *processTree
 	companions []*processTree
-	self       int // the lab's own process; 0: not known
+	self       int          // the lab's own process; 0: not known
+	helper     *processTree // generates load for the lab; nil: nothing does
 	peers      []*peer
 	holders    map[uint64]bool // inodes of the listening sockets that the target calls
 	delay      delays
@@ -84,6 +87,9 @@ func NewSampler(from Source, p Processes) *Sampler {
 	s := &Sampler{from: from, self: p.Self, refused: -1}
 	if p.PID > 0 {
 		s.target = newProcessTree(p.PID)
+	}
+	if p.Helper > 0 {
+		s.helper = newProcessTree(p.Helper)
 	}
 	for _, pid := range p.Companions {
 		s.companions = append(s.companions, newProcessTree(pid))
@@ -146,6 +152,9 @@ func (s *Sampler) Read(now int64) Reading {
 			r.Self = now.cpu
 		}
 	}
+	if s.helper != nil {
+		r.Self += s.helper.cpuTimes(s.from, false).cpu
+	}
 	s.readMachine(&r)
 	s.last = r
 	s.count++
@@ -165,6 +174,9 @@ func (s *Sampler) trees() []*processTree {
 	out := append([]*processTree{s.target}, s.companions...)
 	for _, p := range s.peers {
 		out = append(out, p.processTree)
+	}
+	if s.helper != nil {
+		out = append(out, s.helper)
 	}
 	return out
 }

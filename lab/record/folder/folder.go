@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 )
 
 // Names inside a run's and an experiment's folder. Package follow reads them while they grow; all
@@ -46,11 +47,11 @@ func AddRun(e *record.Experiment, r *record.Run) error {
 
 // Save writes experiment.json, redacted.
 func Save(e *record.Experiment) error {
-	e.Command = record.RedactArgs(e.Command)
-	e.Scenario = record.Redact(e.Scenario)
+	e.Command = redact.Args(e.Command)
+	e.Scenario = redact.Text(e.Scenario)
 	for i := range e.Variants {
 		v := &e.Variants[i]
-		v.Args, v.Change, v.Why = record.RedactArgs(v.Args), record.Redact(v.Change), record.Redact(v.Why)
+		v.Args, v.Change, v.Why = redact.Args(v.Args), redact.Text(v.Change), redact.Text(v.Why)
 	}
 	return writeJSON(filepath.Join(e.Dir, ExperimentFile), e)
 }

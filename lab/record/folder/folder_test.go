@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -148,7 +149,7 @@ func TestRedactExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(e.Dir, ExperimentFile))
-	if err != nil || strings.Contains(string(text), "s3cret") || strings.Count(string(text), record.Redacted) != 5 {
+	if err != nil || strings.Contains(string(text), "s3cret") || strings.Count(string(text), redact.Mark) != 5 {
 		t.Errorf("%v; the record holds\n%s", err, text)
 	}
 }

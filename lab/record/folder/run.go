@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -84,8 +85,8 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 // Close writes run.json, redacted, and closes the files, even if writing fails.
 func (w *Writer) Close(r *record.Run) error {
 	r.Version = record.Version
-	r.Target.Command = record.RedactArgs(r.Target.Command)
-	r.Load.URL = record.RedactURL(r.Load.URL)
+	r.Target.Command = redact.Args(r.Target.Command)
+	r.Load.URL = redact.URL(r.Load.URL)
 	return errors.Join(
 		w.hlogW.Flush(), w.series.Close(), w.hlog.Close(),
 		writeJSON(filepath.Join(w.dir, RunFile), r))

@@ -64,7 +64,7 @@ func (c *checker) mode() {
 		if !c.Has(document.At("variants")) && !c.Has(document.At("sweep")) {
 			c.FaultName(p, "a sweep needs something to vary: variants, or sweep with its axes")
 		}
-		if !c.Has(document.At("measure", "rates")) && !c.s.ByConcurrency() {
+		if !c.Has(document.At("measure", "rates")) && !c.s.Counted() {
 			c.FaultName(document.At("measure"), "a sweep runs at every rate of measure.rates, which is missing; write for example rates: [1000, 10000]")
 		}
 	}

@@ -21,8 +21,8 @@ func (c *checker) load() {
 		return // the schema requires it
 	}
 	switch c.s.Load.Kind {
-	case "sessions":
-		c.FaultAt(p.To("kind"), "sessions (long-lived connections) are not supported yet; write requests or jobs")
+	case scenario.Sessions:
+		c.sessions(p)
 	case scenario.Jobs:
 		c.jobs(p)
 	case scenario.Requests, "":
@@ -57,6 +57,7 @@ func (c *checker) requests(p document.Path) {
 	}
 	c.refuse(p, "belongs to kind: jobs; the target's arguments are target.args", "args")
 	c.refuse(p, "belongs to kind: jobs", "axis")
+	c.refuse(p, "belongs to kind: sessions", ownFields...)
 	if l.Once && l.Feeder == nil && l.Corpus == "" {
 		c.FaultName(p.To("once"), "sends each row of a feeder or each body of a corpus at most once; add feeder or corpus")
 	}
@@ -188,6 +189,9 @@ var scheduleFields = map[string][]string{
 
 func (c *checker) schedule() {
 	p, sch := document.At("load", "schedule"), &c.s.Load.Schedule
+	if c.s.OfSessions() {
+		return // each session's rate is per_session
+	}
 	kind := cmp.Or(sch.Kind, scenario.Poisson)
 	own, known := scheduleFields[kind]
 	if !known || !c.Has(document.At("load")) {

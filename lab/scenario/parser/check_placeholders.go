@@ -85,6 +85,10 @@ func (c *checker) loadTexts(before, running scope) {
 		c.textList(p.To("feeder", "command"), f.Command, scope{}) // it runs before every other program
 		c.textList(p.To("feeder", "args"), f.Args, scope{})
 	}
+	if c.s.OfSessions() {
+		c.sessionTexts(p, running)
+		return
+	}
 	running.load = true
 	c.text(p.To("url"), l.URL, running)
 	c.text(p.To("body"), l.Body, running.counting(l.Repeat))
@@ -190,6 +194,10 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
 	kind, count, random := strings.Cut(name, ":")
 	switch n, err := strconv.Atoi(count); {
+	case scenario.SessionPlaceholder(name):
+		return "belongs to load.kind: sessions" + map[string]string{"offer": ", in send"}[name]
+	case c.s.OfSessions() && (name == "id" || name == "key" || random):
+		return "belongs to requests; sessions have ${session}, ${offer}, ${run} and ${row.NAME}"
 	case !in.load:
 		return "changes from request to request and is valid only in the load's url, headers and bodies"
 	case random && kind == "random" && (err != nil || n < 1 || n > maxRandom):

@@ -40,13 +40,17 @@ func (c *checker) slo() {
 				c.FaultAt(p.To(name), "%v", err)
 			}
 			slo.Errors = share
+		case "frames":
+			if err := value.Decode(&slo.Frames); err != nil && c.decodeErr == nil {
+				c.decodeErr = err
+			}
 		case "gauges":
 			c.gauges(p.To(name))
 		default:
 			c.bound(p.To(name), name, value)
 		}
 	}
-	if len(slo.Latency) == 0 && len(slo.Gauges) == 0 {
+	if !slo.Bounded() {
 		c.FaultName(p, "bounds no latency; write for example p99: 20ms")
 	}
 }

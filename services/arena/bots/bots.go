@@ -108,6 +108,7 @@ type bot struct {
 
 	reader reader
 	ending bool
+	bytes  int64 // received
 }
 
 func (b *bot) join(j *wire.Join) error {
@@ -185,7 +186,9 @@ func (b *bot) Receive(ctx context.Context) (sessions.Received, error) {
 	if got.refusal != "" {
 		err = fmt.Errorf("the server ended the session: %s", got.refusal)
 	}
-	out := sessions.Received{Bytes: len(message) + headerSize(len(message)), Acked: uint64(got.acked) / uint64(b.driver.perPacket)}
+	was := b.bytes
+	b.bytes = b.conn.BytesIn()
+	out := sessions.Received{Bytes: int(b.bytes - was), Acked: uint64(got.acked) / uint64(b.driver.perPacket)}
 	if got.state {
 		out.Frames = 1
 	}
@@ -194,14 +197,3 @@ func (b *bot) Receive(ctx context.Context) (sessions.Received, error) {
 
 // Close leaves without a word, as a browser does that is closed.
 func (b *bot) Close() error { return b.conn.Close() }
-
-// headerSize is the bytes of a server's frame before a message.
-func headerSize(n int) int {
-	switch {
-	case n < 126:
-		return 2
-	case n < 1<<16:
-		return 4
-	}
-	return 10
-}

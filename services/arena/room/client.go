@@ -38,6 +38,7 @@ type Client struct {
 	ended        bool
 	base, before uint32 // ticks of the last states that it was written; 0: none
 	near         *near  // what it sees of them, where that is not all
+	reader       Reader // guarded by the room; nil: it has a goroutine of its own
 
 	wake   chan struct{} // of the writer; nil: the room writes itself
 	writer sync.WaitGroup
@@ -97,16 +98,29 @@ func (c *Client) add(frame func(to []byte) []byte) {
 		return
 	}
 	c.queue = frame(c.queue)
-	c.ends = append(c.ends, len(c.queue))
+	c.mark()
+}
+
+// mark notes the end of a frame, for the writer.
+func (c *Client) mark() {
+	if c.wake != nil {
+		c.ends = append(c.ends, len(c.queue))
+	}
 }
 
 // flush writes what waits, if nothing is under way.
 func (c *Client) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.idle() {
-		c.send()
+	if !c.idle() || len(c.queue) == 0 {
+		return
 	}
+	if c.wake != nil {
+		c.hand()
+		return
+	}
+	c.try(c.queue)
+	c.queue = emptied(c.queue)
 }
 
 // show writes what waits and the newest state.
@@ -121,12 +135,28 @@ func (c *Client) show(v *view, acked uint32) {
 	}
 	if has := c.acked.Load(); has > 0 && v.now.Tick-has > maxBehind && v.now.Tick-c.base < sparse {
 		c.stats.Conflated.Add(1)
-	} else {
-		c.queue = v.append(c.queue, c, acked)
-		c.ends = append(c.ends, len(c.queue))
-		c.base, c.before = v.now.Tick, c.base
+		return
 	}
-	c.send()
+	if c.wake != nil {
+		c.queue = v.append(c.queue, c, acked)
+		c.mark()
+		c.hand()
+	} else {
+		v.frames = v.append(append(v.frames[:0], c.queue...), c, acked)
+		c.queue = emptied(c.queue)
+		c.try(v.frames)
+	}
+	c.base, c.before = v.now.Tick, c.base
+}
+
+// small is the capacity of a buffer that a client keeps, in bytes.
+const small = 512
+
+func emptied(b []byte) []byte {
+	if cap(b) > small {
+		return nil
+	}
+	return b[:0]
 }
 
 // idle reports whether nothing is under way, after trying to end what is.
@@ -139,28 +169,29 @@ func (c *Client) idle() bool {
 	}
 	n, err := c.socket.TryWrite(c.under)
 	c.wrote(err)
-	c.under = c.under[:copy(c.under, c.under[n:])]
+	if c.under = c.under[n:]; len(c.under) == 0 {
+		c.under = nil
+	}
 	return len(c.under) == 0 && !c.ended
 }
 
-func (c *Client) send() {
-	if len(c.queue) == 0 {
-		return
-	}
+// hand gives what waits to the writer.
+func (c *Client) hand() {
 	c.stats.Written.Add(int64(len(c.queue)))
-	if c.wake != nil {
-		c.under, c.queue = c.queue, c.under[:0]
-		c.underEnds, c.ends = c.ends, c.underEnds[:0]
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
-		return
+	c.under, c.queue = c.queue, c.under[:0]
+	c.underEnds, c.ends = c.ends, c.underEnds[:0]
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
-	n, err := c.socket.TryWrite(c.queue)
+}
+
+// try writes what the kernel takes of frames, and keeps the rest.
+func (c *Client) try(frames []byte) {
+	c.stats.Written.Add(int64(len(frames)))
+	n, err := c.socket.TryWrite(frames)
 	c.wrote(err)
-	c.under = append(c.under[:0], c.queue[n:]...)
-	c.queue, c.ends = c.queue[:0], c.ends[:0]
+	c.under = append(emptied(c.under), frames[n:]...)
 }
 
 // wrote takes the error of a write: the reader finds that the connection has ended.
@@ -177,8 +208,8 @@ func (c *Client) write() {
 		for {
 			c.mu.Lock()
 			under, ends := c.under, c.underEnds
-			if len(under) == 0 && !c.ended {
-				c.send() // what came meanwhile
+			if len(under) == 0 && len(c.queue) > 0 && !c.ended {
+				c.hand() // what came meanwhile
 				under, ends = c.under, c.underEnds
 			}
 			ended := c.ended

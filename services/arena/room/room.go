@@ -34,7 +34,6 @@ const (
 	maxPerTick = 2 * game.PerTick // commands of a player in a tick
 	keptBody   = 30 * game.Hz     // ticks, after its socket was lost
 	maxIdle    = 300 * game.Hz    // ticks without a client, after which a room ends
-	kept       = 10 * game.Hz     // states, for deltas and for State
 	maxWatch   = 1000             // spectators
 )
 
@@ -55,9 +54,10 @@ type Options struct {
 
 // Recorder receives what happens to the world, in its order. It does not wait for a disk.
 type Recorder interface {
-	Join(id uint32, bot bool)
+	Join(id uint32)
 	Leave(id uint32)
 	Apply(id uint32, c game.Command)
+	Bot(id uint32) // does the command that game.World.Bot returns
 	Step(hash uint64)
 	Close() error
 }
@@ -67,6 +67,7 @@ type Config struct {
 	State    string `seam:"state"`
 	Write    string `seam:"write"`
 	Dispatch string `seam:"dispatch"`
+	Read     string `seam:"read"`
 	Interest int    `set:"interest" default:"0" min:"0" max:"2000" doc:"how far players see in the compact subprotocol, in units of the world; 0: all of it"`
 }
 
@@ -88,9 +89,9 @@ type Room struct {
 	world   *game.World
 	players []*player // in order of their ids
 	watch   map[*Client]bool
-	states  [kept]delta.State // by tick
+	polled  []*Client // have a Reader
+	history history
 	view    view
-	events  [][]byte
 }
 
 // New makes a room, which Run runs.
@@ -130,19 +131,7 @@ func (r *Room) State(tick uint32) (delta.State, bool) {
 	if tick == 0 {
 		tick = r.world.Tick()
 	}
-	s := r.state(tick)
-	if s == nil {
-		return delta.State{}, false
-	}
-	return delta.State{Tick: s.Tick, Hash: s.Hash, Entities: slices.Clone(s.Entities)}, true
-}
-
-// state returns the state at a tick; nil: it is gone.
-func (r *Room) state(tick uint32) *delta.State {
-	if s := &r.states[tick%kept]; tick != 0 && s.Tick == tick {
-		return s
-	}
-	return nil
+	return r.history.find(tick)
 }
 
 // Open returns what a matchmaker must know of the room.
@@ -273,7 +262,7 @@ func (r *Room) add(bot bool) *player {
 	at, _ := slices.BinarySearchFunc(r.players, p.id, func(p *player, id uint32) int { return int(p.id) - int(id) })
 	r.players = slices.Insert(r.players, at, p)
 	if r.options.Recorder != nil {
-		r.options.Recorder.Join(p.id, bot)
+		r.options.Recorder.Join(p.id)
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dyno/parts/ticker"
+	"dyno/services/arena/delta"
 	"dyno/services/arena/game"
 )
 
@@ -12,11 +13,14 @@ import (
 const Interval = time.Second / game.Hz
 
 // Run takes the room's ticks until ctx ends, or until the room has had no client for long. Then
-// nothing joins any more, and its clients are disconnected.
+// nothing joins any more.
 func (r *Room) Run(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	var p poller
+	defer p.ending.Wait()
 	err := ticker.Run(ctx, ticker.Options{Period: Interval, Observer: r.stats}, func() {
+		r.poll(&p)
 		if !r.tick() {
 			end()
 		}
@@ -25,9 +29,12 @@ func (r *Room) Run(ctx context.Context) {
 		panic(err) // the options are constants
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.ended = true
-	r.each(func(c *Client, _ uint32) { c.Kick() })
+	for _, c := range r.polled {
+		p.end(c.reader, ctx.Err())
+	}
+	r.polled = nil
+	r.mu.Unlock()
 	if r.options.Recorder == nil {
 		return
 	}
@@ -48,6 +55,9 @@ func (r *Room) tick() bool {
 		case p.bot:
 			for range game.PerTick {
 				r.world.Apply(p.id, r.world.Bot(p.id))
+				if rec != nil {
+					rec.Bot(p.id)
+				}
 			}
 		case p.client == nil && r.world.Tick()-p.lost > keptBody:
 			r.remove(p)
@@ -63,24 +73,25 @@ func (r *Room) tick() bool {
 	}
 	r.world.Step()
 	r.now.Store(r.world.Tick())
-	s := &r.states[r.world.Tick()%kept]
-	s.Tick, s.Entities = r.world.Tick(), r.world.Entities(s.Entities[:0])
+	s := r.history.next(r.world.Tick())
+	s.Entities = r.world.Entities(s.Entities)
 	s.Hash = game.Hash(s.Entities)
+	r.history.keep(s)
 	if rec != nil {
 		rec.Step(s.Hash)
 	}
-	r.show()
+	r.show(s)
 	r.ended = r.idle > maxIdle
 	return !r.ended
 }
 
 // show sends the state to all, and what has happened.
-func (r *Room) show() {
+func (r *Room) show(s *delta.State) {
 	for _, e := range r.world.Events() {
 		f := gameEvent(e)
 		r.each(func(c *Client, _ uint32) { c.event(f) })
 	}
-	r.view.begin(r, r.state(r.world.Tick()))
+	r.view.begin(r, s)
 	r.idle++
 	r.each(func(c *Client, acked uint32) {
 		r.idle = 0

@@ -16,6 +16,7 @@ import (
 type view struct {
 	room   *Room
 	now    *delta.State
+	frames []byte // for a client
 	shared []byte // the fields of a Snapshot that are the same for all
 	deltas []encoded
 	n      int // of them
@@ -80,7 +81,7 @@ func (v *view) delta(c *Client) []byte {
 	if radius := v.room.config.Interest; radius > 0 && c.player.id != 0 {
 		return v.nearby(c, int32(radius*game.Scale))
 	}
-	base, before := v.room.state(c.base), v.room.state(c.before)
+	base, before := v.room.history.state(c.base), v.room.history.state(c.before)
 	if base == nil || v.room.config.State == "delta" {
 		before = nil
 	}

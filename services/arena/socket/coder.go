@@ -77,6 +77,8 @@ func payload(frame []byte) []byte {
 
 func (c *coder) TryWrite([]byte) (int, error) { return 0, ErrNoTry }
 
+func (c *coder) Poll([]byte, func([]byte) error) error { return ErrNoTry }
+
 func (c *coder) Ping() []byte { return nil }
 
 func (c *coder) Close(code int, reason string) {

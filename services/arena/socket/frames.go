@@ -17,7 +17,7 @@ type frames struct {
 	conn        net.Conn
 	subprotocol string
 	control     func(frame []byte)
-	try         func(b []byte) (int, error) // nil: it cannot be tried
+	try         *try // nil: reads and writes wait
 
 	parser parser
 	in     []byte // what was read
@@ -41,18 +41,58 @@ func (s *frames) Read() ([]byte, error) {
 			continue
 		}
 		s.done += used
-		switch f.op {
-		case opClose:
-			return nil, closing(f.payload)
-		case opPing:
-			s.control(append(appendHeader(nil, opPong, len(f.payload)), f.payload...))
-		case opPong:
-		default:
-			if message, done, err := s.parser.take(f); done || err != nil {
-				return message, err
-			}
+		if message, done, err := s.obey(f); done || err != nil {
+			return message, err
 		}
 	}
+}
+
+// obey does what a frame says; done: it ends a message.
+func (s *frames) obey(f frame) (message []byte, done bool, err error) {
+	switch f.op {
+	case opClose:
+		return nil, false, closing(f.payload)
+	case opPing:
+		s.control(append(appendHeader(nil, opPong, len(f.payload)), f.payload...))
+		return nil, false, nil
+	case opPong:
+		return nil, false, nil
+	}
+	return s.parser.take(f)
+}
+
+func (s *frames) Poll(buf []byte, take func(message []byte) error) error {
+	if s.try == nil {
+		return ErrNoTry
+	}
+	rest := copy(buf, s.in[s.done:]) // less than a frame, but for what Read has left
+	n, err := s.try.read(buf[rest:])
+	if err != nil || rest+n == 0 {
+		return err
+	}
+	in, done := buf[:rest+n], 0
+	for {
+		f, used, _, err := s.parser.next(in[done:])
+		if err != nil {
+			return err
+		}
+		if used == 0 {
+			break
+		}
+		done += used
+		message, whole, err := s.obey(f)
+		if err == nil && whole {
+			err = take(message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.in, s.done = nil, 0
+	if done < len(in) {
+		s.in = append(s.in, in[done:]...)
+	}
+	return nil
 }
 
 // fill reads on until there are need bytes beyond those that are done.
@@ -85,7 +125,7 @@ func (s *frames) TryWrite(b []byte) (int, error) {
 	if s.try == nil {
 		return 0, ErrNoTry
 	}
-	return s.try(b)
+	return s.try.write(b)
 }
 
 var ping = appendHeader(nil, opPing, 0)

@@ -77,7 +77,7 @@ func (s *frames) begin(key string, unread *bufio.Reader, o Options) error {
 			return err
 		}
 	}
-	s.try = tryWriter(s.conn)
+	s.try = newTry(s.conn)
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	answer := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(sum[:]) + "\r\n"
 	if s.subprotocol != "" {

@@ -50,8 +50,8 @@ func (e *Closed) Error() string {
 	return fmt.Sprintf("the WebSocket ends with %d: %s", e.Code, e.Reason)
 }
 
-// ErrNoTry is returned by TryWrite where a write cannot be tried: use Write.
-var ErrNoTry = errors.New("this connection has no writes that do not wait")
+// ErrNoTry is returned by TryWrite and Poll where they would wait: use Write and Read.
+var ErrNoTry = errors.New("this connection has no reads and writes that do not wait")
 
 // Socket is a WebSocket.
 type Socket interface {
@@ -61,6 +61,10 @@ type Socket interface {
 	// through the Control of Options.
 	Read() ([]byte, error)
 	SetReadDeadline(at time.Time)
+
+	// Poll reads what has come, up to the length of buf, without waiting, and calls take for each
+	// message in it. Once it was called, Read must not be.
+	Poll(buf []byte, take func(message []byte) error) error
 
 	// Write writes whole frames (Append), or returns an error when they are not with the kernel in
 	// time. Ends are the offsets of their ends.

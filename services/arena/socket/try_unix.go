@@ -9,8 +9,24 @@ import (
 	"syscall"
 )
 
-// tryWriter returns writes that do not wait, for a connection of TCP.
-func tryWriter(conn net.Conn) func(b []byte) (int, error) {
+// try reads and writes without waiting, on a connection of TCP. One goroutine at a time reads, and
+// one writes.
+type try struct {
+	raw       syscall.RawConn
+	in, out   operation
+	readOnce  func(fd uintptr) bool
+	writeOnce func(fd uintptr) bool
+}
+
+// operation is the arguments and the results of a system call, which are not made anew each time.
+type operation struct {
+	b   []byte
+	n   int
+	err error
+}
+
+// newTry returns nil for a connection that is not one of TCP, such as one of TLS.
+func newTry(conn net.Conn) *try {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
 		return nil
@@ -19,36 +35,46 @@ func tryWriter(conn net.Conn) func(b []byte) (int, error) {
 	if err != nil {
 		return nil
 	}
-	// One write at a time: its variables are not made anew each time.
 	t := &try{raw: raw}
-	t.once = func(fd uintptr) bool {
-		t.n, t.err = syscall.Write(int(fd), t.b)
-		return true // also where it would wait
+	// They return true also where the call would wait: otherwise the goroutine would.
+	t.readOnce = func(fd uintptr) bool {
+		t.in.n, t.in.err = syscall.Read(int(fd), t.in.b)
+		return true
 	}
-	return t.write
+	t.writeOnce = func(fd uintptr) bool {
+		t.out.n, t.out.err = syscall.Write(int(fd), t.out.b)
+		return true
+	}
+	return t
 }
 
-type try struct {
-	raw  syscall.RawConn
-	once func(fd uintptr) bool
-	b    []byte
-	n    int
-	err  error
+// read returns 0 and no error where nothing has come.
+func (t *try) read(b []byte) (int, error) {
+	t.in.b = b
+	err := t.raw.Read(t.readOnce)
+	return t.in.result(err, io.EOF)
 }
 
 func (t *try) write(b []byte) (int, error) {
-	t.b = b
-	err := t.raw.Write(t.once)
-	t.b = nil
+	t.out.b = b
+	err := t.raw.Write(t.writeOnce)
+	return t.out.result(err, io.ErrShortWrite)
+}
+
+// result returns what the call did; none is the error of a call that did nothing and does not say
+// why.
+func (o *operation) result(err, none error) (int, error) {
+	empty := len(o.b) == 0
+	o.b = nil
 	switch {
 	case err != nil:
 		return 0, err
-	case errors.Is(t.err, syscall.EAGAIN), errors.Is(t.err, syscall.EINTR):
+	case errors.Is(o.err, syscall.EAGAIN), errors.Is(o.err, syscall.EINTR):
 		return 0, nil
-	case t.err != nil:
-		return 0, t.err
-	case t.n == 0 && len(b) > 0:
-		return 0, io.ErrShortWrite
+	case o.err != nil:
+		return 0, o.err
+	case o.n == 0 && !empty:
+		return 0, none
 	}
-	return t.n, nil
+	return o.n, nil
 }

@@ -29,6 +29,7 @@ var (
 	errClosed = errors.New("the service is stopping; resume after the last number seen")
 	errSource = errors.New("the log cannot be read")
 	errFull   = errors.New("that is a chunk") // never leaves fill
+	errAhead  = errors.New("was announced and is not there")
 )
 
 // transport carries a stream to its client. Its methods are called by one goroutine.
@@ -194,10 +195,19 @@ func (s *Streams) fill(c *chunk, at *position, t transport) error {
 		if at.next > before {
 			return nil
 		}
-		err = fmt.Errorf("number %d was announced and is not there", at.next)
+		err = fmt.Errorf("number %d %w", at.next, errAhead)
 	}
-	if _, open := s.source.Wait(at.next); !open {
+	more, open := s.source.Wait(at.next)
+	if !open {
 		return errClosed
+	}
+	select {
+	case <-more:
+	default:
+		// The stream read ahead of what was announced, and the announcement of that woke it.
+		if errors.Is(err, errAhead) {
+			return nil
+		}
 	}
 	return fmt.Errorf("%w: %w", errSource, err)
 }

@@ -163,6 +163,22 @@ func TestSourceFails(t *testing.T) {
 
 // The server's deadlines for requests are 30 s; streams outlive them, and show every 15 s that they
 // live.
+// A stream may read notices before they are announced, and is then woken in vain.
+func TestWokenInVain(t *testing.T) {
+	serve(t, Options{}, func(t *testing.T, b *bench) {
+		b.log.put("a", 1)
+		s := b.sse("/v1/stream?after=0")
+		s.expect(t, numbered(1, "a"))
+		synctest.Wait()
+		b.log.mu.Lock()
+		b.log.wake()
+		b.log.mu.Unlock()
+		synctest.Wait()
+		b.log.put("a", 1)
+		s.expect(t, numbered(2, "a"))
+	})
+}
+
 func TestHeartbeats(t *testing.T) {
 	serve(t, Options{}, func(t *testing.T, b *bench) {
 		events, messages := b.sse("/v1/stream?types=b"), b.ws("/v1/ws?types=b")

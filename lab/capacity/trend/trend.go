@@ -1,4 +1,8 @@
-package capacity
+// Package trend fits straight lines to the windows of a run, and separates slopes from noise.
+//
+// It is not for judging what a slope means for an SLO: package capacity does. It starts no
+// goroutines.
+package trend
 
 import (
 	"math"
@@ -15,27 +19,27 @@ type Trend struct {
 }
 
 const (
-	// trendWindows is the fewest windows that can show a trend: one second.
-	trendWindows = 10
-	// trendClear is the |T| above which a slope counts. A steady queue just below saturation
+	// Windows is the fewest windows that can show a trend: one second.
+	Windows = 10
+	// clear is the |T| above which a slope counts. A steady queue just below saturation
 	// wanders, which looks like a slope: at 4, under 1% of the simulated steady runs count as
 	// growing.
-	trendClear = 4
+	clear = 4
 	// maxResemblance bounds the correction for autocorrelation, so that a real ramp (whose
 	// residuals are always autocorrelated) can still be detected.
 	maxResemblance = 0.9
 )
 
-// trendOf fits a line to y over t, in seconds. Fewer points than trendWindows give a zero Trend.
-func trendOf(t, y []float64) Trend {
-	if len(t) < trendWindows {
+// Of fits a line to y over t, in seconds. Fewer points than Windows give a zero Trend.
+func Of(t, y []float64) Trend {
+	if len(t) < Windows {
 		return Trend{}
 	}
-	return lineThrough(t, y)
+	return Line(t, y)
 }
 
-// lineThrough fits a line to at least three points.
-func lineThrough(t, y []float64) Trend {
+// Line fits a line to at least three points.
+func Line(t, y []float64) Trend {
 	n := len(t)
 	intercept, slope := stat.LinearRegression(t, y, nil, false)
 	residuals := make([]float64, n)
@@ -63,6 +67,6 @@ func lineThrough(t, y []float64) Trend {
 	r := neighbours / squares
 	r = min(max(r+(1+4*r)/float64(n), 0), maxResemblance)
 	trend.T = slope / standardError * math.Sqrt((1-r)/(1+r))
-	trend.Clear = math.Abs(trend.T) > trendClear
+	trend.Clear = math.Abs(trend.T) > clear
 	return trend
 }

@@ -1,12 +1,16 @@
-package record
+// Package redact removes secrets from what the lab writes: header values, tokens, passwords.
+//
+// It is not for the output of the measured processes, which is kept as it is. It starts no
+// goroutines.
+package redact
 
 import (
 	"net/url"
 	"regexp"
 )
 
-// Redacted replaces a secret.
-const Redacted = "[redacted]"
+// Mark replaces a secret.
+const Mark = "[redacted]"
 
 // secrets match values that must not reach a file; the value is group 2.
 var secrets = []*regexp.Regexp{
@@ -22,32 +26,32 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(whsec)(_)([A-Za-z0-9+/=]+)`),
 }
 
-// Redact replaces header values, tokens and passwords in text.
-func Redact(s string) string {
+// Text replaces header values, tokens and passwords in text.
+func Text(s string) string {
 	for i, re := range secrets {
 		tail := ""
 		if i == 2 {
 			tail = "@"
 		}
-		s = re.ReplaceAllString(s, "${1}${2}"+Redacted+tail)
+		s = re.ReplaceAllString(s, "${1}${2}"+Mark+tail)
 	}
 	return s
 }
 
-// RedactArgs redacts a command line, including the word after a flag whose name marks a secret.
-func RedactArgs(args []string) []string {
+// Args redacts a command line, including the word after a flag whose name marks a secret.
+func Args(args []string) []string {
 	out := make([]string, len(args))
 	hide := false
 	for i, a := range args {
 		switch {
 		case hide:
-			out[i], hide = Redacted, false
+			out[i], hide = Mark, false
 		case secretFlag.MatchString(a):
 			out[i], hide = a, true
 		case secretHeader.MatchString(a):
-			out[i] = secretHeader.ReplaceAllString(a, "${1}"+Redacted)
+			out[i] = secretHeader.ReplaceAllString(a, "${1}"+Mark)
 		default:
-			out[i] = Redact(a)
+			out[i] = Text(a)
 		}
 	}
 	return out
@@ -59,12 +63,12 @@ var secretFlag = regexp.MustCompile(`(?i)^--?[a-z-]*(token|password|passwd|secre
 // and AWS4 credentials contain commas and quotes.
 var secretHeader = regexp.MustCompile(`(?is)^((?:-H|--header=)?\s*[a-z0-9_-]*(?:auth|cookie|key|token|secret|password|session|signature)[a-z0-9_-]*\s*:\s*).*$`)
 
-// RedactURL removes credentials from a URL.
-func RedactURL(s string) string {
+// URL removes credentials from a URL.
+func URL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.User == nil {
-		return Redact(s)
+		return Text(s)
 	}
 	u.User = nil
-	return Redact(u.String())
+	return Text(u.String())
 }

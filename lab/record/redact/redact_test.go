@@ -1,4 +1,4 @@
-package record
+package redact
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestRedact(t *testing.T) {
+func TestText(t *testing.T) {
 	for _, in := range []string{
 		"Authorization: Bearer s3cret-value",
 		"authorization=Basic s3cret-value",
@@ -19,19 +19,19 @@ func TestRedact(t *testing.T) {
 		"a reader said: eyJhbGciOiJIUzI1NiJ9.s3cretzdWIiOiJB.s3cret0yTLXGNZ, and went away",
 		"url: http://x/?access_token=s3cret-value&y=1",
 	} {
-		if out := Redact(in); strings.Contains(out, "s3cret") || !strings.Contains(out, Redacted) {
+		if out := Text(in); strings.Contains(out, "s3cret") || !strings.Contains(out, Mark) {
 			t.Errorf("%q became %q", in, out)
 		}
 	}
 	for _, plain := range []string{"http://127.0.0.1:80/x?y=1", "p99=20ms", "key: ${key}", "--assembly tuned", "tokens per second", "Authorization", "eyJ.go", "keyJudge.Table.Row"} {
-		if out := Redact(plain); out != plain {
+		if out := Text(plain); out != plain {
 			t.Errorf("%q became %q", plain, out)
 		}
 	}
 }
 
-func TestRedactArgs(t *testing.T) {
-	got := RedactArgs([]string{"notifyd", "--debug-token", "s3cret", "--set", "workers=4", "-H", "Cookie: a=s3cret"})
+func TestArgs(t *testing.T) {
+	got := Args([]string{"notifyd", "--debug-token", "s3cret", "--set", "workers=4", "-H", "Cookie: a=s3cret"})
 	if strings.Contains(strings.Join(got, " "), "s3cret") || !slices.Contains(got, "workers=4") {
 		t.Errorf("got %q", got)
 	}
@@ -44,19 +44,19 @@ func TestRedactHeaderArgs(t *testing.T) {
 		"--header=X-Secret-Key: s3cret",
 		"X-Auth-Token: one, s3cret",
 	} {
-		if got := RedactArgs([]string{"-H", header}); strings.Contains(got[1], "s3cret") || !strings.HasSuffix(got[1], ": "+Redacted) {
+		if got := Args([]string{"-H", header}); strings.Contains(got[1], "s3cret") || !strings.HasSuffix(got[1], ": "+Mark) {
 			t.Errorf("%q became %q", header, got[1])
 		}
 	}
 	for _, plain := range []string{"Content-Type: application/json", "http://127.0.0.1:80/", "workers: 4", "keys=4"} {
-		if got := RedactArgs([]string{plain}); got[0] != plain {
+		if got := Args([]string{plain}); got[0] != plain {
 			t.Errorf("%q became %q", plain, got[0])
 		}
 	}
 }
 
-func TestRedactURL(t *testing.T) {
-	if got := RedactURL("http://me:s3cret@127.0.0.1:80/x"); got != "http://127.0.0.1:80/x" {
+func TestURL(t *testing.T) {
+	if got := URL("http://me:s3cret@127.0.0.1:80/x"); got != "http://127.0.0.1:80/x" {
 		t.Errorf("got %q", got)
 	}
 }

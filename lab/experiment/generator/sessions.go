@@ -1,0 +1,176 @@
+package generator
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/load"
+	"dyno/lab/load/jobs"
+	"dyno/lab/load/sessions"
+	"dyno/lab/load/sessions/scripted"
+	"dyno/lab/record"
+	"dyno/lab/record/redact"
+	"dyno/lab/scenario"
+	"dyno/lab/target"
+	"dyno/parts/process"
+)
+
+// Sessions are the driver of a run's sessions. If a program drives them, PID is its process.
+type Sessions struct {
+	Driver load.Driver
+	PID    int
+	Close  func() // ends the program; it is called after the drive
+}
+
+// Sessions makes the driver of a run's sessions for a target that is ready, and enters their URL
+// into the run.
+func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, p *load.Plan) (Sessions, error) {
+	l := b.Scenario.LoadOf(v)
+	if l.Driver != nil {
+		return b.program(ctx, s, l, p)
+	}
+	u, err := b.address(s, v)
+	if err != nil {
+		return Sessions{}, err
+	}
+	r.Load.URL = u.String()
+	driver, err := b.script(s, l, runName(r.ID))
+	if err != nil {
+		return Sessions{}, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+	}
+	name := "events"
+	if l.Sockets() {
+		name = "websocket"
+	}
+	return Sessions{Driver: &sessions.Engine{Name: name, Driver: driver}, Close: func() {}}, nil
+}
+
+// script makes the driver that a scenario describes.
+func (b *Generator) script(s *environment.Environment, l scenario.Load, run string) (sessions.Driver, error) {
+	x := expander{environment: s}
+	out := scripted.Script{URL: x.text("url", l.URL), Header: x.texts("header", l.Headers), Subprotocols: l.Open.Subprotocols, Run: run}
+	for _, m := range l.Open.Messages {
+		out.Messages = append(out.Messages, x.text("open.messages", m))
+	}
+	if l.Send != nil {
+		out.Send = &scripted.Send{Body: x.text("send.text", l.Send.Text), URL: x.text("send.url", l.Send.URL),
+			Method: cmp.Or(l.Send.Method, http.MethodPost), Header: x.texts("send.headers", l.Send.Headers)}
+		if l.Send.Base64 != "" {
+			message, err := base64.StdEncoding.DecodeString(l.Send.Base64)
+			if err != nil {
+				return nil, fmt.Errorf("send.base64: %w", err)
+			}
+			out.Send.Binary, out.Send.Body = true, scripted.Template(strings.ReplaceAll(string(message), "$", "$$"))
+		}
+		if err := b.permitBeside(out.Send); err != nil {
+			return nil, err
+		}
+	}
+	out.Frames = scripted.Match{Contains: l.Expect.Frames.Contains, Matches: x.pattern(l.Expect.Frames.Matches)}
+	if a := l.Expect.Ack; a != nil {
+		out.Ack = scripted.Ack{Any: a.Any, Matches: x.pattern(a.Matches)}
+		if a.JSON != "" {
+			out.Ack.JSON = strings.Split(a.JSON, ".")
+		}
+	}
+	if b.rows != nil {
+		out.Row = b.rows.Value
+	}
+	if strings.HasPrefix(l.URL, "wss:") || strings.HasPrefix(l.URL, "https:") {
+		settings := b.tls()
+		out.TLS = func(host string) (*tls.Config, error) { return settings.Config(host, false) }
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	return scripted.New(out)
+}
+
+// permitBeside returns an error if requests beside a stream may not be sent to their host.
+func (b *Generator) permitBeside(s *scripted.Send) error {
+	if s.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(string(s.URL))
+	if err != nil || u.Hostname() == "" || strings.Contains(u.Host, "${") {
+		return fmt.Errorf("send.url %q is not a URL with a host", redact.URL(string(s.URL)))
+	}
+	return b.Permitted(string(s.URL))
+}
+
+// expander resolves the placeholders of a scenario's texts and keeps the first error.
+type expander struct {
+	environment *environment.Environment
+	err         error
+}
+
+func (x *expander) text(what, text string) scripted.Template {
+	out, err := x.environment.Expand(what, text)
+	if x.err == nil {
+		x.err = err
+	}
+	return scripted.Template(out)
+}
+
+func (x *expander) texts(what string, of map[string]string) map[string]scripted.Template {
+	out := map[string]scripted.Template{}
+	for name, value := range of {
+		out[name] = x.text(what+" "+name, value)
+	}
+	return out
+}
+
+// pattern compiles a regular expression; nil: there is none.
+func (x *expander) pattern(text string) *regexp.Regexp {
+	if text == "" {
+		return nil
+	}
+	re, err := regexp.Compile(text)
+	if x.err == nil {
+		x.err = err
+	}
+	return re
+}
+
+// program starts the program that drives the sessions. It may begin immediately: its output waits in
+// the pipe until the plan's driver reads it.
+func (b *Generator) program(ctx context.Context, s *environment.Environment, l scenario.Load, p *load.Plan) (Sessions, error) {
+	fields := map[string]string{"sessions": strconv.Itoa(p.Connections), "rate": strconv.FormatFloat(l.PerSession, 'g', -1, 64),
+		"duration": p.Length.String(), "warmup": p.Warmup.String()}
+	command := b.Command(l.Driver.Build, l.Driver.Command, l.Driver.Args)
+	for i, word := range command {
+		var err error
+		if command[i], err = s.With("load.driver", word, fields); err != nil {
+			return Sessions{}, &scenario.Fault{Err: err}
+		}
+	}
+	out, in := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the drive, there is no reader yet
+	child, err := target.Start(ctx, process.Spec{Name: "driver", Command: command, Stdout: in})
+	if err != nil {
+		stop()
+		return Sessions{}, fmt.Errorf("starting load.driver: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-child.Exited()
+		in.CloseWithError(child.Err()) // it shows the end of its log
+	}()
+	return Sessions{Driver: jobs.New("driver", out), PID: child.PID(), Close: func() {
+		stop()
+		out.Close() // later output is discarded, so that it does not block
+		child.Stop(environment.Grace)
+		<-ended
+	}}, nil
+}

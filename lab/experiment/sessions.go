@@ -1,0 +1,91 @@
+package experiment
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+)
+
+const (
+	// startSessions and maxSessions bound a search unless the scenario does.
+	startSessions = 50
+	maxSessions   = 10_000
+	// A search doubles the number, and ends when a miss is at most fine above a number that met the
+	// SLO. A round of a comparison looks again around the number found: it need only be as fine as
+	// the machine is steady.
+	fine, quickFine       = 1.06, 1.15
+	roundGrow, roundFine  = 1.2, 1.1
+	sessionsPerSearch     = 12 // estimate, for the progress line
+	sessionRounds         = 4  // the fewest that give an interval
+	sessionWarmup         = time.Second
+	sessionLength         = 4 * time.Second // frames at 30/s are then counted to 1%
+	quickSessionLength    = 2 * time.Second
+	thoroughSessionLength = 10 * time.Second
+)
+
+// sessionPaces are the paces of runs with a number of sessions. A run opens them first.
+var sessionPaces = map[Depth]pace{
+	Quick:    {search: quickSessionLength, datum: quickSessionLength, warmup: sessionWarmup},
+	Default:  {search: sessionLength, datum: sessionLength, warmup: sessionWarmup, rounds: sessionRounds},
+	Thorough: {search: thoroughSessionLength, datum: thoroughSessionLength, warmup: sessionWarmup, rounds: 2 * sessionRounds},
+}
+
+// searching plans the runs of one search, from all of its runs so far.
+type searching func(runs []*record.Run) (record.Step, bool)
+
+// searchOf plans the search for a variant's best number of units or sessions.
+func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching {
+	m := x.Scenario.Measure
+	if !x.Scenario.OfSessions() {
+		s := x.byConcurrencyOf(v, length)
+		start := max(1, m.StartConcurrency)
+		s.Start = min(start, cmp.Or(s.Max, start))
+		return s.Next
+	}
+	most := cmp.Or(m.MaxConcurrency, maxSessions)
+	s := capacity.Sessions{SLO: x.exp.SLO, Start: min(cmp.Or(m.StartConcurrency, startSessions), most), Max: most, Grow: 2, Fine: fine, Repeat: true, Length: length}
+	if x.Depth == Quick {
+		s.Fine = quickFine
+	}
+	return s.Next
+}
+
+// aroundSessions plans a slot of a rotation: the number of sessions found, then more or fewer. The
+// runs of a slot are one datum, in which a miss counts without being repeated.
+func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last string) func(record.Step, []*record.Run) (record.Step, bool) {
+	return func(slot record.Step, runs []*record.Run) (record.Step, bool) {
+		variant := slot.Variant
+		if slot.Role == record.RoleAblation {
+			variant = last
+		}
+		n := found[variant].Concurrency
+		if x.fixed() {
+			slot.Connections, slot.Length = n, p.datum
+			return slot, slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Invalid == "" })
+		}
+		s := capacity.Sessions{SLO: x.exp.SLO, Start: n, Grow: roundGrow, Fine: roundFine, Length: p.datum}
+		step, done := s.Next(runs)
+		slot.Connections, slot.Length = step.Connections, step.Length
+		return slot, done
+	}
+}
+
+// fixed reports whether the scenario states the number of sessions, at which variants are compared.
+func (x *executor) fixed() bool { return len(x.Scenario.Load.Sessions) > 0 }
+
+// fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if they
+// only receive, CPU per frame.
+func (x *executor) fixedMetric() string {
+	switch {
+	case x.Metric != "" && x.Metric != compare.MetricCapacity:
+		return x.Metric
+	case x.Scenario.Load.PerSession == 0:
+		return compare.MetricCPU
+	}
+	return compare.MetricP99
+}

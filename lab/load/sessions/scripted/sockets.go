@@ -1,0 +1,96 @@
+package scripted
+
+import (
+	"context"
+	"crypto/tls"
+	"net/url"
+	"strings"
+
+	"dyno/lab/load/sessions"
+	"dyno/lab/load/websocket"
+)
+
+// sockets opens WebSockets.
+type sockets struct{ script Script }
+
+func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
+	s := &d.script
+	u, err := url.Parse(s.text(s.URL, i, 0))
+	if err != nil {
+		return nil, err
+	}
+	var secure *tls.Config
+	if u.Scheme == "wss" && s.TLS != nil {
+		if secure, err = s.TLS(u.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	header := s.header(s.Header, i, 0)
+	if len(s.Subprotocols) > 0 {
+		header.Set("Sec-WebSocket-Protocol", strings.Join(s.Subprotocols, ", "))
+	}
+	conn, err := websocket.Dial(ctx, u, header, secure, maxMessage)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range s.Messages {
+		conn.Queue([]byte(s.text(m, i, 0)))
+	}
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	c := &socket{counter: counter{script: s}, conn: conn, i: i, end: end, ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		conn.Write(living) // an error closes the connection, which Receive reports
+	}()
+	return c, nil
+}
+
+// socket is a session over a WebSocket. A goroutine writes, so that Send never waits.
+type socket struct {
+	counter
+	conn  *websocket.Conn
+	i     int
+	read0 int64 // bytes that Receive has returned so far
+	stop  func() bool
+	end   context.CancelFunc
+	ended chan struct{} // closed when nothing writes any more
+	body  []byte        // reused
+}
+
+func (c *socket) Send(_ context.Context, offer uint64) error {
+	send := c.script.Send
+	if send == nil {
+		return nil
+	}
+	c.body, _ = c.script.fill(c.body[:0], send.Body, c.i, offer)
+	if send.Binary {
+		c.conn.QueueBinary(c.body)
+	} else {
+		c.conn.Queue(c.body)
+	}
+	return nil
+}
+
+func (c *socket) Receive(ctx context.Context) (sessions.Received, error) {
+	if c.stop == nil {
+		c.stop = context.AfterFunc(ctx, func() { c.conn.Close() })
+	}
+	message, err := c.conn.Receive()
+	if err != nil {
+		return sessions.Received{}, done(ctx, err)
+	}
+	r := c.read(message)
+	all := c.conn.BytesIn()
+	r.Bytes, c.read0 = int(all-c.read0), all
+	return r, nil
+}
+
+func (c *socket) Close() error {
+	c.end()
+	if c.stop != nil {
+		c.stop()
+	}
+	err := c.conn.Close()
+	<-c.ended
+	return err
+}

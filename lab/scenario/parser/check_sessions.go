@@ -1,0 +1,116 @@
+package parser
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
+)
+
+// ownFields are the fields of load that only sessions have, and sessionFields all that they have.
+var (
+	ownFields     = []string{"sessions", "per_session", "open", "send", "expect", "driver"}
+	sessionFields = append([]string{"kind", "url", "headers", "feeder", "timeout", "tls"}, ownFields...)
+)
+
+// sessions checks a load of connections that stay open.
+func (c *checker) sessions(p document.Path) {
+	l := &c.s.Load
+	others := slices.DeleteFunc(c.Fields("load"), func(name string) bool { return slices.Contains(sessionFields, name) })
+	c.refuse(p, "has no effect on sessions, which have "+strings.Join(sessionFields, ", "), others...)
+	if f := l.Feeder; f != nil {
+		c.feeder(p.To("feeder"), f)
+	}
+	if c.s.SLO.On == record.OnDelivery {
+		c.FaultAt(document.At("slo"), "counts until delivery, and an offer of a session ends with its acknowledgement; leave delivery out")
+	}
+	switch searches := len(l.Sessions) == 0; {
+	case searches && (c.s.Mode == record.KindLoad || c.s.Mode == record.KindSweep):
+		c.FaultName(p, "mode %s drives known numbers of sessions; write for example sessions: [50, 100, 200]", c.s.Mode)
+	case len(l.Sessions) > 1 && c.s.Mode != record.KindLoad && c.s.Mode != record.KindSweep:
+		c.FaultName(p.To("sessions"), "a list of numbers belongs to mode: load or sweep; mode %s takes search or one number", c.s.Mode)
+	}
+	if l.Driver != nil {
+		c.needOne(p.To("driver"), "command: [bots]", "build", "command")
+		c.refuse(p, "is about the lab's own sessions, and load.driver is a program that has its own", "url", "headers", "open", "send", "expect", "feeder", "tls")
+		if !slices.ContainsFunc(l.Driver.Args, func(a string) bool { return strings.Contains(a, "${sessions}") }) {
+			c.FaultName(p.To("driver"), "never mentions ${sessions}, so that every run would be the same; write for example args: [--sessions, \"${sessions}\"]")
+		}
+		return
+	}
+	c.script(p)
+}
+
+// script checks the sessions of the lab's own drivers.
+func (c *checker) script(p document.Path) {
+	l := &c.s.Load
+	if !c.Has(p.To("url")) {
+		c.FaultName(p, "needs url; write for example url: ws://${target.listen}/")
+	}
+	c.address(p.To("url"), l.URL)
+	c.headers(p.To("headers"), l.Headers)
+	switch {
+	case l.PerSession > 0 && l.Send == nil:
+		c.FaultName(p.To("per_session"), "is a rate of offers, and send, which says what an offer sends, is missing; write for example send: {text: '{\"n\":${offer}}'}")
+	case l.PerSession == 0 && l.Send != nil:
+		c.FaultName(p.To("send"), "needs a rate; write for example per_session: 1")
+	case l.Send != nil && l.Expect.Ack == nil:
+		c.FaultName(p.To("send"), "needs expect.ack, which says how an offer is acknowledged; write for example expect: {ack: {json: n}}")
+	}
+	if s := l.Send; s != nil && l.Sockets() {
+		c.needOne(p.To("send"), "text: '{\"n\":${offer}}'", "text", "base64")
+		c.refuse(p.To("send"), "is of a request beside a stream of events, and a WebSocket carries messages", "url", "method", "headers")
+	} else if s != nil {
+		c.refuse(p.To("send"), "is a message of a WebSocket; write text for the body of a request", "base64")
+		if !c.Has(p.To("send", "url")) {
+			c.FaultName(p.To("send"), "needs url, since nothing is sent over a stream of events; write for example url: http://${target.listen}/messages")
+		}
+		c.headers(p.To("send", "headers"), s.Headers)
+	}
+	if !l.Sockets() && l.URL != "" {
+		c.refuse(p, "belongs to WebSockets; a stream of events is opened with url and headers", "open")
+	}
+	c.pattern(p.To("expect", "frames", "matches"), l.Expect.Frames.Matches, 0)
+	if a := l.Expect.Ack; a != nil {
+		c.needOne(p.To("expect", "ack"), "json: n", "json", "matches", "any")
+		c.pattern(p.To("expect", "ack", "matches"), a.Matches, 1)
+	}
+}
+
+// pattern checks a regular expression, which needs a number of groups.
+func (c *checker) pattern(p document.Path, text string, groups int) {
+	if text == "" {
+		return
+	}
+	switch re, err := regexp.Compile(text); {
+	case err != nil:
+		c.FaultAt(p, "%v", err)
+	case re.NumSubexp() < groups:
+		c.FaultAt(p, "has no group, which is to hold the offer's number; write for example n=([0-9]+)")
+	}
+}
+
+// sessionTexts checks the placeholders of sessions' texts.
+func (c *checker) sessionTexts(p document.Path, running scope) {
+	l := &c.s.Load
+	once := running
+	once.load, once.plain = true, []string{"session"}
+	offer := once
+	offer.plain = []string{"session", "offer"}
+	c.text(p.To("url"), l.URL, once)
+	c.textMap(p.To("headers"), l.Headers, once)
+	c.textList(p.To("open", "messages"), l.Open.Messages, once)
+	if s := l.Send; s != nil {
+		c.text(p.To("send", "text"), s.Text, offer)
+		c.text(p.To("send", "url"), s.URL, offer)
+		c.textMap(p.To("send", "headers"), s.Headers, offer)
+	}
+	if d := l.Driver; d != nil {
+		with := running
+		with.plain = scenario.DriverPlaceholders()
+		c.textList(p.To("driver", "args"), d.Args, with)
+	}
+}
