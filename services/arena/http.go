@@ -12,11 +12,9 @@ import (
 	"time"
 
 	"dyno/parts/unrouted"
-	"dyno/services/arena/auth"
 	"dyno/services/arena/game"
 	"dyno/services/arena/match"
 	"dyno/services/arena/page"
-	"dyno/services/arena/room"
 )
 
 const maxBody = 4 << 10 // bytes of a request
@@ -31,21 +29,14 @@ func rand64() uint64 { return rand.Uint64() }
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /ws", s.sessions)
-	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.list()) })
+	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.rooms()) })
+	mux.HandleFunc("GET /v1/players/{name}", s.find)
 	mux.HandleFunc("POST /v1/rooms", s.create)
 	mux.HandleFunc("POST /v1/match", s.match)
 	mux.Handle("POST /api/heartbeat", s.beats)
 	mux.Handle("GET /", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
 	return mux
-}
-
-func (s *server) list() []room.Info {
-	out := []room.Info{}
-	for _, r := range s.all() {
-		out = append(out, r.Info())
-	}
-	return out
 }
 
 func (s *server) create(w http.ResponseWriter, r *http.Request) {
@@ -85,14 +76,14 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 		}
 		in.Name = claims.Name
 	}
-	if err := auth.CheckName(in.Name); err != nil {
-		answer(w, http.StatusBadRequest, problem{err.Error()})
-		return
-	}
 	ticket := in.Ticket
 	var place *match.Place
 	var err error
 	if ticket == "" {
+		if err := in.Check(); err != nil {
+			answer(w, http.StatusBadRequest, problem{err.Error()})
+			return
+		}
 		place, ticket, err = s.queue.Ask(r.Context(), in.Player)
 	} else {
 		place, err = s.queue.Poll(r.Context(), ticket)

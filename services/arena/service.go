@@ -16,11 +16,13 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
 	"dyno/services/arena/auth"
+	"dyno/services/arena/fleet"
 	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/match"
 	"dyno/services/arena/recording"
@@ -53,10 +55,14 @@ Without --auth-key no token is asked, and the public address must be one of this
 }
 
 // flags are arenad's own.
-type flags struct{ key string }
+type flags struct {
+	key   string
+	nodes nodes
+}
 
 func (f *flags) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.key, "auth-key", "", "`FILE` of the key that signs players' tokens (arenad token), made if it is missing; without it no token is asked, on a loopback address only")
+	f.nodes.declare(set)
 }
 
 // server is what a process runs.
@@ -65,9 +71,15 @@ type server struct {
 	data  string
 	beats *heartbeat.Heartbeat
 	queue *match.Queue
+
+	fleet       *fleet.Fleet // nil: this node is alone
+	deaf        func()       // ends the listening to other nodes' chat
+	hangar      sync.WaitGroup
+	parked      context.Context // until the last player has gone
+	leaveHangar context.CancelFunc
 }
 
-func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
+func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	if at, ok := env.Listen.Addr().(*net.TCPAddr); f.key == "" && (!ok || !at.IP.IsLoopback()) {
 		return daemon.Running{}, daemon.Usage(fmt.Errorf("--listen %v is open to other machines: give --auth-key FILE, so that players need tokens, or listen on 127.0.0.1", env.Listen.Addr()))
 	}
@@ -78,7 +90,8 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
 	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat)}
-	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}}
+	s.parked, s.leaveHangar = context.WithCancel(context.Background())
+	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
 	if c.Socket == "coder" {
 		s.accept = socket.Coder
 	}
@@ -94,6 +107,9 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 	}
 	env.Debug.HandleFunc("GET /debug/arena/rooms/{id}", s.debugRoom)
 	env.Debug.HandleFunc("GET /debug/arena/presence", s.debugPresence)
+	if err := f.nodes.join(ctx, s, env); err != nil {
+		return daemon.Running{}, err
+	}
 	running := daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}
 	front, err := s.openFront(c, env)
 	if err != nil {
@@ -114,6 +130,7 @@ func (s *server) drain(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		s.close()
+		s.part()
 		s.beats.Close()
 	}()
 	select {

@@ -38,7 +38,7 @@ type Options struct {
 	Room        string // "": any with a place
 	Token       string // of Join
 	Motion      string
-	Subprotocol string
+	Subprotocol string  // the best that they offer
 	Rate        float64 // packets a second, which share 60 commands
 	Decode      bool    // each state, with its hash
 }
@@ -79,11 +79,15 @@ var errRefused = errors.New("the server refused the Join")
 
 // Open connects the i-th bot and returns when the server has welcomed it.
 func (d *Driver) Open(ctx context.Context, i int) (sessions.Session, error) {
-	conn, err := websocket.Dial(ctx, d.url, http.Header{"Sec-WebSocket-Protocol": {d.o.Subprotocol}}, nil, longest)
+	offered := wire.Proto
+	if d.o.Subprotocol == wire.Bits {
+		offered = wire.Bits + ", " + wire.Proto // the plain program does not speak the first
+	}
+	conn, err := websocket.Dial(ctx, d.url, http.Header{"Sec-WebSocket-Protocol": {offered}}, nil, longest)
 	if err != nil {
 		return nil, err
 	}
-	b := &bot{driver: d, conn: conn, random: rand.New(rand.NewPCG(uint64(i), 1)), reader: reader{bits: d.o.Subprotocol == wire.Bits, decode: d.o.Decode}}
+	b := &bot{driver: d, conn: conn, random: rand.New(rand.NewPCG(uint64(i), 1)), reader: reader{bits: conn.Subprotocol == wire.Bits, decode: d.o.Decode}}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = b.join(&wire.Join{Name: fmt.Sprintf("bot %d", i), Room: d.o.Room, Token: d.o.Token})
 	if !stop() && err == nil {

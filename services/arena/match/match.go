@@ -15,10 +15,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Errors of Ask and Poll.
@@ -32,6 +36,23 @@ var (
 type Player struct {
 	Name  string `json:"name"`
 	Skill int    `json:"skill"`
+}
+
+// Bounds of a player.
+const (
+	MaxName  = 32        // bytes
+	MaxSkill = 1_000_000 // and -MaxSkill
+)
+
+// Check returns what is wrong with a player, for its client.
+func (p Player) Check() error {
+	switch {
+	case p.Name == "" || len(p.Name) > MaxName || !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl):
+		return fmt.Errorf("name must be text of 1 to %d bytes in UTF-8, without control characters", MaxName)
+	case p.Skill < -MaxSkill || p.Skill > MaxSkill:
+		return fmt.Errorf("skill must be from %d to %d", -MaxSkill, MaxSkill)
+	}
+	return nil
 }
 
 // Room is a room that players may be sent to.
@@ -105,7 +126,8 @@ func New(rooms Rooms, o Options) *Queue {
 	return &Queue{rooms: rooms, o: o, tickets: map[string]*ticket{}}
 }
 
-// Ask looks for a place for a player. Without one yet, it returns a ticket to Poll with.
+// Ask looks for a place for a player, which passes Check. Without one yet, it returns a ticket to
+// Poll with.
 func (q *Queue) Ask(ctx context.Context, p Player) (place *Place, id string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -129,6 +127,16 @@ func TestPartnersShareANewRoom(t *testing.T) {
 	}
 	if r := h.rooms[first.Room].Room(""); r.Free != 2 || r.Rated != 2 || r.Skill != 1000 {
 		t.Errorf("the room is %+v", r)
+	}
+}
+
+// A player for which a place was found is no partner, though it has not asked yet.
+func TestAMatchedPlayerIsNoPartner(t *testing.T) {
+	_, _, q := setup(2, 10)
+	ask(t, q, "ada", 0)
+	ask(t, q, "bob", 0) // both have the only two places of a room
+	if place, _ := ask(t, q, "eve", 0); place != nil {
+		t.Errorf("a third player has %v", place)
 	}
 }
 
@@ -329,51 +337,18 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-func TestHTTP(t *testing.T) {
-	_, _, q := setup(4, 10)
-	post := func(body string) (int, string) {
-		w := httptest.NewRecorder()
-		q.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/match", strings.NewReader(body)))
-		return w.Code, strings.TrimSpace(w.Body.String())
-	}
-	status, waits := post(`{"name":"ada","skill":1000}`)
-	if status != http.StatusAccepted || !strings.HasPrefix(waits, `{"ticket":"`) {
-		t.Fatal(status, waits)
-	}
-	if status, body := post(waits); status != http.StatusAccepted || body != waits {
-		t.Fatal(status, body)
-	}
-	for _, body := range []string{`{"name":"bob","skill":1049}`, waits} {
-		if status, place := post(body); status != http.StatusOK || !strings.HasPrefix(place, `{"room":"room-0","token":"`) {
-			t.Fatal(status, place)
-		}
-	}
-	for body, want := range map[string]string{
-		waits:                          "no such ticket",
-		`{`:                            "the body must be",
-		`{"skill":3}`:                  "name must be",
-		`{"name":"a","skill":9000000}`: "skill must be",
-		`{"name":"a","ticket":"b"}`:    "not both",
-		`{"name":"` + strings.Repeat("a", 2000) + `"}`: "the body must be",
+func TestCheck(t *testing.T) {
+	for p, ok := range map[Player]bool{
+		{"ada", 0}:                   true,
+		{"Ada Łukasz", -MaxSkill}:    true,
+		{}:                           false,
+		{strings.Repeat("a", 33), 0}: false,
+		{"two\nlines", 0}:            false,
+		{"\xff", 0}:                  false,
+		{"ada", MaxSkill + 1}:        false,
 	} {
-		if status, answer := post(body); status != 400 && status != 404 || !strings.Contains(answer, want) {
-			t.Errorf("%.40s: %d %s", body, status, answer)
+		if err := p.Check(); (err == nil) != ok {
+			t.Errorf("%+v: %v", p, err)
 		}
 	}
-}
-
-func FuzzHTTP(f *testing.F) {
-	for _, seed := range []string{`{"name":"ada","skill":1000}`, `{"ticket":"x"}`, `{"name":"","skill":-9999999}`, `[]`, "\xff"} {
-		f.Add(seed)
-	}
-	_, _, q := setup(4, 10)
-	f.Fuzz(func(t *testing.T, body string) {
-		w := httptest.NewRecorder()
-		q.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/match", strings.NewReader(body)))
-		switch w.Code {
-		case 200, 202, 400, 404, 503:
-		default:
-			t.Errorf("%q: %d", body, w.Code)
-		}
-	})
 }

@@ -263,7 +263,7 @@ func matches(c *arenatest.Client) {
 		}
 	}
 	var why struct{ Error string }
-	for body, want := range map[string]int{`{"ticket":"none"}`: http.StatusNotFound, `{"skill":"high"}`: http.StatusBadRequest, `{"name":""}`: http.StatusBadRequest} {
+	for body, want := range map[string]int{`{"ticket":"none"}`: http.StatusNotFound, `{"skill":"high"}`: http.StatusBadRequest, `{"name":"\u0007"}`: http.StatusBadRequest} {
 		if status := c.Call("POST", "/v1/match", body, &why); status != want || why.Error == "" {
 			c.T.Errorf("%s: status %d, %q", body, status, why.Error)
 		}
