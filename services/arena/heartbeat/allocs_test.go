@@ -27,8 +27,6 @@ func newExchange() *exchange {
 	return e
 }
 
-var usual = []byte(`{"player_id":"player-123456"}`)
-
 func (e *exchange) do(h http.Handler) {
 	e.body.Reset(usual)
 	h.ServeHTTP(e, &e.request)

@@ -178,7 +178,7 @@ func known(h *Heartbeat, id string) bool {
 // Players who beat concurrently are all remembered, each once, although all memory that is given
 // back to a pool is overwritten.
 func TestPoisonedMemory(t *testing.T) {
-	const players, each = 8, 100
+	const players, each = 8, 40
 	onEach(t, func(t *testing.T, beat string) {
 		for _, registry := range registries {
 			url, h := serve(t, Config{Beat: beat, Registry: registry, MaxPresent: 1000, Poison: true})

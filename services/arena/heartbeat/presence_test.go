@@ -71,7 +71,7 @@ func TestRegistries(t *testing.T) {
 
 // Heartbeats, counts and expiry may come at the same time, and each player that beats is there.
 func TestConcurrentRegistries(t *testing.T) {
-	const players, rounds = 3000, 20
+	const players, rounds = 1000, 10
 	for _, name := range registries {
 		t.Run(name, func(t *testing.T) {
 			r := newRegistry(name, 2*players)
@@ -107,7 +107,7 @@ func TestConcurrentRegistries(t *testing.T) {
 // Players that are gone leave nothing behind.
 func TestTableStaysSmall(t *testing.T) {
 	r := newRegistry("slots", 100).(*table)
-	for n := range 100_000 {
+	for n := range 5000 {
 		r.heard(fmt.Appendf(nil, "player-%d", n), int64(n))
 		r.expire(int64(n) - 50)
 	}
