@@ -134,7 +134,7 @@ var modules = map[string]map[string]string{
 		"google.golang.org/protobuf":                                        "serving and mirroring over gRPC",
 	},
 	"cmd/service":    {"github.com/spf13/cobra": "commands, flags and help", "github.com/spf13/pflag": "commands, flags and help"},
-	"cmd/arenad":     {"dyno": "its bots run in the load engine of the lab", "github.com/spf13/cobra": "its own commands", "github.com/coder/websocket": "tests play in the compact subprotocol", "google.golang.org/protobuf": "tests play in the compact subprotocol"},
+	"cmd/arenad":     {"github.com/nats-io/nats-server/v2": "indirectly: several nodes", "dyno": "its bots run in the load engine of the lab", "github.com/spf13/cobra": "its own commands", "github.com/coder/websocket": "tests play in the compact subprotocol", "google.golang.org/protobuf": "tests play in the compact subprotocol"},
 	"cmd/chaind":     {"github.com/spf13/cobra": "its own commands", "github.com/ethereum/go-ethereum": "what decode prints, and the log of the state"},
 	"cmd/ledgersync": {"github.com/spf13/cobra": "its own commands"},
 	"cmd/notifyd":    {"github.com/spf13/cobra": "its own commands", "golang.org/x/sys": "tests fill a disk"},

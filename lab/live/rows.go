@@ -73,8 +73,10 @@ func stepWords(s record.Step) string {
 	if s.Rate > 0 {
 		parts = append(parts, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
-	if s.Connections > 0 {
+	if s.Connections > 0 && s.Closed {
 		parts = append(parts, fmt.Sprintf("%d in flight", s.Connections))
+	} else if s.Connections > 0 {
+		parts = append(parts, fmt.Sprintf("%d connections", s.Connections))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -220,6 +220,9 @@ func (r *Report) answer() string {
 	case record.KindCapacity:
 		return r.capacityAnswer()
 	case record.KindSweep:
+		if r.Crowd != nil {
+			return r.Crowd.Answer()
+		}
 		if r.Scaling != nil {
 			return r.Scaling.Answer()
 		}
@@ -237,6 +240,14 @@ func (r *Report) answer() string {
 	return r.ladderAnswer()
 }
 
+// carried writes a capacity: a rate, or a number of sessions.
+func (r *Report) carried(v figure.Value) string {
+	if r.Crowd != nil {
+		return figure.Plural(int(v+0.5), "session")
+	}
+	return figure.Rate(v)
+}
+
 func (r *Report) subject() string { return cmp.Or(r.Subject, r.Service, r.Name, "the target") }
 
 // capacityAnswer states the capacity of one variant, and its certainty.
@@ -250,7 +261,7 @@ func (r *Report) capacityAnswer() string {
 	}
 	switch c := r.Capacity; {
 	case c != nil && c.AtLeast:
-		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), figure.Rate(figure.Value(c.CapacityPerS)), figure.At(words.Latency(r.SLO)), c.Reason, work)
+		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), r.carried(figure.Value(c.CapacityPerS)), figure.At(words.Latency(r.SLO)), c.Reason, work)
 	case c == nil || !s.Capacity.Known():
 		why := ""
 		if c != nil && c.Reason != "" {
@@ -258,9 +269,9 @@ func (r *Report) capacityAnswer() string {
 		}
 		return "No capacity was found" + why + "." + work
 	case s.Interval == nil:
-		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), figure.Rate(s.Capacity), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), r.carried(s.Capacity), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
 	default:
-		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), figure.Rate(s.Capacity), figure.Between(s.Interval), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), r.carried(s.Capacity), figure.Between(s.Interval), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
 	}
 }
 
@@ -269,7 +280,7 @@ func (r *Report) ladderAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	verb := "carries " + figure.Rate(best.Capacity) + figure.At(words.Latency(r.SLO)) + r.atOnceWords(best)
+	verb := "carries " + r.carried(best.Capacity) + figure.At(words.Latency(r.SLO)) + r.atOnceWords(best)
 	switch r.Metric {
 	case compare.MetricP99:
 		verb = "has the lowest p99, " + words.MetricValue(r.Metric, best.Capacity)

@@ -47,6 +47,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 	if curve.ByConcurrency(e) {
 		r.Scaling = curve.NewScaling(e, a.Verdicts)
 	}
+	r.Crowd = curve.NewCrowd(e, a.Verdicts, a.Capacities)
 	if len(e.Slices) > 0 {
 		r.Turns = turns.Summarise(e)
 	}
@@ -55,7 +56,9 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 		r.load(e, a)
 	case record.KindSweep:
 		r.steps(curve.Steady(e), a)
-		if r.Scaling == nil {
+		if r.Crowd != nil {
+			r.withoutPeaks()
+		} else if r.Scaling == nil {
 			crowded := false
 			if r.Sweep, r.Charts, crowded = curve.NewSweep(e); crowded {
 				r.withoutPeaks() // a crowded sweep does not show capacities
@@ -81,7 +84,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 		r.turn(e, a)
 	}
 	if e.Kind != record.KindLoad {
-		if r.Scaling == nil {
+		if r.Scaling == nil && r.Crowd == nil {
 			r.curves(e, a)
 		}
 		r.Ratios = r.ratios(e, a)
@@ -107,7 +110,7 @@ func (r *Report) load(e *record.Experiment, a analysis.Results) {
 	}
 	run := e.Runs[0]
 	r.Load = &series.Load{Run: run}
-	if r.SLO.Latency == nil && r.SLO.Gauges == nil {
+	if !r.SLO.Bounded() {
 		r.SLO = run.SLO
 	}
 	if v, judged := a.Verdicts[run.ID]; judged {

@@ -50,6 +50,9 @@ var stepColumn = StepColumn{Head: "step", Short: "step", Always: true, Cell: fun
 // metric, and its ratios.
 func (r *Report) runColumns() []StepColumn {
 	head, unit, short := "capacity", "per second", "capacity/s"
+	if r.Crowd != nil {
+		unit, short = "sessions", "sessions"
+	}
 	metric := MetricFigures[r.Metric]
 	if f := FigureOf(metric); f != nil {
 		head, unit, short = f.Name, f.Unit, f.Short

@@ -39,7 +39,7 @@ func (r *Report) diagnosisAnswer() string {
 	d := &r.Diagnoses[0]
 	said := cmp.Or(d.InWords, "It is bound by "+words.Verdict(d)+".")
 	if r.Capacity != nil && r.Capacity.Valid {
-		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), figure.Rate(figure.Value(d.CapacityPerS)), figure.At(words.Latency(r.SLO)), said)
+		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), r.carried(figure.Value(d.CapacityPerS)), figure.At(words.Latency(r.SLO)), said)
 	}
 	return said
 }

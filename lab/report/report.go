@@ -64,6 +64,7 @@ type Report struct {
 	Load        *series.Load         // kind load: its first run
 	Sweep       *curve.Sweep         // kind sweep, over rates
 	Scaling     *curve.Scaling       // jobs over concurrency; nil: the load was a rate
+	Crowd       curve.Crowd          // runs with a number of sessions, which a capacity then is; nil: there are none
 
 	Diagnoses []diagnose.Diagnosis // of the diagnosed variants
 	Flames    *flame.Profiles      // nil: no profiles

@@ -15,7 +15,6 @@ import (
 	"dyno/services/arena/game"
 	"dyno/services/arena/match"
 	"dyno/services/arena/page"
-	"dyno/services/arena/room"
 )
 
 const maxBody = 4 << 10 // bytes of a request
@@ -30,22 +29,15 @@ func rand64() uint64 { return rand.Uint64() }
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /ws", s.sessions)
-	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.list()) })
+	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.rooms()) })
+	mux.HandleFunc("GET /v1/players/{name}", s.find)
 	mux.HandleFunc("POST /v1/rooms", s.create)
 	mux.HandleFunc("POST /v1/match", s.match)
-	mux.HandleFunc("POST /api/heartbeat", heartbeat)
+	mux.Handle("POST /api/heartbeat", s.beats)
 	mux.Handle("GET /{$}", page.Handler())
 	mux.Handle("GET /{file}", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
 	return mux
-}
-
-func (s *server) list() []room.Info {
-	out := []room.Info{}
-	for _, r := range s.all() {
-		out = append(out, r.Info())
-	}
-	return out
 }
 
 func (s *server) create(w http.ResponseWriter, r *http.Request) {
@@ -109,16 +101,6 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusAccepted, map[string]string{"ticket": ticket})
 	default:
 		answer(w, http.StatusOK, place)
-	}
-}
-
-// heartbeat answers a player with the server's time.
-func heartbeat(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		PlayerID any `json:"player_id"`
-	}
-	if read(w, r, &in) {
-		answer(w, http.StatusOK, map[string]int64{"server_ms": time.Now().UnixMilli()})
 	}
 }
 

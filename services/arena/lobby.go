@@ -24,6 +24,7 @@ type lobby struct {
 	stats   *room.Stats
 	log     *slog.Logger
 	record  func(id string, o room.Options) (room.Recorder, error)
+	changed func() // rooms, or who is in them
 	ending  context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -34,7 +35,7 @@ type lobby struct {
 }
 
 func newLobby(c Config, stats *room.Stats, log *slog.Logger) *lobby {
-	l := &lobby{config: c, stats: stats, log: log, rooms: map[string]*room.Room{}}
+	l := &lobby{config: c, stats: stats, log: log, changed: func() {}, rooms: map[string]*room.Room{}}
 	l.ending, l.end = context.WithCancel(context.Background())
 	return l
 }
@@ -58,6 +59,7 @@ func (l *lobby) create(a asked) (*room.Room, error) {
 	if a.Capacity < 1 || a.Capacity > game.MaxPlayers || a.Bots < 0 || a.Bots > a.Capacity {
 		return nil, fmt.Errorf("a room has a capacity of 1 to %d, and not more bots than that", game.MaxPlayers)
 	}
+	defer l.changed()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.add(a)
@@ -87,6 +89,7 @@ func (l *lobby) add(a asked) (*room.Room, error) {
 	l.running.Go(func() {
 		r.Run(l.ending)
 		l.remove(id)
+		l.changed()
 	})
 	return r, nil
 }

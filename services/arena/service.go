@@ -16,11 +16,14 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
 	"dyno/services/arena/auth"
+	"dyno/services/arena/fleet"
+	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/match"
 	"dyno/services/arena/recording"
 	"dyno/services/arena/room"
@@ -52,29 +55,43 @@ Without --auth-key no token is asked, and the public address must be one of this
 }
 
 // flags are arenad's own.
-type flags struct{ key string }
+type flags struct {
+	key   string
+	nodes nodes
+}
 
 func (f *flags) declare(set *pflag.FlagSet) {
 	set.StringVar(&f.key, "auth-key", "", "`FILE` of the key that signs players' tokens (arenad token), made if it is missing; without it no token is asked, on a loopback address only")
+	f.nodes.declare(set)
 }
 
 // server is what a process runs.
 type server struct {
 	*sessions
 	data  string
+	beats *heartbeat.Heartbeat
 	queue *match.Queue
+
+	fleet       *fleet.Fleet // nil: this node is alone
+	deaf        func()       // ends the listening to other nodes' chat
+	hangar      sync.WaitGroup
+	parked      context.Context // until the last player has gone
+	leaveHangar context.CancelFunc
 }
 
-func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error) {
+func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
 	if at, ok := env.Listen.Addr().(*net.TCPAddr); f.key == "" && (!ok || !at.IP.IsLoopback()) {
 		return daemon.Running{}, daemon.Usage(fmt.Errorf("--listen %v is open to other machines: give --auth-key FILE, so that players need tokens, or listen on 127.0.0.1", env.Listen.Addr()))
 	}
 	c := FromChoice(env.Choice)
-	c.tune()
+	if err := c.tune(); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
-	s := &server{data: env.Data, queue: match.New(lobby, match.Options{})}
-	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}}
+	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat)}
+	s.parked, s.leaveHangar = context.WithCancel(context.Background())
+	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
 	if c.Socket == "coder" {
 		s.accept = socket.Coder
 	}
@@ -89,8 +106,22 @@ func (f *flags) start(_ context.Context, env *daemon.Env) (daemon.Running, error
 		return daemon.Running{}, err
 	}
 	env.Debug.HandleFunc("GET /debug/arena/rooms/{id}", s.debugRoom)
+	env.Debug.HandleFunc("GET /debug/arena/presence", s.debugPresence)
+	if err := f.nodes.join(ctx, s, env); err != nil {
+		return daemon.Running{}, err
+	}
+	running := daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}
+	front, err := s.openFront(c, env)
+	if err != nil {
+		return daemon.Running{}, err
+	}
+	if front != nil {
+		running.Front = front
+	}
 	s.running.Go(s.sessions.run)
-	return daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}, nil
+	s.running.Go(func() { s.beats.Run(lobby.ending) })
+	s.running.Go(func() { c.collect(lobby.ending) })
+	return running, nil
 }
 
 // drain ends all rooms and connections.
@@ -99,6 +130,8 @@ func (s *server) drain(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		s.close()
+		s.part()
+		s.beats.Close()
 	}()
 	select {
 	case <-done:

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"dyno/services/arena/auth"
 	"dyno/services/arena/room"
@@ -28,6 +29,8 @@ type sessions struct {
 	*lobby
 	keys   auth.Key // nil: no token is asked
 	accept socket.Accept
+	owner  func(room string) (url string) // of a room at another node; "": at none
+	say    func(name, text string) error  // to all players of all nodes
 
 	tasks    sync.WaitGroup
 	mu       sync.Mutex
@@ -284,6 +287,7 @@ func (s *session) End(err error) {
 	defer s.sessions.leave(s)
 	if s.room != nil {
 		s.room.Leave(s.client, errors.Is(err, errLeft))
+		s.sessions.changed()
 	}
 	s.end(err)
 }
@@ -322,7 +326,11 @@ func (s *session) say(e *wire.GameEvent) {
 		return
 	}
 	s.events--
-	s.room.Say(s.client, e)
+	if e.ActionType != wire.ActionLobby {
+		s.room.Say(s.client, e)
+	} else if text := string(e.Payload); len(text) > wire.MaxChat || !utf8.ValidString(text) || s.sessions.say(s.client.Name(), text) != nil {
+		s.sessions.stats.Reject(room.ReasonEvent)
+	}
 }
 
 // join is the first message.
@@ -364,9 +372,13 @@ func (s *session) enter(j *wire.Join) (r *room.Room, err error) {
 			return r.Join(s.client, name)
 		})
 	}
+	if url := all.owner(j.Room); errors.Is(err, room.ErrNoRoom) && url != "" {
+		return nil, &refusal{err.Error(), "the room is at another server: " + url}
+	}
 	if err != nil {
 		return nil, &refusal{err.Error(), texts[err]}
 	}
+	all.changed()
 	return r, nil
 }
 

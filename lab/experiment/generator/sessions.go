@@ -84,7 +84,7 @@ func (b *Generator) script(s *environment.Environment, l scenario.Load, run stri
 		}
 	}
 	if b.rows != nil {
-		out.Row = b.rows.Value
+		out.Row, out.Rows, out.Once = b.rows.Value, b.rows.Len(), l.Once
 	}
 	if strings.HasPrefix(l.URL, "wss:") || strings.HasPrefix(l.URL, "https:") {
 		settings := b.tls()

@@ -90,7 +90,7 @@ var page = template.Must(template.New("page").Funcs(templateWords).Funcs(templat
 	},
 	"evidence": words.Evidence, "signal": words.Signal, "where": words.Place, "share": words.Share, "held": words.Held,
 	"pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
-	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable,
+	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable, "crowdTable": newCrowdTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
 	"rowColumns": func() []figure.Column[curve.Row] { return curve.RowColumns },
 	"pointer":    func(s report.Step) *report.Step { return &s }, // the form that columns read

@@ -103,3 +103,8 @@ func newScalingTable(s *curve.Scaling) (t scalingTable) {
 	t.Head, t.Number, t.Rows = s.Table()
 	return t
 }
+
+func newCrowdTable(c curve.Crowd) (t scalingTable) {
+	t.Head, t.Number, t.Rows = c.Table()
+	return t
+}

@@ -159,6 +159,7 @@ func runObject(r *report.Report) any {
 		Sweep     []curve.Row          `json:"sweep,omitempty"`
 		Ramps     []curve.Ramp         `json:"ramps,omitempty"`
 		Scaling   []curve.ScalingCurve `json:"scaling,omitempty"`
+		Sessions  curve.Crowd          `json:"sessions,omitempty"`
 		Floor     *figure.Interval     `json:"floor"`
 		CPUFloor  *figure.Interval     `json:"cpu_floor,omitempty"`
 		Runs      int                  `json:"runs"`
@@ -166,7 +167,7 @@ func runObject(r *report.Report) any {
 		Diagnoses []diagnosis          `json:"diagnoses,omitempty"`
 		Databases []object             `json:"databases,omitempty"`
 		outcome
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.Crowd, r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
 }
 
 func capacityObject(r *report.Report) any {
@@ -302,12 +303,13 @@ func loadObject(r *report.Report) any {
 		Generator    generator                   `json:"generator"`
 		SLO          record.SLO                  `json:"slo"`
 		Met          *bool                       `json:"slo_met"` // null: no SLO, or it was not judged
+		Sessions     *record.Sessions            `json:"sessions,omitempty"`
 		Databases    []object                    `json:"databases,omitempty"`
 		outcome
 	}{
 		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
 		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, t.Lag,
-		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, databaseObjects(r), outcomeOf(r),
+		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
 	}
 }
 

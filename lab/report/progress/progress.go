@@ -165,8 +165,10 @@ func describe(s record.Step) string {
 	case s.Rate > 0:
 		words = append(words, fmt.Sprintf("at %.0f/s", s.Rate))
 	}
-	if s.Connections > 0 {
+	if s.Connections > 0 && s.Closed {
 		words = append(words, fmt.Sprintf("concurrency %d", s.Connections))
+	} else if s.Connections > 0 {
+		words = append(words, fmt.Sprintf("%d connections", s.Connections))
 	}
 	return strings.Join(words, " ")
 }

@@ -108,6 +108,13 @@ func (l *Load) Answer() string {
 		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
 			figure.Rate(figure.Value(t.AchievedPerS)), figure.Plural(l.Run.Load.Connections, "connection"), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
 	}
+	if s := t.Sessions; s != nil {
+		said = fmt.Sprintf("%s, each with %s frames/s (99%% of them at least %s)", figure.Plural(int(s.Planned), "session"), figure.Format(figure.Value(s.FramesMean)), figure.Format(figure.Value(s.FramesP1)))
+		if t.Offered > 0 {
+			said += fmt.Sprintf(", %s of %s offered acknowledged, p99 %s ms", figure.Rate(figure.Value(t.AchievedPerS)), figure.Rate(figure.Value(t.OfferedPerS)), figure.Format(figure.Value(q.P99)))
+		}
+		said += fmt.Sprintf(", %s failed", figure.Percent(figure.Value(t.ErrorShare())))
+	}
 	switch v := l.Verdict; {
 	case v == nil:
 		return said + "."

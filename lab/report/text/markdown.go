@@ -23,7 +23,7 @@ func Markdown(w io.Writer, r *report.Report) error {
 		fmt.Fprintf(&b, "**%s**: %s\n\n", word, escapeMarkdown(text))
 	}
 	switch {
-	case r.Scaling != nil && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
+	case (r.Scaling != nil || r.Crowd != nil) && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
 		// the table of its points follows below
 	case r.Kind == record.KindLoad && r.Load != nil:
 		loadMarkdown(&b, r)
@@ -37,6 +37,10 @@ func Markdown(w io.Writer, r *report.Report) error {
 		stepsMarkdown(&b, r)
 	}
 	scalingMarkdown(&b, r.Scaling)
+	if r.Crowd != nil {
+		head, number, rows := r.Crowd.Table()
+		tableMarkdown(&b, head, number, rows)
+	}
 	if r.Kind != record.KindDiagnose {
 		whyMarkdown(&b, r)
 	}

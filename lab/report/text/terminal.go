@@ -34,7 +34,7 @@ func Terminal(w io.Writer, r *report.Report, s Style) error {
 	}
 	t.line("")
 	switch {
-	case r.Scaling != nil && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
+	case (r.Scaling != nil || r.Crowd != nil) && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
 		// the table of its points follows below
 	case r.Kind == record.KindLoad && r.Load != nil:
 		t.load(r)
@@ -48,6 +48,10 @@ func Terminal(w io.Writer, r *report.Report, s Style) error {
 		t.steps(r)
 	}
 	t.scaling(r.Scaling)
+	if r.Crowd != nil {
+		head, number, cells := r.Crowd.Table()
+		t.cells(head, number, cells)
+	}
 	if r.Kind != record.KindDiagnose {
 		t.why(r)
 	}

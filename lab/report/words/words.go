@@ -39,8 +39,8 @@ func MetricValue(metric string, v figure.Value) string {
 	return figure.Rate(v)
 }
 
-// Bounded reports whether the SLO bounds a latency or a gauge.
-func Bounded(s record.SLO) bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 }
+// Bounded reports whether the SLO bounds more than errors.
+func Bounded(s record.SLO) bool { return s.Bounded() }
 
 // Variants are the variants in ladder order, then those found only in the runs.
 func Variants(e *record.Experiment) []string {
@@ -69,7 +69,9 @@ func Run(r *record.Run) string {
 	if r.Step.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
 	}
-	if r.ByConcurrency() {
+	if r.Sessions() {
+		parts = append(parts, figure.Plural(r.Step.Connections, "session"))
+	} else if r.ByConcurrency() {
 		parts = append(parts, fmt.Sprintf("%d in flight", r.Step.Connections))
 	} else if r.Step.RampTo > 0 {
 		parts = append(parts, figure.Rate(figure.Value(r.Step.Rate))+" to "+figure.Rate(figure.Value(r.Step.RampTo)))
@@ -180,6 +182,9 @@ func SLO(s record.SLO) string {
 		terms = append(terms, "errors <= "+figure.Percent(figure.Value(s.Errors)))
 	case Bounded(s):
 		terms = append(terms, "no errors")
+	}
+	if s.Frames > 0 {
+		terms = append(terms, "frames >= "+figure.Round(figure.Value(s.Frames))+"/s in 99% of the sessions")
 	}
 	for _, g := range slices.Sorted(maps.Keys(s.Gauges)) {
 		terms = append(terms, fmt.Sprintf("%s < %s", g, figure.Round(figure.Value(s.Gauges[g]))))

@@ -13,7 +13,7 @@ import (
 // ownFields are the fields of load that only sessions have, and sessionFields all that they have.
 var (
 	ownFields     = []string{"sessions", "per_session", "open", "send", "expect", "driver"}
-	sessionFields = append([]string{"kind", "url", "headers", "feeder", "timeout", "tls"}, ownFields...)
+	sessionFields = append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, ownFields...)
 )
 
 // sessions checks a load of connections that stay open.
@@ -21,6 +21,9 @@ func (c *checker) sessions(p document.Path) {
 	l := &c.s.Load
 	others := slices.DeleteFunc(c.Fields("load"), func(name string) bool { return slices.Contains(sessionFields, name) })
 	c.refuse(p, "has no effect on sessions, which have "+strings.Join(sessionFields, ", "), others...)
+	if l.Once && l.Feeder == nil {
+		c.FaultName(p.To("once"), "gives each offer a row of a feeder of its own; add feeder")
+	}
 	if f := l.Feeder; f != nil {
 		c.feeder(p.To("feeder"), f)
 	}

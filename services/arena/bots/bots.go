@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,16 +19,9 @@ import (
 	"dyno/services/arena/wire"
 )
 
-// Kinds of motion.
 const (
-	Keyboard = "keyboard" // keys that change twice a second
-	Random   = "random"   // another direction in each packet
-)
-
-const (
-	perSecond  = 60      // commands
-	longest    = 1 << 20 // bytes of a server's message
-	keyChanges = 2       // a second
+	perSecond = 60      // commands
+	longest   = 1 << 20 // bytes of a server's message
 )
 
 // Options are what bots do.
@@ -48,7 +40,6 @@ type Driver struct {
 	o         Options
 	url       *url.URL
 	perPacket int // commands
-	keyChance float64
 }
 
 // New returns a driver of bots.
@@ -61,24 +52,29 @@ func New(o Options) (*Driver, error) {
 	switch {
 	case !ok || u.Host == "":
 		return nil, fmt.Errorf("%q is no address of a server, such as http://127.0.0.1:8080", o.URL)
-	case o.Motion != Keyboard && o.Motion != Random:
-		return nil, fmt.Errorf("motion %q is neither %s nor %s", o.Motion, Keyboard, Random)
 	case o.Subprotocol != wire.Bits && o.Subprotocol != wire.Proto:
 		return nil, fmt.Errorf("subprotocol %q is neither %s nor %s", o.Subprotocol, wire.Bits, wire.Proto)
 	case o.Rate <= 0 || o.Rate > perSecond:
 		return nil, fmt.Errorf("a rate of %v packets a second is not above 0 and at most %d", o.Rate, perSecond)
 	}
+	if _, err := NewMotion(o.Motion, o.Rate, 0); err != nil {
+		return nil, err
+	}
 	u.Scheme = scheme
 	if u.Path = strings.TrimSuffix(u.Path, "/"); u.Path == "" {
 		u.Path = "/ws"
 	}
-	return &Driver{o: o, url: u, perPacket: max(1, int(perSecond/o.Rate+0.5)), keyChance: keyChanges / o.Rate}, nil
+	return &Driver{o: o, url: u, perPacket: max(1, int(perSecond/o.Rate+0.5))}, nil
 }
 
 var errRefused = errors.New("the server refused the Join")
 
 // Open connects the i-th bot and returns when the server has welcomed it.
 func (d *Driver) Open(ctx context.Context, i int) (sessions.Session, error) {
+	motion, err := NewMotion(d.o.Motion, d.o.Rate, i)
+	if err != nil {
+		return nil, err
+	}
 	offered := wire.Proto
 	if d.o.Subprotocol == wire.Bits {
 		offered = wire.Bits + ", " + wire.Proto // the plain program does not speak the first
@@ -87,7 +83,7 @@ func (d *Driver) Open(ctx context.Context, i int) (sessions.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bot{driver: d, conn: conn, random: rand.New(rand.NewPCG(uint64(i), 1)), reader: reader{bits: conn.Subprotocol == wire.Bits, decode: d.o.Decode}}
+	b := &bot{driver: d, conn: conn, motion: motion, reader: reader{bits: conn.Subprotocol == wire.Bits, decode: d.o.Decode}}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = b.join(&wire.Join{Name: fmt.Sprintf("bot %d", i), Room: d.o.Room, Token: d.o.Token})
 	if !stop() && err == nil {
@@ -104,8 +100,7 @@ func (d *Driver) Open(ctx context.Context, i int) (sessions.Session, error) {
 type bot struct {
 	driver *Driver
 	conn   *websocket.Conn
-	random *rand.Rand
-	aim    int32
+	motion *Motion
 	input  wire.Input
 	frame  wire.ClientFrame
 	out    []byte
@@ -144,23 +139,14 @@ func (b *bot) join(j *wire.Join) error {
 // Send sends a packet: its commands, and those of the packet before once more.
 func (b *bot) Send(_ context.Context, offer uint64) error {
 	d := b.driver
-	buttons := uint32(0)
-	if n := len(b.input.Commands); n > 0 {
-		buttons = b.input.Commands[n-1].Buttons
-	}
-	if d.o.Motion == Random || b.random.Float64() < d.keyChance {
-		buttons = directions[b.random.IntN(len(directions))]
-	}
 	if n := len(b.input.Commands); n > d.perPacket {
 		b.input.Commands = append(b.input.Commands[:0], b.input.Commands[n-d.perPacket:]...)
 	}
-	if buttons != 0 {
-		b.aim = aims[buttons]
-	}
+	buttons, aim := b.motion.Next()
 	seq := uint32(offer-1) * uint32(d.perPacket)
 	for range d.perPacket {
 		seq++
-		b.input.Commands = append(b.input.Commands, &wire.Command{Seq: seq, Buttons: buttons, Aim: b.aim})
+		b.input.Commands = append(b.input.Commands, &wire.Command{Seq: seq, Buttons: buttons, Aim: aim})
 	}
 	b.input.Seq, b.input.AckTick = uint32(offer), b.reader.tick.Load()
 	b.frame.Body = &wire.ClientFrame_Input{Input: &b.input}

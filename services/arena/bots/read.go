@@ -12,20 +12,6 @@ import (
 	"dyno/services/arena/wire"
 )
 
-// directions are those of eight keys, and none.
-var directions = []uint32{0, game.Up, game.Down, game.Left, game.Right, game.Up | game.Left, game.Up | game.Right, game.Down | game.Left, game.Down | game.Right}
-
-// aims are those of the directions.
-var aims = func() (out [16]int32) {
-	for _, d := range directions {
-		x, y := game.Move(game.Edge/2, game.Edge/2, d)
-		if d != 0 {
-			out[d] = int32(game.Aim(x-game.Edge/2, y-game.Edge/2) << 8)
-		}
-	}
-	return out
-}()
-
 // got is what a message says.
 type got struct {
 	welcome bool

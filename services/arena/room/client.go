@@ -55,6 +55,9 @@ func NewClient(s socket.Socket, c Config, stats *Stats) *Client {
 	return out
 }
 
+// Name is that of the client's player.
+func (c *Client) Name() string { return c.player.name }
+
 // Kick ends the connection; its reader finds that.
 func (c *Client) Kick() { c.socket.CloseNow() }
 

@@ -25,6 +25,7 @@ import (
 
 	"dyno/services/arena/delta"
 	"dyno/services/arena/game"
+	"dyno/services/arena/history"
 	"dyno/services/arena/match"
 	"dyno/services/arena/wire"
 )
@@ -92,7 +93,7 @@ type Room struct {
 	players []*player // in order of their ids
 	watch   map[*Client]bool
 	polled  []*Client // have a Reader
-	history history
+	history history.History
 	view    view
 }
 
@@ -133,7 +134,7 @@ func (r *Room) State(tick uint32) (delta.State, bool) {
 	if tick == 0 {
 		tick = r.world.Tick()
 	}
-	return r.history.find(tick)
+	return r.history.Find(tick)
 }
 
 // Open returns what a matchmaker must know of the room.
@@ -284,7 +285,7 @@ func (r *Room) remove(p *player) {
 // fill adds bots while there should be more and there is place.
 func (r *Room) fill() {
 	for n := r.bots(); n < r.options.Bots && len(r.players) < r.options.Capacity; n++ {
-		r.add(true)
+		r.announce(nameEvent(r.add(true))) // of none: the id may have had one
 	}
 }
 
@@ -308,6 +309,25 @@ func (r *Room) Say(c *Client, e *wire.GameEvent) {
 	}
 	r.said++
 	r.announce(event(e.ActionType, c.player.id, e.Payload))
+}
+
+// Announce shows an event of an action to all in the room.
+func (r *Room) Announce(action uint32, payload []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.announce(event(action, 0, payload))
+}
+
+// Names returns the names of the players.
+func (r *Room) Names() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.players {
+		if p.name != "" {
+			names = append(names, p.name)
+		}
+	}
+	return names
 }
 
 // announce shows an event to all, in the write of the next state.

@@ -16,6 +16,7 @@ import (
 	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/proxy"
 	"dyno/services/arena/arenatest"
+	"dyno/services/arena/impair"
 	"dyno/services/arena/wire"
 	"dyno/tests/browser"
 )
@@ -36,6 +37,9 @@ func stats(t *testing.T, p player) figures {
 // bits and in Protobuf.
 func TestPagesAgree(t *testing.T) {
 	for _, state := range []string{"predicted", "shared"} {
+		if state == "shared" && quicktest.On() {
+			continue
+		}
 		t.Run(state, func(t *testing.T) { agree(t, start(t, "--set=state="+state)) })
 	}
 }
@@ -91,7 +95,7 @@ const held = `new Promise(done => {
 func TestMovesWithoutDelay(t *testing.T) {
 	s := start(t)
 	room := s.Room(`{}`)
-	p := open(t, join(far(t, s.addr, 75*time.Millisecond, 0), room, "Ada"), desktop)
+	p := open(t, join(far(t, s.addr, impair.Options{Delay: 75 * time.Millisecond}), room, "Ada"), desktop)
 	browser.Await(t, p.tab, `arena.stats.rttMs >= 150`)
 	// Away from the edge, where a key moves nothing.
 	away := "KeyD"
@@ -134,9 +138,9 @@ func TestRemotesDoNotJump(t *testing.T) {
 	quicktest.Skip(t, "watches others in a browser for seconds")
 	s := start(t)
 	room := s.Room(`{"bots":30}`)
-	p := open(t, join(far(t, s.addr, 100*time.Millisecond, 30*time.Millisecond), room, "Ada"), desktop)
+	p := open(t, join(far(t, s.addr, impair.Options{Delay: 100 * time.Millisecond, Jitter: 30 * time.Millisecond}), room, "Ada"), desktop)
 	tick := browser.Ask[int](t, p.tab, `arena.tick`)
-	browser.Await(t, p.tab, fmt.Sprintf(`arena.tick > %d`, tick+240))
+	browser.Await(t, p.tab, fmt.Sprintf(`arena.tick > %d`, tick+150))
 	got := stats(t, p)
 	t.Logf("%+v", got)
 	if got.MaxRemoteStep > 2 || got.MaxRemoteStep < 0.5 {
@@ -148,12 +152,12 @@ func TestRemotesDoNotJump(t *testing.T) {
 // frames keeps, of each frame, the tick that it draws and the time of the machine's clock.
 const frames = `(() => {
 	window.frames_ = [];
-	const look = () => {
-		frames_.push([arena.drawnTick, arena.tick, performance.timeOrigin + performance.now()]);
+	const look = now => {
+		frames_.push([arena.drawnTick, arena.tick, performance.timeOrigin + now]);
 		if (frames_.length > 5000) frames_.shift();
 		requestAnimationFrame(look);
 	};
-	look();
+	requestAnimationFrame(look);
 	return true;
 })()`
 
@@ -176,11 +180,9 @@ func TestStallEndsWithTheNewest(t *testing.T) {
 	quicktest.Skip(t, "a stall of 5 s")
 	s := start(t)
 	room := s.Room(`{"bots":30}`)
-	between := proxy.New(t, s.addr)
-	p := open(t, join(between.Addr(), room, "Ada"), desktop)
+	stall := impair.Stall{At: 4 * time.Second, For: 5 * time.Second} // of each connection
+	p := open(t, join(far(t, s.addr, impair.Options{Stall: stall}), room, "Ada"), desktop)
 	watch := s.Join(&wire.Join{Room: room, Spectate: true})
-	tick := browser.Ask[int](t, p.tab, `arena.tick`)
-	browser.Await(t, p.tab, fmt.Sprintf(`arena.tick > %d`, tick+60))
 	browser.Ask[bool](t, p.tab, frames)
 
 	// When the server has which tick, by the same clock.
@@ -201,13 +203,11 @@ func TestStallEndsWithTheNewest(t *testing.T) {
 			mu.Unlock()
 		}
 	})
-	between.Hold()
-	browser.Await(t, p.tab, `document.getElementById('banner-text').textContent.startsWith('The server has been silent for 5')`)
+	browser.Await(t, p.tab, `document.getElementById('banner-text').textContent.startsWith('The server has been silent for 4')`)
 	browser.Picture(t, p.tab, "silent")
-	between.Pass()
 	browser.Await(t, p.tab, after+` !== null`)
 	first := browser.Ask[[3]float64](t, p.tab, after)
-	browser.Await(t, p.tab, fmt.Sprintf(`arena.tick > %v`, first[1]+60))
+	browser.Await(t, p.tab, fmt.Sprintf(`arena.tick > %v`, first[1]+10))
 	close(stop)
 	watching.Wait()
 	mu.Lock()
@@ -304,10 +304,10 @@ func TestTroubles(t *testing.T) {
 	between.Refuse()
 	browser.Await(t, p.tab, `!document.getElementById('banner').hidden`)
 	browser.Click(t, p.tab, "#banner-leave")
-	browser.Await(t, p.tab, trouble("does not answer"))
+	browser.Await(t, p.tab, `document.body.dataset.view === 'lobby' && !document.getElementById('away').hidden && document.getElementById('away').textContent.includes('does not answer')`)
 	browser.Picture(t, p.tab, "away")
 	between.Pass()
-	browser.Await(t, p.tab, `document.getElementById('trouble').hidden && document.querySelectorAll('#rooms li').length >= 2`)
+	browser.Await(t, p.tab, `document.getElementById('away').hidden && document.querySelectorAll('#rooms li').length >= 2`)
 	browser.Click(t, p.tab, "#create button")
 	browser.Await(t, p.tab, ready+` && arena.room !== ""`)
 	p.check(t, between.Addr(), "net::ERR", "Failed to load resource", "WebSocket connection to")

@@ -2,8 +2,10 @@ package arenapage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"github.com/chromedp/chromedp"
+	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"dyno/parts/process"
 	"dyno/parts/process/processtest"
 	"dyno/services/arena/arenatest"
+	"dyno/services/arena/impair"
 	"dyno/tests/browser"
 )
 
@@ -39,6 +42,23 @@ func start(t *testing.T, flags ...string) *server {
 	p := processtest.Start(t, append(command, flags...)...)
 	addr := p.Ready()["listen"]
 	return &server{&arenatest.Client{T: t, Program: arenatest.Program{URL: "http://" + addr, Debug: "http://" + p.Ready()["debug"]}}, addr, p}
+}
+
+// far puts a bad network before the server until the test ends, and returns its HOST:PORT.
+func far(t *testing.T, server string, o impair.Options) string {
+	t.Helper()
+	addr := make(chan string, 1)
+	o.To, o.Listen, o.Seed, o.Ready = server, "127.0.0.1:0", 1, func(a net.Addr) { addr <- a.String() }
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- impair.Run(ctx, o) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the bad network ended with %v", err)
+		}
+	})
+	return <-addr
 }
 
 // join is the address of a room for a player, by way of HOST:PORT.

@@ -21,6 +21,7 @@ const posting = 256
 type events struct {
 	script Script
 	sessions.Notes
+	offering
 	streams *http.Client
 	posts   *http.Client
 	free    chan struct{} // holds a token for each request that may be in flight
@@ -104,12 +105,15 @@ func (c *stream) Send(ctx context.Context, offer uint64) error {
 	if s.Send == nil {
 		return nil
 	}
+	body, err := c.driver.body(nil, s, c.i, offer)
+	if err != nil {
+		return err
+	}
 	select {
 	case c.driver.free <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	body, _ := s.fill(nil, s.Send.Body, c.i, offer)
 	r, err := http.NewRequestWithContext(c.living, s.Send.Method, s.text(s.Send.URL, c.i, offer), bytes.NewReader(body))
 	if err != nil {
 		<-c.driver.free

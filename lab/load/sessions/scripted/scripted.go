@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"dyno/lab/load/request/jsontest"
@@ -35,8 +37,11 @@ type Script struct {
 	Ack          Ack
 	TLS          func(host string) (*tls.Config, error)
 	Run          string // ${run}
-	// Row returns the value of ${row.NAME} for a session; nil: there are no rows.
-	Row func(i int, name string) (value string, ok bool)
+	// Row returns the value of ${row.NAME} in a row; nil: there are no rows. The row of a session has
+	// its index or, in Send with Once, each offer has the next of Rows rows, which is sent once.
+	Row  func(row int, name string) (value string, ok bool)
+	Rows int
+	Once bool
 }
 
 // Send is what a session sends for each offer.
@@ -123,7 +128,7 @@ func (s *Script) check() error {
 		}
 	}
 	for _, t := range all {
-		if _, err := s.fill(nil, t, 0, 0); err != nil {
+		if _, err := s.fill(nil, t, 0, 0, 0); err != nil {
 			return err
 		}
 	}
@@ -135,7 +140,7 @@ func (s *Script) check() error {
 type Template string
 
 // fill appends a filled template.
-func (s *Script) fill(out []byte, t Template, i int, offer uint64) ([]byte, error) {
+func (s *Script) fill(out []byte, t Template, i, row int, offer uint64) ([]byte, error) {
 	rest := string(t)
 	for {
 		before, after, found := strings.Cut(rest, "$")
@@ -166,7 +171,7 @@ func (s *Script) fill(out []byte, t Template, i int, offer uint64) ([]byte, erro
 			column, isRow := strings.CutPrefix(name, "row.")
 			value, known := "", false
 			if isRow && s.Row != nil {
-				value, known = s.Row(i, column)
+				value, known = s.Row(row, column)
 			}
 			if !known {
 				return nil, fmt.Errorf("unknown placeholder ${%.60s}; known are ${session}, ${offer}, ${run} and ${row.NAME} of a feeder", name)
@@ -178,7 +183,7 @@ func (s *Script) fill(out []byte, t Template, i int, offer uint64) ([]byte, erro
 
 // text returns a filled template that was checked.
 func (s *Script) text(t Template, i int, offer uint64) string {
-	out, _ := s.fill(nil, t, i, offer)
+	out, _ := s.fill(nil, t, i, i, offer)
 	return string(out)
 }
 
@@ -188,6 +193,22 @@ func (s *Script) header(of map[string]Template, i int, offer uint64) http.Header
 		h.Set(name, s.text(value, i, offer))
 	}
 	return h
+}
+
+// offering numbers the rows of offers.
+type offering struct{ rows atomic.Int64 }
+
+var errUsedUp = errors.New("every row of the feeder was sent; write more rows, or offer less")
+
+// body appends the body of an offer.
+func (o *offering) body(out []byte, s *Script, i int, offer uint64) ([]byte, error) {
+	row := i
+	if s.Once {
+		if row = int(o.rows.Add(1)) - 1; row >= s.Rows {
+			return out, errUsedUp
+		}
+	}
+	return s.fill(out, s.Send.Body, i, row, offer)
 }
 
 // counter reads a session's messages.

@@ -11,7 +11,10 @@ import (
 )
 
 // sockets opens WebSockets.
-type sockets struct{ script Script }
+type sockets struct {
+	script Script
+	offering
+}
 
 func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
@@ -37,7 +40,7 @@ func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
 		conn.Queue([]byte(s.text(m, i, 0)))
 	}
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
-	c := &socket{counter: counter{script: s}, conn: conn, i: i, end: end, ended: make(chan struct{})}
+	c := &socket{counter: counter{script: s}, driver: d, conn: conn, i: i, end: end, ended: make(chan struct{})}
 	go func() {
 		defer close(c.ended)
 		conn.Write(living) // an error closes the connection, which Receive reports
@@ -48,13 +51,14 @@ func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
 // socket is a session over a WebSocket. A goroutine writes, so that Send never waits.
 type socket struct {
 	counter
-	conn  *websocket.Conn
-	i     int
-	read0 int64 // bytes that Receive has returned so far
-	stop  func() bool
-	end   context.CancelFunc
-	ended chan struct{} // closed when nothing writes any more
-	body  []byte        // reused
+	driver *sockets
+	conn   *websocket.Conn
+	i      int
+	read0  int64 // bytes that Receive has returned so far
+	stop   func() bool
+	end    context.CancelFunc
+	ended  chan struct{} // closed when nothing writes any more
+	body   []byte        // reused
 }
 
 func (c *socket) Send(_ context.Context, offer uint64) error {
@@ -62,7 +66,10 @@ func (c *socket) Send(_ context.Context, offer uint64) error {
 	if send == nil {
 		return nil
 	}
-	c.body, _ = c.script.fill(c.body[:0], send.Body, c.i, offer)
+	var err error
+	if c.body, err = c.driver.body(c.body[:0], c.script, c.i, offer); err != nil {
+		return err
+	}
 	if send.Binary {
 		c.conn.QueueBinary(c.body)
 	} else {

@@ -28,6 +28,7 @@ func Test(t *testing.T, start arenatest.Start) {
 		"refuses broken requests":         refusesRequests,
 		"shows states on debug":           showsStates,
 		"counts what it refuses":          counts,
+		"knows who was heard":             remembers,
 		"passes chat on":                  chats,
 		"keeps nothing for a slow client": conflates,
 		"gives a bot's place to a player": replacesBots,
@@ -196,6 +197,27 @@ func showsStates(c *arenatest.Client) {
 	}
 }
 
+// remembers sends heartbeats, of which some are refused. Other tests send none.
+func remembers(c *arenatest.Client) {
+	for body, want := range map[string]int{
+		`{"player_id":"full-1"}`: 200, `{"player_id":"full-2"}`: 200, ` { "player_id": 7 }`: 200, `{"player_id":"7"}`: 200,
+		`{}`: 400, `{"player_id":[]}`: 400, `{"player_id":7}}`: 400, `{"player_id":7,"x":1}`: 400, `{"player_id":"` + strings.Repeat("x", 65) + `"}`: 400,
+		strings.Repeat(" ", 4097): 413,
+	} {
+		var why struct{ Error string }
+		if status := c.Call("POST", "/api/heartbeat", body, &why); status != want || (why.Error == "") != (want == 200) {
+			c.T.Errorf("%.50s: status %d, %q; want %d", body, status, why.Error, want)
+		}
+	}
+	_, text, err := servicetest.Exchange(http.DefaultClient, "GET", c.Program.Debug+"/debug/arena/presence", "", nil)
+	if want := `{"players":3,"within_s":30}`; err != nil || strings.TrimSpace(string(text)) != want {
+		c.T.Errorf("%s, %v; want %s", text, err, want)
+	}
+	if n := metric(c, "arena_present_players"); n != 3 {
+		c.T.Errorf("%v players in /metrics", n)
+	}
+}
+
 func counts(c *arenatest.Client) {
 	repeated, hurried := `arena_rejected_inputs_total{reason="repeated"}`, `arena_rejected_inputs_total{reason="hurried"}`
 	before, hurry := metric(c, repeated), metric(c, hurried)
@@ -291,7 +313,7 @@ func matches(c *arenatest.Client) {
 		}
 	}
 	var why struct{ Error string }
-	for body, want := range map[string]int{`{"ticket":"none"}`: http.StatusNotFound, `{"skill":"high"}`: http.StatusBadRequest, `{"name":""}`: http.StatusBadRequest} {
+	for body, want := range map[string]int{`{"ticket":"none"}`: http.StatusNotFound, `{"skill":"high"}`: http.StatusBadRequest, `{"name":"\u0007"}`: http.StatusBadRequest} {
 		if status := c.Call("POST", "/v1/match", body, &why); status != want || why.Error == "" {
 			c.T.Errorf("%s: status %d, %q", body, status, why.Error)
 		}

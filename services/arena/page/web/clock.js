@@ -3,8 +3,7 @@ import { TICK_MS } from './sim.js';
 
 const KEPT = 20; // exchanges
 export class Clock {
-  rtt = 0; jitter = 0; // ms, smoothed: of an exchange, and from one to the next
-  #samples = [];
+  rtt = 0; jitter = 0; #samples = []; // ms, smoothed: of an exchange, and from one to the next
 
   pong({ clientMs, serverMs, tick }, now) {
     const rtt = Math.max(now - clientMs, 0), last = this.#samples.at(-1) ?? { rtt };

@@ -38,7 +38,6 @@ export class Field {
     this.#centre = me ?? { x: WORLD / 2, y: WORLD / 2 };
   }
 
-  // frame draws {me, others, pickups, effects, name(id), sticks, now}.
   frame({ me, others, pickups, effects, name, sticks, now }) {
     this.#ground();
     for (const p of pickups.values()) this.#pickup(p, now);

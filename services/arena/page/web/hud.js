@@ -1,6 +1,5 @@
 // What stands around the picture: scores, what happened, what is wrong, and the net graph. Texts are set as text, never as markup.
 const FEED = 5, FEED_MS = 6000, SCORES = 5, BARS = 110;
-
 export const at = id => document.getElementById(id);
 
 // make returns an element with a text or with children.

@@ -41,7 +41,10 @@ export class Link {
     });
   }
 
-  close() { [this.#join, this.#token, this.#losses] = [this.#hangUp(), '', 0]; }
+  close() {
+    this.#hangUp();
+    [this.#join, this.#token, this.#losses] = [undefined, '', 0];
+  }
   // leave gives the player up.
   leave() { this.send({ leave: {} }); this.#keep(''); this.close(); }
   send(frame, s = this.#socket) { if (s?.readyState === WebSocket.OPEN && s.bufferedAmount < CLOGGED) s.send(write(frame, ClientFrame)); }

@@ -19,7 +19,7 @@ async function call(method, body) {
 }
 
 export class Lobby {
-  #enter; #timer; #away = false;
+  #enter; #timer;
   // enter(join) is called when the user goes into a room.
   constructor(enter) {
     this.#enter = enter;
@@ -55,8 +55,8 @@ export class Lobby {
     clearTimeout(this.#timer);
     try {
       if (!document.hidden) this.#show(await call('GET'));
-      if (this.#away) this.#away = tell(at('trouble'), '');
-    } catch (err) { this.#away = !tell(at('trouble'), err.message); }
+      tell(at('away'), '');
+    } catch (err) { tell(at('away'), err.message); }
     if (document.body.dataset.view === 'lobby') this.#timer = setTimeout(() => this.#list(), AGAIN_MS);
   }
 

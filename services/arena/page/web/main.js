@@ -111,8 +111,9 @@ function happen(kind, id, p) {
 // command makes the commands that time has passed for, and sends them in packets of two or more.
 function command(dt) {
   for (owed = Math.min(owed + dt, BURST * COMMAND_MS); owed >= COMMAND_MS; owed -= COMMAND_MS) {
-    const c = input.take(field.at(predictor.drawn)), shot = predictor.command(c.buttons, aim = c.aim, Math.floor(timeline.t)), me = own();
-    if (shot) effects.shot(me, undefined, field.colours.me); // only the server knows what it hits
+    const c = input.take(field.at(predictor.drawn));
+    aim = c.aim;
+    if (predictor.command(c.buttons, aim, Math.floor(timeline.t))) effects.shot(own(), undefined, field.colours.me); // the server says what is hit
   }
   say(false);
 }
@@ -120,8 +121,9 @@ function command(dt) {
 // say sends the new commands; if it must, also when there are none, as the server learns from Input.ackTick which state this page has.
 function say(must) {
   const input = predictor.packet(timeline.newest.tick, must);
-  if (input) link.send({ input });
-  if (input) said = performance.now();
+  if (!input) return;
+  link.send({ input });
+  said = performance.now();
 }
 
 // inputToDraw is the number of frames from a key that sets the resting player in motion to the one that draws it moved: 1 is the next.
@@ -177,9 +179,7 @@ window.arena = {
   get ready() { return Boolean(welcome && timeline.newest && (predictor.known || !welcome.entityId)); },
   get id() { return welcome?.entityId ?? 0; }, get room() { return welcome?.room ?? ''; }, topSpeed: TOP_SPEED,
   get tick() { return timeline.tick; }, get drawnTick() { return timeline.t; }, // of the newest state, and as others are drawn
-  get me() { // where it is drawn
-    return { x: Math.round(predictor.drawn.x), y: Math.round(predictor.drawn.y), score: predictor.score };
-  },
+  get me() { return { x: Math.round(predictor.drawn.x), y: Math.round(predictor.drawn.y), score: predictor.score }; }, // as drawn
   hashAt: tick => timeline.hashAt(tick),
   stats: {
     get rttMs() { return clock.rtt; }, get delayMs() { return timeline.delay * 1000 / HZ; }, // of an exchange; that others are drawn late

@@ -7,7 +7,6 @@ export const RADIUS = 16 * SCALE, REACH = 600 * SCALE; // of a player, of a shot
 export const RELOAD = 12, FULL = 100; // commands from shot to shot; hit points
 const STRIDE = TOP_SPEED * SCALE / 60, DIAGONAL = Math.floor(STRIDE * 7071 / 10000); // units that a command moves a player
 const within = v => Math.min(Math.max(v, 0), EDGE);
-
 // move returns where a player is after a command.
 export function move(x, y, buttons) {
   const dx = (buttons >>> 3 & 1) - (buttons >>> 2 & 1), dy = (buttons >>> 1 & 1) - (buttons & 1);

@@ -1,4 +1,8 @@
-package room
+// Package history keeps the states of a room: the newest as they are, from which deltas start, and
+// all of the last seconds as bits, which take a hundredth of the memory.
+//
+// It is not for recordings, which are on disk. It starts no goroutines; the room's lock guards it.
+package history
 
 import (
 	"slices"
@@ -8,15 +12,14 @@ import (
 )
 
 const (
-	kept     = game.Hz     // states, from which deltas start; a client with an older one receives a full state
-	seconds  = 10          // of which the history has every state
+	kept     = game.Hz     // states as they are; a client with an older one receives a full state
+	seconds  = 10          // of which there is every state
 	perGroup = game.Hz     // states
 	groups   = seconds + 1 // one of them is being written
 )
 
-// history is the states of the last seconds: the newest as they are, all as bits, which take a
-// hundredth of the memory.
-type history struct {
+// History is the states of the last seconds.
+type History struct {
 	states [kept]delta.State // by tick
 	groups [groups]group     // by tick / perGroup
 }
@@ -28,25 +31,25 @@ type group struct {
 	first uint32
 }
 
-// next returns the state to fill for a tick.
-func (h *history) next(tick uint32) *delta.State {
+// Next returns the state to fill for a tick.
+func (h *History) Next(tick uint32) *delta.State {
 	s := &h.states[tick%kept]
 	s.Tick, s.Entities = tick, s.Entities[:0]
 	return s
 }
 
-// state returns one of the newest states; nil: it is not there.
-func (h *history) state(tick uint32) *delta.State {
+// State returns one of the newest states; nil: it is not there.
+func (h *History) State(tick uint32) *delta.State {
 	if s := &h.states[tick%kept]; tick != 0 && s.Tick == tick {
 		return s
 	}
 	return nil
 }
 
-// keep adds the state that was filled.
-func (h *history) keep(s *delta.State) {
+// Keep adds the state that was filled.
+func (h *History) Keep(s *delta.State) {
 	g := &h.groups[s.Tick/perGroup%groups]
-	base, before := h.state(s.Tick-1), h.state(s.Tick-2)
+	base, before := h.State(s.Tick-1), h.State(s.Tick-2)
 	if s.Tick/perGroup != g.first/perGroup || len(g.ends) == 0 {
 		g.bits, g.ends, g.first, base = g.bits[:0], g.ends[:0], s.Tick, nil
 	}
@@ -57,8 +60,8 @@ func (h *history) keep(s *delta.State) {
 	g.ends = append(g.ends, len(g.bits))
 }
 
-// find returns a copy of a state of the last seconds.
-func (h *history) find(tick uint32) (delta.State, bool) {
+// Find returns a copy of a state of the last seconds.
+func (h *History) Find(tick uint32) (delta.State, bool) {
 	g := &h.groups[tick/perGroup%groups]
 	if tick < g.first || tick-g.first >= uint32(len(g.ends)) {
 		return delta.State{}, false
