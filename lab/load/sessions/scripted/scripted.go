@@ -3,8 +3,8 @@
 // how a message acknowledges an offer.
 //
 // It is not for protocols with a state of their own (sessions.Driver is), nor for JSON-RPC calls at
-// a rate (jsonrpc). Each WebSocket has one goroutine that writes, each request beside a stream one of
-// its own; all end with their session.
+// a rate (jsonrpc). Each request beside a stream has a goroutine of its own, which ends with its
+// session.
 package scripted
 
 import (
