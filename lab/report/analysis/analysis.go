@@ -141,7 +141,7 @@ func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run
 			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
 				continue
 			}
-			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && r.ByConcurrency()) {
+			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && (r.ByConcurrency() || r.Sessions())) {
 				continue
 			}
 			if n := a.Capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
