@@ -78,8 +78,8 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 // fixed reports whether the scenario states the number of sessions, at which variants are compared.
 func (x *executor) fixed() bool { return len(x.Scenario.Load.Sessions) > 0 }
 
-// fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if they
-// only receive, CPU per frame.
+// fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if
+// they only receive, CPU per frame.
 func (x *executor) fixedMetric() string {
 	switch {
 	case x.Metric != "" && x.Metric != compare.MetricCapacity:

@@ -64,8 +64,8 @@ func (m *Match) holds(message []byte) bool {
 	return (m.Contains == "" || bytes.Contains(message, []byte(m.Contains))) && (m.Matches == nil || m.Matches.Match(message))
 }
 
-// Ack is how a message acknowledges the offers up to a number: at a JSON path, as the first group of
-// a regular expression, or each message that counts as a frame acknowledges the next offer. The
+// Ack is how a message acknowledges the offers up to a number: at a JSON path, as the first group
+// of a regular expression, or each message that counts as a frame acknowledges the next offer. The
 // zero Ack acknowledges nothing.
 type Ack struct {
 	JSON    []string
