@@ -20,6 +20,7 @@ const (
 	// the machine is steady.
 	fine, quickFine       = 1.06, 1.15
 	roundGrow, roundFine  = 1.2, 1.1
+	roundRuns             = 6  // the most in a round
 	sessionsPerSearch     = 12 // estimate, for the progress line
 	sessionRounds         = 4  // the fewest that give an interval
 	sessionWarmup         = time.Second
@@ -67,6 +68,9 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 		if x.fixed() {
 			slot.Connections, slot.Length = n, p.datum
 			return slot, slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Invalid == "" })
+		}
+		if len(runs) >= roundRuns {
+			return record.Step{}, true // the machine changed since the search: this is its answer now
 		}
 		s := capacity.Sessions{SLO: x.exp.SLO, Start: n, Grow: roundGrow, Fine: roundFine, Length: p.datum}
 		step, done := s.Next(runs)

@@ -35,7 +35,6 @@ type conn struct {
 	server *server
 	loseAt uint64
 	offers chan uint64
-	lost   chan struct{}
 }
 
 func (s *server) Open(_ context.Context, i int) (Session, error) {
