@@ -235,11 +235,8 @@ func (c *counter) read(message []byte) (r sessions.Received) {
 // maxMessage bounds a message, in bytes.
 const maxMessage = 16 << 20
 
-// idle bounds the connections that wait for the next request beside a stream.
-const (
-	idle        = 256
-	postTimeout = 10 * time.Second
-)
+// postTimeout bounds a request beside a stream.
+const postTimeout = 10 * time.Second
 
 // done reports an error that ctx explains better.
 func done(ctx context.Context, err error) error {
