@@ -67,14 +67,15 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
 	go run ./cmd/dyno calibrate --repeats 5
 
-# Of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
-# workspace would get their versions of what services use, and CI would compile them.
-rivals: ## the rivals of chaind, geth and CometBFT, into dyno-out (5 minutes, once)
+# Those of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
+# workspace would get their versions of what services use, and CI would compile them. Colyseus comes from npm.
+rivals: ## the rivals of chaind, geth and CometBFT, and of arenad, Colyseus, into dyno-out (5 minutes, once)
 	@mkdir -p dyno-out; failed=; for p in github.com/ethereum/go-ethereum/cmd/geth@v1.17.10 github.com/cometbft/cometbft/cmd/cometbft@v1.0.1; do \
 	  GOBIN="$(CURDIR)/dyno-out" go install $$p || failed="$$failed $$p"; done; \
+	go run ./peers/colyseus install --program dyno-out/colyseus || failed="$$failed Colyseus"; \
 	test -z "$$failed" || { echo "not built, and left out of the comparison:$$failed"; exit 1; }
 
-# Beside their rivals: make rivals builds those of chaind; wrk, pgbench (PostgreSQL) and redis-server must be installed. The part of
+# Beside their rivals: make rivals builds those of chaind and arenad; wrk, pgbench (PostgreSQL) and redis-server must be installed. The part of
 # one that is missing is left out.
 peers: ## every scenario of scenarios/peers, one after the other (50 minutes)
 	@failed=; for s in scenarios/peers/*.yaml; do \

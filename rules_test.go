@@ -24,6 +24,7 @@ type room struct {
 var house = []room{
 	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
 	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
+	{"cmd/arenad", []string{"cmd/service", "services/arena", "services/arena/*", "lab/load", "parts/*"}, "its bots are a load of the lab"},
 	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
 	{"peers/*", []string{"peers/callers", "peers/queues/queue", "cmd/service", "services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
@@ -44,6 +45,7 @@ var house = []room{
 	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
 	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
 
+	{"services/arena/bots", []string{"services/arena/*", "lab/load", "lab/record"}, "players from outside, which the lab's load engine times; no service imports them"},
 	{"services/*", []string{"parts/*", "agent"}, "a service is useful without the lab and without the other services"},
 	{"parts/*", []string{"parts/*", "agent"}, "floor 0: one structure or mechanism, of use to any service"},
 	{"agent", nil, "floor 0: what other people's services import: the standard library only"},

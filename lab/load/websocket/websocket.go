@@ -70,6 +70,8 @@ func (e *CloseError) Error() string {
 
 // Conn is an open WebSocket. One goroutine receives, one writes, and any may queue messages.
 type Conn struct {
+	Subprotocol string // that the server chose of those in the header; "": none
+
 	net     net.Conn
 	in      *bufio.Reader
 	message []byte
@@ -152,6 +154,7 @@ func (c *Conn) handshake(u *url.URL, header http.Header) error {
 	case answer.Header.Get("Sec-WebSocket-Accept") != base64.StdEncoding.EncodeToString(sum[:]), answer.Header.Get("Sec-WebSocket-Extensions") != "":
 		return fmt.Errorf("WebSocket handshake with %s: %w", u.Host, ErrProtocol)
 	}
+	c.Subprotocol = answer.Header.Get("Sec-WebSocket-Protocol")
 	return nil
 }
 

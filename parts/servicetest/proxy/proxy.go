@@ -7,18 +7,19 @@
 package proxy
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"dyno/parts/relay"
 )
 
 // Proxy carries bytes both ways between clients and one server on loopback.
 type Proxy struct {
-	server   string // HOST:PORT
 	listener net.Listener
-	tasks    sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	changed  sync.Cond  // state has changed
@@ -50,13 +51,15 @@ func New(t testing.TB, server string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{server: server, listener: l, links: map[*link]struct{}{}}
+	p := &Proxy{listener: l, links: map[*link]struct{}{}}
 	p.changed.L = &p.mu
-	p.tasks.Go(p.accept)
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() { relay.Serve(ctx, l, relay.Options{To: server}, p.carry) })
 	t.Cleanup(func() {
-		l.Close()
+		cancel()
 		p.Refuse()
-		p.tasks.Wait()
+		serving.Wait()
 	})
 	return p
 }
@@ -127,24 +130,8 @@ func (p *Proxy) each(do func(*link)) {
 	}
 }
 
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return // the test has ended
-		}
-		p.tasks.Go(func() { p.carry(client) })
-	}
-}
-
 // carry passes bytes on in both directions until an end hangs up.
-func (p *Proxy) carry(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", p.server)
-	if err != nil {
-		return
-	}
-	defer server.Close()
+func (p *Proxy) carry(_ context.Context, _ uint64, client, server net.Conn) {
 	k := &link{client: client, server: server}
 	life, ok := p.add(k)
 	if !ok {

@@ -60,6 +60,14 @@ func (c *Client) Call(method, path, body string, to any) int {
 	return resp.StatusCode
 }
 
+// Decode reads JSON.
+func Decode(t testing.TB, text []byte, to any) {
+	t.Helper()
+	if err := json.Unmarshal(text, to); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+}
+
 // Room makes a room, by the body of POST /v1/rooms, and returns its id.
 func (c *Client) Room(body string) string {
 	c.T.Helper()

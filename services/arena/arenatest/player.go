@@ -207,3 +207,47 @@ func (p *Player) Pour(text []byte) {
 	for p.conn.Write(context.Background(), websocket.MessageBinary, text) == nil {
 	}
 }
+
+// Event returns the next event of an action.
+func (p *Player) Event(action uint32) *wire.GameEvent {
+	p.c.T.Helper()
+	for {
+		if e := p.Receive().GetEvent(); e.GetActionType() == action {
+			return e
+		}
+	}
+}
+
+// Acknowledge says which state the player has.
+func (p *Player) Acknowledge(tick uint32) {
+	p.c.T.Helper()
+	p.packets++
+	p.Send(&wire.ClientFrame{Body: &wire.ClientFrame_Input{Input: &wire.Input{Seq: p.packets, AckTick: tick}}})
+}
+
+// Ended reads until the connection ends.
+func (p *Player) Ended() {
+	for {
+		if _, err := p.receive(); err != nil {
+			return
+		}
+	}
+}
+
+// Once joins as a spectator and sends a message, which may end the connection.
+func (c *Client) Once(message []byte) {
+	c.T.Helper()
+	p := c.Join(&wire.Join{Spectate: true})
+	defer p.conn.CloseNow()
+	p.Write(websocket.MessageBinary, message)
+}
+
+// NameOf returns the name that the server gives a player.
+func (p *Player) NameOf(id uint32) string {
+	p.c.T.Helper()
+	for {
+		if e := p.Event(wire.ActionName); e.EntityId == id {
+			return string(e.Payload)
+		}
+	}
+}

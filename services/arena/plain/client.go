@@ -34,10 +34,13 @@ type client struct {
 	more   chan struct{}
 }
 
-// offer leaves frames for the writer: the state replaces one that was not written yet.
-func (c *client) offer(state []byte, events [][]byte) {
+// offer leaves frames for the writer: a state replaces one that was not written yet.
+func (c *client) offer(state []byte, events ...[]byte) {
 	c.mu.Lock()
-	if c.state = state; len(c.events)+len(events) <= maxEvents {
+	if state != nil {
+		c.state = state
+	}
+	if len(c.events)+len(events) <= maxEvents {
 		c.events = append(c.events, events...)
 	}
 	c.mu.Unlock()
@@ -174,16 +177,7 @@ func (c *client) pong(r *room, p *wire.Ping) {
 	r.mu.Lock()
 	tick := r.world.Tick()
 	r.mu.Unlock()
-	frame := marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{ClientMs: p.ClientMs, ServerMs: uint64(time.Now().UnixMilli()), Tick: tick}}})
-	c.mu.Lock()
-	if len(c.events) < maxEvents {
-		c.events = append(c.events, frame)
-	}
-	c.mu.Unlock()
-	select {
-	case c.more <- struct{}{}:
-	default:
-	}
+	c.offer(nil, marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{ClientMs: p.ClientMs, ServerMs: uint64(time.Now().UnixMilli()), Tick: tick}}}))
 }
 
 // write sends what waits until ctx ends.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -76,14 +77,8 @@ func (r *room) run(ending <-chan struct{}) {
 func (r *room) tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ids := make([]uint32, 0, len(r.players))
-	for id := range r.players {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		p := r.players[id]
-		switch {
+	for _, id := range slices.Sorted(maps.Keys(r.players)) {
+		switch p := r.players[id]; {
 		case p.bot:
 			for range game.PerTick {
 				r.world.Apply(id, r.world.Bot(id))
@@ -125,13 +120,13 @@ func (r *room) show() {
 	for _, p := range r.players {
 		if p.client != nil {
 			s.AckedSeq = p.done
-			p.client.offer(marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Snapshot{Snapshot: s}}), events)
+			p.client.offer(marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Snapshot{Snapshot: s}}), events...)
 		}
 	}
 	s.AckedSeq = 0
 	frame := marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Snapshot{Snapshot: s}})
 	for c := range r.spectators {
-		c.offer(frame, events)
+		c.offer(frame, events...)
 	}
 }
 
@@ -197,7 +192,7 @@ func (r *room) welcome(c *client, p *player) {
 	for _, e := range r.world.Pickups() {
 		events = append(events, event(e))
 	}
-	c.offer(nil, events)
+	c.offer(nil, events...)
 }
 
 // leave ends a client's presence; its body stays for a while unless it says that it leaves.

@@ -10,6 +10,7 @@ import (
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
+	sync "sync"
 )
 
 const (
@@ -895,6 +896,76 @@ func (m *GameEvent) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+var vtprotoPool_ClientFrame = sync.Pool{
+	New: func() interface{} {
+		return &ClientFrame{}
+	},
+}
+
+func (m *ClientFrame) ResetVT() {
+	if m != nil {
+		if oneof, ok := m.Body.(*ClientFrame_Input); ok {
+			oneof.Input.ReturnToVTPool()
+		}
+		m.Reset()
+	}
+}
+func (m *ClientFrame) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_ClientFrame.Put(m)
+	}
+}
+func ClientFrameFromVTPool() *ClientFrame {
+	return vtprotoPool_ClientFrame.Get().(*ClientFrame)
+}
+
+var vtprotoPool_Input = sync.Pool{
+	New: func() interface{} {
+		return &Input{}
+	},
+}
+
+func (m *Input) ResetVT() {
+	if m != nil {
+		for _, mm := range m.Commands {
+			mm.ResetVT()
+		}
+		f0 := m.Commands[:0]
+		m.Reset()
+		m.Commands = f0
+	}
+}
+func (m *Input) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Input.Put(m)
+	}
+}
+func InputFromVTPool() *Input {
+	return vtprotoPool_Input.Get().(*Input)
+}
+
+var vtprotoPool_Command = sync.Pool{
+	New: func() interface{} {
+		return &Command{}
+	},
+}
+
+func (m *Command) ResetVT() {
+	if m != nil {
+		m.Reset()
+	}
+}
+func (m *Command) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Command.Put(m)
+	}
+}
+func CommandFromVTPool() *Command {
+	return vtprotoPool_Command.Get().(*Command)
+}
 func (m *ClientFrame) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -1390,7 +1461,7 @@ func (m *ClientFrame) UnmarshalVT(dAtA []byte) error {
 					return err
 				}
 			} else {
-				v := &Input{}
+				v := InputFromVTPool()
 				if err := v.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 					return err
 				}
@@ -1837,7 +1908,14 @@ func (m *Input) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Commands = append(m.Commands, &Command{})
+			if len(m.Commands) == cap(m.Commands) {
+				m.Commands = append(m.Commands, &Command{})
+			} else {
+				m.Commands = m.Commands[:len(m.Commands)+1]
+				if m.Commands[len(m.Commands)-1] == nil {
+					m.Commands[len(m.Commands)-1] = &Command{}
+				}
+			}
 			if err := m.Commands[len(m.Commands)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}

@@ -12,6 +12,15 @@ const (
 	Bits  = "arena.v1.bits"
 )
 
+// Actions of GameEvents beyond those of the game (game.Kind). Those above ActionLobby are the
+// clients' own, which the server passes on.
+const (
+	ActionName  = 16 // EntityId is called Payload, in UTF-8; none: it has no name any more
+	ActionChat  = 17 // EntityId says Payload, in UTF-8, to its room
+	ActionLobby = 18 // to all rooms of all servers; from the server, Payload is NAME: TEXT
+	MaxChat     = 256
+)
+
 // Place is the payload of a GameEvent of the game: a number and a point, each a 32-bit word with
 // the lowest byte first.
 func Place(number uint32, x, y int32) []byte {

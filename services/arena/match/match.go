@@ -1,0 +1,294 @@
+// Package match finds a room for a player: one with a free place whose players are about as
+// skilled, or a new one together with a player that waits as well. What counts as "about" widens
+// while the player waits.
+//
+// Clients ask and ask again; between two requests a player is a ticket in memory. Seats are the
+// places of one room, held strictly for players that were promised one.
+//
+// It is not for what a room is, or where it runs: Rooms says which are open, makes them and holds
+// their places, on this machine or on others (package fleet). It starts no goroutines; any
+// goroutine may use a Queue or Seats.
+package match
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Errors of Ask and Poll.
+var (
+	ErrFull     = errors.New("too many players wait for a match: ask again in a second")
+	ErrNoTicket = errors.New("no such ticket: it was used, or not asked for in time; ask with name and skill again")
+)
+
+// Player is a player that wants a room. Skill is on any scale that all players share;
+// Options.Window is on the same.
+type Player struct {
+	Name  string `json:"name"`
+	Skill int    `json:"skill"`
+}
+
+// Bounds of a player.
+const (
+	MaxName  = 32        // bytes
+	MaxSkill = 1_000_000 // and -MaxSkill
+)
+
+// Check returns what is wrong with a player, for its client.
+func (p Player) Check() error {
+	switch {
+	case p.Name == "" || len(p.Name) > MaxName || !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl):
+		return fmt.Errorf("name must be text of 1 to %d bytes in UTF-8, without control characters", MaxName)
+	case p.Skill < -MaxSkill || p.Skill > MaxSkill:
+		return fmt.Errorf("skill must be from %d to %d", -MaxSkill, MaxSkill)
+	}
+	return nil
+}
+
+// Room is a room that players may be sent to.
+type Room struct {
+	ID    string
+	Free  int // places that are neither taken nor held
+	Rated int // players whose skill is known, with those that a place is held for
+	Skill int // the mean of those
+}
+
+// Place is a place that is held for a player, for Held after it was promised.
+type Place struct {
+	Room  string `json:"room"`
+	Token string `json:"token"`         // for Join.token
+	URL   string `json:"url,omitempty"` // of the node that has the room; "": the one that was asked
+}
+
+// Rooms is where players can be placed.
+type Rooms interface {
+	// Open lists rooms, of which those without a free place are passed over.
+	Open() []Room
+	// Create makes a room for players of about that skill.
+	Create(ctx context.Context, skill int) (room string, err error)
+	// Reserve holds a place in a room. It fails when the room has none left: what Open said may be
+	// old.
+	Reserve(ctx context.Context, room string, p Player) (Place, error)
+}
+
+// Options of a Queue; the zero value is the documented default.
+type Options struct {
+	Window   int              // how far the skill of a room or partner may be from a player's in the beginning; 0: 50
+	Widen    time.Duration    // after which the window doubles, and again after the same time; 0: 2 s
+	Patience time.Duration    // after which any room or partner will do, and without one a room of the player's own; 0: 10 s
+	Idle     time.Duration    // after which a ticket is forgotten that was not asked for; 0: 10 s
+	Tickets  int              // players that may wait; 0: 1,000
+	Now      func() time.Time // nil: time.Now
+}
+
+// Queue is the players that wait.
+type Queue struct {
+	rooms Rooms
+	o     Options
+
+	mu      sync.Mutex
+	tickets map[string]*ticket
+}
+
+// ticket is a player that waits. The queue's lock guards what changes.
+type ticket struct {
+	id     string
+	player Player
+	since  time.Time
+	asked  time.Time
+	busy   bool   // a request looks for its place, so that no other one does
+	place  *Place // found by the request of a partner
+}
+
+// attempts is how many rooms a request tries to reserve in, since each may take a round trip.
+const attempts = 3
+
+// New returns an empty queue.
+func New(rooms Rooms, o Options) *Queue {
+	o.Window = cmp.Or(o.Window, 50)
+	o.Widen = cmp.Or(o.Widen, 2*time.Second)
+	o.Patience = cmp.Or(o.Patience, 10*time.Second)
+	o.Idle = cmp.Or(o.Idle, 10*time.Second)
+	o.Tickets = cmp.Or(o.Tickets, 1000)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Queue{rooms: rooms, o: o, tickets: map[string]*ticket{}}
+}
+
+// Ask looks for a place for a player, which passes Check. Without one yet, it returns a ticket to
+// Poll with.
+func (q *Queue) Ask(ctx context.Context, p Player) (place *Place, id string, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.sweep()
+	if len(q.tickets) >= q.o.Tickets {
+		return nil, "", ErrFull
+	}
+	t := &ticket{id: rand.Text(), player: p, since: now, asked: now}
+	q.tickets[t.id] = t
+	return q.answer(ctx, t), t.id, nil
+}
+
+// Poll asks again. A nil place means that the player still waits.
+func (q *Queue) Poll(ctx context.Context, id string) (*Place, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.sweep()
+	t, ok := q.tickets[id]
+	if !ok {
+		return nil, ErrNoTicket
+	}
+	t.asked = now
+	return q.answer(ctx, t), nil
+}
+
+// Waiting is the number of tickets.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sweep()
+	return len(q.tickets)
+}
+
+// sweep forgets tickets that are not asked for. Their number is bounded, so each request may look
+// at all.
+func (q *Queue) sweep() (now time.Time) {
+	now = q.o.Now()
+	for id, t := range q.tickets {
+		if now.Sub(t.asked) > q.o.Idle && !t.busy {
+			delete(q.tickets, id)
+		}
+	}
+	return now
+}
+
+// answer looks for a place for a ticket that none was found for yet. The lock is held, except
+// while rooms are asked.
+func (q *Queue) answer(ctx context.Context, t *ticket) *Place {
+	if t.place == nil && !t.busy {
+		q.search(ctx, t)
+	}
+	if t.place != nil {
+		delete(q.tickets, t.id)
+	}
+	return t.place
+}
+
+// search tries the rooms, then the players that wait. Of two requests that look for partners
+// concurrently, the later one finds the other's ticket free.
+func (q *Queue) search(ctx context.Context, t *ticket) {
+	t.busy = true
+	defer func() { t.busy = false }()
+
+	window := q.window(t)
+	q.unlocked(func() { t.place = q.enter(ctx, t.player, window) })
+	if t.place != nil {
+		return
+	}
+	group := []*ticket{t}
+	if partner := q.partner(t); partner != nil {
+		partner.busy = true
+		defer func() { partner.busy = false }()
+		group = append(group, partner)
+	} else if window != everything {
+		return
+	}
+	var places []*Place
+	q.unlocked(func() { places = q.open(ctx, group) })
+	for i, place := range places {
+		group[i].place = place
+	}
+}
+
+func (q *Queue) unlocked(do func()) {
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	do()
+}
+
+// everything is the window that has every skill in it.
+const everything = math.MaxInt
+
+func (q *Queue) window(t *ticket) int {
+	waited := q.o.Now().Sub(t.since)
+	if waited >= q.o.Patience {
+		return everything
+	}
+	window := q.o.Window
+	for ; waited >= q.o.Widen && window < everything/2; waited -= q.o.Widen {
+		window *= 2
+	}
+	return window
+}
+
+// enter reserves in the room whose skill is nearest. A room of unknown skill is the last to be
+// tried.
+func (q *Queue) enter(ctx context.Context, p Player, window int) *Place {
+	rooms := slices.DeleteFunc(slices.Clone(q.rooms.Open()), func(r Room) bool {
+		return r.Free <= 0 || r.Rated > 0 && distance(r.Skill, p.Skill) > window
+	})
+	off := func(r Room) int {
+		if r.Rated == 0 {
+			return everything
+		}
+		return distance(r.Skill, p.Skill)
+	}
+	slices.SortStableFunc(rooms, func(a, b Room) int { return cmp.Compare(off(a), off(b)) })
+	for _, r := range rooms[:min(len(rooms), attempts)] {
+		if place, err := q.rooms.Reserve(ctx, r.ID, p); err == nil {
+			return &place
+		}
+	}
+	return nil
+}
+
+// partner returns the nearest player that waits, if it is in the wider one of both windows: a
+// player of unusual skill has waited long and must not wait for another such.
+func (q *Queue) partner(t *ticket) (nearest *ticket) {
+	for _, other := range q.tickets {
+		if other == t || other.busy || other.place != nil || other.player.Name == t.player.Name {
+			continue
+		}
+		d := distance(t.player.Skill, other.player.Skill)
+		if d > max(q.window(t), q.window(other)) {
+			continue
+		}
+		if nearest == nil || d < distance(t.player.Skill, nearest.player.Skill) {
+			nearest = other
+		}
+	}
+	return nearest
+}
+
+// open makes a room for a group. Who gets no place waits on.
+func (q *Queue) open(ctx context.Context, group []*ticket) (places []*Place) {
+	sum := 0
+	for _, t := range group {
+		sum += t.player.Skill
+	}
+	room, err := q.rooms.Create(ctx, sum/len(group))
+	if err != nil {
+		return nil // the server has as many rooms as it may; a place may become free
+	}
+	for _, t := range group {
+		place, err := q.rooms.Reserve(ctx, room, t.player)
+		if err != nil {
+			break
+		}
+		places = append(places, &place)
+	}
+	return places
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }

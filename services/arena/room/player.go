@@ -1,0 +1,150 @@
+package room
+
+import (
+	"sync"
+
+	"dyno/services/arena/game"
+	"dyno/services/arena/match"
+	"dyno/services/arena/wire"
+)
+
+// player is a body in the room.
+type player struct {
+	id     uint32
+	name   string
+	bot    bool
+	seat   *match.Seat // nil: it is a bot
+	client *Client     // nil: the socket was lost, or it is a bot
+	lost   uint32      // the tick
+	resume string
+	done   uint32 // the sequence number of the last command that was applied
+	inbox
+}
+
+// inbox is the commands that a player has sent and the room has not applied.
+type inbox struct {
+	mu      sync.Mutex
+	from    *Client // whose commands are taken
+	credit  int     // commands for which time has passed
+	seen    uint32  // the highest sequence number
+	n       int
+	waiting [ahead + maxPerTick]command
+	taken   [maxPerTick]game.Command
+}
+
+type command struct {
+	seq uint32
+	do  game.Command
+}
+
+// packet is an Input on its way through the channel.
+type packet struct {
+	player   *player
+	client   *Client
+	commands []command
+}
+
+const maxPackets = 1024
+
+// Input takes the commands of a client that are new, and not more of them than time has passed.
+func (r *Room) Input(c *Client, in *wire.Input) {
+	if in.AckTick > 0 {
+		c.acked.Store(in.AckTick)
+	}
+	p := c.player
+	if p == nil || p.id == 0 {
+		r.stats.Reject(ReasonSpectator)
+		return
+	}
+	switch r.config.Dispatch {
+	case "channel":
+		select {
+		case r.inputs <- packet{p, c, copied(in.Commands)}:
+		default:
+			r.stats.Reject(ReasonQueue)
+		}
+	case "lock":
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.accept(p, c, in.Commands)
+	default:
+		r.accept(p, c, in.Commands)
+	}
+}
+
+// copied returns commands that stay as they are when the Input is used again.
+func copied(commands []*wire.Command) []command {
+	out := make([]command, 0, len(commands))
+	for _, c := range commands {
+		out = append(out, commandOf(c))
+	}
+	return out
+}
+
+func commandOf(c *wire.Command) command {
+	return command{c.Seq, game.Command{Buttons: c.Buttons, Aim: c.Aim, ViewTick: c.ViewTick}}
+}
+
+// takePackets empties the channel.
+func (r *Room) takePackets() {
+	for range len(r.inputs) {
+		in := <-r.inputs
+		in.player.mu.Lock()
+		if in.player.from == in.client {
+			for _, c := range in.commands {
+				in.player.put(c, r.stats)
+			}
+		}
+		in.player.mu.Unlock()
+	}
+}
+
+func (r *Room) accept(p *player, c *Client, commands []*wire.Command) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.from != c {
+		return // another socket has its body
+	}
+	for _, one := range commands {
+		p.put(commandOf(one), r.stats)
+	}
+}
+
+// put adds a command, unless it was seen before or comes ahead of time.
+func (i *inbox) put(c command, stats *Stats) {
+	switch {
+	case c.seq <= i.seen:
+		stats.Reject(ReasonRepeated)
+		return
+	case i.credit == 0 || i.n == len(i.waiting):
+		stats.Reject(ReasonHurried)
+	default:
+		i.credit--
+		i.waiting[i.n] = c
+		i.n++
+	}
+	i.seen = c.seq
+}
+
+// begin lets a client command the body.
+func (p *player) begin(c *Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.client, p.from, p.credit, p.seen, p.n, p.done = c, c, ahead, 0, 0, 0
+}
+
+// take returns the commands of this tick. Those that were dropped count as done with the last one.
+func (p *player) take() []game.Command {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(p.n, maxPerTick)
+	for i, c := range p.waiting[:n] {
+		p.taken[i], p.done = c.do, c.seq
+	}
+	p.n = copy(p.waiting[:], p.waiting[n:p.n])
+	if p.n == 0 {
+		p.done = p.seen
+	}
+	p.credit = min(p.credit+game.PerTick, ahead+game.PerTick)
+	return p.taken[:n]
+}

@@ -1,0 +1,92 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Coder is Accept with github.com/coder/websocket.
+func Coder(w http.ResponseWriter, r *http.Request, o Options) (Socket, error) {
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       o.Subprotocols,
+		InsecureSkipVerify: true, // the caller has looked at Origin
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return nil, err
+	}
+	conn.SetReadLimit(MaxMessage)
+	return &coder{conn: conn}, nil
+}
+
+type coder struct {
+	conn     *websocket.Conn
+	deadline time.Time
+}
+
+func (c *coder) Subprotocol() string          { return c.conn.Subprotocol() }
+func (c *coder) SetReadDeadline(at time.Time) { c.deadline = at }
+
+func (c *coder) Read() ([]byte, error) {
+	ctx := context.Background()
+	if !c.deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, c.deadline)
+		defer cancel()
+	}
+	kind, message, err := c.conn.Read(ctx)
+	switch closed := (websocket.CloseError{}); {
+	case errors.As(err, &closed):
+		return nil, &Closed{Client: true}
+	case err != nil:
+		return nil, err // the library has closed it
+	case kind != websocket.MessageBinary:
+		return nil, breaks(Unsupported, "messages are binary")
+	}
+	return message, nil
+}
+
+// Write unpacks the frames: the library makes its own.
+func (c *coder) Write(frames []byte, ends []int, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	begin := 0
+	for _, end := range ends {
+		if err := c.conn.Write(ctx, websocket.MessageBinary, payload(frames[begin:end])); err != nil {
+			return err
+		}
+		begin = end
+	}
+	return nil
+}
+
+// payload returns what is behind the header of a frame that Append made.
+func payload(frame []byte) []byte {
+	switch frame[1] {
+	case 126:
+		return frame[4:]
+	case 127:
+		return frame[10:]
+	}
+	return frame[2:]
+}
+
+func (c *coder) TryWrite([]byte) (int, error) { return 0, ErrNoTry }
+
+func (c *coder) Poll([]byte, func([]byte) error) error { return ErrNoTry }
+
+func (c *coder) Ping() []byte { return nil }
+
+func (c *coder) Close(code int, reason string) {
+	if code == 0 {
+		c.CloseNow()
+		return
+	}
+	_ = c.conn.Close(websocket.StatusCode(code), reason)
+}
+
+func (c *coder) CloseNow() { _ = c.conn.CloseNow() }

@@ -1,0 +1,167 @@
+package socket
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// readSize is how much is read from a connection, unless a frame is longer: an Input of four
+// commands takes some 60 bytes, and an idle connection keeps the buffer.
+const readSize = 512
+
+// frames is a Socket with frames of our own.
+type frames struct {
+	conn        net.Conn
+	subprotocol string
+	control     func(frame []byte)
+	try         *try // nil: reads and writes wait
+
+	parser parser
+	in     []byte // what was read
+	done   int    // of it
+	closed atomic.Bool
+}
+
+func (s *frames) Subprotocol() string          { return s.subprotocol }
+func (s *frames) SetReadDeadline(at time.Time) { _ = s.conn.SetReadDeadline(at) }
+
+func (s *frames) Read() ([]byte, error) {
+	for {
+		f, used, need, err := s.parser.next(s.in[s.done:])
+		if err != nil {
+			return nil, err
+		}
+		if used == 0 {
+			if err := s.fill(need); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s.done += used
+		if message, done, err := s.obey(f); done || err != nil {
+			return message, err
+		}
+	}
+}
+
+// obey does what a frame says; done: it ends a message.
+func (s *frames) obey(f frame) (message []byte, done bool, err error) {
+	switch f.op {
+	case opClose:
+		return nil, false, closing(f.payload)
+	case opPing:
+		s.control(append(appendHeader(nil, opPong, len(f.payload)), f.payload...))
+		return nil, false, nil
+	case opPong:
+		return nil, false, nil
+	}
+	return s.parser.take(f)
+}
+
+func (s *frames) Poll(buf []byte, take func(message []byte) error) error {
+	if s.try == nil {
+		return ErrNoTry
+	}
+	rest := copy(buf, s.in[s.done:]) // less than a frame, but for what Read has left
+	n, err := s.try.read(buf[rest:])
+	if err != nil || rest+n == 0 {
+		return err
+	}
+	in, done := buf[:rest+n], 0
+	for {
+		f, used, _, err := s.parser.next(in[done:])
+		if err != nil {
+			return err
+		}
+		if used == 0 {
+			break
+		}
+		done += used
+		message, whole, err := s.obey(f)
+		if err == nil && whole {
+			err = take(message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.in, s.done = nil, 0
+	if done < len(in) {
+		s.in = append(s.in, in[done:]...)
+	}
+	return nil
+}
+
+// fill reads on until there are need bytes beyond those that are done.
+func (s *frames) fill(need int) error {
+	rest := copy(s.in, s.in[s.done:])
+	s.in, s.done = s.in[:rest], 0
+	if want := max(need, readSize); cap(s.in) < want || cap(s.in) > readSize && want == readSize {
+		s.in = append(make([]byte, 0, want), s.in...)
+	}
+	n, err := s.conn.Read(s.in[rest:cap(s.in)])
+	s.in = s.in[:rest+n]
+	if n > 0 {
+		return nil
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+func (s *frames) Write(b []byte, _ []int, timeout time.Duration) error {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	_, err := s.conn.Write(b)
+	return err
+}
+
+func (s *frames) TryWrite(b []byte) (int, error) {
+	if s.try == nil {
+		return 0, ErrNoTry
+	}
+	return s.try.write(b)
+}
+
+var ping = appendHeader(nil, opPing, 0)
+
+func (s *frames) Ping() []byte { return ping }
+
+// Times of an end.
+const (
+	closeTime = 2 * time.Second // for the close frame to be written, and for the client's to come
+	maxUnread = 1 << 20         // bytes that are thrown away meanwhile
+)
+
+func (s *frames) Close(code int, reason string) {
+	defer s.CloseNow()
+	if code == 0 || s.closed.Load() {
+		return
+	}
+	if s.conn.SetDeadline(time.Now().Add(closeTime)) != nil {
+		return
+	}
+	if _, err := s.conn.Write(appendClose(nil, code, reason)); err != nil {
+		return
+	}
+	if half, ok := s.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
+		return
+	}
+	// A connection that is closed with unread bytes is reset, and its client may lose the last
+	// words.
+	_, _ = io.CopyN(io.Discard, s.conn, maxUnread)
+}
+
+func (s *frames) CloseNow() {
+	if !s.closed.Swap(true) {
+		_ = s.conn.Close()
+	}
+}
+
+// Deadline reports whether an error is that of a deadline.
+func Deadline(err error) bool { return os.IsTimeout(err) }
