@@ -190,8 +190,8 @@ func (s *Streams) fill(c *chunk, at *position, t transport) error {
 	}
 }
 
-// scan is one scan of the log; found reports whether it moved the position. A number that was passed
-// over, or is not there although the log has come past it, is in a gap.
+// scan is one scan of the log; found reports whether it moved the position. A number that was
+// passed over, or is not there although the log has come past it, is in a gap.
 func (s *Streams) scan(c *chunk, at *position, t transport) (found bool, err error) {
 	before := at.next
 	_, end := s.source.Bounds()
