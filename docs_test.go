@@ -95,8 +95,8 @@ var settingRow = regexp.MustCompile("(?m)^\\| ((?:`[a-z_]+`(?:, )?)+) \\|")
 
 // The table of settings in a service's page has the settings of its command, and no other.
 func TestSettingsAreDocumented(t *testing.T) {
-	quicktest.Skip(t, "builds four commands")
-	for _, service := range []string{"notifyd", "ordersd", "ledgersync", "chaind"} {
+	quicktest.Skip(t, "builds five commands")
+	for _, service := range []string{"notifyd", "ordersd", "ledgersync", "chaind", "arenad"} {
 		printed, err := exec.Command("go", "run", "./cmd/"+service, "assemblies", "--json").Output()
 		if err != nil {
 			t.Fatalf("%s assemblies: %v", service, err)

@@ -1,27 +1,60 @@
 package arena
 
 import (
+	"context"
+	"errors"
+	"runtime"
 	"runtime/debug"
+	"time"
 
 	"dyno/parts/assembly"
+	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/room"
 )
 
 // Config is what arenad is assembled from.
 type Config struct {
 	room.Config
-	Socket         string `seam:"socket"`
-	Buffers        string `seam:"buffers"`
-	MaxConnections int    `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
-	GOGC           int    `set:"gogc" default:"0" min:"0" max:"10000" doc:"garbage collection target (GOGC), in percent; 0: as the environment says"`
+	Heartbeat      heartbeat.Config
+	Socket         string        `seam:"socket"`
+	Buffers        string        `seam:"buffers"`
+	MaxConnections int           `set:"max_connections" default:"20000" min:"1" max:"1000000" doc:"WebSockets that are open; further ones receive 503"`
+	GOGC           int           `set:"gogc" default:"0" min:"-1" max:"10000" doc:"garbage collection target (GOGC), in percent; 0: as the environment says; -1: off, with a memory_limit"`
+	MemoryLimit    int64         `set:"memory_limit" default:"0" min:"0" max:"1024TiB" doc:"GOMEMLIMIT, in bytes; 0: as the environment says"`
+	CollectEvery   time.Duration `set:"collect_every" default:"0s" min:"0s" max:"1h" doc:"time between garbage collections beside those that gogc causes, as between rounds; 0: none"`
 }
 
 // FromChoice reads a resolved assembly.
 func FromChoice(c assembly.Choice) Config { return assembly.Bind[Config](c) }
 
-func (c Config) tune() {
-	if c.GOGC > 0 {
+// tune sets the garbage collector.
+func (c Config) tune() error {
+	if c.GOGC < 0 && c.MemoryLimit == 0 {
+		return errors.New("gogc=-1 turns garbage collection off: set memory_limit as well, at which it begins")
+	}
+	if c.GOGC != 0 {
 		debug.SetGCPercent(c.GOGC)
+	}
+	if c.MemoryLimit > 0 {
+		debug.SetMemoryLimit(c.MemoryLimit)
+	}
+	return nil
+}
+
+// collect collects garbage each time that CollectEvery is over, until ctx ends.
+func (c Config) collect(ctx context.Context) {
+	if c.CollectEvery == 0 {
+		return
+	}
+	ticks := time.NewTicker(c.CollectEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			runtime.GC()
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -57,6 +90,18 @@ func Assembly() assembly.Parts {
 			{Name: "buffers", Doc: "holds messages of clients", Impls: []assembly.Impl{
 				{Name: "fresh", Doc: "memory that the garbage collector takes back"},
 				{Name: "pooled", Doc: "messages that are used again, with their commands"},
+			}},
+			{Name: "beat", Doc: "answers heartbeats over HTTP", Impls: []assembly.Impl{
+				{Name: "std", Doc: "net/http and encoding/json"},
+				{Name: "pooled", Doc: "as std, with memory that is used again, to which the answer is appended"},
+				{Name: "hand", Doc: "as pooled, with JSON that is read by hand"},
+				{Name: "workers", Doc: "as hand, by a worker for each processor"},
+				{Name: "loop", Doc: "as hand, in an event loop (Linux, parts/httploop) in place of net/http; behind TLS it is hand"},
+			}},
+			{Name: "registry", Doc: "remembers when players were last heard", Impls: []assembly.Impl{
+				{Name: "map", Doc: "a map under a lock, which heartbeats of known players share"},
+				{Name: "syncmap", Doc: "sync.Map"},
+				{Name: "slots", Doc: "slots by index and generation (parts/slots), with names in sync.Map"},
 			}},
 		},
 		Settings: assembly.Settings[Config](),

@@ -33,7 +33,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /v1/players/{name}", s.find)
 	mux.HandleFunc("POST /v1/rooms", s.create)
 	mux.HandleFunc("POST /v1/match", s.match)
-	mux.HandleFunc("POST /api/heartbeat", heartbeat)
+	mux.Handle("POST /api/heartbeat", s.beats)
 	mux.Handle("GET /", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
 	return mux
@@ -100,16 +100,6 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusAccepted, map[string]string{"ticket": ticket})
 	default:
 		answer(w, http.StatusOK, place)
-	}
-}
-
-// heartbeat answers a player with the server's time.
-func heartbeat(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		PlayerID any `json:"player_id"`
-	}
-	if read(w, r, &in) {
-		answer(w, http.StatusOK, map[string]int64{"server_ms": time.Now().UnixMilli()})
 	}
 }
 

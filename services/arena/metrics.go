@@ -20,13 +20,15 @@ func expose(env *daemon.Env, s *server, stats *room.Stats) error {
 		return err
 	}
 	connections := daemon.Metric{Name: "connections", Help: "WebSockets that are open", Read: func() float64 { return float64(s.count()) }}
+	present := daemon.Metric{Name: "present_players", Help: "players with a heartbeat over HTTP in the last 30 s", Read: func() float64 { return float64(s.beats.Present()) }}
 	env.Sample("arena_", connections)
 	return env.Expose("arena_", func(set daemon.Set) {
 		for _, why := range room.Reasons() {
 			set("rejected_inputs_total", float64(stats.Rejected(why)), why.String())
 		}
 	},
-		connections,
+		connections, present,
+		daemon.Metric{Name: "unremembered_heartbeats_total", Help: "heartbeats of players beyond max_present", Read: func() float64 { return float64(s.beats.Beyond()) }},
 		daemon.Metric{Name: "rejected_inputs_total", Help: "what clients sent and was not done", Labels: []string{"reason"}},
 		daemon.Metric{Name: "nodes", Help: "servers that are known, with this one", Read: s.nodes},
 		daemon.Metric{Name: "rooms", Help: "rooms that run", Read: func() float64 { return float64(len(s.all())) }},

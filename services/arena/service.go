@@ -23,6 +23,7 @@ import (
 	"dyno/parts/datadir"
 	"dyno/services/arena/auth"
 	"dyno/services/arena/fleet"
+	"dyno/services/arena/heartbeat"
 	"dyno/services/arena/match"
 	"dyno/services/arena/recording"
 	"dyno/services/arena/room"
@@ -68,6 +69,7 @@ func (f *flags) declare(set *pflag.FlagSet) {
 type server struct {
 	*sessions
 	data  string
+	beats *heartbeat.Heartbeat
 	queue *match.Queue
 
 	fleet       *fleet.Fleet // nil: this node is alone
@@ -82,10 +84,12 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, daemon.Usage(fmt.Errorf("--listen %v is open to other machines: give --auth-key FILE, so that players need tokens, or listen on 127.0.0.1", env.Listen.Addr()))
 	}
 	c := FromChoice(env.Choice)
-	c.tune()
+	if err := c.tune(); err != nil {
+		return daemon.Running{}, daemon.Usage(err)
+	}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
-	s := &server{data: env.Data, queue: match.New(lobby, match.Options{})}
+	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat)}
 	s.parked, s.leaveHangar = context.WithCancel(context.Background())
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
 	if c.Socket == "coder" {
@@ -102,11 +106,22 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		return daemon.Running{}, err
 	}
 	env.Debug.HandleFunc("GET /debug/arena/rooms/{id}", s.debugRoom)
+	env.Debug.HandleFunc("GET /debug/arena/presence", s.debugPresence)
 	if err := f.nodes.join(ctx, s, env); err != nil {
 		return daemon.Running{}, err
 	}
+	running := daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}
+	front, err := s.openFront(c, env)
+	if err != nil {
+		return daemon.Running{}, err
+	}
+	if front != nil {
+		running.Front = front
+	}
 	s.running.Go(s.sessions.run)
-	return daemon.Running{Handler: s.handler(), WriteTimeout: 30 * time.Second, Drain: s.drain}, nil
+	s.running.Go(func() { s.beats.Run(lobby.ending) })
+	s.running.Go(func() { c.collect(lobby.ending) })
+	return running, nil
 }
 
 // drain ends all rooms and connections.
@@ -116,6 +131,7 @@ func (s *server) drain(ctx context.Context) error {
 		defer close(done)
 		s.close()
 		s.part()
+		s.beats.Close()
 	}()
 	select {
 	case <-done:

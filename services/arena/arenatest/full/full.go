@@ -24,6 +24,7 @@ func Test(t *testing.T, start arenatest.Start) {
 		"survives 10,000 broken messages": survives,
 		"shows states on debug":           showsStates,
 		"counts what it refuses":          counts,
+		"knows who was heard":             remembers,
 		"passes chat on":                  chats,
 		"keeps nothing for a slow client": conflates,
 		"gives a bot's place to a player": replacesBots,
@@ -143,6 +144,27 @@ func showsStates(c *arenatest.Client) {
 		if err != nil || resp.StatusCode != want {
 			c.T.Errorf("%s: %v, %v; want status %d", path, resp, err, want)
 		}
+	}
+}
+
+// remembers sends heartbeats, of which some are refused. Other tests send none.
+func remembers(c *arenatest.Client) {
+	for body, want := range map[string]int{
+		`{"player_id":"full-1"}`: 200, `{"player_id":"full-2"}`: 200, ` { "player_id": 7 }`: 200, `{"player_id":"7"}`: 200,
+		`{}`: 400, `{"player_id":[]}`: 400, `{"player_id":7}}`: 400, `{"player_id":7,"x":1}`: 400, `{"player_id":"` + strings.Repeat("x", 65) + `"}`: 400,
+		strings.Repeat(" ", 4097): 413,
+	} {
+		var why struct{ Error string }
+		if status := c.Call("POST", "/api/heartbeat", body, &why); status != want || (why.Error == "") != (want == 200) {
+			c.T.Errorf("%.50s: status %d, %q; want %d", body, status, why.Error, want)
+		}
+	}
+	_, text, err := servicetest.Exchange(http.DefaultClient, "GET", c.Program.Debug+"/debug/arena/presence", "", nil)
+	if want := `{"players":3,"within_s":30}`; err != nil || strings.TrimSpace(string(text)) != want {
+		c.T.Errorf("%s, %v; want %s", text, err, want)
+	}
+	if n := metric(c, "arena_present_players"); n != 3 {
+		c.T.Errorf("%v players in /metrics", n)
 	}
 }
 
