@@ -55,7 +55,7 @@ quick: ## the main job in two minutes, with wider intervals
 	go run ./cmd/dyno run --quick scenarios/notify.yaml
 
 # Those of notifyd, its queues, what its users meet, and those of ordersd but for the long claims.
-SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew leak autoscaler accept orders orders-messages orders-restart orders-overload orders-canary
+SCENARIOS = notify notify-ingest notify-queues notify-burst notify-skew notify-streams leak autoscaler accept orders orders-messages orders-restart orders-overload orders-canary
 
 scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-scenarios.md, quickly, one after the other (20 minutes)
 	@failed=; for s in $(SCENARIOS); do \

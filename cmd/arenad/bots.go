@@ -73,6 +73,8 @@ that fall into it.`,
 	return cmd
 }
 
+var errNone = errors.New("no bot could join; the server's answer to one: arenad bots -n 1 --decode, or its log")
+
 func (f *botsFlags) run(ctx context.Context, c sessions.Config, out io.Writer) error {
 	if f.windows {
 		return sessions.Windows(ctx, c, out)
@@ -81,13 +83,13 @@ func (f *botsFlags) run(ctx context.Context, c sessions.Config, out io.Writer) e
 	if err != nil && result.Totals.Sent == 0 {
 		return err
 	}
-	t := result.Totals
-	if s := t.Sessions; s != nil && s.Opened == 0 {
-		err = errors.Join(err, fmt.Errorf("none of %d bots has joined at %s: see the errors that are counted", f.n, f.URL))
+	if s := result.Totals.Sessions; s != nil && s.Opened == 0 {
+		err = errors.Join(err, errNone)
 	}
 	if f.json {
 		return errors.Join(err, result.WriteJSON(out))
 	}
+	t := result.Totals
 	fmt.Fprintf(out, "%d bots at %v packets/s for %v\n", f.n, f.Rate, result.Length.Round(time.Millisecond))
 	fmt.Fprintf(out, "inputs acknowledged  %.0f/s of %.0f/s; p50 %.1f ms, p99 %.1f ms\n", t.AchievedPerS, t.OfferedPerS, t.Response.P50, t.Response.P99)
 	if s := t.Sessions; s != nil {

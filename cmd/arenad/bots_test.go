@@ -14,7 +14,7 @@ import (
 func TestBotsWithoutServer(t *testing.T) {
 	out, err := exec.Command("arenad", "bots", "-n=1", "--url=http://127.0.0.1:1", "--duration=1s", "--warmup=100ms", "--json").Output()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || len(out) == 0 || !strings.Contains(string(exit.Stderr), "none of 1 bots") {
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || len(out) == 0 || !strings.Contains(string(exit.Stderr), errNone.Error()) {
 		t.Errorf("%v, %s", err, out)
 	}
 }

@@ -35,9 +35,9 @@ A service that already runs at a URL is not restarted.`,
 			switch {
 			case err != nil:
 				return err
-			case repeats > 0 && !sc.ByConcurrency():
-				return usage.Errorf("--repeats is for jobs; --budget sets how long a capacity is measured")
-			case request.IsURL(args[0]) && len(sc.SLO.Latency)+len(sc.SLO.Gauges) == 0:
+			case repeats > 0 && !sc.Counted():
+				return usage.Errorf("--repeats is for jobs and sessions; --budget sets how long a capacity is measured")
+			case request.IsURL(args[0]) && !sc.Bounded():
 				return usage.Errorf("a capacity is the highest rate that meets an SLO: add --slo p99=20ms,errors=0.1%%")
 			}
 			return c.execute(cmd.Context(), experiment.Options{Rounds: repeats, Scenario: sc, Only: only}, nil)
@@ -48,6 +48,6 @@ A service that already runs at a URL is not restarted.`,
 	c.registerBudget(cmd)
 	q.Register(cmd.Flags())
 	cmd.Flags().StringVar(&variant, "variant", "", "the scenario's variant to measure (default: its last)")
-	cmd.Flags().IntVar(&repeats, "repeats", 0, "jobs only: measurements at the best concurrency (default 6, or 1 with --quick)")
+	cmd.Flags().IntVar(&repeats, "repeats", 0, "jobs and sessions only: measurements at the best concurrency (default 6, or 1 with --quick)")
 	return cmd
 }

@@ -83,11 +83,11 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 			switch {
 			case o.Metric == "" && at > 0:
 				o.Metric = compare.MetricP99
-			case o.Metric == "" && o.Scenario.ByConcurrency():
+			case o.Metric == "" && o.Scenario.Counted():
 				o.Metric = compare.MetricCapacity
 			case o.Metric == "":
 				o.Metric = compare.MetricWork
-			case !o.Scenario.ByConcurrency() && len(o.Scenario.SLO.Latency)+len(o.Scenario.SLO.Gauges) == 0 && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
+			case !o.Scenario.Counted() && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
 				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
 			}
 			return c.execute(cmd.Context(), o, judge)

@@ -55,6 +55,11 @@ func (s Sessions) Next(runs []*record.Run) (step record.Step, done bool) {
 
 func (s Sessions) at(n int) record.Step { return record.Step{Connections: n, Length: s.Length} }
 
+// MetIn reports whether a run met the SLO, however few its completions.
+func (res *Result) MetIn(run string) bool {
+	return slices.ContainsFunc(res.Steps, func(s Step) bool { return s.Run == run && s.Met })
+}
+
 // planned is the number of sessions of a step; 0: it had none.
 func (s Step) planned() int64 {
 	if s.Sessions == nil {

@@ -20,6 +20,7 @@ const (
 	// the machine is steady.
 	fine, quickFine       = 1.06, 1.15
 	roundGrow, roundFine  = 1.2, 1.1
+	roundRuns             = 6  // the most in a round
 	sessionsPerSearch     = 12 // estimate, for the progress line
 	sessionRounds         = 4  // the fewest that give an interval
 	sessionWarmup         = time.Second
@@ -68,6 +69,9 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 			slot.Connections, slot.Length = n, p.datum
 			return slot, slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Invalid == "" })
 		}
+		if len(runs) >= roundRuns {
+			return record.Step{}, true // the machine changed since the search: this is its answer now
+		}
 		s := capacity.Sessions{SLO: x.exp.SLO, Start: n, Grow: roundGrow, Fine: roundFine, Length: p.datum}
 		step, done := s.Next(runs)
 		slot.Connections, slot.Length = step.Connections, step.Length
@@ -78,8 +82,8 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 // fixed reports whether the scenario states the number of sessions, at which variants are compared.
 func (x *executor) fixed() bool { return len(x.Scenario.Load.Sessions) > 0 }
 
-// fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if they
-// only receive, CPU per frame.
+// fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if
+// they only receive, CPU per frame.
 func (x *executor) fixedMetric() string {
 	switch {
 	case x.Metric != "" && x.Metric != compare.MetricCapacity:

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -69,4 +70,39 @@ func FuzzSLO(f *testing.F) {
 			t.Fatalf("%s became %+v (%v), want %+v", b, back, err, slo)
 		}
 	})
+}
+
+func TestFramesTerm(t *testing.T) {
+	slo, err := ParseSLO("p99=100ms, frames >= 29.5")
+	if err != nil || slo.Frames != 29.5 || !slo.Bounded() || slo.String() != "p99=100ms,errors=0.1%,frames>=29.5" {
+		t.Errorf("%v, %v", slo, err)
+	}
+	again, err := ParseSLO("frames>=2")
+	if err != nil || !again.Bounded() {
+		t.Errorf("%v, %v", again, err)
+	}
+	text, err := json.Marshal(slo)
+	var back SLO
+	if err = errors.Join(err, json.Unmarshal(text, &back)); err != nil || back.Frames != 29.5 {
+		t.Errorf("%s: %+v, %v", text, back, err)
+	}
+	for _, wrong := range []string{"frames>=x", "frames>=0", "frames>=Inf", "frames=3", "frames<3"} {
+		if slo, err := ParseSLO(wrong); err == nil && slo.Frames != 0 || err == nil && wrong != "frames<3" {
+			t.Errorf("%s was accepted: %+v", wrong, slo)
+		}
+	}
+}
+
+func TestSessionsOf(t *testing.T) {
+	opening, gaps := NewHistogram(), NewHistogram()
+	opening.RecordValues(2e6, 3)
+	gaps.RecordValues(33_333_333, 3)
+	gaps.RecordValue(histHighest) // one that did not open
+	s := SessionsOf(opening, gaps, 1, 360, 4000, 4)
+	if s.Planned != 4 || s.Opened != 3 || s.Lost != 1 || s.FramesMean != 22.5 || s.BytesPerS != 250 || s.FramesMin != 0 || s.FramesP1 != 0 || s.lostShare() != 0.5 {
+		t.Errorf("%+v", s)
+	}
+	if SessionsOf(nil, nil, 0, 0, 0, 1) != nil || (*Sessions)(nil).lostShare() != 0 {
+		t.Error("there are no sessions")
+	}
 }

@@ -28,6 +28,11 @@ func (r *Report) steps(e *record.Experiment, a analysis.Results) {
 		if r.Scaling != nil {
 			s.atOnce(r.Scaling, a.Capacities[name].Concurrency)
 		}
+		if f := FigureOf(MetricFigures[r.Metric]); r.Crowd != nil && f != nil { // at a fixed number of sessions
+			s.Capacity, s.Interval, s.Invalid, s.Warnings = f.over(e.Select(func(run *record.Run) bool {
+				return run.Step.Variant == name && run.Step.Role == record.RoleMeasure && run.Invalid == ""
+			})), nil, "", nil
+		}
 		if row, ok := rows[name]; ok && r.Turns == nil {
 			s.compared(row, len(r.Steps) == 0, r.Metric)
 		}

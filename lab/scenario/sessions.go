@@ -7,11 +7,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// SessionLoad describes connections that stay open: Load's URL (ws, wss: a WebSocket; http, https: a
-// stream of server-sent events) and Headers open them. Its texts are templates with ${session} (the
-// session's index, from 0), ${offer} (the number of the offer in its session, from 1), ${run} and
-// ${row.NAME}, in addition to the fields of ready lines. A session has the row with its index; with
-// Load.Once, in Send, each offer has the next row.
+// SessionLoad describes connections that stay open: Load's URL (ws, wss: a WebSocket; http, https:
+// a stream of server-sent events) and Headers open them. Its texts are templates with ${session}
+// (the session's index, from 0), ${offer} (the number of the offer in its session, from 1), ${run}
+// and ${row.NAME}, in addition to the fields of ready lines. A session has the row with its index;
+// with Load.Once, in Send, each offer has the next row.
 type SessionLoad struct {
 	Sessions   Numbers `yaml:"sessions"`    // numbers of sessions that are tried; empty: a search for the highest
 	PerSession float64 `yaml:"per_session"` // offers of each session per second; 0: sessions only receive

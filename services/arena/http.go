@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,11 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	if !read(w, r, &in) {
 		return
 	}
+	if in.Record { // it takes disk
+		if _, ok := s.bearer(w, r); !ok {
+			return
+		}
+	}
 	made, err := s.lobby.create(in)
 	switch many := (errTooMany{}); {
 	case errors.As(err, &many):
@@ -57,6 +63,21 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// bearer returns the name in the token of a request, where tokens are asked; false: it has answered
+// that there is none.
+func (s *server) bearer(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
+	if s.keys == nil {
+		return "", true
+	}
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	claims, err := s.keys.Check(token, time.Now())
+	if err != nil {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		answer(w, http.StatusUnauthorized, problem{"Authorization: Bearer TOKEN is missing or wrong: " + err.Error()})
+	}
+	return claims.Name, err == nil
+}
+
 // match answers POST /v1/match: a room and the token to join it with, or a ticket to ask again
 // with.
 func (s *server) match(w http.ResponseWriter, r *http.Request) {
@@ -67,16 +88,11 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 	if !read(w, r, &in) {
 		return
 	}
-	if s.keys != nil {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		claims, err := s.keys.Check(token, time.Now())
-		if err != nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			answer(w, http.StatusUnauthorized, problem{"Authorization: Bearer TOKEN is missing or wrong: " + err.Error()})
-			return
-		}
-		in.Name = claims.Name
+	name, ok := s.bearer(w, r)
+	if !ok {
+		return
 	}
+	in.Name = cmp.Or(name, in.Name)
 	ticket := in.Ticket
 	var place *match.Place
 	var err error

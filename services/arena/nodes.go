@@ -11,6 +11,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/services/arena/agones"
 	"dyno/services/arena/fleet"
+	"dyno/services/arena/room"
 	"dyno/services/arena/match"
 	"dyno/services/arena/wire"
 )
@@ -81,12 +82,23 @@ func (l *lobby) listed() []fleet.Room {
 	return out
 }
 
+// entry is a room in the answer of GET /v1/rooms, without what only a match needs of it.
+type entry struct {
+	room.Info
+	Node string `json:"node,omitempty"`
+}
+
 // rooms is those of all nodes.
-func (s *server) rooms() []fleet.Room {
-	if s.fleet == nil {
-		return s.listed()
+func (s *server) rooms() []entry {
+	rooms := s.listed
+	if s.fleet != nil {
+		rooms = s.fleet.Rooms
 	}
-	return s.fleet.Rooms()
+	out := []entry{}
+	for _, r := range rooms() {
+		out = append(out, entry{room.Info{ID: r.ID, Players: r.Players, Capacity: r.Capacity, Tick: r.Tick, Hz: r.Hz, Spectators: r.Spectators}, r.Node})
+	}
+	return out
 }
 
 // players is how many play here, and how many may.

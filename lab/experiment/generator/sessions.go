@@ -142,8 +142,8 @@ func (x *expander) pattern(text string) *regexp.Regexp {
 	return re
 }
 
-// program starts the program that drives the sessions. It may begin immediately: its output waits in
-// the pipe until the plan's driver reads it.
+// program starts the program that drives the sessions. It may begin immediately: its output waits
+// in the pipe until the plan's driver reads it.
 func (b *Generator) program(ctx context.Context, s *environment.Environment, l scenario.Load, p *load.Plan) (Sessions, error) {
 	fields := map[string]string{"sessions": strconv.Itoa(p.Connections), "rate": strconv.FormatFloat(l.PerSession, 'g', -1, 64),
 		"duration": p.Length.String(), "warmup": p.Warmup.String()}

@@ -1,6 +1,7 @@
 package sides
 
 import (
+	"cmp"
 	"fmt"
 
 	"dyno/lab/compare"
@@ -17,7 +18,7 @@ func figureRows(a, b figures) (out []figureRow) {
 		out = append(out, figureRow{key: key, Name: name, Unit: unit, A: write(va), B: write(vb), Ratio: ratio(va, vb)})
 		return &out[len(out)-1]
 	}
-	c := add(compare.MetricCapacity, "capacity", "requests per second", figure.Format, a.capacity, b.capacity)
+	c := add(compare.MetricCapacity, "capacity", cmp.Or(a.unit, b.unit, "requests per second"), figure.Format, a.capacity, b.capacity)
 	c.DetailA, c.DetailB = capacityDetail(a), capacityDetail(b)
 	add(compare.MetricWork, "peak work rate", "requests per second", figure.Format, a.work, b.work)
 	add("offered", "offered", "requests per second", figure.Format, a.offered, b.offered)

@@ -98,6 +98,7 @@ type figures struct {
 	capacity, work, offered, achieved, errors, speed figure.Value
 	interval                                         *figure.Interval // of capacity
 	rounds, votes                                    int
+	unit                                             string                  // of the capacity, if it is no rate
 	measured                                         map[string]figure.Value // by the keys of report.Figures
 }
 
@@ -110,6 +111,9 @@ func (s *Side) figures() figures {
 	if step := s.Step(); step != nil {
 		if s.Metric == compare.MetricCapacity || s.Turns != nil {
 			f.capacity, f.interval = step.Capacity, step.Interval
+			if s.Crowd != nil {
+				f.unit = "sessions"
+			}
 		}
 		f.rounds, f.votes, f.work = step.Rounds, step.Votes, step.Work
 		f.measured = step.Figures

@@ -68,6 +68,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	d := &drive{plan: plan, driver: e.Driver, failures: &e.failures, sessions: make([]session, n), groups: make([]group, senders), timeout: int64(cmp.Or(plan.Timeout, math.MaxInt64))}
 	for i := range d.sessions {
 		s := &d.sessions[i]
+		s.unopened = load.Timeout
 		s.group = &d.groups[i%senders]
 		s.group.failures = d.failures
 		s.group.sessions = append(s.group.sessions, s)
@@ -115,6 +116,9 @@ type drive struct {
 func (d *drive) openAll(ctx, living context.Context) {
 	timeout := cmp.Or(d.plan.Timeout, openTimeout)
 	begin := time.Now()
+	// A server that answers nothing must not be waited for once for every 64 sessions.
+	ctx, cancel := context.WithDeadline(ctx, begin.Add(time.Duration(len(d.sessions))*openEvery+2*timeout))
+	defer cancel()
 	var next atomic.Int64
 	var opening sync.WaitGroup
 	for range min(openers, len(d.sessions)) {
@@ -173,6 +177,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (d *drive) send(ctx, living context.Context, k int) {
 	g, sleep := &d.groups[k], pacing.Thread()
 	next := d.plan.Schedule()
+	living, cancel := context.WithDeadline(living, time.Now().Add(time.Duration(d.plan.DrainUntil()-monotonic.Now())))
+	defer cancel()
 	until := d.plan.OfferUntil()
 	for m := 0; ; m++ {
 		at, ok := next()

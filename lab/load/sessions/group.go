@@ -71,19 +71,21 @@ func (g *group) awaits(at int64) {
 	g.next = at
 }
 
-// send makes an offer of a session and sends it.
+// send makes an offer of a session and sends it. If ctx is done, the sender is so late that the run
+// is over, and the offer is unfinished.
 func (g *group) send(ctx context.Context, s *session, intended int64) {
-	number, ok := g.offer(s, intended)
+	number, ok := g.offer(s, intended, ctx.Err() == nil)
 	if !ok {
 		return
 	}
-	if err := s.conn.Send(ctx, number); err != nil {
+	if err := s.conn.Send(ctx, number); err != nil && ctx.Err() == nil {
 		g.lose(s, err)
 	}
 }
 
-// offer enters an offer that is due. Ok is false if the session is gone, and with it the offer.
-func (g *group) offer(s *session, intended int64) (number uint64, ok bool) {
+// offer enters an offer that is due. Ok is false if it cannot be sent: the run is over, or the
+// session is gone, and with it the offer.
+func (g *group) offer(s *session, intended int64, inTime bool) (number uint64, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.offers++
@@ -96,11 +98,13 @@ func (g *group) offer(s *session, intended int64) (number uint64, ok bool) {
 		g.fail(&o, load.Lost, monotonic.Now())
 		return 0, false
 	}
-	o.sent = monotonic.Now()
-	g.outcomes.Sent(intended, o.sent, o.sent-intended)
+	if inTime {
+		o.sent = monotonic.Now()
+		g.outcomes.Sent(intended, o.sent, o.sent-intended)
+	}
 	s.due = append(s.due, o)
 	g.waiting++
-	return o.number, true
+	return o.number, inTime
 }
 
 func (g *group) fail(o *offer, status load.Status, now int64) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Notes collects the first of each kind of failure, with their number, for the warnings of a run. It
-// is safe for concurrent use.
+// Notes collects the first of each kind of failure, with their number, for the warnings of a run.
+// It is safe for concurrent use.
 type Notes struct {
 	mu    sync.Mutex
 	kinds []string

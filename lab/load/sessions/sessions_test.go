@@ -35,7 +35,6 @@ type conn struct {
 	server *server
 	loseAt uint64
 	offers chan uint64
-	lost   chan struct{}
 }
 
 func (s *server) Open(_ context.Context, i int) (Session, error) {
@@ -146,6 +145,29 @@ func TestUnansweredOffers(t *testing.T) {
 	if got.Offered != 100 || got.Errors["timeout"]+got.Unfinished != 100 || got.Completed != 0 {
 		t.Errorf("%+v", got)
 	}
+}
+
+// A Send that blocks delays the other sessions of its sender, which their latency shows, and ends
+// with the run: what could not be sent is unfinished.
+func TestASendThatBlocks(t *testing.T) {
+	got := run(t, Config{Driver: stuck{}, Sessions: 1, Rate: 50, Length: 400 * time.Millisecond, Timeout: time.Minute})
+	if got.Offered != 20 || got.Unfinished != 20 || got.Sent != 1 || got.Sessions.Lost != 0 {
+		t.Errorf("%+v, sessions %+v", got, got.Sessions)
+	}
+}
+
+// stuck is a driver whose sessions send and receive nothing.
+type stuck struct{}
+
+func (stuck) Open(context.Context, int) (Session, error) { return stuck{}, nil }
+func (stuck) Close() error                               { return nil }
+func (stuck) Send(ctx context.Context, _ uint64) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (stuck) Receive(ctx context.Context) (Received, error) {
+	<-ctx.Done()
+	return Received{}, ctx.Err()
 }
 
 // Sessions without offers are measured by what they receive, and by which are lost.

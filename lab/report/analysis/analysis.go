@@ -135,16 +135,17 @@ func sample(e *record.Experiment) compare.Sample {
 // AtCapacity returns the runs of a variant at its capacity: of each round, the highest rate that
 // met the SLO. Without measured runs it uses those of the search.
 func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run {
+	found := a.Capacities[variant]
 	for _, role := range []string{record.RoleMeasure, record.RoleSweep, record.RoleSearch, record.RoleSingle} {
 		best := map[int]*record.Run{}
 		for _, r := range e.Runs {
 			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
 				continue
 			}
-			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && r.ByConcurrency()) {
+			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && (r.ByConcurrency() || r.Sessions() && found.MetIn(r.ID))) {
 				continue
 			}
-			if n := a.Capacities[variant].Concurrency; n > 0 && r.Step.Connections > n {
+			if n := found.Concurrency; n > 0 && r.Step.Connections > n {
 				continue // a higher concurrency than necessary
 			}
 			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {

@@ -27,12 +27,7 @@ type Crowded struct {
 
 // NewCrowd reads the runs with sessions; nil: there are none.
 func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capacities map[string]capacity.Result) (c Crowd) {
-	order, met := words.Variants(e), map[string]bool{}
-	for _, found := range capacities {
-		for _, s := range found.Steps {
-			met[s.Run] = s.Met
-		}
-	}
+	order := words.Variants(e)
 	for _, r := range e.Runs {
 		if !r.Sessions() || r.Totals.Sessions == nil {
 			continue
@@ -44,7 +39,8 @@ func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capaci
 		case judged && words.Unjudged(v) != "" && len(capacities) == 0:
 			row.Met = "not judged"
 		case judged && len(capacities) > 0: // as the search judged it; too few completions give a warning
-			row.Met = words.Met(met[r.ID], "")
+			found := capacities[r.Step.Variant]
+			row.Met = words.Met(found.MetIn(r.ID), "")
 		case judged:
 			row.Met = words.Met(v.Met, "")
 		}

@@ -20,6 +20,9 @@ func (c *checker) load() {
 	if !c.Has(p) {
 		return // the schema requires it
 	}
+	if c.s.SLO.Frames > 0 && !c.s.OfSessions() {
+		c.FaultAt(document.At("slo"), "bounds frames, which only sessions have; write for example load: {kind: sessions}")
+	}
 	switch c.s.Load.Kind {
 	case scenario.Sessions:
 		c.sessions(p)

@@ -103,6 +103,8 @@ func (c *checker) variantLoad(p document.Path, l *scenario.VariantLoad) {
 	switch {
 	case c.s.Load.Kind == scenario.Jobs:
 		c.jobVariant(p)
+	case c.s.OfSessions():
+		c.refuse(p, "has no effect on sessions, of which variants may have another url and headers", "body", "repeat", "array", "check", "units", "connections", "pipeline", "args", "concurrency")
 	case c.hasAny(p, "args", "concurrency"):
 		c.FaultName(p, "is for a job; args and concurrency belong to load.kind: jobs")
 	case len(c.s.Load.Classes) > 0:

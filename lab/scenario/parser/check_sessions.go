@@ -92,7 +92,7 @@ func (c *checker) pattern(p document.Path, text string, groups int) {
 	case err != nil:
 		c.FaultAt(p, "%v", err)
 	case re.NumSubexp() < groups:
-		c.FaultAt(p, "has no group, which is to hold the offer's number; write for example n=([0-9]+)")
+		c.FaultAt(p, "has no group, which must hold the offer's number; write for example n=([0-9]+)")
 	}
 }
 

@@ -251,3 +251,9 @@ func (p *Player) NameOf(id uint32) string {
 		}
 	}
 }
+
+// Fatal ends the test.
+func (p *Player) Fatal(why string) {
+	p.c.T.Helper()
+	p.c.T.Fatal(why)
+}

@@ -29,7 +29,6 @@ var (
 	errClosed = errors.New("the service is stopping; resume after the last number seen")
 	errSource = errors.New("the log cannot be read")
 	errFull   = errors.New("that is a chunk") // never leaves fill
-	errAhead  = errors.New("was announced and is not there")
 )
 
 // transport carries a stream to its client. Its methods are called by one goroutine.
@@ -165,8 +164,35 @@ func (s *Streams) release(c *chunk) {
 }
 
 // fill takes from the log until the chunk is full or there is no more, and moves the position. A
-// number that was passed over, or is not there although the log has come past it, is in a gap.
+// stream may have read ahead of what was announced, and the announcement of that wakes it in vain:
+// then there is nothing. What is missing although it was announced before the scan is an error.
 func (s *Streams) fill(c *chunk, at *position, t transport) error {
+	for announced := false; ; announced = true {
+		found, err := s.scan(c, at, t)
+		if found && err == nil {
+			return nil
+		}
+		more, open := s.source.Wait(at.next)
+		switch {
+		case !open:
+			return errClosed
+		case err == nil && announced:
+			err = fmt.Errorf("number %d was announced and is not there", at.next)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errSource, err)
+		}
+		select {
+		case <-more:
+		default:
+			return nil
+		}
+	}
+}
+
+// scan is one scan of the log; found reports whether it moved the position. A number that was
+// passed over, or is not there although the log has come past it, is in a gap.
+func (s *Streams) scan(c *chunk, at *position, t transport) (found bool, err error) {
 	before := at.next
 	_, end := s.source.Bounds()
 	lost := func(to uint64) {
@@ -189,27 +215,12 @@ func (s *Streams) fill(c *chunk, at *position, t transport) error {
 	})
 	switch {
 	case errors.Is(err, errFull):
-		return nil
-	case err == nil:
-		lost(max(first, end))
-		if at.next > before {
-			return nil
-		}
-		err = fmt.Errorf("number %d %w", at.next, errAhead)
+		return true, nil
+	case err != nil:
+		return false, err
 	}
-	more, open := s.source.Wait(at.next)
-	if !open {
-		return errClosed
-	}
-	select {
-	case <-more:
-	default:
-		// The stream read ahead of what was announced, and the announcement of that woke it.
-		if errors.Is(err, errAhead) {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: %w", errSource, err)
+	lost(max(first, end))
+	return at.next > before, nil
 }
 
 // timely calls write with its deadline, which is later than the moment from which on it counts as

@@ -14,8 +14,11 @@ import (
 	"dyno/lab/load/sessions"
 )
 
-// posting bounds the requests beside all streams that are in flight concurrently.
-const posting = 256
+// posting bounds the requests beside all streams that are in flight concurrently, each with a
+// connection of its own: as many again as streams fit the usual limit of open files.
+const posting = 4096
+
+var errPosting = fmt.Errorf("%d of them were in flight", posting)
 
 // events opens streams of server-sent events.
 type events struct {
@@ -29,7 +32,7 @@ type events struct {
 
 func newEvents(s Script, host string) (*events, error) {
 	transport := func() (*http.Transport, error) {
-		t := &http.Transport{MaxIdleConnsPerHost: idle, DisableCompression: true}
+		t := &http.Transport{MaxIdleConnsPerHost: posting, DisableCompression: true}
 		if s.TLS == nil {
 			return t, nil
 		}
@@ -98,9 +101,12 @@ type stream struct {
 	posting sync.WaitGroup
 }
 
+// notSent is what happened to offers of which no event can come.
+const notSent = "requests that failed, so that no event acknowledges them"
+
 // Send begins the offer's request. An answer of the server says only that it took the request: an
 // event acknowledges the offer.
-func (c *stream) Send(ctx context.Context, offer uint64) error {
+func (c *stream) Send(_ context.Context, offer uint64) error {
 	s := c.script
 	if s.Send == nil {
 		return nil
@@ -111,8 +117,9 @@ func (c *stream) Send(ctx context.Context, offer uint64) error {
 	}
 	select {
 	case c.driver.free <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	default: // to wait would delay the offers of other sessions
+		c.driver.Add(notSent, errPosting)
+		return nil
 	}
 	r, err := http.NewRequestWithContext(c.living, s.Send.Method, s.text(s.Send.URL, c.i, offer), bytes.NewReader(body))
 	if err != nil {
@@ -123,7 +130,7 @@ func (c *stream) Send(ctx context.Context, offer uint64) error {
 	c.posting.Go(func() {
 		defer func() { <-c.driver.free }()
 		if err := c.driver.post(r); err != nil && c.living.Err() == nil {
-			c.driver.Add("requests that failed, so that no event acknowledges them", err)
+			c.driver.Add(notSent, err)
 		}
 	})
 	return nil

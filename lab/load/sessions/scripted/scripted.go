@@ -3,8 +3,8 @@
 // how a message acknowledges an offer.
 //
 // It is not for protocols with a state of their own (sessions.Driver is), nor for JSON-RPC calls at
-// a rate (jsonrpc). Each WebSocket has one goroutine that writes, each request beside a stream one of
-// its own; all end with their session.
+// a rate (jsonrpc). Each request beside a stream has a goroutine of its own, which ends with its
+// session.
 package scripted
 
 import (
@@ -64,8 +64,8 @@ func (m *Match) holds(message []byte) bool {
 	return (m.Contains == "" || bytes.Contains(message, []byte(m.Contains))) && (m.Matches == nil || m.Matches.Match(message))
 }
 
-// Ack is how a message acknowledges the offers up to a number: at a JSON path, as the first group of
-// a regular expression, or each message that counts as a frame acknowledges the next offer. The
+// Ack is how a message acknowledges the offers up to a number: at a JSON path, as the first group
+// of a regular expression, or each message that counts as a frame acknowledges the next offer. The
 // zero Ack acknowledges nothing.
 type Ack struct {
 	JSON    []string
@@ -235,11 +235,8 @@ func (c *counter) read(message []byte) (r sessions.Received) {
 // maxMessage bounds a message, in bytes.
 const maxMessage = 16 << 20
 
-// idle bounds the connections that wait for the next request beside a stream.
-const (
-	idle        = 256
-	postTimeout = 10 * time.Second
-)
+// postTimeout bounds a request beside a stream.
+const postTimeout = 10 * time.Second
 
 // done reports an error that ctx explains better.
 func done(ctx context.Context, err error) error {

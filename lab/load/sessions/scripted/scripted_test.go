@@ -112,6 +112,29 @@ func TestMessagesAreSentOnce(t *testing.T) {
 	}
 }
 
+// Each offer takes a row of its own, and a session that finds none left ends.
+func TestRowsThatAreSentOnce(t *testing.T) {
+	s := socketScript(echo(t), "/")
+	s.Send.Body, s.Frames, s.Once, s.Rows = `{"n":${offer},"row":"${row.n}"}`, Match{Contains: `"row"`}, true, 12
+	seen := map[string]int{}
+	var mu sync.Mutex
+	s.Row = func(i int, name string) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[fmt.Sprint(i)]++
+		return fmt.Sprint(i), name == "n"
+	}
+	got := run(t, s, 2, 25)
+	if got.Offered != 20 || got.Failed < 8 || got.Sessions.Lost != 2 {
+		t.Errorf("%+v, sessions %+v", got, got.Sessions)
+	}
+	for row := range 12 {
+		if n := seen[fmt.Sprint(row)]; n != 1 && row > 0 { // the first is also filled in by the check
+			t.Errorf("row %d was used %d times", row, n)
+		}
+	}
+}
+
 // hub is a server whose streams carry what is posted to their path.
 type hub struct {
 	mu      sync.Mutex

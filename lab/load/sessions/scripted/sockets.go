@@ -36,19 +36,14 @@ func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn.Direct()
 	for _, m := range s.Messages {
 		conn.Queue([]byte(s.text(m, i, 0)))
 	}
-	living, end := context.WithCancel(context.WithoutCancel(ctx))
-	c := &socket{counter: counter{script: s}, driver: d, conn: conn, i: i, end: end, ended: make(chan struct{})}
-	go func() {
-		defer close(c.ended)
-		conn.Write(living) // an error closes the connection, which Receive reports
-	}()
-	return c, nil
+	return &socket{counter: counter{script: s}, driver: d, conn: conn, i: i}, nil
 }
 
-// socket is a session over a WebSocket. A goroutine writes, so that Send never waits.
+// socket is a session over a WebSocket. A connection that fails is closed, which Receive reports.
 type socket struct {
 	counter
 	driver *sockets
@@ -56,9 +51,7 @@ type socket struct {
 	i      int
 	read0  int64 // bytes that Receive has returned so far
 	stop   func() bool
-	end    context.CancelFunc
-	ended  chan struct{} // closed when nothing writes any more
-	body   []byte        // reused
+	body   []byte // reused
 }
 
 func (c *socket) Send(_ context.Context, offer uint64) error {
@@ -93,11 +86,8 @@ func (c *socket) Receive(ctx context.Context) (sessions.Received, error) {
 }
 
 func (c *socket) Close() error {
-	c.end()
 	if c.stop != nil {
 		c.stop()
 	}
-	err := c.conn.Close()
-	<-c.ended
-	return err
+	return c.conn.Close()
 }

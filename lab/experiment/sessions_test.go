@@ -1,0 +1,156 @@
+package experiment
+
+import (
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dyno/lab/capacity"
+	"dyno/lab/load/sessions"
+	"dyno/lab/load/sessions/scripted"
+	"dyno/lab/load/websocket/websockettest"
+	"dyno/lab/record"
+	"dyno/lab/scenario/parser"
+	"dyno/parts/quicktest"
+)
+
+// room is a server that keeps at most a number of sessions: any other is closed when it opens.
+type room struct{ open, most atomic.Int64 }
+
+func (r *room) serve(p *websockettest.Peer) {
+	defer r.open.Add(-1)
+	if r.open.Add(1) > r.most.Load() {
+		return
+	}
+	for {
+		op, message, err := p.Frame()
+		if err != nil || op != 1 {
+			return
+		}
+		if _, err := p.Write([]byte(websockettest.Text(string(message)))); err != nil {
+			return
+		}
+	}
+}
+
+// inRoom carries out a scenario of sessions in a room of some places.
+func inRoom(t *testing.T, places int, text string) *record.Experiment {
+	t.Helper()
+	r := &room{}
+	r.most.Store(int64(places))
+	u := websockettest.Serve(t, r.serve)
+	plain := &url.URL{Scheme: "http", Host: u.Host}
+	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+name: room
+target: {url: "%s"}
+load:
+  kind: sessions
+  url: "%s"
+  per_session: 50
+  send: {text: '{"n":${offer},"of":${session}}'}
+  expect: {ack: {json: n}}
+%s
+`, plain, u, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exp
+}
+
+// Each number of sessions is one run, in which those that found no place are counted.
+func TestKnownNumbersOfSessions(t *testing.T) {
+	exp := inRoom(t, 6, "  sessions: [4, 8]\nmode: load\nmeasure: {length: 300ms, warmup: 100ms}\nslo: frames>=1,errors=0%")
+	if len(exp.Runs) != 2 {
+		t.Fatalf("%d runs", len(exp.Runs))
+	}
+	few, many := exp.Runs[0].Totals, exp.Runs[1].Totals
+	if few.Offered != 60 || few.Failed != 0 || few.Sessions.Planned != 4 || few.Sessions.Lost != 0 {
+		t.Errorf("%+v, sessions %+v", few, few.Sessions)
+	}
+	if s := many.Sessions; many.Offered != 120 || s.Planned != 8 || s.Lost != 2 || many.Errors["lost"] != 30 || s.FramesMin != 0 {
+		t.Errorf("%+v, sessions %+v", many, s)
+	}
+	if w := strings.Join(exp.Runs[1].Warnings, "; "); !strings.Contains(w, "lost sessions: 2, the first: ") {
+		t.Errorf("warnings %s", w)
+	}
+}
+
+// The search finds how many places there are, to within its grid.
+func TestSearchForSessions(t *testing.T) {
+	quicktest.Skip(t, "a dozen runs, each of half a second")
+	exp := inRoom(t, 20, "mode: capacity\nmeasure: {length: 300ms, warmup: 100ms, start_concurrency: 8, rounds: 1}\nslo: max=30s,errors=0%")
+	found := capacity.Summarise(exp, exp.Variants[0].Name)
+	if n := found.CapacityPerS; n < 18 || n > 20 {
+		t.Errorf("found %g of 20: %+v", n, found.Warnings)
+	}
+}
+
+// TestAsDriver is the program of TestProgramThatDrives.
+func TestAsDriver(t *testing.T) {
+	if flag.NArg() != 5 {
+		t.Skip("it is a program of another test")
+	}
+	n, _ := strconv.Atoi(flag.Arg(0))
+	rate, _ := strconv.ParseFloat(flag.Arg(1), 64)
+	warmup, _ := time.ParseDuration(flag.Arg(2))
+	length, _ := time.ParseDuration(flag.Arg(3))
+	d, err := scripted.New(scripted.Script{URL: scripted.Template(flag.Arg(4)), Send: &scripted.Send{Body: "${offer}"}, Ack: scripted.Ack{Any: true}})
+	if err == nil {
+		err = sessions.Windows(t.Context(), sessions.Config{Driver: d, Sessions: n, Rate: rate, Warmup: warmup, Length: length}, os.Stdout)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program of the user's own drives the sessions, and its windows are the lab's.
+func TestProgramThatDrives(t *testing.T) {
+	r := &room{}
+	r.most.Store(6)
+	u := websockettest.Serve(t, r.serve)
+	run := func(command string) (*record.Experiment, error) {
+		sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+name: program
+target: {url: "http://%s"}
+mode: load
+load:
+  kind: sessions
+  sessions: [4, 8]
+  per_session: 50
+  driver: {command: [%s], args: ["-test.run=^TestAsDriver$$", --, "${sessions}", "${rate}", "${warmup}", "${duration}", "%s"]}
+measure: {length: 300ms, warmup: 100ms}
+`, u.Host, command, u))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
+	}
+	exp, err := run(os.Args[0])
+	if err != nil || len(exp.Runs) != 2 {
+		t.Fatal(err)
+	}
+	few, many := exp.Runs[0].Totals, exp.Runs[1].Totals
+	if few.Offered != 60 || few.Failed != 0 || few.Sessions == nil || few.Sessions.Planned != 4 || few.Sessions.Opened != 4 {
+		t.Errorf("%+v, sessions %+v", few, few.Sessions)
+	}
+	if s := many.Sessions; many.Offered != 120 || s == nil || s.Planned != 8 || s.Lost != 2 || many.Errors["lost"] != 30 {
+		t.Errorf("%+v, sessions %+v", many, s)
+	}
+	if _, err := run("/no/such/program"); err == nil || !strings.Contains(err.Error(), "load.driver") {
+		t.Errorf("%v", err)
+	}
+	if _, err := run("false"); err == nil || !strings.Contains(err.Error(), "driver") {
+		t.Errorf("%v", err)
+	}
+}
