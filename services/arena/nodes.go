@@ -11,8 +11,8 @@ import (
 	"dyno/parts/daemon"
 	"dyno/services/arena/agones"
 	"dyno/services/arena/fleet"
-	"dyno/services/arena/room"
 	"dyno/services/arena/match"
+	"dyno/services/arena/room"
 	"dyno/services/arena/wire"
 )
 

@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +28,7 @@ func Test(t *testing.T, start arenatest.Start) {
 		"ends floods of pings":            endsPings,
 		"does what came before the end":   leavesAndEnds,
 		"refuses broken requests":         refusesRequests,
+		"lists rooms":                     lists,
 		"shows states on debug":           showsStates,
 		"counts what it refuses":          counts,
 		"knows who was heard":             remembers,
@@ -126,6 +129,19 @@ func refusesRequests(c *arenatest.Client) {
 		var why struct{ Error string }
 		if status := c.Call(test.method, test.path, test.body, &why); status != test.status || why.Error == "" {
 			c.T.Errorf("%s %s %s: status %d, %q", test.method, test.path, test.body, status, why.Error)
+		}
+	}
+}
+
+// lists has the fields of the contract, and no others.
+func lists(c *arenatest.Client) {
+	c.Room(`{}`)
+	var rooms []map[string]any
+	c.Call("GET", "/v1/rooms", "", &rooms)
+	want := []string{"capacity", "hz", "id", "players", "spectators", "tick"}
+	for _, r := range rooms {
+		if got := slices.Sorted(maps.Keys(r)); !slices.Equal(got, want) {
+			c.T.Fatalf("a room has the fields %q, not %q", got, want)
 		}
 	}
 }
