@@ -73,6 +73,8 @@ that fall into it.`,
 	return cmd
 }
 
+var errNone = errors.New("no bot could join; the server's answer to one: arenad bots -n 1 --decode, or its log")
+
 func (f *botsFlags) run(ctx context.Context, c sessions.Config, out io.Writer) error {
 	if f.windows {
 		return sessions.Windows(ctx, c, out)
@@ -80,6 +82,9 @@ func (f *botsFlags) run(ctx context.Context, c sessions.Config, out io.Writer) e
 	result, err := sessions.Run(ctx, c)
 	if err != nil && result.Totals.Sent == 0 {
 		return err
+	}
+	if s := result.Totals.Sessions; s != nil && s.Opened == 0 {
+		err = errors.Join(err, errNone)
 	}
 	if f.json {
 		return errors.Join(err, result.WriteJSON(out))

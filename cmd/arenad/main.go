@@ -6,4 +6,6 @@ import (
 	"dyno/services/arena"
 )
 
-func main() { service.Main(arena.Service(), tokenCommand(), decodeCommand(), botsCommand(), replayCommand(), impairCommand()) }
+func main() {
+	service.Main(arena.Service(), tokenCommand(), decodeCommand(), botsCommand(), replayCommand(), impairCommand())
+}

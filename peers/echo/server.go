@@ -72,7 +72,7 @@ func withGws() http.Handler {
 // withFrames echoes with the frames that arenad makes.
 func withFrames() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s, err := socket.Frames(w, r, socket.Options{Control: func([]byte) {}})
+		s, err := socket.Frames(w, r, socket.Options{Control: func([]byte) error { return nil }})
 		if err != nil {
 			return // it has answered
 		}

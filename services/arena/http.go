@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /v1/rooms", s.create)
 	mux.HandleFunc("POST /v1/match", s.match)
 	mux.Handle("POST /api/heartbeat", s.beats)
-	mux.Handle("GET /", page.Handler())
+	mux.Handle("GET /{$}", page.Handler())
+	mux.Handle("GET /{file}", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
 	return mux
 }
@@ -43,6 +45,11 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	in := asked{Capacity: defaultCapacity, Seed: rand64()}
 	if !read(w, r, &in) {
 		return
+	}
+	if in.Record { // it takes disk
+		if _, ok := s.bearer(w, r); !ok {
+			return
+		}
 	}
 	made, err := s.lobby.create(in)
 	switch many := (errTooMany{}); {
@@ -56,6 +63,21 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// bearer returns the name in the token of a request, where tokens are asked; false: it has answered
+// that there is none.
+func (s *server) bearer(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
+	if s.keys == nil {
+		return "", true
+	}
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	claims, err := s.keys.Check(token, time.Now())
+	if err != nil {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		answer(w, http.StatusUnauthorized, problem{"Authorization: Bearer TOKEN is missing or wrong: " + err.Error()})
+	}
+	return claims.Name, err == nil
+}
+
 // match answers POST /v1/match: a room and the token to join it with, or a ticket to ask again
 // with.
 func (s *server) match(w http.ResponseWriter, r *http.Request) {
@@ -66,16 +88,11 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 	if !read(w, r, &in) {
 		return
 	}
-	if s.keys != nil {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		claims, err := s.keys.Check(token, time.Now())
-		if err != nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			answer(w, http.StatusUnauthorized, problem{"Authorization: Bearer TOKEN is missing or wrong: " + err.Error()})
-			return
-		}
-		in.Name = claims.Name
+	name, ok := s.bearer(w, r)
+	if !ok {
+		return
 	}
+	in.Name = cmp.Or(name, in.Name)
 	ticket := in.Ticket
 	var place *match.Place
 	var err error
@@ -107,8 +124,11 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 func read(w http.ResponseWriter, r *http.Request, to any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	if err == nil && d.More() {
+	err := d.Decode(&to)
+	if err == nil && to == nil {
+		err = errors.New("it is null")
+	}
+	if _, more := d.Token(); err == nil && more != io.EOF {
 		err = errors.New("there is more after it")
 	}
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -141,9 +142,16 @@ func (s *server) drain(ctx context.Context) error {
 	}
 }
 
+// maxRecordings is how many recordings a folder takes.
+const maxRecordings = 1000
+
 // record begins the recording of a room.
 func (s *server) record(id string, o room.Options) (room.Recorder, error) {
-	path := filepath.Join(s.data, "recordings", id+".rec")
+	folder := filepath.Join(s.data, "recordings")
+	if files, err := os.ReadDir(folder); err == nil && len(files) >= maxRecordings {
+		return nil, fmt.Errorf("%s has %d files: move some away", folder, len(files))
+	}
+	path := filepath.Join(folder, id+".rec")
 	w, err := recording.Create(path, recording.Header{Room: id, Seed: o.Seed, Capacity: o.Capacity, Bots: o.Bots})
 	if err != nil {
 		return nil, err

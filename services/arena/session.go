@@ -64,7 +64,7 @@ func (all *sessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var err error
 	s.socket, err = all.accept(w, r, socket.Options{
 		Subprotocols: []string{wire.Bits, wire.Proto}, SendBuffer: sendBuffer,
-		Control: func(frame []byte) { s.client.Control(frame) },
+		Control: s.control,
 	})
 	if err != nil {
 		all.leave(s)
@@ -187,21 +187,39 @@ func (s *session) read() (*wire.ClientFrame, error) {
 
 // decode returns the frame in a message, and counts it.
 func (s *session) decode(message []byte, now time.Time) (*wire.ClientFrame, error) {
-	if s.deadline.Sub(now) < silence-beat {
-		s.patience(now, silence)
-	}
-	if now.Sub(s.began) >= time.Second {
-		s.began, s.credit = now, min(s.credit+perSecond, 2*perSecond)
-	}
-	if s.credit--; s.credit < 0 {
-		s.sessions.stats.Reject(room.ReasonFlood)
-		return nil, &refusal{"flood", fmt.Sprintf("more than %d messages a second", perSecond)}
+	if err := s.count(now); err != nil {
+		return nil, err
 	}
 	if err := s.in.UnmarshalVT(message); err != nil {
 		s.sessions.stats.Reject(room.ReasonMalformed)
 		return nil, malformed("the message is no ClientFrame")
 	}
 	return &s.in, nil
+}
+
+// count counts a message, a ping or a pong. The credit grows with the seconds since the last one
+// came, as after a stall of the network what was sent meanwhile comes together.
+func (s *session) count(now time.Time) error {
+	if s.room != nil && s.deadline.Sub(now) < silence-beat {
+		s.patience(now, silence)
+	}
+	if n := int(now.Sub(s.began) / time.Second); n > 0 {
+		s.began, s.credit = now, min(s.credit+n*perSecond, (n+1)*perSecond)
+	}
+	if s.credit--; s.credit < 0 {
+		s.sessions.stats.Reject(room.ReasonFlood)
+		return &refusal{"flood", fmt.Sprintf("more than %d messages a second", perSecond)}
+	}
+	return nil
+}
+
+// control answers a ping; a pong only shows that the client is there.
+func (s *session) control(pong []byte) error {
+	err := s.count(time.Now())
+	if err == nil && pong != nil {
+		s.client.Control(pong)
+	}
+	return err
 }
 
 // release ends the use of a frame: its memory is used again, or the garbage collector's.
@@ -216,7 +234,14 @@ func (s *session) release() {
 // patience is how long the next message may take to come.
 func (s *session) patience(now time.Time, d time.Duration) {
 	s.deadline = now.Add(d)
-	s.socket.SetReadDeadline(s.deadline)
+	if s.room != nil && s.socket.Ping() == nil {
+		s.socket.SetReadDeadline(time.Time{})
+	} else {
+		s.socket.SetReadDeadline(s.deadline)
+	}
+	if s.sessions.ending.Err() != nil { // the end must not be put off
+		s.socket.SetReadDeadline(time.Now())
+	}
 }
 
 // run joins a room and reads what the client sends until it ends, or until the room reads it.

@@ -225,11 +225,11 @@ func (p *Player) Acknowledge(tick uint32) {
 	p.Send(&wire.ClientFrame{Body: &wire.ClientFrame_Input{Input: &wire.Input{Seq: p.packets, AckTick: tick}}})
 }
 
-// Ended reads until the connection ends.
-func (p *Player) Ended() {
+// Ended reads until the connection ends, and returns the code of its Close frame; -1: it had none.
+func (p *Player) Ended() int {
 	for {
 		if _, err := p.receive(); err != nil {
-			return
+			return int(websocket.CloseStatus(err))
 		}
 	}
 }
@@ -250,4 +250,10 @@ func (p *Player) NameOf(id uint32) string {
 			return string(e.Payload)
 		}
 	}
+}
+
+// Fatal ends the test.
+func (p *Player) Fatal(why string) {
+	p.c.T.Helper()
+	p.c.T.Fatal(why)
 }

@@ -40,6 +40,18 @@ type Raw struct {
 func (c *Client) Raw() *Raw {
 	c.T.Helper()
 	room := c.Room(`{}`)
+	r := c.Open()
+	join, err := proto.Marshal(&wire.ClientFrame{Body: &wire.ClientFrame_Join{Join: &wire.Join{Room: room, Spectate: true}}})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	r.Write(Frame(Final|Binary, join))
+	return r
+}
+
+// Open opens a connection.
+func (c *Client) Open() *Raw {
+	c.T.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.Program.URL, "http://"))
 	if err != nil {
 		c.T.Fatal(err)
@@ -53,13 +65,11 @@ func (c *Client) Raw() *Raw {
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
 		c.T.Fatalf("the handshake: %v, %v", resp, err)
 	}
-	join, err := proto.Marshal(&wire.ClientFrame{Body: &wire.ClientFrame_Join{Join: &wire.Join{Room: room, Spectate: true}}})
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	r.Write(Frame(Final|Binary, join))
 	return r
 }
+
+// End ends what the client sends; it still receives.
+func (r *Raw) End() { r.conn.(*net.TCPConn).CloseWrite() }
 
 // Frame is a masked frame of a payload below 64 KiB.
 func Frame(first byte, payload []byte) []byte {

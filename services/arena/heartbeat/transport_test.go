@@ -197,7 +197,7 @@ func callHTTP2(c net.Conn, each int, next func() bool) error {
 // room.
 func overWebSocket(h *Heartbeat) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s, err := socket.Frames(w, r, socket.Options{Subprotocols: []string{wire.Proto}, Control: func([]byte) {}})
+		s, err := socket.Frames(w, r, socket.Options{Subprotocols: []string{wire.Proto}, Control: func([]byte) error { return nil }})
 		if err != nil {
 			return
 		}

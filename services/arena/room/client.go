@@ -77,10 +77,18 @@ func (c *Client) Send(f *wire.ServerFrame) {
 
 // event adds a message, unless too many wait.
 func (c *Client) event(f *wire.ServerFrame) {
+	c.message(marshal(f))
+}
+
+func marshal(f *wire.ServerFrame) []byte {
 	message, err := f.MarshalVT()
 	if err != nil {
-		return // a string that is not UTF-8: the callers have looked
+		panic(err) // it has no case in which it fails
 	}
+	return message
+}
+
+func (c *Client) message(message []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(func(to []byte) []byte { return socket.Append(to, c.prefix(), message) })
@@ -96,7 +104,7 @@ func (c *Client) prefix() []byte {
 }
 
 func (c *Client) add(frame func(to []byte) []byte) {
-	if c.ended || len(c.queue) > maxQueue {
+	if c.ended || len(c.queue)+len(c.under) > maxQueue {
 		c.stats.Dropped.Add(1)
 		return
 	}
@@ -274,7 +282,9 @@ func (c *Client) End(last *wire.ServerFrame, code int, reason string) {
 		}
 	}
 	c.socket.Close(code, reason)
+	c.mu.Lock()
 	c.under, c.queue = nil, nil
+	c.mu.Unlock()
 }
 
 // Queued is the bytes that wait for the client.

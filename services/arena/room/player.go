@@ -53,7 +53,9 @@ func (r *Room) Input(c *Client, in *wire.Input) {
 	}
 	p := c.player
 	if p == nil || p.id == 0 {
-		r.stats.Reject(ReasonSpectator)
+		if len(in.Commands) > 0 {
+			r.stats.Reject(ReasonSpectator)
+		}
 		return
 	}
 	switch r.config.Dispatch {

@@ -36,6 +36,7 @@ const (
 	keptBody   = 30 * game.Hz     // ticks, after its socket was lost
 	maxIdle    = 300 * game.Hz    // ticks without a client, after which a room ends
 	maxWatch   = 1000             // spectators
+	maxSaid    = 32               // events of clients in a tick: each goes to all
 )
 
 // Errors of joining, by their codes on the wire.
@@ -87,6 +88,7 @@ type Room struct {
 	mu      sync.Mutex
 	ended   bool
 	idle    int // ticks without a client
+	said    int // events of clients since the last tick
 	world   *game.World
 	players []*player // in order of their ids
 	watch   map[*Client]bool
@@ -299,12 +301,13 @@ func (r *Room) dropBot() {
 
 // Say shows an event of a client to all in the room: actions of the game are the room's own.
 func (r *Room) Say(c *Client, e *wire.GameEvent) {
-	if e.ActionType < wire.ActionChat || len(e.Payload) > wire.MaxChat || c.player == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.ActionType < wire.ActionChat || len(e.Payload) > wire.MaxChat || c.player == nil || r.said == maxSaid {
 		r.stats.Reject(ReasonEvent)
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.said++
 	r.announce(event(e.ActionType, c.player.id, e.Payload))
 }
 
@@ -327,12 +330,10 @@ func (r *Room) Names() (names []string) {
 	return names
 }
 
-// announce shows an event to all immediately, as there are few.
+// announce shows an event to all, in the write of the next state.
 func (r *Room) announce(f *wire.ServerFrame) {
-	r.each(func(c *Client, _ uint32) {
-		c.event(f)
-		c.flush()
-	})
+	message := marshal(f)
+	r.each(func(c *Client, _ uint32) { c.message(message) })
 }
 
 // each calls a function for each client, with what it has acknowledged.

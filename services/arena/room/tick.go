@@ -34,11 +34,13 @@ func (r *Room) Run(ctx context.Context) {
 		p.end(c.reader, ctx.Err())
 	}
 	r.polled = nil
+	rec := r.options.Recorder
+	r.options.Recorder = nil // players may leave still
 	r.mu.Unlock()
-	if r.options.Recorder == nil {
+	if rec == nil {
 		return
 	}
-	if err := r.options.Recorder.Close(); err != nil {
+	if err := rec.Close(); err != nil {
 		r.log.Error("the recording of a room is not whole", "room", r.ID, "error", err)
 	}
 }
@@ -87,9 +89,9 @@ func (r *Room) tick() bool {
 
 // show sends the state to all, and what has happened.
 func (r *Room) show(s *delta.State) {
+	r.said = 0
 	for _, e := range r.world.Events() {
-		f := gameEvent(e)
-		r.each(func(c *Client, _ uint32) { c.event(f) })
+		r.announce(gameEvent(e))
 	}
 	r.view.begin(r, s)
 	r.idle++

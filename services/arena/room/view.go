@@ -2,6 +2,7 @@ package room
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,7 @@ type view struct {
 	now    *delta.State
 	frames []byte // for a client
 	shared []byte // the fields of a Snapshot that are the same for all
+	whole  wire.Snapshot
 	deltas []encoded
 	n      int // of them
 	prefix [2 * binary.MaxVarintLen64]byte
@@ -55,10 +57,7 @@ func (v *view) append(to []byte, c *Client, acked uint32) []byte {
 		return socket.Append(to, binary.AppendUvarint(prefix, uint64(acked)), bits)
 	}
 	if len(v.shared) == 0 {
-		var err error
-		if v.shared, err = v.snapshot(0).MarshalVT(); err != nil {
-			panic(err)
-		}
+		v.share()
 	}
 	var ack [1 + binary.MaxVarintLen32]byte
 	field := protowire.AppendVarint(protowire.AppendTag(ack[:0], snapshotAcked, protowire.VarintType), uint64(acked))
@@ -66,6 +65,27 @@ func (v *view) append(to []byte, c *Client, acked uint32) []byte {
 	prefix = protowire.AppendTag(prefix, frameSnapshot, protowire.BytesType)
 	prefix = protowire.AppendVarint(prefix, uint64(len(field)+len(v.shared)))
 	return socket.Append(to, append(prefix, field...), v.shared)
+}
+
+// share makes the fields of a Snapshot that are the same for all, in the memory of the last ones.
+func (v *view) share() {
+	s := &v.whole
+	s.Tick, s.Hash = v.now.Tick, v.now.Hash
+	for len(s.Entities) < len(v.now.Entities) {
+		s.Entities = append(s.Entities, new(wire.Entity))
+	}
+	all := s.Entities
+	s.Entities = all[:len(v.now.Entities)]
+	for i, e := range v.now.Entities {
+		to := s.Entities[i]
+		to.Id, to.X, to.Y, to.Dir, to.Hp, to.Score = e.ID, e.X, e.Y, e.Dir, e.HP, e.Score
+	}
+	size := s.SizeVT()
+	v.shared = slices.Grow(v.shared[:0], size)[:size]
+	if _, err := s.MarshalToSizedBufferVT(v.shared); err != nil {
+		panic(err) // it has no strings
+	}
+	s.Entities = all
 }
 
 func (v *view) snapshot(acked uint32) *wire.Snapshot {

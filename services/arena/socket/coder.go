@@ -3,7 +3,9 @@ package socket
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -20,25 +22,34 @@ func Coder(w http.ResponseWriter, r *http.Request, o Options) (Socket, error) {
 		return nil, err
 	}
 	conn.SetReadLimit(MaxMessage)
-	return &coder{conn: conn}, nil
+	c := &coder{conn: conn}
+	c.timer = time.AfterFunc(math.MaxInt64, func() { c.end(GoingAway, "") })
+	return c, nil
 }
 
+// coder closes its connection at the deadline: the library would do so without a word.
 type coder struct {
-	conn     *websocket.Conn
-	deadline time.Time
+	conn  *websocket.Conn
+	timer *time.Timer
+	once  sync.Once // of the close
 }
 
-func (c *coder) Subprotocol() string          { return c.conn.Subprotocol() }
-func (c *coder) SetReadDeadline(at time.Time) { c.deadline = at }
+func (c *coder) Subprotocol() string { return c.conn.Subprotocol() }
+
+func (c *coder) SetReadDeadline(at time.Time) {
+	if at.IsZero() {
+		c.timer.Stop()
+		return
+	}
+	c.timer.Reset(time.Until(at))
+}
+
+func (c *coder) end(code int, reason string) {
+	c.once.Do(func() { _ = c.conn.Close(websocket.StatusCode(code), reason) })
+}
 
 func (c *coder) Read() ([]byte, error) {
-	ctx := context.Background()
-	if !c.deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, c.deadline)
-		defer cancel()
-	}
-	kind, message, err := c.conn.Read(ctx)
+	kind, message, err := c.conn.Read(context.Background())
 	switch closed := (websocket.CloseError{}); {
 	case errors.As(err, &closed):
 		return nil, &Closed{Client: true}
@@ -82,11 +93,11 @@ func (c *coder) Poll([]byte, func([]byte) error) error { return ErrNoTry }
 func (c *coder) Ping() []byte { return nil }
 
 func (c *coder) Close(code int, reason string) {
+	c.timer.Stop()
 	if code == 0 {
 		c.CloseNow()
-		return
 	}
-	_ = c.conn.Close(websocket.StatusCode(code), reason)
+	c.end(code, reason) // or wait for that of the timer
 }
 
 func (c *coder) CloseNow() { _ = c.conn.CloseNow() }

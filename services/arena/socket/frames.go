@@ -16,7 +16,7 @@ const readSize = 512
 type frames struct {
 	conn        net.Conn
 	subprotocol string
-	control     func(frame []byte)
+	control     func(pong []byte) error
 	try         *try // nil: reads and writes wait
 
 	parser parser
@@ -53,10 +53,9 @@ func (s *frames) obey(f frame) (message []byte, done bool, err error) {
 	case opClose:
 		return nil, false, closing(f.payload)
 	case opPing:
-		s.control(append(appendHeader(nil, opPong, len(f.payload)), f.payload...))
-		return nil, false, nil
+		return nil, false, s.control(append(appendHeader(nil, opPong, len(f.payload)), f.payload...))
 	case opPong:
-		return nil, false, nil
+		return nil, false, s.control(nil)
 	}
 	return s.parser.take(f)
 }
@@ -66,9 +65,9 @@ func (s *frames) Poll(buf []byte, take func(message []byte) error) error {
 		return ErrNoTry
 	}
 	rest := copy(buf, s.in[s.done:]) // less than a frame, but for what Read has left
-	n, err := s.try.read(buf[rest:])
-	if err != nil || rest+n == 0 {
-		return err
+	n, end := s.try.read(buf[rest:])
+	if rest+n == 0 {
+		return end
 	}
 	in, done := buf[:rest+n], 0
 	for {
@@ -92,7 +91,7 @@ func (s *frames) Poll(buf []byte, take func(message []byte) error) error {
 	if done < len(in) {
 		s.in = append(s.in, in[done:]...)
 	}
-	return nil
+	return end // after the frames that Read has left
 }
 
 // fill reads on until there are need bytes beyond those that are done.

@@ -60,6 +60,7 @@ type Socket interface {
 	// Read returns the next binary message, which is valid until the next call. It answers pings
 	// through the Control of Options.
 	Read() ([]byte, error)
+	// SetReadDeadline may be called from any goroutine, also while Read waits. The zero time is none.
 	SetReadDeadline(at time.Time)
 
 	// Poll reads what has come, up to the length of buf, without waiting, and calls take for each
@@ -73,7 +74,7 @@ type Socket interface {
 	TryWrite(frames []byte) (int, error)
 
 	// Ping returns the frame that asks whether the client is there, whose answer lets Read wait on;
-	// nil: there is none.
+	// nil: there is none, and TCP has to find that a client is gone.
 	Ping() []byte
 
 	// Close ends the connection with a code and a reason, and waits a moment for the client's
@@ -87,8 +88,9 @@ type Socket interface {
 type Options struct {
 	Subprotocols []string // that the server speaks, the best first
 	SendBuffer   int      // of the kernel, in bytes; 0: as it is
-	// Control is called by Read with a frame that must be written to the client: a pong.
-	Control func(frame []byte)
+	// Control is called by Read and Poll for a ping of the client, with the frame that must answer it,
+	// and with nil for a pong. They return its error.
+	Control func(pong []byte) error
 }
 
 // Accept answers a handshake; an error has been answered, too.

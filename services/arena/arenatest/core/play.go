@@ -82,12 +82,15 @@ func moved(id uint32, from, to *wire.Snapshot) int32 {
 
 // leftward returns the state after a player went to the left edge, where it has room to the right.
 func leftward(p *arenatest.Player) *wire.Snapshot {
-	for {
-		if s := p.Next(); arenatest.Find(s, p.Welcome.EntityId).X == 0 {
+	for range 20 * 30 { // ticks
+		s := p.Next()
+		if arenatest.Find(s, p.Welcome.EntityId).X == 0 {
 			return s
 		}
 		p.Press(4, 2)
 	}
+	p.Fatal("a player that goes left does not come to the edge")
+	return nil
 }
 
 func moves(c *arenatest.Client) {

@@ -4,6 +4,7 @@
 package full
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/http"
@@ -22,6 +23,9 @@ func Test(t *testing.T, start arenatest.Start) {
 		"ends broken frames with a code":  endsBroken,
 		"ends broken handshakes":          endsHandshakes,
 		"survives 10,000 broken messages": survives,
+		"ends floods of pings":            endsPings,
+		"does what came before the end":   leavesAndEnds,
+		"refuses broken requests":         refusesRequests,
 		"shows states on debug":           showsStates,
 		"counts what it refuses":          counts,
 		"knows who was heard":             remembers,
@@ -29,8 +33,9 @@ func Test(t *testing.T, start arenatest.Start) {
 		"keeps nothing for a slow client": conflates,
 		"gives a bot's place to a player": replacesBots,
 		"takes a body from a live socket": takesOver,
-		"matches players by skill":        matches,
 	})
+	// On a program of its own, as it fills the rooms of others.
+	arenatest.Run(t, start, map[string]arenatest.Case{"matches players by skill": matches})
 }
 
 func endsBroken(c *arenatest.Client) {
@@ -76,6 +81,51 @@ func endsHandshakes(c *arenatest.Client) {
 		resp, _, err := servicetest.Exchange(http.DefaultClient, "GET", c.Program.URL+"/ws", "", header)
 		if err != nil || resp.StatusCode != test.status {
 			c.T.Errorf("%s: %v, %v; want status %d", name, resp, err, test.status)
+		}
+	}
+}
+
+// endsPings sends more pings than a client may send messages: each has an answer, and would hold
+// up the others in the room.
+func endsPings(c *arenatest.Client) {
+	r := c.Raw()
+	r.Write(bytes.Repeat(arenatest.Frame(arenatest.Final|arenatest.Ping, nil), 1000))
+	if got := r.CloseCode(); got != 1008 {
+		c.T.Errorf("close code %d", got)
+	}
+}
+
+// leavesAndEnds sends a Join and a Leave together, and ends the connection.
+func leavesAndEnds(c *arenatest.Client) {
+	room := c.Room(`{}`)
+	var text []byte
+	for _, f := range []*wire.ClientFrame{
+		{Body: &wire.ClientFrame_Join{Join: &wire.Join{Room: room}}}, {Body: &wire.ClientFrame_Leave{Leave: &wire.Leave{}}},
+	} {
+		message, err := f.MarshalVT()
+		if err != nil {
+			c.T.Fatal(err)
+		}
+		text = append(text, arenatest.Frame(arenatest.Final|arenatest.Binary, message)...)
+	}
+	r := c.Open()
+	r.Write(text)
+	r.End()
+	r.CloseCode()
+	servicetest.Await(c.T, func() string { return "the player leaves" }, func() bool { return c.Listed(room).Players == 0 })
+}
+
+func refusesRequests(c *arenatest.Client) {
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/v1/rooms", `{}}`, 400}, {"POST", "/v1/rooms", `null`, 400}, {"POST", "/v1/rooms", `{}{}`, 400}, {"POST", "/v1/rooms", `[]`, 400}, {"POST", "/v1/rooms", ``, 400},
+		{"GET", "/v1/match", ``, 405}, {"DELETE", "/v1/rooms", ``, 405}, {"GET", "/v1/none", ``, 404},
+	} {
+		var why struct{ Error string }
+		if status := c.Call(test.method, test.path, test.body, &why); status != test.status || why.Error == "" {
+			c.T.Errorf("%s %s %s: status %d, %q", test.method, test.path, test.body, status, why.Error)
 		}
 	}
 }
