@@ -16,11 +16,11 @@ const (
 	startSessions = 50
 	maxSessions   = 10_000
 	// A search doubles the number, and ends when a miss is at most fine above a number that met the
-	// SLO. A round of a comparison looks again around the number found: it need only be as fine as
-	// the machine is steady.
-	fine, quickFine       = 1.06, 1.15
-	roundGrow, roundFine  = 1.2, 1.1
-	roundRuns             = 6  // the most in a round
+	// SLO. A round looks again around the number found, in three runs: from round to round a machine
+	// changes by more than its grid.
+	fine, quickFine       = 1.1, 1.15
+	roundGrow, roundFine  = 1.3, 1.15
+	roundRuns             = 5  // the most in a round
 	sessionsPerSearch     = 12 // estimate, for the progress line
 	sessionRounds         = 4  // the fewest that give an interval
 	sessionWarmup         = time.Second

@@ -70,6 +70,7 @@ load:
 
 // Each number of sessions is one run, in which those that found no place are counted.
 func TestKnownNumbersOfSessions(t *testing.T) {
+	t.Parallel()
 	exp := inRoom(t, 6, "  sessions: [4, 8]\nmode: load\nmeasure: {length: 300ms, warmup: 100ms}\nslo: frames>=1,errors=0%")
 	if len(exp.Runs) != 2 {
 		t.Fatalf("%d runs", len(exp.Runs))
@@ -89,6 +90,7 @@ func TestKnownNumbersOfSessions(t *testing.T) {
 // The search finds how many places there are, to within its grid.
 func TestSearchForSessions(t *testing.T) {
 	quicktest.Skip(t, "a dozen runs, each of half a second")
+	t.Parallel()
 	exp := inRoom(t, 20, "mode: capacity\nmeasure: {length: 300ms, warmup: 100ms, start_concurrency: 8, rounds: 1}\nslo: max=30s,errors=0%")
 	found := capacity.Summarise(exp, exp.Variants[0].Name)
 	if n := found.CapacityPerS; n < 18 || n > 20 {
@@ -116,6 +118,7 @@ func TestAsDriver(t *testing.T) {
 
 // A program of the user's own drives the sessions, and its windows are the lab's.
 func TestProgramThatDrives(t *testing.T) {
+	t.Parallel()
 	r := &room{}
 	r.most.Store(6)
 	u := websockettest.Serve(t, r.serve)

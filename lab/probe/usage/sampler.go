@@ -64,6 +64,7 @@ type Sampler struct {
 	target     *processTree
 	companions []*processTree
 	self       int          // the lab's own process; 0: not known
+	own        float64      // s, its CPU time at the last reading
 	helper     *processTree // generates load for the lab; nil: nothing does
 	peers      []*peer
 	holders    map[uint64]bool // inodes of the listening sockets that the target calls
@@ -149,9 +150,10 @@ func (s *Sampler) Read(now int64) Reading {
 	}
 	if s.self > 0 {
 		if now, ok := s.from.cpuTimes(s.self, false); ok {
-			r.Self = now.cpu
+			s.own = now.cpu
 		}
 	}
+	r.Self = s.own
 	if s.helper != nil {
 		r.Self += s.helper.cpuTimes(s.from, false).cpu
 	}

@@ -90,6 +90,24 @@ func TestSamplerReadsAll(t *testing.T) {
 	}
 }
 
+// A process that generates load for the lab, and its children, count with the lab.
+func TestHelperCountsWithTheLab(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks = map[int]float64{10: 2, 30: 1.25, 40: 3, 41: 0.5}
+	f.thread(10, 10, 1, "")
+	f.thread(40, 40, 1, "41")
+	f.thread(41, 41, 1, "")
+	s := NewSampler(f.source(), Processes{PID: 10, Self: 30, Helper: 40})
+	if got := s.Read(5); !near(got.Self, 4.75) || !near(got.CPU, 2) {
+		t.Errorf("%+v", got)
+	}
+	delete(f.clocks, 30)
+	f.clocks[40] = 4
+	if got := s.Read(6); !near(got.Self, 5.75) {
+		t.Errorf("the lab's clock could not be read: %+v", got)
+	}
+}
+
 // No sum falls when a process ends or a file cannot be read.
 func TestSumsNeverFall(t *testing.T) {
 	f := newFakeHost(t)
