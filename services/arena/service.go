@@ -93,8 +93,11 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat)}
 	s.parked, s.leaveHangar = context.WithCancel(context.Background())
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
-	if c.Socket == "coder" {
+	switch c.Socket {
+	case "coder":
 		s.accept = socket.Coder
+	case "deflated":
+		s.accept = socket.Deflated
 	}
 	if f.key != "" {
 		var err error

@@ -13,10 +13,20 @@ import (
 
 // Coder is Accept with github.com/coder/websocket.
 func Coder(w http.ResponseWriter, r *http.Request, o Options) (Socket, error) {
+	return acceptCoder(w, r, o, websocket.CompressionDisabled)
+}
+
+// Deflated is Coder with permessage-deflate (RFC 7692) for clients that offer it, over a window
+// that goes on from message to message.
+func Deflated(w http.ResponseWriter, r *http.Request, o Options) (Socket, error) {
+	return acceptCoder(w, r, o, websocket.CompressionContextTakeover)
+}
+
+func acceptCoder(w http.ResponseWriter, r *http.Request, o Options, mode websocket.CompressionMode) (Socket, error) {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       o.Subprotocols,
 		InsecureSkipVerify: true, // the caller has looked at Origin
-		CompressionMode:    websocket.CompressionDisabled,
+		CompressionMode:    mode,
 	})
 	if err != nil {
 		return nil, err

@@ -3,12 +3,12 @@
 // several in one system call.
 //
 // It has two implementations. Coder is that of github.com/coder/websocket, as on the first day: one
-// message in one write, which waits for the kernel. Frames is our own. github.com/lxzan/gws, the
-// fastest library that we found, was tried first: it does not say how much of a write the kernel
-// took, so that a server cannot write without waiting, and one frame that claims 2^63 bytes ends
-// its process (v1.8.9).
+// message in one write, which waits for the kernel; Deflated is the same, compressed. Frames is our
+// own, which does not compress. github.com/lxzan/gws, the fastest library that we found, was tried
+// first: it does not say how much of a write the kernel took, so that a server cannot write without
+// waiting, and one frame that claims 2^63 bytes ends its process (v1.8.9).
 //
-// It is not for what messages mean, for texts (their connection ends with 1003), for compression,
+// It is not for what messages mean, for texts (their connection ends with 1003),
 // nor for clients. It starts no goroutines: one goroutine reads a Socket, and any one at a time
 // writes.
 package socket
@@ -60,7 +60,8 @@ type Socket interface {
 	// Read returns the next binary message, which is valid until the next call. It answers pings
 	// through the Control of Options.
 	Read() ([]byte, error)
-	// SetReadDeadline may be called from any goroutine, also while Read waits. The zero time is none.
+	// SetReadDeadline may be called from any goroutine, also while Read waits. The zero time is
+	// none.
 	SetReadDeadline(at time.Time)
 
 	// Poll reads what has come, up to the length of buf, without waiting, and calls take for each
@@ -88,8 +89,8 @@ type Socket interface {
 type Options struct {
 	Subprotocols []string // that the server speaks, the best first
 	SendBuffer   int      // of the kernel, in bytes; 0: as it is
-	// Control is called by Read and Poll for a ping of the client, with the frame that must answer it,
-	// and with nil for a pong. They return its error.
+	// Control is called by Read and Poll for a ping of the client, with the frame that must answer
+	// it, and with nil for a pong. They return its error.
 	Control func(pong []byte) error
 }
 
