@@ -56,7 +56,6 @@ require (
 
 require (
 	golang.org/x/sys v0.49.0 // indirect
-	go.uber.org/goleak v1.3.0
 	pgregory.net/rapid v1.3.0
 )
 

@@ -73,14 +73,11 @@ func TestRequests(t *testing.T) {
 	s := start(t)
 	ctx := t.Context()
 	for want, call := range map[string]func() error{
-		`POST /ready {}`:                 func() error { return s.sdk.Ready(ctx) },
-		`POST /health {}`:                func() error { return s.sdk.Health(ctx) },
-		`POST /allocate {}`:              func() error { return s.sdk.Allocate(ctx) },
-		`POST /shutdown {}`:              func() error { return s.sdk.Shutdown(ctx) },
-		`POST /reserve {"seconds":"90"}`: func() error { return s.sdk.Reserve(ctx, 90*time.Second) },
+		`POST /ready {}`:    func() error { return s.sdk.Ready(ctx) },
+		`POST /health {}`:   func() error { return s.sdk.Health(ctx) },
+		`POST /allocate {}`: func() error { return s.sdk.Allocate(ctx) },
+		`POST /shutdown {}`: func() error { return s.sdk.Shutdown(ctx) },
 		`PATCH /v1beta1/counters/players {"capacity":"50","count":"12"}`: func() error { return s.sdk.SetCounter(ctx, Counter, 12, 50) },
-		`POST /v1beta1/lists/names:addValue {"value":"ada"}`:             func() error { return s.sdk.AddToList(ctx, "names", "ada") },
-		`POST /v1beta1/lists/names:removeValue {"value":"ada"}`:          func() error { return s.sdk.RemoveFromList(ctx, "names", "ada") },
 		`GET /gameserver`: func() error { _, err := s.sdk.GameServer(ctx); return err },
 	} {
 		if err := call(); err != nil {
@@ -101,7 +98,6 @@ const gameServer = `{"object_meta":{"name":"arenad-x7","generation":"1"},"status
 func TestGameServer(t *testing.T) {
 	s := start(t)
 	s.answers["/gameserver"] = gameServer
-	s.answers["/watch/gameserver"] = `{"result":` + gameServer + "}\n" + `{"result":` + strings.Replace(gameServer, "Ready", "Allocated", 1) + "}\n"
 	g, err := s.sdk.GameServer(t.Context())
 	if err != nil || g.Meta.Name != "arenad-x7" || g.Status.State != "Ready" {
 		t.Fatalf("%+v, %v", g, err)
@@ -111,11 +107,6 @@ func TestGameServer(t *testing.T) {
 	}
 	if _, err := (GameServer{}).URL(); err == nil {
 		t.Error("a server without an address has a URL")
-	}
-	var states []string
-	err = s.sdk.Watch(t.Context(), func(g GameServer) { states = append(states, g.Status.State) })
-	if !reflect.DeepEqual(states, []string{"Ready", "Allocated"}) || err == nil || !strings.Contains(err.Error(), "ended the watch") {
-		t.Errorf("watched %v, %v", states, err)
 	}
 }
 
@@ -219,15 +210,4 @@ func TestRunWithoutSidecar(t *testing.T) {
 	<-asked
 	stop()
 	running.Wait()
-}
-
-func FuzzWatch(f *testing.F) {
-	f.Add(`{"result":` + gameServer + "}\n")
-	f.Add(`{"error":{"message":"gone"}}`)
-	f.Add("{}\n\n[")
-	f.Fuzz(func(t *testing.T, text string) {
-		if readWatch(strings.NewReader(text), func(g GameServer) { _, _ = g.URL() }) == nil {
-			t.Error("a watch ends without an error")
-		}
-	})
 }

@@ -1,12 +1,10 @@
 package agones
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -50,11 +48,6 @@ func (s *SDK) Ready(ctx context.Context) error { return s.post(ctx, "/ready", st
 // Allocate says that the server is in use and must not be ended.
 func (s *SDK) Allocate(ctx context.Context) error { return s.post(ctx, "/allocate", struct{}{}) }
 
-// Reserve is Allocate for a time; whole seconds count.
-func (s *SDK) Reserve(ctx context.Context, d time.Duration) error {
-	return s.post(ctx, "/reserve", map[string]string{"seconds": strconv.Itoa(int(d / time.Second))})
-}
-
 // Health says that the server works. Agones replaces one that has been silent for too long.
 func (s *SDK) Health(ctx context.Context) error { return s.post(ctx, "/health", struct{}{}) }
 
@@ -65,16 +58,6 @@ func (s *SDK) Shutdown(ctx context.Context) error { return s.post(ctx, "/shutdow
 func (s *SDK) SetCounter(ctx context.Context, name string, count, capacity int) error {
 	// 64-bit numbers are strings in the JSON of Protobuf.
 	return s.call(ctx, http.MethodPatch, "/v1beta1/counters/"+url.PathEscape(name), map[string]string{"count": strconv.Itoa(count), "capacity": strconv.Itoa(capacity)}, nil)
-}
-
-// AddToList adds a value to a list that the manifest declares.
-func (s *SDK) AddToList(ctx context.Context, list, value string) error {
-	return s.post(ctx, "/v1beta1/lists/"+url.PathEscape(list)+":addValue", map[string]string{"value": value})
-}
-
-// RemoveFromList removes a value from a list.
-func (s *SDK) RemoveFromList(ctx context.Context, list, value string) error {
-	return s.post(ctx, "/v1beta1/lists/"+url.PathEscape(list)+":removeValue", map[string]string{"value": value})
 }
 
 // GameServer is what Kubernetes knows of this server.
@@ -103,40 +86,6 @@ func (g GameServer) URL() (string, error) {
 // GameServer asks for it.
 func (s *SDK) GameServer(ctx context.Context) (g GameServer, err error) {
 	return g, s.call(ctx, http.MethodGet, "/gameserver", nil, &g)
-}
-
-// Watch calls changed with each state of the server until ctx ends or the sidecar goes away.
-func (s *SDK) Watch(ctx context.Context, changed func(GameServer)) error {
-	resp, err := s.send(ctx, http.MethodGet, "/watch/gameserver", nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	return readWatch(resp.Body, changed)
-}
-
-// readWatch reads states, one a line.
-func readWatch(r io.Reader, changed func(GameServer)) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
-		var line struct {
-			Result *GameServer
-			Error  *struct{ Message string }
-		}
-		switch err := json.Unmarshal(lines.Bytes(), &line); {
-		case err != nil:
-			return fmt.Errorf("agones: a line of the watch: %w", err)
-		case line.Error != nil:
-			return fmt.Errorf("agones: the watch ended: %.200s", line.Error.Message)
-		case line.Result != nil:
-			changed(*line.Result)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("agones: watching: %w", err)
-	}
-	return errors.New("agones: the sidecar ended the watch")
 }
 
 func (s *SDK) post(ctx context.Context, path string, body any) error {
