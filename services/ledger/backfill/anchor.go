@@ -30,14 +30,14 @@ func (r *run) hashMismatch(it *item, expect xrpl.Hash) error {
 		r.wrong(it, why)
 		return nil
 	}
-	r.refetch(it, ErrFork)
 	r.doubts.answers = append(r.doubts.answers, it)
-	if it.hash != r.doubts.answers[0].hash {
-		r.trustAnchor()
-		return nil
-	}
-	if len(r.doubts.answers) >= doubtful || r.doubts.servers() >= doubters {
+	same := it.hash == r.doubts.answers[0].hash
+	if same && (len(r.doubts.answers) >= doubtful || r.doubts.servers() >= doubters) {
 		return r.anchorRejected(expect)
+	}
+	r.refetch(it, ErrFork)
+	if !same {
+		r.trustAnchor()
 	}
 	return nil
 }
