@@ -52,6 +52,10 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 			found[v.Name] = capacity.Peak{Concurrency: x.Scenario.Load.Sessions[0]}
 			continue
 		}
+		if x.Concurrency > 0 {
+			found[v.Name] = capacity.Peak{Concurrency: x.Concurrency}
+			continue
+		}
 		next := x.searchOf(v, length)
 		err := x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
 			step, done := next(x.runsOf(record.RoleSearch, v.Name, 0))
@@ -137,7 +141,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.exp.Kind == record.KindLadder {
+	if x.exp.Kind == record.KindLadder || x.Profile {
 		return x.profileJobs(ctx, variants, found)
 	}
 	return nil

@@ -58,7 +58,13 @@ type Options struct {
 	PID      int           // process of a running target; 0: the process that listens at its URL
 	OTLP     string        // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token    string        // bearer token of the target's debug address; empty: none
-	NoPMQoS  bool          // leave the CPUs' wake-up latency alone
+	// Profile takes profiles of the variant after the search for its capacity.
+	Profile bool
+	// Concurrency compares all variants of jobs by concurrency at this number; 0: each at its best.
+	Concurrency int
+	// Binaries are programs that several experiments share; nil: the experiment builds its own.
+	Binaries *environment.Binaries
+	NoPMQoS  bool // leave the CPUs' wake-up latency alone
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
 	Progress Progress // nil: progress is not reported
@@ -194,7 +200,7 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
-	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say}
+	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
 	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x

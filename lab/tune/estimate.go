@@ -1,0 +1,72 @@
+package tune
+
+import (
+	"math"
+	"slices"
+)
+
+// Estimate is what is known of a candidate's gain over the start: the logarithm of a ratio above 1
+// if the candidate is better, with its standard error.
+type Estimate struct {
+	Log, Error float64
+	Samples    int // 0: not measured
+}
+
+const (
+	// between is the standard deviation of a process from another of the same program, as a
+	// logarithm: it does not shrink with the samples of one process.
+	between = 0.01
+	// least is the fewest samples of a process from which their spread is read; fewer have usual,
+	// the spread of whole runs.
+	least = 4
+	usual = 0.03
+	// wide is the half-width of an interval, in standard errors: about 95%.
+	wide = 2
+)
+
+// Interval returns the ratio's 95% interval, for this candidate alone: of twenty candidates that
+// change nothing, one is outside.
+func (e Estimate) Interval() [2]float64 {
+	return [2]float64{math.Exp(e.Log - wide*e.Error), math.Exp(e.Log + wide*e.Error)}
+}
+
+// Ratio returns the estimated ratio.
+func (e Estimate) Ratio() float64 { return math.Exp(e.Log) }
+
+// high and low are the ends of the interval, as logarithms.
+func (e Estimate) high() float64 { return e.Log + wide*e.Error }
+func (e Estimate) low() float64  { return e.Log - wide*e.Error }
+
+// estimate combines the samples of several processes, weighted by their variances. Medians and
+// their absolute deviations are used, since a disturbance of the machine spoils single samples.
+func estimate(processes [][]float64) (e Estimate) {
+	sum, weights := 0.0, 0.0
+	for _, logs := range processes {
+		if len(logs) == 0 {
+			continue
+		}
+		middle := median(logs)
+		spread := usual
+		if len(logs) >= least {
+			away := make([]float64, len(logs))
+			for i, x := range logs {
+				away[i] = math.Abs(x - middle)
+			}
+			const normal = 1.4826 // standard deviations in a median absolute deviation
+			spread = max(between, normal*median(away))
+		}
+		const efficiency = math.Pi / 2 // variance of a median over that of a mean
+		w := 1 / (between*between + efficiency*spread*spread/float64(len(logs)))
+		sum, weights = sum+w*middle, weights+w
+		e.Samples += len(logs)
+	}
+	if weights > 0 {
+		e.Log, e.Error = sum/weights, math.Sqrt(1/weights)
+	}
+	return e
+}
+
+func median(values []float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
