@@ -80,6 +80,27 @@ func paired(exp *record.Experiment, metric string, a, b Side, sample Sample) Com
 	return c
 }
 
+// Gains returns by how much b is better than a, one logarithm for each block in which both took
+// their turn, or for each round in which both have a sample.
+func Gains(exp *record.Experiment, metric, a, b string, sample Sample) (logs []float64) {
+	x, y := Side{measured(exp), a}, Side{measured(exp), b}
+	if byTurns(exp, metric) {
+		logs = turnsOf(exp.Slices, metric, x, y).logs()
+	} else {
+		for _, round := range rounds(exp, x, y) {
+			va, okA := sample(x.Role, a, round)
+			vb, okB := sample(y.Role, b, round)
+			if okA && okB && positive(va) && positive(vb) {
+				logs = append(logs, math.Log(vb/va))
+			}
+		}
+	}
+	for i := range logs {
+		logs[i] *= float64(better(metric))
+	}
+	return logs
+}
+
 // roundWords formats rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
 func roundWords(rounds []int) string {
 	words := make([]string, len(rounds))

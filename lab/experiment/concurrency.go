@@ -141,7 +141,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.exp.Kind == record.KindLadder || x.Profile {
+	if x.exp.Kind == record.KindLadder || x.Profile > 0 {
 		return x.profileJobs(ctx, variants, found)
 	}
 	return nil

@@ -58,8 +58,8 @@ type Options struct {
 	PID      int           // process of a running target; 0: the process that listens at its URL
 	OTLP     string        // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token    string        // bearer token of the target's debug address; empty: none
-	// Profile takes profiles of the variant after the search for its capacity.
-	Profile bool
+	// Profile is the length of the CPU profile that is taken after a search for a capacity; 0: none.
+	Profile time.Duration
 	// Concurrency compares all variants of jobs by concurrency at this number; 0: each at its best.
 	Concurrency int
 	// Binaries are programs that several experiments share; nil: the experiment builds its own.
@@ -201,7 +201,7 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
 	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
-	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup,
+	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }

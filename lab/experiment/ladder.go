@@ -126,13 +126,13 @@ func (x *executor) compare(ctx context.Context) error {
 func (x *executor) capacity(ctx context.Context) error {
 	p := measured(x.variants[0].Name)
 	closing := x.holdFor()
-	if x.Profile {
-		closing += profiledFor
+	if x.Profile > 0 {
+		closing += profiledFor + x.Profile
 	}
 	if err := x.takeTurns(ctx, []turns.Place{p}, nil, x.until(closing), 0); err != nil {
 		return err
 	}
-	if err := x.hold(ctx, p); err != nil || !x.Profile {
+	if err := x.hold(ctx, p); err != nil || x.Profile == 0 {
 		return err
 	}
 	return x.profileAt(ctx, p.Variant)

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 // inspection takes the profiles of a run under load.
 type inspection struct {
 	ended    sync.WaitGroup
+	length   time.Duration // of a CPU profile; 0: the usual one
 	profiles []record.ProfileFile
 	trace    *record.Trace
 	err      error
@@ -29,7 +31,7 @@ const settle = 200 * time.Millisecond
 
 // inspect begins to take profiles after the warm-up, and calls done when it has finished.
 func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
-	in := &inspection{}
+	in := &inspection{length: b.CPU}
 	in.ended.Go(func() {
 		defer done()
 		timer := time.NewTimer(d.plan.Warmup + settle)
@@ -42,7 +44,7 @@ func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Tar
 		b.Say("taking profiles")
 		var taking sync.WaitGroup
 		below.begin(ctx, &taking)
-		in.take(ctx, profiling.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir}, t)
+		in.take(ctx, profiling.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir, CPU: b.CPU}, t)
 		taking.Wait()
 	})
 	return in
@@ -83,7 +85,8 @@ const externalSampling = 2 * time.Second
 
 // sampleExternally lets the kernel sample the target.
 func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string) error {
-	encoded, err := perf.Profile(ctx, pid, externalSampling)
+	length := cmp.Or(in.length, externalSampling)
+	encoded, err := perf.Profile(ctx, pid, length)
 	if errors.Is(err, perf.ErrUnsupported) {
 		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
 		return nil
@@ -91,7 +94,7 @@ func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string)
 	if err != nil {
 		return err
 	}
-	file, err := folder.AddProfile(dir, record.ProfileCPU, encoded, externalSampling.Seconds())
+	file, err := folder.AddProfile(dir, record.ProfileCPU, encoded, length.Seconds())
 	in.profiles = []record.ProfileFile{file}
 	return err
 }

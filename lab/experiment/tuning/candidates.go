@@ -1,0 +1,169 @@
+package tuning
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/tune"
+)
+
+// variant is the start with a candidate's changes.
+func (t *tuning) variant(c tune.Candidate) scenario.Variant {
+	v := t.start
+	v.Name, v.Change, v.Why = c.String(), "", ""
+	v.Args, v.Env = slices.Clone(v.Args), maps.Clone(v.Env)
+	for _, change := range c {
+		switch change.Kind {
+		case tune.Setting:
+			v.Args = append(v.Args, "--set", change.Name+"="+change.Value)
+		case tune.Runtime:
+			if v.Env == nil {
+				v.Env = map[string]string{}
+			}
+			v.Env[change.Name] = change.Value
+		case tune.PGO:
+			v.PGO = t.profile
+		}
+	}
+	return v
+}
+
+// plan finds the candidates, and plans the search over them.
+func (t *tuning) plan(ctx context.Context) error {
+	target := t.out.Look.Runs
+	p := tune.Program{Procs: runtime.NumCPU(), RSS: resident(t.out.Look, t.start.Name), Runtime: map[string]string{}, Fixed: t.setByLoad,
+		Memory: int64(t.out.Look.Machine.MemoryGiB * (1 << 30))}
+	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
+		p.Runtime[name] = os.Getenv(name)
+	}
+	maps.Copy(p.Runtime, t.Scenario.TargetOf(t.start).Env)
+	if i := slices.IndexFunc(target, func(r *record.Run) bool { return r.Step.Role == record.RoleProfile }); i >= 0 {
+		t.declared(ctx, &p, target[i].Target)
+	}
+	if t.profile != "" && (len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, tune.PGO) })) {
+		p.Profiled = t.buildWithProfile(ctx)
+	}
+	singles, notes, err := p.Singles(t.Settings)
+	if err != nil {
+		return &scenario.Fault{Err: err}
+	}
+	for _, n := range notes {
+		t.note(n)
+	}
+	if len(singles) == 0 {
+		return fmt.Errorf("%w: no setting has another value (%s)", ErrNothing, strings.Join(t.out.Notes, "; "))
+	}
+	t.planner = tune.New(singles, t.room())
+	t.Progress.Say(fmt.Sprintf("%d changes to try", len(singles)))
+	return nil
+}
+
+// room returns what can be measured side by side, and how long that takes.
+func (t *tuning) room() tune.Room {
+	switch {
+	case t.perRun > 0:
+		return tune.Room{Slots: slotsOfRuns, Least: t.perRun * (slotsOfRuns + 2)} // the start and its twin
+	case t.Scenario.Exclusive || t.Scenario.OneAddress():
+		return tune.Room{Slots: slotsAlone, Least: leastAlone + t.overhead}
+	}
+	return tune.Room{Slots: slots, Least: leastGroup + t.overhead}
+}
+
+// setByLoad reports whether the load's own arguments set a setting, so that others have no effect.
+func (t *tuning) setByLoad(name string) bool {
+	return slices.ContainsFunc(t.Scenario.LoadOf(t.start).Args, func(a string) bool { return strings.HasPrefix(a, name+"=") })
+}
+
+// declared enters what the program declares. Only a service that reports its assembly is asked: any
+// other might take the command for its usual one, and start.
+func (t *tuning) declared(ctx context.Context, p *tune.Program, target record.Target) {
+	switch {
+	case target.NotGo:
+		t.note("the program is not built by Go: it ignores the settings of Go's runtime")
+		return
+	case target.Procs > 0:
+		p.Procs = target.Procs
+	}
+	if len(target.Assembly) == 0 || len(target.Command) == 0 {
+		return
+	}
+	values, err := tune.ParseResolved(target.Assembly)
+	var printed []byte
+	if err == nil {
+		printed, err = t.assemblies(ctx)
+	}
+	if err == nil {
+		p.Declared, err = tune.ParseDeclared(printed)
+	}
+	if err != nil {
+		t.note(fmt.Sprintf("the program's own settings are not tried: %v", err))
+		return
+	}
+	p.Values = values
+}
+
+// What a service prints of its settings is bounded in time and size.
+const (
+	printTime = 10 * time.Second
+	printMost = 4 << 20
+)
+
+// assemblies returns what the program prints for "assemblies --json".
+func (t *tuning) assemblies(ctx context.Context) ([]byte, error) {
+	target := t.Scenario.TargetOf(t.start)
+	program := ""
+	if target.Build != "" {
+		var err error
+		if program, err = t.Binaries.Build(ctx, t.Scenario.Root, target.Build, "", t.Progress.Say); err != nil {
+			return nil, err
+		}
+	} else {
+		program = target.Command[0]
+	}
+	ctx, cancel := context.WithTimeout(ctx, printTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "assemblies", "--json")
+	cmd.Dir, cmd.WaitDelay = t.Scenario.Root, time.Second
+	var out bytes.Buffer
+	cmd.Stdout = &limited{w: &out, left: printMost}
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s assemblies --json: %w", program, err)
+	}
+	return out.Bytes(), nil
+}
+
+// limited is a writer that fails beyond a number of bytes.
+type limited struct {
+	w    io.Writer
+	left int
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	if l.left -= len(b); l.left < 0 {
+		return 0, fmt.Errorf("it printed more than %d MiB", printMost>>20)
+	}
+	return l.w.Write(b)
+}
+
+// buildWithProfile builds the target with the profile of the start. That does not count against the
+// budget.
+func (t *tuning) buildWithProfile(ctx context.Context) bool {
+	began := time.Now()
+	defer func() { t.ends = t.ends.Add(time.Since(began)) }()
+	if _, err := t.Binaries.Build(ctx, t.Scenario.Root, t.out.Build, t.profile, t.Progress.Say); err != nil {
+		t.note("pgo: " + firstLine(err.Error()))
+		return false
+	}
+	return true
+}
