@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -81,15 +80,6 @@ func asExit(err error) error {
 	return err
 }
 
-// saveResult writes the result beside the experiments of the search.
-func saveResult(r *tuned.Result, path string) error {
-	var b bytes.Buffer
-	if err := r.JSON(&b); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
-}
-
 // tune carries a search out and shows its result.
 func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	o.Permit, o.NoPMQoS, o.Budget = c.permit, c.noPMQoS, c.budget
@@ -109,12 +99,12 @@ func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	if err != nil {
 		result.Valid, result.Reason = false, err.Error()
 	}
-	if err := saveResult(result, filepath.Join(o.Out, tuning.ResultFile)); err != nil {
+	if err := writeFile(filepath.Join(o.Out, tuned.File), result, tuned.JSON); err != nil {
 		return err
 	}
-	show := result.Print
+	show := tuned.Print
 	if c.json {
-		show = result.JSON
+		show = tuned.JSON
 	}
-	return errors.Join(show(cmd.OutOrStdout()), asExit(err))
+	return errors.Join(show(cmd.OutOrStdout(), result), asExit(err))
 }

@@ -30,6 +30,7 @@ type Trial struct {
 	Verdict   string
 	Why       string // of Failed
 
+	combined  bool
 	processes [][]float64
 }
 
@@ -160,7 +161,7 @@ func (p *Planner) combine() {
 }
 
 func (p *Planner) add(c Candidate) {
-	t := &Trial{Candidate: c, Verdict: Untried}
+	t := &Trial{Candidate: c, Verdict: Untried, combined: true}
 	p.trials, p.in = append(p.trials, t), append(p.in, t)
 }
 
@@ -224,11 +225,14 @@ func (p *Planner) Choose() Candidate {
 	return best.Candidate
 }
 
-// Trials returns what is known of every candidate, the best first; those without samples are last.
+// Trials returns what is known of every candidate, the best first; those without samples are last,
+// and combinations among them are left out.
 func (p *Planner) Trials() []Trial {
-	out := make([]Trial, len(p.trials))
-	for i, t := range p.trials {
-		out[i] = *t
+	var out []Trial
+	for _, t := range p.trials {
+		if !t.combined || t.Verdict != Untried {
+			out = append(out, *t)
+		}
 	}
 	slices.SortStableFunc(out, func(a, b Trial) int {
 		return cmp.Or(cmp.Compare(min(1, b.Estimate.Samples), min(1, a.Estimate.Samples)), cmp.Compare(b.Estimate.Log, a.Estimate.Log))

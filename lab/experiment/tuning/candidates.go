@@ -75,9 +75,9 @@ func (t *tuning) room() tune.Room {
 	case t.perRun > 0:
 		return tune.Room{Slots: slotsOfRuns, Least: t.perRun * (slotsOfRuns + 2)} // the start and its twin
 	case t.Scenario.Exclusive || t.Scenario.OneAddress():
-		return tune.Room{Slots: slotsAlone, Least: leastAlone + t.overhead}
+		return tune.Room{Slots: slotsAlone, Least: t.pace.alone + t.overhead}
 	}
-	return tune.Room{Slots: slots, Least: leastGroup + t.overhead}
+	return tune.Room{Slots: slots, Least: t.pace.group + t.overhead}
 }
 
 // setByLoad reports whether the load's own arguments set a setting, so that others have no effect.
@@ -156,11 +156,18 @@ func (l *limited) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
+// profiledBuild bounds a build with a profile, which compiles every package anew: a minute for a
+// service on two free cores.
+const profiledBuild = 10 * time.Minute
+
 // buildWithProfile builds the target with the profile of the start. That does not count against the
 // budget.
 func (t *tuning) buildWithProfile(ctx context.Context) bool {
 	began := time.Now()
 	defer func() { t.ends = t.ends.Add(time.Since(began)) }()
+	ctx, cancel := context.WithTimeout(ctx, profiledBuild)
+	defer cancel()
+	t.Progress.Say("a build with the profile compiles every package anew, which takes minutes")
 	if _, err := t.Binaries.Build(ctx, t.Scenario.Root, t.out.Build, t.profile, t.Progress.Say); err != nil {
 		t.note("pgo: " + firstLine(err.Error()))
 		return false

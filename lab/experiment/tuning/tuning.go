@@ -32,14 +32,23 @@ type Options struct {
 	experiment.Options          // Only and Depth have no effect
 	Variant            string   // the start configuration; empty: the scenario's last
 	Settings           []string // names of the settings to try; none: all that change speed and memory only
+
+	pace pace // zero: usualPace
 }
 
-// Names of files in the search's folder: the CPU profile of the start, and the result as JSON. The
-// experiments are folders beside them.
-const (
-	ProfileFile = "cpu.pprof"
-	ResultFile  = "tune.json"
-)
+// pace is the shortest useful time of each step.
+type pace struct {
+	look    time.Duration // at the start alone
+	profile time.Duration // length of its CPU profile: the compiler needs more samples than a reader
+	group   time.Duration // a start of all processes and about four turns
+	alone   time.Duration // the same where only one process can be up: a turn is then a whole process
+}
+
+var usualPace = pace{look: 20 * time.Second, profile: 8 * time.Second, group: 25 * time.Second, alone: 45 * time.Second}
+
+// ProfileFile is the name of the file with the CPU profile of the start. The experiments of the
+// search are folders beside it.
+const ProfileFile = "cpu.pprof"
 
 const (
 	// usualBudget is the time limit without building.
@@ -47,18 +56,11 @@ const (
 	// lookShare and proofShare are the parts of the budget for the start alone and for the proof;
 	// the search has the rest.
 	lookShare, proofShare = 0.1, 0.35
-	leastLook             = 20 * time.Second
-	// profileFor is the length of the CPU profile for a build: the compiler needs more samples than
-	// a reader does.
-	profileFor = 8 * time.Second
-	// slots is the number of candidates beside the start and its twin, and leastGroup the time in
-	// which those start and take about four turns. Where only one process can be up, a turn is a
-	// whole process.
-	slots, leastGroup      = 7, 25 * time.Second
-	slotsAlone, leastAlone = 3, 45 * time.Second
-	slotsOfRuns            = 5
-	shareOfCapacity        = 0.7 // rate of a comparison by p99
-	folderOfLook, ofProof  = "start", "proof"
+	// Numbers of candidates beside the start and its twin: of processes that are up together, of
+	// those that cannot be, and of whole runs.
+	slots, slotsAlone, slotsOfRuns = 7, 3, 5
+	shareOfCapacity                = 0.7 // rate of a comparison by p99
+	folderOfLook, folderOfProof    = "start", "proof"
 )
 
 // ErrNothing is the error of a program without settings to try.
@@ -85,6 +87,9 @@ type tuning struct {
 func Run(ctx context.Context, o Options) (*tune.Search, error) {
 	if o.Budget == 0 {
 		o.Budget = usualBudget
+	}
+	if o.pace == (pace{}) {
+		o.pace = usualPace
 	}
 	t := &tuning{Options: o}
 	var err error
@@ -167,11 +172,12 @@ func (t *tuning) options(kind, folder string, budget time.Duration, variants ...
 }
 
 // execute carries out one of the experiments, and learns how much longer it takes than its budget.
-// An experiment without a valid result is an error, except where candidates are only weeded out.
 func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Experiment, error) {
 	began := time.Now()
 	exp, err := experiment.Execute(ctx, o)
-	t.overhead = max(0, time.Since(began)-o.Budget)
+	if !t.Scenario.Counted() { // whole runs are planned by their number
+		t.overhead = max(0, time.Since(began)-o.Budget)
+	}
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -181,8 +187,8 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 // look measures the start alone, under profiles too.
 func (t *tuning) look(ctx context.Context) error {
 	t.Progress.Say("looking at " + t.start.Name + ", the start")
-	o := t.options(record.KindCapacity, folderOfLook, max(leastLook, time.Duration(lookShare*float64(t.Options.Budget))), t.start)
-	o.Depth, o.Profile, o.Rate, o.Metric = experiment.Quick, profileFor, 0, ""
+	o := t.options(record.KindCapacity, folderOfLook, max(t.pace.look, time.Duration(lookShare*float64(t.Options.Budget))), t.start)
+	o.Depth, o.Profile, o.Rate, o.Metric = experiment.Quick, t.pace.profile, 0, ""
 	began := time.Now()
 	exp, err := t.execute(ctx, o)
 	t.out.Look = exp
@@ -259,7 +265,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 		variants, names = append(variants, t.variant(c)), append(names, c.String())
 	}
 	t.Progress.Say(fmt.Sprintf("round %d: %s", g.Round, strings.Join(names, ", ")))
-	o := t.options(record.KindCompare, fmt.Sprintf("search-%d", t.groups), max(10*time.Second, g.Length-t.overhead), variants...)
+	o := t.options(record.KindCompare, fmt.Sprintf("search-%d", t.groups), max(t.pace.group/2, g.Length-t.overhead), variants...)
 	if t.perRun > 0 {
 		o.Rounds = max(1, int(g.Length/t.perRun)/(len(variants)+1))
 	} else if t.rate == 0 {
@@ -284,8 +290,8 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	return nil
 }
 
-// metric returns the metric to improve. The work of a fixed number of sessions is fixed, too; that of
-// jobs is their capacity.
+// metric returns the metric to improve. The work of a fixed number of sessions is fixed, too; that
+// of jobs is their capacity.
 func (t *tuning) metric() (string, error) {
 	sc, metric := t.Scenario, cmp.Or(t.Metric, compare.MetricWork)
 	switch {
@@ -325,7 +331,7 @@ func (t *tuning) prove(ctx context.Context) error {
 	chosen := t.variant(t.out.Chosen)
 	t.Progress.Say("proving " + chosen.Name + " against " + t.start.Name + " on fresh data")
 	left := time.Until(t.ends) - t.overhead
-	o := t.options(record.KindCompare, ofProof, max(leastGroup, left), t.start, chosen)
+	o := t.options(record.KindCompare, folderOfProof, max(t.pace.group, left), t.start, chosen)
 	if t.perRun > 0 {
 		o.Rounds = max(compare.MinPairs, int(left/t.perRun)/(2+1))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // JSON writes the result as one object.
-func (r *Result) JSON(w io.Writer) error {
+func JSON(w io.Writer, r *Result) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
@@ -22,7 +22,7 @@ func (r *Result) JSON(w io.Writer) error {
 }
 
 // Print writes the result for people.
-func (r *Result) Print(w io.Writer) error {
+func Print(w io.Writer, r *Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (tune)\n%s\n\n", figure.Visible(r.Scenario), figure.Visible(r.Answer))
 	if r.Chosen != nil {

@@ -20,6 +20,9 @@ import (
 	"dyno/lab/tune"
 )
 
+// File is the name of a file with the JSON form of a Result, in the folder of a search.
+const File = "tune.json"
+
 // Schema names the JSON form of a Result. Keys may be added, never changed.
 const Schema = "dyno.tune/1"
 
@@ -61,8 +64,8 @@ type Choice struct {
 	Memory      [2]figure.Value   `json:"memory_bytes"` // resident memory of the start, and with the change
 }
 
-// Row is a candidate. Its ratio and interval are the search's, for this candidate alone: the best of
-// many is too good by chance.
+// Row is a candidate. Its ratio and interval are the search's, for this candidate alone: the best
+// of many is too good by chance.
 type Row struct {
 	Name     string           `json:"name"`
 	Ratio    figure.Value     `json:"ratio"`
@@ -195,8 +198,8 @@ func (r *Result) objective(s *tune.Search) (worse string) {
 	return ""
 }
 
-// metAt counts the loads that met the SLO, where all were the same; of is 0 where they differ, since
-// a search for the capacity misses half of the time.
+// metAt counts the loads that met the SLO, where all were the same; of is 0 where they differ,
+// since a search for the capacity misses half of the time.
 func metAt(e *record.Experiment, variant string) (met, of int) {
 	loads := map[float64]bool{}
 	count := func(load float64, ok bool) {

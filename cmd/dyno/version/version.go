@@ -1,4 +1,7 @@
-package main
+// Package version is the command that prints which dyno this is.
+//
+// It is not for the version of a folder's format (lab/record). It starts no goroutines.
+package version
 
 import (
 	"encoding/json"
@@ -9,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version describes this binary.
-type version struct {
+// binary describes this program.
+type binary struct {
 	Schema  string `json:"schema"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -20,8 +23,8 @@ type version struct {
 	Arch    string `json:"arch"`
 }
 
-func thisVersion() version {
-	v := version{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+func this() binary {
+	v := binary{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -40,14 +43,15 @@ func thisVersion() version {
 	return v
 }
 
-func newVersion() *cobra.Command {
+// New returns the command.
+func New() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit and Go version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := thisVersion()
+			v := this()
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
