@@ -92,6 +92,9 @@ func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	if fault := new(scenario.Fault); errors.As(err, &fault) {
 		return usage.Of(err)
 	}
+	if cmd.Context().Err() != nil {
+		err = errInterrupted
+	}
 	if found == nil || len(found.Trials) == 0 && err != nil {
 		return asExit(err)
 	}

@@ -54,6 +54,9 @@ func (t *tuning) plan(ctx context.Context) error {
 	if t.profile != "" && (len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, tune.PGO) })) {
 		p.Profiled = t.buildWithProfile(ctx)
 	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	singles, notes, err := p.Singles(t.Settings)
 	if err != nil {
 		return &scenario.Fault{Err: err}
@@ -77,7 +80,8 @@ func (t *tuning) room() tune.Room {
 	case t.Scenario.Exclusive || t.Scenario.OneAddress():
 		return tune.Room{Slots: slotsAlone, Least: t.pace.alone + t.overhead}
 	}
-	return tune.Room{Slots: slots, Least: t.pace.group + t.overhead}
+	const turn = 2 * time.Second // four work slices, and the pauses between
+	return tune.Room{Slots: slots, Least: max(t.pace.group, (slots+2)*(t.starting+turn)) + t.overhead}
 }
 
 // setByLoad reports whether the load's own arguments set a setting, so that others have no effect.
