@@ -16,10 +16,13 @@ const (
 	// between is the standard deviation of a process from another of the same program, as a
 	// logarithm: it does not shrink with the samples of one process.
 	between = 0.01
-	// least is the fewest samples of a process from which their spread is read; fewer have usual,
-	// the spread of whole runs.
-	least = 4
+	// usual is the standard deviation of a sample before any is known, prior how many samples the
+	// spread of all processes counts for beside a process's own.
 	usual = 0.03
+	prior = 4
+	// normal is the standard deviation of a normal distribution whose median absolute deviation is
+	// 1.
+	normal = 1.4826
 	// wide is the half-width of an interval, in standard errors: about 95%.
 	wide = 2
 )
@@ -33,30 +36,26 @@ func (e Estimate) Interval() [2]float64 {
 // Ratio returns the estimated ratio.
 func (e Estimate) Ratio() float64 { return math.Exp(e.Log) }
 
-// high and low are the ends of the interval, as logarithms.
+// high is the upper end of the interval, as a logarithm.
 func (e Estimate) high() float64 { return e.Log + wide*e.Error }
-func (e Estimate) low() float64  { return e.Log - wide*e.Error }
 
-// estimate combines the samples of several processes, weighted by their variances. Medians and
-// their absolute deviations are used, since a disturbance of the machine spoils single samples.
-func estimate(processes [][]float64) (e Estimate) {
+// estimate combines the samples of several processes, weighted by their variances; spread is the
+// standard deviation of a sample on this machine. Medians and their absolute deviations are used,
+// since a disturbance of the machine spoils single samples.
+func estimate(processes [][]float64, spread float64) (e Estimate) {
 	sum, weights := 0.0, 0.0
 	for _, logs := range processes {
 		if len(logs) == 0 {
 			continue
 		}
-		middle := median(logs)
-		spread := usual
-		if len(logs) >= least {
-			away := make([]float64, len(logs))
-			for i, x := range logs {
-				away[i] = math.Abs(x - middle)
-			}
-			const normal = 1.4826 // standard deviations in a median absolute deviation
-			spread = max(between, normal*median(away))
+		middle, n := median(logs), float64(len(logs))
+		variance := spread * spread
+		if len(logs) > 1 {
+			own := normal * median(away(logs, middle))
+			variance = (prior*variance + n*own*own) / (prior + n)
 		}
 		const efficiency = math.Pi / 2 // variance of a median over that of a mean
-		w := 1 / (between*between + efficiency*spread*spread/float64(len(logs)))
+		w := 1 / (between*between + efficiency*variance/n)
 		sum, weights = sum+w*middle, weights+w
 		e.Samples += len(logs)
 	}
@@ -64,6 +63,15 @@ func estimate(processes [][]float64) (e Estimate) {
 		e.Log, e.Error = sum/weights, math.Sqrt(1/weights)
 	}
 	return e
+}
+
+// away returns the distances of samples from a value.
+func away(logs []float64, from float64) []float64 {
+	out := make([]float64, len(logs))
+	for i, x := range logs {
+		out[i] = math.Abs(x - from)
+	}
+	return out
 }
 
 func median(values []float64) float64 {

@@ -55,6 +55,7 @@ type Planner struct {
 	in     []*Trial // candidates that are still in the search, in order
 	round  int
 	ended  bool
+	noise  []float64 // distances of samples from what they should be: of the start's twin
 }
 
 // finalists is the most candidates that are combined.
@@ -165,6 +166,26 @@ func (p *Planner) add(c Candidate) {
 	p.trials, p.in = append(p.trials, t), append(p.in, t)
 }
 
+// Twin records a group's samples of the start's twin, whose gain is none: they show how far a sample
+// on this machine can be off.
+func (p *Planner) Twin(gains []float64) {
+	p.noise = append(p.noise, away(gains, 0)...)
+	for _, t := range p.trials {
+		p.judge(t)
+	}
+}
+
+// spread is the standard deviation of a sample.
+func (p *Planner) spread() float64 {
+	if len(p.noise) == 0 {
+		return usual
+	}
+	return max(between, normal*median(p.noise))
+}
+
+// Slow raises the shortest useful time of a group.
+func (p *Planner) Slow(least time.Duration) { p.room.Least = max(p.room.Least, least) }
+
 // Enter records a group's samples of a candidate: logarithms of its gain over the start, above 0 if
 // it is better, and the ratio of its memory to the start's (0: not known).
 func (p *Planner) Enter(c Candidate, gains []float64, memory float64) {
@@ -173,7 +194,16 @@ func (p *Planner) Enter(c Candidate, gains []float64, memory float64) {
 		return
 	}
 	t.processes = append(t.processes, gains)
-	t.Estimate, t.Memory, t.Rounds = estimate(t.processes), memory, p.round
+	t.Memory, t.Rounds = memory, p.round
+	p.judge(t)
+}
+
+// judge weighs a trial's samples.
+func (p *Planner) judge(t *Trial) {
+	if len(t.processes) == 0 || t.Verdict == Failed {
+		return
+	}
+	t.Estimate = estimate(t.processes, p.spread())
 	switch worth := math.Log(Worth); {
 	case t.Estimate.high() < 0:
 		t.Verdict = Worse
@@ -211,7 +241,7 @@ func (p *Planner) Choose() Candidate {
 	var best *Trial
 	atLeast := func(t *Trial) float64 { return t.Estimate.Log - sure*t.Estimate.Error }
 	for _, t := range p.trials {
-		if t.Verdict != Undecided || atLeast(t) <= 0 || t.Estimate.Log < math.Log(Worth) || estimate(t.processes[len(t.processes)-1:]).Log < math.Log(Worth) {
+		if t.Verdict != Undecided || atLeast(t) <= 0 || t.Estimate.Log < math.Log(Worth) || estimate(t.processes[len(t.processes)-1:], usual).Log < math.Log(Worth) {
 			continue
 		}
 		if best == nil || atLeast(t) > atLeast(best) {

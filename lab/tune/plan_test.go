@@ -53,6 +53,7 @@ func (t *target) search(cs []Candidate, budget time.Duration) (Candidate, []Tria
 		}
 		for _, g := range groups {
 			spent += g.Length
+			p.Twin(t.samples(nil, g.Length))
 			for _, c := range g.Candidates {
 				if c.String() == t.fails {
 					p.Fail(c, "port taken")
@@ -136,6 +137,28 @@ func TestShortBudget(t *testing.T) {
 	}
 	if _, trials, spent := sim.search(singles(24), 20*time.Second); spent != 0 || trials[0].Verdict != Untried {
 		t.Errorf("%v spent of 20 s, first %+v", spent, trials[0])
+	}
+}
+
+// On a machine on which a sample can be off by half, a few samples decide nothing: the twin shows it.
+func TestNoisyMachine(t *testing.T) {
+	outside, all := 0, 0
+	for seed := range uint64(100) {
+		sim := &target{rng: rand.New(rand.NewPCG(seed, 4)), noise: 0.5}
+		_, trials, _ := sim.search(singles(14), 3*time.Minute)
+		for _, tr := range trials {
+			if tr.Rounds == 0 {
+				continue
+			}
+			all++
+			if in := tr.Estimate.Interval(); in[0] > 1 || in[1] < 1 {
+				outside++
+			}
+		}
+	}
+	t.Logf("%d of %d intervals of changes that do nothing are outside 1", outside, all)
+	if outside*8 > all {
+		t.Errorf("%d of %d intervals of changes that do nothing are outside 1", outside, all)
 	}
 }
 

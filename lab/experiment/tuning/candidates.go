@@ -74,15 +74,21 @@ func (t *tuning) plan(ctx context.Context) error {
 
 // room returns what can be measured side by side, and how long that takes.
 func (t *tuning) room() tune.Room {
+	const (
+		itself = 2               // the start and its twin
+		turn   = 2 * time.Second // some work slices, and the pauses between
+	)
 	switch {
 	case t.perRun > 0:
-		return tune.Room{Slots: slotsOfRuns, Least: t.perRun * (slotsOfRuns + 2)} // the start and its twin
-	case t.Scenario.Exclusive || t.Scenario.OneAddress():
-		return tune.Room{Slots: slotsAlone, Least: t.pace.alone + t.overhead}
+		return tune.Room{Slots: slotsOfRuns, Least: (slotsOfRuns + itself) * t.perRun}
+	case t.alone():
+		return tune.Room{Slots: slotsAlone, Least: max(t.pace.alone, 2*(slotsAlone+itself)*(t.starting+turn)) + t.overhead}
 	}
-	const turn = 2 * time.Second // four work slices, and the pauses between
-	return tune.Room{Slots: slots, Least: max(t.pace.group, (slots+2)*(t.starting+turn)) + t.overhead}
+	return tune.Room{Slots: slots, Least: max(t.pace.group, (slots+itself)*(t.starting+turn)) + t.overhead}
 }
+
+// alone reports whether only one process can be up.
+func (t *tuning) alone() bool { return t.Scenario.Exclusive || t.Scenario.OneAddress() }
 
 // setByLoad reports whether the load's own arguments set a setting, so that others have no effect.
 func (t *tuning) setByLoad(name string) bool {

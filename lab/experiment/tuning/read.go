@@ -11,7 +11,7 @@ import (
 	"dyno/lab/record/redact"
 )
 
-// whyNot explains why a candidate has no samples.
+// whyNot explains why a candidate has no samples; empty: the time did not suffice.
 func whyNot(exp *record.Experiment, candidate string, err error) string {
 	for _, w := range exp.Warnings {
 		if after, ok := strings.CutPrefix(w, candidate+" is "); ok {
@@ -22,7 +22,7 @@ func whyNot(exp *record.Experiment, candidate string, err error) string {
 	if err != nil {
 		return firstLine(redact.Text(err.Error()))
 	}
-	return "no turn of it has a result"
+	return ""
 }
 
 func firstLine(s string) string {

@@ -84,6 +84,10 @@ func (t *tuning) search(ctx context.Context) error {
 			return nil
 		}
 		for _, g := range groups {
+			t.planner.Slow(t.room().Least)
+			if g.Length = max(g.Length, t.room().Least); time.Until(t.ends)-t.proof < g.Length {
+				break // processes start more slowly than expected
+			}
 			if err := t.group(ctx, g); err != nil {
 				return err
 			}
@@ -112,7 +116,9 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	for _, c := range g.Candidates {
 		gains := compare.Gains(exp, t.Metric, t.start.Name, c.String(), sample(exp))
 		if len(gains) == 0 {
-			t.planner.Fail(c, whyNot(exp, c.String(), err))
+			if why := whyNot(exp, c.String(), err); why != "" {
+				t.planner.Fail(c, why)
+			}
 			continue
 		}
 		memory := 0.0
@@ -121,6 +127,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 		}
 		t.planner.Enter(c, gains, memory)
 	}
+	t.planner.Twin(compare.TwinGains(exp, t.Metric, t.start.Name, sample(exp)))
 	return nil
 }
 

@@ -188,7 +188,14 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 	exp, err := experiment.Execute(ctx, o)
 	if !t.Scenario.Counted() { // whole runs are planned by their number
 		t.overhead = max(0, time.Since(began)-o.Budget)
-		t.starting = max(0, first.at.Sub(began)-t.overhead) / time.Duration(max(1, len(o.Scenario.Variants)))
+		if first.at.IsZero() {
+			first.at = time.Now()
+		}
+		before := 1 // processes that were up before the first slice
+		if !t.alone() {
+			before = len(o.Scenario.Variants)
+		}
+		t.starting = max(0, first.at.Sub(began)-t.overhead) / time.Duration(before)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
