@@ -166,8 +166,8 @@ func (p *Planner) add(c Candidate) {
 	p.trials, p.in = append(p.trials, t), append(p.in, t)
 }
 
-// Twin records a group's samples of the start's twin, whose gain is none: they show how far a sample
-// on this machine can be off.
+// Twin records a group's samples of the start's twin, whose gain is none: they show how far a
+// sample on this machine can be off.
 func (p *Planner) Twin(gains []float64) {
 	p.noise = append(p.noise, away(gains, 0)...)
 	for _, t := range p.trials {

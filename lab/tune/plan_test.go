@@ -140,7 +140,8 @@ func TestShortBudget(t *testing.T) {
 	}
 }
 
-// On a machine on which a sample can be off by half, a few samples decide nothing: the twin shows it.
+// On a machine on which a sample can be off by half, a few samples decide nothing: the twin shows
+// it.
 func TestNoisyMachine(t *testing.T) {
 	outside, all := 0, 0
 	for seed := range uint64(100) {

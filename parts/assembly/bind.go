@@ -19,9 +19,9 @@ import (
 //	URL     string        `set:"url" default:"" doc:"..."`
 //
 // An int64 is a size in bytes, and the first of the values is the default. A further tag
-// tune:"true" is for Setting.Tune. The fields of structs within it count in their place; fields without the tag
-// are none of the settings. Bind sets the same fields. Parts.Check finds tags that contradict each
-// other.
+// tune:"true" is for Setting.Tune. The fields of structs within it count in their place; fields
+// without the tag are none of the settings. Bind sets the same fields. Parts.Check finds tags that
+// contradict each other.
 func Settings[T any]() (out []Setting) {
 	for _, field := range tagged(reflect.TypeFor[T]()) {
 		if field.Tag.Get("set") != "" {

@@ -51,7 +51,7 @@ func (t *tuning) plan(ctx context.Context) error {
 	if i := slices.IndexFunc(target, func(r *record.Run) bool { return r.Step.Role == record.RoleProfile }); i >= 0 {
 		t.declared(ctx, &p, target[i].Target)
 	}
-	if t.profile != "" && (len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, tune.PGO) })) {
+	if t.profile != "" {
 		p.Profiled = t.buildWithProfile(ctx)
 	}
 	if ctx.Err() != nil {
@@ -72,6 +72,11 @@ func (t *tuning) plan(ctx context.Context) error {
 	return nil
 }
 
+// wantsPGO reports whether a build with a profile is tried.
+func (t *tuning) wantsPGO() bool {
+	return t.out.Build != "" && (len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, tune.PGO) }))
+}
+
 // room returns what can be measured side by side, and how long that takes.
 func (t *tuning) room() tune.Room {
 	const (
@@ -80,7 +85,9 @@ func (t *tuning) room() tune.Room {
 	)
 	switch {
 	case t.perRun > 0:
-		return tune.Room{Slots: slotsOfRuns, Least: (slotsOfRuns + itself) * t.perRun}
+		fit := int((time.Until(t.ends)-t.proof)/t.perRun) / 2 // in the first of two rounds
+		n := max(1, min(slotsOfRuns, fit-itself))
+		return tune.Room{Slots: n, Least: time.Duration(n+itself) * t.perRun}
 	case t.alone():
 		return tune.Room{Slots: slotsAlone, Least: max(t.pace.alone, 2*(slotsAlone+itself)*(t.starting+turn)) + t.overhead}
 	}

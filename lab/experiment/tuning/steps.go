@@ -22,7 +22,10 @@ import (
 func (t *tuning) look(ctx context.Context) error {
 	t.Progress.Say("looking at " + t.start.Name + ", the start")
 	o := t.options(record.KindCapacity, folderOfLook, max(t.pace.look, time.Duration(lookShare*float64(t.Options.Budget))), t.start)
-	o.Depth, o.Profile, o.Rate, o.Metric = experiment.Quick, t.pace.profile, 0, ""
+	o.Depth, o.Profile, o.Rate, o.Metric = experiment.Quick, time.Second, 0, ""
+	if t.wantsPGO() {
+		o.Profile = t.pace.profile
+	}
 	began := time.Now()
 	exp, err := t.execute(ctx, o)
 	t.out.Look = exp
@@ -47,9 +50,10 @@ func (t *tuning) look(ctx context.Context) error {
 	return t.keepProfile(exp)
 }
 
-// keepProfile copies the CPU profile of the start to a place from which a user can build with it.
+// keepProfile copies the CPU profile of the start to a place from which a user can build with it,
+// if such a build is tried.
 func (t *tuning) keepProfile(exp *record.Experiment) error {
-	if t.out.Build == "" {
+	if !t.wantsPGO() {
 		return nil
 	}
 	for _, r := range exp.Runs {

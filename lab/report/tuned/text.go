@@ -77,6 +77,7 @@ func (r *Result) printTried(b *strings.Builder) {
 		return
 	}
 	var untried []string
+	rows := 0
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "tried\t%s\t95%%\tmemory\trounds\tverdict of the search\n", words.Metrics[r.Metric])
 	for _, row := range r.Tried {
@@ -84,14 +85,17 @@ func (r *Result) printTried(b *strings.Builder) {
 			untried = append(untried, row.Name)
 			continue
 		}
+		rows++
 		verdict := row.Verdict
 		if row.Why != "" {
 			verdict += ": " + row.Why
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", row.Name, times(row.Ratio), interval(row.Interval), times(row.Memory), row.Rounds, figure.Visible(verdict))
 	}
-	t.Flush()
-	fmt.Fprintln(b, "(each interval is for that change alone: of 20 changes without effect, one is outside)")
+	if rows > 0 {
+		t.Flush()
+		fmt.Fprintln(b, "(each interval is for that change alone: of 20 changes without effect, one is outside)")
+	}
 	if len(untried) > 0 {
 		fmt.Fprintf(b, "not tried, for lack of time: %s; a longer --budget or --only tries them\n", strings.Join(untried, ", "))
 	}

@@ -31,6 +31,7 @@ const (
 	Proved    = "proved"     // better on fresh data, and the SLO is met
 	NotProved = "not proved" // fresh data do not show it
 	Nothing   = "nothing is worth it"
+	Undecided = "not decided" // no change could be tried
 	MissesSLO = "misses the SLO"
 )
 
@@ -127,16 +128,23 @@ func choiceOf(s *tune.Search, profile string) *Choice {
 
 // nothing is the answer when no candidate was chosen.
 func (r *Result) nothing() {
-	tried := 0
+	tried, open := 0, 0
 	for _, t := range r.Tried {
 		if t.Rounds > 0 {
 			tried++
 		}
+		if t.Rounds > 0 && t.Verdict == tune.Undecided {
+			open++
+		}
 	}
-	r.Answer = fmt.Sprintf("Keep %s as it is: none of %s seems to change %s by %.0f%% for the better.",
-		r.Start, figure.Plural(tried, "tried change"), words.Metrics[r.Metric], math.Round((tune.Worth-1)*100))
 	if tried == 0 {
-		r.Answer = "The time did not suffice to try a change."
+		r.Verdict, r.Answer = Undecided, "No change could be tried in this time: give it a longer --budget, or name fewer with --only."
+		return
+	}
+	r.Answer = fmt.Sprintf("Keep %s as it is: none of %s is shown to change %s by %.0f%% for the better.",
+		r.Start, figure.Plural(tried, "change"), words.Metrics[r.Metric], math.Round((tune.Worth-1)*100))
+	if open > 0 {
+		r.Answer += fmt.Sprintf(" %d of them are not decided: they seemed no better than others, or their intervals are wide.", open)
 	}
 }
 
@@ -186,7 +194,7 @@ func (r *Result) objective(s *tune.Search) (worse string) {
 	r.Carries = [2]figure.Value{figure.Measured(before.CapacityPerS), figure.Measured(after.CapacityPerS)}
 	switch {
 	case r.Carries[0].Known() && r.Carries[1].Known():
-		r.slo = fmt.Sprintf("met up to %s/s, before up to %s/s", figure.Rate(r.Carries[1]), figure.Rate(r.Carries[0]))
+		r.slo = fmt.Sprintf("met up to %s, before up to %s", figure.Rate(r.Carries[1]), figure.Rate(r.Carries[0]))
 	case after.Reason != "":
 		r.slo = "not decided: " + after.Reason
 	}

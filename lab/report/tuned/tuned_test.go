@@ -13,7 +13,7 @@ import (
 	"dyno/lab/tune"
 )
 
-// comparison is a proof of blocks in which b does gain times the work of a, with the memory of each.
+// comparison is a proof of blocks in which GOGC=200 does gain times the work of the start.
 func comparison(gain float64) *record.Experiment {
 	e := &record.Experiment{Name: "toy", Kind: record.KindCompare, Metric: "work", Outcome: &record.Outcome{Status: record.OutcomeComplete},
 		Variants: []record.Variant{{Name: "tuned"}, {Name: "GOGC=200"}}}
@@ -64,7 +64,7 @@ func TestVerdicts(t *testing.T) {
 			"memory: 96.0 MiB, before 64.0 MiB (1.50x)", "workers=8", "0.90x", "worse", "failed: it did not start", "note: pgo: the compiler refused"}},
 		"equal": {func(*tune.Search) {}, 1, NotProved, []string{"Keep tuned as it is: GOGC=200 seemed better, but fresh data do not prove it.", "seemed better  GOGC=200"}},
 		"nothing": {func(s *tune.Search) { s.Chosen, s.Proof = nil, nil }, 1, Nothing,
-			[]string{"Keep tuned as it is: none of 2 tried changes seems to change peak work rate by 2% for the better."}},
+			[]string{"Keep tuned as it is: none of 2 changes is shown to change peak work rate by 2% for the better."}},
 		"interrupted": {func(s *tune.Search) { s.Proof = nil }, 1, NotProved, []string{"the proof has no result: it was interrupted"}},
 		"cpu":         {func(s *tune.Search) { s.Metric, s.Proof.Metric = "cpu", "cpu" }, 1.08, Proved, []string{"needs less CPU than tuned", "GOGC=200   0.90x"}},
 		"a build": {func(s *tune.Search) { s.Chosen = tune.Candidate{{Kind: tune.PGO, Name: tune.PGO}}; s.Proof = nil }, 1, NotProved,
