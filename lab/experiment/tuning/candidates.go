@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -51,6 +52,9 @@ func (t *tuning) plan(ctx context.Context) error {
 	if i := slices.IndexFunc(target, func(r *record.Run) bool { return r.Step.Role == record.RoleProfile }); i >= 0 {
 		t.declared(ctx, &p, target[i].Target)
 	}
+	if t.out.Build == "" && len(t.Settings) > 0 && t.asked(tune.PGO) {
+		t.note("pgo: the scenario starts a command; with target.build the program can be built anew")
+	}
 	if t.profile != "" {
 		p.Profiled = t.buildWithProfile(ctx)
 	}
@@ -65,7 +69,7 @@ func (t *tuning) plan(ctx context.Context) error {
 		t.note(n)
 	}
 	if len(singles) == 0 {
-		return fmt.Errorf("%w: no setting has another value (%s)", ErrNothing, strings.Join(t.out.Notes, "; "))
+		return &scenario.Fault{Err: fmt.Errorf("there is nothing to try: %s", cmp.Or(strings.Join(t.out.Notes, "; "), "no setting has another value"))}
 	}
 	t.planner = tune.New(singles, t.room())
 	t.Progress.Say(fmt.Sprintf("%d changes to try", len(singles)))
@@ -74,7 +78,12 @@ func (t *tuning) plan(ctx context.Context) error {
 
 // wantsPGO reports whether a build with a profile is tried.
 func (t *tuning) wantsPGO() bool {
-	return t.out.Build != "" && (len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, tune.PGO) }))
+	return t.out.Build != "" && t.asked(tune.PGO)
+}
+
+// asked reports whether a setting is named, or none is.
+func (t *tuning) asked(name string) bool {
+	return len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // room returns what can be measured side by side, and how long that takes.

@@ -59,9 +59,6 @@ const (
 	folderOfLook, folderOfProof    = "start", "proof"
 )
 
-// ErrNothing is the error of a program without settings to try.
-var ErrNothing = errors.New("there is nothing to try")
-
 // tuning is a search in progress.
 type tuning struct {
 	Options
