@@ -77,6 +77,7 @@ func New(singles []Candidate, room Room) *Planner {
 func (p *Planner) Next(left time.Duration) []Group {
 	if p.round > 0 {
 		p.halve()
+		p.in = p.in[:min(len(p.in), p.room.Slots*int(left/p.room.Least))] // the best are first
 	}
 	if p.ended || len(p.in) == 0 || left < p.room.Least {
 		p.ended = true
