@@ -169,7 +169,7 @@ var inside = map[string][]room{
 	},
 	"lab/experiment": {
 		{"calibrate", []string{"."}, "runs experiments on servers of known cause"},
-		{"tuning", []string{".", "environment"}, "runs the experiments of a search for settings"},
+		{"tuning", []string{".", "environment", "generator"}, "runs the experiments of a search for settings"},
 		{".", []string{"runs", "turns", "generator", "environment"}, "what to run next; how it runs is below"},
 		{"runs", []string{"generator", "environment"}, "one whole run; it knows no plan"},
 		{"turns", []string{"generator", "environment"}, "slices of processes that stay up; it knows no whole run"},

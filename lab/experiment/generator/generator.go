@@ -39,7 +39,7 @@ type Generator struct {
 	*environment.Programs
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit func(host string) error
-	// RowsFile is the file with the feeder's rows for a job, after Feed; empty: there are none.
+	// RowsFile is the file into which Feed copies the feeder's rows; if empty, Feed sets it for a job.
 	RowsFile string
 
 	rows     *corpus.Rows            // rows of the feeder; nil: there is none

@@ -18,6 +18,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
 	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/tune"
@@ -145,13 +146,25 @@ func (t *tuning) startVariant() (scenario.Variant, error) {
 	return v, nil
 }
 
-// build builds the programs, which does not count against the budget.
+// build builds the programs, and runs the feeder's program once for all experiments. That does not
+// count against the budget.
 func (t *tuning) build(ctx context.Context) error {
 	p := &environment.Programs{Scenario: t.Scenario, Variants: []scenario.Variant{t.start}, Say: t.Progress.Say, Binaries: t.Binaries}
 	if err := p.Build(ctx); err != nil {
 		return err
 	}
-	p.Close()
+	defer p.Close()
+	f := t.Scenario.Load.Feeder
+	if f == nil || f.File != "" {
+		return nil
+	}
+	g := &generator.Generator{Programs: p, RowsFile: filepath.Join(t.Binaries.Dir, "rows")} // only this user can read it
+	if err := g.Feed(ctx); err != nil {
+		return err
+	}
+	sc := *t.Scenario
+	sc.Load.Feeder = &scenario.Feeder{File: g.RowsFile, Format: cmp.Or(f.Format, "ndjson")}
+	t.Scenario = &sc
 	return nil
 }
 

@@ -102,7 +102,9 @@ func TestSearch(t *testing.T) {
 	}
 	sc := &scenario.Scenario{Name: "burn"}
 	sc.Target.Command = []string{binary, "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--iterations", "200"}
-	sc.Load.URL, sc.Load.Connections = "http://${target.listen}/", 4
+	fed := filepath.Join(t.TempDir(), "fed")
+	sc.Load.URL, sc.Load.Connections = "http://${target.listen}/?n=${row.n}", 4
+	sc.Load.Feeder = &scenario.Feeder{Command: []string{"sh", "-c", `echo ran >> "$0"; echo '{"n":"1"}'`, fed}}
 	progress := &said{}
 	o := Options{Options: experiment.Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: 12 * time.Second, NoPMQoS: true, Progress: progress},
 		Settings: []string{"gogc", "gomaxprocs", "gomemlimit"}, pace: pace{look: time.Second, profile: time.Second, group: 2 * time.Second, alone: 2 * time.Second}}
@@ -119,6 +121,9 @@ func TestSearch(t *testing.T) {
 	}
 	if v, ok := tried["GOGC=200"]; !ok || v == tune.Failed || len(tried) < 5 {
 		t.Errorf("tried %v", tried)
+	}
+	if ran, err := os.ReadFile(fed); err != nil || string(ran) != "ran\n" {
+		t.Errorf("the feeder ran %q, %v; want once", ran, err)
 	}
 	if found.Metric != compare.MetricWork || found.Look == nil || (found.Chosen == nil) != (found.Proof == nil) {
 		t.Errorf("metric %s, chosen %v, proof %v", found.Metric, found.Chosen, found.Proof != nil)
