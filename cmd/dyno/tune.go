@@ -49,6 +49,8 @@ to be named with --only.`,
 				return usage.Errorf("tune takes a scenario file, since it starts the program itself; dyno init writes one")
 			case o.Metric != "" && !slices.Contains(tunable, o.Metric):
 				return usage.Errorf("unknown metric %q; tune improves %s", o.Metric, strings.Join(tunable, ", "))
+			case cmd.Flags().Changed("at") && (o.Metric != compare.MetricP99 || !(o.Rate > 0 && o.Rate <= request.MostPerSecond)):
+				return usage.Errorf("--at takes a rate above 0 and up to %.0f per second, and belongs to --metric p99", request.MostPerSecond)
 			case c.budget != 0 && c.budget < leastTune:
 				return usage.Errorf("--budget takes %v or more, not %v", leastTune, c.budget)
 			}

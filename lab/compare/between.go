@@ -86,7 +86,7 @@ func Gains(exp *record.Experiment, metric, a, b string, sample Sample) []float64
 	return gains(exp, metric, Side{measured(exp), a}, Side{measured(exp), b}, sample)
 }
 
-// TwinGains returns the same of the baseline's twin, which should be 0.
+// TwinGains returns the gains of the baseline's twin, which should be 0.
 func TwinGains(exp *record.Experiment, metric, baseline string, sample Sample) []float64 {
 	return gains(exp, metric, Side{measured(exp), baseline}, Side{record.RoleFloor, baseline}, sample)
 }

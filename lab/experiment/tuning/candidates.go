@@ -160,7 +160,10 @@ func (t *tuning) assemblies(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, printTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "assemblies", "--json")
-	cmd.Dir, cmd.WaitDelay = t.Scenario.Root, time.Second
+	cmd.WaitDelay = time.Second
+	if target.Dir != "" {
+		cmd.Dir = t.Scenario.Resolve(target.Dir)
+	}
 	var out bytes.Buffer
 	cmd.Stdout = &limited{w: &out, left: printMost}
 	if err := cmd.Run(); err != nil {

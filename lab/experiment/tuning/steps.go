@@ -88,10 +88,11 @@ func (t *tuning) search(ctx context.Context) error {
 			return nil
 		}
 		for _, g := range groups {
-			t.planner.Slow(t.room().Least)
-			if g.Length = max(g.Length, t.room().Least); time.Until(t.ends)-t.proof < g.Length {
+			least, left := t.room().Least, time.Until(t.ends)-t.proof
+			if t.planner.Slow(least); left < least {
 				break // processes start more slowly than expected
 			}
+			g.Length = min(max(g.Length, least), left)
 			if err := t.group(ctx, g); err != nil {
 				return err
 			}

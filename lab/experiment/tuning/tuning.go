@@ -213,8 +213,8 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 	return exp, err
 }
 
-// metric returns the metric to improve. The work of a fixed number of sessions is fixed, too; that
-// of jobs is their capacity.
+// metric returns the metric to improve. The work of a fixed number of sessions is fixed, too, and
+// so is that of a limited rate; that of jobs is their capacity.
 func (t *tuning) metric() (string, error) {
 	sc, metric := t.Scenario, cmp.Or(t.Metric, compare.MetricWork)
 	switch {
@@ -224,6 +224,10 @@ func (t *tuning) metric() (string, error) {
 		return "", &scenario.Fault{Err: errors.New("the scenario has a fixed number of sessions, which is its work: use --metric cpu or p99")}
 	case sc.Counted() && metric == compare.MetricWork:
 		return compare.MetricCapacity, nil
+	case sc.Load.MaxRate > 0 && t.Metric == "":
+		return compare.MetricCPU, nil
+	case sc.Load.MaxRate > 0 && metric == compare.MetricWork:
+		return "", &scenario.Fault{Err: errors.New("load.max_rate is set, so peak work rates are not measured: use --metric cpu or p99")}
 	case metric == compare.MetricP99 && !sc.Bounded() && t.Rate == 0 && !sc.Counted():
 		return "", &scenario.Fault{Err: errors.New("p99 is compared at a rate near the capacity, so the scenario needs an slo")}
 	}

@@ -54,6 +54,7 @@ func TestMetric(t *testing.T) {
 		{jobs, "", compare.MetricCapacity}, {jobs, "work", compare.MetricCapacity}, {jobs, "cpu", compare.MetricCPU},
 		{fixed, "", compare.MetricCPU}, {fixed, "p99", compare.MetricP99}, {fixed, "work", ""},
 		{scenario.Scenario{}, "p99", ""},
+		{scenario.Scenario{Load: scenario.Load{MaxRate: 100}}, "", compare.MetricCPU}, {scenario.Scenario{Load: scenario.Load{MaxRate: 100}}, "work", ""},
 	} {
 		x := &tuning{Options: Options{Options: experiment.Options{Scenario: &c.scenario, Metric: c.asked}}}
 		if got, err := x.metric(); got != c.want || (err == nil) != (c.want != "") {
