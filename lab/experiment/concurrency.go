@@ -107,7 +107,10 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		variants = variants[:1]
 	}
 	n := len(variants)
-	x.expected = n*runsPerSearch + (n+1)*p.rounds + n
+	x.expected = (n+1)*p.rounds + n
+	if x.Concurrency == 0 {
+		x.expected += n * runsPerSearch
+	}
 	around := x.atPeak
 	if x.Scenario.OfSessions() {
 		around = x.aroundSessions

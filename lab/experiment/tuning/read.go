@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
@@ -67,4 +68,14 @@ func resident(e *record.Experiment, variant string) int64 {
 		}
 	}
 	return most
+}
+
+// perRun returns how long a whole run takes, its start included: that under profiles is longer.
+func perRun(e *record.Experiment, began time.Time) time.Duration {
+	for i, r := range e.Runs {
+		if i > 0 && r.Step.Diagnostic() {
+			return r.Started.Sub(began) / time.Duration(i)
+		}
+	}
+	return time.Since(began) / time.Duration(max(1, len(e.Runs)))
 }

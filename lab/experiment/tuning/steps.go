@@ -37,7 +37,7 @@ func (t *tuning) look(ctx context.Context) error {
 	}
 	result := capacity.Summarise(exp, t.start.Name)
 	if t.Scenario.Counted() {
-		t.perRun, t.clients = time.Since(began)/time.Duration(max(1, len(exp.Runs))), result.Concurrency
+		t.perRun, t.clients = perRun(exp, began), result.Concurrency
 		if t.Scenario.OfSessions() {
 			t.clients = 0
 		}
