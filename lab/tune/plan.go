@@ -77,7 +77,7 @@ func New(singles []Candidate, room Room) *Planner {
 func (p *Planner) Next(left time.Duration) []Group {
 	if p.round > 0 {
 		p.halve()
-		p.in = p.in[:min(len(p.in), p.room.Slots*int(left/p.room.Least))] // the best are first
+		p.in = p.in[:min(len(p.in), p.room.Slots*int(max(0, left)/p.room.Least))] // the best are first
 	}
 	if p.ended || len(p.in) == 0 || left < p.room.Least {
 		p.ended = true
@@ -176,12 +176,12 @@ func (p *Planner) Twin(gains []float64) {
 	}
 }
 
-// spread is the standard deviation of a sample.
+// spread is the standard deviation of a sample, with a reserve where it rests on a few.
 func (p *Planner) spread() float64 {
 	if len(p.noise) == 0 {
 		return usual
 	}
-	return max(between, normal*median(p.noise))
+	return max(between, normal*median(p.noise)) * (1 + 2/float64(len(p.noise)))
 }
 
 // Slow raises the shortest useful time of a group.

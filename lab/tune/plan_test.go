@@ -163,6 +163,24 @@ func TestNoisyMachine(t *testing.T) {
 	}
 }
 
+// A round that took longer than planned ends the search; what it measured counts.
+func TestOverrun(t *testing.T) {
+	p := New(singles(8), Room{Slots: 7, Least: 25 * time.Second})
+	for _, g := range p.Next(5 * time.Minute) {
+		for _, c := range g.Candidates {
+			p.Enter(c, []float64{0.1, 0.1, 0.1, 0.1, 0.1}, 1)
+		}
+	}
+	for _, left := range []time.Duration{-time.Minute, time.Second} {
+		if groups := p.Next(left); len(groups) != 0 {
+			t.Errorf("%d groups in %v", len(groups), left)
+		}
+	}
+	if p.Choose() == nil {
+		t.Error("the first round's samples do not count")
+	}
+}
+
 // The same samples give the same search.
 func TestDeterministic(t *testing.T) {
 	run := func() string {

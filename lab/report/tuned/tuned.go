@@ -194,7 +194,8 @@ func (r *Result) objective(s *tune.Search) (worse string) {
 	r.Carries = [2]figure.Value{figure.Measured(before.CapacityPerS), figure.Measured(after.CapacityPerS)}
 	switch {
 	case r.Carries[0].Known() && r.Carries[1].Known():
-		r.slo = fmt.Sprintf("met up to %s, before up to %s", figure.Rate(r.Carries[1]), figure.Rate(r.Carries[0]))
+		r.slo = fmt.Sprintf("met up to %s%s, before up to %s%s", figure.Rate(r.Carries[1]), figure.Space(figure.Between(figure.IntervalOf(after.Interval))),
+			figure.Rate(r.Carries[0]), figure.Space(figure.Between(figure.IntervalOf(before.Interval))))
 	case after.Reason != "":
 		r.slo = "not decided: " + after.Reason
 	}
