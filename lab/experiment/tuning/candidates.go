@@ -71,8 +71,9 @@ func (t *tuning) plan(ctx context.Context) error {
 	if len(singles) == 0 {
 		return &scenario.Fault{Err: fmt.Errorf("there is nothing to try: %s", cmp.Or(strings.Join(t.out.Notes, "; "), "no setting has another value"))}
 	}
-	t.planner = tune.New(singles, t.room())
-	t.Progress.Say(fmt.Sprintf("%d changes to try", len(singles)))
+	room := t.room(len(singles))
+	t.planner = tune.New(singles, room)
+	t.Progress.Say(fmt.Sprintf("%d changes to try, in groups of %d, each at least %v of %v", len(singles), room.Slots, room.Least.Round(time.Second), (time.Until(t.ends) - t.proof).Round(time.Second)))
 	return nil
 }
 
@@ -86,21 +87,35 @@ func (t *tuning) asked(name string) bool {
 	return len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// room returns what can be measured side by side, and how long that takes.
-func (t *tuning) room() tune.Room {
-	const (
-		itself = 2               // the start and its twin
-		turn   = 2 * time.Second // some work slices, and the pauses between
-	)
+// room returns how many of n candidates are measured beside the start, so that the time suffices for
+// two rounds.
+func (t *tuning) room(n int) tune.Room {
+	most := slots
 	switch {
 	case t.perRun > 0:
-		fit := int((time.Until(t.ends)-t.proof)/t.perRun) / 2 // in the first of two rounds
-		n := max(1, min(slotsOfRuns, fit-itself))
-		return tune.Room{Slots: n, Least: time.Duration(n+itself) * t.perRun}
+		most = slotsOfRuns
 	case t.alone():
-		return tune.Room{Slots: slotsAlone, Least: max(t.pace.alone, 2*(slotsAlone+itself)*(t.starting+turn)) + t.overhead}
+		most = slotsAlone
 	}
-	return tune.Room{Slots: slots, Least: max(t.pace.group, (slots+itself)*(t.starting+turn)) + t.overhead}
+	const combined = 4 // places for combinations of a few
+	most = min(most, max(n, combined))
+	for most > 1 && 2*t.least(most) > time.Until(t.ends)-t.proof {
+		most--
+	}
+	return tune.Room{Slots: most, Least: t.least(most)}
+}
+
+// least returns the shortest useful time of a group of n candidates.
+func (t *tuning) least(n int) time.Duration {
+	n += 2                       // the start and its twin
+	const turn = 2 * time.Second // some work slices, and the pauses between
+	switch {
+	case t.perRun > 0:
+		return time.Duration(n) * t.perRun
+	case t.alone():
+		return max(t.pace.alone, 2*time.Duration(n)*(t.starting+turn)) + t.overhead
+	}
+	return max(t.pace.group, time.Duration(n)*(t.starting+turn)) + t.overhead
 }
 
 // alone reports whether only one process can be up.

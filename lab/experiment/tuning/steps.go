@@ -88,7 +88,7 @@ func (t *tuning) search(ctx context.Context) error {
 			return nil
 		}
 		for _, g := range groups {
-			least, left := t.room().Least, time.Until(t.ends)-t.proof
+			least, left := t.least(len(g.Candidates)), time.Until(t.ends)-t.proof
 			if t.planner.Slow(least); left < least {
 				break // processes start more slowly than expected
 			}
