@@ -135,7 +135,12 @@ func (x *executor) capacity(ctx context.Context) error {
 	if err := x.hold(ctx, p); err != nil || x.Profile == 0 {
 		return err
 	}
-	return x.profileAt(ctx, p.Variant)
+	if err := x.profileAt(ctx, p.Variant); ctx.Err() != nil {
+		return err
+	} else if err != nil {
+		x.exp.Warnings = append(x.exp.Warnings, redact.Text(err.Error()))
+	}
+	return nil
 }
 
 // measured is the place of a variant that is measured for itself.

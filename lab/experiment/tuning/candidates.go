@@ -51,6 +51,8 @@ func (t *tuning) plan(ctx context.Context) error {
 	maps.Copy(p.Runtime, t.Scenario.TargetOf(t.start).Env)
 	if i := slices.IndexFunc(target, func(r *record.Run) bool { return r.Step.Role == record.RoleProfile }); i >= 0 {
 		t.declared(ctx, &p, target[i].Target)
+	} else {
+		t.note("the program's own settings are not tried: " + cmp.Or(strings.Join(t.out.Look.Warnings, "; "), "it could not be profiled"))
 	}
 	if t.out.Build == "" && len(t.Settings) > 0 && t.asked(tune.PGO) {
 		t.note("pgo: the scenario starts a command; with target.build the program can be built anew")
@@ -87,8 +89,8 @@ func (t *tuning) asked(name string) bool {
 	return len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// room returns how many of n candidates are measured beside the start, so that the time suffices for
-// two rounds.
+// room returns how many of n candidates are measured beside the start, so that the time suffices
+// for two rounds.
 func (t *tuning) room(n int) tune.Room {
 	most := slots
 	switch {

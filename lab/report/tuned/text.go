@@ -65,6 +65,11 @@ func (r *Result) printChoice(b *strings.Builder) {
 	if m := r.Chosen.Memory; m[0].Known() && m[1].Known() {
 		fmt.Fprintf(b, "memory: %s, before %s (%s)\n", figure.Size(m[1]), figure.Size(m[0]), figure.Times(m[1]/m[0]))
 	}
+	for _, c := range r.Ratios[:min(1, len(r.Ratios))] {
+		for _, w := range c.Warnings {
+			fmt.Fprintln(b, "warning:", figure.Visible(w))
+		}
+	}
 	if r.slo != "" {
 		fmt.Fprintln(b, "under the SLO:", r.slo)
 	}
