@@ -27,6 +27,9 @@ func Read(src []byte) (*foreign.Load, error) {
 	for _, s := range list {
 		r.statement(s)
 	}
+	if r.waits > 0 {
+		r.load.Leave(0, fmt.Sprintf("wait_time (%d)", r.waits), "requests are sent at a rate, which does not depend on pauses")
+	}
 	if r.sequence {
 		r.load.Note("tasks of a sequence are sent as a mix, not one after the other")
 	}
@@ -97,6 +100,7 @@ type reader struct {
 	blocks   []block
 	weight   float64 // of the decorator that was read last; 0: it was no task
 	sequence bool
+	waits    int // classes with a wait_time
 }
 
 // block is a class or a function that statements lie in.
@@ -166,7 +170,7 @@ func (r *reader) attribute(t []token) {
 	case "tasks":
 		r.load.Leave(t[0].line, "tasks = ...", "only methods with @task are read")
 	case "wait_time":
-		r.load.Leave(t[0].line, "wait_time", "requests are sent at a rate, which does not depend on pauses")
+		r.waits++
 	}
 }
 
@@ -176,9 +180,13 @@ var verbs = map[string]string{
 	"head": http.MethodHead, "options": http.MethodOptions, "request": "",
 }
 
-// calls reads the calls of X.client.VERB(...) in a statement.
+// calls reads the calls of X.client.VERB(...) and self.rest(...) in a statement.
 func (r *reader) calls(t []token) {
 	for i := 0; i+4 < len(t); i++ {
+		if t[i].text == "self" && t[i+1].is(".") && t[i+2].text == "rest" && t[i+3].is("(") {
+			p := &parser{tokens: t, at: i + 4, names: r.names}
+			r.call(t[i].line, "", arguments(p))
+		}
 		if !(t[i].is(".") && t[i+1].text == "client" && t[i+2].is(".") && t[i+3].kind == name && t[i+4].is("(")) {
 			continue
 		}

@@ -55,3 +55,8 @@ class Shop(HttpUser):
 
     def helper(self):
         self.client.get("/helper")
+
+    @task
+    def rest_call(self):
+        with self.rest("GET", "/rest", json=None) as resp:
+            pass
