@@ -112,10 +112,13 @@ func fromRoot(build, file string) (string, error) {
 		return "", err
 	}
 	rel, err := filepath.Rel(root, abs)
-	if err != nil || rel == "." {
-		return rel, err
+	switch rel = filepath.ToSlash(rel); {
+	case err != nil:
+		return "", err
+	case rel == "." || strings.HasPrefix(rel, "../"):
+		return rel, nil
 	}
-	return "./" + filepath.ToSlash(rel), nil
+	return "./" + rel, nil
 }
 
 // schemaBeside writes the schema beside a scenario unless it is there.
@@ -193,6 +196,7 @@ func describe(q *questions, p programs.Program) *draft.Scenario {
 	}
 	if len(paths) == 0 {
 		paths = []string{"/"}
+		p.Found = append(p.Found, "no path was found that a GET answers: / is a guess, so edit load.url")
 	}
 	if !p.ReadyLine {
 		s.Target.Ready = base + q.ask("path that answers when it is ready", p.Ready())

@@ -88,7 +88,7 @@ func (p *Program) Load() (out []Route) {
 		func(r Route) bool { return r.health() },
 	} {
 		for _, r := range p.Routes {
-			if suits(r) {
+			if suits(r) && !slices.ContainsFunc(out, func(o Route) bool { return o.Sample() == r.Sample() }) {
 				out = append(out, r)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,9 +29,16 @@ func usesRouter(f *ast.File) bool {
 	})
 }
 
+// other matches files of another server than the program's own: its debug address, or a companion
+// that plays the other end of its connections.
+var other = regexp.MustCompile(`(?i)(^|/)(debug|sims?|sink|fakes?|mocks?|stubs?|\w*test)(/|\w*\.go$)`)
+
 // routes returns the routes that a package registers.
 func (t *tree) routes(p *pack) (out []Route) {
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		if other.MatchString(path.Join(p.dir, name)) {
+			continue
+		}
 		f := p.files[name]
 		v := visitor{tree: t, pack: p, router: usesRouter(f), prefixes: map[string]string{}}
 		v.walk(f, "")
@@ -55,10 +63,18 @@ func (v *visitor) walk(n ast.Node, prefix string) {
 			v.group(n, prefix)
 		case *ast.CallExpr:
 			return v.call(n, prefix)
+		case *ast.BasicLit: // a pattern in a table of handlers
+			if s, ok := v.pack.text(n); ok && pattern.MatchString(s) {
+				method, route, _ := strings.Cut(s, " ")
+				v.add(n, method, prefix+route)
+			}
 		}
 		return true
 	})
 }
+
+// pattern matches a whole pattern of package http.
+var pattern = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE) /\S*$`)
 
 // group notes the prefix of v1 := r.Group("/v1").
 func (v *visitor) group(n *ast.AssignStmt, prefix string) {
@@ -152,13 +168,13 @@ func hidden(mux ast.Expr) bool {
 	return false
 }
 
-func (v *visitor) add(call *ast.CallExpr, method, route string) {
+func (v *visitor) add(at ast.Node, method, route string) {
 	if i := strings.IndexByte(route, '/'); i > 0 && !strings.Contains(route[:i], " ") {
 		route = route[i:] // a host before the path
 	}
 	if !strings.HasPrefix(route, "/") || strings.ContainsAny(route, " \t\n") || method != strings.ToUpper(method) {
 		return
 	}
-	at := v.tree.set.Position(call.Pos())
-	v.out = append(v.out, Route{Method: method, Path: route, File: path.Clean(at.Filename), Line: at.Line})
+	place := v.tree.set.Position(at.Pos())
+	v.out = append(v.out, Route{Method: method, Path: route, File: path.Clean(place.Filename), Line: place.Line})
 }
