@@ -18,6 +18,7 @@ var modules = map[string]map[string]string{
 		"github.com/getkin/kin-openapi":            "OpenAPI documents are imported",
 		"github.com/google/pprof":                  "profiles are read as go tool pprof reads them",
 		"github.com/grafana/sobek":                 "k6's own parser reads k6 scripts; nothing runs them",
+		"github.com/invopop/jsonschema":            "a test writes the schemas of the commands' JSON from Go types",
 		"github.com/santhosh-tekuri/jsonschema/v6": "a scenario is checked against its published schema",
 		"github.com/spf13/cobra":                   "cmd/dyno",
 		"github.com/spf13/pflag":                   "cmd/dyno",

@@ -104,18 +104,14 @@ func top(folder string) string {
 
 // importPath returns a folder's import path, by the nearest go.mod.
 func (t *tree) importPath(dir string) (string, bool) {
-	for d := dir; ; d = path.Dir(d) {
-		if module, ok := t.modules[d]; ok {
-			rel := strings.TrimPrefix(strings.TrimPrefix(dir, d), "/")
-			if d == "." {
-				rel = strings.TrimPrefix(dir, ".")
-			}
-			return path.Join(module, rel), true
-		}
-		if d == "." {
-			return "", false
-		}
+	d, ok := t.module(dir)
+	if !ok {
+		return "", false
 	}
+	if d == "." {
+		return path.Join(t.modules[d], dir), true
+	}
+	return path.Join(t.modules[d], strings.TrimPrefix(dir, d)), true
 }
 
 // pack parses a folder's package; nil: it has none.
@@ -205,11 +201,34 @@ func (t *tree) mains() (out []string) {
 		if rel != "." && dir != rel && !strings.HasPrefix(dir, rel+"/") {
 			continue
 		}
-		if p := t.pack(dir); p != nil && p.name == "main" {
+		if p := t.pack(dir); p != nil && p.name == "main" && t.builds(dir, rel) {
 			out = append(out, dir)
 		}
 	}
 	return out
+}
+
+// builds reports whether go build can build the package from a folder: their go.mod is the same,
+// or there is a go.work.
+func (t *tree) builds(dir, from string) bool {
+	if _, err := os.Stat(filepath.Join(t.top, "go.work")); err == nil {
+		return true
+	}
+	module, ok := t.module(dir)
+	around, same := t.module(from)
+	return ok && same && module == around
+}
+
+// module returns the nearest folder at or above that holds a go.mod.
+func (t *tree) module(dir string) (string, bool) {
+	for d := dir; ; d = path.Dir(d) {
+		if _, ok := t.modules[d]; ok {
+			return d, true
+		}
+		if d == "." {
+			return "", false
+		}
+	}
 }
 
 // reachable lists a package and those of the repository that it imports, directly or not.
