@@ -61,8 +61,8 @@ func (c *conversion) bodies(items []item) ([]item, []byte) {
 	return []item{first}, out.Bytes()
 }
 
-// identity matches a part of a URL that distinguishes one thing from others of its kind: a number, a UUID,
-// or hexadecimal digits.
+// identity matches a part of a URL that names one thing among others of its kind: a number, a
+// UUID, or hexadecimal digits.
 var identity = regexp.MustCompile(`^(?:[0-9]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-fA-F]*[0-9][0-9a-fA-F]*[a-fA-F][0-9a-fA-F]{6,})$`)
 
 // collapse joins the items that differ by identities in their URL alone, and puts those into

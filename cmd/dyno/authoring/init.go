@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,6 +183,11 @@ func describe(q *questions, p programs.Program) *draft.Scenario {
 	if !p.ReadyLine {
 		p.Move(q.ask("address", p.Address))
 		base = "http://" + p.Address
+		if l, err := net.Listen("tcp", p.Address); err != nil {
+			fmt.Fprintf(q.out, "  it is taken now (%v): end what listens there before you measure\n", err)
+		} else {
+			l.Close()
+		}
 	}
 	s := &draft.Scenario{Modeline: true, Name: name(p), SLO: "p99=20ms,errors=0.1%", URL: base + "/"}
 	s.Description = "The highest rate at which " + s.Name + " answers 99% of requests within 20 ms."
