@@ -113,7 +113,7 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 	}
 	if rows := c.table(); rows != nil {
 		if c.Rows == "" {
-			return errors.New("secrets and many different URLs need a file of rows beside the scenario: name the scenario with -o FILE")
+			return errors.New("secrets need a file of rows beside the scenario, which has no name")
 		}
 		s.Feeder = c.Rows
 		result.Files = append(result.Files, File{Name: c.Rows, Data: rows, Secret: len(c.vault.values) > 0})
