@@ -10,12 +10,15 @@ import (
 // Opener reads a file that an input names, such as @body.json.
 type Opener func(name string) ([]byte, error)
 
-// Beside returns an Opener of files on this machine; a relative name counts from the folder. A file
-// has at most MaxBody bytes, as a body.
+// Beside returns an Opener of files on this machine. A relative name counts from the folder of the
+// input or, if nothing is there, from the current one, as for the tools themselves. A file has at
+// most MaxBody bytes, as a body.
 func Beside(folder string) Opener {
 	return func(name string) ([]byte, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(folder, name)
+		if beside := filepath.Join(folder, name); !filepath.IsAbs(name) {
+			if _, err := os.Stat(beside); err == nil {
+				name = beside
+			}
 		}
 		if info, err := os.Stat(name); err != nil {
 			return nil, err
