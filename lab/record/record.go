@@ -102,10 +102,12 @@ type Run struct {
 	Invalid     string      `json:"invalid,omitempty"` // why the run does not count; empty: it counts
 	// Disturbed names what disturbed the run; empty: nothing. An SLO that was met despite it was
 	// met; one that was missed may have been missed because of it.
-	Disturbed string        `json:"disturbed,omitempty"`
-	Warnings  []string      `json:"warnings,omitempty"`
-	Begin     int64         `json:"begin_ns"`  // first measured instant
-	Length    time.Duration `json:"length_ns"` // measured time, without warm-up and drain
+	Disturbed string   `json:"disturbed,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+	Begin     int64    `json:"begin_ns"` // first measured instant
+	// BeginAt is Begin by the wall clock; zero: the run is of an earlier version, or had no load.
+	BeginAt time.Time     `json:"begin_at,omitzero"`
+	Length  time.Duration `json:"length_ns"` // measured time, without warm-up and drain
 
 	Profiles []ProfileFile `json:"profiles,omitempty"` // profiles taken in the run
 	// Downstream is a process that the target calls and that was profiled as well; nil: none.

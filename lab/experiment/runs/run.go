@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/agent/monotonic"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
@@ -211,6 +212,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	from, to := plan.MeasureFrom(), plan.OfferUntil()
 	r.Begin, r.Length = from, plan.Length
+	r.BeginAt = time.Now().Add(time.Duration(from - monotonic.Now()))
 	r.Environment = seen.watch.Environment(from, to)
 	r.Totals.Server = seen.watch.Totals(from, to, r.Totals.Work(r.Length))
 	t := r.Totals.Server
