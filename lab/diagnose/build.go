@@ -26,7 +26,11 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 		d := s.Diagnose(rules.Defaults)
 		d.Warnings = append(d.Warnings, e.Warnings...)
 		about := findings.Subject{Experiment: e, Variant: name, Saturated: s.Saturated, Profiled: s.Profiled, Other: s.Other}
-		d.Findings = append(d.Findings, findings.Find(about)...)
+		for _, f := range findings.Find(about) {
+			estimate := d.facts.Without(f.Removes)
+			f.WhatIf = &estimate
+			d.Findings = append(d.Findings, f)
+		}
 		d.Unseen = append(d.Unseen, findings.Unseen(about)...)
 		out = append(out, d)
 	}
@@ -75,6 +79,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 		}
 	}
 	d.judgeValidity(s)
+	d.reckon(s, e)
 	return d
 }
 
