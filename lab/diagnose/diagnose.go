@@ -63,9 +63,10 @@ type Intervention struct {
 // Subject is the runs of one variant on which its diagnosis is based.
 type Subject struct {
 	Variant    string
-	Saturated  []*record.Run // role saturate, in order: one client first
-	Repeated   []*record.Run // the last of them repeated after the intervention
-	Profiled   *record.Run   // role profile; nil: none
-	Intervened []*record.Run // role intervene, in order
-	Other      []*record.Run // the variant's other runs
+	Saturated  []*record.Run   // role saturate, in order: one client first
+	Repeated   []*record.Run   // the last of them repeated after the intervention
+	Profiled   *record.Run     // role profile; nil: none
+	Intervened []*record.Run   // role intervene, in order
+	Other      []*record.Run   // the variant's other runs
+	Peak       []*record.Slice // of peak work; nil: there are none
 }

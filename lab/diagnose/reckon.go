@@ -23,10 +23,13 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 	d.facts = whatif.Facts{Bound: d.Bound, Kind: d.Kind, Name: words.Cause(d.Bound, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
 		UsedUp: d.Signals[rules.Utilisation] >= rules.Defaults.Value(rules.BarBusyCPU),
 		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth), Others: e.limits(s, d)}
+	if s.last() == nil { // a ladder profiles its steps below their peak
+		d.facts.CPU = d.facts.CPU.At(s.Peak)
+	}
 	if d.Bound == rules.Wait && d.Signals[rules.WorkersWait] > d.Signals[rules.WaitTop] {
 		d.facts.WorkersWait = d.Signals[rules.WorkersWait]
 	}
-	estimate := d.facts.Without(d.removal(run, e))
+	estimate := d.facts.Without(d.removal(run, e).OrMissing())
 	d.WhatIf = &estimate
 }
 
@@ -85,3 +88,9 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 	}
 	return whatif.Removal{}
 }
+
+// Facts are the figures from which estimates are reckoned.
+func (d *Diagnosis) Facts() whatif.Facts { return d.facts }
+
+// BoundWords name what bounds the service, within a sentence.
+func (d *Diagnosis) BoundWords() string { return words.Cause(d.Bound, d.Kind) }

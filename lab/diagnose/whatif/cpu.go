@@ -40,6 +40,19 @@ func CPUOf(r *record.Run, procs int) CPU {
 	return c
 }
 
+// At is the CPU use in slices of peak work, of the same target on the same machine; without slices
+// it stays as it is. It leaves out what other processes take.
+func (c CPU) At(peak []*record.Slice) CPU {
+	target, beside, seconds := 0.0, 0.0, 0.0
+	for _, s := range peak {
+		target, beside, seconds = target+s.TargetCPU, beside+s.CompanionCPU+s.GeneratorCPU, seconds+s.Length.Seconds()
+	}
+	if target > 0 && seconds > 0 {
+		c.Target, c.Beside = target/seconds, beside/seconds
+	}
+	return c
+}
+
 // times is how many times the present throughput the CPUs permit after a removal. The load
 // generator and the companions need as much per request as before, unless they are removed.
 func (c CPU) times(r Removal) float64 {

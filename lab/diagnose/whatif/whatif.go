@@ -50,6 +50,14 @@ type Removal struct {
 	Missing string
 }
 
+// OrMissing is the removal, or one that says what is missing if nothing of it was measured.
+func (r Removal) OrMissing() Removal {
+	if r.CPU == 0 && len(r.Waits) == 0 && r.Time == 0 && r.Missing == "" {
+		r.Missing = "its cost for each request, in CPU time or waiting"
+	}
+	return r
+}
+
 // Models.
 const (
 	Amdahl = "amdahl" // the CPU is used up: a request takes less of it
@@ -102,8 +110,6 @@ func (f Facts) missing(r Removal) string {
 	switch {
 	case r.Missing != "":
 		return r.Missing
-	case r.CPU == 0 && len(r.Waits) == 0 && r.Time == 0:
-		return "its cost for each request, in CPU time or waiting"
 	case f.Bound == rules.Generator:
 		return "the service's own bound: the load generator was the limit"
 	case f.Bound == rules.NotLoaded:

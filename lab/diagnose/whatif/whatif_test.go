@@ -28,7 +28,7 @@ func TestWithout(t *testing.T) {
 		"the CPU alone": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
 			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal; the CPU still bounds it."},
 		"the CPU shared with the generator": {Facts{Bound: rules.CPU, CPU: shared}, json,
-			Amdahl, 1.24, 1.408, "the CPU", "at most 1.24x the throughput (1.41x on CPUs without the load generator and its companions)"},
+			Amdahl, 1.24, 1.408, "the CPU", "at most 1.24x the throughput (1.41x on CPUs of its own)"},
 		"then a lock": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock in store.go:68", 0.8, 0}}}, json,
 			Amdahl, 1.25, 0, "the lock in store.go:68", "; then the lock in store.go:68 bounds it."},
 		"a lock further away": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.5, 0}}}, json,
@@ -36,11 +36,11 @@ func TestWithout(t *testing.T) {
 		"what the lock's holder computes may be what goes": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.8, 0.8}}}, json,
 			Amdahl, 1.408, 0, "the CPU", ""},
 		"half of a lock's holding": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.2, Limit: 2, Machine: 2}}, Removal{Waits: []string{"lock"}, Part: 0.5, PartOf: "os.(*File).Sync, called at store.go:68"},
-			Holder, 2, 0, "a lock", "at most 2.0x the throughput: 50% of that is os.(*File).Sync, called at store.go:68; a lock still bounds it."},
+			Holder, 2, 0, "a lock", "at most 2.0x the throughput: 50% of the time under the lock is spent in os.(*File).Sync, called at store.go:68; a lock still bounds it."},
 		"all of a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: shared}, Removal{Waits: []string{"lock"}},
 			Holder, 1.333, 2, "the CPU", "; then the CPU bounds it."},
 		"computing beside a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2}}, json,
-			Holder, 2.817, 0, "the CPU", "none of it unless that is what keeps a lock busy"},
+			Holder, 2.817, 0, "the CPU", "and no more than now unless that is what the requests wait for"},
 		"computing beside a wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting for an answer from downstream", CPU: shared}, json,
 			Beside, 1, 0, "waiting for an answer from downstream", "at most 1.00x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal, but waiting for an answer from downstream bounds it."},
 		"computing beside a wait, with the CPU used up": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: shared}, json,
@@ -58,7 +58,7 @@ func TestWithout(t *testing.T) {
 		"only the generator":  {Facts{Bound: rules.Generator, CPU: shared}, json, None, 0, 0, "", "the load generator was the limit"},
 		"no limit reached":    {Facts{Bound: rules.Wait, Kind: "timer", Rising: true, CPU: shared}, Removal{Waits: []string{"timer"}}, None, 0, 0, "", "more clients still raised"},
 		"CPU use unseen":      {Facts{Bound: rules.Lock}, Removal{Waits: []string{"lock"}}, None, 0, 0, "", "the CPU that the service uses"},
-		"a leak has no model": {Facts{Bound: rules.CPU, CPU: shared}, Removal{}, None, 0, 0, "", "its cost for each request"},
+		"a leak has no model": {Facts{Bound: rules.CPU, CPU: shared}, Removal{}.OrMissing(), None, 0, 0, "", "its cost for each request"},
 	} {
 		e := c.facts.Without(c.removal)
 		if e.Model != c.model || math.Abs(e.AtMost-c.atMost) > 0.01 || math.Abs(e.Alone-c.alone) > 0.01 || e.Then != c.then || !strings.Contains(e.InWords, c.in) {

@@ -25,16 +25,16 @@ func (f Facts) words(r Removal, e Estimate) string {
 	}
 	said := "at most " + Times(e.AtMost) + " the throughput"
 	if e.Alone > 0 {
-		said += fmt.Sprintf(" (%s on CPUs without the load generator and its companions)", Times(e.Alone))
+		said += fmt.Sprintf(" (%s on CPUs of its own)", Times(e.Alone))
 	}
 	switch {
 	case cost != "":
 		said += ": " + cost
 		if e.Model == Holder {
-			said += ", and none of it unless that is what keeps " + f.Name + " busy"
+			said += ", and no more than now unless that is what the requests wait for"
 		}
 	case r.Part > 0 && r.PartOf != "":
-		said += fmt.Sprintf(": %.0f%% of that is %s", 100*r.Part, r.PartOf)
+		said += fmt.Sprintf(": %.0f%% of the time under the lock is spent in %s", 100*r.Part, r.PartOf)
 	}
 	switch {
 	case e.Then == "the CPU" && e.Model == Amdahl:

@@ -57,7 +57,7 @@ func (t *terminal) diagnosis(r *report.Report) {
 			t.line(t.clean(peakWords(d)))
 		}
 		if d.WhatIf != nil {
-			t.line(t.paint(blue, "what if it went: ") + t.clean(d.WhatIf.InWords))
+			t.line(t.paint(blue, "without this bound: ") + t.clean(d.WhatIf.InWords))
 		}
 		t.line("")
 		t.cells(placeHead, placeNumbers, placeCells(d.Where))
@@ -133,7 +133,7 @@ func diagnosisMarkdown(b *strings.Builder, r *report.Report) {
 			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(peakWords(d)))
 		}
 		if d.WhatIf != nil {
-			fmt.Fprintf(b, "What if it went: %s\n\n", escapeMarkdown(d.WhatIf.InWords))
+			fmt.Fprintf(b, "Without this bound: %s\n\n", escapeMarkdown(d.WhatIf.InWords))
 		}
 		for _, t := range []struct {
 			head   []string
