@@ -21,7 +21,7 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 		return
 	}
 	d.facts = whatif.Facts{Bound: d.Bound, Kind: d.Kind, Name: words.Cause(d.Bound, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
-		UsedUp: d.Signals[rules.Utilisation] >= rules.Defaults.Value(rules.BarBusyCPU),
+		UsedUp: d.Bound == rules.Wait && d.Signals[rules.Utilisation] >= rules.Defaults.Value(rules.BarBusyCPU) && d.Signals[rules.SerialBusy] < rules.Defaults.Value(rules.BarSerialBusy),
 		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth), Others: e.limits(s, d)}
 	if s.last() == nil { // a ladder profiles its steps below their peak
 		d.facts.CPU = d.facts.CPU.At(s.Peak)

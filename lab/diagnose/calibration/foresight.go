@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path/filepath"
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/facts"
@@ -34,10 +35,13 @@ type Foresight struct {
 	WithOthers float64 `json:"at_most_beside_others,omitempty"`
 	WithBoth   float64 `json:"at_most_with_both,omitempty"`
 	Others     float64 `json:"others"` // share of the machine that other processes took
-	Work       Ratio   `json:"work"`   // peak work rate, after over before
-	CPU        Ratio   `json:"cpu"`    // CPU per request
-	Now        string  `json:"bound_after,omitempty"`
-	moved      bool    // another bound than before
+	// CPU per request before and after in the slices of peak work, in us; 0: unknown. The profiles
+	// may have been taken far below the peak.
+	AtPeak [2]float64 `json:"cpu_us_at_peak"`
+	Work   Ratio      `json:"work"` // peak work rate, after over before
+	CPU    Ratio      `json:"cpu"`  // CPU per request
+	Now    string     `json:"bound_after,omitempty"`
+	moved  bool       // another bound than before
 }
 
 // Marks of an estimate against what was measured.
@@ -85,31 +89,43 @@ func (f Foresight) Why() string {
 	case mark == Loose && within(f.WithBoth):
 		return fmt.Sprintf("other processes took %.0f%% of the machine, and the new code takes %.3g us of CPU per request, most of it in %s: with both at most %s",
 			100*f.Others, f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(f.WithBoth))
+	case f.below(0) != "":
+		return f.below(0)
+	case f.below(1) != "":
+		return f.below(1)
 	case mark == Loose && f.moved:
 		return "it is now bound by " + f.Now + ", which was no limit before"
-	case mark == Exceeded && f.CPU.Times > 0 && f.CPU.Times < f.Estimate.CPU/(1+off):
-		return fmt.Sprintf("CPU per request fell to %.2fx, and by the profiles to %.2fx", f.CPU.Times, f.Estimate.CPU)
 	}
 	return ""
 }
 
+// below says how a profile differs from the peak, before the change (0) or after it (1); empty: by
+// less than what must be explained.
+func (f Foresight) below(side int) string {
+	profiled, peak := [2]float64{f.CPUDiff.Before, f.CPUDiff.After}[side], f.AtPeak[side]
+	if profiled <= 0 || peak <= 0 || max(profiled/peak, peak/profiled) <= 1+off {
+		return ""
+	}
+	return fmt.Sprintf("the profile %s the change does not show the peak: %.3g us of CPU per request there, %.3g us at the peak", [2]string{"before", "after"}[side], profiled, peak)
+}
+
 // Step reckons what a ladder's step can bring, from the diagnosis of the step before it and what
-// the step took away by the profiles of both; peak are the slices of peak work of the step before. The
-// caller adds what was measured.
-func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peak []*record.Slice) Foresight {
-	f := Foresight{Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind}
+// the step took away by the profiles of both; peaks are the slices of peak work of both. The caller
+// adds what was measured.
+func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2][]*record.Slice) Foresight {
+	f := Foresight{AtPeak: [2]float64{cost(peaks[0]), cost(peaks[1])}, Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind}
 	diff, ok := whatif.Compare(was, is)
 	r := diff.Removal()
 	switch {
 	case !ok:
 		r = whatif.Removal{Missing: "a CPU profile of both steps"}
-	case diff.Gone > another*diff.Before && diff.New > another*diff.After:
+	case len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0]):
 		r = whatif.Removal{Missing: "code in common: it is another program"}
 	}
 	f.CPUDiff = diff
 	waits(&r, before, after, was, is)
 	r.Beside = freed(was, is)
-	f.reckon(before, r, peak)
+	f.reckon(before, r, peaks[0])
 	return f
 }
 
@@ -130,6 +146,15 @@ func (f *Foresight) reckon(before *diagnose.Diagnosis, r whatif.Removal, peak []
 	f.WithOthers, f.WithBoth = facts.Without(r).AtMost, facts.Without(with).AtMost
 }
 
+// cost is the CPU per request in slices, in us; 0: unknown.
+func cost(peak []*record.Slice) float64 {
+	cpu, served := 0.0, int64(0)
+	for _, s := range peak {
+		cpu, served = cpu+s.TargetCPU, served+s.Served
+	}
+	return cpu * 1e6 / float64(max(served, 1))
+}
+
 // others is the share of the machine that other processes and the hypervisor took during slices.
 func others(peak []*record.Slice) float64 {
 	sum := 0.0
@@ -139,12 +164,8 @@ func others(peak []*record.Slice) float64 {
 	return sum / float64(max(1, len(peak)))
 }
 
-// another is the share of the CPU time in which two programs must differ for one not to be a step
-// of the other.
-const another = 0.7
-
-// waits adds the wait that bounds the step before, as far as the step ends it: all of it if
-// something else bounds it now, otherwise in proportion to the number of waits for each request.
+// waits adds the wait that bounds the step before, as far as the step ends it: in proportion to the
+// number of these waits for each request, or of the workers that wait.
 func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record.Run) {
 	kind := before.Kind
 	switch {
@@ -153,13 +174,15 @@ func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record
 	case before.Bound != rules.Wait:
 		return
 	}
-	if before.Bound != after.Bound || before.Kind != after.Kind {
-		r.Waits = []string{kind}
-		return
+	part := 0.0
+	if a, b := perRequest(was, kind), perRequest(is, kind); a > 0 {
+		part = 1 - b/a
+	}
+	if n, more := before.Signals[rules.Workers], after.Signals[rules.Workers]; n > 0 && more > n {
+		part = max(part, 1-n/more)
 	}
 	const noticeable = 0.1
-	a, b := perRequest(was, kind), perRequest(is, kind)
-	if part := 1 - b/a; a > 0 && b > 0 && part > noticeable {
+	if part > noticeable {
 		r.Waits, r.Part, r.PartOf = []string{kind}, part, "gone"
 	}
 }

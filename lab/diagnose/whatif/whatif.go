@@ -23,7 +23,8 @@ type Facts struct {
 	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
 	// wait themselves.
 	WorkersWait float64
-	// UsedUp means that the CPU is used up as well.
+	// UsedUp means that the CPU is used up while requests wait, so that either may bound: what they
+	// wait for may be short of CPU, such as another process on the same machine.
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
 	Rising bool
@@ -155,7 +156,7 @@ func (f Facts) model(r Removal) string {
 		return Little
 	case r.CPU > 0 && slices.Contains(computed, f.kind()):
 		return Holder
-	case r.CPU > 0 && f.UsedUp: // what they wait for may be the CPU, in another process
+	case r.CPU > 0 && f.UsedUp:
 		return Amdahl
 	}
 	return Beside
@@ -185,7 +186,7 @@ func (f Facts) lowest(r Removal) ceiling {
 	}
 	switch f.model(r) {
 	case Little, Holder:
-		if own, left := f.left(r); left {
+		if own, left := f.left(r); left && !f.UsedUp {
 			all = append(all, ceiling{own, f.Name})
 		}
 	case Beside:

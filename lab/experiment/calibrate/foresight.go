@@ -154,7 +154,7 @@ func Steps(e *record.Experiment) []calibration.Foresight {
 		before, after := e.Variants[i-1].Name, e.Variants[i].Name
 		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles of both steps"}}
 		if a, b := profiled(before), profiled(after); a != nil && b != nil && found[before] != nil && found[after] != nil {
-			f = calibration.Step(found[before], found[after], a, b, diagnose.Peak(e, before))
+			f = calibration.Step(found[before], found[after], a, b, [2][]*record.Slice{diagnose.Peak(e, before), diagnose.Peak(e, after)})
 		}
 		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, ratio(*work[i].ToBefore), ratio(*cpu[i].ToBefore)
 		out = append(out, f)
