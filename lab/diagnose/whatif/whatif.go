@@ -109,14 +109,14 @@ func (f Facts) Without(r Removal) Estimate {
 // missing is the figure without which no model applies.
 func (f Facts) missing(r Removal) string {
 	switch {
-	case r.Missing != "":
-		return r.Missing
 	case f.Bound == rules.Generator:
 		return "the service's own bound: the load generator was the limit"
 	case f.Bound == rules.NotLoaded:
 		return "a bound: the service would carry more load"
 	case !f.computes() && !f.waits():
 		return "the bound: what limits the throughput is unknown"
+	case r.Missing != "":
+		return r.Missing
 	case f.waits() && f.Rising:
 		return "a bound: more clients still raised the throughput"
 	case f.CPU.Target <= 0:
