@@ -83,6 +83,9 @@ reckoned from the record of the step before. What is off by more than 25% is mar
 			if whatIf {
 				all, err := c.foresee(cmd.Context(), args, o, view)
 				view.End()
+				if errors.Is(err, calibrate.ErrNoServer) {
+					err = usage.Of(err)
+				}
 				return errors.Join(c.showForesight(all), err)
 			}
 			o.Done = func(n, total int, k calibration.Case) {

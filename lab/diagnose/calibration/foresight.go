@@ -78,7 +78,7 @@ func (f Foresight) Mark() (mark string, by float64) {
 // Why explains a mark other than Held; empty: the record does not show it.
 func (f Foresight) Why() string {
 	mark, _ := f.Mark()
-	within := func(atMost float64) bool { return atMost > 0 && atMost/f.Work.Times-1 <= off }
+	within := func(atMost float64) bool { return atMost > 0 && max(atMost/f.Work.Times, f.Work.Times/atMost)-1 <= off }
 	switch {
 	case mark == Open:
 		return f.Estimate.Missing
