@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/cmd/dyno/foresee"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/diagnose/calibration"
 	"dyno/lab/diagnose/rules"
@@ -63,9 +64,18 @@ reckoned from the record of the step before. What is off by more than 25% is mar
 				confusion.Print(cmd.OutOrStdout(), cases, verbose)
 				return nil
 			}
+			foreseen := func(all []calibration.Foresight, err error) error {
+				switch {
+				case len(all) == 0:
+					return err
+				case c.json:
+					return errors.Join(confusion.ForesightJSON(cmd.OutOrStdout(), all), err)
+				}
+				confusion.Foresight(cmd.OutOrStdout(), all)
+				return err
+			}
 			if whatIf && again != "" {
-				all, err := foreseen(cmd.Context(), again)
-				return errors.Join(c.showForesight(all), err)
+				return foreseen(foresee.Read(cmd.Context(), again))
 			}
 			if again != "" {
 				cases, err := calibrate.Read(cmd.Context(), again)
@@ -81,12 +91,13 @@ reckoned from the record of the step before. What is off by more than 25% is mar
 			view := progress.New(os.Stderr)
 			o.Say = view.Say
 			if whatIf {
-				all, err := c.foresee(cmd.Context(), args, o, view)
-				view.End()
-				if errors.Is(err, calibrate.ErrNoServer) {
-					err = usage.Of(err)
+				measure := foresee.Servers
+				if len(args) > 0 && foresee.Scenario(args[0]) {
+					measure = foresee.Ladders(args, c.permit)
 				}
-				return errors.Join(c.showForesight(all), err)
+				all, err := measure(cmd.Context(), o, view)
+				view.End()
+				return foreseen(all, err)
 			}
 			o.Done = func(n, total int, k calibration.Case) {
 				v := calibration.Insider([]calibration.Case{k}, rules.Defaults)[0]

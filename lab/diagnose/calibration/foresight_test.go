@@ -55,7 +55,9 @@ func TestStepOfAnotherProgram(t *testing.T) {
 }
 
 func TestMarkAndWhy(t *testing.T) {
-	estimate := func(atMost float64) whatif.Estimate { return whatif.Estimate{Model: whatif.Amdahl, AtMost: atMost, CPU: 1} }
+	estimate := func(atMost float64) whatif.Estimate {
+		return whatif.Estimate{Model: whatif.Amdahl, AtMost: atMost, CPU: 1}
+	}
 	for name, c := range map[string]struct {
 		f        Foresight
 		mark, in string

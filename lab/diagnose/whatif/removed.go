@@ -49,7 +49,7 @@ func Compare(before, after *record.Run) (Difference, bool) {
 			}
 		}
 	}
-	// Where many places each differ by too little to tell, their sum may still tell.
+	// Where each of many places differs by less than the error, their sum may differ by more.
 	rest := d.Before - d.After - (d.Gone - d.New)
 	switch {
 	case math.Abs(rest) < errors*math.Sqrt(variance(was)+variance(is)):
@@ -128,8 +128,8 @@ func placeOf(frames []record.Frame) string {
 	return fmt.Sprintf("%s calling %s", user.Function, frames[i-1].Function)
 }
 
-// ShareOf is the share of the CPU time in a function and what it calls, with the collector's work if
-// that function allocates; 0: no profile.
+// ShareOf is the share of the CPU time in a function and what it calls, with the collector's work
+// if that function allocates; 0: no profile.
 func ShareOf(r *record.Run, function string) float64 {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {
