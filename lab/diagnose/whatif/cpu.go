@@ -12,6 +12,7 @@ type CPU struct {
 	Beside  float64 // used by the load generator and the target's companions, on the same CPUs
 	Limit   float64 // what the target may use: its GOMAXPROCS, or its cgroup's quota
 	Machine float64 // cores for all of these: other processes may get less when these need more
+	Taken   float64 // share of the machine that other processes took
 }
 
 // CPUOf reads the CPU use in a run of a target with that GOMAXPROCS (0: unknown).
@@ -28,6 +29,7 @@ func CPUOf(r *record.Run, procs int) CPU {
 		c.Beside, c.Machine = 0, c.Limit
 		return c
 	}
+	c.Taken = around.NoiseCPU / float64(r.Machine.Cores)
 	if s := r.Length.Seconds(); s > 0 {
 		c.Beside += r.Totals.Generator.CPUSeconds / s
 	}

@@ -35,6 +35,8 @@ func TestWithout(t *testing.T) {
 			Amdahl, 1.408, 0, "the CPU", "; the CPU still bounds it, and the lock would at 2.0x."},
 		"what the lock's holder computes may be what goes": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.8, 0.8}}}, json,
 			Amdahl, 1.408, 0, "the CPU", ""},
+		"all of a lock, beside others": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2, Taken: 0.4}}, Removal{Waits: []string{"lock"}},
+			Holder, 2, 0, "the CPU", "at most 2.0x the throughput; then the CPU bounds it, if it also gets the 40% that other processes took."},
 		"half of a lock's holding": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.2, Limit: 2, Machine: 2}}, Removal{Waits: []string{"lock"}, Part: 0.5, PartOf: "os.(*File).Sync, called at store.go:68"},
 			Holder, 2, 0, "a lock", "at most 2.0x the throughput: 50% of the time under the lock is spent in os.(*File).Sync, called at store.go:68; a lock still bounds it."},
 		"all of a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: shared}, Removal{Waits: []string{"lock"}},
@@ -96,7 +98,7 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 func TestCPUOf(t *testing.T) {
 	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, Environment: record.Environment{Seen: true, TargetCPU: 1, CompanionCPU: 0.25, NoiseCPU: 0.5}}
 	r.Totals.Generator.CPUSeconds = 1
-	if c := CPUOf(r, 2); c != (CPU{Target: 1, Beside: 0.75, Limit: 2, Machine: 4}) {
+	if c := CPUOf(r, 2); c != (CPU{Target: 1, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
 		t.Errorf("%+v", c)
 	}
 	r.Target.Quota = 1.5

@@ -42,6 +42,10 @@ func (f Facts) words(r Removal, e Estimate) string {
 	case e.Then == f.Name:
 		return said + "; " + f.Name + " still bounds it."
 	}
+	const noticeable = 0.1 // of the machine
+	if e.Then == "the CPU" && f.CPU.Taken >= noticeable {
+		return said + fmt.Sprintf("; then the CPU bounds it, if it also gets the %.0f%% that other processes took.", 100*f.CPU.Taken)
+	}
 	return said + "; then " + e.Then + " bounds it."
 }
 

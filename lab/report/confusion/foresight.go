@@ -23,11 +23,11 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 		if mark != calibration.Open {
 			said = fmt.Sprintf("%s (%+.0f%%)", mark, 100*by)
 		}
-		least := "-"
-		if f.Estimate.Model != whatif.None && f.Estimate.CPU > 0 {
-			least = fmt.Sprintf("%.2fx", f.Estimate.CPU)
+		gone, least := "-", "-"
+		if f.Estimate.AtMost > 0 {
+			gone, least = fmt.Sprintf("%.0f%%", 100*f.Removes.CPU), fmt.Sprintf("%.2fx", f.Estimate.CPU)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%.0f%%\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, 100*f.Removes.CPU, times(f.Estimate.AtMost), times(f.Work.Times), between(f.Work),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.Work.Times), between(f.Work),
 			least, times(f.CPU.Times), between(f.CPU), said)
 	}
 	t.Flush()
