@@ -80,6 +80,17 @@ func TestMarkAndWhy(t *testing.T) {
 	}
 }
 
+func TestCheaper(t *testing.T) {
+	f := Foresight{Estimate: whatif.Estimate{CPU: 0.92}, CPU: Ratio{Times: 0.24}, CPUDiff: whatif.Difference{Before: 264, After: 253}, AtPeak: [2]float64{300, 82}}
+	if why := f.Cheaper(); !strings.Contains(why, "CPU per request fell to 0.24x, below 0.92x; the profile after the change does not show the peak: 253 us") {
+		t.Errorf("%q", why)
+	}
+	f.CPU.Times = 0.8
+	if why := f.Cheaper(); why != "" {
+		t.Errorf("%q", why)
+	}
+}
+
 // Half of the bound gone brings twice as much at most, whatever the kind of wait.
 func TestRemedied(t *testing.T) {
 	c := locked("ledger", 30)

@@ -76,8 +76,8 @@ type Estimate struct {
 	// Alone is the same for a service that does not share its CPUs with the load generator and its
 	// companions; 0: about the same.
 	Alone   float64 `json:"at_most_alone,omitempty"`
-	CPU     float64 `json:"cpu_per_request"` // ratio of the CPU per request, at least; 1: unchanged
-	Then    string  `json:"then,omitempty"`  // what bounds the service then
+	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: nothing is said of it
+	Then    string  `json:"then,omitempty"`            // what bounds the service then
 	Missing string  `json:"missing,omitempty"`
 	InWords string  `json:"in_words"`
 }
@@ -90,7 +90,10 @@ const mostCPU = 0.99
 // lower: hence a bound, and no forecast.
 func (f Facts) Without(r Removal) Estimate {
 	r.CPU = min(max(r.CPU, 0), mostCPU)
-	e := Estimate{Model: None, CPU: 1 - r.CPU, Missing: f.missing(r)}
+	e := Estimate{Model: None, Missing: f.missing(r)}
+	if r.CPU > 0 {
+		e.CPU = 1 - r.CPU
+	}
 	if e.Missing == "" {
 		e.Model = f.model(r)
 		lowest := f.lowest(r)

@@ -66,7 +66,7 @@ func TestWithout(t *testing.T) {
 		if e.Model != c.model || math.Abs(e.AtMost-c.atMost) > 0.01 || math.Abs(e.Alone-c.alone) > 0.01 || e.Then != c.then || !strings.Contains(e.InWords, c.in) {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if (e.Missing == "") != (c.model != None) || e.CPU != 1-c.removal.CPU {
+		if (e.Missing == "") != (c.model != None) || (c.removal.CPU > 0) != (e.CPU == 1-c.removal.CPU) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}

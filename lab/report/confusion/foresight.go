@@ -1,6 +1,7 @@
 package confusion
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,7 +26,10 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 		}
 		gone, least := "-", "-"
 		if f.Estimate.AtMost > 0 {
-			gone, least = fmt.Sprintf("%.0f%%", 100*f.Removes.CPU), fmt.Sprintf("%.2fx", f.Estimate.CPU)
+			gone = fmt.Sprintf("%.0f%%", 100*f.Removes.CPU)
+		}
+		if f.Estimate.AtMost > 0 && f.Estimate.CPU > 0 {
+			least = fmt.Sprintf("%.2fx", f.Estimate.CPU)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.Work.Times), between(f.Work),
 			least, times(f.CPU.Times), between(f.CPU), said)
@@ -34,12 +38,11 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 	fmt.Fprintln(w)
 	for _, f := range all {
 		mark, _ := f.Mark()
-		if why := f.Why(); mark != calibration.Held {
-			if why == "" {
-				why = "not explained by the record"
-			}
-			fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, why)
+		cheaper := f.Cheaper()
+		if mark == calibration.Held && cheaper == "" {
+			continue
 		}
+		fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(cheaper, f.Why(), "not explained by the record"))
 	}
 	fmt.Fprintf(w, "%d changes: the bound held within 25%% for %d, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
 		len(all), tally[calibration.Held], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Open])
