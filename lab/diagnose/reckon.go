@@ -3,7 +3,6 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/places"
@@ -47,7 +46,7 @@ func (e *evidence) limits(s Subject, d *Diagnosis) (out []whatif.Limit) {
 		}
 		out = append(out, whatif.Limit{Name: "the one goroutine that requests wait for" + at, Busy: busy, Computes: busy})
 	}
-	if below := d.Downstream; below != nil && below.Bound == rules.CPU {
+	if below := d.Downstream; below != nil && below.Bound == rules.CPU && d.Kind != string(stacks.WaitNetwork) {
 		out = append(out, whatif.Limit{Name: "the CPU of " + below.Variant + ", which it calls,", Busy: min(1, below.Signals[rules.Utilisation])})
 	}
 	return out
@@ -61,7 +60,10 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 	case d.Bound == rules.Lock:
 		r := whatif.Removal{Waits: []string{string(stacks.WaitLock)}}
 		if h := e.holder; h != nil && h.Costs != nil {
-			r.Part, r.PartOf = h.Costs.Share, strings.TrimPrefix(fmt.Sprintf("%s, called at %s", h.Calls, h.Costs.Location()), ", called ")
+			r.Part, r.PartOf = h.Costs.Share, "at "+h.Costs.Location()
+			if h.Calls != "" {
+				r.PartOf = fmt.Sprintf("in %s, called %s", h.Calls, r.PartOf)
+			}
 		}
 		return r
 	case d.Bound == rules.Wait:

@@ -192,7 +192,7 @@ func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record
 	}
 	const noticeable = 0.1
 	if part > noticeable {
-		r.Waits, r.Part, r.PartOf = []string{kind}, part, "gone"
+		r.Waits, r.Part = []string{kind}, part
 	}
 }
 
@@ -226,7 +226,7 @@ func freed(was, is *record.Run) float64 {
 // bound goes, and the given removal beside it.
 func Remedied(before *diagnose.Diagnosis, part float64, r whatif.Removal, peak []*record.Slice) Foresight {
 	if part > 0 {
-		r.Part, r.PartOf, r.Waits = part, "gone", []string{cmp.Or(before.Kind, string(before.Bound))}
+		r.Part, r.Waits = part, []string{cmp.Or(before.Kind, string(before.Bound))}
 		if before.Bound == rules.Lock {
 			r.Waits = []string{string(stacks.WaitLock)}
 		}

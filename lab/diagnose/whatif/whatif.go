@@ -44,7 +44,7 @@ type Removal struct {
 	CPUOf  string   // what spends it, after "of the CPU time is": "in main.f (f.go:12)"
 	Waits  []string // kinds of wait that end
 	Part   float64  // share of that wait, or of the holding of a lock, that ends; 0: all of it
-	PartOf string   // what takes that share
+	PartOf string   // where that share of the holding is spent: "in (*os.File).Sync"
 	Time   float64  // share of the requests' time that they wait there; 0: unknown
 	Beside float64  // cores of other processes that are no longer used
 	// Missing is the figure that a model would need; empty: nothing is missing.

@@ -34,7 +34,7 @@ func (f Facts) words(r Removal, e Estimate) string {
 			said += ", and no more than now unless that is what the requests wait for"
 		}
 	case r.Part > 0 && r.PartOf != "":
-		said += fmt.Sprintf(": %.0f%% of the time under the lock is spent in %s", 100*r.Part, r.PartOf)
+		said += fmt.Sprintf(": %.0f%% of the time under the lock is spent %s", 100*r.Part, r.PartOf)
 	}
 	switch {
 	case e.Then == "the CPU" && e.Model == Amdahl:
