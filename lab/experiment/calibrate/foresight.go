@@ -140,20 +140,27 @@ func ReadForeseen(ctx context.Context, dir string) ([]calibration.Foresight, err
 }
 
 // Steps reckons from each step of a recorded ladder what the next one can bring, beside what it
-// brought.
+// brought. A step is diagnosed by the record of its own diagnosis (StepFolder) if there is one: the
+// ladder itself profiles it at its capacity, which may be far below its peak.
 func Steps(e *record.Experiment) []calibration.Foresight {
 	work, cpu := compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
-	found := map[string]*diagnose.Diagnosis{}
-	all := diagnose.Diagnose(e)
-	for i := range all {
-		found[all[i].Variant] = &all[i]
+	found, profiled := map[string]*diagnose.Diagnosis{}, map[string]*record.Run{}
+	read := func(e *record.Experiment) {
+		for _, d := range diagnose.Diagnose(e) {
+			found[d.Variant], profiled[d.Variant] = &d, diagnose.NewSubject(d.Variant, e.Runs).Profiled
+		}
 	}
-	profiled := func(name string) *record.Run { return diagnose.NewSubject(name, e.Runs).Profiled }
+	read(e)
+	for _, v := range e.Variants {
+		if own, err := folder.Open(StepFolder(e.Dir, v.Name)); e.Dir != "" && err == nil {
+			read(own)
+		}
+	}
 	var out []calibration.Foresight
 	for i := 1; i < len(e.Variants); i++ {
 		before, after := e.Variants[i-1].Name, e.Variants[i].Name
 		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles of both steps"}}
-		if a, b := profiled(before), profiled(after); a != nil && b != nil && found[before] != nil && found[after] != nil {
+		if a, b := profiled[before], profiled[after]; a != nil && b != nil {
 			f = calibration.Step(found[before], found[after], a, b, [2][]*record.Slice{diagnose.Peak(e, before), diagnose.Peak(e, after)})
 		}
 		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, ratio(*work[i].ToBefore), ratio(*cpu[i].ToBefore)
@@ -161,6 +168,9 @@ func Steps(e *record.Experiment) []calibration.Foresight {
 	}
 	return out
 }
+
+// StepFolder is the folder of a step's own diagnosis, beside that of its ladder.
+func StepFolder(ladder, step string) string { return ladder + "-" + step }
 
 func ratio(c compare.Comparison) calibration.Ratio {
 	if c.Verdict == compare.Invalid {
