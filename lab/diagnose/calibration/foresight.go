@@ -80,8 +80,10 @@ func (f Foresight) Why() string {
 	mark, _ := f.Mark()
 	within := func(atMost float64) bool { return atMost > 0 && max(atMost/f.Work.Times, f.Work.Times/atMost)-1 <= off }
 	switch {
+	case mark == Open && f.Estimate.Missing != "":
+		return "no estimate, since this is missing: " + f.Estimate.Missing
 	case mark == Open:
-		return f.Estimate.Missing
+		return "what it brings was not measured"
 	case mark == Loose && within(f.WithNew):
 		return fmt.Sprintf("its new code takes %.3g us of CPU per request, most of it in %s: with it at most %s", f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(f.WithNew))
 	case mark == Loose && within(f.WithOthers):

@@ -72,7 +72,7 @@ func TestMarkAndWhy(t *testing.T) {
 		"below the peak": {Foresight{Estimate: estimate(3), CPUDiff: whatif.Difference{Before: 100, After: 250}, AtPeak: [2]float64{100, 80}, Work: Ratio{5, 4, 6}}, Exceeded, "the profile after the change does not show the peak: 250 us"},
 		"another bound":  {Foresight{Estimate: estimate(3), Now: "a lock", moved: true, Work: Ratio{1, 0.9, 1.1}}, Loose, "it is now bound by a lock"},
 		"unexplained":    {Foresight{Estimate: estimate(3), Work: Ratio{1, 0.9, 1.1}}, Loose, ""},
-		"not measured":   {Foresight{Estimate: estimate(3)}, Open, ""},
+		"not measured":   {Foresight{Estimate: estimate(3)}, Open, "was not measured"},
 	} {
 		if mark, _ := c.f.Mark(); mark != c.mark || !strings.Contains(c.f.Why(), c.in) || c.in == "" && c.f.Why() != "" {
 			t.Errorf("%s: %s, %q", name, mark, c.f.Why())
