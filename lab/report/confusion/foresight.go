@@ -44,7 +44,7 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 		}
 		fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(cheaper, f.Why(), "not explained by the record"))
 	}
-	fmt.Fprintf(w, "%d changes: the bound held within 25%% for %d, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
+	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
 		len(all), tally[calibration.Held], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Open])
 }
 

@@ -25,7 +25,7 @@ func TestForesight(t *testing.T) {
 	for _, part := range []string{"reuse    the CPU       25%          1.33x    1.28x     [1.20, 1.36]  0.75x         0.80x", "held (+4%)", "loose (+173%)", "exceeded (-50%)",
 		"sharded (sixteen locks): other processes took 60% of the machine: on the rest at most 1.10x.\n",
 		"raised (GOMAXPROCS): not explained by the record.\n", "another (another program): no estimate, since this is missing: code in common.\n",
-		"4 changes: the bound held within 25% for 1, was loose for 1, was exceeded by 1; 1 without an estimate or a measured ratio\n"} {
+		"changes: 4; the bound held within 25% for 1, was loose for 1, was exceeded by 1; 1 without an estimate or a measured ratio\n"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("no %q in\n%s", part, out.String())
 		}
