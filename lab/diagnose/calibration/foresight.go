@@ -42,6 +42,7 @@ type Foresight struct {
 	CPU    Ratio      `json:"cpu"`  // CPU per request
 	Now    string     `json:"bound_after,omitempty"`
 	moved  bool       // another bound than before
+	waits  bool       // the bound before is a wait or a lock
 }
 
 // Marks of an estimate against what was measured.
@@ -91,6 +92,8 @@ func (f Foresight) Why() string {
 	case mark == Loose && within(f.WithBoth):
 		return fmt.Sprintf("other processes took %.0f%% of the machine, and the new code takes %.3g us of CPU per request, most of it in %s: with both at most %s",
 			100*f.Others, f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(f.WithBoth))
+	case mark == Exceeded && f.waits && len(f.Removes.Waits) == 0:
+		return "the step may shorten the wait that bounded, " + f.Bound + ", which the number of these waits per request does not show"
 	case f.below(0) != "":
 		return f.below(0)
 	case f.below(1) != "":
@@ -124,7 +127,8 @@ func (f Foresight) below(side int) string {
 // the step took away by the profiles of both; peaks are the slices of peak work of both. The caller
 // adds what was measured.
 func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2][]*record.Slice) Foresight {
-	f := Foresight{AtPeak: [2]float64{cost(peaks[0]), cost(peaks[1])}, Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind}
+	f := Foresight{AtPeak: [2]float64{cost(peaks[0]), cost(peaks[1])}, Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
+		waits: before.Bound == rules.Wait || before.Bound == rules.Lock}
 	diff, ok := whatif.Compare(was, is)
 	r := diff.Removal()
 	switch {

@@ -70,6 +70,7 @@ func TestMarkAndWhy(t *testing.T) {
 		"beside others":  {Foresight{Estimate: estimate(3), WithNew: 3, WithOthers: 1.2, Others: 0.6, Work: Ratio{1, 0.9, 1.1}}, Loose, "other processes took 60% of the machine: on the rest at most 1.20x"},
 		"both":           {Foresight{Estimate: estimate(3), WithNew: 2, WithOthers: 1.5, WithBoth: 1, Others: 0.6, Work: Ratio{1, 0.9, 1.1}}, Loose, "with both at most 1.00x"},
 		"below the peak": {Foresight{Estimate: estimate(3), CPUDiff: whatif.Difference{Before: 100, After: 250}, AtPeak: [2]float64{100, 80}, Work: Ratio{5, 4, 6}}, Exceeded, "the profile after the change does not show the peak: 250 us"},
+		"a shorter wait": {Foresight{Estimate: estimate(1), Bound: "a lock", waits: true, Work: Ratio{2, 1.9, 2.1}}, Exceeded, "the step may shorten the wait that bounded, a lock"},
 		"another bound":  {Foresight{Estimate: estimate(3), Now: "a lock", moved: true, Work: Ratio{1, 0.9, 1.1}}, Loose, "it is now bound by a lock"},
 		"unexplained":    {Foresight{Estimate: estimate(3), Work: Ratio{1, 0.9, 1.1}}, Loose, ""},
 		"not measured":   {Foresight{Estimate: estimate(3)}, Open, "was not measured"},
