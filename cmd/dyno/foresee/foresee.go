@@ -39,8 +39,8 @@ func Scenario(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// Ladders measures the ladders of scenario files and diagnoses each of their steps, below the folder
-// o.Out.
+// Ladders measures the ladders of scenario files and diagnoses each of their steps. The records are
+// below the folder o.Out.
 func Ladders(files []string, permit func(host string) error) func(context.Context, calibrate.Options, *progress.View) ([]calibration.Foresight, error) {
 	return func(ctx context.Context, o calibrate.Options, view *progress.View) (all []calibration.Foresight, err error) {
 		for _, file := range files {
