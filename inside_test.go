@@ -140,9 +140,10 @@ var inside = map[string][]room{
 		{"names", nil, "the names of fields and transactions"},
 	},
 	"lab/diagnose": {
-		{"calibration", []string{".", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
-		{".", []string{"findings", "words", "places", "rules", "autoscale", "facts", "stacks"}, "reads the signals, and asks the packages below"},
-		{"findings", []string{"places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
+		{"calibration", []string{".", "whatif", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
+		{".", []string{"findings", "whatif", "words", "places", "rules", "autoscale", "facts", "stacks"}, "reads the signals, and asks the packages below"},
+		{"findings", []string{"whatif", "places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
+		{"whatif", []string{"rules", "stacks"}, "the most that a change brings; it finds no cost itself"},
 		{"words", []string{"places", "rules", "stacks"}, "English for what is decided"},
 		{"places", []string{"stacks"}, "the code that a cost belongs to"},
 		{"rules", nil, "decides by figures alone"},

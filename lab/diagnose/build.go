@@ -23,14 +23,26 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 		if s.Profiled == nil && s.last() == nil {
 			continue
 		}
+		s.Peak = Peak(e, name)
 		d := s.Diagnose(rules.Defaults)
 		d.Warnings = append(d.Warnings, e.Warnings...)
 		about := findings.Subject{Experiment: e, Variant: name, Saturated: s.Saturated, Profiled: s.Profiled, Other: s.Other}
-		d.Findings = append(d.Findings, findings.Find(about)...)
+		for _, f := range findings.Find(about) {
+			estimate := d.facts.Without(f.Removes.OrMissing())
+			f.WhatIf = &estimate
+			d.Findings = append(d.Findings, f)
+		}
 		d.Unseen = append(d.Unseen, findings.Unseen(about)...)
 		out = append(out, d)
 	}
 	return out
+}
+
+// Peak returns the slices of peak work of a variant.
+func Peak(e *record.Experiment, variant string) []*record.Slice {
+	return e.SlicesOf(record.SliceWork, func(s *record.Slice) bool {
+		return s.Variant == variant && s.Role == record.RoleMeasure && s.Invalid == ""
+	})
 }
 
 // variants are the names in ladder order, then those found only in the runs.
@@ -75,6 +87,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 		}
 	}
 	d.judgeValidity(s)
+	d.reckon(s, e)
 	return d
 }
 

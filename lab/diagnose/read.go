@@ -8,6 +8,7 @@ import (
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
@@ -352,7 +353,7 @@ func (e *evidence) locks(r *record.Run) {
 func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	switch t := main.Target; {
 	case t.NotGo && !t.Pprof:
-		e.foreign = notGo(t)
+		e.foreign = words.NotGo(t)
 		e.unseen = append(e.unseen, e.foreign)
 	case t.Agent:
 	case t.Pprof:

@@ -3,6 +3,8 @@ package findings
 import (
 	"fmt"
 	"strings"
+
+	"dyno/lab/diagnose/whatif"
 )
 
 // limits finds the resource that a job reported waiting for. A job bound by a remote budget looks
@@ -20,7 +22,7 @@ func limits(l *look) []Finding {
 		return nil
 	}
 	first := told[0]
-	f := Finding{Kind: KindLimit, worth: first.Share,
+	f := Finding{Kind: KindLimit, worth: first.Share, Removes: whatif.Removal{Missing: "how many of the job's units wait at the same time"},
 		InWords: fmt.Sprintf("It is bound by %s, by its own report: it waited for it %s of the time.", first, percent(first.Share)),
 		Next:    limitNext(first.Name)}
 	var others []string

@@ -269,21 +269,26 @@ func Bottleneck(bound rules.Bound, kind string, sig rules.Signals) string {
 	if u, seen := sig[rules.Utilisation]; seen {
 		used = fmt.Sprintf(" (%s of the available CPU used)", Percent(math.Min(u, 1)))
 	}
+	return Cause(bound, kind) + used
+}
+
+// Cause names what bounds a service, without figures.
+func Cause(bound rules.Bound, kind string) string {
 	switch bound {
 	case rules.CPU:
-		return "the CPU" + used
+		return "the CPU"
 	case rules.GC:
-		return "allocation and garbage collection" + used
+		return "allocation and garbage collection"
 	case rules.Lock:
-		return "a lock" + used
+		return "a lock"
 	case rules.Syscall:
-		return "system calls" + used
+		return "system calls"
 	case rules.Wait:
 		what := "waiting"
 		if said := kinds[kind]; said != "" {
 			what += " " + said
 		}
-		return what + used
+		return what
 	}
-	return "an unknown bottleneck" + used
+	return "an unknown bottleneck"
 }

@@ -1,5 +1,6 @@
 // Package confusion shows how often the verdicts of a calibration are right: the confusion matrix
-// of verdicts and truths, how many are right, and how far each threshold may move.
+// of verdicts and truths, how many are right, and how far each threshold may move. Foresight shows
+// the same of estimates of what changes bring.
 //
 // It is not for running the cases (experiment/calibrate), for judging them (diagnose/calibration)
 // or for the report of an experiment. It starts no goroutines.

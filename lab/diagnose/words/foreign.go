@@ -1,4 +1,4 @@
-package diagnose
+package words
 
 import (
 	"cmp"
@@ -25,9 +25,9 @@ var profilers = []struct{ program, how string }{
 	{"dotnet", "dotnet-trace collect -p %d"},
 }
 
-// notGo describes a process that Go did not build, what Dyno sees of it, and what would show the
+// NotGo describes a process that Go did not build, what Dyno sees of it, and what would show the
 // rest.
-func notGo(t record.Target) string {
+func NotGo(t record.Target) string {
 	program, how := cmp.Or(t.Program, "another program"), "perf record -g -p %d"
 	for _, p := range profilers {
 		if strings.HasPrefix(t.Program, p.program) {
