@@ -381,11 +381,14 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	began := time.Now()
-	status, err := d.Try(ctx)
+	status, location, err := d.Try(ctx)
 	first := requests.Requests[0]
 	if err != nil || status == 0 || len(b.Scenario.SetupOf(v)) > 0 || requests.Classes[first.Class].Check.PassStatus(status) {
 		return "", err
 	}
-	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s %s", status, http.StatusText(status),
-		time.Since(began).Round(time.Millisecond/10), first.Method, redact.URL(u.Host+first.Path)), nil
+	took, asked := time.Since(began).Round(time.Millisecond/10), first.Method+" "+redact.URL(u.Host+first.Path)
+	if request.Redirects(status) {
+		return fmt.Sprintf("the target answered in %v with %s: %s", took, request.Redirected(status, location), asked), nil
+	}
+	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s", status, http.StatusText(status), took, asked), nil
 }

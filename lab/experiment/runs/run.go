@@ -19,7 +19,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	"dyno/lab/load/sessions"
 	"dyno/lab/probe"
 	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
@@ -182,7 +181,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = nil // a result, though not one that counts
 	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
-	if noting, ok := d.driver.(sessions.Noting); ok {
+	if noting, ok := d.driver.(load.Noting); ok {
 		r.Warnings = append(r.Warnings, noting.Notes()...)
 	}
 	b.enterView(r, plan, sink)

@@ -38,13 +38,13 @@ type Engine struct {
 	Name   string // of the driver, in results
 	Driver Driver
 
-	failures Notes
+	failures load.Notes
 }
 
 // Notes returns why sessions were lost or did not open, and what the Driver has to report.
 func (e *Engine) Notes() []string {
 	out := e.failures.Notes()
-	if d, ok := e.Driver.(Noting); ok {
+	if d, ok := e.Driver.(load.Noting); ok {
 		out = append(out, d.Notes()...)
 	}
 	return out
@@ -105,7 +105,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 type drive struct {
 	plan      *load.Plan
 	driver    Driver
-	failures  *Notes
+	failures  *load.Notes
 	sessions  []session
 	groups    []group // the session with index i belongs to group i mod their number
 	timeout   int64   // of an offer, ns

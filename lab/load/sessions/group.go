@@ -13,7 +13,7 @@ import (
 // the recorder has few threads to join.
 type group struct {
 	sessions []*session
-	failures *Notes
+	failures *load.Notes
 
 	mu       sync.Mutex
 	offers   *load.Shard // guarded by mu; its windows turn with the schedule; nil: the recording has not begun

@@ -33,6 +33,9 @@ type Config struct {
 	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	TLS    TLS
 	Think  time.Duration // closed model: pause of each connection after an answer
+	// Follow is the number of redirects within the target that a request follows; its latency is that
+	// of all its answers.
+	Follow int
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
@@ -41,6 +44,8 @@ type Driver struct {
 	requests []*http.Request
 	addr     string // host:port
 	dial     dialer
+	turned   request.Turned
+	spoken   Spoken
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -99,6 +104,12 @@ func prepare(r *request.Request, target *url.URL) (*http.Request, error) {
 
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "std" }
+
+// Notes returns the redirects that failed.
+func (d *Driver) Notes() []string { return d.turned.Notes() }
+
+// Protocol returns what the connections negotiated; see load.Negotiating.
+func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan; see load.Driver.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {

@@ -1,0 +1,48 @@
+package load
+
+import "dyno/lab/record"
+
+// The methods of this file report offers that are several requests, one after the other: the offer
+// is counted as others are, and its latencies are those of its steps. A step belongs to the
+// measured time by its own intended time, so that each step is offered at the plan's rate while
+// latencies are taken: the steps that run before and after see a part of the load.
+
+// SendStep reports that a step after an offer's first was sent at an instant.
+func (s *Shard) SendStep(intended, at int64) {
+	s.Advance(at)
+	if s.measured(intended) {
+		s.record(&s.cur.lag, at-intended)
+	}
+}
+
+// EndStep reports how a step ended: with an answer, without one, or as Unfinished with the run.
+func (s *Shard) EndStep(o *Outcome) {
+	s.Advance(o.Done)
+	measured := s.measured(o.Intended)
+	s.recordResponse(o.Status, o.Class, !measured, o.Done-o.Intended)
+	if measured && o.Sent != 0 && o.Status != Unfinished {
+		s.record(&s.cur.service, o.Done-o.Sent)
+	}
+}
+
+// EndSteps reports how an offer ended whose steps were reported. Done minus Intended is the time
+// that it took as a whole, pauses included; it is kept of those that succeeded.
+func (s *Shard) EndSteps(o *Outcome) {
+	s.count(o)
+	if o.Success && o.Intended >= s.measureFrom {
+		s.value(record.HistFlow, o.Done-o.Intended)
+	}
+}
+
+// AbandonSteps reports an offer that had not taken all its steps at now, when the run ended.
+func (s *Shard) AbandonSteps(intended, now int64) {
+	s.Advance(now)
+	s.cur.finished += s.units
+	if intended >= s.measureFrom {
+		s.cur.measured.unfinished += s.units
+	}
+}
+
+func (s *Shard) measured(intended int64) bool {
+	return intended >= s.measureFrom && intended < s.rec.plan.OfferUntil()
+}
