@@ -2,11 +2,6 @@ package load
 
 import "dyno/lab/record"
 
-// The methods of this file report offers that are several requests, one after the other: the offer
-// is counted as others are, and its latencies are those of its steps. A step belongs to the
-// measured time by its own intended time, so that each step is offered at the plan's rate while
-// latencies are taken: the steps that run before and after see a part of the load.
-
 // SendStep reports that a step after an offer's first was sent at an instant.
 func (s *Shard) SendStep(intended, at int64) {
 	s.Advance(at)
@@ -17,10 +12,10 @@ func (s *Shard) SendStep(intended, at int64) {
 
 // EndStep reports how a step ended: with an answer, without one, or as Unfinished with the run.
 func (s *Shard) EndStep(o *Outcome) {
-	s.Advance(o.Done)
 	measured := s.measured(o.Intended)
+	s.Advance(o.Done)
 	s.recordResponse(o.Status, o.Class, !measured, o.Done-o.Intended)
-	if measured && o.Sent != 0 && o.Status != Unfinished {
+	if measured && o.Status != Unfinished {
 		s.record(&s.cur.service, o.Done-o.Sent)
 	}
 }
@@ -43,6 +38,8 @@ func (s *Shard) AbandonSteps(intended, now int64) {
 	}
 }
 
+// measured reports whether a step belongs to the measured time, by its own intended time: each step
+// is then offered at the plan's rate while its latencies are taken.
 func (s *Shard) measured(intended int64) bool {
 	return intended >= s.measureFrom && intended < s.rec.plan.OfferUntil()
 }

@@ -69,6 +69,14 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 	}
 	r.Load.URL = u.String()
 	l := b.Scenario.LoadOf(v)
+	if b.Scenario.OfFlows() {
+		driver, err := b.flows(s, l, u, out.Run, r.Load.Seed)
+		if err != nil {
+			return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+		}
+		out.Driver, out.Classes, out.corpus = driver, driver.Classes(), &request.Corpus{}
+		return out, nil
+	}
 	requests, rows, err := b.corpus(s, l, u, out.Run, r.Load.Seed)
 	if err != nil {
 		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
@@ -129,11 +137,11 @@ func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus
 	if l.Sockets() {
 		return b.sockets(l, u, requests)
 	}
-	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
+	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && l.Follow == 0 && runtime.GOOS == "linux"
 	origin := u.Scheme + "://" + u.Host
 	switch {
 	case l.Engine == "raw" && !rawCan:
-		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS or think time, on Linux; use engine std")
+		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS, think time or redirects that are followed, on Linux; use engine std")
 	case l.Engine == "raw", l.Engine != "std" && rawCan:
 		return raw.New(raw.Config{Target: origin, Corpus: requests, Pipeline: l.Pipeline, Realtime: true})
 	case l.Pipeline > 1:
@@ -145,7 +153,7 @@ func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus
 // standard makes the net/http driver.
 func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver, error) {
 	l := b.Scenario.Load
-	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: b.tls()})
+	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, Follow: l.Follow, TLS: b.tls()})
 }
 
 func (b *Generator) tls() std.TLS {
@@ -240,10 +248,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if c.Check != nil {
 		check = *c.Check
 	}
-	out.Check = request.Check{Status: check.Status, Header: check.Header}
-	for _, t := range check.JSON {
-		out.Check.JSON = append(out.Check.JSON, request.JSONTest{Path: t.Path, Equals: t.Equals, Exists: t.Exists})
-	}
+	out.Check = checkOf(check)
 	return out, nil
 }
 
@@ -368,6 +373,9 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	}
 	l := b.Scenario.LoadOf(v)
 	requests, _, err := b.corpus(s, l, u, runName(""), 0)
+	if b.Scenario.OfFlows() { // a step may change something: only the connection is tried
+		requests, err = &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]request.Class, 1)}, nil
+	}
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}

@@ -77,8 +77,13 @@ func (s *seat) open(ctx context.Context) error {
 	return nil
 }
 
-// close stops the processes that the seat started.
-func (s *seat) close() { s.env.Down() }
+// close stops the processes that the seat started, and keeps what its driver says about failures.
+func (s *seat) close() {
+	s.env.Down()
+	if said := s.requests.Notes(); len(said) > 0 {
+		s.turns.said[s.Place] = said[0]
+	}
+}
 
 // Folder returns the folder of an environment for some turns.
 func Folder(exp *record.Experiment, name string) string {

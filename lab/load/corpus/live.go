@@ -8,8 +8,8 @@ import (
 	"dyno/lab/load/request"
 )
 
-// Live fills in templates while the load runs, for requests that contain values from earlier answers.
-// It is safe for concurrent use.
+// Live fills in templates while the load runs, for requests that contain values from earlier
+// answers. It is safe for concurrent use.
 type Live struct {
 	rows *Rows
 	run  string
@@ -45,8 +45,8 @@ func (l *Live) Header(text string, saved []string) (Template, error) {
 	return Template{t}, err
 }
 
-// Body parses a body, whose header says whether rows and saved values are escaped in it as JSON or as
-// fields of a form.
+// Body parses a body, whose header says whether rows and saved values are escaped in it as JSON or
+// as fields of a form.
 func (l *Live) Body(text string, header map[string]string, saved []string) (Template, error) {
 	t, err := parseTemplate(text, l.rows, saved...)
 	switch {

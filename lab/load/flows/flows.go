@@ -5,8 +5,8 @@
 // generator shows. A step that fails ends its flow.
 //
 // It is not for single requests (raw, std), which cost less, nor for connections that stay open
-// (sessions). Drive owns the pool's goroutines and those of the clients' connections, and closes all
-// when it returns.
+// (sessions). Drive owns the pool's goroutines and those of the clients' connections, and closes
+// all when it returns.
 package flows
 
 import (
@@ -22,6 +22,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/notes"
 	"dyno/lab/load/pool"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
@@ -40,8 +41,8 @@ type Config struct {
 	Paced bool
 }
 
-// Step is one request of a flow. URL, the headers' values and Body are templates of corpus.Live, with
-// the values that earlier steps saved.
+// Step is one request of a flow. URL, the headers' values and Body are templates of corpus.Live,
+// with the values that earlier steps saved.
 type Step struct {
 	Name   string // of the class in results
 	Method string
@@ -68,7 +69,7 @@ type Driver struct {
 	config Config
 	steps  []step
 	names  []string
-	failed load.Notes
+	failed notes.Notes
 	spoken std.Spoken
 }
 
@@ -120,7 +121,7 @@ func (d *Driver) Engine() string { return "flows" }
 // Notes returns which steps failed, each with the first reason.
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
-// Protocol returns what the connections negotiated; see load.Negotiating.
+// Protocol returns what the connections negotiated; see notes.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan, whose Connections bound the flows that run concurrently: further ones
@@ -171,8 +172,8 @@ func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
 	return s, err
 }
 
-// fixedHost returns an error unless a URL's host is known before the load: load is sent to hosts that
-// were permitted, and to no other.
+// fixedHost returns an error unless a URL's host is known before the load: load is sent to hosts
+// that were permitted, and to no other.
 func fixedHost(text string) error {
 	before, _, _ := strings.Cut(text, "${")
 	u, err := url.Parse(before)

@@ -27,7 +27,7 @@ func Redirected(status int, location string) string {
 	return fmt.Sprintf("%d, a redirect to %.200s; list the status in check.status if that is a success, or write follow: 1", status, location)
 }
 
-// Turned collects the redirects of a load that failed because of them, for its notes. It is safe for
+// Turned collects the redirects that failed requests, for a driver's notes. It is safe for
 // concurrent use.
 type Turned struct {
 	mu    sync.Mutex

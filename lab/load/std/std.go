@@ -108,7 +108,7 @@ func (d *Driver) Engine() string { return "std" }
 // Notes returns the redirects that failed.
 func (d *Driver) Notes() []string { return d.turned.Notes() }
 
-// Protocol returns what the connections negotiated; see load.Negotiating.
+// Protocol returns what the connections negotiated; see notes.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan; see load.Driver.

@@ -13,8 +13,9 @@ import (
 
 // Try makes one connection and sends the corpus's first request over it, unless the request may
 // change something at the target (its method is neither GET nor HEAD) or may be sent once only. It
-// returns the answer's status and where a redirect leads, or 0 if there was none: a target that is slow to answer, or closes
-// the connection, is reachable. An error means that no connection could be made, and says why.
+// returns the answer's status and where a redirect leads, or 0 if there was none: a target that is
+// slow to answer, or closes the connection, is reachable. An error means that no connection could
+// be made, and says why.
 func (d *Driver) Try(ctx context.Context) (status int, location string, err error) {
 	made, err := d.dial.dial(ctx, "tcp", d.addr)
 	if err != nil {

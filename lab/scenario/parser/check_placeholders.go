@@ -91,6 +91,9 @@ func (c *checker) loadTexts(before, running scope) {
 	}
 	running.load = true
 	c.text(p.To("url"), l.URL, running)
+	if c.s.OfFlows() {
+		c.flowTexts(p, running)
+	}
 	c.text(p.To("body"), l.Body, running.counting(l.Repeat))
 	c.textMap(p.To("headers"), l.Headers, running)
 	for i, class := range l.Classes {
@@ -178,6 +181,9 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 	if dotted && len(in.owners) > 0 {
 		return "unknown name " + scenario.Clip(owner) + "; " + scenario.DidYouMean(owner, in.owners)
 	}
+	if in.load && c.s.OfFlows() && len(in.plain) == 0 {
+		return "is not saved before this step; write for example save: {" + scenario.Clip(name) + ": {json: id}} in an earlier one"
+	}
 	known := slices.Clone(in.plain)
 	if in.load {
 		known = append(known, "id", "run", "key", "row.NAME", "random:256")
@@ -194,6 +200,8 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
 	kind, count, random := strings.Cut(name, ":")
 	switch n, err := strconv.Atoi(count); {
+	case scenario.SessionPlaceholder(name) && c.s.OfFlows():
+		return "is not saved before this step; write for example save: {" + name + ": {json: id}} in an earlier one"
 	case scenario.SessionPlaceholder(name):
 		return "belongs to load.kind: sessions" + map[string]string{"offer": ", in send"}[name]
 	case c.s.OfSessions() && (name == "id" || name == "key" || random):

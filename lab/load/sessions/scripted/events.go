@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"dyno/lab/load"
+	"dyno/lab/load/notes"
 	"dyno/lab/load/request"
 	"dyno/lab/load/sessions"
 )
@@ -25,7 +25,7 @@ var errPosting = fmt.Errorf("%d of them were in flight", posting)
 // events opens streams of server-sent events.
 type events struct {
 	script Script
-	failed load.Notes
+	failed notes.Notes
 	offering
 	streams *http.Client
 	posts   *http.Client
@@ -55,7 +55,7 @@ func newEvents(s Script, host string) (*events, error) {
 		posts: &http.Client{Transport: posts, Timeout: postTimeout, CheckRedirect: stay}, free: make(chan struct{}, posting)}, nil
 }
 
-var _ load.Noting = (*events)(nil)
+var _ notes.Noting = (*events)(nil)
 
 // Notes returns why requests were not sent.
 func (d *events) Notes() []string { return d.failed.Notes() }
