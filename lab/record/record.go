@@ -149,6 +149,7 @@ type Load struct {
 	Units       int           `json:"units,omitempty"` // units of work in a request, if several: counts and rates are then in units
 	Timeout     time.Duration `json:"timeout_ns,omitempty"`
 	Seed        uint64        `json:"seed,omitempty"`
+	Steps       []string      `json:"steps,omitempty"` // of flows: the classes, in the order of the steps
 }
 
 // Target describes the process that was driven.

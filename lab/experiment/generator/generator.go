@@ -74,7 +74,7 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 		if err != nil {
 			return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 		}
-		out.Driver, out.Classes, out.corpus = driver, driver.Classes(), &request.Corpus{}
+		out.Driver, out.Classes, out.corpus, r.Load.Steps = driver, driver.Classes(), &request.Corpus{}, driver.Classes()
 		return out, nil
 	}
 	requests, rows, err := b.corpus(s, l, u, out.Run, r.Load.Seed)

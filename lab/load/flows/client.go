@@ -1,67 +1,64 @@
 package flows
 
 import (
+	"context"
 	"crypto/tls"
-	"net/http"
+	"net/url"
 	"sync"
+
+	"dyno/lab/load/std"
 )
+
+// prepared is the number of connections that are made before the start of a plan: more are made
+// when more flows run concurrently.
+const prepared = 64
 
 // clients lends each running flow a connection of its own. The flow that begins next takes the one
 // that was returned last, so that no more are open than flows have run concurrently.
 type clients struct {
-	make func() *http.Transport
+	target   *url.URL // of the first step
+	settings *tls.Config
+	http2    bool
 
 	mu   sync.Mutex
-	free []*http.Transport // guarded by mu
+	free []*std.Conn // guarded by mu
 }
-
-// maxHeader bounds an answer's header.
-const maxHeader = 64 << 10 // bytes
 
 func (d *Driver) newClients() (*clients, error) {
 	settings, err := d.config.TLS.Config("", d.config.HTTP2)
-	if err != nil {
-		return nil, err
-	}
-	return &clients{make: func() *http.Transport { return transport(settings, d.config.HTTP2) }}, nil
+	return &clients{target: d.steps[0].host, settings: settings, http2: d.config.HTTP2}, err
 }
 
-func transport(settings *tls.Config, http2 bool) *http.Transport {
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(!http2)
-	protocols.SetHTTP2(http2)
-	protocols.SetUnencryptedHTTP2(http2)
-	return &http.Transport{
-		TLSClientConfig:        settings.Clone(),
-		MaxConnsPerHost:        1,
-		MaxIdleConnsPerHost:    1,
-		DisableCompression:     true, // the target chooses the encoding of its answers
-		MaxResponseHeaderBytes: maxHeader,
-		Protocols:              protocols,
-	}
+func (c *clients) open() *std.Conn { return std.NewConn(c.target, c.settings, c.http2) }
+
+// prepare connects a client before the start.
+func (c *clients) prepare(ctx context.Context) {
+	made := c.open()
+	made.Prepare(ctx)
+	c.put(made)
 }
 
-func (c *clients) take() *http.Transport {
+func (c *clients) take() *std.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.free)
 	if n == 0 {
-		return c.make()
+		return c.open()
 	}
-	t := c.free[n-1]
+	last := c.free[n-1]
 	c.free = c.free[:n-1]
-	return t
+	return last
 }
 
-func (c *clients) put(t *http.Transport) {
+func (c *clients) put(conn *std.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.free = append(c.free, t)
+	c.free = append(c.free, conn)
 }
 
 // close closes the connections; no flow runs any more.
 func (c *clients) close() {
-	for _, t := range c.free {
-		t.CloseIdleConnections()
+	for _, conn := range c.free {
+		conn.Close()
 	}
 }

@@ -139,6 +139,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 // step is a Step with its templates parsed.
 type step struct {
 	Step
+	host      *url.URL
 	url, body corpus.Template
 	header    map[string]corpus.Template
 	looks     bool // at the body
@@ -146,13 +147,13 @@ type step struct {
 
 func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
 	s := step{Step: *from, header: map[string]corpus.Template{}}
-	if err := fixedHost(s.URL); err != nil {
+	var err error
+	if s.host, err = fixedHost(s.URL); err != nil {
 		return s, err
 	}
 	if err := s.Check.Compile(); err != nil {
 		return s, err
 	}
-	var err error
 	if s.url, err = values.URL(s.URL, saved); err != nil {
 		return s, fmt.Errorf("url: %w", err)
 	}
@@ -172,13 +173,13 @@ func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
 	return s, err
 }
 
-// fixedHost returns an error unless a URL's host is known before the load: load is sent to hosts
-// that were permitted, and to no other.
-func fixedHost(text string) error {
+// fixedHost returns the part of a URL before its placeholders, and an error unless a URL's host is
+// known before the load: load is sent to hosts that were permitted, and to no other.
+func fixedHost(text string) (*url.URL, error) {
 	before, _, _ := strings.Cut(text, "${")
 	u, err := url.Parse(before)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || before != text && u.Path == "" && u.RawQuery == "" {
-		return errors.New("its url needs a scheme and a host without placeholders, as in http://127.0.0.1:8080/orders/${order}")
+		return nil, errors.New("its url needs a scheme and a host without placeholders, as in http://127.0.0.1:8080/orders/${order}")
 	}
-	return nil
+	return u, nil
 }

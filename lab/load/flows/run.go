@@ -3,9 +3,11 @@ package flows
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -30,9 +32,9 @@ type drive struct {
 // flow is one flow that runs.
 type flow struct {
 	*drive
-	transport *http.Transport
-	jar       http.CookieJar
-	values    *corpus.Values
+	conn   *std.Conn
+	jar    http.CookieJar
+	values *corpus.Values
 }
 
 // ending is how a step ended.
@@ -43,6 +45,13 @@ type ending struct {
 	why     error
 }
 
+// Connect makes the first connections before the run's start.
+func (d *drive) Connect(ctx context.Context, worker int) {
+	if worker < prepared {
+		d.clients.prepare(ctx)
+	}
+}
+
 // Do runs one flow.
 func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	d.countIn()
@@ -51,8 +60,8 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	if err != nil {
 		return pool.Result{Status: load.Other}
 	}
-	f := &flow{drive: d, transport: d.clients.take(), jar: jar, values: d.config.Values.Values(o.Seq)}
-	defer func() { d.clients.put(f.transport) }()
+	f := &flow{drive: d, conn: d.clients.take(), jar: jar, values: d.config.Values.Values(o.Seq)}
+	defer func() { d.clients.put(f.conn) }()
 	intended, sent := o.Intended, o.Sent
 	for i := range d.steps {
 		s := &d.steps[i]
@@ -124,10 +133,10 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 	if err != nil {
 		return ending{checked: true, why: err}
 	}
-	client := http.Client{Transport: f.transport, Jar: f.jar, CheckRedirect: f.redirect(s)}
+	client := http.Client{Transport: f.conn.Transport, Jar: f.jar, CheckRedirect: f.redirect(s)}
 	answer, err := client.Do(r)
 	if err != nil {
-		return ending{status: std.StatusOf(err), why: err}
+		return ending{status: std.StatusOf(err), why: withoutURL(err)}
 	}
 	defer answer.Body.Close()
 	f.spoken.Heard(answer)
@@ -146,6 +155,14 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 		err = f.take(s, answer, body)
 	}
 	return ending{status: load.Status(answer.StatusCode), success: err == nil, checked: err != nil, why: err}
+}
+
+// withoutURL returns the cause of a client's error: the URL may contain a saved token.
+func withoutURL(err error) error {
+	if of := (*url.Error)(nil); errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
 
 // refused describes a status that is no success.

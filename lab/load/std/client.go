@@ -14,17 +14,17 @@ import (
 // client is the pool.Doer of one Drive.
 type client struct {
 	driver *Driver
-	conns  []*conn // by worker
+	conns  []*Conn // by worker
 }
 
 func (c *client) close() {
 	for _, conn := range c.conns {
-		conn.close()
+		conn.Close()
 	}
 }
 
 // Connect makes the worker's connection before the run's start.
-func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].prepare(ctx) }
+func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].Prepare(ctx) }
 
 // Do sends the next request of the corpus and checks the answer.
 func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
@@ -86,11 +86,11 @@ func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 
 // roundTrip sends a request and follows redirects, as far as they are permitted and stay with the
 // target.
-func (d *Driver) roundTrip(c *conn, r *http.Request) (*http.Response, error) {
+func (d *Driver) roundTrip(c *Conn, r *http.Request) (*http.Response, error) {
 	if d.config.Follow == 0 {
-		return c.transport.RoundTrip(r)
+		return c.Transport.RoundTrip(r)
 	}
-	client := http.Client{Transport: c.transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
+	client := http.Client{Transport: c.Transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
 		if len(before) > d.config.Follow || next.URL.Scheme != r.URL.Scheme || next.URL.Host != r.URL.Host {
 			return http.ErrUseLastResponse
 		}

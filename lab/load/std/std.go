@@ -8,10 +8,8 @@
 package std
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -62,7 +60,7 @@ func New(c Config) (*Driver, error) {
 	if err := c.Corpus.Prepare(); err != nil {
 		return nil, err
 	}
-	d := &Driver{config: c, addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme))}
+	d := &Driver{config: c, addr: address(u)}
 	if u.Scheme == "https" {
 		if d.dial.tls, err = c.TLS.Config(u.Hostname(), c.HTTP2); err != nil {
 			return nil, err
@@ -113,9 +111,9 @@ func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan; see load.Driver.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
-	c := &client{driver: d, conns: make([]*conn, max(p.Connections, 1))}
+	c := &client{driver: d, conns: make([]*Conn, max(p.Connections, 1))}
 	for i := range c.conns {
-		c.conns[i] = newConn(&d.dial, d.addr, d.config.HTTP2)
+		c.conns[i] = newConn(&d.dial, d.addr, d.dial.tls != nil, d.config.HTTP2)
 	}
 	defer c.close()
 	workers := &pool.Driver{Name: d.Engine(), Doer: c, Think: d.config.Think, Next: d.config.Corpus.Take}

@@ -17,13 +17,13 @@ import (
 // slow to answer, or closes the connection, is reachable. An error means that no connection could
 // be made, and says why.
 func (d *Driver) Try(ctx context.Context) (status int, location string, err error) {
-	made, err := d.dial.dial(ctx, "tcp", d.addr)
+	made, err := d.dial.dial(ctx, "tcp", d.addr, d.dial.tls != nil)
 	if err != nil {
 		return 0, "", d.unreachable(err)
 	}
-	c := newConn(&d.dial, d.addr, d.config.HTTP2)
+	c := newConn(&d.dial, d.addr, d.dial.tls != nil, d.config.HTTP2)
 	c.ready <- made
-	defer c.close()
+	defer c.Close()
 	first := d.requests[0]
 	if first.Method != http.MethodGet && first.Method != http.MethodHead || d.config.Corpus.Supply != nil {
 		return 0, "", nil
