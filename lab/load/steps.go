@@ -12,10 +12,9 @@ func (s *Shard) SendStep(intended, at int64) {
 
 // EndStep reports how a step ended: with an answer, without one, or as Unfinished with the run.
 func (s *Shard) EndStep(o *Outcome) {
-	measured := s.measured(o.Intended)
 	s.Advance(o.Done)
-	s.recordResponse(o.Status, o.Class, !measured, o.Done-o.Intended)
-	if measured && o.Status != Unfinished {
+	s.recordResponse(o.Status, o.Class, !s.measured(o.Intended), o.Done-o.Intended)
+	if s.measured(o.Intended) && o.Status != Unfinished {
 		s.record(&s.cur.service, o.Done-o.Sent)
 	}
 }

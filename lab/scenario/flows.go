@@ -2,8 +2,8 @@ package scenario
 
 import "time"
 
-// FlowStep is one request of a flow. What it leaves out is the load's. Its texts are templates with the
-// placeholders of requests and, as ${NAME}, the values that earlier steps saved.
+// FlowStep is one request of a flow. What it leaves out is the load's. Its texts are templates with
+// the placeholders of requests and, as ${NAME}, the values that earlier steps saved.
 type FlowStep struct {
 	Name     string            `yaml:"name"`
 	Method   string            `yaml:"method"`  // default: POST with a body, GET without

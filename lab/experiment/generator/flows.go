@@ -17,8 +17,8 @@ import (
 	"dyno/lab/scenario"
 )
 
-// mostFlows bounds the flows that run concurrently on a schedule, if the scenario does not: each has
-// a connection, and as many again fit the usual limit of open files.
+// mostFlows bounds the flows that run concurrently on a schedule, if the scenario does not: each
+// has a connection, and as many again fit the usual limit of open files.
 const mostFlows = 4096
 
 // Paced prepares a plan for flows on a schedule: those that pause run beside many others, and
@@ -38,8 +38,23 @@ func (b *Generator) Paced(p *load.Plan, v scenario.Variant) {
 	}
 }
 
-// flows makes the driver of a run's flows.
-func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*flows.Driver, error) {
+// flows makes the flows of a run, and enters their steps into it.
+func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.URL, r *record.Run, out *Requests) error {
+	driver, err := b.flowDriver(s, l, u, out.Run, r.Load.Seed)
+	if err != nil {
+		return &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+	}
+	out.Driver, out.Classes, out.corpus, r.Load.Steps = driver, driver.Classes(), &request.Corpus{}, driver.Classes()
+	return nil
+}
+
+// onlyConnection is a request with which std.Driver.Try connects and sends nothing, since the steps
+// of a flow may change something at the target.
+func onlyConnection() *request.Corpus {
+	return &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]request.Class, 1)}
+}
+
+func (b *Generator) flowDriver(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*flows.Driver, error) {
 	spec := corpus.Spec{Rows: b.rows, Run: run, Seed: seed}
 	if l.Keys != nil {
 		spec.Keys = corpus.Keys(*l.Keys)

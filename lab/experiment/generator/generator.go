@@ -70,12 +70,8 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 	r.Load.URL = u.String()
 	l := b.Scenario.LoadOf(v)
 	if b.Scenario.OfFlows() {
-		driver, err := b.flows(s, l, u, out.Run, r.Load.Seed)
-		if err != nil {
-			return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
-		}
-		out.Driver, out.Classes, out.corpus, r.Load.Steps = driver, driver.Classes(), &request.Corpus{}, driver.Classes()
-		return out, nil
+		err := b.flows(s, l, u, r, &out)
+		return out, err
 	}
 	requests, rows, err := b.corpus(s, l, u, out.Run, r.Load.Seed)
 	if err != nil {
@@ -373,8 +369,8 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	}
 	l := b.Scenario.LoadOf(v)
 	requests, _, err := b.corpus(s, l, u, runName(""), 0)
-	if b.Scenario.OfFlows() { // a step may change something: only the connection is tried
-		requests, err = &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]request.Class, 1)}, nil
+	if b.Scenario.OfFlows() {
+		requests, err = onlyConnection(), nil
 	}
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dyno/lab/scenario"
+	"dyno/lab/scenario/combine"
 	"dyno/lab/scenario/document"
 )
 
@@ -165,7 +166,7 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 	case name == scenario.Scratch:
 		return "is the folder of a started program, and is valid only in its command, arguments and environment"
 	case dotted && slices.Contains(in.owners, owner):
-		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
+		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return combine.PlainRune(r) == '-' && r != '-' }) {
 			return "expected a field of the ready line, as in ${" + owner + ".listen}"
 		}
 		return ""
