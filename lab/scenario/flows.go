@@ -29,6 +29,9 @@ type Save struct {
 // OfFlows reports whether the load is flows of several requests.
 func (s *Scenario) OfFlows() bool { return s.Load.Kind == Flows }
 
+// OfGRPC reports whether the load is gRPC calls.
+func (s *Scenario) OfGRPC() bool { return s.Load.Kind == GRPC }
+
 // Thinking is the time that a flow pauses in all.
 func (l *Load) Thinking() (sum time.Duration) {
 	for i := range l.Steps {

@@ -108,13 +108,14 @@ const (
 	Jobs     = "jobs"
 	Sessions = "sessions"
 	Flows    = "flows"
+	GRPC     = "grpc"
 )
 
 // Load describes the requests or jobs of a load. URL, headers and bodies are templates: besides
 // ${target.FIELD} and ${COMPANION.FIELD} they may contain the placeholders that change from
 // request to request (see LoadPlaceholder).
 type Load struct {
-	Kind string `yaml:"kind"` // Requests (also when empty), Jobs, Sessions or Flows
+	Kind string `yaml:"kind"` // Requests (also when empty), Jobs, Sessions, Flows or GRPC
 
 	URL      string            `yaml:"url"`    // ws and wss: JSON-RPC over WebSockets
 	Method   string            `yaml:"method"` // default: POST with a body, GET without
@@ -134,6 +135,10 @@ type Load struct {
 	// Follow is the number of redirects that a request follows; 0: a redirect is its answer.
 	Follow int        `yaml:"follow"`
 	Steps  []FlowStep `yaml:"steps"` // of Flows, at least one
+	// Of GRPC: what is called, package.Service/Method, with Body as the message in JSON and Headers as
+	// metadata. Descriptors is a file that describes it; without one the target's reflection does.
+	Call        string `yaml:"call"`
+	Descriptors string `yaml:"descriptors"`
 
 	Engine      string        `yaml:"engine"`      // raw | std | auto (also when empty)
 	Connections int           `yaml:"connections"` // default 64

@@ -49,7 +49,7 @@ func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.UR
 }
 
 // onlyConnection is a request with which std.Driver.Try connects and sends nothing, since the steps
-// of a flow may change something at the target.
+// of a flow and gRPC calls may change something at the target.
 func onlyConnection() *request.Corpus {
 	return &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]request.Class, 1)}
 }

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -61,7 +60,7 @@ func (b *Generator) Permitted(raw string) error {
 
 // Requests makes the requests of a run for a target that is ready, and enters their URL into the
 // run.
-func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
+func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
 	out := Requests{Run: runName(r.ID)}
 	u, err := b.address(s, v)
 	if err != nil {
@@ -90,7 +89,7 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 		}
 	}
 	out.corpus, out.rows, out.Classes = requests, rows, requests.ClassNames()
-	if out.Driver, err = b.engine(l, u, requests); err != nil {
+	if out.Driver, err = b.engine(ctx, l, u, requests); err != nil {
 		return out, &scenario.Fault{Err: err}
 	}
 	return out, nil
@@ -129,8 +128,11 @@ func runName(id string) string {
 }
 
 // engine makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
-func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
-	if l.Sockets() {
+func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
+	switch {
+	case b.Scenario.OfGRPC():
+		return b.grpc(ctx, l, u, requests)
+	case l.Sockets():
 		return b.sockets(l, u, requests)
 	}
 	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && l.Follow == 0 && runtime.GOOS == "linux"
@@ -149,7 +151,7 @@ func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus
 // standard makes the net/http driver.
 func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver, error) {
 	l := b.Scenario.Load
-	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, Follow: l.Follow, TLS: b.tls()})
+	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.OfGRPC(), Think: l.Think, Follow: l.Follow, TLS: b.tls()})
 }
 
 func (b *Generator) tls() std.TLS {
@@ -209,7 +211,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
 		return out, err
 	}
-	out.JSON = l.Sockets()
+	out.JSON = l.Sockets() || b.Scenario.OfGRPC()
 	if out.Array = l.Array; l.Repeat == 0 {
 		out.Body, err = s.Expand("body", out.Body)
 	} else {
@@ -283,25 +285,6 @@ func (b *Generator) body(text, file string) (string, error) {
 	return string(content), nil
 }
 
-// garbage bounds the memory that a run may leave uncollected, in bytes, beside what is in use when
-// it begins: the requests.
-const garbage = 1 << 30
-
-// PauseGC runs the collector now and then pauses it until the returned function is called, unless
-// memory runs short. A collection stops the sending threads until every other thread has reached
-// a safe point, and a thread that waits for a CPU behind the target reaches it late: requests
-// would be sent tens of milliseconds after their time.
-func PauseGC() (release func()) {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(int64(m.HeapInuse)+garbage)
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}
-}
-
 // Commonest describes the most frequent error of a load; empty: there was none.
 func Commonest(t record.Totals) string {
 	name, most := "", int64(0)
@@ -369,7 +352,7 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	}
 	l := b.Scenario.LoadOf(v)
 	requests, _, err := b.corpus(s, l, u, runName(""), 0)
-	if b.Scenario.OfFlows() {
+	if b.Scenario.OfFlows() || b.Scenario.OfGRPC() {
 		requests, err = onlyConnection(), nil
 	}
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *seat) open(ctx context.Context) error {
 	if s.run.Target, s.debug, err = s.env.Prepare(ctx, s.variant, nil); err != nil {
 		return err
 	}
-	if s.requests, err = s.turns.Requests(s.env, s.variant, s.run); err != nil {
+	if s.requests, err = s.turns.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
 	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid()})

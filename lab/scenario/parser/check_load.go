@@ -30,6 +30,8 @@ func (c *checker) load() {
 		c.jobs(p)
 	case scenario.Flows:
 		c.flows(p)
+	case scenario.GRPC:
+		c.grpc(p)
 	case scenario.Requests, "":
 		c.requests(p)
 	}
@@ -64,6 +66,7 @@ func (c *checker) requests(p document.Path) {
 	c.refuse(p, "belongs to kind: jobs", "axis")
 	c.refuse(p, "belongs to kind: sessions", ownFields...)
 	c.refuse(p, "belongs to kind: flows; kinds of request in a mix are classes", "steps")
+	c.refuse(p, "belongs to kind: grpc", "call", "descriptors")
 	if l.Once && l.Feeder == nil && l.Corpus == "" {
 		c.FaultName(p.To("once"), "sends each row of a feeder or each body of a corpus at most once; add feeder or corpus")
 	}
