@@ -1,9 +1,9 @@
-// Package grpcload drives a target with gRPC calls, unary ones and those that a server answers with a
-// stream. Messages are written as JSON; the target's reflection, or a file of descriptors, says how
-// they are encoded, before the load.
+// Package grpcload drives a target with gRPC calls, unary ones and those that a server answers with
+// a stream. Messages are written as JSON; the target's reflection, or a file of descriptors, says
+// how they are encoded, before the load.
 //
-// It is not for calls with a stream of requests, nor for HTTP (std). Drive owns the pool's goroutines
-// and those of the connections, and closes all when it returns.
+// It is not for calls with a stream of requests, nor for HTTP (std). Drive owns the pool's
+// goroutines and those of the connections, and closes all when it returns.
 package grpcload
 
 import (
@@ -38,7 +38,8 @@ type Config struct {
 	Call        string // package.Service/Method
 	Descriptors []byte // a google.protobuf.FileDescriptorSet; nil: the target's reflection
 	// Corpus holds the messages as the JSON bodies of its requests, and the calls' metadata as their
-	// headers. Its checks test the fields of the answer in JSON, of a stream those of its last message.
+	// headers. Its checks test the fields of the answer in JSON, of a stream those of its last
+	// message.
 	Corpus  *request.Corpus
 	Streams int // calls in flight on each connection; 0: 1
 	TLS     std.TLS

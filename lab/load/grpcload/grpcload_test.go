@@ -164,7 +164,8 @@ func TestServerStreamsOverTLS(t *testing.T) {
 	}
 }
 
-// Codes are shown as the HTTP statuses that stand for them, and notes have the code and its message.
+// Codes are shown as the HTTP statuses that stand for them, and notes have the code and its
+// message.
 func TestFailures(t *testing.T) {
 	_, url := serve(t, true, false)
 	for _, tt := range []struct {
