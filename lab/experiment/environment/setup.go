@@ -124,7 +124,7 @@ func (s *Environment) send(ctx context.Context, client *http.Client, r scenario.
 	if check.PassStatus(resp.StatusCode) {
 		return nil
 	}
-	if to := resp.Header.Get("Location"); request.Redirects(resp.StatusCode) {
+	if to, _, _ := strings.Cut(resp.Header.Get("Location"), "?"); request.Redirects(resp.StatusCode) { // its query may contain a token
 		return fmt.Errorf("%s %s answered %s, a redirect to %.200s; list the status in expect if that is a success", method, url, resp.Status, to)
 	}
 	return fmt.Errorf("%s %s answered %s: %s", method, url, resp.Status, bytes.TrimSpace(answer[:min(shown, len(answer))]))

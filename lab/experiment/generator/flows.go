@@ -97,13 +97,10 @@ func (b *Generator) flowStep(s *environment.Environment, l scenario.Load, u *url
 	} else if err := b.Permitted(out.URL); err != nil {
 		return out, err
 	}
-	headers := maps.Clone(l.Headers)
-	if headers == nil {
-		headers = map[string]string{}
-	}
-	maps.Copy(headers, from.Headers)
-	for name, value := range headers {
-		out.Header[name] = x.text("header "+name, value)
+	for _, headers := range []map[string]string{l.Headers, from.Headers} {
+		for name, value := range headers {
+			out.Header[http.CanonicalHeaderKey(name)] = x.text("header "+name, value)
+		}
 	}
 	check := l.Check
 	if from.Check != nil {
