@@ -301,7 +301,7 @@ func loadObject(r *report.Report) any {
 		Service      record.Quantiles            `json:"service_ms"`
 		Delivery     *record.Quantiles           `json:"delivery_ms"`
 		Classes      map[string]record.Quantiles `json:"classes,omitempty"`
-		Steps        []string                    `json:"steps,omitempty"` // of flows: the classes, in order
+		Steps        []string                    `json:"flow_steps,omitempty"` // of flows: the classes, in order
 		Flow         *record.Quantiles           `json:"flow_ms,omitempty"`
 		Lag          record.Lag                  `json:"send_lag_us"`
 		Generator    generator                   `json:"generator"`
