@@ -180,7 +180,8 @@ var inside = map[string][]room{
 		{"environment", nil, "the processes of a run; it knows no load"},
 	},
 	"lab/scenario": {
-		{"parser", []string{"document", "."}, "reads and checks a file; what uses a scenario does not need it"},
+		{"parser", []string{"document", "combine", "."}, "reads and checks a file; what uses a scenario does not need it"},
+		{"combine", []string{"."}, "a sweep's variants; it knows no file"},
 		{"draft", nil, "the form of a file to write; it knows no rule"},
 		{"document", []string{"."}, "positions and the schema; it knows no rule that a schema cannot express"},
 		{".", nil, "what a scenario says, however it was read"},

@@ -131,8 +131,11 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
-// unitsNote says what the figures count if requests carry several units of work.
+// unitsNote says what the figures count if requests carry several units of work, or are steps.
 func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []string) {
+	if s.OfFlows() {
+		return []string{fmt.Sprintf("the load is flows of %d steps; rates, capacities, errors and costs per request count flows, latencies are those of steps", len(s.Load.Steps))}
+	}
 	blind := false // to the failure of some units of a request
 	of := map[int][]string{}
 	for _, v := range variants {
@@ -205,6 +208,9 @@ func (x *executor) permitted() error {
 	urls := []string{x.Scenario.Load.URL, x.Scenario.Target.URL}
 	for _, v := range x.variants {
 		urls = append(urls, v.URL, x.Scenario.LoadOf(v).URL)
+	}
+	for _, step := range x.Scenario.Load.Steps {
+		urls = append(urls, step.URL)
 	}
 	for _, url := range urls {
 		if err := x.runner.Permitted(url); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
+	"dyno/lab/load/cputime"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -44,7 +45,7 @@ type Recorder struct {
 }
 
 func newRecorder(p *Plan, sink Sink, cancel context.CancelFunc) *Recorder {
-	r := &Recorder{plan: p, sink: sink, cpu: processCPU, cancel: cancel}
+	r := &Recorder{plan: p, sink: sink, cpu: cputime.OfProcess, cancel: cancel}
 	r.pool.New = func() any { return record.NewHistogram() }
 	r.collector.init(r)
 	return r

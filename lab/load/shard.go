@@ -159,22 +159,27 @@ type Outcome struct {
 
 // Done reports how an offer ended.
 func (s *Shard) Done(o *Outcome) {
+	s.count(o)
+	warm := o.Intended < s.measureFrom
+	s.recordResponse(o.Status, o.Class, warm, o.Done-o.Intended)
+	if !warm && o.Sent != 0 {
+		s.record(&s.cur.service, o.Done-o.Sent)
+	}
+}
+
+// count counts an offer that ended.
+func (s *Shard) count(o *Outcome) {
 	s.Advance(o.Done)
 	s.lastDone = max(s.lastDone, o.Done)
 	s.cur.finished += s.units
 	s.cur.client.Completed += s.units
 	failed := s.failed(o)
-	warm := o.Intended < s.measureFrom
-	s.recordResponse(o.Status, o.Class, warm, o.Done-o.Intended)
-	if warm {
+	if o.Intended < s.measureFrom {
 		return
 	}
 	s.cur.measured.completed += s.units
 	if failed > 0 {
 		s.cur.measured.fail(o.Status, o.Checked, failed)
-	}
-	if o.Sent != 0 {
-		s.record(&s.cur.service, o.Done-o.Sent)
 	}
 }
 

@@ -89,6 +89,9 @@ func (c *collector) totals() record.Totals {
 		Delivery:      record.QuantilesOf(c.hists[record.HistDelivery]),
 		Sessions:      record.SessionsOf(c.hists[record.HistOpening], c.hists[record.HistGap], c.lost, c.frames, c.bytes, seconds),
 	}
+	if q := record.QuantilesOf(c.hists[record.HistFlow]); q.Max > 0 {
+		t.Flow = &q
+	}
 	if c.phase != "" && c.hists[record.HistLag] == nil { // the job does not record its send-lag
 		t.Sent = c.sent
 	}

@@ -13,6 +13,7 @@ const (
 	HistLag      = "lag"      // the generator's own send-lag
 	HistDelivery = "delivery" // from the intended send time to a sink's receipt
 	HistOpening  = "opening"  // time to open a session
+	HistFlow     = "flow"     // a flow as a whole, from its intended start to its last answer
 	HistGap      = "gap"      // mean time between the frames of a session, one value for each
 )
 

@@ -140,15 +140,18 @@ const (
 
 // Load describes how the run was driven.
 type Load struct {
-	Kind        string        `json:"kind"`          // requests | sessions | jobs
-	Model       string        `json:"model"`         // open | closed
-	Engine      string        `json:"engine"`        // raw-epoll | raw-uring | std | the job's own
+	Kind   string `json:"kind"`   // requests | flows | sessions | jobs
+	Model  string `json:"model"`  // open | closed
+	Engine string `json:"engine"` // raw-epoll | raw-uring | std | flows | the job's own
+	// Protocol is what a connection negotiated, as in "HTTP/2 over TLS 1.3"; empty: not known.
+	Protocol    string        `json:"protocol,omitempty"`
 	Schedule    string        `json:"schedule"`      // in words: "poisson 2000/s"
 	URL         string        `json:"url,omitempty"` // without credentials
 	Connections int           `json:"connections,omitempty"`
 	Units       int           `json:"units,omitempty"` // units of work in a request, if several: counts and rates are then in units
 	Timeout     time.Duration `json:"timeout_ns,omitempty"`
 	Seed        uint64        `json:"seed,omitempty"`
+	Steps       []string      `json:"steps,omitempty"` // of flows: the classes, in the order of the steps
 }
 
 // Target describes the process that was driven.

@@ -131,6 +131,9 @@ type Totals struct {
 	Classes  map[string]Quantiles `json:"classes,omitempty"`  // response by request class
 	Statuses map[string]Quantiles `json:"statuses,omitempty"` // response by protocol status, where there were several
 
+	// Flow is the time that flows which succeeded took as a whole, pauses included; nil: the load had
+	// no flows. The latencies above are then those of their steps, and Classes has each step.
+	Flow      *Quantiles    `json:"flow_ms,omitempty"`
 	Sessions  *Sessions     `json:"sessions,omitempty"` // nil: the load had none
 	Generator Generator     `json:"generator"`
 	Server    *ServerTotals `json:"server,omitempty"`

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -61,7 +60,7 @@ func (b *Generator) Permitted(raw string) error {
 
 // Requests makes the requests of a run for a target that is ready, and enters their URL into the
 // run.
-func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
+func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
 	out := Requests{Run: runName(r.ID)}
 	u, err := b.address(s, v)
 	if err != nil {
@@ -69,6 +68,10 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 	}
 	r.Load.URL = u.String()
 	l := b.Scenario.LoadOf(v)
+	if b.Scenario.OfFlows() {
+		err := b.flows(s, l, u, r, &out)
+		return out, err
+	}
 	requests, rows, err := b.corpus(s, l, u, out.Run, r.Load.Seed)
 	if err != nil {
 		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
@@ -86,7 +89,7 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 		}
 	}
 	out.corpus, out.rows, out.Classes = requests, rows, requests.ClassNames()
-	if out.Driver, err = b.engine(l, u, requests); err != nil {
+	if out.Driver, err = b.engine(ctx, l, u, requests); err != nil {
 		return out, &scenario.Fault{Err: err}
 	}
 	return out, nil
@@ -125,15 +128,18 @@ func runName(id string) string {
 }
 
 // engine makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
-func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
-	if l.Sockets() {
+func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
+	switch {
+	case b.Scenario.OfGRPC():
+		return b.grpc(ctx, l, u, requests)
+	case l.Sockets():
 		return b.sockets(l, u, requests)
 	}
-	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
+	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && l.Follow == 0 && runtime.GOOS == "linux"
 	origin := u.Scheme + "://" + u.Host
 	switch {
 	case l.Engine == "raw" && !rawCan:
-		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS or think time, on Linux; use engine std")
+		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS, think time or redirects that are followed, on Linux; use engine std")
 	case l.Engine == "raw", l.Engine != "std" && rawCan:
 		return raw.New(raw.Config{Target: origin, Corpus: requests, Pipeline: l.Pipeline, Realtime: true})
 	case l.Pipeline > 1:
@@ -145,7 +151,7 @@ func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus
 // standard makes the net/http driver.
 func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver, error) {
 	l := b.Scenario.Load
-	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: b.tls()})
+	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.OfGRPC(), Think: l.Think, Follow: l.Follow, TLS: b.tls()})
 }
 
 func (b *Generator) tls() std.TLS {
@@ -205,7 +211,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
 		return out, err
 	}
-	out.JSON = l.Sockets()
+	out.JSON = l.Sockets() || b.Scenario.OfGRPC()
 	if out.Array = l.Array; l.Repeat == 0 {
 		out.Body, err = s.Template("body", out.Body, 0)
 	} else {
@@ -240,10 +246,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if c.Check != nil {
 		check = *c.Check
 	}
-	out.Check = request.Check{Status: check.Status, Header: check.Header}
-	for _, t := range check.JSON {
-		out.Check.JSON = append(out.Check.JSON, request.JSONTest{Path: t.Path, Equals: t.Equals, Exists: t.Exists})
-	}
+	out.Check = checkOf(check)
 	return out, nil
 }
 
@@ -280,25 +283,6 @@ func (b *Generator) body(text, file string) (string, error) {
 		return "", fmt.Errorf("body_file %s: %w", file, err)
 	}
 	return string(content), nil
-}
-
-// garbage bounds the memory that a run may leave uncollected, in bytes, beside what is in use when
-// it begins: the requests.
-const garbage = 1 << 30
-
-// PauseGC runs the collector now and then pauses it until the returned function is called, unless
-// memory runs short. A collection stops the sending threads until every other thread has reached
-// a safe point, and a thread that waits for a CPU behind the target reaches it late: requests
-// would be sent tens of milliseconds after their time.
-func PauseGC() (release func()) {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(int64(m.HeapInuse)+garbage)
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}
 }
 
 // Commonest describes the most frequent error of a load; empty: there was none.
@@ -368,6 +352,9 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	}
 	l := b.Scenario.LoadOf(v)
 	requests, _, err := b.corpus(s, l, u, runName(""), 0)
+	if b.Scenario.OfFlows() || b.Scenario.OfGRPC() {
+		requests, err = onlyConnection(), nil
+	}
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
@@ -381,11 +368,14 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	began := time.Now()
-	status, err := d.Try(ctx)
+	status, location, err := d.Try(ctx)
 	first := requests.Requests[0]
 	if err != nil || status == 0 || len(b.Scenario.SetupOf(v)) > 0 || requests.Classes[first.Class].Check.PassStatus(status) {
 		return "", err
 	}
-	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s %s", status, http.StatusText(status),
-		time.Since(began).Round(time.Millisecond/10), first.Method, redact.URL(u.Host+first.Path)), nil
+	took, asked := time.Since(began).Round(time.Millisecond/10), first.Method+" "+redact.URL(u.Host+first.Path)
+	if request.Redirects(status) {
+		return fmt.Sprintf("the target answered in %v with %s: %s", took, request.Redirected(status, location), asked), nil
+	}
+	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s", status, http.StatusText(status), took, asked), nil
 }

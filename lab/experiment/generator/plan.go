@@ -39,8 +39,8 @@ func (b *Generator) Base(v scenario.Variant) load.Plan {
 // is a fault of the scenario.
 func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
 	l, p := b.Scenario.LoadOf(v), b.Base(v)
-	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 	if b.Scenario.OfSessions() {
+		p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 		return b.planSessions(p, r, l, warmup), nil
 	}
 	p.Length, p.Warmup = cmp.Or(r.Step.Length, defaultLength), warmup
@@ -48,6 +48,10 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
+	if !r.Step.Closed && l.Schedule.Kind != scenario.Closed {
+		b.Paced(&p, v)
+	}
+	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 	seed := Seed(l.Schedule.Seed, b.Scenario.Name, r.Step.Round)
 	if err := b.schedule(&p, r.Step, seed); err != nil {
 		return p, err

@@ -51,7 +51,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 		}
 		return d, err
 	}
-	requests, err := b.Requests(s, v, r)
+	requests, err := b.Requests(ctx, s, v, r)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	"dyno/lab/load/sessions"
+	"dyno/lab/load/notes"
 	"dyno/lab/probe"
 	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
@@ -183,8 +183,11 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = nil // a result, though not one that counts
 	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
-	if noting, ok := d.driver.(sessions.Noting); ok {
+	if noting, ok := d.driver.(notes.Noting); ok {
 		r.Warnings = append(r.Warnings, noting.Notes()...)
+	}
+	if negotiating, ok := d.driver.(notes.Negotiating); ok {
+		r.Load.Protocol = negotiating.Protocol()
 	}
 	b.enterView(r, plan, sink)
 	r.Environment.Speed = speed

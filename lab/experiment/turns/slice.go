@@ -78,7 +78,7 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 		out.Length = max(out.Length, p.Length) // unanswered requests took longer than that
 	}
 	if out.Served == 0 {
-		out.Invalid = "no request succeeded" + generator.Commonest(totals)
+		out.Invalid = "no request succeeded" + generator.Commonest(totals) + s.requests.Reason()
 	}
 	if totals.Generator.BusiestThread >= record.GeneratorBusy {
 		out.Limited = fmt.Sprintf("its busiest thread used %.0f%% of a core", totals.Generator.BusiestThread*100)
@@ -98,10 +98,11 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	p := s.plan()
 	seed := s.turns.seedOfSlice(block)
 	p.Length = voteTime(rate)
-	requests := rate / float64(p.Units) // per second
-	p.Schedule = func() schedule.Schedule { return schedule.Poisson(requests, p.Length, seed) }
+	s.turns.Paced(&p, s.variant)
+	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
+	p.Schedule = func() schedule.Schedule { return schedule.Poisson(requests, span, seed) }
 	if s.turns.Scenario.Load.Schedule.Kind == scenario.Constant {
-		p.Schedule = func() schedule.Schedule { return schedule.Constant(requests, p.Length) }
+		p.Schedule = func() schedule.Schedule { return schedule.Constant(requests, span) }
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate
@@ -119,7 +120,9 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	}
 	environment.AwaitIdle(ctx, s.meter)
 	s.account(&out, totals, s.meter.Read().Since(before))
-	out.Start, out.Length = carried.Start, carried.Length
+	counted := p.Length.Seconds() / span.Seconds() // the share of the offers that are counted
+	out.TargetCPU, out.CompanionCPU, out.GeneratorCPU = out.TargetCPU*counted, out.CompanionCPU*counted, out.GeneratorCPU*counted
+	out.Start, out.Length = carried.MeasureFrom(), carried.Length
 	r := *s.run
 	r.Load.Model, r.Step.Rate, r.Step.Length = "open", rate, carried.Length
 	r.Begin, r.Length, r.Totals, r.Series = carried.MeasureFrom(), carried.Length, totals, seen.series

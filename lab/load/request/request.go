@@ -86,7 +86,7 @@ func (c *Corpus) Prepare() error {
 	}
 	c.Units = max(c.Units, 1)
 	for i := range c.Classes {
-		if err := c.Classes[i].Check.compile(); err != nil {
+		if err := c.Classes[i].Check.Compile(); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,8 @@ type Class struct {
 	Check Check
 }
 
-// Check defines which answers count as success. The zero Check requires a status below 400.
+// Check defines which answers count as success. The zero Check requires a status below 400 that is
+// no redirect: the answer of a server that sends the client to its login page is no success.
 type Check struct {
 	Status []int             // acceptable statuses
 	Header map[string]string // header -> a part of its value
@@ -158,7 +159,8 @@ type JSONTest struct {
 	Exists bool   // requires the field to exist and not be null, whatever its value
 }
 
-func (c *Check) compile() error {
+// Compile compiles the check; Corpus.Prepare does it for its classes.
+func (c *Check) Compile() error {
 	c.tests = nil
 	for _, t := range c.JSON {
 		test, err := jsontest.Compile(t.Path, t.Equals, t.Exists)
@@ -177,7 +179,7 @@ func (c *Check) NeedsContent() bool { return len(c.Header) > 0 || len(c.JSON) > 
 // PassStatus reports whether the status alone passes.
 func (c *Check) PassStatus(status int) bool {
 	if len(c.Status) == 0 {
-		return status < 400
+		return status < 400 && !Redirects(status)
 	}
 	return slices.Contains(c.Status, status)
 }
@@ -191,4 +193,20 @@ func (c *Check) Failures(header http.Header, body []byte, units int) int {
 		}
 	}
 	return jsontest.Failures(c.tests, body, units)
+}
+
+// Unmet returns the first criterion that an answer does not meet whose status passed; nil: it meets
+// all.
+func (c *Check) Unmet(header http.Header, body []byte) error {
+	for name, part := range c.Header {
+		if !strings.Contains(header.Get(name), part) {
+			return fmt.Errorf("check: the header %s does not contain %q", name, part)
+		}
+	}
+	for i := range c.tests {
+		if jsontest.Failures(c.tests[i:i+1], body, 1) > 0 {
+			return fmt.Errorf("check: the field %s is not as required", c.JSON[i].Path)
+		}
+	}
+	return nil
 }

@@ -287,6 +287,7 @@ func loadObject(r *report.Report) any {
 		Schema       string                      `json:"schema"`
 		Model        string                      `json:"model"`
 		Engine       string                      `json:"engine"`
+		Protocol     string                      `json:"protocol,omitempty"`
 		URL          string                      `json:"url"`
 		Duration     figure.Value                `json:"duration_s"`
 		OfferedPerS  float64                     `json:"offered_per_s"`
@@ -300,6 +301,8 @@ func loadObject(r *report.Report) any {
 		Service      record.Quantiles            `json:"service_ms"`
 		Delivery     *record.Quantiles           `json:"delivery_ms"`
 		Classes      map[string]record.Quantiles `json:"classes,omitempty"`
+		Steps        []string                    `json:"flow_steps,omitempty"` // of flows: the classes, in order
+		Flow         *record.Quantiles           `json:"flow_ms,omitempty"`
 		Lag          record.Lag                  `json:"send_lag_us"`
 		Generator    generator                   `json:"generator"`
 		SLO          record.SLO                  `json:"slo"`
@@ -308,8 +311,8 @@ func loadObject(r *report.Report) any {
 		Databases    []object                    `json:"databases,omitempty"`
 		outcome
 	}{
-		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
-		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, t.Lag,
+		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
+		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, run.Load.Steps, t.Flow, t.Lag,
 		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
 	}
 }

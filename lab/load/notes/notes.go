@@ -1,4 +1,8 @@
-package sessions
+// Package notes holds what a driver has to say about a load besides counts and latencies: the
+// reasons of failures, and how it spoke with the target.
+//
+// It is not for counting failures: the recorder of package load does. It starts no goroutines.
+package notes
 
 import (
 	"fmt"
@@ -36,5 +40,12 @@ func (n *Notes) Notes() (out []string) {
 	return out
 }
 
-// Noting is a Driver that has failures to report which no offer shows.
+// Noting is a Driver that has failures to report which no count shows.
 type Noting interface{ Notes() []string }
+
+// Negotiating is a Driver that learns from the answers how it speaks with the target.
+type Negotiating interface {
+	// Protocol returns what the target's last new connection negotiated: "HTTP/1.1", or "HTTP/2 over
+	// TLS 1.3"; empty: there was no answer.
+	Protocol() string
+}
