@@ -114,7 +114,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), newAgent(), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

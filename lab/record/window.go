@@ -163,6 +163,7 @@ type Generator struct {
 	Limited       bool    `json:"limited"`        // the generator, not the target, set the pace
 	Why           string  `json:"why,omitempty"`  // evidence for Limited
 	Realtime      bool    `json:"realtime,omitempty"`
+	Agents        []Agent `json:"agents,omitempty"` // the processes that shared the load; nil: the lab's own sent it
 }
 
 // ServerTotals holds the resources that the target used over the measured time.

@@ -19,6 +19,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
+	"dyno/lab/load/pacing"
 	"dyno/lab/load/sessions"
 	"dyno/lab/probe"
 	"dyno/lab/probe/debughttp"
@@ -139,7 +140,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	defer d.close()
 	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helper: d.helper, Counters: counters}})
+		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -157,7 +158,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		return 0, err
 	}
 	speed := machineSpeed()
-	defer generator.PauseGC()()
+	defer pacing.PauseGC()()
 	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Step.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
@@ -181,6 +182,10 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	if usedUp {
 		loadErr = nil // a result, though not one that counts
 	}
+	failed := (*load.GeneratorError)(nil)
+	if errors.As(loadErr, &failed) {
+		loadErr = nil // likewise
+	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
 	if noting, ok := d.driver.(sessions.Noting); ok {
 		r.Warnings = append(r.Warnings, noting.Notes()...)
@@ -196,6 +201,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	}
 	if usedUp && r.Invalid == "" {
 		r.Invalid = d.requests.UsedUp(time.Duration(plan.Last-plan.Start), d.plan.Warmup+d.plan.Length)
+	}
+	if failed != nil {
+		r.Invalid = failed.Error()
 	}
 	ended := s.Ended()
 	if d.steady && loadErr == nil {

@@ -1,0 +1,32 @@
+package record
+
+import "fmt"
+
+// Agent is a process that sent a share of a load, and how it fared over the measured time.
+type Agent struct {
+	Name     string `json:"name"` // host and process, as "web1/4711"
+	Offered  int64  `json:"offered"`
+	Achieved int64  `json:"completed"` // answered, success or failure
+	Lag      Lag    `json:"send_lag_us"`
+	// CPUSeconds is the CPU time of the process, BusiestThread the share of one core that its
+	// busiest sending thread used.
+	CPUSeconds    float64 `json:"cpu_s"`
+	BusiestThread float64 `json:"busiest_thread"`
+	Realtime      bool    `json:"realtime,omitempty"`
+	// ClockOffset is by how much its clock was ahead of the lab's, in ns; the true value is within
+	// ClockError of it.
+	ClockOffset int64 `json:"clock_offset_ns"`
+	ClockError  int64 `json:"clock_error_ns"`
+}
+
+// Lateness returns the p99 of the load generator's send-lag, in ms, and what was that late: of
+// several agents the latest one, which the others would hide in the total.
+func (t Totals) Lateness() (ms float64, what string) {
+	ms, what = t.Lag.P99/1000, "the load generator"
+	for i, a := range t.Generator.Agents {
+		if late := a.Lag.P99 / 1000; late >= ms {
+			ms, what = late, fmt.Sprintf("agent %d (%s)", i+1, a.Name)
+		}
+	}
+	return ms, what
+}
