@@ -16,6 +16,8 @@ var modules = map[string]map[string]string{
 	".": {
 		"github.com/HdrHistogram/hdrhistogram-go":  "latencies are recorded without loss of precision and merged",
 		"github.com/google/pprof":                  "profiles are read as go tool pprof reads them",
+		"github.com/nats-io/nats-server/v2":        "dyno --agents-listen has a NATS server inside; lab/load/agents/natsbus alone imports it",
+		"github.com/nats-io/nats.go":               "load agents; lab/load/agents/natsbus alone imports it",
 		"github.com/santhosh-tekuri/jsonschema/v6": "a scenario is checked against its published schema",
 		"github.com/spf13/cobra":                   "cmd/dyno",
 		"github.com/spf13/pflag":                   "cmd/dyno",

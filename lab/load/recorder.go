@@ -130,6 +130,7 @@ func (r *Recorder) finish(now int64) record.Totals {
 		r.plan.Last, r.plan.NextSeq = max(r.plan.Last, s.lastDone), max(r.plan.NextSeq, s.seq)
 		if s.agent != nil {
 			c.agents = append(c.agents, *s.agent)
+			c.sums.add(&s.missing)
 		}
 	}
 	return c.totals()

@@ -33,6 +33,7 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	s.backlog = w.Client.Backlog
 	if w.Phase != record.PhaseWarmup {
 		iv.measured = t.counts(&w.Client)
+		s.told.add(&iv.measured)
 	}
 	iv.more = map[string]*hdrhistogram.Histogram{}
 	for tag, h := range hists {
@@ -47,9 +48,12 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 }
 
 // Agent enters what another process reported at its end beside its windows: how it fared, the
-// instant of its latest answer (0: there was none), and the number after its last offer's.
+// instant of its latest answer (0: there was none), and the number after its last offer's. Its
+// sums correct those of the windows, which do not show which of their offers were measured.
 func (s *Shard) Agent(a record.Agent, last int64, next uint64) {
 	s.agent, s.lastDone, s.seq = &a, last, next
+	s.missing = counts{offered: a.Offered - s.told.offered, failed: a.Failed - s.told.failed,
+		failedCheck: a.Errors[failedCheck] - s.told.failedCheck, failedStatus: a.Errors[failedStatus] - s.told.failedStatus}
 }
 
 // windowCounts holds the outcomes of a window's offers, counted from its histograms.

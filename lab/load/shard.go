@@ -21,6 +21,8 @@ type Shard struct {
 	relayed     bool          // receives whole windows of another process
 	backlog     int64         // at the end of the last relayed window
 	lastDone    int64         // the latest answer or receipt
+	told        counts        // of the relayed windows
+	missing     counts        // of told, by the other process's sums
 	agent       *record.Agent // the process whose windows the shard receives; nil: not known
 }
 

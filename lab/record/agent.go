@@ -4,10 +4,12 @@ import "fmt"
 
 // Agent is a process that sent a share of a load, and how it fared over the measured time.
 type Agent struct {
-	Name     string `json:"name"` // host and process, as "web1/4711"
-	Offered  int64  `json:"offered"`
-	Achieved int64  `json:"completed"` // answered, success or failure
-	Lag      Lag    `json:"send_lag_us"`
+	Name     string           `json:"name"` // host and process, as "web1/4711"
+	Offered  int64            `json:"offered"`
+	Achieved int64            `json:"completed"` // answered, success or failure
+	Failed   int64            `json:"failed"`
+	Errors   map[string]int64 `json:"errors,omitempty"` // those that occurred, by kind
+	Lag      Lag              `json:"send_lag_us"`
 	// CPUSeconds is the CPU time of the process, BusiestThread the share of one core that its
 	// busiest sending thread used.
 	CPUSeconds    float64 `json:"cpu_s"`

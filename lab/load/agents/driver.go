@@ -96,8 +96,8 @@ func (d *driver) upload(ctx context.Context, m *member) error {
 	return err
 }
 
-// Drive splits the plan between the agents. If one fails, the others are stopped, and the error is a
-// load.GeneratorError.
+// Drive splits the plan between the agents. If one fails, the others are stopped, and the error is
+// a load.GeneratorError.
 func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
 	if p.Open() && p.Spec == nil || p.Deliveries > 0 {
 		return errors.New("this load comes from one process: it cannot be split between agents")

@@ -131,11 +131,20 @@ func (g *Group) hear(message []byte) []byte {
 	switch {
 	case h.Gone || h.Claimed != "" && h.Claimed != g.id || len(g.waiting) >= MostAgents:
 	case h.Version != g.o.Version:
-		g.foreign = fmt.Sprintf("agent %s runs dyno %s, and this is dyno %s: install the same on both", h.Name, h.Version, g.o.Version)
+		g.refuse(h)
 	default:
 		g.waiting[h.ID] = h
 	}
 	return nil
+}
+
+// refuse remembers an agent of another version; mu is held.
+func (g *Group) refuse(h hello) {
+	first := g.foreign == ""
+	g.foreign = fmt.Sprintf("agent %s runs dyno %s, and this is dyno %s: install the same on both", h.Name, h.Version, g.o.Version)
+	if first {
+		g.o.Say(g.foreign)
+	}
 }
 
 // lose frees a member's place; mu is held.
@@ -146,7 +155,7 @@ func (g *Group) lose(m *member, why error) {
 	g.o.Say(fmt.Sprintf("%s: %v", m, why))
 }
 
-// beat says that the coordinator is alive, and gives up agents that are silent.
+// beat says that the coordinator is alive, and gives up agents that have ended or are silent.
 func (g *Group) beat(ctx context.Context) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -156,16 +165,21 @@ func (g *Group) beat(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, m := range g.present() {
-			g.net.Publish(orderSubject+m.ID, encode(order{From: g.id, Alive: true}))
-		}
-		g.mu.Lock()
-		for _, m := range g.members {
-			if m != nil && time.Since(m.heard) > silence {
-				g.lose(m, fmt.Errorf("it has been silent for %v: it has ended, or its machine or network has", silence))
+		each(g.present(), func(_ int, m *member) error {
+			soon, cancel := context.WithTimeout(ctx, beat)
+			defer cancel()
+			_, err := g.net.Request(soon, orderSubject+m.ID, encode(order{From: g.id, Alive: true}))
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			switch {
+			case g.members[m.place] != m:
+			case errors.Is(err, ErrNoReceiver):
+				g.lose(m, errors.New("it has ended, or its connection has"))
+			case time.Since(m.heard) > silence:
+				g.lose(m, fmt.Errorf("it has been silent for %v", silence))
 			}
-		}
-		g.mu.Unlock()
+			return nil
+		})
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -123,7 +125,10 @@ var (
 	keyForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-const longestName = 200 // bytes
+const (
+	longestName = 200 // bytes
+	mostKinds   = 20  // of errors
+)
 
 func (h *hello) check() error {
 	switch {
@@ -175,8 +180,18 @@ func (b *begin) check() error {
 }
 
 func (e *end) check() error {
-	if !plain(e.Agent.Name) || len(e.Error) > 4000 || e.Last < 0 || e.Agent.Offered < 0 || e.Agent.Achieved < 0 {
+	if !plain(e.Agent.Name) || len(e.Error) > 4000 || e.Last < 0 || len(e.Agent.Errors) > mostKinds {
 		return errors.New("an agent's last report is not possible")
+	}
+	for _, n := range append(slices.Collect(maps.Values(e.Agent.Errors)), e.Agent.Offered, e.Agent.Achieved, e.Agent.Failed) {
+		if n < 0 || n > 1e15 {
+			return errors.New("an agent's last report has a number that is not possible")
+		}
+	}
+	for kind := range e.Agent.Errors {
+		if !plain(kind) {
+			return errors.New("an agent's last report has errors of an impossible kind")
+		}
 	}
 	for _, v := range []float64{e.Agent.CPUSeconds, e.Agent.BusiestThread, e.Agent.Lag.P50, e.Agent.Lag.P99} {
 		if !(v >= 0 && v < 1e12) {

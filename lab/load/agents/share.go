@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -93,7 +94,7 @@ func (s *share) carryOut(w *work) {
 		return s.window(win, hists)
 	}))
 	e := end{Next: done.NextSeq, Agent: record.Agent{
-		Name: s.agent.hello.Name, Offered: totals.Offered, Achieved: totals.Completed, Lag: totals.Lag,
+		Name: s.agent.hello.Name, Offered: totals.Offered, Achieved: totals.Completed, Failed: totals.Failed, Errors: occurred(totals.Errors), Lag: totals.Lag,
 		CPUSeconds: totals.Generator.CPUSeconds, BusiestThread: totals.Generator.BusiestThread, Realtime: totals.Generator.Realtime,
 	}}
 	if done.Last > 0 {
@@ -111,6 +112,13 @@ func (s *share) carryOut(w *work) {
 	}
 	close(s.queue)
 	reporting.Wait()
+}
+
+// occurred returns the kinds of errors of which there were some.
+func occurred(errors map[string]int64) map[string]int64 {
+	out := maps.Clone(errors)
+	maps.DeleteFunc(out, func(_ string, n int64) bool { return n == 0 })
+	return out
 }
 
 // sinkFunc is a load.Sink.

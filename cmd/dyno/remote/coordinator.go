@@ -1,4 +1,8 @@
-package main
+// Package remote is the command line of load agents: the command that runs one, and the flags with
+// which a measuring command has them send its load.
+//
+// It is not for what agents do (lab/load/agents). The goroutines of a command end with it.
+package remote
 
 import (
 	"context"
@@ -17,21 +21,22 @@ import (
 // gathering bounds the wait for agents before an experiment begins.
 const gathering = 2 * time.Minute
 
-// agentFlags describe the agents that share the load of a measuring command.
-type agentFlags struct {
+// Flags describe the agents that share the load of a measuring command.
+type Flags struct {
 	join, listen, tokenFile string
 	expect                  int
 }
 
-func (a *agentFlags) register(f *pflag.FlagSet) {
+// Register adds the flags to those of a command.
+func (a *Flags) Register(f *pflag.FlagSet) {
 	f.StringVar(&a.join, "agents", "", "have agents send the load: URL of the NATS server that they join, as in nats://10.0.0.1:4222")
 	f.StringVar(&a.listen, "agents-listen", "", "have agents send the load: address of a NATS server to start for them, as in 127.0.0.1:4222")
 	f.IntVar(&a.expect, "agents-expect", 1, "number of agents to wait for")
 	f.StringVar(&a.tokenFile, "token-file", "", "file with the token that agents and coordinator share")
 }
 
-// gather waits for the agents and enters them into the options, until release is called.
-func (a *agentFlags) gather(ctx context.Context, o *experiment.Options) (release func(), err error) {
+// Gather waits for the agents and enters them into the options, until release is called.
+func (a *Flags) Gather(ctx context.Context, o *experiment.Options, version string) (release func(), err error) {
 	bus, err := a.bus(o.Progress.Say)
 	if err != nil || bus == nil {
 		return func() {}, err
@@ -39,7 +44,7 @@ func (a *agentFlags) gather(ctx context.Context, o *experiment.Options) (release
 	if a.listen != "" {
 		o.Progress.Say("agents join with: dyno agent --join " + bus.URL() + " --token-file " + a.tokenFile)
 	}
-	group, err := agents.Gather(ctx, bus, agents.Options{Expect: a.expect, Version: agentVersion(), Wait: gathering, Say: o.Progress.Say})
+	group, err := agents.Gather(ctx, bus, agents.Options{Expect: a.expect, Version: version, Wait: gathering, Say: o.Progress.Say})
 	if err != nil {
 		bus.Close()
 		return nil, err
@@ -52,7 +57,7 @@ func (a *agentFlags) gather(ctx context.Context, o *experiment.Options) (release
 }
 
 // bus connects to the agents' NATS server, or starts one; nil: there are no agents.
-func (a *agentFlags) bus(say func(string)) (*natsbus.Bus, error) {
+func (a *Flags) bus(say func(string)) (*natsbus.Bus, error) {
 	switch {
 	case a.join == "" && a.listen == "":
 		if a.tokenFile != "" || a.expect != 1 {
@@ -94,17 +99,4 @@ func tokenOf(file string) (string, error) {
 		return "", usage.Of(err)
 	}
 	return token, nil
-}
-
-// agentVersion is what coordinator and agents must agree on.
-func agentVersion() string {
-	v := thisVersion()
-	out := v.Version
-	if v.Commit != "" {
-		out += " " + v.Commit[:min(len(v.Commit), 12)]
-	}
-	if v.Dirty {
-		out += " with changes"
-	}
-	return out
 }

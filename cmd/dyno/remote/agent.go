@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"context"
@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newAgent() *cobra.Command {
+// Command returns dyno agent. Permit decides whether a host beyond loopback may be loaded; allowed
+// says that this command line permits it.
+func Command(version string, permit func(host string, allowed bool) error) *cobra.Command {
 	var (
-		c         common
-		join      string
-		tokenFile string
+		join, tokenFile string
+		allowed         bool
 	)
 	cmd := &cobra.Command{
 		Use:   "agent --join URL",
@@ -37,18 +38,19 @@ command after the other until it is interrupted.`,
 				return err
 			}
 			say := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
-			return serveAgent(cmd.Context(), join, token, &agents.Agent{Version: agentVersion(), Permit: c.permit, Say: say})
+			return serve(cmd.Context(), join, token, &agents.Agent{Version: version, Say: say,
+				Permit: func(host string) error { return permit(host, allowed) }})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&join, "join", "", "URL of the NATS server, as in nats://127.0.0.1:4222; several, separated by commas, for a cluster")
 	f.StringVar(&tokenFile, "token-file", "", "file with the token that agents and coordinator share")
-	f.BoolVar(&c.allowHost, "i-may-load-this-host", false, "permit the hosts beyond loopback that coordinators name; needed once for each host")
+	f.BoolVar(&allowed, "i-may-load-this-host", false, "permit the hosts beyond loopback that coordinators name; needed once for each host")
 	return cmd
 }
 
-// serveAgent serves until ctx is done, or until the server refuses the token.
-func serveAgent(ctx context.Context, join, token string, a *agents.Agent) error {
+// serve serves until ctx is done, or until the server refuses the token.
+func serve(ctx context.Context, join, token string, a *agents.Agent) error {
 	bus, err := natsbus.Await(ctx, join, token, func() { a.Say("waiting for a NATS server at " + natsbus.Shown(join)) })
 	if errors.Is(err, context.Canceled) {
 		return nil
