@@ -6,7 +6,6 @@ require (
 	dyno/agent v0.0.0
 	dyno/parts v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
-	github.com/coder/websocket v1.8.15
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0

@@ -26,7 +26,7 @@ type Agent struct {
 func (t Totals) Lateness() (ms float64, what string) {
 	ms, what = t.Lag.P99/1000, "the load generator"
 	for i, a := range t.Generator.Agents {
-		if late := a.Lag.P99 / 1000; late >= ms {
+		if late := a.Lag.P99 / 1000; late >= ms || i == 0 {
 			ms, what = late, fmt.Sprintf("agent %d (%s)", i+1, a.Name)
 		}
 	}

@@ -21,13 +21,15 @@ const (
 )
 
 // Judge fills in Totals.Generator.Limited, Invalid and Disturbed from the recorded figures. A run
-// is invalid only if the load generator was the limit, because it then says nothing about the
-// target. Latency counts from the intended send time, so neighbours and a late generator can only
-// make it look worse: they disturb a run but do not invalidate it.
+// is invalid only if the load generator failed or was the limit, because it then says nothing about
+// the target. Latency counts from the intended send time, so neighbours and a late generator can
+// only make it look worse: they disturb a run but do not invalidate it.
 func (r *Run) Judge() {
 	late := r.judgeGenerator()
 	switch g := r.Totals.Generator; {
 	case r.Invalid != "":
+	case g.Failed != "":
+		r.Invalid = g.Failed
 	case g.Limited:
 		r.Invalid = "the load generator was the limit: " + g.Why
 	default:

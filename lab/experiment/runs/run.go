@@ -182,11 +182,10 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	if usedUp {
 		loadErr = nil // a result, though not one that counts
 	}
-	failed := (*load.GeneratorError)(nil)
-	if errors.As(loadErr, &failed) {
-		loadErr = nil // likewise
-	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
+	if failed := (*load.GeneratorError)(nil); errors.As(loadErr, &failed) {
+		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // likewise
+	}
 	if noting, ok := d.driver.(sessions.Noting); ok {
 		r.Warnings = append(r.Warnings, noting.Notes()...)
 	}
@@ -196,14 +195,11 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = errors.Join(loadErr, looked.finish(r, dir), below.finish(r))
 	}
 	r.Judge()
-	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {
+	if g := r.Totals.Generator; r.Step.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
 		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
 	}
 	if usedUp && r.Invalid == "" {
 		r.Invalid = d.requests.UsedUp(time.Duration(plan.Last-plan.Start), d.plan.Warmup+d.plan.Length)
-	}
-	if failed != nil {
-		r.Invalid = failed.Error()
 	}
 	ended := s.Ended()
 	if d.steady && loadErr == nil {
