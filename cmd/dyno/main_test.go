@@ -95,6 +95,7 @@ func TestScripts(t *testing.T) {
 				ts.Check(err)
 				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/hang" {
+						io.Copy(io.Discard, r.Body) // until then the end of the connection does not show
 						os.WriteFile(ts.MkAbs("asked"), nil, 0o600)
 						<-r.Context().Done()
 					}
