@@ -92,7 +92,8 @@ var inside = map[string][]room{
 		{"wire", nil, "the messages"},
 	},
 	"services/ledger": {
-		{".", []string{"backfill", "serve", "mirror", "store"}, "assembles the commands' jobs"},
+		{".", []string{"backfill", "serve", "mirror", "store", "board"}, "assembles the commands' jobs"},
+		{"board", nil, "what a page shows of metrics"},
 		{"backfill", nil, "the pipeline, over any store"},
 		{"serve", []string{"store"}, "answers from what is stored"},
 		{"mirror", []string{"store"}, "passes on what is stored"},
