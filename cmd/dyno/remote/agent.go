@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/load/agents"
@@ -60,14 +61,16 @@ func serve(ctx context.Context, join, token string, a *agents.Agent) error {
 	}
 	defer bus.Close()
 	ctx, end := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer end(nil)
-	go func() {
+	watching.Go(func() {
 		select {
 		case <-ctx.Done():
 		case <-bus.Closed():
 			end(natsbus.ErrToken)
 		}
-	}()
+	})
 	a.Network = bus
 	a.Say("joined; waiting for work")
 	if err := a.Serve(ctx); err != nil {

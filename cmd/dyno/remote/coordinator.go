@@ -64,6 +64,8 @@ func (a *Flags) bus(say func(string)) (*natsbus.Bus, error) {
 			return nil, usage.Errorf("--token-file and --agents-expect are for agents: add --agents nats://HOST:PORT or --agents-listen ADDRESS")
 		}
 		return nil, nil
+	case a.join != "" && a.listen != "":
+		return nil, usage.Errorf("--agents and --agents-listen exclude each other; give one of them")
 	case a.expect < 1 || a.expect > agents.MostAgents:
 		return nil, usage.Errorf("--agents-expect takes 1 to %d, not %d", agents.MostAgents, a.expect)
 	case a.listen == "":

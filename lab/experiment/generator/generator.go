@@ -55,7 +55,7 @@ type Agents interface {
 
 // Helpers returns the processes on this machine that generate load for the lab.
 func (b *Generator) Helpers() []int {
-	if b.Agents == nil {
+	if b == nil || b.Agents == nil {
 		return nil
 	}
 	return b.Agents.PIDs()

@@ -40,7 +40,7 @@ type driver struct {
 
 var _ load.Driver = (*driver)(nil)
 
-// Driver makes a driver of the work, and sends the work to the agents.
+// Driver makes a driver of the work, and sends the work to the agents, which may refuse it.
 func (g *Group) Driver(w engine.Work) (load.Driver, error) {
 	local, err := w.Driver() // it checks the work
 	if err != nil {
@@ -56,7 +56,11 @@ func (g *Group) Driver(w engine.Work) (load.Driver, error) {
 	}
 	sum := sha256.Sum256(d.data)
 	d.key = hex.EncodeToString(sum[:])
-	return d, each(g.present(), func(_ int, m *member) error { return d.upload(context.Background(), m) })
+	err = each(g.present(), func(_ int, m *member) error { return d.upload(context.Background(), m) })
+	if refused := refusal(""); errors.As(err, &refused) {
+		return nil, err
+	}
+	return d, nil // an agent that cannot be reached fails the drive, if it still cannot be reached then
 }
 
 // Engine names the driver.
@@ -87,7 +91,7 @@ func (d *driver) upload(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeout(ctx, uploading)
 	defer cancel()
 	if load.Loopback(d.host) && m.Machine != Machine() {
-		return fmt.Errorf("it is on another machine, where %s is not the target: name the target by an address that all machines reach", d.host)
+		return refusal(fmt.Sprintf("it is on another machine, where %s is not the target: name the target by an address that all machines reach", d.host))
 	}
 	a, err := d.group.ask(ctx, m.ID, order{Has: d.key})
 	for at := 0; err == nil && a.Missing && at < len(d.data); at += partSize {

@@ -73,11 +73,12 @@ func (g *Group) Close() {
 	g.unhear()
 	g.end()
 	g.beating.Wait()
-	for _, m := range g.present() {
+	each(g.present(), func(_ int, m *member) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		g.ask(ctx, m.ID, order{Release: true})
-		cancel()
-	}
+		defer cancel()
+		_, err := g.ask(ctx, m.ID, order{Release: true})
+		return err // an agent that does not hear it notices the silence
+	})
 }
 
 // PIDs returns the processes of the agents on this machine.
@@ -266,7 +267,12 @@ func (g *Group) ask(ctx context.Context, agent string, o order) (answer, error) 
 	}
 	a, err := decode[answer](reply)
 	if err == nil && a.Error != "" {
-		err = errors.New(a.Error)
+		err = refusal(a.Error)
 	}
 	return a, err
 }
+
+// refusal is an agent's reason for not carrying out an order.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
