@@ -162,6 +162,10 @@ func (c *collector) generator(t *record.Totals) {
 	if c.completed > 0 {
 		g.CPUPerMillion = g.CPUSeconds / float64(c.completed) * 1e6
 	}
+	g.Agents = c.agents
+	for _, a := range c.agents {
+		g.BusiestThread, g.Realtime = max(g.BusiestThread, a.BusiestThread), g.Realtime || a.Realtime
+	}
 	for _, th := range c.threadCPU {
 		if length := th.lastAt - th.firstAt; length > 0 {
 			g.BusiestThread = max(g.BusiestThread, float64(th.last-th.first)/float64(length))

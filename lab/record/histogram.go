@@ -42,8 +42,7 @@ func QuantilesOf(h *hdrhistogram.Histogram) Quantiles {
 	const ms = 1e6
 	v := h.ValueAtPercentilesSlice([]float64{50, 90, 95, 99, 99.9})
 	return Quantiles{
-		P50: float64(v[0]) / ms, P90: float64(v[1]) / ms, P95: float64(v[2]) / ms,
-		P99: float64(v[3]) / ms, P999: float64(v[4]) / ms,
+		P50: float64(v[0]) / ms, P90: float64(v[1]) / ms, P95: float64(v[2]) / ms, P99: float64(v[3]) / ms, P999: float64(v[4]) / ms,
 		Max: float64(h.Max()) / ms, Mean: h.Mean() / ms,
 	}
 }

@@ -162,10 +162,12 @@ func (t Totals) Work(length time.Duration) int64 {
 type Generator struct {
 	CPUSeconds    float64 `json:"cpu_s"`
 	CPUPerMillion float64 `json:"cpu_s_per_million"`
-	BusiestThread float64 `json:"busiest_thread"` // share of one core used by the busiest sending thread
-	Limited       bool    `json:"limited"`        // the generator, not the target, set the pace
-	Why           string  `json:"why,omitempty"`  // evidence for Limited
+	BusiestThread float64 `json:"busiest_thread"`   // share of one core used by the busiest sending thread
+	Limited       bool    `json:"limited"`          // the generator, not the target, set the pace
+	Why           string  `json:"why,omitempty"`    // evidence for Limited
+	Failed        string  `json:"failed,omitempty"` // why a part of it failed, so that the load was not the planned one; empty: none did
 	Realtime      bool    `json:"realtime,omitempty"`
+	Agents        []Agent `json:"agents,omitempty"` // the processes that shared the load; nil: the lab's own sent it
 }
 
 // ServerTotals holds the resources that the target used over the measured time.

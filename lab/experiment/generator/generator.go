@@ -15,7 +15,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -23,8 +22,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/jsonrpc"
-	"dyno/lab/load/raw"
+	"dyno/lab/load/engine"
 	"dyno/lab/load/receipts/ethereum"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
@@ -38,11 +36,29 @@ type Generator struct {
 	*environment.Programs
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit func(host string) error
+	// Agents send the requests in place of this process; nil: there are none.
+	Agents Agents
 	// RowsFile is the file with the feeder's rows for a job, after Feed; empty: there are none.
 	RowsFile string
 
 	rows     *corpus.Rows            // rows of the feeder; nil: there is none
 	supplies map[any]*request.Supply // of corpora that are sent once: by process, or by the URL of one that already runs
+}
+
+// Agents are processes, here or on other machines, that share a load of requests.
+type Agents interface {
+	// Driver makes a driver with which they share the work.
+	Driver(engine.Work) (load.Driver, error)
+	// PIDs returns the processes of those on this machine.
+	PIDs() []int
+}
+
+// Helpers returns the processes on this machine that generate load for the lab.
+func (b *Generator) Helpers() []int {
+	if b == nil || b.Agents == nil {
+		return nil
+	}
+	return b.Agents.PIDs()
 }
 
 // Permitted returns an error if load may not be sent to a URL. A URL with placeholders in its
@@ -127,31 +143,25 @@ func runName(id string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// engine makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
-func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
-	switch {
-	case b.Scenario.OfGRPC():
-		return b.grpc(ctx, l, u, requests)
-	case l.Sockets():
-		return b.sockets(l, u, requests)
-	}
-	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && l.Follow == 0 && runtime.GOOS == "linux"
-	origin := u.Scheme + "://" + u.Host
-	switch {
-	case l.Engine == "raw" && !rawCan:
-		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS, think time or redirects that are followed, on Linux; use engine std")
-	case l.Engine == "raw", l.Engine != "std" && rawCan:
-		return raw.New(raw.Config{Target: origin, Corpus: requests, Pipeline: l.Pipeline, Realtime: true})
-	case l.Pipeline > 1:
-		return nil, errors.New("only the raw engine pipelines requests")
-	}
-	return b.standard(u, requests)
+// work describes the load of requests to a URL.
+func (b *Generator) work(l scenario.Load, u *url.URL, requests *request.Corpus) engine.Work {
+	return engine.Work{URL: u.String(), Engine: l.Engine, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.OfGRPC(), TLS: b.tls(), Think: l.Think, Follow: l.Follow, Pipeline: l.Pipeline}
 }
 
-// standard makes the net/http driver.
-func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver, error) {
-	l := b.Scenario.Load
-	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.OfGRPC(), Think: l.Think, Follow: l.Follow, TLS: b.tls()})
+// engine makes the driver of a load of requests, which agents send if there are some.
+func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
+	w := b.work(l, u, requests)
+	switch {
+	case b.Agents == nil && b.Scenario.OfGRPC():
+		return b.grpc(ctx, l, u, requests)
+	case b.Agents == nil:
+		return w.Driver()
+	case b.Scenario.OfGRPC():
+		return nil, errors.New("gRPC calls come from one process: they cannot be split between agents yet")
+	case l.Receipts != "":
+		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
+	}
+	return b.Agents.Driver(w)
 }
 
 func (b *Generator) tls() std.TLS {
@@ -160,19 +170,6 @@ func (b *Generator) tls() std.TLS {
 		out.CAFile = b.Scenario.Resolve(ca)
 	}
 	return out
-}
-
-// sockets makes the driver of calls over WebSockets.
-func (b *Generator) sockets(l scenario.Load, u *url.URL, requests *request.Corpus) (*jsonrpc.Driver, error) {
-	c := jsonrpc.Config{Target: u.String(), Corpus: requests, InFlight: l.Pipeline}
-	if u.Scheme == "wss" {
-		settings := b.tls()
-		var err error
-		if c.TLS, err = settings.Config(u.Hostname(), false); err != nil {
-			return nil, err
-		}
-	}
-	return jsonrpc.New(c)
 }
 
 // corpus builds the requests of a run, and returns the number of rows or bodies that it has for
@@ -334,7 +331,7 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 
 // trySocket makes one connection to a target that already runs.
 func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) error {
-	d, err := b.sockets(l, u, requests)
+	d, err := b.work(l, u, requests).Sockets()
 	if err != nil {
 		return &scenario.Fault{Err: err}
 	}
@@ -361,7 +358,7 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	if l.Sockets() {
 		return "", b.trySocket(ctx, l, u, requests)
 	}
-	d, err := b.standard(u, requests)
+	d, err := b.work(l, u, requests).Standard()
 	if err != nil {
 		return "", &scenario.Fault{Err: err}
 	}

@@ -44,7 +44,7 @@ func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, 
 	a := &also{debug: b.Also, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
 	var err error
-	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid()}
+	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid(), Helpers: b.Helpers()}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: b.Also}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}

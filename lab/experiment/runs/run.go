@@ -21,6 +21,7 @@ import (
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
 	"dyno/lab/load/notes"
+	"dyno/lab/load/pacing"
 	"dyno/lab/probe"
 	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
@@ -140,7 +141,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	defer d.close()
 	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helper: d.helper, Counters: counters}})
+		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -158,7 +159,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		return 0, err
 	}
 	speed := machineSpeed()
-	defer generator.PauseGC()()
+	defer pacing.PauseGC()()
 	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Step.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
@@ -183,6 +184,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = nil // a result, though not one that counts
 	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
+	if failed := (*load.GeneratorError)(nil); errors.As(loadErr, &failed) {
+		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // likewise
+	}
 	if noting, ok := d.driver.(notes.Noting); ok {
 		r.Warnings = append(r.Warnings, noting.Notes()...)
 	}
@@ -195,7 +199,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = errors.Join(loadErr, looked.finish(r, dir), below.finish(r))
 	}
 	r.Judge()
-	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {
+	if g := r.Totals.Generator; r.Step.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
 		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
 	}
 	if usedUp && r.Invalid == "" {

@@ -73,7 +73,7 @@ func (s *seat) open(ctx context.Context) error {
 	if s.requests, err = s.turns.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid(), Helpers: s.turns.Helpers()})
 	return nil
 }
 

@@ -2,6 +2,7 @@ package turns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -68,6 +69,10 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 	p.Count, p.Connections, p.Length = requests, min(p.Connections, int(requests)), limit
 	out := s.slice(record.SliceWork)
 	totals, carried, before, err := s.send(ctx, p, nil, int(p.Count))
+	if failed := (*load.GeneratorError)(nil); errors.As(err, &failed) {
+		out.Invalid = failed.Error()
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -100,9 +105,9 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	p.Length = voteTime(rate)
 	s.turns.Paced(&p, s.variant)
 	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
-	p.Schedule = func() schedule.Schedule { return schedule.Poisson(requests, span, seed) }
+	p.Follow(schedule.Spec{Kind: schedule.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
 	if s.turns.Scenario.Load.Schedule.Kind == scenario.Constant {
-		p.Schedule = func() schedule.Schedule { return schedule.Constant(requests, span) }
+		p.Follow(schedule.Spec{Kind: schedule.KindConstant, PerSecond: requests, Length: span})
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate
@@ -115,6 +120,10 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	defer watch.Close()
 	seen := &seen{watch: watch}
 	totals, carried, before, err := s.send(ctx, p, seen, generator.PendingReceipts(rate))
+	if failed := (*load.GeneratorError)(nil); errors.As(err, &failed) {
+		out.Invalid = failed.Error()
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -149,8 +158,8 @@ func (s *seat) byGenerator(r *record.Run) string {
 		bound = min(bound, ms)
 	}
 	const share = 0.5 // share of the permitted latency
-	if lag := r.Totals.Lag.P99 / 1000; lag > share*bound {
-		return fmt.Sprintf("it sent late: p99 %.1f ms", lag)
+	if lag, late := r.Totals.Lateness(); lag > share*bound {
+		return fmt.Sprintf("%s sent late: p99 %.1f ms", late, lag)
 	}
 	return ""
 }

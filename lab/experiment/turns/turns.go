@@ -22,6 +22,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
+	"dyno/lab/load/pacing"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/record/redact"
@@ -263,7 +264,7 @@ func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
 	kind := t.kind()
 	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !t.due(s.Place, kind) })
 	t.rng.Shuffle(len(visited), func(i, j int) { visited[i], visited[j] = visited[j], visited[i] })
-	defer generator.PauseGC()()
+	defer pacing.PauseGC()()
 	for _, s := range visited {
 		if t.late() {
 			return nil // the slices of this block count for the seats that were visited

@@ -31,7 +31,8 @@ type Corpus struct {
 	// before the request counts as answered. Sending threads call it, and it must not keep the answer.
 	Accepted func(seq uint64, answer []byte)
 
-	next atomic.Uint64 // of a corpus without a Supply
+	next        atomic.Uint64 // of a corpus without a Supply
+	first, step uint64        // see Share; a step of 0 is 1
 }
 
 // Supply counts the requests of a corpus that were handed out, so that no two drives of one target
@@ -42,11 +43,16 @@ type Supply struct{ taken atomic.Int64 }
 // Requests are handed out in order.
 func (c *Corpus) Take() (index int, ok bool) {
 	if c.Supply == nil {
-		return int((c.next.Add(1) - 1) % uint64(len(c.Requests))), true
+		turn := c.first + (c.next.Add(1)-1)*max(c.step, 1)
+		return int(turn % uint64(len(c.Requests))), true
 	}
 	i := c.Supply.taken.Add(1) - 1
 	return int(i), i < int64(len(c.Requests))
 }
+
+// Share makes Take hand out every n-th request, beginning with the k-th (from 0): the part of the
+// k-th of n processes that share a load. It is called between drives.
+func (c *Corpus) Share(k, n int) { c.first, c.step = uint64(k), uint64(n) }
 
 // Left returns the number of requests that can still be sent.
 func (c *Corpus) Left() int64 {

@@ -16,6 +16,7 @@ import (
 // TLS holds the settings of TLS. The zero TLS verifies against the system's certificates.
 type TLS struct {
 	CAFile   string // PEM; trusted in place of the system's certificates
+	CA       []byte // the content of such a file, in place of CAFile
 	Insecure bool   // accept any certificate
 	Version  string // "1.2" or "1.3"; empty: the newest from 1.2 on that both sides support
 }
@@ -36,16 +37,19 @@ func (t *TLS) Config(host string, http2 bool) (*tls.Config, error) {
 	default:
 		return nil, fmt.Errorf("TLS version %q: write 1.2 or 1.3", t.Version)
 	}
-	if t.CAFile == "" {
-		return c, nil
+	pem := t.CA
+	if t.CAFile != "" {
+		var err error
+		if pem, err = os.ReadFile(t.CAFile); err != nil {
+			return nil, fmt.Errorf("reading the certificate authority: %w", err)
+		}
 	}
-	pem, err := os.ReadFile(t.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate authority: %w", err)
+	if pem == nil && t.CAFile == "" {
+		return c, nil
 	}
 	c.RootCAs = x509.NewCertPool()
 	if !c.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", t.CAFile)
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", cmp.Or(t.CAFile, "the certificate authority"))
 	}
 	return c, nil
 }

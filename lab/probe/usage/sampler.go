@@ -32,8 +32,8 @@ type Processes struct {
 	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as
 	// others'.
 	Self int
-	// Helper generates load for the lab: it and its children count with Self. 0: no process does.
-	Helper int
+	// Helpers generate load for the lab: they and their children count with Self.
+	Helpers []int
 	// Counters counts the target's cache and TLB misses, if that is permitted and the processor
 	// has counters. It adds to the cost of each of the target's context switches, so leave it off
 	// where latency is reported.
@@ -63,9 +63,9 @@ type Sampler struct {
 	cpus       []int // CPUs that the experiment may use
 	target     *processTree
 	companions []*processTree
-	self       int          // the lab's own process; 0: not known
-	own        float64      // s, its CPU time at the last reading
-	helper     *processTree // generates load for the lab; nil: nothing does
+	self       int            // the lab's own process; 0: not known
+	own        float64        // s, its CPU time at the last reading
+	helpers    []*processTree // generate load for the lab
 	peers      []*peer
 	holders    map[uint64]bool // inodes of the listening sockets that the target calls
 	delay      delays
@@ -89,8 +89,8 @@ func NewSampler(from Source, p Processes) *Sampler {
 	if p.PID > 0 {
 		s.target = newProcessTree(p.PID)
 	}
-	if p.Helper > 0 {
-		s.helper = newProcessTree(p.Helper)
+	for _, pid := range p.Helpers {
+		s.helpers = append(s.helpers, newProcessTree(pid))
 	}
 	for _, pid := range p.Companions {
 		s.companions = append(s.companions, newProcessTree(pid))
@@ -154,8 +154,8 @@ func (s *Sampler) Read(now int64) Reading {
 		}
 	}
 	r.Self = s.own
-	if s.helper != nil {
-		r.Self += s.helper.cpuTimes(s.from, false).cpu
+	for _, h := range s.helpers {
+		r.Self += h.cpuTimes(s.from, false).cpu
 	}
 	s.readMachine(&r)
 	s.last = r
@@ -177,10 +177,7 @@ func (s *Sampler) trees() []*processTree {
 	for _, p := range s.peers {
 		out = append(out, p.processTree)
 	}
-	if s.helper != nil {
-		out = append(out, s.helper)
-	}
-	return out
+	return append(out, s.helpers...)
 }
 
 func (s *Sampler) readTarget(r *Reading) {

@@ -275,9 +275,10 @@ func loadObject(r *report.Report) any {
 	}
 	t := run.Totals
 	type generator struct {
-		CPU           float64 `json:"cpu_s"`
-		CPUPerMillion float64 `json:"cpu_s_per_million"`
-		Limited       bool    `json:"limited"`
+		CPU           float64        `json:"cpu_s"`
+		CPUPerMillion float64        `json:"cpu_s_per_million"`
+		Limited       bool           `json:"limited"`
+		Agents        []record.Agent `json:"agents,omitempty"`
 	}
 	var delivery *record.Quantiles
 	if t.Delivered+t.Undelivered > 0 {
@@ -313,7 +314,7 @@ func loadObject(r *report.Report) any {
 	}{
 		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
 		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, run.Load.Steps, t.Flow, t.Lag,
-		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
+		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited, t.Generator.Agents}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
 	}
 }
 

@@ -228,6 +228,9 @@ func (t *terminal) load(r *report.Report) {
 	errors := maps.Clone(tot.Errors)
 	delete(errors, words.StatusError) // the line above names them
 	t.counts("errors", errors)
+	if agents := words.Agents(tot); agents != "" {
+		t.line("agents: " + t.clean(agents))
+	}
 	t.line("")
 }
 
