@@ -9,6 +9,7 @@ import (
 
 	"dyno/agent"
 	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/linuxperf"
 	"dyno/lab/probe/perf"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
@@ -53,10 +54,8 @@ func (in *inspection) take(ctx context.Context, how profiling.Inspection, t reco
 	switch {
 	case t.Pprof:
 		in.profiles, in.trace, in.err = profiling.Inspect(ctx, how)
-	case t.NotGo:
-		// perf cannot read the names of its functions.
 	case t.PID != 0:
-		in.err = in.sampleExternally(ctx, t.PID, how.Dir)
+		in.err = in.sampleExternally(ctx, t, how.Dir)
 	}
 }
 
@@ -82,9 +81,15 @@ func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 const externalSampling = 2 * time.Second
 
 // sampleExternally lets the kernel sample the target.
-func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string) error {
-	encoded, err := perf.Profile(ctx, pid, externalSampling)
-	if errors.Is(err, perf.ErrUnsupported) {
+func (in *inspection) sampleExternally(ctx context.Context, t record.Target, dir string) error {
+	var encoded []byte
+	var err error
+	if t.NotGo {
+		encoded, err = linuxperf.Profile(ctx, t.PID, t.Program, externalSampling)
+	} else {
+		encoded, err = perf.Profile(ctx, t.PID, externalSampling)
+	}
+	if errors.Is(err, perf.ErrUnsupported) || errors.Is(err, linuxperf.ErrUnsupported) {
 		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
 		return nil
 	}

@@ -138,8 +138,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	}
 	defer d.close()
 	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
+	_, _, notGo := host.Program(r.Target.PID)
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helper: d.helper, Counters: counters}})
+		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helper: d.helper, Counters: counters, Calls: notGo}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
