@@ -140,10 +140,11 @@ var inside = map[string][]room{
 	},
 	"lab/diagnose": {
 		{"calibration", []string{".", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
-		{".", []string{"findings", "words", "places", "rules", "autoscale", "facts", "stacks"}, "reads the signals, and asks the packages below"},
+		{".", []string{"findings", "words", "places", "rules", "autoscale", "facts", "foreign", "stacks"}, "reads the signals, and asks the packages below"},
 		{"findings", []string{"places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
 		{"words", []string{"places", "rules", "stacks"}, "English for what is decided"},
 		{"places", []string{"stacks"}, "the code that a cost belongs to"},
+		{"foreign", []string{"rules", "stacks"}, "what is known of programs in other languages"},
 		{"rules", nil, "decides by figures alone"},
 		{"autoscale", nil, "replays a rule of Kubernetes"},
 		{"facts", nil, "figures of single runs"},

@@ -29,6 +29,8 @@ type Verdict struct {
 	Spends  *places.Place  // in which that goroutine spends its CPU time; nil: not seen
 	Behind  []Hop          // goroutines that wait one for the next, the first of which requests wait for
 	Foreign string         // description of a process that Go did not build; empty: Go built it
+	One     string         // the thread that alone runs its code; empty: several do
+	CallsTo string         // address of the process whose answers it waits for; empty: not seen
 }
 
 // Text is the verdict in one sentence or a few.
@@ -47,11 +49,15 @@ func (v Verdict) Text() string {
 	case rules.NotLoaded:
 		return v.notLoaded(at)
 	case rules.CPU:
+		begin := fmt.Sprintf("The CPU bounds it: %s %s.", at, used)
+		if v.Kind == rules.Threaded {
+			begin = v.threadWords(at, used)
+		}
 		place := "in %[2]s."
 		if len(v.Where) > 0 && v.Where[0].Cumulative {
 			place = "in %[2]s and what it calls."
 		}
-		return fmt.Sprintf("The CPU bounds it: %s %s.", at, used) + v.in(" %[1]s of its CPU time is spent "+place)
+		return begin + v.in(" %[1]s of its CPU time is spent "+place)
 	case rules.GC:
 		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s %s, and %s of that CPU time was garbage collection and allocation (%s was collection).",
 			at, used, Percent(sig[rules.Allocating]), Percent(max(sig[rules.Collecting], sig[rules.GCShare]))) + v.in(" %[1]s of the bytes are allocated in %[2]s.")
@@ -195,6 +201,9 @@ func (v Verdict) waitWords(at, used string) string {
 		return fmt.Sprintf("Accepting connections bounds it: %s %s connections wait in the accept queue and %s/s found it full, while %s.",
 			at, Count(sig[rules.AcceptQueue]*sig[rules.Clients]), Count(sig[rules.AcceptFull]*sig[rules.Throughput]), used)
 	}
+	if v.Foreign != "" {
+		return v.asleepWords(at, used)
+	}
 	begin := "Waiting bounds it, not computing"
 	if sig[rules.SerialBusy] >= rules.Defaults.Value(rules.BarSerialBusy) {
 		begin = "Waiting for one goroutine bounds it"
@@ -271,6 +280,9 @@ func Bottleneck(bound rules.Bound, kind string, sig rules.Signals) string {
 	}
 	switch bound {
 	case rules.CPU:
+		if kind == rules.Threaded {
+			return "one thread" + used
+		}
 		return "the CPU" + used
 	case rules.GC:
 		return "allocation and garbage collection" + used

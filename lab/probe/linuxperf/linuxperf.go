@@ -28,7 +28,7 @@ var ErrUnsupported = errors.New("the process cannot be profiled from outside")
 const (
 	frequency = 99 // Hz, of each running thread; not in step with timers of 100 Hz
 	// patience bounds what perf needs beyond the profile's length: it reads symbols of some 100 MB.
-	patience = 30 * time.Second
+	patience = time.Minute
 	// maxProcesses bounds the process tree that is profiled.
 	maxProcesses = 64
 	// maxStderr is how much of perf's complaint is kept, in bytes.

@@ -20,6 +20,7 @@ import (
 func start(t *testing.T, name string, args ...string) int {
 	t.Helper()
 	cmd := exec.Command(name, args...)
+	cmd.Dir = t.TempDir() // node writes a file there
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,9 @@ func TestNode(t *testing.T) {
 
 func TestPython(t *testing.T) {
 	python := ""
-	for _, name := range []string{"python3", "python3.14", "python3.13", "python3.12"} {
+	names := []string{"python3", "python3.14", "python3.13", "python3.12"}
+	own, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv/versions/3.1[2-9]*/bin/python3"))
+	for _, name := range append(names, own...) {
 		if exec.Command(name, "-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())").Run() == nil {
 			python = name
 			break

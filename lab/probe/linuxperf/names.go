@@ -28,6 +28,7 @@ func placeOf(symbol string) place {
 			return scriptOf(name)
 		}
 	}
+	symbol, _, _ = strings.Cut(symbol, "@") // the version of a library's symbol
 	// Compilers of C mark variants of a function after a dot, as in read.isra.0.
 	if i := strings.IndexByte(symbol, '.'); i > 0 && !strings.ContainsAny(symbol, "(<:") {
 		symbol = symbol[:i]

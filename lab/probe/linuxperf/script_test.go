@@ -21,6 +21,7 @@ func TestPlaceOf(t *testing.T) {
 		"py::Handler.do_GET:/srv/a.py":                      {"Handler.do_GET", "/srv/a.py", 0},
 		"py::_run_module_as_main:<frozen runpy>":            {"_run_module_as_main", "<frozen runpy>", 0},
 		"py::":                                              {"[unknown]", "", 0},
+		"cfree@@GLIBC_2.2.5":                                {"cfree", "", 0},
 		"finish.isra.0":                                     {"finish", "", 0},
 		"v8::internal::(anonymous namespace)::Invoke":       {"v8::internal::(anonymous namespace)::Invoke", "", 0},
 		"Builtin:DeoptimizationEntry_Eager":                 {"Builtin:DeoptimizationEntry_Eager", "", 0},

@@ -1,0 +1,39 @@
+package words
+
+import (
+	"fmt"
+
+	"dyno/lab/diagnose/rules"
+)
+
+// threadWords describe a program whose code runs on one thread at a time, which is always busy.
+func (v Verdict) threadWords(at, used string) string {
+	text := fmt.Sprintf("One thread bounds it: %s %s ran or waited for a CPU %s of the time (%s).",
+		at, v.One, Percent(v.Signals[rules.OneThread]), used)
+	if v.Cores > 1 {
+		text += " A further core would not help it; a further process would."
+	}
+	if share := v.Signals[rules.Kernel]; share >= rules.Defaults.Value(rules.BarKernel) {
+		text += fmt.Sprintf(" %s of its CPU time was spent in the kernel.", Percent(share))
+	}
+	return text
+}
+
+// asleepWords describe a program, seen from outside, whose threads sleep while requests wait.
+func (v Verdict) asleepWords(at, used string) string {
+	sig := v.Signals
+	text := fmt.Sprintf("Waiting bounds it, not computing: %s its threads slept, and only %s of one ran or waited for a CPU (%s).", at, Percent(sig[rules.Awake]), used)
+	if v.Kind == rules.Called {
+		to := v.CallsTo
+		if to == "" {
+			to = "other processes"
+		}
+		text += fmt.Sprintf(" It waits for answers from downstream, at %s: %s of its requests, or of its connections there, have sent a question last.", to, Percent(sig[rules.Calling]))
+	} else {
+		text += fmt.Sprintf(" What the requests wait for is unknown: few connections wait for another process's answer (%s), and the accept queue is not the cause, so it may be a timer, a lock, a file or a call that shares its connection with others.", Percent(sig[rules.Calling]))
+	}
+	if sig[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth) {
+		text += fmt.Sprintf(" More clients still raise the throughput (by %s per doubling): no resource is used up, each request only takes long.", Percent(sig[rules.Growth]))
+	}
+	return text
+}
