@@ -144,7 +144,7 @@ func (e *evidence) machine(r *record.Run) {
 func (e *evidence) profile(r *record.Run) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {
-		if system, seen := e.signals[rules.System]; seen {
+		if system, seen := e.signals[rules.System]; seen && e.one == "" {
 			e.signals[rules.Kernel] = system
 		}
 		e.unprofiled = err
@@ -165,7 +165,9 @@ func (e *evidence) profile(r *record.Run) {
 	e.cpu = p
 	sig := e.signals
 	if r.Target.NotGo && !r.Target.Pprof {
-		sig[rules.Kernel] = shares[stacks.Syscall] // the other classes are those of Go's runtime
+		if e.one == "" {
+			sig[rules.Kernel] = shares[stacks.Syscall] // the other classes are those of Go's runtime
+		}
 		return
 	}
 	sig[rules.Collecting] = shares[stacks.GC]

@@ -74,9 +74,13 @@ func Read(sig rules.Signals, r *record.Run) {
 	}
 	if of.one != "" && (of.fixed || around.TargetCPU < several) {
 		sig[rules.OneThread] = min(1, sig[rules.Awake])
-		if busy := sig[rules.OneThread]; busy > 0 {
-			sig[rules.Starved] = max(0, 1-around.TargetCPU/busy)
-		}
+	}
+	busy, alone := sig[rules.OneThread]
+	if !alone {
+		busy = sig[rules.Awake]
+	}
+	if busy > 0 {
+		sig[rules.Starved] = max(0, 1-around.TargetCPU/busy)
 	}
 	if c := sig[rules.Clients]; c > 0 {
 		sig[rules.Calling] = min(1, around.Calls/c)

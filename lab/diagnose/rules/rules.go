@@ -75,7 +75,7 @@ var All = []Rule{
 	{Syscall, "", []Condition{at(Utilisation, BarBusyCPU), at(Kernel, BarKernel)}},
 	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), below(WaitTop, BarWaiting)}},
 	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), at(Running, BarRunning)}},
-	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), at(Awake, BarOneThread)}},
+	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), at(Awake, BarOneThread), below(Starved, BarStarved)}},
 	{Wait, Called, []Condition{at(Calling, BarCalling)}},
 	{Wait, Unseen, []Condition{at(Occupied, BarOccupied), below(Awake, BarAwake)}},
 	{Wait, "", []Condition{at(WaitTop, BarWaiting)}},

@@ -46,7 +46,7 @@ const (
 	// Of a program that Go did not build: threads that ran or waited for a CPU, at any moment.
 	Awake = "awake"
 	// The same of the one thread that alone runs such a program's code, at most 1; and the part of
-	// it in which the thread waited for a CPU.
+	// it, or else of Awake, in which threads waited for a CPU.
 	OneThread = "one_thread"
 	Starved   = "starved"
 	// connections on which such a program waits for another process's answer, over c; of few

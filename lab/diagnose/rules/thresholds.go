@@ -68,7 +68,7 @@ var Defaults = Thresholds{
 	BarRunning:       {0.62, "suite: highest of the waiting servers that use up the CPU, consumer 0.56; lowest of the computing ones, mutex-short 0.68"},
 	BarAcceptQueue:   {0.25, "suite: 0 but for accept, 1.0"},
 	BarAcceptFill:    {0.50, "chosen: where a short queue is full although few clients wait in it"},
-	BarOneThread:     {0.90, "chosen: node and Python servers that compute reach 0.98 and more; a thread that sleeps a tenth of the time has work left to take"},
+	BarOneThread:     {0.85, "node and Python servers that compute: 0.89 at the least, beside a load average of 35 on 2 cores"},
 	BarStarved:       {0.70, "seven node and Python servers beside a load average of 35 on 2 cores: those that compute 0.66 at the most, those that wait 0.76 at the least"},
 	BarAwake:         {0.50, "chosen: below it the one thread that runs the code, or all together, sleep most of the time"},
 	BarCalling:       {0.50, "node and Python servers: 0 of those that compute or sleep; 0.78 and more of those that wait for a slow server"},

@@ -13,7 +13,7 @@ func (v Verdict) threadWords(at, used string) string {
 	if v.Cores > 1 {
 		text += " A further core would not help it; a further process would."
 	}
-	if share := v.Signals[rules.Kernel]; share >= rules.Defaults.Value(rules.BarKernel) {
+	if share := v.Signals[rules.System]; share >= rules.Defaults.Value(rules.BarKernel) {
 		text += fmt.Sprintf(" %s of its CPU time was spent in the kernel.", Percent(share))
 	}
 	return text
@@ -36,4 +36,14 @@ func (v Verdict) asleepWords(at, used string) string {
 		text += fmt.Sprintf(" More clients still raise the throughput (by %s per doubling): no resource is used up, each request only takes long.", Percent(sig[rules.Growth]))
 	}
 	return text
+}
+
+// shortWords describe a program, seen from outside, that waits for a CPU more than it runs.
+func (v Verdict) shortWords(at, used string) string {
+	whose, share := v.One, v.Signals[rules.OneThread]
+	if whose == "" {
+		whose, share = "its threads", v.Signals[rules.Awake]
+	}
+	return fmt.Sprintf("The bottleneck is unknown, because it is short of CPU: %s %s, and %s ran or waited for a CPU %s of the time, of which %s was waiting. With a CPU to itself it may compute all the time, or sleep.",
+		at, used, whose, Percent(share), Percent(v.Signals[rules.Starved]))
 }

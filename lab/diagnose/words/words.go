@@ -120,6 +120,9 @@ func (v Verdict) unknownWords(at, used string) string {
 // it does not.
 func (v Verdict) unseenCause(at, used string) string {
 	sig := v.Signals
+	if v.Foreign != "" && sig[rules.Starved] >= rules.Defaults.Value(rules.BarStarved) {
+		return v.shortWords(at, used)
+	}
 	if sig[rules.Utilisation] < rules.Defaults.Value(rules.BarBusyCPU) {
 		return ""
 	}
@@ -127,6 +130,8 @@ func (v Verdict) unseenCause(at, used string) string {
 	_, profiled := sig[rules.Allocating]
 	_, traced := sig[rules.WaitTop]
 	switch {
+	case v.Foreign != "":
+		text += "whether its requests also wait for another resource cannot be seen from outside."
 	case !profiled:
 		text += "what it uses the CPU for was not measured: its own computing, garbage collection or a lock."
 	case !traced:

@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/probe"
+	"dyno/lab/probe/host"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
@@ -43,8 +44,9 @@ func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, 
 	}
 	a := &also{debug: b.Also, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
+	_, _, notGo := host.Program(a.target.PID)
 	var err error
-	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid()}
+	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: b.Also}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}

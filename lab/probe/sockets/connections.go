@@ -12,12 +12,16 @@ type Connection struct {
 	Local     uint16 // port
 	Remote    netip.AddrPort
 	// Sent and Received are the ages of the last bytes of either direction, in ms; the kernel
-	// counts in ticks of 1 to 10 ms. A direction without any byte has Never.
+	// counts in ticks of 1 to 10 ms. A direction without any byte has Never; so has that of a
+	// connection that only sends, such as a log's.
 	Sent, Received uint32
 }
 
 // Never is the age of what did not happen.
 const Never = ^uint32(0)
+
+// maxQuestion is the segments of a question that has no answer yet: on loopback some MB.
+const maxQuestion = 64
 
 // Offsets in an inet_diag_msg and in the tcp_info that follows it (linux/inet_diag.h,
 // linux/tcp.h).
@@ -67,10 +71,11 @@ func parseConnection(row []byte) (Connection, bool) {
 			return c, false
 		}
 		if info := rest[attributeHeader:size]; kind == attributeInfo && len(info) >= infoLength {
-			if order.Uint32(info[infoSegmentsOut:]) > 0 {
+			out, in := order.Uint32(info[infoSegmentsOut:]), order.Uint32(info[infoSegmentsIn:])
+			if out > 0 && (in > 0 || out <= maxQuestion) {
 				c.Sent = order.Uint32(info[infoSent:])
 			}
-			if order.Uint32(info[infoSegmentsIn:]) > 0 {
+			if in > 0 {
 				c.Received = order.Uint32(info[infoReceived:])
 			}
 		}
