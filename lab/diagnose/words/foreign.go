@@ -45,5 +45,5 @@ func (v Verdict) shortWords(at, used string) string {
 		whose, share = "its threads", v.Signals[rules.Awake]
 	}
 	return fmt.Sprintf("The bottleneck is unknown, because it is short of CPU: %s %s, and %s ran or waited for a CPU %s of the time, of which %s was waiting. With a CPU to itself it may compute all the time, or sleep.",
-		at, used, whose, Percent(share), Percent(v.Signals[rules.Starved]))
+		at, used, whose, Percent(share), Percent(v.Signals[rules.Starved])) + v.in(" %[1]s of its CPU time is spent in %[2]s.")
 }

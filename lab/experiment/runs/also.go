@@ -71,10 +71,11 @@ func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
 }
 
 // finish enters the readings into the run.
-func (a *also) finish(r *record.Run) error {
+func (a *also) finish(ctx context.Context, r *record.Run) error {
 	if a == nil {
 		return nil
 	}
+	a.name(ctx, a.dir)
 	below := &record.Downstream{Target: a.target, Environment: a.watch.Environment(r.Begin, r.Begin+int64(r.Length))}
 	below.Profiles = a.entered(r, "the downstream")
 	r.Downstream = below

@@ -189,7 +189,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	b.enterView(r, plan, sink)
 	r.Environment.Speed = speed
 	if looked != nil {
-		loadErr = errors.Join(loadErr, looked.finish(r, dir), below.finish(r))
+		loadErr = errors.Join(loadErr, looked.finish(ctx, r, dir), below.finish(ctx, r))
 	}
 	r.Judge()
 	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {

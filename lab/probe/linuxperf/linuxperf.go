@@ -5,7 +5,7 @@
 //
 // It is not for Go programs, which package perf samples without a command, nor for judging a
 // profile (diagnose). It starts no goroutines; the two commands that it runs one after the other
-// have ended when Profile returns.
+// have ended when Record and Profile return.
 package linuxperf
 
 import (
@@ -35,9 +35,15 @@ const (
 	maxStderr = 4 << 10
 )
 
-// Profile samples a process and its children for a while and returns a CPU profile in pprof's
-// encoding. The program is the name of its executable, which decides how stacks are read.
-func Profile(ctx context.Context, pid int, program string, d time.Duration) ([]byte, error) {
+// Recording holds samples whose functions have no names yet.
+type Recording struct {
+	perf, dir string
+	length    time.Duration
+}
+
+// Record samples a process and its children for a while. The program is the name of its
+// executable, which decides how stacks are read. The caller must call Profile or Discard.
+func Record(ctx context.Context, pid int, program string, d time.Duration) (*Recording, error) {
 	if err := allowed(pid); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
@@ -45,26 +51,38 @@ func Profile(ctx context.Context, pid int, program string, d time.Duration) ([]b
 	if err != nil {
 		return nil, fmt.Errorf("%w: the command perf is missing (Debian: apt install linux-perf; Ubuntu: linux-tools-generic; Fedora: perf)", ErrUnsupported)
 	}
-	dir, err := os.MkdirTemp("", "dyno-perf-")
+	r := &Recording{perf: perf, length: d}
+	if r.dir, err = os.MkdirTemp("", "dyno-perf-"); err != nil {
+		return nil, err
+	}
+	if err := record(ctx, perf, r.file(), pid, program, d); err != nil {
+		r.Discard()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Profile reads the names of the functions, which takes perf a second of CPU time or more, and
+// returns a CPU profile in pprof's encoding. The process should still be there. It discards the
+// recording.
+func (r *Recording) Profile(ctx context.Context) ([]byte, error) {
+	defer r.Discard()
+	p, err := script(ctx, r.perf, r.file())
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "perf.data")
-	if err := record(ctx, perf, file, pid, program, d); err != nil {
-		return nil, err
-	}
-	p, err := script(ctx, perf, file)
-	if err != nil {
-		return nil, err
-	}
-	p.DurationNanos = int64(d)
+	p.DurationNanos = int64(r.length)
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
 		return nil, fmt.Errorf("encoding a profile: %w", err)
 	}
 	return b.Bytes(), nil
 }
+
+// Discard removes the recording.
+func (r *Recording) Discard() { os.RemoveAll(r.dir) }
+
+func (r *Recording) file() string { return filepath.Join(r.dir, "perf.data") }
 
 // allowed reports why a process must not be profiled; nil: it may.
 func allowed(pid int) error {

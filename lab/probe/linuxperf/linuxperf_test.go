@@ -42,10 +42,14 @@ func start(t *testing.T, name string, args ...string) int {
 func burns(t *testing.T, pid int, program, function, file string, line int64) {
 	t.Helper()
 	for length := 300 * time.Millisecond; ; length *= 4 {
-		encoded, err := Profile(t.Context(), pid, program, length)
+		r, err := Record(t.Context(), pid, program, length)
 		if errors.Is(err, ErrUnsupported) {
 			t.Skip(err)
 		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := r.Profile(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,14 +111,14 @@ func TestPython(t *testing.T) {
 }
 
 func TestWhatCannotBeProfiled(t *testing.T) {
-	if _, err := Profile(t.Context(), 1<<30, "node", time.Millisecond); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "cannot be seen") && !strings.Contains(err.Error(), "Linux") {
+	if _, err := Record(t.Context(), 1<<30, "node", time.Millisecond); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "cannot be seen") && !strings.Contains(err.Error(), "Linux") {
 		t.Errorf("no process: %v", err)
 	}
 	if _, err := os.Stat("/proc/self"); err != nil {
 		t.Skip("there is no /proc")
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Profile(t.Context(), os.Getpid(), "node", time.Millisecond); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "apt install linux-perf") {
+	if _, err := Record(t.Context(), os.Getpid(), "node", time.Millisecond); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "apt install linux-perf") {
 		t.Errorf("no perf: %v", err)
 	}
 }
