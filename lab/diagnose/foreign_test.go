@@ -46,6 +46,8 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 	calls.Calls, calls.CallsOpen, calls.CallsTo = 30.4, 32, "127.0.0.1:18120"
 	full := asleep
 	full.AcceptQueue, full.AcceptLimit, full.ListenOverflows = 6, 5, 28
+	both := full
+	both.Calls, both.CallsOpen, both.CallsTo = calls.Calls, calls.CallsOpen, calls.CallsTo
 	starved := record.Environment{TargetCPU: 0.1, TargetDelay: 0.8, BusiestThread: 0.89, BusiestProcess: 0.9, NoiseCPU: 7}
 
 	for _, c := range []struct {
@@ -63,12 +65,13 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 			[]string{"the one thread at a time that holds Python's global interpreter lock", "50% of its CPU time is spent in fib (server.py)"}},
 		{"node without a map", scripted("node", busy, frames(9, record.Frame{Function: "Builtins_InterpreterEntryTrampoline"}, loop)), rules.CPU, rules.Threaded, "", true, nil},
 		{"node sleeps", scripted("node", asleep, computing...), rules.Wait, rules.Unseen, "", true,
-			[]string{"Waiting bounds it, not computing", "only 15% of one ran or waited for a CPU", "What the requests wait for is unknown", "it may be a timer"}},
+			[]string{"Waiting bounds it, not computing", "its threads slept; 0.15 threads ran or waited for a CPU", "What the requests wait for is unknown", "it may be a timer"}},
 		{"Python sleeps", scripted("python3.12", asleep), rules.Wait, rules.Unseen, "", true, nil},
 		{"node calls", scripted("node", calls, computing...), rules.Wait, rules.Called, "", true,
-			[]string{"It waits for answers from downstream, at 127.0.0.1:18120: 95% of its requests"}},
+			[]string{"Waiting for downstream bounds it", "95% of the requests, or of its connections to 127.0.0.1:18120, wait for an answer"}},
 		{"Python calls", scripted("python3.12", calls), rules.Wait, rules.Called, "", true, nil},
 		{"Python accepts slowly", scripted("python3.12", full), rules.Wait, rules.Accepted, "", true, []string{"6 connections wait in the accept queue"}},
+		{"Python calls, and was slow to accept", scripted("python3.12", both), rules.Wait, rules.Called, "", true, nil},
 		{"node beside neighbours", scripted("node", starved, computing...), rules.Environment, "", "", false,
 			[]string{"it is short of CPU", "of which 89% was waiting"}},
 		{"threads that need no lock", scripted("java", record.Environment{TargetCPU: 7.5, BusiestThread: 0.6, BusiestProcess: 7.8}), rules.CPU, "", "", true, []string{"The CPU bounds it"}},

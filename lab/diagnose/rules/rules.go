@@ -54,6 +54,9 @@ type Condition struct {
 // system calls. The verdict CPU requires a profile, and requests that do not wait: one goroutine
 // that serves them all may use most of the available CPU. Other processes are the verdict only
 // where the signals show no other cause.
+//
+// Of programs that Go did not build, the one thread that runs their code comes first: others may
+// have CPU left. It counts only if it ran most of that time, rather than waited for a CPU.
 var All = []Rule{
 	{Unknown, Refused, []Condition{at(Failing, BarRefusing)}},
 	{Generator, "", []Condition{at(GeneratorBusy, BarGeneratorBusy)}},
@@ -62,6 +65,7 @@ var All = []Rule{
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, BarClients), below(Utilisation, BarIdleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, BarOccupied), below(Utilisation, BarIdleCPU)}},
 	{Generator, "", []Condition{at(GeneratorLag, BarGeneratorLag), below(Utilisation, BarIdleCPU)}},
+	{Wait, Called, []Condition{at(Calling, BarCalling)}},
 	{Wait, Accepted, []Condition{at(AcceptQueue, BarAcceptQueue), below(Utilisation, BarIdleCPU)}},
 	{Wait, Accepted, []Condition{at(AcceptFill, BarAcceptFill), below(Utilisation, BarIdleCPU)}},
 	{NotLoaded, "", []Condition{below(Occupied, BarOccupied), below(Utilisation, BarIdleCPU)}},
@@ -76,7 +80,6 @@ var All = []Rule{
 	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), below(WaitTop, BarWaiting)}},
 	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), at(Running, BarRunning)}},
 	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), at(Awake, BarOneThread), below(Starved, BarStarved)}},
-	{Wait, Called, []Condition{at(Calling, BarCalling)}},
 	{Wait, Unseen, []Condition{at(Occupied, BarOccupied), below(Awake, BarAwake)}},
 	{Wait, "", []Condition{at(WaitTop, BarWaiting)}},
 	{Wait, "", []Condition{at(WorkersWait, BarWaiting)}},

@@ -19,17 +19,15 @@ func (v Verdict) threadWords(at, used string) string {
 	return text
 }
 
-// asleepWords describe a program, seen from outside, whose threads sleep while requests wait.
+// asleepWords describe a program, seen from outside, whose requests wait.
 func (v Verdict) asleepWords(at, used string) string {
 	sig := v.Signals
-	text := fmt.Sprintf("Waiting bounds it, not computing: %s its threads slept, and only %s of one ran or waited for a CPU (%s).", at, Percent(sig[rules.Awake]), used)
+	text := ""
 	if v.Kind == rules.Called {
-		to := v.CallsTo
-		if to == "" {
-			to = "other processes"
-		}
-		text += fmt.Sprintf(" It waits for answers from downstream, at %s: %s of its requests, or of its connections there, have sent a question last.", to, Percent(sig[rules.Calling]))
+		text = fmt.Sprintf("Waiting for downstream bounds it, not computing: %s %s of the requests, or of its connections to %s, wait for an answer from there (%s).",
+			at, Percent(sig[rules.Calling]), v.CallsTo, used)
 	} else {
+		text = fmt.Sprintf("Waiting bounds it, not computing: %s its threads slept; %s threads ran or waited for a CPU at any moment (%s).", at, Digits(sig[rules.Awake]), used)
 		text += fmt.Sprintf(" What the requests wait for is unknown: few connections wait for another process's answer (%s), and the accept queue is not the cause, so it may be a timer, a lock, a file or a call that shares its connection with others.", Percent(sig[rules.Calling]))
 	}
 	if sig[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth) {
