@@ -49,6 +49,7 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 	both := full
 	both.Calls, both.CallsOpen, both.CallsTo = calls.Calls, calls.CallsOpen, calls.CallsTo
 	starved := record.Environment{TargetCPU: 0.1, TargetDelay: 0.8, BusiestThread: 0.89, BusiestProcess: 0.9, NoiseCPU: 7}
+	starved.AcceptQueue, starved.AcceptLimit = 6, 5
 
 	for _, c := range []struct {
 		name      string

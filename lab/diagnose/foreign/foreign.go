@@ -58,9 +58,13 @@ func runtimeOf(program string) runtime {
 // One is the thread that alone runs a program's code; empty: several do.
 func One(t record.Target) string { return runtimeOf(t.Program).one }
 
-// several is the CPU use of one process, in cores, from which more than one of its threads compute:
-// native code that has released the lock, or a runtime's helpers.
-const several = 1.3
+// CPU use, in cores, from which more than one thread evidently runs a program's code: native code
+// that has released the lock, or worker processes. An event loop has helpers, which collect garbage
+// and compile.
+const (
+	several     = 1.3
+	severalLoop = 1.8
+)
 
 // Read adds the signals that only the kernel's view of a program gives.
 func Read(sig rules.Signals, r *record.Run) {
@@ -72,7 +76,11 @@ func Read(sig rules.Signals, r *record.Run) {
 	if of.fixed {
 		sig[rules.Awake] = around.BusiestThread
 	}
-	if of.one != "" && (of.fixed || around.TargetCPU < several) {
+	most := several
+	if of.fixed {
+		most = severalLoop
+	}
+	if of.one != "" && around.TargetCPU < most {
 		sig[rules.OneThread] = min(1, sig[rules.Awake])
 	}
 	busy, alone := sig[rules.OneThread]
@@ -81,6 +89,11 @@ func Read(sig rules.Signals, r *record.Run) {
 	}
 	if busy > 0 {
 		sig[rules.Starved] = max(0, 1-around.TargetCPU/busy)
+	}
+	if sig[rules.Starved] >= rules.Defaults.Value(rules.BarStarved) && sig[rules.Awake] >= rules.Defaults.Value(rules.BarAwake) {
+		// Connections queue because the program does not get a CPU to accept them.
+		delete(sig, rules.AcceptQueue)
+		delete(sig, rules.AcceptFill)
 	}
 	if c := sig[rules.Clients]; c > 0 {
 		sig[rules.Calling] = min(1, around.Calls/c)

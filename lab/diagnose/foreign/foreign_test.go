@@ -23,6 +23,8 @@ func TestRead(t *testing.T) {
 			rules.Signals{rules.OneThread: 1}, nil},
 		{"threads that have released the lock", "python3.12", record.Environment{Seen: true, TargetCPU: 3, BusiestThread: 1, BusiestProcess: 3},
 			rules.Signals{rules.Awake: 3}, rules.Signals{rules.OneThread: 0}},
+		{"several event loops", "node", record.Environment{Seen: true, TargetCPU: 3, BusiestThread: 1, BusiestProcess: 1.1},
+			rules.Signals{rules.Awake: 1}, rules.Signals{rules.OneThread: 0}},
 		{"threads that need no lock", "java", record.Environment{Seen: true, TargetCPU: 1, BusiestThread: 0.5, BusiestProcess: 2},
 			rules.Signals{rules.Awake: 2, rules.Starved: 0.5}, rules.Signals{rules.OneThread: 0}},
 		{"most requests have asked", "node", record.Environment{Seen: true, BusiestThread: 0.1, BusiestProcess: 0.1, Calls: 30, CallsOpen: 32},

@@ -100,8 +100,10 @@ func imported(f record.Frame) bool {
 		first, _, below := strings.Cut(Package(f.Function), "/")
 		return below && strings.Contains(first, ".")
 	}
-	return strings.Contains(f.File, "/pkg/mod/") || strings.Contains(f.File, "@v") || strings.Contains(f.File, "/vendor/") ||
-		strings.Contains(f.File, "/node_modules/") || strings.Contains(f.File, "-packages/") // of Python: site-, dist-
+	if Scripted(f.File) {
+		return strings.Contains(f.File, "/node_modules/") || strings.Contains(f.File, "-packages/") // of Python: site-, dist-
+	}
+	return strings.Contains(f.File, "/pkg/mod/") || strings.Contains(f.File, "@v") || strings.Contains(f.File, "/vendor/")
 }
 
 // leafRun returns the frames from the leaf up to the first outside the standard library: the work
