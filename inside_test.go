@@ -92,7 +92,8 @@ var inside = map[string][]room{
 		{"wire", nil, "the messages"},
 	},
 	"services/ledger": {
-		{".", []string{"backfill", "serve", "mirror", "store"}, "assembles the commands' jobs"},
+		{".", []string{"backfill", "serve", "mirror", "store", "board"}, "assembles the commands' jobs"},
+		{"board", nil, "what a page shows of metrics"},
 		{"backfill", nil, "the pipeline, over any store"},
 		{"serve", []string{"store"}, "answers from what is stored"},
 		{"mirror", []string{"store"}, "passes on what is stored"},
@@ -178,8 +179,20 @@ var inside = map[string][]room{
 	},
 	"lab/scenario": {
 		{"parser", []string{"document", "."}, "reads and checks a file; what uses a scenario does not need it"},
+		{"draft", nil, "the form of a file to write; it knows no rule"},
 		{"document", []string{"."}, "positions and the schema; it knows no rule that a schema cannot express"},
 		{".", nil, "what a scenario says, however it was read"},
+	},
+	"lab/importer": {
+		{".", []string{"curl", "har", "k6", "locust", "openapi", "urls", "vegeta", "foreign"}, "the scenario, however the load was read"},
+		{"curl", []string{"foreign"}, "one form of input; it knows no other"},
+		{"har", []string{"foreign"}, "one form of input; it knows no other"},
+		{"k6", []string{"foreign"}, "one form of input; it knows no other"},
+		{"locust", []string{"foreign"}, "one form of input; it knows no other"},
+		{"openapi", []string{"foreign"}, "one form of input; it knows no other"},
+		{"urls", []string{"foreign"}, "one form of input; it knows no other"},
+		{"vegeta", []string{"foreign"}, "one form of input; it knows no other"},
+		{"foreign", nil, "a load, whatever file it came from"},
 	},
 	"lab/live": {
 		{".", []string{"livetest", "sides"}, "serves what the packages below make"},

@@ -15,7 +15,10 @@ import (
 var modules = map[string]map[string]string{
 	".": {
 		"github.com/HdrHistogram/hdrhistogram-go":  "latencies are recorded without loss of precision and merged",
+		"github.com/getkin/kin-openapi":            "OpenAPI documents are imported",
 		"github.com/google/pprof":                  "profiles are read as go tool pprof reads them",
+		"github.com/grafana/sobek":                 "k6's own parser reads k6 scripts; nothing runs them",
+		"github.com/invopop/jsonschema":            "a test writes the schemas of the commands' JSON from Go types",
 		"github.com/santhosh-tekuri/jsonschema/v6": "a scenario is checked against its published schema",
 		"github.com/spf13/cobra":                   "cmd/dyno",
 		"github.com/spf13/pflag":                   "cmd/dyno",
@@ -32,6 +35,7 @@ var modules = map[string]map[string]string{
 		"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "tests send spans as services do",
 		"go.opentelemetry.io/otel/sdk":                                    "tests send spans as services do",
 		"go.opentelemetry.io/otel/trace":                                  "tests send spans as services do",
+		"mvdan.cc/sh/v3":                                                  "the quoting of pasted curl commands",
 		"google.golang.org/genproto/googleapis/rpc":                       "tests send spans as services do",
 	},
 	"agent": {},

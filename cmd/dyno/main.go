@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"dyno/cmd/dyno/authoring"
 	"dyno/cmd/dyno/usage"
 
 	"github.com/spf13/cobra"
@@ -114,7 +115,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), authoring.NewImport(), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -94,6 +95,15 @@ func TestScripts(t *testing.T) {
 				}
 				ts.Defer(s.Close)
 				ts.Setenv("URL", s.URL)
+			},
+			// validates NAME: stdout is an object as the published schema NAME says.
+			"validates": func(ts *testscript.TestScript, _ bool, args []string) {
+				var o map[string]any
+				ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &o))
+				if len(args) != 1 || schemaOf(o) != args[0] {
+					ts.Fatalf("stdout is of schema %q, want %v", schemaOf(o), args)
+				}
+				ts.Check(validate(o))
 			},
 			// exits CODE[,CODE] COMMAND...: the command ends with exactly that code, or one of these.
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -95,7 +95,7 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 // address returns the URL of a variant's load.
 func (b *Generator) address(s *environment.Environment, v scenario.Variant) (*url.URL, error) {
 	t := b.Scenario.TargetOf(v)
-	address, err := s.Expand("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL))
+	address, err := s.Template("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL), 0)
 	if t.URL != "" && b.Scenario.Target.URL != t.URL {
 		address = t.URL // a variant that runs elsewhere
 	}
@@ -207,14 +207,14 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	}
 	out.JSON = l.Sockets()
 	if out.Array = l.Array; l.Repeat == 0 {
-		out.Body, err = s.Expand("body", out.Body)
+		out.Body, err = s.Template("body", out.Body, 0)
 	} else {
 		out.Copies, err = copies(s, out.Body, l.Repeat)
 	}
 	if err != nil {
 		return out, err
 	}
-	if out.Path, err = s.Expand("path", out.Path); err != nil {
+	if out.Path, err = s.Template("path", out.Path, 0); err != nil {
 		return out, err
 	}
 	if l.Corpus != "" {
@@ -232,7 +232,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	maps.Copy(out.Header, l.Headers)
 	maps.Copy(out.Header, c.Headers)
 	for name, value := range out.Header {
-		if out.Header[name], err = s.Expand("header "+name, value); err != nil {
+		if out.Header[name], err = s.Template("header "+name, value, 0); err != nil {
 			return out, err
 		}
 	}
@@ -252,7 +252,7 @@ func copies(s *environment.Environment, template string, repeat int) ([]string, 
 	out, bytes := make([]string, repeat), 0
 	for n := range out {
 		var err error
-		if out[n], err = s.Repeated("body", template, n); err != nil {
+		if out[n], err = s.Template("body", template, n); err != nil {
 			return nil, err
 		}
 		if bytes += len(out[n]) + 1; bytes > maxBody {

@@ -38,7 +38,7 @@ func Write(w io.Writer, r *report.Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(objectOf(r)); err != nil {
+	if err := enc.Encode(Object(r)); err != nil {
 		return fmt.Errorf("encoding the report: %w", err)
 	}
 	return nil
@@ -59,7 +59,8 @@ func outcomeOf(r *report.Report) outcome {
 	return outcome{Valid: r.Complete(), Reason: r.Outcome.Reason, Warnings: list(r.AllWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.Turns, Outcome: r.Outcome}
 }
 
-func objectOf(r *report.Report) any {
+// Object returns what Write encodes; its type has every key of that kind's schema.
+func Object(r *report.Report) any {
 	switch r.Kind {
 	case record.KindLoad:
 		return loadObject(r)
