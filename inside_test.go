@@ -141,11 +141,12 @@ var inside = map[string][]room{
 	},
 	"lab/diagnose": {
 		{"calibration", []string{".", "whatif", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
-		{".", []string{"findings", "whatif", "words", "places", "rules", "autoscale", "facts", "stacks"}, "reads the signals, and asks the packages below"},
+		{".", []string{"findings", "whatif", "words", "places", "rules", "autoscale", "facts", "foreign", "stacks"}, "reads the signals, and asks the packages below"},
 		{"findings", []string{"whatif", "places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
 		{"whatif", []string{"rules", "stacks"}, "the most that a change brings; it finds no cost itself"},
 		{"words", []string{"places", "rules", "stacks"}, "English for what is decided"},
 		{"places", []string{"stacks"}, "the code that a cost belongs to"},
+		{"foreign", []string{"rules", "stacks"}, "what is known of programs in other languages"},
 		{"rules", nil, "decides by figures alone"},
 		{"autoscale", nil, "replays a rule of Kubernetes"},
 		{"facts", nil, "figures of single runs"},

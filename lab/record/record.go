@@ -217,6 +217,17 @@ type Environment struct {
 	PressureCPU  float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
 	Speed        float64 `json:"speed_mb_per_s,omitempty"` // speed of the machine at a fixed piece of work just before the run; 0: not measured
 
+	// Seconds per second in which the target's busiest thread, and the threads of its busiest
+	// process, ran or waited for a CPU.
+	BusiestThread  float64 `json:"busiest_thread,omitempty"`
+	BusiestProcess float64 `json:"busiest_process,omitempty"`
+	// Of a target that Go did not build: the mean number of connections on which it waits for
+	// another process's answer, of those that it has open as a client, and the address to which
+	// most of the waiting ones lead.
+	Calls     float64 `json:"calls,omitempty"`
+	CallsOpen float64 `json:"calls_open,omitempty"`
+	CallsTo   string  `json:"calls_to,omitempty"`
+
 	TargetSystem    float64 `json:"target_system"`                // the part of TargetCPU spent in the kernel
 	Switches        float64 `json:"switches_per_s"`               // voluntary context switches of the target's threads, which then wait
 	Preempted       float64 `json:"preempted_per_s"`              // involuntary context switches of the target's threads

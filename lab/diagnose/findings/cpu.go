@@ -23,6 +23,9 @@ func hotPath(l *look) []Finding {
 	f := Finding{Kind: KindHotPath, Where: where, Profile: record.ProfileCPU, worth: top.Share, Removes: whatif.Removal{CPU: top.Share, CPUOf: "in " + top.String()},
 		InWords: fmt.Sprintf("%s takes %s of the CPU time", top.String(), percent(top.Share)),
 		Next:    l.list(record.ProfileCPU, top.Function, "") + " shows it line by line; measure a change with dyno compare, which gives the CPU per request of both sides"}
+	if stacks.Scripted(top.File) {
+		f.Next = "go tool pprof -top " + l.file(record.ProfileCPU) + " lists all functions; measure a change with dyno compare, which gives the CPU per request of both sides"
+	}
 	if us := l.cpuPerRequest(1); us > 0 {
 		f.InWords += fmt.Sprintf(": %s of %s per request", micros(us*top.Share), micros(us))
 		f.Evidence = append(f.Evidence,
@@ -87,6 +90,9 @@ func syscalls(l *look) []Finding {
 		InWords:  fmt.Sprintf("%s of the CPU time is spent in system calls%s", percent(share), in(where)),
 		Evidence: []Evidence{{"syscall_share", round(share), "of CPU time", "spent in the kernel on the service's behalf"}},
 		Next:     "fewer and larger calls: a bufio.Writer flushed once per request, net.Buffers, one write for many records; strace -c -f -p PID counts them"}
+	if l.Profiled.Target.NotGo {
+		f.Next = fmt.Sprintf("fewer and larger calls; strace -c -f -p %d counts them", l.Profiled.Target.PID)
+	}
 	if most != "" {
 		part := calls[most] / l.cpu.Total()
 		f.InWords += fmt.Sprintf(", %s in %s", percent(part), most)

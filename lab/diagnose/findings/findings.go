@@ -81,7 +81,7 @@ var finders = []func(*look) []Finding{
 	goroutineLeak, heapLeak,
 	hotPath, allocations, contention, queues, pools, spinning, syscalls, misses,
 	gcPauses, connections, statements, handshakes, deadlines, acceptQueue,
-	autoscaler, connectionLimit, limits,
+	autoscaler, connectionLimit, ownLimits,
 }
 
 // Find returns all findings about a subject, the one with the highest worth first. Without a

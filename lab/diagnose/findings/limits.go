@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/whatif"
+	"dyno/lab/record/waits"
 )
 
-// limits finds the resource that a job reported waiting for. A job bound by a remote budget looks
-// idle from outside; only the job knows the reason.
-func limits(l *look) []Finding {
+// ownLimits finds the resource that a job reported waiting for. A job bound by a remote budget
+// looks idle from outside; only the job knows the reason.
+func ownLimits(l *look) []Finding {
 	var of = l.Profiled
 	if n := len(l.Saturated); n > 0 {
 		of = l.Saturated[n-1]
@@ -17,7 +18,7 @@ func limits(l *look) []Finding {
 	if of == nil {
 		return nil
 	}
-	told := of.Limits()
+	told := waits.Of(of)
 	if len(told) == 0 || told[0].Share < limitShare {
 		return nil
 	}

@@ -50,6 +50,18 @@ var Meanings = []Meaning{
 	{rules.Workers, "goroutines", fixed("goroutines that do the work after the response")},
 	{rules.WorkersWait, "share", fixed("worker goroutines' time spent in the kind of wait that took most")},
 	{rules.SerialBusy, "share", fixed("time in which the one goroutine that the requests wait for was busy")},
+	{rules.OneThread, "share", func(v float64, t rules.Thresholds) string {
+		return versus(v, t.Value(rules.BarOneThread), "the one thread that runs its code ran or waited for a CPU all the time", "the one thread that runs its code also slept")
+	}},
+	{rules.Starved, "share", func(v float64, t rules.Thresholds) string {
+		return versus(v, t.Value(rules.BarStarved), "of that, it mostly waited for a CPU, so it does not show what it would do on a free one", "of that, it waited for a CPU")
+	}},
+	{rules.Awake, "threads", func(v float64, t rules.Thresholds) string {
+		return versus(v, t.Value(rules.BarAwake), "its threads ran or waited for a CPU", "its threads slept most of the time")
+	}},
+	{rules.Calling, "share", func(v float64, t rules.Thresholds) string {
+		return versus(v, t.Value(rules.BarCalling), "most requests, or most connections, wait for another process's answer", "few connections wait for another process's answer")
+	}},
 	{rules.AcceptQueue, "share", fixed("highest share of the clients in the accept queue")},
 	{rules.AcceptFill, "share", fixed("highest fill of the accept queue")},
 	{rules.AcceptFull, "per request", fixed("connections dropped by a full accept queue")},

@@ -140,8 +140,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	}
 	defer d.close()
 	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
+	_, _, notGo := host.Program(r.Target.PID)
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters}})
+		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters, Calls: notGo}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -196,7 +197,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	b.enterView(r, plan, sink)
 	r.Environment.Speed = speed
 	if looked != nil {
-		loadErr = errors.Join(loadErr, looked.finish(r, dir), below.finish(r))
+		loadErr = errors.Join(loadErr, looked.finish(ctx, r, dir), below.finish(ctx, r))
 	}
 	r.Judge()
 	if g := r.Totals.Generator; r.Step.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
