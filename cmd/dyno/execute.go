@@ -11,7 +11,10 @@ import (
 	"time"
 	"unicode"
 
+	"dyno/cmd/dyno/consent"
+	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/usage"
+	"dyno/cmd/dyno/version"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -34,6 +37,7 @@ type common struct {
 	budget          time.Duration
 	allowHost       bool
 	noPMQoS         bool
+	agents          remote.Flags
 	cmd             *cobra.Command
 }
 
@@ -43,6 +47,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "", "folder for the record and the report (default dyno-out/NAME-TIME)")
 	f.BoolVar(&c.json, "json", false, "print one JSON object on stdout, whatever the exit code")
 	f.BoolVar(&c.allowHost, "i-may-load-this-host", false, "permit a target beyond loopback; needed once for each host")
+	c.agents.Register(f)
 	f.BoolVar(&c.noPMQoS, "no-pm-qos", false, "let virtual CPUs halt while measuring; for hosts that count CPU credits")
 }
 
@@ -93,6 +98,9 @@ func fileName(name string) string {
 	}, name), "-")
 }
 
+// permit decides whether a host beyond loopback may be loaded.
+func (c *common) permit(host string) error { return consent.Permit(host, c.allowHost) }
+
 // execute runs an experiment, writes its report and prints the result. judge turns the report
 // into the command's own verdict: nil, or an error with its exit code.
 func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*report.Report) error) error {
@@ -105,6 +113,12 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	o.Out = cmp.Or(o.Out, c.folder(o.Scenario.Name))
 	view := progress.New(os.Stderr)
 	o.Progress = view
+	release, err := c.agents.Gather(ctx, &o, version.OfAgents())
+	if err != nil {
+		view.End()
+		return err
+	}
+	defer release()
 	exp, err := experiment.Execute(ctx, o)
 	view.End()
 	if fault := new(scenario.Fault); errors.As(err, &fault) {

@@ -14,6 +14,9 @@ import (
 	"runtime"
 	"syscall"
 
+	"dyno/cmd/dyno/authoring"
+	"dyno/cmd/dyno/consent"
+	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/version"
 
@@ -115,7 +118,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newTune(), newReport(), newLive(), newDoctor(), newInit(), version.New(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), authoring.NewImport(),
+		remote.Command(version.OfAgents(), consent.Permit), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
+	"dyno/cmd/dyno/version"
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
 	"dyno/lab/experiment/tuning"
@@ -89,6 +90,12 @@ func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	o.Out = c.folder(o.Scenario.Name + "-tune")
 	view := progress.New(os.Stderr)
 	o.Progress = view
+	release, err := c.agents.Gather(cmd.Context(), &o.Options, version.OfAgents())
+	if err != nil {
+		view.End()
+		return err
+	}
+	defer release()
 	found, err := tuning.Run(cmd.Context(), o)
 	view.End()
 	if fault := new(scenario.Fault); errors.As(err, &fault) {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// binary describes this program.
-type binary struct {
+// Binary describes this program.
+type Binary struct {
 	Schema  string `json:"schema"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -23,8 +23,8 @@ type binary struct {
 	Arch    string `json:"arch"`
 }
 
-func this() binary {
-	v := binary{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+func this() Binary {
+	v := Binary{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -41,6 +41,19 @@ func this() binary {
 		}
 	}
 	return v
+}
+
+// OfAgents is what a coordinator and its agents must agree on.
+func OfAgents() string {
+	v := this()
+	out := v.Version
+	if v.Commit != "" {
+		out += " " + v.Commit[:min(len(v.Commit), 12)]
+	}
+	if v.Dirty {
+		out += " with changes"
+	}
+	return out
 }
 
 // New returns the command.

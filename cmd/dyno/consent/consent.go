@@ -1,0 +1,45 @@
+// Package consent decides whether a host beyond loopback may be loaded, and remembers which may.
+//
+// It is not for knowing which hosts those are (lab/load). It starts no goroutines.
+package consent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dyno/cmd/dyno/usage"
+)
+
+// Permit decides whether a host beyond loopback may be loaded: that needs --i-may-load-this-host
+// once (given), which is stored in the user's configuration folder.
+func Permit(host string, given bool) error {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return fmt.Errorf("finding the folder of permitted hosts: %w", err)
+	}
+	file := filepath.Join(dir, "dyno", "hosts")
+	permitted, _ := os.ReadFile(file) // without it no host was permitted yet
+	switch {
+	case slices.Contains(strings.Fields(string(permitted)), host):
+		return nil
+	case !given:
+		return usage.Errorf("%s is not this machine, and load can harm its other users; if you may load it, add --i-may-load-this-host once", host)
+	}
+	return remember(file, host)
+}
+
+func remember(file, host string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, host)
+	return errors.Join(err, f.Close())
+}
