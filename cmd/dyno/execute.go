@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode"
 
-	"dyno/cmd/dyno/consent"
 	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/version"
@@ -97,9 +96,6 @@ func fileName(name string) string {
 		return '-'
 	}, name), "-")
 }
-
-// permit decides whether a host beyond loopback may be loaded.
-func (c *common) permit(host string) error { return consent.Permit(host, c.allowHost) }
 
 // execute runs an experiment, writes its report and prints the result. judge turns the report
 // into the command's own verdict: nil, or an error with its exit code.

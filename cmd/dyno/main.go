@@ -15,7 +15,7 @@ import (
 	"syscall"
 
 	"dyno/cmd/dyno/authoring"
-	"dyno/cmd/dyno/consent"
+	"dyno/cmd/dyno/code"
 	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/version"
@@ -118,8 +118,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), authoring.NewImport(),
-		remote.Command(version.OfAgents(), consent.Permit), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), newDiagnose(), newCalibrate(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(),
+		remote.Command(version.OfAgents(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

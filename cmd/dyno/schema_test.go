@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"dyno/cmd/dyno/version"
 	"encoding/json"
 	"flag"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"testing"
 
 	"dyno/cmd/dyno/authoring"
-	"dyno/cmd/dyno/version"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/confusion"

@@ -84,18 +84,17 @@ func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 // externalSampling is the duration of sampling for a process that serves no profiles.
 const externalSampling = 2 * time.Second
 
-func (in *inspection) sampling() time.Duration { return cmp.Or(in.length, externalSampling) }
-
 // sampleExternally lets the kernel sample the target.
 func (in *inspection) sampleExternally(ctx context.Context, t record.Target, dir string) (err error) {
+	in.length = cmp.Or(in.length, externalSampling)
 	if t.NotGo {
-		in.recording, err = linuxperf.Record(ctx, t.PID, t.Program, in.sampling())
+		in.recording, err = linuxperf.Record(ctx, t.PID, t.Program, in.length)
 		if err != nil {
 			return in.sampled(nil, err, dir)
 		}
 		return nil
 	}
-	encoded, err := perf.Profile(ctx, t.PID, in.sampling())
+	encoded, err := perf.Profile(ctx, t.PID, in.length)
 	return in.sampled(encoded, err, dir)
 }
 
@@ -108,7 +107,7 @@ func (in *inspection) sampled(encoded []byte, err error, dir string) error {
 	if err != nil {
 		return err
 	}
-	file, err := folder.AddProfile(dir, record.ProfileCPU, encoded, in.sampling().Seconds())
+	file, err := folder.AddProfile(dir, record.ProfileCPU, encoded, in.length.Seconds())
 	in.profiles = []record.ProfileFile{file}
 	return err
 }

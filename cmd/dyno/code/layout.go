@@ -1,4 +1,4 @@
-package main
+package code
 
 import (
 	"slices"
@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newLayout() *cobra.Command {
+// NewLayout returns the command that lists structs.
+func NewLayout(terminal Terminal) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "layout PACKAGES...",

@@ -1,4 +1,7 @@
-package main
+// Package code is the commands that read source: dyno escape and dyno layout.
+//
+// It is not for what they find out (lab/source). It starts no goroutines.
+package code
 
 import (
 	"fmt"
@@ -13,7 +16,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newEscape() *cobra.Command {
+// Terminal returns where a command lists what it found.
+type Terminal func(*cobra.Command) listing.Terminal
+
+// NewEscape returns the command that lists escapes.
+func NewEscape(terminal Terminal) *cobra.Command {
 	var (
 		asJSON  bool
 		variant string

@@ -1,7 +1,4 @@
-// Package consent decides whether a host beyond loopback may be loaded, and remembers which may.
-//
-// It is not for knowing which hosts those are (lab/load). It starts no goroutines.
-package consent
+package main
 
 import (
 	"errors"
@@ -14,9 +11,9 @@ import (
 	"dyno/cmd/dyno/usage"
 )
 
-// Permit decides whether a host beyond loopback may be loaded: that needs --i-may-load-this-host
-// once (given), which is stored in the user's configuration folder.
-func Permit(host string, given bool) error {
+// permit decides whether a host beyond loopback may be loaded: that needs --i-may-load-this-host
+// once, which is stored in the user's configuration folder.
+func (c *common) permit(host string) error {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return fmt.Errorf("finding the folder of permitted hosts: %w", err)
@@ -26,7 +23,7 @@ func Permit(host string, given bool) error {
 	switch {
 	case slices.Contains(strings.Fields(string(permitted)), host):
 		return nil
-	case !given:
+	case !c.allowHost:
 		return usage.Errorf("%s is not this machine, and load can harm its other users; if you may load it, add --i-may-load-this-host once", host)
 	}
 	return remember(file, host)
