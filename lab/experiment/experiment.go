@@ -59,6 +59,7 @@ type Options struct {
 	OTLP     string        // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token    string        // bearer token of the target's debug address; empty: none
 	NoPMQoS  bool          // leave the CPUs' wake-up latency alone
+	Profiled bool          // compare: take profiles of each variant after the turns
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
 	Progress Progress // nil: progress is not reported
