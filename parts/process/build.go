@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,8 +19,8 @@ const maxBuildOutput = 1 << 20
 // Build compiles the program of package pkg, as named from within dir, and returns the path of
 // the binary, which it puts into outDir under the package's name. If the compiler fails, the
 // error holds its full output. Build does not cache: go build does, and the caller knows what it
-// built already.
-func Build(ctx context.Context, dir, pkg, outDir string) (string, error) {
+// built already. flags are further flags of go build.
+func Build(ctx context.Context, dir, pkg, outDir string, flags ...string) (string, error) {
 	name, err := programName(dir, pkg)
 	if err != nil {
 		return "", err
@@ -35,7 +36,7 @@ func Build(ctx context.Context, dir, pkg, outDir string) (string, error) {
 	if err := os.Remove(binary); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("removing the %s built before: %w", name, err)
 	}
-	said, err := goBuild(ctx, dir, pkg, binary)
+	said, err := goBuild(ctx, dir, pkg, binary, flags)
 	if err != nil {
 		return "", fmt.Errorf("building %s in %s: %w%s", pkg, dir, err, said)
 	}
@@ -44,7 +45,7 @@ func Build(ctx context.Context, dir, pkg, outDir string) (string, error) {
 
 // goBuild runs the compiler and returns its output. -buildmode=exe refuses a package that is not
 // a program; -o would otherwise write an archive under the program's name.
-func goBuild(ctx context.Context, dir, pkg, binary string) (said string, err error) {
+func goBuild(ctx context.Context, dir, pkg, binary string, flags []string) (said string, err error) {
 	messages, err := os.CreateTemp(filepath.Dir(binary), ".build-*")
 	if err != nil {
 		return "", err
@@ -53,7 +54,7 @@ func goBuild(ctx context.Context, dir, pkg, binary string) (said string, err err
 	defer os.Remove(messages.Name())
 	p, err := Start(ctx, Spec{
 		Name:    "go build",
-		Command: []string{"go", "build", "-buildmode=exe", "-o", binary, pkg},
+		Command: slices.Concat([]string{"go", "build", "-buildmode=exe", "-o", binary}, flags, []string{pkg}),
 		Dir:     dir,
 		Log:     messages.Name(),
 	})
