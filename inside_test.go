@@ -141,6 +141,7 @@ var inside = map[string][]room{
 	"lab/diagnose": {
 		{"calibration", []string{".", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
 		{".", []string{"findings", "words", "places", "rules", "autoscale", "facts", "stacks"}, "reads the signals, and asks the packages below"},
+		{"changes", []string{"places", "stacks"}, "which functions differ between two variants; it knows no verdict"},
 		{"findings", []string{"places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
 		{"words", []string{"places", "rules", "stacks"}, "English for what is decided"},
 		{"places", []string{"stacks"}, "the code that a cost belongs to"},

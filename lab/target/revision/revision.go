@@ -8,6 +8,7 @@ package revision
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -59,6 +60,7 @@ func (r Revision) Title() string {
 type Package struct {
 	Dir  string // a folder of the repository
 	Name string // the package, as named from within Dir: ".", "./cmd/server"
+	Work string // the folder in which its program runs; empty: the current one
 }
 
 // Repository is a git repository from which programs are built.
@@ -154,7 +156,7 @@ func parseLog(text string) (out []Revision, err error) {
 type Program struct {
 	Revision
 	Binary string
-	Dir    string // the folder of the revision's files that corresponds to the current one
+	Dir    string // the folder of the revision's files that corresponds to Package.Work
 	Sum    string // SHA-256 of the binary: programs of the same sum are the same
 }
 
@@ -186,7 +188,7 @@ func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Prog
 		}
 	}
 	p.Dir = tree
-	if from, err := r.within("."); err == nil && isFolder(filepath.Join(tree, from)) {
+	if from, err := r.within(cmp.Or(pkg.Work, ".")); err == nil && isFolder(filepath.Join(tree, from)) {
 		p.Dir = filepath.Join(tree, from)
 	}
 	if !isFolder(filepath.Join(tree, inside)) {
