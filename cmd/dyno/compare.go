@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +10,7 @@ import (
 	"strings"
 
 	"dyno/cmd/dyno/request"
+	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
@@ -25,21 +28,28 @@ func newCompare() *cobra.Command {
 	var (
 		c            common
 		q            request.Flags
+		program      request.Program
 		a, b         string
 		metric, gate string
 		pairs        int
 		at           float64
 	)
 	cmd := &cobra.Command{
-		Use:   "compare SCENARIO|DIR [--a VARIANT --b VARIANT] | compare URL_A URL_B",
-		Short: "Measure two variants in turns, and give their ratio with its interval",
+		Use:   "compare PACKAGE|SCENARIO [--a REVISION --b REVISION] | compare SCENARIO|DIR [--a VARIANT --b VARIANT] | compare URL_A URL_B",
+		Short: "Measure two revisions or variants in turns, and give their ratio with its interval",
 		Long: `Compare runs A and B side by side and lets them take turns of some tenths of a second: their work rates, the CPU
 of a request, and their capacities under the SLO, as ratios with intervals, beside the ratio of A to
 its own twin on this machine. It ends as soon as everything is decided, after four minutes at most (--budget).
 Two URLs compare services that already run. With a DIR it compares two variants of an earlier experiment.
 
+PACKAGE is the folder of a Go program in a git repository. Compare builds it at both revisions in temporary folders
+(default: HEAD against the folder as it is now, which is called .), starts both, finds the port at which each listens,
+and names the functions whose CPU or allocations per request changed. A program with a fixed port is started for each turn.
+
 --gate sets the exit code for CI: the whole interval must be on the right side, else 3.`,
-		Example: `  dyno compare scenarios/notify.yaml --a baseline --b batch
+		Example: `  dyno compare ./cmd/server --a main --b HEAD --args '-addr 127.0.0.1:0' --slo p99=20ms --gate 'capacity>=0.97'
+  dyno compare scenarios/notify.yaml --a main --b .
+  dyno compare scenarios/notify.yaml --a baseline --b batch
   dyno compare scenarios/notify.yaml --a baseline --b reuse --gate 'capacity>=0.97'
   dyno compare http://127.0.0.1:8080/ http://127.0.0.1:8081/ --slo p99=20ms --metric p99 --pairs 10`,
 		Args: cobra.RangeArgs(1, 2),
@@ -67,14 +77,26 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 				return usage.Errorf("--a and --b name variants of a scenario; of two URLs the first is A")
 			}
 			judge := func(rep *report.Report) error { return judgeComparison(rep, condition) }
-			if isFolder(args[0]) && len(args) == 1 {
+			built := len(args) == 1 && revisions.Wanted(args[0], a, b)
+			if !built && isFolder(args[0]) && len(args) == 1 {
 				return compareRecorded(&c, args[0], metric, a, b, judge)
 			}
 			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
 			var err error
-			if request.IsURL(args[0]) {
+			switch {
+			case built:
+				var pair revisions.Pair
+				var done func() error
+				if pair, done, err = revisions.Build(cmd.Context(), &q, &program, args[0], a, b, say); done != nil {
+					defer done()
+				}
+				if err == nil && pair.Same() {
+					return c.same(pair, cmp.Or(metric, compare.MetricWork), condition)
+				}
+				o.Scenario, o.Profiled = pair.Scenario, true
+			case request.IsURL(args[0]):
 				o.Scenario, err = q.TwoURLs(args)
-			} else {
+			default:
 				o.Scenario, o.Only, err = q.TwoVariants(args, a, b)
 			}
 			if err != nil {
@@ -97,14 +119,31 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 	c.registerDepth(cmd)
 	c.registerBudget(cmd)
 	q.Register(cmd.Flags())
+	program.Register(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&a, "a", "", "the variant to compare against (default: the scenario's first)")
-	f.StringVar(&b, "b", "", "the variant that may be better (default: the scenario's last)")
+	f.StringVar(&a, "a", "", "the variant or revision to compare against (default: the scenario's first variant; HEAD)")
+	f.StringVar(&b, "b", "", "the variant or revision that may be better (default: the scenario's last variant; . for the folder as it is)")
 	f.StringVar(&metric, "metric", "", "metric of the comparison: work (peak work rate; default), cpu (per request), capacity or p99")
 	f.StringVar(&gate, "gate", "", "condition on the ratio B/A, as in 'capacity>=0.97'")
 	f.IntVar(&pairs, "pairs", 0, "samples per side after which to stop (4 give an interval; jobs: rounds, default 6)")
 	f.Float64Var(&at, "at", 0, "one rate per second at which to compare p99 and CPU")
 	return cmd
+}
+
+// say reports progress before an experiment.
+func say(text string) { fmt.Fprintln(os.Stderr, text) }
+
+// same prints the result of two revisions that build the same program: it needs no measurement.
+func (c *common) same(pair revisions.Pair, metric string, gate *compare.Gate) error {
+	rep := &report.Report{Comparison: pair.Equal(metric)}
+	if c.json {
+		if err := json.NewEncoder(c.cmd.OutOrStdout()).Encode(rep.Comparison); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(c.cmd.OutOrStdout(), "%s and %s build the same program, so nothing was measured.\n", pair.A.Title(), pair.B.Title())
+	}
+	return judgeComparison(rep, gate)
 }
 
 func isFolder(path string) bool {

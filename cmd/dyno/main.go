@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
 
 	"github.com/spf13/cobra"
@@ -91,6 +92,8 @@ func judge(err error) (code int, reason error) {
 		return exitUsage, wrong
 	case errors.Is(err, context.Canceled):
 		return exitFailed, errInterrupted
+	case errors.Is(err, revisions.ErrNotFound):
+		return exitMissed, nil
 	case usage.Exclusive(err) != nil:
 		return exitUsage, usage.Exclusive(err)
 	}
@@ -114,7 +117,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

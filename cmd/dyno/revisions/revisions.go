@@ -11,6 +11,7 @@ import (
 
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
+	"dyno/lab/compare"
 	"dyno/lab/scenario"
 	"dyno/lab/target/revision"
 )
@@ -75,6 +76,27 @@ func (s *Source) Pair(ctx context.Context, a, b string) (p Pair, err error) {
 	}
 	p.Scenario = s.Between(side(p.A), side(p.B))
 	return p, nil
+}
+
+// Equal is the comparison of two revisions that build the same program.
+func (p Pair) Equal(metric string) *compare.Comparison {
+	return &compare.Comparison{Schema: compare.Schema, Metric: metric, A: p.A.Title(), B: p.B.Title(), Ratio: 1, Interval: &[2]float64{1, 1},
+		Verdict: compare.Equal, Warnings: []string{"both revisions build the same program, so nothing was measured"}}
+}
+
+// Build builds the two revisions that the arguments of dyno compare name. done removes what was
+// built; it is nil if there is nothing to remove.
+func Build(ctx context.Context, q *request.Flags, program *request.Program, arg, a, b string, say func(string)) (p Pair, done func() error, err error) {
+	start, err := q.Start(program, arg)
+	if err != nil {
+		return p, nil, err
+	}
+	source, err := Open(ctx, start, say)
+	if err != nil {
+		return p, nil, err
+	}
+	p, err = source.Pair(ctx, a, b)
+	return p, source.Close, err
 }
 
 // unknown explains that a name is no revision, nor a variant if there are some.

@@ -1,9 +1,9 @@
 // Package changes names the functions whose CPU time or allocations per request differ between two
 // variants, from a profile of each.
 //
-// A profile is a sample, so every difference has an interval, from the number of its samples. It
-// covers that alone: not that two processes of one program differ, for which a comparison has its
-// noise floor. The package is not for whether a variant is faster (compare), nor for what bounds it
+// A profile is a sample, so every difference has an interval: from the number of its samples, and
+// wider by a share of the cost for what differs between two processes of one program. The package
+// is not for whether a variant is faster (compare), nor for what bounds it
 // (diagnose). It starts no goroutines.
 package changes
 
@@ -55,6 +55,11 @@ const (
 	// level is the probability with which all intervals of a resource hold together, as far as the
 	// number of samples goes.
 	level = 0.95
+	// cpuSlack and heapSlack widen an interval on each side, as shares of the function's cost: two
+	// processes of one program differ in their CPU time, and the requests during a heap profile are
+	// counted by the mean rate of its run.
+	cpuSlack  = 0.05
+	heapSlack = 0.10
 	// least is the smallest change that is listed, as a share of the cost of a request.
 	least = 0.01
 	most  = 8 // functions of a resource that are listed
@@ -62,6 +67,8 @@ const (
 	heapRate = 512 << 10
 	// cpuPeriod is the CPU time between two samples, by default, ns.
 	cpuPeriod = 10e6
+	// leastSamples bounds the number of samples from which a stack's value was estimated.
+	leastSamples = 1
 	// samples is the sample type of a CPU profile that counts them.
 	samples = "samples"
 )
@@ -131,13 +138,14 @@ type side struct {
 	costs   map[string]*cost
 	total   float64
 	samples float64
+	slack   float64
 }
 
 // cost is that of one function.
 type cost struct {
 	place   places.Place
 	value   float64 // per request
-	samples float64
+	square  float64 // variance of value
 	stacks  []record.Stack
 }
 
@@ -159,7 +167,7 @@ func (s *side) add(of []record.Stack, unit float64, samplesOf func(i int) float6
 		}
 		n := samplesOf(i)
 		c.value += stack.Value * unit
-		c.samples += n
+		c.square += math.Pow(stack.Value*unit, 2) / max(n, leastSamples)
 		c.stacks = append(c.stacks, stack)
 		s.total += stack.Value * unit
 		s.samples += n
@@ -197,7 +205,7 @@ func readCPU(e *record.Experiment, r *record.Run) (side, error) {
 	if total == 0 || perRequest == 0 {
 		return side{}, fmt.Errorf("the CPU profile is empty")
 	}
-	var s side
+	s := side{slack: cpuSlack}
 	s.add(own.Stacks, perRequest/total, func(i int) float64 { return own.Stacks[i].Value / period })
 	return s, nil
 }
@@ -236,7 +244,7 @@ func readHeap(r *record.Run, value string) (side, error) {
 		bytesOf[key(s.Frames)] += s.Value
 	}
 	own := stacks.Unprofiled(p)
-	var s side
+	s := side{slack: heapSlack}
 	s.add(own.Stacks, 1/p.Requests, func(i int) float64 { return bytesOf[key(own.Stacks[i].Frames)] / heapRate })
 	return s, nil
 }
@@ -259,7 +267,7 @@ func (r *Resource) compare(a, b side) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		was, is := a.of(name), b.of(name)
 		change := is.value - was.value
-		half := width * math.Hypot(a.deviation(was), b.deviation(is))
+		half := width*math.Hypot(a.deviation(was), b.deviation(is)) + a.slack*max(was.value, is.value)
 		if math.Abs(change) <= half || math.Abs(change) < least*max(a.total, b.total) {
 			continue
 		}
@@ -290,8 +298,8 @@ func (s *side) of(name string) *cost {
 // deviation is the standard deviation of a function's cost: samples are counted events, and one
 // that was not seen may have been missed by chance.
 func (s *side) deviation(c *cost) float64 {
-	if c.samples < 1 {
+	if c.value == 0 {
 		return s.total / max(1, s.samples) // the cost of one sample
 	}
-	return c.value / math.Sqrt(c.samples)
+	return math.Sqrt(c.square)
 }

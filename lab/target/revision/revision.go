@@ -40,10 +40,10 @@ type Revision struct {
 // shortHash is the number of characters of a hash for people.
 const shortHash = 10
 
-// Short returns the beginning of the commit's hash, or Here.
+// Short returns the beginning of the commit's hash, or "folder" for Here.
 func (r Revision) Short() string {
 	if r.Hash == "" {
-		return Here
+		return "folder"
 	}
 	return r.Hash[:min(shortHash, len(r.Hash))]
 }
