@@ -155,6 +155,8 @@ var inside = map[string][]room{
 		{"html", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"jsonv1", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"text", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"ci", []string{".", "words", "figure"}, "one output; it knows no other"},
+		{"history", []string{".", "figure"}, "verdicts of several experiments; it reads one report at a time"},
 		{"confusion", nil, "a calibration's verdicts: no part of a report"},
 		{"progress", nil, "an experiment that still runs, of which there is no report"},
 		{".", []string{"analysis", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},

@@ -143,10 +143,10 @@ type side struct {
 
 // cost is that of one function.
 type cost struct {
-	place   places.Place
-	value   float64 // per request
-	square  float64 // variance of value
-	stacks  []record.Stack
+	place  places.Place
+	value  float64 // per request
+	square float64 // variance of value
+	stacks []record.Stack
 }
 
 // add divides the stacks among the functions of the program's own. unit is the cost of a request
