@@ -12,11 +12,11 @@ import (
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
+	"dyno/cmd/dyno/verdicts"
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
-	"dyno/lab/record"
-	"dyno/lab/record/folder"
 	"dyno/lab/report"
+	"dyno/lab/target/revision"
 
 	"github.com/spf13/cobra"
 )
@@ -29,6 +29,8 @@ func newCompare() *cobra.Command {
 		c            common
 		q            request.Flags
 		program      request.Program
+		files        verdicts.Files
+		sides        *[2]revision.Revision // nil: no revisions are compared
 		a, b         string
 		metric, gate string
 		pairs        int
@@ -76,10 +78,26 @@ and names the functions whose CPU or allocations per request changed. A program 
 			case request.IsURL(args[0]) && (a != "" || b != ""):
 				return usage.Errorf("--a and --b name variants of a scenario; of two URLs the first is A")
 			}
-			judge := func(rep *report.Report) error { return judgeComparison(rep, condition) }
+			if err := files.Check(); err != nil {
+				return err
+			}
+			written := false
+			write := func(rep *report.Report, outcome *compare.Outcome) error {
+				written = true
+				return files.Write(verdicts.Result{Experiment: c.exp, Report: rep, Gate: outcome, Sides: sides})
+			}
+			judge := func(rep *report.Report) error {
+				outcome, err := judgeComparison(rep, condition)
+				return cmp.Or(write(rep, outcome), err)
+			}
 			built := len(args) == 1 && revisions.Wanted(args[0], a, b)
 			if !built && isFolder(args[0]) && len(args) == 1 {
-				return compareRecorded(&c, args[0], metric, a, b, judge)
+				var err error
+				if c.exp, err = request.Recorded(args[0], metric, a, b); err != nil {
+					return err
+				}
+				rep := report.Build(c.exp)
+				return cmp.Or(c.print(rep), judge(rep))
 			}
 			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
 			var err error
@@ -91,9 +109,9 @@ and names the functions whose CPU or allocations per request changed. A program 
 					defer done()
 				}
 				if err == nil && pair.Same() {
-					return c.same(pair, cmp.Or(metric, compare.MetricWork), condition)
+					return c.same(pair, cmp.Or(metric, compare.MetricWork), judge)
 				}
-				o.Scenario, o.Profiled = pair.Scenario, true
+				o.Scenario, o.Profiled, sides = pair.Scenario, true, &[2]revision.Revision{pair.A.Revision, pair.B.Revision}
 			case request.IsURL(args[0]):
 				o.Scenario, err = q.TwoURLs(args)
 			default:
@@ -112,7 +130,11 @@ and names the functions whose CPU or allocations per request changed. A program 
 			case !o.Scenario.Counted() && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
 				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
 			}
-			return c.execute(cmd.Context(), o, judge)
+			err = c.execute(cmd.Context(), o, judge)
+			if c.exp != nil && !written { // it ended without a result
+				err = cmp.Or(write(report.Build(c.exp), nil), err)
+			}
+			return err
 		},
 	}
 	c.register(cmd)
@@ -120,6 +142,7 @@ and names the functions whose CPU or allocations per request changed. A program 
 	c.registerBudget(cmd)
 	q.Register(cmd.Flags())
 	program.Register(cmd.Flags())
+	files.Register(cmd.Flags())
 	f := cmd.Flags()
 	f.StringVar(&a, "a", "", "the variant or revision to compare against (default: the scenario's first variant; HEAD)")
 	f.StringVar(&b, "b", "", "the variant or revision that may be better (default: the scenario's last variant; . for the folder as it is)")
@@ -134,16 +157,16 @@ and names the functions whose CPU or allocations per request changed. A program 
 func say(text string) { fmt.Fprintln(os.Stderr, text) }
 
 // same prints the result of two revisions that build the same program: it needs no measurement.
-func (c *common) same(pair revisions.Pair, metric string, gate *compare.Gate) error {
-	rep := &report.Report{Comparison: pair.Equal(metric)}
+func (c *common) same(pair revisions.Pair, metric string, judge func(*report.Report) error) error {
+	rep := &report.Report{Name: pair.Scenario.Name, Comparison: pair.Equal(metric),
+		Answer: fmt.Sprintf("%s and %s build the same program, so nothing was measured.", pair.A.Title(), pair.B.Title())}
+	var err error
 	if c.json {
-		if err := json.NewEncoder(c.cmd.OutOrStdout()).Encode(rep.Comparison); err != nil {
-			return err
-		}
+		err = json.NewEncoder(c.cmd.OutOrStdout()).Encode(rep.Comparison)
 	} else {
-		fmt.Fprintf(c.cmd.OutOrStdout(), "%s and %s build the same program, so nothing was measured.\n", pair.A.Title(), pair.B.Title())
+		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), rep.Answer)
 	}
-	return judgeComparison(rep, gate)
+	return cmp.Or(err, judge(rep))
 }
 
 func isFolder(path string) bool {
@@ -151,58 +174,20 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// compareRecorded compares two variants of an earlier experiment.
-func compareRecorded(c *common, dir, metric, a, b string, judge func(*report.Report) error) error {
-	exp, err := folder.Open(dir)
-	if err != nil {
-		return err
-	}
-	if len(exp.Variants) < 2 {
-		return usage.Errorf("%s holds one variant; there is nothing to compare", dir)
-	}
-	names := make([]string, len(exp.Variants))
-	for i, v := range exp.Variants {
-		names[i] = v.Name
-	}
-	named, err := request.Sides(names, a, b)
-	if err != nil {
-		return err
-	}
-	var sides []record.Variant
-	for _, name := range named {
-		v, ok := exp.Variant(name)
-		if !ok {
-			return usage.Errorf("%s has no variant %q", dir, name)
-		}
-		sides = append(sides, v)
-	}
-	if metric == "" {
-		metric = compare.MetricCapacity
-		if len(exp.Slices) > 0 {
-			metric = compare.MetricWork
-		}
-	}
-	exp.Kind, exp.Metric, exp.Variants = record.KindCompare, metric, sides
-	rep := report.Build(exp)
-	if err := c.print(rep); err != nil {
-		return err
-	}
-	return judge(rep)
-}
-
-// judgeComparison turns a comparison into the exit code.
-func judgeComparison(rep *report.Report, gate *compare.Gate) error {
+// judgeComparison turns a comparison into the gate's outcome, which is nil without a gate, and the
+// exit code.
+func judgeComparison(rep *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
 	cmp := rep.Comparison
 	switch {
 	case cmp == nil:
-		return errors.New("the experiment contains no comparison")
+		return nil, errors.New("the experiment contains no comparison")
 	case gate == nil:
-		return nil
+		return nil, nil
 	}
 	outcome := gate.Judge(*cmp)
 	fmt.Fprintln(os.Stderr, outcome.InWords)
 	if outcome.Verdict != compare.Pass {
-		return &exit{code: exitMissed}
+		return &outcome, &exit{code: exitMissed}
 	}
-	return nil
+	return &outcome, nil
 }

@@ -35,6 +35,7 @@ type common struct {
 	allowHost       bool
 	noPMQoS         bool
 	cmd             *cobra.Command
+	exp             *record.Experiment // the last that was measured or read; nil: none
 }
 
 func (c *common) register(cmd *cobra.Command) {
@@ -97,7 +98,7 @@ func fileName(name string) string {
 // into the command's own verdict: nil, or an error with its exit code.
 func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*report.Report) error) error {
 	exp, rep, err := c.measure(ctx, o)
-	if rep == nil {
+	if c.exp = exp; rep == nil {
 		return err
 	}
 	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil { // otherwise the error is enough

@@ -1,0 +1,138 @@
+package history
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Change is a change point: a revision whose figure differs from that of the one before.
+type Change struct {
+	Ratio    float64
+	Interval *[2]float64 // nil: allocations, which are counted
+}
+
+// Point is a revision's place on a line.
+type Point struct {
+	Entry  *Entry
+	Figure Figure
+	Change *Change // nil: none was found
+	// Unlinked means that the revision shares no side with the one before, so that a change between
+	// them cannot be seen.
+	Unlinked bool
+}
+
+// Line is a figure over the revisions of one program.
+type Line struct {
+	Key    string
+	Points []Point // in the order of the commits
+}
+
+const (
+	// leastChange is the smallest change that is marked: a comparison calls less equal.
+	leastChange = 0.02
+	// leastAllocs is the same for allocations, which have no interval: a profile estimates them.
+	leastAllocs = 0.10
+)
+
+// Keys are the figures that are drawn, in order.
+var Keys = []string{Capacity, Work, CPU, Allocs}
+
+// Lines are the figures of a program over its revisions: of several entries of a revision the last
+// counts. Figures that no entry has are left out.
+func Lines(entries []Entry, name string) (out []Line) {
+	order := ordered(entries, name)
+	for _, key := range Keys {
+		line := Line{Key: key}
+		var before *Entry
+		for _, e := range order {
+			f, known := e.Figures[key]
+			if !known {
+				continue
+			}
+			p := Point{Entry: e, Figure: f}
+			if before != nil {
+				p.Change, p.Unlinked = changed(before, e, key)
+			}
+			line.Points = append(line.Points, p)
+			before = e
+		}
+		if len(line.Points) > 0 {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// ordered returns the last entry of each revision of a program, by the time of the commit.
+func ordered(entries []Entry, name string) (out []*Entry) {
+	at := map[string]int{}
+	for i := range entries {
+		e := &entries[i]
+		if e.Name != name {
+			continue
+		}
+		if j, known := at[e.Revision.key()]; known {
+			out[j] = e
+			continue
+		}
+		at[e.Revision.key()] = len(out)
+		out = append(out, e)
+	}
+	slices.SortStableFunc(out, func(a, b *Entry) int { return when(a).Compare(when(b)) })
+	return out
+}
+
+// when is the time of the commit, or that of the measurement of what is no commit.
+func when(e *Entry) time.Time {
+	if e.Revision.Time.IsZero() {
+		return e.Measured
+	}
+	return e.Revision.Time
+}
+
+// changed finds the change from one revision to the next. It never compares figures of different
+// hours: a ratio is that of the revision to the one before, if they took turns, or the quotient of
+// their ratios to a third, with which both took turns.
+func changed(before, e *Entry, key string) (c *Change, unlinked bool) {
+	if key == Allocs {
+		was, is := before.Figures[key].Value, e.Figures[key].Value
+		if !(was > 0 && is > 0) || math.Abs(is/was-1) < leastAllocs {
+			return nil, false
+		}
+		return &Change{Ratio: is / was}, false
+	}
+	log, half, ok := logOf(e.Ratios[key])
+	if !ok {
+		return nil, true
+	}
+	switch {
+	case e.Against.key() == before.Revision.key():
+	case e.Against.key() == before.Against.key():
+		first, width, ok := logOf(before.Ratios[key])
+		if !ok {
+			return nil, true
+		}
+		log, half = log-first, math.Hypot(half, width)
+	default:
+		return nil, true
+	}
+	if math.Abs(log) <= half || math.Abs(math.Expm1(log)) < leastChange {
+		return nil, false
+	}
+	return &Change{Ratio: math.Exp(log), Interval: &[2]float64{math.Exp(log - half), math.Exp(log + half)}}, false
+}
+
+// logOf is the logarithm of a ratio and the half-width of its interval.
+func logOf(r Ratio) (log, half float64, ok bool) {
+	if r.Interval == nil || !(r.Interval[0] > 0) || !(r.Interval[1] >= r.Interval[0]) || !(r.Ratio > 0) {
+		return 0, 0, false
+	}
+	return math.Log(r.Ratio), math.Log(r.Interval[1]/r.Interval[0]) / 2, true
+}
+
+// Better is 1 if a higher value of a figure is better, else -1.
+func Better(key string) int {
+	return cmp.Or(map[string]int{Capacity: 1, Work: 1}[key], -1)
+}
