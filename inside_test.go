@@ -152,7 +152,7 @@ var inside = map[string][]room{
 	},
 	"lab/report": {
 		{"reporttest", []string{"analysis", "html", "jsonv1", "text", ".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "finished experiments for tests"},
-		{"html", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"html", []string{".", "history", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"jsonv1", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"text", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"ci", []string{".", "words", "figure"}, "one output; it knows no other"},

@@ -16,6 +16,7 @@ import (
 
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
+	"dyno/cmd/dyno/verdicts"
 
 	"github.com/spf13/cobra"
 )
@@ -117,7 +118,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

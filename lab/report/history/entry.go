@@ -127,7 +127,8 @@ func figuresOf(s *report.Step) map[string]Figure {
 }
 
 // Append adds an entry to the history in a folder, which is made if it does not exist. Two commands
-// may append concurrently: a line is written as one piece.
+// may append concurrently: a line is written as one piece. What an interrupted command left of a
+// line is removed.
 func Append(dir string, e Entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -136,12 +137,30 @@ func Append(dir string, e Entry) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, File), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, File), os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(line, '\n'))
+	if err = wholeLines(f); err == nil {
+		_, err = f.Write(append(line, '\n'))
+	}
 	return errors.Join(err, f.Close())
+}
+
+// wholeLines removes the part of a line after the last line end.
+func wholeLines(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	end := make([]byte, min(info.Size(), maxLine))
+	if _, err := f.ReadAt(end, info.Size()-int64(len(end))); err != nil {
+		return err
+	}
+	if part := len(end) - 1 - bytes.LastIndexByte(end, '\n'); part > 0 {
+		return f.Truncate(info.Size() - int64(part))
+	}
+	return nil
 }
 
 const (
