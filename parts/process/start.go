@@ -47,8 +47,8 @@ type Spec struct {
 	// with the string fields.
 	ReadyURL func(line map[string]string) (string, error)
 	// Find is polled with the process's ID until it returns fields, which then replace those of the
-	// ready line; an error ends the start. With ReadyLine too, whichever comes first counts; the line must then have
-	// listen. nil: none.
+	// ready line; an error ends the start. With ReadyLine too, whichever comes first counts; the
+	// line must then have listen. nil: none.
 	Find func(ctx context.Context, pid int) (fields map[string]string, err error)
 	// ReadyTimeout bounds the wait; 0: 30 s.
 	ReadyTimeout time.Duration

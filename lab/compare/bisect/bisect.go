@@ -1,8 +1,8 @@
 // Package bisect finds the first of a line of revisions that misses a gate, by halves: which one to
 // measure next, and what is known in the end.
 //
-// It is pure: it neither builds nor measures a revision, and a revision of which it knows nothing is
-// never guessed. It starts no goroutines.
+// It is pure: it does not build or measure a revision, and it never guesses the state of one. It
+// starts no goroutines.
 package bisect
 
 // State is what is known of a revision.
@@ -17,9 +17,9 @@ const (
 	Undecided       // it was measured, and its interval contains the bound
 )
 
-// Next returns the index of the revision to measure next, between the last good one before the
-// first bad one and that bad one; of the untried, the one closest to the middle. done: none is left.
-// states are in the order of the line; a good revision precedes the first, and the last must be Bad.
+// Next returns the index of the revision to measure next: of the untried ones between the first bad
+// one and the last good one before it, the one closest to the middle. done: none is left. states
+// are in the order of the line; a good revision precedes the first, and the last must be Bad.
 func Next(states []State) (index int, done bool) {
 	good, bad := bounds(states)
 	middle, best := (good+bad)/2, -1
