@@ -101,17 +101,12 @@ and names the functions whose CPU or allocations per request changed. A program 
 			}
 			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
 			var err error
+			var start *request.Start
 			switch {
 			case built:
-				var pair revisions.Pair
-				var done func() error
-				if pair, done, err = revisions.Build(cmd.Context(), &q, &program, args[0], a, b, say); done != nil {
-					defer done()
+				if start, err = q.Start(&program, args[0]); err == nil {
+					o.Scenario = start.Scenario
 				}
-				if err == nil && pair.Same() {
-					return c.same(pair, cmp.Or(metric, compare.MetricWork), judge)
-				}
-				o.Scenario, o.Profiled, sides = pair.Scenario, true, &[2]revision.Revision{pair.A.Revision, pair.B.Revision}
 			case request.IsURL(args[0]):
 				o.Scenario, err = q.TwoURLs(args)
 			default:
@@ -129,6 +124,21 @@ and names the functions whose CPU or allocations per request changed. A program 
 				o.Metric = compare.MetricWork
 			case !o.Scenario.Counted() && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
 				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
+			}
+			if built {
+				source, err := revisions.Open(cmd.Context(), start, say)
+				if err != nil {
+					return err
+				}
+				defer source.Close()
+				pair, err := source.Pair(cmd.Context(), a, b)
+				switch {
+				case err != nil:
+					return err
+				case pair.Same():
+					return c.same(pair, o.Metric, judge)
+				}
+				o.Scenario, o.Profiled, sides = pair.Scenario, true, &[2]revision.Revision{pair.A.Revision, pair.B.Revision}
 			}
 			err = c.execute(cmd.Context(), o, judge)
 			if c.exp != nil && !written { // it ended without a result

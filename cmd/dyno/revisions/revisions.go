@@ -84,21 +84,6 @@ func (p Pair) Equal(metric string) *compare.Comparison {
 		Verdict: compare.Equal, Warnings: []string{"both revisions build the same program, so nothing was measured"}}
 }
 
-// Build builds the two revisions that the arguments of dyno compare name. done removes what was
-// built; it is nil if there is nothing to remove.
-func Build(ctx context.Context, q *request.Flags, program *request.Program, arg, a, b string, say func(string)) (p Pair, done func() error, err error) {
-	start, err := q.Start(program, arg)
-	if err != nil {
-		return p, nil, err
-	}
-	source, err := Open(ctx, start, say)
-	if err != nil {
-		return p, nil, err
-	}
-	p, err = source.Pair(ctx, a, b)
-	return p, source.Close, err
-}
-
 // unknown explains that a name is no revision, nor a variant if there are some.
 func (s *Source) unknown(err error, name string) error {
 	if len(s.Start.Scenario.Variants) > 0 && name != "" {

@@ -24,7 +24,8 @@ func NewHistory() *cobra.Command {
 		Short: "Draw capacity, CPU and allocations over commits, with their change points",
 		Long: `History reads the verdicts that dyno compare --history DIR appended to DIR/history.ndjson, prints a table of each
 program over its commits, and writes DIR/history.html. A change point is a revision that took turns with the one
-before, or both of which took turns with the same third, and whose ratio's interval excludes 1 by 2% or more.`,
+before, or both of which took turns with the same third, and whose ratio differs from 1 by 2% or more with an interval
+that excludes 1. All intervals of a figure together hold at 95%.`,
 		Example: `  dyno compare ./cmd/server --a HEAD~1 --b HEAD --history perf
   dyno history perf`,
 		Args: cobra.ExactArgs(1),

@@ -39,6 +39,7 @@ type Resource struct {
 	Unit      string     `json:"unit"`
 	Before    float64    `json:"before"` // of a request, in all
 	After     float64    `json:"after"`
+	Ratio     [2]float64 `json:"ratio"`     // 95% interval of After over Before
 	Samples   [2]int     `json:"samples"`   // of the profiles
 	Functions []Function `json:"functions"` // whose interval excludes 0, the largest change first
 	Unseen    string     `json:"unseen,omitempty"`
@@ -260,6 +261,7 @@ func key(frames []record.Frame) string {
 // compare lists the functions whose cost changed.
 func (r *Resource) compare(a, b side) {
 	r.Before, r.After, r.Samples = a.total, b.total, [2]int{int(math.Round(a.samples)), int(math.Round(b.samples))}
+	r.Ratio = ratioOf(&a, &b)
 	names := maps.Clone(a.costs)
 	maps.Copy(names, b.costs)
 	// Bonferroni: all intervals together hold with probability level.
@@ -286,6 +288,19 @@ func (r *Resource) compare(a, b side) {
 		return cmp.Compare(math.Abs(y.After-y.Before), math.Abs(x.After-x.Before))
 	})
 	r.Functions = r.Functions[:min(most, len(r.Functions))]
+}
+
+// ratioOf is the interval of the ratio of two totals.
+func ratioOf(a, b *side) [2]float64 {
+	relative := func(s *side) float64 {
+		square := 0.0
+		for _, c := range s.costs {
+			square += c.square
+		}
+		return math.Sqrt(square) / s.total
+	}
+	half := distuv.UnitNormal.Quantile(1-(1-level)/2)*math.Hypot(relative(a), relative(b)) + a.slack
+	return [2]float64{b.total / a.total * math.Exp(-half), b.total / a.total * math.Exp(half)}
 }
 
 func (s *side) of(name string) *cost {

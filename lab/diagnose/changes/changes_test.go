@@ -48,6 +48,9 @@ func TestFunctionsThatChanged(t *testing.T) {
 	if len(r.Functions) != 1 {
 		t.Fatalf("changed: %+v, want main.sign alone", r.Functions)
 	}
+	if r.Ratio[0] <= 1.5 || r.Ratio[0] >= 2 || r.Ratio[1] <= 2 {
+		t.Errorf("twice the cost is a ratio in %v", r.Ratio)
+	}
 	f := r.Functions[0]
 	if f.Name != "main.sign" || f.Before != 0 || f.After != 100 || f.Callee != "crypto/sha256.Sum256" {
 		t.Errorf("%+v, want main.sign from 0 to 100 us", f)

@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Change is a change point: a revision whose figure differs from that of the one before.
 type Change struct {
 	Ratio    float64
-	Interval *[2]float64 // nil: allocations, which are counted
+	Interval [2]float64
 }
 
 // Point is a revision's place on a line.
@@ -32,8 +34,9 @@ type Line struct {
 const (
 	// leastChange is the smallest change that is marked: a comparison calls less equal.
 	leastChange = 0.02
-	// leastAllocs is the same for allocations, which have no interval: a profile estimates them.
-	leastAllocs = 0.10
+	// level is the probability with which all intervals of a line hold together: with 95% each, every
+	// twentieth commit would be marked by chance.
+	level = 0.95
 )
 
 // Keys are the figures that are drawn, in order.
@@ -53,7 +56,7 @@ func Lines(entries []Entry, name string) (out []Line) {
 			}
 			p := Point{Entry: e, Figure: f}
 			if before != nil {
-				p.Change, p.Unlinked = changed(before, e, key)
+				p.Change, p.Unlinked = changed(before, e, key, len(order)-1)
 			}
 			line.Points = append(line.Points, p)
 			before = e
@@ -94,23 +97,17 @@ func when(e *Entry) time.Time {
 
 // changed finds the change from one revision to the next. It never compares figures of different
 // hours: a ratio is that of the revision to the one before, if they took turns, or the quotient of
-// their ratios to a third, with which both took turns.
-func changed(before, e *Entry, key string) (c *Change, unlinked bool) {
-	if key == Allocs {
-		was, is := before.Figures[key].Value, e.Figures[key].Value
-		if !(was > 0 && is > 0) || math.Abs(is/was-1) < leastAllocs {
-			return nil, false
-		}
-		return &Change{Ratio: is / was}, false
-	}
-	log, half, ok := logOf(e.Ratios[key])
+// their ratios to a third, with which both took turns. links is the number of such comparisons in
+// the line.
+func changed(before, e *Entry, key string, links int) (c *Change, unlinked bool) {
+	log, half, ok := logOf(e.Ratios[key], links)
 	if !ok {
 		return nil, true
 	}
 	switch {
 	case e.Against.key() == before.Revision.key():
 	case e.Against.key() == before.Against.key():
-		first, width, ok := logOf(before.Ratios[key])
+		first, width, ok := logOf(before.Ratios[key], links)
 		if !ok {
 			return nil, true
 		}
@@ -121,15 +118,21 @@ func changed(before, e *Entry, key string) (c *Change, unlinked bool) {
 	if math.Abs(log) <= half || math.Abs(math.Expm1(log)) < leastChange {
 		return nil, false
 	}
-	return &Change{Ratio: math.Exp(log), Interval: &[2]float64{math.Exp(log - half), math.Exp(log + half)}}, false
+	return &Change{Ratio: math.Exp(log), Interval: [2]float64{math.Exp(log - half), math.Exp(log + half)}}, false
 }
 
-// logOf is the logarithm of a ratio and the half-width of its interval.
-func logOf(r Ratio) (log, half float64, ok bool) {
+// logOf is the logarithm of a ratio and the half-width of its interval, widened so that all links
+// hold together (Bonferroni).
+func logOf(r Ratio, links int) (log, half float64, ok bool) {
 	if r.Interval == nil || !(r.Interval[0] > 0) || !(r.Interval[1] >= r.Interval[0]) || !(r.Ratio > 0) {
 		return 0, 0, false
 	}
-	return math.Log(r.Ratio), math.Log(r.Interval[1]/r.Interval[0]) / 2, true
+	quantile := distuv.UnitNormal.Quantile
+	if r.Samples > 1 {
+		quantile = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(r.Samples - 1)}.Quantile
+	}
+	wider := quantile(1-(1-level)/2/float64(max(1, links))) / quantile(1-(1-level)/2)
+	return math.Log(r.Ratio), math.Log(r.Interval[1]/r.Interval[0]) / 2 * wider, true
 }
 
 // Better is 1 if a higher value of a figure is better, else -1.

@@ -53,7 +53,8 @@ type Figure struct {
 type Ratio struct {
 	Ratio    float64     `json:"ratio"`
 	Interval *[2]float64 `json:"interval"` // null: too few samples
-	Verdict  string      `json:"verdict"`
+	Samples  int         `json:"samples,omitempty"`
+	Verdict  string      `json:"verdict,omitempty"`
 }
 
 // Entry is what one comparison says of a revision.
@@ -81,6 +82,10 @@ const (
 	Allocs   = "allocations"          // per request
 )
 
+// countedSlack is the relative half-width of the interval of allocations that an agent counted: it
+// counts all of them, those of the process's own work too.
+const countedSlack = 0.05
+
 // Of makes the entry of a comparison of two variants.
 func Of(r *report.Report, revision, against Commit, gate *compare.Outcome) Entry {
 	e := Entry{Schema: Schema, Name: r.Name, Measured: r.Started.UTC(), Revision: revision, Against: against, Gate: gate,
@@ -90,20 +95,32 @@ func Of(r *report.Report, revision, against Commit, gate *compare.Outcome) Entry
 	}
 	for _, m := range r.Metrics {
 		if m.Verdict != compare.Invalid {
-			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Verdict}
+			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Pairs, m.Verdict}
 		}
 	}
 	if n := len(r.Steps); n == 2 {
 		e.Before, e.Figures = figuresOf(&r.Steps[0]), figuresOf(&r.Steps[1])
 	}
-	if r.Changes != nil { // of a program without an agent
-		for _, c := range r.Changes.Resources {
-			if _, known := e.Figures[Allocs]; c.Name == Allocs && c.Unseen == "" && !known && e.Figures != nil {
-				e.Before[Allocs], e.Figures[Allocs] = Figure{Value: c.Before}, Figure{Value: c.After}
-			}
+	e.allocations(r)
+	return e
+}
+
+// allocations enters their ratio, and without an agent the figures that a profile estimates.
+func (e *Entry) allocations(r *report.Report) {
+	was, is := e.Before[Allocs].Value, e.Figures[Allocs].Value
+	if was > 0 && is > 0 {
+		e.Ratios[Allocs] = Ratio{Ratio: is / was, Interval: &[2]float64{is / was / (1 + countedSlack), is / was * (1 + countedSlack)}}
+		return
+	}
+	if r.Changes == nil || e.Figures == nil {
+		return
+	}
+	for _, c := range r.Changes.Resources {
+		if c.Name == Allocs && c.Unseen == "" && c.Before > 0 && c.After > 0 {
+			e.Before[Allocs], e.Figures[Allocs] = Figure{Value: c.Before}, Figure{Value: c.After}
+			e.Ratios[Allocs] = Ratio{Ratio: c.After / c.Before, Interval: &c.Ratio}
 		}
 	}
-	return e
 }
 
 // figuresOf reads the figures of a side that are known.

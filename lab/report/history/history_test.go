@@ -27,6 +27,15 @@ func entry(n, against int, work, ratio float64) Entry {
 		Ratios:  map[string]Ratio{Work: {Ratio: ratio, Interval: &[2]float64{ratio * 0.99, ratio * 1.01}}}}
 }
 
+// quiet are entries of commits without a change, from one commit on.
+func quiet(skip, from, n int) (out []Entry) {
+	out = append(out, entry(skip, skip-1, 1000, 1))
+	for i := range n {
+		out = append(out, entry(from+i, from+i-1, 1000, 1))
+	}
+	return out
+}
+
 // marks lists where the work rate changed.
 func marks(entries []Entry) (out []string) {
 	for _, l := range Lines(entries, "server") {
@@ -54,6 +63,8 @@ func TestChangePoints(t *testing.T) {
 		{"in the order of commits, not of lines", []Entry{entry(3, 2, 900, 0.7), entry(1, 0, 1000, 1), entry(2, 1, 1500, 1)}, "commit 3 0.70"},
 		{"nothing is shared", []Entry{entry(1, 0, 1000, 1), entry(5, 4, 500, 0.5)}, "commit 5 unlinked"},
 		{"the last entry of a revision counts", []Entry{entry(1, 0, 1000, 1), entry(2, 1, 500, 0.5), entry(2, 1, 1000, 1)}, ""},
+		{"one of many by chance", append([]Entry{{Schema: Schema, Name: "server", Revision: commitOf(2), Against: commitOf(1), Figures: map[string]Figure{Work: {Value: 1}},
+			Ratios: map[string]Ratio{Work: {Ratio: 0.97, Interval: &[2]float64{0.945, 0.996}, Samples: 20}}}}, quiet(1, 3, 20)...), ""},
 		{"less than 2%", []Entry{entry(1, 0, 1000, 1), entry(2, 1, 1000, 1.015)}, ""},
 	} {
 		if got := strings.Join(marks(tt.entries), ", "); got != tt.want {
@@ -67,7 +78,8 @@ func TestChangePoints(t *testing.T) {
 	}
 	more := entry(2, 1, 1000, 1)
 	more.Figures[Allocs] = Figure{Value: 15}
-	if all := AllChanges([]Entry{entry(1, 0, 1000, 1), more}); len(all) != 1 || !strings.Contains(all[0], "allocations at 000000000000 commit 2: worse 1.50x") {
+	more.Ratios[Allocs] = Ratio{Ratio: 1.5, Interval: &[2]float64{1.4, 1.6}}
+	if all := AllChanges([]Entry{entry(1, 0, 1000, 1), more}); len(all) != 1 || !strings.Contains(all[0], "allocations at 000000000000 (commit 2): worse 1.50x") {
 		t.Errorf("allocations: %v", all)
 	}
 }

@@ -58,6 +58,14 @@ func (c Commit) Short() string {
 	return c.Hash[:min(mostShort, len(c.Hash))]
 }
 
+// words name the commit with its subject.
+func (c Commit) words() string {
+	if c.Subject == "" {
+		return figure.Visible(c.Short())
+	}
+	return figure.Visible(c.Short() + " (" + c.Subject + ")")
+}
+
 // cell is a figure of an entry, with a mark if it changed there.
 func (l Line) cell(e *Entry) string {
 	for _, p := range l.Points {
@@ -85,9 +93,9 @@ func (c *Change) mark(key string) string {
 func Changes(lines []Line) (out []string) {
 	for _, l := range lines {
 		for _, p := range l.Points {
-			switch at := figure.Visible(p.Entry.Revision.Short() + figure.Space(p.Entry.Revision.Subject)); {
+			switch at := p.Entry.Revision.words(); {
 			case p.Change != nil:
-				out = append(out, fmt.Sprintf("change point: %s at %s: %s%s", Heads[l.Key], at, p.Change.mark(l.Key), figure.Space(figure.BetweenRatios(figure.IntervalOf(p.Change.Interval)))))
+				out = append(out, fmt.Sprintf("change point: %s at %s: %s%s", Heads[l.Key], at, p.Change.mark(l.Key), figure.Space(figure.BetweenRatios(figure.IntervalOf(&p.Change.Interval)))))
 			case p.Unlinked:
 				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: it was compared neither with the revision before nor with the same one as that", Heads[l.Key], at))
 			}

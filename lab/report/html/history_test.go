@@ -23,7 +23,7 @@ func TestHistory(t *testing.T) {
 	if strings.Contains(page, "<script") || strings.Contains(page, "<b>bold") {
 		t.Error("a name became a part of the page")
 	}
-	for _, want := range []string{`class="dot worse"`, "0.50x", "bbbbbbbbbbbb", "change point"} {
+	for _, want := range []string{`class="dot measured worse"`, "0.50x", "bbbbbbbbbbbb", "change point"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
