@@ -88,7 +88,7 @@ func TestKnownNumbersOfSessions(t *testing.T) {
 }
 
 // The search never answers with more sessions than there are places: each beyond them is lost. With
-// how many fewer depends on the machine, since a run that is late by itself misses its rate, too.
+// how many fewer depends on the machine: a run that is late misses its rate, too.
 func TestSearchForSessions(t *testing.T) {
 	quicktest.Skip(t, "a dozen runs, each of half a second")
 	t.Parallel()

@@ -9,8 +9,10 @@
 // work), what was missed is dropped and reported, and the schedule starts again. While a machine is
 // suspended, the monotonic clock of Linux and macOS stands still: no tick becomes due in that time.
 //
+// Run has one tick; a Worker runs the ticks of many in one goroutine, each at deadlines of its own.
+//
 // It is not for many timers (services/notify/wheel has those), nor for work that may skip a tick
-// (time.Ticker does). It starts no goroutines: Run uses its caller's.
+// (time.Ticker does). It starts no goroutines: Run and Worker.Run use their caller's.
 package ticker
 
 import (
@@ -38,8 +40,23 @@ type Options struct {
 // deadline is one period after its call. The error is that of Options; the end of the context is
 // none.
 func Run(ctx context.Context, o Options, tick func()) error {
+	o, err := o.checked()
+	if err != nil {
+		return err
+	}
+	s := o.begin()
+	alarm := time.NewTimer(o.Period)
+	defer alarm.Stop()
+	for await(ctx, alarm, s.due) {
+		s.meet(tick)
+	}
+	return nil
+}
+
+// checked returns the options with their defaults.
+func (o Options) checked() (Options, error) {
 	if o.Period <= 0 {
-		return fmt.Errorf("ticker: the period is %v: it must be more than 0", o.Period)
+		return o, fmt.Errorf("ticker: the period is %v: it must be more than 0", o.Period)
 	}
 	if o.Backlog == 0 {
 		o.Backlog = 10 * time.Second
@@ -47,21 +64,30 @@ func Run(ctx context.Context, o Options, tick func()) error {
 	if o.Observer == nil {
 		o.Observer = none{}
 	}
-	alarm := time.NewTimer(o.Period)
-	defer alarm.Stop()
-	for due := time.Now().Add(o.Period); await(ctx, alarm, due); due = due.Add(o.Period) {
-		began := time.Now()
-		if late := began.Sub(due); late > o.Backlog {
-			o.Observer.Restarted(int(late / o.Period))
-			due = began
-		}
-		o.Observer.Began(began.Sub(due))
-		tick()
-		if took := time.Since(began); took > o.Period {
-			o.Observer.Overran(took)
-		}
+	return o, nil
+}
+
+// schedule is the deadlines of one tick.
+type schedule struct {
+	Options
+	due time.Time
+}
+
+func (o Options) begin() schedule { return schedule{o, time.Now().Add(o.Period)} }
+
+// meet runs a tick that is due.
+func (s *schedule) meet(tick func()) {
+	began := time.Now()
+	if late := began.Sub(s.due); late > s.Backlog {
+		s.Observer.Restarted(int(late / s.Period))
+		s.due = began
 	}
-	return nil
+	s.Observer.Began(began.Sub(s.due))
+	tick()
+	if took := time.Since(began); took > s.Period {
+		s.Observer.Overran(took)
+	}
+	s.due = s.due.Add(s.Period)
 }
 
 // await waits until a deadline, and reports whether the context still lasts.

@@ -5,9 +5,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
+	"dyno/parts/ticker"
 	"dyno/services/arena/game"
 	"dyno/services/arena/match"
 	"dyno/services/arena/room"
@@ -28,6 +31,7 @@ type lobby struct {
 	ending  context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
+	workers []*ticker.Worker // that rooms are pinned to; none: each has a goroutine
 
 	mu    sync.Mutex
 	rooms map[string]*room.Room
@@ -37,6 +41,13 @@ type lobby struct {
 func newLobby(c Config, stats *room.Stats, log *slog.Logger) *lobby {
 	l := &lobby{config: c, stats: stats, log: log, changed: func() {}, rooms: map[string]*room.Room{}}
 	l.ending, l.end = context.WithCancel(context.Background())
+	if c.Rooms == "pinned" {
+		for range runtime.GOMAXPROCS(0) {
+			w := ticker.NewWorker()
+			l.workers = append(l.workers, w)
+			l.running.Go(func() { w.Run(l.ending) })
+		}
+	}
 	return l
 }
 
@@ -59,10 +70,24 @@ func (l *lobby) create(a asked) (*room.Room, error) {
 	if a.Capacity < 1 || a.Capacity > game.MaxPlayers || a.Bots < 0 || a.Bots > a.Capacity {
 		return nil, fmt.Errorf("a room has a capacity of 1 to %d, and not more bots than that", game.MaxPlayers)
 	}
+	if len(l.all()) >= maxRooms {
+		return nil, errTooMany{}
+	}
 	defer l.changed()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.add(a)
+	id := strings.ToLower(rand.Text()[:8])
+	o := room.Options{Capacity: a.Capacity, Bots: a.Bots, Seed: a.Seed}
+	if a.Record { // which waits for the disk
+		var err error
+		if o.Recorder, err = l.record(id, o); err != nil {
+			return nil, fmt.Errorf("the room cannot be recorded: %w", err)
+		}
+	}
+	r := room.New(id, o, l.config.Config, l.stats, l.log)
+	if !l.add(r) {
+		r.Close()
+		return nil, errTooMany{}
+	}
+	return r, nil
 }
 
 // errTooMany is an error of the server, not of the request.
@@ -72,26 +97,34 @@ func (errTooMany) Error() string {
 	return fmt.Sprintf("there are %d rooms already; those without a player end after 5 minutes", maxRooms)
 }
 
-func (l *lobby) add(a asked) (*room.Room, error) {
+// add has a room run; false: there is no place for it.
+func (l *lobby) add(r *room.Room) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.order) >= maxRooms || l.ending.Err() != nil {
-		return nil, errTooMany{}
+		return false
 	}
-	id := strings.ToLower(rand.Text()[:8])
-	o := room.Options{Capacity: a.Capacity, Bots: a.Bots, Seed: a.Seed}
-	if a.Record {
-		var err error
-		if o.Recorder, err = l.record(id, o); err != nil {
-			return nil, fmt.Errorf("the room cannot be recorded: %w", err)
-		}
-	}
-	r := room.New(id, o, l.config.Config, l.stats, l.log)
-	l.rooms[id], l.order = r, append(l.order, id)
-	l.running.Go(func() {
-		r.Run(l.ending)
-		l.remove(id)
+	l.rooms[r.ID], l.order = r, append(l.order, r.ID)
+	l.running.Go(func() { l.run(r) })
+	return true
+}
+
+// run takes a room's ticks, or has the worker with the fewest rooms take them.
+func (l *lobby) run(r *room.Room) {
+	ended := func() {
+		r.Close()
+		l.remove(r.ID)
 		l.changed()
-	})
-	return r, nil
+	}
+	if len(l.workers) == 0 {
+		r.Run(l.ending)
+		ended()
+		return
+	}
+	w := slices.MinFunc(l.workers, func(a, b *ticker.Worker) int { return a.Len() - b.Len() })
+	if !r.Pin(w, func() { l.running.Go(ended) }) {
+		ended()
+	}
 }
 
 func (l *lobby) remove(id string) {

@@ -135,13 +135,18 @@ func (s *server) find(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, found)
 }
 
-// say passes what a player says on to all players of all nodes.
-func (s *server) say(name, text string) error {
-	if s.fleet == nil {
-		s.hear(name, text)
-		return nil
-	}
-	return s.fleet.Say(fleet.Message{Topic: fleet.Lobby, From: cmp.Or(name, "a player"), Text: text})
+// say passes what a player says on to all players of all nodes, in the background, since it takes
+// the lock of each room, or the network. False: too much waits already.
+func (s *server) say(name, text string) bool {
+	return s.background.Try("chat", func() {
+		if s.fleet == nil {
+			s.hear(name, text)
+			return
+		}
+		if err := s.fleet.Say(fleet.Message{Topic: fleet.Lobby, From: cmp.Or(name, "a player"), Text: text}); err != nil {
+			s.stats.Reject(room.ReasonEvent)
+		}
+	})
 }
 
 // hear shows what was said to the players of this node.

@@ -7,8 +7,8 @@
 //
 // It is not for accounts, payments or worlds that outlive their players: a room ends with them.
 //
-// A running service owns a goroutine for each room and each connection, and one that pings; Drain
-// ends them and waits.
+// A running service owns the goroutines of the rooms and connections, one that pings, and those of
+// what is done in the background; Drain ends them and waits.
 package arena
 
 import (
@@ -22,6 +22,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/datadir"
+	"dyno/parts/lanes"
 	"dyno/services/arena/auth"
 	"dyno/services/arena/fleet"
 	"dyno/services/arena/heartbeat"
@@ -73,6 +74,8 @@ type server struct {
 	beats *heartbeat.Heartbeat
 	queue *match.Queue
 
+	background *lanes.Lanes // does what players do not wait for: recordings, by room, and chat
+
 	fleet       *fleet.Fleet // nil: this node is alone
 	deaf        func()       // ends the listening to other nodes' chat
 	hangar      sync.WaitGroup
@@ -90,7 +93,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	}
 	stats := new(room.Stats)
 	lobby := newLobby(c, stats, env.Log)
-	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat)}
+	s := &server{data: env.Data, queue: match.New(lobby, match.Options{}), beats: heartbeat.New(c.Heartbeat), background: lanes.New(lanes.Config{})}
 	s.parked, s.leaveHangar = context.WithCancel(context.Background())
 	s.sessions = &sessions{lobby: lobby, accept: socket.Frames, open: map[*session]bool{}, owner: s.owner, say: s.say}
 	switch c.Socket {
@@ -134,6 +137,7 @@ func (s *server) drain(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		s.close()
+		s.background.Close()
 		s.part()
 		s.beats.Close()
 	}()
@@ -155,7 +159,7 @@ func (s *server) record(id string, o room.Options) (room.Recorder, error) {
 		return nil, fmt.Errorf("%s has %d files: move some away", folder, len(files))
 	}
 	path := filepath.Join(folder, id+".rec")
-	w, err := recording.Create(path, recording.Header{Room: id, Seed: o.Seed, Capacity: o.Capacity, Bots: o.Bots})
+	w, err := recording.Create(path, recording.Header{Room: id, Seed: o.Seed, Capacity: o.Capacity, Bots: o.Bots}, s.background)
 	if err != nil {
 		return nil, err
 	}

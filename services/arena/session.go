@@ -30,7 +30,7 @@ type sessions struct {
 	keys   auth.Key // nil: no token is asked
 	accept socket.Accept
 	owner  func(room string) (url string) // of a room at another node; "": at none
-	say    func(name, text string) error  // to all players of all nodes
+	say    func(name, text string) bool   // to all players of all nodes; false: not now
 
 	tasks    sync.WaitGroup
 	mu       sync.Mutex
@@ -328,7 +328,7 @@ func (s *session) say(e *wire.GameEvent) {
 	s.events--
 	if e.ActionType != wire.ActionLobby {
 		s.room.Say(s.client, e)
-	} else if text := string(e.Payload); len(text) > wire.MaxChat || !utf8.ValidString(text) || s.sessions.say(s.client.Name(), text) != nil {
+	} else if text := string(e.Payload); len(text) > wire.MaxChat || !utf8.ValidString(text) || !s.sessions.say(s.client.Name(), text) {
 		s.sessions.stats.Reject(room.ReasonEvent)
 	}
 }

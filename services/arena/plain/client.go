@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/proto"
 
 	"dyno/services/arena/wire"
@@ -19,7 +20,6 @@ const (
 	perSecond  = 120  // messages of a client, and as many together
 	joining    = 10 * time.Second
 	writing    = 10 * time.Second
-	maxName    = 32 // bytes
 )
 
 // client is a connection.
@@ -75,14 +75,14 @@ func (h *hall) serveSocket(w http.ResponseWriter, r *http.Request) {
 	writer.Go(func() { c.write(ctx) })
 	err = c.serve(ctx, h)
 	stop()
-	if why := (*refusal)(nil); err != nil && !errors.As(err, &why) && !errors.Is(err, errText) {
+	if why := (*refusal)(nil); err != nil && !errors.As(err, &why) {
 		conn.CloseNow() // a write may wait for a client that is gone
 	}
 	writer.Wait()
 	c.end(err)
 }
 
-// refusal is an error that the client receives before the end.
+// refusal is an error that the client receives before the end; code "": of a message in text.
 type refusal struct{ code, text string }
 
 func (e *refusal) Error() string { return e.code + ": " + e.text }
@@ -100,17 +100,15 @@ func (c *client) end(err error) {
 	defer c.conn.CloseNow()
 	var why *refusal
 	switch {
-	case errors.As(err, &why):
+	case errors.As(err, &why) && why.code == "":
+		c.conn.Close(websocket.StatusUnsupportedData, why.text)
+	case why != nil:
 		c.send(marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Error{Error: &wire.Error{Code: why.code, Message: why.text}}}))
 		c.conn.Close(websocket.StatusPolicyViolation, why.code)
-	case errors.Is(err, errText):
-		c.conn.Close(websocket.StatusUnsupportedData, "messages are binary")
 	case err == nil:
 		c.conn.Close(websocket.StatusNormalClosure, "")
 	}
 }
-
-var errText = errors.New("a text message")
 
 // receive reads a frame.
 func (c *client) receive(ctx context.Context) (*wire.ClientFrame, error) {
@@ -119,7 +117,7 @@ func (c *client) receive(ctx context.Context) (*wire.ClientFrame, error) {
 		return nil, err
 	}
 	if kind != websocket.MessageBinary {
-		return nil, errText
+		return nil, &refusal{"", "messages are binary"}
 	}
 	f := new(wire.ClientFrame)
 	if err := proto.Unmarshal(text, f); err != nil {
@@ -137,32 +135,29 @@ func (c *client) serve(ctx context.Context, h *hall) error {
 		return err
 	}
 	join := f.GetJoin()
-	if join == nil || len(join.Name) > maxName {
+	if join == nil || len(join.Name) > 32 {
 		return malformed("the first message is a Join, with a name of at most 32 bytes")
 	}
-	r, err := h.enter(c, join.Room, join.Resume, join.Spectate)
-	if err != nil {
-		return &refusal{err.Error(), "the room cannot be joined"}
+	r, refused := h.enter(c, join.Room, join.Resume, join.Spectate)
+	if refused != nil {
+		return refused
 	}
 	forGood := false
 	defer func() { r.leave(c, forGood) }()
-	began, credit := time.Now(), 2*perSecond
+	limit := rate.NewLimiter(perSecond, 2*perSecond)
 	for {
 		f, err := c.receive(ctx)
 		if err != nil {
 			return err
 		}
-		if now := time.Now(); now.Sub(began) >= time.Second {
-			began, credit = now, min(credit+perSecond, 2*perSecond)
-		}
-		if credit--; credit < 0 {
+		if !limit.Allow() {
 			return &refusal{"flood", "more than 120 messages a second"}
 		}
 		switch body := f.Body.(type) {
 		case *wire.ClientFrame_Input:
 			r.input(c, body.Input)
 		case *wire.ClientFrame_Ping:
-			c.pong(r, body.Ping)
+			c.offer(nil, r.pong(body.Ping))
 		case *wire.ClientFrame_Event:
 		case *wire.ClientFrame_Leave:
 			forGood = true
@@ -171,13 +166,6 @@ func (c *client) serve(ctx context.Context, h *hall) error {
 			return malformed("a message after the Join is an Input, Ping, GameEvent or Leave")
 		}
 	}
-}
-
-func (c *client) pong(r *room, p *wire.Ping) {
-	r.mu.Lock()
-	tick := r.world.Tick()
-	r.mu.Unlock()
-	c.offer(nil, marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{ClientMs: p.ClientMs, ServerMs: uint64(time.Now().UnixMilli()), Tick: tick}}}))
 }
 
 // write sends what waits until ctx ends.

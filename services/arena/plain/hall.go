@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -59,65 +58,41 @@ func (h *hall) add(o options) (string, error) {
 	return r.id, nil
 }
 
-// listed is a room in the answer of GET /v1/rooms.
-type listed struct {
-	ID         string `json:"id"`
-	Players    int    `json:"players"`
-	Capacity   int    `json:"capacity"`
-	Tick       uint32 `json:"tick"`
-	Hz         int    `json:"hz"`
-	Spectators int    `json:"spectators"`
-}
-
-func (h *hall) list() []listed {
+// list is the answer of GET /v1/rooms.
+func (h *hall) list() []map[string]any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := []listed{}
+	out := []map[string]any{}
 	for _, id := range h.order {
 		out = append(out, h.rooms[id].listed())
 	}
 	return out
 }
 
-// errors of a join, by the codes of the wire.
-var (
-	errFull   = errors.New("room_full")
-	errNoRoom = errors.New("no_such_room")
-	errResume = errors.New("bad_resume")
-)
-
 // enter finds the room of a join, and joins it.
-func (h *hall) enter(c *client, id, resume string, spectate bool) (*room, error) {
+func (h *hall) enter(c *client, id, resume string, spectate bool) (*room, *refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	ids := h.order
 	if id != "" {
 		if h.rooms[id] == nil {
-			return nil, errNoRoom
+			return nil, &refusal{"no_such_room", "there is no such room"}
 		}
 		ids = []string{id}
 	}
-	if resume != "" {
-		for _, id := range ids {
-			if r := h.rooms[id]; r.resume(c, resume) {
-				return r, nil
-			}
-		}
-		return nil, errResume
-	}
 	for _, id := range ids {
-		if r := h.rooms[id]; r.join(c, spectate) {
+		if r := h.rooms[id]; resume != "" && r.resume(c, resume) || resume == "" && r.join(c, spectate) {
 			return r, nil
 		}
 	}
-	if id != "" {
-		return nil, errFull
+	if resume != "" {
+		return nil, &refusal{"bad_resume", "the token is not known, or was used"}
 	}
-	id, err := h.add(options{Capacity: maxPlayers, Seed: 1})
-	if err != nil {
-		return nil, errFull
+	if id == "" {
+		id, _ = h.add(options{Capacity: maxPlayers, Seed: 1})
 	}
-	r := h.rooms[id]
-	r.join(c, spectate)
-	return r, nil
+	if r := h.rooms[id]; r != nil && r.join(c, spectate) {
+		return r, nil
+	}
+	return nil, &refusal{"room_full", "the room has no place"}
 }

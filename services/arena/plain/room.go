@@ -53,17 +53,15 @@ func newRoom(id string, o options) *room {
 	return r
 }
 
-func (r *room) listed() listed {
+func (r *room) listed() map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return listed{r.id, len(r.players), r.capacity, r.world.Tick(), game.Hz, len(r.spectators)}
+	return map[string]any{"id": r.id, "players": len(r.players), "capacity": r.capacity, "tick": r.world.Tick(), "hz": game.Hz, "spectators": len(r.spectators)}
 }
 
 // run takes ticks at fixed times until ending is closed.
 func (r *room) run(ending <-chan struct{}) {
-	next := time.Now()
-	for {
-		next = next.Add(interval)
+	for next := time.Now().Add(interval); ; next = next.Add(interval) {
 		select {
 		case <-time.After(time.Until(next)):
 			r.tick()
@@ -117,16 +115,18 @@ func (r *room) show() {
 	for _, e := range r.world.Events() {
 		events = append(events, event(e))
 	}
+	frame := func(acked uint32) []byte {
+		s.AckedSeq = acked
+		return marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Snapshot{Snapshot: s}})
+	}
 	for _, p := range r.players {
 		if p.client != nil {
-			s.AckedSeq = p.done
-			p.client.offer(marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Snapshot{Snapshot: s}}), events...)
+			p.client.offer(frame(p.done), events...)
 		}
 	}
-	s.AckedSeq = 0
-	frame := marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Snapshot{Snapshot: s}})
+	watched := frame(0)
 	for c := range r.spectators {
-		c.offer(frame, events...)
+		c.offer(watched, events...)
 	}
 }
 
@@ -145,6 +145,12 @@ func event(e game.Event) []byte {
 	}}})
 }
 
+func (r *room) pong(p *wire.Ping) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return marshal(&wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{ClientMs: p.ClientMs, ServerMs: uint64(time.Now().UnixMilli()), Tick: r.world.Tick()}}})
+}
+
 // join adds a client; false: there is no place.
 func (r *room) join(c *client, spectate bool) bool {
 	r.mu.Lock()
@@ -157,9 +163,8 @@ func (r *room) join(c *client, spectate bool) bool {
 	if len(r.players) >= r.capacity {
 		return false
 	}
-	id := r.world.Join()
-	p := &player{id: id, client: c, credit: ahead}
-	r.players[id] = p
+	p := &player{id: r.world.Join(), client: c, credit: ahead}
+	r.players[p.id] = p
 	r.welcome(c, p)
 	return true
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"dyno/parts/lanes"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest"
 	"dyno/parts/vfs"
@@ -23,6 +24,13 @@ import (
 
 // killPath names the file to which a copy of the test binary records until it is killed.
 const killPath = "RECORDING_TEST_RECORD_TO"
+
+// background is what writes, until the test ends.
+func background(t testing.TB) *lanes.Lanes {
+	l := lanes.New(lanes.Config{Workers: 1})
+	t.Cleanup(l.Close)
+	return l
+}
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(killPath); path != "" {
@@ -34,7 +42,7 @@ func TestMain(m *testing.M) {
 
 // recordForever prints each tick with its hash, when a later block was written.
 func recordForever(path string) error {
-	rec, err := Create(path, Header{Seed: 5})
+	rec, err := Create(path, Header{Seed: 5}, lanes.New(lanes.Config{Workers: 1}))
 	if err != nil {
 		return err
 	}
@@ -117,7 +125,7 @@ func TestDiskStandsStill(t *testing.T) {
 	permits <- struct{}{}
 	permits <- struct{}{} // for the header and the first block
 	var log bytes.Buffer
-	rec, err := create(stuck{disk, permits}, slog.New(slog.NewTextHandler(&log, nil)), "/rooms/a", Header{})
+	rec, err := create(stuck{disk, permits}, background(t), slog.New(slog.NewTextHandler(&log, nil)), "/rooms/a", Header{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,15 @@
 // Package recording keeps what happens in a room in a file, and replays the file to the same state.
 //
-//	w, err := recording.Create(path, recording.Header{Room: "r1", Seed: seed})
+//	w, err := recording.Create(path, recording.Header{Room: "r1", Seed: seed}, background)
 //	w.Join(world.Join()) // beside each call on the room's world, in the order of the calls
 //	w.Step(hash)
 //	err = w.Close()
 //	result, err := recording.Replay(path)
 //
 // A Writer's methods never wait for the disk, so that the room's goroutine may call them in a tick:
-// they append to a block in memory, which another goroutine writes once a second. When the disk is
-// more than 16 blocks behind, or fails, the recording ends with a mark that says so, a warning is
-// logged, and the game goes on. A nil Writer records nothing.
+// they append to a block in memory, which is written in the background once a second (parts/lanes).
+// When the disk is 16 blocks behind, or fails, the recording ends there with a mark that says so,
+// which Close logs and writes, and the game goes on. A nil Writer records nothing.
 //
 // Bots' commands are not in the file: the replay asks its own world for them (game.World.Bot).
 //
@@ -27,7 +27,7 @@
 // wrote in part is skipped, and reported.
 //
 // It is not for looking back in a live room, nor for a replay under other rules than the recorded:
-// that ends with other hashes. A Writer has one goroutine, which Close ends and waits for.
+// that ends with other hashes. It starts no goroutines.
 package recording
 
 import (
@@ -37,6 +37,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"sync"
 
 	"dyno/parts/vfs"
 	"dyno/services/arena/game"
@@ -71,14 +72,16 @@ type Writer struct {
 	whole int    // bytes of the block up to the last Step
 	hash  uint64 // at the last Step
 	ended bool   // by Close, or because the recording has failed
+	why   string // it ended early
+	close func() error
 }
 
 // Create begins a recording in a file, which must not exist. It makes the folder if necessary.
-func Create(path string, h Header) (*Writer, error) {
-	return create(vfs.OS(), slog.Default(), path, h)
+func Create(path string, h Header, background Background) (*Writer, error) {
+	return create(vfs.OS(), background, slog.Default(), path, h)
 }
 
-func create(disk vfs.FS, log *slog.Logger, path string, h Header) (*Writer, error) {
+func create(disk vfs.FS, background Background, log *slog.Logger, path string, h Header) (*Writer, error) {
 	data, err := json.Marshal(first{format, h})
 	if err != nil {
 		return nil, err
@@ -92,11 +95,13 @@ func create(disk vfs.FS, log *slog.Logger, path string, h Header) (*Writer, erro
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("recording to %s: %w", path, err)
 	}
-	f, err := begin(disk, log, path, data)
+	f, err := begin(disk, background, log, path, data)
 	if err != nil {
 		return nil, fmt.Errorf("recording to %s: %w", path, err)
 	}
-	return &Writer{file: f}, nil
+	w := &Writer{file: f}
+	w.close = sync.OnceValue(w.finish)
+	return w, nil
 }
 
 // Join records that a player joined under an id that game.World.Join returned.
@@ -147,17 +152,15 @@ func (w *Writer) Step(hash uint64) {
 	}
 }
 
-// send hands the block to the file's goroutine, if that keeps up.
+// send leaves the block to the background, if that keeps up.
 func (w *Writer) send() {
 	w.checkpoint(w.hash)
-	select {
-	case w.file.blocks <- w.block:
-	default:
-		w.end(fmt.Sprintf("the disk is slower than the game: %d blocks wait for it", queued))
-		return
-	}
-	if w.file.failed.Load() {
+	switch {
+	case w.file.failed.Load():
 		w.end("")
+		return
+	case !w.file.leave(w.block):
+		w.end(fmt.Sprintf("the disk is slower than the game: %d blocks wait for it", w.file.behind.Load()))
 		return
 	}
 	w.whole = 0
@@ -168,12 +171,7 @@ func (w *Writer) send() {
 	}
 }
 
-// end lets the file's goroutine write what it has, with the reason for an early end.
-func (w *Writer) end(reason string) {
-	w.ended, w.block = true, nil
-	w.file.reason = reason
-	close(w.file.blocks)
-}
+func (w *Writer) end(why string) { w.ended, w.why, w.block = true, why, nil }
 
 // Close ends the recording after the last Step, and returns when the file is durable. The error
 // says why the recording is not complete; what came before is in the file.
@@ -181,13 +179,16 @@ func (w *Writer) Close() error {
 	if w == nil {
 		return nil
 	}
-	if !w.ended {
-		if w.block = w.block[:w.whole]; w.whole > 0 {
-			w.checkpoint(w.hash)
-			w.file.blocks <- w.block
-		}
-		w.end("")
+	return w.close()
+}
+
+func (w *Writer) finish() error {
+	var last []byte
+	if !w.ended && w.whole > 0 {
+		w.block = w.block[:w.whole]
+		w.checkpoint(w.hash)
+		last = w.block
 	}
-	<-w.file.done
-	return w.file.err
+	w.ended = true
+	return w.file.finish(last, w.why)
 }

@@ -55,7 +55,7 @@ func (r *room) step() {
 	r.World.Step()
 	r.World.Events()
 	r.rec.Step(r.hash())
-	for !r.hurried && r.rec != nil && len(r.rec.file.blocks) > queued/2 {
+	for !r.hurried && r.rec != nil && r.rec.file.behind.Load() > queued/2 {
 		runtime.Gosched()
 	}
 }
@@ -68,7 +68,7 @@ func (r *room) hash() uint64 {
 // on returns a room whose recording is on a disk in memory.
 func on(t testing.TB, disk *faultdisk.Disk, h Header) *room {
 	t.Helper()
-	rec, err := create(disk, quiet, "/rooms/a", h)
+	rec, err := create(disk, background(t), quiet, "/rooms/a", h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func must(t testing.TB, b []byte, ticks uint32, hash uint64) Result {
 func TestReplays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rooms", "r1.rec")
 	h := Header{Room: "r1", Seed: 1<<64 - 1, Capacity: 50, Bots: 4}
-	rec, err := Create(path, h)
+	rec, err := Create(path, h, background(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestReplays(t *testing.T) {
 	if s := fmt.Sprintf(`{"ticks":1000,"hash":"%016x","recorded_hash":"%016x","ok":true}`, want, want); string(text) != s {
 		t.Errorf("got %s, want %s", text, s)
 	}
-	if _, err := Create(path, h); !errors.Is(err, fs.ErrExist) {
+	if _, err := Create(path, h, background(t)); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("recording over another: %v", err)
 	}
 	if _, err := Replay(path + "x"); !errors.Is(err, fs.ErrNotExist) {
@@ -352,12 +352,13 @@ func TestRefusesOtherFiles(t *testing.T) {
 	for name, header := range map[string]string{"another log": "{}", "not JSON": "x", "newer": `{"arena_recording":2}`} {
 		disk := faultdisk.New()
 		disk.MkdirAll("/rooms")
-		f, err := begin(disk, quiet, "/rooms/a", []byte(header))
+		f, err := begin(disk, background(t), quiet, "/rooms/a", []byte(header))
 		if err != nil {
 			t.Fatal(err)
 		}
-		close(f.blocks)
-		<-f.done
+		if err := f.finish(nil, ""); err != nil {
+			t.Fatal(err)
+		}
 		if r, err := replayed(content(t, disk)); err == nil || r.OK {
 			t.Errorf("%s: %+v", name, r)
 		}

@@ -40,7 +40,8 @@ func (r *Room) Adopt(c *Client, reader Reader) bool {
 }
 
 // poll reads what has come from the clients, whose messages may take the room's lock.
-func (r *Room) poll(p *poller) {
+func (r *Room) poll() {
+	p := &r.poller
 	r.mu.Lock()
 	p.now = append(p.now[:0], r.polled...)
 	r.mu.Unlock()

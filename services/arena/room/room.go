@@ -7,9 +7,9 @@
 // there.
 //
 // It is not for which rooms there are, for sockets, nor for what a message of a client asks: the
-// caller reads those and calls Join, Input, Say and Leave, from any goroutine. Run owns the room's
-// goroutine; a Client whose connection cannot be written without waiting has a goroutine of its
-// own, which Client.End waits for.
+// caller reads those and calls Join, Input, Say and Leave, from any goroutine. The room's goroutine
+// is the caller of Run, or of a worker that rooms are pinned to (Pin); a Client whose connection
+// cannot be written without waiting has a goroutine of its own, which Client.End waits for.
 package room
 
 import (
@@ -94,6 +94,7 @@ type Room struct {
 	watch   map[*Client]bool
 	polled  []*Client // have a Reader
 	history history.History
+	poller  poller // of the goroutine that takes the ticks
 	view    view
 }
 

@@ -12,31 +12,50 @@ import (
 // Interval is the time between two ticks.
 const Interval = time.Second / game.Hz
 
-// Run takes the room's ticks until ctx ends, or until the room has had no client for long. Then
-// nothing joins any more.
+// Run takes the room's ticks until ctx ends, or until the room has had no client for long.
 func (r *Room) Run(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	var p poller
-	defer p.ending.Wait()
-	err := ticker.Run(ctx, ticker.Options{Period: Interval, Observer: r.stats}, func() {
-		r.poll(&p)
-		if !r.tick() {
+	err := ticker.Run(ctx, r.pace(), func() {
+		if !r.step() {
 			end()
 		}
 	})
 	if err != nil {
 		panic(err) // the options are constants
 	}
+}
+
+// Pin has a worker take the room's ticks beside those of other rooms, as Run does. In the end the
+// worker calls ended, which should not hold it up. False: the worker has ended already.
+func (r *Room) Pin(w *ticker.Worker, ended func()) bool {
+	pinned, err := w.Add(r.pace(), r.step, ended)
+	if err != nil {
+		panic(err)
+	}
+	return pinned
+}
+
+func (r *Room) pace() ticker.Options { return ticker.Options{Period: Interval, Observer: r.stats} }
+
+func (r *Room) step() bool {
+	r.poll()
+	return r.tick()
+}
+
+// Close ends a room whose ticks have ended: nothing joins any more. It waits for the clients that
+// the room reads, and for the recording.
+func (r *Room) Close() {
 	r.mu.Lock()
 	r.ended = true
 	for _, c := range r.polled {
-		p.end(c.reader, ctx.Err())
+		r.poller.end(c.reader, context.Canceled)
 	}
 	r.polled = nil
 	rec := r.options.Recorder
 	r.options.Recorder = nil // players may leave still
 	r.mu.Unlock()
+	defer r.poller.ending.Wait()
 	if rec == nil {
 		return
 	}

@@ -96,7 +96,7 @@ func TestAdoptAndEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var running sync.WaitGroup
-	running.Go(func() { r.Run(ctx) })
+	running.Go(func() { r.Run(ctx); r.Close() })
 	gone := errors.New("gone")
 	var readers []*reader
 	for i := range 100 {
