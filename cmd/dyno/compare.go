@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -87,10 +85,13 @@ and names the functions whose CPU or allocations per request changed. A program 
 				return files.Write(verdicts.Result{Experiment: c.exp, Report: rep, Gate: outcome, Sides: sides})
 			}
 			judge := func(rep *report.Report) error {
-				outcome, err := judgeComparison(rep, condition)
+				outcome, err := verdicts.Judge(os.Stderr, rep, condition)
 				return cmp.Or(write(rep, outcome), err)
 			}
 			built := len(args) == 1 && revisions.Wanted(args[0], a, b)
+			if err := program.Unused(); err != nil && !built {
+				return err
+			}
 			if !built && isFolder(args[0]) && len(args) == 1 {
 				var err error
 				if c.exp, err = request.Recorded(args[0], metric, a, b); err != nil {
@@ -168,11 +169,10 @@ func say(text string) { fmt.Fprintln(os.Stderr, text) }
 
 // same prints the result of two revisions that build the same program: it needs no measurement.
 func (c *common) same(pair revisions.Pair, metric string, judge func(*report.Report) error) error {
-	rep := &report.Report{Name: pair.Scenario.Name, Comparison: pair.Equal(metric),
-		Answer: fmt.Sprintf("%s and %s build the same program, so nothing was measured.", pair.A.Title(), pair.B.Title())}
+	rep := pair.Report(metric)
 	var err error
 	if c.json {
-		err = json.NewEncoder(c.cmd.OutOrStdout()).Encode(rep.Comparison)
+		err = c.print(rep)
 	} else {
 		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), rep.Answer)
 	}
@@ -182,22 +182,4 @@ func (c *common) same(pair revisions.Pair, metric string, judge func(*report.Rep
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// judgeComparison turns a comparison into the gate's outcome, which is nil without a gate, and the
-// exit code.
-func judgeComparison(rep *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
-	cmp := rep.Comparison
-	switch {
-	case cmp == nil:
-		return nil, errors.New("the experiment contains no comparison")
-	case gate == nil:
-		return nil, nil
-	}
-	outcome := gate.Judge(*cmp)
-	fmt.Fprintln(os.Stderr, outcome.InWords)
-	if outcome.Verdict != compare.Pass {
-		return &outcome, &exit{code: exitMissed}
-	}
-	return &outcome, nil
 }

@@ -93,7 +93,7 @@ func judge(err error) (code int, reason error) {
 		return exitUsage, wrong
 	case errors.Is(err, context.Canceled):
 		return exitFailed, errInterrupted
-	case errors.Is(err, revisions.ErrNotFound):
+	case errors.Is(err, revisions.ErrNotFound), errors.Is(err, verdicts.ErrMissed):
 		return exitMissed, nil
 	case usage.Exclusive(err) != nil:
 		return exitUsage, usage.Exclusive(err)

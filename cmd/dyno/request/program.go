@@ -33,11 +33,11 @@ func (p *Program) Register(f *pflag.FlagSet) {
 	f.StringVar(&p.path, "url-path", "/", "path and query of the requests to a PACKAGE's program")
 }
 
-// unused returns an error if a flag of a PACKAGE was given for something else.
-func (p *Program) unused() error {
+// Unused returns an error if a flag was given although no PACKAGE was.
+func (p *Program) Unused() error {
 	for _, name := range []string{"args", "env", "port", "url-path"} {
 		if p.set.Changed(name) {
-			return usage.Errorf("--%s belongs to a Go package; for a scenario, change its file", name)
+			return usage.Errorf("--%s is for the folder of a Go package, as in ./cmd/server; for a scenario, change its file", name)
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func (q *Flags) Start(p *Program, arg string) (*Start, error) {
 	if IsPackage(arg) {
 		return q.packageOf(p, arg)
 	}
-	if err := p.unused(); err != nil {
+	if err := p.Unused(); err != nil {
 		return nil, err
 	}
 	sc, err := q.Open(arg)
@@ -101,7 +101,7 @@ func (q *Flags) packageOf(p *Program, dir string) (*Start, error) {
 	if p.port < 0 || p.port > 65535 {
 		return nil, usage.Errorf("--port takes a TCP port, not %d", p.port)
 	}
-	sc, err := q.Scenario(record.KindCompare, "http://${target.listen}"+strings.ReplaceAll(p.path, "$", "$$"))
+	sc, err := q.Scenario(record.KindCompare, "http://${target.listen}"+p.path)
 	if err != nil {
 		return nil, err
 	}

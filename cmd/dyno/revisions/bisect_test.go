@@ -182,7 +182,7 @@ func TestPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Same() || p.Equal(compare.MetricWork).Verdict != compare.Equal {
+	if !p.Same() || p.Report(compare.MetricWork).Comparison.Verdict != compare.Equal {
 		t.Errorf("the same source builds %+v", p)
 	}
 	if err := os.WriteFile("server/main.go", []byte(costly("30")), 0o644); err != nil {

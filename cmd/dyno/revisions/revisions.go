@@ -8,10 +8,13 @@ package revisions
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report"
 	"dyno/lab/scenario"
 	"dyno/lab/target/revision"
 )
@@ -78,10 +81,13 @@ func (s *Source) Pair(ctx context.Context, a, b string) (p Pair, err error) {
 	return p, nil
 }
 
-// Equal is the comparison of two revisions that build the same program.
-func (p Pair) Equal(metric string) *compare.Comparison {
-	return &compare.Comparison{Schema: compare.Schema, Metric: metric, A: p.A.Title(), B: p.B.Title(), Ratio: 1, Interval: &[2]float64{1, 1},
-		Verdict: compare.Equal, Warnings: []string{"both revisions build the same program, so nothing was measured"}}
+// Report is the result of two revisions that build the same program.
+func (p Pair) Report(metric string) *report.Report {
+	warning := "both revisions build the same program, so nothing was measured"
+	return &report.Report{Kind: record.KindCompare, Name: p.Scenario.Name, Metric: metric, Outcome: record.Outcome{Status: record.OutcomeComplete},
+		Answer: fmt.Sprintf("%s and %s build the same program, so nothing was measured.", p.A.Title(), p.B.Title()),
+		Comparison: &compare.Comparison{Schema: compare.Schema, Metric: metric, A: p.A.Title(), B: p.B.Title(), Ratio: 1, Interval: &[2]float64{1, 1},
+			Verdict: compare.Equal, Warnings: []string{warning}}}
 }
 
 // unknown explains that a name is no revision, nor a variant if there are some.

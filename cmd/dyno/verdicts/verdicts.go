@@ -25,6 +25,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// ErrMissed is returned by Judge if the gate did not pass; it has printed why.
+var ErrMissed = errors.New("the gate was missed")
+
+// Judge applies a gate to the comparison of a report and prints the outcome, which is nil without a
+// gate.
+func Judge(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
+	switch {
+	case r.Comparison == nil:
+		return nil, errors.New("the experiment contains no comparison")
+	case gate == nil:
+		return nil, nil
+	}
+	outcome := gate.Judge(*r.Comparison)
+	fmt.Fprintln(w, outcome.InWords)
+	if outcome.Verdict != compare.Pass {
+		return &outcome, ErrMissed
+	}
+	return &outcome, nil
+}
+
 // Files are the flags that name files for a result.
 type Files struct {
 	junit, benchstat, markdown, history string

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPortsFields(t *testing.T) {
@@ -54,6 +55,7 @@ func TestPortsFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got == nil {
+			time.Sleep(time.Millisecond) // as Start polls; the test's own time limit ends it
 			continue
 		}
 		if at := s.Listener.Addr().String(); got["listen"] != at || got["debug"] != at {
