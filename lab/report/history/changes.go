@@ -20,9 +20,7 @@ type Point struct {
 	Entry  *Entry
 	Figure Figure
 	Change *Change // nil: none was found
-	// Unlinked means that the revision shares no side with the one before, so that a change between
-	// them cannot be seen.
-	Unlinked bool
+	Unseen string  // why a change cannot be seen; empty: it can
 }
 
 // Line is a figure over the revisions of one program.
@@ -56,7 +54,7 @@ func Lines(entries []Entry, name string) (out []Line) {
 			}
 			p := Point{Entry: e, Figure: f}
 			if before != nil {
-				p.Change, p.Unlinked = changed(before, e, key, len(order)-1)
+				p.Change, p.Unseen = changed(before, e, key, len(order)-1)
 			}
 			line.Points = append(line.Points, p)
 			before = e
@@ -95,30 +93,33 @@ func when(e *Entry) time.Time {
 	return e.Revision.Time
 }
 
+// noInterval is why a change cannot be seen without an interval.
+const noInterval = "too few samples were measured for an interval"
+
 // changed finds the change from one revision to the next. It never compares figures of different
 // hours: a ratio is that of the revision to the one before, if they took turns, or the quotient of
 // their ratios to a third, with which both took turns. links is the number of such comparisons in
 // the line.
-func changed(before, e *Entry, key string, links int) (c *Change, unlinked bool) {
+func changed(before, e *Entry, key string, links int) (c *Change, unseen string) {
 	log, half, ok := logOf(e.Ratios[key], links)
 	if !ok {
-		return nil, true
+		return nil, noInterval
 	}
 	switch {
 	case e.Against.key() == before.Revision.key():
 	case e.Against.key() == before.Against.key():
 		first, width, ok := logOf(before.Ratios[key], links)
 		if !ok {
-			return nil, true
+			return nil, noInterval
 		}
 		log, half = log-first, math.Hypot(half, width)
 	default:
-		return nil, true
+		return nil, "it was compared neither with the commit before nor with the same one as that"
 	}
 	if math.Abs(log) <= half || math.Abs(math.Expm1(log)) < leastChange {
-		return nil, false
+		return nil, ""
 	}
-	return &Change{Ratio: math.Exp(log), Interval: [2]float64{math.Exp(log - half), math.Exp(log + half)}}, false
+	return &Change{Ratio: math.Exp(log), Interval: [2]float64{math.Exp(log - half), math.Exp(log + half)}}, ""
 }
 
 // logOf is the logarithm of a ratio and the half-width of its interval, widened so that all links

@@ -44,7 +44,7 @@ func marks(entries []Entry) (out []string) {
 			case l.Key != Work:
 			case p.Change != nil:
 				out = append(out, fmt.Sprintf("%s %.2f", p.Entry.Revision.Subject, p.Change.Ratio))
-			case p.Unlinked:
+			case p.Unseen != "":
 				out = append(out, p.Entry.Revision.Subject+" unlinked")
 			}
 		}

@@ -96,8 +96,8 @@ func Changes(lines []Line) (out []string) {
 			switch at := p.Entry.Revision.words(); {
 			case p.Change != nil:
 				out = append(out, fmt.Sprintf("change point: %s at %s: %s%s", Heads[l.Key], at, p.Change.mark(l.Key), figure.Space(figure.BetweenRatios(figure.IntervalOf(&p.Change.Interval)))))
-			case p.Unlinked:
-				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: it was compared neither with the revision before nor with the same one as that", Heads[l.Key], at))
+			case p.Unseen != "":
+				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: %s", Heads[l.Key], at, p.Unseen))
 			}
 		}
 	}
