@@ -133,13 +133,14 @@ and names the functions whose CPU or allocations per request changed. A program 
 				}
 				defer source.Close()
 				pair, err := source.Pair(cmd.Context(), a, b)
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case pair.Same():
+				}
+				sides = &[2]revision.Revision{pair.A.Revision, pair.B.Revision}
+				if pair.Same() {
 					return c.same(pair, o.Metric, judge)
 				}
-				o.Scenario, o.Profiled, sides = pair.Scenario, true, &[2]revision.Revision{pair.A.Revision, pair.B.Revision}
+				o.Scenario, o.Profiled = pair.Scenario, true
 			}
 			err = c.execute(cmd.Context(), o, judge)
 			if c.exp != nil && !written { // it ended without a result

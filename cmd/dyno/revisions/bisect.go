@@ -31,8 +31,8 @@ type Commit struct {
 	State    string      `json:"state"`
 	Reason   string      `json:"reason"` // in words
 	Ratio    float64     `json:"ratio,omitempty"`
-	Interval *[2]float64 `json:"interval,omitempty"`
-	Out      string      `json:"out,omitempty"` // folder of its measurement
+	Interval *[2]float64 `json:"interval,omitempty"` // wider by the noise floor; see compare.Cautious
+	Out      string      `json:"out,omitempty"`      // folder of its measurement
 	// Same is the commit that builds the same program, if that one was measured in its place.
 	Same string `json:"same,omitempty"`
 }
@@ -185,8 +185,10 @@ func (x *search) judge(ctx context.Context, i int, c *Commit) (bisect.State, err
 		c.Reason = "it could not be measured: " + firstLine(err)
 		return bisect.Skipped, nil
 	}
-	verdict := x.gate.Judge(*result)
-	c.Ratio, c.Interval, c.Reason = result.Ratio, result.Interval, verdict.InWords
+	cautious := *result
+	cautious.Interval = result.Cautious()
+	verdict := x.gate.Judge(cautious)
+	c.Ratio, c.Interval, c.Reason = result.Ratio, cautious.Interval, verdict.InWords
 	switch verdict.Verdict {
 	case compare.Pass:
 		return bisect.Good, nil

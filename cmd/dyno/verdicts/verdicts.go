@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
@@ -122,18 +123,19 @@ func (r Result) markdown(w io.Writer) error {
 
 // append appends to the history. An experiment without a result is no part of it.
 func (f *Files) append(r Result) error {
-	if f.history == "" || r.Experiment == nil || !r.Report.Complete() {
-		return nil
-	}
 	c := r.Report.Comparison
-	if c == nil {
+	if f.history == "" || c == nil || !r.Report.Complete() {
 		return nil
 	}
 	before, after := history.Commit{Title: c.A}, history.Commit{Title: c.B}
 	if r.Sides != nil {
 		before, after = commit(r.Sides[0]), commit(r.Sides[1])
 	}
-	if err := history.Append(f.history, history.Of(r.Report, after, before, r.Gate)); err != nil {
+	entry := history.Of(r.Report, after, before, r.Gate)
+	if entry.Same = r.Experiment == nil; entry.Same {
+		entry.Measured = time.Now().UTC()
+	}
+	if err := history.Append(f.history, entry); err != nil {
 		return fmt.Errorf("appending to the history: %w", err)
 	}
 	return nil

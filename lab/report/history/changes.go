@@ -43,7 +43,7 @@ var Keys = []string{Capacity, Work, CPU, Allocs}
 // Lines are the figures of a program over its revisions: of several entries of a revision the last
 // counts. Figures that no entry has are left out.
 func Lines(entries []Entry, name string) (out []Line) {
-	order := ordered(entries, name)
+	order, program := ordered(entries, name), programs(entries, name)
 	for _, key := range Keys {
 		line := Line{Key: key}
 		var before *Entry
@@ -54,7 +54,7 @@ func Lines(entries []Entry, name string) (out []Line) {
 			}
 			p := Point{Entry: e, Figure: f}
 			if before != nil {
-				p.Change, p.Unseen = changed(before, e, key, len(order)-1)
+				p.Change, p.Unseen = changed(before, e, key, len(order)-1, program)
 			}
 			line.Points = append(line.Points, p)
 			before = e
@@ -71,7 +71,7 @@ func ordered(entries []Entry, name string) (out []*Entry) {
 	at := map[string]int{}
 	for i := range entries {
 		e := &entries[i]
-		if e.Name != name {
+		if e.Name != name || e.Same {
 			continue
 		}
 		if j, known := at[e.Revision.key()]; known {
@@ -83,6 +83,28 @@ func ordered(entries []Entry, name string) (out []*Entry) {
 	}
 	slices.SortStableFunc(out, func(a, b *Entry) int { return when(a).Compare(when(b)) })
 	return out
+}
+
+// programs returns a function that identifies the program of a commit: commits that build the same
+// program have that of the first.
+func programs(entries []Entry, name string) func(Commit) string {
+	same := map[string]string{}
+	for _, e := range entries {
+		if e.Name == name && e.Same {
+			same[e.Revision.key()] = e.Against.key()
+		}
+	}
+	return func(c Commit) string {
+		key := c.key()
+		for range len(same) { // a damaged file may have a circle
+			of, known := same[key]
+			if !known {
+				break
+			}
+			key = of
+		}
+		return key
+	}
 }
 
 // when is the time of the commit, or that of the measurement of what is no commit.
@@ -100,14 +122,14 @@ const noInterval = "too few samples were measured for an interval"
 // hours: a ratio is that of the revision to the one before, if they took turns, or the quotient of
 // their ratios to a third, with which both took turns. links is the number of such comparisons in
 // the line.
-func changed(before, e *Entry, key string, links int) (c *Change, unseen string) {
+func changed(before, e *Entry, key string, links int, program func(Commit) string) (c *Change, unseen string) {
 	log, half, ok := logOf(e.Ratios[key], links)
 	if !ok {
 		return nil, noInterval
 	}
 	switch {
-	case e.Against.key() == before.Revision.key():
-	case e.Against.key() == before.Against.key():
+	case program(e.Against) == program(before.Revision):
+	case program(e.Against) == program(before.Against):
 		first, width, ok := logOf(before.Ratios[key], links)
 		if !ok {
 			return nil, noInterval
@@ -125,7 +147,8 @@ func changed(before, e *Entry, key string, links int) (c *Change, unseen string)
 // logOf is the logarithm of a ratio and the half-width of its interval, widened so that all links
 // hold together (Bonferroni).
 func logOf(r Ratio, links int) (log, half float64, ok bool) {
-	if r.Interval == nil || !(r.Interval[0] > 0) || !(r.Interval[1] >= r.Interval[0]) || !(r.Ratio > 0) {
+	in := cmp.Or(r.Cautious, r.Interval)
+	if in == nil || !(in[0] > 0) || !(in[1] >= in[0]) || !(r.Ratio > 0) {
 		return 0, 0, false
 	}
 	quantile := distuv.UnitNormal.Quantile
@@ -133,7 +156,7 @@ func logOf(r Ratio, links int) (log, half float64, ok bool) {
 		quantile = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(r.Samples - 1)}.Quantile
 	}
 	wider := quantile(1-(1-level)/2/float64(max(1, links))) / quantile(1-(1-level)/2)
-	return math.Log(r.Ratio), math.Log(r.Interval[1]/r.Interval[0]) / 2 * wider, true
+	return math.Log(r.Ratio), math.Log(in[1]/in[0]) / 2 * wider, true
 }
 
 // Better is 1 if a higher value of a figure is better, else -1.

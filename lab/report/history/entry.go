@@ -52,7 +52,8 @@ type Figure struct {
 // Ratio is the ratio of a revision to the one that it was compared with.
 type Ratio struct {
 	Ratio    float64     `json:"ratio"`
-	Interval *[2]float64 `json:"interval"` // null: too few samples
+	Interval *[2]float64 `json:"interval"`           // null: too few samples
+	Cautious *[2]float64 `json:"cautious,omitempty"` // Interval, wider by the noise floor
 	Samples  int         `json:"samples,omitempty"`
 	Verdict  string      `json:"verdict,omitempty"`
 }
@@ -64,6 +65,8 @@ type Entry struct {
 	Measured time.Time `json:"measured"`
 	Revision Commit    `json:"revision"`
 	Against  Commit    `json:"against"`
+	// Same means that both build the same program: nothing was measured, and there are no figures.
+	Same bool `json:"same_program,omitempty"`
 	// Figures of the revision and of the one that it was compared with, by their keys.
 	Figures map[string]Figure `json:"figures"`
 	Before  map[string]Figure `json:"before"`
@@ -95,7 +98,7 @@ func Of(r *report.Report, revision, against Commit, gate *compare.Outcome) Entry
 	}
 	for _, m := range r.Metrics {
 		if m.Verdict != compare.Invalid {
-			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Pairs, m.Verdict}
+			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Cautious(), m.Pairs, m.Verdict}
 		}
 	}
 	if n := len(r.Steps); n == 2 {

@@ -65,6 +65,8 @@ func TestChangePoints(t *testing.T) {
 		{"the last entry of a revision counts", []Entry{entry(1, 0, 1000, 1), entry(2, 1, 500, 0.5), entry(2, 1, 1000, 1)}, ""},
 		{"one of many by chance", append([]Entry{{Schema: Schema, Name: "server", Revision: commitOf(2), Against: commitOf(1), Figures: map[string]Figure{Work: {Value: 1}},
 			Ratios: map[string]Ratio{Work: {Ratio: 0.97, Interval: &[2]float64{0.945, 0.996}, Samples: 20}}}}, quiet(1, 3, 20)...), ""},
+		{"over a commit with the same program", []Entry{entry(1, 0, 1000, 1), {Name: "server", Revision: commitOf(2), Against: commitOf(1), Same: true},
+			{Name: "server", Revision: commitOf(3), Against: commitOf(2), Same: true}, entry(4, 3, 500, 0.5)}, "commit 4 0.50"},
 		{"less than 2%", []Entry{entry(1, 0, 1000, 1), entry(2, 1, 1000, 1.015)}, ""},
 	} {
 		if got := strings.Join(marks(tt.entries), ", "); got != tt.want {
