@@ -42,6 +42,7 @@ var house = []room{
 	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},
 	{"lab/target", []string{"lab/record", "parts/process", "agent"}, "floor 2: a producer knows the waist, not its siblings"},
 	{"lab/source", []string{"lab/record"}, "floor 2: a producer reads code, with the compiler's help; what it costs per request is joined above"},
+	{"lab/importer", []string{"lab/scenario", "lab/record"}, "floor 2: reads loads of other tools into scenarios, and carries none out"},
 	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
 	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
 

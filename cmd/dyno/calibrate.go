@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/cmd/dyno/foresee"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/diagnose/calibration"
 	"dyno/lab/diagnose/rules"
@@ -24,18 +25,25 @@ func newCalibrate() *cobra.Command {
 		inside  string
 		again   string
 		verbose bool
+		whatIf  bool
 	)
 	cmd := &cobra.Command{
-		Use:   "calibrate [SERVER|FAMILY]...",
+		Use:   "calibrate [SERVER|FAMILY|SCENARIO]...",
 		Short: "Diagnose servers whose bound is known, and print how often the verdict is right",
 		Long: `Calibrate runs the servers of subjects/bounds, each bound by a known cause, with parameters drawn from a
 seed, through a diagnosis each, and prints the confusion matrix. Each family of servers is judged by
 thresholds that were fitted to the other families, so the figure is what to expect of a server that is
-not among them. A right verdict that says it is unconfirmed counts as right. It needs this repository's source, and half a minute per server.`,
+not among them. A right verdict that says it is unconfirmed counts as right. It needs this repository's source, and half a minute per server.
+
+--what-if measures the estimates instead, the most that a change can bring: for servers, each is diagnosed, a known
+part of its bound is taken away by a parameter, and both are compared in turns; for a ladder's scenario, each step is
+reckoned from the record of the step before. What is off by more than 25% is marked and explained.`,
 		Example: `  dyno calibrate                              every server once, with the agent inside
   dyno calibrate --repeats 5 --inside agent,pprof
   dyno calibrate lock mutex-short --seed 7    one family and one server
-  dyno calibrate --judge dyno-out/calibrate-20260102-150405`,
+  dyno calibrate --judge dyno-out/calibrate-20260102-150405
+  dyno calibrate --what-if mutex-block pool-sql
+  dyno calibrate --what-if scenarios/notify.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Only, o.Depth, o.NoPMQoS = args, c.depth(), c.noPMQoS
 			for _, name := range strings.Split(inside, ",") {
@@ -56,6 +64,19 @@ not among them. A right verdict that says it is unconfirmed counts as right. It 
 				confusion.Print(cmd.OutOrStdout(), cases, verbose)
 				return nil
 			}
+			foreseen := func(all []calibration.Foresight, err error) error {
+				switch {
+				case len(all) == 0:
+					return err
+				case c.json:
+					return errors.Join(confusion.ForesightJSON(cmd.OutOrStdout(), all), err)
+				}
+				confusion.Foresight(cmd.OutOrStdout(), all)
+				return err
+			}
+			if whatIf && again != "" {
+				return foreseen(foresee.Read(cmd.Context(), again))
+			}
 			if again != "" {
 				cases, err := calibrate.Read(cmd.Context(), again)
 				if err != nil {
@@ -69,6 +90,15 @@ not among them. A right verdict that says it is unconfirmed counts as right. It 
 			o.Out = c.out
 			view := progress.New(os.Stderr)
 			o.Say = view.Say
+			if whatIf {
+				measure := foresee.Servers
+				if len(args) > 0 && foresee.Scenario(args[0]) {
+					measure = foresee.Ladders(args, c.permit)
+				}
+				all, err := measure(cmd.Context(), o, view)
+				view.End()
+				return foreseen(all, err)
+			}
 			o.Done = func(n, total int, k calibration.Case) {
 				v := calibration.Insider([]calibration.Case{k}, rules.Defaults)[0]
 				view.Say(fmt.Sprintf("%s  %d of %d  %-14s %-6s %-22s %s  (%.0f s)", view.Elapsed(), n, total, k.Server, k.Inside, confusion.Verdict(v), v.Outcome, k.Seconds))
@@ -95,6 +125,7 @@ not among them. A right verdict that says it is unconfirmed counts as right. It 
 	f.StringVar(&inside, "inside", "agent", "interface of the servers for the diagnosis: agent, pprof or none; several separated by commas")
 	f.BoolVar(&o.BesideBurn, "beside-burn", false, "run every server beside a process that burns a core")
 	f.StringVar(&again, "judge", "", "folder of an earlier calibration, to judge its cases again instead of running any")
+	f.BoolVar(&whatIf, "what-if", false, "hold the most that changes can bring against what they bring")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print every case with its signals")
 	return cmd
 }

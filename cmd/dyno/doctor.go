@@ -11,6 +11,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// health is the JSON of dyno doctor.
+type health struct {
+	Schema  string         `json:"schema"`
+	Fit     bool           `json:"fit"` // false: figures measured now would mislead
+	Summary string         `json:"summary"`
+	Checks  []doctor.Check `json:"checks"`
+}
+
 func newDoctor() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -32,7 +40,7 @@ and how late a thread wakes. It changes nothing. It exits 4 if figures measured 
 			if asJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")
-				if err := enc.Encode(map[string]any{"schema": "dyno.doctor/1", "fit": bad == 0, "summary": doctor.Summary(checks), "checks": checks}); err != nil {
+				if err := enc.Encode(health{"dyno.doctor/1", bad == 0, doctor.Summary(checks), checks}); err != nil {
 					return err
 				}
 			} else {

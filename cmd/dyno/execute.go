@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
@@ -34,6 +35,7 @@ type common struct {
 	budget          time.Duration
 	allowHost       bool
 	noPMQoS         bool
+	agents          remote.Flags
 	cmd             *cobra.Command
 	exp             *record.Experiment // the last that was measured or read; nil: none
 }
@@ -44,6 +46,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.out, "out", "", "folder for the record and the report (default dyno-out/NAME-TIME)")
 	f.BoolVar(&c.json, "json", false, "print one JSON object on stdout, whatever the exit code")
 	f.BoolVar(&c.allowHost, "i-may-load-this-host", false, "permit a target beyond loopback; needed once for each host")
+	c.agents.Register(f)
 	f.BoolVar(&c.noPMQoS, "no-pm-qos", false, "let virtual CPUs halt while measuring; for hosts that count CPU credits")
 }
 
@@ -129,6 +132,12 @@ func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Exp
 	o.Out = cmp.Or(o.Out, c.folder(o.Scenario.Name))
 	view := progress.New(os.Stderr)
 	o.Progress = view
+	release, err := c.agents.Gather(ctx, &o, agentVersion())
+	if err != nil {
+		view.End()
+		return nil, nil, err
+	}
+	defer release()
 	exp, err := experiment.Execute(ctx, o)
 	view.End()
 	if fault := new(scenario.Fault); errors.As(err, &fault) {

@@ -14,7 +14,10 @@ import (
 	"runtime"
 	"syscall"
 
+	"dyno/cmd/dyno/authoring"
+	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/revisions"
+	"dyno/cmd/dyno/sources"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/verdicts"
 
@@ -118,7 +121,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newReport(), newLive(), newDoctor(), newInit(), newVersion(), newDiagnose(), newCalibrate(), newEscape(), newLayout(), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), newVersion(), newDiagnose(), newCalibrate(), sources.NewEscape(terminal), sources.NewLayout(terminal), authoring.NewImport(),
+		remote.Command(agentVersion(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -31,6 +34,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// freeAddress returns an address below those that systems give to outgoing connections.
+func freeAddress() string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.N(10_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
+}
+
 // The scripts run the command as a user does and look at exit code, stdout and stderr.
 func TestScripts(t *testing.T) {
 	root, err := os.Getwd()
@@ -42,6 +56,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root+"/../..")
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("NATS", freeAddress())
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "PATH"} { // scenarios build programs
 				if v := os.Getenv(name); v != "" {
@@ -81,6 +96,7 @@ func TestScripts(t *testing.T) {
 				ts.Check(err)
 				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/hang" {
+						io.Copy(io.Discard, r.Body) // until then the end of the connection does not show
 						os.WriteFile(ts.MkAbs("asked"), nil, 0o600)
 						<-r.Context().Done()
 					}
@@ -94,6 +110,15 @@ func TestScripts(t *testing.T) {
 				}
 				ts.Defer(s.Close)
 				ts.Setenv("URL", s.URL)
+			},
+			// validates NAME: stdout is an object as the published schema NAME says.
+			"validates": func(ts *testscript.TestScript, _ bool, args []string) {
+				var o map[string]any
+				ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &o))
+				if len(args) != 1 || schemaOf(o) != args[0] {
+					ts.Fatalf("stdout is of schema %q, want %v", schemaOf(o), args)
+				}
+				ts.Check(validate(o))
 			},
 			// exits CODE[,CODE] COMMAND...: the command ends with exactly that code, or one of these.
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {

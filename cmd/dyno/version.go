@@ -40,6 +40,19 @@ func thisVersion() version {
 	return v
 }
 
+// agentVersion is what a coordinator and its agents must agree on.
+func agentVersion() string {
+	v := thisVersion()
+	out := v.Version
+	if v.Commit != "" {
+		out += " " + v.Commit[:min(len(v.Commit), 12)]
+	}
+	if v.Dirty {
+		out += " with changes"
+	}
+	return out
+}
+
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -9,6 +9,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,6 +171,10 @@ func version(name string) *cobra.Command {
 	}
 }
 
+// buildVersion and buildCommit are what the linker was given where the source is no repository, as
+// in deploy/Dockerfile: -X dyno/cmd/service.buildVersion=v1.2.3. Empty: the toolchain's stamp.
+var buildVersion, buildCommit string
+
 func versionLine(name string) string {
 	version, commit := "unknown", "unknown"
 	if build, ok := debug.ReadBuildInfo(); ok {
@@ -180,5 +185,6 @@ func versionLine(name string) string {
 			}
 		}
 	}
+	version, commit = cmp.Or(buildVersion, version), cmp.Or(buildCommit, commit)
 	return fmt.Sprintf("%s %s commit %s %s %s/%s", name, version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

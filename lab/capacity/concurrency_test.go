@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyno/lab/record"
+	"dyno/lab/record/waits"
 
 	"pgregory.net/rapid"
 )
@@ -150,11 +151,11 @@ func TestSummariseByConcurrency(t *testing.T) {
 }
 
 func TestLimitWords(t *testing.T) {
-	for want, limits := range map[string][]record.Limit{
+	for want, all := range map[string][]waits.Limit{
 		"": nil, "the server's budget or its answers (80%)": {{Name: "server", Share: 0.8}, {Name: "cpu", Share: 0.1}},
 		"none of the limits it reports (highest: tape 10%)": {{Name: "tape", Share: 0.1}},
 	} {
-		if words := LimitWords(limits); words != want {
+		if words := LimitWords(all); words != want {
 			t.Errorf("%q, want %q", words, want)
 		}
 	}

@@ -3,19 +3,19 @@ package capacity
 import (
 	"fmt"
 
-	"dyno/lab/record"
+	"dyno/lab/record/waits"
 )
 
 // Binds is the share of the time above which a limit bounds a job.
 const Binds = 0.5
 
 // LimitWords name the limit that bounds a job; empty when the job reported none.
-func LimitWords(limits []record.Limit) string {
+func LimitWords(all []waits.Limit) string {
 	switch {
-	case len(limits) == 0:
+	case len(all) == 0:
 		return ""
-	case limits[0].Share < Binds:
-		return fmt.Sprintf("none of the limits it reports (highest: %s %.0f%%)", limits[0], limits[0].Share*100)
+	case all[0].Share < Binds:
+		return fmt.Sprintf("none of the limits it reports (highest: %s %.0f%%)", all[0], all[0].Share*100)
 	}
-	return fmt.Sprintf("%s (%.0f%%)", limits[0], limits[0].Share*100)
+	return fmt.Sprintf("%s (%.0f%%)", all[0], all[0].Share*100)
 }

@@ -57,9 +57,9 @@ type Comparison struct {
 	each time.Duration // duration of a pair; 0: unknown
 }
 
-// Cautious returns the interval, wider on both sides by as much as the baseline differs from itself:
-// two processes of one program differ too, and most where other programs use the machine. It is for
-// a verdict on which further steps rest. Nil: there is no interval.
+// Cautious returns the interval, wider on both sides by as much as the baseline differs from
+// itself: two processes of one program differ too, and most where other programs use the machine.
+// It is for a verdict on which further steps rest. Nil: there is no interval.
 func (c Comparison) Cautious() *[2]float64 {
 	if c.Interval == nil || c.Floor == nil || !positive(c.Floor[0]) {
 		return c.Interval

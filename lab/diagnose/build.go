@@ -23,14 +23,26 @@ func Diagnose(e *record.Experiment) []Diagnosis {
 		if s.Profiled == nil && s.last() == nil {
 			continue
 		}
+		s.Peak = Peak(e, name)
 		d := s.Diagnose(rules.Defaults)
 		d.Warnings = append(d.Warnings, e.Warnings...)
 		about := findings.Subject{Experiment: e, Variant: name, Saturated: s.Saturated, Profiled: s.Profiled, Other: s.Other}
-		d.Findings = append(d.Findings, findings.Find(about)...)
+		for _, f := range findings.Find(about) {
+			estimate := d.facts.Without(f.Removes.OrMissing())
+			f.WhatIf = &estimate
+			d.Findings = append(d.Findings, f)
+		}
 		d.Unseen = append(d.Unseen, findings.Unseen(about)...)
 		out = append(out, d)
 	}
 	return out
+}
+
+// Peak returns the slices of peak work of a variant.
+func Peak(e *record.Experiment, variant string) []*record.Slice {
+	return e.SlicesOf(record.SliceWork, func(s *record.Slice) bool {
+		return s.Variant == variant && s.Role == record.RoleMeasure && s.Invalid == ""
+	})
 }
 
 // variants are the names in ladder order, then those found only in the runs.
@@ -65,7 +77,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	}
 	d.Where = append(d.Where, e.where(s, bound, d.Kind)...)
 	d.Evidence = e.explain(t)
-	d.InWords = e.verdict(d).Text()
+	d.InWords = e.verdict(s, d).Text()
 	d.confirm(s, t)
 	d.follow(s, t)
 	if made, ok := outcome(t, s); ok {
@@ -75,12 +87,16 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 		}
 	}
 	d.judgeValidity(s)
+	d.reckon(s, e)
 	return d
 }
 
 // verdict is what is said of the diagnosis.
-func (e *evidence) verdict(d Diagnosis) words.Verdict {
-	v := words.Verdict{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign}
+func (e *evidence) verdict(s Subject, d Diagnosis) words.Verdict {
+	v := words.Verdict{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign, One: e.one}
+	if run := s.last(); run != nil {
+		v.CallsTo = run.Environment.CallsTo
+	}
 	if f, ok := stacks.Entry(e.waker); ok {
 		v.Serial = f.Function
 	}
@@ -106,7 +122,9 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 	if run != nil && Disturbed(run) {
 		d.Disturbed = disturbance(run)
 	}
-	waits := d.Signals[rules.LockWait] >= t.Value(rules.BarLockWait) && d.Bound == rules.Lock ||
+	asleep, seen := d.Signals[rules.Awake] // threads that queue for a CPU behind others are awake
+	waits := seen && asleep < t.Value(rules.BarAwake) && d.Bound == rules.Wait && d.Kind != rules.Accepted ||
+		d.Signals[rules.LockWait] >= t.Value(rules.BarLockWait) && d.Bound == rules.Lock ||
 		max(d.Signals[rules.WaitTop], d.Signals[rules.WorkersWait]) >= t.Value(rules.BarWaiting) && d.Bound == rules.Wait && d.Kind != rules.Accepted
 	switch d.Bound {
 	case rules.Unknown, rules.Environment:
@@ -156,7 +174,7 @@ func (e *evidence) where(s Subject, bound rules.Bound, kind string) []places.Pla
 		return out
 	case bound == rules.Wait && kind == rules.Accepted:
 		return e.accepting()
-	case bound == rules.Wait && kind == string(e.top):
+	case bound == rules.Wait && kind == string(e.top) && e.trace != nil:
 		return e.waited(e.top)
 	case bound == rules.GC:
 		if s.Profiled != nil {

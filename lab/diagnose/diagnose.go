@@ -12,6 +12,7 @@ import (
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -33,6 +34,8 @@ type Diagnosis struct {
 	Evidence      []findings.Evidence `json:"evidence"`
 	Interventions []Intervention      `json:"interventions"`
 	Findings      []findings.Finding  `json:"findings"`
+	// WhatIf is the most that removing the bottleneck brings; nil: not reckoned.
+	WhatIf *whatif.Estimate `json:"what_if,omitempty"`
 	// of a ladder's step: why its throughput changed, or did not
 	Moved        string  `json:"moved,omitempty"`
 	CapacityPerS float64 `json:"capacity_per_s"` // under the SLO; 0: not measured
@@ -43,6 +46,8 @@ type Diagnosis struct {
 	Unseen   []string      `json:"unseen"`
 	Warnings []string      `json:"warnings"`
 	Signals  rules.Signals `json:"signals"` // input of the rules
+
+	facts whatif.Facts
 }
 
 // Intervention is an experiment whose outcome a verdict predicted.
@@ -58,9 +63,10 @@ type Intervention struct {
 // Subject is the runs of one variant on which its diagnosis is based.
 type Subject struct {
 	Variant    string
-	Saturated  []*record.Run // role saturate, in order: one client first
-	Repeated   []*record.Run // the last of them repeated after the intervention
-	Profiled   *record.Run   // role profile; nil: none
-	Intervened []*record.Run // role intervene, in order
-	Other      []*record.Run // the variant's other runs
+	Saturated  []*record.Run   // role saturate, in order: one client first
+	Repeated   []*record.Run   // the last of them repeated after the intervention
+	Profiled   *record.Run     // role profile; nil: none
+	Intervened []*record.Run   // role intervene, in order
+	Other      []*record.Run   // the variant's other runs
+	Peak       []*record.Slice // of peak work; nil: there are none
 }

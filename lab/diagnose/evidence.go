@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -13,73 +12,16 @@ import (
 	"dyno/lab/record"
 )
 
-// meanings describe the signals, in the order in which they are printed.
-var meanings = []struct {
-	signal, unit string
-	means        func(v float64, t rules.Thresholds) string
-}{
-	{rules.Throughput, "1/s", fixed("throughput of the diagnosed run")},
-	{rules.Clients, "requests", fixed("requests in flight during the diagnosed run")},
-	{rules.Utilisation, "share", func(v float64, t rules.Thresholds) string {
-		return versus(v, t.Value(rules.BarBusyCPU), "the CPU available to it is used up", "there is CPU left")
-	}},
-	{rules.Failing, "share", fixed("share of responses that were errors or failed a check")},
-	{rules.Growth, "per doubling", func(v float64, t rules.Thresholds) string {
-		return versus(v, t.Value(rules.BarGrowth), "more clients still raise the throughput", "more clients do not raise the throughput any more")
-	}},
-	{rules.Serial, "requests at a time", nil}, // serialWords
-	{rules.Occupied, "share", func(v float64, t rules.Thresholds) string {
-		return versus(v, t.Value(rules.BarOccupied), "the clients always wait for an answer", "the clients do not always wait, so they do not saturate it")
-	}},
-	{rules.GeneratorBusy, "share", func(v float64, t rules.Thresholds) string {
-		return versus(v, t.Value(rules.BarGeneratorBusy), "the generator's busiest thread is the limit", "the generator had spare capacity")
-	}},
-	{rules.Neighbours, "share", func(v float64, t rules.Thresholds) string {
-		return versus(v, t.Value(rules.BarNeighbours), "other programs took its CPU", "other programs left it enough CPU")
-	}},
-	{rules.LockWait, "share", func(v float64, t rules.Thresholds) string {
-		return versus(v, t.Value(rules.BarLockWait), "at any moment most requests wait for a mutex", "few requests wait for a mutex")
-	}},
-	{rules.LockSpin, "share", fixed("CPU time spent acquiring and releasing locks")},
-	{rules.Allocating, "share", fixed("CPU time spent on garbage collection and allocation")},
-	{rules.Collecting, "share", fixed("CPU time spent on garbage collection alone, by the CPU profile")},
-	{rules.GCShare, "share", fixed("CPU time spent on garbage collection alone, by the runtime's figures")},
-	{rules.Kernel, "share", fixed("CPU time spent in system calls, by the CPU profile")},
-	{rules.System, "share", fixed("CPU time spent in the kernel, by the kernel's figures")},
-	{rules.Running, "share", fixed("processor time (GOMAXPROCS) in which goroutines ran, by the execution trace")},
-	{rules.Waiting, "share", fixed("requests' time spent waiting, locks included")},
-	{rules.WaitTop, "share", fixed("requests' time spent in the kind of wait that took most")},
-	{rules.OnClient, "share", fixed("requests' time spent waiting for the client to send or to read")},
-	{rules.RunnableWait, "share", fixed("requests' time spent runnable while others keep the processors (GOMAXPROCS) in a system call")},
-	{rules.Workers, "goroutines", fixed("goroutines that do the work after the response")},
-	{rules.WorkersWait, "share", fixed("worker goroutines' time spent in the kind of wait that took most")},
-	{rules.SerialBusy, "share", fixed("time in which the one goroutine that the requests wait for was busy")},
-	{rules.AcceptQueue, "share", fixed("highest share of the clients in the accept queue")},
-	{rules.AcceptFill, "share", fixed("highest fill of the accept queue")},
-	{rules.AcceptFull, "per request", fixed("connections dropped by a full accept queue")},
-}
-
-func fixed(text string) func(float64, rules.Thresholds) string {
-	return func(float64, rules.Thresholds) string { return text }
-}
-
-func versus(v, bar float64, atOrAbove, under string) string {
-	if v >= bar {
-		return fmt.Sprintf("%s (%s or more)", atOrAbove, words.Digits(bar))
-	}
-	return fmt.Sprintf("%s (less than %s)", under, words.Digits(bar))
-}
-
 // explain lists the signals that were measured with their meanings.
 func (e *evidence) explain(t rules.Thresholds) []findings.Evidence {
 	out := []findings.Evidence{}
-	for _, m := range meanings {
-		if v, seen := e.signals[m.signal]; seen {
+	for _, m := range words.Meanings {
+		if v, seen := e.signals[m.Signal]; seen {
 			means := e.serialWords(v)
-			if m.means != nil {
-				means = m.means(v, t)
+			if m.Means != nil {
+				means = m.Means(v, t)
 			}
-			out = append(out, findings.Evidence{Signal: m.signal, Value: words.Round(v), Unit: m.unit, Means: means})
+			out = append(out, findings.Evidence{Signal: m.Signal, Value: words.Round(v), Unit: m.Unit, Means: means})
 		}
 	}
 	return out

@@ -57,7 +57,7 @@ const slack = 0.8
 // prediction returns the experiment that can confirm or overturn a subject's verdict.
 func predict(t rules.Thresholds, s Subject) prediction {
 	last := s.last()
-	if last == nil || !last.Target.Agent && len(last.Target.Command) == 0 {
+	if last == nil || last.Target.NotGo || !last.Target.Agent && len(last.Target.Command) == 0 {
 		return prediction{}
 	}
 	e := s.read()

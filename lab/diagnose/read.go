@@ -1,10 +1,12 @@
 package diagnose
 
 import (
+	"errors"
 	"math"
 	"strings"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/foreign"
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
@@ -13,17 +15,19 @@ import (
 
 // evidence is what was read from a subject's runs, in addition to single figures.
 type evidence struct {
-	signals   rules.Signals
-	cores     float64         // available to the target
-	cpu       *record.Profile // nil: none
-	trace     *record.Trace   // nil: none
-	waits     map[stacks.WaitKind][]record.Wait
-	top       stacks.WaitKind // the kind of wait, locks excluded, that took most of the requests' time
-	holder    *places.Holder  // of the lock that bounds it; nil: not seen
-	waker     []record.Frame  // stack of the one goroutine for which the requests wait
-	disturbed bool            // other processes may have contributed
-	foreign   string          // description of a process that Go did not build
-	unseen    []string
+	signals    rules.Signals
+	cores      float64         // available to the target
+	cpu        *record.Profile // nil: none
+	unprofiled error           // why cpu is nil
+	trace      *record.Trace   // nil: none
+	waits      map[stacks.WaitKind][]record.Wait
+	top        stacks.WaitKind // the kind of wait, locks excluded, that took most of the requests' time
+	holder     *places.Holder  // of the lock that bounds it; nil: not seen
+	waker      []record.Frame  // stack of the one goroutine for which the requests wait
+	disturbed  bool            // other processes may have contributed
+	foreign    string          // description of a process that Go did not build
+	one        string          // the thread that alone runs its code; empty: several do
+	unseen     []string
 }
 
 // read reads the signals of a subject.
@@ -40,6 +44,10 @@ func (s Subject) read() evidence {
 	e.cores = facts.Available(main, facts.Procs(main, s.Profiled))
 	e.load(s, main)
 	e.machine(main)
+	if main.Target.NotGo && !main.Target.Pprof {
+		foreign.Read(e.signals, main)
+		e.one = foreign.One(main.Target)
+	}
 	if s.Profiled != nil {
 		e.profile(s.Profiled)
 		e.traced(s.Profiled)
@@ -136,21 +144,32 @@ func (e *evidence) machine(r *record.Run) {
 func (e *evidence) profile(r *record.Run) {
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {
-		if system, seen := e.signals[rules.System]; seen {
+		if system, seen := e.signals[rules.System]; seen && e.one == "" {
 			e.signals[rules.Kernel] = system
 		}
+		e.unprofiled = err
 		if !r.Target.NotGo { // the whole process is described elsewhere
 			e.unseen = append(e.unseen, err.Error())
 		}
 		return
 	}
 	shares := stacks.Shares(p)
+	if shares == nil && r.Target.NotGo {
+		e.unprofiled = errors.New("it used hardly any CPU while it was sampled")
+		return
+	}
 	if shares == nil {
 		e.unseen = append(e.unseen, "the CPU profile holds no samples of the service's own")
 		return
 	}
 	e.cpu = p
 	sig := e.signals
+	if r.Target.NotGo && !r.Target.Pprof {
+		if e.one == "" {
+			sig[rules.Kernel] = shares[stacks.Syscall] // the other classes are those of Go's runtime
+		}
+		return
+	}
 	sig[rules.Collecting] = shares[stacks.GC]
 	sig[rules.Allocating] = shares[stacks.GC] + shares[stacks.Malloc]
 	sig[rules.LockSpin] = shares[stacks.Lock]
@@ -352,7 +371,7 @@ func (e *evidence) locks(r *record.Run) {
 func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	switch t := main.Target; {
 	case t.NotGo && !t.Pprof:
-		e.foreign = notGo(t)
+		e.foreign = foreign.Describe(t, e.cpu, e.unprofiled)
 		e.unseen = append(e.unseen, e.foreign)
 	case t.Agent:
 	case t.Pprof:
@@ -370,7 +389,7 @@ func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	if profiled != nil {
 		for _, p := range profiled.Profiles {
 			switch {
-			case p.Why == "":
+			case p.Why == "" || e.foreign != "":
 			case p.Kind == record.ProfileTrace && e.trace != nil:
 				e.unseen = append(e.unseen, "execution trace: "+p.Why+"; goroutine profiles at several moments were read instead, which do not show what ends a wait")
 			default:

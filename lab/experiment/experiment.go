@@ -48,18 +48,19 @@ type Options struct {
 	Out      string   // the experiment's folder: absent or empty
 	Command  []string // the command line that runs it again, for the report
 	Depth    Depth
-	Only     []string      // variants to run, in this order; none: all
-	Metric   string        // compare: capacity (also when empty), p99 or cpu
-	Rate     float64       // above 0: the rate of every variant, per second, instead of a search
-	Rounds   int           // above 0: number of rounds where variants take turns by whole runs, instead of the depth's
-	Budget   time.Duration // time limit after building; 0: the scenario's or the depth's
-	Clients  int           // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
-	Also     string        // debug address of a process that the target calls and that is profiled as well; empty: none
-	PID      int           // process of a running target; 0: the process that listens at its URL
-	OTLP     string        // address that receives the target's traces; empty: a free one, if the scenario sends traces
-	Token    string        // bearer token of the target's debug address; empty: none
-	NoPMQoS  bool          // leave the CPUs' wake-up latency alone
-	Profiled bool          // compare: take profiles of each variant after the turns
+	Only     []string         // variants to run, in this order; none: all
+	Metric   string           // compare: capacity (also when empty), p99 or cpu
+	Rate     float64          // above 0: the rate of every variant, per second, instead of a search
+	Rounds   int              // above 0: number of rounds where variants take turns by whole runs, instead of the depth's
+	Budget   time.Duration    // time limit after building; 0: the scenario's or the depth's
+	Clients  int              // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
+	Also     string           // debug address of a process that the target calls and that is profiled as well; empty: none
+	PID      int              // process of a running target; 0: the process that listens at its URL
+	OTLP     string           // address that receives the target's traces; empty: a free one, if the scenario sends traces
+	Token    string           // bearer token of the target's debug address; empty: none
+	Agents   generator.Agents // processes that send the requests in place of this one; nil: none
+	NoPMQoS  bool             // leave the CPUs' wake-up latency alone
+	Profiled bool             // compare: take profiles of each variant after the turns
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
 	Progress Progress // nil: progress is not reported
@@ -99,6 +100,9 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err := x.permitted(); err != nil {
 		return nil, err
 	}
+	if o.Agents != nil && (o.Scenario.Load.Kind == scenario.Jobs || o.Scenario.OfSessions() || o.Scenario.OfFlows()) {
+		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
+	}
 	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty; name another folder with --out", o.Out)
 	}
@@ -132,8 +136,11 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
-// unitsNote says what the figures count if requests carry several units of work.
+// unitsNote says what the figures count if requests carry several units of work, or are steps.
 func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []string) {
+	if s.OfFlows() {
+		return []string{fmt.Sprintf("the load is flows of %d steps; rates, capacities, errors and costs per request count flows, latencies are those of steps", len(s.Load.Steps))}
+	}
 	blind := false // to the failure of some units of a request
 	of := map[int][]string{}
 	for _, v := range variants {
@@ -196,7 +203,7 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
 	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say}
-	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup,
+	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit, Agents: o.Agents}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }
@@ -206,6 +213,9 @@ func (x *executor) permitted() error {
 	urls := []string{x.Scenario.Load.URL, x.Scenario.Target.URL}
 	for _, v := range x.variants {
 		urls = append(urls, v.URL, x.Scenario.LoadOf(v).URL)
+	}
+	for _, step := range x.Scenario.Load.Steps {
+		urls = append(urls, step.URL)
 	}
 	for _, url := range urls {
 		if err := x.runner.Permitted(url); err != nil {

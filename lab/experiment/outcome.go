@@ -33,7 +33,7 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 		return &record.Outcome{Status: record.OutcomeFailed, Reason: why}
 	}
 	if len(x.exp.Runs) > 0 && x.exp.Kind == record.KindLoad {
-		if t := x.exp.Runs[0].Totals; t.Completed == 0 {
+		if t := x.exp.Runs[0].Totals; t.Completed == 0 && t.Generator.Failed == "" {
 			return &record.Outcome{Status: record.OutcomeFailed, Reason: "no request completed" + generator.Commonest(t)}
 		}
 	}
@@ -56,8 +56,8 @@ func (x *executor) invalid() string {
 	}
 	reason := "nothing was measured"
 	for _, r := range x.exp.Runs {
-		// An SLO that was met was met, however busy the generator was.
-		if r.Invalid == "" || x.exp.Kind == record.KindLoad && x.Scenario.Bounded() && capacity.Judge(r).Met {
+		// An SLO that was met was met, however busy the generator was, unless a part of the load failed.
+		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.exp.Kind == record.KindLoad && x.Scenario.Bounded() && capacity.Judge(r).Met {
 			return ""
 		}
 		reason = r.Invalid

@@ -39,6 +39,7 @@ type collector struct {
 	lost        int64                              // sessions, whenever
 	hists       map[string]*hdrhistogram.Histogram // by tag, measured offers only
 	threadCPU   []span                             // by shard
+	agents      []record.Agent                     // by shard, if they relay the windows of other processes
 }
 
 // usage is the number of cores that the generator used until an instant.
@@ -100,7 +101,7 @@ func (r *Recorder) collect() {
 
 func (c *collector) take(iv *interval) {
 	c.reached[iv.shard] = iv.next
-	if iv.shard == 0 {
+	if iv.shard == 0 && !iv.relayed {
 		c.usage = append(c.usage, usage{iv.next, iv.client.CPU})
 	}
 	if iv.threadCPU > 0 && c.planned(iv.start) == record.PhaseMeasure {
@@ -130,6 +131,9 @@ func (c *collector) merge(iv *interval) {
 	m.client.Frames += iv.client.Frames
 	m.client.Bytes += iv.client.Bytes
 	m.client.Lost += iv.client.Lost
+	if iv.relayed {
+		m.client.CPU += iv.client.CPU
+	}
 	m.finished += iv.finished
 	m.measured.add(&iv.measured)
 	c.put(m, record.HistService, iv.service)
@@ -198,7 +202,7 @@ func (c *collector) emitOne() {
 	}
 	c.backlog += m.client.Offered - m.finished
 	w.Client.Backlog = c.backlog
-	w.Client.CPU = c.cores(start)
+	w.Client.CPU += c.cores(start)
 	c.describe(&w.Client, m)
 	c.sum(&w, m)
 	if c.sinkErr == nil {

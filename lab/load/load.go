@@ -34,6 +34,9 @@ type Plan struct {
 	// Schedule returns the intended times, afresh at each call, over Warmup+Length. Nil selects
 	// the closed model: every connection sends again as soon as it has its answer.
 	Schedule func() schedule.Schedule
+	// Spec describes Schedule to other processes that share the load; nil: it cannot be described.
+	// Follow sets both.
+	Spec *schedule.Spec
 	// Connections is the number of connections, sessions or workers that carry the load.
 	Connections int
 	Warmup      time.Duration // load that is not counted
@@ -54,6 +57,12 @@ type Plan struct {
 	// FirstSeq is the first offer's sequence number. Plans that run one after the other with the
 	// same run name in their requests must not reuse numbers.
 	FirstSeq uint64
+	// Stride is the distance between the sequence numbers of this process's offers, where several
+	// share a load. 0: 1.
+	Stride uint64
+	// Phase is the begin of windows after multiples of their length, in ns: the windows of processes
+	// with different clocks then coincide.
+	Phase int64
 	// Lead is the time before the start in which connections can be made. 0: 100 ms.
 	Lead time.Duration
 
@@ -90,12 +99,25 @@ func (p *Plan) Share(k, n int) int64 {
 	return share
 }
 
+// Follow makes the plan follow a schedule.
+func (p *Plan) Follow(s schedule.Spec) { p.Spec, p.Schedule = &s, s.Open }
+
+// windowOf returns the begin of the window that contains an instant.
+func (p *Plan) windowOf(at int64) int64 { return (at-p.Phase)/window*window + p.Phase }
+
 // Open reports whether the plan follows a schedule.
 func (p *Plan) Open() bool { return p.Schedule != nil }
 
 // ErrUsedUp is returned by Run if the load ended before its time because every request that may be
 // sent once was sent.
 var ErrUsedUp = errors.New("the corpus is used up")
+
+// GeneratorError is returned by Run if a part of the load generator failed. The target is not to
+// blame, and what was measured until then does not count.
+type GeneratorError struct{ Err error }
+
+func (e *GeneratorError) Error() string { return "the load generator failed: " + e.Err.Error() }
+func (e *GeneratorError) Unwrap() error { return e.Err }
 
 // Driver sends one kind of work.
 type Driver interface {
@@ -131,7 +153,7 @@ func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Receipts)
 		p.Start = monotonic.Now() + int64(p.lead())
 	}
 	if p.Count == 0 { // a plan by count may end anywhere in a window
-		p.Start = (p.Start + window - 1) / window * window
+		p.Start = p.windowOf(p.Start + window - 1)
 	}
 	driving, stop := context.WithCancel(ctx)
 	defer stop()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
+	"dyno/lab/load/cputime"
+	"dyno/lab/load/pending"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -29,10 +31,10 @@ type Recorder struct {
 	collected chan struct{} // closed when the collector has ended
 	pool      sync.Pool     // of *hdrhistogram.Histogram, empty
 
-	pendingReceipts *pendingReceipts // offers without a receipt; nil: there are no receipts
-	deliverMu       sync.Mutex       // guards deliver and what it points to
-	deliver         *Shard           // shard of the receipts; nil until the recording starts
-	latest          int64            // latest plausible stamp of a receipt: a later one comes from another clock
+	pendingReceipts *pending.Receipts // offers without a receipt; nil: there are no receipts
+	deliverMu       sync.Mutex        // guards deliver and what it points to
+	deliver         *Shard            // shard of the receipts; nil until the recording starts
+	latest          int64             // latest plausible stamp of a receipt: a later one comes from another clock
 
 	failMu  sync.Mutex
 	failure error              // the first failure; guarded by failMu
@@ -44,7 +46,7 @@ type Recorder struct {
 }
 
 func newRecorder(p *Plan, sink Sink, cancel context.CancelFunc) *Recorder {
-	r := &Recorder{plan: p, sink: sink, cpu: processCPU, cancel: cancel}
+	r := &Recorder{plan: p, sink: sink, cpu: cputime.OfProcess, cancel: cancel}
 	r.pool.New = func() any { return record.NewHistogram() }
 	r.collector.init(r)
 	return r
@@ -53,15 +55,16 @@ func newRecorder(p *Plan, sink Sink, cancel context.CancelFunc) *Recorder {
 // Shards starts the recording with n shards, one for each thread that will report. A driver calls
 // it once, before it sends.
 func (r *Recorder) Shards(n int) []*Shard {
-	first := (r.plan.Start - int64(r.plan.lead())) / window * window // windows before the start are empty
+	first := r.plan.windowOf(r.plan.Start - int64(r.plan.lead())) // windows before the start are empty
 	all := n
 	if r.plan.Deliveries > 0 {
-		r.pendingReceipts = newPendingReceipts(r.plan.Deliveries, n, r.plan.Start)
+		r.pendingReceipts = pending.New(r.plan.Deliveries, n, r.plan.Start)
 		all++
 	}
 	r.intervals = make(chan *interval, 64*max(all, 1)) // gives the collector over 6 s to catch up before a thread would wait
+	stride := max(r.plan.Stride, 1)
 	for k := range all {
-		s := &Shard{rec: r, index: k, seq: r.plan.FirstSeq + uint64(k), stride: uint64(n), units: max(int64(r.plan.Units), 1), measureFrom: r.plan.MeasureFrom()}
+		s := &Shard{rec: r, index: k, seq: r.plan.FirstSeq + uint64(k)*stride, stride: uint64(n) * stride, units: max(int64(r.plan.Units), 1), measureFrom: r.plan.MeasureFrom()}
 		s.cur = s.open(first)
 		r.shards = append(r.shards, s)
 	}
@@ -126,6 +129,10 @@ func (r *Recorder) finish(now int64) record.Totals {
 	r.plan.Length = c.measured()
 	for _, s := range r.shards {
 		r.plan.Last, r.plan.NextSeq = max(r.plan.Last, s.lastDone), max(r.plan.NextSeq, s.seq)
+		if s.agent != nil {
+			c.agents = append(c.agents, *s.agent)
+			c.sums.add(&s.missing)
+		}
 	}
 	return c.totals()
 }
@@ -145,7 +152,7 @@ func (r *Recorder) release(h *hdrhistogram.Histogram) {
 func (r *Recorder) awaitDeliveries(ctx context.Context, deadline int64) {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
-	for r.pendingReceipts != nil && monotonic.Now() < deadline && r.pendingReceipts.any() {
+	for r.pendingReceipts != nil && monotonic.Now() < deadline && r.pendingReceipts.Any() {
 		select {
 		case <-ctx.Done():
 			return

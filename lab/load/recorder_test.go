@@ -339,7 +339,7 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	p.Deliveries = 10
 	r, _ := fakeRecorder(p)
 	s := r.Shards(1)[0]
-	n := int64(len(r.pendingReceipts.slots)) + 3
+	n := int64(r.pendingReceipts.Len()) + 3
 	for i := range n {
 		s.Offer(start + i)
 	}
@@ -359,7 +359,7 @@ func TestDeliveriesAmongRefusals(t *testing.T) {
 	p.Deliveries = 10
 	r, _ := fakeRecorder(p)
 	s := r.Shards(1)[0]
-	slots := len(r.pendingReceipts.slots)
+	slots := r.pendingReceipts.Len()
 	waiting := map[uint64]bool{}
 	for range slots / 2 {
 		waiting[s.Offer(start)] = true

@@ -13,7 +13,7 @@ import (
 
 // Window enters a whole window that another process recorded, in place of single offers. Windows
 // arrive in order, and w.Phase decides what counts; quantiles are computed from the histograms
-// again. The shard must be the recording's only one; it keeps neither w nor hists.
+// again. The recording's other shards must receive windows as well; it keeps neither w nor hists.
 func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	t, err := windowCountsOf(hists)
 	if err != nil {
@@ -33,6 +33,7 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	s.backlog = w.Client.Backlog
 	if w.Phase != record.PhaseWarmup {
 		iv.measured = t.counts(&w.Client)
+		s.told.add(&iv.measured)
 	}
 	iv.more = map[string]*hdrhistogram.Histogram{}
 	for tag, h := range hists {
@@ -44,6 +45,15 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	}
 	s.Advance(w.Start + window)
 	return nil
+}
+
+// Agent enters what another process reported at its end beside its windows: how it fared, the
+// instant of its latest answer (0: there was none), and the number after its last offer's. Its
+// sums correct those of the windows, which do not show which of their offers were measured.
+func (s *Shard) Agent(a record.Agent, last int64, next uint64) {
+	s.agent, s.lastDone, s.seq = &a, last, next
+	s.missing = counts{offered: a.Offered - s.told.offered, failed: a.Failed - s.told.failed,
+		failedCheck: a.Errors[failedCheck] - s.told.failedCheck, failedStatus: a.Errors[failedStatus] - s.told.failedStatus}
 }
 
 // windowCounts holds the outcomes of a window's offers, counted from its histograms.

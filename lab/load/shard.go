@@ -21,6 +21,9 @@ type Shard struct {
 	relayed     bool          // receives whole windows of another process
 	backlog     int64         // at the end of the last relayed window
 	lastDone    int64         // the latest answer or receipt
+	told        counts        // of the relayed windows
+	missing     counts        // of told, by the other process's sums
+	agent       *record.Agent // the process whose windows the shard receives; nil: not known
 }
 
 // interval holds the events of one shard in one window.
@@ -39,6 +42,7 @@ type interval struct {
 	more        map[string]*hdrhistogram.Histogram // by tag
 	threadCPU   time.Duration                      // of the reporting thread, so far; 0: not known
 	last        bool
+	relayed     bool // from another process, whose CPU use is in client
 }
 
 // counts are sums over offers that were intended within the measured time.
@@ -88,14 +92,14 @@ func (s *Shard) Advance(now int64) {
 	if now < s.cur.start+window {
 		return
 	}
-	s.rotate(now, now/window*window, false)
+	s.rotate(now, s.rec.plan.windowOf(now), false)
 	if s.index == 0 {
 		s.rec.advanceDeliveries(now - window) // receipts may be late by a window
 	}
 }
 
 func (s *Shard) rotate(now, next int64, last bool) {
-	s.cur.next, s.cur.last = next, last
+	s.cur.next, s.cur.last, s.cur.relayed = next, last, s.relayed
 	if s.index == 0 && !s.relayed {
 		s.readCPU(now)
 	}
@@ -126,7 +130,7 @@ func (s *Shard) Offer(intended int64) (seq uint64) {
 	seq = s.seq
 	s.seq += s.stride
 	if a := s.rec.pendingReceipts; a != nil {
-		if old, overwritten := a.put(seq, intended); overwritten {
+		if old, overwritten := a.Put(seq, intended); overwritten {
 			s.rec.undelivered(old, intended)
 		}
 	}
@@ -159,22 +163,27 @@ type Outcome struct {
 
 // Done reports how an offer ended.
 func (s *Shard) Done(o *Outcome) {
+	s.count(o)
+	warm := o.Intended < s.measureFrom
+	s.recordResponse(o.Status, o.Class, warm, o.Done-o.Intended)
+	if !warm && o.Sent != 0 {
+		s.record(&s.cur.service, o.Done-o.Sent)
+	}
+}
+
+// count counts an offer that ended.
+func (s *Shard) count(o *Outcome) {
 	s.Advance(o.Done)
 	s.lastDone = max(s.lastDone, o.Done)
 	s.cur.finished += s.units
 	s.cur.client.Completed += s.units
 	failed := s.failed(o)
-	warm := o.Intended < s.measureFrom
-	s.recordResponse(o.Status, o.Class, warm, o.Done-o.Intended)
-	if warm {
+	if o.Intended < s.measureFrom {
 		return
 	}
 	s.cur.measured.completed += s.units
 	if failed > 0 {
 		s.cur.measured.fail(o.Status, o.Checked, failed)
-	}
-	if o.Sent != 0 {
-		s.record(&s.cur.service, o.Done-o.Sent)
 	}
 }
 
@@ -191,7 +200,7 @@ func (s *Shard) failed(o *Outcome) (n int64) {
 		s.cur.client.Refused += n
 	}
 	if a := s.rec.pendingReceipts; a != nil && n == s.units { // an offer that was not accepted will not be delivered
-		a.take(o.Seq)
+		a.Take(o.Seq)
 	}
 	return n
 }

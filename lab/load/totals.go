@@ -89,6 +89,9 @@ func (c *collector) totals() record.Totals {
 		Delivery:      record.QuantilesOf(c.hists[record.HistDelivery]),
 		Sessions:      record.SessionsOf(c.hists[record.HistOpening], c.hists[record.HistGap], c.lost, c.frames, c.bytes, seconds),
 	}
+	if q := record.QuantilesOf(c.hists[record.HistFlow]); q.Max > 0 {
+		t.Flow = &q
+	}
 	if c.phase != "" && c.hists[record.HistLag] == nil { // the job does not record its send-lag
 		t.Sent = c.sent
 	}
@@ -158,6 +161,10 @@ func (c *collector) generator(t *record.Totals) {
 	g.CPUSeconds = c.cpuSeconds
 	if c.completed > 0 {
 		g.CPUPerMillion = g.CPUSeconds / float64(c.completed) * 1e6
+	}
+	g.Agents = c.agents
+	for _, a := range c.agents {
+		g.BusiestThread, g.Realtime = max(g.BusiestThread, a.BusiestThread), g.Realtime || a.Realtime
 	}
 	for _, th := range c.threadCPU {
 		if length := th.lastAt - th.firstAt; length > 0 {

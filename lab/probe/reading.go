@@ -16,7 +16,13 @@ func (r reading) between(next reading, at int64) reading {
 	mid := func(a, b float64) float64 { return a + (b-a)*share }
 	return reading{usage.Reading{
 		At: at, RSS: next.RSS, Accept: next.Accept,
-		CPU: mid(r.CPU, next.CPU), System: mid(r.System, next.System), Delay: mid(r.Delay, next.Delay),
+		CPU: mid(r.CPU, next.CPU), System: mid(r.System, next.System),
+		Scheduling: usage.Scheduling{
+			Delay:   mid(r.Delay, next.Delay),
+			Thread:  mid(r.Thread, next.Thread),
+			Process: mid(r.Process, next.Process),
+		},
+		Calls:      r.Calls.Between(next.Calls, share),
 		Companions: mid(r.Companions, next.Companions), Self: mid(r.Self, next.Self),
 		Busy: mid(r.Busy, next.Busy), Steal: mid(r.Steal, next.Steal),
 		Pressure: mid(r.Pressure, next.Pressure), PressureIO: mid(r.PressureIO, next.PressureIO),

@@ -72,6 +72,8 @@ func (w *Watcher) Environment(from, to int64) record.Environment {
 	case w.sees.Target:
 		out.TargetCPU, out.TargetSystem = per(a.CPU, b.CPU), per(a.System, b.System)
 		out.TargetDelay = per(a.Delay, b.Delay)
+		out.BusiestThread, out.BusiestProcess = per(a.Thread, b.Thread), per(a.Process, b.Process)
+		out.Calls, out.CallsOpen, out.CallsTo = a.Calls.Until(b.Calls)
 		here = out.TargetCPU
 	case agent:
 		sum := func(before, after float64) float64 { return usage.Rate(before, after, first.At, last.At) }

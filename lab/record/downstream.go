@@ -21,8 +21,7 @@ type Downstream struct {
 // DownstreamFolder is the folder of a downstream's profiles, inside the run's folder.
 const DownstreamFolder = "downstream"
 
-// OfDownstream returns the run with its downstream in the place of the target; nil means that no
-// downstream was profiled.
+// OfDownstream returns the run with its downstream as the target; nil: none was profiled.
 func (r *Run) OfDownstream() *Run {
 	if r.Downstream == nil {
 		return nil

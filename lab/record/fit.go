@@ -21,13 +21,15 @@ const (
 )
 
 // Judge fills in Totals.Generator.Limited, Invalid and Disturbed from the recorded figures. A run
-// is invalid only if the load generator was the limit, because it then says nothing about the
-// target. Latency counts from the intended send time, so neighbours and a late generator can only
-// make it look worse: they disturb a run but do not invalidate it.
+// is invalid only if the load generator failed or was the limit, because it then says nothing about
+// the target. Latency counts from the intended send time, so neighbours and a late generator can
+// only make it look worse: they disturb a run but do not invalidate it.
 func (r *Run) Judge() {
 	late := r.judgeGenerator()
 	switch g := r.Totals.Generator; {
 	case r.Invalid != "":
+	case g.Failed != "":
+		r.Invalid = g.Failed
 	case g.Limited:
 		r.Invalid = "the load generator was the limit: " + g.Why
 	default:
@@ -54,10 +56,11 @@ func (r *Run) neighbours() string {
 
 // judgeGenerator decides whether the generator rather than the target set the pace, and describes
 // send-lag that was high without being the limit.
-func (r *Run) judgeGenerator() (late string) {
+func (r *Run) judgeGenerator() (disturbed string) {
 	g := &r.Totals.Generator
 	g.Limited, g.Why = false, ""
-	observed, lagMs := r.SLO.Observed(r.Totals).P99, r.Totals.Lag.P99/1000
+	observed := r.SLO.Observed(r.Totals).P99
+	lagMs, late := r.Totals.Lateness()
 	working := r.Environment.TargetCPU + r.Environment.CompanionCPU
 	idle := r.Machine.Cores > 0 && r.Environment.Seen && working/float64(r.Machine.Cores) < targetBusy
 	open := r.Load.Model == "open"
@@ -66,7 +69,7 @@ func (r *Run) judgeGenerator() (late string) {
 		g.Limited, g.Why = true, fmt.Sprintf("its busiest thread used %.0f%% of a core", g.BusiestThread*100)
 	}
 	if lagged {
-		return fmt.Sprintf("the load generator was woken late (p99 %.1f ms), so the p99 of %.1f ms is an upper bound", lagMs, observed)
+		return fmt.Sprintf("%s was woken late (p99 %.1f ms), so the p99 of %.1f ms is an upper bound", late, lagMs, observed)
 	}
 	return ""
 }

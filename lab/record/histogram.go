@@ -13,6 +13,7 @@ const (
 	HistLag      = "lag"      // the generator's own send-lag
 	HistDelivery = "delivery" // from the intended send time to a sink's receipt
 	HistOpening  = "opening"  // time to open a session
+	HistFlow     = "flow"     // a flow as a whole, from its intended start to its last answer
 	HistGap      = "gap"      // mean time between the frames of a session, one value for each
 )
 
@@ -41,8 +42,7 @@ func QuantilesOf(h *hdrhistogram.Histogram) Quantiles {
 	const ms = 1e6
 	v := h.ValueAtPercentilesSlice([]float64{50, 90, 95, 99, 99.9})
 	return Quantiles{
-		P50: float64(v[0]) / ms, P90: float64(v[1]) / ms, P95: float64(v[2]) / ms,
-		P99: float64(v[3]) / ms, P999: float64(v[4]) / ms,
+		P50: float64(v[0]) / ms, P90: float64(v[1]) / ms, P95: float64(v[2]) / ms, P99: float64(v[3]) / ms, P999: float64(v[4]) / ms,
 		Max: float64(h.Max()) / ms, Mean: h.Mean() / ms,
 	}
 }

@@ -4,8 +4,7 @@ package record
 // report all read this field, so they cannot disagree.
 type Outcome struct {
 	Status string `json:"status"`
-	// Reason is one sentence that explains why the status is not OutcomeComplete.
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"` // in one sentence, why the status is not OutcomeComplete
 }
 
 // Ways in which an experiment can end.

@@ -102,10 +102,12 @@ type Run struct {
 	Invalid     string      `json:"invalid,omitempty"` // why the run does not count; empty: it counts
 	// Disturbed names what disturbed the run; empty: nothing. An SLO that was met despite it was
 	// met; one that was missed may have been missed because of it.
-	Disturbed string        `json:"disturbed,omitempty"`
-	Warnings  []string      `json:"warnings,omitempty"`
-	Begin     int64         `json:"begin_ns"`  // first measured instant
-	Length    time.Duration `json:"length_ns"` // measured time, without warm-up and drain
+	Disturbed string   `json:"disturbed,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+	Begin     int64    `json:"begin_ns"` // first measured instant
+	// BeginAt is Begin by the wall clock; zero: the run is of an earlier version, or had no load.
+	BeginAt time.Time     `json:"begin_at,omitzero"`
+	Length  time.Duration `json:"length_ns"` // measured time, without warm-up and drain
 
 	Profiles []ProfileFile `json:"profiles,omitempty"` // profiles taken in the run
 	// Downstream is a process that the target calls and that was profiled as well; nil: none.
@@ -138,15 +140,18 @@ const (
 
 // Load describes how the run was driven.
 type Load struct {
-	Kind        string        `json:"kind"`          // requests | sessions | jobs
-	Model       string        `json:"model"`         // open | closed
-	Engine      string        `json:"engine"`        // raw-epoll | raw-uring | std | the job's own
+	Kind   string `json:"kind"`   // requests | flows | sessions | jobs
+	Model  string `json:"model"`  // open | closed
+	Engine string `json:"engine"` // raw-epoll | raw-uring | std | flows | the job's own
+	// Protocol is what a connection negotiated, as in "HTTP/2 over TLS 1.3"; empty: not known.
+	Protocol    string        `json:"protocol,omitempty"`
 	Schedule    string        `json:"schedule"`      // in words: "poisson 2000/s"
 	URL         string        `json:"url,omitempty"` // without credentials
 	Connections int           `json:"connections,omitempty"`
 	Units       int           `json:"units,omitempty"` // units of work in a request, if several: counts and rates are then in units
 	Timeout     time.Duration `json:"timeout_ns,omitempty"`
 	Seed        uint64        `json:"seed,omitempty"`
+	Steps       []string      `json:"steps,omitempty"` // of flows: the classes, in the order of the steps
 }
 
 // Target describes the process that was driven.
@@ -211,6 +216,17 @@ type Environment struct {
 	TargetDelay  float64 `json:"target_delay"`             // seconds per second that the target's threads waited for a CPU
 	PressureCPU  float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
 	Speed        float64 `json:"speed_mb_per_s,omitempty"` // speed of the machine at a fixed piece of work just before the run; 0: not measured
+
+	// Seconds per second in which the target's busiest thread, and the threads of its busiest
+	// process, ran or waited for a CPU.
+	BusiestThread  float64 `json:"busiest_thread,omitempty"`
+	BusiestProcess float64 `json:"busiest_process,omitempty"`
+	// Of a target that Go did not build: the mean number of connections on which it waits for
+	// another process's answer, of those that it has open as a client, and the address to which
+	// most of the waiting ones lead.
+	Calls     float64 `json:"calls,omitempty"`
+	CallsOpen float64 `json:"calls_open,omitempty"`
+	CallsTo   string  `json:"calls_to,omitempty"`
 
 	TargetSystem    float64 `json:"target_system"`                // the part of TargetCPU spent in the kernel
 	Switches        float64 `json:"switches_per_s"`               // voluntary context switches of the target's threads, which then wait

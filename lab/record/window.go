@@ -131,6 +131,9 @@ type Totals struct {
 	Classes  map[string]Quantiles `json:"classes,omitempty"`  // response by request class
 	Statuses map[string]Quantiles `json:"statuses,omitempty"` // response by protocol status, where there were several
 
+	// Flow is the time that flows which succeeded took as a whole, pauses included; nil: the load had
+	// no flows. The latencies above are then those of their steps, and Classes has each step.
+	Flow      *Quantiles    `json:"flow_ms,omitempty"`
 	Sessions  *Sessions     `json:"sessions,omitempty"` // nil: the load had none
 	Generator Generator     `json:"generator"`
 	Server    *ServerTotals `json:"server,omitempty"`
@@ -159,10 +162,12 @@ func (t Totals) Work(length time.Duration) int64 {
 type Generator struct {
 	CPUSeconds    float64 `json:"cpu_s"`
 	CPUPerMillion float64 `json:"cpu_s_per_million"`
-	BusiestThread float64 `json:"busiest_thread"` // share of one core used by the busiest sending thread
-	Limited       bool    `json:"limited"`        // the generator, not the target, set the pace
-	Why           string  `json:"why,omitempty"`  // evidence for Limited
+	BusiestThread float64 `json:"busiest_thread"`   // share of one core used by the busiest sending thread
+	Limited       bool    `json:"limited"`          // the generator, not the target, set the pace
+	Why           string  `json:"why,omitempty"`    // evidence for Limited
+	Failed        string  `json:"failed,omitempty"` // why a part of it failed, so that the load was not the planned one; empty: none did
 	Realtime      bool    `json:"realtime,omitempty"`
+	Agents        []Agent `json:"agents,omitempty"` // the processes that shared the load; nil: the lab's own sent it
 }
 
 // ServerTotals holds the resources that the target used over the measured time.

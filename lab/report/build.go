@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"dyno/lab/diagnose/findings"
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
 	"dyno/lab/report/curve"
@@ -119,6 +120,11 @@ func (r *Report) load(e *record.Experiment, a analysis.Results) {
 		r.Warnings = append(r.Warnings, v.Warnings...)
 	}
 	r.Warnings = append(r.Warnings, run.Warnings...)
+	for _, f := range findings.Find(findings.Subject{Experiment: e, Variant: run.Step.Variant, Other: []*record.Run{run}}) {
+		if f.Kind == findings.KindAutoscaler { // it replays loads at a rate, which a diagnosis need not have
+			r.Warnings = append(r.Warnings, f.InWords+" Next: "+f.Next)
+		}
+	}
 	if err := r.Load.ReadTails(); err != nil {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the percentile curve is missing: %v", err))
 	}

@@ -95,7 +95,7 @@ type Request struct {
 	URL     string            `yaml:"url"`
 	Headers map[string]string `yaml:"headers"`
 	Body    string            `yaml:"body"`
-	Expect  []int             `yaml:"expect"` // acceptable statuses; default: any below 400
+	Expect  []int             `yaml:"expect"` // acceptable statuses; default: any below 400 but redirects
 	Repeat  int               `yaml:"repeat"` // 0: sent once
 }
 
@@ -110,13 +110,15 @@ const (
 	Requests = "requests"
 	Jobs     = "jobs"
 	Sessions = "sessions"
+	Flows    = "flows"
+	GRPC     = "grpc"
 )
 
 // Load describes the requests or jobs of a load. URL, headers and bodies are templates: besides
 // ${target.FIELD} and ${COMPANION.FIELD} they may contain the placeholders that change from
 // request to request (see LoadPlaceholder).
 type Load struct {
-	Kind string `yaml:"kind"` // Requests (also when empty), Jobs or Sessions
+	Kind string `yaml:"kind"` // Requests (also when empty), Jobs, Sessions, Flows or GRPC
 
 	URL      string            `yaml:"url"`    // ws and wss: JSON-RPC over WebSockets
 	Method   string            `yaml:"method"` // default: POST with a body, GET without
@@ -133,6 +135,13 @@ type Load struct {
 	Keys    *Keys   `yaml:"keys"`
 	Classes []Class `yaml:"classes"` // none: one class, made of the fields above
 	Check   Check   `yaml:"check"`
+	// Follow is the number of redirects that a request follows; 0: a redirect is its answer.
+	Follow int        `yaml:"follow"`
+	Steps  []FlowStep `yaml:"steps"` // of Flows, at least one
+	// Of GRPC: what is called, package.Service/Method, with Body as the message in JSON and Headers as
+	// metadata. Descriptors is a file that describes it; without one the target's reflection does.
+	Call        string `yaml:"call"`
+	Descriptors string `yaml:"descriptors"`
 
 	Engine      string        `yaml:"engine"`      // raw | std | auto (also when empty)
 	Connections int           `yaml:"connections"` // default 64
@@ -198,7 +207,8 @@ type Class struct {
 	Check    *Check            `yaml:"check"`
 }
 
-// Check defines which answers count as success. The zero Check requires a status below 400.
+// Check defines which answers count as success. The zero Check requires a status below 400 that is
+// no redirect.
 type Check struct {
 	Status []int             `yaml:"status"`
 	Header map[string]string `yaml:"header"` // header -> a part of its value

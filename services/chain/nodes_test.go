@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/servicetest"
 	"dyno/services/chain/cluster"
 )
 
@@ -58,6 +59,7 @@ func TestWrongNodes(t *testing.T) {
 func TestPeersOfOne(t *testing.T) {
 	t.Parallel()
 	n := serve(t, "--data", t.TempDir())
+	servicetest.Board(t, "http://"+n.debug, "/debug/chain/", "blockchain_peers")
 	resp, err := http.Get("http://" + n.debug + "/debug/chain/peers")
 	if err != nil {
 		t.Fatal(err)

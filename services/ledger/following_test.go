@@ -19,6 +19,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/quicktest"
+	"dyno/parts/servicetest"
 	"dyno/parts/servicetest/program"
 	"dyno/parts/servicetest/proxy"
 	"dyno/parts/xrpl"
@@ -296,6 +297,7 @@ func TestTipOfALiar(t *testing.T) {
 			if guilty := blames(t, debug); slices.ContainsFunc(guilty, func(server string) bool { return server != liar.WS() }) {
 				t.Errorf("honest servers have faults: %v", guilty)
 			}
+			servicetest.Board(t, debug, "/debug/ledger/", "ripple_server_troubles_total") // if there are any
 			endsClean(t, p, dir, s, first, tip)
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -166,7 +167,7 @@ func opened(t *testing.T, set map[string]string, urls ...string) *pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &daemon.Env{Choice: choice, Data: t.TempDir(), Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Stdout: io.Discard, Stderr: io.Discard}
+	env := &daemon.Env{Choice: choice, Data: t.TempDir(), Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Debug: http.NewServeMux(), Stdout: io.Discard, Stderr: io.Discard}
 	st, err := openStore(env)
 	if err != nil {
 		t.Fatal(err)

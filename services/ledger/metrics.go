@@ -9,6 +9,7 @@ import (
 	"dyno/parts/progress"
 	"dyno/parts/xrpl/history"
 	"dyno/parts/xrpl/serverpool"
+	"dyno/services/ledger/board"
 )
 
 // prefix of all that Prometheus scrapes.
@@ -32,6 +33,7 @@ func (p *pipeline) measure() error {
 	if err := p.env.Expose(prefix+"server_", p.exposeServers, serverMetrics...); err != nil {
 		return err
 	}
+	p.env.Debug.Handle("GET /debug/ledger/{$}", board.Board.Handler())
 	return p.env.Expose(prefix, nil,
 		daemon.Metric{Name: "ledger_sync_rate", Help: "ledgers/s that were proved in the last 10 s", Read: p.bound.rate},
 		daemon.Metric{Name: "sync_bound_server", Help: "share of the time that is waited for servers", Read: func() float64 { return p.bound.recent(p).server }},

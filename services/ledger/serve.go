@@ -10,6 +10,7 @@ import (
 
 	"dyno/parts/daemon"
 	"dyno/parts/xrpl"
+	"dyno/services/ledger/board"
 	"dyno/services/ledger/mirror"
 	"dyno/services/ledger/serve"
 	"dyno/services/ledger/store"
@@ -75,6 +76,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 		}
 	})
 	if !s.follow {
+		s.env.Debug.Handle("GET /debug/ledger/{$}", board.Board.Handler())
 		s.warnEmpty()
 		return nil
 	}

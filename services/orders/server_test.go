@@ -15,6 +15,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/lameduck"
 	"dyno/parts/postgres/pgtest"
+	"dyno/parts/servicetest"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/gateway"
 	"dyno/services/orders/release"
@@ -97,4 +98,5 @@ func TestLoopsByDefault(t *testing.T) {
 	if metrics := get(p.Debug + "/metrics"); !strings.Contains(metrics, "\norders_loop_requests_total 1\n") {
 		t.Error("no loop has read the request")
 	}
+	servicetest.Board(t, p.Debug, "/debug/orders/")
 }

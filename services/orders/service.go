@@ -238,6 +238,7 @@ func (r *running) start(ctx context.Context, c gateway.Config) (err error) {
 	if r.release, err = release.New(release.Options{Log: r.env.Log}); err != nil {
 		return err
 	}
+	r.env.Debug.Handle("GET /debug/orders/{$}", board.Handler())
 	r.env.Debug.Handle(prefixRelease, r.release.Handler())
 	r.env.Debug.Handle(prefixRelease+"/", r.release.Handler())
 	if err := gateway.ExposeAll(r.env, releaseMetrics(r.release)); err != nil {

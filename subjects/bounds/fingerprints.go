@@ -15,6 +15,7 @@ var fingerprints = suite.Entry{
 	Name: "hash", Family: "cpu", Truth: "cpu", Function: "main.stretch",
 	InWords: "each request hashes its body thousands of times over: a chain of SHA-256",
 	Method:  "POST", Path: "/sign", BodyBytes: 1024, Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "half as many hashes", Scale: map[string]float64{"rounds": 0.5}, CPU: 0.5, Compute: "main.stretch"}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		n := &notary{rounds: d.Between("rounds", 3_000, 9_000)}
 		return func() (*suite.Service, error) { return suite.Serving("POST /sign", n.sign), nil }

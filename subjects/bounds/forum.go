@@ -13,6 +13,7 @@ var forum = suite.Entry{
 	Name: "churn", Family: "gc", Truth: "gc", Function: "main.(*forumPage).thread",
 	InWords: "each request builds a tree of some thousand small comments, each with a map and strings, and throws it away",
 	Method:  "GET", Path: "/thread", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "half as many comments", Scale: map[string]float64{"comments": 0.5}, CPU: 0.5, Compute: "main.(*forumPage).thread"}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		f := &forumPage{replies: d.Between("replies", 2, 4), comments: d.Between("comments", 600, 2_000)}
 		return func() (*suite.Service, error) { return suite.Serving("GET /thread", f.show), nil }

@@ -13,6 +13,7 @@ var ledger = suite.Entry{
 	Name: "mutex-work", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*accounts).book",
 	InWords: "each request computes while it holds the one mutex of all accounts, and a little outside of it",
 	Method:  "GET", Path: "/post", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "half as many hashes under the lock, and beside it", Scale: map[string]float64{"rounds": 0.5}, Bound: 0.5, CPU: 0.5, Compute: "main.stretch"}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		// At least 80% inside: two cores would otherwise have enough to do outside of it.
 		rounds, inside := d.Between("rounds", 4_000, 10_000), d.Between("inside_percent", 80, 95)
@@ -48,6 +49,7 @@ var audit = suite.Entry{
 	Name: "mutex-block", Family: "lock", Truth: "lock", Kind: "mutex", Function: "main.(*auditor).note",
 	InWords: "each request waits for a slow device while it holds a mutex; next to nothing is computed",
 	Method:  "GET", Path: "/note", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "the lock is held half as long", Scale: map[string]float64{"write_us": 0.5}, Bound: 0.5}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		a := &auditor{tape: tape{d.Micros("write_us", 1_000, 4_000)}}
 		return func() (*suite.Service, error) { return suite.Serving("GET /note", a.note), nil }

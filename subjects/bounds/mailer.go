@@ -14,6 +14,7 @@ var mailer = suite.Entry{
 	Name: "timer", Family: "wait", Truth: "wait", Kind: "timer", OrKind: "channel", Function: "main.(*mailRoom).post",
 	InWords: "each request waits for the next tick of some ms, and a tick takes only a few of them along",
 	Method:  "GET", Path: "/post", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "a tick takes twice as many along", Scale: map[string]float64{"batch": 2}, Bound: 0.5}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		every, most := d.Micros("tick_us", 5_000, 20_000), d.Between("batch", 3, 8)
 		return func() (*suite.Service, error) {
@@ -80,6 +81,7 @@ var turnstile = suite.Entry{
 	Name: "ratelimit", Family: "wait", Truth: "wait", Kind: "timer", Function: "main.(*turns).wait",
 	InWords: "each request sleeps until its turn: turns are some ms apart, however idle the server is",
 	Method:  "GET", Path: "/enter", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "turns are half as far apart", Scale: map[string]float64{"apart_us": 0.5}, Bound: 0.5}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		t := &turns{apart: d.Micros("apart_us", 1_000, 4_000)}
 		return func() (*suite.Service, error) { return suite.Serving("GET /enter", t.enter), nil }

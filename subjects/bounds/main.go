@@ -4,6 +4,7 @@
 //	bounds --list                              the suite, as JSON: each server and its truth
 //	bounds --server pool --seed 7              one server, its parameters drawn from the seed
 //	bounds --server pool --inside pprof        the same, as a service without dyno's agent
+//	bounds --server pool-sql --scale max_open=2     twice as many connections as the seed draws
 //	bounds --hog 2                             two threads that only burn CPU: a neighbour
 //
 // The servers look like real code, and neither functions nor files are named after their
@@ -22,6 +23,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,6 +41,7 @@ func main() {
 	fs.BoolVar(&o.list, "list", false, "print the suite as JSON and end")
 	fs.StringVar(&o.server, "server", "", "`name` of the server in the list")
 	fs.Uint64Var(&o.seed, "seed", 1, "`seed` of the server's parameters")
+	fs.Func("scale", "`NAME=FACTOR` multiplies a parameter of the server; may be repeated", o.multiply)
 	fs.StringVar(&o.inside, "inside", "agent", "`interface` on --debug: agent (and profiles), pprof (alone) or none (it is not opened)")
 	fs.IntVar(&o.hog, "hog", 0, "burn CPU on this number of `threads` until SIGTERM or the end of stdin")
 	fs.DurationVar(&o.backend, "backend", 0, "be the backend that another server calls, with answers that take this `time`")
@@ -60,6 +64,7 @@ type options struct {
 	list    bool
 	server  string
 	seed    uint64
+	scale   map[string]float64
 	inside  string
 	hog     int
 	backend time.Duration
@@ -67,6 +72,22 @@ type options struct {
 	rounds  int
 	apart   bool
 }
+
+// multiply reads a factor of a parameter.
+func (o *options) multiply(text string) error {
+	name, factor, ok := strings.Cut(text, "=")
+	times, err := strconv.ParseFloat(factor, 64)
+	if !ok || err != nil || !(times > 0 && times <= maxFactor) {
+		return fmt.Errorf("it takes NAME=FACTOR with a factor above 0, up to %d", maxFactor)
+	}
+	if o.scale == nil {
+		o.scale = map[string]float64{}
+	}
+	o.scale[name] = times
+	return nil
+}
+
+const maxFactor = 1000 // limit of --scale, to catch a typing error
 
 const maxThreads = 1024 // limit of --hog, to catch a typing error
 
@@ -118,7 +139,14 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	d := suite.NewDraw(o.seed, e.Name)
-	s, err := e.Plan(d)()
+	d.Scale = o.scale
+	start := e.Plan(d)
+	for name := range o.scale {
+		if _, known := d.Ranges[name]; !known {
+			return fmt.Errorf("--scale: %s has no parameter %q; --list shows the parameters of each server", e.Name, name)
+		}
+	}
+	s, err := start()
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", e.Name, err)
 	}

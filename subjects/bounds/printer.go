@@ -11,6 +11,7 @@ var printing = suite.Entry{
 	Name: "consumer", Family: "wait", Truth: "wait", Kind: "channel", Function: "main.(*printer).print",
 	InWords: "each request hands its job to one goroutine over a channel and waits for it; that goroutine computes all the time",
 	Method:  "GET", Path: "/print", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "the one goroutine computes half as much", Scale: map[string]float64{"rounds": 0.5}, Bound: 0.5, CPU: 0.5, Compute: "main.stretch"}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		rounds, queue := d.Between("rounds", 4_000, 12_000), d.Between("queue", 1, 16)
 		return func() (*suite.Service, error) {

@@ -96,6 +96,20 @@ func TestWhatCanBeSeenInside(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// A remedy changes the parameters that it names, and no other.
+func TestScale(t *testing.T) {
+	ready, _, _ := start(t, "--server", "pool-sql", "--scale", "max_open=2")
+	d := suite.NewDraw(1, "pool-sql")
+	orders.Plan(d)
+	if ready.Parameters["max_open"] != 2*d.Values["max_open"] || ready.Parameters["query_us"] != d.Values["query_us"] {
+		t.Errorf("%v, drawn were %v", ready.Parameters, d.Values)
+	}
+	out, err := exec.Command("bounds", "--server", "hash", "--scale", "max_open=2").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `hash has no parameter "max_open"`) {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
 func TestHogEndsWithItsStdin(t *testing.T) {
 	_, stdin, wait := start(t, "--hog", "1")
 	stdin.Close()
@@ -144,6 +158,8 @@ func TestRefusesWrongFlags(t *testing.T) {
 		{[]string{"--hog", "-1"}, "--hog is -1"},
 		{[]string{"--backend", "-1s"}, "--backend is -1s"},
 		{[]string{"--server", "hash", "--seed", "x"}, "invalid value"},
+		{[]string{"--server", "hash", "--scale", "rounds"}, "it takes NAME=FACTOR"},
+		{[]string{"--server", "hash", "--scale", "rounds=0"}, "it takes NAME=FACTOR with a factor above 0, up to 1000"},
 	} {
 		out, err := exec.Command("bounds", c.args...).CombinedOutput()
 		exit := (*exec.ExitError)(nil)

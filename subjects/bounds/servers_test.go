@@ -126,6 +126,21 @@ func TestParametersComeFromTheSeed(t *testing.T) {
 	}
 }
 
+func TestRemediesScaleParameters(t *testing.T) {
+	for _, e := range list() {
+		for _, r := range e.Remedies {
+			for name := range r.Scale {
+				if _, known := e.Parameters[name]; !known {
+					t.Errorf("%s: %q scales %q, which is no parameter", e.Name, r.InWords, name)
+				}
+			}
+			if r.InWords == "" || len(r.Scale) == 0 || r.Bound+r.CPU <= 0 || r.CPU > 0 && r.Compute == "" {
+				t.Errorf("%s: %+v", e.Name, r)
+			}
+		}
+	}
+}
+
 func TestDrawReachesBothEnds(t *testing.T) {
 	seen := map[int]bool{}
 	d := suite.NewDraw(1, "ends")

@@ -15,6 +15,7 @@ var shop = suite.Entry{
 	Name: "downstream", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).price",
 	InWords: "each request calls another process over HTTP, which answers a few at a time and takes some ms for each",
 	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "the receiver takes half as long", Scale: map[string]float64{"backend_us": 0.5}, Bound: 0.5}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		takes, atOnce := d.Micros("backend_us", 5_000, 20_000), d.Between("backend_at_once", 2, 6)
 		return func() (*suite.Service, error) {
@@ -27,6 +28,7 @@ var calculator = suite.Entry{
 	Name: "downstream-busy", Family: "wait", Truth: "wait", Kind: "network", Function: "main.(*pricing).price",
 	InWords: "each request calls another process over HTTP, which computes on as many CPUs as there are",
 	Method:  "GET", Path: "/offer", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "the receiver computes half as much", Scale: map[string]float64{"backend_rounds": 0.5}, Bound: 0.5, Receiver: 0.5}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		rounds := d.Between("backend_rounds", 20_000, 40_000)
 		return func() (*suite.Service, error) { return offering(time.Nanosecond, 1024, rounds) }
@@ -82,6 +84,7 @@ var couriers = suite.Entry{
 	Name: "pool-channel", Family: "wait", Truth: "wait", Kind: "pool", OrKind: "channel", Function: "main.(*fleet).deliver",
 	InWords: "each request takes one of a few couriers from a channel and keeps it for some ms",
 	Method:  "GET", Path: "/deliver", Invisible: []string{"none"},
+	Remedies: []suite.Remedy{{InWords: "four times as many couriers", Scale: map[string]float64{"couriers": 4}, Bound: 0.75}},
 	Plan: func(d *suite.Draw) func() (*suite.Service, error) {
 		trip, n := d.Micros("trip_us", 2_000, 5_000), d.Between("couriers", 2, 4)
 		return func() (*suite.Service, error) { return suite.Serving("GET /deliver", newFleet(n, trip).deliver), nil }

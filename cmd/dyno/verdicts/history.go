@@ -16,6 +16,14 @@ import (
 // page is the name of the page in a history's folder.
 const page = "history.html"
 
+// HistoryObject is what dyno history prints with --json.
+type HistoryObject struct {
+	Schema  string          `json:"schema"`
+	Entries []history.Entry `json:"entries"`
+	Changes []string        `json:"changes"` // in words
+	Page    string          `json:"page"`    // the file with the charts
+}
+
 // NewHistory returns the command dyno history.
 func NewHistory() *cobra.Command {
 	var asJSON bool
@@ -43,12 +51,7 @@ that excludes 1. All intervals of a figure together hold at 95%.`,
 				return err
 			}
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
-					Schema  string          `json:"schema"`
-					Entries []history.Entry `json:"entries"`
-					Changes []string        `json:"changes"`
-					Page    string          `json:"page"`
-				}{history.Schema, entries, history.AllChanges(entries), file})
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(HistoryObject{history.Schema, entries, history.AllChanges(entries), file})
 			}
 			if err := history.Text(cmd.OutOrStdout(), entries); err != nil {
 				return err

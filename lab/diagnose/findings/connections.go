@@ -6,6 +6,7 @@ import (
 
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -17,7 +18,7 @@ func connections(l *look) []Finding {
 	if share < dialShare && perRequest < dialsPerTen {
 		return l.told(reopened)
 	}
-	f := Finding{Kind: KindConnections, Where: where, Profile: record.ProfileCPU, worth: max(share, dialShare),
+	f := Finding{Kind: KindConnections, Where: where, Profile: record.ProfileCPU, worth: max(share, dialShare), Removes: whatif.Removal{CPU: share, CPUOf: "spent opening connections"},
 		InWords: "Connections are opened anew instead of reused",
 		Next: "read every response's body to its end and close it, use one http.Transport with MaxIdleConnsPerHost at the number of requests in flight (it is 2 unless set; sql.DB.SetMaxIdleConns likewise), " +
 			"and watch TIME_WAIT fall: ss -s"}
@@ -62,6 +63,7 @@ func statements(l *look) []Finding {
 		where = places.OfWaits(of)
 	}
 	return []Finding{{Kind: KindStatements, Where: where, Profile: record.ProfileCPU, worth: max(share, waited),
+		Removes: whatif.Removal{CPU: share, CPUOf: "spent preparing statements", Time: waited},
 		InWords: fmt.Sprintf("Statements are prepared anew for their queries%s: that takes %s of the CPU time and %s of the requests' time.", in(where), percent(share), percent(waited)),
 		Evidence: []Evidence{{"prepare_share", round(share), "of CPU time", "spent preparing statements"},
 			{"prepare_wait_share", round(waited), "of the requests' time", "spent waiting for statements to be prepared"}},
@@ -75,7 +77,7 @@ func handshakes(l *look) []Finding {
 		return nil
 	}
 	served, _ := l.cpuWithin(func(s record.Stack) bool { return stacks.ServerHandshakes.In(s.Frames) })
-	f := Finding{Kind: KindHandshakes, Where: where, Profile: record.ProfileCPU, worth: share,
+	f := Finding{Kind: KindHandshakes, Where: where, Profile: record.ProfileCPU, worth: share, Removes: whatif.Removal{CPU: share, CPUOf: "spent on TLS handshakes"},
 		InWords:  fmt.Sprintf("TLS handshakes take %s of the CPU time", percent(share)),
 		Evidence: []Evidence{{"handshake_share", round(share), "of CPU time", "spent setting up TLS"}}}
 	if us := l.cpuPerRequest(share); us > 0 {

@@ -7,6 +7,7 @@ import (
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -26,7 +27,7 @@ func contention(l *look) []Finding {
 		return nil
 	}
 	waiting := places.OfWaits(of)
-	f := Finding{Kind: KindContention, Where: waiting, worth: min(share, 1), Profile: record.ProfileMutex,
+	f := Finding{Kind: KindContention, Where: waiting, worth: min(share, 1), Profile: record.ProfileMutex, Removes: whatif.Removal{Waits: []string{string(stacks.WaitLock)}, Time: min(share, 1)},
 		InWords:  fmt.Sprintf("Goroutines wait for locks %s of the requests' time", percent(min(share, 1))),
 		Evidence: []Evidence{{"lock_share", round(min(share, 1)), over, "spent waiting for a mutex"}}}
 	if len(waiting) > 0 {
@@ -143,7 +144,7 @@ func queues(l *look) []Finding {
 			longest = w
 		}
 	}
-	f := Finding{Kind: KindQueue, Where: places.OfWaits(of), worth: min(share, 1),
+	f := Finding{Kind: KindQueue, Where: places.OfWaits(of), worth: min(share, 1), Removes: whatif.Removal{Waits: []string{string(stacks.KindOf(longest))}, Time: min(share, 1)},
 		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(places.OfWaits(of))),
 		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "spent waiting for other goroutines"},
 			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait"}}}

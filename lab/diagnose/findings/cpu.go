@@ -5,6 +5,7 @@ import (
 
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -19,9 +20,12 @@ func hotPath(l *look) []Finding {
 		return nil
 	}
 	top := where[0]
-	f := Finding{Kind: KindHotPath, Where: where, Profile: record.ProfileCPU, worth: top.Share,
+	f := Finding{Kind: KindHotPath, Where: where, Profile: record.ProfileCPU, worth: top.Share, Removes: whatif.Removal{CPU: top.Share, CPUOf: "in " + top.String()},
 		InWords: fmt.Sprintf("%s takes %s of the CPU time", top.String(), percent(top.Share)),
 		Next:    l.list(record.ProfileCPU, top.Function, "") + " shows it line by line; measure a change with dyno compare, which gives the CPU per request of both sides"}
+	if stacks.Scripted(top.File) {
+		f.Next = "go tool pprof -top " + l.file(record.ProfileCPU) + " lists all functions; measure a change with dyno compare, which gives the CPU per request of both sides"
+	}
 	if us := l.cpuPerRequest(1); us > 0 {
 		f.InWords += fmt.Sprintf(": %s of %s per request", micros(us*top.Share), micros(us))
 		f.Evidence = append(f.Evidence,
@@ -49,7 +53,7 @@ func spinning(l *look) []Finding {
 	if share < spinShare {
 		return nil
 	}
-	f := Finding{Kind: KindSpinning, Where: where, Profile: record.ProfileCPU, worth: share,
+	f := Finding{Kind: KindSpinning, Where: where, Profile: record.ProfileCPU, worth: share, Removes: whatif.Removal{CPU: share, CPUOf: "spent on locks, channels and the scheduler"},
 		InWords: fmt.Sprintf("%s of the CPU time is spent waiting rather than computing: acquiring locks, passing messages and finding goroutines to run%s.", percent(share), in(where)),
 		Next:    "hand over less often: batch the items that pass through the channel or lock, shard it, or keep the work on one goroutine; then dyno compare --metric cpu"}
 	for _, c := range waits {
@@ -82,10 +86,13 @@ func syscalls(l *look) []Finding {
 		}
 	}
 	// batched calls still have a cost
-	f := Finding{Kind: KindSyscalls, Where: where, Profile: record.ProfileCPU, worth: share / 2,
+	f := Finding{Kind: KindSyscalls, Where: where, Profile: record.ProfileCPU, worth: share / 2, Removes: whatif.Removal{CPU: share, CPUOf: "in system calls"},
 		InWords:  fmt.Sprintf("%s of the CPU time is spent in system calls%s", percent(share), in(where)),
 		Evidence: []Evidence{{"syscall_share", round(share), "of CPU time", "spent in the kernel on the service's behalf"}},
 		Next:     "fewer and larger calls: a bufio.Writer flushed once per request, net.Buffers, one write for many records; strace -c -f -p PID counts them"}
+	if l.Profiled.Target.NotGo {
+		f.Next = fmt.Sprintf("fewer and larger calls; strace -c -f -p %d counts them", l.Profiled.Target.PID)
+	}
 	if most != "" {
 		part := calls[most] / l.cpu.Total()
 		f.InWords += fmt.Sprintf(", %s in %s", percent(part), most)
@@ -125,6 +132,7 @@ func misses(l *look) []Finding {
 		each := kind.rate(worst.Environment) / worst.Totals.AchievedPerS
 		// an estimate: at most half of it can be saved
 		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next,
+			Removes: whatif.Removal{CPU: min(share, mostMissed), CPUOf: "spent waiting for memory, by an estimate"},
 			InWords: fmt.Sprintf("A request misses %s %s times; at %s ns each that would be %s of its CPU time.", kind.what, digits(each), digits(kind.cost*1e9), percent(min(share, 1))),
 			Evidence: []Evidence{{kind.signal, round(each), "misses", "of the target, by the CPU's counters"},
 				{string(kind.kind) + "_share", round(min(share, 1)), "of CPU time", "spent waiting for memory, unless other work hides the wait"}}})

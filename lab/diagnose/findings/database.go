@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"dyno/lab/diagnose/facts"
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -43,11 +45,16 @@ func waitedFor(r *record.Run, gauge string, waiting float64) (Finding, bool) {
 		return Finding{}, false
 	}
 	share := min(waiting/n, 1)
-	return Finding{Kind: KindPool, worth: share,
+	return Finding{Kind: KindPool, worth: share, Removes: waitsForPool(share),
 		InWords: fmt.Sprintf("%s requests wait for a free connection at any moment, %s of their time, by the gauge %s.", digits(waiting), percent(share), gauge),
 		Evidence: []Evidence{{"pool_share", round(share), "of the requests' time", "spent waiting for a free connection"},
 			{gauge, round(waiting), "s/s", "time waited by all requests together"}},
 		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}, true
+}
+
+// waitsForPool is what requests no longer wait for with a pool that is large enough.
+func waitsForPool(share float64) whatif.Removal {
+	return whatif.Removal{Waits: []string{string(stacks.WaitPool)}, Time: min(share, 1)}
 }
 
 // poolSettings are the settings of the size of well-known pools.

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -33,6 +34,10 @@ type Finding struct {
 	Next     string         `json:"next"` // the experiment to try, as a command if there is one
 	// record.Profile...: the profile whose flame graph shows it
 	Profile string `json:"profile,omitempty"`
+	// Removes is what a request no longer costs without the finding; zero: that was not measured.
+	Removes whatif.Removal `json:"-"`
+	// WhatIf is the most that this brings; nil: not reckoned.
+	WhatIf *whatif.Estimate `json:"what_if,omitempty"`
 
 	// worth estimates the share of a request's cost or of the capacity at stake; 1: an outage.
 	worth float64
@@ -76,7 +81,7 @@ var finders = []func(*look) []Finding{
 	goroutineLeak, heapLeak,
 	hotPath, allocations, contention, queues, pools, spinning, syscalls, misses,
 	gcPauses, connections, statements, handshakes, deadlines, acceptQueue,
-	autoscaler, connectionLimit, limits,
+	autoscaler, connectionLimit, ownLimits,
 }
 
 // Find returns all findings about a subject, the one with the highest worth first. Without a

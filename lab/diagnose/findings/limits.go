@@ -3,11 +3,14 @@ package findings
 import (
 	"fmt"
 	"strings"
+
+	"dyno/lab/diagnose/whatif"
+	"dyno/lab/record/waits"
 )
 
-// limits finds the resource that a job reported waiting for. A job bound by a remote budget looks
-// idle from outside; only the job knows the reason.
-func limits(l *look) []Finding {
+// ownLimits finds the resource that a job reported waiting for. A job bound by a remote budget
+// looks idle from outside; only the job knows the reason.
+func ownLimits(l *look) []Finding {
 	var of = l.Profiled
 	if n := len(l.Saturated); n > 0 {
 		of = l.Saturated[n-1]
@@ -15,12 +18,12 @@ func limits(l *look) []Finding {
 	if of == nil {
 		return nil
 	}
-	told := of.Limits()
+	told := waits.Of(of)
 	if len(told) == 0 || told[0].Share < limitShare {
 		return nil
 	}
 	first := told[0]
-	f := Finding{Kind: KindLimit, worth: first.Share,
+	f := Finding{Kind: KindLimit, worth: first.Share, Removes: whatif.Removal{Missing: "how many of the job's units wait at the same time"},
 		InWords: fmt.Sprintf("It is bound by %s, by its own report: it waited for it %s of the time.", first, percent(first.Share)),
 		Next:    limitNext(first.Name)}
 	var others []string

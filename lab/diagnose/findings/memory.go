@@ -8,6 +8,7 @@ import (
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -33,6 +34,7 @@ func allocations(l *look) []Finding {
 	}
 	top := where[0]
 	f := Finding{Kind: KindAllocations, Where: where, Profile: record.ProfileHeap, worth: cost * top.Share,
+		Removes: whatif.Removal{CPU: cost * top.Share, CPUOf: "spent allocating and collecting what " + top.String() + " allocates, in proportion to its bytes"},
 		InWords: fmt.Sprintf("A request allocates %s, %s of it%s", size(each), percent(top.Share), in(where)),
 		Evidence: []Evidence{{"bytes_per_request", round(each), "bytes", "allocated on the heap"},
 			{"site_bytes_per_request", round(each * top.Share), "bytes", "allocated on the heap in " + top.Function}},

@@ -23,7 +23,7 @@ func pools(l *look) []Finding {
 }
 
 func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
-	f := Finding{Kind: KindPool, Where: places.OfWaits(of), worth: min(share, 1),
+	f := Finding{Kind: KindPool, Where: places.OfWaits(of), worth: min(share, 1), Removes: waitsForPool(share),
 		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(places.OfWaits(of)), lasting(mean(of))),
 		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
 			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait when none was free"}},

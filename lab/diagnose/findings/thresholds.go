@@ -65,6 +65,8 @@ const (
 	missCost  = 80e-9
 	tlbCost   = 10e-9
 	missShare = 0.20 // of the CPU time
+	// mostMissed limits that estimate: something is computed between two misses.
+	mostMissed = 0.9
 	// of the available cores: the autoscaler's target less its tolerance; above it the CPU may be
 	// the bottleneck
 	idleCPU      = 0.72

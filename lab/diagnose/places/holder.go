@@ -15,6 +15,9 @@ type Holder struct {
 	Costs  *Place // its statement that takes most of the time under the lock; nil: not seen
 	Calls  string // callee of that statement; empty: the statement does the work itself
 	Booked bool   // shown by the mutex profile, and not only by the trace
+	// Busy is the share of the time in which the lock is held there, and Computes the part of it in
+	// which its holder computes, if all of it is one lock; 0: not seen.
+	Busy, Computes float64
 }
 
 // Doing describes what the holder does under the lock, to follow its place; empty: not seen.
@@ -68,7 +71,7 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 // spend finds how the holder spends the time between acquiring and releasing the lock: computing,
 // by the CPU profile, and waiting, by the trace.
 func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocking []record.Stack) {
-	from, to := 0, 0 // lines
+	from, to, readers := 0, 0, false // lines; whether several may hold it
 	for _, w := range of {
 		if i := h.within(w.Stack); i >= 0 {
 			from = max(from, w.Stack[i].Line)
@@ -77,6 +80,7 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 	for _, s := range unlocking {
 		if i := h.within(s.Frames); i >= 0 {
 			to = max(to, s.Frames[i].Line)
+			readers = readers || slices.ContainsFunc(s.Frames[:i], func(f record.Frame) bool { return f.Function == "sync.(*RWMutex).RUnlock" })
 		}
 	}
 	if to == 0 {
@@ -106,12 +110,16 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 			}
 		}
 	}
+	computes := whole
 	if t != nil {
 		for _, w := range t.Waits {
 			if stacks.What(w) != stacks.WaitLock {
 				add(w.Stack, w.Seconds/t.Seconds)
 			}
 		}
+	}
+	if from > 0 && !readers {
+		h.Busy, h.Computes = min(whole, 1), min(computes, 1)
 	}
 	for s, seconds := range spent {
 		share := seconds / whole

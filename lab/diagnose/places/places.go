@@ -29,10 +29,13 @@ type Place struct {
 	Cumulative bool `json:"cumulative,omitempty"`
 }
 
-// Location is the place's file and line: f.go:12.
+// Location is the place's file and, if it is known, line: f.go:12.
 func (p Place) Location() string {
 	if p.File == "" {
 		return "no file known"
+	}
+	if p.Line == 0 {
+		return path.Base(p.File)
 	}
 	return path.Base(p.File) + ":" + strconv.Itoa(p.Line)
 }

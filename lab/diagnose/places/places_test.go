@@ -1,6 +1,7 @@
 package places
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -62,8 +63,21 @@ func TestHolderOf(t *testing.T) {
 	if said := h.Doing(); !strings.Contains(said, "75% of the time is spent in os.(*File).Sync, called at main.go:68") {
 		t.Errorf("%q", said)
 	}
+	// 0.3 s of half a second in the fsync, and 0.2 s of each second computing before it.
+	if math.Abs(h.Busy-0.8) > 1e-9 || math.Abs(h.Computes-0.2) > 1e-9 {
+		t.Errorf("held %v of the time, %v computing", h.Busy, h.Computes)
+	}
 	if _, ok := HolderOf(r, trace, nil); ok {
 		t.Error("a holder without an unlock")
+	}
+}
+
+// Several readers may hold a lock at the same time, so how long it is held bounds nothing.
+func TestHolderOfReaders(t *testing.T) {
+	r, trace, waits := fsyncing()
+	waits[0].WokenBy = append([]record.Frame{{Function: "sync.(*RWMutex).RUnlock"}}, waits[0].WokenBy[1:]...)
+	if h, ok := HolderOf(r, trace, waits); !ok || h.Busy != 0 || h.Costs == nil {
+		t.Errorf("%v %+v", ok, h)
 	}
 }
 

@@ -26,9 +26,12 @@ const (
 
 // Kinds of a bound in addition to those of waits (stacks.WaitKind).
 const (
-	Accepted = "accept" // a wait for a connection to be accepted
-	Refused  = "errors" // unknown, because the target returns errors
-	Spun     = "spin"   // a lock acquired so frequently that the CPU is spent acquiring it
+	Accepted = "accept"  // a wait for a connection to be accepted
+	Refused  = "errors"  // unknown, because the target returns errors
+	Threaded = "thread"  // CPU: of the one thread that runs the program's code at a time
+	Called   = "network" // a wait for another process's answer
+	Unseen   = "unseen"  // a wait for what cannot be seen from outside
+	Spun     = "spin"    // a lock acquired so frequently that the CPU is spent acquiring it
 )
 
 // Rule is one line of the decision list: when all its conditions hold, Bound is the verdict.
@@ -51,13 +54,18 @@ type Condition struct {
 // system calls. The verdict CPU requires a profile, and requests that do not wait: one goroutine
 // that serves them all may use most of the available CPU. Other processes are the verdict only
 // where the signals show no other cause.
+//
+// Of programs that Go did not build, the one thread that runs their code comes first: others may
+// have CPU left. It counts only if it ran most of that time, rather than waited for a CPU.
 var All = []Rule{
 	{Unknown, Refused, []Condition{at(Failing, BarRefusing)}},
 	{Generator, "", []Condition{at(GeneratorBusy, BarGeneratorBusy)}},
+	{CPU, Threaded, []Condition{at(OneThread, BarOneThread), below(Starved, BarStarved)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, BarGrowth), below(Utilisation, BarIdleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, BarClients), below(Utilisation, BarIdleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, BarOccupied), below(Utilisation, BarIdleCPU)}},
 	{Generator, "", []Condition{at(GeneratorLag, BarGeneratorLag), below(Utilisation, BarIdleCPU)}},
+	{Wait, Called, []Condition{at(Calling, BarCalling)}},
 	{Wait, Accepted, []Condition{at(AcceptQueue, BarAcceptQueue), below(Utilisation, BarIdleCPU)}},
 	{Wait, Accepted, []Condition{at(AcceptFill, BarAcceptFill), below(Utilisation, BarIdleCPU)}},
 	{NotLoaded, "", []Condition{below(Occupied, BarOccupied), below(Utilisation, BarIdleCPU)}},
@@ -71,6 +79,8 @@ var All = []Rule{
 	{Syscall, "", []Condition{at(Utilisation, BarBusyCPU), at(Kernel, BarKernel)}},
 	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), below(WaitTop, BarWaiting)}},
 	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), at(Running, BarRunning)}},
+	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), at(Awake, BarOneThread), below(Starved, BarStarved)}},
+	{Wait, Unseen, []Condition{at(Occupied, BarOccupied), below(Awake, BarAwake)}},
 	{Wait, "", []Condition{at(WaitTop, BarWaiting)}},
 	{Wait, "", []Condition{at(WorkersWait, BarWaiting)}},
 	{Environment, "", []Condition{at(Neighbours, BarNeighbours), at(Delayed, BarDelayed)}},

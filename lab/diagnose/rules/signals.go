@@ -43,7 +43,16 @@ const (
 	WorkersWait = "workers_wait" // share of the Workers' time in the kind of wait that took most
 	AcceptFull  = "accept_full"  // connections per second dropped by a full accept queue, over X
 	AcceptQueue = "accept_queue" // connections waiting to be accepted, over c
-	AcceptFill  = "accept_fill"  // connections waiting to be accepted, over the queue's capacity
+	// Of a program that Go did not build: threads that ran or waited for a CPU, at any moment.
+	Awake = "awake"
+	// The same of the one thread that alone runs such a program's code, at most 1; and the part of
+	// it, or else of Awake, in which threads waited for a CPU.
+	OneThread = "one_thread"
+	Starved   = "starved"
+	// connections on which such a program waits for another process's answer, over c; of few
+	// connections, over the open ones
+	Calling    = "calling"
+	AcceptFill = "accept_fill" // connections waiting to be accepted, over the queue's capacity
 )
 
 // OneAtATime is the highest Serial of a service that serves requests one at a time; the response

@@ -35,6 +35,10 @@ const (
 	BarOnClient      = "on_client"
 	BarAcceptQueue   = "accepting"
 	BarAcceptFill    = "filled"
+	BarOneThread     = "one_thread"
+	BarStarved       = "starved"
+	BarAwake         = "awake"
+	BarCalling       = "calling"
 	BarFewerProcs    = "fewer_procs"
 	BarLessGC        = "less_gc"
 )
@@ -64,6 +68,10 @@ var Defaults = Thresholds{
 	BarRunning:       {0.62, "suite: highest of the waiting servers that use up the CPU, consumer 0.56; lowest of the computing ones, mutex-short 0.68"},
 	BarAcceptQueue:   {0.25, "suite: 0 but for accept, 1.0"},
 	BarAcceptFill:    {0.50, "chosen: where a short queue is full although few clients wait in it"},
+	BarOneThread:     {0.85, "node and Python servers that compute: 0.89 at the least, beside a load average of 35 on 2 cores"},
+	BarStarved:       {0.70, "seven node and Python servers beside a load average of 35 on 2 cores: those that compute 0.66 at the most, those that wait 0.76 at the least"},
+	BarAwake:         {0.50, "chosen: below it the one thread that runs the code, or all together, sleep most of the time"},
+	BarCalling:       {0.50, "node and Python servers: 0 of those that compute or sleep; 0.78 with 8 and 0.95 with 32 clients of one that waits for a slow server"},
 	BarFewerProcs:    {0.85, "suite, on one of two processors: computing servers keep 0.43 to 0.82, waiting ones 0.84 and more"},
 	BarLessGC:        {1.10, "suite: mixed-cpu-gc 1.34, churn 1.62, strings 1.68, liveheap 1.84 at the least"},
 }

@@ -60,6 +60,7 @@ var classes = []struct {
 		prefix: []string{"runtime.chansend", "runtime.chanrecv"},
 	}},
 	{Syscall, Names{
+		whole: set("[kernel]"), // of package linuxperf
 		prefix: []string{"syscall.Syscall", "syscall.RawSyscall", "syscall.rawSyscall", "syscall.syscall",
 			"syscall.rawsyscall", "internal/runtime/syscall", "runtime/internal/syscall", "internal/syscall/unix.",
 			"runtime.entersyscall", "runtime.reentersyscall", "runtime.exitsyscall"},

@@ -55,7 +55,7 @@ func UserFrame(frames []record.Frame) (record.Frame, bool) {
 	var dependency record.Frame
 	for _, f := range frames {
 		switch {
-		case Standard(f.Function):
+		case library(f):
 		case !imported(f):
 			return unwrapped(f), true
 		case dependency.Function == "":
@@ -66,7 +66,7 @@ func UserFrame(frames []record.Frame) (record.Frame, bool) {
 }
 
 // Own reports whether a frame is the service's own code.
-func Own(f record.Frame) bool { return !Standard(f.Function) && !imported(f) }
+func Own(f record.Frame) bool { return !library(f) && !imported(f) }
 
 // Entry is the outermost frame of the service's own code in a stack.
 func Entry(frames []record.Frame) (record.Frame, bool) {
@@ -100,6 +100,9 @@ func imported(f record.Frame) bool {
 		first, _, below := strings.Cut(Package(f.Function), "/")
 		return below && strings.Contains(first, ".")
 	}
+	if Scripted(f.File) {
+		return strings.Contains(f.File, "/node_modules/") || strings.Contains(f.File, "-packages/") // of Python: site-, dist-
+	}
 	return strings.Contains(f.File, "/pkg/mod/") || strings.Contains(f.File, "@v") || strings.Contains(f.File, "/vendor/")
 }
 
@@ -108,7 +111,7 @@ func imported(f record.Frame) bool {
 // function or a pool's callback, ends it.
 func leafRun(frames []record.Frame) []record.Frame {
 	for i, f := range frames {
-		if !Standard(f.Function) {
+		if !library(f) {
 			return frames[:i]
 		}
 	}

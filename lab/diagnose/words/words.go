@@ -29,6 +29,8 @@ type Verdict struct {
 	Spends  *places.Place  // in which that goroutine spends its CPU time; nil: not seen
 	Behind  []Hop          // goroutines that wait one for the next, the first of which requests wait for
 	Foreign string         // description of a process that Go did not build; empty: Go built it
+	One     string         // the thread that alone runs its code; empty: several do
+	CallsTo string         // address of the process whose answers it waits for; empty: not seen
 }
 
 // Text is the verdict in one sentence or a few.
@@ -47,11 +49,15 @@ func (v Verdict) Text() string {
 	case rules.NotLoaded:
 		return v.notLoaded(at)
 	case rules.CPU:
+		begin := fmt.Sprintf("The CPU bounds it: %s %s.", at, used)
+		if v.Kind == rules.Threaded {
+			begin = v.threadWords(at, used)
+		}
 		place := "in %[2]s."
 		if len(v.Where) > 0 && v.Where[0].Cumulative {
 			place = "in %[2]s and what it calls."
 		}
-		return fmt.Sprintf("The CPU bounds it: %s %s.", at, used) + v.in(" %[1]s of its CPU time is spent "+place)
+		return begin + v.in(" %[1]s of its CPU time is spent "+place)
 	case rules.GC:
 		return fmt.Sprintf("Allocating and collecting garbage bounds it: %s %s, and %s of that CPU time was garbage collection and allocation (%s was collection).",
 			at, used, Percent(sig[rules.Allocating]), Percent(max(sig[rules.Collecting], sig[rules.GCShare]))) + v.in(" %[1]s of the bytes are allocated in %[2]s.")
@@ -114,6 +120,9 @@ func (v Verdict) unknownWords(at, used string) string {
 // it does not.
 func (v Verdict) unseenCause(at, used string) string {
 	sig := v.Signals
+	if v.Foreign != "" && sig[rules.Starved] >= rules.Defaults.Value(rules.BarStarved) {
+		return v.shortWords(at, used)
+	}
 	if sig[rules.Utilisation] < rules.Defaults.Value(rules.BarBusyCPU) {
 		return ""
 	}
@@ -121,6 +130,8 @@ func (v Verdict) unseenCause(at, used string) string {
 	_, profiled := sig[rules.Allocating]
 	_, traced := sig[rules.WaitTop]
 	switch {
+	case v.Foreign != "":
+		text += "whether its requests also wait for another resource cannot be seen from outside."
 	case !profiled:
 		text += "what it uses the CPU for was not measured: its own computing, garbage collection or a lock."
 	case !traced:
@@ -194,6 +205,9 @@ func (v Verdict) waitWords(at, used string) string {
 	if v.Kind == rules.Accepted {
 		return fmt.Sprintf("Accepting connections bounds it: %s %s connections wait in the accept queue and %s/s found it full, while %s.",
 			at, Count(sig[rules.AcceptQueue]*sig[rules.Clients]), Count(sig[rules.AcceptFull]*sig[rules.Throughput]), used)
+	}
+	if v.Foreign != "" {
+		return v.asleepWords(at, used)
 	}
 	begin := "Waiting bounds it, not computing"
 	if sig[rules.SerialBusy] >= rules.Defaults.Value(rules.BarSerialBusy) {
@@ -269,21 +283,29 @@ func Bottleneck(bound rules.Bound, kind string, sig rules.Signals) string {
 	if u, seen := sig[rules.Utilisation]; seen {
 		used = fmt.Sprintf(" (%s of the available CPU used)", Percent(math.Min(u, 1)))
 	}
+	return Cause(bound, kind) + used
+}
+
+// Cause names what bounds a service, without figures.
+func Cause(bound rules.Bound, kind string) string {
 	switch bound {
 	case rules.CPU:
-		return "the CPU" + used
+		if kind == rules.Threaded {
+			return "one thread"
+		}
+		return "the CPU"
 	case rules.GC:
-		return "allocation and garbage collection" + used
+		return "allocation and garbage collection"
 	case rules.Lock:
-		return "a lock" + used
+		return "a lock"
 	case rules.Syscall:
-		return "system calls" + used
+		return "system calls"
 	case rules.Wait:
 		what := "waiting"
 		if said := kinds[kind]; said != "" {
 			what += " " + said
 		}
-		return what + used
+		return what
 	}
-	return "an unknown bottleneck" + used
+	return "an unknown bottleneck"
 }

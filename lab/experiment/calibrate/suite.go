@@ -1,8 +1,9 @@
 // Package calibrate runs the servers of subjects/bounds, whose bounds are known, through a
-// diagnosis each, and passes the records to diagnose/calibration, which judges them.
+// diagnosis each, and passes the records to diagnose/calibration, which judges them. Foresee and
+// Steps do the same for changes of such servers and for the steps of a ladder.
 //
-// It is not for judging, and it knows the servers only from their command's list. Run owns every
-// process that it starts.
+// It is not for judging, and it knows the servers only from their command's list. Run and Foresee
+// own every process that they start.
 package calibrate
 
 import (
@@ -36,6 +37,17 @@ type Server struct {
 	} `json:"load"`
 	Neighbour bool     `json:"neighbour"`
 	Invisible []string `json:"invisible"`
+	Remedies  []Remedy `json:"remedies"`
+}
+
+// Remedy is a change of a server's parameters that takes a known part of its bound away.
+type Remedy struct {
+	InWords  string             `json:"in_words"`
+	Scale    map[string]float64 `json:"scale"`
+	Bound    float64            `json:"bound"`    // share of what a request demands of the bound
+	CPU      float64            `json:"cpu"`      // share of the CPU time in Compute
+	Compute  string             `json:"compute"`  // a function
+	Receiver float64            `json:"receiver"` // share of the CPU time of the process that it calls
 }
 
 // truth returns the known bounds of the server.

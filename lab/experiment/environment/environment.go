@@ -74,6 +74,26 @@ func (s *Environment) Repeated(what, text string, n int) (string, error) {
 	return s.expand(what, text, map[string]string{scenario.Count: strconv.Itoa(n)})
 }
 
+// Template replaces the placeholders in a text that the load fills in next, which is written for
+// the n-th time. What belongs to the load stays, and so does $$, which the load makes a $.
+func (s *Environment) Template(what, text string, n int) (string, error) {
+	tokens, err := scenario.Tokens(text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	var out strings.Builder
+	for _, t := range tokens {
+		piece := t.Text
+		if t.Name != "" {
+			if piece, err = s.Repeated(what, t.Text, n); err != nil {
+				return "", err
+			}
+		}
+		out.WriteString(piece)
+	}
+	return out.String(), nil
+}
+
 // expand replaces placeholders by the environment's fields or by others. An error lists the names
 // of the fields.
 func (s *Environment) expand(what, text string, others map[string]string) (string, error) {

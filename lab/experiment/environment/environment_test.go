@@ -54,3 +54,21 @@ func TestScratch(t *testing.T) {
 		t.Errorf("the folders are still there: %v", err)
 	}
 }
+
+// TestTemplate: the load reads the result again, so what is its own stays, and so does every $$.
+func TestTemplate(t *testing.T) {
+	s := new(Programs).Running("http://h")
+	for text, want := range map[string]string{
+		"${target.url}/${row.v1}?a=$${x}&b=$$$$&c=$5&n=${n}": "http://h/${row.v1}?a=$${x}&b=$$$$&c=$5&n=3",
+		"$${id} ${id}": "$${id} ${id}",
+	} {
+		if got, err := s.Template("body", text, 3); err != nil || got != want {
+			t.Errorf("%q became %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for _, wrong := range []string{"${what}", "${"} {
+		if _, err := s.Template("body", wrong, 0); err == nil {
+			t.Errorf("%q was accepted", wrong)
+		}
+	}
+}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"dyno/lab/load/request"
 	"dyno/lab/scenario"
 )
 
@@ -30,7 +30,9 @@ const (
 // are sent concurrently.
 func (s *Environment) setup(ctx context.Context, requests []scenario.Request) error {
 	transport := &http.Transport{MaxConnsPerHost: setupConnections, MaxIdleConnsPerHost: setupConnections}
-	client := &http.Client{Transport: transport, Timeout: setupTimeout}
+	client := &http.Client{Transport: transport, Timeout: setupTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // a redirect may lead to a login page, which answers 200
+	}}
 	defer client.CloseIdleConnections()
 	for i, r := range requests {
 		var err error
@@ -118,8 +120,12 @@ func (s *Environment) send(ctx context.Context, client *http.Client, r scenario.
 	if err != nil {
 		return err
 	}
-	if len(r.Expect) == 0 && resp.StatusCode < 400 || slices.Contains(r.Expect, resp.StatusCode) {
+	check := request.Check{Status: r.Expect}
+	if check.PassStatus(resp.StatusCode) {
 		return nil
+	}
+	if to, _, _ := strings.Cut(resp.Header.Get("Location"), "?"); request.Redirects(resp.StatusCode) { // its query may contain a token
+		return fmt.Errorf("%s %s answered %s, a redirect to %.200s; list the status in expect if that is a success", method, url, resp.Status, to)
 	}
 	return fmt.Errorf("%s %s answered %s: %s", method, url, resp.Status, bytes.TrimSpace(answer[:min(shown, len(answer))]))
 }

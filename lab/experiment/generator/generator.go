@@ -15,8 +15,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -24,8 +22,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/jsonrpc"
-	"dyno/lab/load/raw"
+	"dyno/lab/load/engine"
 	"dyno/lab/load/receipts/ethereum"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
@@ -39,11 +36,29 @@ type Generator struct {
 	*environment.Programs
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit func(host string) error
+	// Agents send the requests in place of this process; nil: there are none.
+	Agents Agents
 	// RowsFile is the file with the feeder's rows for a job, after Feed; empty: there are none.
 	RowsFile string
 
 	rows     *corpus.Rows            // rows of the feeder; nil: there is none
 	supplies map[any]*request.Supply // of corpora that are sent once: by process, or by the URL of one that already runs
+}
+
+// Agents are processes, here or on other machines, that share a load of requests.
+type Agents interface {
+	// Driver makes a driver with which they share the work.
+	Driver(engine.Work) (load.Driver, error)
+	// PIDs returns the processes of those on this machine.
+	PIDs() []int
+}
+
+// Helpers returns the processes on this machine that generate load for the lab.
+func (b *Generator) Helpers() []int {
+	if b == nil || b.Agents == nil {
+		return nil
+	}
+	return b.Agents.PIDs()
 }
 
 // Permitted returns an error if load may not be sent to a URL. A URL with placeholders in its
@@ -61,7 +76,7 @@ func (b *Generator) Permitted(raw string) error {
 
 // Requests makes the requests of a run for a target that is ready, and enters their URL into the
 // run.
-func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
+func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
 	out := Requests{Run: runName(r.ID)}
 	u, err := b.address(s, v)
 	if err != nil {
@@ -69,6 +84,10 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 	}
 	r.Load.URL = u.String()
 	l := b.Scenario.LoadOf(v)
+	if b.Scenario.OfFlows() {
+		err := b.flows(s, l, u, r, &out)
+		return out, err
+	}
 	requests, rows, err := b.corpus(s, l, u, out.Run, r.Load.Seed)
 	if err != nil {
 		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
@@ -86,7 +105,7 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 		}
 	}
 	out.corpus, out.rows, out.Classes = requests, rows, requests.ClassNames()
-	if out.Driver, err = b.engine(l, u, requests); err != nil {
+	if out.Driver, err = b.engine(ctx, l, u, requests); err != nil {
 		return out, &scenario.Fault{Err: err}
 	}
 	return out, nil
@@ -95,7 +114,7 @@ func (b *Generator) Requests(s *environment.Environment, v scenario.Variant, r *
 // address returns the URL of a variant's load.
 func (b *Generator) address(s *environment.Environment, v scenario.Variant) (*url.URL, error) {
 	t := b.Scenario.TargetOf(v)
-	address, err := s.Expand("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL))
+	address, err := s.Template("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL), 0)
 	if t.URL != "" && b.Scenario.Target.URL != t.URL {
 		address = t.URL // a variant that runs elsewhere
 	}
@@ -124,28 +143,25 @@ func runName(id string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// engine makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
-func (b *Generator) engine(l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
-	if l.Sockets() {
-		return b.sockets(l, u, requests)
-	}
-	rawCan := u.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && runtime.GOOS == "linux"
-	origin := u.Scheme + "://" + u.Host
-	switch {
-	case l.Engine == "raw" && !rawCan:
-		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS or think time, on Linux; use engine std")
-	case l.Engine == "raw", l.Engine != "std" && rawCan:
-		return raw.New(raw.Config{Target: origin, Corpus: requests, Pipeline: l.Pipeline, Realtime: true})
-	case l.Pipeline > 1:
-		return nil, errors.New("only the raw engine pipelines requests")
-	}
-	return b.standard(u, requests)
+// work describes the load of requests to a URL.
+func (b *Generator) work(l scenario.Load, u *url.URL, requests *request.Corpus) engine.Work {
+	return engine.Work{URL: u.String(), Engine: l.Engine, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.OfGRPC(), TLS: b.tls(), Think: l.Think, Follow: l.Follow, Pipeline: l.Pipeline}
 }
 
-// standard makes the net/http driver.
-func (b *Generator) standard(u *url.URL, requests *request.Corpus) (*std.Driver, error) {
-	l := b.Scenario.Load
-	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: requests, HTTP2: l.TLS.HTTP2, Think: l.Think, TLS: b.tls()})
+// engine makes the driver of a load of requests, which agents send if there are some.
+func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
+	w := b.work(l, u, requests)
+	switch {
+	case b.Agents == nil && b.Scenario.OfGRPC():
+		return b.grpc(ctx, l, u, requests)
+	case b.Agents == nil:
+		return w.Driver()
+	case b.Scenario.OfGRPC():
+		return nil, errors.New("gRPC calls come from one process: they cannot be split between agents yet")
+	case l.Receipts != "":
+		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
+	}
+	return b.Agents.Driver(w)
 }
 
 func (b *Generator) tls() std.TLS {
@@ -154,19 +170,6 @@ func (b *Generator) tls() std.TLS {
 		out.CAFile = b.Scenario.Resolve(ca)
 	}
 	return out
-}
-
-// sockets makes the driver of calls over WebSockets.
-func (b *Generator) sockets(l scenario.Load, u *url.URL, requests *request.Corpus) (*jsonrpc.Driver, error) {
-	c := jsonrpc.Config{Target: u.String(), Corpus: requests, InFlight: l.Pipeline}
-	if u.Scheme == "wss" {
-		settings := b.tls()
-		var err error
-		if c.TLS, err = settings.Config(u.Hostname(), false); err != nil {
-			return nil, err
-		}
-	}
-	return jsonrpc.New(c)
 }
 
 // corpus builds the requests of a run, and returns the number of rows or bodies that it has for
@@ -205,16 +208,16 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
 		return out, err
 	}
-	out.JSON = l.Sockets()
+	out.JSON = l.Sockets() || b.Scenario.OfGRPC()
 	if out.Array = l.Array; l.Repeat == 0 {
-		out.Body, err = s.Expand("body", out.Body)
+		out.Body, err = s.Template("body", out.Body, 0)
 	} else {
 		out.Copies, err = copies(s, out.Body, l.Repeat)
 	}
 	if err != nil {
 		return out, err
 	}
-	if out.Path, err = s.Expand("path", out.Path); err != nil {
+	if out.Path, err = s.Template("path", out.Path, 0); err != nil {
 		return out, err
 	}
 	if l.Corpus != "" {
@@ -232,7 +235,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	maps.Copy(out.Header, l.Headers)
 	maps.Copy(out.Header, c.Headers)
 	for name, value := range out.Header {
-		if out.Header[name], err = s.Expand("header "+name, value); err != nil {
+		if out.Header[name], err = s.Template("header "+name, value, 0); err != nil {
 			return out, err
 		}
 	}
@@ -240,10 +243,7 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if c.Check != nil {
 		check = *c.Check
 	}
-	out.Check = request.Check{Status: check.Status, Header: check.Header}
-	for _, t := range check.JSON {
-		out.Check.JSON = append(out.Check.JSON, request.JSONTest{Path: t.Path, Equals: t.Equals, Exists: t.Exists})
-	}
+	out.Check = checkOf(check)
 	return out, nil
 }
 
@@ -252,7 +252,7 @@ func copies(s *environment.Environment, template string, repeat int) ([]string, 
 	out, bytes := make([]string, repeat), 0
 	for n := range out {
 		var err error
-		if out[n], err = s.Repeated("body", template, n); err != nil {
+		if out[n], err = s.Template("body", template, n); err != nil {
 			return nil, err
 		}
 		if bytes += len(out[n]) + 1; bytes > maxBody {
@@ -280,25 +280,6 @@ func (b *Generator) body(text, file string) (string, error) {
 		return "", fmt.Errorf("body_file %s: %w", file, err)
 	}
 	return string(content), nil
-}
-
-// garbage bounds the memory that a run may leave uncollected, in bytes, beside what is in use when
-// it begins: the requests.
-const garbage = 1 << 30
-
-// PauseGC runs the collector now and then pauses it until the returned function is called, unless
-// memory runs short. A collection stops the sending threads until every other thread has reached
-// a safe point, and a thread that waits for a CPU behind the target reaches it late: requests
-// would be sent tens of milliseconds after their time.
-func PauseGC() (release func()) {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(int64(m.HeapInuse)+garbage)
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}
 }
 
 // Commonest describes the most frequent error of a load; empty: there was none.
@@ -350,7 +331,7 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 
 // trySocket makes one connection to a target that already runs.
 func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) error {
-	d, err := b.sockets(l, u, requests)
+	d, err := b.work(l, u, requests).Sockets()
 	if err != nil {
 		return &scenario.Fault{Err: err}
 	}
@@ -368,24 +349,30 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	}
 	l := b.Scenario.LoadOf(v)
 	requests, _, err := b.corpus(s, l, u, runName(""), 0)
+	if b.Scenario.OfFlows() || b.Scenario.OfGRPC() {
+		requests, err = onlyConnection(), nil
+	}
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
 	if l.Sockets() {
 		return "", b.trySocket(ctx, l, u, requests)
 	}
-	d, err := b.standard(u, requests)
+	d, err := b.work(l, u, requests).Standard()
 	if err != nil {
 		return "", &scenario.Fault{Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	began := time.Now()
-	status, err := d.Try(ctx)
+	status, location, err := d.Try(ctx)
 	first := requests.Requests[0]
 	if err != nil || status == 0 || len(b.Scenario.SetupOf(v)) > 0 || requests.Classes[first.Class].Check.PassStatus(status) {
 		return "", err
 	}
-	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s %s", status, http.StatusText(status),
-		time.Since(began).Round(time.Millisecond/10), first.Method, redact.URL(u.Host+first.Path)), nil
+	took, asked := time.Since(began).Round(time.Millisecond/10), first.Method+" "+redact.URL(u.Host+first.Path)
+	if request.Redirects(status) {
+		return fmt.Sprintf("the target answered in %v with %s: %s", took, request.Redirected(status, location), asked), nil
+	}
+	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s", status, http.StatusText(status), took, asked), nil
 }

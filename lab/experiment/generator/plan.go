@@ -39,8 +39,8 @@ func (b *Generator) Base(v scenario.Variant) load.Plan {
 // is a fault of the scenario.
 func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
 	l, p := b.Scenario.LoadOf(v), b.Base(v)
-	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 	if b.Scenario.OfSessions() {
+		p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 		return b.planSessions(p, r, l, warmup), nil
 	}
 	p.Length, p.Warmup = cmp.Or(r.Step.Length, defaultLength), warmup
@@ -48,6 +48,10 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
+	if !r.Step.Closed && l.Schedule.Kind != scenario.Closed {
+		b.Paced(&p, v)
+	}
+	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 	seed := Seed(l.Schedule.Seed, b.Scenario.Name, r.Step.Round)
 	if err := b.schedule(&p, r.Step, seed); err != nil {
 		return p, err
@@ -122,18 +126,18 @@ func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error 
 		return nil
 	}
 	if step.RampTo > 0 {
-		p.Schedule = func() schedule.Schedule { return schedule.Ramp(rate, step.RampTo/units, span) }
+		p.Follow(schedule.Spec{Kind: schedule.KindRamp, PerSecond: rate, To: step.RampTo / units, Length: span})
 		return nil
 	}
 	switch s.Kind {
 	case scenario.Closed:
 	case scenario.Poisson, "":
-		p.Schedule = func() schedule.Schedule { return schedule.Poisson(rate, span, seed) }
+		p.Follow(schedule.Spec{Kind: schedule.KindPoisson, PerSecond: rate, Length: span, Seed: seed})
 	case scenario.Constant:
-		p.Schedule = func() schedule.Schedule { return schedule.Constant(rate, span) }
+		p.Follow(schedule.Spec{Kind: schedule.KindConstant, PerSecond: rate, Length: span})
 	case scenario.Ramp:
 		p.Warmup = 0
-		p.Schedule = func() schedule.Schedule { return schedule.Ramp(s.From/units, s.To/units, p.Length) }
+		p.Follow(schedule.Spec{Kind: schedule.KindRamp, PerSecond: s.From / units, To: s.To / units, Length: p.Length})
 	case scenario.Step:
 		p.Warmup, p.Length = 0, 0
 		var stages []schedule.Stage
@@ -141,7 +145,7 @@ func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error 
 			stages = append(stages, schedule.Stage{PerSecond: st.Rate / units, Length: st.Length})
 			p.Length += st.Length
 		}
-		p.Schedule = func() schedule.Schedule { return schedule.Steps(stages) }
+		p.Follow(schedule.Spec{Kind: schedule.KindSteps, Stages: stages})
 	case scenario.File:
 		return b.scheduleFile(p, s.File)
 	default:
@@ -167,7 +171,7 @@ func (b *Generator) scheduleFile(p *load.Plan, file string) error {
 		return fmt.Errorf("load.schedule.file %s contains no times", file)
 	}
 	p.Warmup, p.Length = 0, time.Duration(at[len(at)-1]+1)
-	p.Schedule = func() schedule.Schedule { return schedule.Times(at) }
+	p.Follow(schedule.Spec{Kind: schedule.KindTimes, Times: at})
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,12 +59,12 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v 
 // script makes the driver that a scenario describes.
 func (b *Generator) script(s *environment.Environment, l scenario.Load, run string) (sessions.Driver, error) {
 	x := expander{environment: s}
-	out := scripted.Script{URL: x.text("url", l.URL), Header: x.texts("header", l.Headers), Subprotocols: l.Open.Subprotocols, Run: run}
+	out := scripted.Script{URL: x.template("url", l.URL), Header: x.texts("header", l.Headers), Subprotocols: l.Open.Subprotocols, Run: run}
 	for _, m := range l.Open.Messages {
-		out.Messages = append(out.Messages, x.text("open.messages", m))
+		out.Messages = append(out.Messages, x.template("open.messages", m))
 	}
 	if l.Send != nil {
-		out.Send = &scripted.Send{Body: x.text("send.text", l.Send.Text), URL: x.text("send.url", l.Send.URL),
+		out.Send = &scripted.Send{Body: x.template("send.text", l.Send.Text), URL: x.template("send.url", l.Send.URL),
 			Method: cmp.Or(l.Send.Method, http.MethodPost), Header: x.texts("send.headers", l.Send.Headers)}
 		if l.Send.Base64 != "" {
 			message, err := base64.StdEncoding.DecodeString(l.Send.Base64)
@@ -111,21 +112,35 @@ func (b *Generator) permitBeside(s *scripted.Send) error {
 // expander resolves the placeholders of a scenario's texts and keeps the first error.
 type expander struct {
 	environment *environment.Environment
+	later       []string // placeholders that the load fills in, besides those of every load
 	err         error
 }
 
-func (x *expander) text(what, text string) scripted.Template {
-	out, err := x.environment.Expand(what, text)
+// text keeps the placeholders of the load, and each $$, for the load's own template.
+func (x *expander) text(what, text string) string {
+	tokens, err := scenario.Tokens(text)
+	var out strings.Builder
+	for _, t := range tokens {
+		part := t.Text
+		if part != "$$" && !slices.Contains(x.later, t.Name) && err == nil {
+			part, err = x.environment.Expand(what, part)
+		}
+		out.WriteString(part)
+	}
 	if x.err == nil {
 		x.err = err
 	}
-	return scripted.Template(out)
+	return out.String()
+}
+
+func (x *expander) template(what, text string) scripted.Template {
+	return scripted.Template(x.text(what, text))
 }
 
 func (x *expander) texts(what string, of map[string]string) map[string]scripted.Template {
 	out := map[string]scripted.Template{}
 	for name, value := range of {
-		out[name] = x.text(what+" "+name, value)
+		out[name] = x.template(what+" "+name, value)
 	}
 	return out
 }

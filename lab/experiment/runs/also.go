@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/probe"
+	"dyno/lab/probe/host"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
@@ -43,8 +44,9 @@ func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, 
 	}
 	a := &also{debug: b.Also, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
+	_, _, notGo := host.Program(a.target.PID)
 	var err error
-	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid()}
+	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid(), Helpers: b.Helpers(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: b.Also}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}
@@ -69,10 +71,11 @@ func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
 }
 
 // finish enters the readings into the run.
-func (a *also) finish(r *record.Run) error {
+func (a *also) finish(ctx context.Context, r *record.Run) error {
 	if a == nil {
 		return nil
 	}
+	a.name(ctx, a.dir)
 	below := &record.Downstream{Target: a.target, Environment: a.watch.Environment(r.Begin, r.Begin+int64(r.Length))}
 	below.Profiles = a.entered(r, "the downstream")
 	r.Downstream = below

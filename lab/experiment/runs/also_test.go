@@ -34,7 +34,7 @@ func TestAlso(t *testing.T) {
 	var taking sync.WaitGroup
 	a.begin(t.Context(), &taking)
 	taking.Wait()
-	if err := a.finish(r); err != nil {
+	if err := a.finish(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	below := r.OfDownstream()
@@ -59,7 +59,7 @@ func TestAlsoOfNothing(t *testing.T) {
 	}
 	a.begin(t.Context(), nil)
 	r := &record.Run{}
-	if err := a.finish(r); err != nil || r.OfDownstream() != nil {
+	if err := a.finish(t.Context(), r); err != nil || r.OfDownstream() != nil {
 		t.Errorf("%+v, %v", r.Downstream, err)
 	}
 	a.close()

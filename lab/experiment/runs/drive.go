@@ -21,7 +21,7 @@ type drive struct {
 	requests *generator.Requests // nil: a job, or sessions
 	driver   load.Driver
 	receipts []load.Receipts
-	helper   int    // a process that drives the sessions; 0: none does
+	helpers  []int  // processes that generate the load beside this one
 	steady   bool   // a job that is stopped while it works, after its measured time
 	debug    string // base URL of the target's debug address; empty: none
 	close    func()
@@ -47,15 +47,18 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 	if b.Scenario.OfSessions() {
 		of, err := b.Sessions(ctx, s, v, r, &d.plan)
 		if err == nil {
-			d.driver, d.helper, d.close = of.Driver, of.PID, of.Close
+			d.driver, d.close = of.Driver, of.Close
+			if of.PID != 0 {
+				d.helpers = []int{of.PID}
+			}
 		}
 		return d, err
 	}
-	requests, err := b.Requests(s, v, r)
+	requests, err := b.Requests(ctx, s, v, r)
 	if err != nil {
 		return nil, err
 	}
-	d.requests, d.driver, d.plan.Classes = &requests, requests.Driver, requests.Classes
+	d.requests, d.driver, d.plan.Classes, d.helpers = &requests, requests.Driver, requests.Classes, b.Helpers()
 	follow, end, err := b.Receipts(ctx, s, &requests)
 	if err != nil {
 		return nil, err

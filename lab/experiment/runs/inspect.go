@@ -9,6 +9,7 @@ import (
 
 	"dyno/agent"
 	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/linuxperf"
 	"dyno/lab/probe/perf"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
@@ -21,7 +22,9 @@ type inspection struct {
 	ended    sync.WaitGroup
 	profiles []record.ProfileFile
 	trace    *record.Trace
-	err      error
+	// recording waits for the names of its functions; nil: there is none.
+	recording *linuxperf.Recording
+	err       error
 }
 
 // settle is the duration of the load before the first profile, in addition to its warm-up.
@@ -53,10 +56,8 @@ func (in *inspection) take(ctx context.Context, how profiling.Inspection, t reco
 	switch {
 	case t.Pprof:
 		in.profiles, in.trace, in.err = profiling.Inspect(ctx, how)
-	case t.NotGo:
-		// perf cannot read the names of its functions.
 	case t.PID != 0:
-		in.err = in.sampleExternally(ctx, t.PID, how.Dir)
+		in.err = in.sampleExternally(ctx, t, how.Dir)
 	}
 }
 
@@ -82,9 +83,21 @@ func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 const externalSampling = 2 * time.Second
 
 // sampleExternally lets the kernel sample the target.
-func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string) error {
-	encoded, err := perf.Profile(ctx, pid, externalSampling)
-	if errors.Is(err, perf.ErrUnsupported) {
+func (in *inspection) sampleExternally(ctx context.Context, t record.Target, dir string) (err error) {
+	if t.NotGo {
+		in.recording, err = linuxperf.Record(ctx, t.PID, t.Program, externalSampling)
+		if err != nil {
+			return in.sampled(nil, err, dir)
+		}
+		return nil
+	}
+	encoded, err := perf.Profile(ctx, t.PID, externalSampling)
+	return in.sampled(encoded, err, dir)
+}
+
+// sampled writes the profile of a target that was sampled, or enters why there is none.
+func (in *inspection) sampled(encoded []byte, err error, dir string) error {
+	if errors.Is(err, perf.ErrUnsupported) || errors.Is(err, linuxperf.ErrUnsupported) {
 		in.profiles = []record.ProfileFile{{Kind: record.ProfileCPU, Why: err.Error()}}
 		return nil
 	}
@@ -97,10 +110,20 @@ func (in *inspection) sampleExternally(ctx context.Context, pid int, dir string)
 }
 
 // finish waits for the profiles, enters them into the run, and writes the trace to its folder.
-func (in *inspection) finish(r *record.Run, dir string) error {
+func (in *inspection) finish(ctx context.Context, r *record.Run, dir string) error {
 	in.ended.Wait()
+	in.name(ctx, dir)
 	r.Profiles = append(r.Profiles, in.entered(r, "the target")...)
 	return in.writeTrace(dir)
+}
+
+// name reads the names of the functions in a recording, if there is one. The load has ended, so
+// that this work does not disturb it.
+func (in *inspection) name(ctx context.Context, dir string) {
+	if in.recording != nil {
+		encoded, err := in.recording.Profile(ctx)
+		in.err = errors.Join(in.err, in.sampled(encoded, err, dir))
+	}
 }
 
 // writeTrace writes the trace, if there is one.

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/agent/monotonic"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	"dyno/lab/load/sessions"
+	"dyno/lab/load/notes"
+	"dyno/lab/load/pacing"
 	"dyno/lab/probe"
 	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
@@ -138,8 +140,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	}
 	defer d.close()
 	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
+	_, _, notGo := host.Program(r.Target.PID)
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helper: d.helper, Counters: counters}})
+		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters, Calls: notGo}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -157,7 +160,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		return 0, err
 	}
 	speed := machineSpeed()
-	defer generator.PauseGC()()
+	defer pacing.PauseGC()()
 	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Step.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
@@ -182,16 +185,22 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		loadErr = nil // a result, though not one that counts
 	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
-	if noting, ok := d.driver.(sessions.Noting); ok {
+	if failed := (*load.GeneratorError)(nil); errors.As(loadErr, &failed) {
+		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // likewise
+	}
+	if noting, ok := d.driver.(notes.Noting); ok {
 		r.Warnings = append(r.Warnings, noting.Notes()...)
+	}
+	if negotiating, ok := d.driver.(notes.Negotiating); ok {
+		r.Load.Protocol = negotiating.Protocol()
 	}
 	b.enterView(r, plan, sink)
 	r.Environment.Speed = speed
 	if looked != nil {
-		loadErr = errors.Join(loadErr, looked.finish(r, dir), below.finish(r))
+		loadErr = errors.Join(loadErr, looked.finish(ctx, r, dir), below.finish(ctx, r))
 	}
 	r.Judge()
-	if r.Step.Diagnostic() && !r.Totals.Generator.Limited && r.Invalid != "" {
+	if g := r.Totals.Generator; r.Step.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
 		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
 	}
 	if usedUp && r.Invalid == "" {
@@ -211,6 +220,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	from, to := plan.MeasureFrom(), plan.OfferUntil()
 	r.Begin, r.Length = from, plan.Length
+	r.BeginAt = time.Now().Add(time.Duration(from - monotonic.Now()))
 	r.Environment = seen.watch.Environment(from, to)
 	r.Totals.Server = seen.watch.Totals(from, to, r.Totals.Work(r.Length))
 	t := r.Totals.Server

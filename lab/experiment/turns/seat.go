@@ -70,15 +70,20 @@ func (s *seat) open(ctx context.Context) error {
 	if s.run.Target, s.debug, err = s.env.Prepare(ctx, s.variant, nil); err != nil {
 		return err
 	}
-	if s.requests, err = s.turns.Requests(s.env, s.variant, s.run); err != nil {
+	if s.requests, err = s.turns.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid(), Helpers: s.turns.Helpers()})
 	return nil
 }
 
-// close stops the processes that the seat started.
-func (s *seat) close() { s.env.Down() }
+// close stops the processes that the seat started, and keeps what its driver says about failures.
+func (s *seat) close() {
+	s.env.Down()
+	if said := s.requests.Notes(); len(said) > 0 {
+		s.turns.said[s.Place] = said[0]
+	}
+}
 
 // Folder returns the folder of an environment for some turns.
 func Folder(exp *record.Experiment, name string) string {

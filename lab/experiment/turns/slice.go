@@ -2,6 +2,7 @@ package turns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -68,6 +69,10 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 	p.Count, p.Connections, p.Length = requests, min(p.Connections, int(requests)), limit
 	out := s.slice(record.SliceWork)
 	totals, carried, before, err := s.send(ctx, p, nil, int(p.Count))
+	if failed := (*load.GeneratorError)(nil); errors.As(err, &failed) {
+		out.Invalid = failed.Error()
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -78,7 +83,7 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 		out.Length = max(out.Length, p.Length) // unanswered requests took longer than that
 	}
 	if out.Served == 0 {
-		out.Invalid = "no request succeeded" + generator.Commonest(totals)
+		out.Invalid = "no request succeeded" + generator.Commonest(totals) + s.requests.Reason()
 	}
 	if totals.Generator.BusiestThread >= record.GeneratorBusy {
 		out.Limited = fmt.Sprintf("its busiest thread used %.0f%% of a core", totals.Generator.BusiestThread*100)
@@ -98,10 +103,11 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	p := s.plan()
 	seed := s.turns.seedOfSlice(block)
 	p.Length = voteTime(rate)
-	requests := rate / float64(p.Units) // per second
-	p.Schedule = func() schedule.Schedule { return schedule.Poisson(requests, p.Length, seed) }
+	s.turns.Paced(&p, s.variant)
+	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
+	p.Follow(schedule.Spec{Kind: schedule.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
 	if s.turns.Scenario.Load.Schedule.Kind == scenario.Constant {
-		p.Schedule = func() schedule.Schedule { return schedule.Constant(requests, p.Length) }
+		p.Follow(schedule.Spec{Kind: schedule.KindConstant, PerSecond: requests, Length: span})
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate
@@ -114,12 +120,18 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	defer watch.Close()
 	seen := &seen{watch: watch}
 	totals, carried, before, err := s.send(ctx, p, seen, generator.PendingReceipts(rate))
+	if failed := (*load.GeneratorError)(nil); errors.As(err, &failed) {
+		out.Invalid = failed.Error()
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
 	environment.AwaitIdle(ctx, s.meter)
 	s.account(&out, totals, s.meter.Read().Since(before))
-	out.Start, out.Length = carried.Start, carried.Length
+	counted := p.Length.Seconds() / span.Seconds() // the share of the offers that are counted
+	out.TargetCPU, out.CompanionCPU, out.GeneratorCPU = out.TargetCPU*counted, out.CompanionCPU*counted, out.GeneratorCPU*counted
+	out.Start, out.Length = carried.MeasureFrom(), carried.Length
 	r := *s.run
 	r.Load.Model, r.Step.Rate, r.Step.Length = "open", rate, carried.Length
 	r.Begin, r.Length, r.Totals, r.Series = carried.MeasureFrom(), carried.Length, totals, seen.series
@@ -146,8 +158,8 @@ func (s *seat) byGenerator(r *record.Run) string {
 		bound = min(bound, ms)
 	}
 	const share = 0.5 // share of the permitted latency
-	if lag := r.Totals.Lag.P99 / 1000; lag > share*bound {
-		return fmt.Sprintf("it sent late: p99 %.1f ms", lag)
+	if lag, late := r.Totals.Lateness(); lag > share*bound {
+		return fmt.Sprintf("%s sent late: p99 %.1f ms", late, lag)
 	}
 	return ""
 }

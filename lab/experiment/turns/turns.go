@@ -23,6 +23,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
+	"dyno/lab/load/pacing"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/record/redact"
@@ -59,6 +60,7 @@ type turns struct {
 	spent    map[string]time.Duration // time by kind of slice
 	warm     map[Place]float64        // peak work rate during warm-up, per second
 	taken    taken                    // summary of the slices so far
+	said     map[Place]string         // what a driver says about failures in the slices
 	short    bool                     // a warning says that the rows last for too few blocks
 }
 
@@ -98,7 +100,7 @@ const (
 // the places that it gave up, each with the reason.
 func Take(ctx context.Context, p Plan) (given map[Place]string, err error) {
 	t := &turns{Plan: p, rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
-		failures: map[Place]int{}, given: map[Place]string{}, spent: map[string]time.Duration{}, warm: map[Place]float64{}}
+		failures: map[Place]int{}, given: map[Place]string{}, said: map[Place]string{}, spent: map[string]time.Duration{}, warm: map[Place]float64{}}
 	for _, s := range p.Exp.Slices {
 		t.block, t.number = max(t.block, s.Block), max(t.number, s.Generation)
 	}
@@ -111,6 +113,7 @@ func Take(ctx context.Context, p Plan) (given map[Place]string, err error) {
 		p.Say("the target listens at one address, so variants take turns by whole processes (exclusive)")
 		t.Scenario.Exclusive = true
 	}
+	defer t.explain()
 	for !t.over() {
 		t.number++
 		round := t.generation
@@ -122,6 +125,16 @@ func Take(ctx context.Context, p Plan) (given map[Place]string, err error) {
 		}
 	}
 	return t.given, nil
+}
+
+// explain adds what the drivers said about failures to the experiment's warnings. A slice above the
+// capacity may fail for other reasons than those below.
+func (t *turns) explain() {
+	for _, p := range t.Places {
+		if said := t.said[p]; said != "" && p.Role == record.RoleMeasure {
+			t.Exp.Warnings = append(t.Exp.Warnings, fmt.Sprintf("%s, in slices below and above its capacity: %s", p, redact.Text(said)))
+		}
+	}
 }
 
 // late reports whether the time is used up. The first slice is taken all the same.
@@ -259,7 +272,7 @@ func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
 	kind := t.kind()
 	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !t.due(s.Place, kind) })
 	t.rng.Shuffle(len(visited), func(i, j int) { visited[i], visited[j] = visited[j], visited[i] })
-	defer generator.PauseGC()()
+	defer pacing.PauseGC()()
 	for _, s := range visited {
 		if t.late() {
 			return nil // the slices of this block count for the seats that were visited

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"dyno/lab/experiment/generator"
+	"dyno/lab/load/pacing"
 	"dyno/lab/record"
 )
 
@@ -44,7 +44,7 @@ func (t *turns) visit(ctx context.Context, p Place) error {
 		return err
 	}
 	defer s.close()
-	defer generator.PauseGC()()
+	defer pacing.PauseGC()()
 	var kinds []string
 	switch {
 	case t.Rate > 0:

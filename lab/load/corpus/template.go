@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,15 +27,16 @@ const (
 	partKey
 	partRow
 	partRandom
+	partSaved
 )
 
 // part is a piece of a template.
 type part struct {
 	kind   partKind
-	text   string // partText
+	text   string // partText; partSaved: the value's name
 	column int    // partRow: column of the feeder
 	length int    // partRandom
-	escape escape // partRow: escape of the value
+	escape escape // partRow, partSaved: escape of the value
 }
 
 // escape is the way a row's value is escaped in its context.
@@ -74,9 +76,11 @@ func (t template) has(kind partKind) bool {
 // sent.
 func (t template) varies() bool { return t.has(partKey) || t.has(partRow) || t.has(partRandom) }
 
-func (t template) escapeJSON() {
+func (t template) escapeJSON() { t.escapeAll(asJSON) }
+
+func (t template) escapeAll(as escape) {
 	for i := range t {
-		t[i].escape = asJSON
+		t[i].escape = as
 	}
 }
 
@@ -93,8 +97,9 @@ func (t template) escapePath() {
 // maxRandom bounds ${random:N}: 16 MiB, the largest body that most servers take.
 const maxRandom = 16 << 20
 
-// parseTemplate parses a template. Errors name the column, from 1.
-func parseTemplate(s string, rows *Rows) (template, error) {
+// parseTemplate parses a template, which may contain saved values by their names. Errors name the
+// column, from 1.
+func parseTemplate(s string, rows *Rows, saved ...string) (template, error) {
 	var out template
 	var text strings.Builder
 	flush := func() {
@@ -113,7 +118,7 @@ func parseTemplate(s string, rows *Rows) (template, error) {
 			if !ok {
 				return nil, fmt.Errorf("column %d: the placeholder has no end; write $$ for a plain $", i+1)
 			}
-			p, err := parsePart(name, rows)
+			p, err := parsePart(name, rows, saved)
 			if err != nil {
 				return nil, fmt.Errorf("column %d: %w", i+1, err)
 			}
@@ -129,7 +134,10 @@ func parseTemplate(s string, rows *Rows) (template, error) {
 	return out, nil
 }
 
-func parsePart(name string, rows *Rows) (part, error) {
+func parsePart(name string, rows *Rows, saved []string) (part, error) {
+	if slices.Contains(saved, name) {
+		return part{kind: partSaved, text: name}, nil
+	}
 	switch name {
 	case "id":
 		return part{kind: partID}, nil

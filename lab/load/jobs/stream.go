@@ -81,14 +81,18 @@ func (s *stream) next() (*window, error) {
 		}
 		return nil, errNoEnd
 	}
+	return s.parse(s.lines.Bytes())
+}
+
+func (s *stream) parse(line []byte) (*window, error) {
 	var l struct {
 		windowLine
 		endLine
 	}
-	d := json.NewDecoder(bytes.NewReader(s.lines.Bytes()))
+	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return nil, fmt.Errorf("it is not a window (%w); print only windows to stdout: %.100q", err, s.lines.Bytes())
+		return nil, fmt.Errorf("it is not a window (%w); print only windows to stdout: %.100q", err, line)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows the window's object: a line is one object")

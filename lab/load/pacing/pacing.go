@@ -1,4 +1,5 @@
-// Package pacing waits until the instants of a schedule, as precisely as the machine permits.
+// Package pacing waits until the instants of a schedule, as precisely as the machine permits,
+// and keeps the garbage collector from delaying them.
 //
 // It is not for choosing the instants: package schedule does. It starts no goroutines.
 package pacing

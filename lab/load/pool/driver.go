@@ -41,6 +41,9 @@ type Offer struct {
 	Intended int64 // ns, monotonic
 	Index    int   // what Driver.Next returned for it
 	Worker   int   // worker that does it: 0 to Plan.Connections-1; a worker does one offer at a time
+	Sent     int64 // ns, monotonic: when the worker took it
+
+	run *poolRun
 }
 
 // Result describes how a unit of work ended; see load.Outcome.
@@ -62,6 +65,9 @@ type Driver struct {
 	// Next returns the index of the next offer's work, and false when there is no more work: the
 	// load then ends early. Nil: work never ends, and Offer.Index is 0.
 	Next func() (index int, ok bool)
+	// Stepwise is set by a Doer whose work is several requests: it reports each with the offer's
+	// SendStep and EndStep, bounds each by Plan.Timeout itself, and its context ends with the run.
+	Stepwise bool
 
 	sleep func(until int64) // for tests; nil: that of pacing.Thread
 }
@@ -242,11 +248,16 @@ func (r *poolRun) do(d due, worker int, free int64) {
 	r.mu.Lock()
 	r.outcomes.Sent(d.intended, sent, sent-max(d.intended, free))
 	r.mu.Unlock()
+	offer := &Offer{Seq: d.seq, Intended: d.intended, Index: d.index, Worker: worker, Sent: sent, run: r}
+	if r.pool.Stepwise {
+		r.doSteps(offer)
+		return
+	}
 	ctx, cancel := r.working, context.CancelFunc(func() {})
 	if r.plan.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(deadline-sent))
 	}
-	result := r.call(ctx, &Offer{Seq: d.seq, Intended: d.intended, Index: d.index, Worker: worker})
+	result := r.call(ctx, offer)
 	cancel()
 	now := monotonic.Now()
 	if !result.Success && r.working.Err() != nil { // cut off by the end of the run
@@ -265,7 +276,7 @@ func (r *poolRun) do(d due, worker int, free int64) {
 func (r *poolRun) report(o *load.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outcomes.Done(o)
+	r.outcomes.Done(o) // of an offer of several steps, the latency of the first
 }
 
 // call does the work; it turns a panic into a failure.

@@ -5,6 +5,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/request"
 )
 
 // Pauses between failed attempts to connect, so that an absent target costs no CPU. A connection
@@ -44,6 +45,9 @@ func (s *sender) answered(c *conn) bool {
 	corpus := s.driver.config.Corpus
 	check := &corpus.Classes[f.req.Class].Check
 	success, failed := check.PassStatus(status), 0
+	if !success && request.Redirects(status) {
+		s.driver.turned.Add(status, p.Location())
+	}
 	if success && f.req.Content {
 		failed = corpus.Units
 		if header, body, whole := p.Content(); whole {

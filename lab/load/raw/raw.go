@@ -59,6 +59,7 @@ type Driver struct {
 	port     string
 	requests []wire.Request
 	backend  string
+	turned   request.Turned
 }
 
 // New builds the requests and chooses the back end. It does not connect yet.
@@ -89,6 +90,12 @@ func New(c Config) (*Driver, error) {
 
 // Engine names the driver and its back end.
 func (d *Driver) Engine() string { return "raw-" + d.backend }
+
+// Notes returns the redirects that failed.
+func (d *Driver) Notes() []string { return d.turned.Notes() }
+
+// Protocol returns the only protocol that the engine speaks.
+func (d *Driver) Protocol() string { return "HTTP/1.1" }
 
 // threads returns the number of sending threads for a number of connections.
 func (d *Driver) threads(connections int) int {

@@ -31,7 +31,8 @@ type Corpus struct {
 	// before the request counts as answered. Sending threads call it, and it must not keep the answer.
 	Accepted func(seq uint64, answer []byte)
 
-	next atomic.Uint64 // of a corpus without a Supply
+	next        atomic.Uint64 // of a corpus without a Supply
+	first, step uint64        // see Share; a step of 0 is 1
 }
 
 // Supply counts the requests of a corpus that were handed out, so that no two drives of one target
@@ -42,11 +43,16 @@ type Supply struct{ taken atomic.Int64 }
 // Requests are handed out in order.
 func (c *Corpus) Take() (index int, ok bool) {
 	if c.Supply == nil {
-		return int((c.next.Add(1) - 1) % uint64(len(c.Requests))), true
+		turn := c.first + (c.next.Add(1)-1)*max(c.step, 1)
+		return int(turn % uint64(len(c.Requests))), true
 	}
 	i := c.Supply.taken.Add(1) - 1
 	return int(i), i < int64(len(c.Requests))
 }
+
+// Share makes Take hand out every n-th request, beginning with the k-th (from 0): the part of the
+// k-th of n processes that share a load. It is called between drives.
+func (c *Corpus) Share(k, n int) { c.first, c.step = uint64(k), uint64(n) }
 
 // Left returns the number of requests that can still be sent.
 func (c *Corpus) Left() int64 {
@@ -86,7 +92,7 @@ func (c *Corpus) Prepare() error {
 	}
 	c.Units = max(c.Units, 1)
 	for i := range c.Classes {
-		if err := c.Classes[i].Check.compile(); err != nil {
+		if err := c.Classes[i].Check.Compile(); err != nil {
 			return err
 		}
 	}
@@ -141,7 +147,8 @@ type Class struct {
 	Check Check
 }
 
-// Check defines which answers count as success. The zero Check requires a status below 400.
+// Check defines which answers count as success. The zero Check requires a status below 400 that is
+// no redirect: the answer of a server that sends the client to its login page is no success.
 type Check struct {
 	Status []int             // acceptable statuses
 	Header map[string]string // header -> a part of its value
@@ -158,7 +165,8 @@ type JSONTest struct {
 	Exists bool   // requires the field to exist and not be null, whatever its value
 }
 
-func (c *Check) compile() error {
+// Compile compiles the check; Corpus.Prepare does it for its classes.
+func (c *Check) Compile() error {
 	c.tests = nil
 	for _, t := range c.JSON {
 		test, err := jsontest.Compile(t.Path, t.Equals, t.Exists)
@@ -177,7 +185,7 @@ func (c *Check) NeedsContent() bool { return len(c.Header) > 0 || len(c.JSON) > 
 // PassStatus reports whether the status alone passes.
 func (c *Check) PassStatus(status int) bool {
 	if len(c.Status) == 0 {
-		return status < 400
+		return status < 400 && !Redirects(status)
 	}
 	return slices.Contains(c.Status, status)
 }
@@ -191,4 +199,20 @@ func (c *Check) Failures(header http.Header, body []byte, units int) int {
 		}
 	}
 	return jsontest.Failures(c.tests, body, units)
+}
+
+// Unmet returns the first criterion that an answer does not meet whose status passed; nil: it meets
+// all.
+func (c *Check) Unmet(header http.Header, body []byte) error {
+	for name, part := range c.Header {
+		if !strings.Contains(header.Get(name), part) {
+			return fmt.Errorf("check: the header %s does not contain %q", name, part)
+		}
+	}
+	for i := range c.tests {
+		if jsontest.Failures(c.tests[i:i+1], body, 1) > 0 {
+			return fmt.Errorf("check: the field %s is not as required", c.JSON[i].Path)
+		}
+	}
+	return nil
 }

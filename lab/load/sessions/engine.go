@@ -13,6 +13,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
+	"dyno/lab/load/notes"
 	"dyno/lab/load/pacing"
 	"dyno/lab/record"
 )
@@ -38,13 +39,13 @@ type Engine struct {
 	Name   string // of the driver, in results
 	Driver Driver
 
-	failures Notes
+	failures notes.Notes
 }
 
 // Notes returns why sessions were lost or did not open, and what the Driver has to report.
 func (e *Engine) Notes() []string {
 	out := e.failures.Notes()
-	if d, ok := e.Driver.(Noting); ok {
+	if d, ok := e.Driver.(notes.Noting); ok {
 		out = append(out, d.Notes()...)
 	}
 	return out
@@ -105,7 +106,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 type drive struct {
 	plan      *load.Plan
 	driver    Driver
-	failures  *Notes
+	failures  *notes.Notes
 	sessions  []session
 	groups    []group // the session with index i belongs to group i mod their number
 	timeout   int64   // of an offer, ns

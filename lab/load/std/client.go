@@ -14,37 +14,41 @@ import (
 // client is the pool.Doer of one Drive.
 type client struct {
 	driver *Driver
-	conns  []*conn // by worker
+	conns  []*Conn // by worker
 }
 
 func (c *client) close() {
 	for _, conn := range c.conns {
-		conn.close()
+		conn.Close()
 	}
 }
 
 // Connect makes the worker's connection before the run's start.
-func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].prepare(ctx) }
+func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].Prepare(ctx) }
 
 // Do sends the next request of the corpus and checks the answer.
 func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	corpus := c.driver.config.Corpus
 	from := &corpus.Requests[o.Index]
-	answer, err := c.conns[o.Worker].transport.RoundTrip(c.request(ctx, o.Index, o.Seq))
+	answer, err := c.driver.roundTrip(c.conns[o.Worker], c.request(ctx, o.Index, o.Seq))
 	if err != nil {
-		return pool.Result{Status: statusOf(err), Class: from.Class}
+		return pool.Result{Status: StatusOf(err), Class: from.Class}
 	}
 	defer answer.Body.Close()
+	c.driver.spoken.Heard(answer)
 	if answer.StatusCode < 200 || answer.StatusCode > 999 { // 101: no request asks to change the protocol
 		return pool.Result{Status: load.Malformed, Class: from.Class}
 	}
 	check := &corpus.Classes[from.Class].Check
 	result := pool.Result{Status: load.Status(answer.StatusCode), Class: from.Class, Success: check.PassStatus(answer.StatusCode)}
+	if !result.Success && request.Redirects(answer.StatusCode) {
+		c.driver.turned.Add(answer.StatusCode, answer.Header.Get("Location"))
+	}
 	looks := check.NeedsContent() || corpus.Accepted != nil
-	body, whole, err := read(answer.Body, result.Success && looks)
+	body, whole, err := Read(answer.Body, result.Success && looks)
 	switch {
 	case err != nil:
-		return pool.Result{Status: statusOf(err), Class: from.Class}
+		return pool.Result{Status: StatusOf(err), Class: from.Class}
 	case result.Success && looks:
 		result.Failed = corpus.Units
 		if whole {
@@ -73,15 +77,33 @@ func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 			request.PutID(body[at:], seq)
 		}
 	}
-	out.Body = io.NopCloser(bytes.NewReader(body))
+	whole := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	if out.Body, _ = whole(); c.driver.config.Follow > 0 {
+		out.GetBody = whole // 307 and 308 send it again; without them, no request may be repeated
+	}
 	return out
+}
+
+// roundTrip sends a request and follows redirects, as far as they are permitted and stay with the
+// target.
+func (d *Driver) roundTrip(c *Conn, r *http.Request) (*http.Response, error) {
+	if d.config.Follow == 0 {
+		return c.Transport.RoundTrip(r)
+	}
+	client := http.Client{Transport: c.Transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
+		if len(before) > d.config.Follow || next.URL.Scheme != r.URL.Scheme || next.URL.Host != r.URL.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	return client.Do(r)
 }
 
 // maxBody bounds the part of an answer that is kept for its checks; a longer answer fails them.
 const maxBody = 1 << 20 // bytes
 
-// read reads a body to its end and keeps it if wanted.
-func read(body io.Reader, wanted bool) (kept []byte, whole bool, err error) {
+// Read reads a body to its end and keeps it if wanted; whole is false if it was too long for that.
+func Read(body io.Reader, wanted bool) (kept []byte, whole bool, err error) {
 	if wanted {
 		if kept, err = io.ReadAll(io.LimitReader(body, maxBody)); err != nil {
 			return nil, false, err

@@ -7,10 +7,10 @@ import (
 	"dyno/lab/load"
 )
 
-// statusOf returns the kind of a client error. Errors that come neither from the network nor from
+// StatusOf returns the kind of a client error. Errors that come neither from the network nor from
 // the timeout mean that the answer broke the protocol; the few exceptions have no type and are
 // recognized by their text.
-func statusOf(err error) load.Status {
+func StatusOf(err error) load.Status {
 	var handshake *handshakeError
 	switch status := load.StatusOf(err); {
 	case status == load.Timeout:

@@ -8,10 +8,8 @@
 package std
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -33,6 +31,9 @@ type Config struct {
 	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	TLS    TLS
 	Think  time.Duration // closed model: pause of each connection after an answer
+	// Follow is the number of redirects within the target that a request follows; its latency is that
+	// of all its answers.
+	Follow int
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
@@ -41,6 +42,8 @@ type Driver struct {
 	requests []*http.Request
 	addr     string // host:port
 	dial     dialer
+	turned   request.Turned
+	spoken   Spoken
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -57,7 +60,7 @@ func New(c Config) (*Driver, error) {
 	if err := c.Corpus.Prepare(); err != nil {
 		return nil, err
 	}
-	d := &Driver{config: c, addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme))}
+	d := &Driver{config: c, addr: address(u)}
 	if u.Scheme == "https" {
 		if d.dial.tls, err = c.TLS.Config(u.Hostname(), c.HTTP2); err != nil {
 			return nil, err
@@ -100,11 +103,17 @@ func prepare(r *request.Request, target *url.URL) (*http.Request, error) {
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "std" }
 
+// Notes returns the redirects that failed.
+func (d *Driver) Notes() []string { return d.turned.Notes() }
+
+// Protocol returns what the connections negotiated; see notes.Negotiating.
+func (d *Driver) Protocol() string { return d.spoken.String() }
+
 // Drive carries out the plan; see load.Driver.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
-	c := &client{driver: d, conns: make([]*conn, max(p.Connections, 1))}
+	c := &client{driver: d, conns: make([]*Conn, max(p.Connections, 1))}
 	for i := range c.conns {
-		c.conns[i] = newConn(&d.dial, d.addr, d.config.HTTP2)
+		c.conns[i] = newConn(&d.dial, d.addr, d.dial.tls != nil, d.config.HTTP2)
 	}
 	defer c.close()
 	workers := &pool.Driver{Name: d.Engine(), Doer: c, Think: d.config.Think, Next: d.config.Corpus.Take}

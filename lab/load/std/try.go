@@ -13,26 +13,27 @@ import (
 
 // Try makes one connection and sends the corpus's first request over it, unless the request may
 // change something at the target (its method is neither GET nor HEAD) or may be sent once only. It
-// returns the answer's status, or 0 if there was none: a target that is slow to answer, or closes
-// the connection, is reachable. An error means that no connection could be made, and says why.
-func (d *Driver) Try(ctx context.Context) (status int, err error) {
-	made, err := d.dial.dial(ctx, "tcp", d.addr)
+// returns the answer's status and where a redirect leads, or 0 if there was none: a target that is
+// slow to answer, or closes the connection, is reachable. An error means that no connection could
+// be made, and says why.
+func (d *Driver) Try(ctx context.Context) (status int, location string, err error) {
+	made, err := d.dial.dial(ctx, "tcp", d.addr, d.dial.tls != nil)
 	if err != nil {
-		return 0, d.unreachable(err)
+		return 0, "", d.unreachable(err)
 	}
-	c := newConn(&d.dial, d.addr, d.config.HTTP2)
+	c := newConn(&d.dial, d.addr, d.dial.tls != nil, d.config.HTTP2)
 	c.ready <- made
-	defer c.close()
+	defer c.Close()
 	first := d.requests[0]
 	if first.Method != http.MethodGet && first.Method != http.MethodHead || d.config.Corpus.Supply != nil {
-		return 0, nil
+		return 0, "", nil
 	}
-	answer, err := c.transport.RoundTrip(first.WithContext(ctx))
+	answer, err := d.roundTrip(c, first.WithContext(ctx))
 	if err != nil {
-		return 0, nil
+		return 0, "", nil
 	}
 	answer.Body.Close()
-	return answer.StatusCode, nil
+	return answer.StatusCode, answer.Header.Get("Location"), nil
 }
 
 // unreachable adds the address, the cause and, if known, the fix.

@@ -21,7 +21,8 @@ func try(t *testing.T, ctx context.Context, c Config, method string) (int, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.Try(ctx)
+	status, _, err := d.Try(ctx)
+	return status, err
 }
 
 // A reachable target returns its status; a request that may change something is not sent.

@@ -85,18 +85,22 @@ func Resident(statm []byte) (pages int64, err error) {
 	return int64(n), nil
 }
 
-// Delay reads the time a thread was runnable but waited for a CPU from
+// Scheduled reads the time a thread ran, and the time it was runnable but waited for a CPU, from
 // /proc/PID/task/TID/schedstat, in s.
-func Delay(schedstat []byte) (float64, error) {
+func Scheduled(schedstat []byte) (ran, delayed float64, err error) {
 	fields := strings.Fields(string(schedstat))
 	if len(fields) < 2 {
-		return 0, errors.New("schedstat is cut short")
+		return 0, 0, errors.New("schedstat is cut short")
 	}
-	ns, err := strconv.ParseUint(fields[1], 10, 63)
+	first, err := strconv.ParseUint(fields[0], 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("schedstat: %w", err)
+		return 0, 0, fmt.Errorf("schedstat: %w", err)
 	}
-	return float64(ns) / 1e9, nil
+	second, err := strconv.ParseUint(fields[1], 10, 63)
+	if err != nil {
+		return 0, 0, fmt.Errorf("schedstat: %w", err)
+	}
+	return float64(first) / 1e9, float64(second) / 1e9, nil
 }
 
 // Pressure reads the time in which some task waited from a file of /proc/pressure, in s.

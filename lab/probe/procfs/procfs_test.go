@@ -56,8 +56,8 @@ func TestProcess(t *testing.T) {
 	if p, err := Resident([]byte("765 412 388 5 0 90 0\n")); p != 412 || err != nil {
 		t.Errorf("Resident = %v, %v", p, err)
 	}
-	if d, err := Delay([]byte("1000 2500000000 17\n")); !near(d, 2.5) || err != nil {
-		t.Errorf("Delay = %v, %v", d, err)
+	if ran, d, err := Scheduled([]byte("1500000000 2500000000 17\n")); !near(ran, 1.5) || !near(d, 2.5) || err != nil {
+		t.Errorf("Scheduled = %v, %v, %v", ran, d, err)
 	}
 	if c, err := AllowedCPUs(fixture(t, "pid_status")); !slices.Equal(c, []int{0, 1, 3, 4, 5, 8}) || err != nil {
 		t.Errorf("AllowedCPUs = %v, %v", c, err)
@@ -72,8 +72,8 @@ func TestProcess(t *testing.T) {
 		if _, err := Resident([]byte(bad)); err == nil {
 			t.Errorf("Resident read %q", bad)
 		}
-		if _, err := Delay([]byte(bad)); err == nil {
-			t.Errorf("Delay read %q", bad)
+		if _, _, err := Scheduled([]byte(bad)); err == nil {
+			t.Errorf("Scheduled read %q", bad)
 		}
 		if _, err := AllowedCPUs([]byte(bad)); err == nil {
 			t.Errorf("AllowedCPUs read %q", bad)
@@ -215,7 +215,7 @@ func FuzzFigures(f *testing.F) {
 		check("ListenOverflows", float64(overflows), err)
 		n, err := Resident(b)
 		check("Resident", float64(n), err)
-		v, err = Delay(b)
+		_, v, err = Scheduled(b)
 		check("Delay", v, err)
 		v, err = Pressure(b)
 		check("Pressure", v, err)

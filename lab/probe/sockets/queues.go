@@ -23,23 +23,32 @@ const (
 // packet follows.
 func parseQueues(packet []byte, out []Queue) (queues []Queue, done bool) {
 	order := binary.NativeEndian
+	done = messages(packet, func(row []byte) {
+		out = append(out, Queue{
+			Inode:  uint64(order.Uint32(row[diagInode:])),
+			Length: int64(order.Uint32(row[diagReceive:])),
+			Limit:  int64(order.Uint32(row[diagSend:])),
+		})
+	})
+	return out, done
+}
+
+// messages passes each socket in one packet of an answer to take; done means that no packet
+// follows.
+func messages(packet []byte, take func(row []byte)) (done bool) {
+	order := binary.NativeEndian
 	for len(packet) >= netlinkHeader {
 		length := int(order.Uint32(packet))
 		if length < netlinkHeader || length > len(packet) {
-			return out, true
+			return true
 		}
 		switch kind := order.Uint16(packet[4:]); {
 		case kind == netlinkDone || kind == netlinkError:
-			return out, true
+			return true
 		case length >= netlinkHeader+diagLength:
-			row := packet[netlinkHeader:length]
-			out = append(out, Queue{
-				Inode:  uint64(order.Uint32(row[diagInode:])),
-				Length: int64(order.Uint32(row[diagReceive:])),
-				Limit:  int64(order.Uint32(row[diagSend:])),
-			})
+			take(packet[netlinkHeader:length])
 		}
 		packet = packet[min((length+3)&^3, len(packet)):] // messages begin at multiples of 4
 	}
-	return out, false
+	return false
 }

@@ -53,6 +53,9 @@ func (m *Meter) Read() Sum {
 	if now, ok := s.from.cpuTimes(s.self, false); ok {
 		u.Self = now.cpu
 	}
+	for _, h := range s.helpers {
+		u.Self += h.cpuTimes(s.from, false).cpu
+	}
 	if b, err := s.from.read("stat"); err == nil {
 		u.Busy, u.Steal, _ = procfs.CPUTimes(b, s.cpus)
 	}

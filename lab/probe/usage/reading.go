@@ -13,7 +13,6 @@ type Reading struct {
 	At         int64   // ns, monotonic
 	CPU        float64 // s, the target
 	System     float64 // s of CPU spent in the kernel
-	Delay      float64 // s that the target's threads waited for a CPU
 	Companions float64 // s, of processes that work for the target
 	Self       float64 // s, the lab
 	Busy       float64 // s, the whole machine, without steal
@@ -22,6 +21,8 @@ type Reading struct {
 	PressureIO float64 // s in which some task waited for a disk
 	Overflows  float64 // connections refused because their accept queue was full
 
+	Scheduling               // of the target's threads
+	Calls      Calls         // that the target makes
 	RSS        int64         // bytes, the target
 	Halts      Halts         // of the target's threads
 	Accept     sockets.Queue // the target's longest

@@ -97,7 +97,7 @@ func TestHelperCountsWithTheLab(t *testing.T) {
 	f.thread(10, 10, 1, "")
 	f.thread(40, 40, 1, "41")
 	f.thread(41, 41, 1, "")
-	s := NewSampler(f.source(), Processes{PID: 10, Self: 30, Helper: 40})
+	s := NewSampler(f.source(), Processes{PID: 10, Self: 30, Helpers: []int{40}})
 	if got := s.Read(5); !near(got.Self, 4.75) || !near(got.CPU, 2) {
 		t.Errorf("%+v", got)
 	}

@@ -19,45 +19,67 @@ const (
 	slowEvery = 10
 )
 
-// delays sums the run-queue delay of threads, which start and end.
-type delays struct {
-	last map[int]float64 // by thread, s; nil: not read yet
-	sum  smoother        // s
-	many bool
+// Scheduling is what the scheduler did with threads, in s.
+type Scheduling struct {
+	Delay float64 // threads waited for a CPU
+	// the busiest thread and the threads of the busiest process ran or waited for a CPU; which one
+	// is the busiest can change from reading to reading
+	Thread, Process float64
 }
 
-// read returns the time that the tree's threads have waited for a CPU, in s. Many threads are
-// read less often.
-func (d *delays) read(h Source, f *processTree, count int) float64 {
+// scheduled sums the scheduling of threads, which start and end.
+type scheduled struct {
+	last                   map[int]ranDelayed // by thread; nil: not read yet
+	delay, thread, process smoother
+	many                   bool
+}
+
+// ranDelayed is how long a thread ran and was delayed, in s.
+type ranDelayed struct{ ran, delayed float64 }
+
+// read returns the scheduling of the tree's threads so far. Many threads are read less often.
+func (d *scheduled) read(h Source, f *processTree, count int) Scheduling {
 	if d.many && count%manyEvery != 0 {
-		return d.sum.next()
+		return d.next()
 	}
-	now := make(map[int]float64, len(d.last))
-	grown := 0.0
+	now := make(map[int]ranDelayed, len(d.last))
+	var grown Scheduling
 	for pid := range f.members {
+		process := 0.0
 		for _, tid := range h.tasks(pid) {
 			b, err := h.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat")
 			if err != nil {
 				continue // the thread has just ended
 			}
-			v, err := procfs.Delay(b)
-			if err != nil {
+			v := ranDelayed{}
+			if v.ran, v.delayed, err = procfs.Scheduled(b); err != nil {
 				continue
 			}
 			now[tid] = v
-			grown += max(0, v-d.last[tid])
+			delayed := max(0, v.delayed-d.last[tid].delayed)
+			wanted := delayed + max(0, v.ran-d.last[tid].ran)
+			grown.Delay += delayed
+			grown.Thread = max(grown.Thread, wanted)
+			process += wanted
 		}
+		grown.Process = max(grown.Process, process)
 	}
 	if d.last == nil {
-		grown = 0 // the thread waited before the readings began
+		grown = Scheduling{} // from before the readings began
 	}
 	d.last = now
 	over := 1
 	if d.many = len(now) > manyThreads; d.many {
 		over = manyEvery
 	}
-	d.sum.add(grown, over)
-	return d.sum.next()
+	d.delay.add(grown.Delay, over)
+	d.thread.add(grown.Thread, over)
+	d.process.add(grown.Process, over)
+	return d.next()
+}
+
+func (d *scheduled) next() Scheduling {
+	return Scheduling{Delay: d.delay.next(), Thread: d.thread.next(), Process: d.process.next()}
 }
 
 // Halts counts how often threads stopped running, and how long a disk stopped them.

@@ -58,9 +58,13 @@ func logWindow(startMs int64) int64 {
 // measure and drain. It is for a run some of whose windows were excluded after its totals were
 // taken, because a profile ran in them.
 func ReadLatencies(r *record.Run) error {
-	for kind, into := range map[string]*record.Quantiles{
+	of := map[string]*record.Quantiles{
 		record.HistResponse: &r.Totals.Response, record.HistService: &r.Totals.Service, record.HistDelivery: &r.Totals.Delivery,
-	} {
+	}
+	if r.Totals.Flow != nil {
+		of[record.HistFlow] = r.Totals.Flow
+	}
+	for kind, into := range of {
 		h, err := Histogram(r, kind)
 		if err != nil {
 			return err

@@ -1,5 +1,6 @@
 // Package confusion shows how often the verdicts of a calibration are right: the confusion matrix
-// of verdicts and truths, how many are right, and how far each threshold may move.
+// of verdicts and truths, how many are right, and how far each threshold may move. Foresight shows
+// the same of estimates of what changes bring.
 //
 // It is not for running the cases (experiment/calibrate), for judging them (diagnose/calibration)
 // or for the report of an experiment. It starts no goroutines.
@@ -112,25 +113,36 @@ func printCases(w io.Writer, judged []calibration.Judged) {
 	}
 }
 
+// Object is the JSON of dyno calibrate.
+type Object struct {
+	Schema string `json:"schema"`
+	Cases  []Row  `json:"cases"`
+	// Outside and Inside count the verdicts by outcome, under thresholds that were fitted to the
+	// other families of servers, and under those in use.
+	Outside map[calibration.Outcome]int `json:"leaving_one_family_out"`
+	Inside  map[calibration.Outcome]int `json:"by_thresholds_in_use"`
+	Matrix  any                         `json:"matrix"`
+}
+
+// Row is a case of a calibration.
+type Row struct {
+	Server  string              `json:"server"`
+	Inside  string              `json:"inside"`
+	Seed    uint64              `json:"seed"`
+	Truth   []rules.Bound       `json:"truth"`
+	Verdict rules.Bound         `json:"verdict"`
+	Confirm bool                `json:"confirmed"`
+	Outcome calibration.Outcome `json:"outcome"`
+	Placed  bool                `json:"placed"`
+	Seconds float64             `json:"seconds"`
+}
+
 // JSON writes the results of the cases as one object.
 func JSON(w io.Writer, cases []calibration.Case) error {
 	outside, inside := calibration.Outsider(cases, rules.Defaults), calibration.Insider(cases, rules.Defaults)
-	type row struct {
-		Server  string              `json:"server"`
-		Inside  string              `json:"inside"`
-		Seed    uint64              `json:"seed"`
-		Truth   []rules.Bound       `json:"truth"`
-		Verdict rules.Bound         `json:"verdict"`
-		Confirm bool                `json:"confirmed"`
-		Outcome calibration.Outcome `json:"outcome"`
-		Placed  bool                `json:"placed"`
-		Seconds float64             `json:"seconds"`
-	}
-	rows := []row{}
+	rows := []Row{}
 	for _, j := range outside {
-		rows = append(rows, row{j.Server, j.Inside, j.Seed, j.Truth, j.Verdict.Bound, j.Verdict.Confirmed, j.Outcome, j.Placed, j.Seconds})
+		rows = append(rows, Row{j.Server, j.Inside, j.Seed, j.Truth, j.Verdict.Bound, j.Verdict.Confirmed, j.Outcome, j.Placed, j.Seconds})
 	}
-	return json.NewEncoder(w).Encode(map[string]any{"schema": "dyno.calibration/1", "cases": rows,
-		"leaving_one_family_out": calibration.Tally(outside), "by_thresholds_in_use": calibration.Tally(inside),
-		"matrix": calibration.Confusion(outside).Counts})
+	return json.NewEncoder(w).Encode(Object{"dyno.calibration/1", rows, calibration.Tally(outside), calibration.Tally(inside), calibration.Confusion(outside).Counts})
 }

@@ -183,20 +183,14 @@ func (v pageView) Quantiles() (rows [][]string) {
 // Latencies are the columns of a single load's table.
 func (v pageView) Latencies() []series.Latency { return v.Load.Latencies() }
 
-// Classes are the latencies of a single load's request classes.
-func (v pageView) Classes() (out []series.Latency) {
-	classes := v.Load.Run.Totals.Classes
-	for _, name := range slices.Sorted(maps.Keys(classes)) {
-		out = append(out, series.Latency{Name: name, Quantiles: classes[name]})
-	}
-	return out
-}
+// Classes are the latencies of a single load's request classes or steps.
+func (v pageView) Classes() []series.Latency { return v.Load.Classes() }
 
 // tally is one kind of failure or status.
 type tally struct {
 	Name  string
 	Count int64
-	Share figure.Value // of offers
+	Share figure.Value // of offers; of flows, a status has a share of the answers
 }
 
 // tallyTable is a table of tallies under a name.
@@ -206,17 +200,29 @@ type tallyTable struct {
 }
 
 // Statuses are the protocol statuses of a single load, the most frequent first.
-func (v pageView) Statuses() []tally { return tallies(v.Load.Run.Totals, v.Load.Run.Totals.Status) }
+func (v pageView) Statuses() []tally {
+	t := v.Load.Run.Totals
+	of := t.Offered
+	if v.Load.Run.Load.Steps != nil {
+		of = 0
+		for _, n := range t.Status {
+			of += n
+		}
+	}
+	return tallies(of, t.Status)
+}
 
 // Failures are the kinds of error of a single load, the most frequent first.
-func (v pageView) Failures() []tally { return tallies(v.Load.Run.Totals, v.Load.Run.Totals.Errors) }
+func (v pageView) Failures() []tally {
+	return tallies(v.Load.Run.Totals.Offered, v.Load.Run.Totals.Errors)
+}
 
-func tallies(t record.Totals, counts map[string]int64) (out []tally) {
+func tallies(of int64, counts map[string]int64) (out []tally) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {
 			share := figure.Unknown
-			if t.Offered > 0 {
-				share = figure.Value(float64(n) / float64(t.Offered))
+			if of > 0 {
+				share = figure.Value(float64(n) / float64(of))
 			}
 			out = append(out, tally{name, n, share})
 		}

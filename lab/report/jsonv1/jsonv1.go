@@ -39,7 +39,7 @@ func Write(w io.Writer, r *report.Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(objectOf(r)); err != nil {
+	if err := enc.Encode(Object(r)); err != nil {
 		return fmt.Errorf("encoding the report: %w", err)
 	}
 	return nil
@@ -60,7 +60,8 @@ func outcomeOf(r *report.Report) outcome {
 	return outcome{Valid: r.Complete(), Reason: r.Outcome.Reason, Warnings: list(r.AllWarnings()), Answer: r.Answer, Out: r.Out, Turns: r.Turns, Outcome: r.Outcome}
 }
 
-func objectOf(r *report.Report) any {
+// Object returns what Write encodes; its type has every key of that kind's schema.
+func Object(r *report.Report) any {
 	switch r.Kind {
 	case record.KindLoad:
 		return loadObject(r)
@@ -276,9 +277,10 @@ func loadObject(r *report.Report) any {
 	}
 	t := run.Totals
 	type generator struct {
-		CPU           float64 `json:"cpu_s"`
-		CPUPerMillion float64 `json:"cpu_s_per_million"`
-		Limited       bool    `json:"limited"`
+		CPU           float64        `json:"cpu_s"`
+		CPUPerMillion float64        `json:"cpu_s_per_million"`
+		Limited       bool           `json:"limited"`
+		Agents        []record.Agent `json:"agents,omitempty"`
 	}
 	var delivery *record.Quantiles
 	if t.Delivered+t.Undelivered > 0 {
@@ -288,6 +290,7 @@ func loadObject(r *report.Report) any {
 		Schema       string                      `json:"schema"`
 		Model        string                      `json:"model"`
 		Engine       string                      `json:"engine"`
+		Protocol     string                      `json:"protocol,omitempty"`
 		URL          string                      `json:"url"`
 		Duration     figure.Value                `json:"duration_s"`
 		OfferedPerS  float64                     `json:"offered_per_s"`
@@ -301,6 +304,8 @@ func loadObject(r *report.Report) any {
 		Service      record.Quantiles            `json:"service_ms"`
 		Delivery     *record.Quantiles           `json:"delivery_ms"`
 		Classes      map[string]record.Quantiles `json:"classes,omitempty"`
+		Steps        []string                    `json:"flow_steps,omitempty"` // of flows: the classes, in order
+		Flow         *record.Quantiles           `json:"flow_ms,omitempty"`
 		Lag          record.Lag                  `json:"send_lag_us"`
 		Generator    generator                   `json:"generator"`
 		SLO          record.SLO                  `json:"slo"`
@@ -309,9 +314,9 @@ func loadObject(r *report.Report) any {
 		Databases    []object                    `json:"databases,omitempty"`
 		outcome
 	}{
-		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
-		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, t.Lag,
-		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
+		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
+		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, run.Load.Steps, t.Flow, t.Lag,
+		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited, t.Generator.Agents}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
 	}
 }
 

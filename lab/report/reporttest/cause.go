@@ -8,6 +8,7 @@ import (
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -98,6 +99,7 @@ func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
 	return diagnose.Diagnosis{
 		Variant: variant, Valid: true, Bound: rules.Lock, Kind: "mutex", Also: []rules.Bound{rules.GC}, Where: []places.Place{put},
 		Confirmed: true,
+		WhatIf:    &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", InWords: "at most 1.61x the throughput; then the CPU bounds it."},
 		InWords:   "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
 		Evidence: []findings.Evidence{
 			{Signal: rules.Utilisation, Value: 0.62, Unit: "share", Means: "the CPU is not what is short"},
@@ -109,10 +111,12 @@ func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
 		},
 		Findings: []findings.Finding{
 			{Kind: "contention", InWords: "Waits for the ring's mutex take 90 us of a request.", Where: []places.Place{put}, Profile: record.ProfileMutex,
-				Evidence: []findings.Evidence{{Signal: "mean_wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded"},
+				Evidence: []findings.Evidence{{Signal: "mean_wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded",
+				WhatIf: &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", InWords: "at most 1.61x the throughput; then the CPU bounds it."}},
 			{Kind: "allocations", InWords: "Decoding allocates 30 objects a request.", Profile: record.ProfileHeap, Next: "Decode into a struct that is used again.",
 				Where: []places.Place{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
-			{Kind: "goroutine-leak", InWords: "The stacks of no function kept growing.", Next: "Nothing to do."},
+			{Kind: "goroutine-leak", InWords: "The stacks of no function kept growing.", Next: "Nothing to do.",
+				WhatIf: &whatif.Estimate{Model: whatif.None, Missing: "its cost for each request", InWords: "unknown, since a figure is missing: its cost for each request."}},
 		},
 		CapacityPerS: limit, PeakPerS: limit * 1.1,
 		Unseen:   []string{"cache misses: perf_event_paranoid is 3 here; at 1 they would be counted"},

@@ -2,7 +2,9 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"dyno/lab/capacity"
@@ -93,9 +95,25 @@ func (l *Load) Latencies() []Latency {
 	if t.Delivered+t.Undelivered > 0 {
 		out = append(out, Latency{"delivery", "from the intended send time to the receipt", t.Delivery})
 	}
+	if t.Flow != nil {
+		out = append(out, Latency{"flow", "from the flow's intended start to its last answer, pauses included", *t.Flow})
+	}
 	none := math.NaN()
 	lag := record.Quantiles{P50: t.Lag.P50 / 1000, P90: none, P95: none, P99: t.Lag.P99 / 1000, P999: none, Max: none, Mean: none}
 	return append(out, Latency{"send-lag", "the generator's own", lag})
+}
+
+// Classes are the latencies of the request classes, or of the steps of flows in their order.
+func (l *Load) Classes() (out []Latency) {
+	of := l.Run.Totals.Classes
+	names := slices.Sorted(maps.Keys(of))
+	if steps := l.Run.Load.Steps; steps != nil {
+		names = slices.DeleteFunc(slices.Clone(steps), func(name string) bool { _, known := of[name]; return !known })
+	}
+	for _, name := range names {
+		out = append(out, Latency{Name: name, Quantiles: of[name]})
+	}
+	return out
 }
 
 // Answer is the result in one sentence.

@@ -56,6 +56,9 @@ func (t *terminal) diagnosis(r *report.Report) {
 		if d.PeakPerS > 0 {
 			t.line(t.clean(peakWords(d)))
 		}
+		if d.WhatIf != nil {
+			t.line(t.paint(blue, "without this bound: ") + t.clean(d.WhatIf.InWords))
+		}
 		t.line("")
 		t.cells(placeHead, placeNumbers, placeCells(d.Where))
 		t.cells(evidenceHead, evidenceNumbers, evidenceCells(d.Evidence))
@@ -64,6 +67,9 @@ func (t *terminal) diagnosis(r *report.Report) {
 			t.line(t.paint(blue, "finding: ") + t.clean(f.InWords))
 			if len(f.Where) > 0 {
 				t.line("  in " + t.clean(f.Where[0].Function+figure.Space(words.Place(f.Where[0]))))
+			}
+			if f.WhatIf != nil {
+				t.line("  without it: " + t.clean(f.WhatIf.InWords))
 			}
 			if f.Next != "" {
 				t.line("  next: " + t.clean(f.Next))
@@ -126,6 +132,9 @@ func diagnosisMarkdown(b *strings.Builder, r *report.Report) {
 		if d.PeakPerS > 0 {
 			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(peakWords(d)))
 		}
+		if d.WhatIf != nil {
+			fmt.Fprintf(b, "Without this bound: %s\n\n", escapeMarkdown(d.WhatIf.InWords))
+		}
 		for _, t := range []struct {
 			head   []string
 			number []bool
@@ -141,6 +150,9 @@ func diagnosisMarkdown(b *strings.Builder, r *report.Report) {
 		}
 		for _, f := range d.Findings {
 			fmt.Fprintf(b, "- %s", escapeMarkdown(f.InWords))
+			if f.WhatIf != nil {
+				fmt.Fprintf(b, " Without it: %s", escapeMarkdown(f.WhatIf.InWords))
+			}
 			if f.Next != "" {
 				fmt.Fprintf(b, " Next: %s", escapeMarkdown(f.Next))
 			}

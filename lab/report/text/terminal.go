@@ -16,6 +16,7 @@ import (
 	"dyno/lab/report"
 	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
+	"dyno/lab/report/series"
 	"dyno/lab/report/words"
 )
 
@@ -221,15 +222,41 @@ func (t *terminal) load(r *report.Report) {
 		rows = append(rows, out)
 	}
 	t.table(head, number, rows)
+	t.classes(r.Load)
 	tot := run.Totals
 	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", figure.Count(tot.Sent), figure.Count(tot.Completed), figure.Count(tot.Unfinished), figure.Count(tot.Failed)))
 	if answers := words.Statuses(tot); answers != "" {
 		t.line("answers: " + t.clean(answers))
 	}
+	if run.Load.Protocol != "" {
+		t.line("protocol: " + t.clean(run.Load.Protocol))
+	}
 	errors := maps.Clone(tot.Errors)
 	delete(errors, words.StatusError) // the line above names them
 	t.counts("errors", errors)
+	if agents := words.Agents(tot); agents != "" {
+		t.line("agents: " + t.clean(agents))
+	}
 	t.line("")
+}
+
+// classes prints the latencies of request classes or steps.
+func (t *terminal) classes(l *series.Load) {
+	var rows []row
+	for _, of := range l.Classes() {
+		out := row{share: -1, cells: []string{t.clean(of.Name)}}
+		for _, ms := range []float64{of.P50, of.P90, of.P99, of.Max, of.Mean} {
+			out.cells = append(out.cells, figure.Format(figure.Value(ms)))
+		}
+		rows = append(rows, out)
+	}
+	name := "class, ms"
+	if l.Run.Load.Steps != nil {
+		name = "step, ms"
+	}
+	if len(rows) > 0 {
+		t.table([]string{name, "p50", "p90", "p99", "max", "mean"}, []bool{false, true, true, true, true, true}, rows)
+	}
 }
 
 // counts prints a map of counts on one line; nothing when all are 0.

@@ -105,14 +105,14 @@ func Statuses(t record.Totals) string {
 	refused, above, all := t.Errors[StatusError], int64(0), int64(0)
 	for status, n := range t.Status {
 		all += n
-		if status >= "400" { // not accepted unless a scenario accepts it; three digits each
+		if unusual(status) {
 			above += n
 		}
 	}
 	var words []string
 	for _, status := range slices.Sorted(maps.Keys(t.Status)) {
 		text := figure.Count(t.Status[status]) + " x " + status
-		if refused > 0 && (refused == all || refused == above && status >= "400") {
+		if refused > 0 && (refused == all || refused == above && unusual(status)) {
 			text += " (not accepted)"
 		}
 		words = append(words, text)
@@ -121,6 +121,16 @@ func Statuses(t record.Totals) string {
 		words = append(words, figure.Count(refused)+" of them not accepted")
 	}
 	return strings.Join(words, ", ")
+}
+
+// unusual reports whether a status, of three digits, counts as no success unless a scenario accepts
+// it: an error, or a redirect.
+func unusual(status string) bool {
+	switch status {
+	case "301", "302", "303", "307", "308":
+		return true
+	}
+	return status >= "400"
 }
 
 // roleNames name the roles whose own name is not clear.

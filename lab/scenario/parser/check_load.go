@@ -28,6 +28,10 @@ func (c *checker) load() {
 		c.sessions(p)
 	case scenario.Jobs:
 		c.jobs(p)
+	case scenario.Flows:
+		c.flows(p)
+	case scenario.GRPC:
+		c.grpc(p)
 	case scenario.Requests, "":
 		c.requests(p)
 	}
@@ -61,6 +65,8 @@ func (c *checker) requests(p document.Path) {
 	c.refuse(p, "belongs to kind: jobs; the target's arguments are target.args", "args")
 	c.refuse(p, "belongs to kind: jobs", "axis")
 	c.refuse(p, "belongs to kind: sessions", ownFields...)
+	c.refuse(p, "belongs to kind: flows; kinds of request in a mix are classes", "steps")
+	c.refuse(p, "belongs to kind: grpc", "call", "descriptors")
 	if l.Once && l.Feeder == nil && l.Corpus == "" {
 		c.FaultName(p.To("once"), "sends each row of a feeder or each body of a corpus at most once; add feeder or corpus")
 	}
@@ -96,6 +102,8 @@ func (c *checker) engine(p document.Path) {
 		c.FaultName(p.To("engine"), "is a choice for HTTP; calls over WebSockets have one engine")
 	case l.Engine == "raw" && secure:
 		c.FaultAt(p.To("engine"), "the raw engine speaks no TLS; write std or auto for %s", scenario.Clip(l.URL))
+	case l.Engine == "raw" && l.Follow > 0:
+		c.FaultAt(p.To("follow"), "the raw engine follows no redirects; write engine: std or auto")
 	case l.Engine == "raw" && l.TLS.HTTP2:
 		c.FaultAt(p.To("engine"), "the raw engine speaks HTTP/1.1 only; write std or auto for tls.http2")
 	case l.Pipeline > 1 && (l.Engine == "std" || secure):

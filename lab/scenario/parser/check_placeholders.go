@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dyno/lab/scenario"
+	"dyno/lab/scenario/combine"
 	"dyno/lab/scenario/document"
 )
 
@@ -91,6 +92,9 @@ func (c *checker) loadTexts(before, running scope) {
 	}
 	running.load = true
 	c.text(p.To("url"), l.URL, running)
+	if c.s.OfFlows() {
+		c.flowTexts(p, running)
+	}
 	c.text(p.To("body"), l.Body, running.counting(l.Repeat))
 	c.textMap(p.To("headers"), l.Headers, running)
 	for i, class := range l.Classes {
@@ -162,7 +166,7 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 	case name == scenario.Scratch:
 		return "is the folder of a started program, and is valid only in its command, arguments and environment"
 	case dotted && slices.Contains(in.owners, owner):
-		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
+		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return combine.PlainRune(r) == '-' && r != '-' }) {
 			return "expected a field of the ready line, as in ${" + owner + ".listen}"
 		}
 		return ""
@@ -177,6 +181,9 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) string {
 	if dotted && len(in.owners) > 0 {
 		return "unknown name " + scenario.Clip(owner) + "; " + scenario.DidYouMean(owner, in.owners)
+	}
+	if in.load && c.s.OfFlows() && len(in.plain) == 0 {
+		return "is not saved before this step; write for example save: {" + scenario.Clip(name) + ": {json: id}} in an earlier one"
 	}
 	known := slices.Clone(in.plain)
 	if in.load {
@@ -194,6 +201,8 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
 	kind, count, random := strings.Cut(name, ":")
 	switch n, err := strconv.Atoi(count); {
+	case scenario.SessionPlaceholder(name) && c.s.OfFlows():
+		return "is not saved before this step; write for example save: {" + name + ": {json: id}} in an earlier one"
 	case scenario.SessionPlaceholder(name):
 		return "belongs to load.kind: sessions" + map[string]string{"offer": ", in send"}[name]
 	case c.s.OfSessions() && (name == "id" || name == "key" || random):

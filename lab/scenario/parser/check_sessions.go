@@ -76,23 +76,24 @@ func (c *checker) script(p document.Path) {
 	if !l.Sockets() && l.URL != "" {
 		c.refuse(p, "belongs to WebSockets; a stream of events is opened with url and headers", "open")
 	}
-	c.pattern(p.To("expect", "frames", "matches"), l.Expect.Frames.Matches, 0)
+	c.pattern(p.To("expect", "frames", "matches"), l.Expect.Frames.Matches, "")
 	if a := l.Expect.Ack; a != nil {
 		c.needOne(p.To("expect", "ack"), "json: n", "json", "matches", "any")
-		c.pattern(p.To("expect", "ack", "matches"), a.Matches, 1)
+		c.pattern(p.To("expect", "ack", "matches"), a.Matches, "n=([0-9]+)")
 	}
 }
 
-// pattern checks a regular expression, which needs a number of groups.
-func (c *checker) pattern(p document.Path, text string, groups int) {
+// pattern checks a regular expression, whose first group holds what is looked for if there is an
+// example of that.
+func (c *checker) pattern(p document.Path, text, example string) {
 	if text == "" {
 		return
 	}
 	switch re, err := regexp.Compile(text); {
 	case err != nil:
 		c.FaultAt(p, "%v", err)
-	case re.NumSubexp() < groups:
-		c.FaultAt(p, "has no group, which must hold the offer's number; write for example n=([0-9]+)")
+	case example != "" && re.NumSubexp() == 0:
+		c.FaultAt(p, "has no group, which must hold the value; write for example %s", example)
 	}
 }
 

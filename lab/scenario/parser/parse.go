@@ -33,14 +33,14 @@ func Open(name string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Root, err = root(name); err != nil {
+	if s.Root, err = Root(name); err != nil {
 		return nil, fmt.Errorf("finding the folder of %s: %w", name, err)
 	}
 	return s, nil
 }
 
-// root returns the folder from which a scenario's relative paths count.
-func root(name string) (string, error) {
+// Root returns the folder from which a scenario's relative paths count.
+func Root(name string) (string, error) {
 	own, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
 		return "", err

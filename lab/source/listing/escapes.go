@@ -18,6 +18,24 @@ type siteJSON struct {
 	escape.Site
 }
 
+// EscapesObject is the JSON of dyno escape.
+type EscapesObject struct {
+	Schema            string     `json:"schema"`
+	Run               string     `json:"run"`
+	Variant           string     `json:"variant"`
+	Seconds           float64    `json:"seconds"`
+	Requests          float64    `json:"requests"`
+	Bytes             float64    `json:"bytes"`
+	Objects           float64    `json:"objects"`
+	BytesPerRequest   *float64   `json:"bytes_per_request"` // null: the number of requests is not known
+	ObjectsPerRequest *float64   `json:"objects_per_request"`
+	ProfilerBytes     float64    `json:"profiler_bytes"` // that taking the profile allocated
+	Sites             []siteJSON `json:"sites"`
+	SitesInAll        int        `json:"sites_in_all"`
+	Silent            int        `json:"silent"` // lines with an escape that allocated nothing that was sampled
+	Warnings          []string   `json:"warnings"`
+}
+
 // EscapesJSON writes the places with the most allocations, at most top, and the sums of the run.
 func EscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) error {
 	each := func(n float64) *float64 {
@@ -34,11 +52,10 @@ func EscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) error 
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(map[string]any{
-		"schema": "dyno.escape/1", "run": run.ID, "variant": run.Step.Variant,
-		"seconds": j.Seconds, "requests": j.Requests, "bytes": j.Bytes, "objects": j.Objects,
-		"bytes_per_request": each(j.Bytes), "objects_per_request": each(j.Objects), "profiler_bytes": j.Profiler,
-		"sites": sites, "sites_in_all": len(j.Sites), "silent": j.Silent, "warnings": j.Warnings,
+	return enc.Encode(EscapesObject{
+		Schema: "dyno.escape/1", Run: run.ID, Variant: run.Step.Variant, Seconds: j.Seconds, Requests: j.Requests, Bytes: j.Bytes, Objects: j.Objects,
+		BytesPerRequest: each(j.Bytes), ObjectsPerRequest: each(j.Objects), ProfilerBytes: j.Profiler,
+		Sites: sites, SitesInAll: len(j.Sites), Silent: j.Silent, Warnings: j.Warnings,
 	})
 }
 

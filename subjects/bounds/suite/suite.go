@@ -31,6 +31,9 @@ type Entry struct {
 	// is a correct verdict.
 	Invisible []string `json:"invisible"`
 
+	// Remedies are changes of parameters that take a known part of the bound away.
+	Remedies []Remedy `json:"remedies,omitempty"`
+
 	// Parameters are the ranges that the seed draws from, both ends included.
 	Parameters map[string][2]int `json:"parameters"`
 
@@ -43,6 +46,18 @@ type Load struct {
 	Connections int     `json:"connections"` // at most
 	MaxRate     float64 `json:"max_rate"`    // per second, at most
 	ThinkMs     float64 `json:"think_ms"`    // each connection's pause after an answer
+}
+
+// Remedy is a change that takes a known part of a server's bound away.
+type Remedy struct {
+	InWords string             `json:"in_words"`
+	Scale   map[string]float64 `json:"scale"` // factors of the parameters
+	// Shares of a request's demand that go: of the bound (the lock's holding, a pool's connections),
+	// of the CPU time in Compute, of the CPU time of the process that it calls.
+	Bound    float64 `json:"bound,omitempty"`
+	CPU      float64 `json:"cpu,omitempty"`
+	Compute  string  `json:"compute,omitempty"`
+	Receiver float64 `json:"receiver,omitempty"`
 }
 
 // Service is a running server.

@@ -14,8 +14,9 @@ type head struct {
 	length    int64 // Content-Length, bytes
 	http10    bool
 	chunked   bool
-	close     bool // Connection: close
-	keepAlive bool // Connection: keep-alive
+	close     bool   // Connection: close
+	keepAlive bool   // Connection: keep-alive
+	location  string // of a redirect
 }
 
 // prefix begins every status line.
@@ -68,6 +69,8 @@ func (h *head) field(name, value []byte) bool {
 			return false
 		}
 		h.chunked = true
+	case h.status >= 300 && h.status < 400 && is(name, "location"):
+		h.location = string(value)
 	case is(name, "connection"):
 		for option := range bytes.SplitSeq(value, []byte{','}) {
 			option = bytes.Trim(option, " \t")

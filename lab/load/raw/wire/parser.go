@@ -248,6 +248,9 @@ func (p *Parser) Persists() bool { return p.state != untilEOF && p.head.persists
 // Status returns the answer's status, once its head has been read.
 func (p *Parser) Status() int { return p.head.status }
 
+// Location returns where a redirect leads, once its head has been read; empty: it does not say.
+func (p *Parser) Location() string { return p.head.location }
+
 // Content returns the header and body of a complete answer whose content was kept; ok is false if
 // the body was too long to be kept.
 func (p *Parser) Content() (header http.Header, body []byte, ok bool) {

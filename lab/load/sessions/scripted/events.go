@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"dyno/lab/load/notes"
+	"dyno/lab/load/request"
 	"dyno/lab/load/sessions"
 )
 
@@ -23,7 +25,7 @@ var errPosting = fmt.Errorf("%d of them were in flight", posting)
 // events opens streams of server-sent events.
 type events struct {
 	script Script
-	sessions.Notes
+	failed notes.Notes
 	offering
 	streams *http.Client
 	posts   *http.Client
@@ -49,8 +51,17 @@ func newEvents(s Script, host string) (*events, error) {
 		return nil, err
 	}
 	streams.DisableKeepAlives = true // each stream is its connection's last
-	return &events{script: s, streams: &http.Client{Transport: streams}, posts: &http.Client{Transport: posts, Timeout: postTimeout}, free: make(chan struct{}, posting)}, nil
+	return &events{script: s, streams: &http.Client{Transport: streams, CheckRedirect: stay},
+		posts: &http.Client{Transport: posts, Timeout: postTimeout, CheckRedirect: stay}, free: make(chan struct{}, posting)}, nil
 }
+
+var _ notes.Noting = (*events)(nil)
+
+// Notes returns why requests were not sent.
+func (d *events) Notes() []string { return d.failed.Notes() }
+
+// stay follows no redirect: it may lead to a login page, which is neither a stream nor a success.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
@@ -118,7 +129,7 @@ func (c *stream) Send(_ context.Context, offer uint64) error {
 	select {
 	case c.driver.free <- struct{}{}:
 	default: // to wait would delay the offers of other sessions
-		c.driver.Add(notSent, errPosting)
+		c.driver.failed.Add(notSent, errPosting)
 		return nil
 	}
 	r, err := http.NewRequestWithContext(c.living, s.Send.Method, s.text(s.Send.URL, c.i, offer), bytes.NewReader(body))
@@ -130,7 +141,7 @@ func (c *stream) Send(_ context.Context, offer uint64) error {
 	c.posting.Go(func() {
 		defer func() { <-c.driver.free }()
 		if err := c.driver.post(r); err != nil && c.living.Err() == nil {
-			c.driver.Add(notSent, err)
+			c.driver.failed.Add(notSent, err)
 		}
 	})
 	return nil
@@ -143,7 +154,7 @@ func (d *events) post(r *http.Request) error {
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxMessage))
-	if answer.StatusCode >= http.StatusBadRequest {
+	if answer.StatusCode >= http.StatusBadRequest || request.Redirects(answer.StatusCode) {
 		return fmt.Errorf("%s answered %s: %.200s", r.URL.Host, answer.Status, strings.TrimSpace(string(text)))
 	}
 	return nil

@@ -1,47 +1,10 @@
-// Asks once a second, as long as somebody looks, and says when there is no answer.
-let timer = 0, asking = false, again = false, since = ''; // since when there has been no answer; '': there is one
-
-const look = async () => {
-  if (document.hidden) return;
-  again = asking;
-  if (asking) return; // another question has been asked meanwhile: at once when this one is answered
-  asking = true;
-  clearTimeout(timer);
-  const begin = performance.now(), turn = finding.turn;
-  try {
-    const stats = await (await ask(question())).json();
-    showFigures(stats, performance.now() / 1000);
-    if (turn === finding.turn) showSubscriptions(stats);
-    await refreshLetters();
-    heard(stats);
-  } catch (err) { unheard(err); }
-  asking = false;
-  timer = setTimeout(look, again ? 0 : Math.max(1000 - (performance.now() - begin), 250));
-  again = false;
-};
-
-const connection = (words, state) => {
-  say(at('connection'), words);
-  at('connection').className = 'chip ' + state;
-};
-
-const heard = stats => {
-  since = '';
-  connection('live', 'live');
-  show(at('lost'), false);
-  at('main').classList.remove('stale');
+// What is asked for, and shown of it.
+const look = live('notifyd', async () => {
+  const turn = finding.turn;
+  const stats = await (await ask(question())).json();
+  showFigures(stats, performance.now() / 1000);
+  if (turn === finding.turn) showSubscriptions(stats);
+  await refreshLetters();
   const failing = stats.states.failing ?? 0;
-  document.title = (failing ? `(${failing} failing) ` : '') + 'notifyd';
-};
-
-const unheard = err => {
-  since ||= new Date().toLocaleTimeString();
-  connection('no answer', 'failing');
-  say(at('lost'), `The server has not answered since ${since}: ${err.message}. What stands below is from before; it is asked again every second.`);
-  show(at('lost'), true);
-  at('main').classList.add('stale');
-  document.title = '(no answer) notifyd';
-};
-
-document.addEventListener('visibilitychange', look);
-look();
+  return failing ? failing + ' failing' : '';
+});

@@ -1,0 +1,218 @@
+// Package authoring has the commands that write files for the user to edit: scenarios from other
+// tools' files (import) and from the service in the current folder (init), and schemas.
+//
+// It is not for measuring. It starts no goroutines.
+package authoring
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dyno/cmd/dyno/usage"
+	"dyno/lab/importer"
+	"dyno/lab/importer/foreign"
+	"dyno/lab/scenario/parser"
+
+	"github.com/spf13/cobra"
+)
+
+// importing holds the flags of dyno import.
+type importing struct {
+	as, out string
+	options importer.Options
+}
+
+// NewImport makes dyno import.
+func NewImport() *cobra.Command {
+	var in importing
+	cmd := &cobra.Command{
+		Use:   "import FILE|-",
+		Short: "Write a scenario from a curl command, URLs, vegeta targets, HAR, OpenAPI, k6 or Locust",
+		Long: `Import reads requests that another tool has, and writes a scenario that sends them. It says on stderr what it
+took and what it left out, and why. It sends nothing, and executes no script: of a k6 or Locust script it takes what
+can be read in it.
+
+The scenario goes to stdout, or with -o to a file. Cookies, Authorization and other likely secrets are left out, unless
+--secrets keeps them: then they are in a file beside the scenario that only you can read.`,
+		Example: `  dyno import checkout.har -o checkout.yaml --target http://127.0.0.1:8080
+  pbpaste | dyno import - -o order.yaml          a command copied in a browser as cURL
+  dyno import openapi.yaml | less
+  dyno import script.js -o script.yaml && dyno capacity script.yaml`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return in.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.as, "as", "", "form of the input: "+strings.Join(importer.Names(), ", ")+" (default: by name and beginning)")
+	f.StringVarP(&in.out, "output", "o", "", "file of the scenario (default: stdout); an existing file is never replaced")
+	f.StringVar(&in.options.Host, "host", "", "take the requests to this host, as in api.example.com (default: the host with most requests)")
+	f.StringVar(&in.options.Target, "target", "", "base URL to send the requests to (default: their own)")
+	f.BoolVar(&in.options.NoStatic, "no-static", false, "leave out pictures, style sheets, scripts and other files of a page")
+	f.BoolVar(&in.options.Secrets, "secrets", false, "keep secrets, in a file beside the scenario; needs -o")
+	return cmd
+}
+
+func (in *importing) run(cmd *cobra.Command, name string) error {
+	text, err := input(cmd.InOrStdin(), name)
+	if err != nil {
+		return err
+	}
+	form, err := importer.FormOf(in.as, name, text)
+	if err != nil {
+		return usage.Of(err)
+	}
+	folder := "."
+	if name != "-" {
+		folder = filepath.Dir(name)
+	}
+	load, err := form.Read(text, foreign.Beside(folder))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := in.complete(form, name); err != nil {
+		return err
+	}
+	result, err := importer.Convert(load, in.options)
+	report(cmd.ErrOrStderr(), result)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if in.out == "" {
+		_, err := cmd.OutOrStdout().Write(result.Scenario)
+		return err
+	}
+	if err := in.write(result); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; next: dyno capacity %s%s\n", in.out, in.out, consent(result.Target))
+	return nil
+}
+
+// complete sets the options that depend on names.
+func (in *importing) complete(form importer.Form, name string) error {
+	if in.options.Secrets && in.out == "" {
+		return usage.Errorf("--secrets writes a file beside the scenario: name the scenario with -o FILE")
+	}
+	o := &in.options
+	o.Source = form.What
+	if name == "-" {
+		o.Name = form.Name
+	} else {
+		o.Source += ", " + filepath.Base(name)
+		o.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	if in.out == "" {
+		return nil
+	}
+	root, err := parser.Root(in.out)
+	if err != nil {
+		return err
+	}
+	base, err := filepath.Abs(strings.TrimSuffix(in.out, filepath.Ext(in.out)))
+	if err != nil {
+		return err
+	}
+	if base, err = filepath.Rel(root, base); err != nil {
+		return err
+	}
+	base = filepath.ToSlash(base)
+	o.Rows, o.Bodies = base+".rows.ndjson", base+".bodies.ndjson"
+	return nil
+}
+
+// write writes the scenario and the files beside it; an existing file stays.
+func (in *importing) write(result *importer.Result) error {
+	if err := create(in.out, result.Scenario, 0o644); err != nil {
+		return err
+	}
+	for _, f := range result.Files {
+		mode := os.FileMode(0o644)
+		if f.Secret {
+			mode = 0o600
+		}
+		name := filepath.Join(filepath.Dir(in.out), filepath.Base(f.Name))
+		if err := create(name, f.Data, mode); err != nil {
+			return errors.Join(err, os.Remove(in.out))
+		}
+	}
+	return nil
+}
+
+// create writes a file that does not exist yet.
+func create(name string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s exists already; name another file", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// input reads a file, or stdin.
+func input(stdin io.Reader, name string) ([]byte, error) {
+	in := stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, foreign.MaxBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	case len(text) > foreign.MaxBytes:
+		return nil, fmt.Errorf("%s is larger than %d MiB; import a part of it", name, foreign.MaxBytes>>20)
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, fmt.Errorf("%s is empty", map[bool]string{true: "stdin", false: name}[name == "-"])
+	}
+	return text, nil
+}
+
+// report says what was taken and what was left out. Secrets are not in it.
+func report(w io.Writer, result *importer.Result) {
+	const most = 20
+	list := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		fmt.Fprintln(w, title)
+		for i, line := range lines {
+			if i == most && len(lines) > most+1 && title == "took" {
+				fmt.Fprintf(w, "  and %d more\n", len(lines)-most)
+				break
+			}
+			fmt.Fprintln(w, "  "+line)
+		}
+	}
+	var left []string
+	for _, o := range result.Left {
+		left = append(left, importer.Words(o))
+	}
+	list("took", result.Taken)
+	list("left out", left)
+	list("note", result.Notes)
+}
+
+// consent returns the flag that a target beyond this machine needs.
+func consent(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.Hostname() == "localhost" {
+		return ""
+	}
+	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsLoopback() {
+		return ""
+	}
+	return " --i-may-load-this-host (or import it with --target http://127.0.0.1:8080)"
+}

@@ -1,0 +1,154 @@
+package whatif
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/record"
+)
+
+// Difference is how the CPU time of a request differs between two profiles, in us per request.
+type Difference struct {
+	Before, After float64 // of the whole request
+	// Gone is the time in places that take less of it, and New that in places that take more;
+	// differences within the error of the sampling count for neither.
+	Gone, New     float64
+	GoneIn, NewIn string // the place with most of it
+}
+
+// errors is how many standard errors a place must differ by: some 50 places are compared.
+const errors = 2
+
+// Compare finds the places whose CPU time per request differs. A place is a function of the
+// service's own with the library function that it calls, or a class of the runtime's work.
+// False: one of the runs has no profile with samples, or no request was answered meanwhile.
+func Compare(before, after *record.Run) (Difference, bool) {
+	was, is := perRequest(before), perRequest(after)
+	d := Difference{Before: sum(was), After: sum(is)}
+	if d.Before <= 0 || d.After <= 0 {
+		return d, false
+	}
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	most, least := 0.0, 0.0
+	for _, at := range slices.Sorted(maps.Keys(all)) {
+		change := is[at].us - was[at].us
+		switch {
+		case math.Abs(change) < errors*math.Sqrt(is[at].variance+was[at].variance):
+		case change < 0:
+			if d.Gone -= change; change < least {
+				least, d.GoneIn = change, at
+			}
+		default:
+			if d.New += change; change > most {
+				most, d.NewIn = change, at
+			}
+		}
+	}
+	// Where each of many places differs by less than the error, their sum may differ by more.
+	rest := d.Before - d.After - (d.Gone - d.New)
+	switch {
+	case math.Abs(rest) < errors*math.Sqrt(variance(was)+variance(is)):
+	case rest > 0:
+		d.Gone += rest
+	default:
+		d.New -= rest
+	}
+	return d, true
+}
+
+func variance(parts map[string]part) (sum float64) {
+	for _, p := range parts {
+		sum += p.variance
+	}
+	return sum
+}
+
+// Removal is what went between the two profiles, as a share of the first.
+func (d Difference) Removal() Removal {
+	return Removal{CPU: d.Gone / d.Before, CPUOf: "gone, most of it in " + cmp.Or(d.GoneIn, "no place")}
+}
+
+// part is the CPU time of a request in one place, with the variance of its sampling.
+type part struct{ us, variance float64 }
+
+func sum(parts map[string]part) (us float64) {
+	for _, p := range parts {
+		us += p.us
+	}
+	return us
+}
+
+// perRequest divides the CPU time of a request into places.
+func perRequest(r *record.Run) map[string]part {
+	out := map[string]part{}
+	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
+	if err != nil {
+		return out
+	}
+	requests := p.Requests
+	if requests <= 0 {
+		requests = p.Seconds * r.Totals.AchievedPerS
+	}
+	if requests <= 0 {
+		return out
+	}
+	const sample = 1e4 // us: pprof's 100 Hz
+	for _, s := range stacks.Unprofiled(p).Stacks {
+		us := s.Value / 1e3
+		at := out[placeOf(s.Frames)]
+		out[placeOf(s.Frames)] = part{at.us + us/requests, at.variance + us*sample/(requests*requests)}
+	}
+	return out
+}
+
+// placeOf names the place that a stack belongs to.
+func placeOf(frames []record.Frame) string {
+	class := stacks.ClassOf(frames)
+	if class == stacks.GC || class == stacks.Scheduler {
+		return string(class)
+	}
+	user, ok := stacks.UserFrame(frames)
+	if !ok {
+		if len(frames) == 0 {
+			return string(class)
+		}
+		return frames[len(frames)-1].Function
+	}
+	i := slices.IndexFunc(frames, func(f record.Frame) bool {
+		return f.File == user.File && f.Line == user.Line && !stacks.Standard(f.Function)
+	})
+	if i <= 0 {
+		return user.Function
+	}
+	return fmt.Sprintf("%s calling %s", user.Function, frames[i-1].Function)
+}
+
+// ShareOf is the share of the CPU time in a function and what it calls, with the collector's work
+// if that function allocates; 0: no profile.
+func ShareOf(r *record.Run, function string) float64 {
+	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
+	if err != nil {
+		return 0
+	}
+	all, in, collecting, allocates := 0.0, 0.0, 0.0, false
+	for _, s := range stacks.Unprofiled(p).Stacks {
+		class := stacks.ClassOf(s.Frames)
+		all += s.Value
+		switch {
+		case slices.ContainsFunc(s.Frames, func(f record.Frame) bool { return f.Function == function }):
+			in += s.Value
+			allocates = allocates || class == stacks.Malloc
+		case class == stacks.GC:
+			collecting += s.Value
+		}
+	}
+	if allocates {
+		in += collecting
+	}
+	return in / max(all, 1)
+}

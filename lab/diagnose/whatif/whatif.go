@@ -1,0 +1,230 @@
+// Package whatif reckons the most that a change can bring before it is made: by how much the
+// throughput of a saturated service can rise without a cost that a profile or a trace shows, and
+// what bounds it then. Each model gives an upper bound, and an estimate says what it rests on, or
+// which figure is missing.
+//
+// Every function depends on figures alone. The package is not for the verdict (package diagnose),
+// nor for finding the costs (package findings). It starts no goroutines.
+package whatif
+
+import (
+	"slices"
+
+	"dyno/lab/diagnose/rules"
+)
+
+// Facts are the figures of a saturated service from which the models reckon.
+type Facts struct {
+	Bound  rules.Bound
+	Kind   string // of a wait, or of a lock
+	Name   string // of the bound, within a sentence: "a lock"
+	CPU    CPU
+	Others []Limit // further resources that are partly used up
+	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
+	// wait themselves.
+	WorkersWait float64
+	// UsedUp means that the CPU is used up while requests wait, so that either may bound: what they
+	// wait for may be short of CPU, such as another process on the same machine.
+	UsedUp bool
+	// Rising means that more clients still raised the throughput, so that no limit was reached.
+	Rising bool
+}
+
+// Limit is a resource that serves one request at a time: a lock, or a goroutine that works for all
+// requests.
+type Limit struct {
+	Name     string
+	Busy     float64 // share of the time in which it is in use
+	Computes float64 // the part of Busy in which its user computes
+}
+
+// Removal is what a change takes away.
+type Removal struct {
+	CPU    float64  // share of the target's CPU time
+	CPUOf  string   // what spends it, after "of the CPU time is": "in main.f (f.go:12)"
+	Waits  []string // kinds of wait that end
+	Part   float64  // share of that wait, or of the holding of a lock, that ends; 0: all of it
+	PartOf string   // where that share of the holding is spent: "in (*os.File).Sync"
+	Time   float64  // share of the requests' time that they wait there; 0: unknown
+	Beside float64  // cores of other processes that are no longer used
+	// Missing is the figure that a model would need; empty: nothing is missing.
+	Missing string
+}
+
+// OrMissing is the removal, or one that says what is missing if nothing of it was measured.
+func (r Removal) OrMissing() Removal {
+	if r.CPU == 0 && len(r.Waits) == 0 && r.Time == 0 && r.Missing == "" {
+		r.Missing = "its cost for each request, in CPU time or waiting"
+	}
+	return r
+}
+
+// Models.
+const (
+	Amdahl = "amdahl" // the CPU is used up: a request takes less of it
+	Holder = "holder" // a lock or a goroutine bounds: a request keeps it for less time
+	Little = "little" // the requests or workers that wait are limited in number: they wait less
+	Beside = "beside" // the removal is not at the bound
+	None   = "none"   // a figure is missing
+)
+
+// Estimate is the most that a removal can bring.
+type Estimate struct {
+	Model string `json:"model"` // one of the constants
+	// AtMost is the ratio of the throughput after to that before, at most; 0: unknown.
+	AtMost float64 `json:"at_most,omitempty"`
+	// Alone is the same for a service that does not share its CPUs with the load generator and its
+	// companions; 0: about the same.
+	Alone   float64 `json:"at_most_alone,omitempty"`
+	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: nothing is said of it
+	Then    string  `json:"then,omitempty"`            // what bounds the service then
+	Missing string  `json:"missing,omitempty"`
+	InWords string  `json:"in_words"`
+}
+
+// mostCPU is the largest share of the CPU time that can go: an answer costs something.
+const mostCPU = 0.99
+
+// Without reckons the most that a removal brings. Whichever resource is used up first bounds the
+// throughput, so the estimate is the lowest of the known ceilings. One that was not measured may be
+// lower: hence a bound, and no forecast.
+func (f Facts) Without(r Removal) Estimate {
+	r.CPU = min(max(r.CPU, 0), mostCPU)
+	e := Estimate{Model: None, Missing: f.missing(r)}
+	if r.CPU > 0 {
+		e.CPU = 1 - r.CPU
+	}
+	if e.Missing == "" {
+		e.Model = f.model(r)
+		lowest := f.lowest(r)
+		e.AtMost, e.Then = max(1, lowest.times), lowest.name
+		apart := f
+		apart.CPU.Beside = 0
+		const same = 1.1 // a smaller difference is not mentioned
+		if alone := apart.lowest(r).times; alone > same*e.AtMost {
+			e.Alone = alone
+		}
+	}
+	e.InWords = f.words(r, e)
+	return e
+}
+
+// missing is the figure without which no model applies.
+func (f Facts) missing(r Removal) string {
+	switch {
+	case f.Bound == rules.Generator:
+		return "the service's own bound: the load generator was the limit"
+	case f.Bound == rules.NotLoaded:
+		return "a bound: the service would carry more load"
+	case !f.computes() && !f.waits():
+		return "the bound: what limits the throughput is unknown"
+	case r.Missing != "":
+		return r.Missing
+	case f.waits() && f.Rising:
+		return "a bound: more clients still raised the throughput"
+	case f.CPU.Target <= 0:
+		return "the CPU that the service uses, which may bound it next"
+	}
+	return ""
+}
+
+// computes reports whether the CPU bounds the service, whatever it is used for.
+func (f Facts) computes() bool {
+	return f.Bound == rules.CPU || f.Bound == rules.GC || f.Bound == rules.Syscall || f.Bound == rules.Lock && f.Kind == rules.Spun
+}
+
+func (f Facts) waits() bool {
+	return f.Bound == rules.Wait || f.Bound == rules.Lock && f.Kind != rules.Spun
+}
+
+// kind is the kind of wait that bounds the service.
+func (f Facts) kind() string {
+	if f.Bound == rules.Lock {
+		return string(rules.Lock)
+	}
+	return f.Kind
+}
+
+// model is the model that applies to a removal.
+func (f Facts) model(r Removal) string {
+	switch {
+	case f.computes() && r.CPU == 0:
+		return Beside
+	case f.computes():
+		return Amdahl
+	case slices.Contains(r.Waits, f.kind()):
+		if f.Bound == rules.Lock {
+			return Holder
+		}
+		return Little
+	case r.CPU > 0 && slices.Contains(computed, f.kind()):
+		return Holder
+	case r.CPU > 0 && f.UsedUp:
+		return Amdahl
+	}
+	return Beside
+}
+
+// computed are the kinds of wait for another goroutine, which may be computing: what it computes
+// may be what is removed.
+var computed = []string{string(rules.Lock), "channel", "select", "cond", "waitgroup"}
+
+// ceiling is how many times the present throughput a resource permits.
+type ceiling struct {
+	times float64
+	name  string
+}
+
+// lowest is the ceiling that is reached first.
+func (f Facts) lowest(r Removal) ceiling {
+	cpu := ceiling{f.CPU.times(r), "the CPU"}
+	if f.computes() || f.model(r) == Amdahl {
+		cpu.times /= f.CPU.times(Removal{}) // it is used up now, even if not to the last percent
+	}
+	all := []ceiling{cpu}
+	for _, o := range f.Others {
+		if left := o.Busy - min(o.Computes, r.CPU*f.CPU.Target); left > 0 {
+			all = append(all, ceiling{1 / left, o.Name})
+		}
+	}
+	switch f.model(r) {
+	case Little, Holder:
+		if own, left := f.left(r); left && !f.UsedUp {
+			all = append(all, ceiling{own, f.Name})
+		}
+	case Beside:
+		if f.waits() {
+			all = append(all, ceiling{f.around(), f.Name})
+		}
+	}
+	return slices.MinFunc(all, func(a, b ceiling) int {
+		if a.times < b.times {
+			return -1
+		}
+		return 1
+	})
+}
+
+// left is the ceiling of the bound itself if a part of it is left; false: it is gone, or may be.
+func (f Facts) left(r Removal) (float64, bool) {
+	part := r.Part
+	if part <= 0 || part > 1 {
+		part = 1
+	}
+	if f.WorkersWait > 0 { // what workers do besides waiting stays
+		part *= f.WorkersWait
+	}
+	if !slices.Contains(r.Waits, f.kind()) || part >= 1 {
+		return 0, false
+	}
+	return 1 / (1 - part), true
+}
+
+// around is the ceiling where the wait that bounds stays: workers can do without the rest of their
+// time at most, while requests that wait in a queue then only wait longer.
+func (f Facts) around() float64 {
+	if f.WorkersWait > 0 {
+		return 1 / f.WorkersWait
+	}
+	return 1
+}

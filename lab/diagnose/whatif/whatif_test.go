@@ -1,0 +1,120 @@
+package whatif
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/record"
+
+	"pgregory.net/rapid"
+)
+
+// shared is a service that uses one of two cores; generator and companions use half of one.
+var shared = CPU{Target: 1, Beside: 0.5, Limit: 2, Machine: 2}
+
+func TestWithout(t *testing.T) {
+	json := Removal{CPU: 0.29, CPUOf: "in encoding/json.Marshal"}
+	for name, c := range map[string]struct {
+		facts    Facts
+		removal  Removal
+		model    string
+		atMost   float64
+		alone    float64
+		then, in string
+	}{
+		"the CPU alone": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
+			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal; the CPU still bounds it."},
+		"the CPU shared with the generator": {Facts{Bound: rules.CPU, CPU: shared}, json,
+			Amdahl, 1.24, 1.408, "the CPU", "at most 1.24x the throughput (1.41x on CPUs of its own)"},
+		"then a lock": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock in store.go:68", 0.8, 0}}}, json,
+			Amdahl, 1.25, 0, "the lock in store.go:68", "; then the lock in store.go:68 bounds it."},
+		"a lock further away": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.5, 0}}}, json,
+			Amdahl, 1.408, 0, "the CPU", "; the CPU still bounds it, and the lock would at 2.0x."},
+		"what the lock's holder computes may be what goes": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.8, 0.8}}}, json,
+			Amdahl, 1.408, 0, "the CPU", ""},
+		"all of a lock, beside others": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2, Taken: 0.4}}, Removal{Waits: []string{"lock"}},
+			Holder, 2, 0, "the CPU", "at most 2.0x the throughput; then the CPU bounds it, if it also gets the 40% that other processes took."},
+		"half of a lock's holding": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.2, Limit: 2, Machine: 2}}, Removal{Waits: []string{"lock"}, Part: 0.5, PartOf: "in os.(*File).Sync, called at store.go:68"},
+			Holder, 2, 0, "a lock", "at most 2.0x the throughput: 50% of the time under the lock is spent in os.(*File).Sync, called at store.go:68; a lock still bounds it."},
+		"all of a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: shared}, Removal{Waits: []string{"lock"}},
+			Holder, 1.333, 2, "the CPU", "; then the CPU bounds it."},
+		"computing beside a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2}}, json,
+			Holder, 2.817, 0, "the CPU", "and no more than now unless that is what the requests wait for"},
+		"computing beside a wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting for an answer from downstream", CPU: shared}, json,
+			Beside, 1, 0, "waiting for an answer from downstream", "at most 1.00x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal, but waiting for an answer from downstream bounds it."},
+		"computing beside a wait, with the CPU used up": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: shared}, json,
+			Amdahl, 1.24, 1.408, "the CPU", ""},
+		"workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, Removal{Waits: []string{"network"}},
+			Little, 5, 0, "waiting", ""},
+		"computing of workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, json,
+			Beside, 1.25, 0, "waiting", ""},
+		"a receiver that shares the CPUs": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", CPU: shared}, Removal{Waits: []string{"network"}, Beside: 0.4},
+			Little, 1.818, 0, "the CPU", ""},
+		"a wait beside the CPU": {Facts{Bound: rules.CPU, CPU: shared}, Removal{Waits: []string{"pool"}, Time: 0.12},
+			Beside, 1, 0, "the CPU", "since the CPU bounds it; requests would take 12% less time at most."},
+		"no bound":            {Facts{Bound: rules.Unknown, CPU: shared}, json, None, 0, 0, "", "unknown how much more throughput, since a figure is missing: the bound: what limits the throughput is unknown; 29%"},
+		"not loaded":          {Facts{Bound: rules.NotLoaded, CPU: shared}, json, None, 0, 0, "", "the service would carry more load"},
+		"only the generator":  {Facts{Bound: rules.Generator, CPU: shared}, json, None, 0, 0, "", "the load generator was the limit"},
+		"no limit reached":    {Facts{Bound: rules.Wait, Kind: "timer", Rising: true, CPU: shared}, Removal{Waits: []string{"timer"}}, None, 0, 0, "", "more clients still raised"},
+		"CPU use unseen":      {Facts{Bound: rules.Lock}, Removal{Waits: []string{"lock"}}, None, 0, 0, "", "the CPU that the service uses"},
+		"a leak has no model": {Facts{Bound: rules.CPU, CPU: shared}, Removal{}.OrMissing(), None, 0, 0, "", "its cost for each request"},
+	} {
+		e := c.facts.Without(c.removal)
+		if e.Model != c.model || math.Abs(e.AtMost-c.atMost) > 0.01 || math.Abs(e.Alone-c.alone) > 0.01 || e.Then != c.then || !strings.Contains(e.InWords, c.in) {
+			t.Errorf("%s: %+v", name, e)
+		}
+		if (e.Missing == "") != (c.model != None) || (c.removal.CPU > 0) != (e.CPU == 1-c.removal.CPU) {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// More removed never brings less, and no figure makes an estimate that JSON cannot hold.
+func TestMoreRemovedBringsMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		share := rapid.Float64Range(0, 1)
+		f := Facts{Bound: rapid.SampledFrom([]rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Wait}).Draw(t, "bound"), Kind: "network", Name: "it",
+			UsedUp: rapid.Bool().Draw(t, "used up"), WorkersWait: share.Draw(t, "workers"),
+			CPU:    CPU{Target: rapid.Float64Range(0.001, 64).Draw(t, "target"), Beside: rapid.Float64Range(0, 64).Draw(t, "beside"), Limit: math.Inf(1), Machine: 64},
+			Others: []Limit{{"another", share.Draw(t, "busy"), share.Draw(t, "computes")}}}
+		less := Removal{CPU: share.Draw(t, "less"), Waits: []string{"lock", "network"}, Part: share.Draw(t, "part")}
+		more := less
+		more.CPU = max(less.CPU, share.Draw(t, "more"))
+		a, b := f.Without(less), f.Without(more)
+		if a.Missing == "" && b.AtMost < a.AtMost*(1-1e-9) {
+			t.Fatalf("%+v brings %v, and %+v %v", less, a.AtMost, more, b.AtMost)
+		}
+		for _, v := range []float64{a.AtMost, a.Alone, a.CPU} {
+			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+				t.Fatalf("%+v", a)
+			}
+		}
+	})
+}
+
+func TestCPUOf(t *testing.T) {
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, Environment: record.Environment{Seen: true, TargetCPU: 1, CompanionCPU: 0.25, NoiseCPU: 0.5}}
+	r.Totals.Generator.CPUSeconds = 1
+	if c := CPUOf(r, 2); c != (CPU{Target: 1, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
+		t.Errorf("%+v", c)
+	}
+	r.Target.Quota = 1.5
+	if c := CPUOf(r, 0); c.Limit != 1.5 || c.Machine != 4 {
+		t.Errorf("with a quota of its own: %+v", c)
+	}
+	r.Target.Shared = true
+	if c := CPUOf(r, 2); c.Limit != 2 || c.Machine != 1.5 {
+		t.Errorf("with a shared quota: %+v", c)
+	}
+	r.Environment.Elsewhere = true
+	if c := CPUOf(r, 8); c.Beside != 0 || c.Machine != 8 {
+		t.Errorf("on another machine: %+v", c)
+	}
+	r.Environment.Seen = false
+	if c := CPUOf(r, 8); c != (CPU{}) {
+		t.Errorf("unseen: %+v", c)
+	}
+}

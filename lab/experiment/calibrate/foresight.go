@@ -1,0 +1,184 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"dyno/lab/compare"
+	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/calibration"
+	"dyno/lab/diagnose/whatif"
+	"dyno/lab/experiment"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
+)
+
+// Foresee diagnoses each server that has a remedy, reckons from that record alone what the remedy
+// can bring, and measures in turns what it brings. If an error ends it, Foresee returns the results
+// until then. done is called after every remedy.
+func Foresee(ctx context.Context, o Options, done func(n, total int, f calibration.Foresight)) ([]calibration.Foresight, error) {
+	o.Say("building " + subjects)
+	binary, servers, remove, err := build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	if servers, err = choose(servers, o.Only); err != nil {
+		return nil, err
+	}
+	servers = slices.DeleteFunc(servers, func(s Server) bool { return len(s.Remedies) == 0 })
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("%w with a remedy among these; without names, all that have one are taken", ErrNoServer)
+	}
+	var out []calibration.Foresight
+	for _, s := range servers {
+		if _, err := o.one(ctx, binary, s, 0, o.Inside[0]); err != nil {
+			return out, fmt.Errorf("diagnosing %s: %w", s.Name, err)
+		}
+		_, err := experiment.Execute(ctx, experiment.Options{Scenario: s.remedied(binary, o.Seed, o.Inside[0]), Out: filepath.Join(o.Out, remedyFolder(s)), Depth: o.Depth, NoPMQoS: o.NoPMQoS, Budget: remedyBudget})
+		if err != nil && !errors.Is(err, experiment.ErrUnfit) {
+			return out, fmt.Errorf("comparing %s with its remedy: %w", s.Name, err)
+		}
+		f, err := s.foresight(o.Out, o.Seed, o.Inside[0])
+		if err != nil {
+			return out, err
+		}
+		out = append(out, f)
+		done(len(out), len(servers), f)
+	}
+	return out, nil
+}
+
+// remedyBudget is the time limit of a comparison, which ends earlier when it is decided.
+const remedyBudget = 40 * time.Second
+
+func remedyFolder(s Server) string { return s.Name + "-remedied" }
+
+// remedied returns the scenario that compares a server with its first remedy.
+func (s Server) remedied(binary string, seed uint64, inside string) *scenario.Scenario {
+	sc := s.scenario(binary, seed, inside)
+	sc.Mode, sc.Load.Connections, sc.Load.Timeout = record.KindCompare, 64, 10*time.Second
+	changed := scenario.Variant{Name: "remedied", Change: s.Remedies[0].InWords}
+	for _, name := range slices.Sorted(maps.Keys(s.Remedies[0].Scale)) {
+		changed.Args = append(changed.Args, "--scale", fmt.Sprintf("%s=%g", name, s.Remedies[0].Scale[name]))
+	}
+	sc.Variants = []scenario.Variant{{Name: "as-it-is"}, changed}
+	return sc
+}
+
+// foresight reads a server's two records.
+func (s Server) foresight(dir string, seed uint64, inside string) (calibration.Foresight, error) {
+	before, err := folder.Open(filepath.Join(dir, folderName(s.Name, seed, inside)))
+	if err != nil {
+		return calibration.Foresight{}, err
+	}
+	both, err := folder.Open(filepath.Join(dir, remedyFolder(s)))
+	if err != nil {
+		return calibration.Foresight{}, err
+	}
+	all := diagnose.Diagnose(before)
+	if len(all) == 0 {
+		return calibration.Foresight{}, fmt.Errorf("%s: nothing was diagnosed", s.Name)
+	}
+	remedy := s.Remedies[0]
+	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs), diagnose.Peak(both, "as-it-is"))
+	f.Step, f.Change = s.Name, remedy.InWords
+	f.Work = ratio(compare.Between(both, compare.MetricWork, "as-it-is", "remedied", nil))
+	f.CPU = ratio(compare.Between(both, compare.MetricCPU, "as-it-is", "remedied", nil))
+	return f, nil
+}
+
+// removal is what a remedy takes away besides a part of the bound.
+func (r Remedy) removal(runs []*record.Run) (out whatif.Removal) {
+	for _, run := range runs {
+		if run.Step.Role != record.RoleProfile {
+			continue
+		}
+		if r.CPU > 0 {
+			out.CPU, out.CPUOf = r.CPU*whatif.ShareOf(run, r.Compute), "gone in "+r.Compute
+		}
+		for _, p := range run.Environment.Peers {
+			out.Beside += r.Receiver * p.CPU
+		}
+	}
+	return out
+}
+
+// ReadForeseen reads what Foresee wrote into a folder.
+func ReadForeseen(ctx context.Context, dir string) ([]calibration.Foresight, error) {
+	_, servers, remove, err := build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	var out []calibration.Foresight
+	for _, s := range servers {
+		found, err := filepath.Glob(filepath.Join(dir, s.Name+"-[0-9]*-*"))
+		if _, gone := os.Stat(filepath.Join(dir, remedyFolder(s))); err != nil || gone != nil || len(s.Remedies) == 0 {
+			continue
+		}
+		for _, path := range found {
+			name, seed, inside, ok := parts(filepath.Base(path))
+			if !ok || name != s.Name {
+				continue
+			}
+			f, err := s.foresight(dir, seed, inside)
+			if err != nil {
+				return out, err
+			}
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// Steps reckons from each step of a recorded ladder what the next one can bring, beside what it
+// brought. A step is diagnosed by the record of its own diagnosis (StepFolder) if there is one: the
+// ladder itself profiles it at its capacity, which may be far below its peak.
+func Steps(e *record.Experiment) []calibration.Foresight {
+	work, cpu := compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
+	found, profiled := map[string]*diagnose.Diagnosis{}, map[string]*record.Run{}
+	read := func(e *record.Experiment) {
+		for _, d := range diagnose.Diagnose(e) {
+			found[d.Variant], profiled[d.Variant] = &d, diagnose.NewSubject(d.Variant, e.Runs).Profiled
+		}
+	}
+	read(e)
+	for _, v := range e.Variants {
+		if own, err := folder.Open(StepFolder(e.Dir, v.Name)); e.Dir != "" && err == nil {
+			read(own)
+		}
+	}
+	var out []calibration.Foresight
+	for i := 1; i < len(e.Variants); i++ {
+		before, after := e.Variants[i-1].Name, e.Variants[i].Name
+		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles of both steps"}}
+		if a, b := profiled[before], profiled[after]; a != nil && b != nil {
+			f = calibration.Step(found[before], found[after], a, b, [2][]*record.Slice{diagnose.Peak(e, before), diagnose.Peak(e, after)})
+		}
+		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, ratio(*work[i].ToBefore), ratio(*cpu[i].ToBefore)
+		out = append(out, f)
+	}
+	return out
+}
+
+// StepFolder is the folder of a step's own diagnosis, beside that of its ladder.
+func StepFolder(ladder, step string) string { return ladder + "-" + step }
+
+func ratio(c compare.Comparison) calibration.Ratio {
+	if c.Verdict == compare.Invalid {
+		return calibration.Ratio{}
+	}
+	r := calibration.Ratio{Times: c.Ratio}
+	if c.Interval != nil {
+		r.Low, r.High = c.Interval[0], c.Interval[1]
+	}
+	return r
+}

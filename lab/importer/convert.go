@@ -1,0 +1,283 @@
+package importer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"dyno/lab/importer/foreign"
+	"dyno/lab/scenario/draft"
+	"dyno/lab/scenario/parser"
+)
+
+// Options are the choices of a conversion.
+type Options struct {
+	Name     string // of the scenario
+	Source   string // of the input, for the comments
+	Host     string // take the requests to this host; empty: to the one with most requests
+	Target   string // base URL to send them to; empty: their own
+	NoStatic bool   // leave out the files of a page
+	Secrets  bool   // keep secrets, in the rows
+	// Rows and Bodies are files that may be written beside the scenario, as it names them; empty:
+	// the scenario must stand alone.
+	Rows, Bodies string
+}
+
+// Result is a scenario and what was done to get it.
+type Result struct {
+	Scenario []byte
+	Files    []File
+	Target   string // base URL of the target
+	Taken    []string
+	Left     []foreign.Omission
+	Notes    []string
+}
+
+// File is a file beside the scenario.
+type File struct {
+	Name   string // as the scenario names it
+	Data   []byte
+	Secret bool // only its owner may read it
+}
+
+// ErrNothing means that no request is left.
+var ErrNothing = errors.New("no request is left that a scenario could send")
+
+// maxClasses is the number of kinds of requests that a scenario can have.
+const maxClasses = 255
+
+// conversion is a conversion that goes on.
+type conversion struct {
+	Options
+	load  *foreign.Load
+	vault vault
+	notes []string
+	left  []foreign.Omission
+	rows  []map[string]string
+	odd   []string // names of dropped header fields
+}
+
+// item is a kind of request on its way into the scenario; its texts are templates.
+type item struct {
+	method, path, body string
+	header             []draft.Header
+	name               string
+	weight             float64
+	count              int
+	static             bool
+}
+
+func (i *item) key() string {
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%s", i.method, i.path, i.body, i.header)
+}
+
+// Convert turns a load into a scenario, which the parser of scenarios has accepted.
+func Convert(load *foreign.Load, o Options) (*Result, error) {
+	c := &conversion{Options: o, load: load, vault: vault{keep: o.Secrets, values: map[string]string{}}, left: slices.Clone(load.Left), notes: slices.Clone(load.Notes)}
+	base, prefix, err := c.base()
+	result := &Result{Target: base}
+	if err == nil {
+		err = c.fill(result, base, prefix)
+	}
+	result.Left, result.Notes = c.left, c.notes
+	return result, err
+}
+
+func (c *conversion) fill(result *Result, base, prefix string) error {
+	items := merge(c.items(base, prefix))
+	if len(items) == 0 {
+		return ErrNothing
+	}
+	items, bodies := c.bodies(items)
+	items = c.limit(c.collapse(items))
+	s := draft.Scenario{
+		Name:        cmp.Or(strings.TrimLeft(slug(c.Name), "-_"), "imported"),
+		Description: fmt.Sprintf("Requests of %s.", c.Source),
+		Target:      draft.Target{URL: base, Comment: "a service that already runs; to let dyno start it, write build or command instead (see dyno init -)"},
+		URL:         "${target.url}/",
+		Insecure:    c.load.Insecure,
+		HTTP2:       c.load.HTTP2,
+		SLO:         cmp.Or(c.load.SLO, "p99=100ms,errors=1%"),
+	}
+	s.Headers = common(items)
+	s.Classes = classes(items, len(s.Headers))
+	c.remark()
+	s.Comments = c.comments()
+	if bodies != nil {
+		s.Corpus = c.Bodies
+		result.Files = append(result.Files, File{Name: c.Bodies, Data: bodies, Secret: true})
+	}
+	if rows := c.table(); rows != nil {
+		if c.Rows == "" {
+			return errors.New("secrets need a file of rows beside the scenario, which has no name")
+		}
+		s.Feeder = c.Rows
+		result.Files = append(result.Files, File{Name: c.Rows, Data: rows, Secret: len(c.vault.values) > 0})
+	}
+	text, err := s.YAML()
+	if err != nil {
+		return err
+	}
+	if _, err := parser.Parse("the scenario", text); err != nil {
+		return fmt.Errorf("what was read does not make a scenario: %w", err)
+	}
+	result.Scenario = text
+	for _, k := range s.Classes {
+		result.Taken = append(result.Taken, fmt.Sprintf("%gx %s %s", max(k.Weight, 1), k.Method, foreign.Address(k.Path)))
+	}
+	return nil
+}
+
+// base returns scheme and host of the target, and what precedes every path there; it drops the
+// requests to other hosts.
+func (c *conversion) base() (origin, prefix string, err error) {
+	if c.Target != "" {
+		u, err := url.Parse(c.Target)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
+			return "", "", fmt.Errorf("the target must be a URL such as http://127.0.0.1:8080, not %q", foreign.Address(c.Target))
+		}
+		origin, prefix = u.Scheme+"://"+u.Host, draft.Literal(visible(strings.TrimSuffix(u.EscapedPath(), "/")))
+	}
+	counts, first := map[string]int{}, map[string]int{}
+	for i, r := range c.load.Requests {
+		origin := originOf(r.URL)
+		if _, seen := first[origin]; !seen {
+			first[origin] = i
+		}
+		if !(c.NoStatic && isStatic(r)) {
+			counts[origin]++
+		}
+	}
+	origins := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(first[a], first[b]))
+	})
+	chosen := ""
+	for _, o := range origins {
+		if o != "" && (c.Host == "" || hostOf(o) == c.Host) {
+			chosen = o
+			break
+		}
+	}
+	if c.Host != "" && chosen == "" {
+		return "", "", fmt.Errorf("no request goes to %s; the hosts are %s", c.Host, strings.Join(hosts(origins), ", "))
+	}
+	for _, o := range origins {
+		if o != "" && o != chosen {
+			c.left = append(c.left, foreign.Omission{What: count(counts[o], "request") + " to " + o, Why: "a scenario has one target; choose another with --host"})
+		}
+	}
+	c.load.Requests = slices.DeleteFunc(slices.Clone(c.load.Requests), func(r foreign.Request) bool { o := originOf(r.URL); return o != "" && o != chosen })
+	if c.Target == "" && chosen == "" {
+		c.notes = append(c.notes, "the input names no server: http://127.0.0.1:8080 was assumed; give it with --target URL")
+	}
+	return cmp.Or(origin, chosen, "http://127.0.0.1:8080"), prefix, nil
+}
+
+// originOf returns scheme and host of a URL; empty: it has only a path.
+func originOf(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+func hostOf(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	return host
+}
+
+func hosts(origins []string) (out []string) {
+	for _, o := range origins {
+		if o != "" {
+			out = append(out, hostOf(o))
+		}
+	}
+	return out
+}
+
+// items turns the requests into items.
+func (c *conversion) items(base, prefix string) (out []item) {
+	statics := 0
+	for _, r := range c.load.Requests {
+		if c.NoStatic && isStatic(r) {
+			statics++
+			continue
+		}
+		i := item{method: strings.ToUpper(r.Method), name: r.Name, weight: max(r.Weight, 0), static: isStatic(r), count: 1, body: draft.Literal(r.Body)}
+		if i.weight == 0 {
+			i.weight = 1
+		}
+		what := i.method + " " + foreign.Address(r.URL)
+		u, err := url.Parse(r.URL)
+		if err != nil || !method(i.method) {
+			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: "its method or URL is not valid"})
+			continue
+		}
+		i.path = prefix + c.path(u)
+		if len(i.path) > 4000 {
+			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: "its URL has more than 4,000 characters"})
+			continue
+		}
+		if u.User != nil {
+			r.Default("Authorization", basic(u.User))
+		}
+		i.header = c.header(r.Header, cmp.Or(u.Host, hostOf(base)))
+		if r.Body != "" && secretInBody.MatchString(r.Body) {
+			c.note("the body of %s %s seems to hold a password or a token: it is in the scenario as it is", i.method, foreign.Address(u.Path))
+		}
+		out = append(out, i)
+	}
+	if statics > 0 {
+		c.left = append(c.left, foreign.Omission{What: count(statics, "request") + " for static files", Why: "--no-static"})
+	}
+	return out
+}
+
+func method(s string) bool {
+	return s != "" && len(s) <= 32 && !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' })
+}
+
+// path returns path and query as a template, without secrets.
+func (c *conversion) path(u *url.URL) string {
+	path := cmp.Or(u.EscapedPath(), "/")
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	path = draft.Literal(visible(path))
+	if query := c.vault.query(visible(u.RawQuery)); query != "" {
+		path += "?" + query
+	}
+	return path
+}
+
+// visible escapes what a URL on the wire must not contain.
+func visible(s string) string {
+	var out strings.Builder
+	for _, b := range []byte(s) {
+		if b <= ' ' || b >= 0x7f || b == '"' {
+			fmt.Fprintf(&out, "%%%02X", b)
+			continue
+		}
+		out.WriteByte(b)
+	}
+	return out.String()
+}
+
+// note adds a note once.
+func (c *conversion) note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(c.notes, n) && len(c.notes) < 100 {
+		c.notes = append(c.notes, n)
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,39 @@
+package foreign
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Opener reads a file that an input names, such as @body.json.
+type Opener func(name string) ([]byte, error)
+
+// Beside returns an Opener of files on this machine. A relative name counts from the folder of the
+// input or, if nothing is there, from the current one, as for the tools themselves. A file has at
+// most MaxBody bytes, as a body.
+func Beside(folder string) Opener {
+	return func(name string) ([]byte, error) {
+		if beside := filepath.Join(folder, name); !filepath.IsAbs(name) {
+			if _, err := os.Stat(beside); err == nil {
+				name = beside
+			}
+		}
+		if info, err := os.Stat(name); err != nil {
+			return nil, err
+		} else if !info.Mode().IsRegular() { // a device or a pipe might never end
+			return nil, fmt.Errorf("%s is not a regular file", name)
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, MaxBody+1))
+		if err == nil && len(b) > MaxBody {
+			err = fmt.Errorf("%s has more than %d bytes, the most that a body in a scenario may have; write body_file into the scenario", name, MaxBody)
+		}
+		return b, err
+	}
+}

@@ -1,0 +1,33 @@
+// Package urls reads a list of URLs: one on each line, with # for comments. A URL that occurs
+// several times weighs as much.
+//
+// It is not for lists with methods or bodies; those are vegeta's. It starts no goroutines.
+package urls
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"dyno/lab/importer/foreign"
+)
+
+// Read reads a list of URLs.
+func Read(text []byte) (*foreign.Load, error) {
+	load, n := &foreign.Load{}, 0
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
+		n++
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || strings.HasPrefix(words[0], "#"):
+		case len(words) > 1:
+			load.Leave(n, "a line", "it has more than a URL; lines such as GET URL are read with --as vegeta")
+		default:
+			load.Add(foreign.Request{Line: n, Method: http.MethodGet, URL: words[0]})
+		}
+	}
+	if len(load.Requests)+len(load.Left) == 0 {
+		return nil, errors.New("it has no URL; write one on each line, as in http://127.0.0.1:8080/v1/orders")
+	}
+	return load, nil
+}

@@ -1,0 +1,51 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dyno/agent/monotonic"
+)
+
+// trips is the number of round trips from which an offset is estimated.
+const trips = 8
+
+// offset is by how much another clock is ahead, in ns. The true value is within error of it, if
+// neither way of the round trip took longer than the whole.
+type offset struct{ ahead, error int64 }
+
+// offsetOf computes an offset from a round trip, as NTP does (RFC 5905, section 8): sent and back
+// are on this clock.
+func offsetOf(sent int64, there times, back int64) offset {
+	return offset{
+		ahead: ((there.Received - sent) + (there.Answered - back)) / 2,
+		error: ((back - sent) - (there.Answered - there.Received) + 1) / 2,
+	}
+}
+
+// readClock estimates the offset of an agent's clock from the fastest of some round trips.
+func readClock(ctx context.Context, net Network, agent string) (best offset, err error) {
+	ctx, cancel := context.WithTimeout(ctx, asking)
+	defer cancel()
+	best.error = int64(time.Hour)
+	for range trips {
+		sent := monotonic.Now()
+		message, err := net.Request(ctx, clockSubject+agent, nil)
+		back := monotonic.Now()
+		if err != nil {
+			return best, fmt.Errorf("reading its clock: %w", err)
+		}
+		there, err := decode[times](message)
+		if err != nil {
+			return best, fmt.Errorf("reading its clock: %w", err)
+		}
+		if o := offsetOf(sent, there, back); o.error >= 0 && o.error < best.error {
+			best = o
+		}
+	}
+	if best.error == int64(time.Hour) {
+		return best, fmt.Errorf("reading its clock: it states impossible times")
+	}
+	return best, nil
+}

@@ -1,0 +1,215 @@
+package agents
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+	"dyno/lab/load/engine"
+	"dyno/lab/record"
+)
+
+const (
+	// partSize is the size of a part of the work, so that its message stays below 1 MiB, which NATS
+	// takes by default.
+	partSize = 512 << 10
+	// uploading bounds the time in which an agent receives the work.
+	uploading = time.Minute
+	// margin is the least time between the order to begin and the start, beside what connections
+	// take.
+	margin = 50 * time.Millisecond
+	// stopping bounds the wait for the last reports of agents that were stopped.
+	stopping = 5 * time.Second
+)
+
+// driver is a load.Driver that agents carry out together.
+type driver struct {
+	group *Group
+	host  string
+	key   string
+	data  []byte // the encoded work
+	local string // the engine that this process would use
+}
+
+var _ load.Driver = (*driver)(nil)
+
+// Driver makes a driver of the work, and sends the work to the agents, which may refuse it.
+func (g *Group) Driver(w engine.Work) (load.Driver, error) {
+	local, err := w.Driver() // it checks the work
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{group: g, host: u.Hostname(), local: local.Engine()}
+	if d.data, err = w.Encode(); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(d.data)
+	d.key = hex.EncodeToString(sum[:])
+	err = each(g.present(), func(_ int, m *member) error { return d.upload(context.Background(), m) })
+	if refused := refusal(""); errors.As(err, &refused) {
+		return nil, err
+	}
+	return d, nil // an agent that cannot be reached fails the drive, if it still cannot be reached then
+}
+
+// Engine names the driver.
+func (d *driver) Engine() string { return fmt.Sprintf("%d agents, %s", d.group.o.Expect, d.local) }
+
+// each calls f for all members concurrently, and returns the first error in their order.
+func each(members []*member, f func(i int, m *member) error) error {
+	errs := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() {
+			if errs[i] = f(i, m); errs[i] != nil {
+				errs[i] = fmt.Errorf("%s: %w", m, errs[i])
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upload sends an agent the work, unless it has it.
+func (d *driver) upload(ctx context.Context, m *member) error {
+	ctx, cancel := context.WithTimeout(ctx, uploading)
+	defer cancel()
+	if load.Loopback(d.host) && m.Machine != Machine() {
+		return refusal(fmt.Sprintf("it is on another machine, where %s is not the target: name the target by an address that all machines reach", d.host))
+	}
+	a, err := d.group.ask(ctx, m.ID, order{Has: d.key})
+	for at := 0; err == nil && a.Missing && at < len(d.data); at += partSize {
+		_, err = d.group.ask(ctx, m.ID, order{Part: &part{Key: d.key, Size: len(d.data), At: at, Data: d.data[at:min(at+partSize, len(d.data))]}})
+	}
+	return err
+}
+
+// Drive splits the plan between the agents. If one fails, the others are stopped, and the error is
+// a load.GeneratorError.
+func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
+	if p.Open() && p.Spec == nil || p.Deliveries > 0 {
+		return errors.New("this load comes from one process: it cannot be split between agents")
+	}
+	members, err := d.group.ready(ctx, rejoining)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	n := min(len(members), max(p.Connections, 1)) // each has a connection, and an offer to make
+	if p.Count > 0 {
+		n = int(min(int64(n), p.Count))
+	}
+	members = members[:n]
+	parts := make([]*receiver, n)
+	drive := newID()
+	err = each(members, func(i int, m *member) (err error) {
+		if err := d.upload(ctx, m); err != nil {
+			return err
+		}
+		parts[i] = newReceiver(m)
+		parts[i].offset, err = readClock(ctx, d.group.net, m.ID)
+		return err
+	})
+	if err != nil {
+		return failed(ctx, err)
+	}
+	p.Start = startOf(p, parts)
+	for i, shard := range rec.Shards(n) {
+		parts[i].shard = shard
+	}
+	driving, stop := context.WithCancel(ctx)
+	defer stop()
+	err = each(members, func(i int, m *member) error {
+		defer parts[i].close()
+		unsubscribe, err := d.group.net.Subscribe(fmt.Sprintf("%s%s.%d", driveSubject, drive, i), parts[i].take)
+		if err == nil {
+			defer unsubscribe()
+			err = d.share(driving, p, parts[i], d.order(p, drive, i, n, parts[i].offset))
+		}
+		if err != nil {
+			stop() // the others
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return nil // the totals so far count, as those of any driver that is stopped
+	}
+	return failed(ctx, err)
+}
+
+// failed makes an error that of the load generator, unless ctx is done.
+func failed(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &load.GeneratorError{Err: err}
+}
+
+// startOf returns the begin of the window at which all agents can begin.
+func startOf(p *load.Plan, parts []*receiver) int64 {
+	uncertain := int64(0)
+	for _, r := range parts {
+		uncertain = max(uncertain, r.offset.error)
+	}
+	const window = int64(record.WindowLength)
+	soonest := monotonic.Now() + int64(margin) + int64(p.Lead) + 4*uncertain
+	return (max(soonest, p.Start) + window - 1) / window * window
+}
+
+// order returns the order of the i-th of n agents.
+func (d *driver) order(p *load.Plan, drive string, i, n int, clock offset) *begin {
+	b := &begin{Drive: drive, Work: d.key, Index: i, Of: n, Start: p.Start + clock.ahead, Offset: clock.ahead,
+		Connections: (p.Connections - i + n - 1) / n, Warmup: p.Warmup, Length: p.Length, Drain: p.Drain, Timeout: p.Timeout, Lead: p.Lead,
+		Units: p.Units, Classes: p.Classes, FirstSeq: p.FirstSeq, Spec: p.Spec}
+	b.Connections = max(b.Connections, 1)
+	if p.Count > 0 {
+		b.Count = p.Share(i, n)
+	}
+	return b
+}
+
+// share has an agent carry out its share, and returns when its last report is in, or when it is
+// lost. When ctx is done, the agent is stopped.
+func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin) error {
+	if _, err := d.group.ask(ctx, r.member.ID, order{Begin: b}); err != nil {
+		if ctx.Err() == nil {
+			return err
+		}
+		d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: b.Drive}) // it may have begun
+		return nil
+	}
+	late := time.NewTimer(time.Duration(p.DrainUntil()-monotonic.Now()) + silence)
+	defer late.Stop()
+	select {
+	case <-r.ended:
+		return r.err
+	case <-r.member.lost:
+		return r.member.why
+	case <-late.C:
+		return errors.New("its last report did not come in time")
+	case <-ctx.Done():
+	}
+	d.group.ask(context.WithoutCancel(ctx), r.member.ID, order{Stop: b.Drive})
+	late.Reset(stopping)
+	select {
+	case <-r.ended:
+	case <-r.member.lost:
+	case <-late.C:
+	}
+	return nil // another one's error, or none, is the reason
+}

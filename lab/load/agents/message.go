@@ -1,0 +1,202 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"dyno/lab/load/engine"
+	"dyno/lab/load/schedule"
+	"dyno/lab/record"
+)
+
+// hello is what an agent says of itself, at every beat.
+type hello struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"` // host and process
+	Version string `json:"version"`
+	Machine string `json:"machine"`
+	PID     int    `json:"pid"`
+	Claimed string `json:"claimed,omitempty"` // the coordinator that it works for
+	Gone    bool   `json:"gone,omitempty"`    // it ends
+}
+
+// order is what a coordinator wants of an agent: one of the fields beside From.
+type order struct {
+	From    string `json:"from"`
+	Claim   bool   `json:"claim,omitempty"` // work for it
+	Alive   bool   `json:"alive,omitempty"` // it still exists
+	Release bool   `json:"release,omitempty"`
+	Has     string `json:"has,omitempty"` // asks whether the agent has this work
+	Part    *part  `json:"part,omitempty"`
+	Begin   *begin `json:"begin,omitempty"`
+	Stop    string `json:"stop,omitempty"` // a drive
+}
+
+// answer is what an agent answers to an order, and a coordinator to a report.
+type answer struct {
+	Error   string `json:"error,omitempty"`
+	Missing bool   `json:"missing,omitempty"` // the agent does not have the work
+}
+
+// part is a piece of encoded work.
+type part struct {
+	Key  string `json:"key"` // the SHA-256 of the whole
+	Size int    `json:"size"`
+	At   int    `json:"at"`
+	Data []byte `json:"data"`
+}
+
+// begin is one agent's share of a drive. Instants are on the agent's clock.
+type begin struct {
+	Drive       string         `json:"drive"`
+	Work        string         `json:"work"`
+	Index       int            `json:"index"`
+	Of          int            `json:"of"`
+	Start       int64          `json:"start_ns"`
+	Offset      int64          `json:"offset_ns"` // the agent's clock is ahead of the coordinator's by this
+	Spec        *schedule.Spec `json:"schedule,omitempty"`
+	Connections int            `json:"connections"`
+	Warmup      time.Duration  `json:"warmup_ns"`
+	Length      time.Duration  `json:"length_ns"`
+	Drain       time.Duration  `json:"drain_ns"`
+	Timeout     time.Duration  `json:"timeout_ns"`
+	Lead        time.Duration  `json:"lead_ns"`
+	Units       int            `json:"units"`
+	Classes     []string       `json:"classes,omitempty"`
+	Count       int64          `json:"count,omitempty"`
+	FirstSeq    uint64         `json:"first"`
+}
+
+// report is what an agent sends while it drives: windows, and then an end. Its number counts from
+// 1, so that one which is sent again counts once.
+type report struct {
+	Number int             `json:"number"`
+	Window json.RawMessage `json:"window,omitempty"` // a line of package jobs
+	End    *end            `json:"end,omitempty"`
+}
+
+// end is an agent's last report of a drive. Instants are on the coordinator's clock.
+type end struct {
+	Error string       `json:"error,omitempty"`
+	Last  int64        `json:"last_ns,omitempty"`
+	Next  uint64       `json:"next"`
+	Agent record.Agent `json:"agent"`
+}
+
+// times are the instants at which an agent received and answered a message, on its clock.
+type times struct {
+	Received int64 `json:"received_ns"`
+	Answered int64 `json:"answered_ns"`
+}
+
+// decode reads a message, which consists of one object with known fields.
+func decode[T any](message []byte) (v T, err error) {
+	d := json.NewDecoder(bytes.NewReader(message))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return v, fmt.Errorf("a message is not as expected: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return v, errors.New("a message is not as expected: something follows its object")
+	}
+	return v, nil
+}
+
+// encode writes a message; all its types have a JSON form.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		b, _ = json.Marshal(answer{Error: err.Error()})
+	}
+	return b
+}
+
+var (
+	idForm  = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	keyForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+const (
+	longestName = 200 // bytes
+	mostKinds   = 20  // of errors
+)
+
+func (h *hello) check() error {
+	switch {
+	case !idForm.MatchString(h.ID) || h.Claimed != "" && !idForm.MatchString(h.Claimed):
+		return fmt.Errorf("an agent's name is %.40q", h.ID)
+	case !plain(h.Name) || !plain(h.Version) || !plain(h.Machine):
+		return fmt.Errorf("agent %s says of itself what is not one short line of text", h.ID)
+	}
+	return nil
+}
+
+// plain reports whether a text can be shown.
+func plain(s string) bool {
+	return s != "" && len(s) <= longestName && strings.ToValidUTF8(s, "") == s && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+func (p *part) check() error {
+	if !keyForm.MatchString(p.Key) || p.Size <= 0 || p.Size > engine.MaxEncoded || p.At < 0 || len(p.Data) == 0 || len(p.Data) > p.Size-p.At {
+		return fmt.Errorf("a part of %d bytes at %d of %d is not possible", len(p.Data), p.At, p.Size)
+	}
+	return nil
+}
+
+const (
+	mostConnections = 1_000_000
+	longest         = 30 * 24 * time.Hour
+)
+
+func (b *begin) check() error {
+	switch {
+	case !idForm.MatchString(b.Drive) || !keyForm.MatchString(b.Work):
+		return fmt.Errorf("a drive's name is %.40q", b.Drive)
+	case b.Of < 1 || b.Of > MostAgents || b.Index < 0 || b.Index >= b.Of:
+		return fmt.Errorf("agent %d of %d is not possible", b.Index+1, b.Of)
+	case b.Connections < 1 || b.Connections > mostConnections || b.Units < 0 || b.Units > mostConnections || b.Count < 0 || len(b.Classes) > 256:
+		return fmt.Errorf("a load with %d connections, %d units and %d classes is not possible", b.Connections, b.Units, len(b.Classes))
+	case b.Count == 0 && b.Length <= 0 || b.Start <= 0:
+		return errors.New("a load has a begin and a length")
+	}
+	for _, d := range []time.Duration{b.Warmup, b.Length, b.Drain, b.Timeout, b.Lead} {
+		if d < 0 || d > longest {
+			return fmt.Errorf("a duration of %v is outside 0 to %v", d, longest)
+		}
+	}
+	if b.Spec == nil {
+		return nil
+	}
+	return b.Spec.Check()
+}
+
+func (e *end) check() error {
+	if !plain(e.Agent.Name) || len(e.Error) > 4000 || e.Last < 0 || len(e.Agent.Errors) > mostKinds {
+		return errors.New("an agent's last report is not possible")
+	}
+	for _, n := range append(slices.Collect(maps.Values(e.Agent.Errors)), e.Agent.Offered, e.Agent.Achieved, e.Agent.Failed) {
+		if n < 0 || n > 1e15 {
+			return errors.New("an agent's last report has a number that is not possible")
+		}
+	}
+	for kind := range e.Agent.Errors {
+		if !plain(kind) {
+			return errors.New("an agent's last report has errors of an impossible kind")
+		}
+	}
+	for _, v := range []float64{e.Agent.CPUSeconds, e.Agent.BusiestThread, e.Agent.Lag.P50, e.Agent.Lag.P99} {
+		if !(v >= 0 && v < 1e12) {
+			return errors.New("an agent's last report has a figure that is not possible")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+// Package natsbus carries the messages of load agents over NATS: through a server inside the
+// coordinator (Listen), or through servers that run already (Connect).
+//
+// It is not for what the messages say (agents). The client and the server own goroutines; Close
+// ends them.
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/lab/load/agents"
+	"dyno/lab/record/redact"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// retry is the pause between attempts to reach a server, connecting the limit of one.
+	retry      = 500 * time.Millisecond
+	connecting = 5 * time.Second
+	// starting bounds the start of the server.
+	starting = 20 * time.Second
+	// leastToken and mostToken bound a token, in bytes.
+	leastToken, mostToken = 16, 4096
+	// maxPayload bounds a message, as NATS servers do by default.
+	maxPayload = 1 << 20
+)
+
+// ErrToken means that the server does not accept the token.
+var ErrToken = errors.New("the NATS server refuses the token: use the coordinator's token file")
+
+// Bus is an agents.Network.
+type Bus struct {
+	conn   *nats.Conn
+	server *server.Server // nil: it runs elsewhere
+	closed chan struct{}
+}
+
+var _ agents.Network = (*Bus)(nil)
+
+// ReadToken reads a token from the first line of a file.
+func ReadToken(file string) (string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	token, rest, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	if len(token) < leastToken || len(token) > mostToken || rest != "" {
+		return "", fmt.Errorf("%s does not hold a token: one line of %d characters or more, as from: openssl rand -hex 32", file, leastToken)
+	}
+	return token, nil
+}
+
+// Connect connects to servers by their URLs, separated by commas. Token may be empty, if the URL
+// has other credentials.
+func Connect(urls, token string) (*Bus, error) { return connect(urls, token) }
+
+func connect(urls, token string, more ...nats.Option) (*Bus, error) {
+	b := &Bus{closed: make(chan struct{})}
+	options := append([]nats.Option{
+		nats.Name("dyno"), nats.Timeout(connecting), nats.MaxReconnects(-1), nats.ReconnectWait(retry),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests report their own failures
+		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
+	}, more...)
+	if token != "" {
+		options = append(options, nats.Token(token))
+	}
+	var err error
+	if b.conn, err = nats.Connect(urls, options...); err != nil {
+		return nil, failure(urls, err)
+	}
+	return b, nil
+}
+
+// Shown returns URLs without their credentials.
+func Shown(urls string) string {
+	var out []string
+	for u := range strings.SplitSeq(urls, ",") {
+		out = append(out, redact.URL(strings.TrimSpace(u)))
+	}
+	return strings.Join(out, ", ")
+}
+
+func failure(urls string, err error) error {
+	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+		return ErrToken
+	}
+	return fmt.Errorf("connecting to NATS at %s: %w", Shown(urls), err)
+}
+
+// Await connects as soon as a server is there. Waiting is called once, if none is yet.
+func Await(ctx context.Context, urls, token string, waiting func()) (*Bus, error) {
+	for first := true; ; first = false {
+		b, err := Connect(urls, token)
+		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+			return b, err
+		}
+		if first {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(retry):
+		}
+	}
+}
+
+// Listen starts a server at an address, which takes clients with the token only.
+func Listen(address, token string) (*Bus, error) {
+	host, port, err := free(address)
+	if err != nil {
+		return nil, err
+	}
+	s, err := server.NewServer(&server.Options{
+		Host: host, Port: port, Authorization: token, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		MaxPayload: maxPayload, MaxConn: agents.MostAgents + 16, MaxPending: 64 * maxPayload,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the NATS server: %w", err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(starting) {
+		s.Shutdown()
+		return nil, fmt.Errorf("the NATS server did not start at %s within %v", address, starting)
+	}
+	b, err := connect("", token, nats.InProcessServer(s))
+	if err != nil {
+		s.Shutdown()
+		return nil, err
+	}
+	b.server = s
+	return b, nil
+}
+
+// free returns the host and port of an address, if it is free: the server would not say that it is
+// not.
+func free(address string) (host string, port int, err error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", 0, fmt.Errorf("listening for agents: %w", err)
+	}
+	defer l.Close()
+	host, _, err = net.SplitHostPort(address)
+	return host, l.Addr().(*net.TCPAddr).Port, err
+}
+
+// URL returns the address of the server inside, with its port.
+func (b *Bus) URL() string {
+	a := b.server.Addr().(*net.TCPAddr)
+	return "nats://" + net.JoinHostPort(a.IP.String(), strconv.Itoa(a.Port))
+}
+
+// Closed is closed when the connection has ended for good: the server refuses the token now.
+func (b *Bus) Closed() <-chan struct{} { return b.closed }
+
+// Close ends the connection, and the server inside.
+func (b *Bus) Close() {
+	b.conn.FlushTimeout(time.Second)
+	b.conn.Close()
+	<-b.closed
+	if b.server != nil {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+	}
+}
+
+// Publish sends a message.
+func (b *Bus) Publish(subject string, message []byte) error { return b.conn.Publish(subject, message) }
+
+// Request sends a message and returns the answer.
+func (b *Bus) Request(ctx context.Context, subject string, message []byte) ([]byte, error) {
+	m, err := b.conn.RequestWithContext(ctx, subject, message)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, agents.ErrNoReceiver
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("no answer came in time: %w", err)
+	case err != nil:
+		return nil, err
+	}
+	return m.Data, nil
+}
+
+// Subscribe calls take with each message.
+func (b *Bus) Subscribe(subject string, take func(message []byte) []byte) (stop func(), err error) {
+	s, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
+		if reply := take(m.Data); m.Reply != "" {
+			m.Respond(reply)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.conn.FlushTimeout(connecting); err != nil { // the server knows it before a message can come
+		return nil, err
+	}
+	return func() { s.Unsubscribe() }, nil
+}

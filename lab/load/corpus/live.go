@@ -1,0 +1,122 @@
+package corpus
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"dyno/lab/load/request"
+)
+
+// Live fills in templates while the load runs, for requests that contain values from earlier
+// answers. It is safe for concurrent use.
+type Live struct {
+	rows *Rows
+	run  string
+
+	mu   sync.Mutex
+	rng  *rand.Rand  // guarded by mu
+	keys *keySampler // guarded by mu
+	next int         // guarded by mu: the row of the next Values
+}
+
+// NewLive takes the rows, the keys, the run and the seed of a spec.
+func NewLive(s Spec) (*Live, error) {
+	keys, err := newKeySampler(s.Keys)
+	if err != nil {
+		return nil, err
+	}
+	return &Live{rows: s.Rows, run: s.Run, rng: rand.New(rand.NewPCG(s.Seed, 0x6c697665)), keys: keys}, nil
+}
+
+// Template is a parsed text with the placeholders of a corpus and the names of saved values.
+type Template struct{ parts template }
+
+// URL parses a URL: rows and saved values are escaped in its path and query.
+func (l *Live) URL(text string, saved []string) (Template, error) {
+	t, err := parseTemplate(text, l.rows, saved...)
+	t.escapePath()
+	return Template{t}, err
+}
+
+// Header parses the value of a header.
+func (l *Live) Header(text string, saved []string) (Template, error) {
+	t, err := parseTemplate(text, l.rows, saved...)
+	return Template{t}, err
+}
+
+// Body parses a body, whose header says whether rows and saved values are escaped in it as JSON or
+// as fields of a form.
+func (l *Live) Body(text string, header map[string]string, saved []string) (Template, error) {
+	t, err := parseTemplate(text, l.rows, saved...)
+	switch {
+	case isJSON(header):
+		t.escapeAll(asJSON)
+	case isForm(header):
+		t.escapeAll(asQuery)
+	}
+	return Template{t}, err
+}
+
+func isForm(header map[string]string) bool {
+	for name, value := range header {
+		if strings.EqualFold(name, "Content-Type") && strings.Contains(value, "x-www-form-urlencoded") {
+			return true
+		}
+	}
+	return false
+}
+
+// Values are what one flow fills in: it keeps its row and its key.
+type Values struct {
+	Saved map[string]string // by name
+
+	live *Live
+	seq  uint64
+	row  int
+	key  string // empty: not drawn yet
+}
+
+// Values returns the values of the flow with a number, which takes the next row.
+func (l *Live) Values(seq uint64) *Values {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next++
+	return &Values{Saved: map[string]string{}, live: l, seq: seq, row: l.next - 1}
+}
+
+// Fill appends the text of a template.
+func (v *Values) Fill(out []byte, t Template) []byte {
+	for _, p := range t.parts {
+		switch p.kind {
+		case partText:
+			out = append(out, p.text...)
+		case partID:
+			var id [request.IDLength]byte
+			request.PutID(id[:], v.seq)
+			out = append(out, id[:]...)
+		case partRun:
+			out = append(out, v.live.run...)
+		case partKey:
+			out = append(out, v.drawKey()...)
+		case partRow:
+			out = p.escape.append(out, v.live.rows.value(v.row, p.column))
+		case partSaved:
+			out = p.escape.append(out, v.Saved[p.text])
+		case partRandom:
+			v.live.mu.Lock()
+			out = appendRandom(out, p.length, v.live.rng)
+			v.live.mu.Unlock()
+		}
+	}
+	return out
+}
+
+func (v *Values) drawKey() string {
+	if v.key == "" {
+		v.live.mu.Lock()
+		v.key = v.live.keys.draw(v.live.rng)
+		v.live.mu.Unlock()
+	}
+	return v.key
+}

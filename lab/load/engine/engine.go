@@ -1,0 +1,83 @@
+// Package engine makes the driver of a load of requests from a description of it, which can be sent
+// to another process: whichever has it sends the same requests.
+//
+// It is not for the schedule of the requests (load.Plan), nor for building them (corpus). It starts
+// no goroutines.
+package engine
+
+import (
+	"errors"
+	"net/url"
+	"runtime"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/jsonrpc"
+	"dyno/lab/load/raw"
+	"dyno/lab/load/request"
+	"dyno/lab/load/std"
+)
+
+// Engines that Work.Engine can name.
+const (
+	Auto = "auto" // raw where that is possible; the same as ""
+	Raw  = "raw"
+	Std  = "std"
+)
+
+// Work is a load of requests to one target.
+type Work struct {
+	URL      string // its path counts for WebSockets only: HTTP requests have their own
+	Engine   string // of HTTP
+	Corpus   *request.Corpus
+	HTTP2    bool
+	TLS      std.TLS
+	Think    time.Duration // closed model: pause of each connection after an answer
+	Follow   int           // redirects within the target that a request follows
+	Pipeline int           // requests in flight on one connection; 0: one
+}
+
+// Driver makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
+func (w Work) Driver() (load.Driver, error) {
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "ws" || u.Scheme == "wss" {
+		return w.Sockets()
+	}
+	rawCan := u.Scheme == "http" && !w.HTTP2 && w.Think == 0 && w.Follow == 0 && runtime.GOOS == "linux"
+	switch {
+	case w.Engine == Raw && !rawCan:
+		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS, think time or redirects that are followed, on Linux; use engine std")
+	case w.Engine == Raw, w.Engine != Std && rawCan:
+		return raw.New(raw.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, Pipeline: w.Pipeline, Realtime: true})
+	case w.Pipeline > 1:
+		return nil, errors.New("only the raw engine pipelines requests")
+	}
+	return w.Standard()
+}
+
+// Standard makes the net/http driver.
+func (w Work) Standard() (*std.Driver, error) {
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return nil, err
+	}
+	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, HTTP2: w.HTTP2, Think: w.Think, Follow: w.Follow, TLS: w.TLS})
+}
+
+// Sockets makes the driver of calls over WebSockets.
+func (w Work) Sockets() (*jsonrpc.Driver, error) {
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return nil, err
+	}
+	c := jsonrpc.Config{Target: w.URL, Corpus: w.Corpus, InFlight: w.Pipeline}
+	if u.Scheme == "wss" {
+		if c.TLS, err = w.TLS.Config(u.Hostname(), false); err != nil {
+			return nil, err
+		}
+	}
+	return jsonrpc.New(c)
+}

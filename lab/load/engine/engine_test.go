@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"dyno/lab/load/corpus"
+	"dyno/lab/load/request"
+	"dyno/lab/load/std"
+)
+
+func work(t testing.TB) Work {
+	t.Helper()
+	c, err := corpus.Build(corpus.Spec{Run: "r", Seed: 5, Keys: corpus.Keys{Count: 10}, Classes: []corpus.Class{
+		{Name: "get", Method: "GET", Path: "/${key}", Check: request.Check{Status: []int{200}, JSON: []request.JSONTest{{Path: "a.b", Equals: 1.5}}}},
+		{Name: "post", Weight: 2, Method: "POST", Path: "/", Header: map[string]string{"Accept": "x"}, Body: `{"id":"${id}","r":"${random:5}"}`},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Work{URL: "http://127.0.0.1:1/", Engine: Std, Corpus: c, Pipeline: 1}
+}
+
+// Work is the same in another process.
+func TestEncode(t *testing.T) {
+	w := work(t)
+	b, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Corpus.Requests, w.Corpus.Requests) || !reflect.DeepEqual(got.Corpus.Classes, w.Corpus.Classes) || got.URL != w.URL || got.Engine != w.Engine {
+		t.Error("the requests differ")
+	}
+	if d, err := got.Driver(); err != nil || d.Engine() != "std" {
+		t.Errorf("%v, %v", d, err)
+	}
+	w.Corpus.Supply = &request.Supply{}
+	if _, err := w.Encode(); err == nil || !strings.Contains(err.Error(), "load.once") {
+		t.Error(err)
+	}
+}
+
+// The content of a certificate authority's file goes along.
+func TestEncodeCA(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := work(t)
+	w.URL, w.TLS = "https://127.0.0.1:1/", std.TLS{CAFile: file}
+	b, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(b)
+	if err != nil || string(got.TLS.CA) != "no certificate" || got.TLS.CAFile != "" {
+		t.Errorf("%+v, %v", got.TLS, err)
+	}
+	if _, err := got.Driver(); err == nil || !strings.Contains(err.Error(), "holds no certificate") {
+		t.Error(err)
+	}
+}
+
+// Several processes that take every n-th request send the same requests as one.
+func TestShare(t *testing.T) {
+	const processes, takes = 3, 40
+	one := &request.Corpus{Requests: make([]request.Request, 7)}
+	var want, got [takes * processes]int
+	for i := range want {
+		want[i], _ = one.Take()
+	}
+	for k := range processes {
+		c := &request.Corpus{Requests: one.Requests}
+		c.Share(k, processes)
+		for i := range takes {
+			got[k+i*processes], _ = c.Take()
+		}
+	}
+	if got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	b, err := work(f).Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add(b[:len(b)/2])
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w, err := Decode(b)
+		if err != nil {
+			return
+		}
+		w.TLS.CAFile = ""
+		w.Driver()
+	})
+}

@@ -1,0 +1,64 @@
+package flows
+
+import (
+	"context"
+	"crypto/tls"
+	"net/url"
+	"sync"
+
+	"dyno/lab/load/std"
+)
+
+// prepared is the number of connections that are made before the start of a plan: more are made
+// when more flows run concurrently.
+const prepared = 64
+
+// clients lends each running flow a connection of its own. The flow that begins next takes the one
+// that was returned last, so that no more are open than flows have run concurrently.
+type clients struct {
+	target   *url.URL // of the first step
+	settings *tls.Config
+	http2    bool
+
+	mu   sync.Mutex
+	free []*std.Conn // guarded by mu
+}
+
+func (d *Driver) newClients() (*clients, error) {
+	settings, err := d.config.TLS.Config("", d.config.HTTP2)
+	return &clients{target: d.steps[0].host, settings: settings, http2: d.config.HTTP2}, err
+}
+
+func (c *clients) open() *std.Conn { return std.NewConn(c.target, c.settings, c.http2) }
+
+// prepare connects a client before the start.
+func (c *clients) prepare(ctx context.Context) {
+	made := c.open()
+	made.Prepare(ctx)
+	c.put(made)
+}
+
+func (c *clients) take() *std.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.free)
+	if n == 0 {
+		return c.open()
+	}
+	last := c.free[n-1]
+	c.free = c.free[:n-1]
+	return last
+}
+
+func (c *clients) put(conn *std.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free = append(c.free, conn)
+}
+
+// close closes the connections; no flow runs any more.
+func (c *clients) close() {
+	for _, conn := range c.free {
+		conn.Close()
+	}
+}

@@ -1,0 +1,80 @@
+package flows
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"dyno/lab/load/request/jsontest"
+)
+
+// take checks an answer whose status passed, and saves its values.
+func (f *flow) take(s *step, answer *http.Response, body []byte) error {
+	if err := s.Check.Unmet(answer.Header, body); err != nil {
+		return err
+	}
+	for i := range s.Save {
+		v := &s.Save[i]
+		value, err := f.value(v, answer, body)
+		if err != nil {
+			return err
+		}
+		if value == "" {
+			return fmt.Errorf("save %s: the answer has no %s", v.Name, v.source())
+		}
+		f.values.Saved[v.Name] = value
+	}
+	return nil
+}
+
+// value returns the value in an answer; empty: there is none.
+func (f *flow) value(v *Save, answer *http.Response, body []byte) (string, error) {
+	switch {
+	case v.Header != "":
+		return answer.Header.Get(v.Header), nil
+	case v.Cookie != "":
+		for _, c := range append(answer.Cookies(), f.jar.Cookies(answer.Request.URL)...) {
+			if c.Name == v.Cookie {
+				return c.Value, nil
+			}
+		}
+		return "", nil
+	case v.Matches != nil:
+		if found := v.Matches.FindSubmatch(body); len(found) > 1 {
+			return string(found[1]), nil
+		}
+		return "", nil
+	}
+	field, err := jsontest.Field(body, strings.Split(v.JSON, ".")...)
+	if err != nil {
+		return "", fmt.Errorf("save %s: %w", v.Name, err)
+	}
+	return plain(field), nil
+}
+
+// plain returns a JSON value as a text: a string without its quotes and escapes, null as nothing,
+// every other value as it is.
+func plain(field []byte) string {
+	var text string
+	if len(field) > 0 && field[0] == '"' && json.Unmarshal(field, &text) == nil {
+		return text
+	}
+	if string(field) == "null" {
+		return ""
+	}
+	return string(field)
+}
+
+// source describes where a value comes from.
+func (v *Save) source() string {
+	switch {
+	case v.Header != "":
+		return "header " + v.Header
+	case v.Cookie != "":
+		return "cookie " + v.Cookie
+	case v.Matches != nil:
+		return "match of " + v.Matches.String()
+	}
+	return "field " + v.JSON
+}

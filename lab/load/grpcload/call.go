@@ -1,0 +1,162 @@
+package grpcload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"crypto/tls"
+
+	"dyno/lab/load"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// Connect makes a connection before the run's start.
+func (d *drive) Connect(ctx context.Context, worker int) {
+	if worker >= len(d.conns) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	c := d.conns[worker]
+	c.Connect()
+	for state := c.GetState(); state == connectivity.Idle || state == connectivity.Connecting; state = c.GetState() {
+		if !c.WaitForStateChange(ctx, state) {
+			return
+		}
+	}
+}
+
+// call sends a message and returns the last one of the answer.
+func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, message []byte) (answer []byte, err error) {
+	ctx, cancel := context.WithCancel(ctx) // a stream that is left would live on
+	defer cancel()
+	options := []grpc.CallOption{grpc.ForceCodec(asItIs{})}
+	var from peer.Peer
+	if !d.spoken.known() {
+		options = append(options, grpc.Peer(&from))
+		defer func() { d.spoken.heard(&from) }()
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: d.method.IsStreamingServer()}, "/"+d.config.Call, options...)
+	if err != nil {
+		return nil, err
+	}
+	if err := stream.SendMsg(&message); err != nil && !errors.Is(err, io.EOF) { // EOF: receiving returns the reason
+		return nil, err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return nil, err
+	}
+	for {
+		err := stream.RecvMsg(&answer)
+		switch {
+		case errors.Is(err, io.EOF) && d.method.IsStreamingServer():
+			return answer, nil
+		case err != nil || !d.method.IsStreamingServer():
+			return answer, err
+		}
+	}
+}
+
+// asItIs is the codec of messages that are encoded already.
+type asItIs struct{}
+
+func (asItIs) Name() string { return "proto" }
+
+func (asItIs) Marshal(v any) ([]byte, error) {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return nil, fmt.Errorf("%T is no encoded message", v)
+	}
+	return *b, nil
+}
+
+func (asItIs) Unmarshal(data []byte, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("%T holds no encoded message", v)
+	}
+	*b = append((*b)[:0], data...)
+	return nil
+}
+
+// statusOf returns the kind of a failed call and notes its reason.
+func (d *Driver) statusOf(ctx context.Context, err error) load.Status {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return load.Other // the end of the run
+	}
+	s := status.Convert(err)
+	d.failed.Add("calls that failed with "+s.Code().String(), errors.New(s.Message()))
+	switch {
+	case ctx.Err() != nil, s.Code() == codes.DeadlineExceeded: // the server sees the deadline, too
+		return load.Timeout
+	case s.Code() == codes.Unavailable && strings.Contains(s.Message(), "connection refused"):
+		return load.Refused
+	case s.Code() == codes.Unavailable && strings.HasPrefix(s.Message(), "connection error"):
+		return load.Connect
+	case s.Code() == codes.Unavailable && strings.Contains(s.Message(), "error reading from server"):
+		return load.Closed
+	}
+	return load.Status(asHTTP(s.Code()))
+}
+
+// asHTTP returns the HTTP status that stands for a code in results, as gateways from HTTP to gRPC
+// translate it.
+func asHTTP(code codes.Code) int {
+	switch code {
+	case codes.OK:
+		return http.StatusOK
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.OutOfRange:
+		return http.StatusBadRequest
+	case codes.Unauthenticated:
+		return http.StatusUnauthorized
+	case codes.PermissionDenied:
+		return http.StatusForbidden
+	case codes.NotFound:
+		return http.StatusNotFound
+	case codes.AlreadyExists, codes.Aborted:
+		return http.StatusConflict
+	case codes.ResourceExhausted:
+		return http.StatusTooManyRequests
+	case codes.Canceled:
+		return 499 // client closed request
+	case codes.Unimplemented:
+		return http.StatusNotImplemented
+	case codes.Unavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError // Unknown, Internal, DataLoss
+}
+
+// spoken is what the first call's connection negotiated.
+type spoken struct{ text atomic.Pointer[string] }
+
+func (s *spoken) known() bool { return s.text.Load() != nil }
+
+func (s *spoken) heard(from *peer.Peer) {
+	if from.Addr == nil {
+		return
+	}
+	text := "gRPC over HTTP/2"
+	if secure, ok := from.AuthInfo.(credentials.TLSInfo); ok {
+		text += " over " + tls.VersionName(secure.State.Version)
+	}
+	s.text.Store(&text)
+}
+
+func (s *spoken) String() string {
+	if text := s.text.Load(); text != nil {
+		return *text
+	}
+	return ""
+}

@@ -1,0 +1,216 @@
+// Package grpcload drives a target with gRPC calls, unary ones and those that a server answers with
+// a stream. Messages are written as JSON; the target's reflection, or a file of descriptors, says
+// how they are encoded, before the load.
+//
+// It is not for calls with a stream of requests, nor for HTTP (std). Drive owns the pool's
+// goroutines and those of the connections, and closes all when it returns.
+package grpcload
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/notes"
+	"dyno/lab/load/pool"
+	"dyno/lab/load/request"
+	"dyno/lab/load/std"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// Config says what to call and where. Plan.Connections is the number of connections.
+type Config struct {
+	Target      string // scheme, host and port: https with TLS, http without
+	Call        string // package.Service/Method
+	Descriptors []byte // a google.protobuf.FileDescriptorSet; nil: the target's reflection
+	// Corpus holds the messages as the JSON bodies of its requests, and the calls' metadata as their
+	// headers. Its checks test the fields of the answer in JSON, of a stream those of its last
+	// message.
+	Corpus  *request.Corpus
+	Streams int // calls in flight on each connection; 0: 1
+	TLS     std.TLS
+}
+
+// Driver is a load.Driver. It can drive several plans, one after the other.
+type Driver struct {
+	config   Config
+	addr     string
+	options  []grpc.DialOption
+	method   protoreflect.MethodDescriptor
+	messages [][]byte // encoded, by the index of their request; nil: it contains the offer's number
+	metadata []metadata.MD
+	failed   notes.Notes
+	spoken   spoken
+}
+
+var _ load.Driver = (*Driver)(nil)
+
+// describeLimit bounds the time in which the target's reflection must answer.
+const describeLimit = 10 * time.Second
+
+// New asks the target how messages are encoded, unless there are descriptors, and encodes them.
+func New(ctx context.Context, c Config) (*Driver, error) {
+	u, err := url.Parse(c.Target)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, fmt.Errorf("target %q: write http://HOST:PORT or, with TLS, https://HOST:PORT", c.Target)
+	}
+	if err := c.Corpus.Prepare(); err != nil {
+		return nil, err
+	}
+	d := &Driver{config: c, addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme))}
+	secure := insecure.NewCredentials()
+	if u.Scheme == "https" {
+		settings, err := c.TLS.Config(u.Hostname(), true)
+		if err != nil {
+			return nil, err
+		}
+		secure = credentials.NewTLS(settings)
+	}
+	const firstPause, longestPause = time.Millisecond, 100 * time.Millisecond // between attempts to connect
+	d.options = []grpc.DialOption{grpc.WithTransportCredentials(secure), grpc.WithNoProxy(), grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 2, MaxDelay: longestPause}, MinConnectTimeout: describeLimit})}
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	if d.method, err = d.describe(ctx); err != nil {
+		return nil, err
+	}
+	if d.method.IsStreamingClient() {
+		return nil, fmt.Errorf("%s takes a stream of requests; calls with one request are driven, whose answer may be a stream", c.Call)
+	}
+	for i := range c.Corpus.Requests {
+		if err := d.encode(&c.Corpus.Requests[i]); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	return d, nil
+}
+
+func (d *Driver) dial() (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+d.addr, d.options...)
+}
+
+// encode prepares a request.
+func (d *Driver) encode(r *request.Request) error {
+	message, err := d.message(r.Body)
+	if err != nil {
+		return err
+	}
+	if len(r.IDs) > 0 {
+		message = nil // encoded for each call
+	}
+	md := metadata.MD{}
+	for name, values := range r.Header {
+		md.Append(name, values...)
+	}
+	d.messages, d.metadata = append(d.messages, message), append(d.metadata, md)
+	return nil
+}
+
+// message encodes a message that is written as JSON; no text is the empty message.
+func (d *Driver) message(text []byte) ([]byte, error) {
+	m := dynamicpb.NewMessage(d.method.Input())
+	if len(text) > 0 {
+		if err := protojson.Unmarshal(text, m); err != nil {
+			return nil, fmt.Errorf("as a %s: %w", d.method.Input().FullName(), err)
+		}
+	}
+	out, err := proto.Marshal(m)
+	if out == nil {
+		out = []byte{}
+	}
+	return out, err
+}
+
+// Engine returns the driver's name.
+func (d *Driver) Engine() string { return "grpc" }
+
+// Notes returns why calls failed, by their code.
+func (d *Driver) Notes() []string { return d.failed.Notes() }
+
+// Protocol returns what the connections negotiated; see notes.Negotiating.
+func (d *Driver) Protocol() string { return d.spoken.String() }
+
+// Drive carries out the plan; see load.Driver.
+func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
+	drive := &drive{Driver: d}
+	defer drive.close()
+	for range max(p.Connections, 1) {
+		conn, err := d.dial()
+		if err != nil {
+			return err
+		}
+		drive.conns = append(drive.conns, conn)
+	}
+	workers := *p
+	workers.Connections = len(drive.conns) * max(d.config.Streams, 1)
+	return (&pool.Driver{Name: d.Engine(), Doer: drive, Next: d.config.Corpus.Take}).Drive(ctx, &workers, rec)
+}
+
+// drive is the pool.Doer of one Drive.
+type drive struct {
+	*Driver
+	conns []*grpc.ClientConn
+}
+
+func (d *drive) close() {
+	for _, c := range d.conns {
+		c.Close()
+	}
+}
+
+// Do makes a call.
+func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
+	corpus := d.config.Corpus
+	r := &corpus.Requests[o.Index]
+	message := d.messages[o.Index]
+	if message == nil {
+		text := append([]byte(nil), r.Body...)
+		for _, at := range r.IDs {
+			request.PutID(text[at:], o.Seq)
+		}
+		var err error
+		if message, err = d.message(text); err != nil {
+			return pool.Result{Status: load.Other, Class: r.Class}
+		}
+	}
+	answer, err := d.call(metadata.NewOutgoingContext(ctx, d.metadata[o.Index]), d.conns[o.Worker%len(d.conns)], message)
+	if err != nil {
+		status := d.statusOf(ctx, err)
+		return pool.Result{Status: status, Class: r.Class}
+	}
+	result := pool.Result{Status: http.StatusOK, Class: r.Class, Success: true}
+	if check := &corpus.Classes[r.Class].Check; check.NeedsContent() {
+		if err := d.unmet(check, answer); err != nil {
+			d.failed.Add("calls that failed a check", err)
+			result.Success, result.Checked = false, true
+		}
+	}
+	return result
+}
+
+// unmet checks an answer in JSON.
+func (d *Driver) unmet(check *request.Check, answer []byte) error {
+	m := dynamicpb.NewMessage(d.method.Output())
+	if err := proto.Unmarshal(answer, m); err != nil {
+		return fmt.Errorf("the answer is no %s: %w", d.method.Output().FullName(), err)
+	}
+	text, err := protojson.MarshalOptions{EmitUnpopulated: true}.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return check.Unmet(nil, text)
+}

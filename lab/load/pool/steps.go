@@ -1,0 +1,36 @@
+package pool
+
+import (
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+)
+
+// SendStep reports that a step after the first is sent now, and returns the instant.
+func (o *Offer) SendStep(intended int64) (at int64) {
+	o.run.mu.Lock()
+	defer o.run.mu.Unlock()
+	at = monotonic.Now() // with the lock held: the wait for it delays the step
+	o.run.outcomes.SendStep(intended, at)
+	return at
+}
+
+// EndStep reports how a step ended. Of a step that the end of the run cut off, the status is
+// load.Unfinished.
+func (o *Offer) EndStep(out *load.Outcome) {
+	o.run.mu.Lock()
+	defer o.run.mu.Unlock()
+	o.run.outcomes.EndStep(out)
+}
+
+// doSteps does an offer of several steps, and reports how it ended.
+func (r *poolRun) doSteps(o *Offer) {
+	result := r.call(r.working, o)
+	now := monotonic.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !result.Success && r.working.Err() != nil {
+		r.outcomes.AbandonSteps(o.Intended, now)
+		return
+	}
+	r.outcomes.EndSteps(&load.Outcome{Seq: o.Seq, Intended: o.Intended, Sent: o.Sent, Done: now, Status: result.Status, Success: result.Success, Checked: result.Checked})
+}

@@ -1,0 +1,44 @@
+package load
+
+import "dyno/lab/record"
+
+// SendStep reports that a step after an offer's first was sent at an instant.
+func (s *Shard) SendStep(intended, at int64) {
+	s.Advance(at)
+	if s.measured(intended) {
+		s.record(&s.cur.lag, at-intended)
+	}
+}
+
+// EndStep reports how a step ended: with an answer, without one, or as Unfinished with the run.
+func (s *Shard) EndStep(o *Outcome) {
+	s.Advance(o.Done)
+	s.recordResponse(o.Status, o.Class, !s.measured(o.Intended), o.Done-o.Intended)
+	if s.measured(o.Intended) && o.Status != Unfinished {
+		s.record(&s.cur.service, o.Done-o.Sent)
+	}
+}
+
+// EndSteps reports how an offer ended whose steps were reported. Done minus Intended is the time
+// that it took as a whole, pauses included; it is kept of those that succeeded.
+func (s *Shard) EndSteps(o *Outcome) {
+	s.count(o)
+	if o.Success && o.Intended >= s.measureFrom {
+		s.value(record.HistFlow, o.Done-o.Intended)
+	}
+}
+
+// AbandonSteps reports an offer that had not taken all its steps at now, when the run ended.
+func (s *Shard) AbandonSteps(intended, now int64) {
+	s.Advance(now)
+	s.cur.finished += s.units
+	if intended >= s.measureFrom {
+		s.cur.measured.unfinished += s.units
+	}
+}
+
+// measured reports whether a step belongs to the measured time, by its own intended time: each step
+// is then offered at the plan's rate while its latencies are taken.
+func (s *Shard) measured(intended int64) bool {
+	return intended >= s.measureFrom && intended < s.rec.plan.OfferUntil()
+}

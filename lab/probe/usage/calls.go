@@ -1,0 +1,90 @@
+package usage
+
+import (
+	"net/netip"
+
+	"dyno/lab/probe/sockets"
+)
+
+// callsEvery is the interval between readings of the target's connections, in readings.
+const callsEvery = 2
+
+// Calls counts, over several readings, the connections that a target has open as a client. The
+// kernel knows which direction was used last, in ticks of some ms. Within a tick, the order of an
+// answer and the next request is not known.
+type Calls struct {
+	Readings float64
+	// Asked: the target sent last, so that it waits. Answered: the other process did. Even: both
+	// within one tick.
+	Asked, Answered, Even float64
+	To                    netip.AddrPort // to which most of the Asked lead
+}
+
+// Between interpolates.
+func (c Calls) Between(next Calls, share float64) Calls {
+	mid := func(a, b float64) float64 { return a + (b-a)*share }
+	return Calls{mid(c.Readings, next.Readings), mid(c.Asked, next.Asked), mid(c.Answered, next.Answered), mid(c.Even, next.Even), next.To}
+}
+
+// Until returns the mean number of waiting and of open connections between two sums. Of the
+// connections within a tick, as many wait as of the others: an even one is either a long wait
+// after a short pause, and then the waits before and after it are Asked, or a long pause.
+func (c Calls) Until(next Calls) (waiting, open float64, to string) {
+	readings := next.Readings - c.Readings
+	asked, answered, even := next.Asked-c.Asked, next.Answered-c.Answered, next.Even-c.Even
+	if readings <= 0 || asked <= 0 {
+		return 0, max(0, answered+even) / max(1, readings), ""
+	}
+	waiting = asked + even*asked/(asked+answered)
+	return waiting / readings, (asked + answered + even) / readings, next.To.String()
+}
+
+// calling counts the calls of a process tree.
+type calling struct {
+	wanted bool
+	sum    Calls
+	to     map[netip.AddrPort]float64
+}
+
+func (c *calling) read(h Source, f *processTree, count int) Calls {
+	if !c.wanted || h.Connections == nil || count%callsEvery != 0 {
+		return c.sum
+	}
+	if c.to == nil {
+		c.to = map[netip.AddrPort]float64{}
+	}
+	c.sum.Readings++
+	held := map[uint64]bool{}
+	for pid := range f.members {
+		for inode := range sockets.Held(h.Root, pid, maxClaims) {
+			held[inode] = true
+		}
+	}
+	all := h.Connections()
+	serves := map[uint16]bool{}
+	for _, s := range all {
+		if s.Listening && held[s.Inode] {
+			serves[s.Local] = true
+		}
+	}
+	for _, s := range all {
+		if s.Listening || !held[s.Inode] || serves[s.Local] || s.Sent == sockets.Never {
+			continue
+		}
+		switch {
+		case s.Sent < s.Received:
+			c.sum.Asked++
+			if _, known := c.to[s.Remote]; known || len(c.to) < maxPeers {
+				c.to[s.Remote]++
+			}
+			if c.to[s.Remote] >= c.to[c.sum.To] {
+				c.sum.To = s.Remote
+			}
+		case s.Sent > s.Received:
+			c.sum.Answered++
+		default:
+			c.sum.Even++
+		}
+	}
+	return c.sum
+}

@@ -1,0 +1,79 @@
+package confusion
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"dyno/lab/diagnose/calibration"
+	"dyno/lab/diagnose/whatif"
+)
+
+// Foresight writes what was reckoned before each change beside what the change brought, and
+// explains what is off by more than 25%.
+func Foresight(w io.Writer, all []calibration.Foresight) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "step\tbound before\tgone of CPU\tat most\tmeasured\t95%\tCPU at least\tmeasured\t95%\tthe bound")
+	tally := map[string]int{}
+	for _, f := range all {
+		mark, by := f.Mark()
+		tally[mark]++
+		said := mark
+		if mark != calibration.Open {
+			said = fmt.Sprintf("%s (%+.0f%%)", mark, 100*by)
+		}
+		gone, least := "-", "-"
+		if f.Estimate.AtMost > 0 {
+			gone = fmt.Sprintf("%.0f%%", 100*f.Removes.CPU)
+		}
+		if f.Estimate.AtMost > 0 && f.Estimate.CPU > 0 {
+			least = fmt.Sprintf("%.2fx", f.Estimate.CPU)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.Work.Times), between(f.Work),
+			least, times(f.CPU.Times), between(f.CPU), said)
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+	for _, f := range all {
+		mark, _ := f.Mark()
+		cheaper := f.Cheaper()
+		if mark == calibration.Held && cheaper == "" {
+			continue
+		}
+		fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(cheaper, f.Why(), "not explained by the record"))
+	}
+	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
+		len(all), tally[calibration.Held], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Open])
+}
+
+func times(v float64) string {
+	if v <= 0 {
+		return "-"
+	}
+	return whatif.Times(v)
+}
+
+func between(r calibration.Ratio) string {
+	if r.Low <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("[%.2f, %.2f]", r.Low, r.High)
+}
+
+// ForesightJSON writes the same as one object.
+func ForesightJSON(w io.Writer, all []calibration.Foresight) error {
+	type row struct {
+		calibration.Foresight
+		Mark string  `json:"mark"`
+		Off  float64 `json:"off"`
+		Why  string  `json:"why,omitempty"`
+	}
+	rows := []row{}
+	for _, f := range all {
+		mark, by := f.Mark()
+		rows = append(rows, row{f, mark, by, f.Why()})
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"schema": "dyno.foresight/1", "changes": rows})
+}

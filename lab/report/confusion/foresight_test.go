@@ -1,0 +1,54 @@
+package confusion
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"dyno/lab/diagnose/calibration"
+	"dyno/lab/diagnose/whatif"
+)
+
+var changes = []calibration.Foresight{
+	{Step: "reuse", Change: "connections are kept", Bound: "the CPU", Removes: whatif.Removal{CPU: 0.25}, Estimate: whatif.Estimate{Model: whatif.Amdahl, AtMost: 4.0 / 3, CPU: 0.75},
+		Work: calibration.Ratio{Times: 1.28, Low: 1.2, High: 1.36}, CPU: calibration.Ratio{Times: 0.8}},
+	{Step: "sharded", Change: "sixteen locks", Bound: "a lock", Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 3, CPU: 1}, WithOthers: 1.1, Others: 0.6,
+		Work: calibration.Ratio{Times: 1.1, Low: 1.05, High: 1.15}},
+	{Step: "raised", Change: "GOMAXPROCS", Bound: "the CPU", Estimate: whatif.Estimate{Model: whatif.Amdahl, AtMost: 1, CPU: 1}, Work: calibration.Ratio{Times: 2, Low: 1.9, High: 2.1}},
+	{Step: "another", Change: "another program", Estimate: whatif.Estimate{Model: whatif.None, Missing: "code in common"}, Work: calibration.Ratio{Times: 2}},
+}
+
+func TestForesight(t *testing.T) {
+	var out bytes.Buffer
+	Foresight(&out, changes)
+	for _, part := range []string{"reuse    the CPU       25%          1.33x    1.28x     [1.20, 1.36]  0.75x         0.80x", "held (+4%)", "loose (+173%)", "exceeded (-50%)",
+		"sharded (sixteen locks): other processes took 60% of the machine: on the rest at most 1.10x.\n",
+		"raised (GOMAXPROCS): not explained by the record.\n", "another (another program): no estimate, since this is missing: code in common.\n",
+		"changes: 4; the bound held within 25% for 1, was loose for 1, was exceeded by 1; 1 without an estimate or a measured ratio\n"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("no %q in\n%s", part, out.String())
+		}
+	}
+}
+
+func TestForesightJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := ForesightJSON(&out, changes); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Schema  string
+		Changes []struct {
+			Step, Mark, Why string
+			Off             float64
+			Estimate        whatif.Estimate
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Schema != "dyno.foresight/1" || len(got.Changes) != 4 {
+		t.Fatalf("%v %+v", err, got)
+	}
+	if c := got.Changes[2]; c.Mark != calibration.Exceeded || c.Off != -0.5 || c.Estimate.AtMost != 1 {
+		t.Errorf("%+v", c)
+	}
+}
