@@ -162,6 +162,7 @@ var inside = map[string][]room{
 		{"history", []string{".", "figure"}, "verdicts of several experiments; it reads one report at a time"},
 		{"timeseries", []string{"."}, "one output; it knows no other"},
 		{"viewers", nil, "records for other programs, which draw them"},
+		{"tuned", []string{"analysis", "words", "figure"}, "a search's result: it rests on several experiments"},
 		{"confusion", nil, "a calibration's verdicts: no part of a report"},
 		{"progress", nil, "an experiment that still runs, of which there is no report"},
 		{".", []string{"analysis", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},
@@ -176,6 +177,7 @@ var inside = map[string][]room{
 	},
 	"lab/experiment": {
 		{"calibrate", []string{"."}, "runs experiments on servers of known cause"},
+		{"tuning", []string{".", "environment", "generator"}, "runs the experiments of a search for settings"},
 		{".", []string{"runs", "turns", "generator", "environment"}, "what to run next; how it runs is below"},
 		{"runs", []string{"generator", "environment"}, "one whole run; it knows no plan"},
 		{"turns", []string{"generator", "environment"}, "slices of processes that stay up; it knows no whole run"},

@@ -13,6 +13,7 @@ import (
 
 	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/usage"
+	"dyno/cmd/dyno/version"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -132,7 +133,7 @@ func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Exp
 	o.Out = cmp.Or(o.Out, c.folder(o.Scenario.Name))
 	view := progress.New(os.Stderr)
 	o.Progress = view
-	release, err := c.agents.Gather(ctx, &o, agentVersion())
+	release, err := c.agents.Gather(ctx, &o, version.OfAgents())
 	if err != nil {
 		view.End()
 		return nil, nil, err

@@ -15,11 +15,12 @@ import (
 	"syscall"
 
 	"dyno/cmd/dyno/authoring"
+	"dyno/cmd/dyno/code"
 	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/revisions"
-	"dyno/cmd/dyno/sources"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/verdicts"
+	"dyno/cmd/dyno/version"
 
 	"github.com/spf13/cobra"
 )
@@ -121,8 +122,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), newVersion(), newDiagnose(), newCalibrate(), sources.NewEscape(terminal), sources.NewLayout(terminal), authoring.NewImport(),
-		remote.Command(agentVersion(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), newDiagnose(), newCalibrate(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(),
+		remote.Command(version.OfAgents(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

@@ -98,14 +98,14 @@ func push(cmd *cobra.Command, all []timeseries.Series, remoteWrite, otlp string)
 
 // writeFile renders into a file that appears only when it is complete. Two commands may write it
 // concurrently: each has a temporary file of its own, and the last one to finish stays.
-func writeFile(path string, rep *report.Report, render func(io.Writer, *report.Report) error) error {
+func writeFile[T any](path string, shown T, render func(io.Writer, T) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
 	}
 	tmp := f.Name()
 	w := bufio.NewWriter(f)
-	if err := errors.Join(render(w, rep), w.Flush(), f.Chmod(0o644), f.Close()); err != nil {
+	if err := errors.Join(render(w, shown), w.Flush(), f.Chmod(0o644), f.Close()); err != nil {
 		os.Remove(tmp)
 		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
 	}

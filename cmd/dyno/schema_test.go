@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"dyno/cmd/dyno/version"
 	"encoding/json"
 	"flag"
 	"os"
@@ -36,7 +37,7 @@ func objects() map[string]any {
 	return map[string]any{
 		"run": of(record.KindLadder), "load": of(record.KindLoad), "capacity": of(record.KindCapacity),
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
-		"version": version{}, "doctor": health{}, "escape": listing.EscapesObject{}, "calibration": confusion.Object{},
+		"version": version.Binary{}, "doctor": health{}, "escape": listing.EscapesObject{}, "calibration": confusion.Object{},
 		"bisect": revisions.Found{}, "history": verdicts.HistoryObject{},
 		"layout": struct {
 			Schema string `json:"schema"`

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // settings are the toy's.
 type settings struct {
-	Workers int           `set:"workers" default:"1" min:"1" max:"64" doc:"goroutines that deliver"`
+	Workers int           `set:"workers" default:"1" min:"1" max:"64" tune:"true" doc:"goroutines that deliver"`
 	Linger  time.Duration `set:"linger" default:"0s" min:"0s" max:"1s" doc:"how long a batch waits for more"`
 	Segment int64         `set:"segment" default:"64MiB" min:"1MiB" max:"1GiB" doc:"size of a file of the log"`
 	Sync    string        `set:"sync" values:"always,never" doc:"when to fsync"`

@@ -80,6 +80,35 @@ func paired(exp *record.Experiment, metric string, a, b Side, sample Sample) Com
 	return c
 }
 
+// Gains returns by how much b is better than a, one logarithm for each block in which both took
+// their turn, or for each round in which both have a sample.
+func Gains(exp *record.Experiment, metric, a, b string, sample Sample) []float64 {
+	return gains(exp, metric, Side{measured(exp), a}, Side{measured(exp), b}, sample)
+}
+
+// TwinGains returns the gains of the baseline's twin, which should be 0.
+func TwinGains(exp *record.Experiment, metric, baseline string, sample Sample) []float64 {
+	return gains(exp, metric, Side{measured(exp), baseline}, Side{record.RoleFloor, baseline}, sample)
+}
+
+func gains(exp *record.Experiment, metric string, x, y Side, sample Sample) (logs []float64) {
+	if byTurns(exp, metric) {
+		logs = turnsOf(exp.Slices, metric, x, y).logs()
+	} else {
+		for _, round := range rounds(exp, x, y) {
+			va, okA := sample(x.Role, x.Variant, round)
+			vb, okB := sample(y.Role, y.Variant, round)
+			if okA && okB && positive(va) && positive(vb) {
+				logs = append(logs, math.Log(vb/va))
+			}
+		}
+	}
+	for i := range logs {
+		logs[i] *= float64(better(metric))
+	}
+	return logs
+}
+
 // roundWords formats rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
 func roundWords(rounds []int) string {
 	words := make([]string, len(rounds))

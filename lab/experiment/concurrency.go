@@ -52,6 +52,10 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 			found[v.Name] = capacity.Peak{Concurrency: x.Scenario.Load.Sessions[0]}
 			continue
 		}
+		if x.Concurrency > 0 {
+			found[v.Name] = capacity.Peak{Concurrency: x.Concurrency}
+			continue
+		}
 		next := x.searchOf(v, length)
 		err := x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
 			step, done := next(x.runsOf(record.RoleSearch, v.Name, 0))
@@ -103,7 +107,10 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		variants = variants[:1]
 	}
 	n := len(variants)
-	x.expected = n*runsPerSearch + (n+1)*p.rounds + n
+	x.expected = (n+1)*p.rounds + n
+	if x.Concurrency == 0 {
+		x.expected += n * runsPerSearch
+	}
 	around := x.atPeak
 	if x.Scenario.OfSessions() {
 		around = x.aroundSessions
@@ -137,7 +144,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.exp.Kind == record.KindLadder {
+	if x.exp.Kind == record.KindLadder || x.Profile > 0 {
 		return x.profileJobs(ctx, variants, found)
 	}
 	return nil

@@ -155,15 +155,7 @@ func (x *executor) profileLadder(ctx context.Context) error {
 			x.exp.Warnings = append(x.exp.Warnings, "the budget was used up before "+v.Name+" could be profiled")
 			return nil
 		}
-		at := x.found(v.Name)
-		if at == 0 || x.lost[v.Name] {
-			continue
-		}
-		plan := x.looking(v.Name, at)
-		if plan.Rate == 0 {
-			plan.Clients = inFlight(x.exp.Slices, v.Name)
-		}
-		if err := x.profile(ctx, plan); err != nil {
+		if err := x.profileAt(ctx, v.Name); err != nil {
 			return err
 		}
 	}
@@ -172,6 +164,19 @@ func (x *executor) profileLadder(ctx context.Context) error {
 		return nil
 	}
 	return x.traceRun(ctx, last, x.found(last.Name))
+}
+
+// profileAt takes one run under profiles of a variant at its capacity, if it has one.
+func (x *executor) profileAt(ctx context.Context, variant string) error {
+	at := x.found(variant)
+	if at == 0 || x.lost[variant] {
+		return nil
+	}
+	plan := x.looking(variant, at)
+	if plan.Rate == 0 {
+		plan.Clients = inFlight(x.exp.Slices, variant)
+	}
+	return x.profile(ctx, plan)
 }
 
 // profile takes the run under profiles of a plan.

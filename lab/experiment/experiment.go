@@ -59,8 +59,14 @@ type Options struct {
 	OTLP     string           // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token    string           // bearer token of the target's debug address; empty: none
 	Agents   generator.Agents // processes that send the requests in place of this one; nil: none
-	NoPMQoS  bool             // leave the CPUs' wake-up latency alone
-	Profiled bool             // compare: take profiles of each variant after the turns
+	// Profile is the length of the CPU profile that is taken after a search for a capacity; 0: none.
+	Profile time.Duration
+	// Concurrency compares all variants of jobs by concurrency at this number; 0: each at its best.
+	Concurrency int
+	// Binaries are programs that several experiments share; nil: the experiment builds its own.
+	Binaries *environment.Binaries
+	NoPMQoS  bool // leave the CPUs' wake-up latency alone
+	Profiled bool // compare: take profiles of each variant after the turns
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
 	Progress Progress // nil: progress is not reported
@@ -202,8 +208,8 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
-	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say}
-	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit, Agents: o.Agents}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup,
+	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
+	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit, Agents: o.Agents}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }

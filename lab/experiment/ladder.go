@@ -135,10 +135,22 @@ func (x *executor) compare(ctx context.Context) error {
 // capacity measures one variant in its own turns, and holds the capacity that it found.
 func (x *executor) capacity(ctx context.Context) error {
 	p := measured(x.variants[0].Name)
-	if err := x.takeTurns(ctx, []turns.Place{p}, nil, x.until(x.holdFor()), 0); err != nil {
+	closing := x.holdFor()
+	if x.Profile > 0 {
+		closing += profiledFor + x.Profile
+	}
+	if err := x.takeTurns(ctx, []turns.Place{p}, nil, x.until(closing), 0); err != nil {
 		return err
 	}
-	return x.hold(ctx, p)
+	if err := x.hold(ctx, p); err != nil || x.Profile == 0 {
+		return err
+	}
+	if err := x.profileAt(ctx, p.Variant); ctx.Err() != nil {
+		return err
+	} else if err != nil {
+		x.exp.Warnings = append(x.exp.Warnings, redact.Text(err.Error()))
+	}
+	return nil
 }
 
 // measured is the place of a variant that is measured for itself.
@@ -150,7 +162,7 @@ func measured(variant string) turns.Place {
 // 0) is that of every SLO slice.
 func (x *executor) takeTurns(ctx context.Context, places []turns.Place, pairs [][2]turns.Place, ends time.Time, rate float64) error {
 	given, err := turns.Take(ctx, turns.Plan{Places: places, Pairs: pairs, Ends: ends, Rate: rate, Rounds: x.Rounds, Metric: x.Metric,
-		Generator: x.runner.Generator, Exp: x.exp, Token: x.Token, Slice: x.Progress.Slice})
+		Spare: x.exp.Kind == record.KindCompare && len(x.variants) > 2, Generator: x.runner.Generator, Exp: x.exp, Token: x.Token, Slice: x.Progress.Slice})
 	for p := range given {
 		if p.Role == record.RoleMeasure {
 			x.lost[p.Variant] = true

@@ -212,3 +212,19 @@ func TestTurnsAtATakenAddress(t *testing.T) {
 		t.Error("the variants ran side by side at one address")
 	}
 }
+
+// In a comparison of several, a variant that never starts is left out, and the others are compared.
+func TestTurnsWithoutOneThatNeverStarts(t *testing.T) {
+	t.Parallel()
+	sc := twoBurns(t)
+	sc.SLO = record.SLO{}
+	sc.Variants = []scenario.Variant{sc.Variants[0], {Name: "wrong", Args: []string{"--no-such-flag"}}, sc.Variants[1]}
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Rounds: 1, NoPMQoS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := placesOf(exp)
+	if counts["measure two work"] == 0 || counts["measure wrong work"] > 0 || !strings.Contains(strings.Join(exp.Warnings, "\n"), "wrong is no longer measured") {
+		t.Errorf("%v, warnings %q", counts, exp.Warnings)
+	}
+}

@@ -54,6 +54,7 @@ type Process struct {
 	Env    map[string]string `yaml:"env"` // on top of the lab's own environment
 	Dir    string            `yaml:"dir"` // working directory; default: the lab's own
 	Ready  Ready             `yaml:"ready"`
+	PGO    string            `yaml:"-"` // CPU profile that Build is compiled with; empty: the package's own, if it has one
 }
 
 // Ready defines when a started program is ready. The zero Ready awaits the ready line.
@@ -280,6 +281,7 @@ type Variant struct {
 
 	// Values are the values of the sweep's axes, by name; nil: the variant was listed.
 	Values map[string]string `yaml:"-"`
+	PGO    string            `yaml:"-"` // see Process
 }
 
 // VariantLoad holds the parts of the load that differ for a variant.

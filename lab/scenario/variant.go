@@ -52,6 +52,7 @@ func (s *Scenario) TargetOf(v Variant) Target {
 		return Target{URL: v.URL}
 	}
 	t := s.Target
+	t.PGO = v.PGO
 	if v.Own() {
 		t.Build, t.Command, t.Args, t.Traced, t.URL = v.Build, v.Command, v.Args, nil, ""
 	} else {

@@ -18,9 +18,10 @@ import (
 //	Foreign string        `set:"foreign" values:"404,403" doc:"..."`
 //	URL     string        `set:"url" default:"" doc:"..."`
 //
-// An int64 is a size in bytes, and the first of the values is the default. The fields of structs
-// within it count in their place; fields without the tag are none of the settings. Bind sets the
-// same fields. Parts.Check finds tags that contradict each other.
+// An int64 is a size in bytes, and the first of the values is the default. A further tag
+// tune:"true" is for Setting.Tune. The fields of structs within it count in their place; fields
+// without the tag are none of the settings. Bind sets the same fields. Parts.Check finds tags that
+// contradict each other.
 func Settings[T any]() (out []Setting) {
 	for _, field := range tagged(reflect.TypeFor[T]()) {
 		if field.Tag.Get("set") != "" {
@@ -100,7 +101,7 @@ var kinds = map[reflect.Type]string{
 
 func settingOf(field reflect.StructField) Setting {
 	get := field.Tag.Get
-	s := Setting{Name: get("set"), Doc: get("doc"), Kind: kinds[field.Type], Default: get("default"), Min: get("min"), Max: get("max")}
+	s := Setting{Name: get("set"), Doc: get("doc"), Kind: kinds[field.Type], Default: get("default"), Min: get("min"), Max: get("max"), Tune: get("tune") == "true"}
 	if values := get("values"); values != "" {
 		s.Kind, s.Values = "one-of", strings.Split(values, ",")
 		s.Default = s.Values[0]

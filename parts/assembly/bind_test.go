@@ -9,7 +9,7 @@ import (
 
 // inner is embedded in config.
 type inner struct {
-	Workers int `set:"workers" default:"16" min:"1" max:"65536" doc:"webhooks in flight"`
+	Workers int `set:"workers" default:"16" min:"1" max:"65536" tune:"true" doc:"webhooks in flight"`
 	Hidden  int `set:"hidden" default:"1" min:"1" max:"2" doc:"the outer struct has a field of its name"`
 }
 
@@ -29,7 +29,7 @@ type config struct {
 
 func TestSettingsOfAStruct(t *testing.T) {
 	want := []Setting{
-		{Name: "workers", Kind: "int", Doc: "webhooks in flight", Default: "16", Min: "1", Max: "65536"},
+		{Name: "workers", Kind: "int", Doc: "webhooks in flight", Default: "16", Min: "1", Max: "65536", Tune: true},
 		{Name: "timeout", Kind: "duration", Doc: "time limit of one attempt", Default: "10s", Min: "10ms", Max: "5m"},
 		{Name: "memory", Kind: "bytes", Doc: "bytes of pending notices", Default: "256MiB", Min: "1KiB", Max: "1TiB"},
 		{Name: "filter", Kind: "bool", Doc: "whether there is a filter", Default: "true"},

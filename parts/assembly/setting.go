@@ -20,6 +20,9 @@ type Setting struct {
 	Min     string   `json:"min,omitempty"`
 	Max     string   `json:"max,omitempty"`
 	Values  []string `json:"values,omitempty"` // of one-of
+	// Tune marks a setting that changes the speed and the memory only: no promise and no limit that
+	// callers see. A search over settings tries no other without being asked.
+	Tune bool `json:"tune,omitempty"`
 }
 
 // numbers reads the kinds that are whole numbers of a unit.

@@ -17,9 +17,9 @@ import (
 const maxBuildOutput = 1 << 20
 
 // Build compiles the program of package pkg, as named from within dir, and returns the path of
-// the binary, which it puts into outDir under the package's name. If the compiler fails, the
-// error holds its full output. Build does not cache: go build does, and the caller knows what it
-// built already. flags are further flags of go build.
+// the binary, which it puts into outDir under the package's name. The flags are those of go build.
+// If the compiler fails, the error holds its full output. Build does not cache: go build does, and
+// the caller knows what it built already.
 func Build(ctx context.Context, dir, pkg, outDir string, flags ...string) (string, error) {
 	name, err := programName(dir, pkg)
 	if err != nil {

@@ -32,15 +32,15 @@ type Config struct {
 	Log      string `seam:"log"`
 	Commit   string `seam:"commit"`
 
-	Workers       int `set:"workers" default:"16" min:"1" max:"4096" doc:"webhooks in flight, without those that hang"`
-	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" doc:"lanes in the queue to the workers; more wait beside it"`
-	BatchInflight int `set:"batch_inflight" default:"8" min:"1" max:"1024" doc:"webhooks in flight to one subscriber that gets batches"`
+	Workers       int `set:"workers" default:"16" min:"1" max:"4096" tune:"true" doc:"webhooks in flight, without those that hang"`
+	QueueCapacity int `set:"queue_capacity" default:"100000" min:"1" max:"16777216" tune:"true" doc:"lanes in the queue to the workers; more wait beside it"`
+	BatchInflight int `set:"batch_inflight" default:"8" min:"1" max:"1024" tune:"true" doc:"webhooks in flight to one subscriber that gets batches"`
 
 	MaxPending int           `set:"max_pending" default:"10000000" min:"1" max:"1099511627776" doc:"deliveries owed, one for each notice and subscription, of all together; above it POST answers 429"`
 	MaxLog     int64         `set:"max_log" default:"16GiB" min:"1KiB" max:"1024TiB" doc:"size of the log of notices; above it POST answers 429"`
 	MaxAge     time.Duration `set:"max_age" default:"1m" min:"1ms" max:"24h" doc:"wait of the oldest notice for a worker; above it POST answers 429"`
-	Window     int           `set:"window" default:"20000" min:"1" max:"16777216" doc:"notices of one subscription in memory; more stay in the log"`
-	Memory     int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" doc:"size of pending notices in memory, of all subscriptions together; more stay in the log; also the bound of what event loops have read and not stored"`
+	Window     int           `set:"window" default:"20000" min:"1" max:"16777216" tune:"true" doc:"notices of one subscription in memory; more stay in the log"`
+	Memory     int64         `set:"memory" default:"256MiB" min:"1KiB" max:"1TiB" tune:"true" doc:"size of pending notices in memory, of all subscriptions together; more stay in the log; also the bound of what event loops have read and not stored"`
 
 	KeepAge      time.Duration `set:"keep_age" default:"24h" min:"1s" max:"8760h" doc:"age at which an owed notice becomes a dead letter"`
 	KeepBytes    int64         `set:"keep_bytes" default:"1GiB" min:"1KiB" max:"1024TiB" doc:"size of what is owed to one subscription; above it the oldest notices become dead letters"`

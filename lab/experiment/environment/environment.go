@@ -112,7 +112,7 @@ func (s *Environment) expand(what, text string, others map[string]string) (strin
 
 // process turns a scenario's process into a process.Spec.
 func (s *Environment) process(name string, p scenario.Process) (process.Spec, error) {
-	command := s.programs.Command(p.Build, p.Command, p.Args)
+	command := s.programs.command(p)
 	if s.traces != nil {
 		command = append(command, p.Traced...)
 	}

@@ -18,9 +18,10 @@ type Programs struct {
 	Variants []scenario.Variant // those that are measured, in order
 	PID      int                // process of a running target; 0: the process that listens at its URL
 	Say      func(text string)  // reports an event in words
-	Dir      string             // folder of the binaries, apart from the record, which only this user can read
+	Dir      string             // folder of files for its programs, apart from the record, which only this user can read
+	Binaries *Binaries          // shared with other experiments; nil before Build: its own
 
-	binaries map[string]string // Go package -> its binary
+	own bool // Close removes the binaries
 }
 
 // Build builds every program that the scenario names.
@@ -29,7 +30,9 @@ func (b *Programs) Build(ctx context.Context) error {
 	if b.Dir, err = os.MkdirTemp("", "dyno-"); err != nil {
 		return err
 	}
-	b.binaries = map[string]string{}
+	if b.Binaries == nil {
+		b.Binaries, b.own = &Binaries{Dir: filepath.Join(b.Dir, "bin")}, true
+	}
 	packages := []string{}
 	for _, c := range b.Scenario.Companions {
 		packages = append(packages, c.Build)
@@ -41,34 +44,88 @@ func (b *Programs) Build(ctx context.Context) error {
 		packages = append(packages, d.Build)
 	}
 	for _, v := range b.Variants {
-		packages = append(packages, b.Scenario.TargetOf(v).Build)
+		t := b.Scenario.TargetOf(v)
+		if t.PGO != "" {
+			_, err = b.Binaries.Build(ctx, b.Scenario.Root, t.Build, t.PGO, b.Say)
+		} else {
+			packages = append(packages, t.Build)
+		}
+		if err != nil {
+			b.Close()
+			return err
+		}
 	}
 	for _, pkg := range packages {
-		if pkg == "" || b.binaries[pkg] != "" {
+		if pkg == "" {
 			continue
 		}
-		b.Say("building " + pkg)
-		// One folder per package: ./old/server and ./new/server are both called server.
-		bin, err := process.Build(ctx, b.Scenario.Root, pkg, filepath.Join(b.Dir, strconv.Itoa(len(b.binaries))))
-		if err != nil {
+		if _, err := b.Binaries.Build(ctx, b.Scenario.Root, pkg, "", b.Say); err != nil {
 			b.Close()
 			return err // it names the package
 		}
-		b.binaries[pkg] = bin
 	}
 	return nil
 }
 
-// Close removes the binaries.
-func (b *Programs) Close() { os.RemoveAll(b.Dir) }
+// Close removes the files of Dir, and the binaries if no other experiment shares them.
+func (b *Programs) Close() {
+	os.RemoveAll(b.Dir)
+	if b.own {
+		b.Binaries.Close()
+	}
+}
 
 // Command returns a command whose program is either built from a Go package or its own first word.
 func (b *Programs) Command(pkg string, command, args []string) []string {
-	if pkg != "" {
-		command = []string{b.binaries[pkg]}
-	}
-	return append(append([]string(nil), command...), args...)
+	return b.command(scenario.Process{Build: pkg, Command: command, Args: args})
 }
+
+func (b *Programs) command(p scenario.Process) []string {
+	command := p.Command
+	if p.Build != "" {
+		command = []string{b.Binaries.paths[built{p.Build, p.PGO}]}
+	}
+	return append(append([]string(nil), command...), p.Args...)
+}
+
+// Binaries are programs that were built in this process.
+type Binaries struct {
+	Dir   string // folder that they are put into
+	paths map[built]string
+}
+
+// built is a Go package and the profile that it is compiled with.
+type built struct{ pkg, pgo string }
+
+// Build builds the program of a package, as named from within root, unless it is built already, and
+// returns its path. pgo is a CPU profile to compile it with; empty: the package's own, if it has
+// one.
+func (b *Binaries) Build(ctx context.Context, root, pkg, pgo string, say func(string)) (string, error) {
+	key := built{pkg, pgo}
+	if path := b.paths[key]; path != "" {
+		return path, nil
+	}
+	var flags []string
+	if pgo == "" {
+		say("building " + pkg)
+	} else {
+		say("building " + pkg + " with its profile")
+		flags = []string{"-pgo=" + pgo}
+	}
+	// One folder per package: ./old/server and ./new/server are both called server.
+	path, err := process.Build(ctx, root, pkg, filepath.Join(b.Dir, strconv.Itoa(len(b.paths))), flags...)
+	if err != nil {
+		return "", err
+	}
+	if b.paths == nil {
+		b.paths = map[built]string{}
+	}
+	b.paths[key] = path
+	return path, nil
+}
+
+// Close removes the binaries.
+func (b *Binaries) Close() { os.RemoveAll(b.Dir) }
 
 // Variant returns the variant that a step starts. An ablation starts the last variant without the
 // step's change.

@@ -33,7 +33,7 @@ func TestProgramsOfTheSameName(t *testing.T) {
 	}
 	defer b.Close()
 	for pkg, says := range map[string]string{"./old/server": "old\n", "./new/server": "new\n"} {
-		out, err := exec.Command(b.binaries[pkg]).CombinedOutput()
+		out, err := exec.Command(b.Command(pkg, nil, nil)[0]).CombinedOutput()
 		if err != nil || string(out) != says {
 			t.Errorf("the program of %s says %q, %v; want %q", pkg, out, err, says)
 		}

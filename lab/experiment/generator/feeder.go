@@ -33,8 +33,14 @@ func (b *Generator) Feed(ctx context.Context) error {
 	if f.Format == "csv" || f.Format == "" && strings.EqualFold(filepath.Ext(f.File), ".csv") {
 		read = corpus.ReadCSV
 	}
-	if b.Scenario.Load.Kind == scenario.Jobs {
-		read = b.keep(f, read)
+	switch {
+	case b.RowsFile != "":
+		read = kept(b.RowsFile, read)
+	case b.Scenario.Load.Kind == scenario.Jobs && f.File != "":
+		b.RowsFile = b.Scenario.Resolve(f.File)
+	case b.Scenario.Load.Kind == scenario.Jobs:
+		b.RowsFile = filepath.Join(b.Dir, "rows") // in a folder that only this user can read
+		read = kept(b.RowsFile, read)
 	}
 	var err error
 	if f.File != "" {
@@ -49,15 +55,10 @@ func (b *Generator) Feed(ctx context.Context) error {
 	return &scenario.Fault{Err: fmt.Errorf("load.feeder %s: %w", f, err)}
 }
 
-// keep returns a read that leaves the rows in a file for a job.
-func (b *Generator) keep(f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) func(io.Reader) (*corpus.Rows, error) {
-	if f.File != "" {
-		b.RowsFile = b.Scenario.Resolve(f.File)
-		return read
-	}
+// kept returns a read that leaves the rows in a file.
+func kept(path string, read func(io.Reader) (*corpus.Rows, error)) func(io.Reader) (*corpus.Rows, error) {
 	return func(r io.Reader) (*corpus.Rows, error) {
-		b.RowsFile = filepath.Join(b.Dir, "rows") // in a folder that only this user can read
-		file, err := os.Create(b.RowsFile)
+		file, err := os.Create(path)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ type Generator struct {
 	Permit func(host string) error
 	// Agents send the requests in place of this process; nil: there are none.
 	Agents Agents
-	// RowsFile is the file with the feeder's rows for a job, after Feed; empty: there are none.
+	// RowsFile is the file into which Feed copies the feeder's rows; if empty, Feed sets it for a job.
 	RowsFile string
 
 	rows     *corpus.Rows            // rows of the feeder; nil: there is none

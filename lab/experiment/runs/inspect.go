@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 // inspection takes the profiles of a run under load.
 type inspection struct {
 	ended    sync.WaitGroup
+	length   time.Duration // of a CPU profile; 0: the usual one
 	profiles []record.ProfileFile
 	trace    *record.Trace
 	// recording waits for the names of its functions; nil: there is none.
@@ -32,7 +34,7 @@ const settle = 200 * time.Millisecond
 
 // inspect begins to take profiles after the warm-up, and calls done when it has finished.
 func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
-	in := &inspection{}
+	in := &inspection{length: b.CPU}
 	in.ended.Go(func() {
 		defer done()
 		timer := time.NewTimer(d.plan.Warmup + settle)
@@ -45,7 +47,7 @@ func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Tar
 		b.Say("taking profiles")
 		var taking sync.WaitGroup
 		below.begin(ctx, &taking)
-		in.take(ctx, profiling.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir}, t)
+		in.take(ctx, profiling.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir, CPU: b.CPU}, t)
 		taking.Wait()
 	})
 	return in
@@ -84,14 +86,15 @@ const externalSampling = 2 * time.Second
 
 // sampleExternally lets the kernel sample the target.
 func (in *inspection) sampleExternally(ctx context.Context, t record.Target, dir string) (err error) {
+	in.length = cmp.Or(in.length, externalSampling)
 	if t.NotGo {
-		in.recording, err = linuxperf.Record(ctx, t.PID, t.Program, externalSampling)
+		in.recording, err = linuxperf.Record(ctx, t.PID, t.Program, in.length)
 		if err != nil {
 			return in.sampled(nil, err, dir)
 		}
 		return nil
 	}
-	encoded, err := perf.Profile(ctx, t.PID, externalSampling)
+	encoded, err := perf.Profile(ctx, t.PID, in.length)
 	return in.sampled(encoded, err, dir)
 }
 
@@ -104,7 +107,7 @@ func (in *inspection) sampled(encoded []byte, err error, dir string) error {
 	if err != nil {
 		return err
 	}
-	file, err := folder.AddProfile(dir, record.ProfileCPU, encoded, externalSampling.Seconds())
+	file, err := folder.AddProfile(dir, record.ProfileCPU, encoded, in.length.Seconds())
 	in.profiles = []record.ProfileFile{file}
 	return err
 }

@@ -38,6 +38,7 @@ type Runner struct {
 	*generator.Generator
 	Warmup  time.Duration            // load before a run, not counted
 	Looking time.Duration            // the same, for a run that looks for a cause
+	CPU     time.Duration            // length of a CPU profile; 0: the usual one
 	Also    string                   // debug address of a process that the target calls and that is profiled as well; empty: none
 	OTLP    string                   // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token   string                   // bearer token of the target's debug address; empty: none

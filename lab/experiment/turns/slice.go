@@ -207,6 +207,7 @@ func (s *seat) account(out *record.Slice, t record.Totals, used usage.Sum) {
 	}
 	out.TargetCPU, out.CompanionCPU, out.GeneratorCPU = used.Target, used.Companions, used.Self
 	out.Steal, out.Others = s.meter.Shares(used)
+	out.RSS = s.meter.RSS()
 }
 
 // seen keeps the windows of a slice, with the target's view of each.

@@ -38,6 +38,7 @@ type Plan struct {
 	Rate   float64    // above 0: the rate of every SLO slice, per second
 	Rounds int        // above 0: number of samples of every pair, instead of until it is decided
 	Metric string     // the metric that decides a pair; empty: the work rate, or p99 at a rate
+	Spare  bool       // a place other than the first that never starts is given up; otherwise that is an error
 
 	*generator.Generator
 	Exp   *record.Experiment
@@ -221,7 +222,7 @@ func (t *turns) seat(ctx context.Context, p Place, shared *environment.Environme
 		return s, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case len(t.Exp.Slices) == 0:
+	case len(t.Exp.Slices) == 0 && !(t.Spare && p != t.Places[0]):
 		return nil, err
 	}
 	t.giveUp(p, redact.Text(err.Error()))

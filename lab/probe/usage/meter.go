@@ -62,6 +62,14 @@ func (m *Meter) Read() Sum {
 	return u
 }
 
+// RSS returns the target's resident memory, in bytes; 0: it cannot be read.
+func (m *Meter) RSS() int64 {
+	if m.sampler.target == nil {
+		return 0
+	}
+	return m.sampler.target.resident(m.sampler.from)
+}
+
 // Since returns what was used between an earlier reading and this one.
 func (u Sum) Since(before Sum) Sum {
 	return Sum{

@@ -23,7 +23,7 @@ type Config struct {
 	Chain     string `seam:"chain"`
 	Cache     string `seam:"cache"`
 
-	Loops          int           `set:"loops" default:"0" min:"0" max:"256" doc:"event loops (web=loop); 0: one for every two cores"`
+	Loops          int           `set:"loops" default:"0" min:"0" max:"256" tune:"true" doc:"event loops (web=loop); 0: one for every two cores"`
 	MaxConnections int           `set:"max_connections" default:"65536" min:"1" max:"16777216" doc:"concurrent clients (web=fasthttp); above it 503"`
 	MaxInFlight    int           `set:"max_inflight" default:"16384" min:"1" max:"16777216" doc:"requests being answered; above it 503"`
 	MaxWaiting     int           `set:"max_waiting" default:"8192" min:"1" max:"16777216" doc:"order queries that wait for a batch, or requests of a class that wait for admission; above it 503"`
@@ -36,9 +36,9 @@ type Config struct {
 	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
 	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"permitted difference of clocks when tokens are checked"`
 	KeysReload time.Duration `set:"keys_reload" default:"5s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
-	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" doc:"tokens that are remembered (tokens=digest)"`
+	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" tune:"true" doc:"tokens that are remembered (tokens=digest)"`
 
-	CacheSize      int           `set:"cache_size" default:"100000" min:"1" max:"16777216" doc:"orders that are kept (cache)"`
+	CacheSize      int           `set:"cache_size" default:"100000" min:"1" max:"16777216" tune:"true" doc:"orders that are kept (cache)"`
 	Filter         bool          `set:"filter" default:"false" doc:"404 without the database for uids that certainly do not exist, by a Bloom filter"`
 	FilterEvery    time.Duration `set:"filter_every" default:"1m" min:"1s" max:"1h" doc:"interval at which the filter adds new uids"`
 	LastKnown      int           `set:"last_known" default:"0" min:"0" max:"16777216" doc:"answers kept for callers that allow stale ones (Cache-Control: max-stale) while the database does not answer"`

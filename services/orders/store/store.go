@@ -47,11 +47,11 @@ type Options struct {
 
 	// Connections per class and database. With Lookup "batch", Batches are used instead of Reads. Zero
 	// is 16, 4, 8; 3; 128.
-	Reads    int `set:"reads" default:"16" min:"1" max:"1000" doc:"database connections for order queries (lookup=single)"`
-	Lists    int `set:"lists" default:"4" min:"1" max:"1000" doc:"database connections for lists"`
-	Writes   int `set:"writes" default:"8" min:"1" max:"1000" doc:"database connections for submits"`
-	Batches  int `set:"batches" default:"0" min:"0" max:"64" doc:"database connections for batched order queries (lookup=batch), each for one batch; 0: one for each core, 2 to 16"`
-	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10000" doc:"order queries in one batch"`
+	Reads    int `set:"reads" default:"16" min:"1" max:"1000" tune:"true" doc:"database connections for order queries (lookup=single)"`
+	Lists    int `set:"lists" default:"4" min:"1" max:"1000" tune:"true" doc:"database connections for lists"`
+	Writes   int `set:"writes" default:"8" min:"1" max:"1000" tune:"true" doc:"database connections for submits"`
+	Batches  int `set:"batches" default:"0" min:"0" max:"64" tune:"true" doc:"database connections for batched order queries (lookup=batch), each for one batch; 0: one for each core, 2 to 16"`
+	MaxBatch int `set:"max_batch" default:"256" min:"1" max:"10000" tune:"true" doc:"order queries in one batch"`
 
 	// Timeout is of a statement, when the caller sets none; also the server's statement_timeout. Zero
 	// is 2 s.

@@ -1,4 +1,7 @@
-package main
+// Package version is the command that prints which dyno this is.
+//
+// It is not for the version of a folder's format (lab/record). It starts no goroutines.
+package version
 
 import (
 	"encoding/json"
@@ -9,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version describes this binary.
-type version struct {
+// Binary describes this program.
+type Binary struct {
 	Schema  string `json:"schema"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -20,8 +23,8 @@ type version struct {
 	Arch    string `json:"arch"`
 }
 
-func thisVersion() version {
-	v := version{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+func this() Binary {
+	v := Binary{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -40,9 +43,9 @@ func thisVersion() version {
 	return v
 }
 
-// agentVersion is what a coordinator and its agents must agree on.
-func agentVersion() string {
-	v := thisVersion()
+// OfAgents is what a coordinator and its agents must agree on.
+func OfAgents() string {
+	v := this()
 	out := v.Version
 	if v.Commit != "" {
 		out += " " + v.Commit[:min(len(v.Commit), 12)]
@@ -53,14 +56,15 @@ func agentVersion() string {
 	return out
 }
 
-func newVersion() *cobra.Command {
+// New returns the command.
+func New() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit and Go version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := thisVersion()
+			v := this()
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}

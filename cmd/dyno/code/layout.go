@@ -1,4 +1,4 @@
-package sources
+package code
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewLayout returns the command dyno layout.
+// NewLayout returns the command that lists structs.
 func NewLayout(terminal Terminal) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{

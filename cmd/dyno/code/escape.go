@@ -1,7 +1,7 @@
-// Package sources has the commands that read source code: dyno escape and dyno layout.
+// Package code is the commands that read source: dyno escape and dyno layout.
 //
-// It is not for what they find (lab/source). It starts no goroutines.
-package sources
+// It is not for what they find out (lab/source). It starts no goroutines.
+package code
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Terminal returns where a command lists its findings for people.
+// Terminal returns where a command lists what it found.
 type Terminal func(*cobra.Command) listing.Terminal
 
-// NewEscape returns the command dyno escape.
+// NewEscape returns the command that lists escapes.
 func NewEscape(terminal Terminal) *cobra.Command {
 	var (
 		asJSON  bool

@@ -1,0 +1,235 @@
+// Package tuning carries out a search for better settings: it looks at the start configuration
+// under load, measures the candidates of package tune beside it in groups, and proves the chosen
+// one against the start in a comparison of its own.
+//
+// It is not for choosing (package tune) or for showing the result. Each step is an experiment of
+// package experiment, which owns every process and goroutine.
+package tuning
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dyno/lab/compare"
+	"dyno/lab/experiment"
+	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
+	"dyno/lab/tune"
+)
+
+// Options says what to tune, and how.
+type Options struct {
+	experiment.Options          // Only and Depth have no effect
+	Variant            string   // the start configuration; empty: the scenario's last
+	Settings           []string // names of the settings to try; none: all that change speed and memory only
+
+	pace pace // zero: usualPace
+}
+
+// pace is the shortest useful time of each step.
+type pace struct {
+	look    time.Duration // at the start alone
+	profile time.Duration // length of its CPU profile: the compiler needs more samples than a reader
+	group   time.Duration // a start of all processes and about four turns
+	alone   time.Duration // the same where only one process can be up: a turn is then a whole process
+}
+
+var usualPace = pace{look: 20 * time.Second, profile: 8 * time.Second, group: 25 * time.Second, alone: 45 * time.Second}
+
+// ProfileFile is the name of the file with the CPU profile of the start. The experiments of the
+// search are folders beside it.
+const ProfileFile = "cpu.pprof"
+
+const (
+	// usualBudget is the time limit without building.
+	usualBudget = 8 * time.Minute
+	// lookShare and proofShare are the parts of the budget for the start alone and for the proof;
+	// the search has the rest.
+	lookShare, proofShare = 0.1, 0.35
+	// Numbers of candidates beside the start and its twin: of processes that are up together, of
+	// those that cannot be, and of whole runs.
+	slots, slotsAlone, slotsOfRuns = 7, 3, 5
+	shareOfCapacity                = 0.7 // rate of a comparison by p99
+	folderOfLook, folderOfProof    = "start", "proof"
+)
+
+// tuning is a search in progress.
+type tuning struct {
+	Options
+	start    scenario.Variant
+	out      tune.Search
+	planner  *tune.Planner
+	ends     time.Time
+	proof    time.Duration // reserved for the proof
+	overhead time.Duration // of an experiment, beside its budget
+	starting time.Duration // from the start of a process to its first slice
+	rate     float64       // of a comparison by p99, per second
+	profile  string        // CPU profile of the start; empty: none
+	perRun   time.Duration // of jobs and sessions, which are whole runs; 0: slices
+	clients  int           // concurrency of jobs
+	groups   int
+}
+
+// Run searches, and proves what it chose. If an error ends it, it returns what was found until
+// then.
+func Run(ctx context.Context, o Options) (*tune.Search, error) {
+	if o.Budget == 0 {
+		o.Budget = usualBudget
+	}
+	if o.pace == (pace{}) {
+		o.pace = usualPace
+	}
+	t := &tuning{Options: o}
+	var err error
+	if t.start, err = t.startVariant(); err != nil {
+		return nil, err
+	}
+	if t.Metric, err = t.metric(); err != nil {
+		return nil, err
+	}
+	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not empty; name another folder with --out", o.Out)
+	}
+	t.out = tune.Search{Scenario: o.Scenario.Name, Start: t.start.Name, Metric: t.Metric, Build: o.Scenario.TargetOf(t.start).Build}
+	built, err := os.MkdirTemp("", "dyno-tune-")
+	if err != nil {
+		return nil, err
+	}
+	t.Binaries = &environment.Binaries{Dir: built}
+	defer t.Binaries.Close()
+	if err := t.build(ctx); err != nil {
+		return nil, err
+	}
+	t.ends, t.proof = time.Now().Add(o.Budget), time.Duration(proofShare*float64(o.Budget))
+	if err := t.look(ctx); err != nil {
+		return &t.out, err
+	}
+	if err := t.plan(ctx); err != nil {
+		return &t.out, err
+	}
+	err = t.search(ctx)
+	if err == nil {
+		if t.out.Chosen = t.planner.Choose(); t.out.Chosen != nil {
+			err = t.prove(ctx)
+		}
+	}
+	t.out.Trials = t.planner.Trials()
+	return &t.out, err
+}
+
+// startVariant returns the variant that all changes are made to.
+func (t *tuning) startVariant() (scenario.Variant, error) {
+	sc := t.Scenario
+	v := scenario.Variant{Name: sc.Name}
+	if n := len(sc.Variants); n > 0 {
+		var err error
+		if v, err = sc.Variant(cmp.Or(t.Variant, sc.Variants[n-1].Name)); err != nil {
+			return v, &scenario.Fault{Err: err}
+		}
+	} else if t.Variant != "" {
+		return v, &scenario.Fault{Err: fmt.Errorf("%s declares no variants, so there is no variant %q", sc.Path, t.Variant)}
+	}
+	switch {
+	case sc.TargetOf(v).URL != "":
+		return v, &scenario.Fault{Err: errors.New("tune starts the program with other settings, so it needs target.build or target.command instead of a URL")}
+	case sc.Load.Kind == scenario.Jobs && !sc.ByConcurrency():
+		return v, &scenario.Fault{Err: errors.New("tune measures requests, sessions, and jobs with axis: concurrency; this scenario has jobs by rate")}
+	}
+	v.Undo, v.Beside = nil, ""
+	return v, nil
+}
+
+// build builds the programs, and runs the feeder's program once for all experiments. That does not
+// count against the budget.
+func (t *tuning) build(ctx context.Context) error {
+	p := &environment.Programs{Scenario: t.Scenario, Variants: []scenario.Variant{t.start}, Say: t.Progress.Say, Binaries: t.Binaries}
+	if err := p.Build(ctx); err != nil {
+		return err
+	}
+	defer p.Close()
+	f := t.Scenario.Load.Feeder
+	if f == nil || f.File != "" {
+		return nil
+	}
+	g := &generator.Generator{Programs: p, RowsFile: filepath.Join(t.Binaries.Dir, "rows")} // only this user can read it
+	if err := g.Feed(ctx); err != nil {
+		return err
+	}
+	sc := *t.Scenario
+	sc.Load.Feeder = &scenario.Feeder{File: g.RowsFile, Format: cmp.Or(f.Format, "ndjson")}
+	t.Scenario = &sc
+	return nil
+}
+
+// options returns those of one of the search's experiments.
+func (t *tuning) options(kind, folder string, budget time.Duration, variants ...scenario.Variant) experiment.Options {
+	sc := *t.Scenario
+	sc.Mode, sc.Variants, sc.Sweep = kind, variants, nil
+	o := t.Options.Options
+	o.Scenario, o.Out, o.Budget, o.Only = &sc, filepath.Join(t.Out, folder), budget, nil
+	o.Depth, o.Rate, o.Concurrency = experiment.Default, t.rate, t.clients
+	return o
+}
+
+// firstSlice notes when an experiment's first slice was taken.
+type firstSlice struct {
+	experiment.Progress
+	at time.Time
+}
+
+func (f *firstSlice) Slice(s record.Slice, left time.Duration) {
+	if f.at.IsZero() {
+		f.at = time.Now()
+	}
+	f.Progress.Slice(s, left)
+}
+
+// execute carries out one of the experiments, and learns how much longer it takes than its budget.
+func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Experiment, error) {
+	began, first := time.Now(), &firstSlice{Progress: o.Progress}
+	o.Progress = first
+	exp, err := experiment.Execute(ctx, o)
+	if !t.Scenario.Counted() { // whole runs are planned by their number
+		t.overhead = max(0, time.Since(began)-o.Budget)
+		if first.at.IsZero() {
+			first.at = time.Now()
+		}
+		before := 1 // processes that were up before the first slice
+		if !t.alone() {
+			before = len(o.Scenario.Variants)
+		}
+		t.starting = max(0, first.at.Sub(began)-t.overhead) / time.Duration(before)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return exp, err
+}
+
+// metric returns the metric to improve. The work of a fixed number of sessions is fixed, too, and
+// so is that of a limited rate; that of jobs is their capacity.
+func (t *tuning) metric() (string, error) {
+	sc, metric := t.Scenario, cmp.Or(t.Metric, compare.MetricWork)
+	switch {
+	case sc.OfSessions() && len(sc.Load.Sessions) > 0 && t.Metric == "":
+		return compare.MetricCPU, nil
+	case sc.OfSessions() && len(sc.Load.Sessions) > 0 && metric == compare.MetricWork:
+		return "", &scenario.Fault{Err: errors.New("the scenario has a fixed number of sessions, which is its work: use --metric cpu or p99")}
+	case sc.Counted() && metric == compare.MetricWork:
+		return compare.MetricCapacity, nil
+	case sc.Load.MaxRate > 0 && t.Metric == "":
+		return compare.MetricCPU, nil
+	case sc.Load.MaxRate > 0 && metric == compare.MetricWork:
+		return "", &scenario.Fault{Err: errors.New("load.max_rate is set, so peak work rates are not measured: use --metric cpu or p99")}
+	case metric == compare.MetricP99 && !sc.Bounded() && t.Rate == 0 && !sc.Counted():
+		return "", &scenario.Fault{Err: errors.New("p99 is compared at a rate near the capacity, so the scenario needs an slo")}
+	}
+	return metric, nil
+}

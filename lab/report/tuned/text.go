@@ -1,0 +1,122 @@
+package tuned
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"dyno/lab/report/figure"
+	"dyno/lab/report/words"
+)
+
+// JSON writes the result as one object.
+func JSON(w io.Writer, r *Result) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(r)
+}
+
+// Print writes the result for people.
+func Print(w io.Writer, r *Result) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (tune)\n%s\n\n", figure.Visible(r.Scenario), figure.Visible(r.Answer))
+	if r.Chosen != nil {
+		r.printChoice(&b)
+	}
+	r.printTried(&b)
+	for _, n := range r.Notes {
+		fmt.Fprintln(&b, "note:", figure.Visible(n))
+	}
+	if slo := words.SLO(r.SLO); slo != "" {
+		fmt.Fprintln(&b, "SLO:", slo)
+	}
+	fmt.Fprintln(&b, "record:", r.Out)
+	if !r.Valid {
+		fmt.Fprintln(&b, "incomplete:", figure.Visible(r.Reason))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Result) printChoice(b *strings.Builder) {
+	verb := "seemed better"
+	if r.Verdict == Proved {
+		verb = "to set"
+	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	if len(r.Chosen.Args) > 0 {
+		fmt.Fprintf(t, "%s\t%s\t(arguments)\n", verb, figure.Command(r.Chosen.Args))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Chosen.Environment)) {
+		fmt.Fprintf(t, "%s\t%s=%s\t(environment)\n", verb, name, r.Chosen.Environment[name])
+	}
+	if len(r.Chosen.Build) > 0 {
+		fmt.Fprintf(t, "%s\t%s\t(build)\n", verb, figure.Command(r.Chosen.Build))
+	}
+	t.Flush()
+	for _, c := range r.Ratios {
+		fmt.Fprintln(b, "proof:", words.Ratio(c.Metric, figure.Measured(c.Ratio), figure.IntervalOf(c.Interval), c.Verdict))
+	}
+	if m := r.Chosen.Memory; m[0].Known() && m[1].Known() {
+		fmt.Fprintf(b, "memory: %s, before %s (%s)\n", figure.Size(m[1]), figure.Size(m[0]), figure.Times(m[1]/m[0]))
+	}
+	for _, c := range r.Ratios[:min(1, len(r.Ratios))] {
+		for _, w := range c.Warnings {
+			fmt.Fprintln(b, "warning:", figure.Visible(w))
+		}
+	}
+	if r.slo != "" {
+		fmt.Fprintln(b, "under the SLO:", r.slo)
+	}
+	fmt.Fprintln(b)
+}
+
+// printTried prints the table of the candidates.
+func (r *Result) printTried(b *strings.Builder) {
+	if len(r.Tried) == 0 {
+		return
+	}
+	var untried []string
+	rows := 0
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "tried\t%s\t95%%\tmemory\trounds\tverdict of the search\n", words.Metrics[r.Metric])
+	for _, row := range r.Tried {
+		if row.Rounds == 0 && row.Why == "" {
+			untried = append(untried, row.Name)
+			continue
+		}
+		rows++
+		verdict := row.Verdict
+		if row.Why != "" {
+			verdict += ": " + row.Why
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", row.Name, times(row.Ratio), interval(row.Interval), times(row.Memory), row.Rounds, figure.Visible(verdict))
+	}
+	if rows > 0 {
+		t.Flush()
+		fmt.Fprintln(b, "(each interval is for that change alone: of 20 changes without effect, one is outside)")
+	}
+	if len(untried) > 0 {
+		fmt.Fprintf(b, "not tried, for lack of time: %s; a longer --budget or --only tries them\n", strings.Join(untried, ", "))
+	}
+	fmt.Fprintln(b)
+}
+
+func times(v figure.Value) string {
+	if !v.Known() {
+		return "-"
+	}
+	return figure.Times(v)
+}
+
+func interval(i *figure.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	return figure.BetweenRatios(i)
+}

@@ -1,0 +1,78 @@
+// Package tune plans a search for settings that make a program faster than its start
+// configuration: single changes first, those that cannot be worth it go, the better half of the
+// others is measured again, and the best ones are combined. What it chooses must be proved on
+// fresh data, since the best of many estimates is too high.
+//
+// It is not for measuring (lab/experiment/tuning) nor for the proof (package compare), and it does
+// no I/O. It starts no goroutines.
+package tune
+
+import (
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Kinds of change.
+const (
+	Runtime = "runtime" // an environment variable of the Go runtime
+	Setting = "setting" // a setting or a seam that the service declares: --set NAME=VALUE
+	PGO     = "pgo"     // a build with the recorded CPU profile
+)
+
+// Change is one difference from the start configuration.
+type Change struct {
+	Kind  string `json:"kind"`
+	Name  string `json:"name"` // GOGC, workers, pgo
+	Value string `json:"value,omitempty"`
+}
+
+func (c Change) String() string {
+	if c.Kind == PGO {
+		return "pgo"
+	}
+	return c.Name + "=" + c.Value
+}
+
+// Candidate is the start configuration with some changes, each of another name.
+type Candidate []Change
+
+func (c Candidate) String() string {
+	words := make([]string, len(c))
+	for i, change := range c {
+		words[i] = change.String()
+	}
+	return strings.Join(words, " ")
+}
+
+// Has reports whether one of the changes is of a kind.
+func (c Candidate) Has(kind string) bool {
+	return slices.ContainsFunc(c, func(x Change) bool { return x.Kind == kind })
+}
+
+// joined returns both candidates' changes in one; false: they change the same setting.
+func (c Candidate) joined(other Candidate) (Candidate, bool) {
+	for _, x := range other {
+		if slices.ContainsFunc(c, func(y Change) bool { return y.Name == x.Name }) {
+			return nil, false
+		}
+	}
+	return slices.Concat(c, other), true
+}
+
+// Search is a finished search, with the experiments that it consists of.
+type Search struct {
+	Scenario string // name
+	Start    string // the variant that all changes are made to
+	Metric   string // compare.Metric...
+	Trials   []Trial
+	Chosen   Candidate // nil: no candidate seemed worth a proof
+	// Look is the first measurement of the start alone, and Proof compares the start with Chosen on
+	// fresh data; nil: not measured.
+	Look, Proof *record.Experiment
+	// Memory is the target's resident memory in the proof, in bytes; 0: not known.
+	Memory struct{ Start, Chosen int64 }
+	Build  string   // Go package of the target; empty: a command
+	Notes  []string // what could not be tried as a whole, and why
+}
