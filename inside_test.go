@@ -142,6 +142,7 @@ var inside = map[string][]room{
 	"lab/diagnose": {
 		{"calibration", []string{".", "whatif", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
 		{".", []string{"findings", "whatif", "words", "places", "rules", "autoscale", "facts", "foreign", "stacks"}, "reads the signals, and asks the packages below"},
+		{"changes", []string{"places", "stacks"}, "which functions differ between two variants; it knows no verdict"},
 		{"findings", []string{"whatif", "places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
 		{"whatif", []string{"rules", "stacks"}, "the most that a change brings; it finds no cost itself"},
 		{"words", []string{"places", "rules", "stacks"}, "English for what is decided"},
@@ -154,9 +155,11 @@ var inside = map[string][]room{
 	},
 	"lab/report": {
 		{"reporttest", []string{"analysis", "html", "jsonv1", "text", ".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "finished experiments for tests"},
-		{"html", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"html", []string{".", "history", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"jsonv1", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
 		{"text", []string{".", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "one output; it knows no other"},
+		{"ci", []string{".", "words", "figure"}, "one output; it knows no other"},
+		{"history", []string{".", "figure"}, "verdicts of several experiments; it reads one report at a time"},
 		{"timeseries", []string{"."}, "one output; it knows no other"},
 		{"viewers", nil, "records for other programs, which draw them"},
 		{"tuned", []string{"analysis", "words", "figure"}, "a search's result: it rests on several experiments"},

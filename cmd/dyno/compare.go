@@ -1,19 +1,20 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"dyno/cmd/dyno/request"
+	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
+	"dyno/cmd/dyno/verdicts"
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
-	"dyno/lab/record"
-	"dyno/lab/record/folder"
 	"dyno/lab/report"
+	"dyno/lab/target/revision"
 
 	"github.com/spf13/cobra"
 )
@@ -25,21 +26,30 @@ func newCompare() *cobra.Command {
 	var (
 		c            common
 		q            request.Flags
+		program      request.Program
+		files        verdicts.Files
+		sides        *[2]revision.Revision // nil: no revisions are compared
 		a, b         string
 		metric, gate string
 		pairs        int
 		at           float64
 	)
 	cmd := &cobra.Command{
-		Use:   "compare SCENARIO|DIR [--a VARIANT --b VARIANT] | compare URL_A URL_B",
-		Short: "Measure two variants in turns, and give their ratio with its interval",
+		Use:   "compare PACKAGE|SCENARIO [--a REVISION --b REVISION] | compare SCENARIO|DIR [--a VARIANT --b VARIANT] | compare URL_A URL_B",
+		Short: "Measure two revisions or variants in turns, and give their ratio with its interval",
 		Long: `Compare runs A and B side by side and lets them take turns of some tenths of a second: their work rates, the CPU
 of a request, and their capacities under the SLO, as ratios with intervals, beside the ratio of A to
 its own twin on this machine. It ends as soon as everything is decided, after four minutes at most (--budget).
 Two URLs compare services that already run. With a DIR it compares two variants of an earlier experiment.
 
+PACKAGE is the folder of a Go program in a git repository. Compare builds it at both revisions in temporary folders
+(default: HEAD against the folder as it is now, which is called .), starts both, finds the port at which each listens,
+and names the functions whose CPU or allocations per request changed. A program with a fixed port is started for each turn.
+
 --gate sets the exit code for CI: the whole interval must be on the right side, else 3.`,
-		Example: `  dyno compare scenarios/notify.yaml --a baseline --b batch
+		Example: `  dyno compare ./cmd/server --a main --b HEAD --args '-addr 127.0.0.1:0' --slo p99=20ms --gate 'capacity>=0.97'
+  dyno compare scenarios/notify.yaml --a main --b .
+  dyno compare scenarios/notify.yaml --a baseline --b batch
   dyno compare scenarios/notify.yaml --a baseline --b reuse --gate 'capacity>=0.97'
   dyno compare http://127.0.0.1:8080/ http://127.0.0.1:8081/ --slo p99=20ms --metric p99 --pairs 10`,
 		Args: cobra.RangeArgs(1, 2),
@@ -66,15 +76,41 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 			case request.IsURL(args[0]) && (a != "" || b != ""):
 				return usage.Errorf("--a and --b name variants of a scenario; of two URLs the first is A")
 			}
-			judge := func(rep *report.Report) error { return judgeComparison(rep, condition) }
-			if isFolder(args[0]) && len(args) == 1 {
-				return compareRecorded(&c, args[0], metric, a, b, judge)
+			if err := files.Check(); err != nil {
+				return err
+			}
+			written := false
+			write := func(rep *report.Report, outcome *compare.Outcome) error {
+				written = true
+				return files.Write(verdicts.Result{Experiment: c.exp, Report: rep, Gate: outcome, Sides: sides})
+			}
+			judge := func(rep *report.Report) error {
+				outcome, err := verdicts.Judge(os.Stderr, rep, condition)
+				return cmp.Or(write(rep, outcome), err)
+			}
+			built := len(args) == 1 && revisions.Wanted(args[0], a, b)
+			if err := program.Unused(); err != nil && !built {
+				return err
+			}
+			if !built && isFolder(args[0]) && len(args) == 1 {
+				var err error
+				if c.exp, err = request.Recorded(args[0], metric, a, b); err != nil {
+					return err
+				}
+				rep := report.Build(c.exp)
+				return cmp.Or(c.print(rep), judge(rep))
 			}
 			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
 			var err error
-			if request.IsURL(args[0]) {
+			var start *request.Start
+			switch {
+			case built:
+				if start, err = q.Start(&program, args[0]); err == nil {
+					o.Scenario = start.Scenario
+				}
+			case request.IsURL(args[0]):
 				o.Scenario, err = q.TwoURLs(args)
-			} else {
+			default:
 				o.Scenario, o.Only, err = q.TwoVariants(args, a, b)
 			}
 			if err != nil {
@@ -90,16 +126,38 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 			case !o.Scenario.Counted() && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
 				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
 			}
-			return c.execute(cmd.Context(), o, judge)
+			if built {
+				source, err := revisions.Open(cmd.Context(), start, say)
+				if err != nil {
+					return err
+				}
+				defer source.Close()
+				pair, err := source.Pair(cmd.Context(), a, b)
+				if err != nil {
+					return err
+				}
+				sides = &[2]revision.Revision{pair.A.Revision, pair.B.Revision}
+				if pair.Same() {
+					return c.same(pair, o.Metric, judge)
+				}
+				o.Scenario, o.Profiled = pair.Scenario, true
+			}
+			err = c.execute(cmd.Context(), o, judge)
+			if c.exp != nil && !written { // it ended without a result
+				err = cmp.Or(write(report.Build(c.exp), nil), err)
+			}
+			return err
 		},
 	}
 	c.register(cmd)
 	c.registerDepth(cmd)
 	c.registerBudget(cmd)
 	q.Register(cmd.Flags())
+	program.Register(cmd.Flags())
+	files.Register(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&a, "a", "", "the variant to compare against (default: the scenario's first)")
-	f.StringVar(&b, "b", "", "the variant that may be better (default: the scenario's last)")
+	f.StringVar(&a, "a", "", "the variant or revision to compare against (default: the scenario's first variant; HEAD)")
+	f.StringVar(&b, "b", "", "the variant or revision that may be better (default: the scenario's last variant; . for the folder as it is)")
 	f.StringVar(&metric, "metric", "", "metric of the comparison: work (peak work rate; default), cpu (per request), capacity or p99")
 	f.StringVar(&gate, "gate", "", "condition on the ratio B/A, as in 'capacity>=0.97'")
 	f.IntVar(&pairs, "pairs", 0, "samples per side after which to stop (4 give an interval; jobs: rounds, default 6)")
@@ -107,63 +165,22 @@ Two URLs compare services that already run. With a DIR it compares two variants 
 	return cmd
 }
 
+// say reports progress before an experiment.
+func say(text string) { fmt.Fprintln(os.Stderr, text) }
+
+// same prints the result of two revisions that build the same program: it needs no measurement.
+func (c *common) same(pair revisions.Pair, metric string, judge func(*report.Report) error) error {
+	rep := pair.Report(metric)
+	var err error
+	if c.json {
+		err = c.print(rep)
+	} else {
+		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), rep.Answer)
+	}
+	return cmp.Or(err, judge(rep))
+}
+
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// compareRecorded compares two variants of an earlier experiment.
-func compareRecorded(c *common, dir, metric, a, b string, judge func(*report.Report) error) error {
-	exp, err := folder.Open(dir)
-	if err != nil {
-		return err
-	}
-	if len(exp.Variants) < 2 {
-		return usage.Errorf("%s holds one variant; there is nothing to compare", dir)
-	}
-	names := make([]string, len(exp.Variants))
-	for i, v := range exp.Variants {
-		names[i] = v.Name
-	}
-	named, err := request.Sides(names, a, b)
-	if err != nil {
-		return err
-	}
-	var sides []record.Variant
-	for _, name := range named {
-		v, ok := exp.Variant(name)
-		if !ok {
-			return usage.Errorf("%s has no variant %q", dir, name)
-		}
-		sides = append(sides, v)
-	}
-	if metric == "" {
-		metric = compare.MetricCapacity
-		if len(exp.Slices) > 0 {
-			metric = compare.MetricWork
-		}
-	}
-	exp.Kind, exp.Metric, exp.Variants = record.KindCompare, metric, sides
-	rep := report.Build(exp)
-	if err := c.print(rep); err != nil {
-		return err
-	}
-	return judge(rep)
-}
-
-// judgeComparison turns a comparison into the exit code.
-func judgeComparison(rep *report.Report, gate *compare.Gate) error {
-	cmp := rep.Comparison
-	switch {
-	case cmp == nil:
-		return errors.New("the experiment contains no comparison")
-	case gate == nil:
-		return nil
-	}
-	outcome := gate.Judge(*cmp)
-	fmt.Fprintln(os.Stderr, outcome.InWords)
-	if outcome.Verdict != compare.Pass {
-		return &exit{code: exitMissed}
-	}
-	return nil
 }

@@ -38,6 +38,7 @@ type common struct {
 	noPMQoS         bool
 	agents          remote.Flags
 	cmd             *cobra.Command
+	exp             *record.Experiment // the last that was measured or read; nil: none
 }
 
 func (c *common) register(cmd *cobra.Command) {
@@ -100,32 +101,9 @@ func fileName(name string) string {
 // execute runs an experiment, writes its report and prints the result. judge turns the report
 // into the command's own verdict: nil, or an error with its exit code.
 func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*report.Report) error) error {
-	o.Permit, o.Depth, o.NoPMQoS = c.permit, c.depth(), c.noPMQoS
-	const least = 10 * time.Second // enough to start anything and give it a turn
-	if o.Budget = c.budget; c.budget != 0 && c.budget < least {
-		return usage.Errorf("--budget takes %v or more, not %v", least, c.budget)
-	}
-	o.Command = append([]string{"dyno"}, os.Args[1:]...)
-	o.Out = cmp.Or(o.Out, c.folder(o.Scenario.Name))
-	view := progress.New(os.Stderr)
-	o.Progress = view
-	release, err := c.agents.Gather(ctx, &o, version.OfAgents())
-	if err != nil {
-		view.End()
+	exp, rep, err := c.measure(ctx, o)
+	if c.exp = exp; rep == nil {
 		return err
-	}
-	defer release()
-	exp, err := experiment.Execute(ctx, o)
-	view.End()
-	if fault := new(scenario.Fault); errors.As(err, &fault) {
-		return usage.Of(err)
-	}
-	if exp == nil {
-		return err
-	}
-	rep := report.Build(exp)
-	if writeErr := writeReports(rep, o.Out); writeErr != nil {
-		return errors.Join(err, writeErr)
 	}
 	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil { // otherwise the error is enough
 		if showErr := c.print(rep); showErr != nil {
@@ -142,6 +120,38 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 		return judge(rep)
 	}
 	return nil
+}
+
+// measure runs an experiment and writes its report, which is nil if there is nothing to show.
+func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Experiment, *report.Report, error) {
+	o.Permit, o.Depth, o.NoPMQoS = c.permit, c.depth(), c.noPMQoS
+	const least = 10 * time.Second // enough to start anything and give it a turn
+	if o.Budget = c.budget; c.budget != 0 && c.budget < least {
+		return nil, nil, usage.Errorf("--budget takes %v or more, not %v", least, c.budget)
+	}
+	o.Command = append([]string{"dyno"}, os.Args[1:]...)
+	o.Out = cmp.Or(o.Out, c.folder(o.Scenario.Name))
+	view := progress.New(os.Stderr)
+	o.Progress = view
+	release, err := c.agents.Gather(ctx, &o, version.OfAgents())
+	if err != nil {
+		view.End()
+		return nil, nil, err
+	}
+	defer release()
+	exp, err := experiment.Execute(ctx, o)
+	view.End()
+	if fault := new(scenario.Fault); errors.As(err, &fault) {
+		return nil, nil, usage.Of(err)
+	}
+	if exp == nil {
+		return nil, nil, err
+	}
+	rep := report.Build(exp)
+	if writeErr := writeReports(rep, o.Out); writeErr != nil {
+		return nil, nil, errors.Join(err, writeErr)
+	}
+	return exp, rep, err
 }
 
 // outcome turns an experiment's outcome into the exit code; nil: it was complete.

@@ -17,7 +17,9 @@ import (
 	"dyno/cmd/dyno/authoring"
 	"dyno/cmd/dyno/code"
 	"dyno/cmd/dyno/remote"
+	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
+	"dyno/cmd/dyno/verdicts"
 	"dyno/cmd/dyno/version"
 
 	"github.com/spf13/cobra"
@@ -95,6 +97,8 @@ func judge(err error) (code int, reason error) {
 		return exitUsage, wrong
 	case errors.Is(err, context.Canceled):
 		return exitFailed, errInterrupted
+	case errors.Is(err, revisions.ErrNotFound), errors.Is(err, verdicts.ErrMissed):
+		return exitMissed, nil
 	case usage.Exclusive(err) != nil:
 		return exitUsage, usage.Exclusive(err)
 	}
@@ -118,7 +122,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), newDiagnose(), newCalibrate(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(),
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), newDiagnose(), newCalibrate(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(),
 		remote.Command(version.OfAgents(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)

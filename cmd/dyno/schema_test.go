@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"dyno/cmd/dyno/authoring"
+	"dyno/cmd/dyno/revisions"
+	"dyno/cmd/dyno/verdicts"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/confusion"
@@ -37,6 +39,7 @@ func objects() map[string]any {
 		"run": of(record.KindLadder), "load": of(record.KindLoad), "capacity": of(record.KindCapacity),
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
 		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": listing.EscapesObject{}, "calibration": confusion.Object{},
+		"bisect": revisions.Found{}, "history": verdicts.HistoryObject{},
 		"layout": struct {
 			Schema string `json:"schema"`
 			layout.Report

@@ -57,6 +57,17 @@ type Comparison struct {
 	each time.Duration // duration of a pair; 0: unknown
 }
 
+// Cautious returns the interval, wider on both sides by as much as the baseline differs from
+// itself: two processes of one program differ too, and most where other programs use the machine.
+// It is for a verdict on which further steps rest. Nil: there is no interval.
+func (c Comparison) Cautious() *[2]float64 {
+	if c.Interval == nil || c.Floor == nil || !positive(c.Floor[0]) {
+		return c.Interval
+	}
+	spread := max(1, c.Floor[1], 1/c.Floor[0])
+	return &[2]float64{c.Interval[0] / spread, c.Interval[1] * spread}
+}
+
 // Sample returns the value measured for a variant in a round under a role (record.RoleMeasure,
 // RoleFloor, RoleAblation); false when no run of it is valid.
 type Sample func(role, variant string, round int) (value float64, ok bool)

@@ -66,6 +66,7 @@ type Options struct {
 	// Binaries are programs that several experiments share; nil: the experiment builds its own.
 	Binaries *environment.Binaries
 	NoPMQoS  bool // leave the CPUs' wake-up latency alone
+	Profiled bool // compare: take profiles of each variant after the turns
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
 	Progress Progress // nil: progress is not reported

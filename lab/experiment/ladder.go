@@ -72,9 +72,13 @@ func (x *executor) ladder(ctx context.Context) error {
 	if err := x.takeTurns(ctx, places, pairs, x.until(closing), 0); err != nil {
 		return err
 	}
-	// The results of the turns count, whatever happens to the remaining runs.
-	for _, closing := range []func() error{func() error { return x.hold(ctx, last) }, func() error { return x.profileLadder(ctx) }} {
-		if err := closing(); err != nil {
+	return x.closing(ctx, func(ctx context.Context) error { return x.hold(ctx, last) }, x.profileLadder)
+}
+
+// closing takes the runs that follow the turns, whose results count whatever happens to these.
+func (x *executor) closing(ctx context.Context, runs ...func(context.Context) error) error {
+	for _, run := range runs {
+		if err := run(ctx); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -119,7 +123,13 @@ func (x *executor) compare(ctx context.Context) error {
 	case rate > most && most > 0:
 		return &scenario.Fault{Err: fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
 	}
-	return x.takeTurns(ctx, places, pairs, x.until(0), rate)
+	if !x.Profiled {
+		return x.takeTurns(ctx, places, pairs, x.until(0), rate)
+	}
+	if err := x.takeTurns(ctx, places, pairs, x.until(time.Duration(len(x.variants))*profiledFor), rate); err != nil {
+		return err
+	}
+	return x.closing(ctx, x.profileLadder)
 }
 
 // capacity measures one variant in its own turns, and holds the capacity that it found.

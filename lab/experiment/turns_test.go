@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -190,6 +191,25 @@ func TestDyingVariantIsGivenUp(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(exp.Warnings, "\n"), "dies is no longer measured") {
 		t.Errorf("warnings %q", exp.Warnings)
+	}
+}
+
+// Variants that cannot bind their address side by side take turns by whole processes.
+func TestTurnsAtATakenAddress(t *testing.T) {
+	t.Parallel()
+	sc := twoBurns(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc.Target.Command[2] = l.Addr().String()
+	l.Close()
+	exp, err := until(t, sc, func(all []record.Slice) bool { return len(all) > 0 })
+	if exp == nil || len(exp.Slices) == 0 {
+		t.Fatalf("%v, %v", exp, err)
+	}
+	if !sc.Exclusive {
+		t.Error("the variants ran side by side at one address")
 	}
 }
 

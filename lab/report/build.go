@@ -92,6 +92,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 		r.Charts = slices.DeleteFunc(r.Charts, func(c curve.Chart) bool { return len(c.X) == 0 })
 	}
 	r.Traces, r.TracesLeft = series.Traces(e)
+	r.Changes = a.Changes
 	r.Diagnoses, r.Flames = inside.Complete(a.Diagnoses), flame.Read(e)
 	r.explain()
 	used := func(variant string) []*record.Run { return a.AtCapacity(e, variant) }

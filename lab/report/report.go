@@ -15,6 +15,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/changes"
 	"dyno/lab/record"
 	"dyno/lab/report/curve"
 	"dyno/lab/report/figure"
@@ -66,6 +67,7 @@ type Report struct {
 	Scaling     *curve.Scaling       // jobs over concurrency; nil: the load was a rate
 	Crowd       curve.Crowd          // runs with a number of sessions, which a capacity then is; nil: there are none
 
+	Changes   *changes.Changes     // kind compare: functions whose cost changed; nil: no profiles
 	Diagnoses []diagnose.Diagnosis // of the diagnosed variants
 	Flames    *flame.Profiles      // nil: no profiles
 	Pauses    []inside.Pauses      // of the variants with an agent

@@ -61,13 +61,16 @@ type Process struct {
 type Ready struct {
 	// Line awaits one JSON object on a line of standard output, as in
 	// {"listen":"127.0.0.1:41234"}; its fields become placeholders.
-	Line    bool          `yaml:"line"`
-	URL     string        `yaml:"url"`     // awaits a status below 400 from this URL; after the line if both are set
+	Line bool   `yaml:"line"`
+	URL  string `yaml:"url"` // awaits a status below 400 from this URL; after the line if both are set
+	// Port, of a program that prints no ready line, awaits that it listens at this TCP port, or at
+	// any if 0: ${NAME.listen} is the address, and ${NAME.debug} one that serves net/http/pprof.
+	Port    *int          `yaml:"port"`
 	Timeout time.Duration `yaml:"timeout"` // default 30 s, without building
 }
 
 // AwaitLine reports whether the ready line is awaited.
-func (r Ready) AwaitLine() bool { return r.Line || r.URL == "" }
+func (r Ready) AwaitLine() bool { return r.Line || r.URL == "" || r.Port != nil }
 
 // Target is the measured service: a program to start, or a service that already runs (URL alone).
 type Target struct {
@@ -265,6 +268,7 @@ type Variant struct {
 	URL     string            `yaml:"url"`  // a service that already runs, instead of a program
 	Args    []string          `yaml:"args"` // appended to the target's; with Build or Command: instead of them
 	Env     map[string]string `yaml:"env"`  // added to the target's
+	Dir     string            `yaml:"-"`    // working directory instead of the target's; empty: the target's
 	// Undo are arguments that, appended to the last variant's, undo this variant's change: a
 	// thorough ladder leaves each step out once.
 	Undo []string `yaml:"undo"`

@@ -58,6 +58,7 @@ func (s *Scenario) TargetOf(v Variant) Target {
 	} else {
 		t.Args = slices.Concat(t.Args, v.Args)
 	}
+	t.Dir = cmp.Or(v.Dir, t.Dir)
 	if len(v.Env) > 0 {
 		t.Env = make(map[string]string, len(s.Target.Env)+len(v.Env))
 		maps.Copy(t.Env, s.Target.Env)

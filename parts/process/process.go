@@ -18,6 +18,7 @@ type Process struct {
 	pid        int
 	log        *log
 	ready      *readyLine
+	found      map[string]string // by Spec.Find, before Start returned; nil: the ready line counts
 	readyAfter time.Duration
 	begun      time.Time
 
@@ -33,9 +34,14 @@ type Process struct {
 // PID returns the process's ID, which is also its group's.
 func (p *Process) PID() int { return p.pid }
 
-// Ready returns the string fields of the ready line, such as listen and debug; nil without
-// ReadyLine.
-func (p *Process) Ready() map[string]string { return p.ready.fields }
+// Ready returns the string fields of the ready line, such as listen and debug, or those that
+// Spec.Find found; nil without either.
+func (p *Process) Ready() map[string]string {
+	if p.found != nil {
+		return p.found
+	}
+	return p.ready.fields
+}
 
 // ReadyAfter returns the time from just before exec until the process was ready.
 func (p *Process) ReadyAfter() time.Duration { return p.readyAfter }

@@ -22,16 +22,24 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 	answered := make(chan struct{})
 	polled := make(chan struct{})
 	var url string   // this and urlErr are written before polled is closed
-	var urlErr error // why there is no URL to poll
+	var urlErr error // why there is nothing to poll
 	switch {
-	case s.ReadyURL != nil:
+	case s.ReadyURL != nil || s.Find != nil:
 		go func() {
 			defer close(polled)
-			if s.ReadyLine && !p.printedReady(ctx) {
-				return
+			there, err := p.awaitFields(ctx, s)
+			if err == nil && there && s.ReadyURL != nil {
+				url, err = s.ReadyURL(p.Ready())
 			}
-			if url, urlErr = s.ReadyURL(p.ready.fields); urlErr != nil {
+			switch {
+			case err != nil:
+				urlErr = err
 				cancel()
+				return
+			case !there:
+				return
+			case s.ReadyURL == nil:
+				close(answered)
 				return
 			}
 			pollURL(ctx, url, answered)
@@ -70,18 +78,45 @@ func (p *Process) awaitReady(ctx context.Context, s Spec) error {
 		what := "did not answer " + url + " with a status of 200 to 399"
 		if s.ReadyLine && !p.ready.seen() {
 			what = "printed no ready line (one JSON object) on stdout"
+			if s.Find != nil {
+				what = "neither printed a ready line (one JSON object) on stdout nor was found to listen"
+			}
 		}
 		return fmt.Errorf("%s %s within %v: %w%s", p.name, what, limit, errNotReady, logEnd(p.errorLog()))
 	}
 }
 
-// printedReady waits for the ready line and returns false if ctx is done first.
-func (p *Process) printedReady(ctx context.Context) bool {
-	select {
-	case <-p.ready.found:
-		return true
-	case <-ctx.Done():
-		return false
+// awaitFields waits for the ready line, or for the fields that replace it, and returns false if ctx
+// is done first.
+func (p *Process) awaitFields(ctx context.Context, s Spec) (there bool, err error) {
+	var line <-chan struct{}
+	var polls <-chan time.Time
+	if s.ReadyLine {
+		line = p.ready.found
+	}
+	if s.Find != nil {
+		tick := time.NewTicker(pollEvery)
+		defer tick.Stop()
+		polls = tick.C
+	}
+	if line == nil && polls == nil {
+		return true, nil
+	}
+	for {
+		select {
+		case <-line:
+			if s.Find == nil || p.ready.fields["listen"] != "" {
+				return true, nil
+			}
+			line = nil // an object that the program printed for a purpose of its own
+		case <-ctx.Done():
+			return false, nil
+		case <-polls:
+			if fields, err := s.Find(ctx, p.pid); fields != nil || err != nil {
+				p.found = fields
+				return err == nil, err
+			}
+		}
 	}
 }
 

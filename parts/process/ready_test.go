@@ -1,6 +1,8 @@
 package process
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -74,4 +76,33 @@ func FuzzReadyLine(f *testing.F) {
 			t.Errorf("%d bytes are kept", len(whole.line))
 		}
 	})
+}
+
+// A program that prints no ready line is ready when Find finds it; one that prints a line with its
+// address is ready by that.
+func TestFind(t *testing.T) {
+	found := map[string]string{"listen": "found"}
+	for _, tt := range []struct {
+		name, script, want string
+		find               func(context.Context, int) (map[string]string, error)
+		err                string
+	}{
+		{"found", `echo '{"msg":"hello"}'; exec sleep 1000`, "found", func(context.Context, int) (map[string]string, error) { return found, nil }, ""},
+		{"printed", `echo '{"listen":"printed"}'; exec sleep 1000`, "printed", func(context.Context, int) (map[string]string, error) { return nil, nil }, ""},
+		{"not clear", `exec sleep 1000`, "", func(context.Context, int) (map[string]string, error) { return nil, errors.New("two ports") }, "two ports"},
+	} {
+		s := shell(tt.script)
+		s.ReadyLine, s.Find = true, tt.find
+		p, err := Start(t.Context(), s)
+		if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if err != nil {
+			continue
+		}
+		t.Cleanup(p.Kill)
+		if p.Ready()["listen"] != tt.want {
+			t.Errorf("%s: %v", tt.name, p.Ready())
+		}
+	}
 }

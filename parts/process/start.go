@@ -43,9 +43,13 @@ type Spec struct {
 	// when its addresses are bound. A log record (an object with a "level") is skipped.
 	ReadyLine bool
 	// ReadyURL returns the URL that is polled until it answers with a status of 200 to 399; nil:
-	// none. With ReadyLine it is called after the line has arrived, with the line's string
-	// fields.
+	// none. With ReadyLine or Find it is called after the line has arrived or the fields are found,
+	// with the string fields.
 	ReadyURL func(line map[string]string) (string, error)
+	// Find is polled with the process's ID until it returns fields, which then replace those of the
+	// ready line; an error ends the start. With ReadyLine too, whichever comes first counts; the
+	// line must then have listen. nil: none.
+	Find func(ctx context.Context, pid int) (fields map[string]string, err error)
 	// ReadyTimeout bounds the wait; 0: 30 s.
 	ReadyTimeout time.Duration
 

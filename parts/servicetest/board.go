@@ -31,7 +31,7 @@ func Board(t *testing.T, debug, path string, missing ...string) {
 	}
 	metrics := get("/metrics")
 	for _, name := range board.Metrics() {
-		has := regexp.MustCompile(`(?m)^`+name+`(_bucket)?[{ ]`).Match(metrics)
+		has := regexp.MustCompile(`(?m)^` + name + `(_bucket)?[{ ]`).Match(metrics)
 		if lacking := slices.ContainsFunc(missing, func(prefix string) bool { return strings.HasPrefix(name, prefix) }); has == lacking {
 			t.Errorf("metric %s: shown by %s, exposed: %v", name, path, has)
 		}

@@ -97,8 +97,8 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 	return sc, q.objective(sc)
 }
 
-// open reads a scenario file, in which the given flags replace values.
-func (q *Flags) open(file string) (*scenario.Scenario, error) {
+// Open reads a scenario file, in which the given flags replace values.
+func (q *Flags) Open(file string) (*scenario.Scenario, error) {
 	sc, err := Open(file)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (q *Flags) Target(mode, arg, variant string) (sc *scenario.Scenario, only [
 		sc, err = q.Scenario(mode, arg)
 		return sc, nil, err
 	}
-	if sc, err = q.open(arg); err != nil {
+	if sc, err = q.Open(arg); err != nil {
 		return nil, nil, err
 	}
 	sc.Mode = mode
@@ -180,7 +180,7 @@ func (q *Flags) TwoVariants(args []string, a, b string) (*scenario.Scenario, []s
 	if len(args) != 1 {
 		return nil, nil, usage.Errorf("comparing the variants of a scenario takes one file, not %d arguments", len(args))
 	}
-	sc, err := q.open(args[0])
+	sc, err := q.Open(args[0])
 	if err != nil {
 		return nil, nil, err
 	}

@@ -127,6 +127,9 @@ func (s *Environment) process(name string, p scenario.Process) (process.Spec, er
 	}
 	spec := process.Spec{Name: name, Command: command, ReadyLine: p.Ready.AwaitLine(), ReadyTimeout: p.Ready.Timeout,
 		Log: filepath.Join(s.logs, name+".log")}
+	if p.Ready.Port != nil {
+		spec.Find = (&ports{wanted: *p.Ready.Port}).find
+	}
 	if p.Dir != "" {
 		spec.Dir = s.programs.Scenario.Resolve(p.Dir)
 	}

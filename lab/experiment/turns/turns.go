@@ -15,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"dyno/lab/capacity"
@@ -92,6 +93,8 @@ const (
 	// for its turn.
 	visitWork  = 6
 	visitVotes = 4
+	// addressTaken is in the log of a process that cannot bind its address (EADDRINUSE).
+	addressTaken = "address already in use"
 )
 
 // Take measures the places until every comparison is decided or the time is used up. It returns
@@ -111,13 +114,13 @@ func Take(ctx context.Context, p Plan) (given map[Place]string, err error) {
 		p.Say("the target listens at one address, so variants take turns by whole processes (exclusive)")
 		t.Scenario.Exclusive = true
 	}
-	round := t.generation
-	if t.Scenario.Exclusive {
-		round = t.visits
-	}
 	defer t.explain()
 	for !t.over() {
 		t.number++
+		round := t.generation
+		if t.Scenario.Exclusive {
+			round = t.visits
+		}
 		if err := round(ctx); err != nil || !time.Now().Before(p.Ends) {
 			return t.given, err
 		}
@@ -162,6 +165,11 @@ func (t *turns) generation(ctx context.Context) error {
 		}
 		t.say("starting " + p.String())
 		s, err := t.seat(ctx, p, shared)
+		if err != nil && len(seats) > 0 && strings.Contains(err.Error(), addressTaken) && ctx.Err() == nil {
+			t.Say("the variants listen at the same address, so they take turns by whole processes (exclusive)")
+			t.Scenario.Exclusive = true
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/changes"
 	"dyno/lab/record"
 	"dyno/lab/report/curve"
 	"dyno/lab/report/turns"
@@ -34,6 +35,7 @@ type Results struct {
 	Left       int // SLO slices that do not count
 	Sample     compare.Sample
 	Diagnoses  []diagnose.Diagnosis
+	Changes    *changes.Changes // kind compare, of two variants; nil: no profiles
 }
 
 // Metric is the metric of an experiment's ratios.
@@ -72,6 +74,9 @@ func Of(e *record.Experiment) Results {
 	}
 	if e.Kind == record.KindCompare && curve.ByConcurrency(e) && Metric(e) != compare.MetricCPU {
 		a.CPU = compare.Ladder(e, compare.MetricCPU, compare.AtEqualRate(e, compare.MetricCPU))
+	}
+	if e.Kind == record.KindCompare && len(names) == 2 {
+		a.Changes = changes.Of(e, names[0], names[1])
 	}
 	a.Diagnoses = diagnose.Diagnose(e)
 	for i := range a.Diagnoses {

@@ -13,6 +13,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/changes"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -217,8 +218,9 @@ func comparisonObject(r *report.Report) any {
 		// by turns: the comparison by each metric
 		Metrics map[string]compare.Comparison `json:"metrics,omitempty"`
 		Turns   *turns.Summary                `json:"turns,omitempty"`
+		Changes *changes.Changes              `json:"changes,omitempty"`
 		Outcome record.Outcome                `json:"outcome"`
-	}{c, r.Complete(), r.Outcome.Reason, r.SLO, stepObjects(r), scalingCurves(r), diagnoses(r), databaseObjects(r), r.Answer, r.Out, metrics, r.Turns, r.Outcome}
+	}{c, r.Complete(), r.Outcome.Reason, r.SLO, stepObjects(r), scalingCurves(r), diagnoses(r), databaseObjects(r), r.Answer, r.Out, metrics, r.Turns, r.Changes, r.Outcome}
 }
 
 // diagnosis is a diagnosis whose unknown rates are null.

@@ -44,6 +44,12 @@ func Markdown(w io.Writer, r *report.Report) error {
 	if r.Kind != record.KindDiagnose {
 		whyMarkdown(&b, r)
 	}
+	if r.Changes != nil {
+		for _, line := range r.Changes.Lines() {
+			fmt.Fprintf(&b, "- %s\n", escapeMarkdown(line))
+		}
+		b.WriteByte('\n')
+	}
 	databaseMarkdown(&b, r)
 	conditionsMarkdown(&b, r)
 	_, err := io.WriteString(w, b.String())

@@ -56,6 +56,12 @@ func Terminal(w io.Writer, r *report.Report, s Style) error {
 	if r.Kind != record.KindDiagnose {
 		t.why(r)
 	}
+	if r.Changes != nil {
+		for _, line := range r.Changes.Lines() {
+			t.line(t.paint(blue, "changed: ") + t.clean(line))
+		}
+		t.line("")
+	}
 	t.databases(r)
 	t.end(r)
 	_, err := io.WriteString(w, t.b.String())

@@ -1,0 +1,145 @@
+package request
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dyno/cmd/dyno/usage"
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
+
+	"github.com/spf13/pflag"
+)
+
+// Program holds the flags that say how to start a program that is built from a Go package.
+type Program struct {
+	args, env []string
+	port      int
+	path      string
+
+	set *pflag.FlagSet
+}
+
+// Register adds the flags to those of a command.
+func (p *Program) Register(f *pflag.FlagSet) {
+	p.set = f
+	f.StringArrayVar(&p.args, "args", nil, "arguments of a PACKAGE's program, separated by spaces, as in '-addr 127.0.0.1:0'; repeatable")
+	f.StringArrayVar(&p.env, "env", nil, "environment variable KEY=VALUE of a PACKAGE's program; repeatable")
+	f.IntVar(&p.port, "port", 0, "TCP port that a PACKAGE's program listens at (default: found)")
+	f.StringVar(&p.path, "url-path", "/", "path and query of the requests to a PACKAGE's program")
+}
+
+// Unused returns an error if a flag was given although no PACKAGE was.
+func (p *Program) Unused() error {
+	for _, name := range []string{"args", "env", "port", "url-path"} {
+		if p.set.Changed(name) {
+			return usage.Errorf("--%s is for the folder of a Go package, as in ./cmd/server; for a scenario, change its file", name)
+		}
+	}
+	return nil
+}
+
+// Start is what is built and started: a Go package as a scenario starts it.
+type Start struct {
+	Scenario *scenario.Scenario // its variants are replaced by Start.Between
+	Variant  scenario.Variant   // the scenario's that is built; empty: it has none
+	Dir      string             // folder from which Package is named
+	Package  string
+	WorkDir  string // working directory of the program; empty: the current folder
+}
+
+// IsPackage reports whether an argument is the folder of a Go package.
+func IsPackage(arg string) bool {
+	info, err := os.Stat(arg)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(arg, folder.ExperimentFile)); err == nil {
+		return false
+	}
+	files, err := filepath.Glob(filepath.Join(arg, "*.go"))
+	return err == nil && len(files) > 0
+}
+
+// Start reads what an argument of a command says to start: the folder of a Go package, or a
+// scenario, of which it is the last variant.
+func (q *Flags) Start(p *Program, arg string) (*Start, error) {
+	if IsPackage(arg) {
+		return q.packageOf(p, arg)
+	}
+	if err := p.Unused(); err != nil {
+		return nil, err
+	}
+	sc, err := q.Open(arg)
+	if err != nil {
+		return nil, err
+	}
+	out := &Start{Scenario: sc, Dir: sc.Root}
+	if n := len(sc.Variants); n > 0 {
+		out.Variant = sc.Variants[n-1]
+	}
+	t := sc.TargetOf(out.Variant)
+	if out.Package = t.Build; t.Build == "" {
+		return nil, usage.Errorf("%s starts no Go package (target.build), so there is nothing to build at a revision", arg)
+	}
+	if t.Dir != "" {
+		out.WorkDir = sc.Resolve(t.Dir)
+	}
+	sc.Mode = record.KindCompare
+	return out, nil
+}
+
+// packageOf makes a scenario of a Go package.
+func (q *Flags) packageOf(p *Program, dir string) (*Start, error) {
+	if !strings.HasPrefix(p.path, "/") {
+		return nil, usage.Errorf("--url-path takes a path such as /orders?limit=10, not %q", p.path)
+	}
+	if p.port < 0 || p.port > 65535 {
+		return nil, usage.Errorf("--port takes a TCP port, not %d", p.port)
+	}
+	sc, err := q.Scenario(record.KindCompare, "http://${target.listen}"+p.path)
+	if err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	sc.Name, sc.Target = filepath.Base(abs), scenario.Target{Debug: q.debug}
+	for _, words := range p.args {
+		sc.Target.Args = append(sc.Target.Args, strings.Fields(words)...)
+	}
+	sc.Target.Env = map[string]string{}
+	for _, e := range p.env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return nil, usage.Errorf("--env takes KEY=VALUE, not %q", e)
+		}
+		sc.Target.Env[name] = value
+	}
+	sc.Target.Ready.Port = &p.port
+	return &Start{Scenario: sc, Dir: abs, Package: "."}, nil
+}
+
+// Side is a program that was built for one side of a comparison.
+type Side struct {
+	Name, Change string
+	Binary, Dir  string // Dir is its working directory
+}
+
+// Between returns the scenario that compares programs that were built from the package.
+func (s *Start) Between(sides ...Side) *scenario.Scenario {
+	sc := *s.Scenario
+	t := sc.TargetOf(s.Variant)
+	sc.Sweep, sc.Variants = nil, nil
+	for _, side := range sides {
+		v := scenario.Variant{Name: side.Name, Change: side.Change, Command: []string{side.Binary}, Args: t.Args,
+			Env: maps.Clone(t.Env), Dir: cmp.Or(side.Dir, t.Dir), Setup: s.Variant.Setup, Load: s.Variant.Load}
+		sc.Variants = append(sc.Variants, v)
+	}
+	return &sc
+}

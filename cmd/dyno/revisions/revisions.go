@@ -1,0 +1,129 @@
+// Package revisions builds what dyno compare and dyno bisect measure: a program at revisions of its
+// git repository.
+//
+// It is not for measuring (lab/experiment) or for showing a result (lab/report). It starts no
+// goroutines.
+package revisions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"dyno/cmd/dyno/request"
+	"dyno/cmd/dyno/usage"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/scenario"
+	"dyno/lab/target/revision"
+)
+
+// Source builds the program of a command at revisions. Close it.
+type Source struct {
+	*request.Start
+	repository *revision.Repository
+	say        func(text string)
+}
+
+// Open finds the repository of what a command starts. say reports what is being built.
+func Open(ctx context.Context, start *request.Start, say func(text string)) (*Source, error) {
+	r, err := revision.Open(ctx, start.Dir)
+	if err != nil {
+		return nil, usage.Of(err)
+	}
+	return &Source{start, r, say}, nil
+}
+
+// Close removes what was checked out and built.
+func (s *Source) Close() error { return s.repository.Close() }
+
+// build builds the program at a revision.
+func (s *Source) build(ctx context.Context, rev revision.Revision) (revision.Program, error) {
+	s.say("building " + rev.Title())
+	return s.repository.Build(ctx, rev, revision.Package{Dir: s.Dir, Name: s.Package, Work: s.WorkDir})
+}
+
+// side is a side of a comparison.
+func side(p revision.Program) request.Side {
+	return request.Side{Name: p.Title(), Change: p.Subject, Binary: p.Binary, Dir: p.Dir}
+}
+
+// Pair is the program at two revisions.
+type Pair struct {
+	A, B     revision.Program
+	Scenario *scenario.Scenario // compares the two
+}
+
+// Same reports whether both revisions build the same program, so that there is nothing to measure.
+func (p Pair) Same() bool { return p.A.Sum == p.B.Sum }
+
+// Pair builds two revisions: by default the last commit and the folder as it is now.
+func (s *Source) Pair(ctx context.Context, a, b string) (p Pair, err error) {
+	before, err := s.repository.Resolve(ctx, cmp.Or(a, "HEAD"))
+	if err != nil {
+		return p, s.unknown(err, a)
+	}
+	after, err := s.repository.Resolve(ctx, cmp.Or(b, revision.Here))
+	if err != nil {
+		return p, s.unknown(err, b)
+	}
+	if before.Hash == after.Hash {
+		return p, usage.Errorf("A and B are both %s: name two different revisions with --a and --b", before.Title())
+	}
+	if p.A, err = s.build(ctx, before); err != nil {
+		return p, err
+	}
+	if p.B, err = s.build(ctx, after); err != nil {
+		return p, err
+	}
+	p.Scenario = s.Between(side(p.A), side(p.B))
+	return p, nil
+}
+
+// Report is the result of two revisions that build the same program.
+func (p Pair) Report(metric string) *report.Report {
+	warning := "both revisions build the same program, so nothing was measured"
+	return &report.Report{Kind: record.KindCompare, Name: p.Scenario.Name, Metric: metric, Outcome: record.Outcome{Status: record.OutcomeComplete},
+		Answer: fmt.Sprintf("%s and %s build the same program, so nothing was measured.", p.A.Title(), p.B.Title()),
+		Comparison: &compare.Comparison{Schema: compare.Schema, Metric: metric, A: p.A.Title(), B: p.B.Title(), Ratio: 1, Interval: &[2]float64{1, 1},
+			Verdict: compare.Equal, Warnings: []string{warning}}}
+}
+
+// unknown explains that a name is no revision, nor a variant if there are some.
+func (s *Source) unknown(err error, name string) error {
+	if len(s.Start.Scenario.Variants) > 0 && name != "" {
+		_, missing := s.Start.Scenario.Variant(name)
+		return usage.Errorf("%v, and %v", err, missing)
+	}
+	return usage.Of(err)
+}
+
+// Wanted reports whether --a and --b of dyno compare name revisions: the argument is a Go package,
+// or a scenario that does not have both of them as variants.
+func Wanted(arg, a, b string) bool {
+	if request.IsPackage(arg) {
+		return true
+	}
+	if a == "" && b == "" || request.IsURL(arg) {
+		return false
+	}
+	sc, err := request.Open(arg)
+	if err != nil {
+		return false // the command reports it
+	}
+	for _, name := range []string{a, b} {
+		if _, err := sc.Variant(name); name != "" && err != nil {
+			return sc.TargetOf(lastOf(sc)).Build != ""
+		}
+	}
+	return false
+}
+
+// lastOf is a scenario's last variant, if it has any.
+func lastOf(sc *scenario.Scenario) (v scenario.Variant) {
+	if n := len(sc.Variants); n > 0 {
+		v = sc.Variants[n-1]
+	}
+	return v
+}

@@ -1,0 +1,146 @@
+// Package verdicts writes the result of dyno compare for other programs: JUnit, lines for
+// benchstat, Markdown, and the history that dyno history draws.
+//
+// It is not for the forms that every experiment has (report.html, report.md). It starts no
+// goroutines.
+package verdicts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dyno/cmd/dyno/usage"
+	"dyno/lab/compare"
+	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/report/ci"
+	"dyno/lab/report/history"
+	"dyno/lab/report/text"
+	"dyno/lab/target/revision"
+
+	"github.com/spf13/pflag"
+)
+
+// ErrMissed is returned by Judge if the gate did not pass; it has printed why.
+var ErrMissed = errors.New("the gate was missed")
+
+// Judge applies a gate to the comparison of a report and prints the outcome, which is nil without a
+// gate.
+func Judge(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
+	switch {
+	case r.Comparison == nil:
+		return nil, errors.New("the experiment contains no comparison")
+	case gate == nil:
+		return nil, nil
+	}
+	outcome := gate.Judge(*r.Comparison)
+	fmt.Fprintln(w, outcome.InWords)
+	if outcome.Verdict != compare.Pass {
+		return &outcome, ErrMissed
+	}
+	return &outcome, nil
+}
+
+// Files are the flags that name files for a result.
+type Files struct {
+	junit, benchstat, markdown, history string
+}
+
+// Register adds the flags to those of a command.
+func (f *Files) Register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.junit, "junit", "", "file for the result as JUnit XML")
+	flags.StringVar(&f.benchstat, "benchstat", "", "file for the samples as lines of Go benchmarks, for benchstat -col /side")
+	flags.StringVar(&f.markdown, "markdown", "", "file for the gate's verdict and the report in Markdown")
+	flags.StringVar(&f.history, "history", "", "folder to which to append the result, for dyno history")
+}
+
+// Check returns an error if a file cannot be written, before anything is measured.
+func (f *Files) Check() error {
+	for _, file := range []string{f.junit, f.benchstat, f.markdown} {
+		if file == "" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+			return usage.Errorf("%s cannot be written: there is no folder %s", file, filepath.Dir(file))
+		}
+	}
+	return nil
+}
+
+// Result is what is written.
+type Result struct {
+	Experiment *record.Experiment // nil: nothing was measured
+	Report     *report.Report
+	Gate       *compare.Outcome // nil: there was none
+	// Sides are the revisions that were compared; nil: the sides are no revisions.
+	Sides *[2]revision.Revision
+}
+
+// Write writes the files that were named.
+func (f *Files) Write(r Result) error {
+	return errors.Join(
+		write(f.junit, func(w io.Writer) error { return ci.JUnit(w, r.Report, r.Gate) }),
+		write(f.benchstat, func(w io.Writer) error {
+			if r.Experiment == nil {
+				return nil // no samples: the file is empty
+			}
+			return ci.Benchmarks(w, r.Experiment)
+		}),
+		write(f.markdown, r.markdown),
+		f.append(r),
+	)
+}
+
+// write writes a file as a whole; empty: none.
+func write(file string, content func(io.Writer) error) error {
+	if file == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := content(&b); err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return os.WriteFile(file, b.Bytes(), 0o644)
+}
+
+func (r Result) markdown(w io.Writer) error {
+	if r.Gate != nil {
+		if err := ci.Gate(w, r.Gate); err != nil {
+			return err
+		}
+	}
+	if r.Experiment == nil {
+		_, err := fmt.Fprintln(w, r.Report.Answer)
+		return err
+	}
+	return text.Markdown(w, r.Report)
+}
+
+// append appends to the history. An experiment without a result is no part of it.
+func (f *Files) append(r Result) error {
+	c := r.Report.Comparison
+	if f.history == "" || c == nil || !r.Report.Complete() {
+		return nil
+	}
+	before, after := history.Commit{Title: c.A}, history.Commit{Title: c.B}
+	if r.Sides != nil {
+		before, after = commit(r.Sides[0]), commit(r.Sides[1])
+	}
+	entry := history.Of(r.Report, after, before, r.Gate)
+	if entry.Same = r.Experiment == nil; entry.Same {
+		entry.Measured = time.Now().UTC()
+	}
+	if err := history.Append(f.history, entry); err != nil {
+		return fmt.Errorf("appending to the history: %w", err)
+	}
+	return nil
+}
+
+func commit(r revision.Revision) history.Commit {
+	return history.Commit{Hash: r.Hash, Title: r.Title(), Subject: r.Subject, Time: r.Time}
+}

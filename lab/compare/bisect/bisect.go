@@ -1,0 +1,78 @@
+// Package bisect finds the first of a line of revisions that misses a gate, by halves: which one to
+// measure next, and what is known in the end.
+//
+// It is pure: it does not build or measure a revision, and it never guesses the state of one. It
+// starts no goroutines.
+package bisect
+
+// State is what is known of a revision.
+type State int
+
+// States of a revision.
+const (
+	Untried   State = iota
+	Good            // it passes the gate
+	Bad             // it misses the gate
+	Skipped         // it does not build or does not run
+	Undecided       // it was measured, and its interval contains the bound
+)
+
+// Next returns the index of the revision to measure next: of the untried ones between the first bad
+// one and the last good one before it, the one closest to the middle. done: none is left. states
+// are in the order of the line; a good revision precedes the first, and the last must be Bad.
+func Next(states []State) (index int, done bool) {
+	good, bad := bounds(states)
+	middle, best := (good+bad)/2, -1
+	for i := good + 1; i < bad; i++ {
+		if states[i] == Untried && (best < 0 || distance(i, middle) < distance(best, middle)) {
+			best = i
+		}
+	}
+	return best, best < 0
+}
+
+// Suspects are the revisions of which one is the first bad one, when Next is done: with one, it is
+// that one. The others could not be judged.
+func Suspects(states []State) (indexes []int) {
+	good, bad := bounds(states)
+	for i := good + 1; i <= bad; i++ {
+		indexes = append(indexes, i)
+	}
+	return indexes
+}
+
+// Left estimates how many revisions must still be measured.
+func Left(states []State) int {
+	good, bad := bounds(states)
+	untried := 0
+	for i := good + 1; i < bad; i++ {
+		if states[i] == Untried {
+			untried++
+		}
+	}
+	steps := 0
+	for ; untried > 0; untried /= 2 {
+		steps++
+	}
+	return steps
+}
+
+// bounds returns the first bad revision, and the last good one before it, which is -1 if all of
+// those are untried or not judged.
+func bounds(states []State) (good, bad int) {
+	good, bad = -1, len(states)-1
+	for i, s := range states {
+		if s == Bad {
+			bad = i
+			break
+		}
+	}
+	for i := range bad {
+		if states[i] == Good {
+			good = i
+		}
+	}
+	return good, bad
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }

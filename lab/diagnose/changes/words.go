@@ -1,0 +1,55 @@
+package changes
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Lines state the changes, a line each: what a request costs on both sides, and the functions that
+// changed.
+func (c *Changes) Lines() (out []string) {
+	for _, r := range c.Resources {
+		if r.Unseen != "" {
+			out = append(out, r.Name+" by function: not seen: "+r.Unseen)
+			continue
+		}
+		if len(r.Functions) == 0 {
+			out = append(out, fmt.Sprintf("%s by function: no change is larger than chance explains (%d and %d samples)", r.Name, r.Samples[0], r.Samples[1]))
+			continue
+		}
+		for _, f := range r.Functions {
+			out = append(out, r.Name+" per request: "+f.String()+" "+r.Unit)
+		}
+	}
+	return out
+}
+
+// String states the change of a function, without its unit.
+func (f Function) String() string {
+	text := f.Name
+	if f.Where != "" {
+		text += " (" + f.Where + ")"
+	}
+	if f.Callee != "" {
+		text += ", most of it in " + f.Callee
+	}
+	change := f.After - f.Before
+	return fmt.Sprintf("%s: %s to %s, %s [%s, %s]", text, digits(f.Before), digits(f.After), signed(change), signed(f.Change[0]), signed(f.Change[1]))
+}
+
+func signed(v float64) string {
+	if v >= 0 {
+		return "+" + digits(v)
+	}
+	return "-" + digits(-v)
+}
+
+// digits formats a value to three digits.
+func digits(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	scale := math.Pow(10, 2-math.Floor(math.Log10(math.Abs(v))))
+	return strconv.FormatFloat(math.Round(v*scale)/scale, 'f', -1, 64)
+}

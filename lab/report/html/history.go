@@ -1,0 +1,95 @@
+package html
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+
+	"dyno/lab/report/figure"
+	"dyno/lab/report/history"
+)
+
+//go:embed assets/history.html
+var historyHTML string
+
+var historyPage = template.Must(template.New("history").Funcs(templateWords).Parse(historyHTML))
+
+// historyOf is a program's part of the page.
+type historyOf struct {
+	Name    string
+	Plots   []historyPlot
+	Changes []string
+}
+
+type historyPlot struct {
+	Title string
+	SVG   template.HTML
+}
+
+// historyTitles name the figures of a history.
+var historyTitles = map[string]string{history.Capacity: "Capacity, per second within the SLO", history.Work: "Peak work rate, per second",
+	history.CPU: "CPU per request, us", history.Allocs: "Allocations per request"}
+
+// History writes the page of a history: each figure over the commits, with its change points. It
+// has no script.
+func History(w io.Writer, entries []history.Entry) error {
+	var programs []historyOf
+	for _, name := range history.Names(entries) {
+		lines := history.Lines(entries, name)
+		of := historyOf{Name: name, Changes: history.Changes(lines)}
+		for _, l := range lines {
+			of.Plots = append(of.Plots, historyPlot{historyTitles[l.Key], plotHistory(name, l).SVG()})
+		}
+		programs = append(programs, of)
+	}
+	var b bytes.Buffer
+	err := historyPage.Execute(&b, map[string]any{"Programs": programs, "Entries": len(entries), "Style": template.CSS(style),
+		"Policy": strings.Join([]string{"default-src 'none'", "style-src " + hash(style), "img-src data:", "base-uri 'none'", "form-action 'none'"}, "; ")})
+	if err != nil {
+		return fmt.Errorf("writing the page of the history: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// mostCommits is the number of commits whose names fit below a plot.
+const mostCommits = 12
+
+// plotHistory draws a figure over the commits: a dot each, with its interval.
+func plotHistory(name string, l history.Line) plot {
+	pl := plot{title: fmt.Sprintf("%s: %s over %s", name, historyTitles[l.Key], figure.Plural(len(l.Points), "commit")), xLabel: "commit"}
+	var ys []float64
+	line := polyline{class: "history"}
+	for i, p := range l.Points {
+		x, y := float64(i), p.Figure.Value
+		ys = append(ys, y)
+		line.xs, line.ys = append(line.xs, x), append(line.ys, y)
+		if in := p.Figure.Interval; in != nil {
+			ys = append(ys, in[1])
+			pl.lines = append(pl.lines, polyline{"pull", []float64{x, x}, in[:]})
+		}
+	}
+	pl.lines = append(pl.lines, line)
+	pl.x, pl.y = axis{lo: -0.5, hi: float64(len(l.Points)) - 0.5}, newAxis(false, ys...)
+	every := int(math.Ceil(float64(len(l.Points)) / mostCommits))
+	pl.xTicks = []tick{}
+	for i, p := range l.Points {
+		if i%every == 0 {
+			pl.xTicks = append(pl.xTicks, tick{float64(i), p.Entry.Revision.Short()})
+		}
+		d := dot{x: float64(i), y: p.Figure.Value, class: "measured",
+			title: fmt.Sprintf("%s %s: %s%s", p.Entry.Revision.Short(), p.Entry.Revision.Subject, figure.Format(figure.Value(p.Figure.Value)), figure.Space(figure.Between(figure.IntervalOf(p.Figure.Interval))))}
+		if p.Change != nil {
+			d.class, d.label = "measured worse", fmt.Sprintf("%.2fx", p.Change.Ratio)
+			if (p.Change.Ratio > 1) == (history.Better(l.Key) > 0) {
+				d.class = "measured best"
+			}
+		}
+		pl.dots = append(pl.dots, d)
+	}
+	return pl
+}

@@ -1,0 +1,292 @@
+// Package revision builds a program as git knows it: it finds revisions, writes their files into
+// temporary folders, and builds there. It only reads the repository: no branch, index, work tree
+// or stash of it changes, so nothing has to be undone if the lab is killed.
+//
+// It is not for choosing revisions (compare/bisect) or for measuring what it built. It starts no
+// goroutines; the git and go commands that it starts have ended when a call returns.
+package revision
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyno/parts/process"
+)
+
+// Here names the files of the folder as they are now, committed or not.
+const Here = "."
+
+// Revision is a commit, or the folder as it is now.
+type Revision struct {
+	Name    string    // as the caller named it
+	Hash    string    // of the commit; empty: the folder as it is now
+	Subject string    // first line of the commit's message
+	Time    time.Time // of the commit
+	Merge   bool      // the commit has several parents
+}
+
+// shortHash is the number of characters of a hash for people.
+const shortHash = 10
+
+// Short returns the beginning of the commit's hash, or "folder" for Here.
+func (r Revision) Short() string {
+	if r.Hash == "" {
+		return "folder"
+	}
+	return r.Hash[:min(shortHash, len(r.Hash))]
+}
+
+// Title names the revision for people: main@1a2b3c4d5e, or the hash alone.
+func (r Revision) Title() string {
+	if r.Hash == "" || strings.HasPrefix(r.Hash, r.Name) {
+		return r.Short()
+	}
+	return r.Name + "@" + r.Short()
+}
+
+// Package is a Go package in a repository.
+type Package struct {
+	Dir  string // a folder of the repository
+	Name string // the package, as named from within Dir: ".", "./cmd/server"
+	Work string // the folder in which its program runs; empty: the current one
+}
+
+// Repository is a git repository from which programs are built.
+type Repository struct {
+	root string // its top folder
+	temp string // what was checked out and built; removed by Close
+}
+
+// Open finds the repository that contains a folder. Close it.
+func Open(ctx context.Context, dir string) (*Repository, error) {
+	root, err := git(ctx, dir, nil, "rev-parse", "--show-toplevel")
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, errors.New("comparing revisions needs git, which is not installed")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for a git repository around %s: %w", dir, err)
+	}
+	temp, err := os.MkdirTemp("", "dyno-revisions-")
+	if err != nil {
+		return nil, err
+	}
+	return &Repository{root: root, temp: temp}, nil
+}
+
+// Close removes everything that was checked out and built.
+func (r *Repository) Close() error { return os.RemoveAll(r.temp) }
+
+// Resolve finds the commit that a name stands for: a branch, a tag, a hash, HEAD~3.
+func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error) {
+	if name == Here {
+		return Revision{Name: Here, Subject: "the folder as it is now"}, nil
+	}
+	if name == "" || strings.HasPrefix(name, "-") {
+		return Revision{}, fmt.Errorf("%q is not a git revision; name a branch, a tag, a commit, or . for the folder as it is now", name)
+	}
+	hash, err := git(ctx, r.root, nil, "rev-parse", "--verify", "--quiet", name+"^{commit}")
+	if err != nil {
+		if ctx.Err() != nil {
+			return Revision{}, ctx.Err()
+		}
+		hint := ""
+		if shallow, _ := git(ctx, r.root, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
+			hint = " (this clone is shallow: fetch more history, in a GitHub workflow with fetch-depth: 0)"
+		}
+		return Revision{}, fmt.Errorf("git knows no revision %q%s", name, hint)
+	}
+	found, err := r.describe(ctx, "-1", hash)
+	if err != nil {
+		return Revision{}, err
+	}
+	if len(found) != 1 {
+		return Revision{}, fmt.Errorf("git log lists %d commits for %s", len(found), hash)
+	}
+	found[0].Name = name
+	return found[0], nil
+}
+
+// Between lists the commits after good up to bad, the oldest first. It follows first parents, so
+// that a merged branch counts as one step.
+func (r *Repository) Between(ctx context.Context, good, bad Revision) ([]Revision, error) {
+	if _, err := git(ctx, r.root, nil, "merge-base", "--is-ancestor", good.Hash, bad.Hash); err != nil {
+		return nil, fmt.Errorf("%s is not an ancestor of %s, so there is no line of commits between them", good.Title(), bad.Title())
+	}
+	return r.describe(ctx, "--reverse", "--first-parent", good.Hash+".."+bad.Hash)
+}
+
+// describe lists commits by arguments of git log.
+func (r *Repository) describe(ctx context.Context, args ...string) ([]Revision, error) {
+	out, err := git(ctx, r.root, nil, append([]string{"log", "--no-show-signature", "--format=%H%x00%ct%x00%P%x00%s"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return parseLog(out)
+}
+
+// parseLog parses the lines of git log.
+func parseLog(text string) (out []Revision, err error) {
+	for line := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\x00", 4)
+		if len(f) != 4 || len(f[0]) < shortHash {
+			return nil, fmt.Errorf("git log printed %q, which is not a commit", line)
+		}
+		seconds, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("git log printed the time %q", f[1])
+		}
+		out = append(out, Revision{Name: f[0], Hash: f[0], Subject: f[3], Time: time.Unix(seconds, 0).UTC(), Merge: strings.Contains(f[2], " ")})
+	}
+	return out, nil
+}
+
+// Program is a program that was built.
+type Program struct {
+	Revision
+	Binary string
+	Dir    string // the folder of the revision's files that corresponds to Package.Work
+	Sum    string // SHA-256 of the binary: programs of the same sum are the same
+}
+
+// BuildError means that a revision does not build.
+type BuildError struct {
+	Revision Revision
+	Err      error
+}
+
+func (e *BuildError) Error() string { return e.Revision.Title() + " does not build: " + e.Err.Error() }
+func (e *BuildError) Unwrap() error { return e.Err }
+
+// flags make the binary depend on nothing but the source: not on the folder, not on the commit.
+var flags = []string{"-trimpath", "-buildvcs=false"}
+
+// Build builds a package of a revision; the result stays until Close. If the package does not
+// build there, the error is a *BuildError.
+func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Program, error) {
+	p := Program{Revision: rev}
+	inside, err := r.within(pkg.Dir)
+	if err != nil {
+		return p, err
+	}
+	tree, out := r.root, filepath.Join(r.temp, "here", "bin")
+	if rev.Hash != "" {
+		tree, out = filepath.Join(r.temp, rev.Hash, "files"), filepath.Join(r.temp, rev.Hash, "bin")
+		if err := r.checkOut(ctx, rev, tree); err != nil {
+			return p, err
+		}
+	}
+	p.Dir = tree
+	if from, err := r.within(cmp.Or(pkg.Work, ".")); err == nil && isFolder(filepath.Join(tree, from)) {
+		p.Dir = filepath.Join(tree, from)
+	}
+	if !isFolder(filepath.Join(tree, inside)) {
+		return p, &BuildError{rev, fmt.Errorf("it has no folder %s", inside)}
+	}
+	if p.Binary, err = process.Build(ctx, filepath.Join(tree, inside), pkg.Name, out, flags...); err != nil {
+		if ctx.Err() != nil {
+			return p, ctx.Err()
+		}
+		return p, &BuildError{rev, err}
+	}
+	p.Sum, err = sumOf(p.Binary)
+	return p, err
+}
+
+// checkOut writes the files of a revision into a new folder, by an index of its own.
+func (r *Repository) checkOut(ctx context.Context, rev Revision, tree string) error {
+	if isFolder(tree) {
+		return nil // it was built before
+	}
+	if err := os.MkdirAll(tree, 0o755); err != nil {
+		return err
+	}
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(filepath.Dir(tree), "index")}
+	if _, err := git(ctx, r.root, index, "read-tree", rev.Hash); err != nil {
+		return fmt.Errorf("reading the files of %s: %w", rev.Title(), err)
+	}
+	if _, err := git(ctx, r.root, index, "checkout-index", "--all", "--force", "--quiet", "--prefix="+tree+string(filepath.Separator)); err != nil {
+		os.RemoveAll(tree) // half of it must not be built
+		return fmt.Errorf("writing the files of %s: %w", rev.Title(), err)
+	}
+	return nil
+}
+
+// within returns the path of a folder from the top of the repository.
+func (r *Repository) within(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	inside, err := filepath.Rel(r.root, abs)
+	if err != nil || !filepath.IsLocal(inside) {
+		return "", fmt.Errorf("%s is not in the repository %s", dir, r.root)
+	}
+	return inside, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func sumOf(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// gitGrace bounds the wait for git's output after its end: a filter may hold the pipe open.
+const gitGrace = time.Second
+
+// git runs a git command in a folder and returns its output without the final line end.
+func git(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	var out bytes.Buffer
+	complaints := &head{}
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &out, complaints, gitGrace
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	cmd.Env = append(cmd.Env, env...)
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if said := strings.TrimSpace(string(complaints.kept)); said != "" {
+			return "", fmt.Errorf("git %s: %s (%w)", args[0], said, err)
+		}
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// head keeps the beginning of what is written to it.
+type head struct{ kept []byte }
+
+// mostComplaint bounds the kept part of git's messages, in bytes.
+const mostComplaint = 4 << 10
+
+func (t *head) Write(b []byte) (int, error) {
+	t.kept = append(t.kept, b[:min(len(b), mostComplaint-len(t.kept))]...)
+	return len(b), nil
+}
