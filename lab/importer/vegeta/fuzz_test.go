@@ -1,26 +1,13 @@
 package vegeta
 
 import (
-	"os"
 	"testing"
+
+	"dyno/lab/importer/foreign"
+	"dyno/lab/importer/foreign/foreigntest"
 )
 
-// FuzzRead: any text gives requests, omissions or an error.
 func FuzzRead(f *testing.F) {
-	for _, file := range []string{"vegeta/input.txt", "vegeta-json/input.json"} {
-		text, err := os.ReadFile("../testdata/" + file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		load, err := Read(text, func(string) ([]byte, error) { return nil, os.ErrNotExist })
-		if (load == nil) == (err == nil) {
-			t.Fatalf("a load %v and an error %v", load, err)
-		}
-		if load != nil && len(load.Requests)+len(load.Left) == 0 && true {
-			t.Error("it says neither what it took nor what it left out")
-		}
-	})
+	read := func(text []byte) (*foreign.Load, error) { return Read(text, foreigntest.NoFiles) }
+	foreigntest.Fuzz(f, read, "vegeta/input.txt", "vegeta-json/input.json")
 }

@@ -95,7 +95,7 @@ type stack struct {
 	entry string
 }
 
-// push adds a frame, as in "    7f396281a460 JS:*fib /srv/a.js:2:13 (/tmp/perf-17970.map)".
+// push adds a frame, as in "    7f396281a460 JS:*fib /srv/a.js:2:13 (/tmp/perf-PID.map)".
 func (s *stack) push(line string) {
 	address, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
 	pc, err := strconv.ParseUint(address, 16, 64)
