@@ -75,6 +75,8 @@ and names the functions whose CPU or allocations per request changed. A program 
 				return usage.Errorf("--at takes a rate above 0 and up to %.0f per second, not %g", request.MostPerSecond, at)
 			case request.IsURL(args[0]) && (a != "" || b != ""):
 				return usage.Errorf("--a and --b name variants of a scenario; of two URLs the first is A")
+			case len(args) == 1 && !request.IsURL(args[0]) && !exists(args[0]):
+				return usage.Errorf("there is no %s: name a scenario, the folder of an earlier run, or that of a Go package in a git repository", args[0])
 			}
 			if err := files.Check(); err != nil {
 				return err
@@ -178,6 +180,11 @@ func (c *common) same(pair revisions.Pair, metric string, judge func(*report.Rep
 		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), rep.Answer)
 	}
 	return cmp.Or(err, judge(rep))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func isFolder(path string) bool {
