@@ -161,7 +161,8 @@ func (a *target) metric(name string) float64 {
 	return 0
 }
 
-// cheaply adds to an answer what it cost if that is more than the given bytes of memory.
+// cheaply adds to an answer what it cost if that is more than the given bytes of memory. These are
+// at least twice what the costlier assembly needs: the program's other work is counted with it.
 func cheaply(most float64, send func(*target) string) func(*target) string {
 	return func(a *target) string {
 		before := a.metric("go_memstats_alloc_bytes_total")

@@ -14,8 +14,8 @@ const chainID = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
 
 // messages are attacks by the form of a message, whatever it calls.
 var messages = []attack{
-	{"an array of 100,000 numbers", cheaply(20e6, post("["+strings.Repeat("1,", 99_999)+"1]")), "-32600 the array has 100000 calls, and 1000 are permitted"},
-	{"an array of 80,000 calls", cheaply(60e6, post("["+strings.Repeat(chainID+",", 79_999)+chainID+"]")), "-32600 the array has 80000 calls, and 1000 are permitted"},
+	{"an array of 100,000 numbers", cheaply(40e6, post("["+strings.Repeat("1,", 99_999)+"1]")), "-32600 the array has 100000 calls, and 1000 are permitted"},
+	{"an array of 80,000 calls", cheaply(120e6, post("["+strings.Repeat(chainID+",", 79_999)+chainID+"]")), "-32600 the array has 80000 calls, and 1000 are permitted"},
 	{"an array of 100,000 calls", cheaply(3e6, post("["+strings.Repeat(chainID+",", 99_999)+chainID+"]")), "413 ...the message is larger than 5000000 bytes"},
 	{"an array of 1,001 calls", post("[" + strings.Repeat(chainID+",", 1000) + chainID + "]"), "-32600 the array has 1001 calls, and 1000 are permitted"},
 	{"an array of nothing", post("[]"), "-32600 "},
@@ -27,8 +27,8 @@ var messages = []attack{
 	{"a body of more than 5 MB", post(strings.Repeat(" ", 5<<20) + chainID), "413 ...the message is larger than 5000000 bytes"},
 	{"a body of more than 5 MB, in pieces", chunked, "413 ...the message is larger than 5000000 bytes"},
 	{"a compressed body", post("\x1f\x8b", "Content-Encoding", "gzip"), "415 ...the body must not be compressed"},
-	{"100,000 arrays in one another", cheaply(3e6, post(strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000))), "-32700 the message is not valid JSON"},
-	{"100,000 objects in one another", cheaply(3e6, post(strings.Repeat(`{"a":`, 100_000))), "-32700 the message is not valid JSON"},
+	{"100,000 arrays in one another", cheaply(10e6, post(strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000))), "-32700 the message is not valid JSON"},
+	{"100,000 objects in one another", cheaply(10e6, post(strings.Repeat(`{"a":`, 100_000))), "-32700 the message is not valid JSON"},
 	{"parameters nested too deeply", call("eth_call", strings.Repeat("[", 90)+strings.Repeat("]", 90)), "-32700 ...nested too deeply"},
 	{"a method named twice", post(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId","method":"eth_sendRawTransaction"}`), "-32600 "},
 	{"a field of a parameter twice", call("eth_call", `[{"gas":"0x1","gas":"0x2"}]`), "-32600 "},
