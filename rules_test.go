@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,7 @@ var house = []room{
 	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
 	{"peers/*", []string{"peers/callers", "peers/queues/queue", "cmd/service", "services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
+	{"deploy/*", nil, "programs that release the repository need none of it, so that they can rewrite all of it"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
@@ -58,7 +60,8 @@ var outside = map[string]func(importPath string) bool{
 	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
 }
 
-const module = "dyno"
+// module is the path in go.mod, the one place that sets it.
+var module = modulePath()
 
 // forTests is the part that the tests of every room may import.
 const forTests = "parts/quicktest"
@@ -175,6 +178,12 @@ func goFiles(t *testing.T) []string {
 		t.Fatalf("listing Go files: %d found, %v", len(files), err)
 	}
 	return files
+}
+
+func modulePath() string {
+	text, _ := os.ReadFile("go.mod")
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(line, "module ")
 }
 
 func importsOf(t *testing.T, file string) []string {
