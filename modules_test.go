@@ -11,7 +11,8 @@ import (
 )
 
 // modules lists the modules of the repository with the third-party modules that each may require
-// directly, and why; "." stands for the root's own. A user of one module builds nothing that only another needs.
+// directly, and why; "." stands for the root. A user of one module builds nothing that only another
+// needs.
 var modules = map[string]map[string]string{
 	".": {
 		"github.com/HdrHistogram/hdrhistogram-go":  "latencies are recorded without loss of precision and merged",

@@ -14,7 +14,8 @@ import (
 )
 
 // prove installs programs, all unless some are named by their folder, at a tagged version: with go
-// install, in an empty folder, from a proxy made of the tags. A program must then print the version.
+// install, in an empty folder, from a proxy made of the tags. A program must then print the
+// version.
 func prove(clone, version string, only []string) error {
 	modPath, err := checkRelease(clone, version)
 	if err != nil {
