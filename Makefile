@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof ci
+.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof manuals archives ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,16 @@ release: ## make the commit and the tags of a release: make release VERSION=v0.1
 
 proof: ## install every program from the tags of a release, as users do: make proof VERSION=v0.1.0
 	go run ./deploy/release prove "$(VERSION)"
+
+PROGRAMS = dyno notifyd ordersd ledgersync chaind arenad
+
+manuals: ## man pages and completions of every program, into dyno-out/share
+	@rm -rf dyno-out/share; export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
+	for p in $(PROGRAMS); do go run ./cmd/$$p manual dyno-out/share || exit 1; done
+
+archives: ## archives for Linux and macOS with their checksums, into dist, by goreleaser (20 minutes, the first time)
+	GOWORK=off GOBIN="$(CURDIR)/dyno-out" go install github.com/goreleaser/goreleaser/v2@v2.15.1
+	dyno-out/goreleaser release --snapshot --clean
 
 ci: ## what CI runs
 	bash .ci/run
