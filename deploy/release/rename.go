@@ -112,7 +112,7 @@ type rewriter struct {
 }
 
 func (r rewriter) file(name string, old []byte) ([]byte, error) {
-	if r.in(old, r.to) {
+	if !generated.Match(old) && r.in(old, r.to) {
 		return nil, fmt.Errorf("%s names packages of %s already, so that renaming back would change them too: choose another path, or reword the file", name, r.to)
 	}
 	switch {
