@@ -25,12 +25,8 @@ func New(program string) *cobra.Command {
 look for them if DIR is ~/.local/share or /usr/local/share; zsh needs DIR/zsh/site-functions in its fpath.
 The pages have the date of the commit that the program was built from, or of SOURCE_DATE_EPOCH.`,
 		Example: "  " + program + " manual ~/.local/share\n  man " + program,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("manual takes one folder, as in %s manual ~/.local/share", program)
-			}
-			return Write(cmd.Root(), args[0])
-		},
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return Write(cmd.Root(), args[0]) },
 	}
 }
 
