@@ -131,7 +131,11 @@ func (r *Report) FloorWords() string {
 	if r.CPUFloor != nil {
 		parts = append(parts, "CPU per request "+figure.BetweenRatios(r.CPUFloor))
 	}
-	return "the baseline against its twin: " + strings.Join(parts, ", ")
+	said := "the baseline against its twin: " + strings.Join(parts, ", ")
+	if r.FloorIncluded {
+		said += "; the intervals of the ratios are wider by that"
+	}
+	return said
 }
 
 // LeftOut counts the invalid runs by reason, the most frequent reason first.
