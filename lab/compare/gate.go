@@ -78,6 +78,9 @@ func (g Gate) Judge(c Comparison) Outcome {
 		return out
 	case c.Interval == nil:
 		out.InWords = fmt.Sprintf("undecided: the ratio is %.3f, but %s no interval (%d are needed)", c.Ratio, pairs(c.Pairs, "gives", "give"), MinPairs)
+		if c.WouldDecide != "" {
+			out.InWords += "; " + c.WouldDecide
+		}
 		return out
 	}
 	worst, best := c.Interval[0], c.Interval[1]

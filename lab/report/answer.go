@@ -131,11 +131,8 @@ func (r *Report) FloorWords() string {
 	if r.CPUFloor != nil {
 		parts = append(parts, "CPU per request "+figure.BetweenRatios(r.CPUFloor))
 	}
-	said := "the baseline against its twin: " + strings.Join(parts, ", ")
-	if r.FloorIncluded {
-		said += "; the intervals of the ratios are wider by that"
-	}
-	return said
+	included := map[bool]string{true: "; the intervals of the ratios are wider by that"}
+	return "the baseline against its twin: " + strings.Join(parts, ", ") + included[r.FloorIncluded]
 }
 
 // LeftOut counts the invalid runs by reason, the most frequent reason first.

@@ -223,6 +223,9 @@ func (t *turns) seat(ctx context.Context, p Place, shared *environment.Environme
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case len(t.Exp.Slices) == 0 && !(t.Spare && p != t.Places[0]):
+		if len(t.Places) > 1 && !strings.HasPrefix(err.Error(), p.String()+": ") {
+			err = fmt.Errorf("%s: %w", p, err)
+		}
 		return nil, err
 	}
 	t.giveUp(p, redact.Text(err.Error()))
