@@ -89,7 +89,7 @@ func (r *Report) UndecidedWords() string {
 	for _, what := range undecided.texts {
 		said = append(said, strings.Join(undecided.names[what], ", ")+" ("+what+")")
 	}
-	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ")
+	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ") + "; a longer --budget gives it the time"
 }
 
 // byText collects names under the texts that they share, in the order in which the texts come.

@@ -75,7 +75,7 @@ const (
 	// shortShare times as long is enough.
 	leastGeneration = 20 * time.Second
 	startShare      = 8
-	shortShare      = 3
+	shortShare      = 2
 	// warmSlices and warmTime bound the warm-up of a process before its first slice.
 	warmSlices = 8
 	warmTime   = 400 * time.Millisecond
