@@ -73,8 +73,8 @@ func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, messages [][]b
 	}
 }
 
-// send sends messages, one right after the other. It returns no error where the server has ended the
-// call: receiving returns the reason.
+// send sends messages, one right after the other. It returns no error where the server has ended
+// the call: receiving returns the reason.
 func send(stream grpc.ClientStream, messages [][]byte) error {
 	for i := range messages {
 		if err := stream.SendMsg(&messages[i]); errors.Is(err, io.EOF) {

@@ -123,8 +123,8 @@ func (d *Driver) encode(r *request.Request) error {
 	return nil
 }
 
-// encoded encodes the messages of a call, which are written as JSON; no text is one empty message, or
-// none in a stream.
+// encoded encodes the messages of a call, which are written as JSON; no text is one empty message,
+// or none in a stream.
 func (d *Driver) encoded(text []byte) (out [][]byte, err error) {
 	if !d.method.IsStreamingClient() {
 		message, err := d.message(text)

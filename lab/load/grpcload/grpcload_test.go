@@ -337,7 +337,7 @@ func TestNewFindsFaults(t *testing.T) {
 		{url, unary, "{} {}", "as a grpc.testing.SimpleRequest:"},
 		{url, unary, `{"user":1}`, "message 1: as a grpc.testing.SimpleRequest:"},
 		{older, "grpc.testing.TestService/Unary", "", "has no method Unary"},
-		{silent, unary, "", "name a file of descriptors in load.descriptors"},
+		{silent, unary, "", "name its .proto files in load.proto, or a file of descriptors in load.descriptors"},
 	} {
 		if _, err := New(t.Context(), Config{Target: tt.target, Call: tt.call, Corpus: messages(t, tt.body, request.Check{})}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %s: %v, want %q", tt.target, tt.call, err, tt.want)
