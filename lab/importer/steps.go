@@ -38,10 +38,14 @@ func (c *conversion) unmark() {
 	}
 	values := strings.NewReplacer(known...)
 	var out []foreign.Request
+	pauses := 0
 	for _, r := range c.load.Requests {
+		if r.Flow.Think > 0 {
+			pauses++
+		}
 		what := r.Method + " " + foreign.Address(r.URL)
 		if r.Flow.Once != "" {
-			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: "it is in " + r.Flow.Once + ", which each user sends once"})
+			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: r.Flow.Once})
 			continue
 		}
 		r.URL, r.Body, r.Header = values.Replace(r.URL), values.Replace(r.Body), slices.Clone(r.Header)
@@ -62,6 +66,9 @@ func (c *conversion) unmark() {
 		out = append(out, r)
 	}
 	c.load.Requests = out
+	if pauses > 0 {
+		c.left = append(c.left, foreign.Omission{What: count(pauses, "pause"), Why: "requests of a mix are sent at a rate, which does not depend on pauses; --kind flows takes them"})
+	}
 }
 
 // inTurn makes requests the steps of a flow. A request whose values no step before it saves is left
@@ -111,6 +118,12 @@ func (c *conversion) used(items []item, all []foreign.Save) {
 		}
 	}
 	needed := foreign.Marks(all, strings.Join(texts, "\n"))
+	for _, s := range needed {
+		quoted := func(text string) bool { return strings.Contains(text, `"`+foreign.Mark(s.Name)+`"`) }
+		if s.JSON != "" && s.Value == "" && slices.ContainsFunc(texts, quoted) {
+			c.note("${%s} is sent as a JSON string; if the answer has a number, remove the quotes around it", s.Name)
+		}
+	}
 	compressed := func(h draft.Header) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
 	for n := range items {
 		if slices.ContainsFunc(items[n].header, compressed) {

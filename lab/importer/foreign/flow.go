@@ -12,7 +12,7 @@ type Flow struct {
 	Think time.Duration // pause before it, after the answer to the request before
 	Save  []Save
 	Check Check
-	Once  string // the part of the file that sends it once for each user, such as on_start; empty: none
+	Once  string // why a mix does not have it: the file sends it once, or once for each user; empty: it has it
 }
 
 // Save is a value of a request's answer that later requests contain, as Mark(Name): exactly one
