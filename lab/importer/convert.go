@@ -58,6 +58,7 @@ type conversion struct {
 	vault vault
 	notes []string
 	left  []foreign.Omission
+	saved []foreign.Save // by all requests, also those that are left out
 	rows  []map[string]string
 	odd   []string // names of dropped header fields
 	apart string   // why files of a page are left out of a flow
@@ -81,7 +82,7 @@ func (i *item) key() string {
 
 // Convert turns a load into a scenario, which the parser of scenarios has accepted.
 func Convert(load *foreign.Load, o Options) (*Result, error) {
-	c := &conversion{Options: o, load: load, vault: vault{keep: o.Secrets, values: map[string]string{}}, left: slices.Clone(load.Left), notes: slices.Clone(load.Notes)}
+	c := &conversion{Options: o, load: load, vault: vault{keep: o.Secrets, values: map[string]string{}}, left: slices.Clone(load.Left), notes: slices.Clone(load.Notes), saved: load.Saved()}
 	base, prefix, err := c.base()
 	result := &Result{Target: base}
 	if err == nil {

@@ -29,9 +29,8 @@ func marked(text string) bool { return strings.Contains(text, "__saved.") }
 // unmark prepares the requests for a mix, in which no value passes from one to the next: those of
 // which the file has the values are sent with these, and the others are left out.
 func (c *conversion) unmark() {
-	saved := c.load.Saved()
 	var known []string
-	for _, s := range saved {
+	for _, s := range c.saved {
 		if s.Value != "" {
 			known = append(known, foreign.Mark(s.Name), s.Value)
 		}
@@ -53,13 +52,13 @@ func (c *conversion) unmark() {
 			r.Header[i].Value = values.Replace(f.Value)
 		}
 		r.Header = slices.DeleteFunc(r.Header, func(f foreign.Field) bool {
-			names := foreign.Marks(saved, f.Value)
+			names := foreign.Marks(c.saved, f.Value)
 			if len(names) > 0 {
 				c.left = append(c.left, foreign.Omission{Line: r.Line, What: "header " + f.Name, Why: "its value depends on " + names[0].Name + " of an earlier answer; --kind flows takes it"})
 			}
 			return len(names) > 0
 		})
-		if names := foreign.Marks(saved, r.URL+r.Body); len(names) > 0 {
+		if names := foreign.Marks(c.saved, r.URL+r.Body); len(names) > 0 {
 			c.left = append(c.left, foreign.Omission{Line: r.Line, What: r.Method + " of a URL", Why: "it depends on " + names[0].Name + " of an earlier answer; --kind flows takes it"})
 			continue
 		}
@@ -74,7 +73,7 @@ func (c *conversion) unmark() {
 // inTurn makes requests the steps of a flow. A request whose values no step before it saves is left
 // out.
 func (c *conversion) inTurn(items []item) (out []item) {
-	all := c.load.Saved()
+	all, over := c.saved, 0
 	var have []foreign.Save
 	for _, i := range items {
 		text := i.path + i.body
@@ -87,7 +86,8 @@ func (c *conversion) inTurn(items []item) (out []item) {
 		case len(lacking) > 0:
 			left.What, left.Why = i.method+" of a URL", "no request before it in the flow saves "+lacking[0].Name
 		case len(out) == maxSteps:
-			left.Why = fmt.Sprintf("a flow has at most %d steps", maxSteps)
+			over++
+			continue
 		case len(i.flow.Save) > maxSaved:
 			left.Why = fmt.Sprintf("a step saves at most %d values", maxSaved)
 		default:
@@ -96,9 +96,29 @@ func (c *conversion) inTurn(items []item) (out []item) {
 		}
 		c.left = append(c.left, left)
 	}
+	if over > 0 {
+		c.left = append(c.left, foreign.Omission{What: "the last " + count(over, "request"), Why: fmt.Sprintf("a flow has at most %d steps", maxSteps)})
+	}
 	c.used(out, all)
 	c.pauses(out)
+	c.once(out)
 	return out
+}
+
+// once notes how a flow differs from what the file does.
+func (c *conversion) once(items []item) {
+	var repeated []string
+	for n, i := range items {
+		if i.flow.Once != "" {
+			repeated = append(repeated, i.method+" "+foreign.Address(i.path))
+		}
+		if n > 0 && i.flow.Once == "" && items[n-1].flow.Once == "" && i.weight != items[n-1].weight {
+			c.note("a flow has each request once, in the order of the file: weights were left out")
+		}
+	}
+	if len(repeated) > 0 {
+		c.note("each flow sends what the file sends once, or once for each user: %s", strings.Join(repeated, ", "))
+	}
 }
 
 // used writes the placeholders of saved values, and drops the values that no step uses.
@@ -118,11 +138,15 @@ func (c *conversion) used(items []item, all []foreign.Save) {
 		}
 	}
 	needed := foreign.Marks(all, strings.Join(texts, "\n"))
+	var unsure []string
 	for _, s := range needed {
 		quoted := func(text string) bool { return strings.Contains(text, `"`+foreign.Mark(s.Name)+`"`) }
 		if s.JSON != "" && s.Value == "" && slices.ContainsFunc(texts, quoted) {
-			c.note("${%s} is sent as a JSON string; if the answer has a number, remove the quotes around it", s.Name)
+			unsure = append(unsure, "${"+s.Name+"}")
 		}
+	}
+	if len(unsure) > 0 {
+		c.note("sent as JSON strings: %s; where the answer has a number, remove the quotes", strings.Join(unsure, ", "))
 	}
 	compressed := func(h draft.Header) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
 	for n := range items {

@@ -35,8 +35,8 @@ type JSONTest struct {
 	Equals any // nil: it exists
 }
 
-// Mark stands in URLs, header fields and bodies for a value that an earlier request saved. It has no
-// character that any of them would escape.
+// Mark stands in URLs, header fields and bodies for a value that an earlier request saved. It has
+// no character that any of them would escape.
 func Mark(name string) string { return "__saved." + name + "__" }
 
 // Marks lists the values among some that a text has marks of.

@@ -44,7 +44,8 @@ func newFollower() *follower {
 	return &follower{values: map[string]source{}, sent: map[string]bool{}, cookies: map[string]bool{}}
 }
 
-// follow marks the values of earlier answers in the last request, and takes those of its own answer.
+// follow marks the values of earlier answers in the last request, and takes those of its own
+// answer.
 func (f *follower) follow(load *foreign.Load, e *entry) {
 	last := len(load.Requests) - 1
 	f.seen = last + 1

@@ -330,7 +330,4 @@ func (r *reader) remarks() {
 	if r.load.Flows && r.pause > 0 {
 		r.load.Leave(0, fmt.Sprintf("sleep of %v after the last request", r.pause), "a flow ends with its last answer")
 	}
-	if r.load.Flows && slices.ContainsFunc(r.load.Requests, func(q foreign.Request) bool { return q.Flow.Once != "" }) {
-		r.load.Note("the requests of setup are sent in each flow; k6 sends them once")
-	}
 }

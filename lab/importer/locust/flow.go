@@ -155,20 +155,10 @@ func (r *reader) session(t []token, at int) {
 
 // order says whether the requests are a flow.
 func (r *reader) order() {
-	weights := map[float64]bool{}
-	starts := false
-	for _, q := range r.load.Requests {
-		starts = starts || q.Flow.Once != ""
-		if q.Flow.Once == "" {
-			weights[q.Weight] = true
-		}
-	}
+	starts := slices.ContainsFunc(r.load.Requests, func(q foreign.Request) bool { return q.Flow.Once != "" })
 	passes := starts || len(r.load.Saved()) > 0
 	r.load.Flows = passes && len(r.classes) == 1
-	switch {
-	case r.load.Flows && len(weights) > 1:
-		r.load.Note("a flow has each task once, in the order of the file: weights were left out")
-	case passes && !r.load.Flows:
+	if passes && !r.load.Flows {
 		r.load.Note("the classes %s would be a flow each: to have one, import a file with one class", strings.Join(r.classes, ", "))
 	}
 	if r.sequence && !r.load.Flows {
