@@ -22,7 +22,6 @@ type flow struct {
 	later   []*ast.CallExpression       // checks whose argument makes the request
 	data    string                      // the parameter of the default function that has what setup returns
 	returns ast.Expression              // what setup returns
-	inSetup []int                       // lines of setup's requests
 }
 
 // follow finds the function that makes the requests.
