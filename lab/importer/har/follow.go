@@ -19,7 +19,7 @@ const (
 	maxAnswer = 1 << 20 // bytes of an answer: more cannot be saved from
 	maxValues = 200_000
 	maxValue  = 4096
-	leastThat = 6                      // characters of a value that is recognised anywhere
+	leastText = 6                      // characters of a value that is recognised anywhere
 	leastWait = 100 * time.Millisecond // a shorter pause is the page's own work
 )
 
@@ -206,7 +206,7 @@ func (f *follower) take(value string, s source) {
 	if _, known := f.values[value]; known {
 		return
 	}
-	if len(value) < leastThat && !identifies(s.field) {
+	if len(value) < leastText && !identifies(s.field) {
 		return
 	}
 	s.save.Value = value

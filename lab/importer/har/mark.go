@@ -20,7 +20,7 @@ type marker struct {
 // and words are compared only where a name says that they identify something.
 func (m *marker) value(text string, names bool) (string, bool) {
 	s, ok := m.values[text]
-	if !ok || len(text) < leastThat && !names {
+	if !ok || len(text) < leastText && !names {
 		m.own = append(m.own, text)
 		return text, false
 	}
