@@ -16,6 +16,7 @@ import (
 var modules = map[string]map[string]string{
 	".": {
 		"github.com/HdrHistogram/hdrhistogram-go":  "latencies are recorded without loss of precision and merged",
+		"github.com/bufbuild/protocompile":         "messages of gRPC calls are described by .proto files",
 		"github.com/coder/websocket":               "JSON-RPC and sessions over WebSocket",
 		"github.com/getkin/kin-openapi":            "OpenAPI documents are imported",
 		"github.com/google/pprof":                  "profiles are read as go tool pprof reads them",
@@ -43,6 +44,7 @@ var modules = map[string]map[string]string{
 		"go.opentelemetry.io/otel/sdk":                                    "tests send spans as services do",
 		"go.opentelemetry.io/otel/trace":                                  "tests send spans as services do",
 		"mvdan.cc/sh/v3":                                                  "the quoting of pasted curl commands",
+		"google.golang.org/genproto/googleapis/api":                       "google/api/annotations.proto, which many .proto files import",
 		"google.golang.org/genproto/googleapis/rpc":                       "tests send spans as services do",
 	},
 	"agent": {},
