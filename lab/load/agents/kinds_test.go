@@ -61,6 +61,7 @@ func TestFlows(t *testing.T) {
 	d := driverOf(t, g, w)
 	spec := schedule.Spec{Kind: schedule.KindConstant, PerSecond: 100, Length: 900 * time.Millisecond}
 	p := plan(spec)
+	p.Connections = 400 // none waits for another
 	p.Warmup, p.Length, p.Classes = 300*time.Millisecond, 600*time.Millisecond, []string{"login", "order"}
 	all := offersOf(spec)
 	want := all * 2 / 3 // measured

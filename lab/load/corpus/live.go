@@ -33,8 +33,8 @@ func NewLive(s Spec) (*Live, error) {
 	return l, nil
 }
 
-// Share makes Values take every n-th row, beginning with the k-th (from 0), and keys of its own: the
-// part of the k-th of n processes that share a load. It is called between drives.
+// Share makes Values take every n-th row from the k-th (from 0) on, and other keys: the part of the
+// k-th of n processes that share a load. It is called between drives.
 func (l *Live) Share(k, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
