@@ -106,8 +106,8 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err := x.permitted(); err != nil {
 		return nil, err
 	}
-	if o.Agents != nil && (o.Scenario.Load.Kind == scenario.Jobs || o.Scenario.OfSessions() || o.Scenario.OfFlows()) {
-		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
+	if o.Agents != nil && (o.Scenario.Load.Kind == scenario.Jobs || o.Scenario.OfSessions()) {
+		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
 	}
 	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty; name another folder with --out", o.Out)

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"flag"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +16,12 @@ func TestMain(m *testing.M) {
 	// side by side hold this process's garbage collection for good, so a test that reads GOGC is not
 	// parallel: it comes before them.
 	flag.Set("test.parallel", "4")
+	if url := os.Getenv(joinsAt); url != "" {
+		if err := serveAsAgent(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return
+	}
 	experimenttest.Main(m)
 }
 

@@ -48,6 +48,8 @@ type Plan struct {
 	Units int
 	// Classes names the request classes; a driver reports a class by its index. It may be empty.
 	Classes []string
+	// Steps says that each response is to a step of an offer, for windows of other processes.
+	Steps bool
 	// Deliveries is the number of offers that may await their receipts concurrently; 0: there are
 	// no receipts.
 	Deliveries int

@@ -19,7 +19,7 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	if err != nil {
 		return err
 	}
-	if n := t.warm + t.answered; n > 0 && n != w.Client.Completed {
+	if n := t.warm + t.answered; n > 0 && n != w.Client.Completed && !s.rec.plan.Steps {
 		return fmt.Errorf("completed is %d where the response histograms hold %d", w.Client.Completed, n)
 	}
 	s.relayed = true
@@ -32,7 +32,7 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	iv.finished = s.backlog + w.Client.Offered - w.Client.Backlog
 	s.backlog = w.Client.Backlog
 	if w.Phase != record.PhaseWarmup {
-		iv.measured = t.counts(&w.Client)
+		iv.measured = t.counts(&w.Client, s.rec.plan.Steps)
 		s.told.add(&iv.measured)
 	}
 	iv.more = map[string]*hdrhistogram.Histogram{}
@@ -50,10 +50,14 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 // Agent enters what another process reported at its end beside its windows: how it fared, the
 // instant of its latest answer (0: there was none), and the number after its last offer's. Its
 // sums correct those of the windows, which do not show which of their offers were measured.
-func (s *Shard) Agent(a record.Agent, last int64, next uint64) {
+func (s *Shard) Agent(a record.Agent, sums record.Totals, last int64, next uint64) {
 	s.agent, s.lastDone, s.seq = &a, last, next
-	s.missing = counts{offered: a.Offered - s.told.offered, failed: a.Failed - s.told.failed,
-		failedCheck: a.Errors[failedCheck] - s.told.failedCheck, failedStatus: a.Errors[failedStatus] - s.told.failedStatus}
+	s.missing = counts{offered: sums.Offered - s.told.offered, sent: sums.Sent - s.told.sent, completed: sums.Ended - s.told.completed,
+		failed: sums.Failed - s.told.failed, unfinished: sums.Unfinished - s.told.unfinished,
+		failedCheck: sums.Errors[failedCheck] - s.told.failedCheck, failedStatus: sums.Errors[failedStatus] - s.told.failedStatus}
+	for kind, n := range s.told.errors {
+		s.missing.errors[kind] = sums.Errors[Status(kind).String()] - n
+	}
 }
 
 // windowCounts holds the outcomes of a window's offers, counted from its histograms.
@@ -73,7 +77,7 @@ func windowCountsOf(hists map[string]*hdrhistogram.Histogram) (t windowCounts, e
 		kind, _, _ := strings.Cut(tag, ".")
 		n := h.TotalCount()
 		switch kind {
-		case record.HistService, record.HistOpening, record.HistGap:
+		case record.HistService, record.HistOpening, record.HistGap, record.HistFlow:
 		case record.HistLag:
 			t.sent += n
 		case record.HistDelivery:
@@ -86,7 +90,7 @@ func windowCountsOf(hists map[string]*hdrhistogram.Histogram) (t windowCounts, e
 			}
 			t.add(kind == warmTag, status, n)
 		default:
-			return t, fmt.Errorf("histogram %q: a tag begins with response, service, lag, delivery, opening, gap or warmup", tag)
+			return t, fmt.Errorf("histogram %q: a tag begins with response, service, lag, delivery, opening, gap, flow or warmup", tag)
 		}
 	}
 	return t, nil
@@ -115,20 +119,23 @@ func (t *windowCounts) add(warm bool, status Status, n int64) {
 // counts returns the sums of a measured window. Only the status separates offers that failed with
 // a protocol status from those that failed a check; an offer from the warm-up that failed a check
 // afterwards counts too. The number of sent offers comes from the send-lag, which only measured
-// offers have.
-func (t *windowCounts) counts(c *record.Client) counts {
+// offers have. With steps the histograms hold more than the offers.
+func (t *windowCounts) counts(c *record.Client, steps bool) counts {
 	m := counts{
 		offered: c.Offered, sent: t.sent, completed: t.answered, unfinished: t.unfinished,
 		delivered: min(c.Delivered, t.delivery), undelivered: max(0, t.delivery-c.Delivered), errors: t.errors,
 	}
-	if t.answered+t.warm == 0 {
+	if t.answered+t.warm == 0 || steps {
 		m.completed = c.Completed
+	}
+	if steps {
+		m.sent, m.unfinished = c.Sent, 0
 	}
 	errors := int64(0)
 	for _, n := range t.errors {
 		errors += n
 	}
-	rest := min(max(0, c.Failed-errors-t.warmFailed), m.completed-errors)
+	rest := max(0, min(c.Failed-errors-t.warmFailed, m.completed-errors))
 	m.failed = errors + rest
 	m.failedStatus = min(rest, t.bad)
 	m.failedCheck = rest - m.failedStatus

@@ -21,8 +21,9 @@ type Slice struct {
 	Generation int `json:"generation"`
 	Block      int `json:"block"`
 
-	Start  int64         `json:"t_ns"`      // intended time of the first offer
-	Length time.Duration `json:"length_ns"` // SliceWork: until the last answer (or delivery); SliceSLO: while offers are made
+	Start  int64         `json:"t_ns"`        // intended time of the first offer
+	At     time.Time     `json:"at,omitzero"` // Start by the wall clock; zero: of an earlier version
+	Length time.Duration `json:"length_ns"`   // SliceWork: until the last answer (or delivery); SliceSLO: while offers are made
 	// Each offer ends as one of Served (answered well, or delivered if the SLO is on delivery),
 	// Failed (an error, or accepted but not delivered) or Unfinished.
 	Offered    int64 `json:"offered"`

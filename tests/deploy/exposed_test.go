@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/record"
 	"dyno/lab/report/reporttest"
 	"dyno/lab/report/timeseries"
 	"dyno/parts/process"
@@ -109,9 +110,9 @@ func TestServicesExposeWhatIsAsked(t *testing.T) {
 
 // What the lab sends of a run is what its dashboard and rules ask for.
 func TestLabSendsWhatIsAsked(t *testing.T) {
-	made := reporttest.Ladder()
+	ladder, turns := reporttest.Ladder(), reporttest.Turns(record.KindLadder)
 	m := metrics{}
-	for _, s := range timeseries.Of(made.Experiment, made.Report()) {
+	for _, s := range append(timeseries.Of(ladder.Experiment, ladder.Report()), timeseries.Of(turns.Experiment, turns.Report())...) {
 		if m[s.Name] == nil {
 			m[s.Name] = map[string]bool{}
 		}

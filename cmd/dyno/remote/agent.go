@@ -17,8 +17,8 @@ import (
 // says that this command line permits it.
 func Command(version string, permit func(host string, allowed bool) error) *cobra.Command {
 	var (
-		join, tokenFile string
-		allowed         bool
+		join, tokenFile, authority string
+		allowed                    bool
 	)
 	cmd := &cobra.Command{
 		Use:   "agent --join URL",
@@ -26,7 +26,8 @@ func Command(version string, permit func(host string, allowed bool) error) *cobr
 		Long: `Agent joins a NATS server and waits. A measuring command with --agents or --agents-listen then sends its
 load through all agents that have joined: one schedule, of which each agent sends its share from one agreed instant.
 An agent needs the same version of dyno, and permission of its own to load a host beyond loopback. It serves one
-command after the other until it is interrupted.`,
+command after the other until it is interrupted. Each client that may publish to its server can have it send requests:
+to its own loopback, and to hosts that were permitted here.`,
 		Example: `  dyno agent --join nats://127.0.0.1:4222 --token-file token
   dyno load http://127.0.0.1:8080/ -r 2000 --agents-listen 127.0.0.1:4222 --agents-expect 3 --token-file token`,
 		Args: cobra.NoArgs,
@@ -39,20 +40,21 @@ command after the other until it is interrupted.`,
 				return err
 			}
 			say := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
-			return serve(cmd.Context(), join, token, &agents.Agent{Version: version, Say: say,
+			return serve(cmd.Context(), join, token, authority, &agents.Agent{Version: version, Say: say,
 				Permit: func(host string) error { return permit(host, allowed) }})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&join, "join", "", "URL of the NATS server, as in nats://127.0.0.1:4222; several, separated by commas, for a cluster")
 	f.StringVar(&tokenFile, "token-file", "", "file with the token that agents and coordinator share")
+	f.StringVar(&authority, "tls-ca", "", "PEM file of the certificates that the server's TLS is checked against (default: the system's)")
 	f.BoolVar(&allowed, "i-may-load-this-host", false, "permit the hosts beyond loopback that coordinators name; needed once for each host")
 	return cmd
 }
 
 // serve serves until ctx is done, or until the server refuses the token.
-func serve(ctx context.Context, join, token string, a *agents.Agent) error {
-	bus, err := natsbus.Await(ctx, join, token, func() { a.Say("waiting for a NATS server at " + natsbus.Shown(join)) })
+func serve(ctx context.Context, join, token, authority string, a *agents.Agent) error {
+	bus, err := natsbus.Await(ctx, join, token, authority, func() { a.Say("waiting for a NATS server at " + natsbus.Shown(join)) })
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

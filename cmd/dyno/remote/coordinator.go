@@ -6,6 +6,7 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"time"
 
@@ -23,14 +24,15 @@ const gathering = 2 * time.Minute
 
 // Flags describe the agents that share the load of a measuring command.
 type Flags struct {
-	join, listen, tokenFile string
-	expect                  int
+	join, listen, tokenFile, tls string
+	expect                       int
 }
 
 // Register adds the flags to those of a command.
 func (a *Flags) Register(f *pflag.FlagSet) {
 	f.StringVar(&a.join, "agents", "", "have agents send the load: URL of the NATS server that they join, as in nats://10.0.0.1:4222")
 	f.StringVar(&a.listen, "agents-listen", "", "have agents send the load: address of a NATS server to start for them, as in 127.0.0.1:4222")
+	f.StringVar(&a.tls, "agents-tls", "", "of --agents-listen: PEM file with a certificate and its key, or off (no encryption); required beyond loopback")
 	f.IntVar(&a.expect, "agents-expect", 1, "number of agents to wait for")
 	f.StringVar(&a.tokenFile, "token-file", "", "file with the token that agents and coordinator share")
 }
@@ -42,7 +44,7 @@ func (a *Flags) Gather(ctx context.Context, o *experiment.Options, version strin
 		return func() {}, err
 	}
 	if a.listen != "" {
-		o.Progress.Say("agents join with: dyno agent --join " + bus.URL() + " --token-file " + a.tokenFile)
+		o.Progress.Say("agents join with: dyno agent --join " + bus.URL() + " --token-file " + a.tokenFile + a.trusting())
 	}
 	group, err := agents.Gather(ctx, bus, agents.Options{Expect: a.expect, Version: version, Wait: gathering, Say: o.Progress.Say})
 	if err != nil {
@@ -56,24 +58,34 @@ func (a *Flags) Gather(ctx context.Context, o *experiment.Options, version strin
 	}, nil
 }
 
+// trusting is what an agent's command needs beside the token.
+func (a *Flags) trusting() string {
+	if a.tls == "" || a.tls == "off" {
+		return ""
+	}
+	return " --tls-ca FILE"
+}
+
 // bus connects to the agents' NATS server, or starts one; nil: there are no agents.
 func (a *Flags) bus(say func(string)) (*natsbus.Bus, error) {
 	switch {
 	case a.join == "" && a.listen == "":
-		if a.tokenFile != "" || a.expect != 1 {
-			return nil, usage.Errorf("--token-file and --agents-expect are for agents: add --agents nats://HOST:PORT or --agents-listen ADDRESS")
+		if a.tokenFile != "" || a.expect != 1 || a.tls != "" {
+			return nil, usage.Errorf("--token-file, --agents-expect and --agents-tls are for agents: add --agents nats://HOST:PORT or --agents-listen ADDRESS")
 		}
 		return nil, nil
 	case a.join != "" && a.listen != "":
 		return nil, usage.Errorf("--agents and --agents-listen exclude each other; give one of them")
 	case a.expect < 1 || a.expect > agents.MostAgents:
 		return nil, usage.Errorf("--agents-expect takes 1 to %d, not %d", agents.MostAgents, a.expect)
+	case a.listen == "" && a.tls != "":
+		return nil, usage.Errorf("--agents-tls is for the server of --agents-listen; a server elsewhere speaks TLS if its URL begins with tls://")
 	case a.listen == "":
 		token, err := tokenOf(a.tokenFile)
 		if err != nil {
 			return nil, err
 		}
-		return natsbus.Connect(a.join, token)
+		return natsbus.Connect(a.join, token, "")
 	case a.tokenFile == "":
 		return nil, usage.Errorf("--agents-listen needs --token-file FILE, so that no other process can join; make one with: openssl rand -hex 32 > FILE")
 	}
@@ -81,14 +93,32 @@ func (a *Flags) bus(say func(string)) (*natsbus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, _, err := net.SplitHostPort(a.listen)
+	certificate, err := a.certificate(say)
 	if err != nil {
-		return nil, usage.Errorf("--agents-listen takes an address with a port, as in 127.0.0.1:4222, not %q", a.listen)
+		return nil, err
 	}
-	if host == "" || !load.Loopback(host) {
+	return natsbus.Listen(a.listen, token, certificate)
+}
+
+// certificate returns that of the server inside; nil: it speaks no TLS, which beyond loopback must
+// be asked for.
+func (a *Flags) certificate(say func(string)) (*tls.Certificate, error) {
+	host, _, err := net.SplitHostPort(a.listen)
+	switch beyond := host == "" || !load.Loopback(host); {
+	case err != nil:
+		return nil, usage.Errorf("--agents-listen takes an address with a port, as in 127.0.0.1:4222, not %q", a.listen)
+	case a.tls != "" && a.tls != "off":
+		c, err := natsbus.ReadCertificate(a.tls)
+		if err != nil {
+			return nil, usage.Of(err)
+		}
+		return c, nil
+	case beyond && a.tls == "":
+		return nil, usage.Errorf("--agents-listen %s is open to other machines, which could read the token and the requests: give a certificate (--agents-tls FILE), listen on 127.0.0.1 and let agents come through ssh -R, or permit it on a network that you trust (--agents-tls off)", a.listen)
+	case beyond:
 		say("warning: agents talk to " + a.listen + " without encryption: every machine on the way can read the token and the requests")
 	}
-	return natsbus.Listen(a.listen, token)
+	return nil, nil
 }
 
 // tokenOf reads a token; empty: no file was given.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"dyno/lab/record"
 )
@@ -55,6 +56,25 @@ func Curves(r *record.Run, cores float64) []Curve {
 		})
 	}
 	return out
+}
+
+// lateShare is the shortest delay of CPU-based scaling that counts as late, as a share of a run.
+const lateShare = 0.5
+
+// Late returns the queue's curve with the most replicas that the CPU's curve lacks, or adds late in
+// a run of that length; missing 0: none.
+func Late(cpu Curve, queues []Curve, length time.Duration) (queue Curve, missing int) {
+	for _, q := range queues {
+		first, asked := q.First()
+		begun, scaled := cpu.First()
+		if !asked || scaled && (begun-first).Seconds() < lateShare*length.Seconds() {
+			continue
+		}
+		if by := max(1, q.Peak()-cpu.Peak()); by > missing {
+			queue, missing = q, by
+		}
+	}
+	return queue, missing
 }
 
 // target is the value that a replica's queue may reach: its bound in the SLO, or, for a depth

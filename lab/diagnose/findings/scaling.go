@@ -19,15 +19,36 @@ func autoscaler(l *look) []Finding {
 		if r.Load.Model == "closed" {
 			continue // the clients alone determine the length of its queue
 		}
-		f, gap := l.tooLate(r)
-		if gap > worst {
+		if f, gap := l.tooLate(r); gap > worst {
 			late, worst = f, gap
 		}
+	}
+	if worst == 0 {
+		late, worst = l.lateInTurns()
 	}
 	if worst > 0 {
 		return []Finding{late}
 	}
 	return l.forNothing()
+}
+
+// lateInTurns is the finding about slices that missed the SLO. A short slice may miss it because of
+// a neighbour, so most of them must agree: it takes the one in the middle by gap.
+func (l *look) lateInTurns() (Finding, int) {
+	like := slices.Concat(l.counted, []*record.Run{l.Profiled})[0]
+	if l.Experiment == nil || like == nil {
+		return Finding{}, 0
+	}
+	missed := autoscale.Missed(l.Experiment, l.Variant, like)
+	if len(missed) < leastMissed {
+		return Finding{}, 0
+	}
+	late, gaps := make([]Finding, len(missed)), make([]int, len(missed))
+	for i, r := range missed {
+		late[i], gaps[i] = l.tooLate(r)
+	}
+	middle := slices.Sorted(slices.Values(gaps))[(len(gaps)-1)/2]
+	return late[slices.Index(gaps, middle)], middle
 }
 
 // tooLate compares the curves of a run; gap is the number of replicas missing from the CPU's curve.
@@ -37,21 +58,13 @@ func (l *look) tooLate(r *record.Run) (f Finding, gap int) {
 		return f, 0
 	}
 	cpu := curves[0]
-	for _, queue := range curves[1:] {
-		first, asked := queue.First()
-		begun, scaled := cpu.First()
-		if !asked || scaled && (begun-first).Seconds() < waitedShare*r.Length.Seconds() {
-			continue
-		}
-		if by := max(1, queue.Peak()-cpu.Peak()); by > gap {
-			gap = by
-			f = lateFinding(r, cpu, queue)
-		}
+	if queue, gap := autoscale.Late(cpu, curves[1:], r.Length); gap > 0 {
+		return lateFinding(r, cpu, queue), gap
 	}
-	if gap == 0 && len(curves) == 1 && cpu.Highest() < idleCPU {
+	if len(curves) == 1 && cpu.Highest() < idleCPU {
 		return missedAnyway(r, cpu)
 	}
-	return f, gap
+	return f, 0
 }
 
 func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
@@ -65,17 +78,16 @@ func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
 			digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
 		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("highest number by the same rule on %s with a target of %s", queue.Signal, digits(queue.Target))},
-			{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean of 15 s"}},
+			{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean between two decisions"}},
 		Next: fmt.Sprintf("scale on %s (a HorizontalPodAutoscaler with an external metric and target %s), after making sure that a second replica helps: both replicas may wait for the same resource", queue.Signal, digits(queue.Target))}
 }
 
 // missedAnyway is for services without a gauge of their queue: the SLO is missed although the CPU's
 // curve needs no replica.
 func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
-	q := r.SLO.Observed(r.Totals)
 	for _, name := range []string{"p50", "p90", "p95", "p99", "p999", "max", "mean"} {
+		got, _ := r.SLO.Observed(r.Totals).At(name)
 		bound, has := r.SLO.Latency[name]
-		got, _ := q.At(name)
 		if !has || got <= bound {
 			continue
 		}
@@ -83,7 +95,7 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
 				digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
 			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
-				{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean of 15 s"},
+				{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean between two decisions"},
 				{name, round(got), "ms", "above the SLO"}},
 			Next: "have the service report the age of its oldest work (a gauge named ..._age_seconds), and scale on that"}, 1
 	}

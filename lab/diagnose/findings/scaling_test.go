@@ -2,6 +2,7 @@ package findings
 
 import (
 	"testing"
+	"time"
 
 	"dyno/lab/record"
 )
@@ -50,7 +51,28 @@ func TestAutoscaler(t *testing.T) {
 	}
 	closed := minute(0.6, aging)
 	closed.Load.Model = "closed"
+	// Slices of 1 s in which the process used this share of a core, with these ages of its queue, of
+	// which all but the first missed the SLO.
+	inTurns := func(cpu float64, ages ...float64) func(*testing.T) Subject {
+		return func(t *testing.T) Subject {
+			e := &record.Experiment{SLO: record.SLO{Gauges: map[string]float64{"oldest_age_seconds": 0.5}}}
+			for i, age := range ages {
+				e.Slices = append(e.Slices, record.Slice{Kind: record.SliceSLO, Role: record.RoleMeasure, Variant: "v", Length: time.Second,
+					Served: 700, TargetCPU: cpu, Met: i == 0, Gauges: map[string]float64{"oldest_age_seconds": age}})
+			}
+			limited, other := e.Slices[1], e.Slices[1]
+			limited.Limited, other.Variant = "the generator", "w"
+			e.Slices = append(e.Slices, limited, other)
+			return Subject{Experiment: e, Variant: "v", Saturated: []*record.Run{closed}}
+		}
+	}
 	check(t, []expectation{
+		{name: "never, in most slices", kind: KindAutoscaler, fires: true, subject: inTurns(0.6, 9, 2, 0.1, 1.4),
+			evidence: map[string]float64{"replicas_by_cpu": 1, "replicas_by_oldest_age_seconds": 3, "cpu_highest": 0.3}, words: []string{"At 700/s", "would never have scaled"}},
+		{name: "in half of the slices", kind: KindAutoscaler, subject: inTurns(0.6, 9, 2, 0.1)},
+		{name: "in a single slice", kind: KindAutoscaler, subject: inTurns(0.6, 9, 2)},
+		{name: "slices for want of CPU", kind: KindAutoscaler, subject: inTurns(2, 9, 1, 1, 1)},
+		{name: "slices that missed it for another reason", kind: KindAutoscaler, subject: inTurns(0.6, 9, 0.1, 0.1)},
 		{name: "never", kind: KindAutoscaler, fires: true, subject: func(t *testing.T) Subject { return others(minute(0.6, fresh), minute(0.6, aging)) },
 			evidence: map[string]float64{"replicas_by_cpu": 1, "replicas_by_oldest_age_seconds": 9, "cpu_highest": 0.3}, words: []string{"would never have scaled", "oldest_age_seconds asked for 9"}},
 		{name: "late", kind: KindAutoscaler, fires: true, subject: later(45), words: []string{"would have scaled 45 s later"}},

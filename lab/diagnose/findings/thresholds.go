@@ -67,10 +67,9 @@ const (
 	missShare = 0.20 // of the CPU time
 	// mostMissed limits that estimate: something is computed between two misses.
 	mostMissed = 0.9
-	// of the available cores: the autoscaler's target less its tolerance; above it the CPU may be
-	// the bottleneck
+	// of its cores: the autoscaler's target less its tolerance; above, the CPU may be the bottleneck
 	idleCPU      = 0.72
-	waitedShare  = 0.5 // of a run: the shortest delay of CPU-based scaling that counts as late
+	leastMissed  = 2   // slices: one may have missed the SLO because of a neighbour
 	dbConnLimit  = 100 // default max_connections of PostgreSQL; MySQL's is 151
 	sqlDefaultBy = "PostgreSQL's default"
 )

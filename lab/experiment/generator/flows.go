@@ -11,6 +11,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/engine"
 	"dyno/lab/load/flows"
 	"dyno/lab/load/request"
 	"dyno/lab/record"
@@ -40,11 +41,19 @@ func (b *Generator) Paced(p *load.Plan, v scenario.Variant) {
 
 // flows makes the flows of a run, and enters their steps into it.
 func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.URL, r *record.Run, out *Requests) error {
-	driver, err := b.flowDriver(s, l, u, out.Run, r.Load.Seed)
+	flow, err := b.flow(s, l, u, out.Run, r.Load.Seed)
 	if err != nil {
 		return &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
-	out.Driver, out.Classes, out.corpus, r.Load.Steps = driver, driver.Classes(), &request.Corpus{}, driver.Classes()
+	w := b.work(l, u, &request.Corpus{})
+	w.Flow, w.Permit = flow, b.Permitted
+	if out.Driver, err = b.driver(w); err != nil {
+		return &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+	}
+	for i := range flow.Steps {
+		out.Classes = append(out.Classes, flow.Steps[i].Name)
+	}
+	out.corpus, r.Load.Steps = w.Corpus, out.Classes
 	return nil
 }
 
@@ -54,28 +63,23 @@ func onlyConnection() *request.Corpus {
 	return &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]request.Class, 1)}
 }
 
-func (b *Generator) flowDriver(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*flows.Driver, error) {
-	spec := corpus.Spec{Rows: b.rows, Run: run, Seed: seed}
+func (b *Generator) flow(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*engine.Flow, error) {
+	out := &engine.Flow{Values: corpus.Spec{Rows: b.rows, Run: run, Seed: seed}, Paced: l.Schedule.Kind == scenario.Closed}
 	if l.Keys != nil {
-		spec.Keys = corpus.Keys(*l.Keys)
+		out.Values.Keys = corpus.Keys(*l.Keys)
 	}
-	values, err := corpus.NewLive(spec)
-	if err != nil {
-		return nil, err
-	}
-	c := flows.Config{Values: values, TLS: b.tls(), HTTP2: l.TLS.HTTP2, Permit: b.Permitted, Paced: l.Schedule.Kind == scenario.Closed}
 	var saved []string
 	for i := range l.Steps {
 		step, err := b.flowStep(s, l, u, &l.Steps[i], saved)
 		if err != nil {
 			return nil, fmt.Errorf("step %s: %w", l.Steps[i].Name, err)
 		}
-		c.Steps = append(c.Steps, step)
+		out.Steps = append(out.Steps, step)
 		for _, v := range step.Save {
 			saved = append(saved, v.Name)
 		}
 	}
-	return flows.New(c)
+	return out, nil
 }
 
 // flowStep completes a step of the scenario with the load's common fields.

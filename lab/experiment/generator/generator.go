@@ -148,18 +148,22 @@ func (b *Generator) work(l scenario.Load, u *url.URL, requests *request.Corpus) 
 	return engine.Work{URL: u.String(), Engine: l.Engine, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.OfGRPC(), TLS: b.tls(), Think: l.Think, Follow: l.Follow, Pipeline: l.Pipeline}
 }
 
-// engine makes the driver of a load of requests, which agents send if there are some.
+// engine makes the driver of a load of requests.
 func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
 	w := b.work(l, u, requests)
-	switch {
-	case b.Agents == nil && b.Scenario.OfGRPC():
-		return b.grpc(ctx, l, u, requests)
-	case b.Agents == nil:
-		return w.Driver()
-	case b.Scenario.OfGRPC():
-		return nil, errors.New("gRPC calls come from one process: they cannot be split between agents yet")
-	case l.Receipts != "":
+	if b.Agents != nil && l.Receipts != "" {
 		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
+	}
+	if err := b.describe(ctx, l, &w); err != nil {
+		return nil, err
+	}
+	return b.driver(w)
+}
+
+// driver makes the driver of a load, which agents send if there are some.
+func (b *Generator) driver(w engine.Work) (load.Driver, error) {
+	if b.Agents == nil {
+		return w.Driver()
 	}
 	return b.Agents.Driver(w)
 }

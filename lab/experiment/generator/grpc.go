@@ -4,29 +4,31 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 
-	"dyno/lab/load/grpcload"
+	"dyno/lab/load/engine"
 	"dyno/lab/load/grpcload/protosource"
-	"dyno/lab/load/request"
 	"dyno/lab/scenario"
 )
 
 // maxDescriptors bounds a file of descriptors, in bytes.
 const maxDescriptors = 16 << 20
 
-// grpc makes the driver of gRPC calls.
-func (b *Generator) grpc(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (*grpcload.Driver, error) {
-	c := grpcload.Config{Target: u.Scheme + "://" + u.Host, Call: l.Call, Corpus: requests, Streams: l.Pipeline, TLS: b.tls()}
+// describe makes a load of requests one of gRPC calls, if it is one, with their descriptors from
+// the scenario's files or from the target.
+func (b *Generator) describe(ctx context.Context, l scenario.Load, w *engine.Work) error {
+	if !b.Scenario.OfGRPC() {
+		return nil
+	}
+	w.Call = l.Call
 	if len(l.Proto) > 0 {
 		var err error
-		if c.Descriptors, err = protosource.Compile(ctx, b.resolved(l.Proto), b.resolved(l.ProtoPath)); err != nil {
-			return nil, fmt.Errorf("load.proto: %w", err)
+		if w.Descriptors, err = protosource.Compile(ctx, b.resolved(l.Proto), b.resolved(l.ProtoPath)); err != nil {
+			return fmt.Errorf("load.proto: %w", err)
 		}
 	}
 	if l.Descriptors != "" {
 		var err error
-		c.Descriptors, err = readFile(b.Scenario, l.Descriptors, func(r io.Reader) ([]byte, error) {
+		w.Descriptors, err = readFile(b.Scenario, l.Descriptors, func(r io.Reader) ([]byte, error) {
 			content, err := io.ReadAll(io.LimitReader(r, maxDescriptors+1))
 			if err == nil && len(content) > maxDescriptors {
 				err = fmt.Errorf("larger than %d MiB", maxDescriptors>>20)
@@ -34,10 +36,10 @@ func (b *Generator) grpc(ctx context.Context, l scenario.Load, u *url.URL, reque
 			return content, err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("load.descriptors %s: %w", l.Descriptors, err)
+			return fmt.Errorf("load.descriptors %s: %w", l.Descriptors, err)
 		}
 	}
-	return grpcload.New(ctx, c)
+	return w.Describe(ctx)
 }
 
 func (b *Generator) resolved(names []string) (out []string) {

@@ -164,8 +164,9 @@ func (s *seat) byGenerator(r *record.Run) string {
 	return ""
 }
 
+// slice returns a slice that begins now, until its load has begun.
 func (s *seat) slice(kind string) record.Slice {
-	return record.Slice{Kind: kind, Role: s.Role, Variant: s.Variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
+	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.Role, Variant: s.Variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
 }
 
 // send carries out a slice's plan and returns the usage at its start, when the connections were

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"dyno/agent/monotonic"
 	"dyno/lab/capacity"
 	"dyno/lab/capacity/knee"
 	"dyno/lab/experiment/environment"
@@ -328,6 +329,7 @@ func (t *turns) take(ctx context.Context, s *seat, kind string) error {
 		return err
 	}
 	out.Block = t.block
+	out.At = time.Now().Add(time.Duration(out.Start - monotonic.Now()))
 	t.spent[kind] += time.Since(began)
 	if out.Invalid == "" {
 		t.failures[s.Place] = 0

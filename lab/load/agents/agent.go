@@ -14,6 +14,7 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/engine"
+	"dyno/lab/load/flows"
 )
 
 // Agent waits for work and sends its shares of it.
@@ -39,8 +40,8 @@ type Agent struct {
 type work struct {
 	key    string
 	size   int
-	corpus interface{ Share(k, n int) }
 	driver load.Driver
+	shared interface{ Share(k, n int) } // what the processes take turns at
 }
 
 // arrival is work that arrives in parts.
@@ -198,14 +199,25 @@ func (a *Agent) takePart(p *part) error {
 	if err != nil {
 		return err
 	}
-	if err := a.permitted(w.URL); err != nil {
+	hosts, err := w.Hosts()
+	if err != nil {
 		return err
 	}
+	for _, host := range hosts {
+		if err := a.permitted(host); err != nil {
+			return err
+		}
+	}
+	w.Permit = a.redirected
 	driver, err := w.Driver()
 	if err != nil {
 		return err
 	}
-	a.works = append(a.works, &work{key: p.Key, size: p.Size, corpus: w.Corpus, driver: driver})
+	made := &work{key: p.Key, size: p.Size, driver: driver, shared: w.Corpus}
+	if d, ok := driver.(*flows.Driver); ok {
+		made.shared = d
+	}
+	a.works = append(a.works, made)
 	for size := a.bytes(); len(a.works) > 1 && (len(a.works) > mostWorks || size > mostBytes); size = a.bytes() {
 		a.works = a.works[1:]
 	}
@@ -219,16 +231,22 @@ func (a *Agent) bytes() (n int) {
 	return n
 }
 
-// permitted returns an error if load may not be sent to a URL's host from here.
-func (a *Agent) permitted(raw string) error {
-	u, err := url.Parse(raw)
+// permitted returns an error if load may not be sent to a host from here.
+func (a *Agent) permitted(host string) error {
 	switch {
-	case err != nil || u.Hostname() == "":
-		return errors.New("the work names no host")
-	case load.Loopback(u.Hostname()):
+	case load.Loopback(host):
 		return nil
 	case a.Permit == nil:
-		return fmt.Errorf("loading %s was not permitted", u.Hostname())
+		return fmt.Errorf("loading %s was not permitted", host)
 	}
-	return a.Permit(u.Hostname())
+	return a.Permit(host)
+}
+
+// redirected returns an error if a redirect to another host may not be followed.
+func (a *Agent) redirected(origin string) error {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return err
+	}
+	return a.permitted(u.Hostname())
 }

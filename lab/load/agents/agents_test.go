@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(joins); url != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		bus, err := natsbus.Await(ctx, url, token, func() {})
+		bus, err := natsbus.Await(ctx, url, token, "", func() {})
 		if err == nil {
 			err = (&agents.Agent{Network: bus, Version: "v1"}).Serve(ctx)
 			bus.Close()
@@ -129,7 +129,7 @@ func (w *windows) Window(win record.Window, hists map[string]*hdrhistogram.Histo
 // listen starts a bus with a server.
 func listen(t *testing.T) *natsbus.Bus {
 	t.Helper()
-	bus, err := natsbus.Listen("127.0.0.1:0", token)
+	bus, err := natsbus.Listen("127.0.0.1:0", token, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestInterrupted(t *testing.T) {
 // serve runs an agent in this process until the test ends.
 func serve(t *testing.T, bus *natsbus.Bus, a *agents.Agent) {
 	t.Helper()
-	own, err := natsbus.Connect(bus.URL(), token)
+	own, err := natsbus.Connect(bus.URL(), token, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,13 +351,13 @@ func TestForeignClock(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	bus := listen(t)
-	if b, err := natsbus.Connect(bus.URL(), "another token, of the same length"); !errors.Is(err, natsbus.ErrToken) {
+	if b, err := natsbus.Connect(bus.URL(), "another token, of the same length", ""); !errors.Is(err, natsbus.ErrToken) {
 		t.Errorf("another token: %v, %v", b, err)
 	}
-	if b, err := natsbus.Await(t.Context(), bus.URL(), "", func() { t.Error("it waits") }); !errors.Is(err, natsbus.ErrToken) {
+	if b, err := natsbus.Await(t.Context(), bus.URL(), "", "", func() { t.Error("it waits") }); !errors.Is(err, natsbus.ErrToken) {
 		t.Errorf("no token: %v, %v", b, err)
 	}
-	if b, err := natsbus.Listen(strings.TrimPrefix(bus.URL(), "nats://"), token); err == nil || !strings.Contains(err.Error(), "in use") {
+	if b, err := natsbus.Listen(strings.TrimPrefix(bus.URL(), "nats://"), token, nil); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a port that is taken: %v, %v", b, err)
 	}
 

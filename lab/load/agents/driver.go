@@ -1,18 +1,21 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/engine"
+	"dyno/lab/load/notes"
 	"dyno/lab/record"
 )
 
@@ -32,13 +35,22 @@ const (
 // driver is a load.Driver that agents carry out together.
 type driver struct {
 	group *Group
-	host  string
+	hosts []string // that are loaded
+	steps bool     // an offer has several
 	key   string
 	data  []byte // the encoded work
 	local string // the engine that this process would use
+
+	mu       sync.Mutex
+	notes    map[string][]string // by agent; guarded by mu
+	protocol string              // guarded by mu
 }
 
-var _ load.Driver = (*driver)(nil)
+var (
+	_ load.Driver       = (*driver)(nil)
+	_ notes.Noting      = (*driver)(nil)
+	_ notes.Negotiating = (*driver)(nil)
+)
 
 // Driver makes a driver of the work, and sends the work to the agents, which may refuse it.
 func (g *Group) Driver(w engine.Work) (load.Driver, error) {
@@ -46,11 +58,10 @@ func (g *Group) Driver(w engine.Work) (load.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(w.URL)
-	if err != nil {
+	d := &driver{group: g, steps: w.Flow != nil, local: local.Engine(), notes: map[string][]string{}}
+	if d.hosts, err = w.Hosts(); err != nil {
 		return nil, err
 	}
-	d := &driver{group: g, host: u.Hostname(), local: local.Engine()}
 	if d.data, err = w.Encode(); err != nil {
 		return nil, err
 	}
@@ -65,6 +76,32 @@ func (g *Group) Driver(w engine.Work) (load.Driver, error) {
 
 // Engine names the driver.
 func (d *driver) Engine() string { return fmt.Sprintf("%d agents, %s", d.group.o.Expect, d.local) }
+
+// Notes returns what the agents' drivers say about failures, each after the agent's name.
+func (d *driver) Notes() (out []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(d.notes)) {
+		for _, text := range d.notes[name] {
+			out = append(out, name+": "+text)
+		}
+	}
+	return out
+}
+
+// Protocol returns what an agent negotiated with the target; see notes.Negotiating.
+func (d *driver) Protocol() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.protocol
+}
+
+// heard keeps what an agent's last report says about its driver.
+func (d *driver) heard(r *receiver) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.notes[r.member.String()], d.protocol = r.notes, cmp.Or(r.protocol, d.protocol)
+}
 
 // each calls f for all members concurrently, and returns the first error in their order.
 func each(members []*member, f func(i int, m *member) error) error {
@@ -90,8 +127,8 @@ func each(members []*member, f func(i int, m *member) error) error {
 func (d *driver) upload(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeout(ctx, uploading)
 	defer cancel()
-	if load.Loopback(d.host) && m.Machine != Machine() {
-		return refusal(fmt.Sprintf("it is on another machine, where %s is not the target: name the target by an address that all machines reach", d.host))
+	if i := slices.IndexFunc(d.hosts, load.Loopback); i >= 0 && m.Machine != Machine() {
+		return refusal(fmt.Sprintf("it is on another machine, where %s is not the target: name the target by an address that all machines reach", d.hosts[i]))
 	}
 	a, err := d.group.ask(ctx, m.ID, order{Has: d.key})
 	for at := 0; err == nil && a.Missing && at < len(d.data); at += partSize {
@@ -128,7 +165,7 @@ func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	if err != nil {
 		return failed(ctx, err)
 	}
-	p.Start = startOf(p, parts)
+	p.Start, p.Steps = startOf(p, parts), d.steps
 	for i, shard := range rec.Shards(n) {
 		parts[i].shard = shard
 	}
@@ -197,6 +234,7 @@ func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin)
 	defer late.Stop()
 	select {
 	case <-r.ended:
+		d.heard(r)
 		return r.err
 	case <-r.member.lost:
 		return r.member.why

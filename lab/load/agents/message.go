@@ -90,6 +90,14 @@ type end struct {
 	Last  int64        `json:"last_ns,omitempty"`
 	Next  uint64       `json:"next"`
 	Agent record.Agent `json:"agent"`
+
+	// Of the measured offers; see record.Totals.
+	Sent       int64 `json:"sent"`
+	Ended      int64 `json:"ended"`
+	Unfinished int64 `json:"unfinished,omitempty"`
+
+	Notes    []string `json:"notes,omitempty"` // of its driver; see package notes
+	Protocol string   `json:"protocol,omitempty"`
 }
 
 // times are the instants at which an agent received and answered a message, on its clock.
@@ -126,8 +134,9 @@ var (
 )
 
 const (
-	longestName = 200 // bytes
+	longestName = 200 // bytes, also of a note
 	mostKinds   = 20  // of errors
+	mostNotes   = 20
 )
 
 func (h *hello) check() error {
@@ -143,6 +152,20 @@ func (h *hello) check() error {
 // plain reports whether a text can be shown.
 func plain(s string) bool {
 	return s != "" && len(s) <= longestName && strings.ToValidUTF8(s, "") == s && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// shortened returns a text as plain accepts it; empty: there is none.
+func shortened(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) > longestName {
+		s = strings.ToValidUTF8(s[:longestName-3], "") + "..."
+	}
+	return s
 }
 
 func (p *part) check() error {
@@ -180,17 +203,17 @@ func (b *begin) check() error {
 }
 
 func (e *end) check() error {
-	if !plain(e.Agent.Name) || len(e.Error) > 4000 || e.Last < 0 || len(e.Agent.Errors) > mostKinds {
+	if !plain(e.Agent.Name) || len(e.Error) > 4000 || e.Last < 0 || len(e.Agent.Errors) > mostKinds || len(e.Notes) > mostNotes {
 		return errors.New("an agent's last report is not possible")
 	}
-	for _, n := range append(slices.Collect(maps.Values(e.Agent.Errors)), e.Agent.Offered, e.Agent.Achieved, e.Agent.Failed) {
+	for _, n := range append(slices.Collect(maps.Values(e.Agent.Errors)), e.Agent.Offered, e.Agent.Achieved, e.Agent.Failed, e.Sent, e.Ended, e.Unfinished) {
 		if n < 0 || n > 1e15 {
 			return errors.New("an agent's last report has a number that is not possible")
 		}
 	}
-	for kind := range e.Agent.Errors {
-		if !plain(kind) {
-			return errors.New("an agent's last report has errors of an impossible kind")
+	for _, text := range slices.AppendSeq(append(e.Notes, e.Protocol), maps.Keys(e.Agent.Errors)) {
+		if text != shortened(text) {
+			return errors.New("an agent's last report has a text that is not one short line")
 		}
 	}
 	for _, v := range []float64{e.Agent.CPUSeconds, e.Agent.BusiestThread, e.Agent.Lag.P50, e.Agent.Lag.P99} {

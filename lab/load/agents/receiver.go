@@ -7,6 +7,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
+	"dyno/lab/record"
 )
 
 // receiver enters an agent's reports into a recording.
@@ -20,6 +21,9 @@ type receiver struct {
 	number int           // of the last report
 	ended  chan struct{} // closed after the last report, or an error
 	err    error         // set before ended is closed
+
+	notes    []string // of its driver, set before ended is closed
+	protocol string
 }
 
 func newReceiver(m *member) *receiver {
@@ -87,7 +91,9 @@ func (r *receiver) enter(message []byte) (last bool, err error) {
 	}
 	e.Agent.Name = r.member.Name
 	e.Agent.ClockOffset, e.Agent.ClockError = r.offset.ahead, r.offset.error
-	r.shard.Agent(e.Agent, e.Last, e.Next)
+	r.shard.Agent(e.Agent, record.Totals{Offered: e.Agent.Offered, Sent: e.Sent, Ended: e.Ended, Failed: e.Agent.Failed,
+		Unfinished: e.Unfinished, Errors: e.Agent.Errors}, e.Last, e.Next)
+	r.notes, r.protocol = e.Notes, e.Protocol
 	if e.Error != "" {
 		return true, errors.New(e.Error)
 	}

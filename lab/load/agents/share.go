@@ -12,6 +12,7 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
+	"dyno/lab/load/notes"
 	"dyno/lab/load/pacing"
 	"dyno/lab/load/schedule"
 	"dyno/lab/record"
@@ -86,20 +87,21 @@ func (s *share) carryOut(w *work) {
 	defer pacing.PauseGC()()
 	var reporting sync.WaitGroup
 	reporting.Go(s.report)
-	w.corpus.Share(s.Index, s.Of)
+	w.shared.Share(s.Index, s.Of)
 	p := s.plan()
 	offset := s.Offset - (s.Start - p.Start) // of this process's clock
 	totals, done, err := load.Run(s.ctx, p, w.driver, sinkFunc(func(win record.Window, hists map[string]*hdrhistogram.Histogram) error {
 		win.Start -= offset
 		return s.window(win, hists)
 	}))
-	e := end{Next: done.NextSeq, Agent: record.Agent{
+	e := end{Next: done.NextSeq, Sent: totals.Sent, Ended: totals.Ended, Unfinished: totals.Unfinished, Agent: record.Agent{
 		Name: s.agent.hello.Name, Offered: totals.Offered, Achieved: totals.Completed, Failed: totals.Failed, Errors: occurred(totals.Errors), Lag: totals.Lag,
 		CPUSeconds: totals.Generator.CPUSeconds, BusiestThread: totals.Generator.BusiestThread, Realtime: totals.Generator.Realtime,
 	}}
 	if done.Last > 0 {
 		e.Last = max(0, done.Last-offset)
 	}
+	e.Notes, e.Protocol = said(w.driver)
 	if cause := context.Cause(s.ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -112,6 +114,21 @@ func (s *share) carryOut(w *work) {
 	}
 	close(s.queue)
 	reporting.Wait()
+}
+
+// said returns what a driver says about failures and the protocol, as much of it as a report takes.
+func said(d load.Driver) (about []string, protocol string) {
+	if n, ok := d.(notes.Noting); ok {
+		for _, text := range n.Notes() {
+			if about = append(about, shortened(text)); len(about) == mostNotes {
+				break
+			}
+		}
+	}
+	if n, ok := d.(notes.Negotiating); ok {
+		protocol = shortened(n.Protocol())
+	}
+	return about, protocol
 }
 
 // occurred returns the kinds of errors of which there were some.

@@ -13,11 +13,13 @@ import (
 type Live struct {
 	rows *Rows
 	run  string
+	seed uint64
 
 	mu   sync.Mutex
 	rng  *rand.Rand  // guarded by mu
 	keys *keySampler // guarded by mu
 	next int         // guarded by mu: the row of the next Values
+	step int         // guarded by mu: from row to row
 }
 
 // NewLive takes the rows, the keys, the run and the seed of a spec.
@@ -26,7 +28,18 @@ func NewLive(s Spec) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Live{rows: s.Rows, run: s.Run, rng: rand.New(rand.NewPCG(s.Seed, 0x6c697665)), keys: keys}, nil
+	l := &Live{rows: s.Rows, run: s.Run, seed: s.Seed, keys: keys}
+	l.Share(0, 1)
+	return l, nil
+}
+
+// Share makes Values take every n-th row from the k-th (from 0) on, and other keys: the part of the
+// k-th of n processes that share a load. It is called between drives.
+func (l *Live) Share(k, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const live = 0x6c697665
+	l.next, l.step, l.rng = k, n, rand.New(rand.NewPCG(l.seed, live+uint64(k)))
 }
 
 // Template is a parsed text with the placeholders of a corpus and the names of saved values.
@@ -81,8 +94,9 @@ type Values struct {
 func (l *Live) Values(seq uint64) *Values {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next++
-	return &Values{Saved: map[string]string{}, live: l, seq: seq, row: l.next - 1}
+	row := l.next
+	l.next += l.step
+	return &Values{Saved: map[string]string{}, live: l, seq: seq, row: row}
 }
 
 // Fill appends the text of a template.

@@ -33,6 +33,10 @@ type encoded struct {
 	Units    int               `json:"units,omitempty"`
 	Classes  []request.Class   `json:"classes"`
 	Requests []request.Request `json:"requests"`
+
+	Call        string `json:"call,omitempty"`
+	Descriptors []byte `json:"descriptors,omitempty"`
+	Flow        *Flow  `json:"flow,omitempty"`
 }
 
 // Encode returns the work as bytes. Requests that may be sent once, and answers that something in
@@ -46,7 +50,7 @@ func (w Work) Encode() ([]byte, error) {
 		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
 	}
 	e := encoded{URL: w.URL, Engine: w.Engine, HTTP2: w.HTTP2, Insecure: w.TLS.Insecure, CA: w.TLS.CA, Think: w.Think, Follow: w.Follow, Pipeline: w.Pipeline,
-		Units: c.Units, Classes: c.Classes, Requests: c.Requests}
+		Units: c.Units, Classes: c.Classes, Requests: c.Requests, Call: w.Call, Descriptors: w.Descriptors, Flow: w.Flow}
 	if w.TLS.CAFile != "" {
 		var err error
 		if e.CA, err = os.ReadFile(w.TLS.CAFile); err != nil {
@@ -79,6 +83,9 @@ func Decode(b []byte) (Work, error) {
 	if e.Think < 0 || e.Units < 0 || e.Follow < 0 {
 		return Work{}, errors.New("reading the requests: a number is below 0")
 	}
+	if e.Call != "" && len(e.Descriptors) == 0 {
+		return Work{}, fmt.Errorf("reading the requests: no descriptors of %.100q", e.Call)
+	}
 	return Work{URL: e.URL, Engine: e.Engine, HTTP2: e.HTTP2, TLS: std.TLS{Insecure: e.Insecure, CA: e.CA}, Think: e.Think, Follow: e.Follow, Pipeline: e.Pipeline,
-		Corpus: &request.Corpus{Classes: e.Classes, Requests: e.Requests, Units: e.Units}}, nil
+		Corpus: &request.Corpus{Classes: e.Classes, Requests: e.Requests, Units: e.Units}, Call: e.Call, Descriptors: e.Descriptors, Flow: e.Flow}, nil
 }

@@ -1,17 +1,22 @@
-// Package engine makes the driver of a load of requests from a description of it, which can be sent
-// to another process: whichever has it sends the same requests.
+// Package engine makes the driver of a load from a description of it, which can be sent to another
+// process: whichever has it sends the same requests, gRPC calls or flows.
 //
 // It is not for the schedule of the requests (load.Plan), nor for building them (corpus). It starts
 // no goroutines.
 package engine
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"runtime"
+	"slices"
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
+	"dyno/lab/load/flows"
+	"dyno/lab/load/grpcload"
 	"dyno/lab/load/jsonrpc"
 	"dyno/lab/load/raw"
 	"dyno/lab/load/request"
@@ -35,13 +40,35 @@ type Work struct {
 	Think    time.Duration // closed model: pause of each connection after an answer
 	Follow   int           // redirects within the target that a request follows
 	Pipeline int           // requests in flight on one connection; 0: one
+
+	// Call makes the requests gRPC calls of package.Service/Method, whose messages Descriptors
+	// describe; see grpcload.Config.
+	Call        string
+	Descriptors []byte
+	// Flow are the steps to take in place of single requests, with an empty Corpus; nil: none.
+	Flow *Flow
+	// Permit is called for redirects of a flow to another host; nil permits none. It is not encoded.
+	Permit func(origin string) error
+}
+
+// Flow describes flows; see flows.Config.
+type Flow struct {
+	Steps  []flows.Step
+	Values corpus.Spec // rows, keys, run and seed count
+	Paced  bool
 }
 
 // Driver makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
 func (w Work) Driver() (load.Driver, error) {
+	if w.Flow != nil {
+		return w.flows()
+	}
 	u, err := url.Parse(w.URL)
 	if err != nil {
 		return nil, err
+	}
+	if w.Call != "" { // it does not wait: there are descriptors
+		return grpcload.New(context.Background(), w.calls(u))
 	}
 	if u.Scheme == "ws" || u.Scheme == "wss" {
 		return w.Sockets()
@@ -56,6 +83,48 @@ func (w Work) Driver() (load.Driver, error) {
 		return nil, errors.New("only the raw engine pipelines requests")
 	}
 	return w.Standard()
+}
+
+func (w Work) flows() (*flows.Driver, error) {
+	values, err := corpus.NewLive(w.Flow.Values)
+	if err != nil {
+		return nil, err
+	}
+	return flows.New(flows.Config{Steps: w.Flow.Steps, Values: values, TLS: w.TLS, HTTP2: w.HTTP2, Permit: w.Permit, Paced: w.Flow.Paced})
+}
+
+func (w Work) calls(u *url.URL) grpcload.Config {
+	return grpcload.Config{Target: u.Scheme + "://" + u.Host, Call: w.Call, Descriptors: w.Descriptors, Corpus: w.Corpus, Streams: w.Pipeline, TLS: w.TLS}
+}
+
+// Describe asks the target of gRPC calls for their Descriptors, unless there are some.
+func (w *Work) Describe(ctx context.Context) error {
+	if w.Call == "" || w.Descriptors != nil {
+		return nil
+	}
+	u, err := url.Parse(w.URL)
+	if err == nil {
+		w.Descriptors, err = grpcload.Describe(ctx, w.calls(u))
+	}
+	return err
+}
+
+// Hosts returns the hosts that are loaded.
+func (w Work) Hosts() ([]string, error) {
+	u, err := url.Parse(w.URL)
+	if err != nil || u.Hostname() == "" {
+		return nil, errors.New("the url names no host")
+	}
+	hosts := []string{u.Hostname()}
+	for i := 0; w.Flow != nil && i < len(w.Flow.Steps); i++ {
+		if u, err = flows.Host(w.Flow.Steps[i].URL); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(hosts, u.Hostname()) {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	return hosts, nil
 }
 
 // Standard makes the net/http driver.

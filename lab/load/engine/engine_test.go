@@ -1,13 +1,18 @@
 package engine
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/flows"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 )
@@ -45,6 +50,57 @@ func TestEncode(t *testing.T) {
 	if _, err := w.Encode(); err == nil || !strings.Contains(err.Error(), "load.once") {
 		t.Error(err)
 	}
+}
+
+func flow(t testing.TB) Work {
+	t.Helper()
+	rows, err := corpus.ReadCSV(strings.NewReader("name\nann\nbob\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Work{URL: "http://127.0.0.1:1/", Corpus: &request.Corpus{}, Flow: &Flow{Values: corpus.Spec{Rows: rows, Run: "r", Seed: 1 << 63}, Paced: true, Steps: []flows.Step{
+		{Name: "login", Method: "GET", URL: "http://127.0.0.1:1/${row.name}", Think: time.Second, Save: []flows.Save{{Name: "token", Matches: regexp.MustCompile("t=(.)")}}},
+		{Name: "buy", Method: "POST", URL: "http://localhost:2/${token}", Header: map[string]string{"X": "${key}"}, Check: request.Check{Status: []int{201}}},
+	}}}
+}
+
+// Flows are the same in another process, with their rows and patterns; and what is loaded is known.
+func TestEncodeFlow(t *testing.T) {
+	w := flow(t)
+	b, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(b)
+	if err != nil || !reflect.DeepEqual(got.Flow, w.Flow) {
+		t.Fatalf("%+v, %v", got.Flow, err)
+	}
+	if d, err := got.Driver(); err != nil || d.Engine() != "flows" {
+		t.Errorf("%v, %v", d, err)
+	}
+	if hosts, err := got.Hosts(); err != nil || strings.Join(hosts, " ") != "127.0.0.1 localhost" {
+		t.Errorf("it loads %v, %v", hosts, err)
+	}
+	got.Flow.Steps[1].URL = "http://${token}/"
+	if hosts, err := got.Hosts(); err == nil {
+		t.Errorf("a host that is not known: %v", hosts)
+	}
+	if _, err := Decode(packed(t, `{"url":"http://h/","classes":[],"requests":[],"flow":{"Values":{"Rows":{"columns":["a","b"],"rows":[["x"]]}}}}`)); err == nil {
+		t.Error("a row with too few fields was taken")
+	}
+}
+
+func packed(t testing.TB, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // The content of a certificate authority's file goes along.
@@ -95,6 +151,11 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add(b[:len(b)/2])
+	if b, err = flow(f).Encode(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add(packed(f, `{"url":"http://h/","call":"a.B/C","descriptors":"aGFsbG8=","classes":[{}],"requests":[{}]}`))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := Decode(b)

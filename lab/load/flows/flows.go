@@ -115,6 +115,9 @@ func (d *Driver) Thinking() (sum time.Duration) {
 	return sum
 }
 
+// Share makes the flows take the rows and keys of the k-th of n processes; see corpus.Live.
+func (d *Driver) Share(k, n int) { d.config.Values.Share(k, n) }
+
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "flows" }
 
@@ -148,7 +151,7 @@ type step struct {
 func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
 	s := step{Step: *from, header: map[string]corpus.Template{}}
 	var err error
-	if s.host, err = fixedHost(s.URL); err != nil {
+	if s.host, err = Host(s.URL); err != nil {
 		return s, err
 	}
 	if err := s.Check.Compile(); err != nil {
@@ -173,9 +176,9 @@ func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
 	return s, err
 }
 
-// fixedHost returns the part of a URL before its placeholders, and an error unless a URL's host is
+// Host returns the part of a step's URL before its placeholders, and an error unless the host is
 // known before the load: load is sent to hosts that were permitted, and to no other.
-func fixedHost(text string) (*url.URL, error) {
+func Host(text string) (*url.URL, error) {
 	before, _, _ := strings.Cut(text, "${")
 	u, err := url.Parse(before)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || before != text && u.Path == "" && u.RawQuery == "" {

@@ -22,22 +22,31 @@ import (
 // mostFiles bounds the descriptors that a target's reflection may return.
 const mostFiles = 10_000
 
-// describe returns the method that is called.
-func (d *Driver) describe(ctx context.Context) (protoreflect.MethodDescriptor, error) {
+// descriptors returns those of the service that is called, and its name.
+func (d *Driver) descriptors(ctx context.Context) (set *descriptorpb.FileDescriptorSet, service string, err error) {
 	service, name, ok := strings.Cut(d.config.Call, "/")
 	if !ok || !protoreflect.FullName(service).IsValid() || !protoreflect.Name(name).IsValid() {
-		return nil, fmt.Errorf("call %q: write package.Service/Method, as in shop.Orders/Create", d.config.Call)
+		return nil, "", fmt.Errorf("call %q: write package.Service/Method, as in shop.Orders/Create", d.config.Call)
 	}
-	set := &descriptorpb.FileDescriptorSet{}
-	var err error
+	set = &descriptorpb.FileDescriptorSet{}
 	if d.config.Descriptors != nil {
 		err = proto.Unmarshal(d.config.Descriptors, set)
 	} else {
 		set, err = d.reflect(ctx, service)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the descriptors of %s: %w", service, err)
+		return nil, "", fmt.Errorf("reading the descriptors of %s: %w", service, err)
 	}
+	return set, service, nil
+}
+
+// describe returns the method that is called.
+func (d *Driver) describe(ctx context.Context) (protoreflect.MethodDescriptor, error) {
+	set, service, err := d.descriptors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, name, _ := strings.Cut(d.config.Call, "/")
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
 		return nil, fmt.Errorf("the descriptors of %s: %w", service, err)

@@ -70,12 +70,47 @@ const describeLimit = 10 * time.Second
 
 // New asks the target how messages are encoded, unless there are descriptors, and encodes them.
 func New(ctx context.Context, c Config) (*Driver, error) {
+	if err := c.Corpus.Prepare(); err != nil {
+		return nil, err
+	}
+	d, err := to(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	if d.method, err = d.describe(ctx); err != nil {
+		return nil, err
+	}
+	for i := range c.Corpus.Requests {
+		if err := d.encode(&c.Corpus.Requests[i]); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	return d, nil
+}
+
+// Describe asks the target's reflection for Config.Descriptors, so that a process that does not ask
+// can make the same calls.
+func Describe(ctx context.Context, c Config) ([]byte, error) {
+	d, err := to(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	set, _, err := d.descriptors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(set)
+}
+
+// to returns a driver that knows how to connect.
+func to(c Config) (*Driver, error) {
 	u, err := url.Parse(c.Target)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("target %q: write http://HOST:PORT or, with TLS, https://HOST:PORT", c.Target)
-	}
-	if err := c.Corpus.Prepare(); err != nil {
-		return nil, err
 	}
 	d := &Driver{config: c, addr: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme))}
 	secure := insecure.NewCredentials()
@@ -89,16 +124,6 @@ func New(ctx context.Context, c Config) (*Driver, error) {
 	const firstPause, longestPause = time.Millisecond, 100 * time.Millisecond // between attempts to connect
 	d.options = []grpc.DialOption{grpc.WithTransportCredentials(secure), grpc.WithNoProxy(), grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 2, MaxDelay: longestPause}, MinConnectTimeout: describeLimit})}
-	ctx, cancel := context.WithTimeout(ctx, describeLimit)
-	defer cancel()
-	if d.method, err = d.describe(ctx); err != nil {
-		return nil, err
-	}
-	for i := range c.Corpus.Requests {
-		if err := d.encode(&c.Corpus.Requests[i]); err != nil {
-			return nil, fmt.Errorf("message %d: %w", i+1, err)
-		}
-	}
 	return d, nil
 }
 

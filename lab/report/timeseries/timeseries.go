@@ -30,8 +30,8 @@ type Point struct {
 	Value float64
 }
 
-// Of returns the series of an experiment: the windows of its runs, and the capacity of each variant
-// and whether the result is valid at its end.
+// Of returns the series of an experiment: the windows of its runs, its slices, and the capacity of
+// each variant and whether the result is valid at its end.
 func Of(e *record.Experiment, r *report.Report) []Series {
 	var all []Series
 	ended := e.Started
@@ -44,10 +44,10 @@ func Of(e *record.Experiment, r *report.Report) []Series {
 		}
 		all = append(all, windows...)
 	}
-	if n := len(e.Slices); n > 0 {
-		if at := e.Started.Add(time.Duration(e.Slices[n-1].Start - e.Slices[0].Start)); at.After(ended) {
-			ended = at
-		}
+	slices, last := ofSlices(e)
+	all = append(all, slices...)
+	if last.After(ended) {
+		ended = last
 	}
 	valid := 1.0
 	if r.Outcome.Status != record.OutcomeComplete {
@@ -104,14 +104,11 @@ func ofRun(e *record.Experiment, r *record.Run) []Series {
 			rows.add("dyno_target_gauge", value, "gauge", name)
 		}
 	}
-	out := make([]Series, 0, len(rows.by))
-	for _, key := range slices.Sorted(maps.Keys(rows.by)) {
-		out = append(out, *rows.by[key])
-	}
-	return out
+	return rows.all()
 }
 
-// rows are the series of a run while they are filled, by name and own label.
+// rows are the series of a run, or of a variant's slices, while they are filled, by name and own
+// label.
 type rows struct {
 	labels map[string]string
 	at     time.Time
@@ -130,6 +127,14 @@ func (r *rows) add(name string, value float64, label ...string) {
 		r.by[key] = s
 	}
 	s.Points = append(s.Points, Point{r.at, value})
+}
+
+func (r *rows) all() []Series {
+	out := make([]Series, 0, len(r.by))
+	for _, key := range slices.Sorted(maps.Keys(r.by)) {
+		out = append(out, *r.by[key])
+	}
+	return out
 }
 
 // wall returns the wall clock of a run's windows. Records of earlier versions have only when the

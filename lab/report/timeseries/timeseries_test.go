@@ -59,6 +59,52 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A ladder in turns has a point for each slice, where the wall clock was.
+func TestOfTurns(t *testing.T) {
+	made := reporttest.Turns(record.KindLadder)
+	began := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	work, slo := 0, 0
+	for i := range made.Slices {
+		s := &made.Slices[i]
+		s.At = began.Add(time.Duration(s.Start - made.Slices[0].Start))
+		if s.Invalid == "" && s.Variant == "plain" && s.Kind == record.SliceSLO {
+			slo++
+		} else if s.Invalid == "" && s.Variant == "plain" && s.Role == record.RoleMeasure {
+			work++
+		}
+	}
+	made.Slices[0].Gauges = map[string]float64{"depth": 1} // of a work slice: not measured
+	all := Of(made.Experiment, made.Report())
+	points := map[string]int{}
+	for _, s := range all {
+		if s.Labels["variant"] == "plain" {
+			points[s.Name+" "+s.Labels["quantile"]+s.Labels["run"]] += len(s.Points)
+		}
+	}
+	for name, want := range map[string]int{
+		"dyno_completed_per_second work slices": work, "dyno_target_cpu_cores work slices": work,
+		"dyno_completed_per_second slo slices": slo, "dyno_response_seconds 0.99slo slices": slo, "dyno_slo_met slo slices": slo,
+		"dyno_completed_per_second work slices of the twin": work, "dyno_target_gauge work slices": 0,
+	} {
+		if points[name] != want {
+			t.Errorf("%s: %d points, want %d", name, points[name], want)
+		}
+	}
+	first := named(all, "dyno_completed_per_second")[0]
+	var of *record.Slice
+	for i := range made.Slices {
+		if s := &made.Slices[i]; of == nil && s.Invalid == "" && s.Variant == first.Labels["variant"] && s.Kind+" slices" == first.Labels["run"] {
+			of = s
+		}
+	}
+	if p := first.Points[0]; !p.At.Equal(of.At.Add(of.Length)) || p.Value != of.PerS() {
+		t.Errorf("%v at %v, of a slice of %v/s at %v", p.Value, p.At, of.PerS(), of.At)
+	}
+	if valid := named(all, "dyno_valid"); valid[0].Points[0].At.Before(made.Slices[len(made.Slices)-1].At) {
+		t.Errorf("the result is at %v, before the last slice", valid[0].Points[0].At)
+	}
+}
+
 // Windows are where the wall clock was; a record of an earlier version is close to it.
 func TestWall(t *testing.T) {
 	began := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)

@@ -7,6 +7,8 @@ package natsbus
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -41,6 +43,7 @@ var ErrToken = errors.New("the NATS server refuses the token: use the coordinato
 type Bus struct {
 	conn   *nats.Conn
 	server *server.Server // nil: it runs elsewhere
+	secure bool           // server speaks TLS only
 	closed chan struct{}
 }
 
@@ -60,8 +63,14 @@ func ReadToken(file string) (string, error) {
 }
 
 // Connect connects to servers by their URLs, separated by commas. Token may be empty, if the URL
-// has other credentials.
-func Connect(urls, token string) (*Bus, error) { return connect(urls, token) }
+// has other credentials. Authority is a file of certificates that the servers' TLS is checked
+// against; empty: the system's.
+func Connect(urls, token, authority string) (*Bus, error) {
+	if authority == "" {
+		return connect(urls, token)
+	}
+	return connect(urls, token, nats.RootCAs(authority))
+}
 
 func connect(urls, token string, more ...nats.Option) (*Bus, error) {
 	b := &Bus{closed: make(chan struct{})}
@@ -93,13 +102,17 @@ func failure(urls string, err error) error {
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
 		return ErrToken
 	}
-	return fmt.Errorf("connecting to NATS at %s: %w", Shown(urls), err)
+	advice := ""
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+		advice = "; dyno agent takes the file of its authority with --tls-ca, other commands with SSL_CERT_FILE in the environment"
+	}
+	return fmt.Errorf("connecting to NATS at %s: %w%s", Shown(urls), err, advice)
 }
 
 // Await connects as soon as a server is there. Waiting is called once, if none is yet.
-func Await(ctx context.Context, urls, token string, waiting func()) (*Bus, error) {
+func Await(ctx context.Context, urls, token, authority string, waiting func()) (*Bus, error) {
 	for first := true; ; first = false {
-		b, err := Connect(urls, token)
+		b, err := Connect(urls, token, authority)
 		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
 			return b, err
 		}
@@ -114,16 +127,22 @@ func Await(ctx context.Context, urls, token string, waiting func()) (*Bus, error
 	}
 }
 
-// Listen starts a server at an address, which takes clients with the token only.
-func Listen(address, token string) (*Bus, error) {
+// Listen starts a server at an address, which takes clients with the token only, and with TLS only
+// if there is a certificate.
+func Listen(address, token string, certificate *tls.Certificate) (*Bus, error) {
 	host, port, err := free(address)
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.NewServer(&server.Options{
+	o := &server.Options{
 		Host: host, Port: port, Authorization: token, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: maxPayload, MaxConn: agents.MostAgents + 16, MaxPending: 64 * maxPayload,
-	})
+	}
+	if certificate != nil {
+		o.TLS, o.TLSTimeout = true, connecting.Seconds()
+		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		return nil, fmt.Errorf("starting the NATS server: %w", err)
 	}
@@ -137,8 +156,17 @@ func Listen(address, token string) (*Bus, error) {
 		s.Shutdown()
 		return nil, err
 	}
-	b.server = s
+	b.server, b.secure = s, certificate != nil
 	return b, nil
+}
+
+// ReadCertificate reads a certificate and its key, both in PEM, from one file.
+func ReadCertificate(file string) (*tls.Certificate, error) {
+	c, err := tls.LoadX509KeyPair(file, file)
+	if err != nil {
+		return nil, fmt.Errorf("%s must hold a certificate and its key in PEM, as openssl req -x509 writes them: %w", file, err)
+	}
+	return &c, nil
 }
 
 // free returns the host and port of an address, if it is free: the server would not say that it is
@@ -155,8 +183,11 @@ func free(address string) (host string, port int, err error) {
 
 // URL returns the address of the server inside, with its port.
 func (b *Bus) URL() string {
-	a := b.server.Addr().(*net.TCPAddr)
-	return "nats://" + net.JoinHostPort(a.IP.String(), strconv.Itoa(a.Port))
+	a, scheme := b.server.Addr().(*net.TCPAddr), "nats"
+	if b.secure {
+		scheme = "tls"
+	}
+	return scheme + "://" + net.JoinHostPort(a.IP.String(), strconv.Itoa(a.Port))
 }
 
 // Closed is closed when the connection has ended for good: the server refuses the token now.
