@@ -73,8 +73,8 @@ type Estimate struct {
 	Model string `json:"model"` // one of the constants
 	// AtMost is the ratio of the throughput after to that before, at most; 0: unknown.
 	AtMost float64 `json:"at_most,omitempty"`
-	// Alone is the same for a service that does not share its CPUs with the load generator and its
-	// companions; 0: about the same.
+	// Alone is the same for a service that shares its CPUs neither with the load generator and its
+	// companions nor with other processes; 0: about the same.
 	Alone   float64 `json:"at_most_alone,omitempty"`
 	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: nothing is said of it
 	Then    string  `json:"then,omitempty"`            // what bounds the service then
@@ -99,7 +99,8 @@ func (f Facts) Without(r Removal) Estimate {
 		lowest := f.lowest(r)
 		e.AtMost, e.Then = max(1, lowest.times), lowest.name
 		apart := f
-		apart.CPU.Beside = 0
+		apart.CPU = f.CPU.alone()
+		apart.UsedUp = f.UsedUp && apart.CPU.UsedUp()
 		const same = 1.1 // a smaller difference is not mentioned
 		if alone := apart.lowest(r).times; alone > same*e.AtMost {
 			e.Alone = alone
@@ -178,7 +179,7 @@ type ceiling struct {
 // lowest is the ceiling that is reached first.
 func (f Facts) lowest(r Removal) ceiling {
 	cpu := ceiling{f.CPU.times(r), "the CPU"}
-	if f.computes() || f.model(r) == Amdahl {
+	if f.computes() || f.UsedUp {
 		cpu.times /= f.CPU.times(Removal{}) // it is used up now, even if not to the last percent
 	}
 	all := []ceiling{cpu}

@@ -44,7 +44,7 @@ func (f Facts) words(r Removal, e Estimate) string {
 	}
 	const noticeable = 0.1 // of the machine
 	if e.Then == "the CPU" && f.CPU.Taken >= noticeable {
-		return said + fmt.Sprintf("; then the CPU bounds it, if it also gets the %.0f%% that other processes took.", 100*f.CPU.Taken)
+		return said + fmt.Sprintf("; then the CPU bounds it, of which other processes took %.0f%%.", 100*f.CPU.Taken)
 	}
 	return said + "; then " + e.Then + " bounds it."
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/calibration"
@@ -88,7 +89,7 @@ func (s Server) foresight(dir string, seed uint64, inside string) (calibration.F
 		return calibration.Foresight{}, fmt.Errorf("%s: nothing was diagnosed", s.Name)
 	}
 	remedy := s.Remedies[0]
-	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs), diagnose.Peak(both, "as-it-is"))
+	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs))
 	f.Step, f.Change = s.Name, remedy.InWords
 	f.Work = ratio(compare.Between(both, compare.MetricWork, "as-it-is", "remedied", nil))
 	f.CPU = ratio(compare.Between(both, compare.MetricCPU, "as-it-is", "remedied", nil))
@@ -140,37 +141,57 @@ func ReadForeseen(ctx context.Context, dir string) ([]calibration.Foresight, err
 }
 
 // Steps reckons from each step of a recorded ladder what the next one can bring, beside what it
-// brought. A step is diagnosed by the record of its own diagnosis (StepFolder) if there is one: the
-// ladder itself profiles it at its capacity, which may be far below its peak.
+// brought.
 func Steps(e *record.Experiment) []calibration.Foresight {
-	work, cpu := compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
 	found, profiled := map[string]*diagnose.Diagnosis{}, map[string]*record.Run{}
-	read := func(e *record.Experiment) {
-		for _, d := range diagnose.Diagnose(e) {
-			found[d.Variant], profiled[d.Variant] = &d, diagnose.NewSubject(d.Variant, e.Runs).Profiled
-		}
-	}
-	read(e)
-	for _, v := range e.Variants {
-		if own, err := folder.Open(StepFolder(e.Dir, v.Name)); e.Dir != "" && err == nil {
-			read(own)
-		}
+	for _, d := range diagnose.Diagnose(e) {
+		found[d.Variant], profiled[d.Variant] = &d, diagnose.NewSubject(d.Variant, e.Runs).Profiled
 	}
 	var out []calibration.Foresight
 	for i := 1; i < len(e.Variants); i++ {
 		before, after := e.Variants[i-1].Name, e.Variants[i].Name
 		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles of both steps"}}
 		if a, b := profiled[before], profiled[after]; a != nil && b != nil {
-			f = calibration.Step(found[before], found[after], a, b, [2][]*record.Slice{diagnose.Peak(e, before), diagnose.Peak(e, after)})
+			f = calibration.Step(found[before], found[after], a, b, [2]whatif.Load{load(e, before, a), load(e, after, b)})
 		}
-		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, ratio(*work[i].ToBefore), ratio(*cpu[i].ToBefore)
+		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, worked(e, before, after), ratio(compare.Between(e, compare.MetricCPU, before, after, compare.AtEqualRate(e, compare.MetricCPU)))
 		out = append(out, f)
 	}
 	return out
 }
 
-// StepFolder is the folder of a step's own diagnosis, beside that of its ladder.
-func StepFolder(ladder, step string) string { return ladder + "-" + step }
+// load is that of a variant's peak work: in its turns, or in whole runs the one under profiles at
+// the capacity. One fixed load has no peak.
+func load(e *record.Experiment, variant string, profiled *record.Run) whatif.Load {
+	switch {
+	case len(e.Slices) > 0:
+		return whatif.LoadOf(diagnose.Peak(e, variant))
+	case fixed(e):
+		return whatif.Load{}
+	}
+	return whatif.LoadOfRun(profiled)
+}
+
+// fixed reports whether the variants were compared at one load instead of by their capacities.
+func fixed(e *record.Experiment) bool {
+	return len(e.Slices) == 0 && e.Metric != "" && e.Metric != compare.MetricCapacity
+}
+
+// worked is the ratio of the peak work rates or, of whole runs, of the capacities.
+func worked(e *record.Experiment, before, after string) calibration.Ratio {
+	switch {
+	case len(e.Slices) > 0:
+		return ratio(compare.Between(e, compare.MetricWork, before, after, nil))
+	case fixed(e):
+		return calibration.Ratio{}
+	}
+	return ratio(compare.Between(e, compare.MetricCapacity, before, after, func(role, variant string, round int) (float64, bool) {
+		v, ok, _ := capacity.Sample(e.Select(func(r *record.Run) bool {
+			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+		}), e.SLO)
+		return v, ok
+	}))
+}
 
 func ratio(c compare.Comparison) calibration.Ratio {
 	if c.Verdict == compare.Invalid {

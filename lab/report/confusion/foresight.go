@@ -15,7 +15,7 @@ import (
 // explains what is off by more than 25%.
 func Foresight(w io.Writer, all []calibration.Foresight) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "step\tbound before\tgone of CPU\tat most\tmeasured\t95%\tCPU at least\tmeasured\t95%\tthe bound")
+	fmt.Fprintln(t, "step\tbound before\tgone of CPU\tat most\twith new\tmeasured\t95%\tCPU at least\tmeasured\t95%\tthe bound")
 	tally := map[string]int{}
 	for _, f := range all {
 		mark, by := f.Mark()
@@ -25,27 +25,28 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 			said = fmt.Sprintf("%s (%+.0f%%)", mark, 100*by)
 		}
 		gone, least := "-", "-"
-		if f.Estimate.AtMost > 0 {
+		if mark != calibration.Open {
 			gone = fmt.Sprintf("%.0f%%", 100*f.Removes.CPU)
 		}
-		if f.Estimate.AtMost > 0 && f.Estimate.CPU > 0 {
+		if mark != calibration.Open && f.Estimate.CPU > 0 {
 			least = fmt.Sprintf("%.2fx", f.Estimate.CPU)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.Work.Times), between(f.Work),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.WithNew.AtMost), times(f.Work.Times), between(f.Work),
 			least, times(f.CPU.Times), between(f.CPU), said)
 	}
 	t.Flush()
 	fmt.Fprintln(w)
 	for _, f := range all {
 		mark, _ := f.Mark()
-		cheaper := f.Cheaper()
-		if mark == calibration.Held && cheaper == "" {
-			continue
+		if mark != calibration.Held {
+			fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(f.Why(), "not explained by the record"))
 		}
-		fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(cheaper, f.Why(), "not explained by the record"))
+		if f.Cheaper() {
+			fmt.Fprintf(w, "%s (%s): CPU per request fell to %.2fx, below %.2fx, which the record does not explain.\n", f.Step, f.Change, f.CPU.Times, f.Estimate.CPU)
+		}
 	}
-	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
-		len(all), tally[calibration.Held], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Open])
+	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, for %d more with the code that came instead, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
+		len(all), tally[calibration.Held], tally[calibration.Replaced], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Open])
 }
 
 func times(v float64) string {
