@@ -36,7 +36,11 @@ func TestWithout(t *testing.T) {
 		"what the lock's holder computes may be what goes": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.8, 0.8}}}, json,
 			Amdahl, 1.408, 0, "the CPU", ""},
 		"all of a lock, beside others": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2, Taken: 0.4}}, Removal{Waits: []string{"lock"}},
-			Holder, 2, 0, "the CPU", "at most 2.0x the throughput; then the CPU bounds it, if it also gets the 40% that other processes took."},
+			Holder, 2, 0, "the CPU", "at most 2.0x the throughput; then the CPU bounds it, of which other processes took 40%."},
+		"all of a lock, whose users are ready for longer than they run": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.4, Ready: 1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"lock"}},
+			Holder, 2, 5, "the CPU", "at most 2.0x the throughput (5.0x on CPUs of its own); then the CPU bounds it, of which other processes took 70%."},
+		"a wait, while others have the CPUs": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: CPU{Target: 0.4, Ready: 2.5, Beside: 0.1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"network"}},
+			Little, 1, 5, "the CPU", ""},
 		"half of a lock's holding": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.2, Limit: 2, Machine: 2}}, Removal{Waits: []string{"lock"}, Part: 0.5, PartOf: "in os.(*File).Sync, called at store.go:68"},
 			Holder, 2, 0, "a lock", "at most 2.0x the throughput: 50% of the time under the lock is spent in os.(*File).Sync, called at store.go:68; a lock still bounds it."},
 		"all of a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: shared}, Removal{Waits: []string{"lock"}},
@@ -46,7 +50,7 @@ func TestWithout(t *testing.T) {
 		"computing beside a wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting for an answer from downstream", CPU: shared}, json,
 			Beside, 1, 0, "waiting for an answer from downstream", "at most 1.00x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal, but waiting for an answer from downstream bounds it."},
 		"computing beside a wait, with the CPU used up": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: shared}, json,
-			Amdahl, 1.24, 1.408, "the CPU", ""},
+			Amdahl, 1.24, 0, "the CPU", ""},
 		"workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, Removal{Waits: []string{"network"}},
 			Little, 5, 0, "waiting", ""},
 		"computing of workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, json,
@@ -78,7 +82,7 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 		share := rapid.Float64Range(0, 1)
 		f := Facts{Bound: rapid.SampledFrom([]rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Wait}).Draw(t, "bound"), Kind: "network", Name: "it",
 			UsedUp: rapid.Bool().Draw(t, "used up"), WorkersWait: share.Draw(t, "workers"),
-			CPU:    CPU{Target: rapid.Float64Range(0.001, 64).Draw(t, "target"), Beside: rapid.Float64Range(0, 64).Draw(t, "beside"), Limit: math.Inf(1), Machine: 64},
+			CPU:    CPU{Target: rapid.Float64Range(0.001, 64).Draw(t, "target"), Ready: rapid.Float64Range(0, 99).Draw(t, "ready"), Beside: rapid.Float64Range(0, 64).Draw(t, "beside"), Limit: math.Inf(1), Machine: 64},
 			Others: []Limit{{"another", share.Draw(t, "busy"), share.Draw(t, "computes")}}}
 		less := Removal{CPU: share.Draw(t, "less"), Waits: []string{"lock", "network"}, Part: share.Draw(t, "part")}
 		more := less
@@ -96,9 +100,9 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 }
 
 func TestCPUOf(t *testing.T) {
-	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, Environment: record.Environment{Seen: true, TargetCPU: 1, CompanionCPU: 0.25, NoiseCPU: 0.5}}
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, Environment: record.Environment{Seen: true, TargetCPU: 1, TargetDelay: 0.25, CompanionCPU: 0.25, NoiseCPU: 0.5}}
 	r.Totals.Generator.CPUSeconds = 1
-	if c := CPUOf(r, 2); c != (CPU{Target: 1, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
+	if c := CPUOf(r, 2); c != (CPU{Target: 1, Ready: 1.25, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
 		t.Errorf("%+v", c)
 	}
 	r.Target.Quota = 1.5

@@ -25,15 +25,11 @@ import (
 // can bring, and measures in turns what it brings. If an error ends it, Foresee returns the results
 // until then. done is called after every remedy.
 func Foresee(ctx context.Context, o Options, done func(n, total int, f calibration.Foresight)) ([]calibration.Foresight, error) {
-	o.Say("building " + subjects)
-	binary, servers, remove, err := build(ctx)
+	binary, servers, remove, err := o.chosen(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	if servers, err = choose(servers, o.Only); err != nil {
-		return nil, err
-	}
 	servers = slices.DeleteFunc(servers, func(s Server) bool { return len(s.Remedies) == 0 })
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("%w with a remedy among these; without names, all that have one are taken", ErrNoServer)
