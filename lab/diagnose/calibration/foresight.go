@@ -29,8 +29,8 @@ type Foresight struct {
 	CPUDiff  whatif.Difference `json:"cpu_us"` // by the profiles; zero: not compared
 	// The estimate with the CPU time of the code that the change added; zero: not compared.
 	WithNew whatif.Estimate `json:"with_new_code"`
-	// CPU that the service, its generator and its companions got, after over before; 0: unknown.
-	// The model does not foresee what other processes leave.
+	// CPU that the service, its generator and its companions got, after over before, if none was
+	// left before; otherwise 0. The model does not foresee what other processes leave.
 	Share float64 `json:"cpu_share"`
 	Work  Ratio   `json:"work"` // peak work rate or capacity, after over before
 	CPU   Ratio   `json:"cpu"`  // CPU per request
@@ -109,12 +109,12 @@ func (f Foresight) Why() string {
 		return "what it brings was not measured"
 	case mark == Replaced:
 		return instead
-	case mark == Exceeded && f.waits && len(f.Removes.Waits) == 0:
-		return "the step may shorten the wait that bounded, " + f.Bound + ", which the number of these waits per request does not show"
 	case f.Share > 0 && measured.near(f.Estimate.AtMost*f.Share):
 		return fmt.Sprintf("it got %s the CPU that it got before, beside the other processes: with that at most %s", whatif.Times(f.Share), whatif.Times(f.Estimate.AtMost*f.Share))
 	case f.Share > 0 && measured.near(f.WithNew.AtMost*f.Share):
 		return fmt.Sprintf("%s; it got %s the CPU that it got before, beside the other processes: with both at most %s", instead, whatif.Times(f.Share), whatif.Times(f.WithNew.AtMost*f.Share))
+	case mark == Exceeded && f.waits && len(f.Removes.Waits) == 0:
+		return "the step may shorten the wait that bounded, " + f.Bound + ", which the number of these waits per request does not show"
 	case mark == Loose && f.moved:
 		return "it is now bound by " + f.Now + ", which was no limit before"
 	}
@@ -144,7 +144,9 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	waits(&r, before, after, was, is)
 	if a, b := peaks[0], peaks[1]; a.PerS > 0 && b.PerS > 0 {
 		r.Beside = max(0, a.Beside-b.Beside*a.PerS/b.PerS)
-		f.Share = (b.Target + b.Beside) / (a.Target + a.Beside)
+		if before.Facts().CPU.UsedUp() {
+			f.Share = (b.Target + b.Beside) / (a.Target + a.Beside)
+		}
 	}
 	f.reckon(before, r)
 	if r.Missing == "" {

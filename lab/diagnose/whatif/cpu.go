@@ -74,11 +74,10 @@ func (l Load) Micros() float64 {
 	return 1e6 * l.Target / l.PerS
 }
 
-// At is the CPU use at another load of the same target on the same machine; without a load it
-// stays as it is.
+// At is the CPU use at a load of the same target beside the same processes; without a load it stays
+// as it is. Its threads are ready for as long as before: how much they run depends on the others.
 func (c CPU) At(l Load) CPU {
-	if l.Target > 0 && c.Target > 0 {
-		c.Ready *= l.Target / c.Target
+	if l.Target > 0 {
 		c.Target, c.Beside = l.Target, l.Beside
 	}
 	return c

@@ -26,10 +26,14 @@ const errors = 2
 // Compare finds the places whose CPU time per request differs. A place is a function of the
 // service's own with the library function that it calls, or a class of the runtime's work. The
 // profiles say how the CPU time of a request is divided, and how much it is was measured in turns
-// (us, 0: in the profile), so that the machine was the same for both. False: one of the runs has
-// no profile with samples, or no request was answered meanwhile.
+// (us, 0: in the profile), so that the machine was the same for both. Without samples of a side,
+// there is one place. False: neither the profiles nor the turns say what a request costs.
 func Compare(before, after *record.Run, measured [2]float64) (Difference, bool) {
-	was, is := scaled(perRequest(before), measured[0]), scaled(perRequest(after), measured[1])
+	was, is := perRequest(before), perRequest(after)
+	if sum(was) <= 0 || sum(is) <= 0 {
+		was, is = map[string]part{"": {us: measured[0]}}, map[string]part{"": {us: measured[1]}}
+	}
+	was, is = scaled(was, measured[0]), scaled(is, measured[1])
 	d := Difference{Before: sum(was), After: sum(is)}
 	if d.Before <= 0 || d.After <= 0 {
 		return d, false

@@ -66,6 +66,9 @@ func TestCompareOfMeasured(t *testing.T) {
 	if !ok || math.Abs(d.Gone-60) > 1e-6 || math.Abs(d.New-20) > 1e-6 || math.Abs(d.Before-80) > 1e-6 || math.Abs(d.After-40) > 1e-6 {
 		t.Errorf("%v %+v", ok, d)
 	}
+	if d, ok := Compare(before, &record.Run{}, [2]float64{80, 40}); !ok || d.Gone != 40 || d.New != 0 || d.GoneIn != "" {
+		t.Errorf("without a profile: %v %+v", ok, d)
+	}
 	one := taken(1, map[string]float64{"main.handle": 100})
 	if d, ok := Compare(one, one, [2]float64{80, 40}); !ok || math.Abs(d.Gone-40) > 1e-6 || d.New != 0 {
 		t.Errorf("%v %+v", ok, d)
