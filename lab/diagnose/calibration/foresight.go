@@ -41,11 +41,12 @@ type Foresight struct {
 
 // Marks of an estimate against what was measured.
 const (
-	Held     = "held"          // the bound holds, and is at most 25% above the measured ratio
-	Replaced = "held with new" // the same with the CPU time of the code that came instead
-	Loose    = "loose"         // it holds, further above
-	Exceeded = "exceeded"      // more was measured
-	Open     = "-"             // there is no estimate, or no measured ratio
+	Held      = "held"          // it is within 25% of the measured ratio
+	Replaced  = "held with new" // the same with the CPU time of the code that came instead
+	Loose     = "loose"         // it is further above
+	Exceeded  = "exceeded"      // more was measured
+	Undecided = "not decided"   // the measured ratio is not exact enough for any of these
+	Open      = "-"             // there is no estimate, or no measured ratio
 )
 
 // off is the distance that must be explained.
@@ -77,19 +78,21 @@ func (f Foresight) Mark() (mark string, by float64) {
 		return Open, 0
 	}
 	by = atMost/measured.Times - 1
-	low := measured.Times / (1 + off)
-	if measured.Low > 0 {
-		low = measured.Low
+	low, high := measured.Low, measured.High
+	if low <= 0 {
+		low, high = measured.Times/(1+off), measured.Times
 	}
 	switch {
 	case low > atMost:
 		return Exceeded, by
-	case by <= off:
+	case measured.near(atMost):
 		return Held, by
 	case measured.near(withNew):
 		return Replaced, withNew/measured.Times - 1
+	case atMost > high*(1+off) && !(withNew > 0 && withNew <= high*(1+off)):
+		return Loose, by
 	}
-	return Loose, by
+	return Undecided, by
 }
 
 // near reports whether an estimate is within 25% of what was measured.
@@ -107,6 +110,8 @@ func (f Foresight) Why() string {
 		return "no estimate, since this is missing: " + f.Estimate.Missing
 	case mark == Open:
 		return "what it brings was not measured"
+	case mark == Undecided && measured.Low > 0:
+		return fmt.Sprintf("the measured ratio may be from %.2f to %.2f", measured.Low, measured.High)
 	case mark == Replaced:
 		return instead
 	case f.Share > 0 && measured.near(f.Estimate.AtMost*f.Share):
@@ -132,13 +137,18 @@ func (f Foresight) Cheaper() bool {
 func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whatif.Load) Foresight {
 	f := Foresight{Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
 		waits: before.Bound == rules.Wait || before.Bound == rules.Lock}
-	diff, ok := whatif.Compare(was, is, [2]float64{peaks[0].Micros(), peaks[1].Micros()})
+	another := len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0])
+	a, b := was, is
+	if another { // its places have other names
+		a, b = &record.Run{}, &record.Run{}
+	}
+	diff, ok := whatif.Compare(a, b, [2]float64{peaks[0].Micros(), peaks[1].Micros()})
 	r := diff.Removal()
 	switch {
+	case !ok && another:
+		r = whatif.Removal{Missing: "code in common: it is another program"}
 	case !ok:
 		r = whatif.Removal{Missing: "a CPU profile of both steps"}
-	case len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0]):
-		r = whatif.Removal{Missing: "code in common: it is another program"}
 	}
 	f.CPUDiff = diff
 	waits(&r, before, after, was, is)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Foresee diagnoses each server that has a remedy, reckons from that record alone what the remedy
@@ -87,8 +90,8 @@ func (s Server) foresight(dir string, seed uint64, inside string) (calibration.F
 	remedy := s.Remedies[0]
 	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs))
 	f.Step, f.Change = s.Name, remedy.InWords
-	f.Work = ratio(compare.Between(both, compare.MetricWork, "as-it-is", "remedied", nil))
-	f.CPU = ratio(compare.Between(both, compare.MetricCPU, "as-it-is", "remedied", nil))
+	f.Work = measured(both, compare.MetricWork, "as-it-is", "remedied", nil)
+	f.CPU = measured(both, compare.MetricCPU, "as-it-is", "remedied", nil)
 	return f, nil
 }
 
@@ -150,7 +153,7 @@ func Steps(e *record.Experiment) []calibration.Foresight {
 		if a, b := profiled[before], profiled[after]; a != nil && b != nil {
 			f = calibration.Step(found[before], found[after], a, b, [2]whatif.Load{load(e, before, a), load(e, after, b)})
 		}
-		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, worked(e, before, after), ratio(compare.Between(e, compare.MetricCPU, before, after, compare.AtEqualRate(e, compare.MetricCPU)))
+		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, worked(e, before, after), measured(e, compare.MetricCPU, before, after, compare.AtEqualRate(e, compare.MetricCPU))
 		out = append(out, f)
 	}
 	return out
@@ -177,25 +180,35 @@ func fixed(e *record.Experiment) bool {
 func worked(e *record.Experiment, before, after string) calibration.Ratio {
 	switch {
 	case len(e.Slices) > 0:
-		return ratio(compare.Between(e, compare.MetricWork, before, after, nil))
+		return measured(e, compare.MetricWork, before, after, nil)
 	case fixed(e):
 		return calibration.Ratio{}
 	}
-	return ratio(compare.Between(e, compare.MetricCapacity, before, after, func(role, variant string, round int) (float64, bool) {
+	return measured(e, compare.MetricCapacity, before, after, func(role, variant string, round int) (float64, bool) {
 		v, ok, _ := capacity.Sample(e.Select(func(r *record.Run) bool {
 			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
 		}), e.SLO)
 		return v, ok
-	}))
+	})
 }
 
-func ratio(c compare.Comparison) calibration.Ratio {
+// measured compares two variants. Where there are too few samples for an interval, it is that of
+// single blocks.
+func measured(e *record.Experiment, metric, before, after string, sample compare.Sample) calibration.Ratio {
+	c := compare.Between(e, metric, before, after, sample)
 	if c.Verdict == compare.Invalid {
 		return calibration.Ratio{}
 	}
-	r := calibration.Ratio{Times: c.Ratio}
-	if c.Interval != nil {
-		r.Low, r.High = c.Interval[0], c.Interval[1]
+	if c.Interval == nil {
+		gains := compare.Gains(e, metric, before, after, sample)
+		mean, deviation := stat.MeanStdDev(gains, nil)
+		if metric == compare.MetricCPU { // less is a gain
+			mean = -mean
+		}
+		if c := compare.OfEstimates(metric, before, after, mean, deviation/math.Sqrt(float64(len(gains))), len(gains)); c.Interval != nil {
+			return calibration.Ratio{Times: c.Ratio, Low: c.Interval[0], High: c.Interval[1]}
+		}
+		return calibration.Ratio{Times: c.Ratio}
 	}
-	return r
+	return calibration.Ratio{Times: c.Ratio, Low: c.Interval[0], High: c.Interval[1]}
 }

@@ -45,8 +45,8 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 			fmt.Fprintf(w, "%s (%s): CPU per request fell to %.2fx, below %.2fx, which the record does not explain.\n", f.Step, f.Change, f.CPU.Times, f.Estimate.CPU)
 		}
 	}
-	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, for %d more with the code that came instead, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
-		len(all), tally[calibration.Held], tally[calibration.Replaced], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Open])
+	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, for %d more with the code that came instead, was loose for %d, was exceeded by %d; %d not decided, %d without an estimate or a measured ratio\n",
+		len(all), tally[calibration.Held], tally[calibration.Replaced], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Undecided], tally[calibration.Open])
 }
 
 func times(v float64) string {
