@@ -49,8 +49,13 @@ const (
 	Open      = "-"             // there is no estimate, or no measured ratio
 )
 
-// off is the distance that must be explained.
-const off = 0.25
+const (
+	// off is the distance that must be explained.
+	off = 0.25
+	// wide is how many times its lower end the upper end of an interval may be for an estimate
+	// within it to be held.
+	wide = 4
+)
 
 // ByCPU reports whether the change is judged by the CPU time of a request, since its throughput
 // was not measured: variants at one fixed load differ in that alone.
@@ -85,12 +90,14 @@ func (f Foresight) Mark() (mark string, by float64) {
 	switch {
 	case low > atMost:
 		return Exceeded, by
+	case atMost > high*(1+off) && !(withNew > 0 && withNew <= high*(1+off)):
+		return Loose, by
+	case high > wide*low:
+		return Undecided, by
 	case measured.near(atMost):
 		return Held, by
 	case measured.near(withNew):
 		return Replaced, withNew/measured.Times - 1
-	case atMost > high*(1+off) && !(withNew > 0 && withNew <= high*(1+off)):
-		return Loose, by
 	}
 	return Undecided, by
 }

@@ -27,7 +27,8 @@ type Facts struct {
 	// wait for may be short of CPU, such as another process on the same machine.
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
-	Rising bool
+	Rising   bool
+	Sessions bool // the load is connections that stay open, and each offers the same
 }
 
 // Limit is a resource that serves one request at a time: a lock, or a goroutine that works for all

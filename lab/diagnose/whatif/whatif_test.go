@@ -27,6 +27,8 @@ func TestWithout(t *testing.T) {
 	}{
 		"the CPU alone": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
 			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal; the CPU still bounds it."},
+		"sessions": {Facts{Bound: rules.CPU, Sessions: true, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
+			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the sessions: 29% of"},
 		"the CPU shared with the generator": {Facts{Bound: rules.CPU, CPU: shared}, json,
 			Amdahl, 1.24, 1.408, "the CPU", "at most 1.24x the throughput (1.41x on CPUs of its own)"},
 		"then a lock": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock in store.go:68", 0.8, 0}}}, json,
