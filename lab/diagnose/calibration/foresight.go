@@ -125,7 +125,7 @@ func (f Foresight) Why() string {
 		return fmt.Sprintf("it got %s the CPU that it got before, beside the other processes: with that at most %s", whatif.Times(f.Share), whatif.Times(f.Estimate.AtMost*f.Share))
 	case f.Share > 0 && measured.near(f.WithNew.AtMost*f.Share):
 		return fmt.Sprintf("%s; it got %s the CPU that it got before, beside the other processes: with both at most %s", instead, whatif.Times(f.Share), whatif.Times(f.WithNew.AtMost*f.Share))
-	case mark == Exceeded && f.waits && len(f.Removes.Waits) == 0:
+	case mark == Exceeded && f.waits:
 		return "the step may shorten the wait that bounded, " + f.Bound + ", which the number of these waits per request does not show"
 	case mark == Loose && f.moved:
 		return "it is now bound by " + f.Now + ", which was no limit before"

@@ -31,7 +31,7 @@ func CPUOf(r *record.Run, procs int) CPU {
 		c.Beside, c.Machine = 0, c.Limit
 		return c
 	}
-	c.Taken = around.NoiseCPU / float64(r.Machine.Cores)
+	c.Taken = min(1, around.NoiseCPU/float64(r.Machine.Cores))
 	if s := r.Length.Seconds(); s > 0 {
 		c.Beside += r.Totals.Generator.CPUSeconds / s
 	}
