@@ -50,6 +50,7 @@ func Ladders(files []string, permit func(host string) error) func(context.Contex
 			if run.Scenario.Mode != record.KindLadder {
 				return all, usage.Errorf("%s has the mode %s; --what-if takes ladders, whose steps follow each other", file, run.Scenario.Mode)
 			}
+			run.Scenario.Load.Sessions = nil // the most that meet the SLO, instead of a fixed number
 			run.Out = filepath.Join(o.Out, run.Scenario.Name)
 			exp, err := experiment.Execute(ctx, run)
 			if exp == nil || err != nil && !errors.Is(err, experiment.ErrUnfit) {

@@ -27,7 +27,8 @@ type Foresight struct {
 	Estimate whatif.Estimate   `json:"estimate"`
 	Removes  whatif.Removal    `json:"-"`
 	CPUDiff  whatif.Difference `json:"cpu_us"` // by the profiles; zero: not compared
-	// The estimate with the CPU time of the code that the change added; zero: not compared.
+	// WithNew is the estimate with the CPU time of the code that the change added; zero: not
+	// compared.
 	WithNew whatif.Estimate `json:"with_new_code"`
 	// CPU that the service, its generator and its companions got, after over before, if none was
 	// left before; otherwise 0. The model does not foresee what other processes leave.
@@ -57,28 +58,10 @@ const (
 	wide = 4
 )
 
-// ByCPU reports whether the change is judged by the CPU time of a request, since its throughput
-// was not measured: variants at one fixed load differ in that alone.
-func (f Foresight) ByCPU() bool { return f.Work.Times <= 0 && f.CPU.Times > 0 && f.Estimate.CPU > 0 }
-
-// claims are the estimate without and with the code that came instead, and what was measured.
-func (f Foresight) claims() (atMost, withNew float64, measured Ratio) {
-	if !f.ByCPU() {
-		return f.Estimate.AtMost, f.WithNew.AtMost, f.Work
-	}
-	inverse := func(v float64) float64 {
-		if v <= 0 {
-			return 0
-		}
-		return 1 / v
-	}
-	return inverse(f.Estimate.CPU), inverse(f.WithNew.CPU), Ratio{1 / f.CPU.Times, inverse(f.CPU.High), inverse(f.CPU.Low)}
-}
-
 // Mark judges the estimate, and says how far it is from the measured ratio: above 0 if it is
 // higher.
 func (f Foresight) Mark() (mark string, by float64) {
-	atMost, withNew, measured := f.claims()
+	atMost, withNew, measured := f.Estimate.AtMost, f.WithNew.AtMost, f.Work
 	if atMost <= 0 || measured.Times <= 0 {
 		return Open, 0
 	}
@@ -108,7 +91,7 @@ func (r Ratio) near(v float64) bool { return v > 0 && max(v/r.Times, r.Times/v)-
 // Why explains a mark other than Held; empty: the record does not show it.
 func (f Foresight) Why() string {
 	mark, _ := f.Mark()
-	_, withNew, measured := f.claims()
+	withNew, measured := f.WithNew.AtMost, f.Work
 	instead := fmt.Sprintf("its new code takes %.3g us of CPU per request, most of it in %s: with it at most %s", f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(withNew))
 	switch {
 	case mark == Held:
@@ -169,7 +152,6 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	if r.Missing == "" {
 		r.CPU = max(0, diff.Gone-diff.New) / diff.Before
 		f.WithNew = before.Facts().Without(r)
-		f.WithNew.CPU = max(0, diff.After/diff.Before) // it may have risen
 	}
 	return f
 }

@@ -160,28 +160,21 @@ func Steps(e *record.Experiment) []calibration.Foresight {
 }
 
 // load is that of a variant's peak work: in its turns, or in whole runs the one under profiles at
-// the capacity. One fixed load has no peak.
+// the capacity.
 func load(e *record.Experiment, variant string, profiled *record.Run) whatif.Load {
-	switch {
-	case len(e.Slices) > 0:
+	if len(e.Slices) > 0 {
 		return whatif.LoadOf(diagnose.Peak(e, variant))
-	case fixed(e):
-		return whatif.Load{}
 	}
 	return whatif.LoadOfRun(profiled)
 }
 
-// fixed reports whether the variants were compared at one load instead of by their capacities.
-func fixed(e *record.Experiment) bool {
-	return len(e.Slices) == 0 && e.Metric != "" && e.Metric != compare.MetricCapacity
-}
-
-// worked is the ratio of the peak work rates or, of whole runs, of the capacities.
+// worked is the ratio of the peak work rates or, of whole runs, of the capacities; at one fixed
+// load there is none.
 func worked(e *record.Experiment, before, after string) calibration.Ratio {
 	switch {
 	case len(e.Slices) > 0:
 		return measured(e, compare.MetricWork, before, after, nil)
-	case fixed(e):
+	case e.Metric != "" && e.Metric != compare.MetricCapacity:
 		return calibration.Ratio{}
 	}
 	return measured(e, compare.MetricCapacity, before, after, func(role, variant string, round int) (float64, bool) {

@@ -25,10 +25,10 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 			said = fmt.Sprintf("%s (%+.0f%%)", mark, 100*by)
 		}
 		gone, least := "-", "-"
-		if mark != calibration.Open {
+		if f.Estimate.AtMost > 0 {
 			gone = fmt.Sprintf("%.0f%%", 100*f.Removes.CPU)
 		}
-		if mark != calibration.Open && f.Estimate.CPU > 0 {
+		if f.Estimate.AtMost > 0 && f.Estimate.CPU > 0 {
 			least = fmt.Sprintf("%.2fx", f.Estimate.CPU)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.WithNew.AtMost), times(f.Work.Times), between(f.Work),
