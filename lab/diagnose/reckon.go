@@ -24,7 +24,7 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 	if s.last() == nil { // a ladder's peak is that of its turns
 		d.facts.CPU = d.facts.CPU.At(whatif.LoadOf(s.Peak))
 	}
-	d.facts.UsedUp = d.Bound == rules.Wait && d.facts.CPU.UsedUp() && d.Signals[rules.SerialBusy] < rules.Defaults.Value(rules.BarSerialBusy)
+	d.facts.UsedUp = (d.Bound == rules.Wait || d.Bound == rules.Unknown) && d.facts.CPU.UsedUp() && d.Signals[rules.SerialBusy] < rules.Defaults.Value(rules.BarSerialBusy)
 	if d.Bound == rules.Wait && d.Signals[rules.WorkersWait] > d.Signals[rules.WaitTop] {
 		d.facts.WorkersWait = d.Signals[rules.WorkersWait]
 	}

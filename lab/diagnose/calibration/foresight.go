@@ -100,8 +100,8 @@ func (f Foresight) Why() string {
 		return "no estimate, since this is missing: " + f.Estimate.Missing
 	case mark == Open:
 		return "what it brings was not measured"
-	case mark == Undecided && measured.Low > 0:
-		return fmt.Sprintf("the measured ratio may be from %.2f to %.2f", measured.Low, measured.High)
+	case mark == Undecided:
+		return "the measured ratio is not exact enough"
 	case mark == Replaced:
 		return instead
 	case f.Share > 0 && measured.near(f.Estimate.AtMost*f.Share):
@@ -128,11 +128,11 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	f := Foresight{Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
 		waits: before.Bound == rules.Wait || before.Bound == rules.Lock}
 	another := len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0])
-	a, b := was, is
+	profiled := [2]*record.Run{was, is}
 	if another { // its places have other names
-		a, b = &record.Run{}, &record.Run{}
+		profiled = [2]*record.Run{{}, {}}
 	}
-	diff, ok := whatif.Compare(a, b, [2]float64{peaks[0].Micros(), peaks[1].Micros()})
+	diff, ok := whatif.Compare(profiled[0], profiled[1], [2]float64{peaks[0].Micros(), peaks[1].Micros()})
 	r := diff.Removal()
 	switch {
 	case !ok && another:

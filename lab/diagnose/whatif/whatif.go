@@ -23,8 +23,9 @@ type Facts struct {
 	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
 	// wait themselves.
 	WorkersWait float64
-	// UsedUp means that the CPU is used up while requests wait, so that either may bound: what they
-	// wait for may be short of CPU, such as another process on the same machine.
+	// UsedUp means that the CPU is used up while requests wait, or for a reason that is unknown, so
+	// that either may bound: what they wait for may be short of CPU, such as another process on the
+	// same machine.
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
 	Rising   bool
@@ -118,7 +119,7 @@ func (f Facts) missing(r Removal) string {
 		return "the service's own bound: the load generator was the limit"
 	case f.Bound == rules.NotLoaded:
 		return "a bound: the service would carry more load"
-	case !f.computes() && !f.waits():
+	case !f.computes() && !f.waits() && !f.UsedUp:
 		return "the bound: what limits the throughput is unknown"
 	case r.Missing != "":
 		return r.Missing

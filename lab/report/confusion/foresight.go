@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"dyno/lab/diagnose/calibration"
@@ -36,14 +37,21 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 	}
 	t.Flush()
 	fmt.Fprintln(w)
+	var open []string
 	for _, f := range all {
-		mark, _ := f.Mark()
-		if mark != calibration.Held {
+		switch mark, _ := f.Mark(); mark {
+		case calibration.Held:
+		case calibration.Undecided:
+			open = append(open, f.Step)
+		default:
 			fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(f.Why(), "not explained by the record"))
 		}
 		if f.Cheaper() {
 			fmt.Fprintf(w, "%s (%s): CPU per request fell to %.2fx, below %.2fx, which the record does not explain.\n", f.Step, f.Change, f.CPU.Times, f.Estimate.CPU)
 		}
+	}
+	if len(open) > 0 {
+		fmt.Fprintf(w, "%s: not decided, since the measured ratio is not exact enough; a longer measurement may decide.\n", strings.Join(open, ", "))
 	}
 	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, for %d more with the code that came instead, was loose for %d, was exceeded by %d; %d not decided, %d without an estimate or a measured ratio\n",
 		len(all), tally[calibration.Held], tally[calibration.Replaced], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Undecided], tally[calibration.Open])

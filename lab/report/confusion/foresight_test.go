@@ -19,6 +19,7 @@ var changes = []calibration.Foresight{
 	{Step: "another", Change: "another program", Estimate: whatif.Estimate{Model: whatif.None, Missing: "code in common"}, Work: calibration.Ratio{Times: 2}},
 	{Step: "merged", Change: "one list", Bound: "a lock", Removes: whatif.Removal{CPU: 0.2}, Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 1.8}, WithNew: whatif.Estimate{AtMost: 1.1},
 		CPUDiff: whatif.Difference{New: 12, NewIn: "main.merge"}, Work: calibration.Ratio{Times: 1.05, Low: 1, High: 1.1}},
+	{Step: "beside", Bound: "a lock", Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 1.8}, Work: calibration.Ratio{Times: 1.05, Low: 0.5, High: 2.1}},
 }
 
 func TestForesight(t *testing.T) {
@@ -28,7 +29,7 @@ func TestForesight(t *testing.T) {
 		"sharded (sixteen locks): it got 0.40x the CPU that it got before, beside the other processes: with that at most 1.20x.\n",
 		"merged   a lock        20%          1.80x    1.10x     1.05x", "held with new (+5%)", "merged (one list): its new code takes 12 us of CPU per request, most of it in main.merge: with it at most 1.10x.\n",
 		"raised (GOMAXPROCS): not explained by the record.\n", "another (another program): no estimate, since this is missing: code in common.\n",
-		"changes: 5; the bound held within 25% for 1, for 1 more with the code that came instead, was loose for 1, was exceeded by 1; 0 not decided, 1 without an estimate or a measured ratio\n"} {
+		"beside: not decided, since", "changes: 6; the bound held within 25% for 1, for 1 more with the code that came instead, was loose for 1, was exceeded by 1; 1 not decided, 1 without an estimate or a measured ratio\n"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("no %q in\n%s", part, out.String())
 		}
@@ -48,7 +49,7 @@ func TestForesightJSON(t *testing.T) {
 			Estimate        whatif.Estimate
 		}
 	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Schema != "dyno.foresight/1" || len(got.Changes) != 5 {
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Schema != "dyno.foresight/1" || len(got.Changes) != 6 {
 		t.Fatalf("%v %+v", err, got)
 	}
 	if c := got.Changes[2]; c.Mark != calibration.Exceeded || c.Off != -0.5 || c.Estimate.AtMost != 1 {
