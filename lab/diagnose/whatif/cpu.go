@@ -44,26 +44,39 @@ func CPUOf(r *record.Run, procs int) CPU {
 	return c
 }
 
-// Load is the mean CPU use at a throughput.
-type Load struct{ PerS, Target, Beside float64 } // cores
+// Load is the mean CPU use at a throughput, in cores as in CPU.
+type Load struct{ PerS, Target, Ready, Beside float64 }
 
-// LoadOf is the load of slices.
+// LoadOf is the load of slices; without any, it is zero.
 func LoadOf(all []*record.Slice) (l Load) {
-	served, seconds := 0.0, 0.0
+	seconds := 0.0
 	for _, s := range all {
-		served, seconds = served+float64(s.Served), seconds+s.Length.Seconds()
-		l.Target, l.Beside = l.Target+s.TargetCPU, l.Beside+s.CompanionCPU+s.GeneratorCPU
+		seconds += s.Length.Seconds()
+		l = l.plus(Load{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.CompanionCPU + s.GeneratorCPU}, 1)
 	}
+	return l.over(seconds)
+}
+
+// LoadOfRuns is the load of whole runs.
+func LoadOfRuns(all []*record.Run) (l Load) {
+	seconds := 0.0
+	for _, r := range all {
+		c := CPUOf(r, 0)
+		seconds += r.Length.Seconds()
+		l = l.plus(Load{facts.PerSecond(r), c.Target, c.Ready, c.Beside}, r.Length.Seconds())
+	}
+	return l.over(seconds)
+}
+
+func (l Load) plus(o Load, weight float64) Load {
+	return Load{l.PerS + weight*o.PerS, l.Target + weight*o.Target, l.Ready + weight*o.Ready, l.Beside + weight*o.Beside}
+}
+
+func (l Load) over(seconds float64) Load {
 	if seconds <= 0 {
 		return Load{}
 	}
-	return Load{served / seconds, l.Target / seconds, l.Beside / seconds}
-}
-
-// LoadOfRun is the load of a whole run.
-func LoadOfRun(r *record.Run) Load {
-	c := CPUOf(r, 0)
-	return Load{facts.PerSecond(r), c.Target, c.Beside}
+	return Load{}.plus(l, 1/seconds)
 }
 
 // Micros is the target's CPU time of a request, in us; 0: unknown.
@@ -74,11 +87,14 @@ func (l Load) Micros() float64 {
 	return 1e6 * l.Target / l.PerS
 }
 
-// At is the CPU use at a load of the same target beside the same processes; without a load it stays
-// as it is. Its threads are ready for as long as before: how much they run depends on the others.
+// At is the CPU use at another load of the same target; without a load it stays as it is. A load
+// that does not show for how long threads were ready leaves that as it is.
 func (c CPU) At(l Load) CPU {
 	if l.Target > 0 {
 		c.Target, c.Beside = l.Target, l.Beside
+	}
+	if l.Ready > l.Target {
+		c.Ready = l.Ready
 	}
 	return c
 }

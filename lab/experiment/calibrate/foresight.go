@@ -159,13 +159,15 @@ func Steps(e *record.Experiment) []calibration.Foresight {
 	return out
 }
 
-// load is that of a variant's peak work: in its turns, or in whole runs the one under profiles at
-// the capacity.
+// load is that of a variant's peak work: in its turns, or in whole runs those with as many clients
+// as the one under profiles, which is at the capacity.
 func load(e *record.Experiment, variant string, profiled *record.Run) whatif.Load {
 	if len(e.Slices) > 0 {
 		return whatif.LoadOf(diagnose.Peak(e, variant))
 	}
-	return whatif.LoadOfRun(profiled)
+	return whatif.LoadOfRuns(e.Select(func(r *record.Run) bool {
+		return r.Step.Variant == variant && r.Step.Connections == profiled.Step.Connections && r.Invalid == "" && !r.Step.Diagnostic()
+	}))
 }
 
 // worked is the ratio of the peak work rates or, of whole runs, of the capacities; at one fixed
