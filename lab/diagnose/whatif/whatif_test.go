@@ -126,3 +126,26 @@ func TestCPUOf(t *testing.T) {
 		t.Errorf("unseen: %+v", c)
 	}
 }
+
+func TestLoad(t *testing.T) {
+	half := time.Second / 2
+	l := LoadOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, CompanionCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
+	if l != (Load{PerS: 400, Target: 0.4, Ready: 0.8, Beside: 0.2}) || math.Abs(l.Micros()-1000) > 1e-9 {
+		t.Errorf("%+v", l)
+	}
+	c := CPU{Target: 1, Ready: 1.9, Limit: 2, Machine: 2}
+	if at := c.At(l); at != (CPU{Target: 0.4, Ready: 0.8, Beside: 0.2, Limit: 2, Machine: 2}) || at.UsedUp() || !c.UsedUp() {
+		t.Errorf("%+v", at)
+	}
+	if at := c.At(Load{Target: 0.4, Ready: 0.4}); at.Ready != 1.9 {
+		t.Errorf("without the time in which threads were ready: %+v", at)
+	}
+	if at := c.At(LoadOf(nil)); at != c {
+		t.Errorf("without slices: %+v", at)
+	}
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 2}, Environment: record.Environment{Seen: true, TargetCPU: 0.5, TargetDelay: 0.5}}
+	r.Totals.AchievedPerS = 1000
+	if l := LoadOfRuns([]*record.Run{r, r}); l != (Load{PerS: 1000, Target: 0.5, Ready: 1}) {
+		t.Errorf("%+v", l)
+	}
+}
