@@ -12,7 +12,7 @@ import (
 	"dyno/lab/record"
 )
 
-// Ratio is a measured ratio with its interval; both ends 0: none.
+// Ratio is a measured ratio with its 95% interval; both ends 0: none.
 type Ratio struct {
 	Times float64 `json:"times"` // 0: not measured
 	Low   float64 `json:"low,omitempty"`
@@ -66,16 +66,15 @@ func (f Foresight) Mark() (mark string, by float64) {
 		return Open, 0
 	}
 	by = atMost/measured.Times - 1
-	low, high := measured.Low, measured.High
-	if low <= 0 {
-		low, high = measured.Times/(1+off), measured.Times
-	}
+	above := measured.High * (1 + off)
 	switch {
-	case low > atMost:
+	case measured.Low <= 0:
+		return Undecided, by
+	case measured.Low > atMost:
 		return Exceeded, by
-	case atMost > high*(1+off) && !(withNew > 0 && withNew <= high*(1+off)):
+	case atMost > above && (withNew <= 0 || withNew > above):
 		return Loose, by
-	case high > wide*low:
+	case measured.High > wide*measured.Low:
 		return Undecided, by
 	case measured.near(atMost):
 		return Held, by
