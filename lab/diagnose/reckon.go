@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/places"
@@ -24,7 +25,8 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 	if s.last() == nil { // a ladder's peak is that of its turns
 		d.facts.CPU = d.facts.CPU.At(whatif.LoadOf(s.Peak))
 	}
-	d.facts.UsedUp = (d.Bound == rules.Wait || d.Bound == rules.Unknown) && d.facts.CPU.UsedUp() && d.Signals[rules.SerialBusy] < rules.Defaults.Value(rules.BarSerialBusy)
+	d.facts.UsedUp = slices.Contains([]rules.Bound{rules.Wait, rules.Unknown, rules.Environment}, d.Bound) && d.facts.CPU.UsedUp() &&
+		d.Signals[rules.SerialBusy] < rules.Defaults.Value(rules.BarSerialBusy)
 	if d.Bound == rules.Wait && d.Signals[rules.WorkersWait] > d.Signals[rules.WaitTop] {
 		d.facts.WorkersWait = d.Signals[rules.WorkersWait]
 	}

@@ -173,6 +173,9 @@ func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record
 	part := 0.0
 	if a, b := perRequest(was, kind), perRequest(is, kind); a > 0 {
 		part = 1 - b/a
+		if whatif.Computed(kind) { // each of those that stay may be shorter by what went
+			part = 1 - b/a*(1-r.CPU)
+		}
 	}
 	if n, more := before.Signals[rules.Workers], after.Signals[rules.Workers]; n > 0 && more > n {
 		part = max(part, 1-n/more)

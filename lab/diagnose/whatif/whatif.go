@@ -23,8 +23,8 @@ type Facts struct {
 	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
 	// wait themselves.
 	WorkersWait float64
-	// UsedUp means that the CPU is used up while requests wait, or for a reason that is unknown, so
-	// that either may bound: what they wait for may be short of CPU, such as another process on the
+	// UsedUp means that the CPU is used up while requests wait, or while the bound is unknown or
+	// other processes, so that either may bound: what they wait for may be short of CPU, such as another process on the
 	// same machine.
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
@@ -160,7 +160,7 @@ func (f Facts) model(r Removal) string {
 			return Holder
 		}
 		return Little
-	case r.CPU > 0 && slices.Contains(computed, f.kind()):
+	case r.CPU > 0 && Computed(f.kind()):
 		return Holder
 	case r.CPU > 0 && f.UsedUp:
 		return Amdahl
@@ -168,9 +168,11 @@ func (f Facts) model(r Removal) string {
 	return Beside
 }
 
-// computed are the kinds of wait for another goroutine, which may be computing: what it computes
-// may be what is removed.
-var computed = []string{string(rules.Lock), "channel", "select", "cond", "waitgroup"}
+// Computed reports whether a kind of wait is for another goroutine, which may be computing: what it
+// computes may be what is removed.
+func Computed(kind string) bool {
+	return slices.Contains([]string{string(rules.Lock), "channel", "select", "cond", "waitgroup"}, kind)
+}
 
 // ceiling is how many times the present throughput a resource permits.
 type ceiling struct {
