@@ -151,6 +151,9 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	if r.Missing == "" {
 		r.CPU = max(0, diff.Gone-diff.New) / diff.Before
 		f.WithNew = before.Facts().Without(r)
+		if diff.After > diff.Before && before.Facts().CPU.UsedUp() { // it costs more than before
+			f.WithNew.AtMost *= diff.Before / diff.After
+		}
 	}
 	return f
 }

@@ -41,6 +41,17 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// A step that makes a request cost twice as much brings half, where no CPU is left.
+func TestStepThatCostsMore(t *testing.T) {
+	before, was := step(1000, map[string]float64{"crypto/sha256.block": 1000})
+	after, is := step(500, map[string]float64{"crypto/sha256.block": 2000})
+	f := Step(before, after, was, is, [2]whatif.Load{{PerS: 1000, Target: 2}, {PerS: 500, Target: 2}})
+	f.Work = Ratio{0.5, 0.45, 0.55}
+	if mark, _ := f.Mark(); mark != Replaced || f.Estimate.AtMost != 1 || math.Abs(f.WithNew.AtMost-0.5) > 1e-6 {
+		t.Errorf("%s %+v", mark, f)
+	}
+}
+
 func TestStepOfAnotherProgram(t *testing.T) {
 	before, was := step(1000, map[string]float64{"crypto/sha256.block": 1500})
 	after, is := step(1000, map[string]float64{"crypto/sha256.block": 1500})

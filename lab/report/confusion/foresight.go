@@ -51,10 +51,18 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 		}
 	}
 	if len(open) > 0 {
-		fmt.Fprintf(w, "%s: not decided, since the measured ratio is not exact enough; a longer measurement may decide.\n", strings.Join(open, ", "))
+		fmt.Fprintf(w, "%s: not decided, since the measured ratio is not exact enough.\n", strings.Join(open, ", "))
 	}
-	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, for %d more with the code that came instead, was loose for %d, was exceeded by %d; %d not decided, %d without an estimate or a measured ratio\n",
-		len(all), tally[calibration.Held], tally[calibration.Replaced], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Undecided], tally[calibration.Open])
+	var counts []string
+	for _, mark := range []string{calibration.Held, calibration.Replaced, calibration.Loose, calibration.Exceeded, calibration.Undecided} {
+		if tally[mark] > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", tally[mark], mark))
+		}
+	}
+	if n := tally[calibration.Open]; n > 0 {
+		counts = append(counts, fmt.Sprintf("%d without an estimate or a measured ratio", n))
+	}
+	fmt.Fprintf(w, "%d changes: %s\n", len(all), strings.Join(counts, ", "))
 }
 
 func times(v float64) string {
