@@ -174,7 +174,7 @@ func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record
 		return
 	}
 	part := 0.0
-	if a, b := perRequest(was, kind), perRequest(is, kind); a > 0 {
+	if a, b := perRequest(was, kind), perRequest(is, kind); a > 0 && b >= 0 {
 		part = 1 - b/a
 		if whatif.Computed(kind) { // each of those that stay may be shorter by what went
 			part = 1 - b/a*(1-r.CPU)
@@ -189,11 +189,11 @@ func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record
 	}
 }
 
-// perRequest is how many times a request waits in that way, or what works for it; 0: unknown.
+// perRequest is how many times a request waits in that way, or what works for it; below 0: unknown.
 func perRequest(r *record.Run, kind string) float64 {
 	t, err := stacks.Trace(r)
 	if err != nil || t.Requests <= 0 {
-		return 0
+		return -1
 	}
 	n := int64(0)
 	for _, w := range t.Waits {

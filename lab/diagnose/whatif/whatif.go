@@ -24,8 +24,8 @@ type Facts struct {
 	// wait themselves.
 	WorkersWait float64
 	// UsedUp means that the CPU is used up while requests wait, or while the bound is unknown or
-	// other processes, so that either may bound: what they wait for may be short of CPU, such as another process on the
-	// same machine.
+	// other processes, so that either may bound: what they wait for may be short of CPU, such as
+	// another process on the same machine.
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
 	Rising   bool

@@ -149,9 +149,13 @@ func Steps(e *record.Experiment) []calibration.Foresight {
 	var out []calibration.Foresight
 	for i := 1; i < len(e.Variants); i++ {
 		before, after := e.Variants[i-1].Name, e.Variants[i].Name
-		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles of both steps"}}
-		if a, b := profiled[before], profiled[after]; a != nil && b != nil {
-			f = calibration.Step(found[before], found[after], a, b, [2]whatif.Load{load(e, before, a), load(e, after, b)})
+		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles"}}
+		a, b, now := profiled[before], profiled[after], found[after]
+		if b == nil { // the turns say what a request costs all the same
+			b, now = &record.Run{}, &diagnose.Diagnosis{}
+		}
+		if a != nil {
+			f = calibration.Step(found[before], now, a, b, [2]whatif.Load{load(e, before, a), load(e, after, b)})
 		}
 		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, worked(e, before, after), measured(e, compare.MetricCPU, before, after, compare.AtEqualRate(e, compare.MetricCPU))
 		out = append(out, f)
