@@ -144,7 +144,7 @@ var inside = map[string][]room{
 		{".", []string{"findings", "whatif", "words", "places", "rules", "autoscale", "facts", "foreign", "stacks"}, "reads the signals, and asks the packages below"},
 		{"changes", []string{"places", "stacks"}, "which functions differ between two variants; it knows no verdict"},
 		{"findings", []string{"whatif", "places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
-		{"whatif", []string{"rules", "stacks"}, "the most that a change brings; it finds no cost itself"},
+		{"whatif", []string{"rules", "facts", "stacks"}, "the most that a change brings; it finds no cost itself"},
 		{"words", []string{"places", "rules", "stacks"}, "English for what is decided"},
 		{"places", []string{"stacks"}, "the code that a cost belongs to"},
 		{"foreign", []string{"rules", "stacks"}, "what is known of programs in other languages"},

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/places"
@@ -20,11 +21,12 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 		return
 	}
 	d.facts = whatif.Facts{Bound: d.Bound, Kind: d.Kind, Name: words.Cause(d.Bound, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
-		UsedUp: d.Bound == rules.Wait && d.Signals[rules.Utilisation] >= rules.Defaults.Value(rules.BarBusyCPU) && d.Signals[rules.SerialBusy] < rules.Defaults.Value(rules.BarSerialBusy),
-		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth), Others: e.limits(s, d)}
-	if s.last() == nil { // a ladder profiles its steps below their peak
-		d.facts.CPU = d.facts.CPU.At(s.Peak)
+		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth), Others: e.limits(s, d), Sessions: run.Sessions()}
+	if s.last() == nil { // a ladder's peak is that of its turns
+		d.facts.CPU = d.facts.CPU.At(whatif.LoadOf(s.Peak))
 	}
+	d.facts.UsedUp = slices.Contains([]rules.Bound{rules.Wait, rules.Unknown, rules.Environment}, d.Bound) && d.facts.CPU.UsedUp() &&
+		d.Signals[rules.SerialBusy] < rules.Defaults.Value(rules.BarSerialBusy)
 	if d.Bound == rules.Wait && d.Signals[rules.WorkersWait] > d.Signals[rules.WaitTop] {
 		d.facts.WorkersWait = d.Signals[rules.WorkersWait]
 	}

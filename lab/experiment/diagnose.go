@@ -147,15 +147,19 @@ func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	return p
 }
 
-// profileLadder takes one run under profiles of each variant at its capacity, for the flame
-// graphs and for the explanation of each step.
+// profileLadder takes one run under profiles of each variant at its peak, where the turns compare
+// them, for the flame graphs and for the explanation of each step.
 func (x *executor) profileLadder(ctx context.Context) error {
 	for _, v := range x.variants {
 		if time.Since(x.began) > x.exp.Budget {
 			x.exp.Warnings = append(x.exp.Warnings, "the budget was used up before "+v.Name+" could be profiled: give it more with --budget")
 			return nil
 		}
-		if err := x.profileAt(ctx, v.Name); err != nil {
+		at, clients := capacity.Summarise(x.exp, v.Name).PeakWorkPerS, x.runner.Base(v).Connections
+		if at == 0 {
+			at, clients = x.found(v.Name), inFlight(x.exp.Slices, v.Name)
+		}
+		if err := x.profileAt(ctx, v.Name, at, clients); err != nil {
 			return err
 		}
 	}
@@ -166,15 +170,15 @@ func (x *executor) profileLadder(ctx context.Context) error {
 	return x.traceRun(ctx, last, x.found(last.Name))
 }
 
-// profileAt takes one run under profiles of a variant at its capacity, if it has one.
-func (x *executor) profileAt(ctx context.Context, variant string) error {
-	at := x.found(variant)
+// profileAt takes one run under profiles of a variant at a rate per second, or with that many
+// clients if it can be saturated by them; a rate of 0 means that there is nothing to profile.
+func (x *executor) profileAt(ctx context.Context, variant string, at float64, clients int) error {
 	if at == 0 || x.lost[variant] {
 		return nil
 	}
 	plan := x.looking(variant, at)
 	if plan.Rate == 0 {
-		plan.Clients = inFlight(x.exp.Slices, variant)
+		plan.Clients = clients
 	}
 	return x.profile(ctx, plan)
 }

@@ -22,7 +22,7 @@ var budgets = map[string]map[Depth]time.Duration{
 
 const (
 	// profiledFor is the approximate time of a run under profiles, from start to stop.
-	profiledFor = 5 * time.Second
+	profiledFor = 8 * time.Second
 	// holdLength is the time for which a capacity is held, unless the scenario sets one: a queue
 	// that grows by 2% of the offers holds 150 ms of them by then.
 	holdLength = 8 * time.Second
@@ -145,7 +145,7 @@ func (x *executor) capacity(ctx context.Context) error {
 	if err := x.hold(ctx, p); err != nil || x.Profile == 0 {
 		return err
 	}
-	if err := x.profileAt(ctx, p.Variant); ctx.Err() != nil {
+	if err := x.profileAt(ctx, p.Variant, x.found(p.Variant), inFlight(x.exp.Slices, p.Variant)); ctx.Err() != nil {
 		return err
 	} else if err != nil {
 		x.exp.Warnings = append(x.exp.Warnings, redact.Text(err.Error()))

@@ -33,6 +33,7 @@ type Slice struct {
 
 	// CPU seconds within the slice; TargetCPU is 0 when the process could not be read.
 	TargetCPU    float64 `json:"target_cpu_s,omitempty"`
+	TargetDelay  float64 `json:"target_delay_s,omitempty"` // its threads waited for a CPU
 	CompanionCPU float64 `json:"companion_cpu_s,omitempty"`
 	GeneratorCPU float64 `json:"generator_cpu_s,omitempty"`
 	Steal        float64 `json:"steal"`               // share of the machine taken by the hypervisor

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,18 @@ import (
 )
 
 var truths = []string{"cpu", "gc", "lock", "syscall", "wait", "generator", "environment", "not-loaded"}
+
+// The lab checks names before it builds the servers.
+func TestNamesOfTheLab(t *testing.T) {
+	const file = "../../lab/experiment/calibrate/names.txt"
+	want := ""
+	for _, e := range list() {
+		want += e.Family + " " + e.Name + "\n"
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%v; %s should be\n%s", err, file, want)
+	}
+}
 
 func TestListIsComplete(t *testing.T) {
 	functions := map[string]bool{}

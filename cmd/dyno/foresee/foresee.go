@@ -39,8 +39,7 @@ func Scenario(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// Ladders measures the ladders of scenario files and diagnoses each of their steps. The records are
-// below the folder o.Out.
+// Ladders measures the ladders of scenario files. The records are below the folder o.Out.
 func Ladders(files []string, permit func(host string) error) func(context.Context, calibrate.Options, *progress.View) ([]calibration.Foresight, error) {
 	return func(ctx context.Context, o calibrate.Options, view *progress.View) (all []calibration.Foresight, err error) {
 		for _, file := range files {
@@ -51,36 +50,16 @@ func Ladders(files []string, permit func(host string) error) func(context.Contex
 			if run.Scenario.Mode != record.KindLadder {
 				return all, usage.Errorf("%s has the mode %s; --what-if takes ladders, whose steps follow each other", file, run.Scenario.Mode)
 			}
+			run.Scenario.Load.Sessions = nil // the most that meet the SLO, instead of a fixed number
 			run.Out = filepath.Join(o.Out, run.Scenario.Name)
 			exp, err := experiment.Execute(ctx, run)
 			if exp == nil || err != nil && !errors.Is(err, experiment.ErrUnfit) {
 				return all, err
 			}
-			for _, v := range exp.Variants {
-				if err := step(ctx, run, file, v.Name); err != nil {
-					return all, fmt.Errorf("diagnosing %s: %w", v.Name, err)
-				}
-			}
 			all = append(all, calibrate.Steps(exp)...)
 		}
 		return all, nil
 	}
-}
-
-// step diagnoses a step of a ladder, which has its record at run.Out.
-func step(ctx context.Context, run experiment.Options, file, name string) (err error) {
-	run.Out, run.Only = calibrate.StepFolder(run.Out, name), []string{name}
-	if run.Scenario, err = request.Open(file); err != nil {
-		return err
-	}
-	run.Scenario.Mode = record.KindDiagnose
-	if run.Scenario.SLO.On != record.OnDelivery { // at its peak, as in the ladder's slices
-		run.Scenario.SLO, run.Scenario.Measure.MaxRate = record.SLO{}, 0
-	}
-	if _, err = experiment.Execute(ctx, run); errors.Is(err, experiment.ErrUnfit) {
-		return nil // the record says why there is no verdict
-	}
-	return err
 }
 
 // Read reads the folder of a ladder, or one of Servers.

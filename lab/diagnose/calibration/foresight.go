@@ -3,18 +3,16 @@ package calibration
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"path/filepath"
 
 	"dyno/lab/diagnose"
-	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
-// Ratio is a measured ratio with its interval; both ends 0: none.
+// Ratio is a measured ratio with its 95% interval; both ends 0: none.
 type Ratio struct {
 	Times float64 `json:"times"` // 0: not measured
 	Low   float64 `json:"low,omitempty"`
@@ -29,154 +27,140 @@ type Foresight struct {
 	Estimate whatif.Estimate   `json:"estimate"`
 	Removes  whatif.Removal    `json:"-"`
 	CPUDiff  whatif.Difference `json:"cpu_us"` // by the profiles; zero: not compared
-	// The estimate with the CPU time of the code that the change added, on what other processes left
-	// of the machine, and with both; 0: unknown.
-	WithNew    float64 `json:"at_most_with_new_code,omitempty"`
-	WithOthers float64 `json:"at_most_beside_others,omitempty"`
-	WithBoth   float64 `json:"at_most_with_both,omitempty"`
-	Others     float64 `json:"others"` // share of the machine that other processes took
-	// CPU per request before and after in the slices of peak work, in us; 0: unknown. The profiles
-	// may have been taken far below the peak.
-	AtPeak [2]float64 `json:"cpu_us_at_peak"`
-	Work   Ratio      `json:"work"` // peak work rate, after over before
-	CPU    Ratio      `json:"cpu"`  // CPU per request
-	Now    string     `json:"bound_after,omitempty"`
-	moved  bool       // another bound than before
-	waits  bool       // the bound before is a wait or a lock
+	// WithNew is the estimate with the CPU time of the code that the change added; zero: not
+	// compared.
+	WithNew whatif.Estimate `json:"with_new_code"`
+	// CPU that the service, its generator and its companions got, after over before, if none was
+	// left before; otherwise 0. The model does not foresee what other processes leave.
+	Share float64 `json:"cpu_share"`
+	Work  Ratio   `json:"work"` // peak work rate or capacity, after over before
+	CPU   Ratio   `json:"cpu"`  // CPU per request
+	Now   string  `json:"bound_after,omitempty"`
+	moved bool    // another bound than before
+	waits bool    // the bound before is a wait or a lock
 }
 
 // Marks of an estimate against what was measured.
 const (
-	Held     = "held"     // the bound holds, and is at most 25% above the measured ratio
-	Loose    = "loose"    // it holds, further above
-	Exceeded = "exceeded" // more was measured
-	Open     = "-"        // there is no estimate, or no measured ratio
+	Held      = "held"          // it is within 25% of the measured ratio
+	Replaced  = "held with new" // the same with the CPU time of the code that came instead
+	Loose     = "loose"         // it is further above
+	Exceeded  = "exceeded"      // more was measured
+	Undecided = "not decided"   // the measured ratio is not exact enough for any of these
+	Open      = "-"             // there is no estimate, or no measured ratio
 )
 
-// off is the distance that must be explained.
-const off = 0.25
+const (
+	// off is the distance that must be explained.
+	off = 0.25
+	// wide is how many times its lower end the upper end of an interval may be for an estimate
+	// within it to be held.
+	wide = 4
+)
 
 // Mark judges the estimate, and says how far it is from the measured ratio: above 0 if it is
 // higher.
 func (f Foresight) Mark() (mark string, by float64) {
-	if f.Estimate.AtMost <= 0 || f.Work.Times <= 0 {
+	atMost, withNew, measured := f.Estimate.AtMost, f.WithNew.AtMost, f.Work
+	if atMost <= 0 || measured.Times <= 0 {
 		return Open, 0
 	}
-	by = f.Estimate.AtMost/f.Work.Times - 1
-	low := f.Work.Times / (1 + off)
-	if f.Work.Low > 0 {
-		low = f.Work.Low
-	}
+	by = atMost/measured.Times - 1
+	above := measured.High * (1 + off)
 	switch {
-	case low > f.Estimate.AtMost:
+	case measured.Low <= 0:
+		return Undecided, by
+	case measured.Low > atMost:
 		return Exceeded, by
-	case by > off:
+	case atMost > above && (withNew <= 0 || withNew > above):
 		return Loose, by
+	case measured.High > wide*measured.Low:
+		return Undecided, by
+	case measured.near(atMost):
+		return Held, by
+	case measured.near(withNew):
+		return Replaced, withNew/measured.Times - 1
 	}
-	return Held, by
+	return Undecided, by
 }
+
+// near reports whether an estimate is within 25% of what was measured.
+func (r Ratio) near(v float64) bool { return v > 0 && max(v/r.Times, r.Times/v)-1 <= off }
 
 // Why explains a mark other than Held; empty: the record does not show it.
 func (f Foresight) Why() string {
 	mark, _ := f.Mark()
-	within := func(atMost float64) bool { return atMost > 0 && max(atMost/f.Work.Times, f.Work.Times/atMost)-1 <= off }
+	withNew, measured := f.WithNew.AtMost, f.Work
+	instead := fmt.Sprintf("its new code takes %.3g us of CPU per request, most of it in %s: with it at most %s", f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(withNew))
 	switch {
+	case mark == Held:
+		return ""
 	case mark == Open && f.Estimate.Missing != "":
 		return "no estimate, since this is missing: " + f.Estimate.Missing
 	case mark == Open:
 		return "what it brings was not measured"
-	case mark == Loose && within(f.WithNew):
-		return fmt.Sprintf("its new code takes %.3g us of CPU per request, most of it in %s: with it at most %s", f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(f.WithNew))
-	case mark == Loose && within(f.WithOthers):
-		return fmt.Sprintf("other processes took %.0f%% of the machine: on the rest at most %s", 100*f.Others, whatif.Times(f.WithOthers))
-	case mark == Loose && within(f.WithBoth):
-		return fmt.Sprintf("other processes took %.0f%% of the machine, and the new code takes %.3g us of CPU per request, most of it in %s: with both at most %s",
-			100*f.Others, f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(f.WithBoth))
-	case mark == Exceeded && f.waits && len(f.Removes.Waits) == 0:
+	case mark == Undecided:
+		return "the measured ratio is not exact enough"
+	case mark == Replaced:
+		return instead
+	case f.Share > 0 && measured.near(f.Estimate.AtMost*f.Share):
+		return fmt.Sprintf("it got %s the CPU that it got before, beside the other processes: with that at most %s", whatif.Times(f.Share), whatif.Times(f.Estimate.AtMost*f.Share))
+	case f.Share > 0 && measured.near(f.WithNew.AtMost*f.Share):
+		return fmt.Sprintf("%s; it got %s the CPU that it got before, beside the other processes: with both at most %s", instead, whatif.Times(f.Share), whatif.Times(f.WithNew.AtMost*f.Share))
+	case mark == Exceeded && f.waits:
 		return "the step may shorten the wait that bounded, " + f.Bound + ", which the number of these waits per request does not show"
-	case f.below(0) != "":
-		return f.below(0)
-	case f.below(1) != "":
-		return f.below(1)
 	case mark == Loose && f.moved:
 		return "it is now bound by " + f.Now + ", which was no limit before"
 	}
 	return ""
 }
 
-// Cheaper explains a CPU per request that fell by a quarter more than by what went; empty: it did
-// not.
-func (f Foresight) Cheaper() string {
-	if f.Estimate.CPU <= 0 || f.CPU.Times <= 0 || f.CPU.Times >= f.Estimate.CPU/(1+off) {
-		return ""
-	}
-	return fmt.Sprintf("CPU per request fell to %.2fx, below %.2fx; %s", f.CPU.Times, f.Estimate.CPU, cmp.Or(f.below(0), f.below(1), "not explained by the record"))
-}
-
-// below says how a profile differs from the peak, before the change (0) or after it (1); empty: by
-// less than what must be explained.
-func (f Foresight) below(side int) string {
-	profiled, peak := [2]float64{f.CPUDiff.Before, f.CPUDiff.After}[side], f.AtPeak[side]
-	if profiled <= 0 || peak <= 0 || max(profiled/peak, peak/profiled) <= 1+off {
-		return ""
-	}
-	return fmt.Sprintf("the profile %s the change does not show the peak: %.3g us of CPU per request there, %.3g us at the peak", [2]string{"before", "after"}[side], profiled, peak)
+// Cheaper reports whether the CPU per request fell by a quarter more than by what went.
+func (f Foresight) Cheaper() bool {
+	return f.Estimate.CPU > 0 && f.CPU.Times > 0 && f.CPU.Times < f.Estimate.CPU/(1+off)
 }
 
 // Step reckons what a ladder's step can bring, from the diagnosis of the step before it and what
-// the step took away by the profiles of both; peaks are the slices of peak work of both. The caller
-// adds what was measured.
-func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2][]*record.Slice) Foresight {
-	f := Foresight{AtPeak: [2]float64{cost(peaks[0]), cost(peaks[1])}, Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
+// the step took away by the profiles of both; peaks are their loads of peak work (zero: not
+// measured, so that the profiles say what a request costs). The caller adds what was measured.
+func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whatif.Load) Foresight {
+	f := Foresight{Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
 		waits: before.Bound == rules.Wait || before.Bound == rules.Lock}
-	diff, ok := whatif.Compare(was, is)
+	another := len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0])
+	profiled := [2]*record.Run{was, is}
+	if another { // its places have other names
+		profiled = [2]*record.Run{{}, {}}
+	}
+	diff, ok := whatif.Compare(profiled[0], profiled[1], [2]float64{peaks[0].Micros(), peaks[1].Micros()})
 	r := diff.Removal()
 	switch {
+	case !ok && another:
+		r = whatif.Removal{Missing: "code in common: it is another program"}
 	case !ok:
 		r = whatif.Removal{Missing: "a CPU profile of both steps"}
-	case len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0]):
-		r = whatif.Removal{Missing: "code in common: it is another program"}
 	}
 	f.CPUDiff = diff
 	waits(&r, before, after, was, is)
-	r.Beside = freed(was, is)
-	f.reckon(before, r, peaks[0])
+	if a, b := peaks[0], peaks[1]; a.PerS > 0 && b.PerS > 0 {
+		r.Beside = max(0, a.Beside-b.Beside*a.PerS/b.PerS)
+		if before.Facts().CPU.UsedUp() {
+			f.Share = (b.Target + b.Beside) / (a.Target + a.Beside)
+		}
+	}
+	f.reckon(before, r)
+	if r.Missing == "" {
+		r.CPU = max(0, diff.Gone-diff.New) / diff.Before
+		f.WithNew = before.Facts().Without(r)
+		if diff.After > diff.Before && before.Facts().CPU.UsedUp() { // it costs more than before
+			f.WithNew.AtMost *= diff.Before / diff.After
+		}
+	}
 	return f
 }
 
-// reckon sets the estimates.
-func (f *Foresight) reckon(before *diagnose.Diagnosis, r whatif.Removal, peak []*record.Slice) {
-	facts := before.Facts()
-	f.Removes, f.Estimate = r, facts.Without(r)
-	if f.Estimate.Missing != "" {
-		return
-	}
-	with := r
-	if f.CPUDiff.Before > 0 {
-		with.CPU = max(0, f.CPUDiff.Gone-f.CPUDiff.New) / f.CPUDiff.Before
-		f.WithNew = facts.Without(with).AtMost
-	}
-	f.Others = others(peak)
-	facts.CPU.Machine *= 1 - f.Others
-	f.WithOthers, f.WithBoth = facts.Without(r).AtMost, facts.Without(with).AtMost
-}
-
-// cost is the CPU per request in slices, in us; 0: unknown.
-func cost(peak []*record.Slice) float64 {
-	cpu, served := 0.0, int64(0)
-	for _, s := range peak {
-		cpu, served = cpu+s.TargetCPU, served+s.Served
-	}
-	return cpu * 1e6 / float64(max(served, 1))
-}
-
-// others is the share of the machine that other processes and the hypervisor took during slices.
-func others(peak []*record.Slice) float64 {
-	sum := 0.0
-	for _, s := range peak {
-		sum += s.Others + s.Steal
-	}
-	return sum / float64(max(1, len(peak)))
+// reckon sets the estimate.
+func (f *Foresight) reckon(before *diagnose.Diagnosis, r whatif.Removal) {
+	f.Removes, f.Estimate = r, before.Facts().Without(r)
 }
 
 // waits adds the wait that bounds the step before, as far as the step ends it: in proportion to the
@@ -190,8 +174,11 @@ func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record
 		return
 	}
 	part := 0.0
-	if a, b := perRequest(was, kind), perRequest(is, kind); a > 0 {
+	if a, b := perRequest(was, kind), perRequest(is, kind); a > 0 && b >= 0 {
 		part = 1 - b/a
+		if whatif.Computed(kind) { // each of those that stay may be shorter by what went
+			part = 1 - b/a*(1-r.CPU)
+		}
 	}
 	if n, more := before.Signals[rules.Workers], after.Signals[rules.Workers]; n > 0 && more > n {
 		part = max(part, 1-n/more)
@@ -202,11 +189,11 @@ func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record
 	}
 }
 
-// perRequest is how many times a request waits in that way, or what works for it; 0: unknown.
+// perRequest is how many times a request waits in that way, or what works for it; below 0: unknown.
 func perRequest(r *record.Run, kind string) float64 {
 	t, err := stacks.Trace(r)
 	if err != nil || t.Requests <= 0 {
-		return 0
+		return -1
 	}
 	n := int64(0)
 	for _, w := range t.Waits {
@@ -217,20 +204,9 @@ func perRequest(r *record.Run, kind string) float64 {
 	return float64(n) / t.Requests
 }
 
-// freed is how many cores the load generator and the companions no longer need for the throughput
-// of the step before.
-func freed(was, is *record.Run) float64 {
-	a, b := whatif.CPUOf(was, 0).Beside, whatif.CPUOf(is, 0).Beside
-	x, y := facts.PerSecond(was), facts.PerSecond(is)
-	if x <= 0 || y <= 0 {
-		return 0
-	}
-	return math.Max(0, a-b*x/y)
-}
-
 // Remedied reckons what a change of known effect can bring: part of what a request demands of the
 // bound goes, and the given removal beside it.
-func Remedied(before *diagnose.Diagnosis, part float64, r whatif.Removal, peak []*record.Slice) Foresight {
+func Remedied(before *diagnose.Diagnosis, part float64, r whatif.Removal) Foresight {
 	if part > 0 {
 		r.Part, r.Waits = part, []string{cmp.Or(before.Kind, string(before.Bound))}
 		if before.Bound == rules.Lock {
@@ -238,6 +214,6 @@ func Remedied(before *diagnose.Diagnosis, part float64, r whatif.Removal, peak [
 		}
 	}
 	f := Foresight{Bound: before.BoundWords()}
-	f.reckon(before, r, peak)
+	f.reckon(before, r)
 	return f
 }

@@ -3,15 +3,17 @@ package whatif
 import (
 	"math"
 
+	"dyno/lab/diagnose/facts"
 	"dyno/lab/record"
 )
 
 // CPU is the use of the machine's CPUs, in cores.
 type CPU struct {
 	Target  float64
+	Ready   float64 // Target, and what its threads were ready for while others had the CPUs
 	Beside  float64 // used by the load generator and the target's companions, on the same CPUs
 	Limit   float64 // what the target may use: its GOMAXPROCS, or its cgroup's quota
-	Machine float64 // cores for all of these: other processes may get less when these need more
+	Machine float64 // cores for the target and those beside it
 	Taken   float64 // share of the machine that other processes took
 }
 
@@ -21,7 +23,7 @@ func CPUOf(r *record.Run, procs int) CPU {
 	if !around.Seen || r.Machine.Cores == 0 {
 		return CPU{}
 	}
-	c := CPU{Target: around.TargetCPU, Beside: around.CompanionCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
+	c := CPU{Target: around.TargetCPU, Ready: around.TargetCPU + around.TargetDelay, Beside: around.CompanionCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
 	if procs > 0 {
 		c.Limit = float64(procs)
 	}
@@ -29,7 +31,7 @@ func CPUOf(r *record.Run, procs int) CPU {
 		c.Beside, c.Machine = 0, c.Limit
 		return c
 	}
-	c.Taken = around.NoiseCPU / float64(r.Machine.Cores)
+	c.Taken = min(1, around.NoiseCPU/float64(r.Machine.Cores))
 	if s := r.Length.Seconds(); s > 0 {
 		c.Beside += r.Totals.Generator.CPUSeconds / s
 	}
@@ -42,23 +44,85 @@ func CPUOf(r *record.Run, procs int) CPU {
 	return c
 }
 
-// At is the CPU use in slices of peak work, of the same target on the same machine; without slices
-// it stays as it is. It leaves out what other processes take.
-func (c CPU) At(peak []*record.Slice) CPU {
-	target, beside, seconds := 0.0, 0.0, 0.0
-	for _, s := range peak {
-		target, beside, seconds = target+s.TargetCPU, beside+s.CompanionCPU+s.GeneratorCPU, seconds+s.Length.Seconds()
+// Load is the mean CPU use at a throughput, in cores as in CPU.
+type Load struct{ PerS, Target, Ready, Beside float64 }
+
+// LoadOf is the load of slices; without any, it is zero.
+func LoadOf(all []*record.Slice) (l Load) {
+	seconds := 0.0
+	for _, s := range all {
+		seconds += s.Length.Seconds()
+		l = l.plus(Load{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.CompanionCPU + s.GeneratorCPU}, 1)
 	}
-	if target > 0 && seconds > 0 {
-		c.Target, c.Beside = target/seconds, beside/seconds
+	return l.over(seconds)
+}
+
+// LoadOfRuns is the load of whole runs.
+func LoadOfRuns(all []*record.Run) (l Load) {
+	seconds := 0.0
+	for _, r := range all {
+		c := CPUOf(r, 0)
+		seconds += r.Length.Seconds()
+		l = l.plus(Load{facts.PerSecond(r), c.Target, c.Ready, c.Beside}, r.Length.Seconds())
+	}
+	return l.over(seconds)
+}
+
+func (l Load) plus(o Load, weight float64) Load {
+	return Load{l.PerS + weight*o.PerS, l.Target + weight*o.Target, l.Ready + weight*o.Ready, l.Beside + weight*o.Beside}
+}
+
+func (l Load) over(seconds float64) Load {
+	if seconds <= 0 {
+		return Load{}
+	}
+	return Load{}.plus(l, 1/seconds)
+}
+
+// Micros is the target's CPU time of a request, in us; 0: unknown.
+func (l Load) Micros() float64 {
+	if l.PerS <= 0 {
+		return 0
+	}
+	return 1e6 * l.Target / l.PerS
+}
+
+// At is the CPU use at another load of the same target; without a load it stays as it is. A load
+// that does not show for how long threads were ready leaves that as it is.
+func (c CPU) At(l Load) CPU {
+	if l.Target > 0 {
+		c.Target, c.Beside = l.Target, l.Beside
+	}
+	if l.Ready > l.Target {
+		c.Ready = l.Ready
 	}
 	return c
 }
 
+// most is the largest share of what it may use that a service uses in fact: above it, the CPU is
+// used up.
+const most = 0.9
+
+// UsedUp reports whether the target, and those beside it, have no CPU left: they use all of it, or
+// the target's threads are always ready for one that other processes have.
+func (c CPU) UsedUp() bool { return c.Target > 0 && c.times(Removal{}) < 1/most }
+
 // times is how many times the present throughput the CPUs permit after a removal. The load
-// generator and the companions need as much per request as before, unless they are removed.
+// generator and the companions need as much per request as before, unless they are removed. Other
+// processes go on: a thread that is ready gets the CPU for the same share of that time.
 func (c CPU) times(r Removal) float64 {
-	target := c.Target * (1 - r.CPU)
+	ready, machine := max(c.Ready, c.Target), c.Machine
+	limit := min(c.Limit, machine)
+	ready = max(c.Target, min(ready, limit)) // threads in system calls may exceed GOMAXPROCS
+	if ready >= most*limit {
+		machine = min(machine, c.Target+c.Beside) // they get no more beside the others
+	}
 	beside := max(0, c.Beside-r.Beside)
-	return min(c.Limit/target, c.Machine/(target+beside))
+	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+beside))
+}
+
+// alone is the same CPU use without any other process.
+func (c CPU) alone() CPU {
+	c.Ready, c.Beside, c.Taken = c.Target, 0, 0
+	return c
 }

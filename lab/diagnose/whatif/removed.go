@@ -11,9 +11,9 @@ import (
 	"dyno/lab/record"
 )
 
-// Difference is how the CPU time of a request differs between two profiles, in us per request.
+// Difference is how the CPU time of a request differs between two sides, in us per request.
 type Difference struct {
-	Before, After float64 // of the whole request
+	Before, After float64 // of the whole request, at the peak
 	// Gone is the time in places that take less of it, and New that in places that take more;
 	// differences within the error of the sampling count for neither.
 	Gone, New     float64
@@ -24,10 +24,16 @@ type Difference struct {
 const errors = 2
 
 // Compare finds the places whose CPU time per request differs. A place is a function of the
-// service's own with the library function that it calls, or a class of the runtime's work.
-// False: one of the runs has no profile with samples, or no request was answered meanwhile.
-func Compare(before, after *record.Run) (Difference, bool) {
+// service's own with the library function that it calls, or a class of the runtime's work. The
+// profiles say how the CPU time of a request is divided, and how much it is was measured in turns
+// (us, 0: in the profile), so that the machine was the same for both. Without samples of a side,
+// there is one place. False: neither the profiles nor the turns say what a request costs.
+func Compare(before, after *record.Run, measured [2]float64) (Difference, bool) {
 	was, is := perRequest(before), perRequest(after)
+	if sum(was) <= 0 || sum(is) <= 0 {
+		was, is = map[string]part{"": {us: measured[0]}}, map[string]part{"": {us: measured[1]}}
+	}
+	was, is = scaled(was, measured[0]), scaled(is, measured[1])
 	d := Difference{Before: sum(was), After: sum(is)}
 	if d.Before <= 0 || d.After <= 0 {
 		return d, false
@@ -49,10 +55,11 @@ func Compare(before, after *record.Run) (Difference, bool) {
 			}
 		}
 	}
-	// Where each of many places differs by less than the error, their sum may differ by more.
+	// Where each of many places differs by less than the error, their sum may differ by more. The
+	// error of a measured sum is small.
 	rest := d.Before - d.After - (d.Gone - d.New)
 	switch {
-	case math.Abs(rest) < errors*math.Sqrt(variance(was)+variance(is)):
+	case measured == [2]float64{} && math.Abs(rest) < errors*math.Sqrt(variance(was)+variance(is)):
 	case rest > 0:
 		d.Gone += rest
 	default:
@@ -81,6 +88,17 @@ func sum(parts map[string]part) (us float64) {
 		us += p.us
 	}
 	return us
+}
+
+// scaled makes the parts add up to what was measured; 0: they stay as they are.
+func scaled(parts map[string]part, measured float64) map[string]part {
+	if whole := sum(parts); measured > 0 && whole > 0 {
+		by := measured / whole
+		for at, p := range parts {
+			parts[at] = part{p.us * by, p.variance * by * by}
+		}
+	}
+	return parts
 }
 
 // perRequest divides the CPU time of a request into places.

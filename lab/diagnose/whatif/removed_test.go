@@ -25,7 +25,7 @@ func taken(requests float64, us map[string]float64) *record.Run {
 func TestCompare(t *testing.T) {
 	before := taken(10_000, map[string]float64{"main.handle": 100, "encoding/json.Marshal": 60, "fmt.Sprintf": 10})
 	after := taken(20_000, map[string]float64{"main.handle": 100, "strconv.AppendInt": 15, "fmt.Sprintf": 10})
-	d, ok := Compare(before, after)
+	d, ok := Compare(before, after, [2]float64{})
 	if !ok || math.Abs(d.Gone-60) > 1e-6 || math.Abs(d.New-15) > 1e-6 || math.Abs(d.Before-170) > 1e-6 || math.Abs(d.After-125) > 1e-6 {
 		t.Fatalf("%v %+v", ok, d)
 	}
@@ -47,14 +47,31 @@ func TestCompareFewSamples(t *testing.T) {
 		}
 		return taken(1000, us)
 	}
-	if d, ok := Compare(few(50), few(60)); !ok || d.Gone != 0 || d.New != 0 {
+	if d, ok := Compare(few(50), few(60), [2]float64{}); !ok || d.Gone != 0 || d.New != 0 {
 		t.Errorf("%v %+v", ok, d)
 	}
-	if d, ok := Compare(few(50), few(20)); !ok || math.Abs(d.Gone-300) > 1e-6 || d.New != 0 {
+	if d, ok := Compare(few(50), few(20), [2]float64{}); !ok || math.Abs(d.Gone-300) > 1e-6 || d.New != 0 {
 		t.Errorf("%v %+v", ok, d)
 	}
-	if d, ok := Compare(few(50), &record.Run{}); ok {
+	if d, ok := Compare(few(50), &record.Run{}, [2]float64{}); ok {
 		t.Errorf("without a profile: %+v", d)
+	}
+}
+
+// What a request costs was measured in turns; the profiles divide it, however few their samples.
+func TestCompareOfMeasured(t *testing.T) {
+	before := taken(10_000, map[string]float64{"main.handle": 100, "encoding/json.Marshal": 60})
+	after := taken(10_000, map[string]float64{"main.handle": 100, "strconv.AppendInt": 100})
+	d, ok := Compare(before, after, [2]float64{80, 40})
+	if !ok || math.Abs(d.Gone-60) > 1e-6 || math.Abs(d.New-20) > 1e-6 || math.Abs(d.Before-80) > 1e-6 || math.Abs(d.After-40) > 1e-6 {
+		t.Errorf("%v %+v", ok, d)
+	}
+	if d, ok := Compare(before, &record.Run{}, [2]float64{80, 40}); !ok || d.Gone != 40 || d.New != 0 || d.GoneIn != "" {
+		t.Errorf("without a profile: %v %+v", ok, d)
+	}
+	one := taken(1, map[string]float64{"main.handle": 100})
+	if d, ok := Compare(one, one, [2]float64{80, 40}); !ok || math.Abs(d.Gone-40) > 1e-6 || d.New != 0 {
+		t.Errorf("%v %+v", ok, d)
 	}
 }
 

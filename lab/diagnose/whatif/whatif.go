@@ -23,11 +23,13 @@ type Facts struct {
 	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
 	// wait themselves.
 	WorkersWait float64
-	// UsedUp means that the CPU is used up while requests wait, so that either may bound: what they
-	// wait for may be short of CPU, such as another process on the same machine.
+	// UsedUp means that the CPU is used up while requests wait, or while the bound is unknown or
+	// other processes, so that either may bound: what they wait for may be short of CPU, such as
+	// another process on the same machine.
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
-	Rising bool
+	Rising   bool
+	Sessions bool // the load is connections that stay open, and each offers the same
 }
 
 // Limit is a resource that serves one request at a time: a lock, or a goroutine that works for all
@@ -73,8 +75,8 @@ type Estimate struct {
 	Model string `json:"model"` // one of the constants
 	// AtMost is the ratio of the throughput after to that before, at most; 0: unknown.
 	AtMost float64 `json:"at_most,omitempty"`
-	// Alone is the same for a service that does not share its CPUs with the load generator and its
-	// companions; 0: about the same.
+	// Alone is the same for a service that shares its CPUs neither with the load generator and its
+	// companions nor with other processes; 0: about the same.
 	Alone   float64 `json:"at_most_alone,omitempty"`
 	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: nothing is said of it
 	Then    string  `json:"then,omitempty"`            // what bounds the service then
@@ -99,7 +101,8 @@ func (f Facts) Without(r Removal) Estimate {
 		lowest := f.lowest(r)
 		e.AtMost, e.Then = max(1, lowest.times), lowest.name
 		apart := f
-		apart.CPU.Beside = 0
+		apart.CPU = f.CPU.alone()
+		apart.UsedUp = f.UsedUp && apart.CPU.UsedUp()
 		const same = 1.1 // a smaller difference is not mentioned
 		if alone := apart.lowest(r).times; alone > same*e.AtMost {
 			e.Alone = alone
@@ -116,7 +119,7 @@ func (f Facts) missing(r Removal) string {
 		return "the service's own bound: the load generator was the limit"
 	case f.Bound == rules.NotLoaded:
 		return "a bound: the service would carry more load"
-	case !f.computes() && !f.waits():
+	case !f.computes() && !f.waits() && !f.UsedUp:
 		return "the bound: what limits the throughput is unknown"
 	case r.Missing != "":
 		return r.Missing
@@ -157,7 +160,7 @@ func (f Facts) model(r Removal) string {
 			return Holder
 		}
 		return Little
-	case r.CPU > 0 && slices.Contains(computed, f.kind()):
+	case r.CPU > 0 && Computed(f.kind()):
 		return Holder
 	case r.CPU > 0 && f.UsedUp:
 		return Amdahl
@@ -165,9 +168,11 @@ func (f Facts) model(r Removal) string {
 	return Beside
 }
 
-// computed are the kinds of wait for another goroutine, which may be computing: what it computes
-// may be what is removed.
-var computed = []string{string(rules.Lock), "channel", "select", "cond", "waitgroup"}
+// Computed reports whether a kind of wait is for another goroutine, which may be computing: what it
+// computes may be what is removed.
+func Computed(kind string) bool {
+	return slices.Contains([]string{string(rules.Lock), "channel", "select", "cond", "waitgroup"}, kind)
+}
 
 // ceiling is how many times the present throughput a resource permits.
 type ceiling struct {
@@ -178,7 +183,7 @@ type ceiling struct {
 // lowest is the ceiling that is reached first.
 func (f Facts) lowest(r Removal) ceiling {
 	cpu := ceiling{f.CPU.times(r), "the CPU"}
-	if f.computes() || f.model(r) == Amdahl {
+	if f.computes() || f.UsedUp {
 		cpu.times /= f.CPU.times(Removal{}) // it is used up now, even if not to the last percent
 	}
 	all := []ceiling{cpu}

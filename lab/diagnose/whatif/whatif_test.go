@@ -27,6 +27,8 @@ func TestWithout(t *testing.T) {
 	}{
 		"the CPU alone": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
 			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal; the CPU still bounds it."},
+		"sessions": {Facts{Bound: rules.CPU, Sessions: true, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
+			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the sessions: 29% of"},
 		"the CPU shared with the generator": {Facts{Bound: rules.CPU, CPU: shared}, json,
 			Amdahl, 1.24, 1.408, "the CPU", "at most 1.24x the throughput (1.41x on CPUs of its own)"},
 		"then a lock": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock in store.go:68", 0.8, 0}}}, json,
@@ -36,7 +38,11 @@ func TestWithout(t *testing.T) {
 		"what the lock's holder computes may be what goes": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.8, 0.8}}}, json,
 			Amdahl, 1.408, 0, "the CPU", ""},
 		"all of a lock, beside others": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2, Taken: 0.4}}, Removal{Waits: []string{"lock"}},
-			Holder, 2, 0, "the CPU", "at most 2.0x the throughput; then the CPU bounds it, if it also gets the 40% that other processes took."},
+			Holder, 2, 0, "the CPU", "at most 2.0x the throughput; then the CPU bounds it, of which other processes took 40%."},
+		"all of a lock, whose users are ready for longer than they run": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.4, Ready: 1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"lock"}},
+			Holder, 2, 5, "the CPU", "at most 2.0x the throughput (5.0x on CPUs of its own); then the CPU bounds it, of which other processes took 70%."},
+		"a wait, while others have the CPUs": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: CPU{Target: 0.4, Ready: 2.5, Beside: 0.1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"network"}},
+			Little, 1, 5, "the CPU", ""},
 		"half of a lock's holding": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.2, Limit: 2, Machine: 2}}, Removal{Waits: []string{"lock"}, Part: 0.5, PartOf: "in os.(*File).Sync, called at store.go:68"},
 			Holder, 2, 0, "a lock", "at most 2.0x the throughput: 50% of the time under the lock is spent in os.(*File).Sync, called at store.go:68; a lock still bounds it."},
 		"all of a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: shared}, Removal{Waits: []string{"lock"}},
@@ -46,7 +52,7 @@ func TestWithout(t *testing.T) {
 		"computing beside a wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting for an answer from downstream", CPU: shared}, json,
 			Beside, 1, 0, "waiting for an answer from downstream", "at most 1.00x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal, but waiting for an answer from downstream bounds it."},
 		"computing beside a wait, with the CPU used up": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: shared}, json,
-			Amdahl, 1.24, 1.408, "the CPU", ""},
+			Amdahl, 1.24, 0, "the CPU", ""},
 		"workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, Removal{Waits: []string{"network"}},
 			Little, 5, 0, "waiting", ""},
 		"computing of workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, json,
@@ -55,7 +61,9 @@ func TestWithout(t *testing.T) {
 			Little, 1.818, 0, "the CPU", ""},
 		"a wait beside the CPU": {Facts{Bound: rules.CPU, CPU: shared}, Removal{Waits: []string{"pool"}, Time: 0.12},
 			Beside, 1, 0, "the CPU", "since the CPU bounds it; requests would take 12% less time at most."},
-		"no bound":            {Facts{Bound: rules.Unknown, CPU: shared}, json, None, 0, 0, "", "unknown how much more throughput, since a figure is missing: the bound: what limits the throughput is unknown; 29%"},
+		"no bound": {Facts{Bound: rules.Unknown, CPU: shared}, json, None, 0, 0, "", "unknown how much more throughput, since a figure is missing: the bound: what limits the throughput is unknown; 29%"},
+		"no bound, with the CPU used up": {Facts{Bound: rules.Unknown, UsedUp: true, CPU: CPU{Target: 0.2, Ready: 1.9, Limit: 2, Machine: 2}}, json,
+			Amdahl, 1.408, 14.085, "the CPU", "; the CPU still bounds it."},
 		"not loaded":          {Facts{Bound: rules.NotLoaded, CPU: shared}, json, None, 0, 0, "", "the service would carry more load"},
 		"only the generator":  {Facts{Bound: rules.Generator, CPU: shared}, json, None, 0, 0, "", "the load generator was the limit"},
 		"no limit reached":    {Facts{Bound: rules.Wait, Kind: "timer", Rising: true, CPU: shared}, Removal{Waits: []string{"timer"}}, None, 0, 0, "", "more clients still raised"},
@@ -78,7 +86,7 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 		share := rapid.Float64Range(0, 1)
 		f := Facts{Bound: rapid.SampledFrom([]rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Wait}).Draw(t, "bound"), Kind: "network", Name: "it",
 			UsedUp: rapid.Bool().Draw(t, "used up"), WorkersWait: share.Draw(t, "workers"),
-			CPU:    CPU{Target: rapid.Float64Range(0.001, 64).Draw(t, "target"), Beside: rapid.Float64Range(0, 64).Draw(t, "beside"), Limit: math.Inf(1), Machine: 64},
+			CPU:    CPU{Target: rapid.Float64Range(0.001, 64).Draw(t, "target"), Ready: rapid.Float64Range(0, 99).Draw(t, "ready"), Beside: rapid.Float64Range(0, 64).Draw(t, "beside"), Limit: math.Inf(1), Machine: 64},
 			Others: []Limit{{"another", share.Draw(t, "busy"), share.Draw(t, "computes")}}}
 		less := Removal{CPU: share.Draw(t, "less"), Waits: []string{"lock", "network"}, Part: share.Draw(t, "part")}
 		more := less
@@ -96,9 +104,9 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 }
 
 func TestCPUOf(t *testing.T) {
-	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, Environment: record.Environment{Seen: true, TargetCPU: 1, CompanionCPU: 0.25, NoiseCPU: 0.5}}
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, Environment: record.Environment{Seen: true, TargetCPU: 1, TargetDelay: 0.25, CompanionCPU: 0.25, NoiseCPU: 0.5}}
 	r.Totals.Generator.CPUSeconds = 1
-	if c := CPUOf(r, 2); c != (CPU{Target: 1, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
+	if c := CPUOf(r, 2); c != (CPU{Target: 1, Ready: 1.25, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
 		t.Errorf("%+v", c)
 	}
 	r.Target.Quota = 1.5
@@ -116,5 +124,28 @@ func TestCPUOf(t *testing.T) {
 	r.Environment.Seen = false
 	if c := CPUOf(r, 8); c != (CPU{}) {
 		t.Errorf("unseen: %+v", c)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	half := time.Second / 2
+	l := LoadOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, CompanionCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
+	if l != (Load{PerS: 400, Target: 0.4, Ready: 0.8, Beside: 0.2}) || math.Abs(l.Micros()-1000) > 1e-9 {
+		t.Errorf("%+v", l)
+	}
+	c := CPU{Target: 1, Ready: 1.9, Limit: 2, Machine: 2}
+	if at := c.At(l); at != (CPU{Target: 0.4, Ready: 0.8, Beside: 0.2, Limit: 2, Machine: 2}) || at.UsedUp() || !c.UsedUp() {
+		t.Errorf("%+v", at)
+	}
+	if at := c.At(Load{Target: 0.4, Ready: 0.4}); at.Ready != 1.9 {
+		t.Errorf("without the time in which threads were ready: %+v", at)
+	}
+	if at := c.At(LoadOf(nil)); at != c {
+		t.Errorf("without slices: %+v", at)
+	}
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 2}, Environment: record.Environment{Seen: true, TargetCPU: 0.5, TargetDelay: 0.5}}
+	r.Totals.AchievedPerS = 1000
+	if l := LoadOfRuns([]*record.Run{r, r}); l != (Load{PerS: 1000, Target: 0.5, Ready: 1}) {
+		t.Errorf("%+v", l)
 	}
 }

@@ -17,13 +17,13 @@ func (f Facts) words(r Removal, e Estimate) string {
 	case e.Model == None:
 		return fmt.Sprintf("unknown, since a figure is missing: %s.", e.Missing)
 	case e.Model == Beside && cost != "":
-		return fmt.Sprintf("at most %s the throughput: %s, but %s bounds it.", Times(e.AtMost), cost, e.Then)
+		return fmt.Sprintf("%s: %s, but %s bounds it.", f.atMost(e), cost, e.Then)
 	case e.Model == Beside && r.Time > 0:
-		return fmt.Sprintf("at most %s the throughput, since %s bounds it; requests would take %.0f%% less time at most.", Times(e.AtMost), e.Then, 100*r.Time)
+		return fmt.Sprintf("%s, since %s bounds it; requests would take %.0f%% less time at most.", f.atMost(e), e.Then, 100*r.Time)
 	case e.Model == Beside:
-		return fmt.Sprintf("at most %s the throughput, since %s bounds it.", Times(e.AtMost), e.Then)
+		return fmt.Sprintf("%s, since %s bounds it.", f.atMost(e), e.Then)
 	}
-	said := "at most " + Times(e.AtMost) + " the throughput"
+	said := f.atMost(e)
 	if e.Alone > 0 {
 		said += fmt.Sprintf(" (%s on CPUs of its own)", Times(e.Alone))
 	}
@@ -44,9 +44,18 @@ func (f Facts) words(r Removal, e Estimate) string {
 	}
 	const noticeable = 0.1 // of the machine
 	if e.Then == "the CPU" && f.CPU.Taken >= noticeable {
-		return said + fmt.Sprintf("; then the CPU bounds it, if it also gets the %.0f%% that other processes took.", 100*f.CPU.Taken)
+		return said + fmt.Sprintf("; then the CPU bounds it, of which other processes took %.0f%%.", 100*f.CPU.Taken)
 	}
 	return said + "; then " + e.Then + " bounds it."
+}
+
+// atMost names what rises: connections that stay open each bring the same load.
+func (f Facts) atMost(e Estimate) string {
+	what := "throughput"
+	if f.Sessions {
+		what = "sessions"
+	}
+	return "at most " + Times(e.AtMost) + " the " + what
 }
 
 // next names the resource that would bound it after the CPU.

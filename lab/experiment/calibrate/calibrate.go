@@ -46,15 +46,11 @@ type Options struct {
 // Run runs every server for each repeat, round after round, so that a drift of the machine
 // affects all alike. If an error ends it, Run returns the cases until then.
 func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
-	o.Say("building " + subjects)
-	binary, servers, remove, err := build(ctx)
+	binary, servers, remove, err := o.chosen(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	if servers, err = choose(servers, o.Only); err != nil {
-		return nil, err
-	}
 	var cases []calibration.Case
 	total := len(servers) * o.Repeats * len(o.Inside)
 	for repeat := range o.Repeats {
@@ -158,6 +154,22 @@ func build(ctx context.Context) (binary string, servers []Server, remove func(),
 		return "", nil, nil, fmt.Errorf("building the servers, which takes this repository's source: %w", err)
 	}
 	return binary, servers, remove, nil
+}
+
+// chosen builds the servers and returns those of o.Only. It checks the names first, since building
+// takes this repository's source.
+func (o Options) chosen(ctx context.Context) (binary string, servers []Server, remove func(), err error) {
+	if _, err := choose(known(), o.Only); err != nil {
+		return "", nil, nil, err
+	}
+	o.Say("building " + subjects)
+	if binary, servers, remove, err = build(ctx); err != nil {
+		return "", nil, nil, err
+	}
+	if servers, err = choose(servers, o.Only); err != nil {
+		remove()
+	}
+	return binary, servers, remove, err
 }
 
 // Read reads the cases of an earlier calibration, so that they can be judged again.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/calibration"
@@ -18,21 +20,19 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Foresee diagnoses each server that has a remedy, reckons from that record alone what the remedy
 // can bring, and measures in turns what it brings. If an error ends it, Foresee returns the results
 // until then. done is called after every remedy.
 func Foresee(ctx context.Context, o Options, done func(n, total int, f calibration.Foresight)) ([]calibration.Foresight, error) {
-	o.Say("building " + subjects)
-	binary, servers, remove, err := build(ctx)
+	binary, servers, remove, err := o.chosen(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	if servers, err = choose(servers, o.Only); err != nil {
-		return nil, err
-	}
 	servers = slices.DeleteFunc(servers, func(s Server) bool { return len(s.Remedies) == 0 })
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("%w with a remedy among these; without names, all that have one are taken", ErrNoServer)
@@ -88,10 +88,10 @@ func (s Server) foresight(dir string, seed uint64, inside string) (calibration.F
 		return calibration.Foresight{}, fmt.Errorf("%s: nothing was diagnosed", s.Name)
 	}
 	remedy := s.Remedies[0]
-	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs), diagnose.Peak(both, "as-it-is"))
+	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs))
 	f.Step, f.Change = s.Name, remedy.InWords
-	f.Work = ratio(compare.Between(both, compare.MetricWork, "as-it-is", "remedied", nil))
-	f.CPU = ratio(compare.Between(both, compare.MetricCPU, "as-it-is", "remedied", nil))
+	f.Work = measured(both, compare.MetricWork, "as-it-is", "remedied", nil)
+	f.CPU = measured(both, compare.MetricCPU, "as-it-is", "remedied", nil)
 	return f, nil
 }
 
@@ -140,45 +140,74 @@ func ReadForeseen(ctx context.Context, dir string) ([]calibration.Foresight, err
 }
 
 // Steps reckons from each step of a recorded ladder what the next one can bring, beside what it
-// brought. A step is diagnosed by the record of its own diagnosis (StepFolder) if there is one: the
-// ladder itself profiles it at its capacity, which may be far below its peak.
+// brought.
 func Steps(e *record.Experiment) []calibration.Foresight {
-	work, cpu := compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
 	found, profiled := map[string]*diagnose.Diagnosis{}, map[string]*record.Run{}
-	read := func(e *record.Experiment) {
-		for _, d := range diagnose.Diagnose(e) {
-			found[d.Variant], profiled[d.Variant] = &d, diagnose.NewSubject(d.Variant, e.Runs).Profiled
-		}
-	}
-	read(e)
-	for _, v := range e.Variants {
-		if own, err := folder.Open(StepFolder(e.Dir, v.Name)); e.Dir != "" && err == nil {
-			read(own)
-		}
+	for _, d := range diagnose.Diagnose(e) {
+		found[d.Variant], profiled[d.Variant] = &d, diagnose.NewSubject(d.Variant, e.Runs).Profiled
 	}
 	var out []calibration.Foresight
 	for i := 1; i < len(e.Variants); i++ {
 		before, after := e.Variants[i-1].Name, e.Variants[i].Name
-		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles of both steps"}}
-		if a, b := profiled[before], profiled[after]; a != nil && b != nil {
-			f = calibration.Step(found[before], found[after], a, b, [2][]*record.Slice{diagnose.Peak(e, before), diagnose.Peak(e, after)})
+		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles"}}
+		a, b, now := profiled[before], profiled[after], found[after]
+		if b == nil { // the turns say what a request costs all the same
+			b, now = &record.Run{}, &diagnose.Diagnosis{}
 		}
-		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, ratio(*work[i].ToBefore), ratio(*cpu[i].ToBefore)
+		if a != nil {
+			f = calibration.Step(found[before], now, a, b, [2]whatif.Load{load(e, before, a), load(e, after, b)})
+		}
+		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, worked(e, before, after), measured(e, compare.MetricCPU, before, after, compare.AtEqualRate(e, compare.MetricCPU))
 		out = append(out, f)
 	}
 	return out
 }
 
-// StepFolder is the folder of a step's own diagnosis, beside that of its ladder.
-func StepFolder(ladder, step string) string { return ladder + "-" + step }
+// load is that of a variant's peak work: in its turns, or in whole runs those with as many clients
+// as the one under profiles, which is at the capacity.
+func load(e *record.Experiment, variant string, profiled *record.Run) whatif.Load {
+	if len(e.Slices) > 0 {
+		return whatif.LoadOf(diagnose.Peak(e, variant))
+	}
+	return whatif.LoadOfRuns(e.Select(func(r *record.Run) bool {
+		return r.Step.Variant == variant && r.Step.Connections == profiled.Step.Connections && r.Invalid == "" && !r.Step.Diagnostic()
+	}))
+}
 
-func ratio(c compare.Comparison) calibration.Ratio {
+// worked is the ratio of the peak work rates or, of whole runs, of the capacities; at one fixed
+// load there is none.
+func worked(e *record.Experiment, before, after string) calibration.Ratio {
+	switch {
+	case len(e.Slices) > 0:
+		return measured(e, compare.MetricWork, before, after, nil)
+	case e.Metric != "" && e.Metric != compare.MetricCapacity:
+		return calibration.Ratio{}
+	}
+	return measured(e, compare.MetricCapacity, before, after, func(role, variant string, round int) (float64, bool) {
+		v, ok, _ := capacity.Sample(e.Select(func(r *record.Run) bool {
+			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+		}), e.SLO)
+		return v, ok
+	})
+}
+
+// measured compares two variants. Where there are too few samples for an interval, it is that of
+// single blocks.
+func measured(e *record.Experiment, metric, before, after string, sample compare.Sample) calibration.Ratio {
+	c := compare.Between(e, metric, before, after, sample)
 	if c.Verdict == compare.Invalid {
 		return calibration.Ratio{}
 	}
-	r := calibration.Ratio{Times: c.Ratio}
-	if c.Interval != nil {
-		r.Low, r.High = c.Interval[0], c.Interval[1]
+	if c.Interval == nil {
+		gains := compare.Gains(e, metric, before, after, sample)
+		mean, deviation := stat.MeanStdDev(gains, nil)
+		if metric == compare.MetricCPU { // less is a gain
+			mean = -mean
+		}
+		if c := compare.OfEstimates(metric, before, after, mean, deviation/math.Sqrt(float64(len(gains))), len(gains)); c.Interval != nil {
+			return calibration.Ratio{Times: c.Ratio, Low: c.Interval[0], High: c.Interval[1]}
+		}
+		return calibration.Ratio{Times: c.Ratio}
 	}
-	return r
+	return calibration.Ratio{Times: c.Ratio, Low: c.Interval[0], High: c.Interval[1]}
 }

@@ -8,6 +8,7 @@ package calibrate
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,6 +71,20 @@ func list(ctx context.Context, binary string) ([]Server, error) {
 		return nil, fmt.Errorf("the list of servers cannot be read: %w", err)
 	}
 	return servers, nil
+}
+
+// names.txt has the family and the name of each server, a line each.
+//
+//go:embed names.txt
+var listed string
+
+// known returns the servers of names.txt, by name and family alone.
+func known() (out []Server) {
+	for line := range strings.Lines(listed) {
+		family, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		out = append(out, Server{Name: name, Family: family})
+	}
+	return out
 }
 
 // ErrNoServer is returned for a name that is neither a server's nor a family's.

@@ -40,6 +40,19 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// An unknown name is refused before anything is built.
+func TestNamesAreCheckedFirst(t *testing.T) {
+	for name, run := range map[string]func(Options) error{
+		"calibrate": func(o Options) error { _, err := Run(t.Context(), o); return err },
+		"what-if":   func(o Options) error { _, err := Foresee(t.Context(), o, nil); return err },
+	} {
+		err := run(Options{Only: []string{"nosuch"}, Say: func(text string) { t.Errorf("%s: it says %q", name, text) }})
+		if !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), "mutex-block") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What a folder's name is made of can be read from it again, however many hyphens a server's has.
 func TestFolderIsReadAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

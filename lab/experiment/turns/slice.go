@@ -130,7 +130,9 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	environment.AwaitIdle(ctx, s.meter)
 	s.account(&out, totals, s.meter.Read().Since(before))
 	counted := p.Length.Seconds() / span.Seconds() // the share of the offers that are counted
-	out.TargetCPU, out.CompanionCPU, out.GeneratorCPU = out.TargetCPU*counted, out.CompanionCPU*counted, out.GeneratorCPU*counted
+	for _, seconds := range []*float64{&out.TargetCPU, &out.TargetDelay, &out.CompanionCPU, &out.GeneratorCPU} {
+		*seconds *= counted
+	}
 	out.Start, out.Length = carried.MeasureFrom(), carried.Length
 	r := *s.run
 	r.Load.Model, r.Step.Rate, r.Step.Length = "open", rate, carried.Length
@@ -206,7 +208,7 @@ func (s *seat) account(out *record.Slice, t record.Totals, used usage.Sum) {
 		out.Failed += max(0, t.Undelivered-t.Unfinished)
 		out.Served = t.Delivered
 	}
-	out.TargetCPU, out.CompanionCPU, out.GeneratorCPU = used.Target, used.Companions, used.Self
+	out.TargetCPU, out.TargetDelay, out.CompanionCPU, out.GeneratorCPU = used.Target, used.Delay, used.Companions, used.Self
 	out.Steal, out.Others = s.meter.Shares(used)
 	out.RSS = s.meter.RSS()
 }

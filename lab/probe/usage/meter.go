@@ -19,6 +19,7 @@ type Sum struct {
 	At                       int64   // ns, monotonic
 	Target, Companions, Self float64 // with their children; Self without
 	Busy, Steal              float64 // of the whole machine; Busy without Steal
+	Delay                    float64 // the target's present threads waited for a CPU
 }
 
 // NewMeter returns a meter of processes.
@@ -42,7 +43,7 @@ func (m *Meter) Read() Sum {
 		s.search(u.At)
 	}
 	if s.target != nil {
-		u.Target = s.target.cpuTimes(s.from, false).cpu
+		u.Target, u.Delay = s.target.cpuTimes(s.from, false).cpu, s.from.delayed(s.target)
 	}
 	for _, f := range s.companions {
 		u.Companions += f.cpuTimes(s.from, false).cpu
@@ -75,6 +76,7 @@ func (u Sum) Since(before Sum) Sum {
 	return Sum{
 		At: u.At - before.At, Target: max(0, u.Target-before.Target), Companions: max(0, u.Companions-before.Companions),
 		Self: max(0, u.Self-before.Self), Busy: max(0, u.Busy-before.Busy), Steal: max(0, u.Steal-before.Steal),
+		Delay: max(0, u.Delay-before.Delay),
 	}
 }
 

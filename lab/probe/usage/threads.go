@@ -47,13 +47,9 @@ func (d *scheduled) read(h Source, f *processTree, count int) Scheduling {
 	for pid := range f.members {
 		process := 0.0
 		for _, tid := range h.tasks(pid) {
-			b, err := h.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat")
-			if err != nil {
+			v, ok := h.scheduled(pid, tid)
+			if !ok {
 				continue // the thread has just ended
-			}
-			v := ranDelayed{}
-			if v.ran, v.delayed, err = procfs.Scheduled(b); err != nil {
-				continue
 			}
 			now[tid] = v
 			delayed := max(0, v.delayed-d.last[tid].delayed)
@@ -80,6 +76,27 @@ func (d *scheduled) read(h Source, f *processTree, count int) Scheduling {
 
 func (d *scheduled) next() Scheduling {
 	return Scheduling{Delay: d.delay.next(), Thread: d.thread.next(), Process: d.process.next()}
+}
+
+// scheduled reads how long a thread ran and was delayed.
+func (h Source) scheduled(pid, tid int) (v ranDelayed, ok bool) {
+	b, err := h.read(strconv.Itoa(pid), "task", strconv.Itoa(tid), "schedstat")
+	if err == nil {
+		v.ran, v.delayed, err = procfs.Scheduled(b)
+	}
+	return v, err == nil
+}
+
+// delayed sums how long the tree's present threads were delayed.
+func (h Source) delayed(f *processTree) (sum float64) {
+	for pid := range f.members {
+		for _, tid := range h.tasks(pid) {
+			if v, ok := h.scheduled(pid, tid); ok {
+				sum += v.delayed
+			}
+		}
+	}
+	return sum
 }
 
 // Halts counts how often threads stopped running, and how long a disk stopped them.

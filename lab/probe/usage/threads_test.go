@@ -42,6 +42,24 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
+// The delay of the present threads of the whole tree.
+func TestDelayed(t *testing.T) {
+	f := newFakeHost(t)
+	f.clocks = map[int]float64{10: 1, 11: 1}
+	f.thread(10, 10, 0.5, "11")
+	f.thread(10, 12, 0.25, "")
+	f.thread(11, 11, 1, "")
+	s := NewSampler(f.source(), Processes{PID: 10})
+	s.search(0)
+	if got := s.from.delayed(s.target); !near(got, 1.75) {
+		t.Errorf("%g s", got)
+	}
+	f.remove("10/task/12") // it ended
+	if got := s.from.delayed(s.target); !near(got, 1.5) {
+		t.Errorf("%g s", got)
+	}
+}
+
 func TestBlockedIsReadOnlyWhereItIsCounted(t *testing.T) {
 	f := newFakeHost(t)
 	f.status(10, 10, 1, 1, 100)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"dyno/lab/diagnose/calibration"
@@ -15,7 +16,7 @@ import (
 // explains what is off by more than 25%.
 func Foresight(w io.Writer, all []calibration.Foresight) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "step\tbound before\tgone of CPU\tat most\tmeasured\t95%\tCPU at least\tmeasured\t95%\tthe bound")
+	fmt.Fprintln(t, "step\tbound before\tgone of CPU\tat most\twith new\tmeasured\t95%\tCPU at least\tmeasured\t95%\tthe bound")
 	tally := map[string]int{}
 	for _, f := range all {
 		mark, by := f.Mark()
@@ -31,21 +32,37 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 		if f.Estimate.AtMost > 0 && f.Estimate.CPU > 0 {
 			least = fmt.Sprintf("%.2fx", f.Estimate.CPU)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.Work.Times), between(f.Work),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.WithNew.AtMost), times(f.Work.Times), between(f.Work),
 			least, times(f.CPU.Times), between(f.CPU), said)
 	}
 	t.Flush()
 	fmt.Fprintln(w)
+	var open []string
 	for _, f := range all {
-		mark, _ := f.Mark()
-		cheaper := f.Cheaper()
-		if mark == calibration.Held && cheaper == "" {
-			continue
+		switch mark, _ := f.Mark(); mark {
+		case calibration.Held:
+		case calibration.Undecided:
+			open = append(open, f.Step)
+		default:
+			fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(f.Why(), "not explained by the record"))
 		}
-		fmt.Fprintf(w, "%s (%s): %s.\n", f.Step, f.Change, cmp.Or(cheaper, f.Why(), "not explained by the record"))
+		if f.Cheaper() {
+			fmt.Fprintf(w, "%s (%s): CPU per request fell to %.2fx, below %.2fx, which the record does not explain.\n", f.Step, f.Change, f.CPU.Times, f.Estimate.CPU)
+		}
 	}
-	fmt.Fprintf(w, "changes: %d; the bound held within 25%% for %d, was loose for %d, was exceeded by %d; %d without an estimate or a measured ratio\n",
-		len(all), tally[calibration.Held], tally[calibration.Loose], tally[calibration.Exceeded], tally[calibration.Open])
+	if len(open) > 0 {
+		fmt.Fprintf(w, "%s: not decided, since the measured ratio is not exact enough.\n", strings.Join(open, ", "))
+	}
+	var counts []string
+	for _, mark := range []string{calibration.Held, calibration.Replaced, calibration.Loose, calibration.Exceeded, calibration.Undecided} {
+		if tally[mark] > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", tally[mark], mark))
+		}
+	}
+	if n := tally[calibration.Open]; n > 0 {
+		counts = append(counts, fmt.Sprintf("%d without an estimate or a measured ratio", n))
+	}
+	fmt.Fprintf(w, "%d changes: %s\n", len(all), strings.Join(counts, ", "))
 }
 
 func times(v float64) string {
