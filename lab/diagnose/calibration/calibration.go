@@ -21,6 +21,8 @@ type Case struct {
 	Family string
 	// Truth is the server's bottleneck; any of these is right, the first is the intended one.
 	Truth []rules.Bound
+	// Kind must be the verdict's; empty: any.
+	Kind string
 	// Function must be among the places named; empty: any.
 	Function string
 	Inside   string // source of profiles: agent | pprof | none
@@ -57,7 +59,7 @@ func judge(c Case, t rules.Thresholds) Judged {
 	d := c.Subject.Diagnose(t)
 	j := Judged{Case: c, Verdict: d, Outcome: Wrong, Placed: c.Function == ""}
 	switch {
-	case slices.Contains(c.Truth, d.Bound):
+	case slices.Contains(c.Truth, d.Bound) && (c.Kind == "" || c.Kind == d.Kind):
 		j.Outcome = Right
 	case d.Bound == rules.Unknown && c.Hidden:
 		j.Outcome = Right

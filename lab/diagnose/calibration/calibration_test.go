@@ -47,6 +47,7 @@ func outcomes(judged []Judged) []Outcome {
 
 func TestOutcomes(t *testing.T) {
 	hidden := func(c Case) Case { c.Hidden = true; return c }
+	kind := func(c Case, k string) Case { c.Kind = k; return c }
 	or := func(c Case, also rules.Bound) Case { c.Truth = append(c.Truth, also); return c }
 	unseen := made("waits", rules.Wait, figures{cpu: 0.2}) // and no signal shows it
 	beside := func(c Case) Case {
@@ -64,6 +65,7 @@ func TestOutcomes(t *testing.T) {
 		{"right", computing("hash", 0.1), Right},
 		{"the second truth", or(collecting("mixed", 0.1), rules.CPU), Right},
 		{"wrong", collecting("churn", 0.1), Wrong},
+		{"right, of another kind", kind(computing("hash", 0.1), rules.Threaded), Wrong},
 		{"not known", unseen, Unknown},
 		{"nothing but neighbours is known", crowded, Unknown},
 		{"right beside neighbours", beside(computing("hash", 0.1)), Right},
