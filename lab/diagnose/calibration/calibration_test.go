@@ -30,6 +30,12 @@ func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 	if judged[2].Outcome != Right || judged[3].Outcome != Right {
 		t.Errorf("%v", outcomes(judged))
 	}
+	// Fixed cases set no threshold, and are judged by the prior.
+	many.Fixed = true
+	if judged := Outsider([]Case{few, many, made("idle", rules.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}, rules.Defaults); judged[1].Outcome == Right {
+		t.Errorf("a fixed case was judged by the other families' threshold")
+	}
+	many.Fixed = false
 	// The other families set it as well: then a server of this one is judged by what they set.
 	spread := []Case{few, many, made("idle", rules.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}
 	if judged := Outsider(spread, rules.Defaults); judged[1].Outcome != Right {

@@ -226,6 +226,7 @@ func (s Server) newCase(seed uint64, inside string) calibration.Case {
 		Hidden: slices.Contains(s.Invisible, inside)}
 	if s.Runtime != "" {
 		c.Kind = s.Kind // no place in the code says what it waits for
+		c.Fixed = true
 	}
 	return c
 }

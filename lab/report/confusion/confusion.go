@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -37,6 +38,9 @@ func Print(w io.Writer, cases []calibration.Case, verbose bool) {
 		printCases(w, inside)
 	}
 	fmt.Fprintln(w, "Verdicts by thresholds that were fitted to the other families (rows: the truth)")
+	if slices.ContainsFunc(cases, func(c calibration.Case) bool { return c.Fixed }) {
+		fmt.Fprintln(w, "(by those in use, of servers that Go did not build)")
+	}
 	printMatrix(w, calibration.Confusion(outside))
 	for _, j := range outside {
 		if j.Outcome != calibration.Right {
