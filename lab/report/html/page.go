@@ -40,6 +40,9 @@ var pageCSS string
 //go:embed assets/page.js
 var pageJS string
 
+//go:embed assets/panels.js
+var panelsJS string
+
 //go:embed assets/uPlot.iife.min.js
 var uPlotJS string
 
@@ -62,7 +65,7 @@ var flameGraphLicense string
 // nothing else: no request and no other script, whatever name a service or a scenario has.
 var (
 	style   = uPlotCSS + "\n" + pageCSS
-	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS
+	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS + "\n" + panelsJS
 	flamer  = "/*\n" + flameGraphLicense + "*/\n" + flameGraphJS
 	policy  = strings.Join([]string{
 		"default-src 'none'",
