@@ -33,7 +33,9 @@ func newCalibrate() *cobra.Command {
 		Long: `Calibrate runs the servers of subjects/bounds, each bound by a known cause, with parameters drawn from a
 seed, through a diagnosis each, and prints the confusion matrix. Each family of servers is judged by
 thresholds that were fitted to the other families, so the figure is what to expect of a server that is
-not among them. A right verdict that says it is unconfirmed counts as right. It needs this repository's source, and half a minute per server.
+not among them. A right verdict that says it is unconfirmed counts as right. It needs this repository's source, and half
+a minute per server. The families node and python are servers in these languages, seen from outside; they are skipped
+where node or python3 is missing.
 
 --what-if measures the estimates instead, the most that a change can bring: for servers, each is diagnosed, a known
 part of its bound is taken away by a parameter, and both are compared in turns; for a ladder's scenario, each step is
@@ -41,6 +43,7 @@ reckoned from the record of the step before. What is off by more than 25% is mar
 		Example: `  dyno calibrate                              every server once, with the agent inside
   dyno calibrate --repeats 5 --inside agent,pprof
   dyno calibrate lock mutex-short --seed 7    one family and one server
+  dyno calibrate node python --quick          servers that Go did not build
   dyno calibrate --judge dyno-out/calibrate-20260102-150405
   dyno calibrate --what-if mutex-block pool-sql
   dyno calibrate --what-if scenarios/notify.yaml`,

@@ -5,6 +5,7 @@ import (
 	"dyno/cmd/dyno/version"
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,6 +17,7 @@ import (
 	"dyno/cmd/dyno/authoring"
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/verdicts"
+	"dyno/lab/diagnose/calibration"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/confusion"
@@ -38,7 +40,7 @@ func objects() map[string]any {
 	return map[string]any{
 		"run": of(record.KindLadder), "load": of(record.KindLoad), "capacity": of(record.KindCapacity),
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
-		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": listing.EscapesObject{}, "calibration": confusion.Object{},
+		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": listing.EscapesObject{}, "calibration": confusion.Object{}, "foresight": confusion.Foreseen{},
 		"bisect": revisions.Found{}, "history": verdicts.HistoryObject{},
 		"layout": struct {
 			Schema string `json:"schema"`
@@ -283,6 +285,58 @@ func validate(o map[string]any) error {
 		return err
 	}
 	return compiled.Validate(o)
+}
+
+// TestAllArePublished: every schema that the lab's code names is published, but for what services
+// print about themselves.
+func TestAllArePublished(t *testing.T) {
+	names := regexp.MustCompile(`"dyno\.([a-z]+)/1"`)
+	found := 0
+	for _, root := range []string{".", "../../lab"} {
+		err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			code, err := os.ReadFile(path)
+			for _, m := range names.FindAllSubmatch(code, -1) {
+				name := string(m[1])
+				found++
+				if name != "assemblies" && !slices.Contains(authoring.SchemaNames(), name) {
+					t.Errorf("%s writes dyno.%s/1, of which dyno schema knows nothing", path, name)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 8 {
+		t.Errorf("only %d names were found", found)
+	}
+}
+
+// TestCalibrationsValidate: what dyno calibrate writes, also of no case, is as published.
+func TestCalibrationsValidate(t *testing.T) {
+	for _, write := range []func(io.Writer) error{
+		func(w io.Writer) error { return confusion.JSON(w, nil) },
+		func(w io.Writer) error { return confusion.ForesightJSON(w, nil) },
+		func(w io.Writer) error {
+			return confusion.ForesightJSON(w, []calibration.Foresight{{Step: "pool-sql"}})
+		},
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		var o map[string]any
+		if err := json.Unmarshal(b.Bytes(), &o); err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(o); err != nil {
+			t.Errorf("%s: %v", b.String(), err)
+		}
+	}
 }
 
 // TestReportsValidate: every report for tests is as its published schema says, and a wrong one is

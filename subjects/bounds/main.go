@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"dyno/subjects/bounds/beside"
+	"dyno/subjects/bounds/languages"
 	"dyno/subjects/bounds/suite"
 	"dyno/subjects/subject"
 )
@@ -146,12 +147,16 @@ func (o options) run(addresses subject.Flags, inside subject.Inside) error {
 			return fmt.Errorf("--scale: %s has no parameter %q; --list shows the parameters of each server", e.Name, name)
 		}
 	}
+	ready := map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.Values}
+	if e.Runtime != "" {
+		ready["inside"] = string(subject.None)
+		return languages.Become(e, d, addresses.Listen, ready)
+	}
 	s, err := start()
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", e.Name, err)
 	}
 	defer s.Close() // however it ends: there may be files
-	ready := map[string]any{"seed": o.seed, "inside": cmp.Or(string(inside), "agent"), "parameters": d.Values}
 	if s.Warning != "" {
 		ready["warning"] = s.Warning
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"dyno/subjects/bounds/beside"
+	"dyno/subjects/bounds/languages"
 	"dyno/subjects/bounds/suite"
 )
 
@@ -124,13 +126,13 @@ func TestBackendEndsWithItsCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := http.Get(b.URL); err != nil {
+	if answer, err := http.Get("http://" + b.Address); err != nil {
 		t.Error(err)
 	} else {
 		answer.Body.Close()
 	}
 	b.Close() // returns when it has ended
-	if _, err := http.Get(b.URL); err == nil {
+	if _, err := http.Get("http://" + b.Address); err == nil {
 		t.Error("it goes on without its caller")
 	}
 }
@@ -141,7 +143,7 @@ func TestListIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed []suite.Entry
-	if err := json.Unmarshal(out, &listed); err != nil || len(listed) != len(servers) {
+	if err := json.Unmarshal(out, &listed); err != nil || len(listed) != len(servers)+len(languages.Servers) {
 		t.Errorf("%d servers, %v", len(listed), err)
 	}
 }
@@ -167,6 +169,46 @@ func TestRefusesWrongFlags(t *testing.T) {
 			t.Errorf("%v: %v, %s", c.args, err, out)
 		}
 	}
+}
+
+// Every server in another language answers, says what it drew, and ends on SIGTERM.
+func TestOtherLanguages(t *testing.T) {
+	for _, e := range languages.Servers {
+		t.Run(e.Name, func(t *testing.T) {
+			if _, err := exec.LookPath(e.Runtime); err != nil {
+				t.Skip(err)
+			}
+			t.Parallel()
+			ready, _, _ := start(t, "--server", e.Name, "--seed", "3")
+			d := suite.NewDraw(3, e.Name)
+			e.Plan(d)
+			if ready.Service != e.Name || ready.Inside != "none" || ready.Debug != nil || !maps.Equal(ready.Parameters, d.Values) {
+				t.Errorf("%+v, drawn were %v", ready, d.Values)
+			}
+			var kept http.Transport
+			defer kept.CloseIdleConnections()
+			client := http.Client{Transport: &kept}
+			for range 2 {
+				answer, err := client.Get("http://" + ready.Listen + e.Path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(answer.Body)
+				answer.Body.Close()
+				if text := string(body); err != nil || answer.StatusCode != http.StatusOK || !strings.HasPrefix(text, says[e.Name]) {
+					t.Errorf("%s %q %v, want %q", answer.Status, text, err, says[e.Name])
+				}
+			}
+		})
+	}
+}
+
+// says is how the answers of servers in other languages begin; those that compute answer a number.
+var says = map[string]string{
+	"node-timer": "slept", "node-pool": "had a place", "node-blocked": "stopped", "node-call": "our offer: price of lamp: ",
+	"node-mixed": "computed and stopped", "node-failing": "yes",
+	"python-pool": "had a place", "python-lock": "had the lock", "python-one-by-one": "slept", "python-call": "our offer: price of lamp: ",
+	"python-call-anew": "our offer: price of lamp: ", "python-mixed": "computed and slept",
 }
 
 // A server that cannot serve leaves no files behind.

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"dyno/subjects/bounds/languages"
 	"dyno/subjects/bounds/pages"
 	"dyno/subjects/bounds/suite"
 )
 
-// servers is the list of all servers, by family.
+// servers is the list of the servers in Go, by family.
 var servers = []suite.Entry{
 	fingerprints, pages.Catalogue, pages.Search, pages.Ranking,
 	ledger, audit, visits, prices,
@@ -23,7 +24,7 @@ var servers = []suite.Entry{
 
 // list returns the suite with the ranges of its parameters.
 func list() []suite.Entry {
-	all := slices.Clone(servers)
+	all := slices.Concat(servers, languages.Servers)
 	for i := range all {
 		d := suite.NewDraw(0, all[i].Name)
 		all[i].Plan(d)
@@ -36,12 +37,12 @@ func list() []suite.Entry {
 
 // find returns the server of the given name.
 func find(name string) (suite.Entry, error) {
-	names := make([]string, len(servers))
-	for i, e := range servers {
+	var names []string
+	for _, e := range slices.Concat(servers, languages.Servers) {
 		if e.Name == name {
 			return e, nil
 		}
-		names[i] = e.Name
+		names = append(names, e.Name)
 	}
 	return suite.Entry{}, fmt.Errorf("unknown server %q; the servers are %s", name, strings.Join(names, ", "))
 }

@@ -41,7 +41,7 @@ func offering(takes time.Duration, atOnce, rounds int) (*suite.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newPricing(b.URL)
+	p := newPricing("http://" + b.Address)
 	return suite.ServingUntil("GET /offer", p.offer, func() { p.client.CloseIdleConnections(); b.Close() }), nil
 }
 

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/draft"
 	"dyno/lab/scenario/parser"
@@ -26,17 +28,18 @@ import (
 func NewInit() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "init [FILE]",
+		Use:   "init [FILE|URL]",
 		Short: "Write a scenario for the service in this folder",
 		Long: `Init looks for a program in the current folder that serves HTTP: its flags, its port, the paths that it answers. It
 asks what to start and what to load, and writes a scenario that dyno run and dyno capacity take. Without a terminal, or
-with --yes, it takes the best guess, and says so. It starts nothing.
+with --yes, it takes the best guess, and says so. It starts nothing. For a service that already runs, name its URL.
 
 Where it finds no program it writes a commented scenario with every field explained, as it does for FILE -.
 FILE is dyno.yaml unless given. An existing file is never replaced. Beside the scenario it writes ` + draft.SchemaFile + `, with which
 editors complete and check the scenario.`,
 		Example: `  dyno init                 writes dyno.yaml
   dyno init --yes           the same without questions
+  dyno init http://127.0.0.1:8080/items    for a service that already runs
   dyno init - | less        just look at every field, explained`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,10 +51,21 @@ editors complete and check the scenario.`,
 				_, err := cmd.OutOrStdout().Write(scenario.Starter())
 				return err
 			}
-			if _, err := os.Stat(name); err == nil {
-				return fmt.Errorf("%s exists already; name another file", name)
+			running := ""
+			if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+				running, name = name, "dyno.yaml"
+			}
+			if err := free(name); err != nil {
+				return err
 			}
 			q := questions{out: cmd.ErrOrStderr()}
+			if running != "" {
+				s, err := ofRunning(running)
+				if err != nil {
+					return err
+				}
+				return write(&q, name, s)
+			}
 			if !yes && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) {
 				q.in = bufio.NewScanner(cmd.InOrStdin())
 			}
@@ -70,10 +84,13 @@ func begin(q *questions, name string) error {
 	}
 	if len(found) == 0 {
 		text := append([]byte(draft.Modeline+"\n"), scenario.Starter()...)
-		if err := errors.Join(create(name, text, 0o644), schemaBeside(name)); err != nil {
+		if err := createWithSchema(name, text); err != nil {
 			return err
 		}
-		fmt.Fprintf(q.out, "no program that serves HTTP was found here\nwrote %s: edit it, then: dyno run %s\n", name, name)
+		fmt.Fprintf(q.out, `no program that serves HTTP was found here
+wrote %s, an example: write into target how your program starts, into load.url what to ask it; then: dyno run %[1]s
+for a service that already runs: dyno init http://127.0.0.1:8080/, with its address
+`, name)
 		return nil
 	}
 	p, err := choose(q, found)
@@ -84,6 +101,11 @@ func begin(q *questions, name string) error {
 	if s.Target.Build, err = fromRoot(p.Build, name); err != nil {
 		return err
 	}
+	return write(q, name, s)
+}
+
+// write writes a scenario that dyno takes as it is.
+func write(q *questions, name string, s *draft.Scenario) error {
 	text, err := s.YAML()
 	if err != nil {
 		return err
@@ -91,11 +113,38 @@ func begin(q *questions, name string) error {
 	if _, err := parser.Parse(name, text); err != nil {
 		return fmt.Errorf("what was found does not make a scenario; dyno init - prints one to edit: %w", err)
 	}
-	if err := errors.Join(create(name, text, 0o644), schemaBeside(name)); err != nil {
+	if err := createWithSchema(name, text); err != nil {
 		return err
 	}
 	fmt.Fprintf(q.out, "wrote %s; next: dyno capacity %s --quick\n", name, name)
 	return nil
+}
+
+// free returns an error if a file cannot be created, because it or no folder of it exists.
+func free(name string) error {
+	if _, err := os.Stat(name); err == nil {
+		return fmt.Errorf("%s exists already; name another file", name)
+	}
+	folder := filepath.Dir(name)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no folder %s to write %s into; create it, or name a file elsewhere", folder, filepath.Base(name))
+	}
+	return nil
+}
+
+// ofRunning makes the scenario of a service that already runs.
+func ofRunning(address string) (*draft.Scenario, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return nil, usage.Errorf("%s is no URL of a service, such as http://127.0.0.1:8080/items", address)
+	}
+	base := u.Scheme + "://" + u.Host
+	s := &draft.Scenario{Modeline: true, Name: letters(u.Host), SLO: "p99=20ms,errors=0.1%", URL: base}
+	s.Description = "The highest rate at which " + u.Host + " answers 99% of requests within 20 ms."
+	s.Target = draft.Target{URL: base}
+	s.Classes = []draft.Class{{Name: "get", Method: "GET", Path: draft.Literal(cmp.Or(u.RequestURI(), "/"))}}
+	s.Comments = []string{"Made by dyno init: dyno init - explains all fields, such as target.debug for a look inside."}
+	return s, nil
 }
 
 // fromRoot returns a package of the current folder as the scenario's file must name it: from the
@@ -116,10 +165,20 @@ func fromRoot(build, file string) (string, error) {
 	switch rel = filepath.ToSlash(rel); {
 	case err != nil:
 		return "", err
-	case rel == "." || strings.HasPrefix(rel, "../"):
+	case strings.HasPrefix(rel, "../"):
+		return "", fmt.Errorf("%s would lie outside the Go module of %s, from where it cannot build that; name a file in the module", file, build)
+	case rel == ".":
 		return rel, nil
 	}
 	return "./" + rel, nil
+}
+
+// createWithSchema writes a scenario, and the schema beside it.
+func createWithSchema(name string, text []byte) error {
+	if err := create(name, text, 0o644); err != nil {
+		return err
+	}
+	return schemaBeside(name)
 }
 
 // schemaBeside writes the schema beside a scenario unless it is there.
@@ -158,7 +217,7 @@ func choose(q *questions, found []programs.Program) (programs.Program, error) {
 	}
 	const most = 20
 	for i, p := range found[:min(len(found), most)] {
-		fmt.Fprintf(q.out, "%3d  %s (%d routes)\n", i+1, what(p), len(p.Routes))
+		fmt.Fprintf(q.out, "%3d  %s (routes: %d)\n", i+1, what(p), len(p.Routes))
 	}
 	for range 3 {
 		answer := q.ask("which program, by number", "1")
@@ -175,7 +234,7 @@ func what(p programs.Program) string { return cmp.Or(p.Build, strings.Join(p.Com
 
 // describe makes the scenario of a program.
 func describe(q *questions, p programs.Program) *draft.Scenario {
-	fmt.Fprintf(q.out, "start: %s %s\n", what(p), strings.Join(p.Args, " "))
+	fmt.Fprintf(q.out, "start: %s\n", strings.Join(append([]string{what(p)}, p.Args...), " "))
 	for _, f := range p.Found {
 		fmt.Fprintf(q.out, "  %s\n", f)
 	}
@@ -202,7 +261,9 @@ func describe(q *questions, p programs.Program) *draft.Scenario {
 	}
 	if len(paths) == 0 {
 		paths = []string{"/"}
-		p.Found = append(p.Found, "no path was found that a GET answers: / is a guess, so edit load.url")
+		const edit = "no path was found that a GET answers: / is a guess, so edit load.url"
+		p.Found = append(p.Found, edit)
+		fmt.Fprintf(q.out, "  %s\n", edit)
 	}
 	if !p.ReadyLine {
 		s.Target.Ready = base + q.ask("path that answers when it is ready", p.Ready())

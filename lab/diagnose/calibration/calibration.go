@@ -21,6 +21,11 @@ type Case struct {
 	Family string
 	// Truth is the server's bottleneck; any of these is right, the first is the intended one.
 	Truth []rules.Bound
+	// Kind must be the verdict's; empty: any.
+	Kind string
+	// Fixed cases are judged by the thresholds in use, and none is fitted to them: too few families
+	// are bound in their way.
+	Fixed bool
 	// Function must be among the places named; empty: any.
 	Function string
 	Inside   string // source of profiles: agent | pprof | none
@@ -57,7 +62,7 @@ func judge(c Case, t rules.Thresholds) Judged {
 	d := c.Subject.Diagnose(t)
 	j := Judged{Case: c, Verdict: d, Outcome: Wrong, Placed: c.Function == ""}
 	switch {
-	case slices.Contains(c.Truth, d.Bound):
+	case slices.Contains(c.Truth, d.Bound) && (c.Kind == "" || c.Kind == d.Kind):
 		j.Outcome = Right
 	case d.Bound == rules.Unknown && c.Hidden:
 		j.Outcome = Right
@@ -82,14 +87,18 @@ func Insider(cases []Case, t rules.Thresholds) []Judged {
 	return out
 }
 
-// Outsider judges each case by thresholds fitted to the other families, starting from the prior.
+// Outsider judges each case by thresholds fitted to the other families, starting from the prior. A
+// fixed one is judged by the prior.
 func Outsider(cases []Case, prior rules.Thresholds) []Judged {
-	readings := read(cases)
+	readings := slices.DeleteFunc(read(cases), func(r reading) bool { return r.Fixed })
 	fitted := map[string]rules.Thresholds{}
 	var out []Judged
 	for _, c := range cases {
 		t, known := fitted[c.Family]
-		if !known {
+		switch {
+		case c.Fixed:
+			t = prior
+		case !known:
 			t = fit(slices.DeleteFunc(slices.Clone(readings), func(o reading) bool { return o.Family == c.Family }), prior)
 			fitted[c.Family] = t
 		}

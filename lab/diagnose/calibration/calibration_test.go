@@ -30,6 +30,12 @@ func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 	if judged[2].Outcome != Right || judged[3].Outcome != Right {
 		t.Errorf("%v", outcomes(judged))
 	}
+	// Fixed cases set no threshold, and are judged by the prior.
+	many.Fixed = true
+	if judged := Outsider([]Case{few, many, made("idle", rules.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}, rules.Defaults); judged[1].Outcome == Right {
+		t.Errorf("a fixed case was judged by the other families' threshold")
+	}
+	many.Fixed = false
 	// The other families set it as well: then a server of this one is judged by what they set.
 	spread := []Case{few, many, made("idle", rules.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}
 	if judged := Outsider(spread, rules.Defaults); judged[1].Outcome != Right {
@@ -47,6 +53,7 @@ func outcomes(judged []Judged) []Outcome {
 
 func TestOutcomes(t *testing.T) {
 	hidden := func(c Case) Case { c.Hidden = true; return c }
+	kind := func(c Case, k string) Case { c.Kind = k; return c }
 	or := func(c Case, also rules.Bound) Case { c.Truth = append(c.Truth, also); return c }
 	unseen := made("waits", rules.Wait, figures{cpu: 0.2}) // and no signal shows it
 	beside := func(c Case) Case {
@@ -64,6 +71,7 @@ func TestOutcomes(t *testing.T) {
 		{"right", computing("hash", 0.1), Right},
 		{"the second truth", or(collecting("mixed", 0.1), rules.CPU), Right},
 		{"wrong", collecting("churn", 0.1), Wrong},
+		{"right, of another kind", kind(computing("hash", 0.1), rules.Threaded), Wrong},
 		{"not known", unseen, Unknown},
 		{"nothing but neighbours is known", crowded, Unknown},
 		{"right beside neighbours", beside(computing("hash", 0.1)), Right},

@@ -84,16 +84,19 @@ func Read(sig rules.Signals, r *record.Run) {
 		sig[rules.OneThread] = min(1, sig[rules.Awake])
 	}
 	busy, alone := sig[rules.OneThread]
-	if !alone {
+	if !alone { // the busiest process may be one of several workers
+		sig[rules.Awake] = max(sig[rules.Awake], around.TargetCPU+around.TargetDelay)
 		busy = sig[rules.Awake]
 	}
 	if busy > 0 {
 		sig[rules.Starved] = max(0, 1-around.TargetCPU/busy)
 	}
 	if sig[rules.Starved] >= rules.Defaults.Value(rules.BarStarved) && sig[rules.Awake] >= rules.Defaults.Value(rules.BarAwake) {
-		// Connections queue because the program does not get a CPU to accept them.
+		// Connections queue because the program does not get a CPU to accept them, and clients
+		// pause because they do not get one either.
 		delete(sig, rules.AcceptQueue)
 		delete(sig, rules.AcceptFill)
+		delete(sig, rules.Occupied)
 	}
 	if c := sig[rules.Clients]; c > 0 {
 		sig[rules.Calling] = min(1, around.Calls/c)

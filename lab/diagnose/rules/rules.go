@@ -56,10 +56,15 @@ type Condition struct {
 // where the signals show no other cause.
 //
 // Of programs that Go did not build, the one thread that runs their code comes first: others may
-// have CPU left. It counts only if it ran most of that time, rather than waited for a CPU.
+// have CPU left. It counts only if it ran most of that time, rather than waited for a CPU. Where it
+// waited for much of it, several threads may have waited together, and been counted as one that is
+// always busy: then requests that wait for another process, and a throughput that still grows with
+// the clients, say otherwise.
 var All = []Rule{
 	{Unknown, Refused, []Condition{at(Failing, BarRefusing)}},
 	{Generator, "", []Condition{at(GeneratorBusy, BarGeneratorBusy)}},
+	{Wait, Called, []Condition{at(Calling, BarCalling), at(OneThread, BarOneThread), at(Starved, BarCrowded)}},
+	{Environment, "", []Condition{at(Growth, BarScaling), at(OneThread, BarOneThread), at(Starved, BarCrowded)}},
 	{CPU, Threaded, []Condition{at(OneThread, BarOneThread), below(Starved, BarStarved)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, BarGrowth), below(Utilisation, BarIdleCPU)}},
 	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, BarClients), below(Utilisation, BarIdleCPU)}},

@@ -37,6 +37,8 @@ const (
 	BarAcceptFill    = "filled"
 	BarOneThread     = "one_thread"
 	BarStarved       = "starved"
+	BarCrowded       = "crowded"
+	BarScaling       = "scaling"
 	BarAwake         = "awake"
 	BarCalling       = "calling"
 	BarFewerProcs    = "fewer_procs"
@@ -69,7 +71,9 @@ var Defaults = Thresholds{
 	BarAcceptQueue:   {0.25, "suite: 0 but for accept, 1.0"},
 	BarAcceptFill:    {0.50, "chosen: where a short queue is full although few clients wait in it"},
 	BarOneThread:     {0.85, "node and Python servers that compute: 0.89 at the least, beside a load average of 35 on 2 cores"},
-	BarStarved:       {0.70, "seven node and Python servers beside a load average of 35 on 2 cores: those that compute 0.66 at the most, those that wait 0.76 at the least"},
+	BarStarved:       {0.60, "node and Python servers beside a load average of 20 to 35 on 2 cores: those that wait, or compute in part, 0.60 at the least; more of those that compute are then not decided"},
+	BarCrowded:       {0.30, "chosen: above it, threads of Python servers that wait, at a load average of 28, seemed to be one that is always busy: 0.51 and 0.64"},
+	BarScaling:       {0.50, "node and Python servers: 0.02 per doubling of those that compute; 0.82 of one that sleeps, and seemed always busy"},
 	BarAwake:         {0.50, "chosen: below it the one thread that runs the code, or all together, sleep most of the time"},
 	BarCalling:       {0.50, "node and Python servers: 0 of those that compute or sleep; 0.78 with 8 and 0.95 with 32 clients of one that waits for a slow server"},
 	BarFewerProcs:    {0.85, "suite, on one of two processors: computing servers keep 0.43 to 0.82, waiting ones 0.84 and more"},

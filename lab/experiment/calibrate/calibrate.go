@@ -51,21 +51,45 @@ func Run(ctx context.Context, o Options) ([]calibration.Case, error) {
 		return nil, err
 	}
 	defer remove()
+	if servers, err = startable(servers, o.Say); err != nil {
+		return nil, err
+	}
 	var cases []calibration.Case
-	total := len(servers) * o.Repeats * len(o.Inside)
+	round := seenFrom(servers, o.Inside)
+	total := len(round) * o.Repeats
 	for repeat := range o.Repeats {
-		for _, inside := range o.Inside {
-			for _, s := range servers {
-				c, err := o.one(ctx, binary, s, repeat, inside)
-				if err != nil {
-					return cases, fmt.Errorf("server %s, seed %d: %w", s.Name, o.Seed+uint64(repeat), err)
-				}
-				cases = append(cases, c)
-				o.Done(len(cases), total, c)
+		for _, s := range round {
+			c, err := o.one(ctx, binary, s.Server, repeat, s.inside)
+			if err != nil {
+				return cases, fmt.Errorf("server %s, seed %d: %w", s.Name, o.Seed+uint64(repeat), err)
 			}
+			cases = append(cases, c)
+			o.Done(len(cases), total, c)
 		}
 	}
 	return cases, nil
+}
+
+// seen is a server with the interface by which it is seen.
+type seen struct {
+	Server
+	inside string
+}
+
+// seenFrom returns every server with each interface. Those that Go did not build have none, and run
+// once.
+func seenFrom(servers []Server, insides []string) (out []seen) {
+	for i, inside := range insides {
+		for _, s := range servers {
+			switch {
+			case s.Runtime == "":
+				out = append(out, seen{s, inside})
+			case i == 0:
+				out = append(out, seen{s, "none"})
+			}
+		}
+	}
+	return out
 }
 
 // one runs a server once.
@@ -210,8 +234,13 @@ func Read(ctx context.Context, dir string) ([]calibration.Case, error) {
 
 // newCase returns a server's case before its run.
 func (s Server) newCase(seed uint64, inside string) calibration.Case {
-	return calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Seed: seed, Inside: inside,
+	c := calibration.Case{Server: s.Name, Family: s.Family, Truth: s.truth(), Function: s.Function, Seed: seed, Inside: inside,
 		Hidden: slices.Contains(s.Invisible, inside)}
+	if s.Runtime != "" {
+		c.Kind = s.Kind // no place in the code says what it waits for
+		c.Fixed = true
+	}
+	return c
 }
 
 // folderName is the name of a case's folder; parts splits the name again.

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -23,7 +24,9 @@ import (
 type Server struct {
 	Name      string   `json:"name"`
 	Family    string   `json:"family"`
+	Runtime   string   `json:"runtime"` // command that it needs; empty: none
 	Truth     string   `json:"truth"`
+	Kind      string   `json:"kind"`
 	Also      []string `json:"also"`
 	Function  string   `json:"function"`
 	Method    string   `json:"method"`
@@ -109,6 +112,30 @@ func choose(all []Server, only []string) ([]Server, error) {
 		if !found {
 			return nil, fmt.Errorf("%w: %q; the servers are %s", ErrNoServer, name, names(all))
 		}
+	}
+	return out, nil
+}
+
+// startable leaves out the servers whose runtime is missing, and says so of each runtime.
+func startable(servers []Server, say func(string)) ([]Server, error) {
+	missing := map[string]int{}
+	var out []Server
+	for _, s := range servers {
+		if _, err := exec.LookPath(s.Runtime); s.Runtime != "" && err != nil {
+			missing[s.Runtime]++
+			continue
+		}
+		out = append(out, s)
+	}
+	for _, runtime := range slices.Sorted(maps.Keys(missing)) {
+		without := fmt.Sprintf("%d servers need %s, which is not installed", missing[runtime], runtime)
+		if missing[runtime] == 1 {
+			without = fmt.Sprintf("1 server needs %s, which is not installed", runtime)
+		}
+		if len(out) == 0 {
+			return nil, errors.New(without)
+		}
+		say("skipped: " + without)
 	}
 	return out, nil
 }

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/diagnose/calibration"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/experiment"
 	"dyno/lab/record"
+	"dyno/parts/quicktest"
 
 	"pgregory.net/rapid"
 )
@@ -96,7 +99,7 @@ func TestTheSuiteIsUnderstood(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remove()
-	bounds := []rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait, rules.Generator, rules.Environment, rules.NotLoaded}
+	bounds := []rules.Bound{rules.Unknown, rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait, rules.Generator, rules.Environment, rules.NotLoaded}
 	seen := map[string]bool{}
 	for _, s := range servers {
 		if s.Name == "" || s.Family == "" || !strings.HasPrefix(s.Path, "/") || seen[s.Name] {
@@ -111,6 +114,53 @@ func TestTheSuiteIsUnderstood(t *testing.T) {
 	}
 	if len(servers) < 10 {
 		t.Errorf("%d servers", len(servers))
+	}
+}
+
+// Servers that Go did not build run once, whatever the interfaces; without their runtime, not at
+// all.
+func TestOtherLanguages(t *testing.T) {
+	known, odd := Server{Name: "go"}, Server{Name: "odd", Runtime: "no-such-runtime", Truth: "wait", Kind: "unseen"}
+	var got []string
+	for _, s := range seenFrom([]Server{known, odd}, []string{"agent", "pprof"}) {
+		got = append(got, s.Name+" "+s.inside)
+	}
+	if want := []string{"go agent", "odd none", "go pprof"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if c := odd.newCase(1, "none"); c.Kind != "unseen" {
+		t.Errorf("%+v", c)
+	}
+	var said []string
+	say := func(line string) { said = append(said, line) }
+	left, err := startable([]Server{known, odd, odd}, say)
+	if err != nil || len(left) != 1 || len(said) != 1 || said[0] != "skipped: 2 servers need no-such-runtime, which is not installed" {
+		t.Errorf("%+v, %q, %v", left, said, err)
+	}
+	if _, err := startable([]Server{odd}, say); err == nil || err.Error() != "1 server needs no-such-runtime, which is not installed" {
+		t.Errorf("%v", err)
+	}
+}
+
+// One server of each language is diagnosed from outside. Its verdict depends on the machine.
+func TestDiagnosesOtherLanguages(t *testing.T) {
+	quicktest.Skip(t, "diagnoses two servers")
+	for _, name := range []string{"node-pool", "python-lock"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cases, err := Run(t.Context(), Options{Out: t.TempDir(), Only: []string{name}, Repeats: 1, Seed: 1, Inside: []string{"agent"}, Depth: experiment.Quick,
+				Done: func(int, int, calibration.Case) {}, Say: func(string) {}})
+			if err != nil && strings.Contains(err.Error(), "is not installed") {
+				t.Skip(err)
+			}
+			if err != nil || len(cases) != 1 {
+				t.Fatalf("%d cases, %v", len(cases), err)
+			}
+			j := calibration.Insider(cases, rules.Defaults)[0]
+			if _, seen := j.Verdict.Signals[rules.Awake]; !seen || j.Inside != "none" || j.Verdict.Signals[rules.Throughput] == 0 {
+				t.Errorf("%+v", j.Verdict)
+			}
+		})
 	}
 }
 

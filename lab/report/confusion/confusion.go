@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"dyno/lab/diagnose/calibration"
@@ -18,10 +20,14 @@ import (
 
 // Verdict returns the verdict on a case in a word or two.
 func Verdict(j calibration.Judged) string {
-	if j.Verdict.Confirmed || j.Verdict.Bound == rules.Unknown {
-		return string(j.Verdict.Bound)
+	verdict := string(j.Verdict.Bound)
+	if j.Kind != "" && j.Verdict.Kind != "" {
+		verdict += " " + j.Verdict.Kind
 	}
-	return string(j.Verdict.Bound) + " (unconfirmed)"
+	if j.Verdict.Confirmed || j.Verdict.Bound == rules.Unknown {
+		return verdict
+	}
+	return verdict + " (unconfirmed)"
 }
 
 // Print writes the results of the cases: the confusion matrix, how often the verdicts are right,
@@ -32,10 +38,13 @@ func Print(w io.Writer, cases []calibration.Case, verbose bool) {
 		printCases(w, inside)
 	}
 	fmt.Fprintln(w, "Verdicts by thresholds that were fitted to the other families (rows: the truth)")
+	if slices.ContainsFunc(cases, func(c calibration.Case) bool { return c.Fixed }) {
+		fmt.Fprintln(w, "(by those in use, of servers that Go did not build)")
+	}
 	printMatrix(w, calibration.Confusion(outside))
 	for _, j := range outside {
 		if j.Outcome != calibration.Right {
-			fmt.Fprintf(w, "%s: %s with %s inside (seed %d) is bound by %s, the verdict was %s\n", j.Outcome, j.Server, j.Inside, j.Seed, j.Truth[0], Verdict(j))
+			fmt.Fprintf(w, "%s: %s with %s inside (seed %d) is bound by %s, the verdict was %s\n", j.Outcome, j.Server, j.Inside, j.Seed, strings.TrimSpace(string(j.Truth[0])+" "+j.Kind), Verdict(j))
 		}
 	}
 	printTally(w, "leaving one family out", outside)

@@ -79,18 +79,26 @@ func between(r calibration.Ratio) string {
 	return fmt.Sprintf("[%.2f, %.2f]", r.Low, r.High)
 }
 
+// Foreseen is the JSON of dyno calibrate --what-if.
+type Foreseen struct {
+	Schema  string   `json:"schema"`
+	Changes []Change `json:"changes"`
+}
+
+// Change is an estimate beside what was measured, and how far it is off.
+type Change struct {
+	calibration.Foresight
+	Mark string  `json:"mark"`
+	Off  float64 `json:"off"`
+	Why  string  `json:"why,omitempty"`
+}
+
 // ForesightJSON writes the same as one object.
 func ForesightJSON(w io.Writer, all []calibration.Foresight) error {
-	type row struct {
-		calibration.Foresight
-		Mark string  `json:"mark"`
-		Off  float64 `json:"off"`
-		Why  string  `json:"why,omitempty"`
-	}
-	rows := []row{}
+	out := Foreseen{"dyno.foresight/1", []Change{}}
 	for _, f := range all {
 		mark, by := f.Mark()
-		rows = append(rows, row{f, mark, by, f.Why()})
+		out.Changes = append(out.Changes, Change{f, mark, by, f.Why()})
 	}
-	return json.NewEncoder(w).Encode(map[string]any{"schema": "dyno.foresight/1", "changes": rows})
+	return json.NewEncoder(w).Encode(out)
 }

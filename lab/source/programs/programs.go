@@ -1,6 +1,6 @@
 // Package programs finds the programs of a folder that serve HTTP: how to start each, at which
 // address it listens, and which paths it answers. It reads Go files as text and trees, without
-// types, and of a Node program no more than its command; so what it finds are good guesses.
+// types, and programs in Node and Python by a few patterns; so what it finds are good guesses.
 //
 // It is not for starting them, nor for compiling them. It starts no goroutines.
 package programs
@@ -92,6 +92,9 @@ func (p *Program) Load() (out []Route) {
 				out = append(out, r)
 			}
 		}
+		if len(p.Routes) > 1 { // the root of any method catches what has no route, often with a 404
+			out = slices.DeleteFunc(out, func(r Route) bool { return r.Path == "/" && r.Method == "" })
+		}
 		if len(out) > 0 {
 			const most = 20
 			return out[:min(len(out), most)]
@@ -120,6 +123,9 @@ func Find(folder string) ([]Program, error) {
 	} else if ok {
 		out = append(out, p)
 	}
+	if p, ok := python(folder); ok {
+		out = append(out, p)
+	}
 	return out, nil
 }
 
@@ -135,6 +141,10 @@ func (p *Program) Move(address string) {
 			return port(after)
 		}
 		return s
+	}
+	p.Command = slices.Clone(p.Command)
+	for i, c := range p.Command {
+		p.Command[i] = moved(c)
 	}
 	p.Args, p.Env = slices.Clone(p.Args), slices.Clone(p.Env)
 	for i, a := range p.Args {

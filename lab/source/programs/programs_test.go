@@ -154,6 +154,52 @@ func main() { service.Main(nil) }
 -- server.js
 app.listen(process.env.PORT || 18085)
 `, `[node server.js] [] [[PORT 18085]] at "127.0.0.1:18085" ready / debug "" routes  load `},
+		"node, variables before the command, routes, a catch-all": {`-- package.json
+{"scripts":{"start":"NODE_ENV=production node src/index.js"}}
+-- src/index.js
+app.get('/items', list)
+app.post("/items", add)
+app.listen(18086)
+`, `[node src/index.js] [] [[NODE_ENV production]] at "127.0.0.1:18086" ready /items debug "" routes GET /items, POST /items load /items`},
+		"python that serves when it runs": {`-- server.py
+server = ThreadingHTTPServer(('', 18087), Handler)
+server.serve_forever()
+`, `[python3 server.py] [] [] at "127.0.0.1:18087" ready / debug "" routes  load `},
+		"Flask, a variable": {`-- app.py
+app = Flask(__name__)
+
+@app.route('/items')
+def items(): return 'x'
+
+@app.route('/items/<int:i>', methods=['POST'])
+def put(i): return 'x'
+
+if __name__ == '__main__':
+    app.run(port=int(os.environ.get('PORT', 18088)))
+`, `[python3 app.py] [] [[PORT 18088]] at "127.0.0.1:18088" ready /items debug "" routes GET /items, POST /items/{int:i} load /items`},
+		"FastAPI, run by uvicorn, a virtual environment": {`-- api.py
+api: FastAPI = FastAPI()
+
+@api.get("/users/{id}")
+async def user(id: int): pass
+-- .venv/bin/python
+`, `[./.venv/bin/python -m uvicorn api:api --port 8000] [] [] at "127.0.0.1:8000" ready / debug "" routes GET /users/{id} load /users/1`},
+		"Django": {`-- manage.py
+os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings')
+`, `[python3 manage.py runserver --noreload 127.0.0.1:8000] [] [] at "127.0.0.1:8000" ready / debug "" routes  load `},
+		"a catch-all beside a route of its own": {`-- go.mod
+module example.com/g
+-- main.go
+package main
+
+import "net/http"
+
+func main() {
+	http.HandleFunc("/", notFound)
+	http.HandleFunc("POST /jobs", add)
+	http.ListenAndServe(":18089", nil)
+}
+`, `.[] [] [] at "127.0.0.1:18089" ready / debug "" routes  /, POST /jobs load `},
 		"no server": {`-- go.mod
 module example.com/f
 -- main.go
@@ -206,9 +252,10 @@ func TestMove(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	f.Add("package main\nimport \"net/http\"\nfunc main() { x := r.Group(\"/a\"); x.Handle(\"GET /\", nil); http.ListenAndServe(\":1\", nil) }", `{"main":"a.js"}`)
 	f.Add("package main\nimport \"github.com/go-chi/chi\"\nfunc main() { r.Route(\"/\", func() {}); flag.String(); flag.StringVarP(1, \"p\", \"2\", \"3\") }", `{"scripts":{"start":"node"}}`)
+	f.Add("app = Flask(__name__)\n@app.get('/a')", "app.run(port=1) os.environ['PORT'] serve_forever()")
 	f.Fuzz(func(t *testing.T, source, pack string) {
 		dir := t.TempDir()
-		for name, text := range map[string]string{"go.mod": "module a", "main.go": source, "package.json": pack, "Dockerfile": pack} {
+		for name, text := range map[string]string{"go.mod": "module a", "main.go": source, "package.json": pack, "Dockerfile": pack, "a.py": source, "b.py": pack} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"dyno/subjects/subject"
@@ -22,10 +23,10 @@ import (
 
 // Backend is a separate process that other servers call over HTTP.
 type Backend struct {
-	URL    string
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	stdout *bufio.Reader
+	Address string
+	cmd     *exec.Cmd
+	stdin   *os.File
+	stdout  *bufio.Reader
 }
 
 // StartBackend starts a backend. It ends when it is closed, and with this process, since it reads
@@ -38,15 +39,18 @@ func StartBackend(takes time.Duration, atOnce, rounds int) (*Backend, error) {
 	cmd := exec.Command(self, "--apart", "--backend", takes.String(), "--at-once", strconv.Itoa(atOnce), "--rounds", strconv.Itoa(rounds))
 	cmd.Args[0] = "bounds"
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
+	its, stdin, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
+	cmd.Stdin = its
+	defer its.Close()
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
+	if err != nil {
+		stdin.Close()
 		return nil, err
 	}
 	b := &Backend{cmd: cmd, stdin: stdin}
@@ -60,8 +64,14 @@ func StartBackend(takes time.Duration, atOnce, rounds int) (*Backend, error) {
 		b.Close()
 		return nil, fmt.Errorf("the backend did not become ready: %w", err)
 	}
-	b.URL = "http://" + ready.Listen
+	b.Address = ready.Listen
 	return b, nil
+}
+
+// Bequeath lets the backend live as long as the program that this process becomes by exec.
+func (b *Backend) Bequeath() error {
+	_, err := syscall.Dup(int(b.stdin.Fd())) // the copy stays open across exec
+	return err
 }
 
 // Close ends the backend and waits for it.

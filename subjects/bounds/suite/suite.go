@@ -16,6 +16,9 @@ type Entry struct {
 	Truth  string   `json:"truth"` // the bound, by its name in a diagnosis
 	Also   []string `json:"also"`  // further correct bounds: any of them may be named first
 	Kind   string   `json:"kind"`  // more precise kind of a wait or a lock; empty: there is none
+	// Runtime is the command that runs it, where Go did not build it; empty: it is part of this
+	// program.
+	Runtime string `json:"runtime,omitempty"`
 	// OrKind is another correct name of the kind: a pool that is handed out over a channel is
 	// both.
 	OrKind   string `json:"or_kind,omitempty"`
