@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers ci
+.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof manuals archives ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,34 @@ peers: ## every scenario of scenarios/peers, one after the other (50 minutes)
 	@failed=; for s in scenarios/peers/*.yaml; do \
 	  go run ./cmd/dyno run $$s || failed="$$failed $$s"; done; \
 	test -z "$$failed" || { echo "without a valid result:$$failed"; exit 1; }
+
+# PATH=... on the command line takes the place of the PATH that recipes get. The second line reads the shell's own again: while PATH
+# is being expanded, $(shell) has the value that make was started with.
+ifeq ($(origin PATH),command line)
+export MODULE := $(value PATH)
+override PATH = $(shell printf %s "$$PATH")
+override PATH := $(PATH)
+endif
+
+module: ## set the module path in every file: make module PATH=github.com/you/dyno
+	@test -n "$$MODULE" || { echo "usage: make module PATH=github.com/you/dyno"; exit 2; }
+	go run ./deploy/release module "$$MODULE"
+
+release: ## make the commit and the tags of a release: make release VERSION=v0.1.0
+	go run ./deploy/release tag "$(VERSION)"
+
+proof: ## install every program from the tags of a release, as users do: make proof VERSION=v0.1.0
+	go run ./deploy/release prove "$(VERSION)"
+
+PROGRAMS = dyno notifyd ordersd ledgersync chaind arenad
+
+manuals: ## man pages and completions of every program, into dyno-out/share
+	@rm -rf dyno-out/share; export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
+	for p in $(PROGRAMS); do go run ./cmd/$$p manual dyno-out/share || exit 1; done
+
+archives: ## archives for Linux and macOS with their checksums, into dist, by goreleaser (20 minutes, the first time)
+	GOWORK=off GOBIN="$(CURDIR)/dyno-out" go install github.com/goreleaser/goreleaser/v2@v2.15.1
+	dyno-out/goreleaser release --snapshot --clean
 
 ci: ## what CI runs
 	bash .ci/run

@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,12 +23,13 @@ type room struct {
 
 // house is the house, from the top floor down. The first row that matches a folder holds.
 var house = []room{
-	{"cmd/dyno", []string{"lab/*", "agent"}, "the lab's command wires the lab together; it knows no service"},
+	{"cmd/dyno", []string{"lab/*", "agent", "cmd/service/manual"}, "the lab's command wires the lab together; it knows no service"},
 	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
 	{"cmd/arenad", []string{"cmd/service", "services/arena", "services/arena/*", "lab/load", "parts/*"}, "its bots are a load of the lab"},
 	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
 	{"peers/*", []string{"peers/callers", "peers/queues/queue", "cmd/service", "services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
+	{"deploy/*", nil, "programs that release the repository need none of it, so that they can rewrite all of it"},
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
@@ -58,7 +60,8 @@ var outside = map[string]func(importPath string) bool{
 	"agent": func(p string) bool { return !strings.Contains(strings.Split(p, "/")[0], ".") },
 }
 
-const module = "dyno"
+// module is the path in go.mod, the one place that sets it.
+var module = modulePath()
 
 // forTests is the part that the tests of every room may import.
 const forTests = "parts/quicktest"
@@ -175,6 +178,12 @@ func goFiles(t *testing.T) []string {
 		t.Fatalf("listing Go files: %d found, %v", len(files), err)
 	}
 	return files
+}
+
+func modulePath() string {
+	text, _ := os.ReadFile("go.mod")
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(line, "module ")
 }
 
 func importsOf(t *testing.T, file string) []string {

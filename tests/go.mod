@@ -101,6 +101,7 @@ require (
 replace (
 	dyno => ..
 	dyno/agent => ../agent
+	dyno/cmd/service => ../cmd/service
 	dyno/parts => ../parts
 	dyno/services/arena => ../services/arena
 	dyno/services/notify => ../services/notify

@@ -97,6 +97,11 @@ exit 3`)
 	program("gh", `printf '%s\n' "$*" >> "$RUNNER_TEMP/gh-called"; case "$*" in *--paginate*) echo 77;; esac`)
 	given := map[string]string{"target": "./cmd/my server", "a": "main", "b": "HEAD", "gate": "work>=0.9", "args": "-addr 127.0.0.1:0 $(touch hacked)",
 		"env": "A=1\nB=two words", "flags": "--quick --connections 16", "name": "dyno"}
+	folder := func() string {
+		b, _ := os.ReadFile(filepath.Join(dir, "output"))
+		_, path, _ := strings.Cut(strings.TrimSpace(string(b)), "folder=")
+		return path
+	}
 	expression := regexp.MustCompile(`\$\{\{ *([a-z.-]+(?:_request\.number)?) *\}\}`)
 	run := func(name string) (string, error) {
 		t.Helper()
@@ -114,7 +119,7 @@ exit 3`)
 					case strings.HasPrefix(e, "inputs."):
 						return given[strings.TrimPrefix(e, "inputs.")]
 					case e == "steps.compare.outputs.folder":
-						return filepath.Join(dir, "dyno-dyno")
+						return folder()
 					case e == "steps.compare.outputs.exit-code":
 						return "3"
 					}
@@ -156,7 +161,7 @@ exit 3`)
 	if got := read("gh-called"); !strings.Contains(got, "--method PATCH repos/o/r/issues/comments/77 -F body=@") || strings.Contains(got, "POST") {
 		t.Errorf("gh was called with\n%s", got)
 	}
-	if got := read("dyno-dyno/comment.md"); got != "<!-- dyno compare: dyno -->\n**Gate** fail\n" {
+	if got := read(filepath.Base(folder()) + "/comment.md"); got != "<!-- dyno compare: dyno -->\n**Gate** fail\n" {
 		t.Errorf("the comment is %q", got)
 	}
 	if _, err := run("Verdict"); err == nil || err.(*exec.ExitError).ExitCode() != 3 {

@@ -46,7 +46,8 @@ PACKAGE is the folder of a Go program in a git repository. Compare builds it at 
 (default: HEAD against the folder as it is now, which is called .), starts both, finds the port at which each listens,
 and names the functions whose CPU or allocations per request changed. A program with a fixed port is started for each turn.
 
---gate sets the exit code for CI: the whole interval must be on the right side, else 3.`,
+--gate sets the exit code for CI: the whole interval must be on the right side, else 3. Intervals of work rate and CPU
+include the noise floor: by how much two processes of A differ on this machine.`,
 		Example: `  dyno compare ./cmd/server --a main --b HEAD --args '-addr 127.0.0.1:0' --slo p99=20ms --gate 'capacity>=0.97'
   dyno compare scenarios/notify.yaml --a main --b .
   dyno compare scenarios/notify.yaml --a baseline --b batch

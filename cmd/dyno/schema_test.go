@@ -135,7 +135,8 @@ func reflectorOf(t *testing.T) *make.Reflector {
 	return r
 }
 
-const module = "dyno"
+// module is the path of the repository.
+var module = strings.TrimSuffix(reflect.TypeFor[record.SLO]().PkgPath(), "/lab/record")
 
 func document(t *testing.T, v any) (out map[string]any) {
 	t.Helper()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dyno/cmd/service/manual"
 	"dyno/parts/daemon"
 	"dyno/parts/refusal"
 )
@@ -58,7 +59,7 @@ func commandLine(s daemon.Service, commands []*cobra.Command, env func(string) (
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(help(root))
-	root.AddCommand(assemblies(s), version(s.Name))
+	root.AddCommand(assemblies(s), version(s.Name), manuals(s.Name))
 	var owners []*cobra.Command
 	for _, t := range s.Tasks(env, stdout, stderr) {
 		owners = append(owners, task(t))
@@ -157,6 +158,12 @@ func help(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+}
+
+func manuals(name string) *cobra.Command {
+	cmd := manual.New(name)
+	cmd.Args = Arguments(1, 1, "manual takes one folder, as in "+name+" manual ~/.local/share")
+	return cmd
 }
 
 func version(name string) *cobra.Command {

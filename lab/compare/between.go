@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -16,9 +15,16 @@ import (
 // itself over the same time, if the baseline was measured twice.
 func Between(exp *record.Experiment, metric, a, b string, sample Sample) Comparison {
 	role := measured(exp)
-	c := paired(exp, metric, Side{role, a}, Side{role, b}, sample)
-	c.Floor = floor(exp, metric, sample).Interval
-	c.judgeFloor()
+	return besideFloor(exp, metric, Side{role, a}, Side{role, b}, sample)
+}
+
+// besideFloor compares two sides, beside the baseline against itself.
+func besideFloor(exp *record.Experiment, metric string, a, b Side, sample Sample) Comparison {
+	c := paired(exp, metric, a, b, sample)
+	if !byTurns(exp, metric) {
+		c.Floor = floor(exp, metric, sample).Interval
+		c.judgeFloor()
+	}
 	return c
 }
 
@@ -150,22 +156,6 @@ func floor(exp *record.Experiment, metric string, sample Sample) Comparison {
 	}
 	return Comparison{}
 }
-
-// judgeFloor warns when the difference claimed is within the machine's noise.
-func (c *Comparison) judgeFloor() {
-	f := c.Floor
-	if f == nil {
-		return
-	}
-	if f[0] > 1 || f[1] < 1 {
-		c.warn("the baseline differs from itself (%s): the machine was not steady enough, or it is the false alarm expected once in twenty", span(*f))
-	}
-	if (c.Verdict == Faster || c.Verdict == Slower) && c.Ratio >= f[0] && c.Ratio <= f[1] {
-		c.warn("the ratio %.3f is within the range of the baseline against itself (%s)", c.Ratio, span(*f))
-	}
-}
-
-func span(in [2]float64) string { return fmt.Sprintf("%.3f to %.3f", in[0], in[1]) }
 
 // AtEqualRate returns samples from runs at one rate: p99 in ms as the SLO measures it, or CPU in us
 // per request; over several runs of a slot the geometric mean.

@@ -42,9 +42,12 @@ type Comparison struct {
 	Interval *[2]float64 `json:"interval"` // nil below MinPairs
 	Pairs    int         `json:"pairs"`    // samples of either side; by turns: batches of blocks
 	// the interval of the baseline against itself; nil below MinPairs
-	Floor    *[2]float64 `json:"floor"`
-	Verdict  string      `json:"verdict"`
-	Warnings []string    `json:"warnings"`
+	Floor *[2]float64 `json:"floor"`
+	// Noise describes the noise floor by which Interval is wider than its samples alone make it;
+	// empty: by none.
+	Noise    string   `json:"noise,omitempty"`
+	Verdict  string   `json:"verdict"`
+	Warnings []string `json:"warnings"`
 
 	// Confidence of Interval, 0.95 to 0.985, higher the more often a comparison by turns was looked
 	// at; 0: 0.95.
@@ -55,17 +58,6 @@ type Comparison struct {
 	WouldDecide string `json:"would_decide,omitempty"`
 
 	each time.Duration // duration of a pair; 0: unknown
-}
-
-// Cautious returns the interval, wider on both sides by as much as the baseline differs from
-// itself: two processes of one program differ too, and most where other programs use the machine.
-// It is for a verdict on which further steps rest. Nil: there is no interval.
-func (c Comparison) Cautious() *[2]float64 {
-	if c.Interval == nil || c.Floor == nil || !positive(c.Floor[0]) {
-		return c.Interval
-	}
-	spread := max(1, c.Floor[1], 1/c.Floor[0])
-	return &[2]float64{c.Interval[0] / spread, c.Interval[1] * spread}
 }
 
 // Sample returns the value measured for a variant in a round under a role (record.RoleMeasure,

@@ -78,6 +78,9 @@ func (g Gate) Judge(c Comparison) Outcome {
 		return out
 	case c.Interval == nil:
 		out.InWords = fmt.Sprintf("undecided: the ratio is %.3f, but %s no interval (%d are needed)", c.Ratio, pairs(c.Pairs, "gives", "give"), MinPairs)
+		if c.WouldDecide != "" {
+			out.InWords += "; " + c.WouldDecide
+		}
 		return out
 	}
 	worst, best := c.Interval[0], c.Interval[1]
@@ -87,6 +90,9 @@ func (g Gate) Judge(c Comparison) Outcome {
 		holds = func(x float64) bool { return x <= g.Bound }
 	}
 	seen := fmt.Sprintf("the ratio is %.3f, its interval %s", c.Ratio, span(*c.Interval))
+	if c.Floor != nil && c.Noise != "" {
+		seen += fmt.Sprintf(" with a noise floor of %.1f%%", (spread(*c.Floor)-1)*100)
+	}
 	switch {
 	case holds(worst):
 		out.Verdict, out.InWords = Pass, "pass: "+seen+", all of it "+g.Op+" "+number(g.Bound)
@@ -105,9 +111,8 @@ const maxAdvice = 100
 // advice estimates how many pairs would decide if the ratio stayed the same: the interval's
 // half-width falls with the square root of their number.
 func (g Gate) advice(c Comparison) string {
-	half := math.Log(c.Interval[1]/c.Interval[0]) / 2
 	distance := math.Abs(math.Log(c.Ratio / g.Bound))
-	needed := math.Ceil(float64(c.Pairs) * math.Pow(half/distance, 2))
+	needed := math.Ceil(float64(c.Pairs) * math.Pow(half(*c.Interval)/distance, 2))
 	if !(needed <= maxAdvice) {
 		return "; the ratio is too close to the bound to be decided"
 	}

@@ -82,10 +82,8 @@ func leftOut(exp *record.Experiment, metric, name string, sample Sample) *Compar
 		return nil
 	}
 	last := exp.Variants[len(exp.Variants)-1].Name
-	c := paired(exp, metric, without, Side{record.RoleMeasure, last}, sample)
+	c := besideFloor(exp, metric, without, Side{record.RoleMeasure, last}, sample)
 	c.A, c.B = last+" without "+name, last
-	c.Floor = floor(exp, metric, sample).Interval
-	c.judgeFloor()
 	return &c
 }
 

@@ -41,15 +41,18 @@ func alphaAt(n int) float64 {
 // Settled reports whether a look that has been reached decided the comparison, so that its time can
 // go to others. A decided comparison stays decided.
 func Settled(all []record.Slice, metric string, a, b Side) bool {
-	logs := turnsOf(all, metric, a, b).grown()
+	t := turnsOf(all, metric, a, b)
+	logs, beside := t.grown(), noiseOf(all, metric, t, b, turns.grown)
 	for _, l := range looks {
-		if l.batches > len(logs) {
+		if l.batches > len(logs) || beside != nil && l.batches > len(beside.logs) {
 			return false
 		}
-		n := logs[:l.batches]
+		at := func(alpha float64) *[2]float64 {
+			return widen(interval(logs[:l.batches], alpha), beside.floor(l.batches, alpha))
+		}
 		// Equal is the verdict of Turns: a difference within 2% continues to the look that shows
 		// it.
-		if different(interval(n, l.alpha)) || equal(interval(n, alphaAt(l.batches))) {
+		if different(at(l.alpha)) || equal(at(alphaAt(l.batches))) {
 			return true
 		}
 	}
@@ -75,8 +78,7 @@ func TwinDiffers(c Comparison) bool {
 	if c.Confidence > 0 {
 		alpha = 1 - c.Confidence
 	}
-	half := math.Log(c.Interval[1]/c.Interval[0]) / 2 * quantileT(sure, c.Pairs) / quantileT(alpha, c.Pairs)
-	in := around(math.Log(c.Ratio), half)
+	in := around(math.Log(c.Ratio), half(*c.Interval)*quantileT(sure, c.Pairs)/quantileT(alpha, c.Pairs))
 	return in[0] > 1+same || in[1] < 1-same
 }
 
@@ -85,8 +87,9 @@ const maxBatches = 5000
 
 // wouldDecide is how much longer the experiment must continue to decide a difference: one of the
 // observed size if that is at least 2%, else one of 5%, or whether the sides are equal within 2% if
-// they are known to be within 5%. Empty when the slices do not show how long a batch takes.
-func (t turns) wouldDecide(logs []float64) string {
+// they are known to be within 5%. now is the interval with the noise floor, which is taken to fall
+// with the number of batches too. Empty when the slices do not show how long a batch takes.
+func (t turns) wouldDecide(logs []float64, now *[2]float64) string {
 	if t.span <= 0 {
 		return ""
 	}
@@ -97,17 +100,22 @@ func (t turns) wouldDecide(logs []float64) string {
 	}
 	each = max(each, t.span/time.Duration(n))
 	mean, deviation := stat.MeanStdDev(logs, nil)
-	half := func(n int) float64 { return quantileT(alphaAt(n), n) * deviation / math.Sqrt(float64(n)) }
+	of := func(n int) float64 { return quantileT(alphaAt(n), n) * deviation / math.Sqrt(float64(n)) }
+	wider := 1.0
+	if own := of(n); own > 0 {
+		wider = half(*now) / own
+	}
+	width := func(n int) float64 { return wider * of(n) } // half of it
 	seen := math.Abs(mean)
 	goal, size := math.Log(1.05), 5.0
 	switch {
 	case seen >= math.Log1p(same):
 		goal, size = seen, math.Expm1(seen)*100
-	case half(n) <= goal:
+	case width(n) <= goal:
 		goal, size = max(seen, math.Log1p(same)-seen), same*100
 	}
 	needed := n + 1
-	for step := 1; half(needed) > goal && needed < maxBatches; step = 1 + needed/20 {
+	for step := 1; width(needed) > goal && needed < maxBatches; step = 1 + needed/20 {
 		needed += step
 	}
 	return howLong(time.Duration(needed-n)*each, fmt.Sprintf("decide %.0f%%", size))

@@ -182,19 +182,3 @@ func TestATrueChangeIsFound(t *testing.T) {
 		}
 	}
 }
-
-func TestCautious(t *testing.T) {
-	in := &[2]float64{1.2, 1.5}
-	for _, tt := range []struct {
-		floor *[2]float64
-		want  [2]float64
-	}{{nil, *in}, {&[2]float64{1, 1}, *in}, {&[2]float64{0.8, 1}, [2]float64{0.96, 1.875}}, {&[2]float64{0.9, 1.25}, [2]float64{0.96, 1.875}}, {&[2]float64{0, 2}, *in}} {
-		got := Comparison{Interval: in, Floor: tt.floor}.Cautious()
-		if math.Abs(got[0]-tt.want[0]) > 1e-9 || math.Abs(got[1]-tt.want[1]) > 1e-9 {
-			t.Errorf("floor %v: %v, want %v", tt.floor, *got, tt.want)
-		}
-	}
-	if got := (Comparison{}).Cautious(); got != nil {
-		t.Errorf("without an interval: %v", got)
-	}
-}

@@ -33,7 +33,7 @@ func (s Side) took(slice *record.Slice, kind string) bool {
 // Turns compares two sides by their slices in the same blocks: MetricWork and MetricCPU by work
 // slices, MetricP99 by SLO slices of the blocks with one rate for all; MetricCPU too when no work
 // was measured. The looks of Settled reduce the interval's confidence, so that it may be read at
-// any time.
+// any time. The interval includes the noise floor, where a twin of the baseline shows it.
 func Turns(all []record.Slice, metric string, a, b Side) Comparison {
 	c := Comparison{Schema: Schema, Metric: metric, A: a.Variant, B: b.Variant, Verdict: Invalid, Warnings: []string{}}
 	t := turnsOf(all, metric, a, b)
@@ -60,8 +60,9 @@ func Turns(all []record.Slice, metric string, a, b Side) Comparison {
 	alpha := alphaAt(c.Pairs)
 	c.Interval, c.Confidence = interval(logs, alpha), 1-alpha
 	c.Verdict = verdict(metric, c.Interval)
+	c.allow(noiseOf(all, metric, t, b, turns.batches))
 	if c.Verdict == NotDecided {
-		c.WouldDecide = t.wouldDecide(logs)
+		c.WouldDecide = t.wouldDecide(logs, c.Interval)
 	}
 	if change, clear := drift(logs); clear {
 		c.warn("drift: the ratio changed by %+.0f%% over the experiment", change*100)

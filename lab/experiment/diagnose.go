@@ -152,7 +152,7 @@ func (x *executor) looking(variant string, found float64) diagnose.Plan {
 func (x *executor) profileLadder(ctx context.Context) error {
 	for _, v := range x.variants {
 		if time.Since(x.began) > x.exp.Budget {
-			x.exp.Warnings = append(x.exp.Warnings, "the budget was used up before "+v.Name+" could be profiled")
+			x.exp.Warnings = append(x.exp.Warnings, "the budget was used up before "+v.Name+" could be profiled: give it more with --budget")
 			return nil
 		}
 		if err := x.profileAt(ctx, v.Name); err != nil {

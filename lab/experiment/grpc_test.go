@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -15,15 +16,30 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// A load of gRPC calls on a server with reflection, as a scenario has it.
+// A load of gRPC calls, as a scenario has it: the server's reflection describes them, or a file.
 func TestLoadOfGRPC(t *testing.T) {
+	t.Run("reflection", func(t *testing.T) { loadOfGRPC(t, true, "") })
+	file := filepath.Join(t.TempDir(), "health.proto")
+	text := `syntax = "proto3"; package grpc.health.v1;
+message Request { string service = 1; }
+message Response { enum Status { UNKNOWN = 0; SERVING = 1; } Status status = 1; }
+service Health { rpc Check(Request) returns (Response); }`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("proto", func(t *testing.T) { loadOfGRPC(t, false, "proto: ["+file+"]") })
+}
+
+func loadOfGRPC(t *testing.T, reflects bool, described string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer()
 	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
-	reflection.Register(s)
+	if reflects {
+		reflection.Register(s)
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() { s.Serve(l) })
 	defer serving.Wait()
@@ -36,12 +52,13 @@ load:
   kind: grpc
   url: http://%[1]s
   call: grpc.health.v1.Health/Check
+  %[2]s
   check: {json: [{path: status, equals: SERVING}]}
   connections: 2
   pipeline: 4
   schedule: {kind: constant, rate: 50}
 measure: {length: 400ms}
-`, l.Addr()))
+`, l.Addr(), described))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyno/lab/capacity"
@@ -87,6 +88,13 @@ func (x *executor) invalidTurns() string {
 		return "nothing could be measured: " + reason
 	case 2*limited > count:
 		return fmt.Sprintf("the load generator was the limit in %d of %d slices: %s", limited, count, how)
+	}
+	if x.exp.Kind == record.KindCompare && len(x.variants) == 2 {
+		for _, v := range x.variants {
+			if !slices.ContainsFunc(x.exp.Slices, func(s record.Slice) bool { return s.Variant == v.Name && s.Role == record.RoleMeasure }) {
+				return fmt.Sprintf("the budget of %v left no time for a turn of %s: give it more with --budget", x.exp.Budget, v.Name)
+			}
+		}
 	}
 	first := x.variants[0].Name
 	floor := compare.Turns(x.exp.Slices, compare.MetricWork, compare.Side{Role: record.RoleMeasure, Variant: first}, compare.Side{Role: record.RoleFloor, Variant: first})

@@ -21,6 +21,7 @@ type Options struct {
 	Host     string // take the requests to this host; empty: to the one with most requests
 	Target   string // base URL to send them to; empty: their own
 	NoStatic bool   // leave out the files of a page
+	Kind     string // of the load: Mix or Flows; empty: flows where values pass from one answer to the next request
 	Secrets  bool   // keep secrets, in the rows
 	// Rows and Bodies are files that may be written beside the scenario, as it names them; empty:
 	// the scenario must stand alone.
@@ -57,8 +58,10 @@ type conversion struct {
 	vault vault
 	notes []string
 	left  []foreign.Omission
+	saved []foreign.Save // by all requests, also those that are left out
 	rows  []map[string]string
 	odd   []string // names of dropped header fields
+	apart string   // why files of a page are left out of a flow
 }
 
 // item is a kind of request on its way into the scenario; its texts are templates.
@@ -66,18 +69,20 @@ type item struct {
 	method, path, body string
 	header             []draft.Header
 	name               string
+	flow               foreign.Flow
+	line               int
 	weight             float64
 	count              int
 	static             bool
 }
 
 func (i *item) key() string {
-	return fmt.Sprintf("%s\x00%s\x00%s\x00%s", i.method, i.path, i.body, i.header)
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%v", i.method, i.path, i.body, i.header, i.flow.Check)
 }
 
 // Convert turns a load into a scenario, which the parser of scenarios has accepted.
 func Convert(load *foreign.Load, o Options) (*Result, error) {
-	c := &conversion{Options: o, load: load, vault: vault{keep: o.Secrets, values: map[string]string{}}, left: slices.Clone(load.Left), notes: slices.Clone(load.Notes)}
+	c := &conversion{Options: o, load: load, vault: vault{keep: o.Secrets, values: map[string]string{}}, left: slices.Clone(load.Left), notes: slices.Clone(load.Notes), saved: load.Saved()}
 	base, prefix, err := c.base()
 	result := &Result{Target: base}
 	if err == nil {
@@ -88,12 +93,22 @@ func Convert(load *foreign.Load, o Options) (*Result, error) {
 }
 
 func (c *conversion) fill(result *Result, base, prefix string) error {
-	items := merge(c.items(base, prefix))
+	flows := c.Kind == Flows || c.Kind == "" && c.load.Flows
+	if !flows {
+		c.unmark()
+	}
+	if flows && !c.NoStatic {
+		c.NoStatic, c.apart = true, "the steps of a flow follow one another, and browsers fetch these beside them; --kind requests takes them"
+	}
+	items, bodies := c.items(base, prefix), []byte(nil)
+	if !flows {
+		items, bodies = c.mix(items)
+	} else {
+		items = c.inTurn(items)
+	}
 	if len(items) == 0 {
 		return ErrNothing
 	}
-	items, bodies := c.bodies(items)
-	items = c.limit(c.collapse(items))
 	s := draft.Scenario{
 		Name:        cmp.Or(strings.TrimLeft(slug(c.Name), "-_"), "imported"),
 		Description: fmt.Sprintf("Requests of %s.", c.Source),
@@ -104,7 +119,10 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 		SLO:         cmp.Or(c.load.SLO, "p99=100ms,errors=1%"),
 	}
 	s.Headers = common(items)
-	s.Classes = classes(items, len(s.Headers))
+	s.Classes = classes(items)
+	if flows {
+		s.Steps, s.Classes = steps(items, s.Classes), nil
+	}
 	c.remark()
 	s.Comments = c.comments()
 	if bodies != nil {
@@ -129,7 +147,20 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 	for _, k := range s.Classes {
 		result.Taken = append(result.Taken, fmt.Sprintf("%gx %s %s", max(k.Weight, 1), k.Method, foreign.Address(k.Path)))
 	}
+	for i := range s.Steps {
+		result.Taken = append(result.Taken, taken(&s.Steps[i]))
+	}
 	return nil
+}
+
+// mix makes requests kinds of request: equal ones are one, and many that are alike have rows or
+// bodies beside the scenario.
+func (c *conversion) mix(items []item) (out []item, bodies []byte) {
+	if items = merge(items); len(items) == 0 {
+		return nil, nil
+	}
+	items, bodies = c.bodies(items)
+	return c.limit(c.collapse(items)), bodies
 }
 
 // base returns scheme and host of the target, and what precedes every path there; it drops the
@@ -208,7 +239,7 @@ func (c *conversion) items(base, prefix string) (out []item) {
 			statics++
 			continue
 		}
-		i := item{method: strings.ToUpper(r.Method), name: r.Name, weight: max(r.Weight, 0), static: isStatic(r), count: 1, body: draft.Literal(r.Body)}
+		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: max(r.Weight, 0), static: isStatic(r), count: 1, body: draft.Literal(r.Body)}
 		if i.weight == 0 {
 			i.weight = 1
 		}
@@ -227,13 +258,13 @@ func (c *conversion) items(base, prefix string) (out []item) {
 			r.Default("Authorization", basic(u.User))
 		}
 		i.header = c.header(r.Header, cmp.Or(u.Host, hostOf(base)))
-		if r.Body != "" && secretInBody.MatchString(r.Body) {
+		if r.Body != "" && secretInBody.MatchString(savedInBody.ReplaceAllString(r.Body, "")) {
 			c.note("the body of %s %s seems to hold a password or a token: it is in the scenario as it is", i.method, foreign.Address(u.Path))
 		}
 		out = append(out, i)
 	}
 	if statics > 0 {
-		c.left = append(c.left, foreign.Omission{What: count(statics, "request") + " for static files", Why: "--no-static"})
+		c.left = append(c.left, foreign.Omission{What: count(statics, "request") + " for static files", Why: cmp.Or(c.apart, "--no-static")})
 	}
 	return out
 }

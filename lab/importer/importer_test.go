@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"dyno/lab/importer/foreign"
 	"dyno/lab/scenario"
@@ -21,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // the folder. Secrets in the inputs contain s3cr3t or s3cret.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.*")
-	if err != nil || len(inputs) != 9 {
+	if err != nil || len(inputs) != 12 {
 		t.Fatalf("%d inputs, %v", len(inputs), err)
 	}
 	for _, in := range inputs {
@@ -135,6 +136,50 @@ func TestHostTargetAndStaticFiles(t *testing.T) {
 	}
 }
 
+// TestKinds: without flows, values of answers are those of the file, and what needs others is left
+// out.
+func TestKinds(t *testing.T) {
+	for in, want := range map[string][]string{
+		"har-flow/input.har":   {"took 1x POST /pay\n", "left Authorization: it may be a secret", "left 4 pauses:"},
+		"k6-flow/input.js":     {"took 1x POST /login\n", "left line 16: POST of a URL: it depends on sku of an earlier answer; --kind flows takes it", "left line 14: header Authorization: its value depends on token"},
+		"locust-flow/input.py": {"took 1x GET /items\n", "left line 20: POST http://127.0.0.1:8080/login: it is in on_start, which is no @task"},
+	} {
+		got := convert(t, "testdata/"+in, Options{Kind: Mix})
+		for _, w := range want {
+			if s := shown(got); !strings.Contains(s, w) {
+				t.Errorf("%s: got\n%s\nwant %s", in, s, w)
+			}
+		}
+		if s, err := parser.Parse("x", got.Scenario); err != nil || s.OfFlows() {
+			t.Errorf("%s: flows, %v", in, err)
+		}
+	}
+	got := convert(t, "testdata/urls/input.txt", Options{Kind: Flows})
+	if s, err := parser.Parse("x", got.Scenario); err != nil || !s.OfFlows() {
+		t.Errorf("a list of URLs in turn: %v", err)
+	}
+}
+
+// TestFlowLimits: a value that no step saves, too many steps and long pauses do not make a scenario
+// invalid.
+func TestFlowLimits(t *testing.T) {
+	load := &foreign.Load{Flows: true}
+	load.Add(foreign.Request{Method: "POST", URL: "http://other/login", Flow: foreign.Flow{Save: []foreign.Save{{Name: "token", JSON: "token"}}}})
+	load.Add(foreign.Request{Method: "GET", URL: "http://a/" + foreign.Mark("token")})
+	for range 300 {
+		load.Add(foreign.Request{Method: "GET", URL: "http://a/", Flow: foreign.Flow{Think: time.Second}})
+	}
+	got, err := Convert(load, Options{Name: "many"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"left GET of a URL: no request before it in the flow saves token", "left the last 44 requests: a flow has at most 256 steps", "note pauses of 4m15s in all were shortened to 10s"} {
+		if !strings.Contains(shown(got), want) {
+			t.Errorf("got\n%s\nwant %s", shown(got), want)
+		}
+	}
+}
+
 // TestManyURLs: thousands of URLs of one form become one kind with rows, and each is in them.
 func TestManyURLs(t *testing.T) {
 	load := &foreign.Load{}
@@ -190,13 +235,15 @@ func FuzzConvert(f *testing.F) {
 	f.Add("put", "http://u:p@[::1]:80", "x-api-key", "\u2028", "\r\n# a: [b")
 	f.Fuzz(func(t *testing.T, method, url, name, value, body string) {
 		load := &foreign.Load{}
-		r := foreign.Request{Method: method, URL: url, Body: body, Name: value}
+		flow := foreign.Flow{Save: []foreign.Save{{Name: "token", JSON: "a.b", Value: value}}, Think: time.Duration(len(body)) * time.Second}
+		r := foreign.Request{Method: method, URL: url, Body: body, Name: value, Flow: flow}
 		if h := (foreign.Field{Name: name, Value: value}); h.Valid() {
 			r.Header = append(r.Header, h, foreign.Field{Name: "Authorization", Value: "s3cret-" + value})
 		}
 		load.Add(r)
 		load.Add(foreign.Request{Method: "GET", URL: "http://a/"})
-		for _, o := range []Options{{}, {Secrets: true, Rows: "r.ndjson"}} {
+		load.Add(foreign.Request{Method: "GET", URL: "http://a/" + foreign.Mark("token") + "?q=" + foreign.Mark("token"), Body: foreign.Mark("token")})
+		for _, o := range []Options{{}, {Secrets: true, Rows: "r.ndjson"}, {Kind: Flows}, {Kind: Flows, Secrets: true, Rows: "r.ndjson"}} {
 			got, err := Convert(load, o)
 			if err != nil {
 				t.Fatalf("%v: %+v", err, load.Requests)

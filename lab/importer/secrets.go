@@ -18,11 +18,13 @@ var (
 	secretParameter = regexp.MustCompile(`(?i)token|secret|passw|signature|^sig$|^auth|session|credential|api[-_]?key|access[-_]?key|^key$|jwt`)
 	// secretInBody matches a body that seems to hold one: a field of JSON or of a form.
 	secretInBody = regexp.MustCompile(`(?i)(^|[&"'\s])[\w-]*(passw(or)?d|passphrase|secret|token|api_?key)[\w-]*["']?\s*[:=]`)
+	// savedInBody matches a field whose value an earlier answer had.
+	savedInBody = regexp.MustCompile(`[\w-]+["']?\s*[:=]\s*["']?__saved\.`)
 )
 
 // secret reports whether a header field's value must not get into a scenario.
 func secret(f foreign.Field) bool {
-	if strings.HasSuffix(f.Value, foreign.Replace) {
+	if strings.HasSuffix(f.Value, foreign.Replace) || marked(f.Value) {
 		return false
 	}
 	return secretField.MatchString(f.Name) || redact.Text(f.Value) != f.Value
@@ -73,7 +75,7 @@ func (v *vault) query(raw string) string {
 		if err != nil {
 			plain = name
 		}
-		if value == "" || value == foreign.Replace || !secretParameter.MatchString(plain) && redact.Text(pair) == pair {
+		if value == "" || value == foreign.Replace || marked(value) || !secretParameter.MatchString(plain) && redact.Text(pair) == pair {
 			out = append(out, draft.Literal(pair))
 			continue
 		}

@@ -155,18 +155,21 @@ func (c *conversion) limit(items []item) []item {
 }
 
 // classes names the items. The names are unique.
-func classes(items []item, shared int) []draft.Class {
+func classes(items []item) []draft.Class {
 	var out []draft.Class
 	seen := map[string]bool{}
 	for _, i := range items {
 		path, _, _ := strings.Cut(i.path, "?")
 		base := slug(i.name)
 		if base == "" {
-			base = slug(i.method + strings.NewReplacer("${row.", "", "}", "").Replace(path))
+			base = slug(i.method + strings.NewReplacer("${row.", "", "${", "", "}", "").Replace(path))
 		}
 		name := unused(cmp.Or(base, "request"), func(n string) bool { return seen[n] })
 		seen[name] = true
-		class := draft.Class{Name: name, Method: i.method, Path: i.path, Headers: i.header, Body: i.body}
+		class := draft.Class{Name: name, Method: i.method, Path: i.path, Headers: i.header, Body: i.body, Check: draft.Check{Status: i.flow.Check.Status}}
+		for _, t := range i.flow.Check.JSON {
+			class.Check.JSON = append(class.Check.JSON, draft.JSONTest(t))
+		}
 		if i.weight != 1 && len(items) > 1 {
 			class.Weight = min(i.weight, 1e6)
 		}

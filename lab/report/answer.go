@@ -89,7 +89,7 @@ func (r *Report) UndecidedWords() string {
 	for _, what := range undecided.texts {
 		said = append(said, strings.Join(undecided.names[what], ", ")+" ("+what+")")
 	}
-	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ")
+	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ") + "; a longer --budget gives it the time"
 }
 
 // byText collects names under the texts that they share, in the order in which the texts come.
@@ -131,7 +131,8 @@ func (r *Report) FloorWords() string {
 	if r.CPUFloor != nil {
 		parts = append(parts, "CPU per request "+figure.BetweenRatios(r.CPUFloor))
 	}
-	return "the baseline against its twin: " + strings.Join(parts, ", ")
+	included := map[bool]string{true: "; the intervals of the ratios are wider by that"}
+	return "the baseline against its twin: " + strings.Join(parts, ", ") + included[r.FloorIncluded]
 }
 
 // LeftOut counts the invalid runs by reason, the most frequent reason first.

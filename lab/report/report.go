@@ -51,11 +51,12 @@ type Report struct {
 	Machine  record.Machine
 	Warnings []string
 
-	Steps      []Step              // the variants in ladder order; empty for a single load
-	Floor      *figure.Interval    // ratio of the baseline to itself; nil: not measured often enough
-	CPUFloor   *figure.Interval    // the same by CPU per request; only by turns
-	Comparison *compare.Comparison // kind compare: by the requested metric
-	Turns      *turns.Summary      // nil: the variants took turns by whole runs, or there was one
+	Steps         []Step              // the variants in ladder order; empty for a single load
+	Floor         *figure.Interval    // ratio of the baseline to itself; nil: not measured often enough
+	CPUFloor      *figure.Interval    // the same by CPU per request; only by turns
+	FloorIncluded bool                // the intervals of the ratios are wider by the floor
+	Comparison    *compare.Comparison // kind compare: by the requested metric
+	Turns         *turns.Summary      // nil: the variants took turns by whole runs, or there was one
 	// RatioMetric is the metric of the ratios in Steps.
 	RatioMetric string
 	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first

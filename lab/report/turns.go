@@ -94,6 +94,7 @@ func (r *Report) turn(e *record.Experiment, a analysis.Results) {
 	if len(a.Rows) > 0 {
 		r.Floor, r.CPUFloor = figure.IntervalOf(a.Rows[0].ToBaseline.Interval), figure.IntervalOf(a.CPU[0].ToBaseline.Interval)
 	}
+	r.FloorIncluded = slices.ContainsFunc(a.Rows, func(row compare.Row) bool { return row.ToBaseline.Noise != "" })
 	r.Metrics = append(r.Metrics, a.Metrics...)
 	all := r.Metrics
 	if e.Kind == record.KindLadder || analysis.Several(e) {

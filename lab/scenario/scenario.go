@@ -140,9 +140,13 @@ type Load struct {
 	Follow int        `yaml:"follow"`
 	Steps  []FlowStep `yaml:"steps"` // of Flows, at least one
 	// Of GRPC: what is called, package.Service/Method, with Body as the message in JSON and Headers as
-	// metadata. Descriptors is a file that describes it; without one the target's reflection does.
-	Call        string `yaml:"call"`
-	Descriptors string `yaml:"descriptors"`
+	// metadata. Proto are files that describe it, whose imports count from the folders of ProtoPath
+	// (none: from the folder of each file), or Descriptors is one that protoc wrote; without both the
+	// target's reflection describes it.
+	Call        string   `yaml:"call"`
+	Proto       []string `yaml:"proto"`
+	ProtoPath   []string `yaml:"proto_path"`
+	Descriptors string   `yaml:"descriptors"`
 
 	Engine      string        `yaml:"engine"`      // raw | std | auto (also when empty)
 	Connections int           `yaml:"connections"` // default 64

@@ -38,10 +38,22 @@ func Build(ctx context.Context, dir, pkg, outDir string, flags ...string) (strin
 	}
 	said, err := goBuild(ctx, dir, pkg, binary, flags)
 	if err != nil {
-		return "", fmt.Errorf("building %s in %s: %w%s", pkg, dir, err, said)
+		return "", &BuildError{pkg, dir, err, said}
 	}
 	return binary, nil
 }
+
+// BuildError means that a package does not build.
+type BuildError struct {
+	Package, Dir string
+	Err          error
+	Said         string // by the compiler, after a colon
+}
+
+func (e *BuildError) Error() string {
+	return fmt.Sprintf("building %s in %s: %v%s", e.Package, e.Dir, e.Err, e.Said)
+}
+func (e *BuildError) Unwrap() error { return e.Err }
 
 // goBuild runs the compiler and returns its output. -buildmode=exe refuses a package that is not
 // a program; -o would otherwise write an archive under the program's name.

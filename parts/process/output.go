@@ -2,11 +2,13 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -20,6 +22,9 @@ type pipes struct {
 // afterEnd bounds the wait for output after the process has ended: a descendant that left the
 // group can hold the pipe open for ever.
 const afterEnd = time.Second
+
+// mostLeft bounds what is read after that wait, in bytes: what a pipe can hold.
+const mostLeft = 1 << 20
 
 // connect sets cmd's stdout and stderr and starts reading them.
 func (p *Process) connect(cmd *exec.Cmd, s Spec) (*pipes, error) {
@@ -56,20 +61,53 @@ func (ps *pipes) add(to io.Writer) (*os.File, error) {
 	return w, nil
 }
 
-// drain reads r to its end and writes to w until w fails.
-func drain(r io.Reader, w io.Writer) {
+// drain reads r to its end, or to what the pipe holds when the wait for its end is over, and writes
+// to w until w fails.
+func drain(r *os.File, w io.Writer) {
 	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		if n > 0 && w != nil {
-			if _, failed := w.Write(buf[:n]); failed != nil {
+	write := func(b []byte) {
+		if len(b) > 0 && w != nil {
+			if _, err := w.Write(b); err != nil {
 				w = nil
 			}
+		}
+	}
+	for {
+		n, err := r.Read(buf)
+		write(buf[:n])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
 		}
 		if err != nil {
 			return
 		}
 	}
+	// w may have held up the reading for longer than that wait: a job's output waits for its reader.
+	// No more of it is left than a pipe holds; what is more comes from a descendant.
+	for left := mostLeft; left > 0; {
+		n := available(r, buf)
+		if n <= 0 {
+			return
+		}
+		write(buf[:n])
+		left -= n
+	}
+}
+
+// available reads what a pipe holds without waiting: 0 if that is nothing.
+func available(r *os.File, buf []byte) (n int) {
+	conn, err := r.SyscallConn()
+	if err != nil || r.SetReadDeadline(time.Time{}) != nil {
+		return 0
+	}
+	conn.Read(func(fd uintptr) bool {
+		n, err = syscall.Read(int(fd), buf)
+		return true
+	})
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // childHasThem closes the parent's copies of the ends that the child writes to.

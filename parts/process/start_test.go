@@ -244,6 +244,29 @@ func TestJobsStdoutIsRaw(t *testing.T) {
 	}
 }
 
+// What a process printed before its end reaches a reader that begins long after it.
+func TestOutputWaitsForItsReader(t *testing.T) {
+	out := &lateReader{after: afterEnd * 3 / 2}
+	s := shell(`i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done`)
+	s.Stdout = out
+	ended(t, start(t, s))
+	if out.Len() != 2000*41 {
+		t.Errorf("the reader received %d bytes, want %d", out.Len(), 2000*41)
+	}
+}
+
+// lateReader takes its time before it reads for the first time.
+type lateReader struct {
+	bytes.Buffer
+	after time.Duration
+}
+
+func (r *lateReader) Write(b []byte) (int, error) {
+	time.Sleep(r.after)
+	r.after = 0
+	return r.Buffer.Write(b)
+}
+
 // A reader that stopped reading must not stop the process.
 func TestJobOutlivesItsReader(t *testing.T) {
 	s := shell(`i=0; while [ $i -lt 40000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done; exit 5`)

@@ -9,8 +9,8 @@
 //	queues --queue ring --buffer 262144 --workers 8 --work 125us --rate 50000 --burst 200000
 //	queues --queue shards --workers 8 --rate 7000 --zipf 1.2
 //
-// It prints the progress of a job (package dyno/lab/load/jobs): accepted messages are completed
-// offers, refused ones failed with status 503, delivered ones were handled.
+// It prints the progress of a job (package dyno/lab/load/jobs): accepted
+// messages are completed offers, refused ones failed with status 503, delivered ones were handled.
 //
 // It is not a service: nothing listens, and order per key is not kept, since the queue holds
 // messages and not lanes.

@@ -13,11 +13,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/importer"
 	"dyno/lab/importer/foreign"
+	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,7 @@ func NewImport() *cobra.Command {
 		Short: "Write a scenario from a curl command, URLs, vegeta targets, HAR, OpenAPI, k6 or Locust",
 		Long: `Import reads requests that another tool has, and writes a scenario that sends them. It says on stderr what it
 took and what it left out, and why. It sends nothing, and executes no script: of a k6 or Locust script it takes what
-can be read in it.
+can be read in it. Where a value of one answer, such as a token, is in a later request, it writes a flow.
 
 The scenario goes to stdout, or with -o to a file. Cookies, Authorization and other likely secrets are left out, unless
 --secrets keeps them: then they are in a file beside the scenario that only you can read.`,
@@ -53,12 +55,16 @@ The scenario goes to stdout, or with -o to a file. Cookies, Authorization and ot
 	f.StringVarP(&in.out, "output", "o", "", "file of the scenario (default: stdout); an existing file is never replaced")
 	f.StringVar(&in.options.Host, "host", "", "take the requests to this host, as in api.example.com (default: the host with most requests)")
 	f.StringVar(&in.options.Target, "target", "", "base URL to send the requests to (default: their own)")
+	f.StringVar(&in.options.Kind, "kind", "", "kind of load: flows, which sends the requests in their order, or requests, a mix (default: flows where a value or a cookie passes from one answer to a later request)")
 	f.BoolVar(&in.options.NoStatic, "no-static", false, "leave out pictures, style sheets, scripts and other files of a page")
 	f.BoolVar(&in.options.Secrets, "secrets", false, "keep secrets, in a file beside the scenario; needs -o")
 	return cmd
 }
 
 func (in *importing) run(cmd *cobra.Command, name string) error {
+	if kinds := []string{importer.Flows, importer.Mix}; in.options.Kind != "" && !slices.Contains(kinds, in.options.Kind) {
+		return usage.Errorf("--kind %s is no kind that import writes; %s", in.options.Kind, scenario.DidYouMean(in.options.Kind, kinds))
+	}
 	text, err := input(cmd.InOrStdin(), name)
 	if err != nil {
 		return err
@@ -162,10 +168,16 @@ func input(stdin io.Reader, name string) ([]byte, error) {
 	in := stdin
 	if name != "-" {
 		f, err := os.Open(name)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, usage.Errorf("there is no file %s; import takes a file, or - for stdin: a curl command, URLs, vegeta targets, HAR, OpenAPI, k6 or Locust", name)
+		}
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, usage.Errorf("%s is a folder; import takes a file in it, or - for stdin", name)
+		}
 		in = f
 	}
 	text, err := io.ReadAll(io.LimitReader(in, foreign.MaxBytes+1))

@@ -1,16 +1,24 @@
 package request
 
 import (
+	"errors"
+	"path/filepath"
+	"strings"
+
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/source/programs"
 )
 
 // Recorded reads an earlier experiment as a comparison of two of its variants by a metric; empty:
 // the default.
 func Recorded(dir, metric, a, b string) (*record.Experiment, error) {
 	exp, err := folder.Open(dir)
+	if errors.Is(err, folder.ErrForeign) {
+		return nil, usage.Errorf("%s holds neither a Go program nor a record of dyno%s", dir, programsBelow(dir))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -41,4 +49,23 @@ func Recorded(dir, metric, a, b string) (*record.Experiment, error) {
 	}
 	exp.Kind, exp.Metric, exp.Variants = record.KindCompare, metric, sides
 	return exp, nil
+}
+
+// programsBelow suggests the Go programs below a folder; empty: none was found.
+func programsBelow(dir string) string {
+	found, err := programs.Find(dir)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, p := range found {
+		if p.Build != "" {
+			names = append(names, filepath.Join(dir, p.Build))
+		}
+	}
+	const most = 3
+	if len(names) == 0 {
+		return ""
+	}
+	return "; there is " + strings.Join(names[:min(most, len(names))], ", ")
 }

@@ -178,7 +178,7 @@ func (q *Flags) TwoURLs(args []string) (*scenario.Scenario, error) {
 // TwoVariants reads a scenario and the names of the two variants to compare.
 func (q *Flags) TwoVariants(args []string, a, b string) (*scenario.Scenario, []string, error) {
 	if len(args) != 1 {
-		return nil, nil, usage.Errorf("comparing the variants of a scenario takes one file, not %d arguments", len(args))
+		return nil, nil, usage.Errorf("compare takes one folder or scenario, or two URLs, not %d arguments; --a %s --b %s name its revisions or variants", len(args), args[0], args[1])
 	}
 	sc, err := q.Open(args[0])
 	if err != nil {

@@ -31,7 +31,7 @@ type Commit struct {
 	State    string      `json:"state"`
 	Reason   string      `json:"reason"` // in words
 	Ratio    float64     `json:"ratio,omitempty"`
-	Interval *[2]float64 `json:"interval,omitempty"` // wider by the noise floor; see compare.Cautious
+	Interval *[2]float64 `json:"interval,omitempty"` // with the noise floor
 	Out      string      `json:"out,omitempty"`      // folder of its measurement
 	// Same is the commit that builds the same program, if that one was measured in its place.
 	Same string `json:"same,omitempty"`
@@ -185,10 +185,8 @@ func (x *search) judge(ctx context.Context, i int, c *Commit) (bisect.State, err
 		c.Reason = "it could not be measured: " + firstLine(err)
 		return bisect.Skipped, nil
 	}
-	cautious := *result
-	cautious.Interval = result.Cautious()
-	verdict := x.gate.Judge(cautious)
-	c.Ratio, c.Interval, c.Reason = result.Ratio, cautious.Interval, verdict.InWords
+	verdict := x.gate.Judge(*result)
+	c.Ratio, c.Interval, c.Reason = result.Ratio, result.Interval, verdict.InWords
 	switch verdict.Verdict {
 	case compare.Pass:
 		return bisect.Good, nil

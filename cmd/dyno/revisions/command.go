@@ -43,9 +43,8 @@ func NewBisect(lab Lab) *cobra.Command {
 		Use:   "bisect PACKAGE|SCENARIO --good REVISION [--bad REVISION] --gate CONDITION",
 		Short: "Find the first commit that misses a gate",
 		Long: `Bisect builds commits between a good and a bad revision, compares each in turns with the good one, and finds by halves
-the first that misses the gate. It follows first parents. A commit that does not build is skipped; one whose interval,
-widened by the noise floor, contains the bound is not decided, and never guessed: the answer then lists every commit
-that may be the first.
+the first that misses the gate. It follows first parents. A commit that does not build is skipped; one whose interval
+contains the bound is not decided, and never guessed: the answer then lists every commit that may be the first.
 Commits that build the same program are measured once. --budget and --quick count for each measurement.`,
 		Example: `  dyno bisect ./cmd/server --good v1.4.0 --bad HEAD --gate 'capacity>=0.95' --slo p99=20ms --args '-addr 127.0.0.1:0'
   dyno bisect scenarios/notify.yaml --good HEAD~20 --gate 'cpu<=1.1' --budget 2m`,

@@ -68,11 +68,14 @@ func New() *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
 			}
-			commit := v.Commit
-			if v.Dirty {
-				commit += " with changes"
+			text := "dyno " + v.Version
+			if v.Commit != "" { // go install of a version knows none
+				text += " " + v.Commit
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "dyno %s %s %s %s/%s\n", v.Version, commit, v.Go, v.OS, v.Arch)
+			if v.Dirty {
+				text += " with changes"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s/%s\n", text, v.Go, v.OS, v.Arch)
 			return err
 		},
 	}

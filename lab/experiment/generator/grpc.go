@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"dyno/lab/load/engine"
+	"dyno/lab/load/grpcload/protosource"
 	"dyno/lab/scenario"
 )
 
@@ -13,12 +14,18 @@ import (
 const maxDescriptors = 16 << 20
 
 // describe makes a load of requests one of gRPC calls, if it is one, with their descriptors from
-// the scenario's file or from the target.
+// the scenario's files or from the target.
 func (b *Generator) describe(ctx context.Context, l scenario.Load, w *engine.Work) error {
 	if !b.Scenario.OfGRPC() {
 		return nil
 	}
 	w.Call = l.Call
+	if len(l.Proto) > 0 {
+		var err error
+		if w.Descriptors, err = protosource.Compile(ctx, b.resolved(l.Proto), b.resolved(l.ProtoPath)); err != nil {
+			return fmt.Errorf("load.proto: %w", err)
+		}
+	}
 	if l.Descriptors != "" {
 		var err error
 		w.Descriptors, err = readFile(b.Scenario, l.Descriptors, func(r io.Reader) ([]byte, error) {
@@ -33,4 +40,11 @@ func (b *Generator) describe(ctx context.Context, l scenario.Load, w *engine.Wor
 		}
 	}
 	return w.Describe(ctx)
+}
+
+func (b *Generator) resolved(names []string) (out []string) {
+	for _, name := range names {
+		out = append(out, b.Scenario.Resolve(name))
+	}
+	return out
 }

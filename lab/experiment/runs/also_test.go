@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ func TestAlso(t *testing.T) {
 	if err := b.AlsoAnswers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	build, _ := debug.ReadBuildInfo()
 	r := &record.Run{Dir: t.TempDir(), Length: time.Second}
 	r.Totals.AchievedPerS = 100
 	a, err := b.watchAlso(t.Context(), 0, r.Dir)
@@ -38,7 +40,7 @@ func TestAlso(t *testing.T) {
 		t.Fatal(err)
 	}
 	below := r.OfDownstream()
-	if below == nil || !below.Target.Pprof || below.Target.PID != os.Getpid() || below.Target.Module != "dyno" {
+	if below == nil || !below.Target.Pprof || below.Target.PID != os.Getpid() || below.Target.Module != build.Main.Path {
 		t.Fatalf("%+v", r.Downstream)
 	}
 	if _, err := below.Profile(record.ProfileCPU, record.ValueCPU); err != nil {

@@ -72,9 +72,11 @@ const (
 	// program.
 	leastGenerations = 2
 	// A generation lasts startShare times as long as its start, so that starts take little of the
-	// time, and at least leastGeneration.
+	// time, and at least leastGeneration. Where the time is too short for leastGenerations of them,
+	// shortShare times as long is enough.
 	leastGeneration = 20 * time.Second
 	startShare      = 8
+	shortShare      = 2
 	// warmSlices and warmTime bound the warm-up of a process before its first slice.
 	warmSlices = 8
 	warmTime   = 400 * time.Millisecond
@@ -181,8 +183,12 @@ func (t *turns) generation(ctx context.Context) error {
 			return nil
 		}
 	}
-	length := max(leastGeneration, startShare*time.Since(began))
+	started := time.Since(began)
+	length := max(leastGeneration, startShare*started)
 	sat, first := time.Now(), t.block
+	if half := t.Ends.Sub(sat) / 2; t.number < leastGenerations && len(t.Pairs) > 0 && half >= shortShare*started {
+		length = min(length, half) // a comparison that ends with it would be one of two processes only
+	}
 	until := sat.Add(length)
 	if t.running() || t.Ends.Sub(until) < length/2 {
 		until = t.Ends // the rest is too short for another generation
@@ -224,6 +230,9 @@ func (t *turns) seat(ctx context.Context, p Place, shared *environment.Environme
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case len(t.Exp.Slices) == 0 && !(t.Spare && p != t.Places[0]):
+		if len(t.Places) > 1 && !strings.HasPrefix(err.Error(), p.String()+": ") {
+			err = fmt.Errorf("%s: %w", p, err)
+		}
 		return nil, err
 	}
 	t.giveUp(p, redact.Text(err.Error()))

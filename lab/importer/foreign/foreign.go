@@ -25,6 +25,9 @@ const Replace = "REPLACE-ME"
 type Load struct {
 	Requests []Request
 	Left     []Omission
+	// Flows says that the requests follow one another, in their order, and that values of answers, or
+	// cookies, pass from one to the next.
+	Flows bool
 	// SLO is the objective that the file states, as a scenario writes it; empty: none.
 	SLO      string
 	Insecure bool     // any certificate is trusted
@@ -42,6 +45,7 @@ type Request struct {
 	Body   string
 	Weight float64 // relative to the others; 0: 1
 	Static bool    // a file that a page loads: a picture, a style sheet, a script
+	Flow   Flow
 }
 
 // Field is a header field.

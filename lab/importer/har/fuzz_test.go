@@ -7,5 +7,5 @@ import (
 )
 
 func FuzzRead(f *testing.F) {
-	foreigntest.Fuzz(f, Read, "har/input.har")
+	foreigntest.Fuzz(f, Read, "har/input.har", "har-flow/input.har")
 }

@@ -1,7 +1,8 @@
 // Package har reads the requests of a HAR file (HTTP Archive 1.2), as browsers export it. A
-// request that occurs several times weighs as much.
+// request that occurs several times weighs as much. Values that an answer had and a later request
+// contains, such as a token, make the requests a flow.
 //
-// It is not for the answers in the file, nor for its times. It starts no goroutines.
+// It is not for checking answers against the file. It starts no goroutines.
 package har
 
 import (
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"dyno/lab/importer/foreign"
 )
@@ -22,6 +24,8 @@ type archive struct {
 }
 
 type entry struct {
+	Started time.Time `json:"startedDateTime"`
+	Took    float64   `json:"time"` // milliseconds
 	Request struct {
 		Method   string          `json:"method"`
 		URL      string          `json:"url"`
@@ -33,7 +37,13 @@ type entry struct {
 		} `json:"postData"`
 	} `json:"request"`
 	Response struct {
-		Status int `json:"status"`
+		Status  int             `json:"status"`
+		Headers []foreign.Field `json:"headers"`
+		Content struct {
+			MimeType string `json:"mimeType"`
+			Text     string `json:"text"`
+			Encoding string `json:"encoding"`
+		} `json:"content"`
 	} `json:"response"`
 	ResourceType string `json:"_resourceType"` // of Chromium
 }
@@ -50,10 +60,15 @@ func Read(text []byte) (*foreign.Load, error) {
 	if file.Log == nil || len(file.Log.Entries) == 0 {
 		return nil, errors.New("it has no log.entries; reload the page with the network panel open, then export it again")
 	}
-	load := &foreign.Load{}
-	for i, e := range file.Log.Entries {
-		add(load, i+1, e)
+	load, f := &foreign.Load{}, newFollower()
+	entries := file.Log.Entries
+	slices.SortStableFunc(entries, func(a, b entry) int { return a.Started.Compare(b.Started) })
+	for i := range entries {
+		if add(load, i+1, entries[i]); len(load.Requests) > f.seen {
+			f.follow(load, &entries[i])
+		}
 	}
+	load.Flows = f.passed
 	return load, nil
 }
 

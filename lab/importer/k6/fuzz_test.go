@@ -7,5 +7,5 @@ import (
 )
 
 func FuzzRead(f *testing.F) {
-	foreigntest.Fuzz(f, Read, "k6/input.js")
+	foreigntest.Fuzz(f, Read, "k6/input.js", "k6-flow/input.js")
 }

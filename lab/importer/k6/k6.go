@@ -44,9 +44,17 @@ func Read(text []byte) (load *foreign.Load, err error) {
 	}
 	r := &reader{load: &foreign.Load{}, program: program, values: map[string]any{}, modules: map[string]string{}}
 	r.declare()
+	r.follow()
 	for _, c := range r.calls {
+		r.remember(c.call)
 		r.call(c)
 	}
+	for _, c := range r.later {
+		if !r.check(c) {
+			r.checks++
+		}
+	}
+	r.load.Flows = len(r.load.Saved()) > 0
 	r.options()
 	r.remarks()
 	if len(r.load.Requests)+len(r.load.Left) == 0 {
@@ -82,9 +90,10 @@ type reader struct {
 	values  map[string]any // constants that were evaluated; unknown if it has no value
 	calls   []placed
 	spread  int // objects that were looked into
-	checks  int // calls of check and sleep
+	checks  int // calls of check and sleep that are not read
 	sleeps  int
 	nested  []int // lines of requests inside a loop or a condition
+	flow
 }
 
 // placed is a call and where it stands.
@@ -106,9 +115,15 @@ func (r *reader) call(p placed) {
 	if name, ok := p.call.Callee.(*ast.Identifier); ok && r.modules[string(name.Name)] == "k6" {
 		switch name.Name {
 		case "check":
-			r.checks++
+			if _, is := firstCall(p.call); is {
+				r.later = append(r.later, p.call)
+			} else if !r.check(p.call) {
+				r.checks++
+			}
 		case "sleep":
-			r.sleeps++
+			if onlyOnce(p.within) == "" && !r.rest(p.call) {
+				r.sleeps++
+			}
 		}
 		return
 	}
@@ -121,9 +136,16 @@ func (r *reader) call(p placed) {
 		return
 	}
 	name, line := string(dot.Identifier.Name), r.line(p.call)
-	if once := onlyOnce(p.within); once != "" {
-		r.load.Leave(line, "http."+name, "it is in %s, which runs once; write it into the scenario's setup", once)
+	once := onlyOnce(p.within)
+	if once != "" {
+		once = fmt.Sprintf("it is in %s, which runs once; write it into the scenario's setup", once)
+	}
+	if once != "" && !(r.outer != nil && r.returns != nil && onlyOnce(p.within) == "setup") {
+		r.load.Leave(line, "http."+name, "%s", once)
 		return
+	}
+	if name := holder(p); name != "" {
+		delete(r.latest, name) // unless this request is read
 	}
 	before := len(r.load.Requests)
 	method, sends := verbs[name]
@@ -152,7 +174,11 @@ func (r *reader) call(p placed) {
 	default:
 		r.request(line, method, args)
 	}
-	if len(r.load.Requests) > before && conditional(p.within) {
+	if len(r.load.Requests) == before {
+		return
+	}
+	r.made(p, before, once)
+	if conditional(p.within) {
 		r.nested = append(r.nested, line)
 	}
 }
@@ -299,6 +325,9 @@ func (r *reader) remarks() {
 		r.load.Leave(0, fmt.Sprintf("sleep (calls: %d)", r.sleeps), "requests are sent at a rate, which does not depend on pauses")
 	}
 	if len(r.nested) > 0 {
-		r.load.Note("requests inside a loop or a condition weigh as much as others: see lines %s", strings.Trim(fmt.Sprint(r.nested), "[]"))
+		r.load.Note("requests inside a loop or a condition weigh as much as others, and are in a flow once: see lines %s", strings.Trim(fmt.Sprint(r.nested), "[]"))
+	}
+	if r.load.Flows && r.pause > 0 {
+		r.load.Leave(0, fmt.Sprintf("sleep of %v after the last request", r.pause), "a flow ends with its last answer")
 	}
 }

@@ -22,6 +22,12 @@ func (r *reader) text(e ast.Expression) (string, bool) {
 
 // value evaluates an expression of literals and constants.
 func (r *reader) value(e ast.Expression) (any, bool) {
+	switch e.(type) {
+	case *ast.DotExpression, *ast.BracketExpression, *ast.CallExpression:
+		if mark, ok := r.saved(e); ok {
+			return mark, true
+		}
+	}
 	switch e := e.(type) {
 	case *ast.StringLiteral:
 		return e.Value.String(), true

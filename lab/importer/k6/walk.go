@@ -1,10 +1,12 @@
 package k6
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
 	"github.com/grafana/sobek/ast"
+	"github.com/grafana/sobek/token"
 )
 
 // declare finds what names are bound to, and the calls in the order of the script.
@@ -28,7 +30,9 @@ func (r *reader) declare() {
 				bind(name.Name.String(), nil)
 			}
 		case *ast.AssignExpression:
-			if name, ok := n.Left.(*ast.Identifier); ok {
+			if name, ok := n.Left.(*ast.Identifier); ok && n.Operator == token.ASSIGN {
+				bind(name.Name.String(), n.Right)
+			} else if ok {
 				bind(name.Name.String(), nil) // it changes while the script runs
 			}
 		case *ast.UnaryExpression:
@@ -41,7 +45,15 @@ func (r *reader) declare() {
 		within = append(within, n)
 		return true
 	}, func() { within = within[:len(within)-1] })
-	slices.SortStableFunc(r.calls, func(a, b placed) int { return int(a.call.Idx0()) - int(b.call.Idx0()) })
+	once := func(p placed) int { // setup runs before the others
+		if onlyOnce(p.within) == "setup" {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(r.calls, func(a, b placed) int {
+		return cmp.Or(once(a)-once(b), int(a.call.Idx0())-int(b.call.Idx0()))
+	})
 }
 
 // binding notes a variable; const http = require('k6/http') is an import.
@@ -49,6 +61,9 @@ func (r *reader) binding(n *ast.Binding, bind func(string, ast.Expression)) {
 	name, ok := n.Target.(*ast.Identifier)
 	if !ok {
 		return // a pattern: its names are not bound, and so not known
+	}
+	if n.Initializer == nil {
+		return // one assignment further on gives it its value
 	}
 	bind(name.Name.String(), n.Initializer)
 	call, ok := n.Initializer.(*ast.CallExpression)

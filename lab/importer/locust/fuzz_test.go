@@ -7,5 +7,5 @@ import (
 )
 
 func FuzzRead(f *testing.F) {
-	foreigntest.Fuzz(f, Read, "locust/input.py")
+	foreigntest.Fuzz(f, Read, "locust/input.py", "locust-flow/input.py")
 }

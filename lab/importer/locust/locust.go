@@ -23,16 +23,17 @@ func Read(src []byte) (*foreign.Load, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{load: &foreign.Load{}, names: constants(list)}
-	for _, s := range list {
-		r.statement(s)
+	r := &reader{load: &foreign.Load{}, names: constants(list), flow: newFlow()}
+	for _, first := range []bool{true, false} { // on_start runs before the tasks, wherever it stands
+		r.first, r.blocks = first, nil
+		for _, s := range list {
+			r.statement(s)
+		}
 	}
 	if r.waits > 0 {
-		r.load.Leave(0, fmt.Sprintf("wait_time (%d)", r.waits), "requests are sent at a rate, which does not depend on pauses")
+		r.load.Leave(0, fmt.Sprintf("wait_time (%d)", r.waits), "only between and constant are read")
 	}
-	if r.sequence {
-		r.load.Note("tasks of a sequence are sent as a mix, not one after the other")
-	}
+	r.order()
 	if len(r.load.Requests)+len(r.load.Left) == 0 {
 		return nil, errors.New("it has no call such as self.client.get in a method that is a @task")
 	}
@@ -95,12 +96,12 @@ func changed(t []token) (out []string) {
 
 // reader reads a file statement by statement.
 type reader struct {
-	load     *foreign.Load
-	names    names
-	blocks   []block
-	weight   float64 // of the decorator that was read last; 0: it was no task
-	sequence bool
-	waits    int // classes with a wait_time
+	load   *foreign.Load
+	names  names
+	blocks []block
+	weight float64 // of the decorator that was read last; 0: it was no task
+	waits  int     // classes with a wait_time that is not read
+	flow
 }
 
 // block is a class or a function that statements lie in.
@@ -110,6 +111,7 @@ type block struct {
 	class  bool
 	weight float64 // of a task or a class; 0: a function that is no task
 	host   string
+	begun  bool // a task that has sent a request
 }
 
 func (r *reader) statement(s statement) {
@@ -122,8 +124,7 @@ func (r *reader) statement(s statement) {
 		r.decorator(t)
 		return
 	case len(t) > 1 && t[0].kind == name && t[0].text == "class":
-		bases := t[2:]
-		r.sequence = r.sequence || slices.ContainsFunc(bases, func(x token) bool { return x.kind == name && strings.HasPrefix(x.text, "Sequential") })
+		r.sequence = r.sequence || slices.ContainsFunc(t[2:], func(x token) bool { return x.kind == name && strings.HasPrefix(x.text, "Sequential") })
 		r.blocks = append(r.blocks, block{indent: s.indent, name: t[1].text, class: true, weight: 1})
 	case slices.ContainsFunc(t[:min(2, len(t))], func(x token) bool { return x.kind == name && x.text == "def" }):
 		i := slices.IndexFunc(t, func(x token) bool { return x.text == "def" })
@@ -134,7 +135,12 @@ func (r *reader) statement(s statement) {
 		r.attribute(t)
 	}
 	r.weight = 0
+	if r.starting() != r.first {
+		return
+	}
+	before := len(r.load.Requests)
 	r.calls(t)
+	r.follow(t, before)
 }
 
 func (r *reader) inClass() bool { return len(r.blocks) > 0 && r.blocks[len(r.blocks)-1].class }
@@ -146,7 +152,7 @@ func (r *reader) decorator(t []token) {
 	}
 	r.weight = 1
 	if len(t) > 3 && t[2].is("(") {
-		p := parser{tokens: t[3:], names: r.names}
+		p := r.parser(t, 3)
 		if w, ok := p.expression().value.(float64); ok && w > 0 && w < 1e6 {
 			r.weight = w
 		}
@@ -156,7 +162,7 @@ func (r *reader) decorator(t []token) {
 // attribute reads host and weight of a class.
 func (r *reader) attribute(t []token) {
 	b := &r.blocks[len(r.blocks)-1]
-	p := parser{tokens: t[2:], names: r.names}
+	p := r.parser(t, 2)
 	v := p.expression()
 	switch t[0].text {
 	case "host":
@@ -168,9 +174,13 @@ func (r *reader) attribute(t []token) {
 			b.weight = w
 		}
 	case "tasks":
-		r.load.Leave(t[0].line, "tasks = ...", "only methods with @task are read")
+		if !r.first {
+			r.load.Leave(t[0].line, "tasks = ...", "only methods with @task are read")
+		}
 	case "wait_time":
-		r.waits++
+		if r.first {
+			r.wait(t[2:])
+		}
 	}
 }
 
@@ -184,18 +194,23 @@ var verbs = map[string]string{
 func (r *reader) calls(t []token) {
 	for i := 0; i+4 < len(t); i++ {
 		if t[i].text == "self" && t[i+1].is(".") && t[i+2].text == "rest" && t[i+3].is("(") {
-			p := &parser{tokens: t, at: i + 4, names: r.names}
-			r.call(t[i].line, "", arguments(p))
+			p := r.parser(t, i+4)
+			args := arguments(p)
+			r.after = p.at
+			r.call(t[i].line, "", args)
 		}
 		if !(t[i].is(".") && t[i+1].text == "client" && t[i+2].is(".") && t[i+3].kind == name && t[i+4].is("(")) {
+			r.session(t, i)
 			continue
 		}
 		method, known := verbs[t[i+3].text]
 		if !known {
 			continue
 		}
-		p := &parser{tokens: t, at: i + 5, names: r.names}
-		r.call(t[i].line, method, arguments(p))
+		p := r.parser(t, i+5)
+		args := arguments(p)
+		r.after = p.at
+		r.call(t[i].line, method, args)
 	}
 }
 
@@ -237,11 +252,14 @@ func (r *reader) call(line int, method string, args []argument) {
 		}
 		weight *= b.weight
 	}
-	if len(r.blocks) == 0 || r.blocks[len(r.blocks)-1].class || weight == 0 {
-		r.load.Leave(line, what, "it is in %s, which is no @task", r.place())
-		return
-	}
 	q := foreign.Request{Line: line, Method: method, Weight: weight}
+	if len(r.blocks) == 0 || r.blocks[len(r.blocks)-1].class || weight == 0 {
+		reason := fmt.Sprintf("it is in %s, which is no @task", r.place())
+		if q.Flow.Once, q.Weight = reason, 0; !r.first {
+			r.load.Leave(line, what, "%s", reason)
+			return
+		}
+	}
 	for i := range args {
 		a := &args[i]
 		if a.name == "" && i < len(places) {
@@ -264,7 +282,7 @@ func (r *reader) call(line int, method string, args []argument) {
 	if !strings.Contains(q.URL, "://") {
 		q.URL = host + "/" + strings.TrimPrefix(q.URL, "/")
 	}
-	r.load.Add(q)
+	r.add(q)
 }
 
 // place names the function or class that the reader is in.

@@ -22,6 +22,10 @@ type parser struct {
 	at     int
 	names  names
 	deep   int
+	// answers are the names that hold answers; keep saves a value of one, and returns its mark.
+	answers map[string]access
+	keep    func(access) (string, bool)
+	raw     bool // an expression that is an answer, or an object of one, stays an access
 }
 
 const maxDeep = 100
@@ -141,6 +145,9 @@ func (p *parser) name(t token) result {
 		p.at++
 		t = p.take()
 	}
+	if a, ok := p.answers[t.text]; ok {
+		return p.access(t, a)
+	}
 	if p.peek().is(".") || p.peek().is("(") || p.peek().is("[") {
 		return result{unknown: t.text}
 	}
@@ -188,6 +195,10 @@ func (p *parser) formatted(t token) result {
 		}
 		inner, rest, ok := strings.Cut(s[i+1:], "}")
 		known, found := p.names[strings.TrimPrefix(inner, "self.")]
+		if ok && !found {
+			known = p.inner(inner)
+			found = known.unknown == ""
+		}
 		if !ok || !found || known.unknown != "" || out.Len() > foreign.MaxBody {
 			return result{unknown: clip(inner)}
 		}

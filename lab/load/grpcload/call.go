@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"crypto/tls"
@@ -37,8 +38,8 @@ func (d *drive) Connect(ctx context.Context, worker int) {
 	}
 }
 
-// call sends a message and returns the last one of the answer.
-func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, message []byte) (answer []byte, err error) {
+// call sends messages, and returns the last one of the answer.
+func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, messages [][]byte) (answer []byte, err error) {
 	ctx, cancel := context.WithCancel(ctx) // a stream that is left would live on
 	defer cancel()
 	options := []grpc.CallOption{grpc.ForceCodec(asItIs{})}
@@ -47,25 +48,42 @@ func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, message []byte
 		options = append(options, grpc.Peer(&from))
 		defer func() { d.spoken.heard(&from) }()
 	}
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: d.method.IsStreamingServer()}, "/"+d.config.Call, options...)
+	shape := &grpc.StreamDesc{ClientStreams: d.method.IsStreamingClient(), ServerStreams: d.method.IsStreamingServer()}
+	stream, err := conn.NewStream(ctx, shape, "/"+d.config.Call, options...)
 	if err != nil {
 		return nil, err
 	}
-	if err := stream.SendMsg(&message); err != nil && !errors.Is(err, io.EOF) { // EOF: receiving returns the reason
-		return nil, err
-	}
-	if err := stream.CloseSend(); err != nil {
+	if shape.ClientStreams && shape.ServerStreams {
+		// A server that answers each message stops reading when its answers are not read.
+		var sending sync.WaitGroup
+		sending.Go(func() { send(stream, messages) }) // receiving returns why it failed
+		defer sending.Wait()
+		defer cancel()
+	} else if err := send(stream, messages); err != nil {
 		return nil, err
 	}
 	for {
 		err := stream.RecvMsg(&answer)
 		switch {
-		case errors.Is(err, io.EOF) && d.method.IsStreamingServer():
+		case errors.Is(err, io.EOF) && shape.ServerStreams:
 			return answer, nil
-		case err != nil || !d.method.IsStreamingServer():
+		case err != nil || !shape.ServerStreams:
 			return answer, err
 		}
 	}
+}
+
+// send sends messages, one right after the other. It returns no error where the server has ended
+// the call: receiving returns the reason.
+func send(stream grpc.ClientStream, messages [][]byte) error {
+	for i := range messages {
+		if err := stream.SendMsg(&messages[i]); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return stream.CloseSend()
 }
 
 // asItIs is the codec of messages that are encoded already.

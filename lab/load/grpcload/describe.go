@@ -98,7 +98,7 @@ func (d *Driver) reflect(ctx context.Context, service string) (set *descriptorpb
 			return set, err
 		}
 	}
-	return nil, errors.New("the target has no reflection (grpc.reflection.v1); name a file of descriptors in load.descriptors, as protoc --include_imports --descriptor_set_out writes it")
+	return nil, errors.New("the target has no reflection (grpc.reflection.v1); name its .proto files in load.proto, or a file of descriptors in load.descriptors, as protoc --include_imports --descriptor_set_out writes it")
 }
 
 // gather asks for one file after the other.

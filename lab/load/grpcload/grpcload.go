@@ -1,15 +1,20 @@
-// Package grpcload drives a target with gRPC calls, unary ones and those that a server answers with
-// a stream. Messages are written as JSON; the target's reflection, or a file of descriptors, says
-// how they are encoded, before the load.
+// Package grpcload drives a target with gRPC calls, unary ones and those with a stream of messages
+// in either direction or both. Messages are written as JSON; the target's reflection, or a file of
+// descriptors, says how they are encoded, before the load.
 //
-// It is not for calls with a stream of requests, nor for HTTP (std). Drive owns the pool's
-// goroutines and those of the connections, and closes all when it returns.
+// It is not for a conversation, in which a message depends on the answer before it, nor for HTTP
+// (std). Drive owns the pool's goroutines, those of the connections, and one for each call that
+// sends and receives concurrently; it closes all when it returns.
 package grpcload
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -38,7 +43,8 @@ type Config struct {
 	Call        string // package.Service/Method
 	Descriptors []byte // a google.protobuf.FileDescriptorSet; nil: the target's reflection
 	// Corpus holds the messages as the JSON bodies of its requests, and the calls' metadata as their
-	// headers. Its checks test the fields of the answer in JSON, of a stream those of its last
+	// headers. A body has several messages, one after the other, for a method that takes a stream. Its
+	// checks test the fields of the answer in JSON, of a stream those of its last
 	// message.
 	Corpus  *request.Corpus
 	Streams int // calls in flight on each connection; 0: 1
@@ -51,7 +57,7 @@ type Driver struct {
 	addr     string
 	options  []grpc.DialOption
 	method   protoreflect.MethodDescriptor
-	messages [][]byte // encoded, by the index of their request; nil: it contains the offer's number
+	messages [][][]byte // encoded, by the index of their request; nil: they contain the offer's number
 	metadata []metadata.MD
 	failed   notes.Notes
 	spoken   spoken
@@ -75,9 +81,6 @@ func New(ctx context.Context, c Config) (*Driver, error) {
 	defer cancel()
 	if d.method, err = d.describe(ctx); err != nil {
 		return nil, err
-	}
-	if d.method.IsStreamingClient() {
-		return nil, fmt.Errorf("%s takes a stream of requests; calls with one request are driven, whose answer may be a stream", c.Call)
 	}
 	for i := range c.Corpus.Requests {
 		if err := d.encode(&c.Corpus.Requests[i]); err != nil {
@@ -130,27 +133,50 @@ func (d *Driver) dial() (*grpc.ClientConn, error) {
 
 // encode prepares a request.
 func (d *Driver) encode(r *request.Request) error {
-	message, err := d.message(r.Body)
+	messages, err := d.encoded(r.Body)
 	if err != nil {
 		return err
 	}
 	if len(r.IDs) > 0 {
-		message = nil // encoded for each call
+		messages = nil // encoded for each call
 	}
 	md := metadata.MD{}
 	for name, values := range r.Header {
 		md.Append(name, values...)
 	}
-	d.messages, d.metadata = append(d.messages, message), append(d.metadata, md)
+	d.messages, d.metadata = append(d.messages, messages), append(d.metadata, md)
 	return nil
 }
 
-// message encodes a message that is written as JSON; no text is the empty message.
+// encoded encodes the messages of a call, which are written as JSON; no text is one empty message,
+// or none in a stream.
+func (d *Driver) encoded(text []byte) (out [][]byte, err error) {
+	if !d.method.IsStreamingClient() {
+		message, err := d.message(text)
+		return [][]byte{message}, err
+	}
+	out = [][]byte{}
+	for in := json.NewDecoder(bytes.NewReader(text)); ; {
+		var one json.RawMessage
+		if err := in.Decode(&one); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("message %d of the stream is no JSON: %w", len(out)+1, err)
+		}
+		message, err := d.message(one)
+		if err != nil {
+			return nil, fmt.Errorf("message %d of the stream: %w", len(out)+1, err)
+		}
+		out = append(out, message)
+	}
+}
+
+// message encodes one message; no text is the empty message.
 func (d *Driver) message(text []byte) ([]byte, error) {
 	m := dynamicpb.NewMessage(d.method.Input())
 	if len(text) > 0 {
 		if err := protojson.Unmarshal(text, m); err != nil {
-			return nil, fmt.Errorf("as a %s: %w", d.method.Input().FullName(), err)
+			return nil, fmt.Errorf("as a %s: %w", m.Descriptor().FullName(), err)
 		}
 	}
 	out, err := proto.Marshal(m)
@@ -201,18 +227,18 @@ func (d *drive) close() {
 func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	corpus := d.config.Corpus
 	r := &corpus.Requests[o.Index]
-	message := d.messages[o.Index]
-	if message == nil {
+	messages := d.messages[o.Index]
+	if messages == nil {
 		text := append([]byte(nil), r.Body...)
 		for _, at := range r.IDs {
 			request.PutID(text[at:], o.Seq)
 		}
 		var err error
-		if message, err = d.message(text); err != nil {
+		if messages, err = d.encoded(text); err != nil {
 			return pool.Result{Status: load.Other, Class: r.Class}
 		}
 	}
-	answer, err := d.call(metadata.NewOutgoingContext(ctx, d.metadata[o.Index]), d.conns[o.Worker%len(d.conns)], message)
+	answer, err := d.call(metadata.NewOutgoingContext(ctx, d.metadata[o.Index]), d.conns[o.Worker%len(d.conns)], messages)
 	if err != nil {
 		status := d.statusOf(ctx, err)
 		return pool.Result{Status: status, Class: r.Class}

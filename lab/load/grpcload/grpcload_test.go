@@ -3,9 +3,13 @@ package grpcload
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +77,40 @@ func (s *service) StreamingOutputCall(in *testing_pb.StreamingOutputCallRequest,
 	return nil
 }
 
+// StreamingInputCall answers with the number of bytes in all messages.
+func (s *service) StreamingInputCall(in testing_pb.TestService_StreamingInputCallServer) error {
+	sum := int32(0)
+	for {
+		m, err := in.Recv()
+		if errors.Is(err, io.EOF) {
+			return in.SendAndClose(&testing_pb.StreamingInputCallResponse{AggregatedPayloadSize: sum})
+		} else if err != nil {
+			return err
+		}
+		if sum += int32(len(m.GetPayload().GetBody())); m.GetExpectCompressed().GetValue() {
+			return status.Error(codes.FailedPrecondition, "enough") // while the client still sends
+		}
+		s.mu.Lock()
+		s.payloads[string(m.GetPayload().GetBody())]++
+		s.mu.Unlock()
+	}
+}
+
+// FullDuplexCall answers each message with its payload.
+func (s *service) FullDuplexCall(both testing_pb.TestService_FullDuplexCallServer) error {
+	for {
+		m, err := both.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := both.Send(&testing_pb.StreamingOutputCallResponse{Payload: m.GetPayload()}); err != nil {
+			return err
+		}
+	}
+}
+
 // serve starts a server, with reflection or without; the URL is that of a load.
 func serve(t *testing.T, reflects, secure bool) (*service, string) {
 	t.Helper()
@@ -105,6 +143,8 @@ func serve(t *testing.T, reflects, secure bool) (*service, string) {
 const (
 	unary   = "grpc.testing.TestService/UnaryCall"
 	stream  = "grpc.testing.TestService/StreamingOutputCall"
+	inputs  = "grpc.testing.TestService/StreamingInputCall"
+	both    = "grpc.testing.TestService/FullDuplexCall"
 	callsIn = 20
 )
 
@@ -114,7 +154,18 @@ func messages(t *testing.T, body string, check request.Check) *request.Corpus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := corpus.Build(corpus.Spec{Rows: rows, Classes: []corpus.Class{{JSON: true, Body: body, Header: map[string]string{"user": "${row.name}"}, Check: check}}})
+	return build(t, corpus.Spec{Rows: rows, Classes: []corpus.Class{{JSON: true, Body: body, Header: map[string]string{"user": "${row.name}"}, Check: check}}})
+}
+
+// several makes requests of several messages.
+func several(t *testing.T, messages []string, check request.Check) *request.Corpus {
+	t.Helper()
+	return build(t, corpus.Spec{Classes: []corpus.Class{{JSON: true, Copies: messages, Check: check}}})
+}
+
+func build(t *testing.T, spec corpus.Spec) *request.Corpus {
+	t.Helper()
+	out, err := corpus.Build(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +212,43 @@ func TestServerStreamsOverTLS(t *testing.T) {
 		if got.Completed != callsIn || got.Failed != failed || got.Errors["check"] != failed || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
 			t.Errorf("%q: %+v %v", d.Protocol(), got, d.Notes())
 		}
+	}
+}
+
+// Messages that a client streams, to one answer or to one each. Larger ones than the flow control's
+// window hold up a server whose answers are not read, and so a client that only sends.
+func TestClientStreamsOverTLS(t *testing.T) {
+	s, url := serve(t, true, true)
+	digits, large := base64.StdEncoding.EncodeToString([]byte("0123")), strings.Repeat("AAAA", 8<<10)
+	for _, tt := range []struct {
+		call     string
+		messages []string
+		path     string
+		equals   any
+	}{
+		{inputs, []string{`{"payload":{"body":"` + digits + `"}}`, `{"payload":{"body":"${id}"}}`, "{}"}, "aggregatedPayloadSize", 16.0},
+		{inputs, []string{""}, "aggregatedPayloadSize", 0.0},
+		{both, []string{`{"payload":{"body":"${id}"}} {"payload":{"body":"` + digits + `"}}`}, "payload.body", digits},
+		{both, slices.Repeat([]string{`{"payload":{"body":"` + large + `"}}`}, 40), "payload.body", large},
+	} {
+		check := request.Check{JSON: []request.JSONTest{{Path: tt.path, Equals: tt.equals}}}
+		got, d := run(t, Config{Target: url, Call: tt.call, TLS: std.TLS{Insecure: true}, Corpus: several(t, tt.messages, check)}, time.Minute)
+		if got.Completed != callsIn || got.Failed != 0 || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
+			t.Errorf("%s: %q %+v %v", tt.call, d.Protocol(), got, d.Notes())
+		}
+	}
+	if len(s.payloads) != callsIn+2 || s.payloads["0123"] != callsIn || s.payloads[""] != callsIn {
+		t.Errorf("%d payloads", len(s.payloads))
+	}
+}
+
+// A server may end a call before the client has sent all.
+func TestStreamsEndEarly(t *testing.T) {
+	_, url := serve(t, true, false)
+	large := `{"payload":{"body":"` + strings.Repeat("AAAA", 8<<10) + `"},"expectCompressed":{"value":true}}`
+	got, d := run(t, Config{Target: url, Call: inputs, Corpus: several(t, slices.Repeat([]string{large}, 40), request.Check{})}, time.Minute)
+	if notes := strings.Join(d.Notes(), "\n"); got.Failed != callsIn || got.Status["400"] != callsIn || !strings.Contains(notes, "FailedPrecondition: 20, the first: enough") {
+		t.Errorf("%v %v", got.Status, notes)
 	}
 }
 
@@ -243,10 +331,13 @@ func TestNewFindsFaults(t *testing.T) {
 		{url, "TestService", "", "write package.Service/Method"},
 		{url, "grpc.testing.Other/X", "", "its reflection answered NotFound"},
 		{url, "grpc.testing.TestService/Unary", "", "has no method Unary; it has EmptyCall, UnaryCall"},
-		{url, "grpc.testing.TestService/StreamingInputCall", "", "takes a stream of requests"},
+		{url, inputs, "{} {", "message 1: message 2 of the stream is no JSON"},
+		{url, inputs, `{}
+{"user":1}`, "message 1: message 2 of the stream: as a grpc.testing.StreamingInputCallRequest:"},
+		{url, unary, "{} {}", "as a grpc.testing.SimpleRequest:"},
 		{url, unary, `{"user":1}`, "message 1: as a grpc.testing.SimpleRequest:"},
 		{older, "grpc.testing.TestService/Unary", "", "has no method Unary"},
-		{silent, unary, "", "name a file of descriptors in load.descriptors"},
+		{silent, unary, "", "name its .proto files in load.proto, or a file of descriptors in load.descriptors"},
 	} {
 		if _, err := New(t.Context(), Config{Target: tt.target, Call: tt.call, Corpus: messages(t, tt.body, request.Check{})}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %s: %v, want %q", tt.target, tt.call, err, tt.want)

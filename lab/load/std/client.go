@@ -32,7 +32,11 @@ func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	from := &corpus.Requests[o.Index]
 	answer, err := c.driver.roundTrip(c.conns[o.Worker], c.request(ctx, o.Index, o.Seq))
 	if err != nil {
-		return pool.Result{Status: StatusOf(err), Class: from.Class}
+		status := StatusOf(err)
+		if status == load.Connect {
+			c.driver.unconnected.Add("connections that could not be made", c.driver.unreachable(err))
+		}
+		return pool.Result{Status: status, Class: from.Class}
 	}
 	defer answer.Body.Close()
 	c.driver.spoken.Heard(answer)

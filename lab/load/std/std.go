@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/notes"
 	"dyno/lab/load/pool"
 	"dyno/lab/load/request"
 
@@ -43,7 +44,9 @@ type Driver struct {
 	addr     string // host:port
 	dial     dialer
 	turned   request.Turned
-	spoken   Spoken
+	// unconnected has why connections failed: that a certificate is not trusted has no other sign.
+	unconnected notes.Notes
+	spoken      Spoken
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -103,8 +106,8 @@ func prepare(r *request.Request, target *url.URL) (*http.Request, error) {
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "std" }
 
-// Notes returns the redirects that failed.
-func (d *Driver) Notes() []string { return d.turned.Notes() }
+// Notes returns why connections failed, and the redirects that did.
+func (d *Driver) Notes() []string { return append(d.unconnected.Notes(), d.turned.Notes()...) }
 
 // Protocol returns what the connections negotiated; see notes.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }

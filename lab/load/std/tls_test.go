@@ -76,6 +76,13 @@ func (s *target) certificate(t *testing.T) string {
 
 func send(t *testing.T, c Config) record.Totals {
 	t.Helper()
+	totals, _ := drive(t, c)
+	return totals
+}
+
+// drive also returns what the driver notes.
+func drive(t *testing.T, c Config) (record.Totals, []string) {
+	t.Helper()
 	const offers, connections = 60, 3
 	if c.Corpus == nil {
 		c.Corpus = &request.Corpus{
@@ -94,7 +101,7 @@ func send(t *testing.T, c Config) record.Totals {
 	if err != nil || totals.Ended != offers {
 		t.Fatalf("%v: %+v", err, totals)
 	}
-	return totals
+	return totals, d.Notes()
 }
 
 func TestProtocols(t *testing.T) {
@@ -141,13 +148,17 @@ func TestProtocols(t *testing.T) {
 func TestNoConnection(t *testing.T) {
 	s := serve(t, true, false)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it says of each handshake that it failed
-	for name, c := range map[string]Config{
-		"unknown authority": {Target: s.URL},
-		"no HTTP/2":         {Target: s.URL, HTTP2: true, TLS: TLS{Insecure: true}},
+	for name, tt := range map[string]struct {
+		Config
+		note string
+	}{
+		"unknown authority": {Config{Target: s.URL}, "load.tls.ca names an authority"},
+		"no HTTP/2":         {Config{Target: s.URL, HTTP2: true, TLS: TLS{Insecure: true}}, "no application protocol"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if totals := send(t, c); totals.Errors["connect"] != 60 {
-				t.Errorf("%+v", totals.Errors)
+			totals, notes := drive(t, tt.Config)
+			if note := strings.Join(notes, "; "); totals.Errors["connect"] != 60 || !strings.Contains(note, "connections that could not be made: 60, the first: ") || !strings.Contains(note, tt.note) {
+				t.Errorf("%+v, notes %q", totals.Errors, note)
 			}
 		})
 	}

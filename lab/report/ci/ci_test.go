@@ -37,7 +37,11 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("%s: %+v", verdict, s)
 		}
 	}
+	r.Metrics[0].Noise = "the interval includes a noise floor of 9.0%"
 	s := read(t, r, nil)
+	if last := s.Cases[0].Output; !strings.HasSuffix(last, " Here the interval includes a noise floor of 9.0%.") {
+		t.Errorf("the noise floor is not in %q", last)
+	}
 	if s.Failures != 0 || s.Errors != 0 || s.Tests != len(r.Metrics) {
 		t.Errorf("without a gate: %+v", s)
 	}

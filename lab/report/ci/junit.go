@@ -80,7 +80,7 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 		s.Cases = append(s.Cases, c)
 	}
 	for _, m := range metricsOf(r) {
-		c := testcase{Class: class, Name: fmt.Sprintf("%s of %s against %s", words.Metrics[m.Metric], m.B, m.A), Output: words.Comparison(m, r.Turns != nil)}
+		c := testcase{Class: class, Name: fmt.Sprintf("%s of %s against %s", words.Metrics[m.Metric], m.B, m.A), Output: words.Comparison(m, r.Turns != nil) + noise(m)}
 		if m.Verdict == compare.NotDecided || m.Verdict == compare.Invalid {
 			s.Skipped++
 			c.Skipped = &reason{Message: m.Verdict}
@@ -98,6 +98,14 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// noise is the noise floor of a comparison in a sentence; empty: there is none.
+func noise(m compare.Comparison) string {
+	if m.Noise == "" {
+		return ""
+	}
+	return " Here " + m.Noise + "."
 }
 
 // metricsOf are the comparisons of a report, the requested one first.

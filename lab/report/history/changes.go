@@ -147,7 +147,7 @@ func changed(before, e *Entry, key string, links int, program func(Commit) strin
 // logOf is the logarithm of a ratio and the half-width of its interval, widened so that all links
 // hold together (Bonferroni).
 func logOf(r Ratio, links int) (log, half float64, ok bool) {
-	in := cmp.Or(r.Cautious, r.Interval)
+	in := r.Interval
 	if in == nil || !(in[0] > 0) || !(in[1] >= in[0]) || !(r.Ratio > 0) {
 		return 0, 0, false
 	}

@@ -52,8 +52,7 @@ type Figure struct {
 // Ratio is the ratio of a revision to the one that it was compared with.
 type Ratio struct {
 	Ratio    float64     `json:"ratio"`
-	Interval *[2]float64 `json:"interval"`           // null: too few samples
-	Cautious *[2]float64 `json:"cautious,omitempty"` // Interval, wider by the noise floor
+	Interval *[2]float64 `json:"interval"` // null: too few samples
 	Samples  int         `json:"samples,omitempty"`
 	Verdict  string      `json:"verdict,omitempty"`
 }
@@ -98,7 +97,7 @@ func Of(r *report.Report, revision, against Commit, gate *compare.Outcome) Entry
 	}
 	for _, m := range r.Metrics {
 		if m.Verdict != compare.Invalid {
-			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Cautious(), m.Pairs, m.Verdict}
+			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Pairs, m.Verdict}
 		}
 	}
 	if n := len(r.Steps); n == 2 {

@@ -11,7 +11,8 @@ import (
 // StyleSheet is the page's style, for pages of the same look.
 func StyleSheet() string { return style }
 
-// ChartLibrary is the script that draws charts (uPlot), with its licence.
+// ChartLibrary is the script that draws charts (uPlot), with its licence, and the list of a run's
+// panels.
 func ChartLibrary() string { return library }
 
 // PageScript is the page's own script. It draws the charts that the element #data describes, each

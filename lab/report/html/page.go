@@ -40,6 +40,9 @@ var pageCSS string
 //go:embed assets/page.js
 var pageJS string
 
+//go:embed assets/panels.js
+var panelsJS string
+
 //go:embed assets/uPlot.iife.min.js
 var uPlotJS string
 
@@ -62,7 +65,7 @@ var flameGraphLicense string
 // nothing else: no request and no other script, whatever name a service or a scenario has.
 var (
 	style   = uPlotCSS + "\n" + pageCSS
-	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS
+	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS + "\n" + panelsJS
 	flamer  = "/*\n" + flameGraphLicense + "*/\n" + flameGraphJS
 	policy  = strings.Join([]string{
 		"default-src 'none'",
@@ -81,7 +84,7 @@ func hash(s string) string {
 
 var page = template.Must(template.New("page").Funcs(templateWords).Funcs(template.FuncMap{
 	"count": figure.Count, "met": words.Met, "value": func(v float64) figure.Value { return figure.Value(v) },
-	"tallies": func(name string, rows []tally) tallyTable { return tallyTable{name, rows} },
+	"tallies": func(name, of string, rows []tally) tallyTable { return tallyTable{name, of, rows} },
 	"room": func(n int) string {
 		if n <= 0 {
 			return figure.Dash
@@ -193,17 +196,20 @@ type tally struct {
 	Share figure.Value // of offers; of flows, a status has a share of the answers
 }
 
-// tallyTable is a table of tallies under a name.
+// tallyTable is a table of tallies under a name; Of says what they are shares of.
 type tallyTable struct {
-	Name string
-	Rows []tally
+	Name, Of string
+	Rows     []tally
 }
+
+// OfFlows reports whether the offers of a single load are flows.
+func (v pageView) OfFlows() bool { return v.Load.Run.Load.Steps != nil }
 
 // Statuses are the protocol statuses of a single load, the most frequent first.
 func (v pageView) Statuses() []tally {
 	t := v.Load.Run.Totals
 	of := t.Offered
-	if v.Load.Run.Load.Steps != nil {
+	if v.OfFlows() {
 		of = 0
 		for _, n := range t.Status {
 			of += n

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/tune"
+	"dyno/parts/quicktest"
 )
 
 // comparison is a proof of blocks in which GOGC=200 does gain times the work of the start.
@@ -93,6 +95,57 @@ func TestVerdicts(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &read); err != nil || read["schema"] != Schema || read["verdict"] != c.verdict {
 			t.Errorf("%s: %v, %v", name, read["schema"], err)
 		}
+	}
+}
+
+// busyProof is a proof on a machine where processes of one program differ by 3%, until it is
+// decided or three generations of 30 blocks have ended.
+func busyProof(rng *rand.Rand, gain float64) *record.Experiment {
+	e := &record.Experiment{Name: "toy", Kind: record.KindCompare, Metric: "work", Outcome: &record.Outcome{Status: record.OutcomeComplete},
+		Variants: []record.Variant{{Name: "tuned"}, {Name: "GOGC=200"}}}
+	start := compare.Side{Role: record.RoleMeasure, Variant: "tuned"}
+	chosen := compare.Side{Role: record.RoleMeasure, Variant: "GOGC=200"}
+	sides := []compare.Side{start, {Role: record.RoleFloor, Variant: "tuned"}, chosen}
+	const generations, blocks, batch = 3, 30, 5
+	var levels [3]float64 // of the present processes, as logarithms
+	for block := range generations * blocks {
+		if block%batch == 0 && compare.Settled(e.Slices, e.Metric, start, chosen) {
+			break
+		}
+		generation := 1 + block/blocks
+		for i, side := range sides {
+			if block%blocks == 0 {
+				levels[i] = 0.03 * rng.NormFloat64()
+			}
+			served := 10_000 * math.Exp(levels[i]+0.06*rng.NormFloat64())
+			if side == chosen {
+				served *= gain
+			}
+			e.Slices = append(e.Slices, record.Slice{Kind: record.SliceWork, Role: side.Role, Variant: side.Variant, Generation: generation, Block: block + 1,
+				Start: int64(block) * int64(time.Second), Length: time.Second, Offered: int64(served), Served: int64(served), TargetCPU: 0.5})
+		}
+	}
+	return e
+}
+
+// The proof accepts at most one in twenty of changes that do nothing, and nearly all that do 20%
+// more work.
+func TestProofOfNothing(t *testing.T) {
+	proofs := quicktest.Of(100, 400)
+	proved := map[float64]int{}
+	for seed := range uint64(proofs) {
+		rng := rand.New(rand.NewPCG(seed, 19))
+		for _, gain := range []float64{1, 1.2} {
+			s := search(1)
+			s.Proof = busyProof(rng, gain)
+			if Build(s, "out", "").Verdict == Proved {
+				proved[gain]++
+			}
+		}
+	}
+	t.Logf("of %d proofs: %d of changes that do nothing, %d of changes that do 20%% more", proofs, proved[1], proved[1.2])
+	if proved[1] > proofs/20 || proved[1.2] < proofs*9/10 {
+		t.Errorf("proved: %v of %d", proved, proofs)
 	}
 }
 

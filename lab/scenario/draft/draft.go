@@ -30,7 +30,8 @@ type Scenario struct {
 	Feeder      string // file of rows; empty: none
 	Corpus      string // file of bodies; empty: none
 	Classes     []Class
-	Insecure    bool // trust any certificate
+	Steps       []Step // of a flow, instead of Classes
+	Insecure    bool   // trust any certificate
 	HTTP2       bool
 	Exclusive   bool
 	SLO         string
@@ -59,6 +60,7 @@ type Class struct {
 	Path    string // path and query
 	Headers []Header
 	Body    string
+	Check   Check
 	Comment string
 }
 
@@ -124,6 +126,9 @@ func (s *Scenario) load() mapping {
 	if single {
 		url = strings.TrimSuffix(url, "/") + s.Classes[0].Path
 	}
+	if len(s.Steps) > 0 {
+		m.add("kind", "flows", "")
+	}
 	m.add("url", url, "")
 	common := s.Headers
 	if single {
@@ -134,6 +139,7 @@ func (s *Scenario) load() mapping {
 	m.child("headers", headers(common), "")
 	if single {
 		m.add("body", s.Classes[0].Body, "")
+		m.child("check", s.Classes[0].Check.mapping(), "")
 	}
 	m.add("corpus", s.Corpus, "")
 	if s.Feeder != "" {
@@ -141,7 +147,14 @@ func (s *Scenario) load() mapping {
 		feeder.add("file", s.Feeder, "")
 		m.child("feeder", feeder, "")
 	}
-	if !single {
+	switch {
+	case len(s.Steps) > 0:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range s.Steps {
+			list.Content = append(list.Content, s.Steps[i].mapping().node())
+		}
+		m.put("steps", list, "")
+	case !single:
 		m.children("classes", s.Classes)
 	}
 	if s.Insecure || s.HTTP2 {
@@ -166,6 +179,7 @@ func (c *Class) mapping() (m mapping) {
 	m.add("path", c.Path, "")
 	m.child("headers", headers(c.Headers), "")
 	m.add("body", c.Body, "")
+	m.child("check", c.Check.mapping(), "")
 	return m
 }
 

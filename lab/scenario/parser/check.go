@@ -4,6 +4,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
+	"dyno/lab/scenario/objective"
 )
 
 // checker finds faults that a schema cannot express. It asks the document whether a field exists,
@@ -18,7 +19,10 @@ type checker struct {
 // decode fills in the scenario, as far as the types allow.
 func (c *checker) decode() {
 	c.decodeErr = c.Decode(c.s)
-	c.slo()
+	var err error
+	if c.s.SLO, err = objective.Read(c.Document, document.At("slo")); c.decodeErr == nil {
+		c.decodeErr = err
+	}
 	if c.s.Mode == "" {
 		c.s.Mode = c.defaultMode()
 	}

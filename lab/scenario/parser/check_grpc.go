@@ -8,7 +8,7 @@ import (
 )
 
 // grpcFields are the fields of load that gRPC calls have.
-var grpcFields = []string{"kind", "url", "call", "descriptors", "headers", "body", "body_file", "feeder", "once", "keys", "check", "connections", "pipeline", "timeout", "tls", "schedule", "max_rate"}
+var grpcFields = []string{"kind", "url", "call", "proto", "proto_path", "descriptors", "headers", "body", "body_file", "repeat", "feeder", "once", "keys", "check", "connections", "pipeline", "timeout", "tls", "schedule", "max_rate"}
 
 // grpc checks a load of gRPC calls.
 func (c *checker) grpc(p document.Path) {
@@ -20,6 +20,10 @@ func (c *checker) grpc(p document.Path) {
 	}
 	c.refuse(p.To("check"), "gRPC answers with a code, which must be OK; check.json tests the fields of the message", "status", "header")
 	c.onlyOne(p, "body", "body_file")
+	c.onlyOne(p, "proto", "descriptors")
+	if c.Has(p.To("proto_path")) && !c.Has(p.To("proto")) {
+		c.FaultName(p.To("proto_path"), "has the folders in which imports of load.proto are; write for example proto: [shop/orders.proto]")
+	}
 	c.address(p.To("url"), l.URL)
 	c.answers(p.To("check"), l.Check)
 	if l.Feeder != nil {

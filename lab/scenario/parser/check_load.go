@@ -66,7 +66,7 @@ func (c *checker) requests(p document.Path) {
 	c.refuse(p, "belongs to kind: jobs", "axis")
 	c.refuse(p, "belongs to kind: sessions", ownFields...)
 	c.refuse(p, "belongs to kind: flows; kinds of request in a mix are classes", "steps")
-	c.refuse(p, "belongs to kind: grpc", "call", "descriptors")
+	c.refuse(p, "belongs to kind: grpc", "call", "proto", "proto_path", "descriptors")
 	if l.Once && l.Feeder == nil && l.Corpus == "" {
 		c.FaultName(p.To("once"), "sends each row of a feeder or each body of a corpus at most once; add feeder or corpus")
 	}

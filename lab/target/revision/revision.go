@@ -75,6 +75,9 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, errors.New("comparing revisions needs git, which is not installed")
 	}
+	if err != nil && strings.Contains(err.Error(), "not a git repository") {
+		return nil, fmt.Errorf("%s is not in a git repository, so there are no revisions to build", dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("looking for a git repository around %s: %w", dir, err)
 	}
@@ -198,10 +201,22 @@ func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Prog
 		if ctx.Err() != nil {
 			return p, ctx.Err()
 		}
-		return p, &BuildError{rev, err}
+		return p, &BuildError{rev, refusal(err, pkg.Dir)}
 	}
 	p.Sum, err = sumOf(p.Binary)
 	return p, err
+}
+
+// refusal is the compiler's answer without the temporary folder in which it was built.
+func refusal(err error, dir string) error {
+	failed := new(process.BuildError)
+	switch {
+	case !errors.As(err, &failed):
+		return err
+	case strings.Contains(failed.Said, "requires exactly one main package"):
+		return fmt.Errorf("%s is not the folder of a program: it has no package main", dir)
+	}
+	return fmt.Errorf("%w%s", failed.Err, failed.Said)
 }
 
 // checkOut writes the files of a revision into a new folder, by an index of its own.

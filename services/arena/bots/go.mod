@@ -20,6 +20,7 @@ require (
 replace (
 	dyno => ../../..
 	dyno/agent => ../../../agent
+	dyno/cmd/service => ../../../cmd/service
 	dyno/parts => ../../../parts
 	dyno/services/arena => ..
 )

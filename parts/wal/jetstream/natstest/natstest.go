@@ -1,7 +1,7 @@
 // Package natstest starts real nats-server processes for tests. The server is the tool of the
-// module dyno/peers, so that no module that a user builds requires it; where that module is
-// missing, tests skip, unless DYNO_TESTS=all asks for all of them. It is not for measuring. A
-// server ends with its test, and with the test's process however that ends.
+// module dyno/peers, so that no module that a user builds requires it;
+// where that module is missing, tests skip, unless DYNO_TESTS=all asks for all of them. It is not
+// for measuring. A server ends with its test, and with the test's process however that ends.
 package natstest
 
 import (

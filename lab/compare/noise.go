@@ -1,0 +1,90 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"dyno/lab/record"
+)
+
+// This file holds the noise floor: how much two processes of one program differ, which a twin of
+// the baseline shows. Where other programs use the machine they differ most: by a third in work
+// rate, and by a tenth in CPU per request.
+
+// noise are the batches of the baseline's twin against the baseline. They show what the samples of
+// a pair of processes cannot: these processes would differ even if their programs did not.
+type noise struct {
+	of   string // the baseline
+	logs []float64
+}
+
+// noiseOf returns the noise beside a comparison; nil if there is no twin, if the comparison is that
+// of the twin, or if every sample is of fresh processes, since their scatter contains it already.
+func noiseOf(all []record.Slice, metric string, t turns, b Side, batches func(turns) []float64) *noise {
+	if b.Role == record.RoleFloor || t.size == 1 {
+		return nil
+	}
+	for i := range all {
+		if s := &all[i]; s.Role == record.RoleFloor {
+			of := turnsOf(all, metric, Side{record.RoleMeasure, s.Variant}, Side{s.Role, s.Variant})
+			return &noise{s.Variant, batches(of)}
+		}
+	}
+	return nil
+}
+
+// floor returns the interval of the first n batches; nil: too few, or no twin.
+func (x *noise) floor(n int, alpha float64) *[2]float64 {
+	if x == nil {
+		return nil
+	}
+	return interval(x.logs[:min(n, len(x.logs))], alpha)
+}
+
+// widen makes an interval wider on both sides by as much as the baseline differs from itself at
+// most.
+func widen(in, floor *[2]float64) *[2]float64 {
+	if in == nil || floor == nil {
+		return in
+	}
+	by := spread(*floor)
+	return &[2]float64{in[0] / by, in[1] * by}
+}
+
+// spread is the largest ratio of two processes of one program, by their interval.
+func spread(floor [2]float64) float64 { return max(floor[1], 1/floor[0]) }
+
+// allow makes a comparison's interval wider by the noise floor, and reads its verdict from that.
+func (c *Comparison) allow(x *noise) {
+	if x == nil {
+		return
+	}
+	c.Floor = x.floor(len(x.logs), alphaAt(len(x.logs)))
+	if c.Floor == nil || c.Interval == nil {
+		return
+	}
+	c.Interval = widen(c.Interval, c.Floor)
+	c.Noise = fmt.Sprintf("the interval includes a noise floor of %.1f%%: two processes of %s, the same program, may differ by that (%s)",
+		(spread(*c.Floor)-1)*100, x.of, span(*c.Floor))
+	c.Verdict = verdict(c.Metric, c.Interval)
+	c.judgeFloor()
+}
+
+// judgeFloor warns when the difference claimed is within the machine's noise.
+func (c *Comparison) judgeFloor() {
+	f := c.Floor
+	if f == nil {
+		return
+	}
+	if f[0] > 1 || f[1] < 1 {
+		c.warn("the baseline differs from itself (%s): the machine was not steady enough, or it is the false alarm expected once in twenty", span(*f))
+	}
+	if (c.Verdict == Faster || c.Verdict == Slower) && c.Ratio >= f[0] && c.Ratio <= f[1] {
+		c.warn("the ratio %.3f is within the range of the baseline against itself (%s)", c.Ratio, span(*f))
+	}
+}
+
+func span(in [2]float64) string { return fmt.Sprintf("%.3f to %.3f", in[0], in[1]) }
+
+// half is the half-width of an interval, as a logarithm.
+func half(in [2]float64) float64 { return math.Log(in[1]/in[0]) / 2 }

@@ -1,0 +1,119 @@
+package foreign
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Flow is what a request has besides as one step among others, which follow one another.
+type Flow struct {
+	Think time.Duration // pause before it, after the answer to the request before
+	Save  []Save
+	Check Check
+	Once  string // why a mix does not have it: the file sends it once, or once for each user; empty: it has it
+}
+
+// Save is a value of a request's answer that later requests contain, as Mark(Name): exactly one
+// source is set.
+type Save struct {
+	Name                          string
+	JSON, Header, Cookie, Matches string // as in a scenario's save
+	Value                         string // that the file has; empty: only a run knows it
+}
+
+// Check is what the answer to a request must have; the zero Check requires success.
+type Check struct {
+	Status []int
+	JSON   []JSONTest
+}
+
+// JSONTest is a predicate on one field of an answer: Equals, or else that it exists.
+type JSONTest struct {
+	Path   string
+	Equals any // nil: it exists
+}
+
+// Mark stands in URLs, header fields and bodies for a value that an earlier request saved. It has
+// no character that any of them would escape.
+func Mark(name string) string { return "__saved." + name + "__" }
+
+// Marks lists the values among some that a text has marks of.
+func Marks(saved []Save, text string) (out []Save) {
+	if !strings.Contains(text, "__saved.") {
+		return nil
+	}
+	for _, s := range saved {
+		if strings.Contains(text, Mark(s.Name)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// reserved are names that placeholders of other values have.
+var reserved = []string{"id", "run", "key", "n", "scratch", "session", "offer"}
+
+// Keep adds a value to those that a request saves, unless the request has the same already, and
+// returns its mark. The value is named after its field; one whose name says little has that of the
+// request's path before it.
+func (l *Load) Keep(request int, s Save, field string) string {
+	r := &l.Requests[request]
+	for _, have := range r.Flow.Save {
+		if s.JSON == have.JSON && s.Header == have.Header && s.Cookie == have.Cookie && s.Matches == have.Matches {
+			return Mark(have.Name)
+		}
+	}
+	name := word(field)
+	if slices.Contains(reserved, name) || name == "" {
+		path := strings.Split(strings.TrimRight(Address(r.URL), "/"), "/")
+		name = strings.Trim(word(strings.TrimSuffix(path[len(path)-1], "s"))+"_"+name, "_")
+	}
+	if name == "" || slices.Contains(reserved, name) || name[0] >= '0' && name[0] <= '9' {
+		name = "value_" + name
+	}
+	s.Name = name
+	for n := 2; slices.ContainsFunc(l.Saved(), func(have Save) bool { return have.Name == s.Name }); n++ {
+		s.Name = name + "_" + strconv.Itoa(n)
+	}
+	r.Flow.Save = append(r.Flow.Save, s)
+	return Mark(s.Name)
+}
+
+// Saved lists the values that all requests save.
+func (l *Load) Saved() (out []Save) {
+	for i := range l.Requests {
+		out = append(out, l.Requests[i].Flow.Save...)
+	}
+	return out
+}
+
+// word makes a text a name of letters, digits and _.
+func word(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, s)
+	return strings.Trim(s[:min(len(s), 40)], "_")
+}
+
+// Path is the path of a field in a JSON answer as a scenario writes it; false: it cannot. A number
+// is the index of an array, of which the first member alone can be named, as *.
+func Path(names []string) (string, bool) {
+	out, stars := slices.Clone(names), 0
+	for i, n := range out {
+		if _, err := strconv.Atoi(n); err == nil {
+			if n != "0" {
+				return "", false
+			}
+			out[i] = "*"
+			stars++
+		} else if n == "" || n == "*" || strings.ContainsAny(n, ".$") || !printable(n) {
+			return "", false
+		}
+	}
+	return strings.Join(out, "."), len(out) > 0 && stars <= 1
+}

@@ -1,0 +1,216 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/importer/foreign"
+	"dyno/lab/scenario/draft"
+)
+
+// Kinds of load that a scenario may get.
+const (
+	Mix   = "requests"
+	Flows = "flows"
+)
+
+// Limits of a flow in a scenario.
+const (
+	maxSteps    = 256
+	maxSaved    = 64 // by one step
+	maxThinking = 10 * time.Second
+)
+
+// marked reports whether a text may have marks of saved values.
+func marked(text string) bool { return strings.Contains(text, "__saved.") }
+
+// unmark prepares the requests for a mix, in which no value passes from one to the next: those of
+// which the file has the values are sent with these, and the others are left out.
+func (c *conversion) unmark() {
+	var known []string
+	for _, s := range c.saved {
+		if s.Value != "" {
+			known = append(known, foreign.Mark(s.Name), s.Value)
+		}
+	}
+	values := strings.NewReplacer(known...)
+	var out []foreign.Request
+	pauses := 0
+	for _, r := range c.load.Requests {
+		if r.Flow.Think > 0 {
+			pauses++
+		}
+		what := r.Method + " " + foreign.Address(r.URL)
+		if r.Flow.Once != "" {
+			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: r.Flow.Once})
+			continue
+		}
+		r.URL, r.Body, r.Header = values.Replace(r.URL), values.Replace(r.Body), slices.Clone(r.Header)
+		for i, f := range r.Header {
+			r.Header[i].Value = values.Replace(f.Value)
+		}
+		r.Header = slices.DeleteFunc(r.Header, func(f foreign.Field) bool {
+			names := foreign.Marks(c.saved, f.Value)
+			if len(names) > 0 {
+				c.left = append(c.left, foreign.Omission{Line: r.Line, What: "header " + f.Name, Why: "its value depends on " + names[0].Name + " of an earlier answer; --kind flows takes it"})
+			}
+			return len(names) > 0
+		})
+		if names := foreign.Marks(c.saved, r.URL+r.Body); len(names) > 0 {
+			c.left = append(c.left, foreign.Omission{Line: r.Line, What: r.Method + " of a URL", Why: "it depends on " + names[0].Name + " of an earlier answer; --kind flows takes it"})
+			continue
+		}
+		out = append(out, r)
+	}
+	c.load.Requests = out
+	if pauses > 0 {
+		c.left = append(c.left, foreign.Omission{What: count(pauses, "pause"), Why: "requests of a mix are sent at a rate, which does not depend on pauses; --kind flows takes them"})
+	}
+}
+
+// inTurn makes requests the steps of a flow. A request whose values no step before it saves is left
+// out.
+func (c *conversion) inTurn(items []item) (out []item) {
+	all, over := c.saved, 0
+	var have []foreign.Save
+	for _, i := range items {
+		text := i.path + i.body
+		for _, h := range i.header {
+			text += h.Value
+		}
+		lacking := slices.DeleteFunc(foreign.Marks(all, text), func(s foreign.Save) bool { return slices.Contains(have, s) })
+		left := foreign.Omission{Line: i.line, What: i.method + " " + foreign.Address(i.path)}
+		switch {
+		case len(lacking) > 0:
+			left.What, left.Why = i.method+" of a URL", "no request before it in the flow saves "+lacking[0].Name
+		case len(out) == maxSteps:
+			over++
+			continue
+		case len(i.flow.Save) > maxSaved:
+			left.Why = fmt.Sprintf("a step saves at most %d values", maxSaved)
+		default:
+			out, have = append(out, i), append(have, i.flow.Save...)
+			continue
+		}
+		c.left = append(c.left, left)
+	}
+	if over > 0 {
+		c.left = append(c.left, foreign.Omission{What: "the last " + count(over, "request"), Why: fmt.Sprintf("a flow has at most %d steps", maxSteps)})
+	}
+	c.used(out, all)
+	c.pauses(out)
+	c.once(out)
+	return out
+}
+
+// once notes how a flow differs from what the file does.
+func (c *conversion) once(items []item) {
+	var repeated []string
+	for n, i := range items {
+		if i.flow.Once != "" {
+			repeated = append(repeated, i.method+" "+foreign.Address(i.path))
+		}
+		if n > 0 && i.flow.Once == "" && items[n-1].flow.Once == "" && i.weight != items[n-1].weight {
+			c.note("a flow has each request once, in the order of the file: weights were left out")
+		}
+	}
+	if len(repeated) > 0 {
+		c.note("each flow sends what the file sends once, or once for each user: %s", strings.Join(repeated, ", "))
+	}
+}
+
+// used writes the placeholders of saved values, and drops the values that no step uses.
+func (c *conversion) used(items []item, all []foreign.Save) {
+	var marks, texts []string
+	for _, s := range all {
+		marks = append(marks, foreign.Mark(s.Name), "${"+s.Name+"}")
+	}
+	placeholders := strings.NewReplacer(marks...)
+	for n := range items {
+		i := &items[n]
+		texts = append(texts, i.path, i.body)
+		i.path, i.body = placeholders.Replace(i.path), placeholders.Replace(i.body)
+		for h := range i.header {
+			texts = append(texts, i.header[h].Value)
+			i.header[h].Value = placeholders.Replace(i.header[h].Value)
+		}
+	}
+	needed := foreign.Marks(all, strings.Join(texts, "\n"))
+	var unsure []string
+	for _, s := range needed {
+		quoted := func(text string) bool { return strings.Contains(text, `"`+foreign.Mark(s.Name)+`"`) }
+		if s.JSON != "" && s.Value == "" && slices.ContainsFunc(texts, quoted) {
+			unsure = append(unsure, "${"+s.Name+"}")
+		}
+	}
+	if len(unsure) > 0 {
+		c.note("sent as JSON strings: %s; where the answer has a number, remove the quotes", strings.Join(unsure, ", "))
+	}
+	compressed := func(h draft.Header) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
+	for n := range items {
+		if slices.ContainsFunc(items[n].header, compressed) {
+			items[n].header = slices.DeleteFunc(items[n].header, compressed)
+			c.note("Accept-Encoding was dropped: values are read from answers that are not compressed")
+		}
+		i := &items[n]
+		i.flow.Save = slices.DeleteFunc(slices.Clone(i.flow.Save), func(s foreign.Save) bool { return !slices.Contains(needed, s) })
+	}
+}
+
+// pauses shortens the pauses of a flow to what a scenario that looks for a capacity may have.
+func (c *conversion) pauses(items []item) {
+	if len(items) == 0 {
+		return
+	}
+	items[0].flow.Think = 0 // it is between two steps
+	sum := time.Duration(0)
+	for _, i := range items {
+		sum += i.flow.Think
+	}
+	if sum <= maxThinking {
+		return
+	}
+	for n := range items {
+		think := &items[n].flow.Think
+		*think = time.Duration(float64(*think) / float64(sum) * float64(maxThinking)).Truncate(time.Millisecond)
+	}
+	c.note("pauses of %v in all were shortened to %v, the most with which a capacity is looked for; for real ones write mode: load with a schedule", sum, maxThinking)
+}
+
+// steps completes the kinds of request of a flow, of which each is one step.
+func steps(items []item, classes []draft.Class) (out []draft.Step) {
+	for n, i := range items {
+		step := draft.Step{Class: classes[n], Think: i.flow.Think}
+		step.Weight = 0
+		for _, s := range i.flow.Save {
+			v := draft.Save{Name: s.Name}
+			switch {
+			case s.JSON != "":
+				v.From, v.What = "json", s.JSON
+			case s.Header != "":
+				v.From, v.What = "header", s.Header
+			case s.Cookie != "":
+				v.From, v.What = "cookie", s.Cookie
+			default:
+				v.From, v.What = "matches", s.Matches
+			}
+			step.Save = append(step.Save, v)
+		}
+		out = append(out, step)
+	}
+	return out
+}
+
+// taken describes a step.
+func taken(s *draft.Step) string {
+	out := "step " + s.Name + ": " + s.Method + " " + foreign.Address(s.Path)
+	if s.Think > 0 {
+		out += ", after " + s.Think.String()
+	}
+	for _, v := range s.Save {
+		out += ", saves " + v.Name
+	}
+	return out
+}
