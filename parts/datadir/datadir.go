@@ -139,7 +139,7 @@ func (d Folder) checkFormat(dir, service string) error {
 	case f.Service != service:
 		return fmt.Errorf("data folder %s belongs to %s, not to %s; choose another with --data", dir, f.Service, service)
 	case f.Format > d.Format:
-		return fmt.Errorf("data folder %s has format %d, written by a newer %s; this one reads up to %d", dir, f.Format, service, d.Format)
+		return fmt.Errorf("data folder %s has format %d, written by a newer %s; this one reads up to %d: start that program, or restore a backup from before it", dir, f.Format, service, d.Format)
 	case f.Format < d.Format:
 		return d.upgrade(dir, f)
 	}

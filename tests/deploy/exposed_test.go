@@ -2,9 +2,11 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -49,6 +51,27 @@ func started(t *testing.T) map[string]*process.Process {
 		running[name] = processtest.Start(t, append(args, of[name]...)...)
 	}
 	return running
+}
+
+// A service refuses the data folder of a newer format in words, and leaves it as it is.
+func TestNewerFormatIsRefused(t *testing.T) {
+	quicktest.Skip(t, "builds five services")
+	for _, name := range services {
+		dir := filepath.Join(t.TempDir(), name)
+		text := `{"service":"` + name + `","format":99}`
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "FORMAT"), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), builds.Program(t, "dyno/cmd/"+name), "serve", "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", dir)
+		out, err := command.CombinedOutput()
+		if command.ProcessState.ExitCode() != 1 || !strings.HasPrefix(string(out), name+": data folder "+dir+" has format 99, written by a newer "+name) ||
+			!strings.Contains(string(out), "start that program, or restore a backup") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+		if now, err := os.ReadFile(filepath.Join(dir, "FORMAT")); err != nil || string(now) != text {
+			t.Errorf("%s: its folder has %s now, %v", name, now, err)
+		}
+	}
 }
 
 // sample is a line of the text format: the name, and the labels.

@@ -359,8 +359,11 @@ func TestRefusesOtherFiles(t *testing.T) {
 		if err := f.finish(nil, ""); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := replayed(content(t, disk)); err == nil || r.OK {
+		r, err := replayed(content(t, disk))
+		if err == nil || r.OK {
 			t.Errorf("%s: %+v", name, r)
+		} else if name == "newer" && !strings.Contains(err.Error(), "it has format 2, and this program knows format 1: replay it with") {
+			t.Error(err)
 		}
 	}
 }

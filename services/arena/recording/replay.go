@@ -81,7 +81,7 @@ func replay(f io.ReaderAt, size int64) (r Result, err error) {
 	if err := json.Unmarshal(header, &about); err != nil || about.Format == 0 {
 		return r, errors.New("it is a log, but not that of a room")
 	} else if about.Format != format {
-		return r, fmt.Errorf("it has format %d, and this program knows format %d", about.Format, format)
+		return r, fmt.Errorf("it has format %d, and this program knows format %d: replay it with the arenad that made it", about.Format, format)
 	}
 	r.Header = about.Header
 	p := newPlayer(r.Header.Seed)
