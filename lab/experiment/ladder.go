@@ -22,7 +22,7 @@ var budgets = map[string]map[Depth]time.Duration{
 
 const (
 	// profiledFor is the approximate time of a run under profiles, from start to stop.
-	profiledFor = 8 * time.Second
+	profiledFor = 5 * time.Second
 	// holdLength is the time for which a capacity is held, unless the scenario sets one: a queue
 	// that grows by 2% of the offers holds 150 ms of them by then.
 	holdLength = 8 * time.Second

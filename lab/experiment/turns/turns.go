@@ -73,7 +73,7 @@ const (
 	leastGenerations = 2
 	// A generation lasts startShare times as long as its start, so that starts take little of the
 	// time, and at least leastGeneration. Where the time is too short for leastGenerations of them,
-	// shortShare times as long is enough.
+	// shortShare times as long is enough for a comparison of two sides.
 	leastGeneration = 20 * time.Second
 	startShare      = 8
 	shortShare      = 2
@@ -186,8 +186,8 @@ func (t *turns) generation(ctx context.Context) error {
 	started := time.Since(began)
 	length := max(leastGeneration, startShare*started)
 	sat, first := time.Now(), t.block
-	if half := t.Ends.Sub(sat) / 2; t.number < leastGenerations && len(t.Pairs) > 0 && half >= shortShare*started {
-		length = min(length, half) // a comparison that ends with it would be one of two processes only
+	if half := t.Ends.Sub(sat) / 2; t.number < leastGenerations && t.ofTwo() && half >= shortShare*started {
+		length = min(length, half)
 	}
 	until := sat.Add(length)
 	if t.running() || t.Ends.Sub(until) < length/2 {
@@ -214,6 +214,11 @@ func (t *turns) generation(ctx context.Context) error {
 	}
 	return nil
 }
+
+// ofTwo reports whether two sides are compared, beside a twin of the baseline. Their blocks are
+// short, and with one generation the comparison would be one of two processes, not of two programs.
+// A short ladder needs the time of a second start for its blocks.
+func (t *turns) ofTwo() bool { return len(t.Pairs) > 0 && len(t.Places) <= 3 }
 
 // seat starts a place and warms it up. A place that fails to start is no longer measured, unless
 // it never started: that is an error of the scenario.
