@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +17,18 @@ func TestBudgetThatIsTooShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(exp.Slices) == 0 || exp.Slices[len(exp.Slices)-1].Block != 1 || exp.Outcome.Status != record.OutcomeComplete {
-		t.Errorf("%d slices, outcome %+v", len(exp.Slices), exp.Outcome)
+	want, measured := record.OutcomeInvalid, map[string]bool{}
+	for _, s := range exp.Slices {
+		if s.Role == record.RoleMeasure {
+			measured[s.Variant] = true
+		}
+	}
+	if len(measured) == 2 {
+		want = record.OutcomeComplete
+	}
+	if len(exp.Slices) == 0 || exp.Slices[len(exp.Slices)-1].Block != 1 || exp.Outcome.Status != want ||
+		want == record.OutcomeInvalid && !strings.Contains(exp.Outcome.Reason, "--budget") {
+		t.Errorf("%d slices, outcome %+v, want %s", len(exp.Slices), exp.Outcome, want)
 	}
 }
 

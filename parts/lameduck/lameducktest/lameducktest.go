@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"dyno/parts/lameduck"
 )
 
 const (
@@ -135,6 +137,7 @@ func (r *run) waitUnready() {
 func (r *run) busy(id int) {
 	for n := 0; ; {
 		late := r.stopped.Load() != nil
+		began := time.Now()
 		conn, err := r.Dial()
 		if err != nil {
 			stop := r.stopped.Load()
@@ -143,7 +146,7 @@ func (r *run) busy(id int) {
 			}
 			return
 		}
-		ok := r.serve(conn, id, &n)
+		ok := r.serve(conn, began, id, &n)
 		conn.Close()
 		if !ok {
 			return
@@ -154,16 +157,24 @@ func (r *run) busy(id int) {
 	}
 }
 
-// serve sends requests until a response announces that the connection closes.
-func (r *run) serve(conn net.Conn, id int, n *int) bool {
+// serve sends requests until a response announces that the connection closes. A program that ends
+// may close a connection that was silent for a lull: a client that sends then must send again. That
+// happens here only if this process had no CPU meanwhile, and is not counted; free is when the
+// connection was begun.
+func (r *run) serve(conn net.Conn, free time.Time, id int, n *int) bool {
 	in := bufio.NewReader(conn)
 	for {
-		resp, err := r.ask(conn, in, r.Request(id, *n))
+		sent, resp, err := r.ask(conn, in, r.Request(id, *n))
 		*n++
+		if silent := sent.Sub(free); err != nil && r.stopped.Load() != nil && silent >= lameduck.Lull/2 {
+			r.t.Logf("a connection was silent for %v (%v): the machine was too busy", silent, err)
+			return true
+		}
 		if err != nil {
 			r.lost(err)
 			return false
 		}
+		free = time.Now()
 		if r.answers.Add(1) == warm {
 			close(r.warm)
 		}
@@ -180,17 +191,18 @@ func (r *run) serve(conn net.Conn, id int, n *int) bool {
 	}
 }
 
-func (r *run) ask(conn net.Conn, in *bufio.Reader, request string) (*http.Response, error) {
+// ask sends a request, and returns when that was done and the response.
+func (r *run) ask(conn net.Conn, in *bufio.Reader, request string) (sent time.Time, resp *http.Response, err error) {
 	conn.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(conn, request); err != nil {
-		return nil, err
+	_, err = io.WriteString(conn, request)
+	sent = time.Now()
+	if err == nil {
+		resp, err = http.ReadResponse(in, nil)
 	}
-	resp, err := http.ReadResponse(in, nil)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
 	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return resp, err
+	return sent, resp, err
 }
 
 // ended checks that a connection closes cleanly after Connection: close.
@@ -210,7 +222,7 @@ func (r *run) silent(id int, conn net.Conn) {
 	if r.Window == 0 || r.Ready == nil {
 		return
 	}
-	resp, err := r.ask(conn, bufio.NewReader(conn), r.Request(id, 0))
+	_, resp, err := r.ask(conn, bufio.NewReader(conn), r.Request(id, 0))
 	switch {
 	case err != nil && time.Since(*r.stopped.Load()) < r.Window:
 		r.lost(fmt.Errorf("on a connection that was silent before: %w", err))
