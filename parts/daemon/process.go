@@ -165,13 +165,18 @@ func (p *process) start(name string, server interface{ Serve(net.Listener) error
 // Listen binds the address of a flag, which the error names. A malformed address is a usage error.
 func Listen(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
-	switch {
-	case err == nil:
-		return l, nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("--%s %s is taken by another process; choose another port, or 0 for a free one", flag, addr)
-	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("--%s: %w", flag, err)
+	if err != nil {
+		return nil, listenError(flag, addr, err)
 	}
-	return nil, usageError{fmt.Errorf("--%s %q is no address such as 127.0.0.1:8080: %w", flag, addr, err)}
+	return l, nil
+}
+
+func listenError(flag, addr string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("--%s %s is taken by another process; choose another port, or 0 for a free one", flag, addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	return usageError{fmt.Errorf("--%s %q is no address such as 127.0.0.1:8080: %w", flag, addr, err)}
 }

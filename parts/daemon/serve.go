@@ -75,11 +75,9 @@ func (p *process) lameDuck(public Front, stop error) (failure error) {
 
 // openPublic takes the public address, too. Connections to it wait until the service has started.
 func (p *process) openPublic(stdout, stderr io.Writer) (env *Env, err error) {
-	l, err := Listen("listen", p.options.listen)
-	if err != nil {
-		return nil, err
+	if p.listener, err = lameduck.Listen(p.options.listen); err != nil {
+		return nil, listenError("listen", p.options.listen, err)
 	}
-	p.listener = lameduck.Listen(l.(*net.TCPListener))
 	p.listener.MaxConnections = files() / 2
 	if env, err = p.open(); err == nil {
 		env.Listen, env.Connections = p.public(), p.listener

@@ -64,8 +64,17 @@ type Listener struct {
 	accepted atomic.Bool // Accept has failed permanently
 }
 
-// Listen returns a Listener over l.
-func Listen(l *net.TCPListener) *Listener { return &Listener{tcp: l, conns: map[*Conn]struct{}{}} }
+// Listen listens on a TCP address, such as 127.0.0.1:8080. It listens without Multipath TCP, which
+// net.Listen uses where the kernel has it: the kernel refuses SealSocket's filter there.
+func Listen(address string) (*Listener, error) {
+	config := net.ListenConfig{}
+	config.SetMultipathTCP(false)
+	l, err := config.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{tcp: l.(*net.TCPListener), conns: map[*Conn]struct{}{}}, nil
+}
 
 // LameDuck makes Leaving report true from now on.
 func (l *Listener) LameDuck() { l.leaving.Store(true) }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,11 +38,10 @@ type program struct {
 
 func start(t *testing.T, config *tls.Config, h http.HandlerFunc, change ...func(*http.Server)) program {
 	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lameduck.Listen(tcp.(*net.TCPListener))
 	server := &http.Server{Handler: h}
 	for _, f := range change {
 		f(server)
@@ -162,15 +162,14 @@ func TestDrain(t *testing.T) {
 // Connections that the kernel has accepted before the seal are served, although the server has not
 // accepted them yet.
 func TestSealKeepsTheQueue(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lameduck.Listen(tcp.(*net.TCPListener))
 	const queued = 20
 	clients := make([]net.Conn, queued)
 	for i := range clients {
-		if clients[i], err = net.Dial("tcp", tcp.Addr().String()); err != nil {
+		if clients[i], err = net.Dial("tcp", l.Addr().String()); err != nil {
 			t.Fatal(err)
 		}
 		defer clients[i].Close()
@@ -189,14 +188,30 @@ func TestSealKeepsTheQueue(t *testing.T) {
 	}
 }
 
-// A listener whose Accept fails permanently does not keep Drain waiting.
-func TestDrainAfterAFailedListener(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+// After the seal the kernel takes no connection, so that none is reset by the close.
+func TestSealRefuses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux can seal a socket")
+	}
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tcp.Close()
-	l := lameduck.Listen(tcp.(*net.TCPListener))
+	defer l.Close()
+	l.Seal()
+	if c, err := net.DialTimeout("tcp", l.Addr().String(), lameduck.Handshake); err == nil {
+		c.Close()
+		t.Error("a connection is established")
+	}
+}
+
+// A listener whose Accept fails permanently does not keep Drain waiting.
+func TestDrainAfterAFailedListener(t *testing.T) {
+	l, err := lameduck.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
 	raw, err := l.TCP().SyscallConn()
 	if err != nil {
 		t.Fatal(err)
@@ -255,11 +270,10 @@ func TestCutOff(t *testing.T) {
 // takes them again when others have ended.
 func TestMaxConnections(t *testing.T) {
 	taken := make(chan net.Conn, 1)
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lameduck.Listen(tcp.(*net.TCPListener))
 	l.MaxConnections = 2
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/take" {
@@ -449,18 +463,17 @@ func TestHTTP2(t *testing.T) {
 // A server that receives its connections from another one serves them while it drains, and
 // meanwhile ends those without a request. It has drained when no more can arrive.
 func TestDrainsWhileConnectionsAreHandedOver(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lameduck.Listen(tcp.(*net.TCPListener))
 	give, end := l.HandOver()
 	p := program{lameduck.NewServer(&http.Server{Handler: http.HandlerFunc(hello)}, l), l, l.Addr().String()}
 	go p.Serve(l)
 	gone := make(chan bool, 2)
 	hand := func(text string) *bufio.Reader {
 		_, in := p.dial(t, "", 0)
-		c, err := tcp.Accept()
+		c, err := l.TCP().Accept()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 // SealSocket makes the kernel refuse further connections at a listening socket, so that none is
 // established and then reset by the close: it drops SYN packets. Clients repeat them, and find the
-// socket closed. On a kernel without this feature the moment between the last accept and the close
-// remains.
+// socket closed. On a kernel without this feature, and at a listener with Multipath TCP,
+// connections made between the last accept and the close are reset.
 func SealSocket(fd int) {
 	const flags, syn = 13, 0x02 // offset in the TCP header, and the flag
 	program := []unix.SockFilter{

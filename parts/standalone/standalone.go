@@ -62,7 +62,7 @@ func Main(name string, start func(context.Context, *agent.Agent) (Service, error
 func run(name, listen, debug string, lameDuck time.Duration, g *guard.Guard, start func(context.Context, *agent.Agent) (Service, error)) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
-	public, err := net.Listen("tcp", listen)
+	public, err := lameduck.Listen(listen)
 	if err != nil {
 		return err
 	}
@@ -86,12 +86,11 @@ func run(name, listen, debug string, lameDuck time.Duration, g *guard.Guard, sta
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	ends := lameduck.Listen(public.(*net.TCPListener))
-	web := lameduck.NewServer(s.Server, ends)
+	web := lameduck.NewServer(s.Server, public)
 	pages := &http.Server{Handler: g.Private().Wrap(http.DefaultServeMux, nil), ReadHeaderTimeout: 10 * time.Second}
 	defer pages.Close()
 	failed := make(chan error, 2)
-	go func() { failed <- web.Serve(ends) }()
+	go func() { failed <- web.Serve(public) }()
 	go func() { failed <- pages.Serve(private) }()
 	json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"ready": true, "service": name, "listen": public.Addr().String(), "debug": private.Addr().String(), "pid": os.Getpid(),

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -102,11 +101,10 @@ func starter(c Config) notifytest.Start {
 
 // serve serves a dispatcher as parts/daemon does, until end.
 func serve(t testing.TB, d *Dispatcher, g *pages.Guard) (url string, f *api.Front, end func(context.Context) error) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lameduck.Listen(tcp.(*net.TCPListener))
 	web := lameduck.NewServer(&http.Server{Handler: g.Wrap(d.Handler(), nil)}, l)
 	if f, err = d.openFront(&daemon.Env{Listen: l, Connections: l, Guard: g, ReadTimeout: time.Minute}, nil); err != nil {
 		t.Fatal(err)

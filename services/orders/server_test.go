@@ -24,11 +24,10 @@ import (
 
 // Event loops serve what is not encrypted; behind TLS it is fasthttp, and the log says so.
 func TestServerBehindTLS(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	under, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	under := lameduck.Listen(tcp.(*net.TCPListener))
 	defer under.Close()
 	var log strings.Builder
 	open := func(l net.Listener) (server, error) {

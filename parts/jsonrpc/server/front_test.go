@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,15 +24,15 @@ import (
 // serveFront starts a server behind a front and returns its URL.
 func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o server.Options) (*server.Front, string) {
 	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Codec = scan.Codec{}
-	s, l := server.New(methods, o), lameduck.Listen(tcp.(*net.TCPListener))
+	s := server.New(methods, o)
 	f, err := server.NewFront(s, l, time.Minute, time.Minute, func(err error) { t.Error(err) }, slog.New(slog.DiscardHandler))
 	if errors.Is(err, httploop.ErrUnsupported) {
-		tcp.Close()
+		l.Close()
 		t.Skip(err)
 	}
 	if err != nil {
@@ -56,7 +55,7 @@ func serveFront(t *testing.T, methods map[string]jsonrpc.Method, o server.Option
 		}
 		tasks.Wait()
 	})
-	return f, "http://" + tcp.Addr().String()
+	return f, "http://" + l.Addr().String()
 }
 
 // A front answers as the server does, and hands over what is not its own.

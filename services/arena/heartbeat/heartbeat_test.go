@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -26,11 +25,10 @@ var (
 // serve serves a Heartbeat as arenad does, until the test ends.
 func serve(t testing.TB, c Config) (url string, h *Heartbeat) {
 	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lameduck.Listen(tcp.(*net.TCPListener))
 	g, err := guard.New(guard.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +61,7 @@ func serve(t testing.TB, c Config) (url string, h *Heartbeat) {
 		<-served
 		h.Close()
 	})
-	return "http://" + tcp.Addr().String() + "/api/heartbeat", h
+	return "http://" + l.Addr().String() + "/api/heartbeat", h
 }
 
 // client is of one test: its connections end with it.

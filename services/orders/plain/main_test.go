@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -39,7 +38,7 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := net.Listen("tcp", "127.0.0.1:0")
+	ends, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,6 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 	}
 	bounded := s.web()
 	bounded.Handler = g.Wrap(bounded.Handler, nil)
-	ends := lameduck.Listen(public.(*net.TCPListener))
 	web, served := lameduck.NewServer(bounded, ends), make(chan error, 1)
 	go func() { served <- web.Serve(ends) }()
 	var stopping atomic.Bool
@@ -59,7 +57,7 @@ func start(t testing.TB, e ordertest.Env) ordertest.Program {
 		}
 	}), nil))
 	return ordertest.Program{
-		URL: "http://" + public.Addr().String(), Debug: pages.URL,
+		URL: "http://" + ends.Addr().String(), Debug: pages.URL,
 		Stop: func() {
 			stopping.Store(true)
 			if err := web.Stop(e.LameDuck, e.Drain); err != nil {

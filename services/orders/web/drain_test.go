@@ -39,11 +39,11 @@ func startDrained(t *testing.T, h HandlerFunc) drained {
 
 func listen(t *testing.T) *lameduck.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := lameduck.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lameduck.Listen(l.(*net.TCPListener))
+	return l
 }
 
 // dial connects, sends text, and waits until the server has the connection and n answers are read.
