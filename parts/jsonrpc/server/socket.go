@@ -51,7 +51,7 @@ type socket struct {
 	stop context.CancelCauseFunc
 
 	out     *queue
-	writing context.Context // of writes: a cancelled write breaks the connection
+	writing context.Context // of writes and pings: a cancelled one breaks the connection
 	written chan struct{}   // closed when no more is written
 
 	slots   chan struct{} // one for each message that is being answered
@@ -170,7 +170,7 @@ func (c *socket) ping() {
 	}
 	c.tasks.Go(func() {
 		defer c.pinging.Store(false)
-		ctx, cancel := context.WithTimeout(c.ctx, c.s.o.PingInterval)
+		ctx, cancel := context.WithTimeout(c.writing, c.s.o.PingInterval)
 		defer cancel()
 		turns := c.turns.Load()
 		if c.conn.Ping(ctx) != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !c.waiting.Load() && turns == c.turns.Load() {
