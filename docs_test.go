@@ -13,29 +13,6 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// pageWords and readmeWords bound a page and the README, in words as wc -w counts them.
-const (
-	pageWords   = 1500
-	readmeWords = 1000
-)
-
-// A page that a reader cannot read in one sitting is split by task. The changelog is a list and may
-// grow.
-func TestPagesAreShort(t *testing.T) {
-	for _, page := range pages(t) {
-		limit := pageWords
-		switch page {
-		case "CHANGELOG.md":
-			continue
-		case "README.md":
-			limit = readmeWords
-		}
-		if n := len(strings.Fields(read(t, page))); n > limit {
-			t.Errorf("%s has %d words, more than %d: split it by task, or cut it", page, n, limit)
-		}
-	}
-}
-
 var (
 	// link is the target of an inline link or picture.
 	link = regexp.MustCompile(`\]\(([^()\s]+)\)`)
