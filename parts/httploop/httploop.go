@@ -12,8 +12,8 @@
 // buffer. Everything is bounded: heads, bodies, requests in flight per connection, output that a
 // client does not read, connections, and the time for each.
 //
-// ordersd takes 25.0 us of CPU per order query with fasthttp, which was measured first, and 14.7 us
-// with this package (docs/reference/ordersd-measured.md).
+// It is here because fasthttp, which was measured first, costs ordersd more CPU per query
+// (docs/reference/ordersd-measured.md, steps fitted and loop).
 //
 // Serve owns the loops' goroutines, and returns when they have ended, after the last request. Turn
 // and Tick run on a loop's goroutine: they must not block, and a panic in them ends the process.

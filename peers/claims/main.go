@@ -1,4 +1,4 @@
-// Claims is ordersd with what is claimed to make it faster and does not: a pool of workers that
+// Claims is ordersd with what is claimed to make it faster: a pool of workers that
 // answers requests, behind a channel or a ring, and counters that are a cache line each. The
 // scenarios orders-claims and orders-claims-tuned compare its variants.
 //

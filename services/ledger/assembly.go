@@ -34,7 +34,7 @@ func Assembly() assembly.Parts {
 			}},
 			{Name: "compression", Doc: "of ledgers in the store", Impls: []assembly.Impl{
 				{Name: "none", Doc: "as they are"},
-				{Name: "s2", Doc: "some 40% of the bytes, for a tenth of the CPU"},
+				{Name: "s2", Doc: "less than half of the bytes, for little CPU"},
 				{Name: "zstd", Doc: "a little less to write than s2, more to compute"},
 			}},
 			{Name: "accounts", Doc: "index of transactions by account, for account_tx", Impls: []assembly.Impl{
@@ -92,7 +92,7 @@ func ladder() []assembly.Step {
 	}
 	if _, ok := signing.Checkers()[libsecp256k1]; ok {
 		steps = append(steps, assembly.Step{Name: "native", Change: map[string]string{"signatures": libsecp256k1},
-			Why: "L4 spends nearly all its time on signatures, and the C library checks one in a third of the time"})
+			Why: "L4 spends nearly all its time on signatures, which the C library checks faster"})
 	}
 	return steps
 }

@@ -2,11 +2,8 @@
 // locked threads, non-blocking sockets, prebuilt bytes, and no allocation during the load.
 // Generator and target share few cores, so CPU time spent here is missing there.
 //
-// Two back ends share everything but the event loop. io_uring cost 0.84 times the CPU of epoll per
-// request (95% interval 0.74 to 0.95, 12 interleaved pairs; 64 connections, 128-byte answers over
-// loopback, Linux 6.18 on 2 virtual cores, with other work on the machine), mostly because sends go
-// out in groups; so it is the default where the kernel has it. scenarios/peers/generator.yaml
-// measures it again, with --backend.
+// Two back ends share everything but the event loop. io_uring sends in groups, and is the default
+// where the kernel has it. scenarios/peers/generator.yaml measures both, with --backend.
 //
 // It is not for TLS or HTTP/2 and runs on Linux only; package std does the rest. Drive owns one
 // goroutine per sending thread, and all have ended when it returns.

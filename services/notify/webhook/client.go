@@ -64,7 +64,7 @@ func (d *direct) CloseIdleConnections() {
 }
 
 // maxIdleConns bounds the connections kept for all receivers together: each is a file descriptor
-// and some 16 KB, with net/http two goroutines, for the 90 s that it is kept unused.
+// and its buffers, with net/http two goroutines, for the 90 s that it is kept unused.
 const maxIdleConns = 4096
 
 func newTransport(o Options) *http.Transport {

@@ -8,8 +8,8 @@
 // runtime timer; starting a timer and letting it fire costs a thirteenth of the CPU time, because
 // the runtime starts a goroutine for each function; and it takes 40 B, embedded in the value that
 // waits, where AfterFunc takes about 110 B. (Ratios of medians of six passes of go test -run ^$
-// -bench . ./parts/wheel, Go 1.26, 2 virtual cores of a shared Xeon: about 140, 590 and 200 ns to
-// start and stop, 0.2 and 2.7 us of CPU to fire.)
+// -bench . ./services/notify/wheel, Go 1.26, 2 virtual cores of a shared Xeon: about 140, 590 and
+// 200 ns to start and stop, 0.2 and 2.7 us of CPU to fire.)
 //
 // It is not for precision (a timer fires up to one tick late, never early, if the functions of the
 // timers before it were short) nor for periodic work.

@@ -39,7 +39,7 @@ const (
 // at it: it would not see the answer then.
 const lenient = 4
 
-// defaultConnections need some 1.3 GB when each has its buffers, of 16 KiB to read and 4 KiB to
+// defaultConnections need 20 KiB each when they have their buffers, 16 KiB to read and 4 KiB to
 // write.
 const defaultConnections = 65_536
 
