@@ -12,7 +12,7 @@ import (
 
 func newBisect() *cobra.Command {
 	var c common
-	cmd := revisions.NewBisect(revisions.Lab{Folder: c.folder, JSON: &c.json, Say: say,
+	cmd := revisions.NewBisect(revisions.Lab{Folder: c.folder, JSON: &c.json, Say: c.say,
 		Execute: func(ctx context.Context, o experiment.Options) (*report.Report, error) {
 			exp, rep, err := c.measure(ctx, o)
 			if err != nil {

@@ -88,7 +88,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				return files.Write(verdicts.Result{Experiment: c.exp, Report: rep, Gate: outcome, Sides: sides})
 			}
 			judge := func(rep *report.Report) error {
-				outcome, err := verdicts.Judge(os.Stderr, rep, condition)
+				outcome, err := verdicts.Judge(cmd.ErrOrStderr(), rep, condition)
 				return cmp.Or(write(rep, outcome), err)
 			}
 			built := len(args) == 1 && revisions.Wanted(args[0], a, b)
@@ -130,7 +130,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
 			}
 			if built {
-				source, err := revisions.Open(cmd.Context(), start, say)
+				source, err := revisions.Open(cmd.Context(), start, c.say)
 				if err != nil {
 					return err
 				}
@@ -169,7 +169,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 }
 
 // say reports progress before an experiment.
-func say(text string) { fmt.Fprintln(os.Stderr, text) }
+func (c *common) say(text string) { fmt.Fprintln(c.cmd.ErrOrStderr(), text) }
 
 // same prints the result of two revisions that build the same program: it needs no measurement.
 func (c *common) same(pair revisions.Pair, metric string, judge func(*report.Report) error) error {

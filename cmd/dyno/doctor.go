@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dyno/lab/probe/doctor"
+	"dyno/lab/report/screen"
 
 	"github.com/spf13/cobra"
 )
@@ -68,7 +69,8 @@ func printChecks(cmd *cobra.Command, checks []doctor.Check) {
 			mark = "\x1b[" + colour[c.Status] + "m" + mark + "\x1b[0m"
 		}
 		out := cmd.OutOrStdout()
-		fmt.Fprintf(out, "%s  %-22s %s\n", mark, c.Name, c.Value)
+		fmt.Fprint(screen.Below(out), mark)
+		fmt.Fprintf(out, "  %-22s %s\n", c.Name, c.Value)
 		if c.Status == doctor.OK {
 			continue
 		}

@@ -20,6 +20,7 @@ import (
 	"dyno/lab/report/html"
 	"dyno/lab/report/jsonv1"
 	"dyno/lab/report/progress"
+	"dyno/lab/report/screen"
 	"dyno/lab/report/text"
 	"dyno/lab/scenario"
 	"dyno/lab/source/listing"
@@ -172,7 +173,7 @@ func (c *common) print(rep *report.Report) error {
 	if c.json {
 		return jsonv1.Write(c.cmd.OutOrStdout(), rep)
 	}
-	return text.Terminal(c.cmd.OutOrStdout(), rep, styleOf(os.Stdout))
+	return text.Terminal(screen.Below(c.cmd.OutOrStdout()), rep, styleOf(os.Stdout))
 }
 
 // styleOf returns the style for f: colours and width of a terminal; it respects NO_COLOR.
@@ -187,7 +188,7 @@ func styleOf(f *os.File) text.Style {
 // terminal is where a command's findings are listed for people.
 func terminal(cmd *cobra.Command) listing.Terminal {
 	style := styleOf(os.Stdout)
-	return listing.Terminal{W: cmd.OutOrStdout(), Color: style.Color, Width: style.Width}
+	return listing.Terminal{W: screen.Below(cmd.OutOrStdout()), Color: style.Color, Width: style.Width}
 }
 
 func writeReports(rep *report.Report, dir string) error {

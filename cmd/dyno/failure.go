@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dyno/lab/record/redact"
+	"dyno/lab/report/screen"
 
 	"github.com/spf13/cobra"
 )
@@ -22,7 +23,7 @@ func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason err
 		return
 	}
 	name := cmp.Or(schemas[cmd.Name()], cmd.Name())
-	enc := json.NewEncoder(stdout)
+	enc := json.NewEncoder(screen.New(stdout))
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	enc.Encode(struct {

@@ -22,6 +22,7 @@ import (
 	"dyno/cmd/dyno/verdicts"
 	"dyno/cmd/dyno/version"
 	"dyno/cmd/service/manual"
+	"dyno/lab/report/screen"
 
 	"github.com/spf13/cobra"
 )
@@ -69,14 +70,16 @@ func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
 	stdout := &counter{w: os.Stdout}
-	root.SetOut(stdout)
+	root.SetOut(screen.New(stdout))
+	stderr := screen.New(os.Stderr)
+	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
 	code, reason := judge(err)
 	if reason != nil {
-		fmt.Fprintln(os.Stderr, "dyno:", reason)
+		fmt.Fprintln(stderr, "dyno:", reason)
 		printFailure(stdout, cmd, args, reason)
 	}
 	return code

@@ -19,6 +19,7 @@ import (
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/importer"
 	"dyno/lab/importer/foreign"
+	"dyno/lab/report/screen"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
 
@@ -205,7 +206,7 @@ func report(w io.Writer, result *importer.Result) {
 				fmt.Fprintf(w, "  and %d more\n", len(lines)-most)
 				break
 			}
-			fmt.Fprintln(w, "  "+line)
+			fmt.Fprintln(w, "  "+screen.Line(line))
 		}
 	}
 	var left []string

@@ -7,6 +7,7 @@ package progress
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
+	"dyno/lab/report/screen"
 
 	"golang.org/x/term"
 )
@@ -22,6 +24,7 @@ import (
 type View struct {
 	mu    sync.Mutex
 	out   *os.File
+	text  io.Writer // to out, for all that is shown
 	live  bool
 	began time.Time
 	n     int
@@ -32,7 +35,7 @@ type View struct {
 
 // New returns a view whose clock starts now.
 func New(out *os.File) *View {
-	return &View{out: out, live: term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb", began: time.Now()}
+	return &View{out: out, text: screen.New(out), live: term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb", began: time.Now()}
 }
 
 // redraw is the interval between changes of the live line: short enough to look alive, long
@@ -44,7 +47,7 @@ func (v *View) Say(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
-	fmt.Fprintln(v.out, text)
+	fmt.Fprintln(v.text, text)
 }
 
 // Step announces the n-th of about total runs.
@@ -69,7 +72,7 @@ func (v *View) Window(w record.Window) {
 		line += "  delivered p99 " + ms(c.DeliveryP99Ms)
 	}
 	v.clear()
-	fmt.Fprint(v.out, clip(line, v.width()))
+	fmt.Fprint(v.text, clip(line, v.width()))
 }
 
 // Done prints a finished run.
@@ -78,17 +81,17 @@ func (v *View) Done(r *record.Run) {
 	defer v.mu.Unlock()
 	v.clear()
 	t := r.Totals
-	fmt.Fprintf(v.out, "%s  run %d of ~%d  %-34s %8.0f/s done", v.Elapsed(), v.n, v.total, describe(r.Step), t.AchievedPerS)
+	fmt.Fprintf(v.text, "%s  run %d of ~%d  %-34s %8.0f/s done", v.Elapsed(), v.n, v.total, describe(r.Step), t.AchievedPerS)
 	if r.Step.Role != record.RoleProfile { // its latency does not count
-		fmt.Fprint(v.out, ", p99 ", ms(t.Response.P99))
+		fmt.Fprint(v.text, ", p99 ", ms(t.Response.P99))
 		if t.Delivered > 0 {
-			fmt.Fprint(v.out, ", delivered p99 ", ms(t.Delivery.P99))
+			fmt.Fprint(v.text, ", delivered p99 ", ms(t.Delivery.P99))
 		}
 	}
 	if r.Invalid != "" {
-		fmt.Fprint(v.out, "  does not count")
+		fmt.Fprint(v.text, "  does not count")
 	}
-	fmt.Fprintln(v.out)
+	fmt.Fprintln(v.text)
 }
 
 // Slice reports a turn: on a terminal as the live line, elsewhere one line for every block.
@@ -120,10 +123,10 @@ func (v *View) Slice(s record.Slice, left time.Duration) {
 	}
 	v.clear()
 	if v.live {
-		fmt.Fprint(v.out, clip(line, v.width()))
+		fmt.Fprint(v.text, clip(line, v.width()))
 		return
 	}
-	fmt.Fprintln(v.out, line)
+	fmt.Fprintln(v.text, line)
 }
 
 // End removes the live line.
@@ -184,8 +187,6 @@ func ms(n float64) string {
 }
 
 func clip(s string, width int) string {
-	if r := []rune(s); len(r) > width {
-		return string(r[:width])
-	}
-	return s
+	r := []rune(screen.Line(s))
+	return string(r[:min(len(r), width)])
 }

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -55,11 +56,16 @@ func comment(s string) string {
 // oneLine makes a text a line of a comment.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == 0x85 || r == '\u2028' || r == '\u2029' {
+		if unseen(r) || r == '\ufeff' || r == '\ufffe' || r == '\uffff' { // YAML has none of the last three
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
+}
+
+// unseen reports whether a character controls a terminal, or changes the writing direction.
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
 func scalar(value any) *yaml.Node {
@@ -69,6 +75,9 @@ func scalar(value any) *yaml.Node {
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!binary" {
 		n.SetString(strings.ToValidUTF8(value.(string), "?"))
+	}
+	if n.Kind == yaml.ScalarNode && strings.ContainsFunc(strings.ReplaceAll(n.Value, "\n", ""), unseen) {
+		n.Style = yaml.DoubleQuotedStyle // the one in which what shows the file may escape them
 	}
 	return n
 }
