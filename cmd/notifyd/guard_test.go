@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,31 +26,15 @@ func TestRefusesOtherSitesPages(t *testing.T) {
 // whatever becomes of it.
 func TestStreamTokensAreNotLogged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys.txt")
-	issue := exec.Command(builds.Program(t, "."), "apikey", "shop")
-	var shown strings.Builder
-	issue.Stderr = &shown
-	line, err := issue.Output()
-	if err == nil {
-		err = os.WriteFile(file, line, 0o600)
-	}
-	if err != nil {
+	key, line := issued(t, "shop")
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	key, _, _ := strings.Cut(shown.String(), "\n")
 	const listed = "https://shop.example"
 	p := serve(t, t.TempDir(), "--api-keys="+file, "--log-level=debug", "--allow-origin="+listed)
 	guardtest.Refuses(t, client, "POST", p.api+"/v1/stream-tokens", "")
 	guardtest.Allows(t, client, "POST", p.api+"/v1/stream-tokens", "", listed)
-	r, err := http.NewRequest("POST", p.api+"/v1/stream-tokens", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	answer, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
+	answer := with(t, key, "POST", p.api+"/v1/stream-tokens", "")
 	var made struct{ Token string }
 	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || answer.StatusCode != 201 || made.Token == "" {
 		t.Fatalf("%s: %v", answer.Status, err)

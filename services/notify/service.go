@@ -132,7 +132,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	}
 	watch, stop := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
-	if front != nil && keys != nil {
+	if keys != nil {
 		watching.Go(func() { keys.Watch(watch) })
 	}
 	out.Drain = func(ctx context.Context) error {

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 )
 
@@ -28,31 +26,6 @@ type entry struct {
 func (e entry) String() string { return e.name + " " + hashPrefix + hex.EncodeToString(e.hash[:]) }
 
 const hashPrefix = "sha256:"
-
-// read returns the text of a file. What is not a regular file could be read once only, or never
-// end.
-func read(path string) ([]byte, os.FileInfo, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is not a regular file; it is read again when it changes", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(text) > maxBytes {
-		return nil, nil, fmt.Errorf("%s has more than %d bytes: is it the right file?", path, maxBytes)
-	}
-	return text, info, nil
-}
 
 // parse reads the text of a file. Errors name path and line. They never repeat the line, which may
 // be a key that a person entered instead of its hash.

@@ -4,16 +4,22 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dyno/parts/keyfile"
+	"dyno/parts/refusal"
 )
 
 // line is the file's line for a key.
@@ -91,40 +97,36 @@ func TestRequire(t *testing.T) {
 	}
 }
 
-// Allows waits for nothing; Watch takes a changed file over for it, whether requests come or not.
-func TestAllowsAndWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k, _, path := opened(t, line("shop", "old"))
-		write(t, path, line("shop", "new"))
-		time.Sleep(2 * interval)
-		if !k.Allows("Bearer old") || k.Allows("Bearer new") || k.Allows("Basic old") {
-			t.Error("Allows has read the file")
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var watching sync.WaitGroup
-		watching.Go(func() { k.Watch(ctx) })
-		time.Sleep(interval)
-		synctest.Wait()
-		if k.Allows("Bearer old") || !k.Allows("bearer  new") {
-			t.Error("Watch has not read the file")
-		}
-		cancel()
-		watching.Wait()
-	})
+// watched has the file watched until the test ends.
+func watched(t *testing.T, k *Keys) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { k.Watch(ctx) })
+	t.Cleanup(func() { cancel(); watching.Wait() })
+}
+
+// look waits until the file has been looked at.
+func look() {
+	time.Sleep(keyfile.Interval + keyfile.Settle)
+	synctest.Wait()
 }
 
 func TestChangedFileIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, log, path := opened(t, line("shop", "old"))
+		watched(t, k)
 		expect := func(when, key string, want int) {
 			t.Helper()
 			if got := ask(k, "Bearer "+key).Code; got != want {
 				t.Errorf("%s, %q: %d, want %d", when, key, got, want)
 			}
+			if got := k.Allows("bearer  " + key); got != (want == 204) {
+				t.Errorf("%s, %q: Allows says %t", when, key, got)
+			}
 		}
 		write(t, path, line("shop", "new")) // as long as before
 		expect("within a second", "old", 204)
-		time.Sleep(interval)
+		look()
 		expect("after a second", "new", 204)
 		expect("after a second", "old", 401)
 		if got := strings.Count(log.String(), "read again"); got != 1 {
@@ -134,7 +136,7 @@ func TestChangedFileIsTakenOver(t *testing.T) {
 		log.Reset()
 		for range 3 {
 			write(t, path, line("shop", "worse")+"and then secret words\n")
-			time.Sleep(interval)
+			look()
 			expect("with a broken file", "new", 204)
 			expect("with a broken file", "worse", 401)
 		}
@@ -145,73 +147,98 @@ func TestChangedFileIsTakenOver(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(interval)
+		look()
 		expect("without a file", "new", 204)
 		if !strings.Contains(log.String(), "no such file") {
 			t.Errorf("logged of a file that went: %s", log)
 		}
 
 		write(t, path, "# no keys\n")
-		time.Sleep(interval)
+		look()
 		expect("with an empty file", "new", 401)
 		if !strings.Contains(log.String(), "every request is refused") {
 			t.Errorf("logged of a file without keys: %s", log)
 		}
 		write(t, path, line("shop", "again"))
-		time.Sleep(interval)
+		look()
 		expect("at last", "again", 204)
 	})
 }
 
-// While one request hangs over the file, the others go on.
-func TestOneRequestReadsTheFile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k, _, path := opened(t, line("shop", "old"))
-		write(t, path, line("shop", "new"))
-		time.Sleep(interval)
-		k.mu.Lock()
-		if got := ask(k, "Bearer old").Code; got != 204 {
-			t.Errorf("beside the request that reads the file: %d", got)
+// streams opens streams, of which each writes why it ends.
+type streams struct {
+	k      *Keys
+	served sync.WaitGroup
+	ends   map[string]error
+	mu     sync.Mutex
+}
+
+func (s *streams) open(ctx context.Context, name, target, key string) {
+	r := httptest.NewRequestWithContext(ctx, "GET", target, nil)
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	s.served.Go(func() {
+		s.k.Require(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.ends[name] = context.Cause(r.Context())
+		})).ServeHTTP(httptest.NewRecorder(), r)
+	})
+	synctest.Wait()
+}
+
+func (s *streams) ended() string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for name, why := range s.ends {
+		var refused *refusal.Error
+		if errors.As(why, &refused) {
+			name += fmt.Sprint(" ", refused.Status)
 		}
-		k.mu.Unlock()
-		time.Sleep(interval)
-		if got := ask(k, "Bearer new").Code; got != 204 {
-			t.Errorf("after it: %d", got)
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// A stream ends with the key that it was opened with, also by a token of the key, and with its
+// token; those of other keys go on.
+func TestStreamsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, _, path := opened(t, line("shop", "alpha")+line("billing", "beta"))
+		watched(t, k)
+		ctx, gone := context.WithCancel(t.Context())
+		s := &streams{k: k, ends: map[string]error{}}
+		_, hour, _ := made(t, k, "alpha", `{"expires_in":3600}`)
+		_, minute, _ := made(t, k, "beta", `{"expires_in":60}`)
+		s.open(ctx, "key", "/v1/stream", "alpha")
+		s.open(ctx, "socket", "/v1/ws", "alpha")
+		s.open(ctx, "token", "/v1/ws?token="+hour, "")
+		s.open(ctx, "minute", "/v1/stream?token="+minute, "")
+		s.open(ctx, "other", "/v1/stream", "beta")
+		write(t, path, "")
+		time.Sleep(keyfile.Interval + keyfile.Settle/2)
+		write(t, path, line("billing", "beta")) // written in place, which must end no stream of beta
+		time.Sleep(keyfile.Settle)
+		if got := s.ended(); got != "" {
+			t.Errorf("before the file was looked at: %s", got)
+		}
+		look()
+		if got := s.ended(); got != "key 401, socket 401, token 401" {
+			t.Errorf("without the key: %s", got)
+		}
+		time.Sleep(time.Minute)
+		if got := s.ended(); got != "key 401, minute 401, socket 401, token 401" {
+			t.Errorf("after the token's time: %s", got)
+		}
+		gone()
+		s.served.Wait()
+		if err := s.ends["other"]; err != context.Canceled || len(k.holds) > 0 {
+			t.Errorf("a client that went: %v, %d streams are held", err, len(k.holds))
 		}
 	})
-}
-
-func TestWarnsOfAnOpenFile(t *testing.T) {
-	for mode, warns := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o620: true, 0o602: true} {
-		path := filepath.Join(t.TempDir(), "keys.txt")
-		write(t, path, line("shop", "alpha"))
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-		log := new(bytes.Buffer)
-		if _, err := Open(path, slog.New(slog.NewTextHandler(log, nil))); err != nil {
-			if os.IsPermission(err) {
-				continue // not for root
-			}
-			t.Fatal(err)
-		}
-		if got := strings.Contains(log.String(), "chmod 600 "+path); got != warns {
-			t.Errorf("mode %o: %s", mode, log)
-		}
-	}
-}
-
-func TestOpenRefuses(t *testing.T) {
-	dir := t.TempDir()
-	large := filepath.Join(dir, "large")
-	write(t, large, strings.Repeat("#", maxBytes+1))
-	for path, says := range map[string]string{
-		filepath.Join(dir, "none"): "no such file",
-		dir:                        "is not a regular file",
-		large:                      "is it the right file?",
-	} {
-		if _, err := Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", path, err, says)
-		}
-	}
 }

@@ -64,7 +64,7 @@ func (k *Keys) verify(token string, now time.Time) (c claims, err error) {
 		return c, errToken
 	}
 	text, err := base64.RawURLEncoding.DecodeString(body)
-	if err != nil || json.Unmarshal(text, &c) != nil || !k.inForce(c.Key) {
+	if err != nil || json.Unmarshal(text, &c) != nil || len(c.Key) != sha256.Size || !k.inForce([sha256.Size]byte(c.Key)) {
 		return c, errToken
 	}
 	if now.Unix() >= c.Expires {
@@ -74,13 +74,13 @@ func (k *Keys) verify(token string, now time.Time) (c claims, err error) {
 }
 
 // inForce reports whether the file still has the key of a hash.
-func (k *Keys) inForce(hash []byte) bool {
-	return slices.ContainsFunc(*k.entries.Load(), func(e entry) bool { return hmac.Equal(e.hash[:], hash) })
+func (k *Keys) inForce(hash [sha256.Size]byte) bool {
+	return slices.ContainsFunc(*k.entries.Load(), func(e entry) bool { return e.hash == hash })
 }
 
 // tokenOf returns the token in a stream's URL, and the rest of its query. Other requests take none.
 func tokenOf(r *http.Request) (token string, rest url.Values) {
-	if r.Method != http.MethodGet || r.URL.Path != "/v1/stream" && r.URL.Path != "/v1/ws" || !strings.Contains(r.URL.RawQuery, tokenParameter+"=") {
+	if !isStream(r) || !strings.Contains(r.URL.RawQuery, tokenParameter+"=") {
 		return "", nil
 	}
 	rest = r.URL.Query()
@@ -108,7 +108,7 @@ func (k *Keys) admit(w http.ResponseWriter, r *http.Request, token string, rest 
 	inside.RawQuery = rest.Encode()
 	r = r.WithContext(r.Context()) // a copy
 	r.URL, r.RequestURI = &inside, inside.RequestURI()
-	next.ServeHTTP(w, r)
+	k.serve(w, r, next, [sha256.Size]byte(c.Key), time.Unix(c.Expires, 0))
 }
 
 // covers reports whether a token for some types is good for others. What it is for all of covers

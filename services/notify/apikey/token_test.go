@@ -116,8 +116,9 @@ func TestStreamTokensEnd(t *testing.T) {
 		if status, _, says := follow(k, "GET", "/v1/stream?token="+short); status != 401 || !strings.Contains(says, "expired") {
 			t.Errorf("after it: %d %s", status, says)
 		}
+		watched(t, k)
 		write(t, path, line("billing", "beta"))
-		time.Sleep(interval)
+		look()
 		if status, _, _ := follow(k, "GET", "/v1/stream?token="+long); status != 401 {
 			t.Errorf("its key was taken out: %d", status)
 		}

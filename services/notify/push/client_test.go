@@ -25,6 +25,21 @@ type bench struct {
 	streams *Streams
 	pipes   chan net.Conn
 	client  *http.Client
+
+	mu   sync.Mutex
+	ends []context.CancelCauseFunc // of the requests so far
+}
+
+// authorised serves requests whose contexts the test may end for a cause.
+func (b *bench) authorised(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, end := context.WithCancelCause(r.Context())
+		defer end(nil)
+		b.mu.Lock()
+		b.ends = append(b.ends, end)
+		b.mu.Unlock()
+		next(w, r.WithContext(ctx))
+	}
 }
 
 // serve calls body with a server, and then ends everything.
@@ -36,8 +51,8 @@ func serve(t *testing.T, o Options, body func(t *testing.T, b *bench)) {
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return b.dial(), nil },
 		}}
 		mux := http.NewServeMux()
-		mux.HandleFunc("/v1/stream", b.streams.SSE)
-		mux.HandleFunc("/v1/ws", b.streams.WebSocket)
+		mux.HandleFunc("/v1/stream", b.authorised(b.streams.SSE))
+		mux.HandleFunc("/v1/ws", b.authorised(b.streams.WebSocket))
 		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second}
 		var running sync.WaitGroup
 		running.Go(func() { server.Serve(pipeListener{b.pipes, make(chan struct{}), new(sync.Once)}) })

@@ -14,9 +14,10 @@ import (
 
 // SSE serves GET /v1/stream?types=a,b.*&after=SEQ as server-sent events (WHATWG HTML, section 9.2).
 // Each notice is an event without a name whose id is its number; event "gap" has {"from","to"},
-// event "reset" has {"from"}, where the client's Last-Event-ID is not of this log, and event "slow"
-// comes before a reader that was too slow is cut off. An id without data, at the beginning and with
-// heartbeats, moves the browser's Last-Event-ID past what the client did not ask for.
+// event "reset" has {"from"}, where the client's Last-Event-ID is not of this log. Events "slow"
+// and "unauthorized", with {"error"}, come before the end of a stream whose reader was too slow, or
+// may not read on. An id without data, at the beginning and with heartbeats, moves the browser's
+// Last-Event-ID past what the client did not ask for.
 func (s *Streams) SSE(w http.ResponseWriter, r *http.Request) {
 	at := s.admit(w, r)
 	if at == nil {
@@ -117,9 +118,17 @@ func (e *events) beat(passed uint64) error {
 }
 
 func (e *events) end(why error) {
-	if errors.Is(why, errSlow) {
+	var refused *refusal.Error
+	name := ""
+	switch {
+	case errors.Is(why, errSlow):
+		name = "slow"
+	case errors.As(why, &refused):
+		name = "unauthorized"
+	}
+	if name != "" {
 		data, _ := json.Marshal(map[string]string{"error": why.Error()})
-		if e.write(appendData([]byte("event: slow\n"), data)) != nil {
+		if e.write(appendData([]byte("event: "+name+"\n"), data)) != nil {
 			return
 		}
 	}

@@ -23,7 +23,8 @@ const (
 	grace = 5 * time.Second
 )
 
-// Reasons for which a stream ends. What a client sends, or that it has gone, is any other.
+// Reasons for which a stream ends. A refusal.Error is another: the cause with which the context of
+// a request ends that may not go on. What a client sends, or that it has gone, is any other.
 var (
 	errSlow   = errors.New("the reader was too slow or gave no sign of life; resume after the last number seen")
 	errClosed = errors.New("the service is stopping; resume after the last number seen")
@@ -117,6 +118,9 @@ func (s *Streams) follow(ctx context.Context, at *position, t transport) error {
 				return err
 			}
 		case <-more:
+			if ctx.Err() != nil {
+				return context.Cause(ctx) // select may prefer the notices
+			}
 			sent, err := s.forward(at, t)
 			if err != nil {
 				return err

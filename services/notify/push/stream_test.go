@@ -20,6 +20,8 @@ import (
 
 	"github.com/coder/websocket"
 	"pgregory.net/rapid"
+
+	"dyno/parts/refusal"
 )
 
 // expect reads events and compares them, whole, with "name id data".
@@ -111,6 +113,32 @@ func TestWebSocket(t *testing.T) {
 		end := b.ws("/v1/ws")
 		b.log.close()
 		closedWith(t, end, websocket.StatusGoingAway)
+	})
+}
+
+// A stream that may not go on ends with the reason and without what came after it; others go on.
+func TestUnauthorizedEnds(t *testing.T) {
+	serve(t, Options{}, func(t *testing.T, b *bench) {
+		events, other, messages := b.sse("/v1/stream"), b.sse("/v1/stream"), b.ws("/v1/ws")
+		synctest.Wait()
+		why := refusal.New(http.StatusUnauthorized, "your key is gone")
+		b.ends[0](why)
+		b.ends[2](why)
+		b.log.put("secret", 1)
+		events.expect(t, event{"unauthorized", "0", `{"error":"your key is gone"}`})
+		if _, err := events.next(); err != io.EOF {
+			t.Errorf("the stream goes on with %v", err)
+		}
+		_, text, err := messages.Read(t.Context())
+		var closed websocket.CloseError
+		if !errors.As(err, &closed) || closed.Code != 3000 || closed.Reason != "your key is gone" {
+			t.Errorf("the WebSocket goes on with %s, %v", text, err)
+		}
+		other.expect(t, numbered(1, "secret"))
+		synctest.Wait()
+		if n := b.streams.Count(); n != 1 {
+			t.Errorf("%d streams are open", n)
+		}
 	})
 }
 

@@ -23,9 +23,9 @@ const maxMessage = 128 // bytes
 // WebSocket serves GET /v1/ws?types=a,b.*&after=SEQ as text messages:
 // {"seq":N,"type":..,"timestamp":.., "data":{..}} for a notice, {"gap":{"from","to"}} for numbers
 // that are lost, {"reset":{"from"}} where after is not of this log. It closes with 1013 when the
-// reader was too slow, 1001 when the service stops, 1008 when the client sends a message and 1011
-// when the log cannot be read. It takes any Origin: which pages may connect is up to the
-// parts/guard before it.
+// reader was too slow, 1001 when the service stops, 1008 when the client sends a message, 1011 when
+// the log cannot be read, and 3000 when the client may not read on. It takes any Origin: which
+// pages may connect is up to the parts/guard before it.
 func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) {
 	at := s.admit(w, r)
 	if at == nil {
@@ -37,8 +37,9 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) {
 		return // it has answered
 	}
 	conn.SetReadLimit(maxMessage)
-	// The request's own context says nothing of a connection that was taken from the server.
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	// The request's own context says nothing of a connection that was taken from the server, except
+	// why it may not go on.
+	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	m := &messages{streams: s, conn: conn, ctx: ctx, cancel: cancel}
 	m.tasks.Go(m.read)
@@ -66,6 +67,9 @@ func (r *refuser) Write(text []byte) (int, error) {
 	answer(r.ResponseWriter, &refusal.Error{Status: r.status, Text: strings.TrimSpace(string(text))})
 	return len(text), nil
 }
+
+// statusUnauthorized is in IANA's registry of close codes, which RFC 6455 (section 7.4.2) begins.
+const statusUnauthorized websocket.StatusCode = 3000
 
 var errMessage = errors.New("this stream takes no messages")
 
@@ -144,7 +148,10 @@ func (m *messages) beat(uint64) error {
 }
 
 func (m *messages) end(why error) {
+	var refused *refusal.Error
 	switch {
+	case errors.As(why, &refused):
+		m.conn.Close(statusUnauthorized, refused.Text)
 	case errors.Is(why, errSlow):
 		m.conn.Close(websocket.StatusTryAgainLater, errSlow.Error())
 	case errors.Is(why, errClosed):
