@@ -57,6 +57,10 @@ type Service struct {
 	// its Handler itself, with Env.Guard and Env.Sockets. Nil means that Handler is behind a guard.
 	Doors *Doors
 
+	// Extensions lets browser extensions call the public address, whichever origins are listed: for a
+	// service whose clients wallets are.
+	Extensions bool
+
 	// Start starts the service and returns when it is usable. ctx is cancelled if the process receives
 	// a signal to stop meanwhile; it is not for work that continues after Start has returned.
 	// Nil: there is no serve, only Jobs.

@@ -152,7 +152,7 @@ func (o *options) complete(f *pflag.FlagSet, s Service, env func(string) (string
 
 func (o *options) openGuards(s Service) (err error) {
 	doors := s.doors()
-	g := guard.Options{Origins: o.origins, Hosts: o.hosts, Listen: []string{o.listen, o.debug}, OriginFlag: "--" + doors.Origins, HostFlag: "--" + doors.Hosts}
+	g := guard.Options{Origins: o.origins, Hosts: o.hosts, Listen: []string{o.listen, o.debug}, Extensions: s.Extensions, OriginFlag: "--" + doors.Origins, HostFlag: "--" + doors.Hosts}
 	if s.Doors == nil {
 		o.guard, err = guard.New(g)
 		return err

@@ -107,6 +107,19 @@ func TestDoors(t *testing.T) {
 	if own := (guard.Request{Host: "localhost:1", Origin: "http://localhost:2"}); got.Guard.Check(own) != nil || got.Sockets.Check(own) != nil {
 		t.Error("without the flags a page of localhost is refused")
 	}
+	extension := guard.Request{Host: "localhost:1", Origin: "moz-extension://5c6bb8f5"}
+	if got.Guard.Check(extension) == nil || got.Sockets.Check(extension) == nil {
+		t.Error("extensions pass where the service does not say so")
+	}
+	s.Extensions = true
+	for _, args := range [][]string{nil, {"--http-corsdomain=https://shop.example", "--ws-origins=https://shop.example"}} {
+		if run(args...) != 0 {
+			t.Fatal(stderr.String())
+		}
+		if got.Guard.Check(extension) != nil || got.Sockets.Check(extension) != nil {
+			t.Errorf("%v: an extension is refused", args)
+		}
+	}
 	if run("--allow-origin=https://shop.example") != 2 || run("--allow-host=a.example") != 2 || run("--ws-origins=*") != 2 {
 		t.Error("flags that there are not, or a wrong value, are accepted")
 	}

@@ -17,11 +17,11 @@ const (
 
 // Listed reports whether Options permit an origin.
 func (g *Guard) Listed(origin string) bool {
-	if origin != "" && (g.anyOrigin || g.loopback && isLoopback(origin)) {
+	if origin != "" && (g.anyOrigin || g.loopback && isLoopback(origin) || g.extensions && isExtension(origin)) {
 		return true
 	}
 	for _, listed := range g.origins {
-		if origin == listed {
+		if strings.EqualFold(origin, listed) { // browsers send lower case, except Safari of an extension
 			return true
 		}
 	}
@@ -42,7 +42,9 @@ func (g *Guard) Share(origin string, set func(name, value string)) {
 }
 
 // shares reports whether pages of some other origin may read responses.
-func (g *Guard) shares() bool { return g.anyOrigin || g.loopback || len(g.origins) > 0 }
+func (g *Guard) shares() bool {
+	return g.anyOrigin || g.loopback || g.extensions || len(g.origins) > 0
+}
 
 // Preflight reports whether a request that has passed Check is a CORS preflight, whose
 // Access-Control-Request-Method is askedMethod. The response must be 204 with the fields of Share

@@ -15,6 +15,10 @@
 // *http.Request, lets every GET pass, which opens streams and WebSockets, and ignores the Host. The
 // tests check that everything it refuses is refused here.
 //
+// A browser extension, such as a wallet, has an origin that pages cannot have, and could leave it
+// out: a browser lets an extension that may reach an address change its requests. In some browsers
+// the origin is made up at installation, so no list can name it. Options.Extensions lets them pass.
+//
 // The package is not for authentication: use keys and tokens. It starts no goroutines.
 package guard
 
@@ -42,6 +46,8 @@ type Options struct {
 	AnyOrigin bool // Origins may be "*"
 	Loopback  bool // pages of localhost and of loopback addresses may call, from any port
 
+	Extensions bool // browser extensions may call
+
 	// OriginFlag and HostFlag are what errors and refusals call the settings; "": --allow-origin and
 	// --allow-host.
 	OriginFlag, HostFlag string
@@ -52,6 +58,7 @@ type Guard struct {
 	origins    []string
 	anyOrigin  bool
 	loopback   bool
+	extensions bool
 	names      []string // in lower case
 	anyHost    bool
 	private    bool
@@ -61,7 +68,7 @@ type Guard struct {
 
 // New returns a Guard, or an error that names the wrong option.
 func New(o Options) (*Guard, error) {
-	g := &Guard{loopback: o.Loopback, originFlag: cmp.Or(o.OriginFlag, "--allow-origin"), hostFlag: cmp.Or(o.HostFlag, "--allow-host")}
+	g := &Guard{loopback: o.Loopback, extensions: o.Extensions, originFlag: cmp.Or(o.OriginFlag, "--allow-origin"), hostFlag: cmp.Or(o.HostFlag, "--allow-host")}
 	for _, text := range list(o.Origins) {
 		if text == "*" && o.AnyOrigin {
 			g.anyOrigin = true
@@ -210,11 +217,11 @@ func isName(s string) bool {
 	})
 }
 
-// parseOrigin parses an origin and formats it as browsers send it: in lower case, without the
-// scheme's default port.
+// parseOrigin parses an origin and formats it without the scheme's default port, as browsers send
+// it. A desktop program's pages may be of an origin without a host: file://, app://.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(strings.ToLower(text))
-	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
+	if err != nil || u.Scheme == "" || u.Hostname() == "" && (u.Host != "" || isWeb(u.Scheme) || !strings.Contains(text, "://")) || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
 		strings.Contains(u.Host, "*") {
 		return "", errors.New("give an origin such as https://shop.example.com or http://localhost:3000; null, or a name with * in it, cannot be allowed")
 	}
@@ -225,6 +232,26 @@ func parseOrigin(text string) (string, error) {
 		u.Host = strings.TrimSuffix(u.Host, ":"+port)
 	}
 	return u.Scheme + "://" + u.Host, nil
+}
+
+// isWeb reports whether each origin of a scheme has a host.
+func isWeb(scheme string) bool {
+	return scheme == "http" || scheme == "https" || scheme == "ws" || scheme == "wss"
+}
+
+// extensionSchemes are of Chromium and its kin, of Firefox, of Safari, and of other browsers on
+// WebKit. Their programs alone, no pages, have origins of these schemes.
+var extensionSchemes = []string{"chrome-extension://", "moz-extension://", "safari-web-extension://", "webkit-extension://"}
+
+// isExtension reports whether an origin is of a browser extension: its scheme, and an identifier
+// of letters, digits and hyphens.
+func isExtension(origin string) bool {
+	for _, scheme := range extensionSchemes {
+		if id, ok := strings.CutPrefix(origin, scheme); ok {
+			return isName(id) && !strings.ContainsAny(id, "._")
+		}
+	}
+	return false
 }
 
 // isLoopback reports whether an origin is of a page that this machine serves.

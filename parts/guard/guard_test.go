@@ -105,6 +105,7 @@ func TestMistakes(t *testing.T) {
 		{Origins: []string{"https://a.example/page"}}, {Origins: []string{"https://u@a.example"}}, {Origins: []string{"https://*.example"}},
 		{Origins: []string{"https://a.example?x"}}, {Origins: []string{"https://a.example:port"}}, {Origins: []string{"https://a.example:99999"}},
 		{Hosts: []string{"https://a.example"}}, {Hosts: []string{"a.example:80"}}, {Hosts: []string{"*.example"}}, {Hosts: []string{"a b"}},
+		{Origins: []string{"https://:80"}}, {Origins: []string{"file:"}}, {Origins: []string{"localhost:3000"}}, {Origins: []string{"app://:1"}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), "--allow-") {
 			t.Errorf("%+v: %v", o, err)
@@ -197,6 +198,57 @@ func TestWrap(t *testing.T) {
 	}
 	if w := ask("POST", "Origin", "https://shop.example", "Origin", "https://shop.example"); w.Code != 403 {
 		t.Errorf("two origins: %d", w.Code)
+	}
+}
+
+// Extensions of all browsers pass where Extensions is set, beside the listed origins and beside
+// those of this machine; no other origin does by it.
+func TestExtensions(t *testing.T) {
+	guards := map[string]*Guard{
+		"listed":   newGuard(t, Options{Extensions: true, Origins: []string{"https://shop.example", "app://notes.example", "file://", "capacitor://localhost"}}),
+		"loopback": newGuard(t, Options{Extensions: true, Loopback: true}),
+		"without":  newGuard(t, Options{Loopback: true}),
+	}
+	const all, beside, listed, none = "listed loopback", "loopback without", "listed", ""
+	for origin, pass := range map[string]string{
+		"chrome-extension://abcdefghijklmnopabcdefghijklmnop":         all,
+		"moz-extension://9d1b7a50-61b9-4c0e-8a3e-2f6d1b3c4a5f":        all,
+		"safari-web-extension://9D1B7A50-61B9-4C0E-8A3E-2F6D1B3C4A5F": all,
+		"webkit-extension://9d1b7a50-61b9-4c0e-8a3e-2f6d1b3c4a5f":     all,
+		"https://shop.example":  listed,
+		"app://notes.example":   listed,
+		"file://":               listed,
+		"capacitor://localhost": listed,
+		"http://localhost:4000": beside,
+
+		"null": none, "https://evil.example": none, "app://wallet": none, "app://": none, "tauri://localhost": none,
+		"chrome-extension://": none, "chrome-extension:": none, "chrome-extension": none, "chrome://settings": none, "chrome-untrusted://x": none,
+		"http://chrome-extension.evil.example": none, "https://chrome-extension": none, "chrome-extension://a.evil.example": none,
+		"chrome-extension://abc/page": none, "chrome-extension://abc, https://evil.example": none, "chrome-extension://abc:80": none,
+		"https://evil.example, chrome-extension://abc": none, "moz-extension://a@b": none, "moz-extension://\r\nSet-Cookie:a": none, "x-moz-extension://abc": none,
+	} {
+		for name, g := range guards {
+			passes := strings.Contains(pass, name)
+			for _, site := range []string{"", "none", "cross-site"} {
+				for _, method := range []string{"POST", "GET", "OPTIONS"} {
+					r := Request{Method: method, Host: "127.0.0.1:8545", Origin: origin, Site: site}
+					if no := g.Check(r); (no == nil) != passes {
+						t.Errorf("%s: %+v: %+v, passes %v", name, r, no, passes)
+					}
+					if asks := method == "OPTIONS" && passes; g.Preflight(r, "POST") != asks {
+						t.Errorf("%s: %+v: its preflight is answered: %v", name, r, !asks)
+					}
+				}
+			}
+			shared := map[string]string{}
+			g.Share(origin, func(name, value string) { shared[name] = value })
+			if (shared["Access-Control-Allow-Origin"] == origin) != passes || shared["Vary"] != "Origin" {
+				t.Errorf("%s: %q gets %v", name, origin, shared)
+			}
+		}
+		if no := guards["listed"].Private().Check(Request{Host: "127.0.0.1:8545", Origin: origin}); no == nil {
+			t.Errorf("%q passes at the private address", origin)
+		}
 	}
 }
 

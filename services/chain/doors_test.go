@@ -10,6 +10,9 @@ import (
 	"dyno/parts/guard/guardtest"
 )
 
+// wallet is the origin of an extension of Firefox, whose name is made up at installation.
+const wallet = "moz-extension://3b7c64d8-9a0e-4f5d-8c1b-6e2f7a9d0c54"
+
 const version = `{"jsonrpc":"2.0","id":1,"method":"net_version"}`
 
 // dial opens a WebSocket for a page; "": for a program.
@@ -40,6 +43,8 @@ func TestDoors(t *testing.T) {
 		{[]string{"Host", "localhost:8545"}, 200, `"result"`},
 		{[]string{"Origin", "http://localhost:3000"}, 200, `"result"`},
 		{[]string{"Origin", "https://127.0.0.1", "Sec-Fetch-Site", "cross-site"}, 200, `"result"`},
+		{[]string{"Origin", wallet, "Sec-Fetch-Site", "none"}, 200, `"result"`},
+		{[]string{"Origin", "app://wallet"}, 403, "--http-corsdomain"},
 		{[]string{"Content-Type", "text/plain"}, 415, "application/json"},
 		{[]string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "application/json"},
 		{[]string{"Content-Encoding", "gzip"}, 415, "compressed"},
@@ -52,7 +57,7 @@ func TestDoors(t *testing.T) {
 			t.Errorf("%v: %d %s", c.header, status, text)
 		}
 	}
-	for origin, want := range map[string]int{"": 101, "http://localhost:3000": 101, "https://evil.example": 403} {
+	for origin, want := range map[string]int{"": 101, "http://localhost:3000": 101, wallet: 101, "app://wallet": 403, "https://evil.example": 403} {
 		c, status := n.dial(origin)
 		if status != want {
 			t.Errorf("a WebSocket of %q: %d", origin, status)
@@ -72,11 +77,13 @@ func TestDoorFlags(t *testing.T) {
 	const shop = "https://shop.example"
 	n := serve(t, "--data", imported(t, public), "--read-only", "--http-corsdomain", shop, "--ws-origins", "https://live.example", "--http-vhosts", "api.example")
 	guardtest.Refuses(t, http.DefaultClient, http.MethodPost, "http://"+n.listen, version)
-	guardtest.Allows(t, http.DefaultClient, http.MethodPost, "http://"+n.listen, version, shop)
+	for _, origin := range []string{shop, wallet} {
+		guardtest.Allows(t, http.DefaultClient, http.MethodPost, "http://"+n.listen, version, origin)
+	}
 	if status, _ := n.post(version, "Host", "api.example"); status != 200 {
 		t.Errorf("a listed name: %d", status)
 	}
-	for origin, want := range map[string]int{"https://live.example": 101, shop: 403, "http://localhost:3000": 403} {
+	for origin, want := range map[string]int{"https://live.example": 101, wallet: 101, shop: 403, "http://localhost:3000": 403} {
 		c, status := n.dial(origin)
 		if status != want {
 			t.Errorf("a WebSocket of %q: %d", origin, status)

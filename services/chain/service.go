@@ -49,6 +49,8 @@ Ethereum, keeps them with their state, and serves them by JSON-RPC over HTTP and
 		Flags:    f.declare,
 		Doors:    &doors,
 		Start:    f.start,
+
+		Extensions: true,
 	}
 }
 

@@ -35,5 +35,7 @@ killed at any moment. It serves the stored ledgers in the shape of a rippled ser
 		Jobs:     []daemon.Job{syncJob(), followJob()},
 		Flags:    s.declare,
 		Start:    s.start,
+
+		Extensions: true,
 	}
 }

@@ -42,16 +42,17 @@ func Installed(t *testing.T) (path string) {
 	return ""
 }
 
-// Start starts a headless Chromium for the test.
-func Start(t *testing.T) context.Context {
+// Start starts a headless Chromium for the test, with further options.
+func Start(t *testing.T, further ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	path := Installed(t)
 	whole, late := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(late)
-	allocator, stop := chromedp.NewExecAllocator(whole,
+	options := append([]chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true))
+		chromedp.Flag("disable-sync", true)}, further...)
+	allocator, stop := chromedp.NewExecAllocator(whole, options...)
 	t.Cleanup(stop)
 	tab, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(func() {

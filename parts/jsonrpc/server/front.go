@@ -88,10 +88,9 @@ func (f *Front) serves(r *httploop.Request) bool {
 		case is("Content-Length"):
 			sized = true
 		case is("Content-Type"):
-			if json || field.Value != jsonType[0] {
+			if json = takes([]string{field.Value}); !json {
 				return false
 			}
-			json = true
 		case is("Connection"):
 			if !strings.EqualFold(field.Value, "keep-alive") && !strings.EqualFold(field.Value, "close") {
 				return false

@@ -86,7 +86,12 @@ func TestFront(t *testing.T) {
 	if _, got := post(t, url, `{`); !strings.Contains(got, "-32700") {
 		t.Error(got)
 	}
-	if got, want := f.Stats().Requests, uint64(len(talks)+3); got != want {
+	for _, kind := range callTypes {
+		if status, got := post(t, url, `{"jsonrpc":"2.0","id":1,"method":"echo"}`, "Content-Type", kind); status != http.StatusOK {
+			t.Errorf("%q: %d %s", kind, status, got)
+		}
+	}
+	if got, want := f.Stats().Requests, uint64(len(talks)+3+len(callTypes)); got != want {
 		t.Errorf("the loop has answered %d requests, want %d", got, want)
 	}
 	if status, _ := post(t, url, `{}`, "Content-Type", "text/plain"); status != http.StatusUnsupportedMediaType {

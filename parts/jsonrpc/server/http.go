@@ -3,13 +3,14 @@ package server
 import (
 	"errors"
 	"io"
-	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"dyno/parts/jsonrpc"
+	"dyno/parts/mediatype"
 )
 
 // route gives requests to the door of their kind. Each kind has its own list of origins.
@@ -34,10 +35,10 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", http.MethodPost)
 		s.refuse(w, http.StatusMethodNotAllowed, "calls are sent with POST, or over a WebSocket")
 		return
-	case !isJSON(r.Header["Content-Type"]):
-		s.refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+	case !takes(r.Header["Content-Type"]):
+		s.refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json, application/json-rpc or application/jsonrequest")
 		return
-	case len(r.Header["Content-Encoding"]) > 0:
+	case compressed(r.Header["Content-Encoding"]):
 		s.refuse(w, http.StatusUnsupportedMediaType, "the body must not be compressed")
 		return
 	case r.ContentLength > int64(s.o.MaxMessage):
@@ -108,14 +109,21 @@ func write(w http.ResponseWriter, status int, body []byte) {
 	w.Write(body) // an error means that the client has gone
 }
 
-// isJSON reports whether a Content-Type is application/json in UTF-8.
-func isJSON(values []string) bool {
-	if len(values) != 1 {
-		return false
+// takes reports whether Content-Types are of calls: those that go-ethereum takes, whatever their
+// parameters say. The last two are of the draft "JSON-RPC over HTTP". A page of another site cannot
+// send any of them without a preflight.
+func takes(contentTypes []string) bool {
+	for _, value := range contentTypes {
+		switch mediatype.Of(value) {
+		case "application/json", "application/json-rpc", "application/jsonrequest":
+		default:
+			return false
+		}
 	}
-	if values[0] == "application/json" {
-		return true
-	}
-	kind, params, err := mime.ParseMediaType(values[0])
-	return err == nil && kind == "application/json" && (params["charset"] == "" || strings.EqualFold(params["charset"], "utf-8"))
+	return len(contentTypes) > 0
+}
+
+// compressed reports whether Content-Encodings change the body.
+func compressed(encodings []string) bool {
+	return slices.ContainsFunc(encodings, func(e string) bool { return e != "" && !strings.EqualFold(e, "identity") })
 }

@@ -171,8 +171,9 @@ func TestRefusesRequests(t *testing.T) {
 		{"a form", call, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "application/json"},
 		{"text", call, []string{"Content-Type", "text/plain"}, 415, "application/json"},
 		{"two types", call, []string{"Content-Type", "application/json, text/plain"}, 415, "application/json"},
-		{"another charset", call, []string{"Content-Type", "application/json; charset=utf-16"}, 415, "application/json"},
-		{"charset", call, []string{"Content-Type", "application/json; charset=UTF-8"}, 200, "none"},
+		{"text that names JSON", call, []string{"Content-Type", "text/plain; application/json"}, 415, "application/json-rpc"},
+		{"JSON of another kind", call, []string{"Content-Type", "application/ld+json"}, 415, "application/jsonrequest"},
+		{"not compressed", call, []string{"Content-Encoding", "identity"}, 200, "none"},
 		{"compressed", call, []string{"Content-Encoding", "gzip"}, 415, "compressed"},
 		{"as large as permitted", call + strings.Repeat(" ", 1000-len(call)), nil, 200, "none"},
 		{"too large", call + strings.Repeat(" ", 1001-len(call)), nil, 413, "1000 bytes"},
@@ -362,5 +363,21 @@ func TestTogether(t *testing.T) {
 		`{"jsonrpc":"2.0","id":3,"result":"alone"}]`
 	if got != want {
 		t.Errorf("after a panic of one:\n got %s\nwant %s", got, want)
+	}
+}
+
+// callTypes are Content-Types that clients send, in the ways they write them.
+var callTypes = []string{
+	"application/json", "application/json; charset=UTF-8", "Application/JSON;charset=\"utf-8\"", "application/json; charset=ISO-8859-1",
+	"application/json; charset=utf-8; charset=utf-8", "application/json-rpc", "APPLICATION/JSON-RPC ;charset=utf-8", "application/jsonrequest",
+	"application/jsonrequest; version=2; q",
+}
+
+func TestContentTypes(t *testing.T) {
+	_, url := serve(t, methods(), server.Options{})
+	for _, kind := range callTypes {
+		if status, got := post(t, url, `{"jsonrpc":"2.0","id":1,"method":"echo"}`, "Content-Type", kind); status != http.StatusOK {
+			t.Errorf("%q: %d %s", kind, status, got)
+		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"dyno/parts/mediatype"
 	"dyno/parts/refusal"
 	"dyno/parts/tracing"
 	"dyno/services/notify/notice"
@@ -28,9 +28,10 @@ const maxBadLines = 100
 
 // Read reads a request's notices: all of them, or an error. batch says that it was NDJSON.
 func Read(w http.ResponseWriter, r *http.Request) (notices []*notice.Notice, batch bool, err error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/json" && kind != "application/x-ndjson" {
-		return nil, false, refusal.New(http.StatusUnsupportedMediaType, "Content-Type %q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
+	kind := r.Header.Get("Content-Type")
+	batch = mediatype.IsNDJSON(kind)
+	if !batch && !mediatype.IsJSON(kind) {
+		return nil, false, refusal.New(http.StatusUnsupportedMediaType, "Content-Type %.100q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
 	}
 	key := r.Header.Get("Idempotency-Key")
 	if err := CheckID("Idempotency-Key", key); err != nil {
@@ -40,7 +41,7 @@ func Read(w http.ResponseWriter, r *http.Request) (notices []*notice.Notice, bat
 	if err != nil {
 		return nil, false, err
 	}
-	if kind == "application/x-ndjson" {
+	if batch {
 		notices, err = parseBatch(data, key)
 		return notices, true, err
 	}

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"mime"
 	"net/http"
 	"time"
 
 	"dyno/parts/hostport"
+	"dyno/parts/mediatype"
 	"dyno/parts/refusal"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -66,15 +66,15 @@ func (n *notice) size() int { return len(n.ID) + len(n.Key) + len(n.Type) + len(
 
 // readNotices reads a request's notices: all of them, or an error. batch: it is NDJSON.
 func readNotices(w http.ResponseWriter, r *http.Request) (notices []*notice, batch bool, err error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/json" && kind != "application/x-ndjson" {
-		return nil, false, refusal.New(http.StatusUnsupportedMediaType, "Content-Type %q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
+	kind := r.Header.Get("Content-Type")
+	if !mediatype.IsJSON(kind) && !mediatype.IsNDJSON(kind) {
+		return nil, false, refusal.New(http.StatusUnsupportedMediaType, "Content-Type %.100q is not known here; send application/json for one notice or application/x-ndjson for a batch", kind)
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil { // in most cases that it is too large
 		return nil, false, refusal.New(http.StatusRequestEntityTooLarge, "reading a body of at most %d bytes: %v", maxBody, err)
 	}
-	if kind == "application/json" {
+	if mediatype.IsJSON(kind) {
 		n, err := parseNotice(data)
 		return []*notice{n}, false, err
 	}

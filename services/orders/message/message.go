@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	"dyno/parts/mediatype"
 	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
@@ -54,25 +55,24 @@ func Parse(contentType string, body []byte) (order.Submission, error) {
 type parser func(body []byte) (order.Submission, error)
 
 var parsers = map[string]parser{
-	"application/json": parseJSON,
-	"application/xml":  parsePacs008,
-	"text/xml":         parsePacs008,
-	"application/fix":  parseFIX,
+	"application/xml": parsePacs008,
+	"text/xml":        parsePacs008,
+	"application/fix": parseFIX,
 }
 
 func parserOf(contentType string) (parser, error) {
-	media, parameters, _ := strings.Cut(contentType, ";")
-	parse, ok := parsers[strings.ToLower(strings.Trim(media, " \t"))]
+	if mediatype.IsJSON(contentType) {
+		return parseJSON, nil
+	}
+	parse, ok := parsers[mediatype.Of(contentType)]
 	if !ok {
 		return nil, unsupported("Content-Type is %.60q; send application/json, application/xml (pacs.008) or application/fix", contentType)
 	}
+	_, parameters, _ := strings.Cut(contentType, ";")
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		key, value, _ := strings.Cut(strings.Trim(parameter, " \t"), "=")
-		switch value = strings.Trim(value, `"`); {
-		case key == "":
-		case !strings.EqualFold(key, "charset"):
-			return nil, unsupported("Content-Type has the parameter %.40q; leave it out: only charset=utf-8 is known", key)
-		case !strings.EqualFold(value, "utf-8"):
+		value = strings.Trim(value, `"`)
+		if strings.EqualFold(key, "charset") && !strings.EqualFold(value, "utf-8") && !strings.EqualFold(value, "us-ascii") {
 			return nil, unsupported("Content-Type has the charset %.40q; send UTF-8", value)
 		}
 	}

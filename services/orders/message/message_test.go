@@ -79,6 +79,7 @@ func TestContentType(t *testing.T) {
 	body := messagetest.Sample(order.JSON, "1", "A1")
 	for _, contentType := range []string{
 		"application/json", "Application/JSON", "application/json;charset=utf-8", `application/json; charset="UTF-8"`, " application/json ; Charset=utf-8 ;",
+		"application/json; charset=ISO-8859-1", "application/json;version=2", "application/vnd.shop.order+json",
 	} {
 		if _, err := Parse(contentType, body); err != nil {
 			t.Errorf("%q: %v", contentType, err)
@@ -88,15 +89,16 @@ func TestContentType(t *testing.T) {
 		"":                                   "application/json, application/xml (pacs.008) or application/fix",
 		"json":                               `"json"`,
 		"text/plain":                         "text/plain",
-		"application/json;charset=latin1":    "send UTF-8",
-		"application/json;version=2":         `"version"`,
+		"application/xml;charset=latin1":     "send UTF-8",
 		"application/json, application/json": "application/json, application/json",
 		strings.Repeat("x", 4096):            "application/fix",
 	} {
 		refused(t, contentType, body, http.StatusUnsupportedMediaType, "", text)
 	}
-	if _, err := Parse("text/xml; charset=utf-8", messagetest.Sample(order.Pacs008, "1", "A1")); err != nil {
-		t.Error(err)
+	for _, contentType := range []string{"text/xml; charset=utf-8", "Application/XML; charset=US-ASCII; version=8"} {
+		if _, err := Parse(contentType, messagetest.Sample(order.Pacs008, "1", "A1")); err != nil {
+			t.Errorf("%q: %v", contentType, err)
+		}
 	}
 }
 

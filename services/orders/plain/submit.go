@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"regexp"
+
+	"dyno/parts/mediatype"
 )
 
 // submission is a message that asks for an order.
@@ -57,7 +58,7 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request, account string) 
 }
 
 func readMessage(w http.ResponseWriter, r *http.Request) (m submission, err error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if kinds := r.Header["Content-Type"]; len(kinds) != 1 || !mediatype.IsJSON(kinds[0]) {
 		return m, refuse(http.StatusUnsupportedMediaType, "send application/json")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
