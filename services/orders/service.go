@@ -85,7 +85,7 @@ func (f *flags) declare(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.dsns, "dsn", nil, "PostgreSQL to use, as a `URL` or keyword=value, several hosts in one for a primary and its standbys; repeated: one for each shard, always in the same order")
 	set.StringArrayVar(&f.owners, "owner-dsn", nil, "the same database as `URL` of its owner, who brings the schema up to date, gives the role of --dsn the few rights that a gateway needs, and drops what is past audit_retention; repeated as --dsn is. Without it the role of --dsn does that")
 	set.StringVar(&f.replica, "replica", "", "`URL` of a replica that answers reads with min_version, if it has that version")
-	set.StringVar(&f.keys, "jwt-keys", "", "JWKS `FILE` with the keys of tokens (oct, RSA, OKP, each with kid and alg), read again when it changes; without it jwks.json in the data folder, which is made")
+	set.StringVar(&f.keys, "jwt-keys", "", "JWKS `FILE` with the keys of tokens (oct, RSA, OKP, each with kid; others are skipped), read again when it changes; without it jwks.json in the data folder, which is made")
 	set.StringVar(&f.audience, "jwt-audience", "", "tokens must be for this `NAME` (aud)")
 	set.StringVar(&f.issuer, "jwt-issuer", "", "tokens must be from this `NAME` (iss)")
 	set.StringVar(&f.postgresBin, "postgres-bin", "", "`FOLDER` with initdb and postgres, instead of downloading them (without --dsn)")

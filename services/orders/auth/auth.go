@@ -4,11 +4,11 @@
 //
 // What is accepted is narrow. A key has one algorithm, HS256, RS256 or EdDSA (Ed25519), and only a
 // token that names this key by its kid and this algorithm is tried on it, so that neither "none"
-// nor a public key taken for a secret gets anywhere. A token comes in the compact serialisation, in
-// its one canonical spelling, in at most 8 KiB. It needs sub, an account, and exp; nbf is honoured,
-// aud and iss are compared with what is configured. Headers that bring or point to keys (jwk, jku,
-// x5c, x5u) are never used; crit and b64 are refused. The cryptography and the reading of tokens
-// are go-jose's.
+// nor a public key taken for a secret gets anywhere. Keys of other kinds are skipped. A token comes
+// in the compact serialisation, in its one canonical spelling, in at most 8 KiB. It needs sub, an
+// account, and exp; nbf is honoured, aud and iss are compared with what is configured. Headers that
+// bring or point to keys (jwk, jku, x5c, x5u) are never used; crit and b64 are refused. The
+// cryptography and the reading of tokens are go-jose's.
 //
 // The cache "digest" saves the signature check of a token that was seen before, and nothing else:
 // its times, audience and issuer are checked each time. It holds only accepted tokens, so a client
@@ -40,7 +40,7 @@ type Config struct {
 	Leeway    time.Duration // by how much clocks may differ where exp and nbf are compared; 0 to 5 minutes
 	Cache     string        // "none": each signature is verified; "digest"; "": none
 	CacheSize int           // tokens; 0: 65,536
-	Reload    time.Duration // how often the file is looked at; 0: 5 s
+	Reload    time.Duration // how often the file is looked at; 0: 2 s
 	Log       *slog.Logger  // nil: slog.Default()
 }
 
@@ -48,8 +48,9 @@ const (
 	// defaultCacheSize tokens, of some 500 bytes each, take 30 MB.
 	defaultCacheSize = 1 << 16
 
-	// defaultReload is how long a key that was taken out of the file still opens the door.
-	defaultReload = 5 * time.Second
+	// defaultReload keeps what the documentation promises, with room for a slow disk: a key that was
+	// taken out of the file is refused within 5 s.
+	defaultReload = 2 * time.Second
 
 	// maxLeeway bounds the allowance for clocks that are not synchronised. More would make exp
 	// meaningless.
@@ -68,17 +69,21 @@ type Verifier struct {
 	watcher // of the goroutine
 
 	verified, hits, rejected, reloads atomic.Uint64
+	unread                            atomic.Int64 // Unix nanoseconds; 0: the file was read
 }
 
-// Stats are counts since the start.
+// Stats are counts since the start, and the state of the file.
 type Stats struct {
 	Verified uint64 // signatures that were computed and found good
 	Hits     uint64 // signatures that the cache knew
 	Rejected uint64 // requests without an acceptable token, whatever was wrong
 	Reloads  uint64 // changed files whose keys came into force
+
+	// Unread is how long the file could not be taken over, so that the keys from before are in force.
+	Unread time.Duration
 }
 
-// Open reads the keys. Its errors name the file, the key and what it lacks.
+// Open reads the keys. A file that is no JWKS, or without a key that can be used, is an error.
 func Open(c Config) (*Verifier, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -149,9 +154,13 @@ func (v *Verifier) verify(authorization string, now time.Time) (string, *Rejecti
 	return claims.Subject, rejection
 }
 
-// Stats returns the counts.
+// Stats returns them.
 func (v *Verifier) Stats() Stats {
-	return Stats{Verified: v.verified.Load(), Hits: v.hits.Load(), Rejected: v.rejected.Load(), Reloads: v.reloads.Load()}
+	s := Stats{Verified: v.verified.Load(), Hits: v.hits.Load(), Rejected: v.rejected.Load(), Reloads: v.reloads.Load()}
+	if since := v.unread.Load(); since != 0 {
+		s.Unread = time.Since(time.Unix(0, since))
+	}
+	return s
 }
 
 // Close ends the goroutines and waits for them. It may be called once. Verify goes on working, with

@@ -97,6 +97,9 @@ func OpenIssuer(file, kid string) (*Issuer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	if len(ring.keys) == 0 {
+		return nil, fmt.Errorf("%s: %w", file, ring.unusable())
+	}
 	key, err := ring.signing(kid)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -96,7 +96,7 @@ func TestIssueRefuses(t *testing.T) {
 		{both, "rs", good, `the key with kid "rs" is a public one`},
 		{both, "x", good, `unknown kid "x"; there are hs`},
 		{public, "", good, "no key here can sign"},
-		{none, "", good, "no key here can sign"},
+		{none, "", good, "there is no key in it"},
 		{both + "x", "", good, "cannot be read"},
 		{both, "", Claims{Account: "A 1", Expiry: noon}, `"A 1" is not an account`},
 		{both, "", Claims{Account: "A1"}, "needs a time when it expires"},

@@ -1,134 +1,87 @@
 package auth
 
 import (
-	"crypto/rsa"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/go-jose/go-jose/v4"
+	"strings"
 )
 
-// Bounds of a file and its keys.
+// Bounds of a file.
 const (
-	maxFile    = 1 << 20 // bytes: some hundred RSA keys with certificates
-	maxKeys    = 1000
-	maxKeyID   = 256  // bytes
-	minSecret  = 32   // bytes: RFC 7518, 3.2: a key as long as the hash
-	minModulus = 2048 // bits: RFC 7518, 3.3
+	maxFile  = 1 << 20 // bytes: some hundred RSA keys with certificates
+	maxKeys  = 1000
+	maxNamed = 10 // skipped keys that a text names, each with its reason
 )
-
-// key is one of the file.
-type key struct {
-	id        string
-	algorithm jose.SignatureAlgorithm
-	public    any // what verifies: []byte, *rsa.PublicKey or ed25519.PublicKey
-	private   any // what signs; nil: the file has the public key alone
-}
 
 // keyring is what was read from a file at one time, with the tokens that its keys verified.
 type keyring struct {
-	keys  []key // as they stand in the file
-	byID  map[string]key
-	cache *cache // nil: none
+	keys    []key            // those that can be used, as they stand in the file
+	byID    map[string][]key // RFC 7517, 4.5: keys should have a kid of their own, but need not
+	skipped []string         // the others, each with the reason
+	cache   *cache           // nil: none
 }
 
-// parseKeys reads a JWKS. Errors name the key and what is wrong, never what stands there.
+// parseKeys reads a JWKS. A key that cannot be used here is skipped and decides about no other:
+// RFC 7517, 5. Texts name the key and what is wrong, never its values.
 func parseKeys(text []byte) (*keyring, error) {
-	var set struct {
-		Keys *[]json.RawMessage `json:"keys"`
-	}
-	if err := json.Unmarshal(text, &set); err != nil {
+	var set map[string]json.RawMessage // names of members are case-sensitive, as in a struct they are not
+	if err := json.Unmarshal(bytes.TrimPrefix(text, byteOrderMark), &set); err != nil {
 		return nil, fmt.Errorf("this is not a JWKS: %w", err)
 	}
-	if set.Keys == nil {
-		return nil, errors.New(`this is not a JWKS: it has no member "keys"; a JWKS is {"keys":[...]}`)
+	var keys []json.RawMessage
+	if err := json.Unmarshal(set["keys"], &keys); err != nil || keys == nil {
+		return nil, errors.New(`this is not a JWKS: it has no array "keys"; a JWKS is {"keys":[...]}`)
 	}
-	if len(*set.Keys) > maxKeys {
+	if len(keys) > maxKeys {
 		return nil, fmt.Errorf("more than %d keys", maxKeys)
 	}
-	ring := &keyring{byID: make(map[string]key, len(*set.Keys))}
-	for i, text := range *set.Keys {
+	ring := &keyring{byID: make(map[string][]key, len(keys))}
+	for i, text := range keys {
 		k, err := parseKey(text)
 		if err != nil {
-			return nil, fmt.Errorf("key %d%s: %w", i+1, named(k.id), err)
+			ring.skipped = append(ring.skipped, fmt.Sprintf("key %d%s: %s", i+1, named(k.id), shortened(err.Error())))
+			continue
 		}
-		if _, ok := ring.byID[k.id]; ok {
-			return nil, fmt.Errorf("key %d%s: another key has this kid; each needs one of its own", i+1, named(k.id))
-		}
-		ring.byID[k.id] = k
+		ring.byID[k.id] = append(ring.byID[k.id], k)
 		ring.keys = append(ring.keys, k)
 	}
 	return ring, nil
+}
+
+// byteOrderMark begins what some editors save. RFC 8259, 8.1: a parser may ignore it.
+var byteOrderMark = []byte("\ufeff")
+
+// unusable says why a ring without a key has none.
+func (k *keyring) unusable() error {
+	if len(k.skipped) == 0 {
+		return errors.New("there is no key in it")
+	}
+	return fmt.Errorf("no key in it can be used: %s", k.reasons())
+}
+
+// reasons names the keys that were skipped, up to a bound.
+func (k *keyring) reasons() string {
+	text := strings.Join(k.skipped[:min(maxNamed, len(k.skipped))], "; ")
+	if more := len(k.skipped) - maxNamed; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }
 
 func named(id string) string {
 	if id == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (kid %q)", id)
+	return fmt.Sprintf(" (kid %q)", shortened(id))
 }
 
-// parseKey returns what it found out also with an error.
-func parseKey(text []byte) (key, error) {
-	var head struct {
-		Type      string `json:"kty"`
-		ID        string `json:"kid"`
-		Algorithm string `json:"alg"`
-		Use       string `json:"use"`
+// shortened bounds what comes from the file in a text.
+func shortened(text string) string {
+	const most = 200 // bytes
+	if len(text) <= most {
+		return text
 	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return key{}, errors.New("it is not a JSON object whose kty, kid, alg and use are strings")
-	}
-	k := key{algorithm: jose.SignatureAlgorithm(head.Algorithm)}
-	if len(head.ID) > maxKeyID {
-		return k, fmt.Errorf("its kid has more than %d bytes", maxKeyID)
-	}
-	k.id = head.ID
-	switch {
-	case head.Type == "":
-		return k, errors.New("kty is missing; it says what kind of key this is: oct, RSA or OKP")
-	case head.ID == "":
-		return k, errors.New("kid is missing; tokens name their key by it")
-	case head.Algorithm == "":
-		return k, errors.New("alg is missing; it is HS256 for oct, RS256 for RSA, EdDSA for OKP")
-	case head.Use != "" && head.Use != "sig":
-		return k, fmt.Errorf("use is %q; this file is for keys that sign (sig)", head.Use)
-	}
-	if want := algorithmOf[head.Type]; want == "" {
-		return k, fmt.Errorf("kty %q is not known here; there are oct (HS256), RSA (RS256) and OKP (EdDSA)", head.Type)
-	} else if want != k.algorithm {
-		return k, fmt.Errorf("alg is %q; with kty %s it is %s", head.Algorithm, head.Type, want)
-	}
-	var parsed jose.JSONWebKey
-	if err := parsed.UnmarshalJSON(text); err != nil {
-		return k, fmt.Errorf("its values cannot be read: %w", err)
-	}
-	return k, k.take(parsed)
-}
-
-// algorithmOf says which algorithm a type of key has. It is the only one: a key that could be used
-// with two could be used with the wrong one.
-var algorithmOf = map[string]jose.SignatureAlgorithm{"oct": jose.HS256, "RSA": jose.RS256, "OKP": jose.EdDSA}
-
-// take checks the key itself and puts it in.
-func (k *key) take(parsed jose.JSONWebKey) error {
-	if secret, ok := parsed.Key.([]byte); ok {
-		if len(secret) < minSecret {
-			return fmt.Errorf("its secret has %d bits; HS256 needs %d or more", 8*len(secret), 8*minSecret)
-		}
-		k.public, k.private = secret, secret
-		return nil
-	}
-	if !parsed.Valid() {
-		return errors.New("its values are not those of a key")
-	}
-	if !parsed.IsPublic() {
-		k.private = parsed.Key
-	}
-	k.public = parsed.Public().Key
-	if public, ok := k.public.(*rsa.PublicKey); ok && public.N.BitLen() < minModulus {
-		return fmt.Errorf("its modulus has %d bits; RS256 needs %d or more", public.N.BitLen(), minModulus)
-	}
-	return nil
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }

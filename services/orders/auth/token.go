@@ -52,14 +52,21 @@ func (k *keyring) verify(token string) (*jwt.Claims, *Rejection) {
 	if header.ExtraHeaders["crit"] != nil || header.ExtraHeaders["b64"] != nil {
 		return nil, errHeader
 	}
-	key, ok := k.byID[header.KeyID]
-	switch {
-	case !ok:
+	keys := k.byID[header.KeyID]
+	if len(keys) == 0 {
 		return nil, errKey
-	case header.Algorithm != string(key.algorithm):
-		return nil, errAlgorithm
 	}
-	return claimsOf(parsed, key)
+	rejection := errAlgorithm
+	for _, key := range keys { // nearly always one
+		if header.Algorithm != string(key.algorithm) {
+			continue
+		}
+		var claims *jwt.Claims
+		if claims, rejection = claimsOf(parsed, key); rejection != errSignature {
+			return claims, rejection
+		}
+	}
+	return nil, rejection
 }
 
 func claimsOf(parsed *jwt.JSONWebToken, key key) (*jwt.Claims, *Rejection) {

@@ -10,9 +10,13 @@ import (
 
 // watcher is what the goroutine that looks at the file remembers of it.
 type watcher struct {
-	text    []byte // as it was read last, in force or not
-	failure string // why the file could not be taken over; "": it was
+	text    []byte    // as it was read last and understood
+	failure string    // why the file could not be taken over; "": it was
+	said    time.Time // when the log had that last
 }
+
+// reminder is how often the log repeats that the file cannot be taken over.
+const reminder = time.Minute
 
 // watch reads the file at intervals until the Verifier is closed.
 func (v *Verifier) watch() {
@@ -29,16 +33,21 @@ func (v *Verifier) watch() {
 	}
 }
 
-// reload takes over a file that has changed, and says once why it does not.
+// reload takes over a file that has changed. One that is no JWKS, cut short or gone takes no key
+// back: the next look may find it written. The keys from before stay in force, and the log and
+// Stats.Unread say so for as long as it lasts.
 func (v *Verifier) reload() {
-	err := v.load()
+	err, now := v.load(), time.Now()
 	if err == nil {
 		v.failure = ""
+		v.unread.Store(0)
 		return
 	}
-	if err.Error() != v.failure {
-		v.failure = err.Error()
-		v.config.Log.Error("the keys could not be read again; those read before stay in force", "error", err)
+	v.unread.CompareAndSwap(0, now.UnixNano())
+	if err.Error() != v.failure || now.Sub(v.said) >= reminder {
+		v.failure, v.said = err.Error(), now
+		v.config.Log.Error("the keys could not be read again; those read before stay in force, also revoked ones, until this file is a JWKS",
+			"file", v.config.File, "for", v.Stats().Unread.Round(time.Second).String(), "error", err)
 	}
 }
 
@@ -58,6 +67,9 @@ func (v *Verifier) load() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", v.config.File, err)
 	}
+	if before == nil && len(keys.keys) == 0 {
+		return fmt.Errorf("%s: %w", v.config.File, keys.unusable())
+	}
 	if v.config.Cache == "digest" {
 		keys.cache = newCache(v.config.CacheSize, v.config.Leeway)
 	}
@@ -69,7 +81,10 @@ func (v *Verifier) load() error {
 		v.config.Log.Info("the keys were read again", "file", v.config.File, "keys", len(keys.keys))
 	}
 	if len(keys.keys) == 0 {
-		v.config.Log.Warn("the file holds no keys, so every request is refused", "file", v.config.File)
+		v.config.Log.Error("the file holds no key that can be used, so every request is refused", "file", v.config.File)
+	}
+	if n := len(keys.skipped); n > 0 {
+		v.config.Log.Warn("keys of the file were skipped", "file", v.config.File, "skipped", n, "keys", keys.reasons())
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 || mode&0o044 != 0 && keys.secret() {
 		v.config.Log.Warn("others may change the file of keys, or read its secrets; chmod 600 "+v.config.File, "file", v.config.File, "mode", mode.String())

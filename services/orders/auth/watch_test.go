@@ -16,7 +16,8 @@ func ask(v *Verifier, header string) error {
 	return err
 }
 
-// A changed file comes into force at the next look, cached tokens or not; a broken one does not.
+// A changed file comes into force at the next look, cached tokens or not; one that is no JWKS does
+// not, which is said for as long as it lasts.
 func TestReload(t *testing.T) {
 	for _, cache := range caches {
 		synctest.Test(t, func(t *testing.T) {
@@ -35,14 +36,19 @@ func TestReload(t *testing.T) {
 				{"another key beside it", func() { write(t, file, jwks(octKey("hs", made().secret), edKey("ed", false))) }, nil, nil, 1, "were read again"},
 				{"a file cut short", func() { write(t, file, `{"keys":[{"kty":"o`) }, nil, nil, 1, "jwks.json: this is not a JWKS"},
 				{"the same", func() {}, nil, nil, 1, ""},
-				{"a weak key", func() { write(t, file, jwks(octKey("hs", []byte("hunter2")))) }, nil, nil, 1, `key 1 (kid \"hs\"): its secret has 56 bits`},
+				{"the same for a minute", func() { time.Sleep(reminder) }, nil, nil, 1, "for=1m"},
 				{"no file", func() { os.Remove(file) }, nil, nil, 1, "cannot be read"},
 				{"a folder", func() { os.Mkdir(file, 0o700) }, nil, nil, 1, "not a regular file"},
-				{"the first key taken out", func() { os.Remove(file); write(t, file, jwks(edKey("ed", false))) }, errKey, nil, 2, "keys=1"},
-				{"as many bytes, another secret", func() { write(t, file, jwks(octKey("hs", []byte(strings.Repeat("z", 32))), edKey("ed", false))) }, errSignature, nil, 3, "keys=2"},
-				{"the first key again", func() { write(t, file, jwks(octKey("hs", made().secret), edKey("ed", false))) }, nil, nil, 4, "keys=2"},
-				{"no keys", func() { write(t, file, jwks()) }, errKey, errKey, 5, "every request is refused"},
-				{"readable by all", func() { write(t, file, jwks(octKey("hs", made().secret))); os.Chmod(file, 0o644) }, nil, errKey, 6, "chmod 600"},
+				{"the first key made weak", func() { os.Remove(file); write(t, file, jwks(octKey("hs", []byte("hunter2")), edKey("ed", false))) }, errKey, nil, 2, `key 1 (kid \"hs\"): its secret has 56 bits`},
+				{"the first key for encryption", func() {
+					write(t, file, jwks(strings.Replace(octKey("hs", made().secret), "{", `{"use":"enc",`, 1), edKey("ed", false)))
+				}, errKey, nil, 3, `use is \"enc\"`},
+				{"as many bytes, another secret", func() { write(t, file, jwks(octKey("hs", []byte(strings.Repeat("z", 32))), edKey("ed", false))) }, errSignature, nil, 4, "keys=2"},
+				{"the first key again", func() { write(t, file, jwks(octKey("hs", made().secret), edKey("ed", false))) }, nil, nil, 5, "keys=2"},
+				{"no keys", func() { write(t, file, jwks()) }, errKey, errKey, 6, "every request is refused"},
+				{"back again", func() { write(t, file, jwks(octKey("hs", made().secret), edKey("ed", false))) }, nil, nil, 7, "keys=2"},
+				{"keys of others alone", func() { write(t, file, jwks(`{"kty":"EC","kid":"hs"}`, `7`)) }, errKey, errKey, 8, "every request is refused"},
+				{"readable by all", func() { write(t, file, jwks(octKey("hs", made().secret))); os.Chmod(file, 0o644) }, nil, errKey, 9, "chmod 600"},
 			} {
 				before := len(log.String())
 				c.change()
@@ -65,6 +71,27 @@ func TestReload(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A file that stays broken does so with a figure that grows, until it is a JWKS again.
+func TestUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := opened(t, allKeys(), Config{})
+		for _, c := range []struct {
+			text string
+			want time.Duration
+		}{{allKeys(), 0}, {"{", 58 * time.Second}, {"", 118 * time.Second}, {allKeys(), 0}, {"[]", 58 * time.Second}} {
+			write(t, v.config.File, c.text)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if got := v.Stats().Unread; got != c.want {
+				t.Errorf("%q: %v, want %v", c.text, got, c.want)
+			}
+			if err := ask(v, hsHeader); err != nil {
+				t.Errorf("%q: %v", c.text, err)
+			}
+		}
+	})
 }
 
 // While keys rotate under many requests, a key that stays in the file is accepted by each of them,

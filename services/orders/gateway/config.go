@@ -35,7 +35,7 @@ type Config struct {
 
 	Foreign    string        `set:"foreign" values:"404,403" doc:"status for another account's order; 403 reveals that it exists"`
 	Leeway     time.Duration `set:"leeway" default:"0s" min:"0s" max:"1m" doc:"permitted difference of clocks when tokens are checked"`
-	KeysReload time.Duration `set:"keys_reload" default:"5s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
+	KeysReload time.Duration `set:"keys_reload" default:"2s" min:"10ms" max:"1h" doc:"interval of checks of the file of keys"`
 	TokensKept int           `set:"tokens_kept" default:"100000" min:"1" max:"16777216" tune:"true" doc:"tokens that are remembered (tokens=digest)"`
 
 	CacheSize      int           `set:"cache_size" default:"100000" min:"1" max:"16777216" tune:"true" doc:"orders that are kept (cache)"`

@@ -76,6 +76,7 @@ func (g *Gateway) metrics() []daemon.Metric {
 		{Name: "tokens_verified_total", Help: "tokens whose signature was verified", Read: func() float64 { return float64(g.verifier.Stats().Verified) }},
 		{Name: "tokens_hits_total", Help: "tokens whose signature was known", Read: func() float64 { return float64(g.verifier.Stats().Hits) }},
 		{Name: "tokens_rejected_total", Help: "tokens that were not accepted", Read: func() float64 { return float64(g.verifier.Stats().Rejected) }},
+		{Name: "keys_unread_seconds", Help: "time that the file of keys could not be read, so that those read before stay in force; 0: it was read", Read: func() float64 { return g.verifier.Stats().Unread.Seconds() }},
 		{Name: "connection_reuse", Help: "share of the connections handed out in the last 10 s that were there before; below 0.85 the log warns", Read: g.store.Reuse},
 		{Name: "statement_cache_hits", Help: "share of the statements of the last 10 s that their connection knew; below 0.92 the log warns", Read: g.store.Cached},
 		{Name: "batched_total", Help: "order queries that shared a statement's round trip", Read: func() float64 { return float64(g.store.Stats().Batch.Calls) }},

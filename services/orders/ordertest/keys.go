@@ -1,7 +1,9 @@
 package ordertest
 
 import (
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
@@ -84,6 +86,15 @@ func NewEd(id string) jose.JSONWebKey {
 		panic(err) // crypto/rand does not fail
 	}
 	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.EdDSA), Use: "sig"}
+}
+
+// NewEC makes a key of a type that no program of the suite has to know.
+func NewEC(id string) jose.JSONWebKey {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err) // crypto/rand does not fail
+	}
+	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.ES256), Use: "sig"}
 }
 
 // SlowKey takes a moment to make, so all rings share it.

@@ -45,24 +45,27 @@ func openKeys(c config) (*keys, error) {
 	return k, nil
 }
 
-// read takes over the keys of the file, if it has changed.
+// read takes over the keys of the file, if it has changed: those that fit. What else a JWKS has is
+// not for this program.
 func (k *keys) read() error {
 	k.looked = time.Now()
 	text, err := os.ReadFile(k.config.keys)
 	if err != nil || bytes.Equal(text, k.text) {
 		return err
 	}
-	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(text, &set); err != nil {
+	var all struct{ Keys []json.RawMessage }
+	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	if len(set.Keys) == 0 {
-		return errors.New("no keys in it")
-	}
-	for _, key := range set.Keys {
-		if !fits(key) {
-			return fmt.Errorf("key %q: give it the algorithm (alg) HS256, EdDSA or RS256, and a key (kty) for that", key.KeyID)
+	var set jose.JSONWebKeySet
+	for _, text := range all.Keys {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(text) == nil && fits(key) {
+			set.Keys = append(set.Keys, key)
 		}
+	}
+	if len(set.Keys) == 0 && k.text == nil {
+		return errors.New("no key in it has the algorithm (alg) HS256, EdDSA or RS256, and a key (kty) for that")
 	}
 	k.set, k.text = set, text
 	return nil

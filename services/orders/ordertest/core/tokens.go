@@ -209,7 +209,8 @@ func tokenExpires(c *ordertest.Client) {
 	}
 }
 
-// rotatesKeys: keys come and go with the file, and a file that cannot be read changes nothing.
+// rotatesKeys: keys come and go with the file, whatever keys for other programs are beside them,
+// and a file that cannot be read changes nothing.
 func rotatesKeys(c *ordertest.Client) {
 	c.Run()
 	me := c.Account(1)
@@ -229,7 +230,7 @@ func rotatesKeys(c *ordertest.Client) {
 	if got := status(old); got != http.StatusOK {
 		c.T.Fatalf("the old key, while both are in the file: %d", got)
 	}
-	c.Ring.Write(next)
+	c.Ring.Write(ordertest.NewEC("elsewhere"), next)
 	ordertest.Await(c.T, "the old key to go", func() bool { return status(old) == http.StatusUnauthorized })
 	c.Ring.Spoil()
 	for range 50 { // over several times Reload
