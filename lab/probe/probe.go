@@ -26,11 +26,9 @@ const window = int64(record.WindowLength)
 // Options says what to watch. The zero Options watch the machine alone.
 type Options struct {
 	usage.Processes
-	// Debug is the target's debug address, as in http://127.0.0.1:6060 (the scheme may be left
-	// out). It may serve the agent, or only pprof; empty: there is none.
-	Debug string
-	// Token is the bearer token of a guarded debug address; empty: none is sent.
-	Token string
+	// Debug is the target's debug address. It may serve the agent, or only pprof; without a URL,
+	// there is none.
+	Debug debughttp.Address
 }
 
 // Watcher watches until it is closed. Its methods are safe for concurrent use.
@@ -39,6 +37,8 @@ type Watcher struct {
 	ended  sync.WaitGroup
 	client *debughttp.Client
 	info   *agent.Info
+	// agentless is what the debug address answered in place of info.
+	agentless error
 
 	mu        sync.Mutex
 	changed   chan struct{} // closed and replaced when something below changes
@@ -59,13 +59,13 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 }
 
 func watch(ctx context.Context, o Options, from usage.Source) (*Watcher, error) {
-	w := &Watcher{changed: make(chan struct{}), client: debughttp.New(o.Debug, o.Token)}
-	if o.Debug != "" {
+	w := &Watcher{changed: make(chan struct{}), client: debughttp.New(o.Debug)}
+	if o.Debug.URL != "" {
 		info, err := w.client.Info(ctx)
 		if err != nil && !errors.Is(err, debughttp.ErrNoAgent) {
 			return nil, err
 		}
-		w.info = info
+		w.info, w.agentless = info, err
 	}
 	s := usage.NewSampler(from, o.Processes)
 	w.read(s)
@@ -81,6 +81,9 @@ func watch(ctx context.Context, o Options, from usage.Source) (*Watcher, error) 
 
 // Info returns the agent's description of its process; nil: the target has no agent.
 func (w *Watcher) Info() *agent.Info { return w.info }
+
+// Agentless says what came in place of the agent; nil: it answers, or there is no debug address.
+func (w *Watcher) Agentless() error { return w.agentless }
 
 // Close stops watching. The readings stay available.
 func (w *Watcher) Close() {

@@ -165,9 +165,11 @@ type Target struct {
 	Shared   bool            `json:"quota_shared,omitempty"` // the lab draws on the same quota
 	Agent    bool            `json:"agent,omitempty"`        // it has the agent; false: it was observed from outside
 	Pprof    bool            `json:"pprof,omitempty"`        // it serves net/http/pprof
-	Program  string          `json:"program,omitempty"`      // name of its process
-	Module   string          `json:"module,omitempty"`       // path of its main module, from its build information
-	NotGo    bool            `json:"not_go,omitempty"`       // its binary was not built by Go
+	// DebugRefused says what its debug address answered in place of the agent or net/http/pprof.
+	DebugRefused []string `json:"debug_refused,omitempty"`
+	Program      string   `json:"program,omitempty"` // name of its process
+	Module       string   `json:"module,omitempty"`  // path of its main module, from its build information
+	NotGo        bool     `json:"not_go,omitempty"`  // its binary was not built by Go
 }
 
 // Machine describes where the run happened.

@@ -33,7 +33,9 @@ func (p *ports) find(ctx context.Context, pid int) (map[string]string, error) {
 	if len(at) == 0 || time.Since(p.since) < settled {
 		return nil, nil
 	}
-	return p.fields(at, func(address string) bool { return debughttp.HasPprof(ctx, "http://"+address, "") })
+	return p.fields(at, func(address string) bool {
+		return debughttp.Pprof(ctx, debughttp.Address{URL: "http://" + address}) == nil
+	})
 }
 
 // fields chooses from a process's addresses.

@@ -149,7 +149,10 @@ func (s *Environment) debugOf(t scenario.Target) (string, error) {
 		return s.Expand("target.debug", t.Debug)
 	}
 	if addr, ok := s.fields["target.debug"]; ok {
-		return "http://" + addr, nil
+		if !strings.Contains(addr, "://") {
+			addr = "http://" + addr
+		}
+		return addr, nil
 	}
 	return "", nil
 }

@@ -25,7 +25,6 @@ import (
 	"dyno/lab/load/engine"
 	"dyno/lab/load/receipts/ethereum"
 	"dyno/lab/load/request"
-	"dyno/lab/load/std"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
@@ -166,14 +165,6 @@ func (b *Generator) driver(w engine.Work) (load.Driver, error) {
 		return w.Driver()
 	}
 	return b.Agents.Driver(w)
-}
-
-func (b *Generator) tls() std.TLS {
-	out := std.TLS{Insecure: b.Scenario.Load.TLS.Insecure}
-	if ca := b.Scenario.Load.TLS.CA; ca != "" {
-		out.CAFile = b.Scenario.Resolve(ca)
-	}
-	return out
 }
 
 // corpus builds the requests of a run, and returns the number of rows or bodies that it has for

@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/probe"
+	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
@@ -19,9 +20,10 @@ import (
 // nil also do nothing.
 type also struct {
 	inspection
-	debug, dir string
-	target     record.Target
-	watch      *probe.Watcher
+	debug  debughttp.Address
+	dir    string
+	target record.Target
+	watch  *probe.Watcher
 }
 
 // AlsoAnswers returns an error if Also does not answer, before the experiment spends any time.
@@ -29,7 +31,11 @@ func (b *Runner) AlsoAnswers(ctx context.Context) error {
 	if b.Also == "" {
 		return nil
 	}
-	w, err := probe.Watch(ctx, probe.Options{Debug: b.Also})
+	at, err := b.Debug(b.Also, "")
+	if err != nil {
+		return err
+	}
+	w, err := probe.Watch(ctx, probe.Options{Debug: at})
 	if err != nil {
 		return fmt.Errorf("--also: %w", err)
 	}
@@ -42,18 +48,21 @@ func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, 
 	if b.Also == "" {
 		return nil, nil
 	}
-	a := &also{debug: b.Also, dir: filepath.Join(dir, record.DownstreamFolder)}
+	at, err := b.Debug(b.Also, "")
+	if err != nil {
+		return nil, err
+	}
+	a := &also{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
 	_, _, notGo := host.Program(a.target.PID)
-	var err error
 	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid(), Helpers: b.Helpers(), Calls: notGo}
-	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: b.Also}); err != nil {
+	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: at}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}
 	if err := os.MkdirAll(a.dir, 0o755); err != nil {
 		return nil, err
 	}
-	describe(ctx, b.Also, "", a.watch.Info(), &a.target)
+	describe(ctx, at, a.watch, &a.target)
 	return a, nil
 }
 

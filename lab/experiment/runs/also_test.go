@@ -10,8 +10,16 @@ import (
 	"testing"
 	"time"
 
+	"dyno/lab/experiment/environment"
+	"dyno/lab/experiment/generator"
 	"dyno/lab/record"
+	"dyno/lab/scenario"
 )
+
+// besides returns a runner that profiles a downstream.
+func besides(also string) *Runner {
+	return &Runner{Generator: &generator.Generator{Programs: &environment.Programs{Scenario: &scenario.Scenario{}}}, Also: also}
+}
 
 // A downstream is profiled beside the target, into a folder of its own, and read as if it were the
 // target.
@@ -21,7 +29,7 @@ func TestAlso(t *testing.T) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	address, _ := serve(t, mux)
-	b := &Runner{Also: strings.TrimPrefix(address, "http://")}
+	b := besides(strings.TrimPrefix(address, "http://"))
 	if err := b.AlsoAnswers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +62,7 @@ func TestAlso(t *testing.T) {
 // Without --also there is nothing to do, and one that nothing answers at is named before any time
 // is spent.
 func TestAlsoOfNothing(t *testing.T) {
-	b := &Runner{}
+	b := besides("")
 	a, err := b.watchAlso(t.Context(), 0, t.TempDir())
 	if a != nil || err != nil || b.AlsoAnswers(t.Context()) != nil {
 		t.Errorf("%+v, %v", a, err)

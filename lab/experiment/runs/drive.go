@@ -11,6 +11,7 @@ import (
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
+	"dyno/lab/probe/debughttp"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 )
@@ -21,9 +22,9 @@ type drive struct {
 	requests *generator.Requests // nil: a job, or sessions
 	driver   load.Driver
 	receipts []load.Receipts
-	helpers  []int  // processes that generate the load beside this one
-	steady   bool   // a job that is stopped while it works, after its measured time
-	debug    string // base URL of the target's debug address; empty: none
+	helpers  []int             // processes that generate the load beside this one
+	steady   bool              // a job that is stopped while it works, after its measured time
+	debug    debughttp.Address // the target's; without a URL, it has none
 	close    func()
 }
 
@@ -41,8 +42,12 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 	if b.Scenario.Load.Kind == scenario.Jobs {
 		return d, b.driveJob(ctx, s, v, r, d)
 	}
-	if r.Target, d.debug, err = s.Prepare(ctx, v, r.Step.Change); err != nil {
+	var debug string
+	if r.Target, debug, err = s.Prepare(ctx, v, r.Step.Change); err != nil {
 		return nil, err
+	}
+	if d.debug, err = b.Debug(debug, b.Token); err != nil {
+		return nil, &scenario.Fault{Err: err}
 	}
 	if b.Scenario.OfSessions() {
 		of, err := b.Sessions(ctx, s, v, r, &d.plan)
@@ -79,7 +84,7 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v sce
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start, there is no reader yet
 	var err error
-	if r.Target, d.debug, err = s.StartJob(ctx, v, fields, r.Step.Change, in); err != nil {
+	if r.Target, d.debug.URL, err = s.StartJob(ctx, v, fields, r.Step.Change, in); err != nil {
 		stop()
 		return err
 	}
@@ -100,10 +105,10 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v sce
 		s.Target.Stop(environment.Grace)
 		<-ended
 	}
-	if d.debug == "" {
+	if d.debug.URL == "" {
 		return nil
 	}
-	if err := s.AwaitDebug(ctx, d.debug+"/"); err != nil {
+	if err := s.AwaitDebug(ctx, d.debug.URL+"/"); err != nil {
 		d.close()
 		return err
 	}

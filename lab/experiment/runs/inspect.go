@@ -47,7 +47,7 @@ func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Tar
 		b.Say("taking profiles")
 		var taking sync.WaitGroup
 		below.begin(ctx, &taking)
-		in.take(ctx, profiling.Inspection{Debug: d.debug, Token: b.Token, Agent: t.Agent, Dir: dir, CPU: b.CPU}, t)
+		in.take(ctx, profiling.Inspection{Debug: d.debug, Agent: t.Agent, Dir: dir, CPU: b.CPU}, t)
 		taking.Wait()
 	})
 	return in
@@ -69,7 +69,7 @@ func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 	if !r.Target.Agent {
 		return func() {}
 	}
-	setBack, err := profiling.RecordContention(context.WithoutCancel(ctx), d.debug, b.Token) // as with intervene
+	setBack, err := profiling.RecordContention(context.WithoutCancel(ctx), d.debug) // as with intervene
 	if err != nil {
 		r.Warnings = append(r.Warnings, "contention was not recorded: "+redact.Text(err.Error()))
 		return func() {}
@@ -155,7 +155,7 @@ func (in *inspection) entered(r *record.Run, whose string) (out []record.Profile
 // intervene changes the target's runtime settings through its agent, and returns the function
 // that restores them. Both complete even if ctx ends: the service continues after the experiment,
 // and must not keep a changed setting.
-func (b *Runner) intervene(ctx context.Context, debug string, change record.Change) (restore func(), err error) {
+func (b *Runner) intervene(ctx context.Context, debug debughttp.Address, change record.Change) (restore func(), err error) {
 	var c agent.Control
 	if change.GOGC != 0 {
 		c.GOGC = &change.GOGC
@@ -164,7 +164,7 @@ func (b *Runner) intervene(ctx context.Context, debug string, change record.Chan
 		c.Procs = &change.Procs
 	}
 	ctx = context.WithoutCancel(ctx) // Control sets its own time limit
-	before, err := debughttp.Control(ctx, debug, b.Token, c)
+	before, err := debughttp.Control(ctx, debug, c)
 	if err == nil && before.GOGC != nil {
 		// The change is meant for a target at Go's default; another value is scaled by the same
 		// factor.
@@ -174,7 +174,7 @@ func (b *Runner) intervene(ctx context.Context, debug string, change record.Chan
 		return nil, fmt.Errorf("%w: %w", ErrNotChanged, err)
 	}
 	return func() {
-		if _, err := debughttp.Control(ctx, debug, b.Token, before); err != nil {
+		if _, err := debughttp.Control(ctx, debug, before); err != nil {
 			b.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + redact.Text(err.Error()))
 		}
 	}, nil
@@ -190,7 +190,7 @@ const (
 )
 
 // rescale corrects a GOGC that was just set in proportion to the previous value: off stays off.
-func (b *Runner) rescale(ctx context.Context, debug string, before, set int) error {
+func (b *Runner) rescale(ctx context.Context, debug debughttp.Address, before, set int) error {
 	if before == gogcDefault {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (b *Runner) rescale(ctx context.Context, debug string, before, set int) err
 	if before > 0 {
 		wanted = min(before*set/gogcDefault, gogcMost)
 	}
-	if _, err := debughttp.Control(ctx, debug, b.Token, agent.Control{GOGC: &wanted}); err != nil {
+	if _, err := debughttp.Control(ctx, debug, agent.Control{GOGC: &wanted}); err != nil {
 		return err
 	}
 	if before <= 0 {

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"dyno/agent"
 	"dyno/agent/monotonic"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
@@ -28,6 +27,7 @@ import (
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -142,13 +142,16 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	defer d.close()
 	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
 	_, _, notGo := host.Program(r.Target.PID)
-	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug, Token: b.Token,
+	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug,
 		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters, Calls: notGo}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
-	describe(ctx, d.debug, b.Token, watch.Info(), &r.Target)
+	describe(ctx, d.debug, watch, &r.Target)
+	if !r.Step.Diagnostic() && !r.Target.Agent {
+		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them
+	}
 	if r.Step.Change != nil && (s.Target == nil || r.Target.Agent) {
 		restore, err := b.intervene(ctx, d.debug, *r.Step.Change)
 		if err != nil {
@@ -244,15 +247,31 @@ var (
 )
 
 // describe enters a process's properties and the interfaces that it offers.
-func describe(ctx context.Context, debug, token string, info *agent.Info, t *record.Target) {
-	if info != nil {
+func describe(ctx context.Context, debug debughttp.Address, watch *probe.Watcher, t *record.Target) {
+	if info := watch.Info(); info != nil {
 		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
 	}
-	t.Pprof = debug != "" && debughttp.HasPprof(ctx, debug, token)
+	if debug.URL != "" {
+		profiles := debughttp.Pprof(ctx, debug)
+		t.Pprof = profiles == nil
+		t.DebugRefused = refusals(watch.Agentless(), profiles)
+	}
 	if t.PID != 0 {
 		t.Quota, t.Shared = host.Quota(t.PID)
 		t.Program, t.Module, t.NotGo = host.Program(t.PID)
 	}
+}
+
+// refusals says why a debug address did not give what was expected. The agent is optional: that
+// the address does not have it is no refusal.
+func refusals(agentless, profiles error) (out []string) {
+	if profiles != nil {
+		out = append(out, "the debug address gave no profiles: "+redact.Text(profiles.Error()))
+	}
+	if debughttp.Refused(agentless) && !debughttp.Refused(profiles) {
+		out = append(out, "the debug address did not let the agent be used: "+redact.Text(agentless.Error()))
+	}
+	return out
 }
 
 // cutShort explains why a partial run does not count.

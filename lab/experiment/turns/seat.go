@@ -12,6 +12,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
+	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -39,7 +40,7 @@ type seat struct {
 	env      *environment.Environment
 	run      *record.Run        // the part that all slices of the seat share: target, load, SLO
 	requests generator.Requests // they bear the seat's name
-	debug    string             // base URL of the target's debug address; empty: none
+	debug    debughttp.Address  // the target's; without a URL, it has none
 	seq      uint64             // the next offer's number
 	count    int64              // number of requests in a work slice
 	meter    *usage.Meter
@@ -67,7 +68,11 @@ func (s *seat) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.run.Target, s.debug, err = s.env.Prepare(ctx, s.variant, nil); err != nil {
+	var debug string
+	if s.run.Target, debug, err = s.env.Prepare(ctx, s.variant, nil); err != nil {
+		return err
+	}
+	if s.debug, err = s.turns.Debug(debug, s.turns.Token); err != nil {
 		return err
 	}
 	if s.requests, err = s.turns.Requests(ctx, s.env, s.variant, s.run); err != nil {

@@ -113,7 +113,7 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	out.Rate = rate
 	// The meter reads the process: reading its threads ten times a second would cost more than a
 	// slice can spare.
-	watch, err := probe.Watch(ctx, probe.Options{Debug: s.debug, Token: s.turns.Token})
+	watch, err := probe.Watch(ctx, probe.Options{Debug: s.debug})
 	if err != nil {
 		return out, fmt.Errorf("watching the target: %w", err)
 	}

@@ -7,6 +7,7 @@ package debughttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +15,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"dyno/agent"
@@ -23,6 +22,8 @@ import (
 
 // ErrNoAgent is returned for a debug address that answers but does not serve the agent.
 var ErrNoAgent = errors.New("the debug address has no agent")
+
+var errNoPID = errors.New("the answer names no process")
 
 const (
 	answerWithin = 5 * time.Second // time limit for the headers of an answer that needs no work
@@ -32,17 +33,17 @@ const (
 
 // Client is a client of one debug address.
 type Client struct {
-	http         http.Client
-	debug, token string
+	http http.Client
+	at   Address
 }
 
 // New returns a client without a proxy, because its targets are near, and without redirects,
-// because its POST requests change a process. The address may be written without its scheme. The
-// token is for guarded addresses; empty: none is sent.
-func New(debug, token string) *Client {
-	return &Client{debug: debug, token: token, http: http.Client{
+// because its POST requests change a process.
+func New(at Address) *Client {
+	return &Client{at: at, http: http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: answerWithin}).DialContext,
+			TLSClientConfig:     at.TLS,
 			TLSHandshakeTimeout: answerWithin,
 			MaxIdleConns:        4,
 		},
@@ -53,35 +54,26 @@ func New(debug, token string) *Client {
 // Close closes the client's idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// endpoint returns the URL of a path at the debug address.
-func (c *Client) endpoint(path string) (string, error) {
-	debug := c.debug
-	if !strings.Contains(debug, "://") {
-		debug = "http://" + debug
-	}
-	u, err := url.Parse(debug)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("%q is not a debug address, as in http://127.0.0.1:6060", debug)
-	}
-	return u.Scheme + "://" + u.Host + path, nil
-}
-
 func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
-	target, err := c.endpoint(path)
+	target, err := c.at.endpoint(path)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
 		return nil, err
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.at.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.at.Token)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	return c.http.Do(req)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unanswered(target, err)
+	}
+	return resp, nil
 }
 
 // Get requests a path, which may carry a query.
@@ -100,7 +92,7 @@ func (c *Client) Info(ctx context.Context) (*agent.Info, error) {
 	}
 	var info agent.Info
 	if err := decode(resp, &info); err != nil || info.PID <= 0 {
-		return nil, errors.Join(ErrNoAgent, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoAgent, cmp.Or(err, errNoPID))
 	}
 	return &info, nil
 }
@@ -113,7 +105,7 @@ func decode(resp *http.Response, into any) error {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return StatusError(resp, body)
+		return Unexpected(resp, body)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("the answer is not in the expected form: %w", err)
@@ -121,23 +113,16 @@ func decode(resp *http.Response, into any) error {
 	return nil
 }
 
-// StatusError describes an answer by its status and the beginning of its text.
-func StatusError(resp *http.Response, body []byte) error {
-	text := strings.ToValidUTF8(string(body[:min(len(body), maxComplaint)]), "")
-	return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(text))
-}
-
 // Control changes settings of the target through its agent and returns the previous ones; passing
-// those to Control restores them. An agent beyond loopback requires its token; empty: none is
-// sent.
-func Control(ctx context.Context, debug, token string, change agent.Control) (previous agent.Control, err error) {
+// those to Control restores them. An agent beyond loopback requires its token.
+func Control(ctx context.Context, at Address, change agent.Control) (previous agent.Control, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	body, err := json.Marshal(change)
 	if err != nil {
 		return agent.Control{}, err
 	}
-	c := New(debug, token)
+	c := New(at)
 	defer c.Close()
 	resp, err := c.do(ctx, http.MethodPost, agent.PathControl, bytes.NewReader(body))
 	if err != nil {
@@ -156,23 +141,33 @@ func Control(ctx context.Context, debug, token string, change agent.Control) (pr
 // PathPprof is where net/http/pprof serves its profiles.
 const PathPprof = "/debug/pprof/"
 
-// HasPprof reports whether net/http/pprof answers at the debug address. The token is for a
-// guarded address; empty: none is sent.
-func HasPprof(ctx context.Context, debug, token string) bool {
+// Pprof returns nil if net/http/pprof answers at the debug address, and otherwise an error that
+// says what came instead. Some programs serve single profiles without the list of them.
+func Pprof(ctx context.Context, at Address) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	c := New(debug, token)
+	c := New(at)
 	defer c.Close()
-	resp, err := c.Get(ctx, PathPprof)
-	if err != nil {
-		return false
+	err := c.expect(ctx, PathPprof, "goroutine")
+	if status := (*StatusError)(nil); errors.As(err, &status) && !Refused(err) && c.expect(ctx, PathPprof+"goroutine?debug=1", "goroutine profile:") == nil {
+		return nil
 	}
-	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK && lists(resp.Body, "goroutine")
+	return err
 }
 
-// lists reports whether a page contains a name in its first megabyte.
-func lists(page io.Reader, name string) bool {
-	body, err := io.ReadAll(io.LimitReader(page, maxAnswer))
-	return err == nil && bytes.Contains(body, []byte(name))
+// expect requests a page that must contain a text in its first megabyte.
+func (c *Client) expect(ctx context.Context, path, text string) error {
+	resp, err := c.Get(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(text)) {
+		return Unexpected(resp, body)
+	}
+	return nil
 }

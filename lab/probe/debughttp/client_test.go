@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/http/pprof"
 	"strings"
 	"testing"
 
@@ -26,6 +26,8 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 }
 
 const secret = "open sesame"
+
+var quiet = log.New(io.Discard, "", 0)
 
 // guarded admits requests with the token.
 func guarded(h http.HandlerFunc) http.HandlerFunc {
@@ -47,7 +49,7 @@ func TestControl(t *testing.T) {
 		io.WriteString(w, `{"gogc":100}`)
 	})
 	for _, debug := range []string{url, url + "/", strings.TrimPrefix(url, "http://")} {
-		before, err := Control(t.Context(), debug, "", agent.Control{GOGC: new(800)})
+		before, err := Control(t.Context(), Address{URL: debug}, agent.Control{GOGC: new(800)})
 		if err != nil || before.GOGC == nil || *before.GOGC != 100 || before.Procs != nil {
 			t.Errorf("%s: %+v, %v", debug, before, err)
 		}
@@ -70,13 +72,13 @@ func TestControlFails(t *testing.T) {
 		}, "not in the expected form"},
 	}
 	for _, tt := range tests {
-		_, err := Control(t.Context(), serve(t, tt.answer), "", agent.Control{})
+		_, err := Control(t.Context(), Address{URL: serve(t, tt.answer)}, agent.Control{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	for _, bad := range []string{"", "ftp://x", "http://", "://", "http://a b/"} {
-		if _, err := Control(t.Context(), bad, "", agent.Control{}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
+		if _, err := Control(t.Context(), Address{URL: bad}, agent.Control{}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -84,7 +86,7 @@ func TestControlFails(t *testing.T) {
 
 func TestInfo(t *testing.T) {
 	info := func(debug string) (*agent.Info, error) {
-		c := New(debug, "")
+		c := New(Address{URL: debug})
 		defer c.Close()
 		return c.Info(t.Context())
 	}
@@ -105,24 +107,5 @@ func TestInfo(t *testing.T) {
 	}
 	if _, err := info("127.0.0.1:1"); err == nil || errors.Is(err, ErrNoAgent) {
 		t.Errorf("no listener: %v", err)
-	}
-}
-
-func TestHasPprof(t *testing.T) {
-	locked := serve(t, guarded(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "goroutine heap") }))
-	for name, tt := range map[string]struct {
-		url, token string
-		want       bool
-	}{
-		"pprof":         {serve(t, pprof.Index), "", true},
-		"guarded":       {locked, secret, true},
-		"no token":      {locked, "", false},
-		"nothing there": {serve(t, http.NotFound), "", false},
-		"anything goes": {serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") }), "", false},
-		"absent":        {"127.0.0.1:1", "", false},
-	} {
-		if got := HasPprof(t.Context(), tt.url, tt.token); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }

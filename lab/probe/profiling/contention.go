@@ -32,13 +32,13 @@ const (
 // Inspect does this itself, but under load that is too late for a lock that is never free: after
 // the rate is switched on, the runtime leaves out each lock that has waiting goroutines, until
 // for a moment none waits. So call RecordContention before the load begins.
-func RecordContention(ctx context.Context, debug, token string) (restore func() error, err error) {
-	before, err := debughttp.Control(ctx, debug, token, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
+func RecordContention(ctx context.Context, at debughttp.Address) (restore func() error, err error) {
+	before, err := debughttp.Control(ctx, at, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
 	if err != nil {
 		return func() error { return nil }, err
 	}
 	return func() error {
-		_, err := debughttp.Control(context.WithoutCancel(ctx), debug, token, before) // Control sets its own time limit
+		_, err := debughttp.Control(context.WithoutCancel(ctx), at, before) // Control sets its own time limit
 		return err
 	}, nil
 }
@@ -92,7 +92,7 @@ func (i *inspector) switchRates(ctx context.Context) (restore func() error, err 
 	if !i.Agent {
 		return func() error { return nil }, errors.New("only the agent (import dyno/agent and serve it at /debug/dyno/) can switch it on for the time of a profile")
 	}
-	return RecordContention(ctx, i.Debug, i.Token)
+	return RecordContention(ctx, i.Debug)
 }
 
 func (i *inspector) enterContention(c *contention) {

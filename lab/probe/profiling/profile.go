@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -23,12 +22,11 @@ import (
 
 // Inspection says which profiles to take, and how.
 type Inspection struct {
-	Debug string        // the target's debug address, which serves net/http/pprof
-	Token string        // bearer token of a guarded debug address; empty: none is sent
-	Agent bool          // the agent is available too, so the mutex and block profiles can be switched on for a while
-	Dir   string        // the run's folder
-	CPU   time.Duration // length of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
-	Trace time.Duration // length of the execution trace; 0: 0.5 s
+	Debug debughttp.Address // the target's, which serves net/http/pprof
+	Agent bool              // the agent is available too, so the mutex and block profiles can be switched on for a while
+	Dir   string            // the run's folder
+	CPU   time.Duration     // length of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
+	Trace time.Duration     // length of the execution trace; 0: 0.5 s
 	// Goroutines bounds the goroutines for further profiles of all of them: a profile of 10,000
 	// stops the target for some 25 ms in total. 0: 10,000.
 	Goroutines int
@@ -57,7 +55,7 @@ func (in Inspection) withDefaults() Inspection {
 // error if no profile could be taken, ctx is done, or the target's settings could not be
 // restored, together with the profiles taken until then.
 func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
-	i := &inspector{Inspection: in.withDefaults(), client: debughttp.New(in.Debug, in.Token)}
+	i := &inspector{Inspection: in.withDefaults(), client: debughttp.New(in.Debug)}
 	defer i.client.Close()
 	begun := time.Now()
 	i.take(ctx, record.ProfileHeapStart, pathHeap, 0)
@@ -178,7 +176,8 @@ func (i *inspector) goroutinesOften(ctx context.Context, before int64) {
 
 // cpu takes the CPU profile.
 func (i *inspector) cpu(ctx context.Context) {
-	seconds := strconv.Itoa(int(i.CPU / time.Second))
-	encoded, err := i.fetch(ctx, pathCPU+"?seconds="+seconds, i.CPU+profileWithin)
-	i.enter(record.ProfileCPU, encoded, i.CPU, err)
+	encoded, length, err := shorter(i.CPU, time.Second, func(seconds string, length time.Duration) ([]byte, error) {
+		return i.fetch(ctx, pathCPU+"?seconds="+seconds, length+profileWithin)
+	})
+	i.enter(record.ProfileCPU, encoded, length, err)
 }

@@ -6,9 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,12 +101,12 @@ func TestInspect(t *testing.T) {
 	held := make([]byte, 16<<20) // so that a heap profile, which samples one in 512 KiB, holds something
 	defer runtime.KeepAlive(held)
 	dir, url := t.TempDir(), target(t, nil)
-	restore, err := RecordContention(t.Context(), url, "")
+	restore, err := RecordContention(t.Context(), debughttp.Address{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	contend(t)
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: url, Agent: true, Dir: dir, CPU: time.Millisecond, Trace: 50 * time.Millisecond})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url}, Agent: true, Dir: dir, CPU: time.Millisecond, Trace: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func TestInspectEntersWhatIsMissing(t *testing.T) {
 		t.Skipf("a CPU profile is running: %v", err)
 	}
 	defer pprof.StopCPUProfile()
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: url, Token: "s3cret", Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url, Token: "s3cret"}, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
 	if err != nil || trace != nil {
 		t.Fatalf("%+v, %v", trace, err)
 	}
@@ -213,7 +215,7 @@ func TestInspectWithoutATrace(t *testing.T) {
 		return false
 	})
 	dir := t.TempDir()
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: debug, Dir: dir, CPU: time.Second})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: debug}, Dir: dir, CPU: time.Second})
 	if err != nil || trace != nil {
 		t.Fatalf("%v, %v", trace, err)
 	}
@@ -222,7 +224,7 @@ func TestInspectWithoutATrace(t *testing.T) {
 	if err != nil || p.Samples != moments || p.Total() < moments {
 		t.Errorf("%+v, %v", p, err)
 	}
-	files, _, err = Inspect(t.Context(), Inspection{Debug: debug, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
+	files, _, err = Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: debug}, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
 	if slices.ContainsFunc(files, func(f record.ProfileFile) bool { return f.Kind == record.ProfileGoroMany }) || err != nil {
 		t.Errorf("with too many goroutines: %+v, %v", files, err)
 	}
@@ -230,14 +232,14 @@ func TestInspectWithoutATrace(t *testing.T) {
 
 func TestInspectFindsNothing(t *testing.T) {
 	url := serve(t, http.NotFound)
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: url, Dir: t.TempDir()})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url}, Dir: t.TempDir()})
 	if err == nil || trace != nil || !strings.Contains(err.Error(), "net/http/pprof") {
 		t.Errorf("%+v, %v", trace, err)
 	}
 	if taken, missing := kinds(files); len(taken) != 0 || len(missing) != len(inOrder)+1 {
 		t.Errorf("%+v", files)
 	}
-	if _, _, err := Inspect(t.Context(), Inspection{Debug: "ftp://x", Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
+	if _, _, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: "ftp://x"}, Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
 		t.Error(err)
 	}
 }
@@ -256,7 +258,7 @@ func TestInspectRestoresWhenItIsEnded(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	files, _, err := Inspect(ctx, Inspection{Debug: url, Agent: true, Dir: t.TempDir()})
+	files, _, err := Inspect(ctx, Inspection{Debug: debughttp.Address{URL: url}, Agent: true, Dir: t.TempDir()})
 	if !errors.Is(err, context.Canceled) || why(files, record.ProfileCPU) == "" {
 		t.Errorf("%v, %+v", err, files)
 	}
@@ -283,14 +285,14 @@ func TestContentionIsNotRestored(t *testing.T) {
 			http.NotFound(w, r)
 		}
 	})
-	restore, err := RecordContention(t.Context(), url, "")
+	restore, err := RecordContention(t.Context(), debughttp.Address{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := restore(); err == nil || !strings.Contains(err.Error(), "not now") {
 		t.Errorf("%v", err)
 	}
-	files, _, err := Inspect(t.Context(), Inspection{Debug: url, Agent: true, Dir: t.TempDir(), CPU: time.Millisecond, Trace: time.Millisecond})
+	files, _, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url}, Agent: true, Dir: t.TempDir(), CPU: time.Millisecond, Trace: time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "goes on recording contention") {
 		t.Errorf("%v", err)
 	}
@@ -308,7 +310,7 @@ func TestFetchRefusesOtherThings(t *testing.T) {
 		"empty":   {func(w http.ResponseWriter, r *http.Request) {}, "net/http/pprof"},
 		"refused": {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "a token is needed", http.StatusForbidden) }, "403 Forbidden: a token is needed"},
 	} {
-		i := &inspector{client: debughttp.New(serve(t, tt.answer), "")}
+		i := &inspector{client: debughttp.New(debughttp.Address{URL: serve(t, tt.answer)})}
 		if _, err := i.fetch(t.Context(), pathHeap, time.Minute); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -339,6 +341,40 @@ func TestHiddenLock(t *testing.T) {
 	} {
 		if got := hidden(tt.mutex, tt.block); got != tt.want {
 			t.Errorf("%v and %v: %v", tt.mutex, tt.block, got)
+		}
+	}
+}
+
+// Servers with a time limit on their answers: net/http/pprof refused to exceed it until Go 1.24,
+// and http.TimeoutHandler and others still cut the answer off.
+func TestShorterLength(t *testing.T) {
+	const profiled, traced = "\x1f\x8b", "go 1.26 trace\x00\x00\x00"
+	for name, refuse := range map[string]http.HandlerFunc{
+		"WriteTimeout": func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "profile duration exceeds server's WriteTimeout", http.StatusBadRequest)
+		},
+		"TimeoutHandler": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "late", http.StatusServiceUnavailable) },
+		"closed":         func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		longest, asked := map[string]float64{"profile": 3, "trace": 0.2}, map[string]string{}
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			kind := path.Base(r.URL.Path)
+			seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64)
+			switch asked[kind] = r.FormValue("seconds"); {
+			case err != nil || seconds > longest[kind]:
+				refuse(w, r)
+			case kind == "trace":
+				io.WriteString(w, traced)
+			default:
+				io.WriteString(w, profiled)
+			}
+		})
+		i := &inspector{client: debughttp.New(debughttp.Address{URL: url}), Inspection: Inspection{Dir: t.TempDir(), CPU: 10 * time.Second, Trace: time.Second}}
+		i.cpu(t.Context())
+		i.takeTrace(t.Context())
+		i.client.Close()
+		if asked["profile"] != "2" || asked["trace"] != "0.125" || i.files[0].Seconds != 2 {
+			t.Errorf("%s: asked for %v, entered %+v", name, asked, i.files)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strconv"
+	"time"
 
 	"dyno/lab/probe/exectrace"
 	"dyno/lab/record"
@@ -32,15 +32,16 @@ func (i *inspector) trace(ctx context.Context) *record.Trace {
 // takeTrace reads the whole trace before it summarizes it, so that the work does not fall into
 // the traced time.
 func (i *inspector) takeTrace(ctx context.Context) (*record.Trace, error) {
-	seconds := strconv.FormatFloat(i.Trace.Seconds(), 'f', -1, 64)
-	body, err := i.read(ctx, pathTrace+"?seconds="+seconds, i.Trace+profileWithin, maxTrace)
+	body, length, err := shorter(i.Trace, time.Millisecond, func(seconds string, length time.Duration) ([]byte, error) {
+		return i.read(ctx, pathTrace+"?seconds="+seconds, length+profileWithin, maxTrace, "go 1.")
+	})
 	if err != nil {
 		return nil, err
 	}
 	cut := len(body) > maxTrace
 	t, err := exectrace.Summarise(bytes.NewReader(body))
 	if err != nil && cut {
-		return nil, fmt.Errorf("the execution trace of %v is larger than %d bytes; ask for a shorter one: %w", i.Trace, maxTrace, err)
+		return nil, fmt.Errorf("the execution trace of %v is larger than %d bytes; ask for a shorter one: %w", length, maxTrace, err)
 	}
 	return t, err
 }

@@ -1,0 +1,21 @@
+package generator
+
+import (
+	"dyno/lab/load/std"
+	"dyno/lab/probe/debughttp"
+)
+
+// Debug returns a debug address, whose certificate is judged like that of the load's URL.
+func (b *Generator) Debug(url, token string) (debughttp.Address, error) {
+	t := b.tls()
+	settings, err := t.Config("", false)
+	return debughttp.Address{URL: url, Token: token, TLS: settings}, err
+}
+
+func (b *Generator) tls() std.TLS {
+	out := std.TLS{Insecure: b.Scenario.Load.TLS.Insecure}
+	if ca := b.Scenario.Load.TLS.CA; ca != "" {
+		out.CAFile = b.Scenario.Resolve(ca)
+	}
+	return out
+}
