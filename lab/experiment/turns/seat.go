@@ -42,7 +42,9 @@ type seat struct {
 	debug    string             // base URL of the target's debug address; empty: none
 	seq      uint64             // the next offer's number
 	count    int64              // number of requests in a work slice
-	meter    *usage.Meter
+	// noSuccess says that every request of the last work slice failed, and how; empty: one succeeded.
+	noSuccess string
+	meter     *usage.Meter
 }
 
 // sit starts a place's process for a generation and sets it up.
