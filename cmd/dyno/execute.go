@@ -106,7 +106,7 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	if c.exp = exp; rep == nil {
 		return err
 	}
-	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil { // otherwise the error is enough
+	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil || errors.Is(err, experiment.ErrNoSuccess) { // otherwise the error is enough
 		if showErr := c.print(rep); showErr != nil {
 			return errors.Join(err, showErr)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"dyno/cmd/dyno/request"
@@ -33,7 +32,7 @@ latency counts from those, so a stall of the target is seen by every request tha
 (or with --closed) the model is closed, as wrk's is: each connection waits for its answer before it sends
 again, which hides stalls, and the result says so.
 
-It exits 1 when no request completed, 3 when --slo was given and missed, 4 when the load generator was the limit
+It exits 3 when no request succeeded, or when --slo was given and missed, and 4 when the load generator was the limit
 and the SLO was not met all the same.`,
 		Example: `  dyno load http://127.0.0.1:8080/ -r 2000 -d 10s
   dyno load http://127.0.0.1:8080/v1/notices -r 500 -b @notice.json -H 'Content-Type: application/json'
@@ -80,22 +79,8 @@ and the SLO was not met all the same.`,
 
 // judgeLoad turns a load's result into the exit code.
 func judgeLoad(rep *report.Report) error {
-	switch l := rep.Load; {
-	case l.Run.Totals.Completed == 0:
-		return fmt.Errorf("no request completed: %s", firstError(l.Run.Totals))
-	case l.Verdict != nil && !l.Verdict.Met && l.Verdict.Unjudged == "":
+	if v := rep.Load.Verdict; v != nil && !v.Met && v.Unjudged == "" {
 		return &exit{exitMissed, errors.New(rep.Load.MissedWords())}
 	}
 	return nil
-}
-
-// firstError names the most frequent kind of error.
-func firstError(t record.Totals) string {
-	most, name := int64(0), "none was sent"
-	for kind, n := range t.Errors {
-		if n > most {
-			most, name = n, fmt.Sprintf("%d of %d ended with %q", n, t.Offered, kind)
-		}
-	}
-	return name
 }

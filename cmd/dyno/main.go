@@ -22,6 +22,7 @@ import (
 	"dyno/cmd/dyno/verdicts"
 	"dyno/cmd/dyno/version"
 	"dyno/cmd/service/manual"
+	"dyno/lab/experiment"
 	"dyno/lab/report/screen"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ import (
 const (
 	exitFailed  = 1
 	exitUsage   = 2
-	exitMissed  = 3 // the gate or the SLO was missed
+	exitMissed  = 3 // the gate or the SLO was missed, or no request succeeded
 	exitInvalid = 4 // the run does not count; the reason was printed
 )
 
@@ -101,6 +102,8 @@ func judge(err error) (code int, reason error) {
 		return exitUsage, wrong
 	case errors.Is(err, context.Canceled):
 		return exitFailed, errInterrupted
+	case errors.Is(err, experiment.ErrNoSuccess):
+		return exitMissed, err
 	case errors.Is(err, revisions.ErrNotFound), errors.Is(err, verdicts.ErrMissed):
 		return exitMissed, nil
 	case usage.Exclusive(err) != nil:
@@ -116,7 +119,8 @@ func newRoot() *cobra.Command {
 		Long: `Dyno drives a service to its capacity (the highest rate that still meets its SLO), observes the
 process on the same clock, and shows with a confidence interval whether a change made it faster.
 
-Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed, 4 the run is invalid (with the reason).`,
+Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request succeeded,
+4 the run is invalid (with the reason).`,
 		Example: `  dyno run scenarios/notify.yaml            climb a service's ladder and write report.html
   dyno load http://127.0.0.1:8080/ -r 2000  one load against something that already runs
   dyno doctor                               check whether this machine is fit to measure on`,

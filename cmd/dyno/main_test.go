@@ -89,10 +89,17 @@ func TestScripts(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			},
-			// serve [tls] STATUS: a server that answers everything with a status, at $URL; /hang is never
-			// answered and makes a file "asked".
+			// serve [tls] STATUS [BODY]: a server that answers everything with a status, at $URL; /hang is
+			// never answered and makes a file "asked".
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) {
-				status, err := strconv.Atoi(args[len(args)-1])
+				secure, body := args[0] == "tls", ""
+				if secure {
+					args = args[1:]
+				}
+				if len(args) > 1 {
+					body = args[1]
+				}
+				status, err := strconv.Atoi(args[0])
 				ts.Check(err)
 				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/hang" {
@@ -101,9 +108,10 @@ func TestScripts(t *testing.T) {
 						<-r.Context().Done()
 					}
 					w.WriteHeader(status)
+					io.WriteString(w, body)
 				}))
 				s.Config.ErrorLog = log.New(io.Discard, "", 0)
-				if args[0] == "tls" {
+				if secure {
 					s.StartTLS()
 				} else {
 					s.Start()

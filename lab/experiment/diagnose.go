@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/diagnose"
+	"dyno/lab/experiment/generator"
 	"dyno/lab/experiment/runs"
 	"dyno/lab/experiment/turns"
 	"dyno/lab/record"
@@ -90,13 +91,7 @@ func unanswered(runs []*record.Run) error {
 	if first.Step.Connections > 1 || first.Totals.Failed < first.Totals.Ended || first.Totals.Ended == 0 && len(runs) == 1 {
 		return nil // it is tried again for longer
 	}
-	t, most := first.Totals, "none ended"
-	for kind, n := range t.Errors {
-		if n > t.Errors[most] {
-			most = kind
-		}
-	}
-	return fmt.Errorf("no request to %s succeeded: %d of %d failed (%s)", redact.URL(first.Load.URL), t.Failed, t.Offered, most)
+	return generator.Failing(cmp.Or(first.NoSuccess, generator.ErrNoSuccess.Error()+generator.Commonest(first.Totals)))
 }
 
 // locating finds the capacity of the diagnosed variant.

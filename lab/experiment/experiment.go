@@ -92,6 +92,9 @@ type Progress interface {
 // experiment is invalid, and its folder contains the reason.
 var ErrUnfit = errors.New("the run is invalid")
 
+// ErrNoSuccess is returned by Execute if every request failed.
+var ErrNoSuccess = generator.ErrNoSuccess
+
 // Execute runs the scenario by its mode. If an error ends it early, it returns the experiment
 // with the results until then.
 func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
@@ -249,7 +252,10 @@ func (x *executor) measure(ctx context.Context) error {
 		return err
 	}
 	x.began, x.exp.Budget = time.Now(), x.budget()
-	return x.execute(ctx)
+	if err = x.execute(ctx); err == nil || errors.Is(err, ErrUnfit) {
+		err = cmp.Or(x.noSuccess(), err)
+	}
+	return err
 }
 
 // planner returns the next step, given the runs so far.

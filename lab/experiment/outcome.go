@@ -33,15 +33,24 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 	case err != nil:
 		return &record.Outcome{Status: record.OutcomeFailed, Reason: why}
 	}
-	if len(x.exp.Runs) > 0 && x.exp.Kind == record.KindLoad {
-		if t := x.exp.Runs[0].Totals; t.Completed == 0 && t.Generator.Failed == "" {
-			return &record.Outcome{Status: record.OutcomeFailed, Reason: "no request completed" + generator.Commonest(t)}
-		}
-	}
 	if reason := x.invalid(); reason != "" {
 		return &record.Outcome{Status: record.OutcomeInvalid, Reason: reason}
 	}
 	return &record.Outcome{Status: record.OutcomeComplete}
+}
+
+// noSuccess returns an error if every request of every run failed: then there is nothing to
+// judge, whatever the generator did.
+func (x *executor) noSuccess() error {
+	if len(x.exp.Runs) == 0 || len(x.exp.Slices) > 0 {
+		return nil
+	}
+	for _, r := range x.exp.Runs {
+		if r.NoSuccess == "" {
+			return nil
+		}
+	}
+	return generator.Failing(x.exp.Runs[0].NoSuccess)
 }
 
 // invalid explains why a completed experiment has no valid result; empty: it has one.

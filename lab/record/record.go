@@ -100,6 +100,8 @@ type Run struct {
 	Totals      Totals      `json:"totals"`
 	Environment Environment `json:"surroundings"`
 	Invalid     string      `json:"invalid,omitempty"` // why the run does not count; empty: it counts
+	// NoSuccess says that every request failed, and how; empty: one succeeded.
+	NoSuccess string `json:"no_success,omitempty"`
 	// Disturbed names what disturbed the run; empty: nothing. An SLO that was met despite it was
 	// met; one that was missed may have been missed because of it.
 	Disturbed string   `json:"disturbed,omitempty"`

@@ -277,32 +277,6 @@ func (b *Generator) body(text, file string) (string, error) {
 	return string(content), nil
 }
 
-// Commonest describes the most frequent error of a load; empty: there was none.
-func Commonest(t record.Totals) string {
-	name, most := commonest(t.Errors)
-	if most == 0 {
-		return ""
-	}
-	name = strconv.Quote(name)
-	if status, n := commonest(t.Status); name == `"status"` && n > 0 {
-		name = "status " + status
-		if status == "404" {
-			name += ": is the path of the requests right?"
-		}
-	}
-	return fmt.Sprintf(": %d of %d ended with %s", most, t.Offered, name)
-}
-
-// commonest is the key with the highest count.
-func commonest(counts map[string]int64) (key string, most int64) {
-	for k, n := range counts {
-		if n > most {
-			key, most = k, n
-		}
-	}
-	return key, most
-}
-
 // reachTimeout bounds one attempt to reach a target: it allows for one lost SYN, which is sent
 // again after 1 s.
 const reachTimeout = 2 * time.Second

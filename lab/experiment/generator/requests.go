@@ -29,15 +29,6 @@ type Requests struct {
 // Left returns the number of requests that can still be sent to the process.
 func (r *Requests) Left() int64 { return r.corpus.Left() }
 
-// Reason returns the first thing that the driver has to say about failures, after a semicolon;
-// empty: nothing.
-func (r *Requests) Reason() string {
-	if said := r.Notes(); len(said) > 0 {
-		return "; " + said[0]
-	}
-	return ""
-}
-
 // Notes are what the driver has to say about failures.
 func (r *Requests) Notes() []string {
 	if d, ok := r.Driver.(notes.Noting); ok {

@@ -192,9 +192,11 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	if failed := (*load.GeneratorError)(nil); errors.As(loadErr, &failed) {
 		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // likewise
 	}
+	var said []string
 	if noting, ok := d.driver.(notes.Noting); ok {
-		r.Warnings = append(r.Warnings, noting.Notes()...)
+		said = noting.Notes()
 	}
+	r.Warnings, r.NoSuccess = append(r.Warnings, said...), generator.NoSuccess(totals, said)
 	if negotiating, ok := d.driver.(notes.Negotiating); ok {
 		r.Load.Protocol = negotiating.Protocol()
 	}

@@ -43,7 +43,9 @@ type seat struct {
 	debug    debughttp.Address  // the target's; without a URL, it has none
 	seq      uint64             // the next offer's number
 	count    int64              // number of requests in a work slice
-	meter    *usage.Meter
+	// noSuccess says that every request of the last work slice failed, and how; empty: one succeeded.
+	noSuccess string
+	meter     *usage.Meter
 }
 
 // sit starts a place's process for a generation and sets it up.

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,8 +83,9 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 	if totals.Unfinished+totals.Undelivered > 0 || carried.Last == 0 {
 		out.Length = max(out.Length, p.Length) // unanswered requests took longer than that
 	}
+	s.noSuccess = generator.NoSuccess(totals, s.requests.Notes())
 	if out.Served == 0 {
-		out.Invalid = "no request succeeded" + generator.Commonest(totals) + s.requests.Reason()
+		out.Invalid = cmp.Or(s.noSuccess, generator.ErrNoSuccess.Error()+generator.Commonest(totals))
 	}
 	if totals.Generator.BusiestThread >= record.GeneratorBusy {
 		out.Limited = fmt.Sprintf("its busiest thread used %.0f%% of a core", totals.Generator.BusiestThread*100)

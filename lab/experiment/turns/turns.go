@@ -266,6 +266,9 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 		if err := s.env.Ended(); err != nil {
 			return err
 		}
+		if s.noSuccess != "" {
+			return fmt.Errorf("%s: %w", s.Place, generator.Failing(s.noSuccess))
+		}
 		if seen.Invalid != "" {
 			return fmt.Errorf("%s: %s", s.Place, seen.Invalid)
 		}

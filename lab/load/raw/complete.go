@@ -5,7 +5,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/raw/wire"
-	"dyno/lab/load/request"
 )
 
 // Pauses between failed attempts to connect, so that an absent target costs no CPU. A connection
@@ -45,13 +44,15 @@ func (s *sender) answered(c *conn) bool {
 	corpus := s.driver.config.Corpus
 	check := &corpus.Classes[f.req.Class].Check
 	success, failed := check.PassStatus(status), 0
-	if !success && request.Redirects(status) {
-		s.driver.turned.Add(status, p.Location())
+	if !success {
+		s.driver.refused.Add(status, p.Location(), p.Excerpt())
 	}
 	if success && f.req.Content {
 		failed = corpus.Units
 		if header, body, whole := p.Content(); whole {
-			failed = check.Failures(header, body, corpus.Units)
+			if failed = check.Failures(header, body, corpus.Units); failed > 0 {
+				s.driver.refused.Add(status, "", body)
+			}
 			if corpus.Accepted != nil && failed < corpus.Units {
 				corpus.Accepted(f.seq, body)
 			}

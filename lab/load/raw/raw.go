@@ -56,7 +56,7 @@ type Driver struct {
 	port     string
 	requests []wire.Request
 	backend  string
-	turned   request.Turned
+	refused  request.Refusals
 }
 
 // New builds the requests and chooses the back end. It does not connect yet.
@@ -89,7 +89,7 @@ func New(c Config) (*Driver, error) {
 func (d *Driver) Engine() string { return "raw-" + d.backend }
 
 // Notes returns the redirects that failed.
-func (d *Driver) Notes() []string { return d.turned.Notes() }
+func (d *Driver) Notes() []string { return d.refused.Notes() }
 
 // Protocol returns the only protocol that the engine speaks.
 func (d *Driver) Protocol() string { return "HTTP/1.1" }

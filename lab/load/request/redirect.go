@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 
 	"dyno/lab/record/redact"
 )
@@ -25,31 +24,4 @@ func Redirected(status int, location string) string {
 	}
 	location, _, _ = strings.Cut(redact.URL(location), "?") // a query may contain a token
 	return fmt.Sprintf("%d, a redirect to %.200s; list the status in check.status if that is a success, or write follow: 1", status, location)
-}
-
-// Turned collects the redirects that failed requests, for a driver's notes. It is safe for
-// concurrent use.
-type Turned struct {
-	mu    sync.Mutex
-	count int64
-	first string // in words
-}
-
-// Add enters a redirect.
-func (t *Turned) Add(status int, location string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.count++; t.count == 1 {
-		t.first = Redirected(status, location)
-	}
-}
-
-// Notes returns the redirects in words.
-func (t *Turned) Notes() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.count == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("failed by a redirect: %d, the first: %s", t.count, t.first)}
 }

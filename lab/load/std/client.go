@@ -45,8 +45,12 @@ func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	}
 	check := &corpus.Classes[from.Class].Check
 	result := pool.Result{Status: load.Status(answer.StatusCode), Class: from.Class, Success: check.PassStatus(answer.StatusCode)}
-	if !result.Success && request.Redirects(answer.StatusCode) {
-		c.driver.turned.Add(answer.StatusCode, answer.Header.Get("Location"))
+	if !result.Success {
+		var first []byte
+		if c.driver.refused.Empty() {
+			first, _ = io.ReadAll(io.LimitReader(answer.Body, request.ExcerptLength+1)) // an error shows below
+		}
+		c.driver.refused.Add(answer.StatusCode, answer.Header.Get("Location"), first)
 	}
 	looks := check.NeedsContent() || corpus.Accepted != nil
 	body, whole, err := Read(answer.Body, result.Success && looks)
@@ -56,7 +60,9 @@ func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	case result.Success && looks:
 		result.Failed = corpus.Units
 		if whole {
-			result.Failed = check.Failures(answer.Header, body, corpus.Units)
+			if result.Failed = check.Failures(answer.Header, body, corpus.Units); result.Failed > 0 {
+				c.driver.refused.Add(answer.StatusCode, "", body)
+			}
 			if corpus.Accepted != nil && result.Failed < corpus.Units {
 				corpus.Accepted(o.Seq, body)
 			}

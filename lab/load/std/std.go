@@ -43,7 +43,7 @@ type Driver struct {
 	requests []*http.Request
 	addr     string // host:port
 	dial     dialer
-	turned   request.Turned
+	refused  request.Refusals
 	// unconnected has why connections failed: that a certificate is not trusted has no other sign.
 	unconnected notes.Notes
 	spoken      Spoken
@@ -106,8 +106,8 @@ func prepare(r *request.Request, target *url.URL) (*http.Request, error) {
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "std" }
 
-// Notes returns why connections failed, and the redirects that did.
-func (d *Driver) Notes() []string { return append(d.unconnected.Notes(), d.turned.Notes()...) }
+// Notes returns why connections failed, and the first answer that did.
+func (d *Driver) Notes() []string { return append(d.unconnected.Notes(), d.refused.Notes()...) }
 
 // Protocol returns what the connections negotiated; see notes.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }

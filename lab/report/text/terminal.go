@@ -29,7 +29,11 @@ type Style struct {
 // Terminal prints the result for the user of the command.
 func Terminal(w io.Writer, r *report.Report, s Style) error {
 	t := &terminal{style: s}
-	t.line(t.paint(bold, t.clean(r.Title)))
+	head := t.paint(bold, t.clean(r.Title))
+	if r.Outcome.Status == record.OutcomeFailed {
+		head += t.clean(": failed: " + r.Outcome.Reason)
+	}
+	t.line(head)
 	if r.Invalid == "" { // otherwise the reason is printed once, last
 		t.line(t.paint(green, t.clean(r.Answer)))
 	}

@@ -16,6 +16,7 @@ const (
 	maxHead      = 64 << 10 // bytes of status line and header, interim answers included; trailers likewise
 	maxChunkLine = 4 << 10  // bytes of a chunk's size with its extensions
 	maxContent   = 4 << 20  // bytes of body that are kept for a check; a longer body fails the check
+	maxExcerpt   = 128      // bytes of the body of a failure that are kept for a message
 )
 
 // Verdict is what the bytes so far say about an answer.
@@ -54,6 +55,7 @@ type Parser struct {
 	room   int      // bytes that the remaining lines may take
 	line   []byte   // the beginning of a line that was cut
 	keep   *content // nil: no check needs the content
+	failed []byte   // the beginning of the body, if the status is that of a failure
 }
 
 // content is the input of a check.
@@ -67,7 +69,7 @@ type content struct {
 // is true. It keeps the answer's content if keep is true.
 func (p *Parser) Begin(toHead, keep bool) {
 	p.state, p.fresh, p.toHead, p.room = statusLine, true, toHead, maxHead
-	p.line = p.line[:0]
+	p.line, p.failed = p.line[:0], p.failed[:0]
 	if p.keep = nil; keep {
 		p.keep = &content{header: http.Header{}}
 	}
@@ -257,7 +259,14 @@ func (p *Parser) Content() (header http.Header, body []byte, ok bool) {
 	return p.keep.header, p.keep.body, !p.keep.overflow
 }
 
+// Excerpt returns the beginning of the body of an answer whose status is 400 or higher. It is valid
+// until the next Begin.
+func (p *Parser) Excerpt() []byte { return p.failed }
+
 func (p *Parser) store(b []byte) {
+	if room := maxExcerpt - len(p.failed); room > 0 && p.head.status >= http.StatusBadRequest {
+		p.failed = append(p.failed, b[:min(len(b), room)]...)
+	}
 	if p.keep == nil || p.keep.overflow {
 		return
 	}

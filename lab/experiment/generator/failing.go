@@ -1,0 +1,67 @@
+package generator
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// ErrNoSuccess is returned for loads of which every request failed.
+var ErrNoSuccess = errors.New("no request succeeded")
+
+// NoSuccess says that every request of a load failed, with the most frequent error and the first of
+// the driver's notes; empty: one succeeded, or none was offered.
+func NoSuccess(t record.Totals, notes []string) string {
+	if t.Offered == 0 || t.Ended > t.Failed || t.Generator.Failed != "" {
+		return ""
+	}
+	said := ErrNoSuccess.Error() + Commonest(t)
+	if t.Ended == 0 {
+		said = ErrNoSuccess.Error() + fmt.Sprintf(": none of %d was answered in time", t.Offered)
+	}
+	if len(notes) > 0 {
+		if _, first, ok := strings.Cut(notes[0], ", the first: "); ok { // as package notes words it
+			return said + "; the first: " + first
+		}
+		said += "; " + notes[0]
+	}
+	return said
+}
+
+// Failing is the error of a load whose NoSuccess is not empty.
+func Failing(noSuccess string) error {
+	return fmt.Errorf("%w%s", ErrNoSuccess, strings.TrimPrefix(noSuccess, ErrNoSuccess.Error()))
+}
+
+// Commonest describes the most frequent error of a load, after a colon; empty: there was none.
+func Commonest(t record.Totals) string {
+	name, most := commonest(t.Errors)
+	if most == 0 {
+		return ""
+	}
+	name = strconv.Quote(name)
+	if status, n := commonest(t.Status); name == `"status"` && n > 0 {
+		code, _ := strconv.Atoi(status)
+		name = strings.TrimSpace("status " + status + " " + http.StatusText(code))
+		if code == http.StatusNotFound {
+			name += " (is the path of the requests right?)"
+		}
+	}
+	return fmt.Sprintf(": %d of %d ended with %s", most, t.Offered, name)
+}
+
+// commonest is the key with the highest count, the first of those by name.
+func commonest(counts map[string]int64) (key string, most int64) {
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[k]; n > most {
+			key, most = k, n
+		}
+	}
+	return key, most
+}
