@@ -1,10 +1,12 @@
 // Package agent lets the lab observe a Go service under load from the inside. The service imports
-// it and mounts it:
+// it, and agent/profiles for the profiles of net/http/pprof, and mounts both:
 //
-//	mux.Handle("/debug/dyno/", agent.New(agent.Config{Service: "orders"}))
+//	a := agent.New(agent.Config{Service: "orders"})
+//	mux.Handle("/debug/dyno/", a)
+//	profiles.Mount(mux, a)
 //
-// That one line is enough. The package imports only the standard library and costs nothing while no
-// client uses it.
+// Without the profiles, samples show how busy the process is, but not which code it is. The package
+// imports only the standard library and costs nothing while no client uses it.
 //
 // # Paths
 //
@@ -43,8 +45,8 @@
 // # What it is not
 //
 // It is not a metrics library: it keeps no history, and reads every figure that the Go runtime has
-// from there. Profiles come from net/http/pprof; mount them with agent/profiles, so that the
-// samples report when a profile was running. If the toolchain was built with the experiment
+// from there. Profiles come from net/http/pprof; agent/profiles mounts them so that the samples
+// report when a profile was running. If the toolchain was built with the experiment
 // goroutineleakprofile, the profile of leaked goroutines is among them.
 //
 // An Agent starts its goroutines (one sampler, and one per gauge while that gauge is being read)

@@ -8,12 +8,14 @@ import (
 	"net/http/httptest"
 
 	"dyno/agent"
+	"dyno/agent/profiles"
 )
 
 func ExampleNew() {
 	mux := http.NewServeMux()
 	a := agent.New(agent.Config{Service: "orders"})
 	mux.Handle("/debug/dyno/", a)
+	profiles.Mount(mux, a)
 	a.Gauge("async_queue_depth", func() float64 { return 12 })
 
 	debug := httptest.NewServer(mux) // a service listens on 127.0.0.1:6060, say

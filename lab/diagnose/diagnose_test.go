@@ -121,6 +121,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		says        string
 	}{
 		{"only pprof", false, true, "not the agent"},
+		{"only the agent", true, false, "profiles.Mount("},
 		{"nothing but a process", false, false, "from outside only"},
 	} {
 		runs := sweep(100, 200, 200)
@@ -131,6 +132,9 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		if len(d.Unseen) == 0 || !strings.Contains(strings.Join(d.Unseen, "; "), c.says) {
 			t.Errorf("%s: %q", c.name, d.Unseen)
 		}
+	}
+	if d := NewSubject("v", sweep(100, 200, 200)).Diagnose(rules.Defaults); strings.Contains(strings.Join(d.Unseen, "; "), "profiles.Mount(") {
+		t.Errorf("the agent and profiles: %q", d.Unseen)
 	}
 }
 

@@ -16,7 +16,10 @@ func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	case t.NotGo && !t.Pprof:
 		e.foreign = foreign.Describe(t, e.cpu, e.unprofiled)
 		e.unseen = append(e.unseen, e.foreign)
+	case t.Agent && t.Pprof:
 	case t.Agent:
+		e.unseen = append(e.unseen, "the target has the agent but not net/http/pprof: which code computes, allocates, waits and holds locks was not seen from inside; "+
+			"one line beside the agent's would add it: profiles.Mount(mux, agent), of package dyno/agent/profiles")
 	case t.Pprof:
 		e.unseen = append(e.unseen, "the target has net/http/pprof but not the agent: the runtime's own figures on GC and mutexes, and gauges, were not seen; "+
 			"contention by call site shows only if the program sets runtime.SetMutexProfileFraction; importing dyno/agent would add them")
