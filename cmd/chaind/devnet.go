@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dyno/parts/daemon"
+	"dyno/parts/doors"
 	"dyno/services/chain/devnet"
 )
 
@@ -37,7 +38,7 @@ where of is leader, follower or the number of a node.`,
 			if w.Program, err = os.Executable(); err != nil {
 				return err
 			}
-			l, err := daemon.Listen("control", control)
+			l, err := daemon.Listen(control, doors.Private("control", nil))
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
+	"dyno/parts/doors"
 	"dyno/parts/guard"
 	"dyno/parts/tracing"
 	"dyno/services/notify/sink"
@@ -65,12 +66,12 @@ func runSink(ctx context.Context, c sink.Config, g *guard.Guard, tracer *tracing
 	if err != nil {
 		return daemon.Usage(fmt.Errorf("--secret: %w", err))
 	}
-	hooks, err := daemon.Listen("listen", listen)
+	hooks, err := daemon.Listen(listen, doors.Public("listen"))
 	if err != nil {
 		return err
 	}
 	defer hooks.Close()
-	private, err := daemon.Listen("debug", debug)
+	private, err := daemon.Listen(debug, doors.Private("debug", nil))
 	if err != nil {
 		return err
 	}

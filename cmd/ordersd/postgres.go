@@ -11,6 +11,7 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
+	"dyno/parts/doors"
 	"dyno/parts/postgres"
 	"dyno/parts/postgres/companion"
 	"dyno/services/orders"
@@ -36,7 +37,7 @@ ready. On --debug, which is loopback only:
 			if err := checkCompanion(o, debug, rows, accounts); err != nil {
 				return daemon.Usage(err)
 			}
-			l, err := daemon.Listen("debug", debug)
+			l, err := daemon.Listen(debug, doors.Private("debug", nil))
 			if err != nil {
 				return err
 			}

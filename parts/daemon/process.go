@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/doors"
 	"dyno/parts/lameduck"
 	"dyno/parts/tracing"
 )
@@ -57,7 +58,7 @@ func (s Service) process(o options, stderr io.Writer) *process {
 func (p *process) open() (*Env, error) {
 	p.phase.Store(starting)
 	var err error
-	if p.debug, err = Listen("debug", p.options.debug); err != nil {
+	if p.debug, err = Listen(p.options.debug, doors.Private("debug", p.log)); err != nil {
 		return nil, err
 	}
 	if addr := p.debug.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() && p.options.debugToken == "" {
@@ -162,13 +163,14 @@ func (p *process) start(name string, server interface{ Serve(net.Listener) error
 	})
 }
 
-// Listen binds the address of a flag, which the error names. A malformed address is a usage error.
-func Listen(flag, addr string) (net.Listener, error) {
+// Listen binds the address of a flag, whose name is the door's. A malformed address is a usage
+// error.
+func Listen(addr string, door *doors.Door) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, listenError(flag, addr, err)
+		return nil, listenError(door.Name, addr, err)
 	}
-	return l, nil
+	return door.Limit(l), nil
 }
 
 func listenError(flag, addr string, err error) error {

@@ -78,7 +78,7 @@ func (p *process) openPublic(stdout, stderr io.Writer) (env *Env, err error) {
 	if p.listener, err = lameduck.Listen(p.options.listen); err != nil {
 		return nil, listenError("listen", p.options.listen, err)
 	}
-	p.listener.MaxConnections = files() / 2
+	p.listener.Door.Log = p.log
 	if env, err = p.open(); err == nil {
 		env.Listen, env.Connections = p.public(), p.listener
 		env.Stdout, env.Stderr = stdout, stderr

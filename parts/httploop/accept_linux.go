@@ -75,7 +75,7 @@ func (a *acceptor) some(most int) {
 			if !a.paused {
 				a.paused = true
 				unix.EpollCtl(a.owner().epoll, unix.EPOLL_CTL_DEL, a.fd, nil)
-				a.owner().server.options.Log.Warn("connections cannot be accepted for a moment", "error", err)
+				a.owner().server.door.Failed(err)
 			}
 			return
 		case unix.EINVAL, unix.EBADF, unix.ENOTSOCK:
@@ -96,6 +96,7 @@ func (a *acceptor) hand(fd int, remote netip.AddrPort) {
 	overfull := beyond > 0
 	if overfull {
 		s.counts.overfull.Add(1)
+		s.door.Full()
 	}
 	if beyond > max(1, min(maxOverfull, int64(s.options.MaxConnections)/4)) {
 		s.counts.connections.Add(-1)

@@ -31,6 +31,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dyno/parts/doors"
 	"dyno/parts/httploop/wire"
 	"dyno/parts/lameduck"
 )
@@ -51,7 +52,8 @@ type Options struct {
 	Loops   int // event loops; default half of GOMAXPROCS: goroutines that complete requests need processors, too
 	MaxHead int // bytes of a request's first line and headers, and size of a read buffer; default 16 KiB
 	MaxBody int // bytes; a larger body is answered 413; default 64 KiB
-	// MaxConnections includes those that left. Further clients are answered 503. Default 65,536.
+	// MaxConnections includes those that left. Further clients are answered 503. Default 65,536. The
+	// bound of the listener's door (lameduck.Listener.Door) holds, too.
 	MaxConnections int
 	// MaxBuffered limits the bytes of all buffers: of requests without a response, and of unread
 	// responses. Above it, clients that have not read theirs for a second are cut off, and if that
@@ -136,6 +138,7 @@ type counts struct {
 // Server serves HTTP/1.1 connections on event loops. New creates it.
 type Server struct {
 	options Options
+	door    *doors.Door // logs what is refused
 	counts  counts
 	lame    atomic.Bool // LameDuck was called
 
@@ -154,7 +157,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{options: o, ended: make(chan struct{})}, nil
+	door := &doors.Door{Name: "listen", Most: o.MaxConnections, Log: o.Log}
+	return &Server{options: o, door: door, ended: make(chan struct{})}, nil
 }
 
 // Serve serves a listener's connections until Drain. It is called once, and closes the listener
@@ -167,6 +171,7 @@ func (s *Server) Serve(l net.Listener) error {
 		s.mu.Unlock()
 		return nil
 	}
+	s.keepTo(l)
 	loops, err := s.open(l)
 	s.loops = loops
 	s.mu.Unlock()
@@ -183,6 +188,17 @@ func (s *Server) Serve(l net.Listener) error {
 		err = errors.Join(err, <-failed)
 	}
 	return err
+}
+
+// keepTo applies the bound of a listener's door.
+func (s *Server) keepTo(l net.Listener) {
+	with, ok := l.(interface{ Door() *doors.Door })
+	if !ok {
+		return
+	}
+	if s.door = with.Door(); s.door.Most > 0 {
+		s.options.MaxConnections = min(s.options.MaxConnections, s.door.Most)
+	}
 }
 
 // LameDuck makes every response from now on end its connection. Connections are still accepted and

@@ -23,7 +23,7 @@ type Conn struct {
 	head  heads         // of the request being read
 
 	unread []byte // read by another server before it passed the connection on
-	gone   func() // called on close
+	gone   func() // called once, on close
 	closed atomic.Bool
 
 	mu    sync.Mutex // a connection is asked only while no request is in progress
@@ -228,8 +228,7 @@ func (c *Conn) Close() error {
 	err := c.TCPConn.Close()
 	c.owner.remove(c)
 	if !c.closed.Swap(true) {
-		c.owner.open.Add(-1)
+		c.gone()
 	}
-	c.gone()
 	return err
 }

@@ -18,12 +18,13 @@ package lameduck
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"dyno/parts/doors"
 )
 
 const (
@@ -45,16 +46,15 @@ const (
 
 // Listener accepts the connections of a TCP listener and ends them.
 type Listener struct {
-	// MaxConnections bounds those that are open; 0 means no bound. Further ones are answered 503 and
-	// closed. A server that accepts itself (HandOver) bounds them itself.
-	MaxConnections int
+	// Door bounds the connections that are open: Listen sets it to doors.Public. Further ones are
+	// answered 503 and closed.
+	Door *doors.Door
 
 	tcp     *net.TCPListener
 	leaving atomic.Bool // responses carry Connection: close
 	sealed  atomic.Bool
 	cut     atomic.Bool // connections that close now were cut off
 	halves  atomic.Int64
-	open    atomic.Int64 // connections, also those that were released
 
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
@@ -73,7 +73,7 @@ func Listen(address string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{tcp: l.(*net.TCPListener), conns: map[*Conn]struct{}{}}, nil
+	return &Listener{Door: doors.Public("listen"), tcp: l.(*net.TCPListener), conns: map[*Conn]struct{}{}}, nil
 }
 
 // LameDuck makes Leaving report true from now on.
@@ -86,8 +86,17 @@ func (l *Listener) Leaving() bool { return l.leaving.Load() }
 func (l *Listener) Addr() net.Addr { return l.tcp.Addr() }
 
 // TCP returns the underlying listener, for a server that accepts connections itself. That server
-// calls SealSocket before its last accepts.
-func (l *Listener) TCP() *net.TCPListener { return l.tcp }
+// keeps to the listener's Door, and calls SealSocket before its last accepts.
+func (l *Listener) TCP() Socket { return Socket{l.tcp, l.Door} }
+
+// Socket is a listener's own, with its bound.
+type Socket struct {
+	*net.TCPListener
+	Bound *doors.Door
+}
+
+// Door returns the bound.
+func (s Socket) Door() *doors.Door { return s.Bound }
 
 // Close closes the listener and the connections queued in the kernel; Seal first lets those be
 // accepted.
@@ -128,14 +137,9 @@ func (l *Listener) accept() (net.Conn, error) {
 		return l.handed.next()
 	}
 	for {
-		c, err := l.tcp.AcceptTCP()
+		c, err := doors.Accept(l.Door, l.tcp.AcceptTCP)
 		if err == nil {
-			if l.MaxConnections > 0 && l.open.Load() >= int64(l.MaxConnections) {
-				io.WriteString(c, tooMany) // fits into the socket's buffer
-				c.Close()
-				continue
-			}
-			return l.add(c, nil, func() {}), nil
+			return l.add(c, nil, l.Door.Leave), nil
 		}
 		if !l.sealed.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, err
@@ -148,11 +152,8 @@ func (l *Listener) accept() (net.Conn, error) {
 	}
 }
 
-const tooMany = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-
 func (l *Listener) add(tcp *net.TCPConn, unread []byte, gone func()) *Conn {
 	c := &Conn{TCPConn: tcp, owner: l, unread: unread, gone: gone}
-	l.open.Add(1)
 	l.mu.Lock()
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()

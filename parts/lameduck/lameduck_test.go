@@ -274,7 +274,7 @@ func TestMaxConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.MaxConnections = 2
+	l.Door.Most = 2
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/take" {
 			c, _, _ := w.(http.Hijacker).Hijack()

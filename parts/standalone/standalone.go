@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/doors"
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
 )
@@ -71,6 +72,7 @@ func run(name, listen, debug string, lameDuck time.Duration, g *guard.Guard, sta
 	if err != nil {
 		return err
 	}
+	private = doors.Private("debug", nil).Limit(private)
 	defer private.Close()
 	inside := agent.New(agent.Config{Service: name})
 	s, err := start(ctx, inside)

@@ -14,6 +14,7 @@ import (
 	"dyno/parts/cluster/peers"
 	"dyno/parts/cluster/peers/identity"
 	"dyno/parts/daemon"
+	"dyno/parts/doors"
 	"dyno/services/chain/blockchain"
 	"dyno/services/chain/cluster"
 	"dyno/services/chain/journal"
@@ -172,7 +173,7 @@ func (f *nodes) connect(env *daemon.Env, c *blockchain.Chain, config Config) (ou
 		out.Sealer = o.Addresses[0].ID
 	}
 	if f.listen != "" {
-		out.Listener, err = daemon.Listen("peer-listen", f.listen)
+		out.Listener, err = daemon.Listen(f.listen, doors.Private("peer-listen", env.Log))
 	}
 	return out, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dyno/parts/daemon"
+	"dyno/parts/doors"
 	"dyno/parts/xrpl"
 	"dyno/services/ledger/board"
 	"dyno/services/ledger/mirror"
@@ -58,7 +59,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 		return err
 	}
 	if s.grpc != "" {
-		l, err := daemon.Listen("grpc", s.grpc)
+		l, err := daemon.Listen(s.grpc, doors.Private("grpc", s.env.Log))
 		if err != nil {
 			return err
 		}

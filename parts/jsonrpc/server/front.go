@@ -55,8 +55,8 @@ func NewFront(s *Server, l *lameduck.Listener, read, write time.Duration, fail f
 	var err error
 	f.loops, err = httploop.New(httploop.Options{
 		Turn: f.turn, Serves: f.serves, Loops: 1,
-		Leave:          func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
-		MaxConnections: l.MaxConnections, MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: read, WriteTimeout: write, Log: log,
+		Leave:        func(c *net.TCPConn, unread []byte, gone func()) { f.leave(c, unread, gone) },
+		MaxPipelined: 1, MaxBody: maxSmall, MaxBuffered: maxWaiting, ReadTimeout: read, WriteTimeout: write, Log: log,
 	})
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/doors"
 	"dyno/parts/guard"
 	"dyno/parts/progress"
 )
@@ -164,7 +165,7 @@ func serveDebug(address string) (bound string, stop func(), err error) {
 	mux.Handle("/debug/dyno/", agent.New(agent.Config{Service: "ledgersync-plain"}))
 	web := &http.Server{Handler: g.Private().Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second}
 	var serving sync.WaitGroup
-	serving.Go(func() { web.Serve(l) })
+	serving.Go(func() { web.Serve(doors.Private("debug", nil).Limit(l)) })
 	return l.Addr().String(), func() {
 		web.Close()
 		serving.Wait()

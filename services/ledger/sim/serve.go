@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"dyno/parts/daemon"
+	"dyno/parts/doors"
 	"dyno/parts/refusal"
 	"dyno/parts/xrpl/answer"
 	"dyno/services/ledger/sim/limits"
@@ -34,7 +35,7 @@ func (s *Sim) listen() error {
 			return fmt.Errorf("making a certificate: %w", err)
 		}
 	}
-	l, err := daemon.Listen("listen", s.config.Listen)
+	l, err := daemon.Listen(s.config.Listen, doors.Public("listen"))
 	if err != nil {
 		return err
 	}

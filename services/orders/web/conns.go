@@ -3,58 +3,40 @@ package web
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"sync"
-	"time"
 
 	"dyno/parts/lameduck"
 )
 
-// listener knows its connections: it refuses those beyond its bound, as fasthttp's own refusal is
-// no JSON, and can cut off those that are left at the end.
+// listener knows its connections, and can cut off those that are left at the end.
 type listener struct {
 	net.Listener
 	under *lameduck.Listener // Listener, or what is below its TLS
-	max   int
-	log   *slog.Logger
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
 	gone  sync.Cond // len(conns) went to 0
 }
 
-func newListener(l net.Listener, under *lameduck.Listener, most int, log *slog.Logger) *listener {
-	out := &listener{Listener: l, under: under, max: most, log: log, conns: map[*conn]struct{}{}}
+// newListener bounds the connections of a listener: fasthttp's own refusal is no JSON.
+func newListener(l net.Listener, under *lameduck.Listener, most int) *listener {
+	out := &listener{Listener: l, under: under, conns: map[*conn]struct{}{}}
+	door := under.Door
+	if door.Refusal = overfull; door.Most == 0 || door.Most > most {
+		door.Most = most
+	}
 	out.gone.L = &out.mu
 	return out
 }
 
-// acceptPause is how long to wait when the process has no file descriptors left: connections that
-// end give some back.
-const acceptPause = 50 * time.Millisecond
-
-// Accept returns the next connection to serve. A temporary error (no free file descriptor, a client
-// that left before it was accepted) does not end the loop, as in net/http; it would end fasthttp's.
+// Accept returns the next connection to serve.
 func (l *listener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			if passing, ok := err.(interface{ Temporary() bool }); ok && passing.Temporary() {
-				l.log.Warn("a connection could not be accepted", "error", err)
-				time.Sleep(acceptPause)
-				continue
-			}
-			return nil, err
-		}
-		if known := l.add(c); known != nil {
-			return known, nil
-		}
-		c.SetDeadline(time.Now().Add(time.Second)) // also of a TLS handshake, which the write begins
-		io.WriteString(c, overfull)
-		c.Close()
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	return l.add(c), nil
 }
 
 // overfull is the answer to a connection beyond the bound.
@@ -66,9 +48,6 @@ var overfull = func() string {
 func (l *listener) add(c net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.conns) >= l.max {
-		return nil
-	}
 	known := &conn{Conn: c, under: lameduck.Of(c), owner: l}
 	known.ctx, known.cancel = context.WithCancel(context.Background())
 	l.conns[known] = struct{}{}

@@ -7,10 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -288,32 +286,6 @@ func TestMaxConnections(t *testing.T) {
 }
 
 const overfullBody = "{\"error\":\"too many connections are open here; try again later\"}\n"
-
-// Without file descriptors a server waits until there are some.
-func TestAcceptGoesOn(t *testing.T) {
-	verifyNoLeak(t)
-	l := listen(t)
-	f := NewFast(HandlerFunc(ok), FastOptions{MaxBody: testMaxBody})
-	f.Start(&starved{Listener: l, times: 2}, l, func(err error) { t.Error(err) })
-	if _, bodies := send(t, l.Addr().String(), get, 1); bodies[0] != "whole" {
-		t.Errorf("%q", bodies)
-	}
-	if err := f.Drain(context.Background()); err != nil {
-		t.Error(err)
-	}
-}
-
-type starved struct {
-	net.Listener
-	times int
-}
-
-func (s *starved) Accept() (net.Conn, error) {
-	if s.times--; s.times >= 0 {
-		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	return s.Listener.Accept()
-}
 
 // verifyNoLeak checks at the end of the test that it left no goroutine.
 func verifyNoLeak(t *testing.T) {

@@ -79,7 +79,7 @@ func NewFast(h Handler, o FastOptions) *Fast {
 // Start serves a listener until Drain: one of connections of under, which is itself or below its
 // TLS. failed is called if serving ends unexpectedly.
 func (f *Fast) Start(l net.Listener, under *lameduck.Listener, failed func(error)) {
-	f.conns = newListener(l, under, cmp.Or(f.options.MaxConnections, defaultConnections), f.options.Log)
+	f.conns = newListener(l, under, cmp.Or(f.options.MaxConnections, defaultConnections))
 	go func() {
 		defer close(f.served)
 		err := f.server.Serve(f.conns)

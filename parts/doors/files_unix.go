@@ -1,14 +1,13 @@
 //go:build unix
 
-package daemon
+package doors
 
 import (
 	"math"
 	"syscall"
 )
 
-// files returns how many files and connections the process may have open; 0: unknown. A flood of
-// connections must leave some to the service: databases fail for good without any.
+// files returns how many files and connections the process may have open; 0: unknown.
 func files() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
