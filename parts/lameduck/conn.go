@@ -15,12 +15,12 @@ import (
 // and calls Begin, End and Close.
 type Conn struct {
 	*net.TCPConn
-	owner *Listener
-	turns atomic.Uint32 // odd while a request is in progress; incremented when one begins and when it ends
-	reads atomic.Uint32 // reads that returned bytes of the next request, and those of a body
-	body  atomic.Bool   // the handler waits for bytes of the request's body
-	half  bool          // that body was cut off
-	head  heads         // of the request being read
+	owner   *Listener
+	turns   atomic.Uint32 // odd while a request is in progress; incremented when one begins and when it ends
+	reads   atomic.Uint32 // reads that returned bytes of the next request, and those of a body
+	body    atomic.Bool   // the handler waits for bytes of the request's body
+	half    bool          // that body was cut off
+	framing *framing      // of its requests; nil: over TLS, or not followed
 
 	unread []byte // read by another server before it passed the connection on
 	gone   func() // called once, on close
@@ -38,8 +38,8 @@ type Conn struct {
 
 // Of returns the Conn that c is, or that carries c's TLS; nil if neither.
 func Of(c net.Conn) *Conn {
-	over, ok := c.(*tls.Conn)
-	if ok {
+	over := tlsOf(c)
+	if over != nil {
 		c = over.NetConn()
 	}
 	known, _ := c.(*Conn)
@@ -47,6 +47,16 @@ func Of(c net.Conn) *Conn {
 		known.handshake.of.Store(over)
 	}
 	return known
+}
+
+func tlsOf(c net.Conn) *tls.Conn {
+	switch over := c.(type) {
+	case *tls.Conn:
+		return over
+	case *secured:
+		return over.Conn
+	}
+	return nil
 }
 
 // Begin marks the start of a request. It is called again for each request that arrived together
@@ -128,7 +138,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 			return n, err
 		}
 		if n > 0 {
-			c.arrived(p[:n])
+			c.arrived()
 			return n, err
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !c.onItsWay() {
@@ -164,25 +174,27 @@ func (c *Conn) readBusy(p []byte) (n int, err error) {
 	if n > 0 && c.owner.Leaving() {
 		c.goOn()
 	}
-	c.head.ahead = c.head.ahead || n > 0 && len(p) > 1
 	return n, err
 }
 
-func (c *Conn) read(p []byte) (int, error) {
+func (c *Conn) read(p []byte) (n int, err error) {
 	if len(c.unread) == 0 {
-		return c.TCPConn.Read(p)
+		n, err = c.TCPConn.Read(p)
+	} else {
+		n = copy(p, c.unread)
+		if c.unread = c.unread[n:]; len(c.unread) == 0 {
+			c.unread = nil
+		}
 	}
-	n := copy(p, c.unread)
-	if c.unread = c.unread[n:]; len(c.unread) == 0 {
-		c.unread = nil
+	if c.framing != nil {
+		c.framing.read(p[:n])
 	}
-	return n, nil
+	return n, err
 }
 
 // arrived records the first bytes of a request.
-func (c *Conn) arrived(p []byte) {
+func (c *Conn) arrived() {
 	c.reads.Add(1)
-	c.head.add(c.turns.Load(), p)
 	if c.owner.Leaving() {
 		c.goOn()
 	}

@@ -2,10 +2,10 @@ package lameduck
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -15,7 +15,12 @@ type Server struct {
 	*http.Server
 	listener *Listener
 	served   chan struct{} // closed when Serve has returned
+
+	mu         sync.Mutex
+	handshakes *handshakes // nil: no TLS, or not served yet
 }
+
+type framingKey struct{}
 
 // NewServer returns a Server over s for connections of l. It sets s.ConnState and s.ConnContext.
 func NewServer(s *http.Server, l *Listener) *Server {
@@ -24,15 +29,31 @@ func NewServer(s *http.Server, l *Listener) *Server {
 		if l.Leaving() {
 			w.Header()["Connection"] = []string{"close"} // over HTTP/2 this becomes GOAWAY
 		}
-		if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 && ambiguous(w, r) {
+		if f, ok := r.Context().Value(framingKey{}).(*framing); ok && !f.admit(w, r) {
 			return
 		}
 		handler.ServeHTTP(w, r)
 	})
 	s.ConnState, s.ConnContext = follow, func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, c)
+		if f := framingOf(c); f != nil {
+			return context.WithValue(ctx, framingKey{}, f)
+		}
+		return ctx
 	}
-	return &Server{s, l, make(chan struct{})}
+	return &Server{Server: s, listener: l, served: make(chan struct{})}
+}
+
+// framingOf returns what follows the requests of a connection, from the first on; nil: they are of
+// HTTP/2, which has no such doubt, or of a handshake that failed.
+func framingOf(c net.Conn) *framing {
+	switch c := c.(type) {
+	case *Conn:
+		c.framing = &framing{}
+		return c.framing
+	case *secured:
+		return &c.framing
+	}
+	return nil
 }
 
 // follow updates a Conn with net/http's state of the connection.
@@ -44,13 +65,18 @@ func follow(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:
 		known.Begin()
-		if over, ok := c.(*tls.Conn); ok && over.ConnectionState().NegotiatedProtocol == "h2" {
+		if over := tlsOf(c); over != nil && over.ConnectionState().NegotiatedProtocol == "h2" {
 			known.Release() // Shutdown sends GOAWAY there, and waits
 		}
 	case http.StateIdle:
 		known.End()
 	case http.StateHijacked:
 		known.Release()
+		if s, ok := c.(*secured); ok {
+			s.framing.over.Store(true)
+		} else if known.framing != nil {
+			known.framing.over.Store(true)
+		}
 	}
 }
 
@@ -58,11 +84,30 @@ func follow(c net.Conn, state http.ConnState) {
 // after the seal.
 func (s *Server) Serve(over net.Listener) error {
 	defer close(s.served)
+	if over != net.Listener(s.listener) {
+		shaking := shakeHands(over, s.handshakeTimeout())
+		defer shaking.abandon()
+		defer shaking.Close()
+		s.mu.Lock()
+		s.handshakes = shaking
+		s.mu.Unlock()
+		over = shaking
+	}
 	err := s.Server.Serve(over)
 	if s.listener.sealed.Load() {
 		return http.ErrServerClosed
 	}
 	return err
+}
+
+// handshakeTimeout is net/http's: the shortest of the server's own; 0: none.
+func (s *Server) handshakeTimeout() (shortest time.Duration) {
+	for _, d := range []time.Duration{s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout} {
+		if d > 0 && (shortest == 0 || d < shortest) {
+			shortest = d
+		}
+	}
+	return shortest
 }
 
 // LameDuck makes all responses carry Connection: close from now on.
@@ -76,6 +121,11 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.listener.Seal()
 	s.listener.Drain(ctx)
 	s.listener.Close() // for connections that arrive after the end of ctx
+	s.mu.Lock()
+	if s.handshakes != nil {
+		s.handshakes.cancel() // those that last longer than ctx
+	}
+	s.mu.Unlock()
 	<-s.served
 	err := s.Server.Shutdown(ctx)
 	if n := s.listener.halves.Load(); n > 0 && s.ErrorLog != nil {
