@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dyno/parts/assembly"
+	"dyno/parts/seconds"
 	"dyno/services/arena/arenatest"
 	"dyno/services/arena/auth"
 	"dyno/services/arena/wire"
@@ -41,7 +42,7 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := key.Issue(auth.Claims{Name: "ada", Exp: time.Now().Add(-time.Second).Unix()})
+	old, err := key.Issue(auth.Claims{Name: "ada", Exp: seconds.Date(time.Now().Add(-time.Second).Unix())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dyno/cmd/service"
 	"dyno/parts/daemon"
+	"dyno/parts/seconds"
 	"dyno/services/arena/auth"
 )
 
@@ -43,7 +44,7 @@ is missing; every user who can read that file can make tokens for every name.`,
 			if err != nil {
 				return daemon.Usage(fmt.Errorf("--auth-key: %w", err))
 			}
-			token, err := key.Issue(auth.Claims{Name: name, Exp: time.Now().Add(ttl).Unix()})
+			token, err := key.Issue(auth.Claims{Name: name, Exp: seconds.Date(time.Now().Add(ttl).Unix())})
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"dyno/parts/seconds"
 	"dyno/parts/xrpl/rippled/response"
 )
 
@@ -206,15 +207,8 @@ func cut(err error) error {
 // maxRetryAfter bounds the wait that a server may ask for.
 const maxRetryAfter = 5 * time.Minute
 
-// retryAfter parses seconds or a date; 0 for anything else.
 func retryAfter(text string) time.Duration {
-	var d time.Duration
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		d = time.Duration(seconds) * time.Second
-	} else if at, err := http.ParseTime(text); err == nil {
-		d = time.Until(at)
-	}
-	return min(max(d, 0), maxRetryAfter)
+	return min(seconds.RetryAfter(text, time.Now()), maxRetryAfter)
 }
 
 func (w *web) close() error {

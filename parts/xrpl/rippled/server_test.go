@@ -310,7 +310,7 @@ func TestURLs(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, "-3": 0, "x": 0, "99999999": maxRetryAfter, "Mon, 02 Jan 2006 15:04:05 GMT": 0,
+		"": 0, "3": 3 * time.Second, "-3": 0, "x": 0, "99999999": maxRetryAfter, "4294967296000000000000": maxRetryAfter, "Mon, 02 Jan 2006 15:04:05 GMT": 0,
 	} {
 		if got := retryAfter(text); got != want {
 			t.Errorf("%q: %v", text, got)

@@ -19,6 +19,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"dyno/parts/seconds"
 )
 
 // MaxName is the length of a name at most, in bytes of UTF-8.
@@ -34,7 +36,8 @@ type Claims struct {
 	Name string `json:"name"`
 	Room string `json:"room,omitempty"` // of the matchmaker; "": any
 	ID   string `json:"jti,omitempty"`  // of the matchmaker: a token that can be used once
-	Exp  int64  `json:"exp"`            // seconds since 1970
+
+	Exp seconds.Date `json:"exp"` // it is good until then
 }
 
 // Open reads the key in a file, which it makes, with a new key, if it is missing.
@@ -91,7 +94,7 @@ func (k Key) Check(token string, now time.Time) (Claims, error) {
 	switch {
 	case err != nil:
 		return Claims{}, errors.New("the token is not one of this server's")
-	case now.Unix() >= c.Exp:
+	case now.Unix() >= int64(c.Exp):
 		return Claims{}, errors.New("the token has expired")
 	}
 	return c, CheckName(c.Name)

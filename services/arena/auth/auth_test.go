@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyno/parts/seconds"
 )
 
 var now = time.Unix(1_000_000, 0)
@@ -31,6 +33,11 @@ func TestCheck(t *testing.T) {
 	}
 	if _, err := k.Check(good, now.Add(time.Second)); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("after its time: %v", err)
+	}
+	for _, far := range []string{"1000001.5", "1.0e7", "6e30", "77777777777777777777777"} { // as other programs write dates
+		if c, err := k.Check(signed(k, `{"alg":"HS256"}`, `{"name":"eve","exp":`+far+`}`), now); err != nil || c.Name != "eve" {
+			t.Errorf("exp %s: %+v, %v", far, c, err)
+		}
 	}
 	unsigned := signed(k, `{"alg":"none"}`, ada)
 	for name, token := range map[string]string{
@@ -76,7 +83,7 @@ func TestOpen(t *testing.T) {
 // No text but those that a key has signed is a token of it.
 func FuzzCheck(f *testing.F) {
 	k, other := Key(strings.Repeat("k", keyBytes)), Key(strings.Repeat("o", keyBytes))
-	token, err := other.Issue(Claims{Name: "ada", Exp: now.Unix() + 1})
+	token, err := other.Issue(Claims{Name: "ada", Exp: seconds.Date(now.Unix() + 1)})
 	if err != nil {
 		f.Fatal(err)
 	}

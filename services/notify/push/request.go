@@ -2,6 +2,7 @@ package push
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -78,8 +79,9 @@ func parse(rawQuery, lastEventID string, first, next uint64) (*position, *refusa
 		seen = query.Get("after")
 	}
 	last, err := strconv.ParseUint(seen, 10, 64)
+	tooLarge := errors.Is(err, strconv.ErrRange) // of another log, as any number that is still to come
 	switch {
-	case err != nil && lastEventID == "":
+	case err != nil && !tooLarge && lastEventID == "":
 		return nil, refusal.Field("after", "after is %.40q; it is the number of the last notice seen, 0 to have all that are kept", seen)
 	case err != nil || last >= next:
 		at.next, at.reset = first, true

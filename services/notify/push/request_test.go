@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 		{"", "18446744073709551616", 3, "reset"},
 		{"after=1", "x", 3, "reset"},
 		{"", "-1", 3, "reset"},
-		{"after=18446744073709551616", "", 0, "after"},
+		{"after=55555555555555555555555", "", 3, "reset"},
 		{"after=", "", 0, "after"},
 		{"after=-1", "", 0, "after"},
 		{"after=+1", "", 0, "after"},

@@ -7,10 +7,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"dyno/parts/refusal"
+	"dyno/parts/seconds"
 	"dyno/parts/tracing"
 	"dyno/services/notify/notice"
 )
@@ -81,9 +81,7 @@ func (s *Sender) Send(ctx context.Context, subscription string, w *Webhook) Outc
 	io.CopyN(io.Discard, resp.Body, maxAnswer)
 	resp.Body.Close()
 	o := Outcome{Status: resp.StatusCode}
-	if after := resp.Header.Get("Retry-After"); after != "" {
-		o.RetryAfter = retryAfter(after, now)
-	}
+	o.RetryAfter = min(seconds.RetryAfter(resp.Header.Get("Retry-After"), now), MaxRetryAfter)
 	return o
 }
 
@@ -98,14 +96,3 @@ func (s *Sender) unanswered(subscription string, err error) string {
 
 // MaxRetryAfter bounds how long a receiver may ask to wait.
 const MaxRetryAfter = time.Hour
-
-// retryAfter reads a Retry-After header: seconds, or a date.
-func retryAfter(value string, now time.Time) time.Duration {
-	var d time.Duration
-	if seconds, err := strconv.Atoi(value); err == nil {
-		d = time.Duration(min(seconds, int(MaxRetryAfter/time.Second))) * time.Second
-	} else if at, err := http.ParseTime(value); err == nil {
-		d = at.Sub(now)
-	}
-	return min(max(d, 0), MaxRetryAfter)
-}

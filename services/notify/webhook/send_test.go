@@ -27,18 +27,24 @@ import (
 	"dyno/services/notify/subscription"
 )
 
+// answered is a transport whose receiver answers 503 with a Retry-After.
+type answered string
+
+func (a answered) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {string(a)}}, Body: http.NoBody, Request: r}, nil
+}
+
 func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	target := newTestTarget(t, testURL)
 	for value, want := range map[string]time.Duration{
-		"": 0, "0": 0, "7": 7 * time.Second, "-5": 0, "soon": 0, "1.5": 0,
-		"99999999999999999999":          0, // not an int
-		"9223372036854775807":           time.Hour,
-		"Sun, 01 Mar 2026 12:00:30 GMT": 30 * time.Second,
-		"Sun, 01 Mar 2026 11:00:00 GMT": 0,
-		"Sun, 01 Mar 2099 12:00:00 GMT": time.Hour,
+		"7": 7 * time.Second, "3601": time.Hour, "36893488147419103232": time.Hour, "Sun, 01 Mar 2099 12:00:00 GMT": time.Hour, "soon": 0,
 	} {
-		if got := retryAfter(value, now); got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
+		s, err := NewSender(Options{Client: "default", Encoding: "attempt", Timeout: time.Minute, Transport: answered(value)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := s.Send(t.Context(), "", newTestWebhook(target, s.encode, 1)); o.RetryAfter != want || o.Status != http.StatusServiceUnavailable {
+			t.Errorf("%q: %+v, want %v", value, o, want)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyno/parts/refusal"
+	"dyno/parts/seconds"
 	"dyno/services/orders/order"
 )
 
@@ -169,7 +170,7 @@ func Matches(header, etag string) bool {
 	return false
 }
 
-// MaxStale reads how old an answer a caller allows, if at all.
+// MaxStale reads how old an answer a caller allows, if at all (RFC 9111, 5.2.1.2).
 func MaxStale(cacheControl string) (allowed bool, most time.Duration) {
 	for cacheControl != "" {
 		var one string
@@ -179,10 +180,10 @@ func MaxStale(cacheControl string) (allowed bool, most time.Duration) {
 			continue
 		}
 		if !bounded {
-			return true, math.MaxInt64
+			return true, seconds.Longest
 		}
-		n, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-		return err == nil, time.Duration(n) * time.Second
+		most, allowed = seconds.Delta(strings.Trim(value, `"`))
+		return allowed, most
 	}
 	return false, 0
 }

@@ -89,7 +89,7 @@ func TestMatches(t *testing.T) {
 func TestMaxStale(t *testing.T) {
 	for header, want := range map[string]time.Duration{
 		"": -1, "no-cache": -1, "max-stale": math.MaxInt64, "no-cache, Max-Stale=5": 5 * time.Second, `max-stale="7"`: 7 * time.Second,
-		"max-stale=x": -1, "max-stale=-1": -1, "max-stale=99999999999": -1, "max-stale=0": 0,
+		"max-stale=x": -1, "max-stale=-1": -1, "max-stale=99999999999": math.MaxInt64, "max-stale=340282366920938463463374607431768211456": math.MaxInt64, "max-stale=0": 0,
 	} {
 		allowed, most := MaxStale(header)
 		if allowed != (want >= 0) || allowed && most != want {

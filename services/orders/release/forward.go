@@ -9,13 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
 
 	"dyno/parts/hostport"
+	"dyno/parts/seconds"
 	"dyno/services/orders/web"
 )
 
@@ -141,13 +141,9 @@ func read(in *http.Response) (*web.Response, error) {
 	}, nil
 }
 
-// retryAfter parses a gateway's seconds, at most a day; dates and invalid values are ignored.
-func retryAfter(s string) time.Duration {
-	n, err := strconv.ParseUint(s, 10, 31)
-	if err != nil {
-		return 0
-	}
-	return min(time.Duration(n)*time.Second, 24*time.Hour)
+// retryAfter reads what a gateway asks for, at most a day.
+func retryAfter(text string) time.Duration {
+	return min(seconds.RetryAfter(text, time.Now()), 24*time.Hour)
 }
 
 // unsent reports whether an error means that the second version cannot have received the request.

@@ -211,7 +211,7 @@ func TestSides(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	for s, want := range map[string]time.Duration{
 		"3": 3 * time.Second, "": 0, "-1": 0, "1.5": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0,
-		"2000000000": 24 * time.Hour, "99999999999999999999": 0,
+		"2000000000": 24 * time.Hour, "88888888888888888888888": 24 * time.Hour,
 	} {
 		if got := retryAfter(s); got != want {
 			t.Errorf("%q: %v", s, got)
