@@ -34,8 +34,8 @@ import (
 	"dyno/services/chain/sealing"
 )
 
-// doors are the flags that say which pages and names may call, by go-ethereum's names.
-var doors = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Sockets: "ws-origins"}
+// callers are the flags that say which pages and names may call, by go-ethereum's names.
+var callers = daemon.Doors{Hosts: "http-vhosts", Origins: "http-corsdomain", Sockets: "ws-origins"}
 
 var codecs = map[string]jsonrpc.Codec{"std": std.Codec{}, "v2": v2.Codec{}, "scan": scan.Codec{}}
 

@@ -47,7 +47,7 @@ Ethereum, keeps them with their state, and serves them by JSON-RPC over HTTP and
 		Data:     &blockchain.Folder,
 		Jobs:     []daemon.Job{importJob()},
 		Flags:    f.declare,
-		Doors:    &doors,
+		Doors:    &callers,
 		Start:    f.start,
 
 		Extensions: true,

@@ -49,7 +49,7 @@ func (w Network) Run(ctx context.Context, control net.Listener, ready io.Writer)
 	ctx, cancel := context.WithCancelCause(asked)
 	defer cancel(nil)
 	r := &running{ctx: ctx, fail: cancel}
-	server := &http.Server{Handler: agent.NewGuard("").Wrap(r.mux()), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: agent.NewGuard("").Wrap(r.mux()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	var serving sync.WaitGroup
 	defer func() {
 		cancel(nil) // ends faults that are under way, and so their requests
