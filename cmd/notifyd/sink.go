@@ -78,8 +78,8 @@ func runSink(ctx context.Context, c sink.Config, g *guard.Guard, tracer *tracing
 	mux := http.NewServeMux()
 	s.Register(mux)
 	servers := []*http.Server{
-		{Handler: g.Wrap(traced(s, tracer), nil), ReadHeaderTimeout: 10 * time.Second},
-		{Handler: g.Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second},
+		{Handler: g.Wrap(traced(s, tracer), nil), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute},
+		{Handler: g.Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute},
 	}
 	ended := make(chan error, len(servers))
 	go func() { ended <- servers[0].Serve(hooks) }()

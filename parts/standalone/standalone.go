@@ -89,7 +89,7 @@ func run(name, listen, debug string, lameDuck time.Duration, g *guard.Guard, sta
 		}
 	})
 	web := lameduck.NewServer(s.Server, public)
-	pages := &http.Server{Handler: g.Private().Wrap(http.DefaultServeMux, nil), ReadHeaderTimeout: 10 * time.Second}
+	pages := &http.Server{Handler: g.Private().Wrap(http.DefaultServeMux, nil), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	defer pages.Close()
 	failed := make(chan error, 2)
 	go func() { failed <- web.Serve(public) }()

@@ -47,6 +47,10 @@ import (
 	"dyno/services/notify/store"
 )
 
+// slowestAnswer is how long an answer may take before its client reads it: a log of several machines
+// that is away is awaited for up to a minute. Streams set times of their own.
+const slowestAnswer = 2 * time.Minute
+
 // Service describes notifyd.
 func Service() daemon.Service {
 	var f flags
@@ -117,7 +121,7 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	if d.store.InMemory() {
 		env.Log.Warn("in memory only: notices that are pending when the process ends are lost")
 	}
-	out := daemon.Running{Handler: d.Handler()}
+	out := daemon.Running{Handler: d.Handler(), WriteTimeout: slowestAnswer + env.ReadTimeout}
 	var allows func(string) bool
 	if keys != nil {
 		out.Handler, allows = keys.Require(out.Handler), keys.Allows

@@ -25,7 +25,7 @@ func (n *Network) accept(ctx context.Context, l net.Listener) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // a WebSocket needs it
 	server := &http.Server{
-		Handler: n, TLSConfig: n.tls.Clone(), Protocols: &protocols, ReadHeaderTimeout: n.o.Patience, MaxHeaderBytes: 8 << 10,
+		Handler: n, TLSConfig: n.tls.Clone(), Protocols: &protocols, ReadHeaderTimeout: n.o.Patience, IdleTimeout: n.o.Patience, MaxHeaderBytes: 8 << 10,
 		ErrorLog: slog.NewLogLogger(n.o.Log.Handler(), slog.LevelDebug), // strangers cause errors as they like
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })

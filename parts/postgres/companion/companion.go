@@ -43,7 +43,7 @@ func (c Companion) Run(ctx context.Context, debug net.Listener, ready io.Writer)
 		}
 	}
 	o := &outages{pg: pg, ctx: ctx, turn: make(chan struct{}, 1), failed: make(chan error, 1)}
-	server := &http.Server{Handler: agent.NewGuard("").Wrap(o.mux()), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: agent.NewGuard("").Wrap(o.mux()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(debug) }()
 	defer func() {

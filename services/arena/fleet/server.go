@@ -24,8 +24,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// starting bounds the start of the NATS server.
-const starting = 20 * time.Second
+const (
+	// starting bounds the start of the NATS server.
+	starting = 20 * time.Second
+
+	// handshake is the time in which a program that connects has to prove that it has the secret. NATS
+	// does not bound how many connections wait for that, so that each must be short.
+	handshake = 2 * time.Second
+)
 
 // startServer starts a NATS server that only this process and other nodes can use: its port for
 // clients, without which it would start no routes, is on loopback and takes one password, and nodes
@@ -50,7 +56,7 @@ func startServer(ctx context.Context, o Options, known password) (*server.Server
 		NoSigs: true, NoSystemAccount: true,
 		MaxPayload: maxPayload, MaxConn: 8, MaxPending: 16 * maxPayload,
 		Cluster: server.ClusterOpts{
-			Name: "arena", Host: host, Port: port, TLSConfig: secured, TLSTimeout: 5,
+			Name: "arena", Host: host, Port: port, TLSConfig: secured, TLSTimeout: handshake.Seconds(),
 			NoAdvertise: true, // of the port for clients
 			PoolSize:    -1,   // one connection for each pair of nodes carries all
 			// A machine that vanished is noticed about when the directory drops its rooms.

@@ -17,6 +17,10 @@ import (
 	"dyno/parts/lameduck"
 )
 
+// maxWaiting bounds what clients have sent and have no answer to, or have not read of their answers,
+// in bytes.
+const maxWaiting = 256 << 20
+
 // Front is beat "loop": an event loop that answers heartbeats itself, and hands each connection
 // that asks for something else over to net/http. Drain ends its goroutine, and waits.
 type Front struct {
@@ -43,7 +47,7 @@ func NewFront(h *Heartbeat, o FrontOptions) (*Front, error) {
 	var leave func(*net.TCPConn, []byte, func())
 	var err error
 	f.server, err = httploop.New(httploop.Options{
-		Turn: f.turn, Serves: f.serves, Loops: 1, MaxBody: maxBody,
+		Turn: f.turn, Serves: f.serves, Loops: 1, MaxBody: maxBody, MaxBuffered: maxWaiting,
 		Leave:       func(c *net.TCPConn, unread []byte, gone func()) { leave(c, unread, gone) },
 		ReadTimeout: o.ReadTimeout, WriteTimeout: o.ReadTimeout, Log: o.Log,
 		Refuse: func(resp *wire.Response, text string) {

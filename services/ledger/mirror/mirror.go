@@ -72,6 +72,7 @@ const (
 	pingTimeout = 30 * time.Second // for the reply
 	minPing     = 10 * time.Second // a client that pings more often is disconnected
 	streams     = 128              // per connection
+	handshake   = 10 * time.Second // for a client to begin HTTP/2; it has a place of others meanwhile
 )
 
 // Mirror is the gRPC server. New makes it.
@@ -101,6 +102,8 @@ func New(c Config) *Mirror {
 		grpc.MaxSendMsgSize(MaxMessage),
 		grpc.MaxRecvMsgSize(64<<10), // requests are a name and a number
 		grpc.MaxConcurrentStreams(streams),
+		grpc.ConnectionTimeout(handshake),
+		grpc.MaxHeaderListSize(64<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 	)

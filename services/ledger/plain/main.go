@@ -163,7 +163,7 @@ func serveDebug(address string) (bound string, stop func(), err error) {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/pprof/", http.DefaultServeMux)
 	mux.Handle("/debug/dyno/", agent.New(agent.Config{Service: "ledgersync-plain"}))
-	web := &http.Server{Handler: g.Private().Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: g.Private().Wrap(mux, nil), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() { web.Serve(doors.Private("debug", nil).Limit(l)) })
 	return l.Addr().String(), func() {
