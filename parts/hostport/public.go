@@ -15,17 +15,27 @@ import (
 // ErrNotPublic is the error of a connection to an address that is not public.
 var ErrNotPublic = errors.New("the address is not public")
 
-// CheckTarget says what is wrong with the address of an HTTP receiver that a client names; nil:
-// nothing. A host name may still resolve to a private address: PublicOnly sees that.
-func CheckTarget(text string, allowPrivate bool) error {
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil {
-		return errors.New("url: give an http or https address without user and password")
+// Target returns the address of an HTTP receiver that a client names in its normal form, or what is
+// wrong with it. A host name may still resolve to a private address: PublicOnly sees that.
+func Target(text string, allowPrivate bool) (string, error) {
+	normal, err := Normal(text)
+	if err != nil {
+		return "", err
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !allowPrivate && !Public(ip) {
-		return fmt.Errorf("url: %s is not a public address", ip)
+	return normal, CheckPublic(normal, allowPrivate)
+}
+
+// CheckPublic returns an error for the address of a receiver whose host is an IP address that is
+// not public, unless those are allowed.
+func CheckPublic(normal string, allowPrivate bool) error {
+	u, err := url.Parse(normal)
+	if err != nil || allowPrivate {
+		return err
 	}
-	return CheckPort(u)
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !Public(ip) {
+		return fmt.Errorf("%s is not a public address; start with --allow-private-targets to permit it", ip)
+	}
+	return nil
 }
 
 // PublicOnly is a net.Dialer's Control that refuses connections to addresses which are not public.

@@ -25,17 +25,17 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-func TestCheckTarget(t *testing.T) {
+func TestTarget(t *testing.T) {
 	for text, want := range map[string]string{
-		"https://example.com/x": "", "http://8.8.8.8:80": "", "ftp://example.com/": "http or https", "http://u:p@example.com/": "without user",
-		"http:///x": "http or https", "http://example.com:0/": "no port 0", "http://127.0.0.1/": "not a public address", "http://[::1]:80": "not a public address",
+		"https://Example.com/x": "", "http://8.8.8.8:80": "", "http://127.0.0.1/": "not a public address", "http://[::1]:80": "not a public address",
+		"http://１２７.0.0.1/": "not a public address", "http://%31%32%37.0.0.1/": "not a public address", "http://[0:0::FFFF:10.0.0.1]/": "not a public address",
 	} {
-		if err := CheckTarget(text, false); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := Target(text, false); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if err := CheckTarget("http://127.0.0.1/", true); err != nil {
-		t.Error(err)
+	if got, err := Target("http://127.0.0.1/", true); got != "http://127.0.0.1/" || err != nil {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -134,10 +135,20 @@ func timeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
+// hostField reports whether a host can be the Host of a request: ASCII without spaces, and without
+// the zone of an address, which means nothing elsewhere (RFC 6874, 1).
+func hostField(host string) bool {
+	return host != "" && httpguts.ValidHostHeader(host) && !strings.ContainsAny(host, "%/?#@\\\"<>^`{|}")
+}
+
 // encode writes the request's bytes to the buffer.
 func (c *conn) encode(req *http.Request) error {
+	target := req.URL.RequestURI()
+	if strings.ContainsFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7f }) || !hostField(req.URL.Host) {
+		return errors.New("the URL cannot be sent: it has characters that must be percent-encoded, or an invalid host")
+	}
 	out := append(c.out[:0], req.Method...)
-	out = append(append(out, ' '), req.URL.RequestURI()...)
+	out = append(append(out, ' '), target...)
 	out = append(out, " HTTP/1.1\r\nHost: "...)
 	out = append(append(out, req.URL.Host...), "\r\n"...)
 	for name, values := range req.Header {

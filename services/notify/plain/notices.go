@@ -196,7 +196,7 @@ func (s *server) subscribe(w http.ResponseWriter, r *http.Request) (status int, 
 		err = decode(data, &ask)
 	}
 	if err == nil {
-		err = hostport.CheckTarget(ask.URL, s.allowPrivate)
+		ask.URL, err = hostport.Target(ask.URL, s.allowPrivate)
 	}
 	if err != nil {
 		return 0, nil, refusal.New(http.StatusBadRequest, "not a subscription {url, batch}: %v", err)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"dyno/parts/refusal"
 	"dyno/services/notify/subscription"
+	"dyno/services/notify/webhook"
 )
 
 // ErrUnknown says that there is no subscription of that id.
@@ -114,7 +114,7 @@ func (t *Table) Change(id string, f func(*subscription.Definition) error) (*Subs
 // to another address by now.
 func (t *Table) Disable(id, address, cause string) {
 	_, err := t.Change(id, func(def *subscription.Definition) error {
-		if u, err := url.Parse(def.URL); def.Disabled != "" || err != nil || u.String() != address {
+		if u, err := webhook.ParseURL(def.URL); def.Disabled != "" || err != nil || u.String() != address {
 			return errUnchanged
 		}
 		def.Disabled = cause

@@ -1,8 +1,7 @@
 package routing
 
 import (
-	"net/netip"
-	"net/url"
+	"fmt"
 	"slices"
 	"time"
 
@@ -98,25 +97,21 @@ func (r Request) applySecret(def *subscription.Definition, overlap time.Duration
 }
 
 func checkURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || len(text) > MaxURL {
-		return "", refusal.Field("url", "url: give an http or https address without user and password, of %d bytes at most", MaxURL)
+	normal, err := hostport.Normal(text)
+	if err == nil && len(normal) > MaxURL {
+		err = fmt.Errorf("it has %d bytes, of %d at most", len(normal), MaxURL)
 	}
-	if err := hostport.CheckPort(u); err != nil {
-		return "", refusal.Field("url", "url: %v", err)
+	if err != nil {
+		return "", refusal.Field("url", "url: give an http or https address, such as https://example.com/hooks: %v", err)
 	}
-	return text, nil
+	return normal, nil
 }
 
 // checkHost refuses early what the guard of webhooks would refuse later. A name is not resolved
 // here: it may resolve to another address by then.
 func checkHost(address string, allowPrivate bool) error {
-	u, err := url.Parse(address)
-	if err != nil {
+	if err := hostport.CheckPublic(address, allowPrivate); err != nil {
 		return refusal.Field("url", "url: %v", err)
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !allowPrivate && !hostport.Public(ip) {
-		return refusal.Field("url", "url: %s is not a public address; start with --allow-private-targets to permit it", ip)
 	}
 	return nil
 }

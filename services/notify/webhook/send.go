@@ -66,6 +66,9 @@ const maxAnswer = 64 << 10
 
 // Send makes one attempt for a subscription.
 func (s *Sender) Send(ctx context.Context, subscription string, w *Webhook) Outcome {
+	if w.Target.wrong != nil {
+		return Outcome{Err: "the url of the subscription is wrong: " + w.Target.wrong.Error()}
+	}
 	now := time.Now()
 	req, err := s.encode.request(ctx, w, now)
 	if err != nil {

@@ -124,6 +124,42 @@ func readRequest(t *rapid.T, e encoder, w *Webhook, now time.Time, again bool) (
 	return text + string(body)
 }
 
+// Whatever address is stored, what is sent for it is a request whose line and Host are valid, or
+// nothing is sent, with a reason.
+func TestWhatIsSent(t *testing.T) {
+	lines := make(chan string, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lines <- r.RequestURI + " " + r.Host
+	}))
+	defer receiver.Close()
+	origin, host := receiver.URL, strings.TrimPrefix(receiver.URL, "http://")
+	for name := range newClients {
+		s, err := NewSender(Options{Client: name, Encoding: "prepared", Timeout: time.Minute, AllowPrivate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for address, want := range map[string]string{
+			origin:                        "/ " + host,
+			origin + "/new orders?for=|é": "/new%20orders?for=%7C%C3%A9 " + host,
+			origin + "/a?b c#part":        "/a?b%20c " + host, // an earlier version kept it
+			origin + `/a\b?c\d`:           "/a%5Cb?c%5Cd " + host,
+		} {
+			if o := s.Send(t.Context(), "", newTestWebhook(newTestTarget(t, address), s.encode, 1)); o.Status != http.StatusOK {
+				t.Fatalf("%s: %s: %+v", name, address, o)
+			}
+			if got := <-lines; got != want {
+				t.Errorf("%s: %s: %q, want %q", name, address, got, want)
+			}
+		}
+		for _, address := range []string{origin + "/?half=50%", "http://a\"b/", "http://[fe80::1%25lo]/"} {
+			if o := s.Send(t.Context(), "", newTestWebhook(newTestTarget(t, address), s.encode, 1)); o.Status != 0 || !strings.Contains(o.Err, "the url of the subscription is wrong: ") {
+				t.Errorf("%s: %s: %+v", name, address, o)
+			}
+		}
+		s.Close()
+	}
+}
+
 // A small webhook leaves in one write: net/http would send the headers first, in a packet of their
 // own, if it did not know the body's type.
 func TestWebhookIsOneWrite(t *testing.T) {

@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"dyno/parts/hostport"
 	"dyno/services/notify/notice"
 	"dyno/services/notify/subscription"
 )
@@ -21,19 +23,34 @@ import (
 type Target struct {
 	request *http.Request // what every webhook to it has in common
 	keys    *keyring
+	wrong   error // nothing is sent to its address, which an earlier version has stored
+}
+
+// ParseURL returns an address as webhooks are sent to it. One that an earlier version has stored
+// may have a fragment, which was never sent, or a backslash, which was sent as %5C.
+func ParseURL(address string) (*url.URL, error) {
+	address, _, _ = strings.Cut(address, "#")
+	normal, err := hostport.Normal(strings.ReplaceAll(address, `\`, "%5C"))
+	if err != nil {
+		return nil, err
+	}
+	return url.Parse(normal)
 }
 
 // NewTarget returns a target with these secrets, the newest first.
 func NewTarget(address string, secrets []subscription.Secret) (*Target, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
+	u, wrong := ParseURL(address)
+	if wrong != nil {
+		var err error
+		if u, err = url.Parse(address); err != nil {
+			return nil, err
+		}
 	}
 	keys, err := newKeyring(secrets)
 	if err != nil {
 		return nil, err
 	}
-	return &Target{keys: keys, request: &http.Request{
+	return &Target{keys: keys, wrong: wrong, request: &http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}}, nil
 }
