@@ -5,7 +5,8 @@
 //
 // Half of the files are for the connections of the public address, and a sixteenth for those of
 // each other one: the debug address, a gRPC stream, other nodes. No process has more than three of
-// those, so that five sixteenths are left.
+// those, so that five sixteenths are left, of which one is for connections to other programs that
+// are kept for reuse (Kept).
 //
 // It is not for bounds that a service has for other reasons (memory, players). It owns no
 // goroutines.
@@ -54,6 +55,14 @@ func Public(name string) *Door { return &Door{Name: name, Most: share(2)} }
 // Private is the door of another address.
 func Private(name string, log *slog.Logger) *Door {
 	return &Door{Name: name, Most: share(16), Log: log}
+}
+
+// Kept returns how many connections to other programs a client may keep for reuse, of most.
+func Kept(most int) int {
+	if n := share(16); n > 0 {
+		return min(most, n)
+	}
+	return most
 }
 
 func share(part int) int {

@@ -98,7 +98,7 @@ func TestShares(t *testing.T) {
 	if all == 0 {
 		t.Skip("the system has no bound")
 	}
-	if left := all - Public("").Most - 3*Private("", nil).Most; left < all/4 {
+	if left := all - Public("").Most - 3*Private("", nil).Most - Kept(all); left < all/8 {
 		t.Errorf("%d of %d are left", left, all)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"dyno/parts/doors"
 	"dyno/parts/hostport"
 	"dyno/parts/http1"
 )
@@ -30,7 +31,7 @@ func newReusing(o Options) *http.Client {
 	// The default keeps 2 idle connections per host and closes the rest, so 16 workers that come back
 	// together make 14 new ones the next time.
 	t.MaxIdleConnsPerHost = o.Workers
-	t.MaxIdleConns = max(maxIdleConns, o.Workers)
+	t.MaxIdleConns = max(doors.Kept(maxIdleConns), o.Workers)
 	return &http.Client{Transport: t, Timeout: o.Timeout, CheckRedirect: stay}
 }
 
@@ -44,7 +45,7 @@ type direct struct {
 func newDirect(o Options) client {
 	return &direct{
 		small: &http1.Client{
-			Dial: newDialer(o).DialContext, Timeout: o.Timeout, MaxIdle: max(maxIdleConns, o.Workers), MaxHeader: maxAnswer, MaxAnswer: maxAnswer,
+			Dial: newDialer(o).DialContext, Timeout: o.Timeout, MaxIdle: max(doors.Kept(maxIdleConns), o.Workers), MaxHeader: maxAnswer, MaxAnswer: maxAnswer,
 		},
 		other: newReusing(o),
 	}
@@ -63,8 +64,9 @@ func (d *direct) CloseIdleConnections() {
 	d.other.CloseIdleConnections()
 }
 
-// maxIdleConns bounds the connections kept for all receivers together: each is a file descriptor
-// and its buffers, with net/http two goroutines, for the 90 s that it is kept unused.
+// maxIdleConns bounds the connections kept for all receivers together, unless the process may have
+// few files (parts/doors): each is a file descriptor and its buffers, with net/http two goroutines,
+// for the 90 s that it is kept unused.
 const maxIdleConns = 4096
 
 func newTransport(o Options) *http.Transport {
