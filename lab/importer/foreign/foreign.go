@@ -41,6 +41,9 @@ type Request struct {
 	Name   string // as the file calls it; empty: it has no name
 	Method string
 	URL    string // absolute, or a path if the file does not name the server
+	// Exact says that the tool sends the URL's path as it stands. Others take the URL apart and escape
+	// it anew: of /a%2Fb|c they make /a/b%7Cc.
+	Exact  bool
 	Header []Field
 	Body   string
 	Weight float64 // relative to the others; 0: 1
