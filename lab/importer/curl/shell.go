@@ -11,8 +11,8 @@ import (
 
 // word is a word of a command as the shell passes it on.
 type word struct {
-	text    string
-	unknown string // what the shell would have to compute, such as $TOKEN; empty: nothing. The text is what precedes it
+	text    string // if a part is unknown: what precedes it
+	unknown string // what the shell would have to compute, such as $TOKEN; empty: nothing
 }
 
 // known reports whether a word that the shell must compute begins with an option that takes the
