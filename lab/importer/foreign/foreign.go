@@ -16,6 +16,7 @@ const (
 	MaxBytes    = 256 << 20 // of a file; a HAR with the bodies of answers is large
 	MaxRequests = 200_000
 	MaxBody     = 64 << 10 // of a request, as in a scenario
+	MaxBeside   = 1 << 20  // of a file that another program wrote beside its own: an answer, or a body
 )
 
 // Replace ends a value that the input does not have, such as a token: the user must write it.
