@@ -57,6 +57,8 @@ func (e *entry) body(load *foreign.Load, r *foreign.Request, open foreign.Opener
 		r.Body = body
 	case had > 0:
 		return lost(had)
+	case strings.HasPrefix(contentType, "multipart/"):
+		return errNoBody
 	case had < 0 && r.Method != "GET" && r.Method != "HEAD" && (contentType != "" || r.Get("Transfer-Encoding") != ""):
 		return errNoBody
 	}
