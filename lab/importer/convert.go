@@ -249,7 +249,7 @@ func (c *conversion) items(base, prefix string) (out []item) {
 			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: "its method or URL is not valid"})
 			continue
 		}
-		i.path = prefix + c.path(u)
+		i.path = prefix + c.path(r, u)
 		if len(i.path) > 4000 {
 			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: "its URL has more than 4,000 characters"})
 			continue
@@ -274,13 +274,18 @@ func method(s string) bool {
 }
 
 // path returns path and query as a template, without secrets.
-func (c *conversion) path(u *url.URL) string {
-	path := cmp.Or(u.EscapedPath(), "/")
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
+func (c *conversion) path(r foreign.Request, u *url.URL) string {
+	address, _, _ := strings.Cut(r.URL, "#")
+	before, query, asked := strings.Cut(address, "?")
+	if _, rest, ok := strings.Cut(before, "://"); ok {
+		_, before, _ = strings.Cut(rest, "/")
 	}
-	path = draft.Literal(visible(path))
-	if query := c.vault.query(visible(u.RawQuery)); query != "" {
+	if !r.Exact {
+		before = u.EscapedPath()
+	}
+	path := draft.Literal(visible("/" + strings.TrimPrefix(before, "/")))
+	had := query != ""
+	if query = c.vault.query(visible(query)); query != "" || asked && !had {
 		path += "?" + query
 	}
 	return path

@@ -32,12 +32,21 @@ type Form struct {
 // forms lists the forms of input.
 var forms = []Form{
 	{"curl", "a curl command", curl.Read},
-	{"har", "a HAR file", alone(har.Read)},
+	{"har", "a HAR file", har.Read},
 	{"k6", "a k6 script", alone(k6.Read)},
 	{"locust", "a Locust file", alone(locust.Read)},
 	{"openapi", "an OpenAPI 3 document", alone(openapi.Read)},
 	{"urls", "a list of URLs", alone(urls.Read)},
 	{"vegeta", "vegeta targets", vegeta.Read},
+}
+
+// Files returns an Opener of the files that an input of the form may name. In a command line the
+// user names them, and in a HAR the program that wrote it.
+func (f Form) Files(folder string) foreign.Opener {
+	if f.Name == "har" {
+		return foreign.Inside(folder)
+	}
+	return foreign.Beside(folder)
 }
 
 // alone adapts a reader that opens no further file.
@@ -85,7 +94,7 @@ func guess(file, text string) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(start, "$> "), " ")
 	first, _, _ := strings.Cut(start, "\n")
 	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case ext == ".har":
+	case ext == ".har" || strings.HasPrefix(text, "PK\x03\x04"):
 		return "har"
 	case ext == ".py":
 		return "locust"

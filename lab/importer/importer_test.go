@@ -47,7 +47,7 @@ func convert(t *testing.T, in string, o Options) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load, err := form.Read(text, foreign.Beside(filepath.Dir(in)))
+	load, err := form.Read(text, form.Files(filepath.Dir(in)))
 	if err != nil {
 		t.Fatal(err)
 	}

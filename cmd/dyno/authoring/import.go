@@ -78,7 +78,7 @@ func (in *importing) run(cmd *cobra.Command, name string) error {
 	if name != "-" {
 		folder = filepath.Dir(name)
 	}
-	load, err := form.Read(text, foreign.Beside(folder))
+	load, err := form.Read(text, form.Files(folder))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

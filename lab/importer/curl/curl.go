@@ -1,15 +1,16 @@
 // Package curl reads pasted curl commands, quoted for bash or for the command line of Windows, as
-// browsers copy them: one, or several after one another.
+// browsers copy them: one, or several after one another. It follows curl 8.22; where its versions
+// differ, a request is left out.
 //
 // It is not for running them, and it reads no variable of the environment. It starts no goroutines.
 package curl
 
 import (
-	"encoding/base64"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -29,13 +30,10 @@ func Read(text []byte, open foreign.Opener) (*foreign.Load, error) {
 			continue
 		}
 		found = true
-		from := 1
-		for i := 1; i <= len(c.words); i++ {
-			if i == len(c.words) || c.words[i].text == "--next" || c.words[i].text == "-:" {
-				r := reader{load: load, line: c.line, open: open}
-				r.read(c.words[from:i])
-				from = i + 1
-			}
+		words := c.words[1:]
+		for first := true; first || len(words) > 0; first = false {
+			r := reader{load: load, line: c.line, open: open}
+			words = r.read(words)
 		}
 	}
 	if !found {
@@ -44,216 +42,232 @@ func Read(text []byte, open foreign.Opener) (*foreign.Load, error) {
 	return load, nil
 }
 
-// reader reads the words of one transfer.
+// reader reads the words of one operation, which ends with --next.
 type reader struct {
-	load   *foreign.Load
-	line   int
-	open   foreign.Opener
-	r      foreign.Request // without its URL
-	urls   []string
-	data   []string
-	method string
-	get    bool   // -G: the data is the query
-	head   bool   // -I
-	json   bool   // --json
-	refuse string // why the transfer is left out
+	load *foreign.Load
+	line int
+	open foreign.Opener
+
+	urls     []target
+	uploads  []string // files of -T, one for each URL in turn
+	custom   []string // lines of -H
+	own      []foreign.Field
+	cookies  []string
+	data     string
+	query    []string // of --url-query
+	method   string
+	protocol string // of a URL without: --proto-default
+	target   string // --request-target
+	user     string
+	span     string // of -r
+
+	posts, get, head, json, compressed bool
+	noGlob, asIs                       bool   // -g, --path-as-is
+	auth                               string // a flag of another kind of authentication than Basic
+	refuse                             string // why the operation is left out
+	said                               bool   // that a URL of it is not known
 }
 
-func (c *reader) read(words []word) {
+// target is a URL, or a pattern of some.
+type target struct {
+	text string
+	raw  bool // no pattern
+}
+
+// read reads the words of an operation, and returns those behind it.
+func (c *reader) read(words []word) (rest []word) {
+	options := true
 	for i := 0; i < len(words); i++ {
-		name, value, attached := flagOf(words[i].text)
-		if name == "" {
-			c.word("a URL", words[i], func() error { c.urls = append(c.urls, words[i].text); return nil })
+		w := words[i]
+		switch {
+		case !options || !strings.HasPrefix(w.text, "-") || w.text == "-", w.unknown != "" && !w.known():
+			c.url(w)
+			continue
+		case w.text == "--":
+			options = false
 			continue
 		}
-		for { // -sSL is three flags
-			f, known := lookup(name)
-			if !known {
-				c.load.Leave(c.line, name, "this flag is not known, and is read as one without a value")
+		for o := readOption(w.text); ; { // -sSL is three
+			if o.name == "next" {
+				c.add()
+				return words[i+1:]
 			}
-			if f.read != nil || f.takes {
-				w := word{text: value, unknown: words[i].unknown}
-				if !attached && i+1 < len(words) {
-					i++
-					w = words[i]
+			if o.name != "" && takesValue[o.name] {
+				value := word{text: o.value, unknown: w.unknown}
+				if !o.attached && w.unknown == "" {
+					if i++; i == len(words) {
+						c.refuse = "its last option, " + o.text + ", lacks its value"
+						break
+					}
+					value = words[i]
 				}
-				c.word(name, w, func() error { return c.take(f, w.text) })
+				c.take(o, value)
 				break
 			}
-			c.switchOn(name, f)
-			if !attached || strings.HasPrefix(name, "--") {
+			c.switchOn(o)
+			if o.rest == "" || o.name == "" {
 				break
 			}
-			name, value, attached = "-"+value[:1], value[1:], len(value) > 1
+			o = readOption("-" + o.rest)
 		}
 	}
 	c.add()
-}
-
-// word reads a word unless the shell would have to compute it.
-func (c *reader) word(what string, w word, read func() error) {
-	if w.unknown != "" {
-		c.load.Leave(c.line, what, "it uses %s, which only the shell knows; write its value", w.unknown)
-		if what == "a URL" {
-			c.refuse = "its URL is not known"
-		}
-		return
-	}
-	if err := read(); err != nil {
-		c.load.Leave(c.line, what, "%v", err)
-	}
-}
-
-func (c *reader) take(f flag, value string) error {
-	if f.read != nil {
-		return f.read(c, value)
-	}
-	if f.why != "" {
-		return errors.New(f.why)
-	}
 	return nil
 }
 
-func (c *reader) switchOn(name string, f flag) {
-	if f.on != nil {
-		f.on(c)
+func (c *reader) url(w word) {
+	if w.unknown != "" {
+		c.load.Leave(c.line, "a URL", "it uses %s, which only the shell knows; write its value", w.unknown)
+		c.refuse, c.said = "its URL is not known", true
+		return
 	}
-	if f.why != "" {
-		c.load.Leave(c.line, name, "%s", f.why)
+	c.urls = append(c.urls, target{text: w.text})
+}
+
+// take reads an option with its value.
+func (c *reader) take(o option, value word) {
+	f, why := flags[o.name], ""
+	switch {
+	case f.read == nil && f.why == "":
+		return // of no meaning here, whatever its value
+	case value.unknown != "":
+		why = "it uses " + value.unknown + ", which only the shell knows; write its value"
+	case o.expand && strings.Contains(value.text, "{{"):
+		why = "variables of curl are not read; write their values"
+	case f.read == nil:
+		why = f.why
+	default:
+		if err := f.read(c, value.text); err != nil {
+			c.load.Leave(c.line, o.text, "%v", err)
+		}
+		return
+	}
+	c.load.Leave(c.line, o.text, "%s", why)
+	if f.read != nil && o.name != "header" {
+		c.refuse = "its " + o.text + " is not known"
 	}
 }
 
-// flagOf splits a word: --name, --name=value, -x, -xvalue. An empty name: the word is no flag.
-func flagOf(w string) (name, value string, attached bool) {
-	switch {
-	case strings.HasPrefix(w, "--"):
-		return w, "", false
-	case strings.HasPrefix(w, "-") && len(w) > 1:
-		return w[:2], w[2:], len(w) > 2
+func (c *reader) switchOn(o option) {
+	if o.name == "" {
+		c.refuse = fmt.Sprintf("curl has no option %.60q, and sends nothing", o.text)
+		return
 	}
-	return "", "", false
+	f := flags[o.name]
+	if f.on != nil {
+		f.on(c, !o.off)
+	}
+	if f.why != "" && !o.off {
+		c.load.Leave(c.line, o.text, "%s", f.why)
+	}
 }
 
 // add adds a request for each URL.
 func (c *reader) add() {
-	if len(c.urls) == 0 && c.refuse == "" {
-		c.load.Leave(c.line, "a curl command", "it has no URL")
-	}
-	body := strings.Join(c.data, "&")
-	if c.json {
-		body = strings.Join(c.data, "")
-	}
-	for _, address := range c.urls {
-		r := c.r
-		r.Line, r.URL, r.Header = c.line, address, slices.Clone(c.r.Header)
-		if !strings.Contains(r.URL, "://") {
-			r.URL = "http://" + r.URL
+	c.end()
+	for i, t := range c.urls {
+		upload := ""
+		if i < len(c.uploads) {
+			upload = c.uploads[i]
 		}
-		r.Method = http.MethodGet
-		switch {
-		case c.head:
-			r.Method = http.MethodHead
-		case c.get && body != "":
-			r.URL = withQuery(r.URL, body)
-		case c.data != nil:
-			r.Method, r.Body = http.MethodPost, body
-			if c.json {
-				r.Default("Content-Type", "application/json")
-				r.Default("Accept", "application/json")
+		r := foreign.Request{Line: c.line, URL: t.text, Exact: true}
+		why := c.fill(&r, upload)
+		addresses := []string{t.text}
+		if why == "" && !t.raw && !c.noGlob {
+			if all, err := glob(t.text); err != nil {
+				why = err.Error()
+			} else if len(all) > foreign.MaxRequests-len(c.load.Requests) {
+				why = fmt.Sprintf("it stands for %d requests, and there may be %d in all", len(all), foreign.MaxRequests)
+			} else {
+				addresses = all
 			}
-			r.Default("Content-Type", "application/x-www-form-urlencoded")
 		}
-		if c.method != "" {
-			r.Method = c.method
+		for _, a := range addresses {
+			query := slices.Clone(c.query)
+			if c.get && c.posts {
+				query = append(query[:0], c.data) // curl takes one of the two
+			}
+			at, err := c.complete(withFile(a, upload), strings.Join(query, "&"))
+			switch {
+			case why != "":
+				c.load.Leave(c.line, r.Method+" "+foreign.Address(a), "%s", why)
+			case err != nil:
+				c.load.Leave(c.line, r.Method+" "+foreign.Address(a), "%v", err)
+			default:
+				each := r
+				each.URL, each.Header = at, slices.Clone(r.Header)
+				c.load.Add(each)
+				continue
+			}
+			break
 		}
-		if c.refuse != "" {
-			c.load.Leave(c.line, r.Method+" "+foreign.Address(r.URL), "%s", c.refuse)
-			continue
-		}
-		c.load.Add(r)
 	}
 }
 
-func withQuery(address, query string) string {
-	address, fragment, _ := strings.Cut(address, "#")
-	separator := "?"
-	if strings.Contains(address, "?") {
-		separator = "&"
+// end sees to what an operation as a whole lacks.
+func (c *reader) end() {
+	if len(c.urls) == 0 && c.refuse == "" {
+		c.refuse = "it has no URL"
 	}
-	if fragment != "" {
-		fragment = "#" + fragment
+	if len(c.urls) == 0 && !c.said {
+		c.load.Leave(c.line, "a curl command", "%s", c.refuse)
 	}
-	return address + separator + query + fragment
-}
-
-func (c *reader) header(value string) error {
-	if strings.HasPrefix(value, "@") {
-		return errors.New("header fields from a file are not read; write them with -H")
-	}
-	if name, rest, ok := strings.Cut(value, ":"); ok && strings.TrimSpace(rest) == "" {
-		return fmt.Errorf("it takes the field %.60q away", name)
-	}
-	if name, ok := strings.CutSuffix(value, ";"); ok && !strings.Contains(value, ":") {
-		value = name + ":"
-	}
-	f, ok := foreign.ParseField(value)
-	if !ok {
-		return errors.New("it is no header field, which has the form Name: value")
-	}
-	c.r.Header = append(c.r.Header, f)
-	return nil
-}
-
-// body adds data; @FILE is read, and without binary its line ends are removed, as curl does.
-func (c *reader) body(value string, binary bool) error {
-	name, file := strings.CutPrefix(value, "@")
-	if file {
-		b, err := c.open(name)
-		if err != nil {
-			c.refuse = "its body cannot be read"
-			return fmt.Errorf("its file cannot be read: %w", err)
-		}
-		value = string(b)
-		if !binary {
-			value = strings.NewReplacer("\r", "", "\n", "", "\x00", "").Replace(value)
+	kinds := 0
+	for _, k := range []bool{c.head, c.posts && !c.get, len(c.uploads) > 0} {
+		if k {
+			kinds++
 		}
 	}
-	c.data = append(c.data, value)
-	return nil
+	if kinds > 1 && c.refuse == "" {
+		c.refuse = "curl takes one of -I, -d and -T, and sends nothing otherwise"
+	}
+	if len(c.uploads) > len(c.urls) && c.refuse == "" {
+		c.refuse = "it has more files (-T) than URLs"
+	}
 }
 
-// encoded adds data of --data-urlencode: content, =content, name=content.
-func (c *reader) encoded(value string) error {
-	name, content, named := strings.Cut(value, "=")
-	if at := strings.IndexByte(name, '@'); at >= 0 {
-		c.refuse = "its body cannot be read"
-		return errors.New("data from a file is not encoded; write it with --data-urlencode NAME=VALUE")
-	}
+// fill sets method, header and body of a request; it returns why it cannot.
+func (c *reader) fill(r *foreign.Request, upload string) (why string) {
+	kind := http.MethodGet
 	switch {
-	case !named:
-		value = url.QueryEscape(value)
-	case name == "":
-		value = url.QueryEscape(content)
-	default:
-		value = name + "=" + url.QueryEscape(content)
+	case c.head:
+		kind = http.MethodHead
+	case upload != "":
+		kind = http.MethodPut
+	case c.posts && !c.get:
+		kind, r.Body = http.MethodPost, c.data
 	}
-	c.data = append(c.data, value)
-	return nil
+	if r.Method = cmp.Or(c.method, kind); c.refuse != "" {
+		return c.refuse
+	}
+	if upload != "" {
+		b, err := c.open(upload)
+		if err != nil {
+			return fmt.Sprintf("its body cannot be read: %v", err)
+		}
+		r.Body = string(b)
+	}
+	r.Header = c.header(kind, len(r.Body))
+	if strings.ToUpper(r.Method) != r.Method {
+		return "a scenario writes methods in capitals, and another case is another method (RFC 9110, 9.1)"
+	}
+	return ""
 }
 
-func (c *reader) user(value string) error {
-	c.r.Header = append(c.r.Header, foreign.Field{Name: "Authorization", Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(value))})
-	return nil
-}
-
-func (c *reader) cookie(value string) error {
-	f := foreign.Field{Name: "Cookie", Value: value}
-	if !strings.Contains(value, "=") {
-		return errors.New("cookies from a file are not read; write them as -b 'name=value'")
+// withFile adds the name of an uploaded file to a URL whose path ends with /, or is empty.
+func withFile(address, file string) string {
+	if file == "" || strings.ContainsAny(address, "?#") {
+		return address
 	}
-	if !f.Valid() {
-		return errors.New("it is no header field's value")
+	_, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		rest = address
 	}
-	c.r.Header = append(c.r.Header, f)
-	return nil
+	switch name := encode(path.Base(strings.ReplaceAll(file, `\`, "/"))); {
+	case strings.HasSuffix(rest, "/"):
+		return address + name
+	case !strings.Contains(rest, "/"):
+		return address + "/" + name
+	}
+	return address
 }

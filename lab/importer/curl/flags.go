@@ -2,117 +2,130 @@ package curl
 
 import (
 	"errors"
-
-	"dyno/lab/importer/foreign"
+	"strings"
 )
 
-// flag is what a flag of curl means to a load. The zero flag has no value and no meaning here.
+// flag is what an option of curl means to a load. One that is not in flags has no meaning here: it
+// is about output, time limits, retries or other protocols.
 type flag struct {
-	read  func(c *reader, value string) error // of a flag with a value
-	on    func(c *reader)                     // of a flag without
-	takes bool                                // it has a value that has no meaning here
-	why   string                              // why it is left out; empty: that needs no mention
+	read func(c *reader, value string) error // of an option with a value
+	on   func(c *reader, on bool)            // of a switch
+	why  string                              // why it is left out
 }
 
-// field returns a flag whose value is that of a header field.
-func field(name, before string) flag {
-	return flag{read: func(c *reader, value string) error {
-		f := foreign.Field{Name: name, Value: before + value}
-		if !f.Valid() {
-			return errors.New("it is no header field's value")
+func data(separator string, binary bool) flag {
+	return flag{read: func(c *reader, value string) error { return c.body(value, separator, binary) }}
+}
+
+// refused is an option with a value without which there is another request.
+func refused(why string) flag {
+	return flag{read: func(c *reader, _ string) error { c.refuse = why; return nil }}
+}
+
+// prints is an option with which curl sends nothing.
+var prints = flag{on: func(c *reader, on bool) {
+	if on {
+		c.refuse = "curl prints a text, and sends nothing"
+	}
+}}
+
+// another is a switch to another kind of authentication than Basic.
+func another(name string) flag {
+	return flag{on: func(c *reader, on bool) {
+		if c.auth = ""; on {
+			c.auth = name
 		}
-		c.r.Header = append(c.r.Header, f)
-		return nil
 	}}
 }
 
-func data(binary bool) flag {
-	return flag{read: func(c *reader, value string) error { return c.body(value, binary) }}
-}
-
-var (
-	multipart = flag{read: func(c *reader, value string) error {
-		c.refuse = "multipart forms (-F) are not read"
-		return nil
-	}}
-	upload = flag{read: func(c *reader, value string) error {
-		c.refuse = "uploads of a file (-T) are not read"
-		return nil
-	}}
-	ignored = flag{takes: true} // about output, time limits and retries: a scenario has its own
+const (
+	direct  = "requests go to the target directly"
+	address = "addresses are looked up as usual; write --target"
+	client  = "certificates of clients are not sent"
+	follows = "redirects are not followed: the redirect is the answer"
+	quic    = "HTTP/3 is not spoken"
 )
-
-var aliases = map[string]string{
-	"-X": "--request", "-H": "--header", "-d": "--data", "--data-ascii": "--data", "-F": "--form", "-b": "--cookie", "-u": "--user",
-	"-k": "--insecure", "-G": "--get", "-I": "--head", "-A": "--user-agent", "-e": "--referer", "-T": "--upload-file", "-L": "--location",
-	"-x": "--proxy", "-E": "--cert", "-r": "--range", "-o": "--output", "-m": "--max-time", "-w": "--write-out", "-c": "--cookie-jar",
-	"-D": "--dump-header", "-y": "--speed-time", "-Y": "--speed-limit", "-C": "--continue-at", "-K": "--config", "-U": "--proxy-user",
-	"-s": "--silent", "-S": "--show-error", "-v": "--verbose", "-i": "--include", "-f": "--fail", "-N": "--no-buffer", "-O": "--remote-name",
-	"-g": "--globoff", "-J": "--remote-header-name", "-#": "--progress-bar", "-n": "--netrc", "-q": "--disable", "-R": "--remote-time",
-	"-0": "--http1.0", "-1": "--tlsv1", "-4": "--ipv4", "-6": "--ipv6",
-}
 
 var flags = map[string]flag{
-	"--url":     {read: func(c *reader, v string) error { c.urls = append(c.urls, v); return nil }},
-	"--request": {read: func(c *reader, v string) error { c.method = v; return nil }},
-	"--header":  {read: (*reader).header},
-	"--cookie":  {read: (*reader).cookie},
-	"--user":    {read: (*reader).user},
+	"url":            {read: (*reader).list},
+	"url-query":      {read: (*reader).inQuery},
+	"request":        {read: func(c *reader, v string) error { c.method = v; return nil }},
+	"request-target": {read: func(c *reader, v string) error { c.target = v; return nil }},
+	"proto-default":  {read: func(c *reader, v string) error { c.protocol = strings.ToLower(v); return nil }},
+	"header":         {read: (*reader).field},
+	"cookie":         {read: (*reader).cookie},
+	"user":           {read: (*reader).userOf},
+	"user-agent":     {read: func(c *reader, v string) error { c.set("User-Agent", v); return nil }},
+	"referer":        {read: func(c *reader, v string) error { c.set("Referer", strings.TrimSuffix(v, ";auto")); return nil }},
+	"oauth2-bearer":  {read: func(c *reader, v string) error { c.set("Authorization", "Bearer "+v); return nil }},
+	"range":          {read: (*reader).rangeOf},
+	"continue-at": {read: func(c *reader, v string) error {
+		if v == "-" {
+			return errors.New("only a file on disk says where it continues; write -r")
+		}
+		return c.rangeOf(v)
+	}},
 
-	"--data":           data(false),
-	"--data-binary":    data(true),
-	"--data-raw":       {read: func(c *reader, v string) error { c.data = append(c.data, v); return nil }},
-	"--data-urlencode": {read: (*reader).encoded},
-	"--json":           {read: func(c *reader, v string) error { c.json = true; return c.body(v, true) }},
-	"--form":           multipart,
-	"--form-string":    multipart,
-	"--upload-file":    upload,
+	"data":        data("&", false),
+	"data-ascii":  data("&", false),
+	"data-binary": data("&", true),
+	"data-raw":    {read: func(c *reader, v string) error { c.post(v, "&"); return nil }},
+	"data-urlencode": {read: func(c *reader, v string) error {
+		v, err := c.encoded(v)
+		c.post(v, "&")
+		return err
+	}},
+	"json": {read: func(c *reader, v string) error { c.json = true; return c.body(v, "", true) }},
 
-	"--user-agent":    field("User-Agent", ""),
-	"--referer":       field("Referer", ""),
-	"--oauth2-bearer": field("Authorization", "Bearer "),
-	"--range":         field("Range", "bytes="),
+	"form":        refused("multipart forms (-F) are not read"),
+	"form-string": refused("multipart forms (-F) are not read"),
+	"upload-file": {read: func(c *reader, v string) error {
+		if c.uploads = append(c.uploads, v); v == "-" || v == "." || strings.ContainsAny(v, "{[") {
+			c.refuse = "uploads (-T) of stdin, or of a pattern of files, are not read"
+		}
+		return nil
+	}},
+	"config": refused("options in a file (-K) are not read; write them into the command"),
+	"crlf": {on: func(c *reader, on bool) {
+		if on {
+			c.refuse = "line ends of uploads are not converted"
+		}
+	}},
 
-	"--get":        {on: func(c *reader) { c.get = true }},
-	"--head":       {on: func(c *reader) { c.head = true }},
-	"--insecure":   {on: func(c *reader) { c.load.Insecure = true }},
-	"--http2":      {on: func(c *reader) { c.load.HTTP2 = true }},
-	"--compressed": {on: func(c *reader) { c.r.Default("Accept-Encoding", "gzip, deflate") }},
-	"--location":   {why: "redirects are not followed: the redirect is the answer"},
+	"get":        {on: func(c *reader, on bool) { c.get = on }},
+	"head":       {on: func(c *reader, on bool) { c.head = on }},
+	"insecure":   {on: func(c *reader, on bool) { c.load.Insecure = c.load.Insecure || on }},
+	"http2":      {on: func(c *reader, _ bool) { c.load.HTTP2 = true }},
+	"compressed": {on: func(c *reader, on bool) { c.compressed = on }},
+	"globoff":    {on: func(c *reader, on bool) { c.noGlob = on }},
+	"path-as-is": {on: func(c *reader, on bool) { c.asIs = on }},
+	"basic":      {on: func(c *reader, on bool) { c.auth = "" }},
+	"digest":     another("--digest"), "ntlm": another("--ntlm"), "negotiate": another("--negotiate"), "anyauth": another("--anyauth"),
+	"help": {read: func(c *reader, _ string) error { prints.on(c, true); return nil }}, "manual": prints, "version": prints, "dump-ca-embed": prints,
 
-	"--http2-prior-knowledge": {why: "HTTP/2 without TLS is not spoken"},
-	"--http3":                 {why: "HTTP/3 is not spoken"},
-	"--digest":                {why: "only Basic and Bearer are sent"},
-	"--netrc":                 {why: "its passwords are not read"},
-	"--config":                {takes: true, why: "its file is not read"},
-	"--proxy":                 {takes: true, why: "requests go to the target directly"},
-	"--proxy-user":            {takes: true, why: "requests go to the target directly"},
-	"--cert":                  {takes: true, why: "certificates of clients are not sent"},
-	"--key":                   {takes: true, why: "certificates of clients are not sent"},
-	"--cacert":                {takes: true, why: "write its path into the scenario, as load.tls.ca"},
-	"--resolve":               {takes: true, why: "addresses are looked up as usual; write --target"},
-	"--connect-to":            {takes: true, why: "addresses are looked up as usual; write --target"},
-	"--unix-socket":           {takes: true, why: "load goes over TCP"},
-	"--aws-sigv4":             {takes: true, why: "requests are not signed"},
-
-	"--output": ignored, "--max-time": ignored, "--connect-timeout": ignored, "--write-out": ignored, "--cookie-jar": ignored,
-	"--dump-header": ignored, "--retry": ignored, "--retry-delay": ignored, "--retry-max-time": ignored, "--max-redirs": ignored,
-	"--speed-time": ignored, "--speed-limit": ignored, "--continue-at": ignored, "--limit-rate": ignored, "--keepalive-time": ignored,
-	"--ciphers": ignored, "--interface": ignored, "--trace": ignored, "--trace-ascii": ignored, "--stderr": ignored, "--proto": ignored,
-	"--output-dir": ignored, "--rate": ignored, "--dns-servers": ignored, "--noproxy": ignored, "--max-filesize": ignored,
-
-	"--silent": {}, "--show-error": {}, "--verbose": {}, "--include": {}, "--fail": {}, "--no-buffer": {}, "--remote-name": {},
-	"--globoff": {}, "--remote-header-name": {}, "--progress-bar": {}, "--disable": {}, "--remote-time": {}, "--http1.0": {},
-	"--http1.1": {}, "--tlsv1": {}, "--tlsv1.2": {}, "--tlsv1.3": {}, "--ipv4": {}, "--ipv6": {}, "--no-progress-meter": {},
-	"--fail-with-body": {}, "--no-keepalive": {}, "--tcp-nodelay": {}, "--path-as-is": {}, "--ssl-reqd": {}, "--retry-all-errors": {},
-	"--basic": {}, "--no-alpn": {}, "--location-trusted": {},
+	"location": {why: follows}, "location-trusted": {why: follows}, "follow": {why: follows},
+	"http1.0":               {why: "HTTP/1.1 is spoken"},
+	"http2-prior-knowledge": {why: "HTTP/2 without TLS is not spoken"},
+	"http3":                 {why: quic}, "http3-only": {why: quic},
+	"haproxy-protocol": {why: "no PROXY line is sent"}, "haproxy-clientip": {why: "no PROXY line is sent"},
+	"netrc": {why: "its passwords are not read"}, "netrc-file": {why: "its passwords are not read"}, "netrc-optional": {why: "its passwords are not read"},
+	"proxy": {why: direct}, "proxy-user": {why: direct}, "proxy1.0": {why: direct}, "preproxy": {why: direct}, "proxy-header": {why: direct},
+	"socks4": {why: direct}, "socks4a": {why: direct}, "socks5": {why: direct}, "socks5-hostname": {why: direct},
+	"cert": {why: client}, "key": {why: client},
+	"cacert":  {why: "write its path into the scenario, as load.tls.ca"},
+	"resolve": {why: address}, "connect-to": {why: address},
+	"unix-socket": {why: "load goes over TCP"}, "abstract-unix-socket": {why: "load goes over TCP"},
+	"aws-sigv4": {why: "requests are not signed"}, "httpsig-key": {why: "requests are not signed"},
+	"time-cond": {why: "it may have an answer without a body"}, "etag-compare": {why: "it may have an answer without a body"},
+	"tr-encoding": {why: "no transfer coding is asked for"},
+	"rate":        {why: "dyno finds the rate"},
 }
 
-// lookup returns what a flag means, by either of its names.
-func lookup(name string) (f flag, known bool) {
-	if long, ok := aliases[name]; ok {
-		name = long
+// rangeOf reads bytes to ask for: a number alone is the first.
+func (c *reader) rangeOf(value string) error {
+	if _, ok := number(value); ok {
+		value += "-"
 	}
-	f, known = flags[name]
-	return f, known
+	c.span = value
+	return nil
 }

@@ -11,8 +11,18 @@ import (
 
 // word is a word of a command as the shell passes it on.
 type word struct {
-	text    string
+	text    string // if a part is unknown: what precedes it
 	unknown string // what the shell would have to compute, such as $TOKEN; empty: nothing
+}
+
+// known reports whether a word that the shell must compute begins with an option that takes the
+// rest as its value.
+func (w word) known() bool {
+	if len(w.text) < 2 {
+		return false
+	}
+	name := readOption(w.text).name
+	return name != "" && takesValue[name]
 }
 
 // command is a command of the input.
@@ -52,12 +62,28 @@ func split(text string) ([]command, error) {
 		}
 		c := command{line: int(call.Pos().Line())}
 		for _, w := range call.Args {
-			c.words = append(c.words, evaluate(w))
+			for _, w := range braces(w) {
+				c.words = append(c.words, evaluate(w))
+			}
 		}
 		out = append(out, c)
 		return false // a command inside a word is not a command of the input
 	})
 	return out, nil
+}
+
+// braces returns the words that bash makes of one with {a,b} or {1..3}, unless they are too many.
+func braces(w *syntax.Word) (out []*syntax.Word) {
+	if !syntax.SplitBraces(w) {
+		return []*syntax.Word{w}
+	}
+	for each, err := range expand.BracesSeq(nil, w) {
+		if err != nil {
+			return []*syntax.Word{w}
+		}
+		out = append(out, each)
+	}
+	return out
 }
 
 // evaluate removes a word's quotes.
@@ -72,10 +98,15 @@ func evaluate(w *syntax.Word) word {
 			}
 		case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst:
 			out.unknown = "the output of a command"
+		case *syntax.BraceExp: // they were too many
+			out.unknown = "a long list of words"
 		}
 		return out.unknown == ""
 	})
 	if out.unknown != "" {
+		if first, ok := w.Parts[0].(*syntax.Lit); ok && strings.HasPrefix(first.Value, "-") {
+			out.text = first.Value
+		}
 		return out
 	}
 	text, err := expand.Literal(&expand.Config{NoUnset: true}, w)

@@ -16,6 +16,7 @@ const (
 	MaxBytes    = 256 << 20 // of a file; a HAR with the bodies of answers is large
 	MaxRequests = 200_000
 	MaxBody     = 64 << 10 // of a request, as in a scenario
+	MaxBeside   = 1 << 20  // of a file that another program wrote beside its own: an answer, or a body
 )
 
 // Replace ends a value that the input does not have, such as a token: the user must write it.
@@ -41,6 +42,9 @@ type Request struct {
 	Name   string // as the file calls it; empty: it has no name
 	Method string
 	URL    string // absolute, or a path if the file does not name the server
+	// Exact says that the tool sends the URL's path as it stands. Others take the URL apart and escape
+	// it anew: of /a%2Fb|c they make /a/b%7Cc.
+	Exact  bool
 	Header []Field
 	Body   string
 	Weight float64 // relative to the others; 0: 1

@@ -10,6 +10,30 @@ import (
 // Opener reads a file that an input names, such as @body.json.
 type Opener func(name string) ([]byte, error)
 
+// Inside returns an Opener of the files of a folder and of those below it, of which none leads out,
+// also not by a link: the names are those of a file that another program wrote. A file has at most
+// MaxBeside bytes.
+func Inside(folder string) Opener {
+	return func(name string) ([]byte, error) {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		if info, err := root.Stat(name); err != nil {
+			return nil, err
+		} else if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file", name)
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return bounded(f, name, MaxBeside)
+	}
+}
+
 // Beside returns an Opener of files on this machine. A relative name counts from the folder of the
 // input or, if nothing is there, from the current one, as for the tools themselves. A file has at
 // most MaxBody bytes, as a body.
@@ -30,10 +54,15 @@ func Beside(folder string) Opener {
 			return nil, err
 		}
 		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, MaxBody+1))
-		if err == nil && len(b) > MaxBody {
-			err = fmt.Errorf("%s has more than %d bytes, the most that a body in a scenario may have; write body_file into the scenario", name, MaxBody)
-		}
-		return b, err
+		return bounded(f, name, MaxBody)
 	}
+}
+
+// bounded reads a file of at most some bytes.
+func bounded(f io.Reader, name string, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("%s has more than %d bytes, the most that a body in a scenario may have; write body_file into the scenario", name, MaxBody)
+	}
+	return b, err
 }

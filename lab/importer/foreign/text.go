@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,6 +36,11 @@ func (r *Request) Get(name string) string {
 		}
 	}
 	return ""
+}
+
+// Without returns fields without those of a name.
+func Without(fields []Field, name string) []Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return strings.EqualFold(f.Name, name) })
 }
 
 // Default adds a header field unless it is present.

@@ -1,7 +1,6 @@
 package har
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,24 +45,29 @@ func newFollower() *follower {
 
 // follow marks the values of earlier answers in the last request, and takes those of its own
 // answer.
-func (f *follower) follow(load *foreign.Load, e *entry) {
+func (f *follower) follow(load *foreign.Load, e *entry, open foreign.Opener) {
 	last := len(load.Requests) - 1
 	f.seen = last + 1
 	r := &load.Requests[last]
 	if r.Static {
 		return
 	}
-	if pause := e.Started.Sub(f.ended); !f.ended.IsZero() && pause >= leastWait {
-		r.Flow.Think = pause.Round(10 * time.Millisecond)
+	if !e.at.IsZero() {
+		const longest = 1e9 // ms that a request may take
+		if pause := e.at.Sub(f.ended); !f.ended.IsZero() && pause >= leastWait {
+			r.Flow.Think = pause.Round(10 * time.Millisecond)
+		}
+		if end := e.at.Add(time.Duration(e.Took * number(time.Millisecond))); end.After(f.ended) && e.Took >= 0 && e.Took < longest {
+			f.ended = end
+		}
+	} else {
+		f.ended = time.Time{}
 	}
-	if end := e.Started.Add(time.Duration(e.Took * float64(time.Millisecond))); end.After(f.ended) && e.Took >= 0 && e.Took < 1e9 {
-		f.ended = end
-	}
-	if e.Response.Status >= 300 && e.Response.Status < 400 && e.Response.Status != http.StatusNotModified {
-		r.Flow.Check.Status = []int{e.Response.Status}
+	if status := int(e.Response.Status); status >= 300 && status < 400 && status != http.StatusNotModified {
+		r.Flow.Check.Status = []int{status}
 	}
 	f.mark(load, r)
-	f.answer(last, e)
+	f.answer(last, e, open)
 }
 
 // mark replaces values of earlier answers, and cookies that the flow itself will have.
@@ -109,7 +113,7 @@ func (f *follower) others(cookies string) string {
 }
 
 // answer takes the values of an answer.
-func (f *follower) answer(request int, e *entry) {
+func (f *follower) answer(request int, e *entry, open foreign.Opener) {
 	for _, h := range e.Response.Headers {
 		switch strings.ToLower(h.Name) {
 		case "set-cookie":
@@ -124,24 +128,24 @@ func (f *follower) answer(request int, e *entry) {
 			f.take(h.Value, source{request, foreign.Save{Header: h.Name}, h.Name})
 		}
 	}
-	text := e.Response.Content.Text
-	if e.Response.Content.Encoding == "base64" {
-		decoded, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return
-		}
-		text = string(decoded)
+	c := &e.Response.Content
+	text, err := decoded(string(c.Text), string(c.Encoding))
+	if c.File != "" && err == nil {
+		var b []byte
+		b, err = open(string(c.File))
+		text = string(b)
 	}
+	mimeType := string(c.MimeType)
 	switch {
-	case len(text) > maxAnswer:
-	case strings.Contains(e.Response.Content.MimeType, "json"):
+	case err != nil || len(text) > maxAnswer:
+	case strings.Contains(mimeType, "json"):
 		var v any
 		in := json.NewDecoder(strings.NewReader(text))
 		in.UseNumber()
 		if in.Decode(&v) == nil {
 			f.fields(request, v, nil)
 		}
-	case strings.Contains(e.Response.Content.MimeType, "html"):
+	case strings.Contains(mimeType, "html"):
 		f.inputs(request, text)
 	}
 }

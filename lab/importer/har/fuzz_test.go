@@ -3,9 +3,11 @@ package har
 import (
 	"testing"
 
+	"dyno/lab/importer/foreign"
 	"dyno/lab/importer/foreign/foreigntest"
 )
 
 func FuzzRead(f *testing.F) {
-	foreigntest.Fuzz(f, Read, "har/input.har", "har-flow/input.har")
+	read := func(text []byte) (*foreign.Load, error) { return Read(text, foreigntest.NoFiles) }
+	foreigntest.Fuzz(f, read, "har/input.har", "har-flow/input.har")
 }

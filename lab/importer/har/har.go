@@ -1,84 +1,118 @@
-// Package har reads the requests of a HAR file (HTTP Archive 1.2), as browsers export it. A
-// request that occurs several times weighs as much. Values that an answer had and a later request
-// contains, such as a token, make the requests a flow.
+// Package har reads the requests of a HAR file (HTTP Archive 1.2), as browsers and proxies export
+// it, also within a zip. A request that occurs several times weighs as much. Values that an answer
+// had and a later request contains, such as a token, make the requests a flow.
 //
-// It is not for checking answers against the file. It starts no goroutines.
+// Programs write fields in other forms than the specification has: what can be read is read, and an
+// entry that cannot be sent as it was is left out alone. It is not for checking answers against the
+// file. It starts no goroutines.
 package har
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"dyno/lab/importer/foreign"
 )
 
-// archive is the part of the file that is read.
-type archive struct {
-	Log *struct {
-		Entries []entry `json:"entries"`
-	} `json:"log"`
-}
-
-type entry struct {
-	Started time.Time `json:"startedDateTime"`
-	Took    float64   `json:"time"` // milliseconds
-	Request struct {
-		Method   string          `json:"method"`
-		URL      string          `json:"url"`
-		Headers  []foreign.Field `json:"headers"`
-		PostData *struct {
-			MimeType string          `json:"mimeType"`
-			Text     string          `json:"text"`
-			Params   []foreign.Field `json:"params"`
-		} `json:"postData"`
-	} `json:"request"`
-	Response struct {
-		Status  int             `json:"status"`
-		Headers []foreign.Field `json:"headers"`
-		Content struct {
-			MimeType string `json:"mimeType"`
-			Text     string `json:"text"`
-			Encoding string `json:"encoding"`
-		} `json:"content"`
-	} `json:"response"`
-	ResourceType string `json:"_resourceType"` // of Chromium
-}
-
 // static lists the resource types that are files of a page.
 var static = []string{"image", "stylesheet", "script", "font", "media", "manifest"}
 
-// Read reads a HAR file.
-func Read(text []byte) (*foreign.Load, error) {
-	var file archive
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(string(text), "\ufeff")), &file); err != nil {
-		return nil, fmt.Errorf("it is not JSON of that form: %w", err)
-	}
-	if file.Log == nil || len(file.Log.Entries) == 0 {
-		return nil, errors.New("it has no log.entries; reload the page with the network panel open, then export it again")
+// Read reads a HAR file; open reads files beside it, which hold bodies.
+func Read(text []byte, open foreign.Opener) (*foreign.Load, error) {
+	if isZip(text) {
+		var err error
+		if text, open, err = unzip(text); err != nil {
+			return nil, err
+		}
 	}
 	load, f := &foreign.Load{}, newFollower()
-	entries := file.Log.Entries
-	slices.SortStableFunc(entries, func(a, b entry) int { return a.Started.Compare(b.Started) })
+	entries, err := entriesOf(text, load)
+	if err != nil {
+		return nil, err
+	}
+	timeless := order(entries)
 	for i := range entries {
-		if add(load, i+1, entries[i]); len(load.Requests) > f.seen {
-			f.follow(load, &entries[i])
+		e := &entries[i]
+		left := len(load.Left)
+		add(load, e, open)
+		for n := left; n < len(load.Left); n++ {
+			load.Left[n].Line = e.line
+			load.Left[n].What = fmt.Sprintf("entry %d: %s", e.number, load.Left[n].What)
 		}
+		if len(load.Requests) > f.seen {
+			f.follow(load, e, open)
+		}
+	}
+	if len(timeless) > 0 {
+		load.Note("the time of entry %s cannot be read: the order of the file holds, and there is no pause", list(timeless))
 	}
 	load.Flows = f.passed
 	return load, nil
 }
 
-func add(load *foreign.Load, number int, e entry) {
-	r := foreign.Request{Method: strings.ToUpper(e.Request.Method), URL: e.Request.URL, Static: slices.Contains(static, e.ResourceType)}
-	what := fmt.Sprintf("entry %d: %s %s", number, r.Method, foreign.Address(r.URL))
+// list lists numbers, at most a few.
+func list(numbers []int) string {
+	const most = 8
+	var out []string
+	for _, n := range numbers[:min(len(numbers), most)] {
+		out = append(out, strconv.Itoa(n))
+	}
+	if more := len(numbers) - most; more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
+}
+
+// order sorts entries by their time, and returns the numbers of those whose time cannot be read:
+// they stay behind the entry before them. A time without a zone has that of the others.
+func order(entries []entry) (timeless []int) {
+	zone := time.UTC
+	for i := range entries {
+		if at, zoned, ok := moment(string(entries[i].Started)); ok && zoned {
+			zone = at.Location()
+			break
+		}
+	}
+	var last time.Time
+	for i := range entries {
+		e := &entries[i]
+		at, zoned, ok := moment(string(e.Started))
+		if ok && !zoned {
+			at = time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), zone)
+		}
+		if !ok {
+			if e.sorted = last; e.Started != "" {
+				timeless = append(timeless, e.number)
+			}
+			continue
+		}
+		e.at, e.sorted, last = at, at, at
+	}
+	for i := len(entries) - 2; i >= 0; i-- { // the first ones have nothing before them
+		if entries[i].sorted.IsZero() {
+			entries[i].sorted = entries[i+1].sorted
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return a.sorted.Compare(b.sorted) })
+	return timeless
+}
+
+// add adds the request of an entry, or what is left out of it.
+func add(load *foreign.Load, e *entry, open foreign.Opener) {
+	r := foreign.Request{Line: e.line, Method: strings.ToUpper(string(e.Request.Method)), URL: e.address(), Exact: true, Static: slices.Contains(static, string(e.ResourceType))}
+	what := r.Method + " " + foreign.Address(r.URL)
 	switch {
-	case r.Method == "OPTIONS" && slices.ContainsFunc(e.Request.Headers, func(f foreign.Field) bool {
-		return strings.EqualFold(f.Name, "Access-Control-Request-Method")
-	}):
+	case e.broken != "":
+		load.Leave(0, "a request", "%s", e.broken)
+		return
+	case r.Method == "" || r.URL == "":
+		load.Leave(0, "a request", "it has no method or no URL")
+		return
+	case r.Method == "OPTIONS" && e.Request.Headers.get("Access-Control-Request-Method") != "":
 		load.Leave(0, what, "browsers send it ahead of another site's request (CORS)")
 		return
 	case e.ResourceType == "websocket" || e.Response.Status == 101:
@@ -95,27 +129,30 @@ func add(load *foreign.Load, number int, e entry) {
 		}
 		r.Header = append(r.Header, f)
 	}
-	if p := e.Request.PostData; p != nil {
-		if strings.HasPrefix(p.MimeType, "multipart/") && p.Text == "" {
-			load.Leave(0, what, "the file has no text of its multipart form")
-			return
-		}
-		r.Body = p.Text
-		if p.Text == "" {
-			r.Body = form(p.Params)
-		}
-		if p.MimeType != "" && r.Body != "" && (foreign.Field{Name: "Content-Type", Value: p.MimeType}).Valid() {
-			r.Default("Content-Type", p.MimeType)
-		}
+	if cookies := e.cookies(); cookies != "" {
+		r.Default("Cookie", cookies)
+	}
+	if err := e.body(load, &r, open); err != nil {
+		load.Leave(0, what, "%v", err)
+		return
 	}
 	load.Add(r)
 }
 
-// form joins parameters; a HAR has them in their encoded form.
-func form(params []foreign.Field) string {
-	var out []string
-	for _, p := range params {
-		out = append(out, p.Name+"="+p.Value)
+// lost is the error of a body that the file does not have.
+func lost(bytes int) error {
+	return fmt.Errorf("the recorder kept no body, and it had %d bytes", bytes)
+}
+
+var errNoBody = errors.New("it seems to have had a body, which the recorder did not keep: it has a Content-Type, or is chunked")
+
+// declared is the size of the body that the request had, in bytes; -1: the file does not say.
+func (e *entry) declared() int {
+	if n, err := strconv.Atoi(strings.TrimSpace(e.Request.Headers.get("Content-Length"))); err == nil {
+		return n
 	}
-	return strings.Join(out, "&")
+	if e.Request.BodySize == nil {
+		return -1
+	}
+	return int(*e.Request.BodySize)
 }
