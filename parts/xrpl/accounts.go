@@ -8,9 +8,10 @@ import (
 )
 
 // Accounts calls visit with the accounts that a transaction affects: its own Account and
-// Destination, and for each ledger entry that it created, changed or removed, the accounts in it
-// and the issuers of its limits and offers. An account may occur more than once. Source:
-// TxMeta::getAffectedAccounts, on which rippled's account_tx is based.
+// Destination, and for each ledger entry that it created, changed or removed, the accounts in it,
+// the issuers of its limits and offers, and the issuer of the multi-purpose token that it holds. An
+// account may occur more than once. Source: TxMeta::getAffectedAccounts of rippled 3.0, on which
+// its account_tx is based; that lacks the Destination of a payment that failed.
 func Accounts(blob, meta []byte, visit func(AccountID)) error {
 	err := Walk(blob, func(f Field) error {
 		if f.Depth == 0 && (f.Is(sfield.Account) || f.Is(sfield.Destination)) {
@@ -29,8 +30,10 @@ func Accounts(blob, meta []byte, visit func(AccountID)) error {
 		switch {
 		case f.Type == sfield.TypeAccount:
 			visitAccount(value, visit)
-		case f.ID() >= sfield.TakerPays && f.ID() <= sfield.HighLimit && len(value) == 8+currencySize+accountSize:
-			visitAccount(value[8+currencySize:], visit)
+		case f.ID() >= sfield.TakerPays && f.ID() <= sfield.HighLimit:
+			visitAccount(issuer(value), visit)
+		case f.ID() == sfield.MPTokenIssuanceID:
+			visitAccount(value[mptSize-accountSize:], visit)
 		}
 		return nil
 	})
@@ -38,6 +41,15 @@ func Accounts(blob, meta []byte, visit func(AccountID)) error {
 		return fmt.Errorf("metadata: %w", err)
 	}
 	return nil
+}
+
+// issuer is the last part of an amount that has one: of an issued currency, or of a multi-purpose
+// token.
+func issuer(amount []byte) []byte {
+	if len(amount) <= accountSize { // XRP
+		return nil
+	}
+	return amount[len(amount)-accountSize:]
 }
 
 func visitAccount(b []byte, visit func(AccountID)) {

@@ -37,6 +37,35 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
+// The issuer of a multi-purpose token is affected through the entries that hold it, created,
+// changed and removed, and through offers of it.
+func TestAccountsOfTokens(t *testing.T) {
+	sender := xrpl.AccountID{1}
+	blob := xrpl.Fields(nil).UInt16(sfield.TransactionType, 0).Account(sfield.Account, sender)
+	token := func(issuer byte) []byte { return slices.Concat([]byte{0, 0, 1, 2}, []byte{issuer, 19: 0}) }
+	holds := func(node, part sfield.ID, issuer byte) []byte {
+		return append(append(xrpl.Fields(nil).Open(node).UInt16(sfield.LedgerEntryType, 0x7f).Open(part).Open(sfield.MPTokenIssuanceID), token(issuer)...),
+			xrpl.Fields(nil).EndObject().EndObject()...)
+	}
+	amount := func(id sfield.ID, issuer byte) []byte {
+		return slices.Concat(xrpl.Fields(nil).Open(id), []byte{0x60, 8: 7}, token(issuer))
+	}
+	meta := slices.Concat(
+		xrpl.Fields(nil).UInt32(sfield.TransactionIndex, 0).Open(sfield.AffectedNodes),
+		holds(sfield.CreatedNode, sfield.NewFields, 2), holds(sfield.ModifiedNode, sfield.FinalFields, 3), holds(sfield.DeletedNode, sfield.FinalFields, 4),
+		holds(sfield.ModifiedNode, sfield.PreviousFields, 99),
+		xrpl.Fields(nil).Open(sfield.CreatedNode).UInt16(sfield.LedgerEntryType, 0x6f).Open(sfield.NewFields),
+		amount(sfield.Balance, 98), amount(sfield.TakerPays, 5), amount(sfield.TakerPays+1, 6), amount(sfield.HighLimit-1, 7),
+		xrpl.Fields(nil).Drops(sfield.HighLimit, 97).EndObject().EndObject().EndArray())
+	var got []byte
+	if err := xrpl.Accounts(blob, meta, func(id xrpl.AccountID) { got = append(got, id[0]) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{1, 2, 3, 4, 5, 6, 7}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+}
+
 func TestSortByIndex(t *testing.T) {
 	k := signing.NewKey([]byte("k"))
 	var txs []xrpl.Transaction

@@ -111,7 +111,7 @@ func (p *pipeline) checkAnchor() error {
 
 // fill downloads the missing ledgers of a range, its uppermost gap first. trusted returns the
 // anchor of the range's top, if that is missing; the ledger above any other gap is stored and
-// proved, and names the gap's top.
+// proved, and names the gap's top. A ledger that no server gives does not end it.
 func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(context.Context) (backfill.Trusted, error)) error {
 	gaps := p.store.Stored().Missing(span)
 	if len(gaps) == 0 {
@@ -121,6 +121,7 @@ func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(co
 		return err
 	}
 	slices.Reverse(gaps)
+	var errs error
 	for _, gap := range gaps {
 		c := p.config
 		if gap.To == span.To {
@@ -139,11 +140,13 @@ func (p *pipeline) fill(ctx context.Context, span history.Range, trusted func(co
 				p.trustSource = cmp.Or(p.trustSource, fmt.Sprintf("ledger %d is the parent of the stored ledger %d", gap.To, gap.To+1))
 			}
 		}
-		if err := p.gap(ctx, c, gap); err != nil {
-			return err
+		err := p.gap(ctx, c, gap)
+		errs = errors.Join(errs, err)
+		if missing := (*backfill.Missing)(nil); err != nil && (!errors.As(err, &missing) || errors.Is(err, backfill.ErrStalled)) {
+			break
 		}
 	}
-	return nil
+	return errs
 }
 
 // trustAnchor finds the hash that the range is proved from, and records its source.

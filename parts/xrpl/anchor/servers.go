@@ -156,40 +156,52 @@ func (f *Finder) recordFault(m *serverpool.Member, a *response.Answer, why error
 	f.Wrong(m.Name(), a, why)
 }
 
-// ask requests a ledger's hash from a server once, within its budget and cooldown.
-func (f *Finder) ask(ctx context.Context, s *rippled.Server, index uint32) (g given, err error) {
+// ask requests a ledger's hash from a server, which, if it does not find the ledger, may know the
+// hash from the ledger above.
+func (f *Finder) ask(ctx context.Context, s *rippled.Server, index uint32) (given, error) {
+	g, header, err := f.header(ctx, s, index)
+	g.hash = header.Hash()
+	if response.CodeOf(err) == response.NotFound || errors.Is(err, serverpool.ErrNoServer) {
+		if above, header, e := f.header(ctx, s, index+1); e == nil {
+			above.hash = header.Parent
+			return above, nil
+		}
+	}
+	return g, err
+}
+
+// header requests a ledger's header from a server once, within its budget and cooldown.
+func (f *Finder) header(ctx context.Context, s *rippled.Server, index uint32) (g given, h xrpl.Header, err error) {
 	m, err := f.Pool.AcquireOf(ctx, s, index)
 	switch {
 	case errors.Is(err, serverpool.ErrNoServer):
-		return g, err // it names the server
+		return g, h, err // it names the server
 	case err != nil:
-		return g, fmt.Errorf("%s: %w", s.Name(), err)
+		return g, h, fmt.Errorf("%s: %w", s.Name(), err)
 	}
-	begin := time.Now()
-	a, err := s.Header(ctx, index)
-	if err != nil {
+	begin, a := time.Now(), new(response.Answer)
+	if err := s.Header(ctx, index, a); err != nil {
 		m.Done(0, time.Since(begin), err)
-		return g, err // it names the server
+		return g, h, err // it names the server
 	}
 	m.Answered(a, time.Since(begin))
-	h, kind := hashOf(a, index)
+	h, kind := headerOf(a, index)
 	if kind != nil {
 		f.recordFault(m, a, kind)
-		return g, fmt.Errorf("%s: asked for ledger %d: %w", s.Name(), index, kind)
+		return g, h, fmt.Errorf("%s: asked for ledger %d: %w", s.Name(), index, kind)
 	}
-	return given{h, a, m}, nil
+	return given{answer: a, member: m}, h, nil
 }
 
-// hashOf is the hash of the header in an answer. The error says what is wrong with the answer.
-func hashOf(a *response.Answer, index uint32) (h xrpl.Hash, err error) {
-	header, err := xrpl.ParseHeader(a.Header)
-	if err != nil {
+// headerOf is the header in an answer. The error says what is wrong with the answer.
+func headerOf(a *response.Answer, index uint32) (h xrpl.Header, err error) {
+	if h, err = xrpl.ParseHeader(a.Header); err != nil {
 		return h, xrpl.ErrMalformed
 	}
-	switch h = header.Hash(); {
-	case header.Index != index:
+	switch {
+	case h.Index != index:
 		return h, xrpl.ErrIndex
-	case !a.Hash.IsZero() && a.Hash != h:
+	case !a.Hash.IsZero() && a.Hash != h.Hash():
 		return h, xrpl.ErrHash
 	}
 	return h, nil

@@ -17,19 +17,25 @@ import (
 	"time"
 
 	"dyno/parts/seconds"
+	"dyno/parts/xrpl"
 	"dyno/parts/xrpl/rippled/response"
 )
 
 type request struct {
 	method       string
-	index        uint32 // of a ledger; 0: none
+	index        uint32    // of a ledger; 0: none
+	hash         xrpl.Hash // of a ledger, instead of its index; zero: none
 	transactions bool
 	streams      []string // of a subscription
 }
 
 // append writes the fields of a request, without the braces.
 func (r request) append(b []byte) []byte {
-	if r.index > 0 {
+	switch {
+	case !r.hash.IsZero():
+		b = xrpl.AppendHex(append(b, `"ledger_hash":"`...), r.hash[:])
+		b = append(b, `","binary":true`...)
+	case r.index > 0:
 		b = append(b, `"ledger_index":`...)
 		b = strconv.AppendUint(b, uint64(r.index), 10)
 		b = append(b, `,"binary":true`...)

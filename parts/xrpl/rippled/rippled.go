@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"time"
 
+	"dyno/parts/xrpl"
 	"dyno/parts/xrpl/rippled/response"
 )
 
@@ -126,13 +127,20 @@ func (s *Server) Ledger(ctx context.Context, index uint32, into *response.Answer
 	return s.ledger(ctx, request{method: "ledger", index: index, transactions: true}, into)
 }
 
+// LedgerByHash is Ledger by the ledger's hash: a server may find by it what it does not find by its
+// index.
+func (s *Server) LedgerByHash(ctx context.Context, hash xrpl.Hash, into *response.Answer) error {
+	return s.ledger(ctx, request{method: "ledger", hash: hash, transactions: true}, into)
+}
+
 // Header requests a ledger without its transactions.
-func (s *Server) Header(ctx context.Context, index uint32) (*response.Answer, error) {
-	into := new(response.Answer)
-	if err := s.ledger(ctx, request{method: "ledger", index: index}, into); err != nil {
-		return nil, err
-	}
-	return into, nil
+func (s *Server) Header(ctx context.Context, index uint32, into *response.Answer) error {
+	return s.ledger(ctx, request{method: "ledger", index: index}, into)
+}
+
+// HeaderByHash is Header by the ledger's hash.
+func (s *Server) HeaderByHash(ctx context.Context, hash xrpl.Hash, into *response.Answer) error {
+	return s.ledger(ctx, request{method: "ledger", hash: hash}, into)
 }
 
 func (s *Server) ledger(ctx context.Context, r request, into *response.Answer) error {

@@ -165,7 +165,18 @@ func TestAsks(t *testing.T) {
 		if want := `{"method":"ledger","params":[{"ledger_index":7,"binary":true,"transactions":true,"expand":true}]}identity`; got != want {
 			t.Errorf("asked %s", got)
 		}
-		if a, err := s.Header(t.Context(), 7); err != nil || a.Index != 7 || strings.Contains(got, "transactions") {
+		if err := s.Header(t.Context(), 7, &a); err != nil || a.Index != 7 || strings.Contains(got, "transactions") {
+			t.Error(err, got)
+		}
+		byHash, err := xrpl.ParseHash(hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"method":"ledger","params":[{"ledger_hash":"` + hash + `","binary":true,"transactions":true,"expand":true}]}identity`
+		if err := s.LedgerByHash(t.Context(), byHash, &a); err != nil || got != want {
+			t.Error(err, got)
+		}
+		if err := s.HeaderByHash(t.Context(), byHash, &a); err != nil || got != `{"method":"ledger","params":[{"ledger_hash":"`+hash+`","binary":true}]}identity` {
 			t.Error(err, got)
 		}
 		info, err := s.Info(t.Context())

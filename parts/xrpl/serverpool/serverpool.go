@@ -61,6 +61,7 @@ type waiter struct {
 	index uint32
 	only  source // nil: any
 	not   []*Member
+	lax   bool         // also of a server that does not claim the ledger
 	ready chan outcome // capacity 1
 }
 
@@ -69,6 +70,14 @@ func (w *waiter) accepts(s *server) bool {
 		return false
 	}
 	return !slices.ContainsFunc(w.not, func(m *Member) bool { return m != nil && m.server == s })
+}
+
+// claim is the ledger that a server must have; 0: any.
+func (w *waiter) claim() uint32 {
+	if w.lax {
+		return 0
+	}
+	return w.index
 }
 
 func (w *waiter) any() bool { return w.only == nil && len(w.not) == 0 }
@@ -106,6 +115,12 @@ func newPool(c Config, sources []source) *Pool {
 // reasons (it may be ErrCoolingDown), or that of ctx.
 func (p *Pool) Acquire(ctx context.Context, index uint32, not ...*Member) (*Member, error) {
 	return p.wait(ctx, &waiter{index: index, not: not})
+}
+
+// AcquireAny is Acquire for a request that does not depend on a ledger's index: also to a server
+// that does not claim the ledger, or does not find it by its index.
+func (p *Pool) AcquireAny(ctx context.Context, index uint32, not ...*Member) (*Member, error) {
+	return p.wait(ctx, &waiter{index: index, not: not, lax: true})
 }
 
 // AcquireOf is Acquire for a given server. Callers use it to get the answer of each server.
@@ -173,7 +188,7 @@ func (p *Pool) dispatch(now time.Time) {
 		v := p.pick(w, now)
 		switch {
 		case v.best != nil:
-			w.ready <- outcome{member: v.best.take(p, w.index, now)}
+			w.ready <- outcome{member: v.best.take(p, w.claim(), now)}
 		case v.err != nil:
 			w.ready <- outcome{err: v.err}
 		default:
@@ -221,7 +236,7 @@ func (p *Pool) pick(w *waiter, now time.Time) view {
 		if !w.accepts(s) {
 			continue
 		}
-		l := s.likelihood(w.index, now)
+		l := s.likelihood(w.claim(), now)
 		if l < likely || l <= denies {
 			continue
 		}

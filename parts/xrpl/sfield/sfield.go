@@ -32,6 +32,7 @@ const (
 	TypeUInt8     = 16
 	TypePathSet   = 18
 	TypeVector256 = 19
+	TypeUInt192   = 21
 	TypeIssue     = 24
 	TypeBridge    = 25
 	TypeCurrency  = 26
@@ -106,6 +107,8 @@ const (
 
 	TransactionResult   ID = TypeUInt8<<16 | 3
 	WasLockingChainSend ID = TypeUInt8<<16 | 19
+
+	MPTokenIssuanceID ID = TypeUInt192<<16 | 1
 
 	XChainBridge ID = TypeBridge<<16 | 1
 )

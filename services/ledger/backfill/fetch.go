@@ -30,7 +30,7 @@ func (r *run) drive(ctx context.Context) error {
 		wait, done := r.planner.Wait(now), r.planner.Done()
 		asking := (ok || stall.fetches.Load() > 0) && r.lastErr != nil && !r.Servers.RetryAfterPending()
 		if stall.pass(now, r.lastGood, asking) > r.StallTimeout {
-			r.fatalErr = fmt.Errorf("no right answer from any server for %v: %w", r.StallTimeout, r.lastErr)
+			r.fatalErr = fmt.Errorf("%w for %v: %w", ErrStalled, r.StallTimeout, r.lastErr)
 			signal(r.linked)
 		}
 		planned := r.planner.Stats()
@@ -169,11 +169,7 @@ func (r *run) call(ctx context.Context, m *serverpool.Member, it *item) error {
 	if !r.headers {
 		return m.Server().Ledger(ctx, it.index, it.answer)
 	}
-	a, err := m.Server().Header(ctx, it.index)
-	if err == nil {
-		it.answer = a
-	}
-	return err
+	return m.Server().Header(ctx, it.index, it.answer)
 }
 
 // errNoOtherServer ends a hedge when no server other than the current one has the ledger.

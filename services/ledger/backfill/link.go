@@ -3,6 +3,7 @@ package backfill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"dyno/parts/xrpl"
@@ -12,21 +13,41 @@ import (
 
 // link takes verified answers from the top of the gap down, checks each against the parent hash in
 // the ledger above it, and passes them to the Sink. Zero for expect: the top hash is not checked
-// (L0, L1).
+// (L0, L1). A ledger that servers do not give is asked for by its hash; where that fails too, its
+// header alone leads to those below.
 func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 	links := r.Level >= trust.L2
 	var missing gaps
+	var byHash uint32 // the last ledger that was asked for by its hash
 	for index := r.gap.To; index >= r.gap.From && index > 0; {
 		it, fatalErr, all := r.take(index)
 		switch {
-		case fatalErr != nil && (links || all):
-			if index == r.gap.To {
-				fatalErr = cmp.Or(r.anchorRejected(expect), fatalErr)
+		case it == nil && !all && byHash != index && !expect.IsZero() && (fatalErr != nil || r.notFound(index)):
+			byHash = index
+			if err := r.askByHash(ctx, index, expect); err != nil {
+				return err
 			}
-			missing.add(history.Range{From: r.gap.From, To: index}, fatalErr)
-			return missing.err()
+			continue
 		case fatalErr != nil:
+			var parent xrpl.Hash
+			if links && !all {
+				if index == r.gap.To {
+					fatalErr = cmp.Or(r.anchorRejected(expect), fatalErr)
+				}
+				var err error
+				if parent, err = r.parent(ctx, index, expect); err != nil {
+					return err
+				}
+			}
+			if all || links && parent.IsZero() {
+				missing.add(history.Range{From: r.gap.From, To: index}, fatalErr)
+				return missing.err()
+			}
 			missing.add(history.Range{From: index, To: index}, fatalErr)
+			if err := r.checkBelow(index, parent, links); err != nil {
+				return errors.Join(missing.err(), err)
+			}
+			expect = parent
 			r.advance(index)
 			index--
 			continue
@@ -48,7 +69,7 @@ func (r *run) link(ctx context.Context, expect xrpl.Hash) error {
 			continue
 		}
 		r.trustAnchor()
-		if err := r.checkBelow(it, links); err != nil {
+		if err := r.checkBelow(index, it.header.Parent, links); err != nil {
 			r.recycle(it)
 			return err
 		}
@@ -105,11 +126,11 @@ func (r *run) take(index uint32) (it *item, fatalErr error, all bool) {
 }
 
 // checkBelow checks that the range's lowest ledger names the ledger stored below as its parent.
-func (r *run) checkBelow(it *item, links bool) error {
-	if !links || r.Below.Index == 0 || it.index != r.gap.From || it.header.Parent == r.Below.Hash {
+func (r *run) checkBelow(index uint32, parent xrpl.Hash, links bool) error {
+	if !links || r.Below.Index == 0 || index != r.gap.From || parent == r.Below.Hash {
 		return nil
 	}
-	return &Mismatch{Index: r.Below.Index, Stored: r.Below.Hash, Proved: it.header.Parent}
+	return &Mismatch{Index: r.Below.Index, Stored: r.Below.Hash, Proved: parent}
 }
 
 // accept makes an answer the one for its index: later answers for that index are discarded.

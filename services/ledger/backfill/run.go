@@ -60,11 +60,12 @@ type tries struct {
 	last  error
 }
 
-// Run downloads a range, from its top down, and returns when the Sink has all of it. At L2 and
-// above, a ledger that no server sends ends the run with a *Missing, because nothing below it can
-// be proved; at L0 and L1 the rest is downloaded, and the error joins a *Missing for each gap, at
-// most 100. The error is a *Mismatch when the range does not continue Config.Below. In both cases
-// the Sink may already have the ledgers above.
+// Run downloads a range, from its top down, and returns when the Sink has all of it. A ledger that
+// no server sends, neither by its index nor by its hash, is left out, and the rest is downloaded:
+// the error joins a *Missing for each gap, at most 100. At L2 and above that needs the ledger's
+// header; without it the gap reaches down to the range's end, because nothing below can be proved.
+// The error is a *Mismatch when the range does not continue Config.Below. In both cases the Sink
+// may already have the ledgers above.
 func Run(ctx context.Context, c Config, gap history.Range) error {
 	c = c.withDefaults()
 	if gap.Len() == 0 {

@@ -1,9 +1,13 @@
 package backfill
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 )
+
+// ErrStalled ends a run when servers are asked for Config.StallTimeout in vain.
+var ErrStalled = errors.New("no right answer from any server")
 
 // stallDetector measures for how long servers have been asked without one right answer:
 // Config.StallTimeout bounds that. Time does not count while no ledger needs fetching, as when the

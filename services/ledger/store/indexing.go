@@ -25,6 +25,25 @@ func (s *Store) beginAccounts() error {
 	return s.Append(nil, next.progress)
 }
 
+// ForgetAccounts empties the index by account: IndexAccounts makes it anew. It is durable after
+// Close.
+func (s *Store) ForgetAccounts() error {
+	s.apply.Lock()
+	defer s.apply.Unlock()
+	if !s.accounts {
+		return nil
+	}
+	b := s.index.Batch(0)
+	defer b.Close()
+	next := *s.durable.Load()
+	next.lacking = next.stored
+	if err := errors.Join(index.DeleteAccounts(b), setLacking(b, next.lacking), s.index.Apply(b)); err != nil {
+		return err
+	}
+	s.durable.Store(&next)
+	return nil
+}
+
 // indexedBytes is the maximum batch of IndexAccounts: it bounds how long other writers wait.
 const indexedBytes = 64 << 10
 

@@ -51,8 +51,10 @@ import (
 	"dyno/services/ledger/store/record"
 )
 
-// Format is the version of the format above. Raise it whenever an older program could not read it.
-const Format = 2
+// Format is the version of the format above. Raise it whenever an older program could not read it,
+// or would write what this one does not expect. Since 3, the index by account has the issuers of
+// multi-purpose tokens.
+const Format = 3
 
 // Contents of the data folder.
 const (

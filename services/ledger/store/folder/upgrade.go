@@ -16,14 +16,31 @@ import (
 	"dyno/services/ledger/store/record"
 )
 
-// upgrade converts a store of format 1, which needs the same room again until store.Open removes
+// upgrade converts a store of an older format. An index by account of format 2 is made anew, by the
+// next sync or serve.
+func upgrade(dir string, from int) error {
+	switch from {
+	case 1:
+		return upgrade1(dir)
+	case 2:
+		return upgrade2(dir)
+	}
+	return fmt.Errorf("there is no format %d", from)
+}
+
+func upgrade2(dir string) error {
+	s, err := store.Open(dir, store.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.ForgetAccounts(), s.Close())
+}
+
+// upgrade1 converts a store of format 1, which needs the same room again until store.Open removes
 // the old one. It starts again after an interruption. The old one is a pebble database: under l the
 // ledger as in store/record, h, t and a as today, under e and E the evidence and its answers, under
 // m/ format, accounts, stored and progress.
-func upgrade(dir string, from int) (err error) {
-	if from != 1 {
-		return fmt.Errorf("there is no format %d", from)
-	}
+func upgrade1(dir string) (err error) {
 	for _, begun := range []string{store.PacksFolder, store.IndexFolder, store.EvidenceFolder} {
 		if err := vfs.Default.RemoveAll(filepath.Join(dir, begun)); err != nil {
 			return err

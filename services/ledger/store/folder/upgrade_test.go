@@ -1,6 +1,8 @@
 package folder
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,9 +11,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"dyno/parts/xrpl"
 	"dyno/parts/xrpl/trust"
+	"dyno/parts/xrpl/xrpltest"
 	"dyno/services/ledger/store"
 	"dyno/services/ledger/store/check"
+	"dyno/services/ledger/store/index"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,6 +70,53 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// A folder of format 2 gets a new index by account, also after an interrupted upgrade.
+func TestUpgradeOfAccounts(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, store.Options{Accounts: "on"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := xrpltest.Chain(1, 100, 10, 2)
+	var account xrpl.AccountID
+	if err := xrpl.Accounts(chain[0].Transactions[0].Blob, chain[0].Transactions[0].Meta, func(id xrpl.AccountID) { account = id }); err != nil {
+		t.Fatal(err)
+	}
+	b := s.Index().Batch(0)
+	err = errors.Join(s.Append(chain, store.Progress{From: 100, To: 109, Level: "L2"}), index.DeleteAccounts(b), s.Index().Apply(b), b.Close(), s.Close())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "FORMAT"), []byte(`{"service":"ledgersync","format":2}`), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := upgrade(dir, 2); err != nil { // and then it is killed
+		t.Fatal(err)
+	}
+	for range 2 {
+		if s, err = Open(dir, store.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.AccountTransactions(account, 100, 100, nil, 10, true); s.Lacking() > 0 && !errors.Is(err, store.ErrLacking) {
+			t.Errorf("the old index answers: %v", err)
+		}
+		if err := s.IndexAccounts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		places, _, err := s.AccountTransactions(account, 100, 100, nil, 10, true)
+		report, e := check.Store(t.Context(), s, trust.L1, nil)
+		if err != nil || e != nil || len(places) == 0 || !report.Clean() {
+			t.Errorf("%v, %v, %v, %+v", places, err, e, report)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "FORMAT")); err != nil || !strings.Contains(string(text), fmt.Sprintf(`"format":%d`, store.Format)) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 // An unreadable store is not changed.
 func TestUpgradeOfDamagedStore(t *testing.T) {
 	dir := olderFolder(t)
@@ -85,7 +137,7 @@ func TestUpgradeOfDamagedStore(t *testing.T) {
 		defer s.Close()
 		t.Fatalf("opened: %v", s.Stored())
 	}
-	if !strings.Contains(err.Error(), "from format 1 to 2") || !strings.Contains(err.Error(), "sync into a new folder") {
+	if !strings.Contains(err.Error(), "from format 1 to 3") || !strings.Contains(err.Error(), "sync into a new folder") {
 		t.Error(err)
 	}
 	if after, err := os.ReadFile(logs[0]); err != nil || string(after) != string(b) {

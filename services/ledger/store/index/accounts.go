@@ -68,6 +68,11 @@ func (m *Scratch) AddAccounts(b *pebble.Batch, l *xrpl.Ledger) error {
 	})
 }
 
+// DeleteAccounts puts into a batch that no ledger's accounts are indexed.
+func DeleteAccounts(b *pebble.Batch) error {
+	return b.DeleteRange([]byte{Accounts}, []byte{Accounts + 1}, nil)
+}
+
 // CheckAccounts compares a ledger's accounts with those that are indexed, and calls wrong for each
 // difference. It returns their number.
 func (d *DB) CheckAccounts(m *Scratch, l *xrpl.Ledger, wrong func(what string)) (n int, err error) {
