@@ -22,6 +22,7 @@ import (
 	"dyno/cmd/dyno/verdicts"
 	"dyno/cmd/dyno/version"
 	"dyno/cmd/service/manual"
+	"dyno/lab/record/redact"
 
 	"github.com/spf13/cobra"
 )
@@ -76,7 +77,7 @@ func run(ctx context.Context, args []string) int {
 	}
 	code, reason := judge(err)
 	if reason != nil {
-		fmt.Fprintln(os.Stderr, "dyno:", reason)
+		fmt.Fprintln(os.Stderr, "dyno:", redact.Text(reason.Error()))
 		printFailure(stdout, cmd, args, reason)
 	}
 	return code

@@ -13,6 +13,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/postgres"
 	"dyno/parts/postgres/companion"
+	"dyno/parts/redact"
 	"dyno/services/orders"
 	"dyno/services/orders/store/schema"
 )
@@ -41,7 +42,7 @@ ready. On --debug, which is loopback only:
 				return err
 			}
 			o.Progress = cmd.ErrOrStderr()
-			o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+			o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: redact.Attr}))
 			o.Database = orders.Database
 			c := companion.Companion{Options: o, Service: "ordersd postgres"}
 			if rows > 0 {
