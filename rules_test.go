@@ -47,7 +47,7 @@ var house = []room{
 	{"lab/source", []string{"lab/record"}, "floor 2: a producer reads code, with the compiler's help; what it costs per request is joined above"},
 	{"lab/importer", []string{"lab/scenario", "lab/record"}, "floor 2: reads loads of other tools into scenarios, and carries none out"},
 	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
-	{"lab/record", nil, "floor 1: the waist imports nothing, so that everything can stand on it"},
+	{"lab/record", []string{"parts/redact"}, "floor 1: the waist imports nothing but how secrets are hidden, so that everything can stand on it"},
 
 	{"services/arena/bots", []string{"services/arena/*", "lab/load", "lab/record"}, "players from outside, which the lab's load engine times; no service imports them"},
 	{"services/*", []string{"parts/*", "agent"}, "a service is useful without the lab and without the other services"},

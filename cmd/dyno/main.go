@@ -23,6 +23,7 @@ import (
 	"dyno/cmd/dyno/version"
 	"dyno/cmd/service/manual"
 	"dyno/lab/experiment"
+	"dyno/lab/record/redact"
 	"dyno/lab/report/screen"
 
 	"github.com/spf13/cobra"
@@ -80,7 +81,7 @@ func run(ctx context.Context, args []string) int {
 	}
 	code, reason := judge(err)
 	if reason != nil {
-		fmt.Fprintln(stderr, "dyno:", reason)
+		fmt.Fprintln(stderr, "dyno:", redact.Text(reason.Error()))
 		printFailure(stdout, cmd, args, reason)
 	}
 	return code

@@ -15,6 +15,7 @@ import (
 	"dyno/parts/daemon"
 	"dyno/parts/doors"
 	"dyno/parts/guard"
+	"dyno/parts/redact"
 	"dyno/parts/tracing"
 	"dyno/services/notify/sink"
 
@@ -139,7 +140,9 @@ func stopTracer(tracer *tracing.Tracer, stderr io.Writer) {
 	}
 }
 
-func newLog(stderr io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(stderr, nil)) }
+func newLog(stderr io.Writer) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{ReplaceAttr: redact.Attr}))
+}
 
 func traced(s *sink.Sink, tracer *tracing.Tracer) http.Handler {
 	if tracer == nil {

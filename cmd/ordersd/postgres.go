@@ -14,6 +14,7 @@ import (
 	"dyno/parts/doors"
 	"dyno/parts/postgres"
 	"dyno/parts/postgres/companion"
+	"dyno/parts/redact"
 	"dyno/services/orders"
 	"dyno/services/orders/store/schema"
 )
@@ -42,7 +43,7 @@ ready. On --debug, which is loopback only:
 				return err
 			}
 			o.Progress = cmd.ErrOrStderr()
-			o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+			o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: redact.Attr}))
 			o.Database = orders.Database
 			c := companion.Companion{Options: o, Service: "ordersd postgres"}
 			if rows > 0 {

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 
+	"dyno/parts/redact"
 	"dyno/parts/refusal"
 )
 
@@ -238,7 +239,8 @@ func (c Choice) Get(name string) string {
 	return value
 }
 
-// MarshalJSON gives the choice as {"name":..,"seams":{..},"settings":{..}}.
+// MarshalJSON gives the choice as {"name":..,"seams":{..},"settings":{..}}, to be shown: passwords and
+// tokens in texts are hidden. Get and Bind return them.
 func (c Choice) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Name     string            `json:"name"`
@@ -249,7 +251,7 @@ func (c Choice) MarshalJSON() ([]byte, error) {
 		out.Seams[seam.Name] = c.values[seam.Name]
 	}
 	for _, s := range c.parts.Settings {
-		out.Settings[s.Name] = c.values[s.Name]
+		out.Settings[s.Name] = redact.Setting(s.Name, c.values[s.Name])
 	}
 	return json.Marshal(out)
 }

@@ -302,3 +302,20 @@ func TestParseBytes(t *testing.T) {
 		}
 	}
 }
+
+// A choice that is shown has no passwords; the one that is read has them.
+func TestShownChoiceHasNoSecrets(t *testing.T) {
+	const address = "nats://ops:s3cret@a,nats://ops:s3cret@b"
+	p := Parts{Settings: []Setting{{Name: "url", Kind: "text"}, {Name: "api_key", Kind: "text"}, {Name: "tokens", Kind: "text"}}}
+	choice, err := p.Resolve(Baseline, map[string]string{"url": address, "api_key": "s3cret", "tokens": "digest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(choice)
+	if want := `"settings":{"api_key":"***","tokens":"digest","url":"nats://ops:***@a,nats://ops:***@b"}`; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if choice.Get("url") != address || choice.Get("api_key") != "s3cret" {
+		t.Error("the reader of the setting does not get it")
+	}
+}

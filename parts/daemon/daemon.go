@@ -30,6 +30,7 @@ import (
 	"dyno/parts/datadir"
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
+	"dyno/parts/redact"
 	"dyno/parts/tracing"
 )
 
@@ -207,7 +208,7 @@ func (s Service) Check() error {
 	return s.Assembly.Check()
 }
 
-// oneLine gives an error as one line, whatever was wrapped in it.
+// oneLine gives an error as one line, whatever was wrapped in it, without the secrets of URLs.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return redact.Text(strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"expvar"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 
 	"dyno/agent"
 	"dyno/agent/profiles"
+	"dyno/parts/debugpage"
+	"dyno/parts/redact"
 )
 
 // Phases of a process, as /readyz reports them.
@@ -56,14 +57,16 @@ func (p *phase) readyz(w http.ResponseWriter, r *http.Request) {
 // for loopback peers and holders of the token.
 func debugHandler(mux *http.ServeMux, a *agent.Agent, token string, metrics *prometheus.Registry, p *phase) http.Handler {
 	mux.Handle("/debug/dyno/", a)
-	mux.Handle("/debug/vars", expvar.Handler())
 	profiles.Mount(mux, a)
 
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	open.HandleFunc("GET /readyz", p.readyz)
 	open.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{Registry: metrics}))
-	open.Handle("/", agent.NewGuard(token).Wrap(mux))
+	guard := agent.NewGuard(token)
+	open.Handle("/debug/vars", guard.Wrap(http.HandlerFunc(debugpage.Variables)))
+	open.Handle("/debug/pprof/cmdline", guard.Wrap(http.HandlerFunc(debugpage.Cmdline)))
+	open.Handle("/", guard.Wrap(mux))
 	return open
 }
 
@@ -79,5 +82,5 @@ func newMetrics() *prometheus.Registry {
 }
 
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: redact.Attr}))
 }

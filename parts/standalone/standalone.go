@@ -24,9 +24,11 @@ import (
 	"time"
 
 	"dyno/agent"
+	"dyno/parts/debugpage"
 	"dyno/parts/doors"
 	"dyno/parts/guard"
 	"dyno/parts/lameduck"
+	"dyno/parts/redact"
 )
 
 // Service is what a program serves.
@@ -48,7 +50,7 @@ func Main(name string, start func(context.Context, *agent.Agent) (Service, error
 	hosts := flag.String("allow-host", "", "`NAMES` by which clients call, separated by commas")
 	lameDuck := flag.Duration("lame-duck", 2*time.Second, "`time` after SIGTERM in which it still accepts and answers, while /readyz says 503")
 	flag.Parse()
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: redact.Attr})))
 	g, err := guard.New(guard.Options{Origins: []string{*origins}, Hosts: []string{*hosts}, Listen: []string{*listen, *debug}})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -89,7 +91,11 @@ func run(name, listen, debug string, lameDuck time.Duration, g *guard.Guard, sta
 		}
 	})
 	web := lameduck.NewServer(s.Server, public)
-	pages := &http.Server{Handler: g.Private().Wrap(http.DefaultServeMux, nil), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	inner := http.NewServeMux()
+	inner.HandleFunc("/debug/vars", debugpage.Variables)
+	inner.HandleFunc("/debug/pprof/cmdline", debugpage.Cmdline)
+	inner.Handle("/", http.DefaultServeMux)
+	pages := &http.Server{Handler: g.Private().Wrap(inner, nil), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	defer pages.Close()
 	failed := make(chan error, 2)
 	go func() { failed <- web.Serve(public) }()

@@ -34,7 +34,7 @@ func TestFeed(t *testing.T) {
 		{"nothing", "true", "csv", 0, "the feeder is empty"},
 		{"the wrong format", "echo uid; echo 1", "ndjson", 0, "line 1 is not a JSON object"},
 		{"a failure", "echo uid; echo 1; echo out of luck >&2; exit 3", "csv", 0, "feeder ended with exit code 3; its log ends:\n\tout of luck"},
-		{"a failure before anything", "echo --token=s3cret >&2; exit 1", "csv", 0, "--token=[redacted]"},
+		{"a failure before anything", "echo --token=s3cret >&2; exit 1", "csv", 0, "--token=***"},
 		{"no end", "echo uid; while :; do echo 1; done", "csv", 0, "more than 1000000 rows"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -45,14 +45,10 @@ func AddRun(e *record.Experiment, r *record.Run) error {
 	return Save(e)
 }
 
-// Save writes experiment.json, redacted.
+// Save writes experiment.json, and redacts e as well.
 func Save(e *record.Experiment) error {
-	e.Command = redact.Args(e.Command)
-	e.Scenario = redact.Text(e.Scenario)
-	for i := range e.Variants {
-		v := &e.Variants[i]
-		v.Args, v.Change, v.Why = redact.Args(v.Args), redact.Text(v.Change), redact.Text(v.Why)
-	}
+	e.Scenario = redact.Scenario(e.Scenario)
+	*e = redact.Record(*e)
 	return writeJSON(filepath.Join(e.Dir, ExperimentFile), e)
 }
 
@@ -84,6 +80,8 @@ func Open(dir string) (*record.Experiment, error) {
 	if err := checkVersion(dir, e.Version); err != nil {
 		return nil, err
 	}
+	e.Scenario = redact.Scenario(e.Scenario)
+	*e = redact.Record(*e)
 	for _, id := range e.Order {
 		if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 			return nil, fmt.Errorf("%s names a run %q that is not a folder inside it", ExperimentFile, id)

@@ -82,18 +82,21 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 	return nil
 }
 
-// Close writes run.json, redacted, and closes the files, even if writing fails.
+// Close writes run.json, redacts r as well, and closes the files, even if writing fails.
 func (w *Writer) Close(r *record.Run) error {
 	r.Version = record.Version
-	r.Target.Command = redact.Args(r.Target.Command)
 	r.Load.URL = redact.URL(r.Load.URL)
+	*r = redact.Record(*r)
 	return errors.Join(
 		w.hlogW.Flush(), w.series.Close(), w.hlog.Close(),
 		writeJSON(filepath.Join(w.dir, RunFile), r))
 }
 
 // Rewrite replaces run.json, for figures that are known only after the run has ended.
-func Rewrite(r *record.Run) error { return writeJSON(filepath.Join(r.Dir, RunFile), r) }
+func Rewrite(r *record.Run) error {
+	*r = redact.Record(*r)
+	return writeJSON(filepath.Join(r.Dir, RunFile), r)
+}
 
 // OpenRun reads a run from its folder.
 func OpenRun(dir string) (*record.Run, error) {
@@ -104,6 +107,7 @@ func OpenRun(dir string) (*record.Run, error) {
 	if err := checkVersion(dir, r.Version); err != nil {
 		return nil, err
 	}
+	*r = redact.Record(*r) // an earlier version wrote more
 	f, err := os.Open(filepath.Join(dir, SeriesFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading a run: %w", err)

@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 
 	"dyno/lab/record"
+	"dyno/lab/record/redact"
 )
 
 // AddSlice appends a slice to the experiment and to its file, so that it survives a crash of the
 // lab.
 func AddSlice(e *record.Experiment, s record.Slice) error {
+	s = redact.Record(s)
 	e.Slices = append(e.Slices, s)
 	line, err := json.Marshal(s)
 	if err != nil {

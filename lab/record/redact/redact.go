@@ -1,67 +1,58 @@
-// Package redact removes secrets from what the lab writes: header values, tokens, passwords.
+// Package redact removes secrets from what the lab writes: records, scenarios, command lines,
+// messages.
 //
-// It is not for the output of the measured processes, which is kept as it is. It starts no
-// goroutines.
+// It is not for the output of the measured processes, which is kept as it is, nor for the forms
+// that services have as well (parts/redact). It starts no goroutines.
 package redact
 
 import (
 	"net/url"
 	"regexp"
+
+	"dyno/parts/redact"
 )
 
 // Mark replaces a secret.
-const Mark = "[redacted]"
+const Mark = redact.Mark
 
 // secrets match values that must not reach a file; the value is group 2.
 var secrets = []*regexp.Regexp{
 	// Authorization: Bearer x, X-Api-Key: x, Cookie: x (a header flag, a YAML line)
-	regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-api-key|api[_-]?key|cookie|set-cookie)(["']?\s*[:=]\s*["']?(?:(?:bearer|basic)\s+)?)([^\s"',][^"',\n]*)`),
-	// --token=x, password: x, secret=x
-	regexp.MustCompile(`(?i)((?:[a-z_-]*(?:token|password|passwd|secret)))(["']?\s*[:=]\s*["']?)([^\s"',]+)`),
-	// scheme://user:password@host
-	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^/\s:@]*)(:)([^/\s@]+)@`),
+	regexp.MustCompile(`(?i)((?:(?:proxy-)?authorization|x-api-key|api[_-]?key|cookie|set-cookie)["']?\s*[:=]\s*["']?(?:(?:bearer|basic)\s+)?)([^\s"',][^"',\n]*)`),
+	// a line of YAML: password: x, "secret": 'x y'
+	regexp.MustCompile(`(?im)^(\s*(?:- )?["']?[\w.-]*` + redact.Names + `["']?[ \t]*:[ \t]+)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#{}\[\]|>&*][^\n]*)$`),
+	// password: x, "secret":"x" in a line
+	regexp.MustCompile(`(?i)([\w.-]*` + redact.Names + `(?:\\?["']?\s*:\s*\\?["']?))([^\s"',}\\]+)`),
+	// Bearer x, where the field's name is not before it: {name: Authorization, value: Bearer x}
+	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)([a-z0-9._~+/-]*[0-9][a-z0-9._~+/-]*=*)`),
 	// JSON Web Tokens anywhere in the text: a JSON object in base64url, a dot, and more base64url
-	regexp.MustCompile(`\b(ey)(J)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`),
+	regexp.MustCompile(`\b(eyJ)([A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)`),
 	// Standard Webhooks secrets
-	regexp.MustCompile(`(whsec)(_)([A-Za-z0-9+/=]+)`),
+	regexp.MustCompile(`(whsec_)([A-Za-z0-9+/=]+)`),
 }
 
 // Text replaces header values, tokens and passwords in text.
 func Text(s string) string {
-	for i, re := range secrets {
-		tail := ""
-		if i == 2 {
-			tail = "@"
-		}
-		s = re.ReplaceAllString(s, "${1}${2}"+Mark+tail)
+	for _, re := range secrets {
+		s = re.ReplaceAllString(s, "${1}"+Mark)
 	}
-	return s
+	return redact.Text(s)
 }
+
+// flagged matches a flag and the argument after it, in a list of YAML or in a line of a shell.
+var flagged = regexp.MustCompile(`(?i)(["'\s,\[]--?[\w.-]*` + redact.Names + `["']?(?:\s*,\s*|\s*\n\s*-[ \t]+|[ \t]+))("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"',\]]+)`)
+
+// Scenario replaces the same in a scenario's text, and what follows a flag in a command line.
+func Scenario(text string) string { return Text(flagged.ReplaceAllString(text, "${1}"+Mark)) }
 
 // Args redacts a command line, including the word after a flag whose name marks a secret.
 func Args(args []string) []string {
-	out := make([]string, len(args))
-	hide := false
-	for i, a := range args {
-		switch {
-		case hide:
-			out[i], hide = Mark, false
-		case secretFlag.MatchString(a):
-			out[i], hide = a, true
-		case secretHeader.MatchString(a):
-			out[i] = secretHeader.ReplaceAllString(a, "${1}"+Mark)
-		default:
-			out[i] = Text(a)
-		}
+	out := redact.Args(args)
+	for i := range out {
+		out[i] = Text(out[i])
 	}
 	return out
 }
-
-var secretFlag = regexp.MustCompile(`(?i)^--?[a-z-]*(token|password|passwd|secret|api-key)$`)
-
-// secretHeader matches a header that is one argument, so its value ends with the argument: Digest
-// and AWS4 credentials contain commas and quotes.
-var secretHeader = regexp.MustCompile(`(?is)^((?:-H|--header=)?\s*[a-z0-9_-]*(?:auth|cookie|key|token|secret|password|session|signature)[a-z0-9_-]*\s*:\s*).*$`)
 
 // URL removes credentials from a URL.
 func URL(s string) string {

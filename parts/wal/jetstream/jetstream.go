@@ -30,6 +30,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"dyno/parts/redact"
 	"dyno/parts/wal"
 )
 
@@ -113,7 +114,7 @@ func open(ctx context.Context, c Config) (*store, error) {
 	}
 	nc, err := connect(c)
 	if err != nil {
-		return nil, fmt.Errorf("jetstream: connecting to %s: %w", c.URL, err)
+		return nil, fmt.Errorf("jetstream: connecting to %s: %w", redact.Text(c.URL), err)
 	}
 	s := &store{Config: c, nc: nc, writer: nuid.Next(), maxBytes: nc.MaxPayload() - headerRoom}
 	s.ctx, s.stop = context.WithCancel(context.Background())
