@@ -73,6 +73,9 @@ func run(ctx context.Context, args []string) int {
 	root.SetOut(stdout)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
+		err = stdout.err // help and lists do not look at it
+	}
+	if err == nil {
 		return 0
 	}
 	code, reason := judge(err)

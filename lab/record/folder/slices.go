@@ -13,9 +13,15 @@ import (
 )
 
 // AddSlice appends a slice to the experiment and to its file, so that it survives a crash of the
-// lab.
-func AddSlice(e *record.Experiment, s record.Slice) error {
+// lab. Like Save, it writes nothing after a failure.
+func AddSlice(e *record.Experiment, s record.Slice) {
 	e.Slices = append(e.Slices, s)
+	if e.Unwritten == nil {
+		e.Unwritten = writeSlice(e, s)
+	}
+}
+
+func writeSlice(e *record.Experiment, s record.Slice) error {
 	line, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("encoding a slice: %w", err)
