@@ -40,6 +40,7 @@ type common struct {
 	agents          remote.Flags
 	cmd             *cobra.Command
 	exp             *record.Experiment // the last that was measured or read; nil: none
+	unwritten       error              // why the folder of that lacks a part; nil: it has all
 }
 
 func (c *common) register(cmd *cobra.Command) {
@@ -106,6 +107,16 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	if c.exp = exp; rep == nil {
 		return err
 	}
+	err = c.show(ctx, exp, rep, err, judge)
+	if c.unwritten != nil { // whatever the result is, it has been printed
+		fmt.Fprintf(os.Stderr, "dyno: only what is printed above is left of the experiment; its folder could not be written: %v\n", c.unwritten)
+		err = cmp.Or(err, error(&exit{code: exitFailed}))
+	}
+	return err
+}
+
+// show prints the result of an experiment that ended with err, and returns the command's verdict.
+func (c *common) show(ctx context.Context, exp *record.Experiment, rep *report.Report, err error, judge func(*report.Report) error) error {
 	if len(exp.Runs)+len(exp.Slices) > 0 || c.json || ctx.Err() != nil || errors.Is(err, experiment.ErrNoSuccess) { // otherwise the error is enough
 		if showErr := c.print(rep); showErr != nil {
 			return errors.Join(err, showErr)
@@ -142,15 +153,18 @@ func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Exp
 	defer release()
 	exp, err := experiment.Execute(ctx, o)
 	view.End()
-	if fault := new(scenario.Fault); errors.As(err, &fault) {
+	if fault := new(scenario.Fault); errors.As(err, &fault) && (exp == nil || len(exp.Runs)+len(exp.Slices) == 0) {
 		return nil, nil, usage.Of(err)
 	}
 	if exp == nil {
 		return nil, nil, err
 	}
 	rep := report.Build(exp)
-	if writeErr := writeReports(rep, o.Out); writeErr != nil {
-		return nil, nil, errors.Join(err, writeErr)
+	if c.unwritten = exp.Unwritten; c.unwritten == nil && exp.Dir != "" {
+		c.unwritten = writeReports(rep, o.Out)
+	}
+	if c.unwritten != nil {
+		rep.Out = ""
 	}
 	return exp, rep, err
 }

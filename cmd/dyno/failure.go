@@ -33,14 +33,16 @@ func printFailure(stdout *counter, cmd *cobra.Command, args []string, reason err
 	}{"dyno." + name + "/1", false, redact.Text(reason.Error())})
 }
 
-// counter counts the bytes that are written through it.
+// counter counts the bytes that are written through it, and keeps the first error.
 type counter struct {
-	w io.Writer
-	n int
+	w   io.Writer
+	n   int
+	err error
 }
 
 func (c *counter) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
 	c.n += n
+	c.err = cmp.Or(c.err, err)
 	return n, err
 }

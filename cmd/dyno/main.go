@@ -58,12 +58,15 @@ func (e *exit) Unwrap() error { return e.err }
 // them, and its requests are late.
 const spareProcs = 6
 
-func main() {
+func main() { os.Exit(command()) }
+
+// command runs the command of the process's arguments and returns its exit code.
+func command() int {
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends it immediately; the reaper then stops the remaining processes
-	os.Exit(run(ctx, os.Args[1:]))
+	return run(ctx, os.Args[1:])
 }
 
 // run executes one command and returns its exit code; it prints an error as one line on stderr,
@@ -76,6 +79,9 @@ func run(ctx context.Context, args []string) int {
 	stderr := screen.New(os.Stderr)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = stdout.err // help and lists do not look at it
+	}
 	if err == nil {
 		return 0
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,14 +57,13 @@ judges SLO and gate.`,
 			if err := push(cmd, timeseries.Of(exp, rep), remoteWrite, otlp); err != nil {
 				return err
 			}
-			if err := writeReports(rep, args[0]); err != nil {
-				return err
-			}
+			unwritten := writeReports(rep, args[0])
 			if asMarkdown {
 				err = text.Markdown(cmd.OutOrStdout(), rep)
 			} else {
 				err = (&common{json: asJSON, cmd: cmd}).print(rep)
 			}
+			err = cmp.Or(err, unwritten)
 			if ended := outcome(rep.Outcome); err == nil && ended != nil {
 				return &exit{code: ended.code} // the report has printed the reason
 			}

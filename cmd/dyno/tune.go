@@ -111,12 +111,10 @@ func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	if err != nil {
 		result.Valid, result.Reason = false, err.Error()
 	}
-	if err := writeFile(filepath.Join(o.Out, tuned.File), result, tuned.JSON); err != nil {
-		return err
-	}
+	unwritten := writeFile(filepath.Join(o.Out, tuned.File), result, tuned.JSON)
 	show := tuned.Print
 	if c.json {
 		show = tuned.JSON
 	}
-	return errors.Join(show(cmd.OutOrStdout(), result), asExit(err))
+	return errors.Join(show(cmd.OutOrStdout(), result), asExit(err), unwritten)
 }

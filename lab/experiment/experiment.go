@@ -96,7 +96,7 @@ var ErrUnfit = errors.New("the run is invalid")
 var ErrNoSuccess = generator.ErrNoSuccess
 
 // Execute runs the scenario by its mode. If an error ends it early, it returns the experiment
-// with the results until then.
+// with the results until then. If an error ends it before there are any, it leaves no folder.
 func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if o.Progress == nil {
 		o.Progress = silent{}
@@ -112,8 +112,9 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if o.Agents != nil && (o.Scenario.Load.Kind == scenario.Jobs || o.Scenario.OfSessions()) {
 		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
 	}
-	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
-		return nil, fmt.Errorf("%s is not empty; name another folder with --out", o.Out)
+	place, err := folder.Claim(o.Out)
+	if err != nil {
+		return nil, &scenario.Fault{Err: err}
 	}
 	exp := x.exp
 	exp.Started, exp.Command, exp.Machine, exp.InProgress = time.Now(), o.Command, host.Machine(), &record.InProgress{PID: os.Getpid()}
@@ -123,18 +124,19 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 		defer release()
 	}
 	if err := folder.New(o.Out, exp); err != nil {
-		return nil, err
+		return nil, errors.Join(&scenario.Fault{Err: fmt.Errorf("%w; name another folder with --out", err)}, place.Leave())
 	}
 	err = x.measure(ctx)
-	exp.InProgress = nil
-	if fault := new(scenario.Fault); errors.As(err, &fault) && len(exp.Runs) == 0 && len(exp.Slices) == 0 {
-		return nil, errors.Join(err, os.RemoveAll(o.Out)) // there are no results, and the message is complete
+	exp.InProgress, exp.Outcome = nil, x.outcome(ctx, err)
+	if len(exp.Runs)+len(exp.Slices) == 0 && exp.Outcome.Status == record.OutcomeFailed && !errors.Is(err, ErrNoSuccess) {
+		exp.Dir = "" // nothing was measured, and the message is complete
+		return exp, errors.Join(err, place.Leave())
 	}
-	exp.Outcome = x.outcome(ctx, err)
 	if w := runs.SpeedWarning(exp.Runs); w != "" {
 		exp.Warnings = append(exp.Warnings, w)
 	}
-	return exp, errors.Join(err, folder.Save(exp))
+	folder.Save(exp)
+	return exp, err
 }
 
 // units returns the number of work units of a variant's run; 0: no fixed number.
@@ -283,12 +285,10 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		total := max(x.expected, len(x.exp.Order)+1)
 		x.Progress.Step(len(x.exp.Order)+1, total, s)
 		x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Step: s, Expected: total}
-		if err := folder.Save(x.exp); err != nil {
-			return err
-		}
+		folder.Save(x.exp)
 		r, err := x.runner.Run(ctx, s, x.exp)
 		if r != nil {
-			err = errors.Join(err, folder.AddRun(x.exp, r))
+			folder.AddRun(x.exp, r)
 		}
 		if err != nil {
 			return err

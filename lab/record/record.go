@@ -124,6 +124,8 @@ type Run struct {
 	FixtureTrace    *Trace     `json:"-"`
 	// Dir is the folder that the run was read from; empty in tests that build a run.
 	Dir string `json:"-"`
+	// Unwritten is why the folder lacks a part of the run; nil: it has all of it.
+	Unwritten error `json:"-"`
 }
 
 // ByConcurrency reports whether the load was a number of concurrent units, Step.Connections,
@@ -302,6 +304,8 @@ type Experiment struct {
 	Slices []Slice `json:"-"`
 	// Dir is the folder that the experiment was read from.
 	Dir string `json:"-"`
+	// Unwritten is why the folder lacks a part of the experiment; nil: it has all of it.
+	Unwritten error `json:"-"`
 }
 
 // InProgress describes how far a running experiment has got.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dyno/lab/record/quantity"
 )
 
 // Points at which an SLO's latency ends.
@@ -47,14 +49,23 @@ const DefaultErrors = 0.001
 
 // ParseSLO reads "p99=20ms,errors=0.1%,delivery,async_oldest_age_seconds<0.5".
 func ParseSLO(s string) (SLO, error) {
-	out := SLO{Errors: DefaultErrors}
-	for _, term := range strings.Split(s, ",") {
+	out, bounded := SLO{Errors: DefaultErrors}, map[string]string{}
+	terms := strings.Split(s, ",")
+	for i, term := range terms {
 		if term = strings.TrimSpace(term); term == "" {
 			continue
 		}
-		if err := out.parseTerm(term); err != nil {
+		name, err := out.parseTerm(term)
+		if i+1 < len(terms) && endsInDigit(term) && beginsWithDigit(terms[i+1]) {
+			err = fmt.Errorf("write %s.%s, since a comma separates terms", term, strings.TrimSpace(terms[i+1]))
+		}
+		if before, twice := bounded[name]; err == nil && twice && before != term {
+			err = fmt.Errorf("%s is bounded twice, by %s before", name, before)
+		}
+		if err != nil {
 			return SLO{}, fmt.Errorf("SLO term %q: %w", term, err)
 		}
+		bounded[name] = term
 	}
 	if !out.Bounded() {
 		return SLO{}, fmt.Errorf("SLO %q bounds no latency; write for example p99=20ms,errors=0.1%%", s)
@@ -62,49 +73,110 @@ func ParseSLO(s string) (SLO, error) {
 	return out, nil
 }
 
-func (s *SLO) parseTerm(term string) error {
+func beginsWithDigit(s string) bool {
+	s = strings.TrimSpace(s)
+	return s != "" && s[0] >= '0' && s[0] <= '9'
+}
+
+func endsInDigit(s string) bool { return s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
+
+// bounds are the signs between a term's name and its bound. A colon is one only where there is no
+// other: names of gauges have colons.
+const bounds = "<>=≤"
+
+// parseTerm enters a term, and returns what it bounds.
+func (s *SLO) parseTerm(term string) (name string, err error) {
 	if term == OnDelivery || term == OnResponse {
 		s.On = term
-		return nil
+		return "on", nil
 	}
-	if bound, ok := strings.CutPrefix(strings.ReplaceAll(term, " ", ""), framesTerm); ok {
-		least, err := strconv.ParseFloat(bound, 64)
+	at := strings.IndexAny(term, bounds)
+	if at < 0 {
+		at = strings.IndexByte(term, ':')
+	}
+	if at < 0 {
+		return "", fmt.Errorf("expected name=bound, as in p99=20ms or errors=0.1%%")
+	}
+	name = strings.TrimSpace(term[:at])
+	value := strings.TrimLeft(term[at:], bounds+":")
+	sign := strings.TrimSpace(term[at : len(term)-len(value)])
+	value = strings.TrimSpace(value)
+	if next := strings.IndexAny(value, bounds); next >= 0 {
+		return name, fmt.Errorf("it has more than one bound; write a comma between terms, as in p99=20ms,errors=0.1%%")
+	}
+	known, near := observed(name)
+	switch {
+	case name+sign == framesTerm:
+		least, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(least > 0) || math.IsInf(least, 0) {
-			return fmt.Errorf("a bound on frames per second is a number above 0, as in %s29.5", framesTerm)
+			return name, fmt.Errorf("a bound on frames per second is a number above 0, as in %s29.5", framesTerm)
 		}
 		s.Frames = least
-		return nil
-	}
-	if name, bound, ok := strings.Cut(term, "<"); ok && !strings.HasPrefix(bound, "=") {
-		limit, err := strconv.ParseFloat(strings.TrimSpace(bound), 64)
-		if err != nil || !(limit > 0) {
-			return fmt.Errorf("a gauge's bound is a number above 0, as in queue_depth<1000")
+		return name, nil
+	case strings.Contains(sign, ">"):
+		return name, fmt.Errorf("a bound is the most that is permitted; write %s=%s", name, value)
+	case known == "errors":
+		s.Errors, err = ParseShare(value)
+		if err == nil && s.Errors == 1 && !strings.HasSuffix(value, "%") {
+			err = fmt.Errorf("it allows every request to fail; write errors=1%% or errors=100%%")
 		}
-		if name = strings.TrimSpace(name); !gaugeName.MatchString(name) {
-			return fmt.Errorf("%q cannot be a gauge's name, which has letters, digits and _", name)
+		return known, err
+	case known != "":
+		bound, err := quantity.Duration(value)
+		if hint := quantity.Hint(err); hint != "" {
+			return known, fmt.Errorf("%q is not a duration: %s", value, hint)
 		}
-		put(&s.Gauges, name, limit)
-		return nil
+		if err != nil || bound <= 0 {
+			return known, fmt.Errorf("%q is not a duration above 0, as in 20ms", value)
+		}
+		put(&s.Latency, known, float64(bound)/float64(time.Millisecond))
+		return known, nil
+	case near != "":
+		return name, fmt.Errorf("unknown quantile %q; did you mean %s?", name, near)
+	case sign != "<":
+		return name, fmt.Errorf("unknown quantile %q; known are %s", name, strings.Join(quantileNames, ", "))
 	}
-	name, value, ok := strings.Cut(strings.Replace(term, "<=", "=", 1), "=")
-	if !ok {
-		return fmt.Errorf("expected name=bound, as in p99=20ms or errors=0.1%%")
+	limit, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(limit > 0) {
+		return name, fmt.Errorf("a gauge's bound is a number above 0, as in queue_depth<1000")
 	}
-	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-	if name == "errors" {
-		share, err := ParseShare(value)
-		s.Errors = share
-		return err
+	if !gaugeName.MatchString(name) {
+		return name, fmt.Errorf("%q cannot be a gauge's name, which has letters, digits and _", name)
 	}
-	if _, known := (Quantiles{}).At(name); !known {
-		return fmt.Errorf("unknown quantile %q; known are %s", name, strings.Join(quantileNames, ", "))
+	put(&s.Gauges, name, limit)
+	return name, nil
+}
+
+// others are names that other tools give to what an SLO bounds.
+var others = map[string]string{
+	"median": "p50", "med": "p50", "avg": "mean", "average": "mean", "maximum": "max", "error": "errors", "err": "errors", "errs": "errors", "fail": "errors",
+	"failed": "errors", "failures": "errors", "error_rate": "errors", "errorrate": "errors",
+}
+
+// observed returns the name of what an SLO bounds: a quantile, or errors. If the name is none but was
+// probably meant as one, it returns that as near.
+func observed(name string) (known, near string) {
+	low := strings.ToLower(name)
+	if _, ok := (Quantiles{}).At(low); ok || low == "errors" {
+		return low, ""
 	}
-	d, err := time.ParseDuration(value)
-	if err != nil || d <= 0 {
-		return fmt.Errorf("%q is not a duration above 0, as in 20ms", value)
+	digits := strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return c
+		}
+		return -1
+	}, low)
+	digits = strings.TrimLeft(digits, "0")
+	quantile := "p" + digits
+	if _, ok := (Quantiles{}).At(quantile); ok && digits != "" {
+		switch strings.TrimSuffix(low, "%") {
+		case "p99.9", "p99_9", "p(" + digits + ")", "p(99.9)":
+			return quantile, ""
+		case digits, digits + "p", digits + "th", "p" + digits, "q" + digits, "0." + digits, "99.9", "99.9th", "99.9p":
+			return "", quantile
+		}
 	}
-	put(&s.Latency, name, float64(d)/float64(time.Millisecond))
-	return nil
+	return "", others[low]
 }
 
 // put adds a bound to bounds that may be nil.

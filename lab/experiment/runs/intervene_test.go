@@ -46,8 +46,8 @@ func TestSettingsAreRestored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := folder.AddRun(exp, r); err != nil {
-			t.Fatal(err)
+		if folder.AddRun(exp, r); exp.Unwritten != nil {
+			t.Fatal(exp.Unwritten)
 		}
 		if !seen {
 			t.Errorf("%s was not changed during the run", name)
@@ -73,8 +73,8 @@ func TestSettingsAreRestored(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || r == nil || !strings.Contains(r.Invalid, "interrupted") {
 			t.Fatalf("%s, interrupted: %v, %+v", role, err, r)
 		}
-		if err := folder.AddRun(exp, r); err != nil {
-			t.Fatal(err)
+		if folder.AddRun(exp, r); exp.Unwritten != nil {
+			t.Fatal(exp.Unwritten)
 		}
 		if role == record.RoleProfile {
 			experimenttest.HasNoLatency(t, r)

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"time"
 
 	"dyno/agent/monotonic"
@@ -69,9 +68,6 @@ func (b *Runner) Run(ctx context.Context, step record.Step, exp *record.Experime
 	id := exp.NextID(step)
 	dir := exp.RunDir(id)
 	r := &record.Run{ID: id, Step: step, Started: time.Now(), SLO: exp.SLO, Machine: exp.Machine}
-	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
-		return nil, err
-	}
 	s, up := b.kept[step.Variant]
 	if !up {
 		s = b.New(dir, b.Outer)
@@ -97,6 +93,9 @@ func (b *Runner) Run(ctx context.Context, step record.Step, exp *record.Experime
 	default: // it stays up for its next turn, and must not continue to work on this one
 		b.kept[step.Variant] = s
 		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs()}))
+	}
+	if r.Unwritten != nil { // the run in memory is all there is
+		return r, err
 	}
 	if err != nil {
 		if part, _ := folder.OpenRun(dir); part != nil && part.Length > 0 && part.Invalid != "" {
@@ -159,10 +158,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		}
 		defer restore()
 	}
-	w, err := folder.Create(dir)
-	if err != nil {
-		return 0, err
-	}
+	w := folder.Create(dir)
 	speed := machineSpeed()
 	defer pacing.PauseGC()()
 	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Step.Role == record.RoleProfile}
@@ -219,7 +215,8 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	if loadErr != nil || ended != nil {
 		r.Invalid = cutShort(ctx, ended, plan.Length, d.plan.Length)
 	}
-	return sink.profiled, errors.Join(loadErr, ended, w.Close(r))
+	w.Close(r)
+	return sink.profiled, errors.Join(loadErr, ended)
 }
 
 // enterView enters the target's view of the measured time.

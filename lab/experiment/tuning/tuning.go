@@ -20,6 +20,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/record"
+	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
 	"dyno/lab/tune"
 )
@@ -94,8 +95,8 @@ func Run(ctx context.Context, o Options) (*tune.Search, error) {
 	if t.Metric, err = t.metric(); err != nil {
 		return nil, err
 	}
-	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
-		return nil, fmt.Errorf("%s is not empty; name another folder with --out", o.Out)
+	if _, err := folder.Claim(o.Out); err != nil {
+		return nil, &scenario.Fault{Err: err}
 	}
 	t.out = tune.Search{Scenario: o.Scenario.Name, Start: t.start.Name, Metric: t.Metric, Build: o.Scenario.TargetOf(t.start).Build}
 	built, err := os.MkdirTemp("", "dyno-tune-")

@@ -146,7 +146,7 @@ func TestBodies(t *testing.T) {
 		`"headers":[]`:                                                                      "",
 		form + `"params":[{"name":"a","value":"1 2"},{"name":"b","value":"ü&"}]}`:           "a=1+2&b=%C3%BC%26",
 		form + `"params":[{"name":"a","value":"x%20y"},{"name":"b","value":"%"}]}`:          "a=x%20y&b=%25",
-		form + `"params":[{"name":"a","value":"50%+"}]},"bodySize":10`:                       "a=50%25%2B",
+		form + `"params":[{"name":"a","value":"50%+"}]},"bodySize":10`:                      "a=50%25%2B",
 		form + `"params":[{"name":"a","value":"b+c"}]},"bodySize":7`:                        "a=b%2Bc",
 		form + `"params":[{"name":"f","fileName":"x.png"}]}`:                                "! the name of an uploaded file",
 		`"postData":{"mimeType":"multipart/form-data; boundary=bb","params":[{"name":"n","value":"v"},{"name":"f","fileName":"a\"b","contentType":"text/css","value":"c"}]}`: "--bb\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\nv\r\n" +

@@ -68,11 +68,7 @@ func (m *Made) Begin(role, variant string, round int, rate float64) *Run {
 	r := &record.Run{ID: m.Exp.NextID(step), Step: step, SLO: m.Exp.SLO, Machine: m.Exp.Machine, Started: time.Now(),
 		Load:   record.Load{Kind: "requests", Model: "open", Engine: "std", Schedule: fmt.Sprintf("poisson %.0f/s", rate)},
 		Target: record.Target{Command: []string{"shopd", "--assembly", variant}, Assembly: []byte(`{"cache":"` + variant + `"}`)}}
-	w, err := folder.Create(m.Exp.RunDir(r.ID))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return &Run{Made: m, w: w, Run: r, rate: rate}
+	return &Run{Made: m, w: folder.Create(m.Exp.RunDir(r.ID)), Run: r, rate: rate}
 }
 
 // latency is the p99 in ms at a rate: it passes the SLO's 20 ms between 4,000/s and 5,000/s.
@@ -116,15 +112,13 @@ func (r *Run) End() {
 	r.Run.Totals = record.Totals{Offered: n, Sent: n, Ended: n, Completed: n, OfferedPerS: r.rate, AchievedPerS: r.rate, Response: q, Service: q,
 		Server: &record.ServerTotals{CPUMicrosPerRequest: 120, AllocsPerRequest: 40, BytesPerRequest: 2000, PeakRSS: 40 << 20, PeakGoroutines: 90, GCPauseP99Ms: 0.3}}
 	r.Run.Environment.Speed = 1000
-	if err := r.w.Close(r.Run); err != nil {
-		r.t.Fatal(err)
-	}
+	r.w.Close(r.Run)
 	run, err := folder.OpenRun(r.Exp.RunDir(r.Run.ID))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := folder.AddRun(r.Exp, run); err != nil {
-		r.t.Fatal(err)
+	if folder.AddRun(r.Exp, run); r.Exp.Unwritten != nil {
+		r.t.Fatal(r.Exp.Unwritten)
 	}
 }
 
@@ -132,8 +126,8 @@ func (r *Run) End() {
 func (m *Made) UnderWay(pid int) {
 	m.t.Helper()
 	m.Exp.InProgress = &record.InProgress{PID: pid}
-	if err := folder.Save(m.Exp); err != nil {
-		m.t.Fatal(err)
+	if folder.Save(m.Exp); m.Exp.Unwritten != nil {
+		m.t.Fatal(m.Exp.Unwritten)
 	}
 }
 
@@ -176,7 +170,7 @@ func (m *Made) Slice(kind, variant string, block int) {
 	if kind == record.SliceSLO {
 		s.Rate, s.Met, s.Latency = 900, true, record.Quantiles{P99: 12}
 	}
-	if err := folder.AddSlice(m.Exp, s); err != nil {
-		m.t.Fatal(err)
+	if folder.AddSlice(m.Exp, s); m.Exp.Unwritten != nil {
+		m.t.Fatal(m.Exp.Unwritten)
 	}
 }

@@ -1,6 +1,7 @@
 // Package folder keeps runs and experiments in folders: it writes a run window by window while the
 // load goes on, an experiment after each run or slice, and reads both again, on any machine. It
-// redacts what it writes.
+// redacts what it writes. A disk that fills up loses the folder and not the experiment: what could
+// not be written is kept in memory, and Unwritten says why.
 //
 // It is not for a folder that another process still writes (follow), nor for profiles, which a Run
 // reads on demand. It starts no goroutines.
@@ -34,21 +35,37 @@ func New(dir string, e *record.Experiment) error {
 	if err := os.MkdirAll(filepath.Join(dir, record.RunsFolder), 0o755); err != nil {
 		return fmt.Errorf("making the experiment's folder: %w", err)
 	}
-	return Save(e)
+	return write(e)
 }
 
 // AddRun appends a finished run to the experiment and saves the experiment, so that the run
 // survives a crash of the lab.
-func AddRun(e *record.Experiment, r *record.Run) error {
+func AddRun(e *record.Experiment, r *record.Run) {
 	e.Order = append(e.Order, r.ID)
 	e.Runs = append(e.Runs, r)
-	return Save(e)
+	if e.Unwritten == nil {
+		e.Unwritten = r.Unwritten
+	}
+	Save(e)
 }
 
-// Save writes experiment.json, and redacts e as well.
-func Save(e *record.Experiment) error {
+// Save writes experiment.json, and redacts e as well. After the first failure, which it enters into
+// the experiment, it leaves the folder as it is: a reader finds what was written until then.
+func Save(e *record.Experiment) {
+	if e.Unwritten == nil {
+		e.Unwritten = write(e)
+	} else {
+		clean(e)
+	}
+}
+
+func clean(e *record.Experiment) {
 	e.Scenario = redact.Scenario(e.Scenario)
 	*e = redact.Record(*e)
+}
+
+func write(e *record.Experiment) error {
+	clean(e)
 	return writeJSON(filepath.Join(e.Dir, ExperimentFile), e)
 }
 

@@ -17,10 +17,7 @@ import (
 // writeRun writes a run of three windows, with 10, 20 and 30 ms in the histogram of each.
 func writeRun(t *testing.T, dir string, r *record.Run) {
 	t.Helper()
-	w, err := Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := Create(dir)
 	for i, phase := range []string{record.PhaseWarmup, record.PhaseMeasure, record.PhaseDrain} {
 		h := record.NewHistogram()
 		h.RecordValue(int64(i+1) * 10e6)
@@ -30,8 +27,8 @@ func writeRun(t *testing.T, dir string, r *record.Run) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(r); err != nil {
-		t.Fatal(err)
+	if w.Close(r); r.Unwritten != nil {
+		t.Fatal(r.Unwritten)
 	}
 }
 
@@ -115,8 +112,8 @@ func TestSecretsAreNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeRun(t, e.RunDir("001-single-x"), sampleRun())
-	if err := AddRun(e, sampleRun()); err != nil {
-		t.Fatal(err)
+	if AddRun(e, sampleRun()); e.Unwritten != nil {
+		t.Fatal(e.Unwritten)
 	}
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -185,10 +182,7 @@ func FuzzReadSeries(f *testing.F) {
 // A process that follows the run reads every window as soon as it was written.
 func TestWindowIsThereAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	w, err := Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := Create(dir)
 	defer w.Close(sampleRun())
 	for n := 1; n <= 3; n++ {
 		if err := w.Window(record.Window{Start: int64(n) * int64(record.WindowLength), Phase: record.PhaseMeasure}, nil); err != nil {
@@ -214,8 +208,8 @@ func TestSlicesOnDisk(t *testing.T) {
 	work := record.Slice{Kind: record.SliceWork, Role: record.RoleMeasure, Variant: "a", Generation: 1, Block: 2, Length: time.Second, Offered: 200, Served: 190, Failed: 6, Unfinished: 4, TargetCPU: 0.19, Allocs: -1, AllocBytes: -1}
 	vote := record.Slice{Kind: record.SliceSLO, Role: record.RoleFloor, Variant: "a", Rate: 100, Met: true, Latency: record.Quantiles{P99: 3}}
 	for _, s := range []record.Slice{work, vote} {
-		if err := AddSlice(e, s); err != nil {
-			t.Fatal(err)
+		if AddSlice(e, s); e.Unwritten != nil {
+			t.Fatal(e.Unwritten)
 		}
 	}
 	f, err := os.OpenFile(filepath.Join(e.Dir, SlicesFile), os.O_APPEND|os.O_WRONLY, 0)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
@@ -30,21 +31,26 @@ type Writer struct {
 	hlog   *os.File
 	hlogW  *bufio.Writer
 	log    *intervalLog
+	failed error           // the first failure, after which nothing is written
+	unread []record.Window // since then
 }
 
 // Create makes the run's folder and opens its files.
-func Create(dir string) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the run's folder: %w", err)
-	}
+func Create(dir string) *Writer {
 	w := &Writer{dir: dir}
-	var err error
-	if w.series, err = os.Create(filepath.Join(dir, SeriesFile)); err != nil {
-		return nil, err
+	w.failed = w.open()
+	return w
+}
+
+func (w *Writer) open() (err error) {
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		return fmt.Errorf("making the run's folder: %w", err)
 	}
-	if w.hlog, err = os.Create(filepath.Join(dir, latencyFile)); err != nil {
-		w.series.Close()
-		return nil, err
+	if w.series, err = os.Create(filepath.Join(w.dir, SeriesFile)); err != nil {
+		return err
+	}
+	if w.hlog, err = os.Create(filepath.Join(w.dir, latencyFile)); err != nil {
+		return err
 	}
 	w.hlogW = bufio.NewWriter(w.hlog)
 	w.log = newIntervalLog(w.hlogW)
@@ -56,16 +62,28 @@ func Create(dir string) (*Writer, error) {
 		head.OutputBaseTime(0),
 		head.OutputLegend())
 	if err != nil {
-		w.series.Close()
-		w.hlog.Close()
-		return nil, fmt.Errorf("writing %s: %w", latencyFile, err)
+		return fmt.Errorf("writing %s: %w", latencyFile, err)
 	}
-	return w, nil
+	return nil
 }
 
 // Window appends a window and its histograms, by tag, and keeps neither. The window is in the
 // file when Window returns, so readers can follow the run; that costs one system call per 100 ms.
+// It does not fail when the disk does: the run continues without its folder.
 func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histogram) error {
+	if w.failed == nil {
+		w.failed = w.write(win, hists)
+	}
+	if w.failed != nil && len(w.unread) < mostUnread {
+		w.unread = append(w.unread, win)
+	}
+	return nil
+}
+
+// mostUnread bounds the windows that are kept in memory: those of an hour.
+const mostUnread = int(time.Hour / record.WindowLength)
+
+func (w *Writer) write(win record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	line, err := json.Marshal(win)
 	if err != nil {
 		return fmt.Errorf("encoding a window: %w", err)
@@ -82,14 +100,29 @@ func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histog
 	return nil
 }
 
-// Close writes run.json, redacts r as well, and closes the files, even if writing fails.
-func (w *Writer) Close(r *record.Run) error {
+// Close writes run.json, redacts r as well, and closes the files. If anything could not be written,
+// it enters that into the run, which is then not to be read from its folder.
+func (w *Writer) Close(r *record.Run) {
 	r.Version = record.Version
 	r.Load.URL = redact.URL(r.Load.URL)
 	*r = redact.Record(*r)
-	return errors.Join(
-		w.hlogW.Flush(), w.series.Close(), w.hlog.Close(),
-		writeJSON(filepath.Join(w.dir, RunFile), r))
+	if w.failed == nil {
+		w.failed = w.hlogW.Flush()
+	}
+	for _, f := range []*os.File{w.series, w.hlog} { // nil: it could not be opened
+		if err := f.Close(); w.failed == nil {
+			w.failed = err
+		}
+	}
+	if w.failed == nil {
+		w.failed = writeJSON(filepath.Join(w.dir, RunFile), r)
+	}
+	r.Unwritten = w.failed
+	if r.Unwritten != nil {
+		r.Dir = w.dir
+		r.Series, _ = openSeries(w.dir) // as much as there is
+		r.Series = append(r.Series, w.unread...)
+	}
 }
 
 // Rewrite replaces run.json, for figures that are known only after the run has ended.
@@ -108,16 +141,24 @@ func OpenRun(dir string) (*record.Run, error) {
 		return nil, err
 	}
 	*r = redact.Record(*r) // an earlier version wrote more
+	var err error
+	if r.Series, err = openSeries(dir); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func openSeries(dir string) ([]record.Window, error) {
 	f, err := os.Open(filepath.Join(dir, SeriesFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading a run: %w", err)
 	}
 	defer f.Close()
-	r.Series, err = readSeries(f)
+	series, err := readSeries(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, SeriesFile), err)
+		return series, fmt.Errorf("%s: %w", filepath.Join(dir, SeriesFile), err)
 	}
-	return r, nil
+	return series, nil
 }
 
 func readSeries(f io.Reader) ([]record.Window, error) {
@@ -127,7 +168,7 @@ func readSeries(f io.Reader) ([]record.Window, error) {
 	for n := 1; lines.Scan(); n++ {
 		var w record.Window
 		if err := json.Unmarshal(lines.Bytes(), &w); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return out, fmt.Errorf("line %d: %w", n, err)
 		}
 		out = append(out, w)
 	}

@@ -14,10 +14,16 @@ import (
 )
 
 // AddSlice appends a slice to the experiment and to its file, so that it survives a crash of the
-// lab.
-func AddSlice(e *record.Experiment, s record.Slice) error {
+// lab, and redacts it. Like Save, it writes nothing after a failure.
+func AddSlice(e *record.Experiment, s record.Slice) {
 	s = redact.Record(s)
 	e.Slices = append(e.Slices, s)
+	if e.Unwritten == nil {
+		e.Unwritten = writeSlice(e, s)
+	}
+}
+
+func writeSlice(e *record.Experiment, s record.Slice) error {
 	line, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("encoding a slice: %w", err)

@@ -318,10 +318,7 @@ func (m *Made) Write(t testing.TB) *record.Experiment {
 		t.Fatal(err)
 	}
 	for i, r := range m.Runs {
-		w, err := folder.Create(m.RunDir(r.ID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := folder.Create(m.RunDir(r.ID))
 		for j, win := range r.Series {
 			hists := map[string]*hdrhistogram.Histogram{}
 			if i == 0 && j%10 == 0 { // enough for a percentile curve, and quick
@@ -337,13 +334,13 @@ func (m *Made) Write(t testing.TB) *record.Experiment {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(r); err != nil {
-			t.Fatal(err)
+		if w.Close(r); r.Unwritten != nil {
+			t.Fatal(r.Unwritten)
 		}
 	}
 	m.Order = order
-	if err := folder.Save(m.Experiment); err != nil {
-		t.Fatal(err)
+	if folder.Save(m.Experiment); m.Unwritten != nil {
+		t.Fatal(m.Unwritten)
 	}
 	e, err := folder.Open(dir)
 	if err != nil {
