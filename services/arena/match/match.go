@@ -28,7 +28,7 @@ import (
 // Errors of Ask and Poll.
 var (
 	ErrFull     = errors.New("too many players wait for a match: ask again in a second")
-	ErrNoTicket = errors.New("no such ticket: it was used, or not asked for in time; ask with name and skill again")
+	ErrNoTicket = errors.New("no such ticket: its place is held no longer, or it was not asked for in time; ask with name and skill again")
 )
 
 // Player is a player that wants a room. Skill is on any scale that all players share;
@@ -36,6 +36,7 @@ var (
 type Player struct {
 	Name  string `json:"name"`
 	Skill int    `json:"skill"`
+	Until int64  `json:"until,omitempty"` // seconds since 1970: when the token ends that it asked with; 0: it needed none
 }
 
 // Bounds of a player.
@@ -107,7 +108,8 @@ type ticket struct {
 	since  time.Time
 	asked  time.Time
 	busy   bool   // a request looks for its place, so that no other one does
-	place  *Place // found by the request of a partner
+	place  *Place // kept while it is held: the answer with it may be lost, and is repeated
+	found  time.Time
 }
 
 // attempts is how many rooms a request tries to reserve in, since each may take a round trip.
@@ -132,15 +134,19 @@ func (q *Queue) Ask(ctx context.Context, p Player) (place *Place, id string, err
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.sweep()
-	if len(q.tickets) >= q.o.Tickets {
+	if q.waiting() >= q.o.Tickets {
 		return nil, "", ErrFull
 	}
 	t := &ticket{id: rand.Text(), player: p, since: now, asked: now}
 	q.tickets[t.id] = t
-	return q.answer(ctx, t), t.id, nil
+	if q.answer(ctx, t) != nil {
+		delete(q.tickets, t.id) // its client does not learn of the ticket
+	}
+	return t.place, t.id, nil
 }
 
-// Poll asks again. A nil place means that the player still waits.
+// Poll asks again. A nil place means that the player still waits. A place is the answer as long as
+// it is held.
 func (q *Queue) Poll(ctx context.Context, id string) (*Place, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -153,20 +159,29 @@ func (q *Queue) Poll(ctx context.Context, id string) (*Place, error) {
 	return q.answer(ctx, t), nil
 }
 
-// Waiting is the number of tickets.
+// Waiting is the number of players that wait.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sweep()
-	return len(q.tickets)
+	return q.waiting()
 }
 
-// sweep forgets tickets that are not asked for. Their number is bounded, so each request may look
-// at all.
+func (q *Queue) waiting() (n int) {
+	for _, t := range q.tickets {
+		if t.place == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// sweep forgets tickets that are not asked for, or whose place is held no longer. Their number is
+// bounded, also by the places, so each request may look at all.
 func (q *Queue) sweep() (now time.Time) {
 	now = q.o.Now()
 	for id, t := range q.tickets {
-		if now.Sub(t.asked) > q.o.Idle && !t.busy {
+		if !t.busy && (now.Sub(t.asked) > q.o.Idle || t.place != nil && now.Sub(t.found) >= Held) {
 			delete(q.tickets, id)
 		}
 	}
@@ -179,9 +194,6 @@ func (q *Queue) answer(ctx context.Context, t *ticket) *Place {
 	if t.place == nil && !t.busy {
 		q.search(ctx, t)
 	}
-	if t.place != nil {
-		delete(q.tickets, t.id)
-	}
 	return t.place
 }
 
@@ -191,9 +203,9 @@ func (q *Queue) search(ctx context.Context, t *ticket) {
 	t.busy = true
 	defer func() { t.busy = false }()
 
-	window := q.window(t)
+	window, found := q.window(t), q.o.Now() // before the place is held
 	q.unlocked(func() { t.place = q.enter(ctx, t.player, window) })
-	if t.place != nil {
+	if t.found = found; t.place != nil {
 		return
 	}
 	group := []*ticket{t}
@@ -207,7 +219,7 @@ func (q *Queue) search(ctx context.Context, t *ticket) {
 	var places []*Place
 	q.unlocked(func() { places = q.open(ctx, group) })
 	for i, place := range places {
-		group[i].place = place
+		group[i].place, group[i].found = place, found
 	}
 }
 

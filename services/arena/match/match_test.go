@@ -95,7 +95,7 @@ func setup(capacity, most int) (*clock, *house, *Queue) {
 
 func ask(t testing.TB, q *Queue, name string, skill int) (*Place, string) {
 	t.Helper()
-	place, id, err := q.Ask(t.Context(), Player{name, skill})
+	place, id, err := q.Ask(t.Context(), Player{Name: name, Skill: skill})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func poll(t testing.TB, q *Queue, id string) *Place {
 }
 
 func TestPartnersShareANewRoom(t *testing.T) {
-	_, h, q := setup(4, 10)
+	c, h, q := setup(4, 10)
 	first, ticket := ask(t, q, "ada", 1000)
 	far, _ := ask(t, q, "far", 1051)
 	second, _ := ask(t, q, "bob", 1000)
@@ -122,11 +122,24 @@ func TestPartnersShareANewRoom(t *testing.T) {
 	if first = poll(t, q, ticket); first == nil || first.Room != second.Room || first.Token == second.Token {
 		t.Fatalf("%v and %v", first, second)
 	}
-	if _, err := q.Poll(t.Context(), ticket); !errors.Is(err, ErrNoTicket) {
-		t.Errorf("a used ticket: %v", err)
-	}
 	if r := h.rooms[first.Room].Room(""); r.Free != 2 || r.Rated != 2 || r.Skill != 1000 {
 		t.Errorf("the room is %+v", r)
+	}
+	if n := q.Waiting(); n != 1 {
+		t.Errorf("%d players wait beside two that have a place", n)
+	}
+	c.pass(Held - time.Second) // the answer was lost, and again
+	for range 2 {
+		if again := poll(t, q, ticket); again == nil || *again != *first {
+			t.Errorf("asked again, the place is %v, and was %v", again, first)
+		}
+	}
+	if _, ok := h.rooms[first.Room].Claim(first.Token); !ok {
+		t.Error("the place of the repeated answer is gone")
+	}
+	c.pass(time.Second)
+	if _, err := q.Poll(t.Context(), ticket); !errors.Is(err, ErrNoTicket) {
+		t.Errorf("a ticket whose place is held no longer: %v", err)
 	}
 }
 
@@ -175,7 +188,7 @@ func TestTicketsAreBounded(t *testing.T) {
 	q := New(newHouse(c, 4, 10), Options{Tickets: 2, Now: c.Now})
 	ask(t, q, "a", 0)
 	_, second := ask(t, q, "b", 1000)
-	if _, _, err := q.Ask(t.Context(), Player{"c", 2000}); !errors.Is(err, ErrFull) {
+	if _, _, err := q.Ask(t.Context(), Player{Name: "c", Skill: 2000}); !errors.Is(err, ErrFull) {
 		t.Fatalf("a third ticket: %v", err)
 	}
 	c.pass(6 * time.Second)
@@ -197,7 +210,7 @@ func TestCapacityIsStrict(t *testing.T) {
 	places := make([]*Place, 12)
 	for i := range places {
 		all.Go(func() {
-			place, _, err := q.Ask(t.Context(), Player{fmt.Sprint("player-", i), 0})
+			place, _, err := q.Ask(t.Context(), Player{Name: fmt.Sprint("player-", i)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -290,7 +303,7 @@ func TestInvariants(t *testing.T) {
 			"ask": func(t *rapid.T) {
 				name := fmt.Sprint("player-", len(since))
 				since[name] = c.Now()
-				place, id, err := q.Ask(context.Background(), Player{name, rapid.IntRange(0, 1000).Draw(t, "skill")})
+				place, id, err := q.Ask(context.Background(), Player{Name: name, Skill: rapid.IntRange(0, 1000).Draw(t, "skill")})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -339,13 +352,13 @@ func TestInvariants(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for p, ok := range map[Player]bool{
-		{"ada", 0}:                   true,
-		{"Ada Łukasz", -MaxSkill}:    true,
-		{}:                           false,
-		{strings.Repeat("a", 33), 0}: false,
-		{"two\nlines", 0}:            false,
-		{"\xff", 0}:                  false,
-		{"ada", MaxSkill + 1}:        false,
+		{Name: "ada"}:                          true,
+		{Name: "Ada Łukasz", Skill: -MaxSkill}: true,
+		{}:                                     false,
+		{Name: strings.Repeat("a", 33)}:        false,
+		{Name: "two\nlines"}:                   false,
+		{Name: "\xff"}:                         false,
+		{Name: "ada", Skill: MaxSkill + 1}:     false,
 	} {
 		if err := p.Check(); (err == nil) != ok {
 			t.Errorf("%+v: %v", p, err)

@@ -62,6 +62,13 @@ func (s *Seats) Hold(p Player) (token string, ok bool) {
 	return token, true
 }
 
+// Forget gives back the places that are held.
+func (s *Seats) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.held)
+}
+
 // Claim takes the place that is held under a token. It fails when the token was used or is too old.
 func (s *Seats) Claim(token string) (*Seat, bool) {
 	s.mu.Lock()
