@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -31,12 +32,12 @@ type watched struct {
 func watch(t *testing.T, text string) *watched {
 	w := &watched{path: filepath.Join(t.TempDir(), "keys")}
 	write(t, w.path, text)
-	f, err := Open(Options{Path: w.path, Max: 64, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Take: func(text []byte) error {
+	f, err := Open(Options{Path: w.path, Max: 64, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Take: func(text []byte) (fs.FileMode, error) {
 		if bytes.HasPrefix(text, []byte("bad")) {
-			return errors.New(w.path + " is bad")
+			return 0, errors.New(w.path + " is bad")
 		}
 		w.taken = append(w.taken, string(text))
-		return nil
+		return 0, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func TestWarnsOfAnOpenFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := new(bytes.Buffer)
-		_, err := Open(Options{Path: path, Max: 64, Log: slog.New(slog.NewTextHandler(log, nil)), Take: func([]byte) error { return nil }})
+		_, err := Open(Options{Path: path, Max: 64, Log: slog.New(slog.NewTextHandler(log, nil)), Take: func([]byte) (fs.FileMode, error) { return 0o026, nil }})
 		if err != nil {
 			if os.IsPermission(err) {
 				continue // not for root

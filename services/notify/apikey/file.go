@@ -27,10 +27,10 @@ func (e entry) String() string { return e.name + " " + hashPrefix + hex.EncodeTo
 
 const hashPrefix = "sha256:"
 
-// parse reads the text of a file. Errors name path and line. They never repeat the line, which may
-// be a key that a person entered instead of its hash.
-func parse(path string, text []byte) ([]entry, error) {
-	var entries []entry
+// parse reads the text of a file. A line with a mistake decides about no other: it is skipped, and
+// mistakes say why. They name path and line, and never repeat the line, which may be a key that a
+// person entered instead of its hash.
+func parse(path string, text []byte) (entries []entry, mistakes []error) {
 	names, hashes := map[string]int{}, map[[sha256.Size]byte]int{} // the lines of both
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -51,12 +51,13 @@ func parse(path string, text []byte) ([]entry, error) {
 			err = fmt.Errorf("more than %d keys", maxKeys)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
+			mistakes = append(mistakes, fmt.Errorf("%s:%d: %w", path, number, err))
+			continue
 		}
 		names[e.name], hashes[e.hash] = number, number
 		entries = append(entries, e)
 	}
-	return entries, nil
+	return entries, mistakes
 }
 
 func parseWords(words []string) (e entry, err error) {

@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,8 @@ func TestParse(t *testing.T) {
 		{"shop " + hash + "\nshop " + other, "k:2: the name shop is taken by line 1; to have two keys while changing one, call the new one shop-2"},
 		{"shop " + hash + "\n\nshop-2 " + hash, "k:3: line 1 has the same key"},
 	} {
-		_, err := parse("k", []byte(c.text))
+		_, mistakes := parse("k", []byte(c.text))
+		err := errors.Join(mistakes...)
 		switch {
 		case c.says == "" && err != nil:
 			t.Errorf("%q: %v", c.text, err)
@@ -48,8 +50,9 @@ func TestParseIsBounded(t *testing.T) {
 	for i := range maxKeys + 1 {
 		text.WriteString(line(fmt.Sprint("n", i), fmt.Sprint(i)))
 	}
-	if _, err := parse("k", []byte(text.String())); err == nil || !strings.HasPrefix(err.Error(), "k:1001: more than 1000 keys") {
-		t.Errorf("%v", err)
+	entries, mistakes := parse("k", []byte(text.String()))
+	if len(entries) != maxKeys || len(mistakes) != 1 || !strings.HasPrefix(mistakes[0].Error(), "k:1001: more than 1000 keys") {
+		t.Errorf("%d keys, %v", len(entries), mistakes)
 	}
 }
 
@@ -59,20 +62,19 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("shop sha256:00\n"))
 	f.Add([]byte("a b c\xff#"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		entries, err := parse("k", text)
-		if err != nil {
+		entries, mistakes := parse("k", text)
+		for _, err := range mistakes {
 			if !strings.HasPrefix(err.Error(), "k:") {
 				t.Fatalf("the error names no line: %v", err)
 			}
-			return
 		}
 		var again strings.Builder
 		for _, e := range entries {
 			fmt.Fprintln(&again, e)
 		}
-		same, err := parse("k", []byte(again.String()))
-		if err != nil || !slices.Equal(same, entries) {
-			t.Fatalf("%q became %q: %v", text, again.String(), err)
+		same, mistakes := parse("k", []byte(again.String()))
+		if len(mistakes) > 0 || !slices.Equal(same, entries) {
+			t.Fatalf("%q became %q: %v", text, again.String(), mistakes)
 		}
 	})
 }

@@ -21,6 +21,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -47,12 +49,8 @@ func Open(path string, log *slog.Logger) (*Keys, error) {
 	k := &Keys{log: log, holds: map[*hold]struct{}{}}
 	rand.Read(k.secret[:]) // does not fail
 	var err error
-	k.file, err = keyfile.Open(keyfile.Options{Path: path, Max: maxBytes, Log: log, Take: func(text []byte) error {
-		entries, err := parse(path, text)
-		if err == nil {
-			k.take(path, entries)
-		}
-		return err
+	k.file, err = keyfile.Open(keyfile.Options{Path: path, Max: maxBytes, Log: log, Take: func(text []byte) (fs.FileMode, error) {
+		return others, k.take(path, text)
 	}})
 	if err != nil {
 		return nil, err
@@ -63,15 +61,32 @@ func Open(path string, log *slog.Logger) (*Keys, error) {
 // Watch takes over a file that changes, until ctx ends.
 func (k *Keys) Watch(ctx context.Context) { k.file.Watch(ctx) }
 
-// take puts keys in force, and ends the streams of those that went.
-func (k *Keys) take(path string, entries []entry) {
+// others are the permissions that others must not have: to change the file, or to read names and
+// hashes.
+const others = 0o026
+
+// mostMistakes bounds the lines with a mistake that one line of the log names.
+const mostMistakes = 5
+
+// take puts the keys of a file's text in force, and ends the streams of those that went. A text in
+// which no line is right is that of another file.
+func (k *Keys) take(path string, text []byte) error {
+	entries, mistakes := parse(path, text)
+	named := errors.Join(mistakes[:min(len(mistakes), mostMistakes)]...)
+	if len(entries) == 0 && named != nil {
+		return named
+	}
 	k.entries.Store(&entries)
+	if named != nil {
+		k.log.Error("lines of the file of keys were skipped, and their keys are not known", "file", path, "skipped", len(mistakes), "error", named)
+	}
 	if len(entries) == 0 {
 		k.log.Warn("the file holds no API keys, so every request is refused; notifyd apikey NAME >> "+path+" adds one", "file", path)
 	}
 	if n := k.release(); n > 0 {
 		k.log.Info("streams end as their keys were removed", "streams", n)
 	}
+	return nil
 }
 
 const challengeWrong = `Bearer realm="notifyd", error="invalid_token"`

@@ -22,6 +22,7 @@ package auth
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -29,6 +30,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"dyno/parts/keyfile"
 	"dyno/parts/refusal"
 )
 
@@ -63,13 +65,11 @@ type Verifier struct {
 	expected jwt.Expected
 
 	keys atomic.Pointer[keyring]
-	stop chan struct{}
+	file *keyfile.File
+	stop context.CancelFunc
 	done chan struct{}
 
-	watcher // of the goroutine
-
 	verified, hits, rejected, reloads atomic.Uint64
-	unread                            atomic.Int64 // Unix nanoseconds; 0: the file was read
 }
 
 // Stats are counts since the start, and the state of the file.
@@ -88,15 +88,22 @@ func Open(c Config) (*Verifier, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	v := &Verifier{config: c, stop: make(chan struct{}), done: make(chan struct{})}
+	v := &Verifier{config: c, done: make(chan struct{})}
 	v.expected.Issuer = c.Issuer
 	if c.Audience != "" {
 		v.expected.AnyAudience = jwt.Audience{c.Audience}
 	}
-	if err := v.load(); err != nil {
-		return nil, err
+	var err error
+	v.file, err = keyfile.Open(keyfile.Options{Path: c.File, Max: maxFile, Every: c.Reload, Take: v.take, Log: c.Log})
+	if err != nil {
+		return nil, unread(err)
 	}
-	go v.watch()
+	var watching context.Context
+	watching, v.stop = context.WithCancel(context.Background())
+	go func() {
+		defer close(v.done)
+		v.file.Watch(watching)
+	}()
 	return v, nil
 }
 
@@ -156,17 +163,13 @@ func (v *Verifier) verify(authorization string, now time.Time) (string, *Rejecti
 
 // Stats returns them.
 func (v *Verifier) Stats() Stats {
-	s := Stats{Verified: v.verified.Load(), Hits: v.hits.Load(), Rejected: v.rejected.Load(), Reloads: v.reloads.Load()}
-	if since := v.unread.Load(); since != 0 {
-		s.Unread = time.Since(time.Unix(0, since))
-	}
-	return s
+	return Stats{Verified: v.verified.Load(), Hits: v.hits.Load(), Rejected: v.rejected.Load(), Reloads: v.reloads.Load(), Unread: v.file.Unread()}
 }
 
 // Close ends the goroutines and waits for them. It may be called once. Verify goes on working, with
 // the keys as they are.
 func (v *Verifier) Close() {
-	close(v.stop)
+	v.stop()
 	<-v.done
 	v.keys.Load().close()
 }

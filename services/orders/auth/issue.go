@@ -14,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"dyno/parts/keyfile"
 	"dyno/parts/refusal"
 	"dyno/services/orders/order"
 )
@@ -89,9 +90,9 @@ type Issuer struct{ signer jose.Signer }
 
 // OpenIssuer takes a key of a file: that with this kid, or, for "", the first that can sign.
 func OpenIssuer(file, kid string) (*Issuer, error) {
-	text, _, err := readFile(file)
+	text, _, err := keyfile.Read(file, maxFile)
 	if err != nil {
-		return nil, err
+		return nil, unread(err)
 	}
 	ring, err := parseKeys(text)
 	if err != nil {
