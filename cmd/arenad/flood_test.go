@@ -48,7 +48,8 @@ func TestFlood(t *testing.T) {
 					}
 				}
 			}, p.Ready()["debug"])
-			// NATS does not bound the connections to this one. Those that prove nothing end after two seconds.
+			// NATS does not bound the connections to this one. Those that prove nothing end after two
+			// seconds.
 			defer flood.Open(t, cluster)()
 			servicetest.Await(t, func() string { return "an answer to a new client" }, func() bool {
 				c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: servicetest.Patience}

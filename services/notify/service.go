@@ -47,8 +47,8 @@ import (
 	"dyno/services/notify/store"
 )
 
-// slowestAnswer is how long an answer may take before its client reads it: a log of several machines
-// that is away is awaited for up to a minute. Streams set times of their own.
+// slowestAnswer is how long an answer may take before its client reads it: a log of several
+// machines that is away is awaited for up to a minute. Streams set times of their own.
 const slowestAnswer = 2 * time.Minute
 
 // Service describes notifyd.

@@ -17,8 +17,8 @@ import (
 	"dyno/parts/lameduck"
 )
 
-// maxWaiting bounds what clients have sent and have no answer to, or have not read of their answers,
-// in bytes.
+// maxWaiting bounds what clients have sent and have no answer to, or have not read of their
+// answers, in bytes.
 const maxWaiting = 256 << 20
 
 // Front is beat "loop": an event loop that answers heartbeats itself, and hands each connection
