@@ -29,8 +29,12 @@ func NewServer(s *http.Server, l *Listener) *Server {
 		if l.Leaving() {
 			w.Header()["Connection"] = []string{"close"} // over HTTP/2 this becomes GOAWAY
 		}
-		if f, ok := r.Context().Value(framingKey{}).(*framing); ok && !f.admit(w, r) {
-			return
+		if f, ok := r.Context().Value(framingKey{}).(*framing); ok {
+			if !f.admit(w, r) {
+				return
+			}
+		} else if len(r.TransferEncoding) > 0 { // over a listener of another kind: nothing may follow it
+			w.Header()["Connection"] = []string{"close"}
 		}
 		handler.ServeHTTP(w, r)
 	})
