@@ -68,6 +68,7 @@ func TestStatsAreSearched(t *testing.T) {
 			"?limit=10":                        {10, 30, 20},
 			"?limit=10&offset=25":              {5, 30, 0},
 			"?offset=31":                       {0, 30, 0},
+			"?offset=73786976294838206464":     {0, 30, 0},
 			"?q=kind2&limit=4&offset=4":        {4, 10, 2},
 			"?q=COMMON&state=ok":               {30, 30, 0},
 			"?state=failing":                   {0, 0, 0},
@@ -80,7 +81,7 @@ func TestStatsAreSearched(t *testing.T) {
 				t.Errorf("%s: %d listed, %d match, %d more", query, len(s.Subscriptions), s.Matching, s.More)
 			}
 		}
-		for _, query := range []string{"?state=fine", "?offset=-1", "?offset=x", "?q=" + strings.Repeat("x", routing.MaxURL+1)} {
+		for _, query := range []string{"?state=fine", "?offset=-1", "?offset=-73786976294838206464", "?offset=x", "?q=" + strings.Repeat("x", routing.MaxURL+1)} {
 			var bad struct{ Field string }
 			if w.call("GET", "/v1/stats"+query, http.StatusBadRequest, &bad); bad.Field == "" {
 				t.Errorf("%.20s: no field", query)

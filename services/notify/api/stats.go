@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -178,7 +179,10 @@ func (a *API) getStats(_ http.ResponseWriter, r *http.Request) (int, any, error)
 		q.search, err = searchOf(r)
 	}
 	if text := r.URL.Query().Get("offset"); text != "" && err == nil {
-		if q.offset, err = strconv.Atoi(text); err != nil || q.offset < 0 {
+		if q.offset, err = strconv.Atoi(text); errors.Is(err, strconv.ErrRange) {
+			err = nil // the offset is the largest int, or the smallest
+		}
+		if err != nil || q.offset < 0 {
 			err = refusal.Field("offset", "offset: give how many of the list to leave out")
 		}
 	}
