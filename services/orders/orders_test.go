@@ -18,6 +18,7 @@ import (
 	"dyno/parts/postgres/pgtest"
 	"dyno/parts/quicktest"
 	"dyno/services/orders/ordertest"
+	"dyno/services/orders/ordertest/core"
 	"dyno/services/orders/ordertest/full"
 
 	"go.uber.org/goleak"
@@ -41,11 +42,18 @@ func variants() []assembly.Variant {
 }
 
 // starter starts ordersd in this process.
-func starter(v assembly.Variant) ordertest.Start {
+func starter(v assembly.Variant) ordertest.Start { return starterBehind(v, nil) }
+
+// starterBehind starts it behind a PgBouncer with these settings; nil: before PostgreSQL itself.
+func starterBehind(v assembly.Variant, pooler map[string]string) ordertest.Start {
 	return func(t testing.TB, e ordertest.Env) ordertest.Program {
 		t.Helper()
+		dsns := []string{pgtest.Role(t, e.DSN, "gateway"), e.DSN}
+		if pooler != nil {
+			dsns = pgtest.PgBouncer(t, pooler, dsns...)
+		}
 		args := []string{"serve", "--lame-duck", e.LameDuck.String(), "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--data", t.TempDir(), "--log-level", "error",
-			"--dsn", pgtest.Role(t, e.DSN, "gateway"), "--owner-dsn", e.DSN, "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
+			"--dsn", dsns[0], "--owner-dsn", dsns[1], "--jwt-keys", e.Keys, "--jwt-audience", e.Audience, "--jwt-issuer", e.Issuer, "--read-timeout", e.Client.String(), "--drain-timeout", e.Drain.String(),
 			"--allow-origin", e.AllowOrigin, "--assembly", v.Assembly}
 		set := map[string]string{"foreign": e.Foreign, "leeway": e.Leeway.String(), "keys_reload": e.Reload.String(), "timeout": e.Timeout.String(), "last_known": "1000",
 			"max_wait": e.Timeout.String(),                               // on a busy machine, too, a request is admitted
@@ -97,6 +105,22 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			full.Test(t, starter(v))
 		})
+	}
+}
+
+// A pooler between ordersd and PostgreSQL changes no answer, whether it pools sessions or
+// transactions, of which it has fewer than ordersd has connections.
+func TestBehindPgBouncer(t *testing.T) {
+	for mode, size := range map[string]string{"session": "20", "transaction": "3"} {
+		for _, v := range variants() {
+			if quicktest.On() && v.Label != assembly.Tuned {
+				continue // the end of the ladder
+			}
+			t.Run(mode+"/"+v.Label, func(t *testing.T) {
+				start := starterBehind(v, map[string]string{"pool_mode": mode, "default_pool_size": size})
+				core.Together(t, ordertest.Scope{Start: start, Formats: map[string]func(ordertest.Message) string{ordertest.TypeJSON: ordertest.Message.JSON}})
+			})
+		}
 	}
 }
 

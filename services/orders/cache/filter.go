@@ -59,8 +59,6 @@ func NewFilter(next Source, o FilterOptions) (*Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the filter of known orders: %w", err)
 	}
-	// This connection's commit must be as durable as the strictest writer's, whatever the default is.
-	config.RuntimeParams["synchronous_commit"] = "on"
 	f := &Filter{next: next, o: o, config: config}
 	f.known.Store(&known{})
 
@@ -156,11 +154,17 @@ func (f *Filter) load(ctx context.Context, conn *pgx.Conn, watermark int64) erro
 		if len(uids) == loadRows {
 			upTo = uids[len(uids)-1]
 		}
+		// Behind a pooler each query may have gone to another server; a failover goes one way only.
+		if line, err := lineage(ctx, conn); err != nil || line != f.line {
+			return cmp.Or(err, errMoved)
+		}
 		k = k.extend(uids, upTo)
 		f.known.Store(k)
 	}
 	return nil
 }
+
+var errMoved = errors.New("another server has taken over while its uids were read")
 
 // full reports whether another part could exceed the memory limit.
 func (f *Filter) full() bool { return f.known.Load().bytes()+segmentBytes > f.o.Memory }

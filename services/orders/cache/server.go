@@ -17,6 +17,7 @@ func primary(dsn, name string) (*pgx.ConnConfig, error) {
 		return nil, err
 	}
 	c := pool.ConnConfig
+	c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // a pooler may give each query another session
 	c.RuntimeParams["application_name"] = name
 	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	return c, nil

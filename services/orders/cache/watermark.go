@@ -87,7 +87,11 @@ func decide(ctx context.Context, conn *pgx.Conn, s sequence) error {
 	if err != nil {
 		return fmt.Errorf("waiting for transactions that may have taken a uid: %w", err)
 	}
-	_, err = conn.Exec(ctx, `SELECT pg_logical_emit_message(true, 'orders_filter', '')`)
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		// This commit must be as durable as the strictest writer's, whatever the default is.
+		_, err := tx.Exec(ctx, `SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'orders_filter', '')`)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("making sure that no uid is given twice: %w", err)
 	}

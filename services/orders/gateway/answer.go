@@ -18,6 +18,8 @@ import (
 
 var errNotAcceptable = &refusal.Error{Status: http.StatusNotAcceptable, Field: "Accept", Text: "answers are application/json or application/msgpack"}
 
+const errorHere = "this went wrong here; it has been logged"
+
 // retryAfter is when a caller may try again: by then a queue has moved on, or a database has
 // restarted.
 const retryAfter = time.Second
@@ -82,8 +84,11 @@ func (g *Gateway) explain(resp *web.Response, err error) (status int, field, tex
 		resp.RetryAfter = retryAfter
 		return http.StatusServiceUnavailable, "", "the database does not answer; try again later"
 	}
+	if err == order.ErrRefused { // the breaker's, which has let through and logged one a moment ago
+		return http.StatusInternalServerError, "", errorHere
+	}
 	g.log.Error("a request failed for a reason that is not foreseen", "error", err)
-	return http.StatusInternalServerError, "", "this went wrong here; it has been logged"
+	return http.StatusInternalServerError, "", errorHere
 }
 
 // unavailable reports whether an error says nothing but that there was no answer in time.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"dyno/services/orders/order"
@@ -19,7 +20,13 @@ import (
 type breaker struct {
 	store    database
 	shards   int
-	circuits [classes][]*gobreaker.CircuitBreaker[struct{}]
+	circuits [classes][]*circuit
+}
+
+// circuit is a breaker, and why it opened.
+type circuit struct {
+	*gobreaker.CircuitBreaker[struct{}]
+	refused atomic.Bool // by what the database said last: it is there, and lets the gateway in for nothing
 }
 
 // database is a store.Store.
@@ -48,16 +55,18 @@ func newBreaker(s database, shards int, log *slog.Logger) *breaker {
 	for class := range classes {
 		for shard := range shards {
 			name := fmt.Sprintf("%s of shard %d", classNames[class], shard)
-			b.circuits[class] = append(b.circuits[class], gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-				Name:         name,
-				Timeout:      breakerPause,
-				ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
-				IsSuccessful: func(err error) bool { return !errors.Is(err, order.ErrUnavailable) },
-				IsExcluded:   inconclusive,
+			b.circuits[class] = append(b.circuits[class], &circuit{CircuitBreaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+				Name:        name,
+				Timeout:     breakerPause,
+				ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
+				IsSuccessful: func(err error) bool {
+					return !errors.Is(err, order.ErrUnavailable) && !errors.Is(err, order.ErrRefused)
+				},
+				IsExcluded: inconclusive,
 				OnStateChange: func(name string, _, to gobreaker.State) {
 					log.Warn("a breaker changes", "of", name, "state", to.String())
 				},
-			}))
+			})})
 		}
 	}
 	return b
@@ -80,22 +89,33 @@ func (b *breaker) open(class int) (n int) {
 }
 
 // guard calls the database unless the circuit is open.
-func guard[T any](circuit *gobreaker.CircuitBreaker[struct{}], call func() (T, error)) (out T, err error) {
-	_, refused := circuit.Execute(func() (struct{}, error) {
+func guard[T any](c *circuit, call func() (T, error)) (out T, err error) {
+	_, refused := c.Execute(func() (struct{}, error) {
 		out, err = call()
-		return struct{}{}, err
+		return struct{}{}, c.noted(err)
 	})
 	if errors.Is(refused, gobreaker.ErrOpenState) || errors.Is(refused, gobreaker.ErrTooManyRequests) {
+		if c.refused.Load() {
+			return out, order.ErrRefused
+		}
 		return out, errOpen
 	}
 	return out, err
 }
 
-func (b *breaker) ofUID(uid int64) *gobreaker.CircuitBreaker[struct{}] {
+// noted remembers why the circuit may be about to open.
+func (c *circuit) noted(err error) error {
+	if refused := errors.Is(err, order.ErrRefused); refused != c.refused.Load() && !inconclusive(err) {
+		c.refused.Store(refused)
+	}
+	return err
+}
+
+func (b *breaker) ofUID(uid int64) *circuit {
 	return b.circuits[classRead][schema.UIDShard(uid, b.shards)]
 }
 
-func (b *breaker) ofAccount(class int, account string) *gobreaker.CircuitBreaker[struct{}] {
+func (b *breaker) ofAccount(class int, account string) *circuit {
 	return b.circuits[class][schema.AccountShard(account, b.shards)]
 }
 
@@ -109,7 +129,8 @@ func (b *breaker) closed(uid int64) bool { return b.ofUID(uid).State() == gobrea
 
 // learn takes in how a read ended that began when the breaker was closed.
 func (b *breaker) learn(uid int64, err error) {
-	b.ofUID(uid).Execute(func() (struct{}, error) { return struct{}{}, err })
+	c := b.ofUID(uid)
+	c.Execute(func() (struct{}, error) { return struct{}{}, c.noted(err) })
 }
 
 // OrderAtLeast reads an order where it has that version.

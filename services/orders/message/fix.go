@@ -22,6 +22,7 @@ type fixReader struct {
 	fields int
 	seen   [(maxTag + 64) / 64]uint64 // tags, one bit each: 8 KB on the stack
 	groups [len(fixGroups)]fixEntries
+	counts fixCounts
 	began  bool // the body has begun: a non-header field was read
 	order  fixOrder
 }
@@ -193,9 +194,10 @@ func (r *fixReader) place(tag int, value []byte) error {
 	}
 	again := r.has(tag)
 	r.seen[tag/64] |= 1 << (tag % 64)
-	if again && !role.repeats {
-		return blame(fixName(tag), "given twice; leave one out")
+	if again && !role.repeats && !r.counts.allow(tag) {
+		return r.counts.twice(tag)
 	}
+	r.counts.note(tag, value)
 	if role.group == 0 {
 		return nil
 	}

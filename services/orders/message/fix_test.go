@@ -188,6 +188,46 @@ func TestFIXFrame(t *testing.T) {
 	refused(t, "application/fix", messagetest.Frame(""), http.StatusBadRequest, "MsgType (35)", "missing")
 }
 
+// Groups that have no table here are kept: those of later versions and of other messages, two
+// parties' own, also one in another, and fields of their own in the groups that have a table.
+func TestFIXOtherGroups(t *testing.T) {
+	want := order.Submission{Kind: order.FIX, ClientOrderID: "c1", Account: "A1", Symbol: "ACME", Side: order.Buy, Price: 1_50000000, Qty: 2_00000000}
+	for _, more := range []string{
+		"1445=2|1446=1|1447=0|1446=2|1447=1|",                              // rate sources (5.0 SP1)
+		"2593=2|2594=0|2595=Y|2594=1|2595=N|",                              // order attributes (5.0 SP2), numbers throughout
+		"555=2|600=A|623=1|624=1|600=B|623=2|624=2|",                       // legs, of another message
+		"555=2|600=A|539=1|524=x|525=D|538=1|600=B|539=1|524=y|538=2|",     // with parties in each
+		"20100=2|20101=a|20102=2|20103=x|20103=y|20101=b|20102=1|20103=z|", // one in another
+		"20100=2|20101=a|354=1|355=\x01|20101=b|354=2|355=x\x01|",          // with data
+		"453=2|448=p|447=D|452=1|2376=24|20001=x|448=q|447=D|452=3|2376=24|20001=y|",
+		"453=1|448=p|802=2|523=a|803=1|20002=x|523=b|803=2|20002=y|452=1|",
+		"78=2|79=a|80=1|20003=5|79=b|80=1|20003=5|",
+		"711=2|311=a|20004=x|311=b|20004=y|",
+		"847=1002|957=1|958=a|959=1|960=1|",
+	} {
+		body := messagetest.Frame(fields(strings.Replace(validFIX, "59=0|", "59=0|"+more, 1)))
+		if got, err := Parse("application/fix", body); err != nil || !equal(got, want) {
+			t.Errorf("%s: %+v %v", more, got, err)
+		}
+		body = messagetest.Frame(fields(strings.Replace(validFIX, "11=c1|", more+"11=c1|", 1))) // before the order's fields
+		if got, err := Parse("application/fix", body); err != nil || !equal(got, want) {
+			t.Errorf("%s, first: %+v %v", more, got, err)
+		}
+	}
+	for _, c := range []struct{ more, field, text string }{
+		{"146=2|55=A|65=x|55=B|", "Symbol (55)", "a group that begins at tag 146, that group is not known here"},
+		{"20100=1|44=2|", "Price (44)", "begins at tag 20100"},
+		{"552=1|54=2|", "Side (54)", "begins at tag 552"},
+		{"20100=1|38=2|", "OrderQty (38)", "begins at tag 20100"},
+		{"20100=2|20100=2|", "tag 20100", "given twice"},
+		{"20100=0|20101=a|20101=b|", "tag 20101", "given twice"},
+		{"20101=a|20101=b|20100=2|", "tag 20101", "given twice"},
+	} {
+		body := messagetest.Frame(fields(strings.Replace(validFIX, "59=0|", "59=0|"+c.more, 1)))
+		refused(t, "application/fix", body, http.StatusBadRequest, c.field, c.text)
+	}
+}
+
 // A message with any single byte changed is refused.
 func TestFIXEveryByteCounts(t *testing.T) {
 	valid := messagetest.Sample(order.FIX, "c1", "A1")

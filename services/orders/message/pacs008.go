@@ -292,7 +292,8 @@ func (r *xmlReader) submission() (s order.Submission, err error) {
 	if !currencyCode(s.Symbol) {
 		return s, blame(amount+"/@Ccy", "%.40q is no currency; it has three capital letters", s.Symbol)
 	}
-	if s.Qty, err = positive(amount, r.values[pacsAmount]); err != nil {
+	value, _ := canonicalDecimal(r.values[pacsAmount]) // its check has passed
+	if s.Qty, err = positive(amount, value); err != nil {
 		return s, err
 	}
 	s.Account, err = r.debtor()

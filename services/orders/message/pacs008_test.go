@@ -176,7 +176,7 @@ func TestPacs008Refused(t *testing.T) {
 		{"1250.75", "-1", transfer + "IntrBkSttlmAmt", "no decimal"},
 		{"1250.75", "1.000001", transfer + "IntrBkSttlmAmt", "5 of them after the point"},
 		{"1250.75", "1e3", transfer + "IntrBkSttlmAmt", "no decimal"},
-		{"1250.75", " 1 ", transfer + "IntrBkSttlmAmt", "no decimal"},
+		{"1250.75", "1 0", transfer + "IntrBkSttlmAmt", "no decimal"},
 		{"1250.75", "99999999999999999.9", transfer + "IntrBkSttlmAmt", "below 92,233,720,368"},
 		{"1250.75", "9999999999999999999", transfer + "IntrBkSttlmAmt", "at most 18 digits"},
 		{` Ccy="EUR"`, ``, transfer + "IntrBkSttlmAmt/@Ccy", "no currency"},

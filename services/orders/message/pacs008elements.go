@@ -3,7 +3,6 @@ package message
 import (
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -20,7 +19,7 @@ var pacs008Elements = [...]pacs008Element{
 	{"GrpHdr/MsgId", true, upTo(35)},
 	{"GrpHdr/CreDtTm", true, dateTime},
 	{"GrpHdr/NbOfTxs", true, oneTransfer},
-	{"GrpHdr/CtrlSum", false, decimal(17)},
+	{"GrpHdr/CtrlSum", false, decimal(17, true)},
 	{"GrpHdr/SttlmInf", true, nil},
 	{"GrpHdr/SttlmInf/SttlmMtd", true, oneOf("INDA", "INGA", "COVE", "CLRG")},
 	{"CdtTrfTxInf", true, nil},
@@ -29,10 +28,10 @@ var pacs008Elements = [...]pacs008Element{
 	pacsEndToEndID: {"CdtTrfTxInf/PmtId/EndToEndId", true, upTo(35)},
 	{"CdtTrfTxInf/PmtId/TxId", false, upTo(35)},
 	{"CdtTrfTxInf/PmtId/UETR", false, uetr},
-	pacsAmount: {"CdtTrfTxInf/IntrBkSttlmAmt", true, decimal(5)},
+	pacsAmount: {"CdtTrfTxInf/IntrBkSttlmAmt", true, decimal(5, false)},
 	{"CdtTrfTxInf/IntrBkSttlmDt", false, date},
 	{"CdtTrfTxInf/SttlmPrty", false, oneOf("URGT", "HIGH", "NORM")},
-	{"CdtTrfTxInf/InstdAmt", false, decimal(5)},
+	{"CdtTrfTxInf/InstdAmt", false, decimal(5, false)},
 	{"CdtTrfTxInf/ChrgBr", true, oneOf("DEBT", "CRED", "SHAR", "SLEV")},
 	{"CdtTrfTxInf/InstgAgt/FinInstnId/BICFI", false, bic},
 	{"CdtTrfTxInf/InstdAgt/FinInstnId/BICFI", false, bic},
@@ -95,18 +94,6 @@ func oneOf(codes ...string) func(string) string {
 	}
 }
 
-// decimal returns a check for a decimal with limited digits after the point, and 18 in all.
-func decimal(fraction int) func(string) string {
-	why := "is no decimal such as 1250.75 with at most 18 digits, " + strconv.Itoa(fraction) + " of them after the point"
-	return func(text string) string {
-		whole, decimals, dotted := strings.Cut(text, ".")
-		if !digits(whole) || dotted && !digits(decimals) || len(decimals) > fraction || len(whole)+len(decimals) > 18 {
-			return why
-		}
-		return ""
-	}
-}
-
 func digits(text string) bool {
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
@@ -124,26 +111,6 @@ func oneTransfer(text string) string {
 		return "transfers are announced; send one a message"
 	}
 	return ""
-}
-
-func date(text string) string {
-	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return "is no date such as 2026-01-02"
-	}
-	return ""
-}
-
-// dateTime checks for xs:dateTime, with or without a zone.
-func dateTime(text string) string {
-	const layout = "2006-01-02T15:04:05"
-	if len(text) >= len(layout) && text[13] == ':' && !strings.Contains(text, ",") {
-		for _, layout := range [...]string{time.RFC3339, layout} {
-			if _, err := time.Parse(layout, text); err == nil {
-				return ""
-			}
-		}
-	}
-	return "is no time such as 2026-01-02T15:04:05.678Z"
 }
 
 // uetr checks for a UUID of version 4 in lower case.

@@ -129,6 +129,10 @@ var (
 	// ErrUnavailable: no answer from the database in time. The submission can be sent again.
 	ErrUnavailable = errors.New("the database does not answer")
 
+	// ErrRefused: the database answers, and lets the gateway in for nothing until a person changes the
+	// settings of either.
+	ErrRefused = errors.New("the database refuses the gateway")
+
 	// ErrConflict: the account has used the client order id for another order.
 	ErrConflict = errors.New("the client order id was used for another order")
 

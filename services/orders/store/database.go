@@ -43,7 +43,11 @@ func newDatabase(ctx context.Context, text string, r dsn.Role, o Options) (*data
 		delete(classes, driver.Lists)
 		delete(classes, driver.Writes)
 	}
-	d.driver, err = driver.Named[o.Driver](ctx, driver.Settings{Config: config, Classes: classes, Timeout: o.Timeout, Health: &d.health, Tally: &d.tally})
+	settings := driver.Settings{Config: config, Classes: classes, Timeout: o.Timeout, Health: &d.health, Tally: &d.tally}
+	if settings.Pooled, err = d.pooled(ctx, settings, r, o); err != nil {
+		return nil, err
+	}
+	d.driver, err = driver.Named[o.Driver](ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", d.where, err)
 	}

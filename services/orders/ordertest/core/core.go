@@ -16,6 +16,21 @@ func Test(t *testing.T, start ordertest.Start) {
 
 // Within runs the same for the formats of messages of a scope.
 func Within(t *testing.T, s ordertest.Scope) {
+	Together(t, s)
+	ordertest.Alone(t, s, map[string]ordertest.Case{
+		"admits foreign orders if asked": tellsForeign,
+		"rotates keys":                   rotatesKeys,
+		"an order and its audit are one": auditsOrNot,
+		"says that the database is away": saysAway,
+		"says that the database hangs":   saysHanging,
+		"gives up on a slow database":    givesUp,
+		"leaves nothing of gone clients": abandoned,
+		"answers what is under way":      answersUnderWay,
+	})
+}
+
+// Together runs those of it that share one program.
+func Together(t *testing.T, s ordertest.Scope) {
 	ordertest.Together(t, s, map[string]ordertest.Case{
 		"answers an order":                       answersOrder,
 		"writes decimals as they are":            writesDecimals,
@@ -46,15 +61,5 @@ func Within(t *testing.T, s ordertest.Scope) {
 		"never gives a foreign answer":           neverForeign,
 		"shows what was committed":               showsCommitted,
 		"shows what it acknowledged":             showsAcknowledged,
-	})
-	ordertest.Alone(t, s, map[string]ordertest.Case{
-		"admits foreign orders if asked": tellsForeign,
-		"rotates keys":                   rotatesKeys,
-		"an order and its audit are one": auditsOrNot,
-		"says that the database is away": saysAway,
-		"says that the database hangs":   saysHanging,
-		"gives up on a slow database":    givesUp,
-		"leaves nothing of gone clients": abandoned,
-		"answers what is under way":      answersUnderWay,
 	})
 }

@@ -29,7 +29,7 @@ type Driver interface {
 	Orders(ctx context.Context, f order.Filter) ([]order.Order, error)                    // the newest first, up to f.Limit+1
 	Insert(ctx context.Context, s *Submission) (order.Order, error)                       // order.ErrNotFound: the client order id was used
 	Existing(ctx context.Context, s *Submission) (order.Order, []byte, error)             // with its digest
-	Ping(ctx context.Context) error
+	Ping(ctx context.Context) error                                                       // of reads, and of classes that have no connection yet
 	Pools() map[string]Pool
 	Close()
 }
@@ -60,28 +60,37 @@ type Settings struct {
 	Config  *pgx.ConnConfig
 	Classes map[string]int // connections of each class there is
 	Timeout time.Duration  // of a statement
+	Pooled  bool           // a pooler may give each transaction another session of the server (Probe)
 	Health  *Health
 	Tally   *Tally
 }
 
-// connection is the configuration of a connection that serves requests: the server ends a statement
-// of which the client may have lost sight, and hosts that do not answer leave time within a
-// statement's for the next one, and for the statement. A statement whose time is over, or whose
+// connection is the configuration of a connection that serves requests. Its start-up parameters have
+// the server end a statement of which the client may have lost sight; poolers do not take them. Hosts
+// that do not answer leave time within a statement's for the next one, and for the statement. A statement whose time is over, or whose
 // caller went away, is cancelled in the server and the connection lives on; unless it writes: to a
 // commit that waits for a standby and is cancelled, PostgreSQL says that it was made, and a
-// cancellation that comes late can be the next statement's. So after those the connection ends.
+// cancellation that comes late can be the next statement's. So after those the connection ends; and
+// behind a pooler after all: PgBouncer 1.18, Debian 12's, crashes by some cancellations.
 func (s Settings) connection(class string) *pgx.ConnConfig {
 	config := s.Config.Copy()
-	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(max(1, s.Timeout.Milliseconds()), 10)
+	if !s.Pooled {
+		config.RuntimeParams["statement_timeout"] = s.milliseconds()
+	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = s.Timeout / time.Duration(len(dsn.Places(config))+1)
 	}
-	if class != Writes {
+	if class != Writes && !s.Pooled {
 		config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelPatience}
 		}
 	}
 	return config
+}
+
+// milliseconds is the time-out as PostgreSQL reads it.
+func (s Settings) milliseconds() string {
+	return strconv.FormatInt(max(1, s.Timeout.Milliseconds()), 10)
 }
 
 // cancelPatience is how long a server has to say that it cancelled a statement; else its connection

@@ -71,7 +71,9 @@ func openClass(ctx context.Context, s Settings, name string, connections int) (*
 		return nil, err
 	}
 	config.ConnConfig = s.connection(name)
-	maps.Copy(config.ConnConfig.RuntimeParams, planning)
+	if !s.Pooled {
+		maps.Copy(config.ConnConfig.RuntimeParams, planning)
+	}
 	config.MaxConns = int32(connections)
 	config.MaxConnLifetimeJitter = 10 * time.Minute // of an hour, so that not all are replaced in the same moment
 	config.PingTimeout = s.Timeout
@@ -80,7 +82,7 @@ func openClass(ctx context.Context, s Settings, name string, connections int) (*
 	class := &pgxClass{}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		class.opened.Add(1)
-		return openSession(ctx, conn.PgConn(), prepared[name], s.Tally)
+		return openSession(ctx, conn.PgConn(), prepared[name], s)
 	}
 	class.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return class, err
@@ -140,10 +142,14 @@ func (d *viaPgxpool) Existing(ctx context.Context, m *Submission) (order.Order, 
 }
 
 func (d *viaPgxpool) Ping(ctx context.Context) error {
-	if d.batches != nil {
-		return d.batches.Ping(ctx)
+	for _, c := range d.classes {
+		if s := c.Stat(); c == d.batches || c == d.reads || s.TotalConns() == s.ConstructingConns() { // none yet
+			if err := c.Ping(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	return d.reads.Ping(ctx)
+	return nil
 }
 
 func (d *viaPgxpool) Pools() map[string]Pool {

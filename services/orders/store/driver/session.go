@@ -20,7 +20,8 @@ import (
 type session struct {
 	conn       *pgconn.PgConn
 	tally      *Tally
-	statements []*pgconn.StatementDescription
+	bounds     string                         // what goes before each statement, in its transaction; "": nothing
+	statements []*pgconn.StatementDescription // behind a pooler their texts alone
 
 	arguments [][]byte // parts of memory, or the caller's
 	memory    []byte
@@ -38,17 +39,24 @@ var binaryFormat = []int16{1}
 
 const sessionKey = "dyno/services/orders/store/driver"
 
-func openSession(ctx context.Context, conn *pgconn.PgConn, statements []string, t *Tally) error {
-	s := &session{conn: conn, tally: t}
+func openSession(ctx context.Context, conn *pgconn.PgConn, statements []string, settings Settings) error {
+	s := &session{conn: conn, tally: settings.Tally}
+	conn.CustomData()[sessionKey] = s
+	if settings.Pooled {
+		s.bounds = settings.bounds()
+		for _, text := range statements {
+			s.statements = append(s.statements, &pgconn.StatementDescription{SQL: text})
+		}
+		return nil
+	}
 	for i, text := range statements {
 		description, err := conn.Prepare(ctx, "order"+strconv.Itoa(i), text, nil)
 		if err != nil {
 			return fmt.Errorf("preparing a statement: %w", err)
 		}
-		t.Prepares.Add(1)
+		s.tally.Prepares.Add(1)
 		s.statements = append(s.statements, description)
 	}
-	conn.CustomData()[sessionKey] = s
 	return nil
 }
 
@@ -114,14 +122,24 @@ func (s *session) addInt64s(values []int64) {
 	s.add(from)
 }
 
-func (s *session) send(ctx context.Context, statement int) *pgconn.ResultReader {
+func (s *session) send(ctx context.Context, statement int) results {
 	s.tally.sent(ctx)
+	if s.bounds != "" {
+		return s.sendWhole(ctx, s.statements[statement])
+	}
 	return s.conn.ExecStatement(ctx, s.statements[statement], s.arguments, binaryFormat, binaryFormat)
+}
+
+// results is a *pgconn.ResultReader, or what stands for one.
+type results interface {
+	NextRow() bool
+	Values() [][]byte
+	Close() (pgconn.CommandTag, error)
 }
 
 // read hands each row to do and returns the first error. It reads to the end in any case, so that
 // the connection can be used again.
-func read(rows *pgconn.ResultReader, do func(values [][]byte) error) error {
+func read(rows results, do func(values [][]byte) error) error {
 	var failed error
 	for rows.NextRow() {
 		if failed == nil {

@@ -9,6 +9,7 @@ import (
 
 	"dyno/parts/batcher"
 	"dyno/services/orders/order"
+	"dyno/services/orders/store/dsn"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -32,6 +33,9 @@ func openSQL(_ context.Context, s Settings) (Driver, error) {
 	for name, connections := range s.Classes {
 		config := s.connection(name)
 		config.Tracer = s.Tally
+		if s.Pooled {
+			dsn.Stateless(config)
+		}
 		class := &sqlClass{}
 		class.DB = stdlib.OpenDB(*config,
 			stdlib.OptionAfterConnect(func(context.Context, *pgx.Conn) error { class.opened.Add(1); return nil }),
@@ -128,9 +132,11 @@ func (d *viaSQL) Existing(ctx context.Context, s *Submission) (order.Order, []by
 }
 
 func (d *viaSQL) Ping(ctx context.Context) error {
-	for _, name := range []string{Reads, Batches} {
-		if c := d.classes[name]; c != nil {
-			return c.PingContext(ctx)
+	for name, c := range d.classes {
+		if name == Reads || name == Batches || c.Stats().OpenConnections == 0 {
+			if err := c.PingContext(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

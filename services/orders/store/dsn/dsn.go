@@ -92,6 +92,7 @@ func Errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) er
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second // of a host that does not answer at all
 	}
+	Stateless(config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err == nil {
 		defer conn.Close(context.WithoutCancel(ctx)) // frees its locks, too
@@ -101,6 +102,14 @@ func Errand(ctx context.Context, dsn, doing string, do func(*pgx.Conn) error) er
 		return Explain(ctx, Where(config), doing, err)
 	}
 	return nil
+}
+
+// Stateless has a connection keep no statement by a name in its session: a pooler may give each
+// transaction another one.
+func Stateless(config *pgx.ConnConfig) {
+	if config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement { // the default; else the DSN's choice
+		config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
 }
 
 // Places lists where a database may be: at each of the hosts.

@@ -33,11 +33,14 @@ func Broken(err error) bool {
 }
 
 // Explain says what an error from the database at a place means: context.Canceled when the caller
-// went away, order.ErrUnavailable when the database did not answer. What else PostgreSQL says is
-// passed on.
+// went away, order.ErrRefused when no connection will ever be made like this, order.ErrUnavailable
+// when the database did not answer. What else PostgreSQL says is passed on.
 func Explain(ctx context.Context, where, doing string, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%s in %s: %w", doing, where, context.Canceled)
+	}
+	if fix, refused := refusal(err); refused {
+		return fmt.Errorf("%w: %s in %s: %w; %s", order.ErrRefused, doing, where, err, fix)
 	}
 	fix, unavailable := diagnose(err)
 	if !unavailable {
@@ -70,7 +73,7 @@ func diagnose(err error) (fix string, unavailable bool) {
 	case answered:
 		return "", false
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return "it did not answer in time, or too many wait for its connections: look at its load", true
+		return "it did not answer in time, or too many wait for its connections: look at its load, and at the size of the pools of a pooler before it", true
 	}
 	if _, ok := errors.AsType[net.Error](err); ok || Broken(err) {
 		return "the connection was lost: check that it runs", true

@@ -65,6 +65,37 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// What no later attempt can change is refused; of several hosts, only when none may just be away.
+func TestRefusals(t *testing.T) {
+	said := func(code, text string) error { return &pgconn.PgError{Severity: "FATAL", Code: code, Message: text} }
+	away := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for _, c := range []struct {
+		errs []error
+		says string // "": it is unavailable
+	}{
+		{[]error{said("28P01", "password authentication failed")}, "user and password"},
+		{[]error{said("28000", "no pg_hba.conf entry")}, "pg_hba.conf"},
+		{[]error{said("3D000", "database x does not exist")}, "make the database"},
+		{[]error{said("42501", "permission denied for database")}, "CONNECT"},
+		{[]error{errors.New("tls error: server refused TLS connection"), said("08P01", "unsupported startup parameter: search_path")}, "take search_path out"},
+		{[]error{said("08P01", "unsupported startup parameter in options: jit")}, "take jit out"},
+		{[]error{said("08P01", "no such database: x")}, "make the database"},
+		{[]error{said("08P01", "password authentication failed")}, "user and password"},
+		{[]error{said("08P01", "query_wait_timeout")}, ""},
+		{[]error{said("57P03", "the database system is starting up")}, ""},
+		{[]error{said("53300", "too many clients")}, ""},
+		{[]error{said("28P01", "no"), away}, ""},
+		{[]error{away, said("28P01", "no")}, ""},
+		{[]error{said("28P01", "no"), said("57P03", "starting")}, ""},
+	} {
+		connecting := fmt.Errorf("acquiring: %w", errors.Join(append([]error{new(pgconn.ConnectError)}, c.errs...)...))
+		err := Explain(t.Context(), "db:5432/orders", "reading", connecting)
+		if refused := errors.Is(err, order.ErrRefused); refused != (c.says != "") || refused == errors.Is(err, order.ErrUnavailable) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v, want %q", c.errs, err, c.says)
+		}
+	}
+}
+
 // A host that refuses is not tried again, and told without the password.
 func TestRefused(t *testing.T) {
 	_, err := pgx.Connect(t.Context(), "postgres://a:secret@127.0.0.1:1/db?sslmode=disable")

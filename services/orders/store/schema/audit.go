@@ -15,16 +15,23 @@ import (
 // any for weeks writes into the right ones.
 const auditAhead = 2
 
-// aheadOfAudit makes the missing partitions. From here on the connection waits for no lock for
-// long: everybody who writes would wait behind it.
+// aheadOfAudit makes the missing partitions.
 func aheadOfAudit(ctx context.Context, conn *pgx.Conn) (made int, err error) {
-	if _, err := conn.Exec(ctx, "SET lock_timeout = '1s'"); err != nil {
-		return 0, err
-	}
-	if err := conn.QueryRow(ctx, "SELECT audit_ahead($1)", auditAhead).Scan(&made); err != nil {
+	if made, err = impatient(ctx, conn, "SELECT audit_ahead($1)", auditAhead); err != nil {
 		return 0, fmt.Errorf("making partitions: %w", err)
 	}
 	return made, nil
+}
+
+// impatient asks for a number, and waits for no lock for long: all who write would wait behind it.
+func impatient(ctx context.Context, conn *pgx.Conn, sql string, argument any) (n int, err error) {
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '1s'"); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, sql, argument).Scan(&n)
+	})
+	return n, err
 }
 
 // KeepAudit makes the partitions that will be needed next, and drops those that are past retention;
@@ -39,7 +46,7 @@ func KeepAudit(ctx context.Context, database string, retention time.Duration, lo
 		}
 		dropped := 0
 		if retention > 0 {
-			if err := conn.QueryRow(ctx, "SELECT audit_expire($1)", retention).Scan(&dropped); err != nil {
+			if dropped, err = impatient(ctx, conn, "SELECT audit_expire($1)", retention); err != nil {
 				return fmt.Errorf("dropping old partitions, which takes --owner-dsn: %w", err)
 			}
 		}

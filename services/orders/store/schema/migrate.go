@@ -61,22 +61,22 @@ func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
-		return err
-	}
-	version, err := schemaVersion(ctx, conn)
-	switch {
-	case err != nil:
-		return err
-	case version > len(steps):
-		return fmt.Errorf("its schema has version %d and this program knows up to %d: use the newer program", version, len(steps))
-	}
-	for ; version < len(steps); version++ {
-		if err := apply(ctx, conn, version+1, steps[version]); err != nil {
-			return fmt.Errorf("migration %s: %w", steps[version].name, err)
+	err = alone(ctx, conn, func(tx pgx.Tx) error {
+		version, err := schemaVersion(ctx, tx)
+		switch {
+		case err != nil:
+			return err
+		case version > len(steps):
+			return fmt.Errorf("its schema has version %d and this program knows up to %d: use the newer program", version, len(steps))
 		}
-	}
-	if err := claimShard(ctx, conn, shard, shards); err != nil {
+		for ; version < len(steps); version++ {
+			if err := apply(ctx, tx, version+1, steps[version]); err != nil {
+				return fmt.Errorf("migration %s: %w", steps[version].name, err)
+			}
+		}
+		return claimShard(ctx, tx, shard, shards)
+	})
+	if err != nil {
 		return err
 	}
 	// Without new partitions the default one takes the records. Waiting longer for the lock would
@@ -88,59 +88,71 @@ func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	return err
 }
 
+// alone runs a transaction that no other migration runs beside. Its lock is the transaction's and not
+// the session's, which a pooler may give to another client.
+func alone(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
 // schemaVersion is how many migrations were applied. It creates nothing in a database that is up to
 // date, so that who may not change the schema can still use it.
-func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error) {
+func schemaVersion(ctx context.Context, tx pgx.Tx) (version int, err error) {
 	var there bool
-	if err := conn.QueryRow(ctx, "SELECT to_regclass('migrations') IS NOT NULL").Scan(&there); err != nil {
+	if err := tx.QueryRow(ctx, "SELECT to_regclass('migrations') IS NOT NULL").Scan(&there); err != nil {
 		return 0, err
 	}
 	if !there {
-		_, err := conn.Exec(ctx, `CREATE TABLE migrations (
+		_, err := tx.Exec(ctx, `CREATE TABLE migrations (
 			version int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
 		return 0, err
 	}
-	err = conn.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
+	err = tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
 	return version, err
 }
 
-func apply(ctx context.Context, conn *pgx.Conn, version int, m migration) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, m.text); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, "INSERT INTO migrations (version, name) VALUES ($1, $2)", version, m.name)
+func apply(ctx context.Context, tx pgx.Tx, version int, m migration) error {
+	if _, err := tx.Exec(ctx, m.text); err != nil {
 		return err
-	})
+	}
+	_, err := tx.Exec(ctx, "INSERT INTO migrations (version, name) VALUES ($1, $2)", version, m.name)
+	return err
 }
 
 // claimShard marks a new database as this shard, and refuses one that is another. It writes nothing
 // into one that is the right one.
-func claimShard(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
+func claimShard(ctx context.Context, tx pgx.Tx, shard, shards int) error {
 	want := shardMark(shard, shards)
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if claimed, err := checkShard(ctx, conn, want); claimed || err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('shard', $1)", want); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN uid SET INCREMENT BY %d SET START WITH %d RESTART", shards, shard+1))
+	if claimed, err := checkShard(ctx, tx, want); claimed || err != nil {
 		return err
-	})
+	}
+	if _, err := tx.Exec(ctx, "INSERT INTO meta (key, value) VALUES ('shard', $1)", want); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN uid SET INCREMENT BY %d SET START WITH %d RESTART", shards, shard+1))
+	return err
 }
 
 func shardMark(shard, shards int) string { return strconv.Itoa(shard) + "/" + strconv.Itoa(shards) }
 
+// rows is what answers a query: a connection or a transaction.
+type rows interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
 // checkShard reports whether a database is the wanted shard already. It is an error that it is
 // another; it may be none yet, and have no schema.
-func checkShard(ctx context.Context, conn *pgx.Conn, want string) (claimed bool, err error) {
+func checkShard(ctx context.Context, from rows, want string) (claimed bool, err error) {
 	var schema bool
-	if err := conn.QueryRow(ctx, "SELECT to_regclass('meta') IS NOT NULL").Scan(&schema); err != nil || !schema {
+	if err := from.QueryRow(ctx, "SELECT to_regclass('meta') IS NOT NULL").Scan(&schema); err != nil || !schema {
 		return false, err
 	}
 	var is string
-	err = conn.QueryRow(ctx, "SELECT value FROM meta WHERE key = 'shard'").Scan(&is)
+	err = from.QueryRow(ctx, "SELECT value FROM meta WHERE key = 'shard'").Scan(&is)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil

@@ -30,20 +30,19 @@ func Grant(ctx context.Context, owner, role string) error {
 		if conn.Config().User == role {
 			return nil
 		}
-		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
-			return err
-		}
-		name := pgx.Identifier{role}.Sanitize()
-		var schema string
-		if err := conn.QueryRow(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
-			return err
-		}
-		for _, right := range append(rights, "GRANT USAGE ON SCHEMA "+pgx.Identifier{schema}.Sanitize()+" TO %[1]s") {
-			if _, err := conn.Exec(ctx, fmt.Sprintf(right, name)); err != nil {
-				return fmt.Errorf("role %s: %w", role, missing(err))
+		return alone(ctx, conn, func(tx pgx.Tx) error {
+			name := pgx.Identifier{role}.Sanitize()
+			var schema string
+			if err := tx.QueryRow(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
+				return err
 			}
-		}
-		return nil
+			for _, right := range append(rights, "GRANT USAGE ON SCHEMA "+pgx.Identifier{schema}.Sanitize()+" TO %[1]s") {
+				if _, err := tx.Exec(ctx, fmt.Sprintf(right, name)); err != nil {
+					return fmt.Errorf("role %s: %w", role, missing(err))
+				}
+			}
+			return nil
+		})
 	})
 }
 

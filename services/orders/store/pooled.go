@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"dyno/services/orders/store/driver"
+	"dyno/services/orders/store/dsn"
+)
+
+// pooled looks whether a pooler stands before a database, and says what that means. A replica that
+// does not answer is asked as one behind a pooler, which is right in any case.
+func (d *database) pooled(ctx context.Context, s driver.Settings, r dsn.Role, o Options) (bool, error) {
+	way, err := driver.Probe(ctx, s)
+	if err != nil {
+		err = dsn.Explain(ctx, d.where, "looking whether a pooler is before it", err)
+		if r != dsn.Replica {
+			return false, err
+		}
+		o.Log.Warn("the replica does not answer; reads go to the primary until it does", "error", err)
+		return true, nil
+	}
+	if !way.Pooled {
+		return false, nil
+	}
+	connections := 0
+	for _, n := range s.Classes {
+		connections += n
+	}
+	o.Log.Info(fmt.Sprintf("a pooler is before the database: ordersd relies on no session there; where it pools sessions and not transactions, it needs %d of them for this process", connections),
+		"database", d.where, "refused", way.Refused)
+	if o.Driver == "sql" && (way.Timeout == 0 || way.Timeout > o.Timeout) {
+		o.Log.Warn(fmt.Sprintf("the server does not end statements after the time-out, as the pooler passes none on and driver=sql sets none: "+
+			"ALTER ROLE %q SET statement_timeout = '%dms', or use driver=pgxpool", s.Config.User, o.Timeout.Milliseconds()),
+			"database", d.where, "statement_timeout", way.Timeout.String())
+	}
+	return true, nil
+}
