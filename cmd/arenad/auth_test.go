@@ -96,7 +96,7 @@ var sockets = map[string]map[string]string{
 // begin joins with a token of that life, and moves once so that its resume token is the last.
 func begin(t *testing.T, c *arenatest.Client, key auth.Key, room string, life time.Duration) *arenatest.Player {
 	t.Helper()
-	token, err := key.Issue(auth.Claims{Name: "ada", Exp: time.Now().Add(life).Unix()})
+	token, err := key.Issue(auth.Claims{Name: "ada", Exp: seconds.Date(time.Now().Add(life).Unix())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 			program := starter(t, assembly.Variant{Assembly: assembly.Tuned, Set: set}, "--auth-key", file)(t)
 			t.Cleanup(program.Stop)
 			fresh := func(key auth.Key) string {
-				token, err := key.Issue(auth.Claims{Name: "ada", Exp: time.Now().Add(time.Hour).Unix()})
+				token, err := key.Issue(auth.Claims{Name: "ada", Exp: seconds.Date(time.Now().Add(time.Hour).Unix())})
 				if err != nil {
 					t.Fatal(err)
 				}

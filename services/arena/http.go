@@ -72,7 +72,7 @@ func (s *server) match(w http.ResponseWriter, r *http.Request) {
 	var place *match.Place
 	var err error
 	if ticket == "" {
-		p := match.Player{Name: cmp.Or(claims.Name, in.Name), Skill: in.Skill, Until: claims.Exp}
+		p := match.Player{Name: cmp.Or(claims.Name, in.Name), Skill: in.Skill, Until: int64(claims.Exp)}
 		if err := p.Check(); err != nil {
 			answer(w, http.StatusBadRequest, problem{err.Error()})
 			return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dyno/parts/keyfile"
+	"dyno/parts/seconds"
 )
 
 // maxFile is the size of a key's file at most, in bytes.
@@ -59,14 +60,14 @@ func (k *Keys) Check(token string, now time.Time) (Grant, error) {
 }
 
 // Grant grants until a time, in seconds since 1970, or until the key in force is replaced.
-func (k *Keys) Grant(until int64) Grant { return Grant{Claims{Exp: until}, k, k.key.Load()} }
+func (k *Keys) Grant(until int64) Grant { return Grant{Claims{Exp: seconds.Date(until)}, k, k.key.Load()} }
 
 // Lasts returns why what was granted has ended; nil: it has not.
 func (g Grant) Lasts(now time.Time) error {
 	switch {
 	case g.keys.key.Load() != g.key:
 		return errors.New("the key of the server's tokens was replaced; come back with a new token")
-	case now.Unix() >= g.Exp:
+	case now.Unix() >= int64(g.Exp):
 		return errors.New("the token has expired; come back with a new one")
 	}
 	return nil

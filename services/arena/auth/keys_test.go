@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dyno/parts/keyfile"
+	"dyno/parts/seconds"
 )
 
 // What was granted ends with the token, and with the key: one that is put into the file again in
@@ -36,7 +37,7 @@ func TestGrantsEnd(t *testing.T) {
 			synctest.Wait()
 		}
 		grant := func(life time.Duration) Grant {
-			token, err := k.Current().Issue(Claims{Name: "ada", Exp: time.Now().Add(life).Unix()})
+			token, err := k.Current().Issue(Claims{Name: "ada", Exp: seconds.Date(time.Now().Add(life).Unix())})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +48,7 @@ func TestGrantsEnd(t *testing.T) {
 			return g
 		}
 		short, long := grant(10*time.Second), grant(time.Hour)
-		held := k.Grant(long.Exp)
+		held := k.Grant(int64(long.Exp))
 		old := hex.EncodeToString(*k.Current())
 		put("  " + old + "\n\n")
 		put("no key")
