@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,10 @@ import (
 	"dyno/parts/seconds"
 )
 
-// maxFile is the size of a key's file at most, in bytes.
-const maxFile = 4 << 10
+const (
+	maxFile   = 4 << 10 // bytes
+	forbidden = 0o026   // to others than the owner, as the key signs: a group may read it
+)
 
 // Keys is the key of a file that may be replaced while it is in use: tokens of the old key are of
 // no use then, nor is what they were good for.
@@ -29,12 +32,12 @@ func Follow(file string, log *slog.Logger) (*Keys, error) {
 	}
 	k := new(Keys)
 	var err error
-	k.file, err = keyfile.Open(keyfile.Options{Path: file, Max: maxFile, Log: log, Take: func(text []byte) error {
+	k.file, err = keyfile.Open(keyfile.Options{Path: file, Max: maxFile, Log: log, Take: func(text []byte) (fs.FileMode, error) {
 		key, err := parse(file, text)
 		if before := k.key.Load(); err == nil && (before == nil || !bytes.Equal(*before, key)) {
 			k.key.Store(&key)
 		}
-		return err
+		return forbidden, err
 	}})
 	return k, err
 }
@@ -60,7 +63,9 @@ func (k *Keys) Check(token string, now time.Time) (Grant, error) {
 }
 
 // Grant grants until a time, in seconds since 1970, or until the key in force is replaced.
-func (k *Keys) Grant(until int64) Grant { return Grant{Claims{Exp: seconds.Date(until)}, k, k.key.Load()} }
+func (k *Keys) Grant(until int64) Grant {
+	return Grant{Claims{Exp: seconds.Date(until)}, k, k.key.Load()}
+}
 
 // Lasts returns why what was granted has ended; nil: it has not.
 func (g Grant) Lasts(now time.Time) error {
