@@ -91,6 +91,20 @@ func TestNodes(t *testing.T) {
 	}
 	ada := a.Join(&wire.Join{Room: room, Name: "ada"})
 
+	// One that comes back to another node is sent to its room, with its token unused.
+	ada.Acknowledge(ada.Next().Tick)
+	p = b.Connect()
+	p.Send(&wire.ClientFrame{Body: &wire.ClientFrame_Join{Join: &wire.Join{Resume: ada.Welcome.Resume}}})
+	if e := p.Receive().GetError(); e.GetCode() != "no_such_room" || !strings.Contains(e.GetMessage(), a.Program.URL) {
+		t.Errorf("a resume at another node was answered by %v", e)
+	}
+	losesWelcomes(&a.Client, ada.Welcome.Resume)
+	again := a.Join(&wire.Join{Resume: ada.Welcome.Resume})
+	if again.Welcome.EntityId != ada.Welcome.EntityId {
+		t.Errorf("%v after %v", again.Welcome, ada.Welcome)
+	}
+	ada = again
+
 	// A match, presence and chat know no borders.
 	var place struct{ Room, Token, URL, Ticket string }
 	servicetest.Await(t, func() string { return fmt.Sprintf("a place in the room of another node: %+v", place) }, func() bool {
@@ -101,6 +115,16 @@ func TestNodes(t *testing.T) {
 		status := b.Call("POST", "/v1/match", string(body), &place)
 		return status == http.StatusOK && place.Room == room && place.URL == a.Program.URL
 	})
+	var same struct{ Room, Token, URL string }
+	if place.Ticket != "" { // the answer may be lost, and the Welcome, too
+		b.Call("POST", "/v1/match", fmt.Sprintf(`{"ticket":%q}`, place.Ticket), &same)
+		if same.Token != place.Token {
+			t.Errorf("the place is %v, asked again %v", place, same)
+		}
+	}
+	lost := a.Open()
+	lost.Send(&wire.ClientFrame{Body: &wire.ClientFrame_Join{Join: &wire.Join{Room: room, Token: place.Token}}})
+	lost.Find(arenatest.Binary)
 	bob := a.Join(&wire.Join{Room: room, Token: place.Token})
 	if code := a.Refused(&wire.Join{Room: room}); code != "room_full" {
 		t.Errorf("a third player of two: %q", code)

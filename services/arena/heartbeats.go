@@ -21,9 +21,14 @@ func (s *server) openFront(c Config, env *daemon.Env) (*heartbeat.Front, error) 
 	case env.Tracer != nil: // net/http's handler makes the spans of requests
 		return nil, nil
 	}
-	front, err := heartbeat.NewFront(s.beats, heartbeat.FrontOptions{
-		Listener: env.Connections, Guard: env.Guard, ReadTimeout: env.ReadTimeout, Fail: env.Fail, Log: env.Log,
-	})
+	o := heartbeat.FrontOptions{Listener: env.Connections, Guard: env.Guard, ReadTimeout: env.ReadTimeout, Fail: env.Fail, Log: env.Log}
+	if s.keys != nil {
+		o.Check = func(authorization string) error {
+			_, err := s.checkBearer(authorization)
+			return err
+		}
+	}
+	front, err := heartbeat.NewFront(s.beats, o)
 	if errors.Is(err, httploop.ErrUnsupported) {
 		env.Log.Info("net/http reads all requests, as there is no event loop (beat=loop) on this system")
 		return nil, nil

@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"dyno/parts/unrouted"
 	"dyno/services/arena/game"
@@ -31,10 +29,10 @@ func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /ws", s.sessions)
 	mux.HandleFunc("GET /v1/rooms", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.rooms()) })
-	mux.HandleFunc("GET /v1/players/{name}", s.find)
-	mux.HandleFunc("POST /v1/rooms", s.create)
+	mux.Handle("GET /v1/players/{name}", s.authorised(http.HandlerFunc(s.find)))
+	mux.Handle("POST /v1/rooms", s.authorised(http.HandlerFunc(s.create)))
 	mux.HandleFunc("POST /v1/match", s.match)
-	mux.Handle("POST /api/heartbeat", s.beats)
+	mux.Handle("POST /api/heartbeat", s.authorised(s.beats))
 	mux.Handle("GET /{$}", page.Handler())
 	mux.Handle("GET /{file}", page.Handler())
 	unrouted.Refuse(mux, func(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) })
@@ -45,11 +43,6 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	in := asked{Capacity: defaultCapacity, Seed: rand64()}
 	if !read(w, r, &in) {
 		return
-	}
-	if in.Record { // it takes disk
-		if _, ok := s.bearer(w, r); !ok {
-			return
-		}
 	}
 	made, err := s.lobby.create(in)
 	switch many := (errTooMany{}); {
@@ -63,45 +56,28 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bearer returns the name in the token of a request, where tokens are asked; false: it has answered
-// that there is none.
-func (s *server) bearer(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
-	if s.keys == nil {
-		return "", true
-	}
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	claims, err := s.keys.Check(token, time.Now())
-	if err != nil {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		answer(w, http.StatusUnauthorized, problem{"Authorization: Bearer TOKEN is missing or wrong: " + err.Error()})
-	}
-	return claims.Name, err == nil
-}
-
 // match answers POST /v1/match: a room and the token to join it with, or a ticket to ask again
 // with.
 func (s *server) match(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		match.Player
+		Name   string `json:"name"`
+		Skill  int    `json:"skill"`
 		Ticket string `json:"ticket"`
 	}
-	if !read(w, r, &in) {
+	claims, ok := s.bearer(w, r)
+	if !ok || !read(w, r, &in) {
 		return
 	}
-	name, ok := s.bearer(w, r)
-	if !ok {
-		return
-	}
-	in.Name = cmp.Or(name, in.Name)
 	ticket := in.Ticket
 	var place *match.Place
 	var err error
 	if ticket == "" {
-		if err := in.Check(); err != nil {
+		p := match.Player{Name: cmp.Or(claims.Name, in.Name), Skill: in.Skill, Until: int64(claims.Exp)}
+		if err := p.Check(); err != nil {
 			answer(w, http.StatusBadRequest, problem{err.Error()})
 			return
 		}
-		place, ticket, err = s.queue.Ask(r.Context(), in.Player)
+		place, ticket, err = s.queue.Ask(r.Context(), p)
 	} else {
 		place, err = s.queue.Poll(r.Context(), ticket)
 	}

@@ -18,7 +18,8 @@ import (
 
 const (
 	maxRooms        = 1000
-	defaultCapacity = 50 // players
+	maxBots         = 5000 // of all rooms: they take CPU time, with players or without
+	defaultCapacity = 50   // players
 )
 
 // lobby is the rooms that run here.
@@ -36,6 +37,7 @@ type lobby struct {
 	mu    sync.Mutex
 	rooms map[string]*room.Room
 	order []string // of the rooms' ids
+	bots  int      // of the rooms, as they were asked for
 }
 
 func newLobby(c Config, stats *room.Stats, log *slog.Logger) *lobby {
@@ -70,8 +72,8 @@ func (l *lobby) create(a asked) (*room.Room, error) {
 	if a.Capacity < 1 || a.Capacity > game.MaxPlayers || a.Bots < 0 || a.Bots > a.Capacity {
 		return nil, fmt.Errorf("a room has a capacity of 1 to %d, and not more bots than that", game.MaxPlayers)
 	}
-	if len(l.all()) >= maxRooms {
-		return nil, errTooMany{}
+	if err := l.takes(a.Bots); err != nil {
+		return nil, err
 	}
 	defer l.changed()
 	id := strings.ToLower(rand.Text()[:8])
@@ -83,37 +85,55 @@ func (l *lobby) create(a asked) (*room.Room, error) {
 		}
 	}
 	r := room.New(id, o, l.config.Config, l.stats, l.log)
-	if !l.add(r) {
+	if err := l.add(r, a.Bots); err != nil {
 		r.Close()
-		return nil, errTooMany{}
+		return nil, err
 	}
 	return r, nil
 }
 
 // errTooMany is an error of the server, not of the request.
-type errTooMany struct{}
+type errTooMany struct{ text string }
 
-func (errTooMany) Error() string {
-	return fmt.Sprintf("there are %d rooms already; those without a player end after 5 minutes", maxRooms)
-}
+func (e errTooMany) Error() string { return e.text }
 
-// add has a room run; false: there is no place for it.
-func (l *lobby) add(r *room.Room) bool {
+// takes returns why there is no place for a room with bots.
+func (l *lobby) takes(bots int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.order) >= maxRooms || l.ending.Err() != nil {
-		return false
+	return l.full(bots)
+}
+
+// full is takes, for a caller that holds the lock.
+func (l *lobby) full(bots int) error {
+	switch {
+	case l.ending.Err() != nil:
+		return errTooMany{"the server stops"}
+	case len(l.order) >= maxRooms:
+		return errTooMany{fmt.Sprintf("there are %d rooms already; those without a player end after 5 minutes", maxRooms)}
+	case l.bots+bots > maxBots:
+		return errTooMany{fmt.Sprintf("the rooms have %d bots already, of at most %d; rooms without a player end after 5 minutes", l.bots, maxBots)}
 	}
-	l.rooms[r.ID], l.order = r, append(l.order, r.ID)
-	l.running.Go(func() { l.run(r) })
-	return true
+	return nil
+}
+
+// add has a room run, unless there is no place for it and its bots.
+func (l *lobby) add(r *room.Room, bots int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.full(bots); err != nil {
+		return err
+	}
+	l.rooms[r.ID], l.order, l.bots = r, append(l.order, r.ID), l.bots+bots
+	l.running.Go(func() { l.run(r, bots) })
+	return nil
 }
 
 // run takes a room's ticks, or has the worker with the fewest rooms take them.
-func (l *lobby) run(r *room.Room) {
+func (l *lobby) run(r *room.Room, bots int) {
 	ended := func() {
 		r.Close()
-		l.remove(r.ID)
+		l.remove(r.ID, bots)
 		l.changed()
 	}
 	if len(l.workers) == 0 {
@@ -127,10 +147,11 @@ func (l *lobby) run(r *room.Room) {
 	}
 }
 
-func (l *lobby) remove(id string) {
+func (l *lobby) remove(id string, bots int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.rooms, id)
+	l.bots -= bots
 	kept := l.order[:0]
 	for _, other := range l.order {
 		if other != id {
@@ -180,9 +201,9 @@ func (l *lobby) enter(id string, join func(*room.Room) error) (*room.Room, error
 }
 
 // claim gives a client the place that is held under a token; nil: there is none.
-func (l *lobby) claim(c *room.Client, id, token string) *room.Room {
+func (l *lobby) claim(c *room.Client, id, token string, access func(match.Player) room.Access) *room.Room {
 	for _, r := range l.all() {
-		if (id == "" || r.ID == id) && r.Claim(c, token) == nil {
+		if (id == "" || r.ID == id) && r.Claim(c, token, access) == nil {
 			return r
 		}
 	}

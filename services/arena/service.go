@@ -104,9 +104,10 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 	}
 	if f.key != "" {
 		var err error
-		if s.keys, err = auth.Open(f.key); err != nil {
+		if s.keys, err = auth.Follow(f.key, env.Log); err != nil {
 			return daemon.Running{}, daemon.Usage(fmt.Errorf("--auth-key: %w", err))
 		}
+		s.key = s.keys.Current()
 	}
 	lobby.record = s.record
 	if err := expose(env, s, stats); err != nil {
@@ -127,6 +128,9 @@ func (f *flags) start(ctx context.Context, env *daemon.Env) (daemon.Running, err
 		running.Front = front
 	}
 	s.running.Go(s.sessions.run)
+	if s.keys != nil {
+		s.running.Go(func() { s.keys.Watch(lobby.ending) })
+	}
 	s.running.Go(func() { s.beats.Run(lobby.ending) })
 	s.running.Go(func() { c.collect(lobby.ending) })
 	return running, nil

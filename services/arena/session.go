@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -17,7 +18,7 @@ import (
 const (
 	joinTime   = 10 * time.Second // for the first message to come
 	beat       = 15 * time.Second // between pings
-	silence    = 4 * beat         // after which a client is gone
+	silence    = 4 * beat         // that a client may keep; it is gone at the latest a beat later
 	perSecond  = 120              // messages of a client, and as many together
 	eventsEach = time.Second / 5  // between events of a client, beside 5 together
 	maxBurst   = 5
@@ -27,7 +28,8 @@ const (
 // sessions is the connections.
 type sessions struct {
 	*lobby
-	keys   auth.Key // nil: no token is asked
+	keys   *auth.Keys // nil: no token is asked
+	key    *auth.Key  // in force at the last look
 	accept socket.Accept
 	owner  func(room string) (url string) // of a room at another node; "": at none
 	say    func(name, text string) bool   // to all players of all nodes; false: not now
@@ -51,6 +53,9 @@ type session struct {
 	credit   int
 	events   int
 	said     time.Time
+
+	access atomic.Pointer[room.Access] // nil: it has not joined, or needs none
+	ended  sync.Once
 }
 
 // ServeHTTP opens a WebSocket.
@@ -120,12 +125,15 @@ func (all *sessions) queued() (n int) {
 }
 
 // run pings the clients until the server stops, so that those that only watch are known to be
-// there, and then ends all connections.
+// there, looks whether they may be there still, and then ends all connections.
 func (all *sessions) run() {
-	beats := time.NewTicker(beat)
+	beats, looks := time.NewTicker(beat), time.NewTicker(look)
 	defer beats.Stop()
+	defer looks.Stop()
 	for {
 		select {
+		case <-looks.C:
+			all.look()
 		case <-beats.C:
 			all.each(func(s *session) {
 				if ping := s.socket.Ping(); ping != nil {
@@ -158,8 +166,10 @@ func (e *refusal) Error() string { return e.code + ": " + e.text }
 
 func malformed(text string) error { return &refusal{"malformed", text} }
 
-// end closes the connection, and says why.
-func (s *session) end(err error) {
+// end closes the connection, and says why. It waits for a call before it, and does nothing then.
+func (s *session) end(err error) { s.ended.Do(func() { s.close(err) }) }
+
+func (s *session) close(err error) {
 	var why *refusal
 	var closed *socket.Closed
 	switch {
@@ -200,8 +210,8 @@ func (s *session) decode(message []byte, now time.Time) (*wire.ClientFrame, erro
 // count counts a message, a ping or a pong. The credit grows with the seconds since the last one
 // came, as after a stall of the network what was sent meanwhile comes together.
 func (s *session) count(now time.Time) error {
-	if s.room != nil && s.deadline.Sub(now) < silence-beat {
-		s.patience(now, silence)
+	if s.room != nil && s.deadline.Sub(now) < silence { // not each time: it takes a timer
+		s.patience(now, silence+beat)
 	}
 	if n := int(now.Sub(s.began) / time.Second); n > 0 {
 		s.began, s.credit = now, min(s.credit+n*perSecond, (n+1)*perSecond)
@@ -234,11 +244,7 @@ func (s *session) release() {
 // patience is how long the next message may take to come.
 func (s *session) patience(now time.Time, d time.Duration) {
 	s.deadline = now.Add(d)
-	if s.room != nil && s.socket.Ping() == nil {
-		s.socket.SetReadDeadline(time.Time{})
-	} else {
-		s.socket.SetReadDeadline(s.deadline)
-	}
+	s.socket.SetReadDeadline(s.deadline)
 	if s.sessions.ending.Err() != nil { // the end must not be put off
 		s.socket.SetReadDeadline(time.Now())
 	}
@@ -256,8 +262,9 @@ func (s *session) run() {
 		s.End(err)
 		return
 	}
+	s.watch()
 	s.release()
-	s.patience(time.Now(), silence)
+	s.patience(time.Now(), silence+beat)
 	if s.sessions.config.Read == "tick" && s.socket.Poll(nil, nil) == nil && s.room.Adopt(s.client, s) {
 		return
 	}
@@ -301,10 +308,12 @@ func (s *session) do(f *wire.ClientFrame) error {
 	case *wire.ClientFrame_Input:
 		s.room.Input(s.client, body.Input)
 	case *wire.ClientFrame_Ping:
+		s.room.Heard(s.client)
 		s.client.Send(&wire.ServerFrame{Body: &wire.ServerFrame_Pong{Pong: &wire.Pong{
 			ClientMs: body.Ping.GetClientMs(), ServerMs: uint64(time.Now().UnixMilli()), Tick: s.room.Tick(),
 		}}})
 	case *wire.ClientFrame_Event:
+		s.room.Heard(s.client)
 		s.say(body.Event)
 	case *wire.ClientFrame_Leave:
 		return errLeft
@@ -331,59 +340,4 @@ func (s *session) say(e *wire.GameEvent) {
 	} else if text := string(e.Payload); len(text) > wire.MaxChat || !utf8.ValidString(text) || !s.sessions.say(s.client.Name(), text) {
 		s.sessions.stats.Reject(room.ReasonEvent)
 	}
-}
-
-// join is the first message.
-func (s *session) join(j *wire.Join) (*room.Room, error) {
-	if j == nil {
-		s.sessions.stats.Reject(room.ReasonMalformed)
-		return nil, malformed("the first message is a Join")
-	}
-	if err := auth.CheckName(j.Name); err != nil {
-		return nil, malformed(err.Error())
-	}
-	return s.enter(j)
-}
-
-// enter finds the room of a Join.
-func (s *session) enter(j *wire.Join) (r *room.Room, err error) {
-	all := s.sessions
-	switch {
-	case j.Resume != "":
-		r, err = all.resume(s.client, j.Resume)
-	case j.Token != "" && !j.Spectate:
-		if r = all.claim(s.client, j.Room, j.Token); r != nil {
-			return r, nil
-		}
-		fallthrough
-	default:
-		name := j.Name
-		if all.keys != nil {
-			claims, err := all.keys.Check(j.Token, time.Now())
-			if err != nil {
-				return nil, &refusal{"unauthorized", err.Error()}
-			}
-			name = claims.Name
-		}
-		r, err = all.lobby.enter(j.Room, func(r *room.Room) error {
-			if j.Spectate {
-				return r.Watch(s.client)
-			}
-			return r.Join(s.client, name)
-		})
-	}
-	if url := all.owner(j.Room); errors.Is(err, room.ErrNoRoom) && url != "" {
-		return nil, &refusal{err.Error(), "the room is at another server: " + url}
-	}
-	if err != nil {
-		return nil, &refusal{err.Error(), texts[err]}
-	}
-	all.changed()
-	return r, nil
-}
-
-var texts = map[error]string{
-	room.ErrFull:   "the room has no place; join another, or watch it (spectate)",
-	room.ErrNoRoom: "there is no such room; GET /v1/rooms lists those there are",
-	room.ErrResume: "the token is not known, was used, or its player has left; join anew",
 }

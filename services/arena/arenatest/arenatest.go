@@ -34,6 +34,7 @@ type Case = func(*Client)
 type Client struct {
 	T       testing.TB
 	Program Program
+	Token   string // that requests bring; "": none
 }
 
 // Run runs tests that share one program.
@@ -48,7 +49,11 @@ func Run(t *testing.T, start Start, tests map[string]Case) {
 // Call sends a request with a JSON body and reads the answer's JSON. It returns the status.
 func (c *Client) Call(method, path, body string, to any) int {
 	c.T.Helper()
-	resp, text, err := servicetest.Exchange(http.DefaultClient, method, c.Program.URL+path, body, http.Header{"Content-Type": {"application/json"}})
+	header := http.Header{"Content-Type": {"application/json"}}
+	if c.Token != "" {
+		header.Set("Authorization", "Bearer "+c.Token)
+	}
+	resp, text, err := servicetest.Exchange(http.DefaultClient, method, c.Program.URL+path, body, header)
 	if err != nil {
 		c.T.Fatal(err)
 	}

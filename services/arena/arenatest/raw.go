@@ -39,14 +39,19 @@ type Raw struct {
 // Raw opens a connection and joins a room, as a spectator of a new one.
 func (c *Client) Raw() *Raw {
 	c.T.Helper()
-	room := c.Room(`{}`)
 	r := c.Open()
-	join, err := proto.Marshal(&wire.ClientFrame{Body: &wire.ClientFrame_Join{Join: &wire.Join{Room: room, Spectate: true}}})
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	r.Write(Frame(Final|Binary, join))
+	r.Send(&wire.ClientFrame{Body: &wire.ClientFrame_Join{Join: &wire.Join{Room: c.Room(`{}`), Spectate: true}}})
 	return r
+}
+
+// Send sends a message.
+func (r *Raw) Send(f *wire.ClientFrame) {
+	r.c.T.Helper()
+	message, err := proto.Marshal(f)
+	if err != nil {
+		r.c.T.Fatal(err)
+	}
+	r.Write(Frame(Final|Binary, message))
 }
 
 // Open opens a connection.
@@ -66,6 +71,12 @@ func (c *Client) Open() *Raw {
 		c.T.Fatalf("the handshake: %v, %v", resp, err)
 	}
 	return r
+}
+
+// Reset resets the connection, as one that has lost its network.
+func (r *Raw) Reset() {
+	r.conn.(*net.TCPConn).SetLinger(0)
+	r.conn.Close()
 }
 
 // End ends what the client sends; it still receives.

@@ -3,7 +3,7 @@
 // also a room.
 //
 // It is not for accounts or passwords: the game's own service knows its users, and gives them
-// tokens. It starts no goroutines.
+// tokens. It starts no goroutines; Keys.Watch runs in one of the server's.
 package auth
 
 import (
@@ -58,6 +58,11 @@ func Open(file string) (Key, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(file, text)
+}
+
+// parse reads the text of a file.
+func parse(file string, text []byte) (Key, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keyBytes {
 		return nil, fmt.Errorf("%s holds no key: want %d bytes in hexadecimal, as arenad makes them where there is no file", file, keyBytes)

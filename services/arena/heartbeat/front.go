@@ -26,6 +26,7 @@ const maxWaiting = 256 << 20
 type Front struct {
 	beats  *Heartbeat
 	guard  *guard.Guard
+	check  func(authorization string) error
 	server *httploop.Server
 	left   func() // called when no more connections are handed over
 	owned  sync.WaitGroup
@@ -35,6 +36,7 @@ type Front struct {
 type FrontOptions struct {
 	Listener    *lameduck.Listener
 	Guard       *guard.Guard
+	Check       func(authorization string) error // what is wrong with an Authorization header; nil: none is needed
 	ReadTimeout time.Duration
 	Fail        func(error) // receives an error that ends the loop
 	Log         *slog.Logger
@@ -43,7 +45,7 @@ type FrontOptions struct {
 // NewFront begins to serve what connects to the listener. The error is httploop.ErrUnsupported
 // where the system has no event loops.
 func NewFront(h *Heartbeat, o FrontOptions) (*Front, error) {
-	f := &Front{beats: h, guard: o.Guard}
+	f := &Front{beats: h, guard: o.Guard, check: o.Check}
 	var leave func(*net.TCPConn, []byte, func())
 	var err error
 	f.server, err = httploop.New(httploop.Options{
@@ -87,12 +89,31 @@ func (f *Front) serves(r *httploop.Request) bool {
 func (f *Front) turn(_ int, requests []*httploop.Request) {
 	for _, r := range requests {
 		c := call{body: r.Body, out: r.Response.Body}
-		f.beats.exchange(&c)
+		if err := f.refuses(r); err != nil {
+			r.Response.Add("WWW-Authenticate", "Bearer")
+			c.refuse(http.StatusUnauthorized, err.Error())
+		} else {
+			f.beats.exchange(&c)
+		}
 		r.Response.Status = cmp.Or(c.status, http.StatusOK)
 		r.Response.Add("Content-Type", "application/json")
 		r.Response.Body = c.out
 	}
 	httploop.Done(requests...)
+}
+
+// refuses returns what is wrong with the Authorization header of a request. Of two, neither counts.
+func (f *Front) refuses(r *httploop.Request) error {
+	if f.check == nil {
+		return nil
+	}
+	var values []string
+	for i := range r.Fields {
+		if strings.EqualFold(r.Fields[i].Name, "Authorization") {
+			values = append(values, r.Fields[i].Value)
+		}
+	}
+	return f.check(strings.Join(values, ", "))
 }
 
 // LameDuck ends each connection with its next answer.

@@ -27,8 +27,12 @@ type Client struct {
 	config *Config
 	stats  *Stats
 
-	player *player       // its body, without an id for a spectator; set by Join and Resume
-	acked  atomic.Uint32 // the tick of the newest state that it says it has
+	Access Access // set before it joins; nil: none is needed. Resume sets it if it is nil
+
+	player   *player       // its body, without an id for a spectator; set by Join and Resume
+	acked    atomic.Uint32 // the tick of the newest state that it says it has
+	welcomed atomic.Uint32 // the tick of its Welcome
+	unproven atomic.Bool   // it is not known to have the token of its Welcome
 
 	mu           sync.Mutex
 	queue        []byte // frames that wait

@@ -16,7 +16,8 @@ type player struct {
 	seat   *match.Seat // nil: it is a bot
 	client *Client     // nil: the socket was lost, or it is a bot
 	lost   uint32      // the tick
-	resume string
+	access Access      // nil: none is needed
+	tokens tokens
 	done   uint32 // the sequence number of the last command that was applied
 	inbox
 }
@@ -50,6 +51,9 @@ const maxPackets = 1024
 func (r *Room) Input(c *Client, in *wire.Input) {
 	if in.AckTick > 0 {
 		c.acked.Store(in.AckTick)
+	}
+	if in.AckTick == 0 || in.AckTick > c.welcomed.Load() { // an older state may be of a lost socket
+		r.Heard(c)
 	}
 	p := c.player
 	if p == nil || p.id == 0 {

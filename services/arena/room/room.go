@@ -14,11 +14,9 @@ package room
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,6 +142,9 @@ func (r *Room) Open() match.Room { return r.seats.Room(r.ID) }
 // Hold holds a place for a player, which joins with the token.
 func (r *Room) Hold(p match.Player) (token string, ok bool) { return r.seats.Hold(p) }
 
+// Forget gives back the places that are held.
+func (r *Room) Forget() { r.seats.Forget() }
+
 func (r *Room) bots() (n int) {
 	for _, p := range r.players {
 		if p.bot {
@@ -168,23 +169,31 @@ func (r *Room) Watch(c *Client) error {
 	return nil
 }
 
-// Claim adds a client as the player that a place is held for, and welcomes it. ErrFull: there is no
-// place under this token, or no longer.
-func (r *Room) Claim(c *Client, token string) error {
+// Claim adds a client as the player that a place is held for, and welcomes it; access returns what
+// lets that player in. ErrFull: there is no place under this token, or no longer.
+func (r *Room) Claim(c *Client, token string, access func(match.Player) Access) error {
 	seat, ok := r.seats.Claim(token)
-	return r.seat(c, seat, ok, "")
+	if !ok {
+		if r.Resume(c, token) == nil { // its Welcome was lost
+			return nil
+		}
+		return ErrFull
+	}
+	c.Access = access(seat.Player)
+	return r.seat(c, seat, "", token)
 }
 
 // Join adds a client as a player, and welcomes it.
 func (r *Room) Join(c *Client, name string) error {
 	seat, ok := r.seats.Take()
-	return r.seat(c, seat, ok, name)
-}
-
-func (r *Room) seat(c *Client, seat *match.Seat, ok bool, name string) error {
 	if !ok {
 		return ErrFull
 	}
+	return r.seat(c, seat, name, "")
+}
+
+// seat adds a client as a player, which may come back with the token that it has come with.
+func (r *Room) seat(c *Client, seat *match.Seat, name, token string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -194,45 +203,25 @@ func (r *Room) seat(c *Client, seat *match.Seat, ok bool, name string) error {
 		r.dropBot()
 	}
 	p := r.add(false)
-	p.name, p.seat = cmp.Or(seat.Player.Name, name), seat
+	p.name, p.seat, p.access = cmp.Or(seat.Player.Name, name), seat, c.Access
+	p.tokens.proven = token
 	p.begin(c)
 	r.welcome(c, p)
 	r.announce(nameEvent(p))
 	return nil
 }
 
-// Resume gives a client the body of a lost one, or of one whose socket is not known to be lost yet.
-func (r *Room) Resume(c *Client, token string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.players {
-		if p.resume == "" || p.resume != token {
-			continue
-		}
-		if p.client != nil {
-			p.client.Kick()
-		}
-		p.begin(c)
-		r.welcome(c, p)
-		return nil
-	}
-	return ErrResume
-}
-
-// RoomOf returns the room of a resume token.
-func RoomOf(token string) string {
-	room, _, _ := strings.Cut(token, ".")
-	return room
-}
-
 func (r *Room) welcome(c *Client, p *player) {
 	r.idle = 0
 	c.player = p
+	resume := ""
 	if p.id != 0 {
-		p.resume = r.ID + "." + rand.Text()
+		resume = p.tokens.issue(r.ID)
+		c.welcomed.Store(r.world.Tick())
+		c.unproven.Store(true)
 	}
 	c.event(&wire.ServerFrame{Body: &wire.ServerFrame_Welcome{Welcome: &wire.Welcome{
-		EntityId: p.id, Room: r.ID, Resume: p.resume, Tick: r.world.Tick(), TickHz: game.Hz, World: game.Size, Scale: game.Scale, TopSpeed: game.TopSpeed,
+		EntityId: p.id, Room: r.ID, Resume: resume, Tick: r.world.Tick(), TickHz: game.Hz, World: game.Size, Scale: game.Scale, TopSpeed: game.TopSpeed,
 	}}})
 	for _, e := range r.world.Pickups() {
 		c.event(gameEvent(e))

@@ -23,10 +23,17 @@ func Deflated(w http.ResponseWriter, r *http.Request, o Options) (Socket, error)
 }
 
 func acceptCoder(w http.ResponseWriter, r *http.Request, o Options, mode websocket.CompressionMode) (Socket, error) {
+	heard := func() {
+		if o.Control != nil {
+			_ = o.Control(nil) // the next message finds what is wrong
+		}
+	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       o.Subprotocols,
 		InsecureSkipVerify: true, // the caller has looked at Origin
 		CompressionMode:    mode,
+		OnPingReceived:     func(context.Context, []byte) bool { heard(); return true },
+		OnPongReceived:     func(context.Context, []byte) { heard() },
 	})
 	if err != nil {
 		return nil, err
@@ -39,20 +46,19 @@ func acceptCoder(w http.ResponseWriter, r *http.Request, o Options, mode websock
 
 // coder closes its connection at the deadline: the library would do so without a word.
 type coder struct {
-	conn  *websocket.Conn
-	timer *time.Timer
-	once  sync.Once // of the close
+	conn    *websocket.Conn
+	timer   *time.Timer
+	once    sync.Once // of the close
+	pinging sync.WaitGroup
+
+	mu     sync.Mutex
+	asking bool // a ping has no answer yet
+	ended  bool
 }
 
 func (c *coder) Subprotocol() string { return c.conn.Subprotocol() }
 
-func (c *coder) SetReadDeadline(at time.Time) {
-	if at.IsZero() {
-		c.timer.Stop()
-		return
-	}
-	c.timer.Reset(time.Until(at))
-}
+func (c *coder) SetReadDeadline(at time.Time) { c.timer.Reset(time.Until(at)) }
 
 func (c *coder) end(code int, reason string) {
 	c.once.Do(func() { _ = c.conn.Close(websocket.StatusCode(code), reason) })
@@ -100,9 +106,34 @@ func (c *coder) TryWrite([]byte) (int, error) { return 0, ErrNoTry }
 
 func (c *coder) Poll([]byte, func([]byte) error) error { return ErrNoTry }
 
-func (c *coder) Ping() []byte { return nil }
+// answerTime bounds the wait for the answer to a ping, which the library waits for.
+const answerTime = 30 * time.Second
+
+func (c *coder) Ping() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asking || c.ended {
+		return nil
+	}
+	c.asking = true
+	c.pinging.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+		defer cancel()
+		_ = c.conn.Ping(ctx) // without an answer the deadline of Read passes
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asking = false
+	})
+	return nil
+}
 
 func (c *coder) Close(code int, reason string) {
+	defer func() {
+		c.mu.Lock()
+		c.ended = true
+		c.mu.Unlock()
+		c.pinging.Wait()
+	}()
 	c.timer.Stop()
 	if code == 0 {
 		c.CloseNow()

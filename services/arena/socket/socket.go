@@ -9,8 +9,8 @@
 // waiting, and one frame that claims 2^63 bytes ends its process (v1.8.9).
 //
 // It is not for what messages mean, for texts (their connection ends with 1003),
-// nor for clients. It starts no goroutines: one goroutine reads a Socket, and any one at a time
-// writes.
+// nor for clients. One goroutine reads a Socket, and any one at a time writes. It starts no
+// goroutines but those of Coder's pings, for which Close waits.
 package socket
 
 import (
@@ -60,8 +60,7 @@ type Socket interface {
 	// Read returns the next binary message, which is valid until the next call. It answers pings
 	// through the Control of Options.
 	Read() ([]byte, error)
-	// SetReadDeadline may be called from any goroutine, also while Read waits. The zero time is
-	// none.
+	// SetReadDeadline may be called from any goroutine, also while Read waits.
 	SetReadDeadline(at time.Time)
 
 	// Poll reads what has come, up to the length of buf, without waiting, and calls take for each
@@ -74,8 +73,8 @@ type Socket interface {
 	// TryWrite writes what the kernel takes now, and returns its length.
 	TryWrite(frames []byte) (int, error)
 
-	// Ping returns the frame that asks whether the client is there, whose answer lets Read wait on;
-	// nil: there is none, and TCP has to find that a client is gone.
+	// Ping returns the frame that asks whether the client is there, which the caller writes; nil: the
+	// socket has asked itself. The answer goes to the Control of Options.
 	Ping() []byte
 
 	// Close ends the connection with a code and a reason, and waits a moment for the client's
@@ -90,7 +89,7 @@ type Options struct {
 	Subprotocols []string // that the server speaks, the best first
 	SendBuffer   int      // of the kernel, in bytes; 0: as it is
 	// Control is called by Read and Poll for a ping of the client, with the frame that must answer
-	// it, and with nil for a pong. They return its error.
+	// it, if the socket has not, and with nil for a pong. They return its error, if they can.
 	Control func(pong []byte) error
 }
 

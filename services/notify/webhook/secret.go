@@ -39,16 +39,21 @@ func ParseSecret(secret string) ([]byte, error) {
 // maxSecrets bounds the signatures of one webhook.
 const maxSecrets = 4
 
-// Rotate puts a new key first. The others go on signing until overlap has passed.
+// Rotate puts a new key first. The others go on signing until overlap has passed. Of too many the
+// oldest stays: the answers with the keys after it may have been lost, and the receiver has it.
 func Rotate(secrets []subscription.Secret, key []byte, now time.Time, overlap time.Duration) []subscription.Secret {
 	out := []subscription.Secret{{Key: key}}
 	for _, s := range secrets {
 		if s.Until.IsZero() || s.Until.After(now.Add(overlap)) {
 			s.Until = now.Add(overlap)
 		}
-		if s.Until.After(now) && len(out) < maxSecrets {
-			out = append(out, s)
+		if !s.Until.After(now) {
+			continue
 		}
+		if len(out) == maxSecrets {
+			out = out[:maxSecrets-1]
+		}
+		out = append(out, s)
 	}
 	return out
 }

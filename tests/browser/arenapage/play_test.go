@@ -318,18 +318,73 @@ func TestToken(t *testing.T) {
 	quicktest.Skip(t, "starts a browser")
 	key := filepath.Join(t.TempDir(), "arena.key")
 	s := start(t, "--auth-key="+key)
+	token, err := exec.CommandContext(t.Context(), builds.Program(t, "dyno/cmd/arenad"), "token", "--auth-key="+key, "--name=Bo").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Token = strings.TrimSpace(string(token))
 	room := s.Room(`{}`)
 	p := visit(t, join(s.addr, room, "Ada"), phone)
 	browser.Await(t, p.tab, `document.body.dataset.view === 'lobby' && document.getElementById('trouble').textContent.includes('token') && !document.getElementById('token-row').hidden`)
 	browser.Picture(t, p.tab, "token")
 	browser.Fits(t, p.tab, phone.width)
-	token, err := exec.CommandContext(t.Context(), builds.Program(t, "dyno/cmd/arenad"), "token", "--auth-key="+key, "--name=Bo").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	browser.Ask[bool](t, p.tab, fmt.Sprintf(`document.getElementById('token').value = %q, document.getElementById('Join %s').click(), true`, strings.TrimSpace(string(token)), room))
+	browser.Ask[bool](t, p.tab, fmt.Sprintf(`document.getElementById('token').value = %q, document.getElementById('Join %s').click(), true`, s.Token, room))
 	browser.Await(t, p.tab, ready+` && document.getElementById('scores').textContent.includes('Bo')`)
 	p.check(t, s.addr)
+
+	// Making a room asks for one as well.
+	other := visit(t, "http://"+s.addr+"/", desktop)
+	browser.Click(t, other.tab, "#create button")
+	browser.Await(t, other.tab, `document.getElementById('trouble').textContent.includes('token') && !document.getElementById('token-row').hidden`)
+	browser.Ask[bool](t, other.tab, fmt.Sprintf(`document.getElementById('token').value = %q, true`, s.Token))
+	browser.Click(t, other.tab, "#create button")
+	browser.Await(t, other.tab, ready+` && arena.room !== ""`)
+	other.check(t, s.addr, "Failed to load resource")
+}
+
+// deaf has the page's next sockets receive nothing, and end after a moment: each carries a Join to
+// the server and no Welcome back.
+const deaf = `(() => {
+	const real = WebSocket;
+	window.lost_ = 0;
+	window.WebSocket = class extends real {
+		constructor(...args) { super(...args); if (this.deaf = lost_++ < %d) setTimeout(() => this.close(), 700); }
+		send(b) { super.send(b); if (this.deaf) this.sent = (this.sent ?? 0) + 1, window.said_ = Math.max(window.said_ ?? 0, this.sent); }
+		set onmessage(f) { super.onmessage = m => { if (!this.deaf) f(m); }; }
+	};
+	return true;
+})()`
+
+// A page whose Welcomes are lost stays the same player, also when it is loaded again meanwhile, and
+// says nothing by which the server would take its token for used.
+func TestLostWelcomes(t *testing.T) {
+	s := start(t)
+	between := proxy.New(t, s.addr)
+	p := open(t, join(between.Addr(), s.Room(`{}`), "Ada"), desktop)
+	id := browser.Ask[uint32](t, p.tab, `arena.id`)
+	lose := func(n int) {
+		browser.Ask[bool](t, p.tab, fmt.Sprintf(deaf, n))
+		between.Refuse()
+		browser.Await(t, p.tab, `document.getElementById('banner-text').textContent.includes('connection is lost')`)
+		between.Pass()
+	}
+	back := func(when string) {
+		browser.Await(t, p.tab, ready+` && document.getElementById('banner').hidden`)
+		if got := browser.Ask[uint32](t, p.tab, `arena.id`); got != id {
+			t.Fatalf("%s it is player %d, not %d", when, got, id)
+		}
+	}
+	lose(2)
+	browser.Await(t, p.tab, `lost_ > 2`)
+	back("after two lost Welcomes")
+	if n := browser.Ask[int](t, p.tab, `said_`); n != 1 {
+		t.Errorf("%d messages were sent before a Welcome, a Join among them", n)
+	}
+	lose(1000)
+	browser.Await(t, p.tab, `lost_ > 1`)
+	browser.Visit(t, p.tab, join(between.Addr(), browser.Ask[string](t, p.tab, `arena.room`), "Ada"))
+	back("loaded again before it had a Welcome")
+	p.check(t, between.Addr(), "net::ERR", "Failed to load resource", "WebSocket connection to")
 }
 
 // state is the state of a room as the debug address has it.

@@ -7,12 +7,13 @@ const BITS = 'arena.v1.bits', PROTO = 'arena.v1.proto'; // the subprotocols, the
 const KEY = 'arena.resume'; // of sessionStorage
 const PING_MS = 500, SILENT_MS = 12000; // without a message: the connection is as good as lost
 const AGAIN_MS = [250, 500, 1000, 2000, 4000]; // after one loss, two, ...
+const DENIALS = 3; // of a token, as by a server that does not have the room, before this is a new player
 const DUPLICATE_MS = 80; // for another tab to say that it plays with this token
 const CLOGGED = 64 << 10; // bytes that wait to be sent: more are not worth sending
 const kept = () => { try { return JSON.parse(sessionStorage.getItem(KEY)) ?? {}; } catch { return {}; } };
 export class Link {
   bytes = 0; // that came, since the page was opened
-  #on; #socket; #join; #timer; #losses = 0; #heard = 0; #token = ''; #tabs = new BroadcastChannel('arena');
+  #on; #socket; #join; #timer; #losses = 0; #denials = 0; #heard = 0; #welcomed = false; #token = ''; #tabs = new BroadcastChannel('arena');
 
   // on has a function for each of welcome(w), state(s), event(e), pong(p), lost(ms until the next try), refused(code, message).
   constructor(on) {
@@ -43,11 +44,13 @@ export class Link {
 
   close() {
     this.#hangUp();
-    [this.#join, this.#token, this.#losses] = [undefined, '', 0];
+    [this.#join, this.#token, this.#losses, this.#denials] = [undefined, '', 0, 0];
   }
   // leave gives the player up.
   leave() { this.send({ leave: {} }); this.#keep(''); this.close(); }
-  send(frame, s = this.#socket) { if (s?.readyState === WebSocket.OPEN && s.bufferedAmount < CLOGGED) s.send(write(frame, ClientFrame)); }
+  // send sends nothing before the Welcome: the server takes what comes after a Join as a sign that the new token is kept.
+  send(frame) { if (this.#welcomed) this.#write(frame); }
+  #write(frame, s = this.#socket) { if (s?.readyState === WebSocket.OPEN && s.bufferedAmount < CLOGGED) s.send(write(frame, ClientFrame)); }
 
   #keep(token) {
     this.#token = token;
@@ -57,7 +60,7 @@ export class Link {
 
   #hangUp(s = this.#socket) {
     clearTimeout(this.#timer);
-    this.#socket = undefined; // what it still has to say is not heard
+    [this.#socket, this.#welcomed] = [undefined, false]; // what it still has to say is not heard
     s?.close();
   }
 
@@ -65,7 +68,7 @@ export class Link {
     const s = this.#socket = new WebSocket(location.origin.replace('http', 'ws') + '/ws', [BITS, PROTO]), decoder = new Decoder();
     s.binaryType = 'arraybuffer';
     this.#heard = performance.now();
-    s.onopen = () => this.send({ join: { ...this.#join, resume: this.#token } });
+    s.onopen = () => this.#write({ join: { ...this.#join, resume: this.#token } });
     s.onclose = ({ code, reason }) => { if (s === this.#socket) if (code === 1008) this.#refuse(reason, reason); else this.#lose(); };
     s.onmessage = ({ data }) => {
       if (s !== this.#socket) return;
@@ -80,10 +83,11 @@ export class Link {
   }
 
   #take({ welcome, snapshot, event, pong, error }) {
-    if (snapshot) this.#losses = 0;
+    if (snapshot) [this.#losses, this.#denials] = [0, 0];
     if (welcome) {
       this.#join = { ...this.#join, room: welcome.room };
       if (!this.#join.spectate) this.#keep(welcome.resume);
+      this.#welcomed = true;
       this.#beat();
       this.#on.welcome(welcome);
     }
@@ -94,11 +98,12 @@ export class Link {
   }
 
   #refuse(code, message) {
-    const join = this.#join, used = code === 'bad_resume' && this.#token;
-    if (code === 'bad_resume' || code === 'no_such_room') this.#keep('');
+    const join = this.#join, gone = code === 'bad_resume' || code === 'no_such_room', resumed = gone && this.#token;
+    if (resumed && ++this.#denials < DENIALS) return this.#lose();
+    if (gone) this.#keep('');
     this.close();
     this.#join = join;
-    if (used) this.#dial(); else this.#on.refused(code, message); // used: as a new player
+    if (resumed) this.#dial(); else this.#on.refused(code, message); // resumed: as a new player
   }
 
   #lose() {

@@ -9,11 +9,13 @@ const says = { // of the codes of the wire: what is wrong, and the way out
   no_such_room: 'That room is no longer there. Take another or create one.',
 };
 
-// call asks the API, and throws what is wrong in words.
+// call asks the API, and throws what is wrong in words. The list needs no token.
 async function call(method, body) {
-  const answer = await fetch('/v1/rooms', { method, body, headers: body && { 'Content-Type': 'application/json' } }).catch(() => undefined);
+  const token = sessionStorage.getItem(TOKEN), headers = body && { 'Content-Type': 'application/json', ...token && { Authorization: `Bearer ${token}` } };
+  const answer = await fetch('/v1/rooms', { method, body, headers }).catch(() => undefined);
   const out = await answer?.json().catch(() => undefined);
   if (!answer || answer.ok && !out) throw new Error('The server does not answer. The page asks again every two seconds.');
+  if (answer.status === 401) throw new Error(says.unauthorized, { cause: 'unauthorized' });
   if (!answer.ok) throw new Error(`The server says: ${out?.error ?? answer.statusText}`);
   return out;
 }
@@ -27,7 +29,11 @@ export class Lobby {
     at('play').addEventListener('submit', e => { e.preventDefault(); this.#go('', false); });
     at('create').addEventListener('submit', async e => {
       e.preventDefault();
-      try { this.#go((await call('POST', JSON.stringify({ capacity: 50, bots: Number(at('bots').value) }))).id, false); } catch (err) { tell(at('trouble'), err.message); }
+      this.#keepToken();
+      try { this.#go((await call('POST', JSON.stringify({ capacity: 50, bots: Number(at('bots').value) }))).id, false); } catch (err) {
+        if (err.cause) at('token-row').hidden = false;
+        tell(at('trouble'), err.message);
+      }
     });
   }
 
@@ -43,11 +49,13 @@ export class Lobby {
   // join completes one by what the user has entered before.
   join(j) { return { ...j, token: sessionStorage.getItem(TOKEN) ?? '' }; }
 
+  #keepToken() { if (at('token').value.trim()) sessionStorage.setItem(TOKEN, at('token').value.trim()); }
+
   #go(room, spectate) {
     let name = at('name').value.trim();
     while (new TextEncoder().encode(name).length > NAME_BYTES) name = name.slice(0, -1);
     localStorage.setItem(NAME, name);
-    if (at('token').value.trim()) sessionStorage.setItem(TOKEN, at('token').value.trim());
+    this.#keepToken();
     this.#enter(this.join({ room, name, spectate }));
   }
 
