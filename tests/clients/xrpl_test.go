@@ -11,8 +11,8 @@ import (
 	"dyno/parts/quicktest"
 )
 
-// The release lines of xrpl.js connect to ledgersync and read from it, on a network that the servers
-// named, and on one that a flag names.
+// The release lines of xrpl.js connect to ledgersync and read from it, on a network that the
+// servers named, and on one that a flag names.
 func TestXRPL(t *testing.T) {
 	quicktest.Skip(t, "installs packages from npm")
 	for _, program := range []string{"node", "npm"} {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"dyno/parts/xrpl"
 	"dyno/parts/xrpl/sfield"
@@ -35,7 +34,7 @@ func (c CTID) String() string {
 
 // ParseCTID reads 16 hex digits, of which the first is C.
 func ParseCTID(text string) (c CTID, ok bool) {
-	b, err := hex.DecodeString(strings.TrimSpace(text))
+	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != 8 || b[0]>>4 != 0xC {
 		return c, false
 	}

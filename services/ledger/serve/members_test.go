@@ -86,8 +86,8 @@ func lookup(v any, path string) (any, bool) {
 	return v, true
 }
 
-// Answers have the members of rippled's, in the versions that have them; the how-to names those that
-// are left out.
+// Answers have the members of rippled's, in the versions that have them; the how-to names those
+// that are left out.
 func TestMembers(t *testing.T) {
 	ledgers := chain(t, 1985, 2000)
 	s := warmed(t, Config{Store: filled(t, ledgers...), Network: func() *uint32 { return new(uint32(1)) }})
