@@ -128,7 +128,7 @@ var inside = map[string][]room{
 		{"validators", []string{"signing", "."}, "what a quorum agreed on; it knows no server"},
 		{"trust", []string{"signing", "history", "."}, "what proves a ledger; it knows neither servers nor disk"},
 		{"signing", []string{".", "sfield", "names"}, "who signed the bytes"},
-		{"answer", []string{"xrpljson", "."}, "what a server says of a ledger; it reads no answer"},
+		{"answer", []string{"xrpljson", "sfield", "."}, "what a server says of a ledger; it reads no answer"},
 		{"pack", []string{"history", "."}, "a file of ledgers; it proves none"},
 		{"xrpljson", []string{".", "sfield", "names"}, "the bytes as JSON"},
 		{"planner", []string{"history"}, "what to request next; pure"},

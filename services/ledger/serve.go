@@ -22,6 +22,7 @@ type server struct {
 	request
 	grpc   string
 	follow bool
+	id     uint32 // --network-id
 	flags  *pflag.FlagSet
 
 	env    *daemon.Env
@@ -37,7 +38,16 @@ func (s *server) declare(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringVar(&s.grpc, "grpc", "", "address `HOST:PORT` of the gRPC stream of ledgers for other services; default: no stream")
 	f.BoolVar(&s.follow, "follow", false, "follow the tip of the servers of --server, as the command follow does")
+	f.Uint32Var(&s.id, "network-id", 0, "`ID` of the network for server_info, 0 for the main network; default: as the servers said that the ledgers are from")
 	s.declareServers(f)
+}
+
+// network is the id of the network: the given one, or the one that the servers said.
+func (s *server) network() *uint32 {
+	if s.flags.Changed("network-id") {
+		return &s.id
+	}
+	return s.store.Progress().Network
 }
 
 func (s *server) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {
@@ -54,7 +64,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	if s.store, err = openStore(s.env); err != nil {
 		return err
 	}
-	s.http = serve.New(serve.Config{Store: s.store, Log: s.env.Log})
+	s.http = serve.New(serve.Config{Store: s.store, Network: s.network, Log: s.env.Log})
 	if err := s.http.Warm(ctx); err != nil {
 		return err
 	}
@@ -78,7 +88,7 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	})
 	if !s.follow {
 		s.env.Debug.Handle("GET /debug/ledger/{$}", board.Board.Handler())
-		s.warnEmpty()
+		s.warn()
 		return nil
 	}
 	p, err := s.openToFollow(ctx, s.env, s.store, s.flags.Changed)
@@ -94,7 +104,11 @@ func (s *server) open(ctx, running context.Context) (err error) {
 	return nil
 }
 
-func (s *server) warnEmpty() {
+// warn logs what clients would miss.
+func (s *server) warn() {
+	if len(s.store.Stored()) > 0 && s.network() == nil {
+		s.env.Log.Warn("the network's id is not known, so server_info lacks network_id, and some clients do not connect: give --network-id, 0 for the main network")
+	}
 	if len(s.store.Stored()) == 0 {
 		s.env.Log.Warn("the folder has no ledgers yet, so there is nothing to serve: stop this process and fill the folder with ledgersync sync or ledgersync unpack, or serve with --follow", "data", s.env.Data)
 	}

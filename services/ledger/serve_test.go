@@ -125,6 +125,26 @@ func TestRefusesOtherSitesPages(t *testing.T) {
 	ends(t, p)
 }
 
+// The network is the one that the servers said when the ledgers were fetched, or the flag's.
+func TestNetworkID(t *testing.T) {
+	dir := t.TempDir()
+	s := serveChain(t, sim.Config{})
+	run(t, 0, syncing(dir, first, first+1, s.URL())...)
+	for want, args := range map[uint32][]string{0: nil, 21338: {"--network-id=21338"}} {
+		p := ledgersync(t, serving(dir, args...)...)
+		url, _ := ready(t, p)
+		var a struct {
+			Info struct {
+				Network *uint32 `json:"network_id"`
+			}
+		}
+		if ask(t, url, "server_info", map[string]any{}, &a); a.Info.Network == nil || *a.Info.Network != want {
+			t.Errorf("%v: %v", args, a.Info.Network)
+		}
+		ends(t, p)
+	}
+}
+
 // A store without an index by account gets one when serve is started with it, even if serve is
 // killed meanwhile.
 func TestAccountsAreIndexedLater(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package clients_test lets the clients that people have, ethers and viem, use chaind: they deploy,
-// send, call, estimate, trace, filter and subscribe. They come from npm, in the versions of
-// package-lock.json.
+// send, call, estimate, trace, filter and subscribe; and xrpl.js ledgersync. They come from npm, in
+// the versions of package-lock.json.
 package clients_test
 
 import (

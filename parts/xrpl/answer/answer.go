@@ -42,22 +42,25 @@ func AppendTransaction(b []byte, tx xrpl.Transaction, version int) []byte {
 	return append(appendHex(append(b, `,"tx_blob":`...), tx.Blob), '}')
 }
 
-// AppendFound appends the members of the method tx's result in binary, without braces; status is
-// the member of that name, or empty where the result has none.
-func AppendFound(b []byte, h *xrpl.Header, hash xrpl.Hash, id xrpl.Hash, tx xrpl.Transaction, version int, status string) []byte {
+// AppendFound appends the members of the method tx's result in binary, without braces; ctid and
+// status are the members of these names, or empty where the result has none.
+func AppendFound(b []byte, h *xrpl.Header, hash xrpl.Hash, id xrpl.Hash, tx xrpl.Transaction, version int, ctid, status string) []byte {
+	if ctid != "" {
+		ctid = `"ctid":"` + ctid + `",`
+	}
 	if status != "" {
 		status = `,"status":"` + status + `"`
 	}
 	index := strconv.FormatUint(uint64(h.Index), 10)
 	if version == 1 {
-		b = strconv.AppendUint(append(b, `"date":`...), uint64(h.Close), 10)
+		b = strconv.AppendUint(append(b, ctid+`"date":`...), uint64(h.Close), 10)
 		b = appendHex(append(b, `,"hash":`...), id[:])
 		b = append(b, `,"inLedger":`+index+`,"ledger_index":`+index...)
 		b = appendHex(append(b, `,"meta":`...), tx.Meta)
 		b = appendHex(append(append(b, status...), `,"tx":`...), tx.Blob)
 	} else {
-		b = append(b, `"close_time_iso":"`+xrpl.Time(h.Close).Format(time.RFC3339)...)
-		b = appendHex(append(b, `","hash":`...), id[:])
+		b = append(b, `"close_time_iso":"`+xrpl.Time(h.Close).Format(time.RFC3339)+`",`+ctid...)
+		b = appendHex(append(b, `"hash":`...), id[:])
 		b = appendHex(append(b, `,"ledger_hash":`...), hash[:])
 		b = append(b, `,"ledger_index":`+index...)
 		b = appendHex(append(b, `,"meta_blob":`...), tx.Meta)

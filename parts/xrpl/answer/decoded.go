@@ -25,6 +25,7 @@ func (p *Page) decoded(tx xrpl.Transaction, version int) (fields, meta xrpljson.
 		return nil, nil, ErrNotSupported.Saying(fmt.Sprintf(`Transaction %v cannot be decoded: ask with "binary": true (%v).`, xrpl.TransactionID(tx.Blob), err))
 	}
 	p.deliver(fields, meta)
+	nameIssuance(fields, meta)
 	if fields["TransactionType"] == "Payment" && fields["Amount"] != nil {
 		fields["DeliverMax"] = fields["Amount"]
 		if version > 1 {
@@ -76,9 +77,13 @@ func (p *Page) appendDecoded(b []byte, tx xrpl.Transaction, id xrpl.Hash, versio
 }
 
 // placed is decoded, with the transaction's ledger among its fields.
-func (p *Page) placed(id xrpl.Hash, tx xrpl.Transaction, version int) (fields, meta xrpljson.Object, err error) {
+func (p *Page) placed(id xrpl.Hash, tx xrpl.Transaction, version int, network *uint32) (fields, meta xrpljson.Object, err error) {
 	if fields, meta, err = p.decoded(tx, version); err != nil {
 		return nil, nil, err
+	}
+	nameTokens(fields, meta)
+	if ctid := p.ctid(tx, network); ctid != "" {
+		fields["ctid"] = ctid
 	}
 	fields["date"], fields["ledger_index"] = p.Parsed.Close, p.Parsed.Index
 	if version == 1 {
@@ -88,8 +93,8 @@ func (p *Page) placed(id xrpl.Hash, tx xrpl.Transaction, version int) (fields, m
 }
 
 // foundDecoded is the result of the method tx without binary.
-func (p *Page) foundDecoded(id xrpl.Hash, tx xrpl.Transaction, version int) ([]byte, error) {
-	fields, meta, err := p.placed(id, tx, version)
+func (p *Page) foundDecoded(id xrpl.Hash, tx xrpl.Transaction, version int, network *uint32) ([]byte, error) {
+	fields, meta, err := p.placed(id, tx, version, network)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +103,17 @@ func (p *Page) foundDecoded(id xrpl.Hash, tx xrpl.Transaction, version int) ([]b
 		return appendJSON(nil, fields)
 	}
 	all := p.enclosed(id, fields, meta)
+	if fields["ctid"] != nil {
+		all["ctid"] = fields["ctid"]
+	}
 	all["status"] = "success"
 	return appendJSON(nil, all)
 }
 
 // appendDecodedOf appends a transaction of the method account_tx without binary.
-func (p *Page) appendDecodedOf(b []byte, tx xrpl.Transaction, version int) ([]byte, error) {
+func (p *Page) appendDecodedOf(b []byte, tx xrpl.Transaction, version int, network *uint32) ([]byte, error) {
 	id := xrpl.TransactionID(tx.Blob)
-	fields, meta, err := p.placed(id, tx, version)
+	fields, meta, err := p.placed(id, tx, version, network)
 	if err != nil {
 		return b, err
 	}

@@ -32,6 +32,7 @@ func (e *Error) Members() map[string]any {
 // The errors. Source: XRPLF/rippled, libxrpl/protocol/ErrorCodes.cpp; for ledgers
 // rpc/detail/RPCLedgerHelpers.
 var (
+	ErrWrongNetwork    = &Error{Token: "wrongNetwork", Code: 4, Message: "Wrong network.", Status: 400}
 	ErrNoPermission    = &Error{Token: "noPermission", Code: 6, Message: "You don't have permission for this command.", Status: 403}
 	ErrTooBusy         = &Error{Token: "tooBusy", Code: 9, Message: "The server is too busy to help you now.", Status: 503}
 	ErrSlowDown        = &Error{Token: "slowDown", Code: 10, Message: "You are placing too much load on the server.", Status: 503}

@@ -102,20 +102,22 @@ func (p *Page) appendTransaction(b []byte, tx xrpl.Transaction, s Shape) ([]byte
 	return p.appendDecoded(b, tx, id, s.Version)
 }
 
-// Found is the result of the method tx for one of the ledger's transactions.
-func (p *Page) Found(tx xrpl.Transaction, version int, binary bool) ([]byte, error) {
+// Found is the result of the method tx for one of the ledger's transactions. Network is the id of
+// the network; nil: not known, and the result has no ctid.
+func (p *Page) Found(tx xrpl.Transaction, version int, binary bool, network *uint32) ([]byte, error) {
 	id := xrpl.TransactionID(tx.Blob)
 	if !binary {
-		return p.foundDecoded(id, tx, version)
+		return p.foundDecoded(id, tx, version, network)
 	}
 	b := append(make([]byte, 0, 2*(len(tx.Blob)+len(tx.Meta))+512), '{')
-	return append(AppendFound(b, &p.Parsed, p.Hash, id, tx, version, "success"), '}'), nil
+	return append(AppendFound(b, &p.Parsed, p.Hash, id, tx, version, p.ctid(tx, network), "success"), '}'), nil
 }
 
 // AppendOfAccount appends one of the ledger's transactions to the list of the method account_tx.
-func (p *Page) AppendOfAccount(b []byte, tx xrpl.Transaction, version int, binary bool) ([]byte, error) {
+// Network is as in Found.
+func (p *Page) AppendOfAccount(b []byte, tx xrpl.Transaction, version int, binary bool, network *uint32) ([]byte, error) {
 	if !binary {
-		return p.appendDecodedOf(b, tx, version)
+		return p.appendDecodedOf(b, tx, version, network)
 	}
 	b = strconv.AppendUint(append(b, `{"ledger_index":`...), uint64(p.Parsed.Index), 10)
 	meta := `,"meta":`

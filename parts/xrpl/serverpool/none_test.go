@@ -205,3 +205,25 @@ func TestAcquireOfAmongOthers(t *testing.T) {
 		answered(other, time.Millisecond)
 	})
 }
+
+// The network is the one that servers say; servers of two networks say none.
+func TestNetwork(t *testing.T) {
+	p := newPool(Config{}, []source{gone("a"), gone("b"), gone("c")})
+	defer p.Close()
+	says := func(i int, id *uint32) {
+		p.servers[i].learn(response.Info{Network: id}, time.Now())
+	}
+	if p.Network() != nil {
+		t.Error("a network of which no server speaks")
+	}
+	says(1, new(uint32(1025)))
+	says(2, new(uint32(1025)))
+	says(2, nil) // Clio's answer, from behind the same address
+	if id := p.Network(); id == nil || *id != 1025 {
+		t.Errorf("%v", id)
+	}
+	says(0, new(uint32(0)))
+	if id := p.Network(); id != nil {
+		t.Errorf("two networks are %d", *id)
+	}
+}

@@ -52,6 +52,22 @@ func (p *Pool) Report() []ServerStats {
 	return all
 }
 
+// Network is the id of the network that the servers are of; nil if none says it, or they differ.
+func (p *Pool) Network() (id *uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.servers {
+		switch {
+		case s.network == nil:
+		case id == nil:
+			id = s.network
+		case *id != *s.network:
+			return nil
+		}
+	}
+	return id
+}
+
 // WaitTimes is how long callers waited in Acquire since New, by why the server that would be ready
 // first was not ready.
 type WaitTimes struct {

@@ -58,6 +58,7 @@ type server struct {
 	complete      history.Set // claimed ledgers; empty: not known
 	known         bool
 	learnt        time.Time            // time of that claim
+	network       *uint32              // id of its network; nil: not known
 	missing       map[uint32]time.Time // ledgers it answered "not found" for, and when
 	until         time.Time            // end of the cooldown or pause
 	retryUntil    time.Time            // end of the server's own Retry-After
@@ -154,6 +155,9 @@ func (s *server) likelihood(index uint32, now time.Time) likelihood {
 
 func (s *server) learn(info response.Info, now time.Time) {
 	s.complete, s.known, s.learnt = info.Complete, true, now
+	if info.Network != nil {
+		s.network = info.Network
+	}
 	clear(s.missing)
 }
 

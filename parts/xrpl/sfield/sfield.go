@@ -43,6 +43,7 @@ const (
 	LedgerEntryType ID = TypeUInt16<<16 | 1
 	TransactionType ID = TypeUInt16<<16 | 2
 
+	NetworkID            ID = TypeUInt32<<16 | 1
 	Flags                ID = TypeUInt32<<16 | 2
 	SourceTag            ID = TypeUInt32<<16 | 3
 	Sequence             ID = TypeUInt32<<16 | 4

@@ -13,12 +13,12 @@ import (
 	"dyno/parts/xrpl/trust"
 )
 
-// notFound reports whether a server that was asked for a ledger said that it does not find it.
+// notFound reports whether servers do not find a ledger by its index, or none claims it.
 func (r *run) notFound(index uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.failures[index]
-	return t != nil && response.CodeOf(t.last) == response.NotFound
+	return t != nil && (response.CodeOf(t.last) == response.NotFound || errors.Is(t.last, serverpool.ErrNoServer))
 }
 
 // askByHash requests the next ledger to be linked by the hash that the ledger above it names, and

@@ -301,3 +301,32 @@ func TestBelowAMissingLedger(t *testing.T) {
 		k.holds(t, w, history.Range{From: gap.From + 1, To: last})
 	}
 }
+
+// A ledger that no server claims is asked for by its hash all the same.
+func TestUnclaimed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const unclaimed = last - 6
+	url := w.server(t, sim.Config{}).URL()
+	proxy := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		question, _ := io.ReadAll(r.Body)
+		resp, err := http.Post(url, "application/json", bytes.NewReader(question))
+		if err != nil {
+			rw.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		answer, _ := io.ReadAll(resp.Body)
+		rw.Write(bytes.Replace(answer, fmt.Appendf(nil, "%d-%d", first, last), fmt.Appendf(nil, "%d-%d,%d-%d", first, unclaimed-1, unclaimed+1, last), 1))
+	}))
+	defer proxy.Close()
+	var k keeper
+	p := poolOf(t, proxy.URL)
+	if err := Run(t.Context(), w.config(p, &k), all); err != nil {
+		t.Fatal(err)
+	}
+	k.holds(t, w, all)
+	if p.Report()[0].Complete.Has(unclaimed) {
+		t.Error("the server claims it")
+	}
+}

@@ -194,7 +194,7 @@ func (s *Server) accountPage(ctx context.Context, q accountQuery) (result []byte
 		if i > 0 {
 			list = append(list, ',')
 		}
-		if list, err = p.AppendOfAccount(list, p.Transactions[at.Position], q.version, q.binary); err != nil {
+		if list, err = p.AppendOfAccount(list, p.Transactions[at.Position], q.version, q.binary, s.config.Network()); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -8,16 +8,28 @@ import (
 	"dyno/services/ledger/store"
 )
 
-// info is the method server_info, with the fields of rippled's answer that are known here.
+// build is the rippled version whose answers these are, in the form that clients compare versions
+// in, with this program's name.
+const build = "2.6.1-ledgersync"
+
+// info is the method server_info. TestMembers has rippled's members that are left out.
 func (s *Server) info(ctx context.Context, c *call) ([]byte, error) {
 	now := s.config.Now()
 	info := map[string]any{
-		"build_version":    "ledgersync",
-		"complete_ledgers": s.hot.view.Load().stored.String(),
-		"load_factor":      1,
-		"server_state":     "connected", // rippled's state without a ledger
-		"time":             now.UTC().Format("2006-Jan-02 15:04:05.000000 UTC"),
-		"uptime":           int64(now.Sub(s.started).Seconds()),
+		"build_version":              build,
+		"complete_ledgers":           s.hot.view.Load().stored.String(),
+		"hostid":                     "ledgersync",
+		"jq_trans_overflow":          "0", // it takes no transactions
+		"load_factor":                1,
+		"peer_disconnects":           "0", // it has no peers
+		"peer_disconnects_resources": "0",
+		"peers":                      0,
+		"server_state":               "connected", // rippled's state without a ledger
+		"time":                       now.UTC().Format("2006-Jan-02 15:04:05.000000 UTC"),
+		"uptime":                     int64(now.Sub(s.started).Seconds()),
+	}
+	if id := s.config.Network(); id != nil {
+		info["network_id"] = *id
 	}
 	p, err := s.newest(ctx)
 	switch {

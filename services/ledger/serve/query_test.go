@@ -244,13 +244,14 @@ func TestNoAccounts(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	s := warmed(t, Config{Store: filled(t, append(chain(t, 1990, 1991), makeLedger(t, 2000))...)})
-	want := `{"info":{"build_version":"ledgersync","complete_ledgers":"1990-1991,2000","load_factor":1,"server_state":"full","time":"` +
+	s := warmed(t, Config{Store: filled(t, append(chain(t, 1990, 1991), makeLedger(t, 2000))...), Network: func() *uint32 { return new(uint32(1025)) }})
+	want := `{"info":{"build_version":"2.6.1-ledgersync","complete_ledgers":"1990-1991,2000","hostid":"ledgersync","jq_trans_overflow":"0","load_factor":1,` +
+		`"network_id":1025,"peer_disconnects":"0","peer_disconnects_resources":"0","peers":0,"server_state":"full","time":"` +
 		now.Format("2006-Jan-02 15:04:05.000000 UTC") + `","uptime":0,"validated_ledger":{"age":100,"hash":"` + makeLedger(t, 2000).Hash.String() + `","seq":2000}},"status":"success"}`
 	if got := ask(t, s, "server_info", `{}`); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := ask(t, warmed(t, Config{Store: filled(t)}), "server_info", `{}`); !strings.Contains(got, `"complete_ledgers":"empty"`) || strings.Contains(got, "validated_ledger") {
+	if got := ask(t, warmed(t, Config{Store: filled(t)}), "server_info", `{}`); !strings.Contains(got, `"complete_ledgers":"empty"`) || strings.Contains(got, "validated_ledger") || strings.Contains(got, "network_id") {
 		t.Errorf("empty: %s", got)
 	}
 }

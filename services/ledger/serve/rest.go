@@ -70,7 +70,7 @@ func (s *Server) getTransaction(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return nil, explain(err, answer.ErrNoTransaction)
 		}
-		return p.Found(tx, 2, true)
+		return p.Found(tx, 2, true, s.config.Network())
 	}, "", true)
 }
 

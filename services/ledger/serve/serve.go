@@ -54,16 +54,20 @@ type Store interface {
 type Config struct {
 	Store Store
 
-	Hot      int          // ledgers kept rendered; 0: 32, two minutes of the tip
-	HotBytes int64        // maximum bytes of rendered ledgers, except for the newest one; 0: 64 MiB
-	Reads    int          // maximum of concurrent requests that read the store; 0: 64
-	Log      *slog.Logger // log of internal errors; nil: discarded
+	Hot      int            // ledgers kept rendered; 0: 32, two minutes of the tip
+	HotBytes int64          // maximum bytes of rendered ledgers, except for the newest one; 0: 64 MiB
+	Reads    int            // maximum of concurrent requests that read the store; 0: 64
+	Network  func() *uint32 // id of the network, nil while it is not known; nil: it is not known
+	Log      *slog.Logger   // log of internal errors; nil: discarded
 	Now      func() time.Time
 }
 
 func (c Config) withDefaults() Config {
 	c.Hot, c.HotBytes, c.Reads = cmp.Or(c.Hot, 32), cmp.Or(c.HotBytes, 64<<20), cmp.Or(c.Reads, 64)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Network == nil {
+		c.Network = func() *uint32 { return nil }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -19,7 +19,7 @@ func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	case c.params.has("ctid") && c.params.has("transaction"):
 		return nil, answer.ErrInvalidParams
 	case c.params.has("ctid"):
-		return nil, errOnlyByHash
+		return s.transactionByPlace(ctx, c)
 	case !c.params.has("transaction"):
 		return nil, answer.ErrInvalidParams
 	}
@@ -39,7 +39,31 @@ func (s *Server) transaction(ctx context.Context, c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Found(tx, c.version, c.params.flag("binary"))
+	return p.Found(tx, c.version, c.params.flag("binary"), s.config.Network())
+}
+
+// transactionByPlace is the method tx for a ctid.
+func (s *Server) transactionByPlace(ctx context.Context, c *call) ([]byte, error) {
+	network := s.config.Network()
+	if network == nil {
+		return nil, errOnlyByHash
+	}
+	text, _ := c.params.text("ctid")
+	at, ok := answer.ParseCTID(text)
+	switch {
+	case !ok:
+		return nil, answer.ErrInvalidParams
+	case at.Network != *network:
+		return nil, answer.ErrWrongNetwork.Saying(fmt.Sprintf("Wrong network. You should submit this request to a node running on NetworkID: %d", at.Network))
+	}
+	p, err := s.page(ctx, at.Index)
+	if errors.Is(err, store.ErrMissing) || err == nil && int(at.Position) >= len(p.Transactions) {
+		return nil, answer.ErrNoTransaction
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Found(p.Transactions[at.Position], c.version, c.params.flag("binary"), network)
 }
 
 // search is the range in which the client asks for certainty; nil: none.

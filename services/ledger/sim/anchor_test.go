@@ -15,6 +15,7 @@ import (
 	"dyno/parts/xrpl"
 	"dyno/parts/xrpl/anchor"
 	"dyno/parts/xrpl/history"
+	"dyno/parts/xrpl/rippled/response"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/fault"
 )
@@ -211,5 +212,36 @@ func TestServerWithoutConsistentHash(t *testing.T) {
 	w := open(t, s.URL())
 	if _, err := w.ByServers(t.Context(), last); err == nil || !strings.Contains(err.Error(), "no hash leads by 5") {
 		t.Error(err)
+	}
+}
+
+// A server that does not find a ledger by its index may know its hash from the ledger above.
+func TestHashFromAbove(t *testing.T) {
+	t.Parallel()
+	honest := serveChain(t, sim.Config{})
+	lacks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Method string           `json:"method"`
+			Params []map[string]any `json:"params"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		index, _ := q.Params[0]["ledger_index"].(float64)
+		if q.Method == "ledger" && (index == last-3 || index == last) {
+			io.WriteString(w, `{"result":{"error":"lgrNotFound","error_code":21,"error_message":"ledgerNotFound","status":"error"}}`)
+			return
+		}
+		var a map[string]any
+		ask(t, honest.URL(), q.Method, q.Params[0], &a)
+		json.NewEncoder(w).Encode(map[string]any{"result": a})
+	}))
+	defer lacks.Close()
+	w := open(t, lacks.URL)
+	if a, err := w.ByServers(t.Context(), last-3); err != nil || a.Hash != truth(t, honest, last-3).Hash {
+		t.Errorf("%v, %v", a, err)
+	}
+	if _, err := w.ByServers(t.Context(), last); response.CodeOf(err) != response.NotFound {
+		t.Errorf("the tip, which has none above: %v", err)
 	}
 }

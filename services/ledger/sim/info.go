@@ -19,6 +19,7 @@ func (s *Sim) info(state bool) members {
 	if state {
 		b = []byte(`"state":{`)
 	}
+	b = append(b, `"network_id":0,`...) // its transactions name no network, as those below 1025
 	complete := s.Complete().String()
 	mode := "full"
 	if !s.synced.Load() {

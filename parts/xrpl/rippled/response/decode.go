@@ -199,9 +199,10 @@ func DecodeInfo(answer []byte) (Info, error) {
 		Result struct {
 			faulty
 			Info *struct {
-				Complete  string `json:"complete_ledgers"`
-				State     string `json:"server_state"`
-				Validated *tip   `json:"validated_ledger"`
+				Complete  string          `json:"complete_ledgers"`
+				State     string          `json:"server_state"`
+				Validated *tip            `json:"validated_ledger"`
+				Network   json.RawMessage `json:"network_id"`
 			} `json:"info"`
 		} `json:"result"`
 	}
@@ -218,6 +219,9 @@ func DecodeInfo(answer []byte) (Info, error) {
 		return Info{}, Errorf(Empty, "server_info: the answer has no info")
 	}
 	out := Info{Bytes: len(answer)}
+	if json.Unmarshal(info.Network, &out.Network) != nil {
+		out.Network = nil // it decides about nothing else
+	}
 	var err error
 	if out.Complete, err = history.ParseSet(info.Complete); err != nil {
 		return Info{}, Errorf(Malformed, "server_info: complete_ledgers: %.*s", maxMessage, err.Error())

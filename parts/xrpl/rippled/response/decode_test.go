@@ -144,6 +144,19 @@ func FuzzDecoders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte) { agree(t, bytes, &a, &b) })
 }
 
+// A network's id is read where it is one; anything else in its place spoils nothing.
+func TestInfoNetwork(t *testing.T) {
+	for text, want := range map[string]*uint32{
+		``: nil, `,"network_id":0`: new(uint32(0)), `,"network_id":4294967295`: new(uint32(1<<32 - 1)),
+		`,"network_id":4294967296`: nil, `,"network_id":"1"`: nil, `,"network_id":{}`: nil, `,"network_id":-1`: nil, `,"network_id":null`: nil,
+	} {
+		info, err := DecodeInfo([]byte(`{"result":{"info":{"complete_ledgers":"5-9"` + text + `}}}`))
+		if err != nil || info.Complete.String() != "5-9" || !reflect.DeepEqual(info.Network, want) {
+			t.Errorf("%s: %+v, %v", text, info, err)
+		}
+	}
+}
+
 func FuzzInfo(f *testing.F) {
 	f.Add([]byte(`{"result":{"info":{"complete_ledgers":"32570-32580,40000","server_state":"full","validated_ledger":{"hash":"` + hash + `","seq":40000}},"status":"success"}}`))
 	f.Fuzz(func(t *testing.T, bytes []byte) {

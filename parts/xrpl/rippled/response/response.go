@@ -37,6 +37,7 @@ type Tip struct {
 type Info struct {
 	Complete  history.Set // the ledgers that it has
 	Validated Tip
-	Synced    bool // with the network
-	Bytes     int  // bytes of the answer
+	Synced    bool    // with the network
+	Network   *uint32 // id of the network; nil: not said
+	Bytes     int     // bytes of the answer
 }
