@@ -36,7 +36,8 @@ func (r *run) at(i int) string {
 }
 
 // glob returns the URLs that a pattern stands for, in curl's order (manual, URL): of [1-3] and
-// {a,b} all products, of which the last part changes first. An error says where the pattern is wrong.
+// {a,b} all products, of which the last part changes first. An error says where the pattern is
+// wrong.
 func glob(pattern string) ([]string, error) {
 	runs, count, err := runsOf(pattern)
 	if err != nil {

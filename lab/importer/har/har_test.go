@@ -15,7 +15,7 @@ import (
 	"dyno/lab/importer/foreign/foreigntest"
 )
 
-// file makes a HAR of entries: each is a request's fields, or an entry as it is if it has a request.
+// file makes a HAR of entries: each is a request's fields, or an entry as it is.
 func file(entries ...string) []byte {
 	for i, e := range entries {
 		if strings.HasPrefix(e, `"`) {

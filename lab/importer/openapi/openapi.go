@@ -9,8 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -68,7 +68,7 @@ func methods(operations map[string]*openapi3.Operation) (out []string) {
 type reader struct {
 	doc      *openapi3.T
 	load     *foreign.Load
-	madeUp   []string // parameters without an example
+	madeUp   []string // values without an example, by operation
 	replaces []string // secrets that the user must write
 }
 
@@ -82,61 +82,48 @@ func (r *reader) operation(path, method string, item *openapi3.PathItem, op *ope
 		r.load.Leave(0, what, "it is deprecated")
 		return
 	}
-	request := foreign.Request{Method: method, Name: op.OperationID}
-	query := url.Values{}
-	var cookies []string
-	if wrong := r.body(&request, op); wrong != "" {
-		r.load.Leave(0, what, "%s", wrong)
+	request := foreign.Request{Method: method, Name: op.OperationID, Exact: true}
+	made, err := r.body(&request, op)
+	if err != nil {
+		r.load.Leave(0, what, "its body: %v", err)
 		return
 	}
+	q := parts{path: path}
 	for _, p := range parameters(item, op) {
-		value, made := text(p)
-		if p.In != openapi3.ParameterInPath && !p.Required && made {
-			continue // optional, and the document says no value
-		}
-		if made {
-			r.madeUp = append(r.madeUp, p.Name+" of "+what)
-		}
-		switch p.In {
-		case openapi3.ParameterInPath:
-			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(value))
-		case openapi3.ParameterInQuery:
-			query.Add(p.Name, value)
-		case openapi3.ParameterInCookie:
-			cookies = append(cookies, p.Name+"="+value)
-		case openapi3.ParameterInHeader:
-			if f := (foreign.Field{Name: p.Name, Value: value}); f.Valid() {
-				request.Header = append(request.Header, f)
-			}
+		if err := q.add(p); err != nil {
+			r.load.Leave(0, what, "parameter %s: %v", p.Name, err)
+			return
 		}
 	}
-	if strings.ContainsAny(path, "{}") {
+	if strings.ContainsAny(q.path, "{}") {
 		r.load.Leave(0, what, "its path has a parameter that the document does not describe")
 		return
 	}
-	cookies = r.security(&request, query, cookies, op)
-	if len(cookies) > 0 {
-		request.Header = append(request.Header, foreign.Field{Name: "Cookie", Value: strings.Join(cookies, "; ")})
+	r.note(q.made, what)
+	r.note(made, "the body of "+what)
+	request.Header = append(request.Header, q.header...)
+	r.security(&request, &q, op)
+	if len(q.cookies) > 0 {
+		request.Header = append(request.Header, foreign.Field{Name: "Cookie", Value: strings.Join(q.cookies, "; ")})
 	}
-	request.URL = strings.TrimSuffix(r.server(item, op), "/") + path
-	if len(query) > 0 {
-		request.URL += "?" + query.Encode()
+	request.URL = strings.TrimSuffix(r.server(item, op), "/") + q.path
+	if len(q.query) > 0 {
+		request.URL += "?" + strings.Join(q.query, "&")
 	}
 	r.load.Add(request)
 }
 
-// parameters are those of an operation and of its path, each once.
-func parameters(item *openapi3.PathItem, op *openapi3.Operation) (out []*openapi3.Parameter) {
-	for _, ref := range slices.Concat(op.Parameters, item.Parameters) {
-		if ref == nil || ref.Value == nil {
-			continue
-		}
-		p := ref.Value
-		if !slices.ContainsFunc(out, func(o *openapi3.Parameter) bool { return o.Name == p.Name && o.In == p.In }) {
-			out = append(out, p)
-		}
+// note notes values that are made up.
+func (r *reader) note(names []string, of string) {
+	const most = 5
+	if len(names) == 0 {
+		return
 	}
-	return out
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	r.madeUp = append(r.madeUp, text+" of "+of)
 }
 
 // server is the URL before the path, with its variables' defaults; empty: the document names none.
@@ -164,15 +151,15 @@ func (r *reader) server(item *openapi3.PathItem, op *openapi3.Operation) string 
 }
 
 // security adds what the first alternative of the operation's security needs, with a placeholder.
-func (r *reader) security(request *foreign.Request, query url.Values, cookies []string, op *openapi3.Operation) []string {
+func (r *reader) security(request *foreign.Request, q *parts, op *openapi3.Operation) {
 	needs := r.doc.Security
 	if op.Security != nil {
 		needs = *op.Security
 	}
 	if len(needs) == 0 || r.doc.Components == nil {
-		return cookies
+		return
 	}
-	for name := range needs[0] {
+	for _, name := range slices.Sorted(maps.Keys(needs[0])) {
 		ref := r.doc.Components.SecuritySchemes[name]
 		if ref == nil || ref.Value == nil {
 			continue
@@ -183,10 +170,10 @@ func (r *reader) security(request *foreign.Request, query url.Values, cookies []
 		case s.Type == "http" && strings.EqualFold(s.Scheme, "basic"):
 			f.Value = "Basic " + foreign.Replace
 		case s.Type == "apiKey" && s.In == "query":
-			query.Set(s.Name, foreign.Replace)
+			q.query = append(q.query, strict(s.Name)+"="+foreign.Replace)
 			f.Name = ""
 		case s.Type == "apiKey" && s.In == "cookie":
-			cookies = append(cookies, s.Name+"="+foreign.Replace)
+			q.cookies = append(q.cookies, s.Name+"="+foreign.Replace)
 			f.Name = ""
 		case s.Type == "apiKey":
 			f = foreign.Field{Name: s.Name, Value: foreign.Replace}
@@ -198,7 +185,6 @@ func (r *reader) security(request *foreign.Request, query url.Values, cookies []
 			r.replaces = append(r.replaces, name)
 		}
 	}
-	return cookies
 }
 
 // remarks notes what the user should look at.
@@ -211,9 +197,9 @@ func (r *reader) remarks() {
 	if n := len(r.madeUp); n > 0 {
 		names, more := r.madeUp[:min(n, most)], ""
 		if n > most {
-			more = fmt.Sprintf(" and %d more", n-most)
+			more = fmt.Sprintf("; and of %d more", n-most)
 		}
-		r.load.Note("values made up, because the document has no example: %s%s", strings.Join(names, ", "), more)
+		r.load.Note("values made up, because the document has no example: %s%s", strings.Join(names, "; "), more)
 	}
 	if slices.ContainsFunc(r.load.Requests, func(q foreign.Request) bool { return q.Method == http.MethodDelete }) {
 		r.load.Note("there are DELETE requests: drop them unless the service may lose what they name")

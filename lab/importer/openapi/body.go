@@ -1,0 +1,177 @@
+package openapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"dyno/lab/importer/foreign"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// example returns the example, or the first of the examples by name.
+func example(one any, several openapi3.Examples) (any, bool) {
+	if one != nil {
+		return one, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(several)) {
+		if ref := several[name]; ref != nil && ref.Value != nil && ref.Value.Value != nil {
+			return ref.Value.Value, true
+		}
+	}
+	return nil, false
+}
+
+// writers are the kinds of bodies that are made, the first ones first.
+var writers = []struct {
+	is    func(kind string) bool
+	write func(kind string, m *openapi3.MediaType) (body string, made []string, err error)
+}{
+	{isJSON, inJSON},
+	{func(kind string) bool { return strings.HasPrefix(kind, "application/x-www-form-urlencoded") }, form},
+	{func(kind string) bool { return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "xml") }, text},
+}
+
+// body sets the request's body, and returns the names of the values that are made up.
+func (r *reader) body(request *foreign.Request, op *openapi3.Operation) (made []string, err error) {
+	if op.RequestBody == nil || op.RequestBody.Value == nil || len(op.RequestBody.Value.Content) == 0 {
+		return nil, nil
+	}
+	content := op.RequestBody.Value.Content
+	kinds := slices.Sorted(maps.Keys(content))
+	for _, w := range writers {
+		for _, kind := range kinds {
+			if !w.is(kind) || content[kind] == nil {
+				continue
+			}
+			body, made, wrong := w.write(kind, content[kind])
+			if wrong != nil {
+				err = cmp.Or(err, wrong)
+				continue
+			}
+			if strings.Contains(kind, "*") {
+				kind = "application/json"
+			}
+			request.Body = body
+			request.Default("Content-Type", kind)
+			return made, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("bodies of type %s are not made", strings.Join(kinds, ", "))
+}
+
+// media returns the value of a body.
+func media(m *openapi3.MediaType) (v any, made []string, err error) {
+	if v, ok := example(m.Example, m.Examples); ok {
+		return v, nil, nil
+	}
+	if m.Schema == nil {
+		return map[string]any{}, []string{"all"}, nil
+	}
+	values := newMaker()
+	v, err = values.value(m.Schema, "", 0)
+	return v, values.made, err
+}
+
+func inJSON(_ string, m *openapi3.MediaType) (body string, made []string, err error) {
+	v, made, err := media(m)
+	if err != nil {
+		return "", nil, err
+	}
+	if s, ok := v.(string); ok && json.Valid([]byte(s)) && m.Schema != nil && m.Schema.Value != nil && permits(m.Schema.Value, v) != "" {
+		return s, nil, nil // an example in JSON already
+	}
+	body, err = compact(v)
+	return body, made, err
+}
+
+func text(kind string, m *openapi3.MediaType) (body string, made []string, err error) {
+	if m.Schema == nil {
+		m = &openapi3.MediaType{Example: m.Example, Examples: m.Examples, Schema: openapi3.NewSchemaRef("", openapi3.NewStringSchema())}
+	}
+	v, made, err := media(m)
+	switch v.(type) {
+	case map[string]any, []any:
+		return "", nil, fmt.Errorf("bodies of type %s are made only of examples that are texts", kind)
+	}
+	if len(made) > 0 && strings.Contains(kind, "xml") {
+		return "", nil, fmt.Errorf("bodies of type %s are made only of examples that are texts", kind)
+	}
+	return plain(v), made, err
+}
+
+// form writes an object as a form, by the encoding of each property (OpenAPI 3.1, 4.8.15).
+func form(_ string, m *openapi3.MediaType) (body string, made []string, err error) {
+	v, made, err := media(m)
+	if err != nil {
+		return "", nil, err
+	}
+	if s, ok := v.(string); ok && len(made) == 0 {
+		return s, nil, nil // an example that is a form already
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return "", nil, errors.New("its form is no object")
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		pairs, err := formPairs(m.Encoding[name], name, object[name])
+		if err != nil && slices.Contains(made, name) && !required(m.Schema, name) {
+			continue // it was made up only to be sent
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("the field %s: %w", name, err)
+		}
+		out = append(out, pairs...)
+	}
+	return strings.Join(out, "&"), made, nil
+}
+
+func required(ref *openapi3.SchemaRef, name string) bool {
+	return ref != nil && ref.Value != nil && slices.Contains(ref.Value.Required, name)
+}
+
+// formPairs writes one property. Without a style an array has a pair for each member, and an object
+// is JSON.
+func formPairs(e *openapi3.Encoding, name string, v any) (out []string, err error) {
+	if e != nil && (e.Style != "" || e.Explode != nil || e.AllowReserved) {
+		w := written{escape: strict}
+		if w.style, w.explode = stated(e.Style, "form", e.Explode); e.AllowReserved {
+			w.escape = reserved
+		}
+		return w.pairs(name, v)
+	}
+	members, several := v.([]any)
+	if !several || e != nil && isJSON(e.ContentType) {
+		members = []any{v}
+	}
+	for _, x := range members {
+		value := plain(x)
+		switch x.(type) {
+		case map[string]any, []any:
+			if e != nil && e.ContentType != "" && !isJSON(e.ContentType) {
+				return nil, fmt.Errorf("content of type %s is not made", e.ContentType)
+			}
+			if value, err = compact(x); err != nil {
+				return nil, err
+			}
+		default:
+			if e != nil && isJSON(e.ContentType) {
+				if value, err = compact(x); err != nil {
+					return nil, err
+				}
+			}
+		}
+		out = append(out, url.QueryEscape(name)+"="+url.QueryEscape(value))
+	}
+	return out, nil
+}

@@ -1,0 +1,242 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// written says how a value stands in a URL, a field or a form (OpenAPI 3.1, 4.8.12, style values;
+// RFC 6570).
+type written struct {
+	style   string
+	explode bool
+	escape  func(string) string
+}
+
+// stated are the style and the explode that a parameter or an encoding states, or their defaults.
+func stated(style, usual string, explode *bool) (string, bool) {
+	if style == "" {
+		style = usual
+	}
+	if explode != nil {
+		return style, *explode
+	}
+	return style, style == "form" || style == "deepObject"
+}
+
+// member is a name and a value of an object.
+type member struct{ name, value string }
+
+// flat returns the texts of a value: one, those of an array, or the members of an object. A value
+// within them has no form.
+func flat(v any) (one string, several []string, members []member, err error) {
+	scalar := func(v any) string {
+		switch v.(type) {
+		case []any, map[string]any:
+			err = fmt.Errorf("an array or an object within another has no form there")
+			return ""
+		}
+		return plain(v)
+	}
+	switch v := v.(type) {
+	case []any:
+		several = []string{}
+		for _, x := range v {
+			several = append(several, scalar(x))
+		}
+	case map[string]any:
+		members = []member{}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			members = append(members, member{name, scalar(v[name])})
+		}
+	default:
+		one = scalar(v)
+	}
+	return one, several, members, err
+}
+
+// path writes a value of a path's parameter.
+func (w written) path(name string, v any) (string, error) {
+	start, separator, named := "", ",", false
+	switch w.style {
+	case "simple":
+	case "label":
+		start, separator = ".", map[bool]string{true: ".", false: ","}[w.explode]
+	case "matrix":
+		start, separator, named = ";", map[bool]string{true: ";", false: ","}[w.explode], true
+	default:
+		return "", fmt.Errorf("the style %s is not made in a path", w.style)
+	}
+	one, several, members, err := flat(v)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	lead := w.escape(name) + "="
+	switch {
+	case members != nil:
+		for _, m := range members {
+			if w.explode {
+				parts = append(parts, w.escape(m.name)+"="+w.escape(m.value))
+			} else {
+				parts = append(parts, w.escape(m.name), w.escape(m.value))
+			}
+		}
+		if named && !w.explode {
+			start += lead
+		}
+	case several != nil:
+		for _, s := range several {
+			if s = w.escape(s); named && w.explode {
+				s = lead + s
+			}
+			parts = append(parts, s)
+		}
+		if named && !w.explode {
+			start += lead
+		}
+	default:
+		parts = []string{w.escape(one)}
+		if named && one == "" {
+			start += w.escape(name)
+		} else if named {
+			start += lead
+		}
+	}
+	return start + strings.Join(parts, separator), nil
+}
+
+// pairs writes a value of a query, a form or a cookie.
+func (w written) pairs(name string, v any) (out []string, err error) {
+	one, several, members, err := flat(v)
+	if err != nil {
+		return nil, err
+	}
+	pair := func(name, value string) { out = append(out, w.escape(name)+"="+value) }
+	if several == nil && members == nil {
+		pair(name, w.escape(one))
+		return out, nil
+	}
+	separator := ","
+	switch {
+	case w.style == "deepObject" && members != nil:
+		for _, m := range members {
+			pair(name+"["+m.name+"]", w.escape(m.value))
+		}
+		return out, nil
+	case w.style == "deepObject":
+		return nil, fmt.Errorf("the style deepObject has no form for an array")
+	case w.style == "form":
+	case w.explode:
+		return nil, fmt.Errorf("the style %s has no form with explode", w.style)
+	case w.style == "spaceDelimited":
+		separator = "%20"
+	case w.style == "pipeDelimited":
+		separator = "%7C"
+	default:
+		return nil, fmt.Errorf("the style %s is not made there", w.style)
+	}
+	var parts []string
+	for _, s := range several {
+		if w.explode {
+			pair(name, w.escape(s))
+		}
+		parts = append(parts, w.escape(s))
+	}
+	for _, m := range members {
+		if w.explode {
+			pair(m.name, w.escape(m.value))
+		}
+		parts = append(parts, w.escape(m.name), w.escape(m.value))
+	}
+	if !w.explode && len(parts) > 0 { // an empty list is not sent
+		pair(name, strings.Join(parts, separator))
+	}
+	return out, nil
+}
+
+// plain is a single value as a text.
+func plain(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// strict escapes all but unreserved characters (RFC 3986, 2.3).
+func strict(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// reserved escapes what a query cannot have: reserved characters and escapes stay (allowReserved).
+func reserved(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.IndexByte(":/?[]@!$&'()*+,;=", s[i]) >= 0:
+			out.WriteByte(s[i])
+		case s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			out.WriteByte('%')
+		default:
+			out.WriteString(strict(s[i : i+1]))
+		}
+	}
+	return out.String()
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || (c|0x20) >= 'a' && (c|0x20) <= 'f' }
+
+// cookie escapes what a cookie's value cannot have (RFC 6265, 4.1.1).
+func cookie(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`",;\`, c) >= 0 {
+			fmt.Fprintf(&out, "%%%02X", c)
+		} else {
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
+// inContent writes a parameter whose form is that of a media type.
+func inContent(content openapi3.Content, v any) (string, error) {
+	for kind := range content {
+		switch {
+		case isJSON(kind):
+			return compact(v)
+		case strings.HasPrefix(kind, "text/"):
+			return plain(v), nil
+		default:
+			return "", fmt.Errorf("content of type %s is not made", kind)
+		}
+	}
+	return plain(v), nil
+}
+
+func isJSON(kind string) bool {
+	kind, _, _ = strings.Cut(kind, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/json" || kind == "*/*" || kind == "text/json" || strings.HasSuffix(kind, "+json")
+}
+
+// compact is a value in JSON.
+func compact(v any) (string, error) {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", fmt.Errorf("it has no JSON form: %w", err)
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
