@@ -34,14 +34,31 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 		return &record.Outcome{Status: record.OutcomeFailed, Reason: why}
 	}
 	if len(x.exp.Runs) > 0 && x.exp.Kind == record.KindLoad {
-		if t := x.exp.Runs[0].Totals; t.Completed == 0 && t.Generator.Failed == "" {
-			return &record.Outcome{Status: record.OutcomeFailed, Reason: "no request completed" + generator.Commonest(t)}
+		if reason := unloaded(x.exp.Runs); reason != "" {
+			return &record.Outcome{Status: record.OutcomeFailed, Reason: reason}
 		}
 	}
 	if reason := x.invalid(); reason != "" {
 		return &record.Outcome{Status: record.OutcomeInvalid, Reason: reason}
 	}
 	return &record.Outcome{Status: record.OutcomeComplete}
+}
+
+// unloaded says that a load got nothing from its target; empty: it got something.
+func unloaded(runs []*record.Run) string {
+	t := runs[0].Totals
+	switch {
+	case t.Generator.Failed != "":
+		return ""
+	case t.ReceiveOnly():
+		if slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Totals.FramesPerS() > 0 }) {
+			return ""
+		}
+		return fmt.Sprintf("no session received a frame: %d of %d opened, %d lost", t.Sessions.Opened, t.Sessions.Planned, t.Sessions.Lost)
+	case t.Completed == 0:
+		return "no request completed" + generator.Commonest(t)
+	}
+	return ""
 }
 
 // invalid explains why a completed experiment has no valid result; empty: it has one.
