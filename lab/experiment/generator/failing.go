@@ -12,13 +12,20 @@ import (
 	"dyno/lab/record"
 )
 
-// ErrNoSuccess is returned for loads of which every request failed.
+// ErrNoSuccess is of loads that got nothing from their target: every request failed, or no session
+// received a frame.
 var ErrNoSuccess = errors.New("no request succeeded")
 
 // NoSuccess says that every request of a load failed, with the most frequent error and the first of
-// the driver's notes; empty: one succeeded, or none was offered.
+// the driver's notes, or that sessions that only receive received no frame; empty: one succeeded,
+// or none was offered.
 func NoSuccess(t record.Totals, notes []string) string {
-	if t.Offered == 0 || t.Ended > t.Failed || t.Generator.Failed != "" {
+	switch {
+	case t.Generator.Failed != "":
+		return ""
+	case t.ReceiveOnly() && t.FramesPerS() == 0:
+		return fmt.Sprintf("no session received a frame: %d of %d opened, %d lost", t.Sessions.Opened, t.Sessions.Planned, t.Sessions.Lost)
+	case t.Offered == 0 || t.Ended > t.Failed:
 		return ""
 	}
 	said := ErrNoSuccess.Error() + Commonest(t)
@@ -34,10 +41,14 @@ func NoSuccess(t record.Totals, notes []string) string {
 	return said
 }
 
-// Failing is the error of a load whose NoSuccess is not empty.
-func Failing(noSuccess string) error {
-	return fmt.Errorf("%w%s", ErrNoSuccess, strings.TrimPrefix(noSuccess, ErrNoSuccess.Error()))
-}
+// Failing is the error of a load whose NoSuccess is not empty. It is an ErrNoSuccess.
+func Failing(noSuccess string) error { return failing(noSuccess) }
+
+type failing string
+
+func (f failing) Error() string { return string(f) }
+
+func (f failing) Is(target error) bool { return target == ErrNoSuccess }
 
 // Commonest describes the most frequent error of a load, after a colon; empty: there was none.
 func Commonest(t record.Totals) string {
