@@ -49,6 +49,10 @@ service: nothing could be measured, or the generator was the limit.`,
   dyno diagnose scenarios/notify.yaml --variant plain`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := request.Targets(args)
+			if err != nil {
+				return err
+			}
 			if pid < 0 {
 				return usage.Errorf("--pid takes a process ID, not %d", pid)
 			}
@@ -59,7 +63,6 @@ service: nothing could be measured, or the generator was the limit.`,
 			if cmd.Flags().Changed("connections") {
 				o.Clients = q.Connections
 			}
-			var err error
 			if o.Scenario, o.Only, err = q.Target(record.KindDiagnose, args[0], variant); err != nil {
 				return err
 			}

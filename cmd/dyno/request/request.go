@@ -50,8 +50,8 @@ func (q *Flags) Register(f *pflag.FlagSet) {
 	f.StringVarP(&q.body, "body", "b", "", "body, or @FILE; may contain ${id}, ${run} and ${random:N}")
 	f.IntVarP(&q.Connections, "connections", "c", 64, "connections")
 	f.StringVar(&q.engine, "engine", "auto", "raw (HTTP/1.1 over epoll or io_uring), std (net/http: TLS, HTTP/2) or auto")
-	f.DurationVar(&q.timeout, "timeout", 10*time.Second, "time limit of a request, from its intended send time")
-	f.Float64Var(&q.MaxRate, "max-rate", 0, "upper bound of the offered rate, per second")
+	usage.Duration(f, &q.timeout, "timeout", "", 10*time.Second, "time limit of a request, from its intended send time")
+	usage.Rate(f, &q.MaxRate, "max-rate", "", "upper bound of the offered rate, per second")
 	f.IntVar(&q.pipeline, "pipeline", 1, "requests in flight on one connection")
 	f.BoolVarP(&q.insecure, "insecure", "k", false, "trust any TLS certificate")
 	f.BoolVar(&q.http2, "http2", false, "offer HTTP/2")
@@ -214,18 +214,16 @@ func Sides(variants []string, a, b string) ([]string, error) {
 	return sides, nil
 }
 
-// IsURL reports whether an argument is a URL rather than a scenario file.
-func IsURL(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
-}
-
 // Open reads a scenario file; its faults are usage errors.
 func Open(path string) (*scenario.Scenario, error) {
 	sc, err := parser.Open(path)
-	if err != nil {
-		return nil, usage.Of(err)
+	if err == nil {
+		return sc, nil
 	}
-	return sc, nil
+	if better := absent(path); better != nil {
+		err = better
+	}
+	return nil, usage.Of(err)
 }
 
 // title returns a title for a URL: host and path, without parts that may be secret.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dyno/lab/record/quantity"
 	"dyno/lab/scenario"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,9 @@ func suggestion(word, prefix string, names []string, cmd *cobra.Command) string 
 func InWords(cmd *cobra.Command) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := oneDash(cmd); err != nil {
+			return err
+		}
 		if check == nil || check(cmd, args) == nil {
 			return nil
 		}
@@ -66,7 +70,7 @@ func InWords(cmd *cobra.Command) {
 
 // takes describes the form of a flag's value, by type.
 var takes = map[string]string{
-	"float64":  "a number, as in 2000",
+	"rate":     "a rate per second, as in 2000 or 900/s",
 	"int":      "a whole number, as in 64",
 	"duration": "a duration, as in 10s or 500ms",
 	"bool":     "true or false, or no value",
@@ -80,7 +84,14 @@ func FlagError(cmd *cobra.Command, err error) error {
 		value   *pflag.InvalidValueError
 		missing *pflag.ValueRequiredError
 	)
+	if wrong := oneDash(cmd); wrong != nil {
+		return wrong
+	}
 	switch {
+	case errors.As(err, &value) && value.GetFlag().Name == "duration" && cmd.Flags().Lookup("body") != nil && strings.ContainsAny(value.GetValue(), "{=@"):
+		return Errorf("%s, not %q; a body is -b", written(value.GetFlag()), value.GetValue())
+	case errors.As(err, &value) && quantity.Hint(err) != "":
+		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), quantity.Hint(err))
 	case errors.As(err, &value) && takes[value.GetFlag().Value.Type()] != "":
 		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), value.GetFlag().Usage)
 	case errors.As(err, &missing):
@@ -89,6 +100,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 		word, dashes := unknown.GetSpecifiedName(), "--"
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -header
 			word, dashes = letters, "-"
+		}
+		if write := fromElsewhere(cmd, word); write != "" {
+			return Errorf("unknown flag: %s%s; %s", dashes, word, write)
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
