@@ -59,8 +59,8 @@ include the noise floor: by how much two processes of A differ on this machine.`
 			if err != nil {
 				return err
 			}
-			if metric != "" && !slices.Contains(metrics, metric) {
-				return usage.Errorf("unknown metric %q; the metrics are %s", metric, strings.Join(metrics, ", "))
+			if metric = strings.ToLower(metric); metric != "" && !slices.Contains(metrics, metric) {
+				return usage.Errorf("unknown metric %q; %s", metric, compare.Suggest(metric))
 			}
 			var condition *compare.Gate
 			if gate != "" {

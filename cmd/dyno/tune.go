@@ -45,6 +45,7 @@ to be named with --only.`,
   dyno tune my-service.yaml --only gogc,gomemlimit,pgo`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Metric = strings.ToLower(o.Metric)
 			switch {
 			case request.IsURL(args[0]):
 				return usage.Errorf("tune takes a scenario file, since it starts the program itself; dyno init writes one")

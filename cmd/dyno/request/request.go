@@ -75,7 +75,7 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 	for _, h := range q.headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return nil, usage.Errorf("header %q is not of the form 'K: V'", h)
+			return nil, usage.Errorf("header %q is not of the form 'K: V'%s", h, colon(h))
 		}
 		sc.Load.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
@@ -86,8 +86,8 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 		return nil, usage.Errorf("--timeout takes a duration above 0, not %s", q.timeout)
 	case !(q.MaxRate >= 0 && q.MaxRate <= MostPerSecond):
 		return nil, usage.Errorf("--max-rate takes a rate above 0 and up to %.0f per second, not %g", MostPerSecond, q.MaxRate)
-	case q.pipeline < 1:
-		return nil, usage.Errorf("--pipeline takes 1 or more, not %d", q.pipeline)
+	case q.pipeline < 1 || q.pipeline > mostInPipeline:
+		return nil, usage.Errorf("--pipeline takes 1 to %d, not %d", mostInPipeline, q.pipeline)
 	case q.engine != "auto" && q.engine != "raw" && q.engine != "std":
 		return nil, usage.Errorf("unknown engine %q; write raw, std or auto", q.engine)
 	}
@@ -95,6 +95,21 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 		return sc, nil
 	}
 	return sc, q.objective(sc)
+}
+
+// mostInPipeline bounds the requests in flight on one connection: far more than a server reads ahead.
+const mostInPipeline = 10_000
+
+// colon suggests how to write a header; empty: no way is likelier than others.
+func colon(header string) string {
+	name, value, ok := strings.Cut(header, "=")
+	if !ok {
+		name, value, ok = strings.Cut(header, " ")
+	}
+	if !ok || strings.TrimSpace(name) == "" {
+		return ""
+	}
+	return fmt.Sprintf("; write '%s: %s'", strings.TrimSpace(name), strings.TrimSpace(value))
 }
 
 // Open reads a scenario file, in which the given flags replace values.

@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,8 @@ import (
 )
 
 // foreign are flags of ab, curl, hey, k6, Locust, oha, vegeta, wrk and wrk2 that dyno load and its
-// like do not have, with what to write instead; %s is the value that was given.
+// like do not have, with what to write instead; %s is the value that was given. What is before | is
+// for a value that is a number.
 var foreign = map[string]string{
 	"rps": "-r %s", "qps": "-r %s", "q": "-r %s", "R": "-r %s", "arrival-rate": "-r %s",
 	"z": "-d %s", "time": "-d %s", "run-time": "-d %s", "timelimit": "-d %ss",
@@ -27,7 +29,7 @@ var foreign = map[string]string{
 	"t":          "-d %ss if it is ab's time limit; wrk's threads need no flag, since dyno starts as many as the load needs", "threads": "no flag: dyno starts as many threads as the load needs",
 	"cpus":    "no flag: dyno starts as many threads as the load needs",
 	"latency": "no flag: latencies are always printed", "L": "load.follow: 1 in a scenario for redirects; latencies are always printed",
-	"s": "--timeout %ss if it is ab's time limit of a request; of a script of wrk, dyno import reads none: write a scenario (dyno init URL)", "script": "a scenario (dyno init URL), since scripts of other tools are not run",
+	"s": "--timeout %ss|a scenario (dyno init URL), since scripts of other tools are not run", "script": "a scenario (dyno init URL), since scripts of other tools are not run",
 	"targets": "dyno import %s, which writes a scenario", "stages": "load.schedule: {kind: step} in a scenario (dyno init URL)", "stage": "load.schedule: {kind: step} in a scenario (dyno init URL)",
 	"spawn-rate": "load.schedule: {kind: ramp} in a scenario (dyno init URL)", "max-redirects": "load.follow: %s in a scenario (dyno init URL)", "location": "load.follow: 1 in a scenario (dyno init URL)",
 	"redirects": "load.follow: %s in a scenario (dyno init URL)", "cert": "load.tls in a scenario (dyno init URL)", "cacert": "load.tls: {ca: %s} in a scenario (dyno init URL)", "root-certs": "load.tls: {ca: %s} in a scenario (dyno init URL)",
@@ -54,8 +56,18 @@ func fromElsewhere(cmd *cobra.Command, name string) string {
 	if !ok || cmd.Flags().Lookup("connections") == nil {
 		return ""
 	}
+	value := given(line(cmd), name)
+	if number, other, ok := strings.Cut(write, "|"); ok {
+		write = number
+		if _, err := strconv.ParseFloat(value, 64); err != nil {
+			write = other
+		}
+	}
 	if strings.Contains(write, "%s") {
-		write = fmt.Sprintf(write, given(line(cmd), name))
+		write = fmt.Sprintf(write, value)
+	}
+	if why, ok := strings.CutPrefix(write, "no flag: "); ok {
+		return "it needs no flag: " + why
 	}
 	return "write " + write
 }

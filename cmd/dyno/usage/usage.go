@@ -37,7 +37,17 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
+	if meant, ok := commands[args[0]]; ok {
+		return Errorf("unknown command %q; did you mean %s?", args[0], meant)
+	}
 	return Errorf("unknown command %q; %s", args[0], suggestion(args[0], "", names, root))
+}
+
+// commands are words for what a command of dyno does.
+var commands = map[string]string{
+	"attack": "load", "bench": "load", "benchmark": "load", "hey": "load", "oha": "load", "stress": "load", "test": "load", "wrk": "load", "ab": "load", "k6": "import",
+	"convert": "import", "diff": "compare", "cmp": "compare", "benchstat": "compare", "profile": "diagnose", "analyze": "diagnose", "analyse": "diagnose", "why": "diagnose",
+	"max": "capacity", "limit": "capacity", "serve": "live", "web": "live", "ui": "live", "show": "report", "check": "doctor", "new": "init", "create": "init", "optimize": "tune", "optimise": "tune",
 }
 
 // suggestion names the word that was probably meant, or the place where all names are listed.
