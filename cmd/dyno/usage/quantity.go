@@ -9,10 +9,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Longest bounds every duration of a command line: a month, which is longer than any measurement and
-// far below what would overflow.
-const Longest = 30 * 24 * time.Hour
-
 // Duration adds a flag whose value is a duration, as package quantity reads it.
 func Duration(f *pflag.FlagSet, into *time.Duration, name, short string, def time.Duration, usage string) {
 	*into = def
@@ -31,10 +27,7 @@ func (d *duration) String() string {
 }
 
 func (d *duration) Set(text string) error {
-	v, err := quantity.Duration(text)
-	if err == nil && (v > Longest || v < -Longest) {
-		err = &quantity.Error{Hint: "it is longer than " + strconv.Itoa(int(Longest.Hours())) + "h"}
-	}
+	v, err := quantity.Bounded(text)
 	*d = duration(v)
 	return err
 }
