@@ -59,6 +59,9 @@ service: nothing could be measured, or the generator was the limit.`,
 			if pid > 0 && !alive(pid) {
 				return usage.Errorf("--pid: there is no process %d; leave it out to use the process that listens at the URL", pid)
 			}
+			if pid == os.Getpid() {
+				return usage.Errorf("--pid: %d is dyno itself; leave it out to use the process that listens at the URL", pid)
+			}
 			o := experiment.Options{PID: pid, Token: token, OTLP: otlp, Also: also}
 			if cmd.Flags().Changed("connections") {
 				o.Clients = q.Connections
