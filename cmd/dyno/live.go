@@ -55,7 +55,7 @@ func withPort(listen string) string {
 	if _, err := strconv.ParseUint(listen, 10, 16); err == nil {
 		return "127.0.0.1:" + listen
 	}
-	return net.JoinHostPort(strings.Trim(listen, "[]:"), "8100")
+	return net.JoinHostPort(strings.Trim(listen, "[]"), "8100")
 }
 
 // reachable returns the address at which a browser on this machine reaches a listener.

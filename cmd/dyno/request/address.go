@@ -97,6 +97,9 @@ func URL(arg string) (string, error) {
 		return address, err
 	}
 	if looksLikeScenario(arg) {
+		if missing := absent(arg); missing != nil {
+			return "", usage.Errorf("load takes a URL, and %w", missing)
+		}
 		return "", usage.Errorf("%s is a scenario, and load takes a URL: write dyno run %s", arg, arg)
 	}
 	return "", usage.Errorf("%q is not a URL: write http://HOST:PORT/PATH", arg)

@@ -111,8 +111,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -header
 			word, dashes = letters, "-"
 		}
-		if write := fromElsewhere(cmd, word); write != "" {
-			return Errorf("unknown flag: %s%s; %s", dashes, word, write)
+		for _, name := range []string{word, word[:min(1, len(word))]} { // -n, or -n500
+			if write := fromElsewhere(cmd, name); write != "" && (name == word || dashes == "-") {
+				return Errorf("unknown flag: %s%s; %s", dashes, name, write)
+			}
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
