@@ -28,6 +28,10 @@ A service that already runs at a URL is not restarted.`,
   dyno capacity scenarios/notify.yaml --variant reuse`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := request.Targets(args)
+			if err != nil {
+				return err
+			}
 			if repeats < 0 {
 				return usage.Errorf("--repeats takes 1 or more, not %d", repeats)
 			}

@@ -55,8 +55,12 @@ include the noise floor: by how much two processes of A differ on this machine.`
   dyno compare http://127.0.0.1:8080/ http://127.0.0.1:8081/ --slo p99=20ms --metric p99 --pairs 10`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if metric != "" && !slices.Contains(metrics, metric) {
-				return usage.Errorf("unknown metric %q; the metrics are %s", metric, strings.Join(metrics, ", "))
+			args, err := request.Targets(args)
+			if err != nil {
+				return err
+			}
+			if metric = strings.ToLower(metric); metric != "" && !slices.Contains(metrics, metric) {
+				return usage.Errorf("unknown metric %q; %s", metric, compare.Suggest(metric))
 			}
 			var condition *compare.Gate
 			if gate != "" {
@@ -96,7 +100,6 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				return err
 			}
 			if !built && isFolder(args[0]) && len(args) == 1 {
-				var err error
 				if c.exp, err = request.Recorded(args[0], metric, a, b); err != nil {
 					return err
 				}
@@ -104,7 +107,6 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				return cmp.Or(c.print(rep), judge(rep))
 			}
 			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
-			var err error
 			var start *request.Start
 			switch {
 			case built:
@@ -164,7 +166,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 	f.StringVar(&metric, "metric", "", "metric of the comparison: work (peak work rate; default), cpu (per request), capacity or p99")
 	f.StringVar(&gate, "gate", "", "condition on the ratio B/A, as in 'capacity>=0.97'")
 	f.IntVar(&pairs, "pairs", 0, "samples per side after which to stop (4 give an interval; jobs: rounds, default 6)")
-	f.Float64Var(&at, "at", 0, "one rate per second at which to compare p99 and CPU")
+	usage.Rate(f, &at, "at", "", "one rate per second at which to compare p99 and CPU")
 	return cmd
 }
 

@@ -49,17 +49,23 @@ service: nothing could be measured, or the generator was the limit.`,
   dyno diagnose scenarios/notify.yaml --variant plain`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := request.Targets(args)
+			if err != nil {
+				return err
+			}
 			if pid < 0 {
 				return usage.Errorf("--pid takes a process ID, not %d", pid)
 			}
 			if pid > 0 && !alive(pid) {
 				return usage.Errorf("--pid: there is no process %d; leave it out to use the process that listens at the URL", pid)
 			}
+			if pid == os.Getpid() {
+				return usage.Errorf("--pid: %d is dyno itself; leave it out to use the process that listens at the URL", pid)
+			}
 			o := experiment.Options{PID: pid, Token: token, OTLP: otlp, Also: also}
 			if cmd.Flags().Changed("connections") {
 				o.Clients = q.Connections
 			}
-			var err error
 			if o.Scenario, o.Only, err = q.Target(record.KindDiagnose, args[0], variant); err != nil {
 				return err
 			}

@@ -63,7 +63,7 @@ func (c *common) registerDepth(cmd *cobra.Command) {
 // registerBudget adds --budget, for experiments measured in turns: no other kind ends by the
 // clock.
 func (c *common) registerBudget(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&c.budget, "budget", 0, "time limit of the measurement, without building (default 4m for a ladder or a comparison, 90s for a capacity)")
+	usage.Duration(cmd.Flags(), &c.budget, "budget", "", 0, "time limit of the measurement, without building (default 4m for a ladder or a comparison, 90s for a capacity)")
 }
 
 func (c *common) depth() experiment.Depth {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
+	"strings"
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/live"
@@ -34,11 +36,11 @@ It listens on loopback unless --listen says otherwise; every client that reaches
 			}
 			host, _, err := net.SplitHostPort(listen)
 			if err != nil {
-				return usage.Errorf("--listen takes HOST:PORT, as in 127.0.0.1:8100: %w", err)
+				return usage.Errorf("--listen takes HOST:PORT, not %q: write %s", listen, withPort(listen))
 			}
 			ln, err := net.Listen("tcp", listen)
 			if err != nil {
-				return fmt.Errorf("listening on %s: %w", listen, err)
+				return fmt.Errorf("listening on %s: %w; port 0 picks a free one", listen, err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(ln.Addr()))
 			return live.New(live.Options{Dir: dir, Host: host}).Serve(cmd.Context(), ln)
@@ -46,6 +48,14 @@ It listens on loopback unless --listen says otherwise; every client that reaches
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
 	return cmd
+}
+
+// withPort completes an address of which a part is missing.
+func withPort(listen string) string {
+	if _, err := strconv.ParseUint(listen, 10, 16); err == nil {
+		return "127.0.0.1:" + listen
+	}
+	return net.JoinHostPort(strings.Trim(listen, "[]"), "8100")
 }
 
 // reachable returns the address at which a browser on this machine reaches a listener.

@@ -39,10 +39,11 @@ and the SLO was not met all the same.`,
   dyno load http://127.0.0.1:8080/ -c 64 -d 5s --json | jq .latency_ms`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !request.IsURL(args[0]) {
-				return usage.Errorf("%q is not a URL: write http://HOST:PORT/PATH", args[0])
+			address, err := request.URL(args[0])
+			if err != nil {
+				return err
 			}
-			sc, err := q.Scenario(record.KindLoad, args[0])
+			sc, err := q.Scenario(record.KindLoad, address)
 			if err != nil {
 				return err
 			}
@@ -69,9 +70,9 @@ and the SLO was not met all the same.`,
 	c.register(cmd)
 	q.Register(cmd.Flags())
 	f := cmd.Flags()
-	f.Float64VarP(&rate, "rate", "r", 0, "offered requests per second (open model)")
-	f.DurationVarP(&duration, "duration", "d", 10*time.Second, "measured time")
-	f.DurationVar(&warmup, "warmup", 500*time.Millisecond, "duration of the load before the measurement, which is not counted")
+	usage.Rate(f, &rate, "rate", "r", "offered requests per second (open model)")
+	usage.Duration(f, &duration, "duration", "d", 10*time.Second, "measured time")
+	usage.Duration(f, &warmup, "warmup", "", 500*time.Millisecond, "duration of the load before the measurement, which is not counted")
 	f.BoolVar(&closed, "closed", false, "ignore -r: each connection sends again when it has its answer")
 	f.StringVar(&schedule, "schedule", scenario.Poisson, "distribution of the gaps between requests: poisson or constant")
 	return cmd

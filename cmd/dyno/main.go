@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string) int {
 	root.SetOut(screen.New(stdout))
 	stderr := screen.New(os.Stderr)
 	root.SetErr(stderr)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root.ExecuteContextC(usage.WithLine(ctx, args))
 	if err == nil {
 		err = stdout.err // help and lists do not look at it
 	}

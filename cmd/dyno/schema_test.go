@@ -32,7 +32,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-var update = flag.Bool("update", false, "write the schemas anew")
+var update = flag.Bool("update", false, "write the golden files anew")
 
 // objects are the Go types of what commands print with --json.
 func objects() map[string]any {

@@ -45,6 +45,7 @@ to be named with --only.`,
   dyno tune my-service.yaml --only gogc,gomemlimit,pgo`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Metric = strings.ToLower(o.Metric)
 			switch {
 			case request.IsURL(args[0]):
 				return usage.Errorf("tune takes a scenario file, since it starts the program itself; dyno init writes one")
@@ -64,11 +65,11 @@ to be named with --only.`,
 	}
 	c.register(cmd)
 	f := cmd.Flags()
-	f.DurationVar(&c.budget, "budget", 0, "time limit of search and proof, without building (default 8m)")
+	usage.Duration(f, &c.budget, "budget", "", 0, "time limit of search and proof, without building (default 8m)")
 	f.StringVar(&o.Metric, "metric", "", "what to improve: work (peak work rate; default), cpu (per request) or p99")
 	f.StringVar(&o.Variant, "variant", "", "the variant to start from (default: the scenario's last)")
 	f.StringSliceVar(&o.Settings, "only", nil, "settings to try: gogc, gomemlimit, gomaxprocs, pgo, or settings and seams of the service")
-	f.Float64Var(&o.Rate, "at", 0, "with --metric p99: the rate per second (default 0.7 of the capacity)")
+	usage.Rate(f, &o.Rate, "at", "", "with --metric p99: the rate per second (default 0.7 of the capacity)")
 	return cmd
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dyno/lab/record/quantity"
 )
 
 // Gate is a condition on the ratio of b over a, such as capacity>=0.97.
@@ -33,14 +35,18 @@ type Outcome struct {
 // (97%).
 func ParseGate(s string) (Gate, error) {
 	const form = "write for example capacity>=0.97 or p99<=1.1"
-	for _, op := range []string{">=", "<="} {
+	for _, op := range []string{">=", "<=", "≥", "≤", ">", "<"} {
 		metric, value, ok := strings.Cut(s, op)
 		if !ok {
 			continue
 		}
-		g := Gate{Metric: strings.TrimSpace(metric), Op: op}
+		// The ratio is a real number: above a bound, and at it or above, are the same.
+		g := Gate{Metric: strings.ToLower(strings.TrimSpace(metric)), Op: map[bool]string{true: ">=", false: "<="}[strings.ContainsAny(op, ">≥")]}
 		if better(g.Metric) == 0 {
-			return Gate{}, fmt.Errorf("gate %q: no metric is called %q; there are %s", s, g.Metric, metrics)
+			return Gate{}, fmt.Errorf("gate %q: no metric is called %q; %s", s, g.Metric, Suggest(g.Metric))
+		}
+		if _, err := quantity.Duration(strings.TrimSpace(value)); err == nil && strings.TrimSpace(value) != "0" {
+			return Gate{}, fmt.Errorf("gate %q bounds the ratio of B to A, not a time: write --slo %s=%s for that, or for example %[2]s<=1.1", s, g.Metric, strings.TrimSpace(value))
 		}
 		number, percent := strings.CutSuffix(strings.TrimSpace(value), "%")
 		bound, err := strconv.ParseFloat(number, 64)
@@ -50,11 +56,32 @@ func ParseGate(s string) (Gate, error) {
 		if err != nil || !positive(bound) {
 			return Gate{}, fmt.Errorf("gate %q: %q is not a ratio above 0; %s", s, strings.TrimSpace(value), form)
 		}
+		if bound > mostRatio {
+			return Gate{}, fmt.Errorf("gate %q asks for a ratio of B to A of %g; write %s%s%s%% if that is a percentage", s, bound, g.Metric, g.Op, number)
+		}
 		g.Bound = bound
 		return g, nil
 	}
 	return Gate{}, fmt.Errorf("gate %q has neither >= nor <=; %s", s, form)
 }
+
+// meant are words for a metric.
+var meant = map[string]string{
+	"throughput": MetricWork, "rate": MetricWork, "peak": MetricWork, "speed": MetricWork, "rps": MetricCapacity, "qps": MetricCapacity, "latency": MetricP99, "p95": MetricP99, "p999": MetricP99,
+	"time": MetricCPU,
+}
+
+// Suggest completes a message about an unknown metric.
+func Suggest(word string) string {
+	if name, ok := meant[strings.ToLower(word)]; ok {
+		return "did you mean " + name + "? There are " + metrics
+	}
+	return "there are " + metrics
+}
+
+// mostRatio is the largest bound that is taken for a ratio: above it, it is a percentage whose sign
+// was left out.
+const mostRatio = 20
 
 // String formats the gate in the form that ParseGate reads.
 func (g Gate) String() string {

@@ -11,6 +11,8 @@ func TestParseGate(t *testing.T) {
 		" capacity >= 97% ": {MetricCapacity, ">=", 0.97},
 		"p99<=1.1":          {MetricP99, "<=", 1.1},
 		"cpu<=105%":         {MetricCPU, "<=", 1.05},
+		"Work > 0.9":        {MetricWork, ">=", 0.9},
+		"P99≤1.2":           {MetricP99, "<=", 1.2},
 	} {
 		if got, err := ParseGate(s); err != nil || got != want {
 			t.Errorf("%q: %+v %v", s, got, err)
@@ -19,8 +21,10 @@ func TestParseGate(t *testing.T) {
 	for s, want := range map[string]string{
 		"":               "neither >= nor <=",
 		"capacity=0.97":  "neither >= nor <=",
-		"capacity>0.97":  "neither >= nor <=",
 		"joy>=1":         `no metric is called "joy"`,
+		"throughput>=1":  `did you mean work?`,
+		"p99<=20ms":      `write --slo p99=20ms for that, or for example p99<=1.1`,
+		"work>=95":       `write work>=95% if that is a percentage`,
 		"capacity>=fast": `"fast" is not a ratio`,
 		"capacity>=0":    "not a ratio above 0",
 		"capacity>=NaN":  "not a ratio above 0",

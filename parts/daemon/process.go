@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -177,8 +179,30 @@ func listenError(flag, addr string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("--%s %s is taken by another process; choose another port, or 0 for a free one", flag, addr)
-	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("--%s: %w", flag, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("--%s %s is not an address of this machine; 127.0.0.1 is this machine alone, and no host all of its addresses", flag, addr)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("--%s %s is a port that this user may not listen at; choose one from 1024, or grant CAP_NET_BIND_SERVICE", flag, addr)
 	}
-	return usageError{fmt.Errorf("--%s %q is no address such as 127.0.0.1:8080: %w", flag, addr, err)}
+	return usageError{fmt.Errorf("--%s %q is no address: %w; write it as %s", flag, addr, err, address(addr))}
+}
+
+// address completes a text that was probably meant as an address.
+func address(text string) string {
+	const usual = "127.0.0.1:8080"
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		text, _, _ = strings.Cut(rest, "/")
+	}
+	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return "127.0.0.1:" + text
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = strings.Trim(text, "[]"), "8080"
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	if ip := net.ParseIP(host); err != nil || host == "" || ip == nil && strings.ContainsAny(host, ":/ ,") {
+		return usual
+	}
+	return net.JoinHostPort(host, port)
 }

@@ -50,8 +50,8 @@ func (q *Flags) Register(f *pflag.FlagSet) {
 	f.StringVarP(&q.body, "body", "b", "", "body, or @FILE; may contain ${id}, ${run} and ${random:N}")
 	f.IntVarP(&q.Connections, "connections", "c", 64, "connections")
 	f.StringVar(&q.engine, "engine", "auto", "raw (HTTP/1.1 over epoll or io_uring), std (net/http: TLS, HTTP/2) or auto")
-	f.DurationVar(&q.timeout, "timeout", 10*time.Second, "time limit of a request, from its intended send time")
-	f.Float64Var(&q.MaxRate, "max-rate", 0, "upper bound of the offered rate, per second")
+	usage.Duration(f, &q.timeout, "timeout", "", 10*time.Second, "time limit of a request, from its intended send time")
+	usage.Rate(f, &q.MaxRate, "max-rate", "", "upper bound of the offered rate, per second")
 	f.IntVar(&q.pipeline, "pipeline", 1, "requests in flight on one connection")
 	f.BoolVarP(&q.insecure, "insecure", "k", false, "trust any TLS certificate")
 	f.BoolVar(&q.http2, "http2", false, "offer HTTP/2")
@@ -75,7 +75,7 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 	for _, h := range q.headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return nil, usage.Errorf("header %q is not of the form 'K: V'", h)
+			return nil, usage.Errorf("header %q is not of the form 'K: V'%s", h, colon(h))
 		}
 		sc.Load.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
@@ -86,8 +86,8 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 		return nil, usage.Errorf("--timeout takes a duration above 0, not %s", q.timeout)
 	case !(q.MaxRate >= 0 && q.MaxRate <= MostPerSecond):
 		return nil, usage.Errorf("--max-rate takes a rate above 0 and up to %.0f per second, not %g", MostPerSecond, q.MaxRate)
-	case q.pipeline < 1:
-		return nil, usage.Errorf("--pipeline takes 1 or more, not %d", q.pipeline)
+	case q.pipeline < 1 || q.pipeline > mostInPipeline:
+		return nil, usage.Errorf("--pipeline takes 1 to %d, not %d", mostInPipeline, q.pipeline)
 	case q.engine != "auto" && q.engine != "raw" && q.engine != "std":
 		return nil, usage.Errorf("unknown engine %q; write raw, std or auto", q.engine)
 	}
@@ -95,6 +95,21 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 		return sc, nil
 	}
 	return sc, q.objective(sc)
+}
+
+// mostInPipeline bounds the requests in flight on one connection: far more than a server reads ahead.
+const mostInPipeline = 10_000
+
+// colon suggests how to write a header; empty: no way is likelier than others.
+func colon(header string) string {
+	name, value, ok := strings.Cut(header, "=")
+	if !ok {
+		name, value, ok = strings.Cut(header, " ")
+	}
+	if !ok || strings.TrimSpace(name) == "" {
+		return ""
+	}
+	return fmt.Sprintf("; write '%s: %s'", strings.TrimSpace(name), strings.TrimSpace(value))
 }
 
 // Open reads a scenario file, in which the given flags replace values.
@@ -214,18 +229,16 @@ func Sides(variants []string, a, b string) ([]string, error) {
 	return sides, nil
 }
 
-// IsURL reports whether an argument is a URL rather than a scenario file.
-func IsURL(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
-}
-
 // Open reads a scenario file; its faults are usage errors.
 func Open(path string) (*scenario.Scenario, error) {
 	sc, err := parser.Open(path)
-	if err != nil {
-		return nil, usage.Of(err)
+	if err == nil {
+		return sc, nil
 	}
-	return sc, nil
+	if better := absent(path); better != nil {
+		err = better
+	}
+	return nil, usage.Of(err)
 }
 
 // title returns a title for a URL: host and path, without parts that may be secret.

@@ -166,7 +166,7 @@ func TestFindRefuses(t *testing.T) {
 		return nil, "", nil
 	}
 	for _, tt := range []struct{ good, bad, want string }{
-		{"nowhere", "HEAD", "no revision"}, {"HEAD", "HEAD~1", "not an ancestor"}, {"HEAD", "HEAD", "no commit after"}, {"HEAD", ".", "searches commits"},
+		{"nowhere", "HEAD", "no revision"}, {"HEAD", "HEAD~1", "exchange them"}, {"HEAD", "HEAD", "no commit after"}, {"HEAD", ".", "searches commits"},
 	} {
 		if _, err := s.Find(t.Context(), tt.good, tt.bad, gate, never); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s to %s: %v, want %q", tt.good, tt.bad, err, tt.want)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dyno/lab/record/quantity"
 	"dyno/lab/scenario"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,17 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
+	if meant, ok := commands[args[0]]; ok {
+		return Errorf("unknown command %q; did you mean %s?", args[0], meant)
+	}
 	return Errorf("unknown command %q; %s", args[0], suggestion(args[0], "", names, root))
+}
+
+// commands are words for what a command of dyno does.
+var commands = map[string]string{
+	"attack": "load", "bench": "load", "benchmark": "load", "hey": "load", "oha": "load", "stress": "load", "test": "load", "wrk": "load", "ab": "load", "k6": "import",
+	"convert": "import", "diff": "compare", "cmp": "compare", "benchstat": "compare", "profile": "diagnose", "analyze": "diagnose", "analyse": "diagnose", "why": "diagnose",
+	"max": "capacity", "limit": "capacity", "serve": "live", "web": "live", "ui": "live", "show": "report", "check": "doctor", "new": "init", "create": "init", "optimize": "tune", "optimise": "tune",
 }
 
 // suggestion names the word that was probably meant, or the place where all names are listed.
@@ -51,6 +62,9 @@ func suggestion(word, prefix string, names []string, cmd *cobra.Command) string 
 func InWords(cmd *cobra.Command) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := oneDash(cmd); err != nil {
+			return err
+		}
 		if check == nil || check(cmd, args) == nil {
 			return nil
 		}
@@ -66,7 +80,7 @@ func InWords(cmd *cobra.Command) {
 
 // takes describes the form of a flag's value, by type.
 var takes = map[string]string{
-	"float64":  "a number, as in 2000",
+	"rate":     "a rate per second, as in 2000 or 900/s",
 	"int":      "a whole number, as in 64",
 	"duration": "a duration, as in 10s or 500ms",
 	"bool":     "true or false, or no value",
@@ -80,7 +94,14 @@ func FlagError(cmd *cobra.Command, err error) error {
 		value   *pflag.InvalidValueError
 		missing *pflag.ValueRequiredError
 	)
+	if wrong := oneDash(cmd); wrong != nil {
+		return wrong
+	}
 	switch {
+	case errors.As(err, &value) && value.GetFlag().Name == "duration" && cmd.Flags().Lookup("body") != nil && strings.ContainsAny(value.GetValue(), "{=@"):
+		return Errorf("%s, not %q; a body is -b", written(value.GetFlag()), value.GetValue())
+	case errors.As(err, &value) && quantity.Hint(err) != "":
+		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), quantity.Hint(err))
 	case errors.As(err, &value) && takes[value.GetFlag().Value.Type()] != "":
 		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), value.GetFlag().Usage)
 	case errors.As(err, &missing):
@@ -89,6 +110,11 @@ func FlagError(cmd *cobra.Command, err error) error {
 		word, dashes := unknown.GetSpecifiedName(), "--"
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -header
 			word, dashes = letters, "-"
+		}
+		for _, name := range []string{word, word[:min(1, len(word))]} { // -n, or -n500
+			if write := fromElsewhere(cmd, name); write != "" && (name == word || dashes == "-") {
+				return Errorf("unknown flag: %s%s; %s", dashes, name, write)
+			}
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

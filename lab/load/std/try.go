@@ -1,13 +1,16 @@
 package std
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 )
 
@@ -29,11 +32,35 @@ func (d *Driver) Try(ctx context.Context) (status int, location string, err erro
 		return 0, "", nil
 	}
 	answer, err := d.roundTrip(c, first.WithContext(ctx))
+	if err != nil && d.dial.tls == nil && speaksTLS(err) {
+		return 0, "", fmt.Errorf("%s answers in TLS; write https://", d.addr)
+	}
 	if err != nil {
 		return 0, "", nil
 	}
-	answer.Body.Close()
+	defer answer.Body.Close()
+	if d.dial.tls == nil && answer.StatusCode == http.StatusBadRequest && refusedPlain(answer.Body) {
+		return 0, "", fmt.Errorf("%s says that it speaks HTTPS; write https://", d.addr)
+	}
 	return answer.StatusCode, answer.Header.Get("Location"), nil
+}
+
+// speaksTLS reports whether an answer began with an alert of TLS (RFC 8446, section 5.1: content type
+// 21, then a version 3.x), as servers send it that were sent plain HTTP.
+func speaksTLS(err error) bool {
+	return strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`)
+}
+
+// refusedPlain reports whether an answer of 400 says that its port is one of HTTPS, as Go's server,
+// nginx and Apache say it.
+func refusedPlain(body io.Reader) bool {
+	text, _ := io.ReadAll(io.LimitReader(body, 1<<10))
+	for _, said := range []string{"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port", "speaking plain HTTP to an SSL-enabled server port"} {
+		if bytes.Contains(text, []byte(said)) {
+			return true
+		}
+	}
+	return false
 }
 
 // unreachable adds the address, the cause and, if known, the fix.

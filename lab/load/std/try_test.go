@@ -89,3 +89,40 @@ func TestTryIsNotAnswered(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
+
+// Plain HTTP to a port of TLS is named: whether the server answers in HTTP, as Go's and nginx do, or
+// with an alert.
+func TestTryPlainAtTLS(t *testing.T) {
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	nginx := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "<center>The plain HTTP request was sent to HTTPS port</center>", http.StatusBadRequest)
+	}))
+	defer nginx.Close()
+	ordinary := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no such order", http.StatusBadRequest)
+	}))
+	defer ordinary.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			c.Read(make([]byte, 1<<10))
+			c.Write([]byte{21, 3, 1, 0, 2, 2, 70}) // a fatal alert, protocol_version
+			c.Close()
+		}
+	}()
+	for url, want := range map[string]string{secure.URL: "says that it speaks HTTPS; write https://", nginx.URL: "says that it speaks HTTPS; write https://",
+		"http://" + l.Addr().String(): "answers in TLS; write https://", ordinary.URL: ""} {
+		url = strings.Replace(url, "https:", "http:", 1)
+		_, err := try(t, t.Context(), Config{Target: url}, http.MethodGet)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != strings.TrimPrefix(url, "http://")+" "+want) {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+}

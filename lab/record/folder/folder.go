@@ -75,8 +75,11 @@ var ErrForeign = errors.New("it is not a folder that dyno wrote")
 // Open reads an experiment from its folder; a single run's folder is read as an experiment of one
 // run.
 func Open(dir string) (*record.Experiment, error) {
-	if _, err := os.Stat(dir); err != nil {
+	switch at, err := os.Stat(dir); {
+	case err != nil:
 		return nil, fmt.Errorf("there is no folder %s: name the folder that dyno printed at the end of a run", dir)
+	case !at.IsDir():
+		return nil, fmt.Errorf("%s is a file: name the folder that dyno printed at the end of a run", dir)
 	}
 	e := &record.Experiment{Dir: dir}
 	err := readJSON(filepath.Join(dir, ExperimentFile), e)
@@ -136,6 +139,10 @@ func readJSON(path string, v any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err
+	}
+	var of struct{ Version int } // of a later format it says more than what cannot be read
+	if json.Unmarshal(b, &of) == nil && of.Version > record.Version {
+		return checkVersion(filepath.Dir(path), of.Version)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

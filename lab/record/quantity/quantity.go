@@ -38,6 +38,19 @@ func Hint(err error) string {
 
 func wrong(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
+// Longest is the longest duration of anything that is measured or waited for: a month, far below what
+// would overflow.
+const Longest = 30 * 24 * time.Hour
+
+// Bounded is Duration for what is measured or waited for.
+func Bounded(text string) (time.Duration, error) {
+	d, err := Duration(text)
+	if err == nil && (d > Longest || d < -Longest) {
+		err = wrong("it is longer than %.0fh", Longest.Hours())
+	}
+	return d, err
+}
+
 // longest bounds a text in bytes: no quantity is as long.
 const longest = 64
 

@@ -53,7 +53,7 @@ func Read(file string, b []byte) (*Document, error) {
 	switch {
 	case err != nil:
 		line, message := locate(b, err)
-		return nil, at(line, "not YAML: %s (text that holds : # , { } [ or ] needs quotes)", message)
+		return nil, at(line, "not YAML: %s (%s)", message, advice(b, line, message))
 	case len(documents) == 0:
 		return nil, at(1, "the file is empty; dyno init writes a scenario to start from")
 	case len(documents) > 1:

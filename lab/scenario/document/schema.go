@@ -8,8 +8,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"time"
 
+	"dyno/lab/record/quantity"
 	"dyno/lab/scenario"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -46,14 +46,13 @@ var loadSchema = sync.OnceValues(func() (*schema, error) {
 	return &schema{compiled: compiled, doc: doc}, nil
 })
 
-// checkDuration checks what the pattern of a duration cannot express: that it fits into 292
-// years.
+// checkDuration checks what the pattern of a duration cannot express: that it is not too long.
 func checkDuration(v any) error {
 	text, ok := v.(string)
 	if !ok {
 		return nil
 	}
-	_, err := time.ParseDuration(text)
+	_, err := quantity.Bounded(text)
 	return err
 }
 
@@ -112,7 +111,7 @@ func (d *Document) explain(e *jsonschema.ValidationError) {
 	case *kind.MaxLength:
 		d.FaultAt(where, "found %d characters; at most %d are expected", k.Got, k.Want)
 	default: // Type, Const, Pattern, Format, MinLength, MinProperties: the example explains it best
-		d.FaultAt(where, "found %s; %s", found(d.Node(where)), s.expected(rule))
+		d.FaultAt(where, "found %s; %s%s", found(d.Node(where)), s.expected(rule), s.meant(rule, d.Node(where)))
 	}
 }
 
@@ -171,18 +170,25 @@ func (r rule) example() string {
 	return ", as in " + text
 }
 
+// whole returns a rule with what it refers to.
+func (s *schema) whole(r rule) rule {
+	to, ok := r["$ref"].(string)
+	if !ok {
+		return r
+	}
+	merged := rule{}
+	for _, part := range []rule{s.at(to), r} {
+		for k, v := range part {
+			merged[k] = v
+		}
+	}
+	delete(merged, "$ref")
+	return merged
+}
+
 // expected describes a rule's requirement, with an example.
 func (s *schema) expected(r rule) string {
-	if to, ok := r["$ref"].(string); ok {
-		merged := rule{}
-		for _, part := range []rule{s.at(to), r} {
-			for k, v := range part {
-				merged[k] = v
-			}
-		}
-		delete(merged, "$ref")
-		r = merged
-	}
+	r = s.whole(r)
 	what, ok := r["title"].(string)
 	if !ok {
 		what = kindName(r)

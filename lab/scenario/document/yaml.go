@@ -46,6 +46,23 @@ func locate(b []byte, err error) (line int, message string) {
 	return from + more, message
 }
 
+// advice says what the usual cause of a syntax error is.
+func advice(b []byte, line int, message string) string {
+	ends := lineEnds(b)
+	from := 0
+	if line > 1 && line-2 < len(ends) {
+		from = ends[line-2]
+	}
+	text := string(b[from:ends[min(line, len(ends))-1]])
+	switch indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]; {
+	case strings.Contains(indent, "\t"):
+		return "the line begins with a tab; YAML is indented with spaces"
+	case strings.Contains(message, "did not find expected key"):
+		return "the fields of one mapping begin in the same column, and text that holds : # , { } [ or ] needs quotes"
+	}
+	return "text that holds : # , { } [ or ] needs quotes"
+}
+
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
 // reported splits an error of the YAML package into its line, at least 1, and its text.

@@ -116,8 +116,16 @@ func (c *checker) address(p document.Path, s string) {
 		return // known when the target runs
 	}
 	if u, err := url.Parse(s); err != nil || u.Host == "" {
-		c.FaultAt(p, "found the text %q; expected a URL, as in http://127.0.0.1:8080/", scenario.Clip(s))
+		c.FaultAt(p, "found the text %q; expected a URL, as in http://127.0.0.1:8080/%s", scenario.Clip(s), withScheme(s))
 	}
+}
+
+// withScheme says how to write HOST:PORT/PATH as a URL; empty: it is something else.
+func withScheme(s string) string {
+	if u, err := url.Parse("http://" + s); err != nil || u.Port() == "" || strings.Contains(s, "://") {
+		return ""
+	}
+	return "; write http://" + scenario.Clip(s)
 }
 
 func (c *checker) answers(p document.Path, check scenario.Check) {

@@ -104,11 +104,7 @@ func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error)
 		if ctx.Err() != nil {
 			return Revision{}, ctx.Err()
 		}
-		hint := ""
-		if shallow, _ := git(ctx, r.root, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
-			hint = " (this clone is shallow: fetch more history, in a GitHub workflow with fetch-depth: 0)"
-		}
-		return Revision{}, fmt.Errorf("git knows no revision %q%s", name, hint)
+		return Revision{}, fmt.Errorf("git knows no revision %q%s", name, r.shallow(ctx))
 	}
 	found, err := r.describe(ctx, "-1", hash)
 	if err != nil {
@@ -121,11 +117,22 @@ func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error)
 	return found[0], nil
 }
 
+// shallow explains that a clone lacks history; empty: it has all of it.
+func (r *Repository) shallow(ctx context.Context) string {
+	if shallow, _ := git(ctx, r.root, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
+		return " (this clone is shallow: fetch more history, in a GitHub workflow with fetch-depth: 0)"
+	}
+	return ""
+}
+
 // Between lists the commits after good up to bad, the oldest first. It follows first parents, so
 // that a merged branch counts as one step.
 func (r *Repository) Between(ctx context.Context, good, bad Revision) ([]Revision, error) {
 	if _, err := git(ctx, r.root, nil, "merge-base", "--is-ancestor", good.Hash, bad.Hash); err != nil {
-		return nil, fmt.Errorf("%s is not an ancestor of %s, so there is no line of commits between them", good.Title(), bad.Title())
+		if _, err := git(ctx, r.root, nil, "merge-base", "--is-ancestor", bad.Hash, good.Hash); err == nil {
+			return nil, fmt.Errorf("%s comes after %s: good is the earlier one, and bad the later; exchange them, or turn the gate round", good.Title(), bad.Title())
+		}
+		return nil, fmt.Errorf("%s is not an ancestor of %s, so there is no line of commits between them%s", good.Title(), bad.Title(), r.shallow(ctx))
 	}
 	return r.describe(ctx, "--reverse", "--first-parent", good.Hash+".."+bad.Hash)
 }

@@ -134,7 +134,7 @@ func TestBetween(t *testing.T) {
 	if len(line) != 3 || line[2].Hash != bad.Hash || !strings.Contains(line[0].Subject, "two") || line[0].Merge {
 		t.Errorf("%+v", line)
 	}
-	if _, err := r.Between(t.Context(), bad, good); err == nil || !strings.Contains(err.Error(), "not an ancestor") {
+	if _, err := r.Between(t.Context(), bad, good); err == nil || !strings.Contains(err.Error(), "exchange them") {
 		t.Errorf("backwards: %v", err)
 	}
 }
