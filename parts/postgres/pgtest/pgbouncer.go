@@ -7,17 +7,19 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"dyno/parts/freeport"
+	"dyno/parts/postgres/unprivileged"
 	"dyno/parts/process"
 )
 
-// PgBouncer starts a PgBouncer with these settings before a server, and returns the URLs, which must
-// all be of that server, as they lead through it. The test is skipped when PgBouncer is not
+// PgBouncer starts a PgBouncer with these settings before a server, and returns the URLs, which
+// must all be of that server, as they lead through it. The test is skipped when PgBouncer is not
 // installed.
 func PgBouncer(t testing.TB, settings map[string]string, dsns ...string) []string {
 	t.Helper()
@@ -61,7 +63,11 @@ func PgBouncer(t testing.TB, settings map[string]string, dsns ...string) []strin
 	}
 	command := []string{program, filepath.Join(folder, "pgbouncer.ini")}
 	if os.Geteuid() == 0 {
-		command = append(command, "-u", "nobody")
+		unprivileged, err := user.LookupId(strconv.Itoa(unprivileged.ID)) // as which it runs instead
+		if err != nil {
+			t.Skipf("PgBouncer does not run as root: %v", err)
+		}
+		command = append(command, "-u", unprivileged.Username)
 	}
 	p, err := process.Start(t.Context(), process.Spec{Command: command, Find: func(ctx context.Context, _ int) (map[string]string, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", ports[0].String())

@@ -19,7 +19,7 @@ func (c *fixCounts) note(tag int, value []byte) {
 	}
 }
 
-// allow reports whether a tag that has no table, or whose group has, may be there again: it does not
+// allow reports whether a tag may be there again, outside the groups that have a table: it does not
 // decide about the order, and a group has begun that may have it in each entry.
 func (c *fixCounts) allow(tag int) bool { return c.first != 0 && c.first != tag && !fixOnce(tag) }
 
@@ -31,8 +31,8 @@ func (c *fixCounts) twice(tag int) error {
 	return blame(fixName(tag), "given twice, and the order needs one; if it belongs to a group that begins at %s, that group is not known here: leave the group out", fixName(c.last))
 }
 
-// fixOnce reports whether a tag decides about the message or its order, so that it can be there once
-// only.
+// fixOnce reports whether a tag decides about the message or its order, so that it can be there
+// once only.
 func fixOnce(tag int) bool {
 	switch tag {
 	case 1, 11, 38, 40, 44, 54, 55, 59, 60:

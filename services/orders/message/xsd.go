@@ -13,8 +13,8 @@ const xmlSpace = " \t\r\n"
 // maxDecimalDigits is totalDigits of all decimals of pacs.008.
 const maxDecimalDigits = 18
 
-// decimal returns a check for xs:decimal (3.2.3) with limited digits after the point, and 18 in all.
-// Zeros at either end count as little as a sign: the facets are of the value (4.3.11, 4.3.12).
+// decimal returns a check for xs:decimal (3.2.3) with limited digits after the point, and 18 in
+// all. Zeros at either end count as little as a sign: the facets are of the value (4.3.11, 4.3.12).
 func decimal(fraction int, negative bool) func(string) string {
 	why := "is no decimal such as 1250.75 with at most 18 digits, " + strconv.Itoa(fraction) + " of them after the point"
 	if !negative {
@@ -31,7 +31,8 @@ func decimal(fraction int, negative bool) func(string) string {
 	}
 }
 
-// canonicalDecimal returns an xs:decimal without needless signs, zeros and points: "-0.50" as "-0.5".
+// canonicalDecimal returns an xs:decimal without needless signs, zeros and points: "-0.5" for
+// "-0.50".
 func canonicalDecimal(text string) (value string, ok bool) {
 	text = strings.Trim(text, xmlSpace)
 	unsigned, negative := strings.CutPrefix(text, "-")

@@ -65,13 +65,14 @@ type Settings struct {
 	Tally   *Tally
 }
 
-// connection is the configuration of a connection that serves requests. Its start-up parameters have
-// the server end a statement of which the client may have lost sight; poolers do not take them. Hosts
-// that do not answer leave time within a statement's for the next one, and for the statement. A statement whose time is over, or whose
-// caller went away, is cancelled in the server and the connection lives on; unless it writes: to a
-// commit that waits for a standby and is cancelled, PostgreSQL says that it was made, and a
-// cancellation that comes late can be the next statement's. So after those the connection ends; and
-// behind a pooler after all: PgBouncer 1.18, Debian 12's, crashes by some cancellations.
+// connection is the configuration of a connection that serves requests. Its start-up parameters
+// have the server end a statement of which the client may have lost sight; poolers do not take
+// them. Hosts that do not answer leave time within a statement's for the next one, and for the
+// statement. A statement whose time is over, or whose caller went away, is cancelled in the server
+// and the connection lives on; unless it writes: to a commit that waits for a standby and is
+// cancelled, PostgreSQL says that it was made, and a cancellation that comes late can be the next
+// statement's. So after those the connection ends; and behind a pooler after all: PgBouncer 1.18,
+// Debian 12's, crashes by some cancellations.
 func (s Settings) connection(class string) *pgx.ConnConfig {
 	config := s.Config.Copy()
 	if !s.Pooled {

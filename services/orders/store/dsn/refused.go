@@ -22,9 +22,9 @@ func RefusedParameter(err error) (name string, ok bool) {
 	return strings.TrimSpace(strings.TrimPrefix(name, ":")), ok
 }
 
-// refusal reports whether an error says that no connection can be made before a person has changed
-// something, and what. Of several hosts each must have said so, but for those that were passed over:
-// another may only be away.
+// refusal reports whether an error says that no connection can be made before a person has
+// changed something, and what. Of several hosts each must have said so, but for those that were
+// passed over: another may only be away.
 func refusal(err error) (fix string, refused bool) {
 	if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting {
 		return "", false

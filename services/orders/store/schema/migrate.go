@@ -88,8 +88,8 @@ func migrate(ctx context.Context, conn *pgx.Conn, shard, shards int) error {
 	return err
 }
 
-// alone runs a transaction that no other migration runs beside. Its lock is the transaction's and not
-// the session's, which a pooler may give to another client.
+// alone runs a transaction that no other migration runs beside. Its lock is the transaction's and
+// not the session's, which a pooler may give to another client.
 func alone(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
