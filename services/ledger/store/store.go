@@ -29,8 +29,8 @@
 //	quarantine/  files that a repair removed: see store/folder
 //
 // The index says about the store: format, accounts, stored (the set of ledgers, as servers write
-// it), lacking (stored ledgers that the index by account lacks), progress (JSON), network (its id, if
-// known), and read (FILE4 OFFSET8: position from which the packs must be read).
+// it), lacking (stored ledgers that the index by account lacks), progress (JSON), network (its id,
+// if known), and read (FILE4 OFFSET8: position from which the packs must be read).
 package store
 
 import (
