@@ -122,7 +122,9 @@ func (p *pipeline) discover(ctx context.Context) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := p.pool.Discover(patience)
 		if err == nil {
-			p.writing.Progress.Network = cmp.Or(p.pool.Network(), p.writing.Progress.Network)
+			if id := p.pool.Network(); id != nil {
+				p.store.SetNetwork(*id)
+			}
 			return nil
 		}
 		if patience.Err() == nil { // afterwards it says no more than that

@@ -47,7 +47,7 @@ func (s *server) network() *uint32 {
 	if s.flags.Changed("network-id") {
 		return &s.id
 	}
-	return s.store.Progress().Network
+	return s.store.Network()
 }
 
 func (s *server) start(ctx context.Context, env *daemon.Env) (daemon.Running, error) {

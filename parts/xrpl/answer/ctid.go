@@ -42,13 +42,13 @@ func ParseCTID(text string) (c CTID, ok bool) {
 	return CTID{uint32(n>>32) & maxCTIDIndex, uint32(n>>16) & maxCTIDRest, uint32(n) & maxCTIDRest}, true
 }
 
-// ctid is a transaction's, "" if it has none. The network is the one that the transaction names,
-// else the given one (nil: not known).
-func (p *Page) ctid(tx xrpl.Transaction, network *uint32) string {
-	if network == nil || p.Parsed.Index >= maxCTIDIndex {
+// NameOf is the CTID of a ledger's transaction, "" if it has none. The network is the one that the
+// transaction names, else the given one (nil: not known).
+func NameOf(index uint32, tx xrpl.Transaction, network *uint32) string {
+	if network == nil {
 		return ""
 	}
-	c := CTID{Index: p.Parsed.Index, Network: *network}
+	c := CTID{Index: index, Network: *network}
 	var err error
 	if c.Position, err = xrpl.TransactionIndex(tx.Meta); err != nil {
 		return ""

@@ -82,7 +82,7 @@ func (p *Page) placed(id xrpl.Hash, tx xrpl.Transaction, version int, network *u
 		return nil, nil, err
 	}
 	nameTokens(fields, meta)
-	if ctid := p.ctid(tx, network); ctid != "" {
+	if ctid := NameOf(p.Parsed.Index, tx, network); ctid != "" {
 		fields["ctid"] = ctid
 	}
 	fields["date"], fields["ledger_index"] = p.Parsed.Close, p.Parsed.Index

@@ -110,7 +110,7 @@ func (p *Page) Found(tx xrpl.Transaction, version int, binary bool, network *uin
 		return p.foundDecoded(id, tx, version, network)
 	}
 	b := append(make([]byte, 0, 2*(len(tx.Blob)+len(tx.Meta))+512), '{')
-	return append(AppendFound(b, &p.Parsed, p.Hash, id, tx, version, p.ctid(tx, network), "success"), '}'), nil
+	return append(AppendFound(b, &p.Parsed, p.Hash, id, tx, version, NameOf(p.Parsed.Index, tx, network), "success"), '}'), nil
 }
 
 // AppendOfAccount appends one of the ledger's transactions to the list of the method account_tx.

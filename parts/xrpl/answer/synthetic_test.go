@@ -88,7 +88,7 @@ func TestRealTransactions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, ok := ParseCTID(p.ctid(tx, &network))
+			c, ok := ParseCTID(NameOf(l.Index, tx, &network))
 			if !ok || c.Index != l.Index || c.Position != index {
 				t.Errorf("ledger %d, %d: %+v, %v", l.Index, index, c, ok)
 			}

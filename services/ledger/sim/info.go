@@ -13,13 +13,16 @@ const (
 	loadBase         = 256
 )
 
+// network is the id of the chain's network. Transactions name no network, as on those up to 1024.
+const network = 0
+
 // info is the result of server_info, and of server_state, which is the same for programs.
 func (s *Sim) info(state bool) members {
 	b := []byte(`"info":{`)
 	if state {
 		b = []byte(`"state":{`)
 	}
-	b = append(b, `"network_id":0,`...) // its transactions name no network, as those below 1025
+	b = fmt.Appendf(b, `"network_id":%d,`, network)
 	complete := s.Complete().String()
 	mode := "full"
 	if !s.synced.Load() {

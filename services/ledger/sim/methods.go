@@ -254,7 +254,8 @@ func (s *Sim) transaction(r *request, e envelope) *delivery {
 		return e.fail(answer.ErrNoTransaction, r.raw())
 	}
 	h := l.Parsed()
-	return e.success(members{head: answer.AppendFound(nil, &h, l.Hash(), id, *tx, r.version(), "", "")})
+	ctid := answer.NameOf(h.Index, *tx, new(uint32(network)))
+	return e.success(members{head: answer.AppendFound(nil, &h, l.Hash(), id, *tx, r.version(), ctid, "")})
 }
 
 func appendIndex(b []byte, index uint32) []byte { return strconv.AppendUint(b, uint64(index), 10) }

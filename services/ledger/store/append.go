@@ -153,7 +153,8 @@ func (s *Store) try(b *Prepared, p Progress) (again bool, err error) {
 	}
 	s.apply.Lock()
 	defer s.apply.Unlock()
-	next := state{stored: s.Stored(), lacking: s.durable.Load().lacking, progress: p}
+	next := *s.durable.Load()
+	next.progress = p
 	added := make([]history.Range, len(b.ledgers))
 	for i := range b.ledgers {
 		at := b.ledgers[i].Index
@@ -195,7 +196,7 @@ func (s *Store) write(b *Prepared, p Progress) (end flat.Position, err error) {
 			return end, err
 		}
 	}
-	about, err := json.Marshal(About{onOff(s.accounts), p})
+	about, err := json.Marshal(About{onOff(s.accounts), p, s.Network()})
 	if err != nil {
 		return end, fmt.Errorf("progress: %w", err)
 	}

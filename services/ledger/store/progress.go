@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"fmt"
 
 	"dyno/parts/xrpl/history"
@@ -19,17 +18,14 @@ type Progress struct {
 	UNL     string   `json:"unl,omitempty"`     // its file
 	UNLKey  string   `json:"unl_key,omitempty"` // key of the list's publisher
 
-	// Network is the id of the network, as the servers said; nil: not known.
-	Network *uint32 `json:"network_id,omitempty"`
-
 	// Sample applies to L4: the signatures of every Sample-th ledger were checked; 0: of each.
 	Sample int `json:"signature_sample,omitempty"`
 }
 
 // After is p for a store whose earlier progress is before: ledgers that were proved by a sample
-// stay so when the next sync checks all signatures, and the network is the same.
+// stay so when the next sync checks all signatures.
 func (p Progress) After(before Progress) Progress {
-	p.Sample, p.Network = max(p.Sample, before.Sample), cmp.Or(p.Network, before.Network)
+	p.Sample = max(p.Sample, before.Sample)
 	if level, err := trust.ParseLevel(p.Level); err != nil || level < trust.L4 || p.Sample <= 1 {
 		p.Sample = 0
 	}

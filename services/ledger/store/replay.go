@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -23,6 +25,9 @@ func (s *Store) setState(b *pebble.Batch, st *state, end flat.Position) error {
 		return fmt.Errorf("progress: %w", err)
 	}
 	err = errors.Join(b.Set(index.MetaKey("stored"), []byte(st.stored.String()), nil), b.Set(index.MetaKey("progress"), text, nil), s.setOnOff(b), setLacking(b, st.lacking))
+	if st.network != nil {
+		err = errors.Join(err, b.Set(index.MetaKey("network"), strconv.AppendUint(nil, uint64(*st.network), 10), nil))
+	}
 	for _, pack := range s.packs.List(s.full + 1) {
 		size := pack.Size
 		switch {
@@ -63,6 +68,7 @@ func (s *Store) complete() error {
 type About struct {
 	Accounts string   `json:"accounts"`
 	Progress Progress `json:"progress"`
+	Network  *uint32  `json:"network_id,omitempty"` // nil: not known
 }
 
 func parseProved(b []byte) (about About, entries []record.Entry, err error) {
@@ -201,7 +207,7 @@ func (r *replay) proved(ref flat.Ref, b []byte) error {
 	if err != nil {
 		return nil
 	}
-	r.next.progress = about.Progress
+	r.next.progress, r.next.network = about.Progress, cmp.Or(about.Network, r.next.network)
 	if about.Accounts == "on" && !r.accounts { // from here on
 		r.accounts, r.next.lacking = true, r.next.stored
 	}

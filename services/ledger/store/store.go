@@ -29,8 +29,8 @@
 //	quarantine/  files that a repair removed: see store/folder
 //
 // The index says about the store: format, accounts, stored (the set of ledgers, as servers write
-// it), lacking (stored ledgers that the index by account lacks), progress (JSON), and read (FILE4
-// OFFSET8: position from which the packs must be read).
+// it), lacking (stored ledgers that the index by account lacks), progress (JSON), network (its id,
+// if known), and read (FILE4 OFFSET8: position from which the packs must be read).
 package store
 
 import (
@@ -38,6 +38,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -145,6 +146,7 @@ type state struct {
 	stored   history.Set
 	lacking  history.Set // stored ledgers that the index by account lacks
 	progress Progress
+	network  *uint32 // id of the network; nil: not known
 }
 
 // Open opens the store in a data folder and makes it if it is missing. After an error the caller
@@ -305,6 +307,11 @@ func (s *Store) readState() (st *state, err error) {
 	if st.lacking, err = s.readSet("lacking"); err != nil {
 		return nil, fmt.Errorf("the set of ledgers that the index by account lacks is damaged: %w", err)
 	}
+	if text, err := s.meta("network"); err == nil {
+		if id, err := strconv.ParseUint(string(text), 10, 32); err == nil {
+			st.network = new(uint32(id))
+		}
+	}
 	text, err := s.meta("progress")
 	if err == nil {
 		err = json.Unmarshal(text, &st.progress)
@@ -334,6 +341,18 @@ func (s *Store) Stored() history.Set { return s.durable.Load().stored }
 
 // Progress is that of the last batch. Its zero value means that there was none.
 func (s *Store) Progress() Progress { return s.durable.Load().progress }
+
+// Network is the id of the network that the ledgers are of; nil: not known.
+func (s *Store) Network() *uint32 { return s.durable.Load().network }
+
+// SetNetwork says which network the ledgers are of. The next batch makes it durable.
+func (s *Store) SetNetwork(id uint32) {
+	s.apply.Lock()
+	defer s.apply.Unlock()
+	next := *s.durable.Load()
+	next.network = &id
+	s.durable.Store(&next)
+}
 
 // Close closes the store after the calls in progress. A second Close has no effect.
 func (s *Store) Close() error {
