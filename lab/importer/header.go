@@ -23,6 +23,9 @@ func (c *conversion) header(fields []foreign.Field, host string) (out []draft.He
 		name := strings.ToLower(f.Name)
 		switch {
 		case slices.Contains(own, name), name == "host" && strings.EqualFold(f.Value, host):
+			if name == "connection" && strings.EqualFold(f.Value, "close") || name == "transfer-encoding" || name == "expect" {
+				c.note("the field %s: %.40s was dropped: the load generator writes its own", f.Name, f.Value)
+			}
 			continue
 		case slices.Contains(browsers, name), strings.HasPrefix(name, "sec-"):
 			if !slices.Contains(c.odd, name) {

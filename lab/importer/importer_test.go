@@ -180,6 +180,17 @@ func TestFlowLimits(t *testing.T) {
 	}
 }
 
+// TestFieldsOfTheConnection: what changes a connection is dropped with a word about it.
+func TestFieldsOfTheConnection(t *testing.T) {
+	load := &foreign.Load{}
+	load.Add(foreign.Request{Method: "GET", URL: "http://a/", Header: []foreign.Field{{Name: "Connection", Value: "close"}, {Name: "Content-Length", Value: "0"}}})
+	load.Add(foreign.Request{Method: "GET", URL: "http://a/b", Header: []foreign.Field{{Name: "connection", Value: "keep-alive"}}})
+	got, err := Convert(load, Options{Name: "x"})
+	if err != nil || fmt.Sprint(got.Notes) != "[the field Connection: close was dropped: the load generator writes its own]" {
+		t.Errorf("%v, notes %v", err, got.Notes)
+	}
+}
+
 // TestManyURLs: thousands of URLs of one form become one kind with rows, and each is in them.
 func TestManyURLs(t *testing.T) {
 	load := &foreign.Load{}

@@ -9,10 +9,9 @@ import (
 
 // bounds are those of a number.
 type bounds struct {
-	low, high         *big.Rat // nil: none
-	aboveLow, under   bool     // the bound itself is not permitted
-	step              *big.Rat // the number is a multiple; nil: any
-	stepless, integer bool
+	low, high       *big.Rat // nil: none
+	aboveLow, under bool     // the bound itself is not permitted
+	step            *big.Rat // the number is a multiple; nil: any
 }
 
 // exact is a number as its decimal form, of which 0.1 is a tenth.
@@ -27,7 +26,6 @@ func exact(f float64) *big.Rat {
 // boundsOf reads the bounds of both versions: in 3.0 exclusiveMinimum says of minimum that it is
 // excluded, in 3.1 it is a bound beside it (JSON Schema 2020-12 validation, 6.2).
 func boundsOf(s *openapi3.Schema, integer bool) (b bounds) {
-	b.integer = integer
 	if s.Min != nil {
 		b.low, b.aboveLow = exact(*s.Min), s.ExclusiveMin.IsTrue()
 	}
