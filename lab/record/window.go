@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Phases of a run; each window belongs to one.
 const (
@@ -149,11 +152,23 @@ func (t Totals) ErrorShare() float64 {
 	return float64(t.Failed+t.Unfinished) / float64(t.Offered)
 }
 
+// ReceiveOnly reports whether the load was sessions without offers: frames are what counts, and there
+// are no latencies.
+func (t Totals) ReceiveOnly() bool { return t.Offered == 0 && t.Sessions != nil }
+
+// FramesPerS is the rate of the frames that all sessions received.
+func (t Totals) FramesPerS() float64 {
+	if t.Sessions == nil {
+		return 0
+	}
+	return t.Sessions.FramesMean * float64(t.Sessions.Planned)
+}
+
 // Work returns what a run's costs are divided by: the answered offers or, of sessions that only
 // receive, the frames.
 func (t Totals) Work(length time.Duration) int64 {
-	if t.Offered == 0 && t.Sessions != nil {
-		return int64(t.Sessions.FramesMean * float64(t.Sessions.Planned) * length.Seconds())
+	if t.ReceiveOnly() {
+		return int64(math.Round(t.FramesPerS() * length.Seconds()))
 	}
 	return int64(t.AchievedPerS * length.Seconds())
 }

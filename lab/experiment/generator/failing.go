@@ -16,8 +16,13 @@ import (
 var ErrNoSuccess = errors.New("no request succeeded")
 
 // NoSuccess says that every request of a load failed, with the most frequent error and the first of
-// the driver's notes; empty: one succeeded, or none was offered.
+// the driver's notes, or that no session of those that only receive received a frame; empty: one
+// did, or none was offered.
 func NoSuccess(t record.Totals, notes []string) string {
+	if s := t.Sessions; t.ReceiveOnly() && t.FramesPerS() == 0 && t.Generator.Failed == "" {
+		said := fmt.Sprintf("no session received a frame: %d of %d opened, %d were lost", s.Opened, s.Planned, s.Lost)
+		return strings.Join(append([]string{said}, notes[:min(len(notes), 1)]...), "; ")
+	}
 	if t.Offered == 0 || t.Ended > t.Failed || t.Generator.Failed != "" {
 		return ""
 	}
@@ -34,10 +39,14 @@ func NoSuccess(t record.Totals, notes []string) string {
 	return said
 }
 
-// Failing is the error of a load whose NoSuccess is not empty.
-func Failing(noSuccess string) error {
-	return fmt.Errorf("%w%s", ErrNoSuccess, strings.TrimPrefix(noSuccess, ErrNoSuccess.Error()))
-}
+// Failing is the error of a load whose NoSuccess is not empty. It is an ErrNoSuccess.
+func Failing(noSuccess string) error { return failing(noSuccess) }
+
+type failing string
+
+func (f failing) Error() string { return string(f) }
+
+func (f failing) Is(target error) bool { return target == ErrNoSuccess }
 
 // Commonest describes the most frequent error of a load, after a colon; empty: there was none.
 func Commonest(t record.Totals) string {

@@ -268,3 +268,17 @@ func TestPanels(t *testing.T) {
 		}
 	}
 }
+
+// Sessions that only receive have frames, and no latencies.
+func TestPageOfSessionsThatOnlyReceive(t *testing.T) {
+	var b strings.Builder
+	if err := Page(&b, reporttest.Receiving().Report()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for text, want := range map[string]bool{"frames received 17,100": true, ">Frames</h2>": true, "Table of percentiles": false, "Send-lag": false, ">Latency</h2>": false} {
+		if strings.Contains(page, text) != want {
+			t.Errorf("%q is on the page: %v", text, !want)
+		}
+	}
+}

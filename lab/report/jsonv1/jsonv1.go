@@ -286,6 +286,10 @@ func loadObject(r *report.Report) any {
 	if t.Delivered+t.Undelivered > 0 {
 		delivery = &t.Delivery
 	}
+	latency, service, lag := &t.Response, &t.Service, &t.Lag
+	if t.ReceiveOnly() {
+		latency, service, lag = nil, nil, nil
+	}
 	return struct {
 		Schema       string                      `json:"schema"`
 		Model        string                      `json:"model"`
@@ -300,13 +304,13 @@ func loadObject(r *report.Report) any {
 		Unfinished   int64                       `json:"unfinished"`
 		Errors       map[string]int64            `json:"errors"`
 		Status       map[string]int64            `json:"status"`
-		Latency      record.Quantiles            `json:"latency_ms"`
-		Service      record.Quantiles            `json:"service_ms"`
+		Latency      *record.Quantiles           `json:"latency_ms"` // null, like the next and send_lag_us: sessions only received
+		Service      *record.Quantiles           `json:"service_ms"`
 		Delivery     *record.Quantiles           `json:"delivery_ms"`
 		Classes      map[string]record.Quantiles `json:"classes,omitempty"`
 		Steps        []string                    `json:"flow_steps,omitempty"` // of flows: the classes, in order
 		Flow         *record.Quantiles           `json:"flow_ms,omitempty"`
-		Lag          record.Lag                  `json:"send_lag_us"`
+		Lag          *record.Lag                 `json:"send_lag_us"`
 		Generator    generator                   `json:"generator"`
 		SLO          record.SLO                  `json:"slo"`
 		Met          *bool                       `json:"slo_met"` // null: no SLO, or it was not judged
@@ -315,7 +319,7 @@ func loadObject(r *report.Report) any {
 		outcome
 	}{
 		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
-		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), t.Response, t.Service, delivery, t.Classes, run.Load.Steps, t.Flow, t.Lag,
+		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), latency, service, delivery, t.Classes, run.Load.Steps, t.Flow, lag,
 		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited, t.Generator.Agents}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
 	}
 }

@@ -66,8 +66,14 @@ func (v *View) Window(w record.Window) {
 	}
 	v.drawn = time.Now()
 	c := w.Client
-	line := fmt.Sprintf("%s  run %d of ~%d  %s  %s  sent %d/s  p99 %s", v.Elapsed(), v.n, v.total, describe(v.step), w.Phase,
-		c.Sent*int64(time.Second/record.WindowLength), ms(c.P99Ms))
+	line := fmt.Sprintf("%s  run %d of ~%d  %s  %s", v.Elapsed(), v.n, v.total, describe(v.step, "connections"), w.Phase)
+	const perSecond = int64(time.Second / record.WindowLength)
+	if c.Frames > 0 {
+		line += fmt.Sprintf("  received %d frames/s", c.Frames*perSecond)
+	}
+	if c.Frames == 0 || c.Offered > 0 || c.Completed > 0 {
+		line += fmt.Sprintf("  sent %d/s  p99 %s", c.Sent*perSecond, ms(c.P99Ms))
+	}
 	if c.DeliveryP99Ms > 0 {
 		line += "  delivered p99 " + ms(c.DeliveryP99Ms)
 	}
@@ -80,9 +86,17 @@ func (v *View) Done(r *record.Run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
-	t := r.Totals
-	fmt.Fprintf(v.text, "%s  run %d of ~%d  %-34s %8.0f/s done", v.Elapsed(), v.n, v.total, describe(r.Step), t.AchievedPerS)
-	if r.Step.Role != record.RoleProfile { // its latency does not count
+	t, noun := r.Totals, "connections"
+	if r.Sessions() {
+		noun = "sessions"
+	}
+	fmt.Fprintf(v.text, "%s  run %d of ~%d  %-34s ", v.Elapsed(), v.n, v.total, describe(r.Step, noun))
+	if t.ReceiveOnly() {
+		fmt.Fprintf(v.text, "%8.0f frames/s", t.FramesPerS())
+	} else {
+		fmt.Fprintf(v.text, "%8.0f/s done", t.AchievedPerS)
+	}
+	if r.Step.Role != record.RoleProfile && !t.ReceiveOnly() { // its latency does not count
 		fmt.Fprint(v.text, ", p99 ", ms(t.Response.P99))
 		if t.Delivered > 0 {
 			fmt.Fprint(v.text, ", delivered p99 ", ms(t.Delivery.P99))
@@ -157,7 +171,8 @@ func (v *View) Elapsed() string {
 }
 
 // describe names a step in a few words.
-func describe(s record.Step) string {
+// describe names a step; the noun is for what its load has open.
+func describe(s record.Step, noun string) string {
 	words := []string{s.Variant, s.Role}
 	if s.Round > 0 {
 		words = append(words, fmt.Sprintf("round %d", s.Round))
@@ -171,7 +186,7 @@ func describe(s record.Step) string {
 	if s.Connections > 0 && s.Closed {
 		words = append(words, fmt.Sprintf("concurrency %d", s.Connections))
 	} else if s.Connections > 0 {
-		words = append(words, fmt.Sprintf("%d connections", s.Connections))
+		words = append(words, fmt.Sprintf("%d %s", s.Connections, noun))
 	}
 	return strings.Join(words, " ")
 }

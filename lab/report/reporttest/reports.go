@@ -29,6 +29,7 @@ func Reports() map[string]*report.Report {
 		"load":             Load("open").Report(),
 		"load-closed":      Load("closed").Report(),
 		"load-database":    Database().Report(),
+		"load-receiving":   Receiving().Report(),
 		"ladder-job":       report.Build(JobLadder()),
 		"sweep-job":        report.Build(Spans()),
 		"load-interrupted": New(record.KindLoad, "p99=60ms").Report(),

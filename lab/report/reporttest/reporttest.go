@@ -228,6 +228,21 @@ func Load(model string) *Made {
 	return m
 }
 
+// Receiving is a load of sessions that only receive.
+func Receiving() *Made {
+	m := New(record.KindLoad, "errors=1%,frames>=9")
+	m.Name, m.Service, m.Scenario, m.Variants = "ticks", "ticks", "", nil
+	m.Command = []string{"dyno", "run", "ticks.yaml"}
+	r := m.AddRun(record.RoleSingle, "", 0, 0)
+	r.Step.Variant, r.Load = "", record.Load{Kind: "sessions", Engine: "events", URL: "http://127.0.0.1:8080/"}
+	r.Totals = record.Totals{Sessions: &record.Sessions{Planned: 300, Opened: 299, Lost: 1, FramesMean: 9.5, FramesMin: 0, FramesP1: 9.2, BytesPerS: 114,
+		Opening: record.Quantiles{P50: 2, P90: 3, P95: 3, P99: 4, P999: 5, Max: 5, Mean: 2}}, Generator: r.Totals.Generator}
+	for i := range r.Series {
+		r.Series[i].Client = record.Client{Frames: 285, Bytes: 3420, CPU: 0.1}
+	}
+	return m
+}
+
 // Compare is two variants in pairs.
 func Compare() *Made {
 	m := New(record.KindCompare, "p99=60ms,errors=0.1%")

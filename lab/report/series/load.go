@@ -84,9 +84,12 @@ type Latency struct {
 // ClosedNote is printed at every percentile of a closed loop.
 const ClosedNote = "closed-loop: hides stalls"
 
-// Latencies are the distributions that a load recorded, in ms.
+// Latencies are the distributions that a load recorded, in ms; none of sessions that only receive.
 func (l *Load) Latencies() []Latency {
 	t := l.Run.Totals
+	if t.ReceiveOnly() {
+		return nil
+	}
 	response := Latency{"response", "from the intended send time", t.Response}
 	if l.Run.Load.Model == "closed" {
 		response.Name, response.Note = "response ("+ClosedNote+")", ClosedNote
@@ -114,6 +117,15 @@ func (l *Load) Classes() (out []Latency) {
 		out = append(out, Latency{Name: name, Quantiles: of[name]})
 	}
 	return out
+}
+
+// Counts is what became of the load.
+func (l *Load) Counts() string {
+	t := l.Run.Totals
+	if t.ReceiveOnly() {
+		return fmt.Sprintf("frames received %s, sessions opened %s, lost %s", figure.Count(t.Work(l.Run.Length)), figure.Count(t.Sessions.Opened), figure.Count(t.Sessions.Lost))
+	}
+	return fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", figure.Count(t.Sent), figure.Count(t.Completed), figure.Count(t.Unfinished), figure.Count(t.Failed))
 }
 
 // Answer is the result in one sentence.

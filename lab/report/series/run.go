@@ -40,6 +40,9 @@ func NewRun(r *record.Run, verdict *capacity.Verdict) Run {
 		P50: figure.Measured(q.P50), P99: figure.Measured(q.P99), Errors: figure.Value(t.ErrorShare()), CPU: figure.Unknown,
 		Met: v.Met, Judged: judged, Unjudged: words.Unjudged(v), Misses: words.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
 	}
+	if t.ReceiveOnly() {
+		out.Achieved = figure.Value(t.FramesPerS())
+	}
 	if t.Server != nil {
 		out.CPU = figure.Measured(t.Server.CPUMicrosPerRequest)
 	}

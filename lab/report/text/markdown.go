@@ -126,6 +126,10 @@ func sweepMarkdown(b *strings.Builder, r *report.Report) {
 
 func loadMarkdown(b *strings.Builder, r *report.Report) {
 	t := r.Load.Run.Totals
+	if t.ReceiveOnly() {
+		fmt.Fprintf(b, "%s.\n\n", r.Load.Counts())
+		return
+	}
 	var rows [][]string
 	for _, q := range words.Quantiles {
 		row := []string{q.Label}

@@ -5,7 +5,6 @@
 package text
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -225,10 +224,12 @@ func (t *terminal) load(r *report.Report) {
 		}
 		rows = append(rows, out)
 	}
-	t.table(head, number, rows)
+	if len(latencies) > 0 {
+		t.table(head, number, rows)
+	}
 	t.classes(r.Load)
 	tot := run.Totals
-	t.line(fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", figure.Count(tot.Sent), figure.Count(tot.Completed), figure.Count(tot.Unfinished), figure.Count(tot.Failed)))
+	t.line(r.Load.Counts())
 	if answers := words.Statuses(tot); answers != "" {
 		t.line("answers: " + t.clean(answers))
 	}

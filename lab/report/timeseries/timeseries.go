@@ -85,6 +85,10 @@ func ofRun(e *record.Experiment, r *record.Run) []Series {
 		rows.add("dyno_backlog", float64(c.Backlog))
 		rows.add("dyno_generator_cpu_cores", c.CPU)
 		rows.add("dyno_send_lag_seconds", c.LagP99Us/1e6)
+		if r.Totals.Sessions != nil {
+			rows.add("dyno_frames_per_second", float64(c.Frames)*perSecond)
+			rows.add("dyno_sessions_lost", float64(c.Lost))
+		}
 		if c.Completed > 0 {
 			rows.add("dyno_response_seconds", c.P50Ms/1e3, "quantile", "0.5")
 			rows.add("dyno_response_seconds", c.P99Ms/1e3, "quantile", "0.99")

@@ -49,6 +49,9 @@ func Perfetto(w io.Writer, e *record.Experiment) error {
 			}
 			perSecond := 1e9 / float64(record.WindowLength)
 			count("requests/s", map[string]float64{"offered": float64(w.Client.Offered) * perSecond, "answered": float64(w.Client.Completed) * perSecond, "failed": float64(w.Client.Failed) * perSecond})
+			if w.Client.Frames > 0 {
+				count("frames/s", map[string]float64{"received": float64(w.Client.Frames) * perSecond})
+			}
 			if w.Client.Completed > 0 {
 				count("response ms", map[string]float64{"p50": w.Client.P50Ms, "p99": w.Client.P99Ms})
 			}
