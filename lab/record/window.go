@@ -152,8 +152,8 @@ func (t Totals) ErrorShare() float64 {
 	return float64(t.Failed+t.Unfinished) / float64(t.Offered)
 }
 
-// ReceiveOnly reports whether the load was sessions without offers: frames are what counts, and there
-// are no latencies.
+// ReceiveOnly reports whether the load was sessions without offers: frames are what counts, and
+// there are no latencies.
 func (t Totals) ReceiveOnly() bool { return t.Offered == 0 && t.Sessions != nil }
 
 // FramesPerS is the rate of the frames that all sessions received.
