@@ -1,9 +1,7 @@
 package scripted
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -51,7 +49,7 @@ func newEvents(s Script, host string) (*events, error) {
 		return nil, err
 	}
 	streams.DisableKeepAlives = true // each stream is its connection's last
-	return &events{script: s, streams: &http.Client{Transport: streams, CheckRedirect: stay},
+	return &events{script: s, streams: &http.Client{Transport: streams, CheckRedirect: stayWithHost},
 		posts: &http.Client{Transport: posts, Timeout: postTimeout, CheckRedirect: stay}, free: make(chan struct{}, posting)}, nil
 }
 
@@ -60,8 +58,42 @@ var _ notes.Noting = (*events)(nil)
 // Notes returns why requests were not sent.
 func (d *events) Notes() []string { return d.failed.Notes() }
 
-// stay follows no redirect: it may lead to a login page, which is neither a stream nor a success.
+// stay follows no redirect: it may lead to a login page, which is no success.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// redirects bounds the redirects to a stream.
+const redirects = 10
+
+// stayWithHost follows the redirects of a stream, as clients of events do, but not to another host:
+// it may not be loaded without consent.
+func stayWithHost(next *http.Request, before []*http.Request) error {
+	if len(before) > redirects || next.URL.Hostname() != before[0].URL.Hostname() {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// isStream reports why an answer is not a stream of events (HTML, section 9.2.3).
+func isStream(answer *http.Response) error {
+	host := answer.Request.URL.Host
+	media, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+	switch media = strings.TrimSpace(media); {
+	case answer.StatusCode == http.StatusNoContent:
+		return fmt.Errorf("%s answered %s, which asks clients of events to stay away", host, answer.Status)
+	case request.Redirects(answer.StatusCode):
+		to, err := answer.Location()
+		if err != nil {
+			return fmt.Errorf("%s answered %s without a Location", host, answer.Status)
+		}
+		return fmt.Errorf("%s answered %s to %s: name that in load.url", host, answer.Status, to.Host)
+	case answer.StatusCode != http.StatusOK:
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
+		return fmt.Errorf("%s answered %s: %s", host, answer.Status, strings.TrimSpace(string(text)))
+	case !strings.EqualFold(media, "text/event-stream"):
+		return fmt.Errorf("%s answered with Content-Type %q, and a stream of events has text/event-stream", host, media)
+	}
+	return nil
+}
 
 func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
@@ -75,10 +107,10 @@ func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	r.Header = s.header(s.Header, i, 0)
 	r.Header.Set("Accept", "text/event-stream")
 	answer, err := d.streams.Do(r)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
-		answer.Body.Close()
-		err = fmt.Errorf("%s answered %s: %s", r.URL.Host, answer.Status, strings.TrimSpace(string(text)))
+	if err == nil {
+		if err = isStream(answer); err != nil {
+			answer.Body.Close()
+		}
 	}
 	if !stop() && err == nil {
 		answer.Body.Close()
@@ -180,43 +212,4 @@ func (c *stream) Close() error {
 	}
 	c.posting.Wait()
 	return c.body.Close()
-}
-
-// eventReader reads server-sent events (HTML, section 9.2).
-type eventReader struct {
-	lines *bufio.Scanner
-	data  []byte // reused
-}
-
-func newEventReader(r io.Reader) *eventReader {
-	e := &eventReader{lines: bufio.NewScanner(r)}
-	e.lines.Buffer(nil, maxMessage)
-	return e
-}
-
-// next returns the data of the next event, whose lines are joined by newlines, and the number of
-// bytes that were read. Comments, and events without data, are skipped. The data is valid until the
-// next call.
-func (e *eventReader) next() (data []byte, n int, err error) {
-	e.data = e.data[:0]
-	for e.lines.Scan() {
-		line := e.lines.Bytes()
-		n += len(line) + 1
-		if len(line) == 0 && len(e.data) > 0 {
-			return e.data[:len(e.data)-1], n, nil
-		}
-		if value, ok := dataOf(line); ok {
-			e.data = append(append(e.data, value...), '\n')
-		}
-		if len(e.data) > maxMessage {
-			return nil, n, fmt.Errorf("an event is longer than %d MiB", maxMessage>>20)
-		}
-	}
-	return nil, n, cmp.Or(e.lines.Err(), io.EOF)
-}
-
-// dataOf returns the value of a line of the field data.
-func dataOf(line []byte) (value []byte, ok bool) {
-	name, value, _ := bytes.Cut(line, []byte(":"))
-	return bytes.TrimPrefix(value, []byte(" ")), string(name) == "data"
 }

@@ -1,8 +1,6 @@
 package scripted
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -212,37 +210,4 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%+v", got.Sessions)
 		}
 	}
-}
-
-func TestEventReader(t *testing.T) {
-	text := ": c\n\nid: 3\ndata: a\r\ndata:b\ndatum: x\r\n\r\nevent: e\n\ndata\n\ndata:  two\n\ndata: cut"
-	e := newEventReader(strings.NewReader(text))
-	all := 0
-	for _, want := range []string{"a\nb", "", " two"} {
-		data, n, err := e.next()
-		if all += n; err != nil || string(data) != want {
-			t.Fatalf("%q, %v; want %q", data, err, want)
-		}
-	}
-	if _, n, err := e.next(); !errors.Is(err, io.EOF) || all+n < len(text)-5 {
-		t.Errorf("%v after %d of %d bytes", err, all+n, len(text))
-	}
-}
-
-// Whatever a server sends, next returns events, and an error at the end.
-func FuzzEvents(f *testing.F) {
-	f.Add([]byte("data: a\ndata: b\n\n: c\r\nid: 1\n\n"))
-	f.Add([]byte("data\n\n\ndata:\rx\n"))
-	f.Fuzz(func(t *testing.T, sent []byte) {
-		e := newEventReader(bytes.NewReader(sent))
-		for events := 0; ; events++ {
-			data, _, err := e.next()
-			if err != nil {
-				return
-			}
-			if len(data) > len(sent) || events > len(sent) {
-				t.Fatalf("%d events, the last of %d bytes, in %d bytes", events, len(data), len(sent))
-			}
-		}
-	})
 }
