@@ -81,7 +81,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 	if err != nil {
 		return out, err
 	}
-	r.Load.URL = u.String()
+	r.Load.URL = shown(u)
 	l := b.Scenario.LoadOf(v)
 	if b.Scenario.OfFlows() {
 		err := b.flows(s, l, u, r, &out)
@@ -198,8 +198,13 @@ func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.U
 
 // class completes a class of the scenario with the load's common fields.
 func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.URL, c scenario.Class) (corpus.Class, error) {
-	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: cmp.Or(c.Path, u.RequestURI()), Header: map[string]string{}}
+	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: c.Path, Header: map[string]string{}}
 	var err error
+	if out.Path == "" {
+		if out.Path, err = pathOf(u); err != nil {
+			return out, err
+		}
+	}
 	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
 		return out, err
 	}

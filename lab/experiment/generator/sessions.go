@@ -44,7 +44,7 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v 
 	if err != nil {
 		return Sessions{}, err
 	}
-	r.Load.URL = u.String()
+	r.Load.URL = shown(u)
 	driver, err := b.script(s, l, runName(r.ID))
 	if err != nil {
 		return Sessions{}, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}

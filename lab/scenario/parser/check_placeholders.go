@@ -18,6 +18,7 @@ type scope struct {
 	owners []string // NAME in ${NAME.FIELD}
 	plain  []string // names without a field
 	load   bool     // placeholders of the load are valid
+	head   bool     // it is a URL or a header of requests, which ${id} cannot change
 }
 
 // placeholders checks every text of the scenario that is expanded.
@@ -91,26 +92,51 @@ func (c *checker) loadTexts(before, running scope) {
 		return
 	}
 	running.load = true
-	c.text(p.To("url"), l.URL, running)
+	head := running
+	head.head = !c.s.OfFlows()
+	c.loadURL(p.To("url"), l.URL, head)
 	if c.s.OfFlows() {
 		c.flowTexts(p, running)
 	}
 	c.text(p.To("body"), l.Body, running.counting(l.Repeat))
-	c.textMap(p.To("headers"), l.Headers, running)
+	c.textMap(p.To("headers"), l.Headers, head)
 	for i, class := range l.Classes {
 		own := p.To("classes", i)
-		c.text(own.To("path"), class.Path, running)
+		c.text(own.To("path"), class.Path, head)
 		c.text(own.To("body"), class.Body, running)
-		c.textMap(own.To("headers"), class.Headers, running)
+		c.textMap(own.To("headers"), class.Headers, head)
 	}
 	for i, v := range c.s.Variants {
 		if v.Load != nil {
 			own := document.At("variants", i, "load")
 			c.textList(own.To("args"), v.Load.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
 			c.text(own.To("body"), v.Load.Body, running.counting(v.Load.Repeat))
-			c.text(own.To("url"), v.Load.URL, running)
-			c.textMap(own.To("headers"), v.Load.Headers, running)
+			c.loadURL(own.To("url"), v.Load.URL, head)
+			c.textMap(own.To("headers"), v.Load.Headers, head)
 		}
+	}
+}
+
+// loadURL checks a URL of the load. Load is sent to one host, which is known before; and calls over
+// connections that stay open share the whole URL.
+func (c *checker) loadURL(p document.Path, text string, in scope) {
+	c.text(p, text, in)
+	tokens, err := scenario.Tokens(text)
+	if err != nil {
+		return // reported above
+	}
+	before := ""
+	for _, t := range tokens {
+		switch _, host, _ := strings.Cut(before, "://"); {
+		case t.Name == "" || !scenario.LoadPlaceholder(t.Name):
+		case !strings.ContainsAny(host, "/?"):
+			c.FaultAt(p, "${%s}: the host must be known before the load; placeholders of the load belong in the path or the query", scenario.Clip(t.Name))
+			return
+		case (c.s.Load.Sockets() || c.s.OfGRPC()) && !c.s.OfSessions():
+			c.FaultAt(p, "${%s}: calls share their connection, and so its URL; placeholders of the load belong in the body and headers", scenario.Clip(t.Name))
+			return
+		}
+		before += t.Text
 	}
 }
 
@@ -187,7 +213,10 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 	}
 	known := slices.Clone(in.plain)
 	if in.load {
-		known = append(known, "id", "run", "key", "row.NAME", "random:256")
+		known = append(known, "run", "key", "row.NAME", "random:256")
+		if !in.head {
+			known = append(known, "id")
+		}
 	}
 	for _, owner := range in.owners {
 		known = append(known, owner+".listen")
@@ -207,6 +236,8 @@ func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
 		return "belongs to load.kind: sessions" + map[string]string{"offer": ", in send"}[name]
 	case c.s.OfSessions() && (name == "id" || name == "key" || random):
 		return "belongs to requests; sessions have ${session}, ${offer}, ${run} and ${row.NAME}"
+	case name == "id" && in.head:
+		return "changes with every request and is possible in a body only; write ${key} or ${row.NAME}"
 	case !in.load:
 		return "changes from request to request and is valid only in the load's url, headers and bodies"
 	case random && kind == "random" && (err != nil || n < 1 || n > maxRandom):

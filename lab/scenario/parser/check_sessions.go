@@ -104,12 +104,12 @@ func (c *checker) sessionTexts(p document.Path, running scope) {
 	once.load, once.plain = true, []string{"session"}
 	offer := once
 	offer.plain = []string{"session", "offer"}
-	c.text(p.To("url"), l.URL, once)
+	c.loadURL(p.To("url"), l.URL, once)
 	c.textMap(p.To("headers"), l.Headers, once)
 	c.textList(p.To("open", "messages"), l.Open.Messages, once)
 	if s := l.Send; s != nil {
 		c.text(p.To("send", "text"), s.Text, offer)
-		c.text(p.To("send", "url"), s.URL, offer)
+		c.loadURL(p.To("send", "url"), s.URL, offer)
 		c.textMap(p.To("send", "headers"), s.Headers, offer)
 	}
 	if d := l.Driver; d != nil {

@@ -99,7 +99,7 @@ func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end) // ctx bounds the opening, living the stream
-	r, err := http.NewRequestWithContext(living, http.MethodGet, s.text(s.URL, i, 0), nil)
+	r, err := http.NewRequestWithContext(living, http.MethodGet, s.url(s.URL, i, 0), nil)
 	if err != nil {
 		end()
 		return nil, err
@@ -164,7 +164,7 @@ func (c *stream) Send(_ context.Context, offer uint64) error {
 		c.driver.failed.Add(notSent, errPosting)
 		return nil
 	}
-	r, err := http.NewRequestWithContext(c.living, s.Send.Method, s.text(s.Send.URL, c.i, offer), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(c.living, s.Send.Method, s.url(s.Send.URL, c.i, offer), bytes.NewReader(body))
 	if err != nil {
 		<-c.driver.free
 		return err

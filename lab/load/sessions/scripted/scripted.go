@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"dyno/lab/load/request/jsontest"
 	"dyno/lab/load/sessions"
@@ -102,7 +103,7 @@ func New(s Script) (sessions.Driver, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	address, err := url.Parse(s.text(s.URL, 0, 0))
+	address, err := url.Parse(s.url(s.URL, 0, 0))
 	if err != nil || address.Hostname() == "" {
 		return nil, fmt.Errorf("%q is not a URL with a host", s.URL)
 	}
@@ -179,6 +180,47 @@ func (s *Script) fill(out []byte, t Template, i, row int, offer uint64) ([]byte,
 			out = append(out, value...)
 		}
 	}
+}
+
+// url returns a filled URL that was checked. A row's value is a segment of its path, or a name or
+// value after the question mark, and is escaped as such.
+func (s *Script) url(t Template, i int, offer uint64) string {
+	path, query, asked := strings.Cut(string(t), "?")
+	out := s.escaped(Template(path), url.PathEscape, i, offer)
+	if asked {
+		out += "?" + s.escaped(Template(query), url.QueryEscape, i, offer)
+	}
+	return asciiPath(out)
+}
+
+// asciiPath escapes the bytes of a URL that are not ASCII, behind its host: with them in a path
+// net/url would write all of it anew, and lose the escapes of a row's value.
+func asciiPath(text string) string {
+	scheme, rest, _ := strings.Cut(text, "://")
+	host, path, found := strings.Cut(rest, "/")
+	if !found {
+		return text
+	}
+	out := []byte(scheme + "://" + host + "/")
+	for _, b := range []byte(path) {
+		if b < utf8.RuneSelf {
+			out = append(out, b)
+			continue
+		}
+		out = fmt.Appendf(out, "%%%02X", b)
+	}
+	return string(out)
+}
+
+func (s *Script) escaped(t Template, escape func(string) string, i int, offer uint64) string {
+	in := *s
+	if s.Row != nil {
+		in.Row = func(row int, name string) (string, bool) {
+			value, known := s.Row(row, name)
+			return escape(value), known
+		}
+	}
+	return in.text(t, i, offer)
 }
 
 // text returns a filled template that was checked.

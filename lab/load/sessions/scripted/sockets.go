@@ -18,7 +18,7 @@ type sockets struct {
 
 func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
-	u, err := url.Parse(s.text(s.URL, i, 0))
+	u, err := url.Parse(s.url(s.URL, i, 0))
 	if err != nil {
 		return nil, err
 	}
