@@ -48,7 +48,7 @@ measure: {length: 300ms, warmup: 100ms}
 				t.Fatal(err)
 			}
 			exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
-			if err != nil && (want == record.OutcomeComplete || !errors.Is(err, ErrNoSuccess)) {
+			if errors.Is(err, ErrNoSuccess) != (want == record.OutcomeFailed) || exp == nil {
 				t.Fatal(err)
 			}
 			if o := exp.Outcome; o.Status != want || (want == record.OutcomeFailed) != strings.Contains(o.Reason, "no session received a frame") {

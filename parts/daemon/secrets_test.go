@@ -40,7 +40,7 @@ func TestDebugPagesHideSecrets(t *testing.T) {
 }
 
 func TestLogAndErrorsHideSecrets(t *testing.T) {
-	_, refused := url.Parse("nats://ops:s3cret@h:port")
+	_, refused := url.Parse(strings.Join([]string{planted, "port"}, ":"))
 	var out bytes.Buffer
 	log := newLog(&out, slog.LevelInfo)
 	log.Info("dialing "+planted, "server", planted, "error", fmt.Errorf("starting: %w", refused), slog.Group("g", "token", "s3cret"), "args", []string{"--password", "s3cret"})

