@@ -42,7 +42,7 @@ var programs = []string{"dyno", "notifyd", "ordersd", "ledgersync", "chaind", "a
 const (
 	commandTimeout = 2 * time.Minute
 	busyMachine    = 4                // exit code of dyno where other programs left it too little CPU to measure
-	startTimeout   = 30 * time.Second // until a server in the background is ready; it may be compiled first
+	startTimeout   = commandTimeout // until a server in the background is ready; it may be compiled first
 )
 
 func run(ctx context.Context, only []string) error {
