@@ -15,7 +15,7 @@ type step struct {
 	text string // a command of bash, or the content of a file
 	file string // write the text to this file; empty: run it
 	skip string // why it is not run
-	exit int    // the exit code that the page promises
+	exit int    // the exit code that the page promises, of the last command of a block
 }
 
 // Marks are comments of Markdown in front of a block of code, or anywhere on a line of their own
@@ -118,9 +118,12 @@ func block(all []step, code []string, shell bool, mark step, line int) ([]step, 
 			if first := firstWord(p.lines[0]); !tools[first] {
 				continue
 			}
-			if all, err = commands(all, p.lines, step{line: line + p.at, skip: mark.skip, exit: mark.exit}); err != nil {
+			if all, err = commands(all, p.lines, step{line: line + p.at, skip: mark.skip}); err != nil {
 				return nil, err
 			}
+		}
+		if len(all) > before {
+			all[len(all)-1].exit = mark.exit
 		}
 	}
 	if len(all) == before && mark != (step{line: line}) {

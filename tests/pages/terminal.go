@@ -40,7 +40,7 @@ func open(dir string, environment []string) (*terminal, error) {
 	t.shell.Dir, t.shell.Env = dir, environment
 	t.shell.ExtraFiles = []*os.File{commands}
 	t.shell.Stdout, t.shell.Stderr = &t.out, &t.out
-	t.shell.WaitDelay = time.Second
+	t.shell.WaitDelay = 2 * endWithin
 	t.shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := t.shell.Start(); err != nil {
 		return nil, errors.Join(err, typed.Close())
