@@ -41,7 +41,7 @@ var programs = []string{"dyno", "notifyd", "ordersd", "ledgersync", "chaind", "a
 
 const (
 	commandTimeout = 2 * time.Minute
-	busyMachine    = 4                // exit code of dyno where other programs left it too little CPU to measure
+	busyMachine    = 4              // exit code of dyno where other programs left it too little CPU to measure
 	startTimeout   = commandTimeout // until a server in the background is ready; it may be compiled first
 )
 
