@@ -1,6 +1,6 @@
 # Bare `make` prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help test test-all race lint fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof manuals archives ci
+.PHONY: help test test-all race lint pages fuzz soak soak-notify soak-orders soak-ledger soak-chain run quick scenarios calibrate rivals peers module release proof manuals archives ci
 
 help: ## this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ lint: ## formatting, vet (also for macOS) and staticcheck
 	go vet work
 	GOOS=darwin go vet work
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 work
+
+pages: ## type every command of README.md and docs/ in a fresh clone, as readers do (4 minutes once compiled)
+	go run ./tests/pages
 
 fuzz: ## every fuzz target for 20 s each
 	@go list work | while read -r pkg; do \

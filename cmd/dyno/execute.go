@@ -76,12 +76,27 @@ func (c *common) depth() experiment.Depth {
 	return experiment.Default
 }
 
+// outFolder is where the folders of runs are, unless --out says otherwise.
+const outFolder = "dyno-out"
+
+// ignore makes git ignore the folders of runs, in whichever repository they are.
+func ignore(run string) error {
+	if filepath.Dir(run) != outFolder {
+		return nil
+	}
+	file := filepath.Join(outFolder, ".gitignore")
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	return os.WriteFile(file, []byte("*\n"), 0o644)
+}
+
 // folder returns the output folder, under a name that sorts by time.
 func (c *common) folder(name string) string {
 	if c.out != "" {
 		return c.out
 	}
-	dir := filepath.Join("dyno-out", fileName(name)+"-"+time.Now().Format("20060102-150405"))
+	dir := filepath.Join(outFolder, fileName(name)+"-"+time.Now().Format("20060102-150405"))
 	for n, free := 2, dir; ; n++ { // further folders within the same second
 		if _, err := os.Stat(free); err != nil {
 			return free
@@ -161,7 +176,7 @@ func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Exp
 	}
 	rep := report.Build(exp)
 	if c.unwritten = exp.Unwritten; c.unwritten == nil && exp.Dir != "" {
-		c.unwritten = writeReports(rep, o.Out)
+		c.unwritten = errors.Join(ignore(o.Out), writeReports(rep, o.Out))
 	}
 	if c.unwritten != nil {
 		rep.Out = ""

@@ -27,7 +27,7 @@ It listens on loopback unless --listen says otherwise; every client that reaches
   dyno live --listen 127.0.0.1:8100 dyno-out`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := "dyno-out" // may be created later
+			dir := outFolder // may be created later
 			if len(args) == 1 {
 				dir = args[0]
 				if at, err := os.Stat(dir); err != nil || !at.IsDir() {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -239,7 +240,7 @@ func describe(q *questions, p programs.Program) *draft.Scenario {
 		fmt.Fprintf(q.out, "  %s\n", f)
 	}
 	base := "http://${target.listen}"
-	if !p.ReadyLine {
+	if p.Address != "" {
 		p.Move(q.ask("address", p.Address))
 		base = "http://" + p.Address
 		if l, err := net.Listen("tcp", p.Address); err != nil {
@@ -265,8 +266,17 @@ func describe(q *questions, p programs.Program) *draft.Scenario {
 		p.Found = append(p.Found, edit)
 		fmt.Fprintf(q.out, "  %s\n", edit)
 	}
-	if !p.ReadyLine {
+	switch {
+	case p.Address == "":
+		if !p.ReadyLine {
+			s.Target.Port = new(int)
+		}
+	case p.Health() || p.Build == "" || runtime.GOOS != "linux": // elsewhere the ports of a process are not known
 		s.Target.Ready = base + q.ask("path that answers when it is ready", p.Ready())
+	default: // another path may answer with an error, as without a token
+		if port, err := strconv.Atoi(p.Address[strings.LastIndexByte(p.Address, ':')+1:]); err == nil {
+			s.Target.Port = &port
+		}
 	}
 	answer := q.ask("paths to load, separated by spaces", strings.Join(paths, " "))
 	for i, path := range strings.Fields(answer) {
@@ -318,6 +328,9 @@ func comments(p programs.Program, loaded []programs.Route) []string {
 	out := []string{"Made by dyno init: every field is a guess from the code, so read it. dyno init - explains all fields."}
 	for _, f := range p.Found {
 		out = append(out, "Found: "+f+".")
+	}
+	if len(loaded) > 1 {
+		out = append(out, "Delete the paths that answer with an error, as without a token: errors count against the slo.")
 	}
 	const most = 20
 	n := 0

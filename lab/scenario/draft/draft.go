@@ -44,7 +44,8 @@ type Target struct {
 	Command []string
 	Args    []string
 	Env     []Header
-	Ready   string // URL that answers when the program is ready; empty: it prints its ready line
+	Ready   string // URL that answers when the program is ready; without it and Port, it prints its ready line
+	Port    *int   // it is ready when it listens at this port, or at any if 0
 	Debug   string
 	Comment string
 }
@@ -110,11 +111,12 @@ func (t *Target) mapping() mapping {
 	m.list("command", t.Command)
 	m.list("args", t.Args)
 	m.child("env", headers(t.Env), "")
-	if t.Ready != "" {
-		var ready mapping
-		ready.add("url", t.Ready, "")
-		m.child("ready", ready, "")
+	var ready mapping
+	if t.Port != nil {
+		ready.add("port", *t.Port, "")
 	}
+	ready.add("url", t.Ready, "")
+	m.child("ready", ready, "")
 	m.add("debug", t.Debug, "")
 	return m
 }

@@ -2,9 +2,9 @@ package programs
 
 import (
 	"go/ast"
-	"go/token"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +25,7 @@ func (t *tree) program(dir string) (p Program, serves bool) {
 	for i, pack := range t.reachable(dir) {
 		p.Routes = append(p.Routes, t.routes(pack)...)
 		t.addresses(pack, i == 0, &found)
-		profiled = profiled || slices.Contains(pack.imports, "net/http/pprof")
+		profiled = profiled || slices.ContainsFunc(pack.imports, profiles)
 		if i == 0 {
 			if args := contract(pack.imports); args != nil {
 				p.Args, p.ReadyLine = args, true
@@ -37,6 +37,8 @@ func (t *tree) program(dir string) (p Program, serves bool) {
 	if p.ReadyLine {
 		return p, true
 	}
+	found.literals(profiled)
+	found.choose()
 	t.address(&p, &found)
 	if profiled && p.Address != "" {
 		p.Debug = "http://" + p.Address
@@ -46,6 +48,9 @@ func (t *tree) program(dir string) (p Program, serves bool) {
 	}
 	return p, len(p.Routes) > 0 || found.any()
 }
+
+// profiles reports whether an import serves the profiles of net/http/pprof.
+func profiles(path string) bool { return path == "net/http/pprof" || path == "dyno/agent/profiles" }
 
 // contract returns the arguments of a program of this repository's own kind; nil: it is none.
 func contract(imports []string) []string {
@@ -69,52 +74,78 @@ func unique(routes []Route) []Route {
 type finding struct {
 	flag, flagDefault   string // -addr, ":8080"
 	port                bool   // the flag takes a port alone
+	flags               []declared
 	variable, otherwise string // PORT, and its default if the code has one
 	literal             string // of ListenAndServe(":8080", ...)
 	debug               string // an address that is for net/http/pprof
+	listens             []listening
+	command             string // serve, of a program with several commands
+	commands            []declared
+	parents             map[string]string // of a function that makes a command: the one that adds it
+	in                  string            // the declaration that is being read
+	config              string            // -config.file, a flag that names a file
+	configFile          string            // its default
+}
+
+// listening is a literal address in the code.
+type listening struct {
+	address string
+	private bool // it is for profiles, metrics and the like, by the name of its handler
+	shared  bool // its handler is http.DefaultServeMux, where net/http/pprof is
+}
+
+// declared is a flag or a command, by the function or variable that makes it.
+type declared struct {
+	name, value, by string
 }
 
 func (f *finding) any() bool { return f.flag != "" || f.variable != "" || f.literal != "" }
 
-// Names that an address or a port usually has.
+// Names that an address or a port usually has; those of flags are without their separators and in
+// lower case.
 var (
-	addressNames = []string{"addr", "address", "listen", "listen-addr", "listen_addr", "listen-address", "http", "http-addr", "http_addr", "bind", "bind-addr", "web.listen-address", "server-addr"}
-	portNames    = []string{"port", "p", "http-port", "listen-port", "http_port"}
+	addressNames = []string{"addr", "address", "listen", "listenaddr", "listenaddress", "http", "httpaddr", "httpaddress", "httplistenaddr", "bind", "bindaddr", "bindaddress", "weblistenaddress", "serveraddr"}
+	portNames    = []string{"port", "p", "httpport", "listenport", "serverport"}
 	variables    = []string{"PORT", "ADDR", "LISTEN", "LISTEN_ADDR", "HTTP_ADDR", "HTTP_PORT", "SERVER_PORT", "BIND", "SERVER_ADDR"}
 	listeners    = []string{"ListenAndServe", "ListenAndServeTLS", "Run", "Start", "Listen"}
 )
 
-// addresses collects what a package says of addresses; only the main package's flags count.
+// plain drops what separates the words of a flag's name.
+func plain(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
+}
+
+// addresses collects what a package says of addresses. The flags of other packages than main count
+// where the program's command line is made there.
 func (t *tree) addresses(p *pack, main bool, found *finding) {
+	flags := main || slices.ContainsFunc(p.imports, commandLine)
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		ast.Inspect(p.files[name], func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.KeyValueExpr: // http.Server{Addr: ":8080"}
-				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Addr" {
-					if s, ok := p.text(n.Value); ok {
-						found.listen(s)
+		for _, d := range p.files[name].Decls {
+			root := rootCommand(d)
+			found.in = p.dir + "." + declares(d)
+			ast.Inspect(d, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CompositeLit:
+					found.composite(p, n, flags, root)
+				case *ast.Field: // Port int `env:"PORT"`
+					found.tag(n)
+				case *ast.CallExpr:
+					if s, ok := n.Fun.(*ast.SelectorExpr); ok && len(n.Args) > 0 {
+						found.call(p, s, n.Args, flags)
 					}
 				}
-			case *ast.CallExpr:
-				if s, ok := n.Fun.(*ast.SelectorExpr); ok && len(n.Args) > 0 {
-					found.call(p, s, n.Args, main)
-				}
-			}
-			return true
-		})
+				return true
+			})
+		}
 	}
 }
 
-func (f *finding) call(p *pack, selector *ast.SelectorExpr, args []ast.Expr, main bool) {
+func (f *finding) call(p *pack, selector *ast.SelectorExpr, args []ast.Expr, flags bool) {
 	name := selector.Sel.Name
 	owner, _ := selector.X.(*ast.Ident)
 	var words []string
 	for _, a := range args {
-		s, _ := p.text(a)
-		if lit, ok := a.(*ast.BasicLit); ok && lit.Kind == token.INT {
-			s = lit.Value
-		}
-		words = append(words, s)
+		words = append(words, p.word(a))
 	}
 	switch {
 	case owner != nil && owner.Name == "os" && (name == "Getenv" || name == "LookupEnv"), strings.Contains(strings.ToLower(name), "env") && len(words) == 2:
@@ -130,9 +161,17 @@ func (f *finding) call(p *pack, selector *ast.SelectorExpr, args []ast.Expr, mai
 			i = 1
 		}
 		if i < len(words) {
-			f.listen(words[i])
+			f.listen(words[i], args[i+1:])
 		}
-	case main:
+	case name == "SetDefault" && len(words) == 2: // viper.SetDefault("server.port", 8080)
+		key := words[0][strings.LastIndexByte(words[0], '.')+1:]
+		if slices.Contains(portNames, plain(key)) || slices.Contains(addressNames, plain(key)) {
+			f.listen(":"+words[1][strings.LastIndexByte(words[1], ':')+1:], nil)
+		}
+	case flags && name == "AddCommand":
+		f.below(p, args)
+	case flags:
+		f.chained(p, selector, name, words)
 		f.flagOf(name, words)
 	}
 }
@@ -145,31 +184,51 @@ func (f *finding) flagOf(function string, words []string) {
 		i = 1
 	}
 	kind := strings.TrimSuffix(strings.TrimSuffix(function, "P"), "Var")
-	if kind != "String" && kind != "Int" && kind != "Uint" || i+1 >= len(words) || f.flag != "" {
+	if strings.HasPrefix(function, "New") && strings.HasSuffix(function, "String") && i+1 < len(words) { // a kind of the program's own
+		f.named(words[i], "")
+	}
+	if !slices.Contains(flagKinds, kind) || i+1 >= len(words) {
 		return
 	}
 	value := i + 1
 	if strings.HasSuffix(function, "P") {
 		value++ // a letter stands between
 	}
-	if value >= len(words) {
+	if len(words) != value+2 { // without a usage it is no flag, but the field of a log's record, say
 		return
 	}
-	port := slices.Contains(portNames, words[i])
-	if port || slices.Contains(addressNames, words[i]) {
-		f.flag, f.port, f.flagDefault = words[i], port, words[value]
-	}
+	f.named(words[i], words[value])
 }
 
-// listen notes a literal address. The usual port of net/http/pprof is the debug address.
-func (f *finding) listen(address string) {
+// listen notes a literal address, with the arguments that follow it.
+func (f *finding) listen(address string, handlers []ast.Expr) {
 	local, ok := loopback(address)
-	switch {
-	case !ok || !strings.Contains(address, ":"):
-	case strings.HasSuffix(local, ":6060"):
-		f.debug = local
-	case f.literal == "":
-		f.literal = local
+	if !ok || !strings.Contains(address, ":") {
+		return
+	}
+	l := listening{address: local, private: strings.HasSuffix(local, ":6060")}
+	for _, h := range handlers {
+		name := lastName(h)
+		l.private = l.private || private.MatchString(name)
+		l.shared = l.shared || name == "nil" || name == "DefaultServeMux"
+	}
+	f.listens = append(f.listens, l)
+}
+
+// private matches the names of handlers that are for operators alone.
+var private = regexp.MustCompile(`(?i)debug|pprof|metrics|private`)
+
+// literals distinguishes the program's own address from the one for profiles.
+func (f *finding) literals(profiled bool) {
+	own := slices.ContainsFunc(f.listens, func(l listening) bool { return !l.private && !l.shared })
+	for _, l := range f.listens {
+		aside := l.private || l.shared && own && profiled
+		switch {
+		case aside && f.debug == "":
+			f.debug = l.address
+		case !aside && f.literal == "":
+			f.literal = l.address
+		}
 	}
 }
 
@@ -189,18 +248,23 @@ func (t *tree) address(p *Program, f *finding) {
 		guess = docker
 		p.Found = append(p.Found, "the Dockerfile exposes its port")
 	case !f.any():
-		p.Found = append(p.Found, "no address was found: port 8080 is a guess")
+		guess = ""
+		p.Found = append(p.Found, "no address was found: it is ready when it listens at a port; if it listens at several, write into target.ready.port which one to load")
 	}
 	p.Address = guess
+	t.arguments(p, f)
+	if guess == "" {
+		return
+	}
 	port := guess[strings.LastIndexByte(guess, ':')+1:]
 	if _, err := strconv.Atoi(port); err != nil {
 		return
 	}
 	switch {
 	case f.flag != "" && f.port:
-		p.Args = []string{"-" + dashes(f.flag) + f.flag, port}
+		p.Args = append(p.Args, "-"+dashes(f.flag)+f.flag, port)
 	case f.flag != "":
-		p.Args = []string{"-" + dashes(f.flag) + f.flag, guess}
+		p.Args = append(p.Args, "-"+dashes(f.flag)+f.flag, guess)
 	case f.variable != "" && strings.HasSuffix(f.variable, "PORT"):
 		p.Env = [][2]string{{f.variable, port}}
 	case f.variable != "":

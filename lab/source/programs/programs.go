@@ -25,7 +25,7 @@ type Program struct {
 	Env     [][2]string // names and values
 	// ReadyLine: it prints the line that dyno waits for; then ${target.listen} is its address.
 	ReadyLine bool
-	Address   string // host and port; empty if ReadyLine
+	Address   string // host and port; empty if ReadyLine, or if it is not known
 	Debug     string // base URL of net/http/pprof; empty: none, or not found
 	Routes    []Route
 	Found     []string // what the guesses are based on, a sentence each
@@ -63,7 +63,7 @@ var (
 	aside  = regexp.MustCompile(`(?i)(^|/)(debug|metrics|ws|websocket|socket|sse|events?|streams?|favicon\.ico|static|assets|swagger)(/|$)`)
 )
 
-func (r Route) health() bool { return health.MatchString(r.Path) }
+func (r Route) health() bool { return health.MatchString(r.Path) && !r.aside() }
 func (r Route) aside() bool  { return aside.MatchString(r.Path) }
 
 // Ready returns the path that says whether the program is ready: one for that, or a plain one, or
@@ -78,6 +78,11 @@ func (p *Program) Ready() string {
 		}
 	}
 	return "/"
+}
+
+// Health reports whether a route says that the program is ready.
+func (p *Program) Health() bool {
+	return slices.ContainsFunc(p.Routes, func(r Route) bool { return r.health() && (r.Method == "" || r.Method == "GET") })
 }
 
 // Load returns the routes to send requests to: plain ones, or else what there is for GET.
@@ -103,7 +108,8 @@ func (p *Program) Load() (out []Route) {
 	return nil
 }
 
-// Find returns the programs in and below a folder, those with most routes first.
+// Find returns the programs in and below a folder, examples and tools last, those with most
+// routes first.
 func Find(folder string) ([]Program, error) {
 	t, err := readTree(folder)
 	if err != nil {
@@ -116,7 +122,7 @@ func Find(folder string) ([]Program, error) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Program) int {
-		return cmp.Or(cmp.Compare(len(b.Routes), len(a.Routes)), cmp.Compare(strings.Count(a.Build, "/"), strings.Count(b.Build, "/")))
+		return cmp.Or(cmp.Compare(companion(a), companion(b)), cmp.Compare(len(b.Routes), len(a.Routes)), cmp.Compare(strings.Count(a.Build, "/"), strings.Count(b.Build, "/")))
 	})
 	if p, ok, err := node(folder); err != nil {
 		return nil, err
@@ -127,6 +133,16 @@ func Find(folder string) ([]Program, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+var companions = regexp.MustCompile(`(?i)(^|/)(_?examples?|samples?|demos?|tools?|hack|scripts?|contrib|e2e|testing|\w*tests?|bench(mark)?s?)(/|$)`)
+
+// companion returns 1 for a program that is beside the folder's own ones, by its place.
+func companion(p Program) int {
+	if companions.MatchString(p.Build) {
+		return 1
+	}
+	return 0
 }
 
 // Move makes the program listen at another address, where a flag or a variable sets it.

@@ -200,6 +200,114 @@ func main() {
 	http.ListenAndServe(":18089", nil)
 }
 `, `.[] [] [] at "127.0.0.1:18089" ready / debug "" routes  /, POST /jobs load `},
+		"an address for operators before the program's own": {`-- go.mod
+module example.com/h
+-- main.go
+package main
+
+import ("net/http"; "dyno/agent/profiles")
+
+func main() {
+	debug := http.NewServeMux()
+	profiles.Mount(debug, nil)
+	go http.ListenAndServe("127.0.0.1:18091", debug)
+	http.HandleFunc("GET /pay", h)
+	http.ListenAndServe(":18092", nil)
+}
+`, `.[] [] [] at "127.0.0.1:18092" ready /pay debug "http://127.0.0.1:18091" routes GET /pay load /pay`},
+		"profiles on the shared mux, the program's own after it": {`-- go.mod
+module example.com/i
+-- main.go
+package main
+
+import ("net/http"; _ "net/http/pprof"; "github.com/go-chi/chi/v5")
+
+func main() {
+	go func() { http.ListenAndServe("localhost:18093", nil) }()
+	r := chi.NewRouter()
+	r.Get("/tracks", h)
+	s := http.Server{Addr: ":18094", Handler: r}
+	s.ListenAndServe()
+}
+`, `.[] [] [] at "127.0.0.1:18094" ready /tracks debug "http://127.0.0.1:18093" routes GET /tracks load /tracks`},
+		"cobra in a package of its own, a command of a command": {`-- go.mod
+module example.com/j
+-- main.go
+package main
+
+import "example.com/j/cmd"
+
+func main() { cmd.Execute() }
+-- cmd/cmd.go
+package cmd
+
+import "github.com/spf13/cobra"
+
+func Execute() { c := &cobra.Command{Use: "shelf"}; c.AddCommand(newServe(), newProxy()); c.Execute() }
+
+func newServe() *cobra.Command {
+	c := &cobra.Command{Use: "serve FOLDER"}
+	c.Flags().StringVarP(&addr, "bind-address", "b", "localhost:18095", "")
+	c.Flags().StringVar(&file, "config", "shelf.yaml", "")
+	return c
+}
+
+func newProxy() *cobra.Command { c := &cobra.Command{Use: "proxy"}; c.AddCommand(newStart()); return c }
+
+func newStart() *cobra.Command {
+	c := &cobra.Command{Use: "start"}
+	c.Flags().String("listen-addr", ":18096", "")
+	return c
+}
+`, `.[] [serve --bind-address 127.0.0.1:18095] [] at "127.0.0.1:18095" ready / debug "" routes  load `},
+		"kingpin, as exporters have it, and urfave/cli beside it": {`-- go.mod
+module example.com/k
+-- main.go
+package main
+
+import ("github.com/alecthomas/kingpin/v2"; "github.com/prometheus/exporter-toolkit/web/kingpinflag")
+
+func main() {
+	kingpin.Flag("config.file", "").Short('c').Default("main.go").String()
+	kingpinflag.AddFlags(kingpin.CommandLine, ":18097")
+}
+-- tools/gen/main.go
+package main
+
+import "github.com/urfave/cli/v3"
+
+var app = cli.Command{Name: "gen", Commands: []*cli.Command{{Name: "build"}, &cli.Command{Name: "web", Flags: []cli.Flag{
+	&cli.IntFlag{Name: "http.port", Value: 18098}, &cli.StringFlag{Name: "port", Value: "18099"}}}}}
+
+func main() { http.HandleFunc("/a", h); http.HandleFunc("/b", h) }
+`, `.[] [--web.listen-address 127.0.0.1:18097] [] at "127.0.0.1:18097" ready / debug "" routes  load 
+./tools/gen[] [web --http.port 18098] [] at "127.0.0.1:18098" ready /a debug "" routes  /a,  /b load /a /b`},
+		"a variable in a tag": {`-- go.mod
+module example.com/l
+-- main.go
+package main
+
+import "github.com/caarlos0/env/v11"
+
+type settings struct {
+	Port int ` + "`env:\"PORT,required\" envDefault:\"18100\"`" + `
+}
+
+func main() { http.HandleFunc("GET /v1/debug/health", h); e.Start(s.Port) }
+`, `.[] [] [[PORT 18100]] at "127.0.0.1:18100" ready / debug "" routes GET /v1/debug/health load `},
+		"a port of a file of settings": {`-- go.mod
+module example.com/m
+-- main.go
+package main
+
+import "github.com/labstack/echo/v4"
+
+func main() {
+	e := echo.New()
+	e.GET("/cats", h)
+	e.Start(settings.Address)
+}
+`, `.[] [] [] at "" ready /cats debug "" routes GET /cats load /cats`},
 		"no server": {`-- go.mod
 module example.com/f
 -- main.go
@@ -225,6 +333,32 @@ func {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), tt.want)
 			}
 		})
+	}
+}
+
+// TestFindSaysWhatToFillIn: what the code does not show is a sentence that names the line to edit.
+func TestFindSaysWhatToFillIn(t *testing.T) {
+	found, err := Find(write(t, `-- go.mod
+module example.com/n
+-- main.go
+package main
+
+import ("github.com/spf13/cobra"; "net/http")
+
+var rootCmd = &cobra.Command{Use: "server"}
+
+func main() { rootCmd.AddCommand(run()); rootCmd.Flags().String("config", "n.toml", ""); http.Serve(l, nil) }
+
+func run() *cobra.Command { http.HandleFunc("GET /n", h); return &cobra.Command{Use: "run [flags] <folder>"} }
+`))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %+v", err, found)
+	}
+	said := strings.Join(found[0].Found, "\n")
+	for _, want := range []string{"run takes <folder>: add it to target.args", "it reads n.toml, which is not here: add --config ", "write into target.ready.port"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in %q", want, said)
+		}
 	}
 }
 
@@ -262,7 +396,7 @@ func FuzzFind(f *testing.F) {
 		}
 		found, _ := Find(dir)
 		for _, p := range found {
-			if p.Build == "" && len(p.Command) == 0 || p.Address == "" && !p.ReadyLine {
+			if p.Build == "" && len(p.Command) == 0 || p.Address == "" && !p.ReadyLine && len(p.Found) == 0 {
 				t.Errorf("it cannot be started: %+v", p)
 			}
 		}
