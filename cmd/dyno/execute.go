@@ -124,7 +124,7 @@ func (c *common) execute(ctx context.Context, o experiment.Options, judge func(*
 	}
 	err = c.show(ctx, exp, rep, err, judge)
 	if c.unwritten != nil { // whatever the result is, it has been printed
-		fmt.Fprintf(os.Stderr, "dyno: only what is printed above is left of the experiment; its folder could not be written: %v\n", c.unwritten)
+		fmt.Fprintf(c.cmd.ErrOrStderr(), "dyno: only what is printed above is left of the experiment; its folder could not be written: %v\n", c.unwritten)
 		err = cmp.Or(err, error(&exit{code: exitFailed}))
 	}
 	return err

@@ -17,9 +17,9 @@ load: {url: "http://${target.listen}/", schedule: {rate: 50}}
 variants: [{name: baseline}, {name: batch, args: [--batch]}]
 `
 
-// testdata/messages.txt has the mistakes that people make on a command line, and what is answered:
-// the exit code and what is printed on stderr. Words are separated by spaces, and U is a URL at which
-// nothing listens: what is understood ends with that.
+// testdata/messages.txt has the mistakes that people make on a command line, and what is
+// answered: the exit code and what is printed on stderr. Words are separated by spaces, and U is
+// a URL at which nothing listens: what is understood ends with that.
 func TestMessages(t *testing.T) {
 	table, err := filepath.Abs("testdata/messages.txt")
 	if err != nil {

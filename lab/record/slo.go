@@ -153,8 +153,8 @@ var others = map[string]string{
 	"failed": "errors", "failures": "errors", "error_rate": "errors", "errorrate": "errors",
 }
 
-// observed returns the name of what an SLO bounds: a quantile, or errors. If the name is none but was
-// probably meant as one, it returns that as near.
+// observed returns the name of what an SLO bounds: a quantile, or errors. If the name is none
+// but was probably meant as one, it returns that as near.
 func observed(name string) (known, near string) {
 	low := strings.ToLower(name)
 	if _, ok := (Quantiles{}).At(low); ok || low == "errors" {

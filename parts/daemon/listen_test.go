@@ -17,7 +17,8 @@ func TestListenErrors(t *testing.T) {
 		":70000":                 `--listen ":70000" is no address: listen tcp: address 70000: invalid port; write it as 127.0.0.1:8080`,
 		"::1":                    `--listen "::1" is no address: listen tcp: address ::1: too many colons in address; write it as [::1]:8080`,
 	} {
-		if _, err := Listen("listen", addr); err == nil || err.Error() != want {
+		_, cause := net.Listen("tcp", addr)
+		if err := listenError("listen", addr, cause); cause == nil || err.Error() != want {
 			t.Errorf("%s: %v\nwant %s", addr, err, want)
 		}
 	}

@@ -97,7 +97,8 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 	return sc, q.objective(sc)
 }
 
-// mostInPipeline bounds the requests in flight on one connection: far more than a server reads ahead.
+// mostInPipeline bounds the requests in flight on one connection: far more than a server reads
+// ahead.
 const mostInPipeline = 10_000
 
 // colon suggests how to write a header; empty: no way is likelier than others.

@@ -18,7 +18,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{422, "", "{\"quantity\":\r\n\t\"must be > 0\"}", `422 Unprocessable Entity: {"quantity": "must be > 0"}`},
 		{503, "", "\x1b]0;owned\x07 busy \x00\xff", "503 Service Unavailable: ]0;owned busy"},
-		{401, "", `{"password":"hunter2"}`, `401 Unauthorized: {"password":"[redacted]"}`},
+		{401, "", `{"password":"hunter2"}`, `401 Unauthorized: {"password":"***"}`},
 		{500, "", "", "500 Internal Server Error"},
 		{555, "", "odd", "555: odd"},
 		{302, "/login?next=1", "moved", "302, a redirect to /login; list the status in check.status if that is a success, or write follow: 1"},

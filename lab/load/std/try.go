@@ -45,8 +45,8 @@ func (d *Driver) Try(ctx context.Context) (status int, location string, err erro
 	return answer.StatusCode, answer.Header.Get("Location"), nil
 }
 
-// speaksTLS reports whether an answer began with an alert of TLS (RFC 8446, section 5.1: content type
-// 21, then a version 3.x), as servers send it that were sent plain HTTP.
+// speaksTLS reports whether an answer began with an alert of TLS (RFC 8446, section 5.1: content
+// type 21, then a version 3.x), as servers send it that were sent plain HTTP.
 func speaksTLS(err error) bool {
 	return strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`)
 }

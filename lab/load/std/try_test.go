@@ -90,8 +90,8 @@ func TestTryIsNotAnswered(t *testing.T) {
 	}
 }
 
-// Plain HTTP to a port of TLS is named: whether the server answers in HTTP, as Go's and nginx do, or
-// with an alert.
+// Plain HTTP to a port of TLS is named: whether the server answers in HTTP, as Go's and nginx
+// do, or with an alert.
 func TestTryPlainAtTLS(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)

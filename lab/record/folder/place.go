@@ -32,8 +32,8 @@ func Claim(dir string) (Place, error) {
 	}
 }
 
-// Leave removes the folder as it was made since Claim: everything in it, and those above it that are
-// empty. What was there before stays.
+// Leave removes the folder as it was made since Claim: everything in it, and those above it that
+// are empty. What was there before stays.
 func (p Place) Leave() error {
 	if len(p.made) == 0 { // the folder was there, and empty
 		entries, err := os.ReadDir(p.dir)

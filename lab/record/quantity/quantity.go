@@ -38,8 +38,8 @@ func Hint(err error) string {
 
 func wrong(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// Longest is the longest duration of anything that is measured or waited for: a month, far below what
-// would overflow.
+// Longest is the longest duration of anything that is measured or waited for: a month, far below
+// what would overflow.
 const Longest = 30 * 24 * time.Hour
 
 // Bounded is Duration for what is measured or waited for.
