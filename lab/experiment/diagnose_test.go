@@ -169,7 +169,7 @@ func TestUnanswered(t *testing.T) {
 		}
 	}
 	err := unanswered(run(10, 10, map[string]int64{"refused": 7, "timeout": 3}))
-	if err == nil || !strings.Contains(err.Error(), "10 of 10 failed (refused)") {
+	if err == nil || !strings.Contains(err.Error(), "7 of 10 ended with \"refused\"") {
 		t.Errorf("%v", err)
 	}
 	once := run(0, 0, nil)

@@ -309,6 +309,9 @@ func (t *terminal) end(r *report.Report) {
 		t.line("report: " + t.clean(r.Out) + "/" + report.PageFile)
 	}
 	word, text := r.Standing()
+	if word == record.OutcomeFailed { // the first line has the reason
+		text = "until then " + r.SureWords()
+	}
 	t.line(t.paint(outcomeColor(word), word+": ") + t.clean(text))
 }
 

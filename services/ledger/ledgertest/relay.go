@@ -46,7 +46,8 @@ func newTraffic() Traffic { return Traffic{map[uint32]int{}, map[uint32]int{}} }
 
 // Ask is a request.
 type Ask struct {
-	Index uint32 // of the ledger; 0: it asks for something else
+	Index uint32 // of the ledger; 0: it asks for something else, or by Hash
+	Hash  string // of the ledger; "": it asks by Index
 	Whole bool   // with its transactions
 }
 
@@ -166,13 +167,14 @@ func readAsk(body []byte) (a Ask) {
 	var call struct {
 		Method string
 		Params []struct {
-			Index        any `json:"ledger_index"`
+			Index        any    `json:"ledger_index"`
+			Hash         string `json:"ledger_hash"`
 			Transactions bool
 		}
 	}
 	if json.Unmarshal(body, &call) == nil && call.Method == "ledger" && len(call.Params) == 1 {
 		index, _ := call.Params[0].Index.(float64)
-		a.Index, a.Whole = uint32(index), call.Params[0].Transactions
+		a.Index, a.Hash, a.Whole = uint32(index), call.Params[0].Hash, call.Params[0].Transactions
 	}
 	return a
 }

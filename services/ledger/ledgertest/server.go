@@ -22,15 +22,16 @@ const lacking = first + 30
 // tellsLack: of what cannot be had, and of what cannot be proved without it, nothing is stored.
 func tellsLack(c *client) {
 	r := NewRelay(c.t, c.world.honest.URL())
-	r.Decide(lacksOne)
+	r.Decide(c.world.lacksOne)
 	got, said := c.lacks(span(first, lacking), servers(r.URL), c.span(first, last))
 	c.expect(strings.Contains(said, "1030"), "sync does not say which ledger cannot be had: %s", said)
 	c.expect(len(got.Blamed) == 0, "who lacks a ledger is no liar: %+v", got)
 	c.holds(span(lacking+1, last))
 }
 
-func lacksOne(a Ask) Verdict {
-	if a.Index == lacking {
+// lacksOne is the answer of a server that finds a ledger neither by its index nor by its hash.
+func (w *world) lacksOne(a Ask) Verdict {
+	if a.Index == lacking || strings.EqualFold(a.Hash, w.truth[lacking].hash) {
 		return Lacks
 	}
 	return Pass
@@ -38,7 +39,7 @@ func lacksOne(a Ask) Verdict {
 
 func fetchesLack(c *client) {
 	r := NewRelay(c.t, c.world.honest.URL())
-	r.Decide(lacksOne)
+	r.Decide(c.world.lacksOne)
 	c.lacks(span(first, lacking), servers(r.URL), c.span(first, last))
 	r.Decide(nil)
 	c.sync()
@@ -65,7 +66,7 @@ func waitsForServer(c *client) {
 func givesUpOnServer(c *client) {
 	r := NewRelay(c.t, c.world.honest.URL())
 	r.Decide(func(a Ask) Verdict {
-		if a.Index > last-20 || a.Index == 0 {
+		if a.Index > last-20 || a.Index == 0 && a.Hash == "" {
 			return Pass
 		}
 		return Cut

@@ -55,7 +55,7 @@ func fillsGaps(c *client) {
 func tellsLackOfAll(c *client) {
 	all, urls := c.relays(2)
 	for _, r := range all {
-		r.Decide(lacksOne)
+		r.Decide(c.world.lacksOne)
 	}
 	_, said := c.lacks(span(first, lacking), servers(urls...), c.span(first, last))
 	c.expect(strings.Contains(said, "1030"), "sync does not say which ledger cannot be had: %s", said)

@@ -23,7 +23,7 @@ var doors = []attack{
 	{"a page of another site that asks whether it may call", request("OPTIONS / HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: https://evil.example\r\nAccess-Control-Request-Method: POST", ""), "403 ...--http-corsdomain"},
 	{"a form of another site", post(chainID, "Content-Type", "text/plain"), "415 ...Content-Type must be application/json"},
 	{"a body of no type", request("POST / HTTP/1.1\r\nHost: 127.0.0.1", chainID), "415 ...Content-Type must be application/json"},
-	{"another character set", post(chainID, "Content-Type", "application/json; charset=utf-16"), "415 ...Content-Type must be application/json"},
+	{"a type that only ends like a permitted one", post(chainID, "Content-Type", "text/application/json"), "415 ...Content-Type must be application/json"},
 	{"GET", request("GET / HTTP/1.1\r\nHost: 127.0.0.1", ""), "405 ...calls are sent with POST"},
 	{"a method that is none", request("STEAL / HTTP/1.1\r\nHost: 127.0.0.1", ""), "405 ...calls are sent with POST"},
 	{"GET at /submit", request("GET /submit HTTP/1.1\r\nHost: 127.0.0.1", ""), "405 ...transactions are sent with POST"},
