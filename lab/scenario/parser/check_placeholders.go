@@ -136,6 +136,9 @@ func (c *checker) loadURL(p document.Path, text string, in scope) {
 			c.FaultAt(p, "${%s}: calls share their connection, and so its URL; placeholders of the load belong in the body and headers", scenario.Clip(t.Name))
 			return
 		}
+		if before == "" && t.Name != "" {
+			before = "://" // ${target.url}, which has scheme and host
+		}
 		before += t.Text
 	}
 }

@@ -16,6 +16,8 @@ func TestPlaceholdersInLoadURLs(t *testing.T) {
 		`{url: "http://h/", headers: {X: "${id}"}}`:                                               "in a body only",
 		`{url: "http://h/", body: "${id}"}`:                                                       "",
 		`{url: "http://h/", classes: [{path: "/${id}"}]}`:                                         "in a body only",
+		`{url: "${target.url}/${row.x}", feeder: {file: f.csv}}`:                                  "",
+		`{url: "${target.url}${row.x}", feeder: {file: f.csv}}`:                                   "the host must be known",
 		`{url: "http://${row.x}/", feeder: {file: f.csv}}`:                                        "the host must be known",
 		`{url: "http://h:${row.x}/", feeder: {file: f.csv}}`:                                      "the host must be known",
 		`{url: "ws://h/${row.x}", body: "{}", feeder: {file: f.csv}}`:                             "share their connection",
