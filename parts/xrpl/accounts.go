@@ -7,22 +7,14 @@ import (
 	"dyno/parts/xrpl/sfield"
 )
 
-// Accounts calls visit with the accounts that a transaction affects: its own Account and
-// Destination, and for each ledger entry that it created, changed or removed, the accounts in it,
-// the issuers of its limits and offers, and the issuer of the multi-purpose token that it holds. An
-// account may occur more than once. Source: TxMeta::getAffectedAccounts of rippled 3.0, on which
-// its account_tx is based; that lacks the Destination of a payment that failed.
-func Accounts(blob, meta []byte, visit func(AccountID)) error {
-	err := Walk(blob, func(f Field) error {
-		if f.Depth == 0 && (f.Is(sfield.Account) || f.Is(sfield.Destination)) {
-			visitAccount(blob[f.ValueStart:f.End], visit)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("transaction: %w", err)
-	}
-	err = WalkMeta(meta, func(f Field, n Node) error {
+// Accounts calls visit with the accounts that a transaction affects, by its metadata: for each
+// ledger entry that it created, changed or removed, the accounts in it, the issuers of its limits
+// and offers, and the issuer of the multi-purpose token that it holds. An account may occur more
+// than once. The sender is among them, since its entry changes; the Destination of a payment that
+// failed is not. Source: TxMeta::getAffectedAccounts of rippled 3.0, on which its account_tx is
+// based.
+func Accounts(meta []byte, visit func(AccountID)) error {
+	err := WalkMeta(meta, func(f Field, n Node) error {
 		if f.Depth != 3 || n.Part != sfield.FinalFields && n.Part != sfield.NewFields {
 			return nil
 		}

@@ -60,6 +60,6 @@ func TestMadeLedgerVerifies(t *testing.T) {
 		}
 	}
 	var accounts []string
-	err := xrpl.Accounts(l.Transactions[0].Blob, l.Transactions[0].Meta, func(id xrpl.AccountID) { accounts = append(accounts, id.String()) })
+	err := xrpl.Accounts(l.Transactions[0].Meta, func(id xrpl.AccountID) { accounts = append(accounts, id.String()) })
 	t.Log(accounts, err)
 }

@@ -140,7 +140,7 @@ func FuzzWalk(f *testing.F) {
 		if err := tiles(b); err != nil && strings.Contains(err.Error(), "out of line") {
 			t.Error(err)
 		}
-		_ = xrpl.Accounts(b, b, func(xrpl.AccountID) {})
+		_ = xrpl.Accounts(b, func(xrpl.AccountID) {})
 		_, _ = xrpl.TransactionIndex(b)
 	})
 }
@@ -162,7 +162,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		},
 		"Accounts": func() {
 			n := 0
-			if err := xrpl.Accounts(tx.Blob, tx.Meta, func(xrpl.AccountID) { n++ }); err != nil || n == 0 {
+			if err := xrpl.Accounts(tx.Meta, func(xrpl.AccountID) { n++ }); err != nil || n == 0 {
 				t.Fatal(err)
 			}
 		},

@@ -236,7 +236,7 @@ func TestAccountsHaveTheirTransactions(t *testing.T) {
 	accounts := map[xrpl.AccountID]bool{}
 	for index := uint32(1012); index < 1015; index++ {
 		for _, tx := range truth(t, s.source, index).Transactions {
-			if err := xrpl.Accounts(tx.Blob, tx.Meta, func(a xrpl.AccountID) { accounts[a] = true }); err != nil {
+			if err := xrpl.Accounts(tx.Meta, func(a xrpl.AccountID) { accounts[a] = true }); err != nil {
 				t.Fatal(err)
 			}
 		}

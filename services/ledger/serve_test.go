@@ -181,7 +181,7 @@ func TestAccountsAreIndexedLater(t *testing.T) {
 func payer(t testing.TB, s *sim.Sim) (account string) {
 	t.Helper()
 	tx := truth(t, s, first).Transactions[0]
-	if err := xrpl.Accounts(tx.Blob, tx.Meta, func(a xrpl.AccountID) { account = a.String() }); err != nil {
+	if err := xrpl.Accounts(tx.Meta, func(a xrpl.AccountID) { account = a.String() }); err != nil {
 		t.Fatal(err)
 	}
 	return account

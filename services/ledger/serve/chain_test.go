@@ -37,7 +37,9 @@ func makeLedger(t testing.TB, index uint32) *xrpl.Ledger {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := xrpl.Meta{Index: uint32(i), Accounts: []xrpl.AccountChange{{Account: from.Account(), Sequence: 2, Before: 1, Balance: 5, Previous: 9}}}
+		m := xrpl.Meta{Index: uint32(i), Accounts: []xrpl.AccountChange{
+			{Account: from.Account(), Sequence: 2, Before: 1, Balance: 5, Previous: 9}, {Account: to.Account(), Sequence: 1, Before: 1, Balance: 9, Previous: 5},
+		}}
 		l.Transactions = append(l.Transactions, xrpl.Transaction{Blob: blob, Meta: m.Append(nil)})
 	}
 	root, err := xrpl.NewVerifier().Root(l.Transactions)

@@ -24,7 +24,7 @@ func placesOf(t *testing.T, chain []*xrpl.Ledger) map[xrpl.AccountID][]index.Pla
 	all := map[xrpl.AccountID][]index.Place{}
 	for _, l := range chain {
 		for i, tx := range l.Transactions {
-			err := xrpl.Accounts(tx.Blob, tx.Meta, func(a xrpl.AccountID) {
+			err := xrpl.Accounts(tx.Meta, func(a xrpl.AccountID) {
 				if p := (index.Place{Index: l.Index, Position: i}); !slices.Contains(all[a], p) {
 					all[a] = append(all[a], p)
 				}

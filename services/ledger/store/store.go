@@ -54,7 +54,7 @@ import (
 
 // Format is the version of the format above. Raise it whenever an older program could not read it,
 // or would write what this one does not expect. Since 3, the index by account has the issuers of
-// multi-purpose tokens.
+// multi-purpose tokens, and lacks the destinations of payments that failed.
 const Format = 3
 
 // Contents of the data folder.

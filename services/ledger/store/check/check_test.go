@@ -212,7 +212,7 @@ func rewritten(t *testing.T, disk vfs.FS, number uint32, change func(l *xrpl.Led
 
 func accountOf(t *testing.T, l *xrpl.Ledger) (account xrpl.AccountID) {
 	t.Helper()
-	if err := xrpl.Accounts(l.Transactions[0].Blob, l.Transactions[0].Meta, func(a xrpl.AccountID) { account = a }); err != nil {
+	if err := xrpl.Accounts(l.Transactions[0].Meta, func(a xrpl.AccountID) { account = a }); err != nil {
 		t.Fatal(err)
 	}
 	return account

@@ -79,7 +79,7 @@ func TestUpgradeOfAccounts(t *testing.T) {
 	}
 	chain := xrpltest.Chain(1, 100, 10, 2)
 	var account xrpl.AccountID
-	if err := xrpl.Accounts(chain[0].Transactions[0].Blob, chain[0].Transactions[0].Meta, func(id xrpl.AccountID) { account = id }); err != nil {
+	if err := xrpl.Accounts(chain[0].Transactions[0].Meta, func(id xrpl.AccountID) { account = id }); err != nil {
 		t.Fatal(err)
 	}
 	b := s.Index().Batch(0)

@@ -24,7 +24,7 @@ func touches(mem []touch, l *xrpl.Ledger) ([]touch, error) {
 	mem = mem[:0]
 	for i := range l.Transactions {
 		t := &l.Transactions[i]
-		err := xrpl.Accounts(t.Blob, t.Meta, func(a xrpl.AccountID) { mem = append(mem, touch{a, i}) })
+		err := xrpl.Accounts(t.Meta, func(a xrpl.AccountID) { mem = append(mem, touch{a, i}) })
 		if err != nil {
 			return mem, fmt.Errorf("the accounts of transaction %d of %d: %w", i+1, len(l.Transactions), err)
 		}
