@@ -220,3 +220,15 @@ func TestBodies(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftOutProperties: an optional property of which no value is found is left out, and said.
+func TestLeftOutProperties(t *testing.T) {
+	load, err := Read(document("3.1.0", "/", `{"responses": {}, "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {
+"a": {"type": "integer"}, "b": {"type": "string", "pattern": "^(?=x)y"}, "c": {"type": "object", "properties": {"d": {"type": "integer", "minimum": 2, "maximum": 1}}}, "e": {"type": "array", "items": {"type": "string", "pattern": "^(?=x)y"}}}}}}}}`))
+	if err != nil || len(load.Requests) != 1 || load.Requests[0].Body != `{"a":1,"c":{},"e":[]}` {
+		t.Fatal(load, err)
+	}
+	if want := "schema permits: b, c.d, the members of e of the body of POST /"; !strings.Contains(fmt.Sprint(load.Notes), want) {
+		t.Errorf("notes %q, want %s", load.Notes, want)
+	}
+}
