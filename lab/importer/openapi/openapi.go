@@ -208,7 +208,7 @@ func (r *reader) remarks() {
 		r.load.Note("%s in place of the secrets of %s: write them, or take them from rows (feeder)", foreign.Replace, strings.Join(r.replaces, ", "))
 	}
 	r.list("values made up, because the document has no example", r.madeUp)
-	r.list("optional values left out, because none was found that the schema permits", r.without)
+	r.list("optional values left out, because none was found", r.without)
 	if slices.ContainsFunc(r.load.Requests, func(q foreign.Request) bool { return q.Method == http.MethodDelete }) {
 		r.load.Note("there are DELETE requests: drop them unless the service may lose what they name")
 	}

@@ -26,7 +26,7 @@ const (
 // gaps are the names of values that the document does not have.
 type gaps struct {
 	made    []string // made up
-	without []string // optional, and left out, since none was found that the schema permits
+	without []string // optional, and left out, since none was found
 }
 
 // maker makes the values of a request by schema.
