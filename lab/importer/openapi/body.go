@@ -72,14 +72,14 @@ func (r *reader) body(request *foreign.Request, op *openapi3.Operation) (lacks g
 // media returns the value of a body.
 func media(m *openapi3.MediaType) (v any, lacks gaps, err error) {
 	if v, ok := example(m.Example, m.Examples); ok {
-		return v, lacks, nil
+		return v, lacks, asWritten(v)
 	}
 	if m.Schema == nil {
 		return map[string]any{}, gaps{made: []string{"all"}}, nil
 	}
 	values := newMaker()
 	v, err = values.value(m.Schema, "", 0)
-	return v, values.gaps, err
+	return v, values.gaps, cmp.Or(err, asWritten(v))
 }
 
 func inJSON(_ string, m *openapi3.MediaType) (body string, lacks gaps, err error) {
