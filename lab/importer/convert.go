@@ -202,7 +202,7 @@ func (c *conversion) base() (origin, prefix string, err error) {
 		}
 	}
 	c.load.Requests = slices.DeleteFunc(slices.Clone(c.load.Requests), func(r foreign.Request) bool { o := originOf(r.URL); return o != "" && o != chosen })
-	if c.Target == "" && chosen == "" {
+	if c.Target == "" && chosen == "" && len(c.load.Requests) > 0 {
 		c.notes = append(c.notes, "the input names no server: http://127.0.0.1:8080 was assumed; give it with --target URL")
 	}
 	return cmp.Or(origin, chosen, "http://127.0.0.1:8080"), prefix, nil
@@ -279,6 +279,7 @@ func (c *conversion) path(r foreign.Request, u *url.URL) string {
 	before, query, asked := strings.Cut(address, "?")
 	if _, rest, ok := strings.Cut(before, "://"); ok {
 		_, before, _ = strings.Cut(rest, "/")
+		before = "/" + before // of http://h//a the path is //a
 	}
 	if !r.Exact {
 		before = u.EscapedPath()

@@ -35,6 +35,7 @@ var commands = []string{
 	`curl -s http://SERVER/a/./b/../../c/.. 'http://SERVER/x/../../y/.'`,
 	`curl -s --path-as-is http://SERVER/a/../b 'http://SERVER/./c'`,
 	`curl -s 'http://SERVER?x=1' http://SERVER 'http://SERVER/q?' 'http://SERVER/f#part' 'SERVER/bare' 'HTTP://SERVER/capitals' 'http:///SERVER/three'`,
+	`curl -s http://SERVER//a//b/ http://SERVER//`, `curl -s 'http://SERVER//one?u=http://x'`,
 	`curl -s 'http://SERVER/a%2Fb|c\d^e'`, `curl -s 'http://SERVER/a b'`, `curl -s http://SERVER/größe`,
 	`curl -s --request-target /other http://SERVER/one`,
 	// data

@@ -15,7 +15,7 @@ import (
 const Mark = "***"
 
 // Names is a regular expression of the ends of names whose values are secrets.
-const Names = `(?:token|passw(?:or)?d|passphrase|pwd|secret|(?:api|auth|access|private|signing|session|master|encryption|jwt|license)[-_.]?keys?)`
+const Names = `(?:token|passw(?:or)?d|passphrase|pwd|secret|(?:api|auth|access|account|private|signing|session|master|encryption|jwt|license)[-_.]?keys?)`
 
 var (
 	// userinfo matches the authority of a URL up to its last @ (RFC 3986, section 3.2.1).
@@ -25,6 +25,8 @@ var (
 	unescaped = regexp.MustCompile(`://[^/?#\s:@"\\<>]+:[^\s"\\<>]*@`)
 	// spaced is the same of a URL in quotes, or at the beginning, whose password has spaces.
 	spaced = regexp.MustCompile(`(?:^|")[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s:@"\\<>]+:[^"\n]*@`)
+	// dsn matches user and password of a DSN of MySQL: user:password@tcp(host:port)/db.
+	dsn = regexp.MustCompile(`([^\s"'<>:/@=]+):[^\s"'<>]+@([a-z0-9+]+\()`)
 	// parameter matches a parameter of a query or of a form.
 	parameter = regexp.MustCompile(`(?i)([?&](?:[\w.-]*` + Names + `|key|sig|signature|auth|jwt|code)=)[^&#\s"'<>]+`)
 	// assigned matches NAME=VALUE, as in a DSN of PostgreSQL, an environment variable or a flag.
@@ -43,6 +45,7 @@ func Text(s string) string {
 		s = userinfo.ReplaceAllStringFunc(s, hideUser)
 		s = unescaped.ReplaceAllStringFunc(s, hideUnescaped)
 		s = spaced.ReplaceAllStringFunc(s, hideUnescaped)
+		s = dsn.ReplaceAllString(s, "${1}:"+Mark+"@${2}")
 	}
 	if strings.Contains(s, "=") {
 		s = parameter.ReplaceAllString(s, "${1}"+Mark)

@@ -27,6 +27,9 @@ func TestText(t *testing.T) {
 		"host=h password=s3cret user=u":                            "host=h password=*** user=u",
 		`host=h password = 's3 cr\'et' user=u`:                     `host=h password = *** user=u`,
 		"PGPASSWORD=s3cret,x":                                      "PGPASSWORD=***",
+		"dsn=u:s3c@r/et@tcp(127.0.0.1:3306)/db?parseTime=true":     "dsn=u:***@tcp(127.0.0.1:3306)/db?parseTime=true",
+		"u:s3cret@unix(/run/mysqld.sock)/db":                       "u:***@unix(/run/mysqld.sock)/db",
+		"AccountName=x;AccountKey=s3cret":                          "AccountName=x;AccountKey=***",
 		"AWS_SECRET_ACCESS_KEY=s3cret":                             "AWS_SECRET_ACCESS_KEY=***",
 	} {
 		if got := Text(in); got != want {
@@ -38,7 +41,7 @@ func TestText(t *testing.T) {
 	}
 	for _, plain := range []string{
 		"", "http://h:80/x@y?a=b", "nats://a:4222,b:4222", "me@example.com", "tokens=digest", "workers=4", "secret_overlap=24h",
-		"the token is missing", "--token-file=f", "key=${key}", "mailto: a@b, c@d", "https://h/@user/post",
+		"the token is missing", "--token-file=f", "key=${key}", "mailto: a@b, c@d", "https://h/@user/post", "f:x@tcp", "main.go:3: me@example.com (x)",
 	} {
 		if got := Text(plain); got != plain {
 			t.Errorf("%s became %s", plain, got)

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/textproto"
 	"strings"
+	"unicode/utf8"
 
 	"dyno/lab/importer/foreign"
 )
@@ -35,9 +36,11 @@ func (e *entry) body(load *foreign.Load, r *foreign.Request, open foreign.Opener
 		}
 		coding := r.Get("Content-Encoding")
 		switch {
-		case strings.ContainsRune(text, '\ufffd'):
+		case strings.Contains(text, "\ufffd"): // not bytes of base64 that are no text
 			return errors.New("the recorder did not keep its body: U+FFFD stands there for bytes that are no text")
-		case len(text) < had && coding == "" && r.Get("Content-Length") != "":
+		case p.Encoding == "" && len(text) != had && inOther(contentType, text) != "":
+			return fmt.Errorf("its body was sent in %.40s, and the file and a scenario have it in UTF-8", inOther(contentType, text))
+		case len(text) < had && coding == "":
 			return fmt.Errorf("the recorder kept %d of its %d bytes", len(text), had)
 		case coding != "" && p.Encoding == "":
 			r.Header = foreign.Without(r.Header, "Content-Encoding")
@@ -66,6 +69,19 @@ func (e *entry) body(load *foreign.Load, r *foreign.Request, open foreign.Opener
 		r.Default("Content-Type", contentType)
 	}
 	return nil
+}
+
+// inOther returns the charset of a media type if a text has other bytes in it than in UTF-8; empty:
+// it has the same.
+func inOther(contentType, text string) string {
+	_, parameters, err := mime.ParseMediaType(contentType)
+	charset := strings.ToLower(parameters["charset"])
+	wide := strings.HasPrefix(charset, "utf-16") || strings.HasPrefix(charset, "utf-32")
+	isASCII := !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
+	if err != nil || charset == "" || charset == "utf-8" || charset == "utf8" || isASCII && !wide {
+		return ""
+	}
+	return charset
 }
 
 // decoded is a text without the encoding in which the file has it.

@@ -31,17 +31,17 @@ func example(one any, several openapi3.Examples) (any, bool) {
 // writers are the kinds of bodies that are made, the first ones first.
 var writers = []struct {
 	is    func(kind string) bool
-	write func(kind string, m *openapi3.MediaType) (body string, made []string, err error)
+	write func(kind string, m *openapi3.MediaType) (body string, lacks gaps, err error)
 }{
 	{isJSON, inJSON},
 	{func(kind string) bool { return strings.HasPrefix(kind, "application/x-www-form-urlencoded") }, form},
 	{func(kind string) bool { return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "xml") }, text},
 }
 
-// body sets the request's body, and returns the names of the values that are made up.
-func (r *reader) body(request *foreign.Request, op *openapi3.Operation) (made []string, err error) {
+// body sets the request's body, and returns which of its values the document does not have.
+func (r *reader) body(request *foreign.Request, op *openapi3.Operation) (lacks gaps, err error) {
 	if op.RequestBody == nil || op.RequestBody.Value == nil || len(op.RequestBody.Value.Content) == 0 {
-		return nil, nil
+		return lacks, nil
 	}
 	content := op.RequestBody.Value.Content
 	kinds := slices.Sorted(maps.Keys(content))
@@ -50,7 +50,7 @@ func (r *reader) body(request *foreign.Request, op *openapi3.Operation) (made []
 			if !w.is(kind) || content[kind] == nil {
 				continue
 			}
-			body, made, wrong := w.write(kind, content[kind])
+			body, lacks, wrong := w.write(kind, content[kind])
 			if wrong != nil {
 				err = cmp.Or(err, wrong)
 				continue
@@ -60,80 +60,81 @@ func (r *reader) body(request *foreign.Request, op *openapi3.Operation) (made []
 			}
 			request.Body = body
 			request.Default("Content-Type", kind)
-			return made, nil
+			return lacks, nil
 		}
 	}
 	if err != nil {
-		return nil, err
+		return lacks, err
 	}
-	return nil, fmt.Errorf("bodies of type %s are not made", strings.Join(kinds, ", "))
+	return lacks, fmt.Errorf("bodies of type %s are not made", strings.Join(kinds, ", "))
 }
 
 // media returns the value of a body.
-func media(m *openapi3.MediaType) (v any, made []string, err error) {
+func media(m *openapi3.MediaType) (v any, lacks gaps, err error) {
 	if v, ok := example(m.Example, m.Examples); ok {
-		return v, nil, nil
+		return v, lacks, asWritten(v)
 	}
 	if m.Schema == nil {
-		return map[string]any{}, []string{"all"}, nil
+		return map[string]any{}, gaps{made: []string{"all"}}, nil
 	}
 	values := newMaker()
 	v, err = values.value(m.Schema, "", 0)
-	return v, values.made, err
+	return v, values.gaps, cmp.Or(err, asWritten(v))
 }
 
-func inJSON(_ string, m *openapi3.MediaType) (body string, made []string, err error) {
-	v, made, err := media(m)
+func inJSON(_ string, m *openapi3.MediaType) (body string, lacks gaps, err error) {
+	v, lacks, err := media(m)
 	if err != nil {
-		return "", nil, err
+		return "", gaps{}, err
 	}
 	if s, ok := v.(string); ok && json.Valid([]byte(s)) && m.Schema != nil && m.Schema.Value != nil && permits(m.Schema.Value, v) != "" {
-		return s, nil, nil // an example in JSON already
+		return s, gaps{}, nil // an example in JSON already
 	}
 	body, err = compact(v)
-	return body, made, err
+	return body, lacks, err
 }
 
-func text(kind string, m *openapi3.MediaType) (body string, made []string, err error) {
+func text(kind string, m *openapi3.MediaType) (body string, lacks gaps, err error) {
 	if m.Schema == nil {
 		m = &openapi3.MediaType{Example: m.Example, Examples: m.Examples, Schema: openapi3.NewSchemaRef("", openapi3.NewStringSchema())}
 	}
-	v, made, err := media(m)
+	v, lacks, err := media(m)
 	switch v.(type) {
 	case map[string]any, []any:
-		return "", nil, fmt.Errorf("bodies of type %s are made only of examples that are texts", kind)
+		return "", gaps{}, fmt.Errorf("bodies of type %s are made only of examples that are texts", kind)
 	}
-	if len(made) > 0 && strings.Contains(kind, "xml") {
-		return "", nil, fmt.Errorf("bodies of type %s are made only of examples that are texts", kind)
+	if len(lacks.made) > 0 && strings.Contains(kind, "xml") {
+		return "", gaps{}, fmt.Errorf("bodies of type %s are made only of examples that are texts", kind)
 	}
-	return plain(v), made, err
+	return plain(v), lacks, err
 }
 
 // form writes an object as a form, by the encoding of each property (OpenAPI 3.1, 4.8.15).
-func form(_ string, m *openapi3.MediaType) (body string, made []string, err error) {
-	v, made, err := media(m)
+func form(_ string, m *openapi3.MediaType) (body string, lacks gaps, err error) {
+	v, lacks, err := media(m)
 	if err != nil {
-		return "", nil, err
+		return "", gaps{}, err
 	}
-	if s, ok := v.(string); ok && len(made) == 0 {
-		return s, nil, nil // an example that is a form already
+	if s, ok := v.(string); ok && len(lacks.made) == 0 {
+		return s, gaps{}, nil // an example that is a form already
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return "", nil, errors.New("its form is no object")
+		return "", gaps{}, errors.New("its form is no object")
 	}
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		pairs, err := formPairs(m.Encoding[name], name, object[name])
-		if err != nil && slices.Contains(made, name) && !required(m.Schema, name) {
+		if err != nil && slices.Contains(lacks.made, name) && !required(m.Schema, name) {
+			lacks.without = append(lacks.without, name)
 			continue // it was made up only to be sent
 		}
 		if err != nil {
-			return "", nil, fmt.Errorf("the field %s: %w", name, err)
+			return "", gaps{}, fmt.Errorf("the field %s: %w", name, err)
 		}
 		out = append(out, pairs...)
 	}
-	return strings.Join(out, "&"), made, nil
+	return strings.Join(out, "&"), lacks, nil
 }
 
 func required(ref *openapi3.SchemaRef, name string) bool {

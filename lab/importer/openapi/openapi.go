@@ -69,6 +69,7 @@ type reader struct {
 	doc      *openapi3.T
 	load     *foreign.Load
 	madeUp   []string // values without an example, by operation
+	without  []string // optional values that are left out, by operation
 	replaces []string // secrets that the user must write
 }
 
@@ -83,7 +84,7 @@ func (r *reader) operation(path, method string, item *openapi3.PathItem, op *ope
 		return
 	}
 	request := foreign.Request{Method: method, Name: op.OperationID, Exact: true}
-	made, err := r.body(&request, op)
+	lacks, err := r.body(&request, op)
 	if err != nil {
 		r.load.Leave(0, what, "its body: %v", err)
 		return
@@ -99,8 +100,9 @@ func (r *reader) operation(path, method string, item *openapi3.PathItem, op *ope
 		r.load.Leave(0, what, "its path has a parameter that the document does not describe")
 		return
 	}
-	r.note(q.made, what)
-	r.note(made, "the body of "+what)
+	r.madeUp = note(r.madeUp, q.made, what)
+	r.madeUp = note(r.madeUp, lacks.made, "the body of "+what)
+	r.without = note(r.without, lacks.without, "the body of "+what)
 	request.Header = append(request.Header, q.header...)
 	r.security(&request, &q, op)
 	if len(q.cookies) > 0 {
@@ -113,17 +115,17 @@ func (r *reader) operation(path, method string, item *openapi3.PathItem, op *ope
 	r.load.Add(request)
 }
 
-// note notes values that are made up.
-func (r *reader) note(names []string, of string) {
+// note adds names of values to notes.
+func note(notes, names []string, of string) []string {
 	const most = 5
 	if len(names) == 0 {
-		return
+		return notes
 	}
 	text := strings.Join(names[:min(len(names), most)], ", ")
 	if len(names) > most {
 		text += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	r.madeUp = append(r.madeUp, text+" of "+of)
+	return append(notes, text+" of "+of)
 }
 
 // server is the URL before the path, with its variables' defaults; empty: the document names none.
@@ -187,20 +189,26 @@ func (r *reader) security(request *foreign.Request, q *parts, op *openapi3.Opera
 	}
 }
 
+// list notes names of values, at most those of some operations.
+func (r *reader) list(what string, notes []string) {
+	const most = 8
+	if n := len(notes); n > 0 {
+		names, more := notes[:min(n, most)], ""
+		if n > most {
+			more = fmt.Sprintf("; and of %d more", n-most)
+		}
+		r.load.Note("%s: %s%s", what, strings.Join(names, "; "), more)
+	}
+}
+
 // remarks notes what the user should look at.
 func (r *reader) remarks() {
 	if len(r.replaces) > 0 {
 		slices.Sort(r.replaces)
 		r.load.Note("%s in place of the secrets of %s: write them, or take them from rows (feeder)", foreign.Replace, strings.Join(r.replaces, ", "))
 	}
-	const most = 8
-	if n := len(r.madeUp); n > 0 {
-		names, more := r.madeUp[:min(n, most)], ""
-		if n > most {
-			more = fmt.Sprintf("; and of %d more", n-most)
-		}
-		r.load.Note("values made up, because the document has no example: %s%s", strings.Join(names, "; "), more)
-	}
+	r.list("values made up, because the document has no example", r.madeUp)
+	r.list("optional values left out, because none was found", r.without)
 	if slices.ContainsFunc(r.load.Requests, func(q foreign.Request) bool { return q.Method == http.MethodDelete }) {
 		r.load.Note("there are DELETE requests: drop them unless the service may lose what they name")
 	}

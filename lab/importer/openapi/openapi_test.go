@@ -38,6 +38,7 @@ func TestStyles(t *testing.T) {
 		`"in": "query", "style": "deepObject", ` + list:                                "! parameter c: the style deepObject has no form for an array",
 		`"in": "query", "style": "matrix", ` + list:                                    "! parameter c: the style matrix is not made there",
 		`"in": "query", "schema": {}, "example": {"a": [1]}`:                           "! parameter c: an array or an object within another",
+		`"in": "query", "schema": {}, "example": 1234567890123456789`:                  "! parameter c: its integer near",
 		`"in": "query", "schema": {}, "example": []`:                                   "/",
 		`"in": "query", "schema": {}, "example": ""`:                                   "/?c=",
 		`"in": "query", "allowReserved": true, "schema": {}, "example": "/a?b%2Fc#"`:   "/?c=/a?b%2Fc%23",
@@ -204,9 +205,12 @@ func TestBodies(t *testing.T) {
 		`{"application/xml": {"schema": {"type": "string"}}}`:     "! its body: bodies of type application/xml are made only of examples",
 		`{"application/xml": {"example": "<a/>"}}`:                "<a/>",
 		`{"text/plain": {}}`: "text",
-		`{"application/json": {"schema": {"type": "object"}, "example": "{\"a\": 1}"}}`:     `{"a": 1}`,
-		`{"application/*+json": {"example": {"a": "<&>"}}}`:                                 `{"a":"<&>"}`,
-		`{"application/json": {"schema": {"type": "integer", "minimum": 9}}, "text/x": {}}`: "9",
+		`{"application/json": {"schema": {"type": "object"}, "example": "{\"a\": 1}"}}`:         `{"a": 1}`,
+		`{"application/json": {"example": {"a": [9007199254740993]}}}`:                          "! its body: its integer near 9007199254740992 has more digits",
+		`{"application/json": {"schema": {"type": "integer", "example": 9223372036854775807}}}`: "! its body: its integer near",
+		`{"application/json": {"schema": {"type": "integer", "minimum": 9007199254740991}}}`:    "9007199254740991",
+		`{"application/*+json": {"example": {"a": "<&>"}}}`:                                     `{"a":"<&>"}`,
+		`{"application/json": {"schema": {"type": "integer", "minimum": 9}}, "text/x": {}}`:     "9",
 	} {
 		load, err := Read(document("3.1.0", "/", `{"responses": {}, "requestBody": {"content": `+content+`}}`))
 		if err != nil {
@@ -218,5 +222,17 @@ func TestBodies(t *testing.T) {
 		if strings.HasPrefix(want, "9") && !strings.Contains(fmt.Sprint(load.Notes), "the value of the body of POST /") {
 			t.Errorf("notes %v", load.Notes)
 		}
+	}
+}
+
+// TestLeftOutProperties: an optional property of which no value is found is left out, and said.
+func TestLeftOutProperties(t *testing.T) {
+	load, err := Read(document("3.1.0", "/", `{"responses": {}, "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {
+"a": {"type": "integer"}, "b": {"type": "string", "pattern": "^(?=x)y"}, "c": {"type": "object", "properties": {"d": {"type": "integer", "minimum": 2, "maximum": 1}}}, "e": {"type": "array", "items": {"type": "string", "pattern": "^(?=x)y"}}}}}}}}`))
+	if err != nil || len(load.Requests) != 1 || load.Requests[0].Body != `{"a":1,"c":{},"e":[]}` {
+		t.Fatal(load, err)
+	}
+	if want := "none was found: b, c.d, the members of e of the body of POST /"; !strings.Contains(fmt.Sprint(load.Notes), want) {
+		t.Errorf("notes %q, want %s", load.Notes, want)
 	}
 }

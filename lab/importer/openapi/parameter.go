@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -45,7 +46,7 @@ func (q *parts) add(p *openapi3.Parameter) error {
 	if (made || err != nil) && p.In != openapi3.ParameterInPath && !p.Required {
 		return nil
 	}
-	if err != nil {
+	if err = cmp.Or(err, asWritten(v)); err != nil {
 		return err
 	}
 	if made {

@@ -23,9 +23,15 @@ const (
 	leastLeft = -10 * maxValues
 )
 
+// gaps are the names of values that the document does not have.
+type gaps struct {
+	made    []string // made up
+	without []string // optional, and left out, since none was found
+}
+
 // maker makes the values of a request by schema.
 type maker struct {
-	made  []string           // names of the values that have no example
+	gaps
 	left  int                // number of values that it may still make
 	stack []*openapi3.Schema // those whose values are being made
 	nth   int                // the how-maniest value of its schema, in an array of different ones
@@ -80,7 +86,7 @@ func (m *maker) value(ref *openapi3.SchemaRef, at string, depth int) (any, error
 func (m *maker) oneOf(s *openapi3.Schema, whole []*openapi3.Schema, at string, depth int) (any, error) {
 	var first error
 	for _, each := range whole {
-		noted := len(m.made)
+		noted := m.gaps
 		v, err := m.make(each, at, depth)
 		if err == nil {
 			why := permits(s, v)
@@ -89,7 +95,7 @@ func (m *maker) oneOf(s *openapi3.Schema, whole []*openapi3.Schema, at string, d
 			}
 			err = cannot(at, "%s", why)
 		}
-		m.made, first = m.made[:noted], cmp.Or(first, err)
+		m.gaps, first = noted, cmp.Or(first, err)
 	}
 	return nil, cmp.Or(first, cannot(at, "its schema permits none"))
 }
@@ -219,8 +225,8 @@ func (m *maker) object(s *openapi3.Schema, at string, depth int) (any, error) {
 		if readOnly || !required && (m.lean || depth >= maxDepth || m.left <= 0 || s.MaxProps != nil && uint64(len(out)) >= *s.MaxProps) {
 			continue
 		}
-		noted := len(m.made)
-		v, err := m.value(p, strings.TrimPrefix(at+"."+name, "."), depth+1)
+		noted, inside := m.gaps, strings.TrimPrefix(at+"."+name, ".")
+		v, err := m.value(p, inside, depth+1)
 		switch {
 		case err == nil:
 			out[name] = v
@@ -228,7 +234,8 @@ func (m *maker) object(s *openapi3.Schema, at string, depth int) (any, error) {
 		case required:
 			return nil, err
 		default:
-			m.made = m.made[:noted]
+			m.gaps = noted
+			m.without = append(m.without, inside)
 		}
 	}
 	m.nth = nth
@@ -298,6 +305,7 @@ func (m *maker) array(s *openapi3.Schema, at string, depth int) (any, error) {
 		}
 		v, err := m.value(item, at, depth+1)
 		if err != nil && n >= least {
+			m.without = append(m.without, "the members of "+cmp.Or(at, "it"))
 			break
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -173,6 +174,31 @@ func plain(v any) string {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return fmt.Sprint(v)
+}
+
+// asWritten returns an error if a value has an integer that is not as the document has it: its
+// reader rounds numbers to float64, of which only those below 2^53 are exact.
+func asWritten(v any) error {
+	const least, most = 1 << 53, 1 << 64 // beyond 64 bits it is no identifier
+	switch v := v.(type) {
+	case float64:
+		if size := math.Abs(v); size >= least && size <= most {
+			return fmt.Errorf("its integer near %.0f has more digits than are read exactly", v)
+		}
+	case []any:
+		for _, x := range v {
+			if err := asWritten(x); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := asWritten(v[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // strict escapes all but unreserved characters (RFC 3986, 2.3).
