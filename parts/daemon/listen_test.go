@@ -16,11 +16,17 @@ func TestListenErrors(t *testing.T) {
 		"http://127.0.0.1:9090/": `--listen "http://127.0.0.1:9090/" is no address: listen tcp: address http://127.0.0.1:9090/: too many colons in address; write it as 127.0.0.1:9090`,
 		":70000":                 `--listen ":70000" is no address: listen tcp: address 70000: invalid port; write it as 127.0.0.1:8080`,
 		"::1":                    `--listen "::1" is no address: listen tcp: address ::1: too many colons in address; write it as [::1]:8080`,
+		"::1:9090":               `--listen "::1:9090" is no address: listen tcp: address ::1:9090: too many colons in address; write it as [::1]:9090`,
 	} {
 		_, cause := net.Listen("tcp", addr)
 		if err := listenError("listen", addr, cause); cause == nil || err.Error() != want {
 			t.Errorf("%s: %v\nwant %s", addr, err, want)
 		}
+	}
+	const host = "db.internal"
+	unknown := &net.OpError{Op: "listen", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
+	if err := listenError("listen", host+":9090", unknown); err.Error() != "--listen db.internal:9090: lookup db.internal: no such host; write an address of this machine, such as 127.0.0.1:9090" {
+		t.Error(err)
 	}
 	for number, want := range map[syscall.Errno]string{
 		syscall.EADDRINUSE:    "--debug 127.0.0.1:80 is taken by another process; choose another port, or 0 for a free one",

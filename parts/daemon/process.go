@@ -184,6 +184,10 @@ func listenError(flag, addr string, err error) error {
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("--%s %s is a port that this user may not listen at; choose one from 1024, or grant CAP_NET_BIND_SERVICE", flag, addr)
 	}
+	host, port, _ := net.SplitHostPort(addr)
+	if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) && host != "" && unknown.Name == host {
+		return usageError{fmt.Errorf("--%s %s: %w; write an address of this machine, such as %s", flag, addr, unknown, net.JoinHostPort("127.0.0.1", port))}
+	}
 	return usageError{fmt.Errorf("--%s %q is no address: %w; write it as %s", flag, addr, err, address(addr))}
 }
 
@@ -197,7 +201,9 @@ func address(text string) string {
 		return "127.0.0.1:" + text
 	}
 	host, port, err := net.SplitHostPort(text)
-	if err != nil {
+	if last := strings.LastIndexByte(text, ':'); err != nil && last > 0 && net.ParseIP(text[:last]) != nil {
+		host, port = text[:last], text[last+1:] // IPv6 without brackets
+	} else if err != nil {
 		host, port = strings.Trim(text, "[]"), "8080"
 	}
 	_, err = strconv.ParseUint(port, 10, 16)

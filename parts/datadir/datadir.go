@@ -78,7 +78,7 @@ func noFile(dir string) error {
 func (d Folder) lock(dir, service string) (io.Closer, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
+		return nil, fmt.Errorf("data folder: %w; let this user write there, or choose another with --data", err)
 	}
 	if err = hold(lock, dir); err == nil {
 		err = d.checkFormat(dir, service)

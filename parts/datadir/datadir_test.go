@@ -163,6 +163,16 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 	}
 }
 
+func TestFolderThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, lockFile), 0o750); err != nil { // also root cannot open it to write
+		t.Fatal(err)
+	}
+	if _, err := (Folder{Format: 1}).Open(dir, "toyd"); err == nil || !strings.Contains(err.Error(), "let this user write there") {
+		t.Error(err)
+	}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {

@@ -91,15 +91,15 @@ func normalAuthority(text string) (string, error) {
 	} else {
 		host, port, _ = strings.Cut(text, ":")
 	}
-	if host == "" {
+	switch {
+	case host == "":
 		return "", errors.New("it names no host")
+	case strings.Trim(port, "0123456789") != "":
+		return "", fmt.Errorf("%.20q is no port; an IPv6 address stands in brackets", port)
 	}
 	host, err := normalHost(host)
 	if err != nil || port == "" {
 		return host, err
-	}
-	if strings.Trim(port, "0123456789") != "" {
-		return "", fmt.Errorf("%.20q is no port; an IPv6 address stands in brackets", port)
 	}
 	if port = strings.TrimLeft(port, "0"); port == "" {
 		port = "0"
@@ -144,7 +144,21 @@ func normalHost(text string) (string, error) {
 			}
 		}
 	}
+	if _, err := netip.ParseAddr(name); err != nil && endsInNumber(name) {
+		return "", fmt.Errorf("the host %.60q ends as an IPv4 address and is none; write four decimal numbers of at most 255, as in 192.0.2.1", name)
+	}
 	return name, nil
+}
+
+// endsInNumber reports whether the last label of a name is a number. No name of DNS is so (RFC
+// 3696, 2); some programs read 127.1, 0177.0.0.1 and 0x7f000001 as addresses (WHATWG URL, 3.5).
+func endsInNumber(name string) bool {
+	name = strings.TrimSuffix(name, ".")
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if hexadecimal, ok := strings.CutPrefix(last, "0x"); ok {
+		return strings.Trim(hexadecimal, "0123456789abcdef") == ""
+	}
+	return strings.Trim(last, "0123456789") == ""
 }
 
 func letter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }

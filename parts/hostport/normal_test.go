@@ -24,6 +24,8 @@ func TestNormal(t *testing.T) {
 		"http://b%C3%BCcher.example/":               "http://xn--bcher-kva.example/",
 		"http://例え。テスト:8080/":                       "http://xn--r8jz45g.xn--zckzah:8080/",
 		"http://[2001:DB8:0:0::1]:80/":              "http://[2001:db8::1]:80/",
+		"http://192.0.2.7:80/":                      "http://192.0.2.7:80/",
+		"http://7.0x.4you/":                         "http://7.0x.4you/",
 	} {
 		got, err := Normal(text)
 		if got != want || err != nil {
@@ -38,8 +40,10 @@ func TestNormal(t *testing.T) {
 		"http://h/100%": "%25", "http://h/%zz": "%25", "http://h/?%4": "%25", "http://h%/": "escape", "http://h%00/": "no name",
 		"http://h:99999/": "no port", "http://h:0/": "no port", "http://h:00/": "no port", "http://h:-1/": "no port", "http://h:http/": "no port",
 		"http://[fe80::1%25eth0]/": "zone", "http://[fe80::1%eth0]/": "zone", "http://[::g]/": "IPv6", "http://[1.2.3.4]/": "IPv6", "http://::1/": "no host", "http://2001:db8::1/": "brackets",
-		"http://[::1]x/": "host and port", "http://[::1/": "IPv6", "http://a..b/": "empty part", "http://.a/": "empty part", "http://a b/": "no name", "http://a\"b/": "no name", "http://a|b/": "no name",
+		"http://[::1]x/": "host and port", "http://[::1/": "brackets", "http://a..b/": "empty part", "http://.a/": "empty part", "http://a b/": "no name", "http://a\"b/": "no name", "http://a|b/": "no name",
 		"http://" + strings.Repeat("a", 64) + "/": "more than 63", "http://" + strings.Repeat("a.", 130) + "/": "at most 253", "http://a\u200b_ü/": "ASCII",
+		"http://192.518/": "four decimal", "http://3221225994/": "four decimal", "http://0300.0.2.10/": "four decimal", "http://0xC000020A/": "four decimal", "http://hooks.0x/": "four decimal",
+		"http://192.0.2.10./": "four decimal", "http://192.0.2.256": "four decimal", "http://1.192.0.2.10/": "four decimal", "http://%31９2.1/": "four decimal",
 	} {
 		if got, err := Normal(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %q, %v, want an error with %q", text, got, err, says)

@@ -169,5 +169,8 @@ func Read(path string, maxBytes int) ([]byte, fs.FileMode, error) {
 	if len(text) > maxBytes {
 		return nil, 0, fmt.Errorf("%s has more than %d bytes: is it the right file?", path, maxBytes)
 	}
-	return text, info.Mode().Perm(), nil
+	return bytes.TrimPrefix(text, byteOrderMark), info.Mode().Perm(), nil
 }
+
+// byteOrderMark begins what some editors save. It is no part of the text (RFC 3629, 6).
+var byteOrderMark = []byte("\ufeff")

@@ -82,8 +82,12 @@ func TestWatch(t *testing.T) {
 		if got := w.after(); got != "one two" || !strings.Contains(w.log.String(), "no such file") {
 			t.Errorf("removed: %s, %s", got, &w.log)
 		}
+		write(t, w.path, "\ufeffthree")
+		if got := w.after(); got != "one two three" {
+			t.Errorf("with a byte order mark: %q", got)
+		}
 		write(t, w.path, "")
-		if got := w.after(); got != "one two " {
+		if got := w.after(); got != "one two three " {
 			t.Errorf("empty: %q", got)
 		}
 	})

@@ -25,7 +25,7 @@ var (
 // isStream reports whether a request opens a stream: it lasts, so what it was granted by may end
 // before it.
 func isStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == "/v1/stream" || r.URL.Path == "/v1/ws")
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && (r.URL.Path == "/v1/stream" || r.URL.Path == "/v1/ws")
 }
 
 // serve passes on what a key lets in. A stream ends with its key, and with its token where it has

@@ -185,8 +185,8 @@ type streams struct {
 	mu     sync.Mutex
 }
 
-func (s *streams) open(ctx context.Context, name, target, key string) {
-	r := httptest.NewRequestWithContext(ctx, "GET", target, nil)
+func (s *streams) open(ctx context.Context, name, method, target, key string) {
+	r := httptest.NewRequestWithContext(ctx, method, target, nil)
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -227,11 +227,12 @@ func TestStreamsEnd(t *testing.T) {
 		s := &streams{k: k, ends: map[string]error{}}
 		_, hour, _ := made(t, k, "alpha", `{"expires_in":3600}`)
 		_, minute, _ := made(t, k, "beta", `{"expires_in":60}`)
-		s.open(ctx, "key", "/v1/stream", "alpha")
-		s.open(ctx, "socket", "/v1/ws", "alpha")
-		s.open(ctx, "token", "/v1/ws?token="+hour, "")
-		s.open(ctx, "minute", "/v1/stream?token="+minute, "")
-		s.open(ctx, "other", "/v1/stream", "beta")
+		s.open(ctx, "key", "GET", "/v1/stream", "alpha")
+		s.open(ctx, "socket", "GET", "/v1/ws", "alpha")
+		s.open(ctx, "probe", "HEAD", "/v1/stream", "alpha") // net/http has GET's handler answer it
+		s.open(ctx, "token", "GET", "/v1/ws?token="+hour, "")
+		s.open(ctx, "minute", "GET", "/v1/stream?token="+minute, "")
+		s.open(ctx, "other", "GET", "/v1/stream", "beta")
 		write(t, path, "")
 		time.Sleep(keyfile.Interval + keyfile.Settle/2)
 		write(t, path, line("billing", "beta")) // written in place, which must end no stream of beta
@@ -240,11 +241,11 @@ func TestStreamsEnd(t *testing.T) {
 			t.Errorf("before the file was looked at: %s", got)
 		}
 		look()
-		if got := s.ended(); got != "key 401, socket 401, token 401" {
+		if got := s.ended(); got != "key 401, probe 401, socket 401, token 401" {
 			t.Errorf("without the key: %s", got)
 		}
 		time.Sleep(time.Minute)
-		if got := s.ended(); got != "key 401, minute 401, socket 401, token 401" {
+		if got := s.ended(); got != "key 401, minute 401, probe 401, socket 401, token 401" {
 			t.Errorf("after the token's time: %s", got)
 		}
 		gone()

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +26,7 @@ type keyring struct {
 // RFC 7517, 5. Texts name the key and what is wrong, never its values.
 func parseKeys(text []byte) (*keyring, error) {
 	var set map[string]json.RawMessage // names of members are case-sensitive, as in a struct they are not
-	if err := json.Unmarshal(bytes.TrimPrefix(text, byteOrderMark), &set); err != nil {
+	if err := json.Unmarshal(text, &set); err != nil {
 		return nil, fmt.Errorf("this is not a JWKS: %w", err)
 	}
 	var keys []json.RawMessage
@@ -49,9 +48,6 @@ func parseKeys(text []byte) (*keyring, error) {
 	}
 	return ring, nil
 }
-
-// byteOrderMark begins what some editors save. RFC 8259, 8.1: a parser may ignore it.
-var byteOrderMark = []byte("\ufeff")
 
 // unusable says why a ring without a key has none.
 func (k *keyring) unusable() error {
