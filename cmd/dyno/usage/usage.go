@@ -7,6 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"dyno/lab/record/quantity"
@@ -102,6 +105,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return Errorf("%s, not %q; a body is -b", written(value.GetFlag()), value.GetValue())
 	case errors.As(err, &value) && quantity.Hint(err) != "":
 		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), quantity.Hint(err))
+	case errors.As(err, &value) && whole(value) != "":
+		return Errorf("%s, not %q: write %s", written(value.GetFlag()), value.GetValue(), whole(value))
 	case errors.As(err, &value) && takes[value.GetFlag().Value.Type()] != "":
 		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), value.GetFlag().Usage)
 	case errors.As(err, &missing):
@@ -121,6 +126,25 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return Errorf("unknown flag: %s%s; %s", dashes, word, suggestion(word, "--", names, cmd))
 	}
 	return Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+var thousands = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+$`)
+
+// whole returns the whole number that a flag's value probably means, as 1k and 1,000 do; empty: it
+// means none.
+func whole(value *pflag.InvalidValueError) string {
+	text := value.GetValue()
+	if value.GetFlag().Value.Type() != "int" || strings.Contains(text, "/") {
+		return ""
+	}
+	if thousands.MatchString(text) {
+		text = strings.ReplaceAll(text, ",", "")
+	}
+	v, err := quantity.Rate(text)
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // written describes how to write a flag: "-r takes a number, as in 2000".
