@@ -32,6 +32,9 @@ It listens on loopback unless --listen says otherwise; every client that reaches
 			if len(args) == 1 {
 				dir = args[0]
 				if at, err := os.Stat(dir); err != nil || !at.IsDir() {
+					if _, err := strconv.ParseUint(dir, 10, 16); err == nil {
+						return usage.Errorf("there is no folder %s; write --listen 127.0.0.1:%s if that is the port", dir, dir)
+					}
 					return usage.Errorf("there is no folder %s: name the folder of the experiments", dir)
 				}
 			}

@@ -81,10 +81,16 @@ func InWords(cmd *cobra.Command) {
 	}
 }
 
+// ours are words of dyno that were written as a flag, with what to write instead.
+var ours = map[string]string{
+	"version": "write dyno version", "p99": "write --slo p99=20ms", "p95": "write --slo p95=20ms", "format": "write --json for one object on stdout", "html": "it needs no flag: report.html is always written",
+}
+
 // takes describes the form of a flag's value, by type.
 var takes = map[string]string{
 	"rate":     "a rate per second, as in 2000 or 900/s",
 	"int":      "a whole number, as in 64",
+	"uint64":   "a whole number, as in 64",
 	"duration": "a duration, as in 10s or 500ms",
 	"bool":     "true or false, or no value",
 }
@@ -120,6 +126,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 			if write := fromElsewhere(cmd, name); write != "" && (name == word || dashes == "-") {
 				return Errorf("unknown flag: %s%s; %s", dashes, name, write)
 			}
+		}
+		if write := ours[word]; write != "" && dashes == "--" {
+			return Errorf("unknown flag: --%s; %s", word, write)
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
