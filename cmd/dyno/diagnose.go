@@ -69,6 +69,9 @@ service: nothing could be measured, or the generator was the limit.`,
 			if o.Scenario, o.Only, err = q.Target(record.KindDiagnose, args[0], variant); err != nil {
 				return err
 			}
+			if pid > 0 && o.Scenario.Target.URL == "" {
+				return usage.Errorf("--pid is for a service that already runs, and %s starts its own (target.build or target.command); leave it out", args[0])
+			}
 			if o.Scenario.Load.Kind == scenario.Jobs && !o.Scenario.ByConcurrency() {
 				return usage.Errorf("%s is a job with a rate of its own; diagnose takes services that answer requests, and jobs by concurrent units (load.axis: concurrency)", args[0])
 			}

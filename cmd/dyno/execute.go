@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"dyno/cmd/dyno/remote"
+	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/version"
 	"dyno/lab/experiment"
@@ -76,15 +77,12 @@ func (c *common) depth() experiment.Depth {
 	return experiment.Default
 }
 
-// outFolder is where the folders of runs are, unless --out says otherwise.
-const outFolder = "dyno-out"
-
 // ignore makes git ignore the folders of runs, in whichever repository they are.
 func ignore(run string) error {
-	if filepath.Dir(run) != outFolder {
+	if filepath.Dir(run) != request.OutFolder {
 		return nil
 	}
-	file := filepath.Join(outFolder, ".gitignore")
+	file := filepath.Join(request.OutFolder, ".gitignore")
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
@@ -96,7 +94,7 @@ func (c *common) folder(name string) string {
 	if c.out != "" {
 		return c.out
 	}
-	dir := filepath.Join(outFolder, fileName(name)+"-"+time.Now().Format("20060102-150405"))
+	dir := filepath.Join(request.OutFolder, fileName(name)+"-"+time.Now().Format("20060102-150405"))
 	for n, free := 2, dir; ; n++ { // further folders within the same second
 		if _, err := os.Stat(free); err != nil {
 			return free

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/live"
 
@@ -27,11 +28,14 @@ It listens on loopback unless --listen says otherwise; every client that reaches
   dyno live --listen 127.0.0.1:8100 dyno-out`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := outFolder // may be created later
+			dir := request.OutFolder // may be created later
 			if len(args) == 1 {
 				dir = args[0]
 				if at, err := os.Stat(dir); err != nil || !at.IsDir() {
-					return fmt.Errorf("there is no folder %s: name the folder of the experiments", dir)
+					if _, err := strconv.ParseUint(dir, 10, 16); err == nil {
+						return usage.Errorf("there is no folder %s; write --listen 127.0.0.1:%s if that is the port", dir, dir)
+					}
+					return usage.Errorf("there is no folder %s: name the folder of the experiments", dir)
 				}
 			}
 			host, _, err := net.SplitHostPort(listen)

@@ -31,7 +31,7 @@ func TestMessages(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	for path, text := range map[string]string{"shop.yaml": shop, "folder/shop.yaml": shop, "empty/notes": "", "later/experiment.json": `{"version": 99, "name": ["of a later form"]}`} {
+	for path, text := range map[string]string{"shop.yaml": shop, "folder/shop.yaml": shop, "empty/notes": "", "dyno-out/.gitignore": "*", "dyno-out/shop-20260301-101500/experiment.json": `{"version": 99}`, "later/experiment.json": `{"version": 99, "name": ["of a later form"]}`} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

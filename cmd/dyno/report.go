@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
-	"dyno/lab/record/folder"
 	"dyno/lab/report"
 	"dyno/lab/report/text"
 	"dyno/lab/report/timeseries"
@@ -46,7 +46,7 @@ judges SLO and gate.`,
 			if export != "" && write == nil {
 				return usage.Errorf("--export takes perfetto or speedscope, not %q", export)
 			}
-			exp, err := folder.Open(args[0])
+			exp, err := request.Record(args[0])
 			if err != nil {
 				return err
 			}

@@ -253,6 +253,14 @@ func (x *executor) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	doubts, err := x.runner.Doubts(ctx)
+	for _, d := range doubts {
+		x.Progress.Say("warning: " + d)
+	}
+	x.exp.Warnings = append(x.exp.Warnings, doubts...)
+	if err != nil {
+		return err
+	}
 	x.began, x.exp.Budget = time.Now(), x.budget()
 	if err = x.execute(ctx); err == nil || errors.Is(err, ErrUnfit) {
 		err = cmp.Or(x.noSuccess(), err)

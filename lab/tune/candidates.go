@@ -133,6 +133,16 @@ func (p Program) limits() (out []int64) {
 	return out
 }
 
+// UnknownError is returned by Program.Singles for a setting that does not exist.
+type UnknownError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("no setting is called %q; there are %s", e.Name, strings.Join(e.Known, ", "))
+}
+
 // known returns an error for a name that nothing has.
 func (p Program) known(only []string) error {
 	names := []string{gogc, gomemlimit, gomaxprocs, PGO}
@@ -144,7 +154,7 @@ func (p Program) known(only []string) error {
 	}
 	for _, o := range only {
 		if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, o) }) {
-			return fmt.Errorf("no setting is called %q; there are %s", o, strings.Join(names, ", "))
+			return &UnknownError{o, names}
 		}
 	}
 	return nil

@@ -1,16 +1,85 @@
 package request
 
 import (
+	"cmp"
 	"errors"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/scenario"
 	"dyno/lab/source/programs"
 )
+
+// Record reads the folder of a finished run.
+func Record(dir string) (*record.Experiment, error) {
+	at, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		if near := nearRun(dir); near != "" {
+			return nil, usage.Errorf("there is no folder %s; did you mean %s?", dir, near)
+		}
+	case at.IsDir():
+		exp, err := folder.Open(dir)
+		if !errors.Is(err, folder.ErrForeign) {
+			return exp, err
+		}
+		if runs := runsIn(dir); len(runs) > 0 {
+			return nil, usage.Errorf("%s holds the folders of runs: name one of them, the last being %s", dir, filepath.Join(dir, runs[0]))
+		}
+		return nil, usage.Of(err)
+	}
+	exp, err := folder.Open(dir)
+	if err != nil {
+		err = usage.Of(err)
+	}
+	return exp, err
+}
+
+// OutFolder is where the folders of runs are, unless --out says otherwise.
+const OutFolder = "dyno-out"
+
+// nearRun returns the folder of a run that was probably meant: the last one whose name begins as
+// the word does, or the one with the nearest name; empty: there is none.
+func nearRun(dir string) string {
+	parent, name := filepath.Split(filepath.Clean(dir))
+	for _, in := range []string{filepath.Clean(parent), OutFolder} {
+		names := runsIn(in)
+		for _, n := range names {
+			if strings.HasPrefix(n, name) {
+				return filepath.Join(in, n)
+			}
+		}
+		if near, ok := scenario.Nearest(name, names); ok {
+			return filepath.Join(in, near)
+		}
+	}
+	return ""
+}
+
+// runsIn lists the folders with a record that are in a folder, the last written first.
+func runsIn(dir string) []string {
+	const most = 1000 // bounds the work in a large folder
+	entries, _ := os.ReadDir(dir)
+	written := map[string]time.Time{}
+	for _, e := range entries[:min(most, len(entries))] {
+		for _, file := range []string{folder.ExperimentFile, folder.RunFile} {
+			if at, err := os.Stat(filepath.Join(dir, e.Name(), file)); err == nil {
+				written[e.Name()] = at.ModTime()
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(written), func(a, b string) int {
+		return cmp.Or(written[b].Compare(written[a]), cmp.Compare(b, a))
+	})
+}
 
 // Recorded reads an earlier experiment as a comparison of two of its variants by a metric; empty:
 // the default.

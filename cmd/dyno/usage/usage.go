@@ -7,6 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"dyno/lab/record/quantity"
@@ -78,10 +81,16 @@ func InWords(cmd *cobra.Command) {
 	}
 }
 
+// ours are words of dyno that were written as a flag, with what to write instead.
+var ours = map[string]string{
+	"version": "write dyno version", "p99": "write --slo p99=20ms", "p95": "write --slo p95=20ms", "format": "write --json for one object on stdout", "html": "it needs no flag: report.html is always written",
+}
+
 // takes describes the form of a flag's value, by type.
 var takes = map[string]string{
 	"rate":     "a rate per second, as in 2000 or 900/s",
 	"int":      "a whole number, as in 64",
+	"uint64":   "a whole number, as in 64",
 	"duration": "a duration, as in 10s or 500ms",
 	"bool":     "true or false, or no value",
 }
@@ -102,6 +111,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return Errorf("%s, not %q; a body is -b", written(value.GetFlag()), value.GetValue())
 	case errors.As(err, &value) && quantity.Hint(err) != "":
 		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), quantity.Hint(err))
+	case errors.As(err, &value) && whole(value) != "":
+		return Errorf("%s, not %q: write %s", written(value.GetFlag()), value.GetValue(), whole(value))
 	case errors.As(err, &value) && takes[value.GetFlag().Value.Type()] != "":
 		return Errorf("%s, not %q: %s", written(value.GetFlag()), value.GetValue(), value.GetFlag().Usage)
 	case errors.As(err, &missing):
@@ -116,11 +127,33 @@ func FlagError(cmd *cobra.Command, err error) error {
 				return Errorf("unknown flag: %s%s; %s", dashes, name, write)
 			}
 		}
+		if write := ours[word]; write != "" && dashes == "--" {
+			return Errorf("unknown flag: --%s; %s", word, write)
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		return Errorf("unknown flag: %s%s; %s", dashes, word, suggestion(word, "--", names, cmd))
 	}
 	return Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+var thousands = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+$`)
+
+// whole returns the whole number that a flag's value probably means, as 1k and 1,000 do; empty: it
+// means none.
+func whole(value *pflag.InvalidValueError) string {
+	text := value.GetValue()
+	if value.GetFlag().Value.Type() != "int" || strings.Contains(text, "/") {
+		return ""
+	}
+	if thousands.MatchString(text) {
+		text = strings.ReplaceAll(text, ",", "")
+	}
+	v, err := quantity.Rate(text)
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // written describes how to write a flag: "-r takes a number, as in 2000".

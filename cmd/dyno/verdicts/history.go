@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"dyno/cmd/dyno/usage"
 	"dyno/lab/report/history"
 	"dyno/lab/report/html"
 
@@ -39,6 +40,9 @@ that excludes 1. All intervals of a figure together hold at 95%.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entries, err := history.Read(args[0])
+			if _, missing := os.Stat(filepath.Join(args[0], history.File)); err != nil && missing != nil {
+				return usage.Of(err)
+			}
 			if err != nil {
 				return err
 			}

@@ -8,14 +8,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"dyno/lab/probe/host"
-	"dyno/lab/probe/sockets"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/target"
@@ -104,30 +101,6 @@ func (b *Programs) pidOf(address string) int {
 	}
 	return ListenerAt(address)
 }
-
-// ListenerAt returns the process that listens at a URL on this machine, so that it can be watched
-// from outside; 0: not known.
-func ListenerAt(address string) int {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return 0
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	pid, err := sockets.Listener(net.JoinHostPort(u.Hostname(), port))
-	if err != nil || slices.Contains(forwarders, host.Command(pid)) {
-		return 0
-	}
-	return pid
-}
-
-// forwarders listen on behalf of a service that runs elsewhere.
-var forwarders = []string{"docker-proxy", "kubectl", "ssh", "rootlessport", "socat"}
 
 // cpus returns the CPUs a target is pinned to: the number that the scenario grants it, or else
 // the generator's remainder.

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -52,6 +53,37 @@ func TestChangedAtTheStart(t *testing.T) {
 	} {
 		if got := changed(c.change); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.change, got, c.want)
+		}
+	}
+}
+
+// A process that was named but is not the one that serves the URL is doubted, with the one that is.
+func TestDoubt(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the process that listens at an address is looked up in /proc")
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	place := strings.TrimPrefix(server.URL, "http://")
+	for _, tt := range []struct {
+		named int
+		url   string
+		want  []string // parts of the doubt; none: there is none
+	}{
+		{named: 0, url: server.URL},
+		{named: os.Getpid(), url: server.URL + "/path"},
+		{named: os.Getpid(), url: "http://192.0.2.1:80/"},
+		{named: os.Getppid(), url: server.URL, want: []string{
+			fmt.Sprintf("process %d ", os.Getppid()), "does not listen at " + place, fmt.Sprintf("process %d ", os.Getpid()), fmt.Sprintf("leave --pid out to watch %d", os.Getpid())}},
+	} {
+		got := Doubt(tt.named, tt.url)
+		if len(tt.want) == 0 && got != "" {
+			t.Errorf("%d at %s: %s", tt.named, tt.url, got)
+		}
+		for _, part := range tt.want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%d at %s: %q lacks %q", tt.named, tt.url, got, part)
+			}
 		}
 	}
 }

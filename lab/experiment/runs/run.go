@@ -148,8 +148,8 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	}
 	defer watch.Close()
 	describe(ctx, d.debug, watch, &r.Target)
-	if !r.Step.Diagnostic() && !r.Target.Agent {
-		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them
+	if !r.Step.Diagnostic() && !r.Target.Agent && s.Target != nil {
+		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them; of a target that ran before, Doubts has them
 	}
 	if r.Step.Change != nil && (s.Target == nil || r.Target.Agent) {
 		restore, err := b.intervene(ctx, d.debug, *r.Step.Change)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -65,7 +66,7 @@ func (t *tuning) plan(ctx context.Context) error {
 	}
 	singles, notes, err := p.Singles(t.Settings)
 	if err != nil {
-		return &scenario.Fault{Err: err}
+		return &scenario.Fault{Err: fmt.Errorf("--only: %w", meant(err))}
 	}
 	for _, n := range notes {
 		t.note(n)
@@ -77,6 +78,17 @@ func (t *tuning) plan(ctx context.Context) error {
 	t.planner = tune.New(singles, room)
 	t.Progress.Say(fmt.Sprintf("%d changes to try, in groups of %d, each at least %v of %v", len(singles), room.Slots, room.Least.Round(time.Second), (time.Until(t.ends) - t.proof).Round(time.Second)))
 	return nil
+}
+
+// meant adds the setting that was probably meant to the error about one that does not exist.
+func meant(err error) error {
+	if unknown := (*tune.UnknownError)(nil); errors.As(err, &unknown) {
+		names := strings.Split(strings.ToLower(strings.Join(unknown.Known, " ")), " ") // they are matched without case
+		if near, ok := scenario.Nearest(strings.ToLower(unknown.Name), names); ok {
+			return fmt.Errorf("no setting is called %q; did you mean %s? There are %s", unknown.Name, near, strings.Join(unknown.Known, ", "))
+		}
+	}
+	return err
 }
 
 // wantsPGO reports whether a build with a profile is tried.

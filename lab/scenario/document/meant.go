@@ -24,6 +24,8 @@ func (s *schema) meant(r rule, n *yaml.Node) string {
 	case "number", "integer":
 		if v, err := quantity.Rate(text); err == nil && (r["type"] == "number" || v == math.Trunc(v)) {
 			return write(strconv.FormatFloat(v, 'f', -1, 64))
+		} else if v, pointed := quantity.Rate(strings.Replace(text, ",", ".", 1)); pointed == nil && (r["type"] == "number" || v == math.Trunc(v)) && strings.Contains(quantity.Hint(err), "decimal point") {
+			return write(strconv.FormatFloat(v, 'f', -1, 64))
 		} else if hint := quantity.Hint(err); hint != "" {
 			return ": " + hint
 		}

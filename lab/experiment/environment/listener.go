@@ -1,0 +1,85 @@
+package environment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/probe/host"
+	"dyno/lab/probe/sockets"
+)
+
+// ListenerAt returns the process that listens at a URL on this machine, so that it can be watched
+// from outside; 0: not known.
+func ListenerAt(address string) int {
+	pid, err := sockets.Listener(placeOf(address))
+	if err != nil || slices.Contains(forwarders, host.Command(pid)) {
+		return 0
+	}
+	return pid
+}
+
+// placeOf returns host and port of a URL, whose scheme may be left out.
+func placeOf(address string) string {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// forwarders listen on behalf of a service that runs elsewhere.
+var forwarders = []string{"docker-proxy", "kubectl", "ssh", "rootlessport", "socat"}
+
+// Doubt says why the process that is watched may not be the one that serves a URL, or what of it
+// cannot be read. named is the process that the user gave; 0: none. Empty: there is no doubt, or
+// nothing is known.
+func Doubt(named int, address string) string {
+	place := placeOf(address)
+	listener, err := sockets.Listener(place)
+	if named == 0 {
+		if runtime.GOOS == "linux" && errors.Is(err, sockets.ErrNoListener) {
+			return "the process that listens at " + place + " cannot be seen, since it belongs to another user or is in another container: its CPU time and memory are unknown; run dyno as its user or as root"
+		}
+		return ""
+	}
+	if _, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(named), "fd")); errors.Is(err, fs.ErrPermission) {
+		return fmt.Sprintf("--pid: process %s belongs to another user: its program, open files and sockets cannot be read, only its CPU time and memory; run dyno as that user or as root", called(named))
+	}
+	if err != nil || listener == named || slices.Contains(forwarders, host.Command(listener)) || listensAtPort(named, place) {
+		return ""
+	}
+	return fmt.Sprintf("--pid: process %s does not listen at %s, process %s does: unless that one passes requests on to it, what is said of the process is of another program; leave --pid out to watch %d",
+		called(named), place, called(listener), listener)
+}
+
+// called returns a process's number with its name, if that can be read.
+func called(pid int) string {
+	if name := host.Command(pid); name != "" {
+		return fmt.Sprintf("%d (%s)", pid, name)
+	}
+	return strconv.Itoa(pid)
+}
+
+// listensAtPort reports whether a process holds a listener with the port of a place: a worker
+// inherits its parent's.
+func listensAtPort(pid int, place string) bool {
+	_, port, _ := net.SplitHostPort(place)
+	return slices.ContainsFunc(sockets.Listens(pid), func(at netip.AddrPort) bool { return strconv.Itoa(int(at.Port())) == port })
+}

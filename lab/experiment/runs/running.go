@@ -1,0 +1,90 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"dyno/lab/experiment/environment"
+	"dyno/lab/probe/debughttp"
+	"dyno/lab/scenario"
+)
+
+// Doubts says what is doubtful about the processes and debug addresses of targets that already
+// run, before the experiment spends any time. It returns an error if a debug address does not
+// answer.
+func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
+	seen := map[string]bool{}
+	for _, v := range b.Variants {
+		t := b.Scenario.TargetOf(v)
+		if t.URL == "" || seen[t.URL+" "+t.Debug] || b.Scenario.Load.Kind == scenario.Jobs {
+			continue
+		}
+		seen[t.URL+" "+t.Debug] = true
+		agent := false
+		if t.Debug != "" {
+			debug, err := b.Running(t.URL).Expand("target.debug", t.Debug)
+			if err != nil {
+				continue // it needs what is not started yet
+			}
+			d := ""
+			if d, agent, err = b.doubtOfDebug(ctx, debug, b.Scenario.LoadOf(v).URL); err != nil {
+				return doubts, err
+			}
+			if d != "" {
+				doubts = append(doubts, d)
+			}
+		}
+		if d := environment.Doubt(b.PID, t.URL); d != "" && (b.PID != 0 || !agent) { // an agent shows its process
+			doubts = append(doubts, d)
+		}
+	}
+	return doubts, nil
+}
+
+// doubtOfDebug asks a debug address for what it has, and reports whether that is the agent.
+func (b *Runner) doubtOfDebug(ctx context.Context, debug, loaded string) (doubt string, agent bool, err error) {
+	at, err := b.Debug(debug, b.Token)
+	if err != nil {
+		return "", false, err
+	}
+	client := debughttp.New(at)
+	_, agentless := client.Info(ctx)
+	client.Close()
+	if agentless != nil && !errors.Is(agentless, debughttp.ErrNoAgent) {
+		return "", false, fmt.Errorf("%w; start the service with its debug address, or leave --debug out", agentless)
+	}
+	same := samePlace(debug, loaded)
+	if agentless != nil {
+		profiles := debughttp.Pprof(ctx, at)
+		refused := refusals(agentless, profiles)
+		switch {
+		case ctx.Err() != nil:
+			return "", false, ctx.Err()
+		case profiles != nil && same:
+			return refused[0] + "; that is the address of the load: name the one at which the service has net/http/pprof (--debug), or leave it out", false, nil
+		case profiles != nil && debughttp.Refused(profiles):
+			return refused[0] + "; without them, the service is seen from outside only", false, nil
+		case profiles != nil:
+			return refused[0] + "; name the address and path at which the service has net/http/pprof (--debug), or leave it out", false, nil
+		case len(refused) > 0:
+			return refused[0], false, nil
+		}
+	}
+	if same {
+		return "the load goes to the debug address: if the service has an address of its own, load that; if it serves both here, requests for profiles wait in line with the load's", agentless == nil, nil
+	}
+	return "", agentless == nil, nil
+}
+
+// samePlace reports whether two URLs have the same host and port.
+func samePlace(a, b string) bool {
+	if !strings.Contains(a, "://") {
+		a = "http://" + a
+	}
+	x, errX := url.Parse(a)
+	y, errY := url.Parse(b)
+	return errX == nil && errY == nil && x.Host != "" && strings.EqualFold(x.Host, y.Host)
+}
