@@ -192,7 +192,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	if noting, ok := d.driver.(notes.Noting); ok {
 		said = noting.Notes()
 	}
-	r.Warnings, r.NoSuccess = append(r.Warnings, said...), generator.NoSuccess(totals, said)
+	r.Warnings, r.NoSuccess = append(r.Warnings, said...), generator.NoSuccess(r.Totals, said)
 	if negotiating, ok := d.driver.(notes.Negotiating); ok {
 		r.Load.Protocol = negotiating.Protocol()
 	}
