@@ -210,8 +210,14 @@ func TestUnits(t *testing.T) {
 			if err := os.WriteFile(copied, []byte(strings.ReplaceAll(unit, "=/usr/local/bin/"+name, "=/bin/true")), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if said, err := exec.Command(systemd, "verify", copied).CombinedOutput(); err != nil || len(said) > 0 {
-				t.Errorf("systemd-analyze verify: %v\n%s", err, said)
+			said, err := exec.Command(systemd, "verify", copied).CombinedOutput()
+			for line := range strings.Lines(string(said)) { // it also reads the units that are installed
+				if err != nil || strings.Contains(line, name+".service") {
+					t.Errorf("systemd-analyze verify: %v: %s", err, line)
+				}
+			}
+			if err != nil {
+				t.Errorf("systemd-analyze verify: %v", err)
 			}
 			if said, err := exec.Command(systemd, "security", "--offline=true", "--threshold=20", copied).CombinedOutput(); err != nil {
 				t.Errorf("systemd-analyze security: %v\n%s", err, said)
