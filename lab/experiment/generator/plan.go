@@ -84,8 +84,11 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, warmup time.Duration) load.Plan {
 	p.Length, p.Warmup, p.Drain = cmp.Or(r.Step.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
 	p.Schedule = sessions.Schedule(p.Connections, l.PerSession, p.Warmup+p.Length+record.WindowLength)
-	r.Load = record.Load{Kind: record.KindSessions, Model: "open", Connections: p.Connections, Timeout: p.Timeout,
-		Schedule: fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.PerSession)}
+	schedule := fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.PerSession)
+	if l.PerSession == 0 {
+		schedule = fmt.Sprintf("%d sessions that only receive", p.Connections)
+	}
+	r.Load = record.Load{Kind: record.KindSessions, Model: "open", Schedule: schedule, Connections: p.Connections, Timeout: p.Timeout}
 	return p
 }
 
