@@ -24,18 +24,37 @@ func write(t *testing.T, path, text string) {
 
 // watched is a file that is watched until the test ends.
 type watched struct {
-	path  string
+	path string
+
+	mu    sync.Mutex
 	taken []string
 	log   bytes.Buffer
+}
+
+// Write is the log's.
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(p)
+}
+
+// logged returns what was logged since it was called last.
+func (w *watched) logged() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.log.Reset()
+	return w.log.String()
 }
 
 func watch(t *testing.T, text string) *watched {
 	w := &watched{path: filepath.Join(t.TempDir(), "keys")}
 	write(t, w.path, text)
-	f, err := Open(Options{Path: w.path, Max: 64, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Take: func(text []byte) (fs.FileMode, error) {
+	f, err := Open(Options{Path: w.path, Max: 64, Log: slog.New(slog.NewTextHandler(w, nil)), Take: func(text []byte) (fs.FileMode, error) {
 		if bytes.HasPrefix(text, []byte("bad")) {
 			return 0, errors.New(w.path + " is bad")
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.taken = append(w.taken, string(text))
 		return 0, nil
 	}})
@@ -53,6 +72,8 @@ func watch(t *testing.T, text string) *watched {
 func (w *watched) after() string {
 	time.Sleep(Interval + Settle)
 	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return strings.Join(w.taken, " ")
 }
 
@@ -63,24 +84,25 @@ func TestWatch(t *testing.T) {
 			t.Errorf("unchanged: %s", got)
 		}
 		write(t, w.path, "two") // as long as before
-		if got := w.after(); got != "one two" || strings.Count(w.log.String(), "read again") != 1 {
-			t.Errorf("changed: %s, %s", got, &w.log)
+		got, log := w.after(), w.logged()
+		if got != "one two" || strings.Count(log, "read again") != 1 {
+			t.Errorf("changed: %s, %s", got, log)
 		}
-		w.log.Reset()
 		write(t, w.path, "bad")
 		for range 3 {
 			if got := w.after(); got != "one two" {
 				t.Errorf("broken: %s", got)
 			}
 		}
-		if strings.Count(w.log.String(), w.path+" is bad") != 1 {
-			t.Errorf("logged of a broken file: %s", &w.log)
+		if log := w.logged(); strings.Count(log, w.path+" is bad") != 1 {
+			t.Errorf("logged of a broken file: %s", log)
 		}
 		if err := os.Remove(w.path); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.after(); got != "one two" || !strings.Contains(w.log.String(), "no such file") {
-			t.Errorf("removed: %s, %s", got, &w.log)
+		got, log = w.after(), w.logged()
+		if got != "one two" || !strings.Contains(log, "no such file") {
+			t.Errorf("removed: %s, %s", got, log)
 		}
 		write(t, w.path, "\ufeffthree")
 		if got := w.after(); got != "one two three" {
@@ -102,9 +124,11 @@ func TestWatchWaitsUntilTheFileIsWhole(t *testing.T) {
 		write(t, w.path, "two")
 		time.Sleep(Settle)
 		synctest.Wait()
+		w.mu.Lock()
 		if len(w.taken) != 1 {
 			t.Errorf("taken: %q", w.taken)
 		}
+		w.mu.Unlock()
 		if got := w.after(); got != "one two" {
 			t.Errorf("settled: %s", got)
 		}

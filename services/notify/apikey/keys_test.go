@@ -1,7 +1,6 @@
 package apikey
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -34,12 +33,36 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// logged is a log that a test reads while the file is watched.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
 // opened opens a file of that text, and returns what is logged.
-func opened(t *testing.T, text string) (*Keys, *bytes.Buffer, string) {
+func opened(t *testing.T, text string) (*Keys, *logged, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.txt")
 	write(t, path, text)
-	log := new(bytes.Buffer)
+	log := new(logged)
 	k, err := Open(path, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +115,7 @@ func TestRequire(t *testing.T) {
 	if w.Code != 401 {
 		t.Errorf("two Authorization fields: %d", w.Code)
 	}
-	if log.Len() > 0 {
+	if log.String() != "" {
 		t.Errorf("logged: %s", log)
 	}
 }
