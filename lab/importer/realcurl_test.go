@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"dyno/lab/importer/foreign"
@@ -82,13 +83,18 @@ func TestAsCurlDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var arrived []seen
+	var (
+		mu       sync.Mutex // guards requests
+		requests []seen     // that arrived
+	)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		arrived = append(arrived, seen{r.Method, capitals(r.RequestURI), string(body), fieldsOf(r.Header)})
+		mu.Lock()
+		defer mu.Unlock()
+		requests = append(requests, seen{r.Method, capitals(r.RequestURI), string(body), fieldsOf(r.Header)})
 	}))
 	defer server.Close()
 	address := server.Listener.Addr().String()
@@ -96,11 +102,14 @@ func TestAsCurlDoes(t *testing.T) {
 	for _, command := range commands {
 		command = strings.NewReplacer("SERVER", address, "PORT", port).Replace(command)
 		t.Run(command, func(t *testing.T) {
-			arrived = nil
 			c := exec.Command("bash", "-c", strings.Replace(command, "curl", program+" -q", 1))
 			c.Dir, c.Env = folder, []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
 			said, failed := c.CombinedOutput()
 			got, left := imported(t, command, folder)
+			mu.Lock()
+			var arrived []seen
+			arrived, requests = requests, nil
+			mu.Unlock()
 			if len(arrived) == 0 && failed == nil || len(got) == 0 && len(left) == 0 {
 				t.Fatalf("nothing arrived: %s; left %v", said, left)
 			}

@@ -204,8 +204,9 @@ func (q *Queue) search(ctx context.Context, t *ticket) {
 	defer func() { t.busy = false }()
 
 	window, found := q.window(t), q.o.Now() // before the place is held
-	q.unlocked(func() { t.place = q.enter(ctx, t.player, window) })
-	if t.found = found; t.place != nil {
+	var place *Place
+	q.unlocked(func() { place = q.enter(ctx, t.player, window) })
+	if t.place, t.found = place, found; place != nil {
 		return
 	}
 	group := []*ticket{t}
