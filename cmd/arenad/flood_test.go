@@ -47,15 +47,7 @@ func TestFlood(t *testing.T) {
 						t.Fatalf("%s: %v %s, %v", path, resp, text, err)
 					}
 				}
-			}, p.Ready()["debug"])
-			// NATS does not bound the connections to this one. Those that prove nothing end after two
-			// seconds.
-			defer flood.Open(t, cluster)()
-			servicetest.Await(t, func() string { return "an answer to a new client" }, func() bool {
-				c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: servicetest.Patience}
-				resp, _, err := servicetest.Exchange(c, http.MethodGet, "http://"+p.Ready()["listen"]+"/v1/rooms", "", nil)
-				return err == nil && resp.StatusCode == http.StatusOK
-			})
+			}, p.Ready()["debug"], cluster)
 		})
 	}
 }

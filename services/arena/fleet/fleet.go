@@ -61,6 +61,7 @@ type Options struct {
 type Fleet struct {
 	o      Options
 	run    string // differs from that of an earlier process of the same name
+	door   *door
 	nats   *server.Server
 	conn   *nats.Conn
 	rate   chatRate
@@ -93,9 +94,14 @@ func Start(ctx context.Context, o Options) (*Fleet, error) {
 	f := &Fleet{o: o, run: rand.Text(), change: make(chan struct{}, 1), nodes: map[string]*node{}, rate: newChatRate()}
 	known := password(rand.Text())
 	var err error
-	if f.nats, err = startServer(ctx, o, known); err != nil {
+	if f.door, err = open(o); err != nil {
+		return nil, err
+	}
+	if f.nats, err = startServer(ctx, o, known, f.door.address(o.Routes)); err != nil {
+		f.door.close()
 		return nil, fmt.Errorf("starting the NATS server of node %s at %s: %w", o.Node, o.Cluster, err)
 	}
+	f.door.lead(f.nats.ClusterAddr().String(), o)
 	if err := f.connect(known); err != nil {
 		f.end()
 		return nil, fmt.Errorf("connecting to the NATS server inside: %w", err)
@@ -156,10 +162,11 @@ func (f *Fleet) end() {
 	}
 	f.nats.Shutdown()
 	f.nats.WaitForShutdown()
+	f.door.close()
 }
 
 // Addr is where other nodes connect.
-func (f *Fleet) Addr() string { return f.nats.ClusterAddr().String() }
+func (f *Fleet) Addr() string { return f.door.listener.Addr().String() }
 
 // Stats returns the figures of now.
 func (f *Fleet) Stats() Stats {

@@ -380,7 +380,7 @@ func TestPortTaken(t *testing.T) {
 	a, _ := start(t, "a", "127.0.0.1:0")
 	h := &hall{}
 	_, err := Start(t.Context(), Options{Node: "b", URL: "http://b", Cluster: a.Addr(), Secret: secret, Rooms: h.list, Match: h, Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.Contains(err.Error(), "in use") {
+	if err == nil || !strings.Contains(err.Error(), "taken") {
 		t.Errorf("a port that is taken: %v", err)
 	}
 }

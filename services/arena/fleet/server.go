@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
-	"net"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -28,21 +26,18 @@ const (
 	// starting bounds the start of the NATS server.
 	starting = 20 * time.Second
 
-	// handshake is the time in which a program that connects has to prove that it has the secret. NATS
-	// does not bound how many connections wait for that, so that each must be short.
+	// handshake is the time in which a program that connects has to prove that it has the secret, so
+	// that others find a place.
 	handshake = 2 * time.Second
 )
 
-// startServer starts a NATS server that only this process and other nodes can use: its port for
-// clients, without which it would start no routes, is on loopback and takes one password, and nodes
-// prove that they have the secret.
-func startServer(ctx context.Context, o Options, known password) (*server.Server, error) {
+// startServer starts a NATS server that only this process and other nodes can use: its ports are on
+// loopback, of which that for clients, without which it would start no routes, takes one password,
+// and at that for nodes they prove that they have the secret. Others are given the address
+// advertised for it.
+func startServer(ctx context.Context, o Options, known password, advertised string) (*server.Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
-	host, port, err := listening(o.Cluster)
-	if err != nil {
-		return nil, err
-	}
 	secured, err := mutualTLS(o.Secret)
 	if err != nil {
 		return nil, err
@@ -56,7 +51,8 @@ func startServer(ctx context.Context, o Options, known password) (*server.Server
 		NoSigs: true, NoSystemAccount: true,
 		MaxPayload: maxPayload, MaxConn: 8, MaxPending: 16 * maxPayload,
 		Cluster: server.ClusterOpts{
-			Name: "arena", Host: host, Port: port, TLSConfig: secured, TLSTimeout: handshake.Seconds(),
+			Name: "arena", Host: "127.0.0.1", Port: server.RANDOM_PORT, Advertise: advertised,
+			TLSConfig: secured, TLSTimeout: handshake.Seconds(),
 			NoAdvertise: true, // of the port for clients
 			PoolSize:    -1,   // one connection for each pair of nodes carries all
 			// A machine that vanished is noticed about when the directory drops its rooms.
@@ -90,23 +86,6 @@ type password string
 // Check is of server.Authentication.
 func (p password) Check(c server.ClientAuthentication) bool {
 	return subtle.ConstantTimeCompare([]byte(c.GetOpts().Password), []byte(p)) == 1
-}
-
-// listening returns an address as NATS takes it, if it is free: NATS itself would end the process.
-func listening(address string) (host string, port int, err error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", 0, err
-	}
-	defer l.Close()
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", 0, err
-	}
-	if port, _ = strconv.Atoi(text); port == 0 { // or a name of a service, which has been looked up
-		port = l.Addr().(*net.TCPAddr).Port
-	}
-	return host, port, nil
 }
 
 // certified is the name in the certificate of all nodes.
