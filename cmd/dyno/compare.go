@@ -100,7 +100,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				return err
 			}
 			if !built && isFolder(args[0]) && len(args) == 1 {
-				if c.exp, err = request.Recorded(args[0], metric, a, b); err != nil {
+				if c.exp, err = request.Recorded(cmd.Context(), args[0], metric, a, b); err != nil {
 					return err
 				}
 				rep := report.Build(c.exp)

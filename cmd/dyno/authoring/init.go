@@ -1,112 +1,209 @@
 package authoring
 
 import (
-	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
+	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
+	"dyno/lab/experiment/environment"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/draft"
 	"dyno/lab/scenario/parser"
-	"dyno/lab/source/programs"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // NewInit makes dyno init.
 func NewInit() *cobra.Command {
-	var yes bool
+	var p request.Program
 	cmd := &cobra.Command{
-		Use:   "init [FILE|URL]",
-		Short: "Write a scenario for the service in this folder",
-		Long: `Init looks for a program in the current folder that serves HTTP: its flags, its port, the paths that it answers. It
-asks what to start and what to load, and writes a scenario that dyno run and dyno capacity take. Without a terminal, or
-with --yes, it takes the best guess, and says so. It starts nothing. For a service that already runs, name its URL.
+		Use:   "init [PACKAGE|URL] [FILE]",
+		Short: "Write a scenario for a Go program, or for a service that runs",
+		Long: `Init builds the Go program of a package, starts it for a moment, looks where it listens and what it answers, and writes
+a scenario that dyno run and dyno capacity take. PACKAGE is the folder of the program; without one it is the only program in and
+below the current folder. For a service that already runs, or is no Go program, name its URL.
 
-Where it finds no program it writes a commented scenario with every field explained, as it does for FILE -.
+Where there is no program it writes a commented scenario with every field explained, as it does for FILE -.
 FILE is dyno.yaml unless given. An existing file is never replaced. Beside the scenario it writes ` + draft.SchemaFile + `, with which
 editors complete and check the scenario.`,
-		Example: `  dyno init                 writes dyno.yaml
-  dyno init --yes           the same without questions
+		Example: `  dyno init ./cmd/server    writes dyno.yaml
+  dyno init ./cmd/server --args '-config dev.yaml' --url-path /items
   dyno init http://127.0.0.1:8080/items    for a service that already runs
   dyno init - | less        just look at every field, explained`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := "dyno.yaml"
-			if len(args) == 1 {
-				name = args[0]
+			out := cmd.ErrOrStderr()
+			what, name := "", "dyno.yaml"
+			for i, arg := range args {
+				switch {
+				case i == 0 && (isURL(arg) || request.IsPackage(arg)):
+					what = arg
+				case i == len(args)-1 && (arg == "-" || request.LooksLikeScenario(arg)):
+					name = arg
+				default:
+					return usage.Errorf("%s is neither a URL, nor the folder of a Go program, nor a file to write, which ends in .yaml", arg)
+				}
 			}
-			if name == "-" {
+			if name == "-" && what == "" {
 				_, err := cmd.OutOrStdout().Write(scenario.Starter())
 				return err
-			}
-			running := ""
-			if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-				running, name = name, "dyno.yaml"
 			}
 			if err := free(name); err != nil {
 				return err
 			}
-			q := questions{out: cmd.ErrOrStderr()}
-			if running != "" {
-				s, err := ofRunning(running)
-				if err != nil {
-					return err
+			if what == "" {
+				found := request.Programs(cmd.Context(), ".")
+				switch {
+				case len(found) == 0 && p.Unused() == nil:
+					return starter(out, name)
+				case len(found) != 1:
+					return which(found)
 				}
-				return write(&q, name, s)
+				what = found[0]
 			}
-			if !yes && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) {
-				q.in = bufio.NewScanner(cmd.InOrStdin())
+			if !isURL(what) {
+				return ofProgram(cmd.Context(), out, &p, what, name)
 			}
-			return begin(&q, name)
+			if err := p.Unused(); err != nil {
+				return err
+			}
+			s, err := ofRunning(what)
+			if err != nil {
+				return err
+			}
+			return write(out, name, s)
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take the best guess")
+	p.Register(cmd.Flags())
+	cmd.Flags().BoolP("yes", "y", false, "nothing is asked any more")
+	cmd.Flags().MarkHidden("yes")
 	return cmd
 }
 
-// begin writes a scenario for the program in the current folder, else the commented one.
-func begin(q *questions, name string) error {
-	found, err := programs.Find(".")
-	if err != nil {
+func isURL(arg string) bool {
+	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
+}
+
+// which says that one of several programs must be named.
+func which(found []string) error {
+	if len(found) == 0 {
+		return usage.Errorf("there is no Go program in or below this folder: name its folder")
+	}
+	const most = 20
+	var list strings.Builder
+	for _, p := range found[:min(len(found), most)] {
+		list.WriteString("\n  dyno init ./" + filepath.ToSlash(p))
+	}
+	if n := len(found) - most; n > 0 {
+		fmt.Fprintf(&list, "\n  and %d more", n)
+	}
+	return usage.Errorf("there are several programs here; name one:%s", list.String())
+}
+
+// starter writes the commented scenario.
+func starter(out io.Writer, name string) error {
+	text := append([]byte(draft.Modeline+"\n"), scenario.Starter()...)
+	if err := createWithSchema(name, text); err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		text := append([]byte(draft.Modeline+"\n"), scenario.Starter()...)
-		if err := createWithSchema(name, text); err != nil {
-			return err
-		}
-		fmt.Fprintf(q.out, `no program that serves HTTP was found here
+	fmt.Fprintf(out, `no Go program was found here
 wrote %s, an example: write into target how your program starts, into load.url what to ask it; then: dyno run %[1]s
 for a service that already runs: dyno init http://127.0.0.1:8080/, with its address
 `, name)
-		return nil
-	}
-	p, err := choose(q, found)
+	return nil
+}
+
+// usual are paths that many programs answer.
+var usual = []string{"/", "/health", "/healthz", "/api/health", "/version", "/metrics"}
+
+// ofProgram writes the scenario of a program after it was looked at.
+func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, name string) error {
+	t, path, err := flags.Target()
 	if err != nil {
 		return err
 	}
-	s := describe(q, p)
-	if s.Target.Build, err = fromRoot(p.Build, name); err != nil {
+	root, err := parser.Root(name)
+	if err != nil {
 		return err
 	}
-	return write(q, name, s)
+	if t.Build, err = fromRoot(root, pkg, name); err != nil {
+		return err
+	}
+	paths := usual
+	if path != usual[0] {
+		paths = []string{path}
+	}
+	programs := &environment.Programs{Scenario: &scenario.Scenario{Name: called(root, t.Build), Root: root, Target: t},
+		Variants: []scenario.Variant{{}}, Say: func(s string) { fmt.Fprintln(out, s) }}
+	if err := programs.Build(ctx); err != nil {
+		return err
+	}
+	defer programs.Close()
+	seen, err := programs.Look(ctx, *t.Ready.Port, paths)
+	if err != nil {
+		return fmt.Errorf("%w\nnothing was written; name what the program needs by --args '...' and --env KEY=VALUE", err)
+	}
+	notes, err := observed(out, seen, paths)
+	if err != nil {
+		return err
+	}
+	s := &draft.Scenario{Modeline: true, Comments: notes, Name: programs.Scenario.Name, SLO: "p99=20ms,errors=0.1%"}
+	s.Description = "The highest rate at which " + s.Name + " answers 99% of requests within 20 ms."
+	s.Target = draft.Target{Build: t.Build, Args: t.Args, Port: seen.Port()}
+	for _, key := range slices.Sorted(maps.Keys(t.Env)) {
+		s.Target.Env = append(s.Target.Env, draft.Header{Name: key, Value: t.Env[key]})
+	}
+	s.URL, s.Insecure = seen.Answer.Scheme+"://${target.listen}", seen.Answer.Scheme == "https"
+	s.Classes = []draft.Class{{Name: "get", Method: http.MethodGet, Path: draft.Literal(seen.Answer.Path)}}
+	return write(out, name, s)
+}
+
+// called returns the name of a package's program.
+func called(root, pkg string) string { return letters(filepath.Base(filepath.Join(root, pkg))) }
+
+// observed says what was seen, and returns it as comments for the file.
+func observed(out io.Writer, s *environment.Seen, asked []string) (notes []string, err error) {
+	listens := make([]string, len(s.Listens))
+	for i, at := range s.Listens {
+		listens[i] = at.String()
+	}
+	fmt.Fprintf(out, "it listens at %s\n", strings.Join(listens, ", "))
+	a := s.Answer
+	if a == nil {
+		return nil, errors.New("it does not answer a GET over HTTP; nothing was written: dyno init - prints a scenario to edit, with calls of gRPC and over a WebSocket, too")
+	}
+	fmt.Fprintln(out, a)
+	notes = append(notes, "Made by dyno init, which started the program: "+a.String()+".")
+	edit := ""
+	switch {
+	case a.Status >= http.StatusBadRequest:
+		edit = "An error counts against the slo: write into load.url what its users ask for, or name it by --url-path."
+	case a.Asked != asked[0]:
+		edit = "GET " + asked[0] + " was answered with an error: write into load.url what its users ask for, or name it by --url-path."
+	}
+	if edit != "" {
+		fmt.Fprintln(out, edit)
+		notes = append(notes, edit)
+	}
+	if others := slices.DeleteFunc(listens, func(l string) bool { return l == a.At.String() }); len(others) > 0 {
+		notes = append(notes, "It listens at "+strings.Join(others, ", ")+", too.")
+	}
+	return append(notes, "dyno init - explains all fields, such as those for bodies, logins and mixes of requests."), nil
 }
 
 // write writes a scenario that dyno takes as it is.
-func write(q *questions, name string, s *draft.Scenario) error {
+func write(out io.Writer, name string, s *draft.Scenario) error {
 	text, err := s.YAML()
 	if err != nil {
 		return err
@@ -117,7 +214,7 @@ func write(q *questions, name string, s *draft.Scenario) error {
 	if err := createWithSchema(name, text); err != nil {
 		return err
 	}
-	fmt.Fprintf(q.out, "wrote %s; next: dyno capacity %s --quick\n", name, name)
+	fmt.Fprintf(out, "wrote %s; next: dyno capacity %s --quick\n", name, name)
 	return nil
 }
 
@@ -148,17 +245,10 @@ func ofRunning(address string) (*draft.Scenario, error) {
 	return s, nil
 }
 
-// fromRoot returns a package of the current folder as the scenario's file must name it: from the
-// nearest folder with a go.mod at or above the file.
-func fromRoot(build, file string) (string, error) {
-	if build == "" {
-		return "", nil
-	}
-	root, err := parser.Root(file)
-	if err != nil {
-		return "", err
-	}
-	abs, err := filepath.Abs(build)
+// fromRoot returns a package as the scenario's file must name it: from the nearest folder with a
+// go.mod at or above the file.
+func fromRoot(root, pkg, file string) (string, error) {
+	abs, err := filepath.Abs(pkg)
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +257,7 @@ func fromRoot(build, file string) (string, error) {
 	case err != nil:
 		return "", err
 	case strings.HasPrefix(rel, "../"):
-		return "", fmt.Errorf("%s would lie outside the Go module of %s, from where it cannot build that; name a file in the module", file, build)
+		return "", fmt.Errorf("%s would lie outside the Go module of %s, from where it cannot build that; name a file in the module", file, pkg)
 	case rel == ".":
 		return rel, nil
 	}
@@ -191,126 +281,6 @@ func schemaBeside(name string) error {
 	return create(file, scenario.Schema, 0o644)
 }
 
-// questions asks the user, or takes the guesses.
-type questions struct {
-	in  *bufio.Scanner // nil: nothing is asked
-	out io.Writer
-}
-
-// ask returns the answer, or the guess if that is empty or nothing is asked.
-func (q *questions) ask(question, guess string) string {
-	if q.in == nil {
-		fmt.Fprintf(q.out, "%s: %s (a guess)\n", question, guess)
-		return guess
-	}
-	fmt.Fprintf(q.out, "%s [%s]: ", question, guess)
-	if !q.in.Scan() {
-		fmt.Fprintln(q.out)
-		return guess
-	}
-	return cmp.Or(strings.TrimSpace(q.in.Text()), guess)
-}
-
-// choose returns the program to start.
-func choose(q *questions, found []programs.Program) (programs.Program, error) {
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	const most = 20
-	for i, p := range found[:min(len(found), most)] {
-		fmt.Fprintf(q.out, "%3d  %s (routes: %d)\n", i+1, what(p), len(p.Routes))
-	}
-	for range 3 {
-		answer := q.ask("which program, by number", "1")
-		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(found) {
-			return found[n-1], nil
-		}
-		fmt.Fprintf(q.out, "%q is not a number from 1 to %d\n", answer, len(found))
-	}
-	return programs.Program{}, errors.New("no program was chosen")
-}
-
-// what names a program.
-func what(p programs.Program) string { return cmp.Or(p.Build, strings.Join(p.Command, " ")) }
-
-// describe makes the scenario of a program.
-func describe(q *questions, p programs.Program) *draft.Scenario {
-	fmt.Fprintf(q.out, "start: %s\n", strings.Join(append([]string{what(p)}, p.Args...), " "))
-	for _, f := range p.Found {
-		fmt.Fprintf(q.out, "  %s\n", f)
-	}
-	base := "http://${target.listen}"
-	if p.Address != "" {
-		p.Move(q.ask("address", p.Address))
-		base = "http://" + p.Address
-		if l, err := net.Listen("tcp", p.Address); err != nil {
-			fmt.Fprintf(q.out, "  it is taken now (%v): end what listens there before you measure\n", err)
-		} else {
-			l.Close()
-		}
-	}
-	s := &draft.Scenario{Modeline: true, Name: name(p), SLO: "p99=20ms,errors=0.1%", URL: base + "/"}
-	s.Description = "The highest rate at which " + s.Name + " answers 99% of requests within 20 ms."
-	s.Target = draft.Target{Build: p.Build, Command: p.Command, Args: p.Args, Debug: p.Debug}
-	for _, e := range p.Env {
-		s.Target.Env = append(s.Target.Env, draft.Header{Name: e[0], Value: e[1]})
-	}
-	loaded := p.Load()
-	var paths []string
-	for _, r := range loaded {
-		paths = append(paths, r.Sample())
-	}
-	if len(paths) == 0 {
-		paths = []string{"/"}
-		const edit = "no path was found that a GET answers: / is a guess, so edit load.url"
-		p.Found = append(p.Found, edit)
-		fmt.Fprintf(q.out, "  %s\n", edit)
-	}
-	switch {
-	case p.Address == "":
-		if !p.ReadyLine {
-			s.Target.Port = new(int)
-		}
-	case p.Health() || p.Build == "" || runtime.GOOS != "linux": // elsewhere the ports of a process are not known
-		s.Target.Ready = base + q.ask("path that answers when it is ready", p.Ready())
-	default: // another path may answer with an error, as without a token
-		if port, err := strconv.Atoi(p.Address[strings.LastIndexByte(p.Address, ':')+1:]); err == nil {
-			s.Target.Port = &port
-		}
-	}
-	answer := q.ask("paths to load, separated by spaces", strings.Join(paths, " "))
-	for i, path := range strings.Fields(answer) {
-		if !strings.HasPrefix(path, "/") {
-			path = "/" + path
-		}
-		class := draft.Class{Name: letters("GET" + path), Method: "GET", Path: draft.Literal(path)}
-		if slices.ContainsFunc(s.Classes, func(c draft.Class) bool { return c.Name == class.Name }) {
-			class.Name = fmt.Sprintf("path-%d", i+1)
-		}
-		for _, r := range loaded {
-			if r.Sample() == path {
-				class.Comment = r.String()
-			}
-		}
-		s.Classes = append(s.Classes, class)
-	}
-	s.Comments = comments(p, loaded)
-	return s
-}
-
-// name returns the scenario's name: the last part of what is started, else the folder's.
-func name(p programs.Program) string {
-	last := filepath.Base(p.Build)
-	if p.Build == "" || p.Build == "." {
-		wd, err := os.Getwd()
-		if err != nil {
-			return "service"
-		}
-		last = filepath.Base(wd)
-	}
-	return letters(last)
-}
-
 // letters makes a name of letters, digits, - and _.
 func letters(s string) string {
 	s = strings.Trim(strings.Map(func(r rune) rune {
@@ -321,29 +291,4 @@ func letters(s string) string {
 	}, s), "-_")
 	const most = 60
 	return cmp.Or(s[:min(len(s), most)], "service")
-}
-
-// comments say what the scenario is based on, and which routes it leaves out.
-func comments(p programs.Program, loaded []programs.Route) []string {
-	out := []string{"Made by dyno init: every field is a guess from the code, so read it. dyno init - explains all fields."}
-	for _, f := range p.Found {
-		out = append(out, "Found: "+f+".")
-	}
-	if len(loaded) > 1 {
-		out = append(out, "Delete the paths that answer with an error, as without a token: errors count against the slo.")
-	}
-	const most = 20
-	n := 0
-	for _, r := range p.Routes {
-		if slices.Contains(loaded, r) {
-			continue
-		}
-		if n++; n <= most {
-			out = append(out, "Not loaded: "+r.String()+".")
-		}
-	}
-	if n > most {
-		out = append(out, fmt.Sprintf("Not loaded: %d more routes.", n-most))
-	}
-	return out
 }

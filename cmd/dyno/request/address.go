@@ -96,7 +96,7 @@ func URL(arg string) (string, error) {
 	if err != nil || address != "" {
 		return address, err
 	}
-	if looksLikeScenario(arg) {
+	if LooksLikeScenario(arg) {
 		if missing := absent(arg); missing != nil {
 			return "", usage.Errorf("load takes a URL, and %w", missing)
 		}
@@ -105,7 +105,8 @@ func URL(arg string) (string, error) {
 	return "", usage.Errorf("%q is not a URL: write http://HOST:PORT/PATH", arg)
 }
 
-func looksLikeScenario(path string) bool {
+// LooksLikeScenario reports whether a path has the ending of a scenario.
+func LooksLikeScenario(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(path)))
 }
 
@@ -136,7 +137,7 @@ func scenariosIn(dir string) (names []string) {
 	const most = 1000 // bounds the work in a large folder
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries[:min(most, len(entries))] {
-		if !e.IsDir() && looksLikeScenario(e.Name()) {
+		if !e.IsDir() && LooksLikeScenario(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

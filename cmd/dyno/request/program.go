@@ -2,8 +2,10 @@ package request
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -65,6 +67,23 @@ func IsPackage(arg string) bool {
 	return err == nil && len(files) > 0
 }
 
+// Programs lists the folders of Go programs in and below a folder, by their paths.
+func Programs(ctx context.Context, dir string) (found []string) {
+	list := exec.CommandContext(ctx, "go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, "./...")
+	list.Dir = dir
+	said, _ := list.Output() // without a module there are none
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil
+	}
+	for at := range strings.Lines(string(said)) {
+		if rel, err := filepath.Rel(abs, strings.TrimSpace(at)); err == nil && strings.TrimSpace(at) != "" {
+			found = append(found, filepath.Join(dir, rel))
+		}
+	}
+	return found
+}
+
 // Start reads what an argument of a command says to start: the folder of a Go package, or a
 // scenario, of which it is the last variant.
 func (q *Flags) Start(p *Program, arg string) (*Start, error) {
@@ -95,13 +114,11 @@ func (q *Flags) Start(p *Program, arg string) (*Start, error) {
 
 // packageOf makes a scenario of a Go package.
 func (q *Flags) packageOf(p *Program, dir string) (*Start, error) {
-	if !strings.HasPrefix(p.path, "/") {
-		return nil, usage.Errorf("--url-path takes a path such as /orders?limit=10, not %q", p.path)
+	target, path, err := p.Target()
+	if err != nil {
+		return nil, err
 	}
-	if p.port < 0 || p.port > 65535 {
-		return nil, usage.Errorf("--port takes a TCP port, not %d", p.port)
-	}
-	sc, err := q.Scenario(record.KindCompare, "http://${target.listen}"+p.path)
+	sc, err := q.Scenario(record.KindCompare, "http://${target.listen}"+path)
 	if err != nil {
 		return nil, err
 	}
@@ -109,20 +126,33 @@ func (q *Flags) packageOf(p *Program, dir string) (*Start, error) {
 	if err != nil {
 		return nil, err
 	}
-	sc.Name, sc.Target = filepath.Base(abs), scenario.Target{Debug: q.debug}
-	for _, words := range p.args {
-		sc.Target.Args = append(sc.Target.Args, strings.Fields(words)...)
+	target.Debug = q.debug
+	sc.Name, sc.Target = filepath.Base(abs), target
+	return &Start{Scenario: sc, Dir: abs, Package: "."}, nil
+}
+
+// Target returns how the flags start a program that is built from a package, and the path that is
+// asked for.
+func (p *Program) Target() (t scenario.Target, path string, err error) {
+	if !strings.HasPrefix(p.path, "/") {
+		return t, "", usage.Errorf("--url-path takes a path such as /orders?limit=10, not %q", p.path)
 	}
-	sc.Target.Env = map[string]string{}
+	if p.port < 0 || p.port > 65535 {
+		return t, "", usage.Errorf("--port takes a TCP port, not %d", p.port)
+	}
+	for _, words := range p.args {
+		t.Args = append(t.Args, strings.Fields(words)...)
+	}
+	t.Env = map[string]string{}
 	for _, e := range p.env {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok || name == "" {
-			return nil, usage.Errorf("--env takes KEY=VALUE, not %q", e)
+			return t, "", usage.Errorf("--env takes KEY=VALUE, not %q", e)
 		}
-		sc.Target.Env[name] = value
+		t.Env[name] = value
 	}
-	sc.Target.Ready.Port = &p.port
-	return &Start{Scenario: sc, Dir: abs, Package: "."}, nil
+	t.Ready.Port = &p.port
+	return t, p.path, nil
 }
 
 // Side is a program that was built for one side of a comparison.

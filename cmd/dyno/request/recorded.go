@@ -2,6 +2,7 @@ package request
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -15,7 +16,6 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
-	"dyno/lab/source/programs"
 )
 
 // Record reads the folder of a finished run.
@@ -83,10 +83,10 @@ func runsIn(dir string) []string {
 
 // Recorded reads an earlier experiment as a comparison of two of its variants by a metric; empty:
 // the default.
-func Recorded(dir, metric, a, b string) (*record.Experiment, error) {
+func Recorded(ctx context.Context, dir, metric, a, b string) (*record.Experiment, error) {
 	exp, err := folder.Open(dir)
 	if errors.Is(err, folder.ErrForeign) {
-		return nil, usage.Errorf("%s holds neither a Go program nor a record of dyno%s", dir, programsBelow(dir))
+		return nil, usage.Errorf("%s holds neither a Go program nor a record of dyno%s", dir, programsBelow(ctx, dir))
 	}
 	if err != nil {
 		return nil, err
@@ -121,17 +121,8 @@ func Recorded(dir, metric, a, b string) (*record.Experiment, error) {
 }
 
 // programsBelow suggests the Go programs below a folder; empty: none was found.
-func programsBelow(dir string) string {
-	found, err := programs.Find(dir)
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, p := range found {
-		if p.Build != "" {
-			names = append(names, filepath.Join(dir, p.Build))
-		}
-	}
+func programsBelow(ctx context.Context, dir string) string {
+	names := Programs(ctx, dir)
 	const most = 3
 	if len(names) == 0 {
 		return ""

@@ -19,23 +19,32 @@ type ports struct {
 	since  time.Time // when last was seen for the first time
 }
 
-// settled is the time for which a process's addresses must stay the same: one that prints a ready
+// settling is the time for which a process's addresses must stay the same: one that prints a ready
 // line does it within this time, and one with several addresses has bound all of them.
-const settled = 300 * time.Millisecond
+const settling = 300 * time.Millisecond
 
 // find returns the fields of a ready line: listen, and debug if the process serves net/http/pprof.
 // nil: it does not listen yet.
 func (p *ports) find(ctx context.Context, pid int) (map[string]string, error) {
-	at := sockets.Listens(pid)
-	if !slices.Equal(at, p.last) {
-		p.last, p.since = at, time.Now()
-	}
-	if len(at) == 0 || time.Since(p.since) < settled {
+	at := p.settled(pid)
+	if len(at) == 0 {
 		return nil, nil
 	}
 	return p.fields(at, func(address string) bool {
 		return debughttp.Pprof(ctx, debughttp.Address{URL: "http://" + address}) == nil
 	})
+}
+
+// settled returns the addresses of a process once they stay the same; nil: they do not yet.
+func (p *ports) settled(pid int) []netip.AddrPort {
+	at := sockets.Listens(pid)
+	if !slices.Equal(at, p.last) {
+		p.last, p.since = at, time.Now()
+	}
+	if time.Since(p.since) < settling {
+		return nil
+	}
+	return at
 }
 
 // fields chooses from a process's addresses.

@@ -1,0 +1,152 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/sockets"
+	"dyno/lab/target"
+)
+
+// patience bounds one answer to Look.
+const patience = 5 * time.Second
+
+// Seen is what a target did while Look ran it.
+type Seen struct {
+	Line    bool             // it printed a ready line
+	Listens []netip.AddrPort // its addresses
+	Debug   int              // how many of them, the last ones, serve net/http/pprof
+	Answer  *Answer          // nil: no address speaks HTTP
+}
+
+// Answer is the answer to the first path that has a status below 400, or else to the first path.
+type Answer struct {
+	At     netip.AddrPort
+	Scheme string
+	Asked  string // path and query
+	Path   string // the same, or where it was redirected to
+	Status int
+	Kind   string // Content-Type
+}
+
+// String says what was asked, and how it was answered.
+func (a *Answer) String() string {
+	return fmt.Sprintf("GET %s://%s%s was answered with %d (%s)", a.Scheme, a.At, a.Path, a.Status, cmp.Or(a.Kind, "no Content-Type"))
+}
+
+// Look runs the scenario's target, which Build built, until its addresses are known and were asked
+// for the paths, and ends it. A port other than 0 is the one to ask.
+func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, error) {
+	if runtime.GOOS != "linux" {
+		return nil, errors.New("which port a program listens at is known on Linux only: start it yourself, and name its URL, as in http://127.0.0.1:8080/")
+	}
+	e := b.New(b.Dir, nil)
+	defer e.Down()
+	spec, err := e.process("target", b.Scenario.Target.Process)
+	if err != nil {
+		return nil, err
+	}
+	spec.Name, spec.Log, spec.Find = b.Scenario.Name, "", listening(port)
+	b.Say("starting " + strings.Join(append([]string{spec.Name}, spec.Command[1:]...), " "))
+	if e.Target, err = target.Start(ctx, spec); err != nil {
+		return nil, err
+	}
+	s := &Seen{Listens: sockets.Listens(e.Target.PID())}
+	if at, err := netip.ParseAddrPort(e.Target.Ready()["listen"]); err == nil {
+		s.Line, s.Listens = true, []netip.AddrPort{at}
+	} else if port != 0 {
+		s.Listens = slices.DeleteFunc(s.Listens, func(at netip.AddrPort) bool { return int(at.Port()) != port })
+	}
+	s.debugLast(ctx)
+	s.Answer = ask(ctx, s.Listens, paths)
+	return s, ctx.Err()
+}
+
+// listening returns a process.Spec.Find that waits until a process listens, at a port unless 0.
+func listening(port int) func(context.Context, int) (map[string]string, error) {
+	var p ports
+	return func(_ context.Context, pid int) (map[string]string, error) {
+		at := p.settled(pid)
+		if !slices.ContainsFunc(at, func(a netip.AddrPort) bool { return port == 0 || int(a.Port()) == port }) {
+			return nil, nil
+		}
+		return map[string]string{}, nil
+	}
+}
+
+// debugLast sorts the addresses that serve net/http/pprof behind the others.
+func (s *Seen) debugLast(ctx context.Context) {
+	debug := map[netip.AddrPort]int{}
+	for _, a := range s.Listens {
+		if debughttp.Pprof(ctx, debughttp.Address{URL: "http://" + a.String()}) == nil {
+			debug[a] = 1
+		}
+	}
+	slices.SortStableFunc(s.Listens, func(a, b netip.AddrPort) int { return debug[a] - debug[b] })
+	s.Debug = len(debug)
+}
+
+// ask asks each address for each path until one is answered with a status below 400.
+func ask(ctx context.Context, at []netip.AddrPort, paths []string) (first *Answer) {
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	for _, a := range at {
+		for _, path := range paths {
+			for _, scheme := range []string{"http", "https"} {
+				got := get(ctx, client, Answer{At: a, Scheme: scheme, Asked: path})
+				if got != nil && got.Status < http.StatusBadRequest {
+					return got
+				}
+				if first == nil {
+					first = got
+				}
+			}
+		}
+	}
+	return first
+}
+
+// get asks for a path; nil: there is no answer from that address. A server of HTTPS answers plain
+// HTTP with status 400.
+func get(ctx context.Context, client *http.Client, a Answer) *Answer {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Scheme+"://"+a.At.String()+a.Asked, nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	at := resp.Request.URL
+	if at.Host != req.URL.Host || at.Scheme != a.Scheme || resp.StatusCode == http.StatusBadRequest && strings.Contains(string(text), "HTTPS") {
+		return nil
+	}
+	a.Path, a.Status, a.Kind = at.RequestURI(), resp.StatusCode, resp.Header.Get("Content-Type")
+	return &a
+}
+
+// Port is what ready.port of a scenario must say: nil if the target prints a ready line, 0 where
+// only one port can be meant.
+func (s *Seen) Port() *int {
+	port := 0
+	switch rest := len(s.Listens) - s.Debug; {
+	case s.Line:
+		return nil
+	case rest > 1, rest == 1 && s.Answer.At != s.Listens[0], rest == 0 && s.Debug > 1:
+		port = int(s.Answer.At.Port())
+	}
+	return &port
+}
