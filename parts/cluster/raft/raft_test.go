@@ -52,6 +52,13 @@ func (m *machine) Leads(now bool) {
 	m.leads = now
 }
 
+// state returns what was applied, and up to which entry.
+func (m *machine) state() (index uint64, data []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.index, []byte(strings.Join(m.applied, " "))
+}
+
 func (m *machine) has() []string { m.mu.Lock(); defer m.mu.Unlock(); return slices.Clone(m.applied) }
 func (m *machine) leading() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.leads }
 
@@ -171,7 +178,8 @@ func TestLeaderIsKilled(t *testing.T) {
 				calls.Wait() // otherwise it is killed amid them
 			}
 			if round%5 == 4 {
-				if err := v.Checkpoint(s.t.Context(), v.machine.index, []byte(strings.Join(v.machine.has(), " "))); err != nil {
+				index, data := v.machine.state()
+				if err := v.Checkpoint(s.t.Context(), index, data); err != nil {
 					t.Error(err)
 				}
 			}
