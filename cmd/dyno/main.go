@@ -142,6 +142,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}
+	usage.Help(root)
 	return root
 }
 

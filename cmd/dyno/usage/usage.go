@@ -130,11 +130,42 @@ func FlagError(cmd *cobra.Command, err error) error {
 		if write := ours[word]; write != "" && dashes == "--" {
 			return Errorf("unknown flag: --%s; %s", word, write)
 		}
+		if others := having(cmd, word, dashes); others != "" {
+			return Errorf("unknown flag: %s%s, which %s takes", dashes, word, others)
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		return Errorf("unknown flag: %s%s; %s", dashes, word, suggestion(word, "--", names, cmd))
 	}
 	return Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// having lists the other commands that have a flag; empty: none.
+func having(cmd *cobra.Command, word, dashes string) string {
+	var names []string
+	for _, c := range cmd.Root().Commands() {
+		if f := c.Flags().Lookup(word); !c.Hidden && dashes == "--" && f != nil && !f.Hidden {
+			names = append(names, c.CommandPath())
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// Help makes the root's command help answer an unknown word as the root itself does.
+func Help(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return
+	}
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, words []string) error {
+		cmd, rest, err := root.Find(words)
+		if err != nil || cmd == root && len(rest) > 0 {
+			return UnknownCommand(root, words)
+		}
+		return cmd.Help()
+	}
 }
 
 var thousands = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+$`)
