@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"dyno/lab/probe/doctor"
+	"dyno/lab/probe/host"
 	"dyno/lab/report/screen"
 
 	"github.com/spf13/cobra"
@@ -14,10 +14,10 @@ import (
 
 // health is the JSON of dyno doctor.
 type health struct {
-	Schema  string         `json:"schema"`
-	Fit     bool           `json:"fit"` // false: figures measured now would mislead
-	Summary string         `json:"summary"`
-	Checks  []doctor.Check `json:"checks"`
+	Schema  string       `json:"schema"`
+	Fit     bool         `json:"fit"` // false: figures measured now would mislead
+	Summary string       `json:"summary"`
+	Checks  []host.Check `json:"checks"`
 }
 
 func newDoctor() *cobra.Command {
@@ -31,17 +31,17 @@ and how late a thread wakes. It changes nothing. It exits 4 if figures measured 
   dyno doctor --json | jq '.checks[] | select(.status != "ok")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			checks := doctor.Examine(cmd.Context())
+			checks := host.Examine(cmd.Context())
 			bad := 0
 			for _, c := range checks {
-				if c.Status == doctor.Bad {
+				if c.Status == host.Bad {
 					bad++
 				}
 			}
 			if asJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")
-				if err := enc.Encode(health{"dyno.doctor/1", bad == 0, doctor.Summary(checks), checks}); err != nil {
+				if err := enc.Encode(health{"dyno.doctor/1", bad == 0, host.Summary(checks), checks}); err != nil {
 					return err
 				}
 			} else {
@@ -59,10 +59,10 @@ and how late a thread wakes. It changes nothing. It exits 4 if figures measured 
 
 // printChecks prints a summary, a line per check, and below each failed check its meaning and
 // fix.
-func printChecks(cmd *cobra.Command, checks []doctor.Check) {
-	colour := map[doctor.Status]string{doctor.OK: "32", doctor.Warn: "33", doctor.Bad: "31"}
+func printChecks(cmd *cobra.Command, checks []host.Check) {
+	colour := map[host.Status]string{host.OK: "32", host.Warn: "33", host.Bad: "31"}
 	style := styleOf(os.Stdout)
-	fmt.Fprintln(cmd.OutOrStdout(), doctor.Summary(checks))
+	fmt.Fprintln(cmd.OutOrStdout(), host.Summary(checks))
 	for _, c := range checks {
 		mark := fmt.Sprintf("%-4s", c.Status)
 		if style.Color {
@@ -71,7 +71,7 @@ func printChecks(cmd *cobra.Command, checks []doctor.Check) {
 		out := cmd.OutOrStdout()
 		fmt.Fprint(screen.Below(out), mark)
 		fmt.Fprintf(out, "  %-22s %s\n", c.Name, c.Value)
-		if c.Status == doctor.OK {
+		if c.Status == host.OK {
 			continue
 		}
 		for _, text := range []string{c.Means, c.Fix} {

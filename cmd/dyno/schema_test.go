@@ -103,7 +103,7 @@ var lists = regexp.MustCompile(`\[\s+"[^\]"]*"(,\s+"[^\]"]*")*\s+\]`)
 
 func reflectorOf(t *testing.T) *make.Reflector {
 	r := &make.Reflector{Anonymous: true, ExpandedStruct: true, AllowAdditionalProperties: true}
-	for _, dir := range []string{"lab/record", "lab/capacity", "lab/compare", "lab/diagnose", "lab/report", "lab/source", "lab/probe/doctor"} {
+	for _, dir := range []string{"lab/record", "lab/capacity", "lab/compare", "lab/diagnose", "lab/report", "lab/source", "lab/probe/host"} {
 		if err := r.AddGoComments(module, "./"+dir); err != nil {
 			t.Fatal(err)
 		}

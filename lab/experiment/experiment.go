@@ -26,7 +26,6 @@ import (
 	"dyno/lab/experiment/runs"
 	"dyno/lab/experiment/turns"
 	"dyno/lab/probe/host"
-	"dyno/lab/probe/pmqos"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
@@ -120,7 +119,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	exp.Started, exp.Command, exp.Machine, exp.InProgress = time.Now(), o.Command, host.Machine(), &record.InProgress{PID: os.Getpid()}
 	if !o.NoPMQoS {
 		var release func()
-		release, exp.Machine.WakeLatencyHeld, _ = pmqos.Hold()
+		release, exp.Machine.WakeLatencyHeld, _ = host.Hold()
 		defer release()
 	}
 	if err := folder.New(o.Out, exp); err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dyno/agent/monotonic"
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
 	"dyno/lab/probe/usage"
 )
 
@@ -39,7 +39,7 @@ func TestAcceptQueueOfThisProcess(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	if len(sockets.AcceptQueues()) == 0 {
+	if len(procfs.AcceptQueues()) == 0 {
 		t.Skip("this kernel does not list its listening sockets (CONFIG_INET_DIAG)")
 	}
 	w, err := Watch(t.Context(), Options{Processes: usage.Processes{PID: os.Getpid(), Counters: true}})

@@ -7,7 +7,7 @@ import (
 
 	"dyno/agent"
 	"dyno/agent/monotonic"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 )
 
@@ -17,7 +17,7 @@ func TestWithTheAgent(t *testing.T) {
 	defer a.Close()
 	a.Gauge("depth", func() float64 { return 42 })
 	url := serve(t, a.ServeHTTP)
-	w, err := Watch(t.Context(), Options{Processes: usage.Processes{PID: os.Getpid()}, Debug: debughttp.Address{URL: url}})
+	w, err := Watch(t.Context(), Options{Processes: usage.Processes{PID: os.Getpid()}, Debug: profiling.Address{URL: url}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func TestWithTheAgent(t *testing.T) {
 	if totals := w.Totals(begin, monotonic.Now(), 10); totals == nil || totals.AllocsPerRequest <= 0 || totals.Gauges["depth"] != 42 {
 		t.Errorf("totals %+v", totals)
 	}
-	before, err := debughttp.Control(t.Context(), debughttp.Address{URL: url}, agent.Control{GOGC: new(300)})
+	before, err := profiling.Control(t.Context(), profiling.Address{URL: url}, agent.Control{GOGC: new(300)})
 	if err != nil || before.GOGC == nil {
 		t.Fatalf("%+v, %v", before, err)
 	}
-	now, err := debughttp.Control(t.Context(), debughttp.Address{URL: url}, before)
+	now, err := profiling.Control(t.Context(), profiling.Address{URL: url}, before)
 	if err != nil || now.GOGC == nil || *now.GOGC != 300 {
 		t.Errorf("restoring said it was %+v, %v", now, err)
 	}

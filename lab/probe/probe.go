@@ -16,7 +16,7 @@ import (
 
 	"dyno/agent"
 	"dyno/agent/monotonic"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 )
@@ -28,14 +28,14 @@ type Options struct {
 	usage.Processes
 	// Debug is the target's debug address. It may serve the agent, or only pprof; without a URL,
 	// there is none.
-	Debug debughttp.Address
+	Debug profiling.Address
 }
 
 // Watcher watches until it is closed. Its methods are safe for concurrent use.
 type Watcher struct {
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
-	client *debughttp.Client
+	client *profiling.Client
 	info   *agent.Info
 	// agentless is what the debug address answered in place of info.
 	agentless error
@@ -59,10 +59,10 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 }
 
 func watch(ctx context.Context, o Options, from usage.Source) (*Watcher, error) {
-	w := &Watcher{changed: make(chan struct{}), client: debughttp.New(o.Debug)}
+	w := &Watcher{changed: make(chan struct{}), client: profiling.New(o.Debug)}
 	if o.Debug.URL != "" {
 		info, err := w.client.Info(ctx)
-		if err != nil && !errors.Is(err, debughttp.ErrNoAgent) {
+		if err != nil && !errors.Is(err, profiling.ErrNoAgent) {
 			return nil, err
 		}
 		w.info, w.agentless = info, err

@@ -13,7 +13,7 @@ import (
 
 	"dyno/agent"
 	"dyno/agent/monotonic"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 
 	"go.uber.org/goleak"
@@ -103,7 +103,7 @@ func await(t *testing.T, w *Watcher, what string, wanted func(k int64) bool) {
 
 func TestWatch(t *testing.T) {
 	url := serve(t, streamFrom(monotonic.Now, nil))
-	w, err := watch(t.Context(), Options{Processes: usage.Processes{PID: 10}, Debug: debughttp.Address{URL: url}}, fakeProcess(t))
+	w, err := watch(t.Context(), Options{Processes: usage.Processes{PID: 10}, Debug: profiling.Address{URL: url}}, fakeProcess(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestWatch(t *testing.T) {
 // Of a guarded agent neither the name nor the stream is had without the token.
 func TestWatchAGuardedAgent(t *testing.T) {
 	url, from := serve(t, guarded(streamFrom(monotonic.Now, nil))), nowhere(t)
-	w, err := watch(t.Context(), Options{Debug: debughttp.Address{URL: url, Token: secret}}, from)
+	w, err := watch(t.Context(), Options{Debug: profiling.Address{URL: url, Token: secret}}, from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestWatchAGuardedAgent(t *testing.T) {
 		t.Errorf("Info() = %+v", w.Info())
 	}
 	await(t, w, "the agent", func(k int64) bool { s := w.Server(k*window, time.Second); return s != nil && s.AgentSeen })
-	if without, err := watch(t.Context(), Options{Debug: debughttp.Address{URL: url}}, from); err != nil {
+	if without, err := watch(t.Context(), Options{Debug: profiling.Address{URL: url}}, from); err != nil {
 		t.Error(err)
 	} else if without.Close(); without.Info() != nil {
 		t.Errorf("without the token: %+v", without.Info())
@@ -153,7 +153,7 @@ func TestWatchAGuardedAgent(t *testing.T) {
 // A stream that breaks off is opened again.
 func TestStreamComesBack(t *testing.T) {
 	var broken atomic.Bool
-	w, err := watch(t.Context(), Options{Debug: debughttp.Address{URL: serve(t, streamFrom(monotonic.Now, &broken))}}, nowhere(t))
+	w, err := watch(t.Context(), Options{Debug: profiling.Address{URL: serve(t, streamFrom(monotonic.Now, &broken))}}, nowhere(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestStreamComesBack(t *testing.T) {
 // An agent on another machine has another clock; its samples count from when they arrive.
 func TestForeignClock(t *testing.T) {
 	elsewhere := func() int64 { return monotonic.Now() + int64(1000*time.Hour) }
-	w, err := watch(t.Context(), Options{Debug: debughttp.Address{URL: serve(t, streamFrom(elsewhere, nil))}}, nowhere(t))
+	w, err := watch(t.Context(), Options{Debug: profiling.Address{URL: serve(t, streamFrom(elsewhere, nil))}}, nowhere(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestClockOffset(t *testing.T) {
 }
 
 func TestWatchWithoutAnAgent(t *testing.T) {
-	w, err := watch(t.Context(), Options{Processes: usage.Processes{PID: 10}, Debug: debughttp.Address{URL: serve(t, http.NotFound)}}, fakeProcess(t))
+	w, err := watch(t.Context(), Options{Processes: usage.Processes{PID: 10}, Debug: profiling.Address{URL: serve(t, http.NotFound)}}, fakeProcess(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestWatchWithoutAnAgent(t *testing.T) {
 }
 
 func TestWatchFails(t *testing.T) {
-	if w, err := Watch(t.Context(), Options{Debug: debughttp.Address{URL: "127.0.0.1:1"}}); err == nil {
+	if w, err := Watch(t.Context(), Options{Debug: profiling.Address{URL: "127.0.0.1:1"}}); err == nil {
 		w.Close()
 		t.Error("a debug address without a listener was accepted")
 	}

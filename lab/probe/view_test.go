@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dyno/agent"
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 )
@@ -21,9 +21,9 @@ func fakeWatcher(target, withAgent bool) *Watcher {
 		if target {
 			r.CPU, r.System, r.Delay, r.RSS = 0.8*s, 0.25*s, 0.1*s, 1<<20
 			r.Halts = usage.Halts{Waits: 900 * s, Preemptions: 40 * s, Blocked: 0.03 * s}
-			r.Accept, r.Cache, r.TLB = sockets.Queue{Inode: 1, Length: 2, Limit: 128}, 1e6*s, 2e5*s
+			r.Accept, r.Cache, r.TLB = procfs.Queue{Inode: 1, Length: 2, Limit: 128}, 1e6*s, 2e5*s
 			if k == 1050 {
-				r.RSS, r.Accept = 5<<20, sockets.Queue{Inode: 2, Length: 77, Limit: 4096}
+				r.RSS, r.Accept = 5<<20, procfs.Queue{Inode: 2, Length: 77, Limit: 4096}
 			}
 		}
 		w.proc.add(r)

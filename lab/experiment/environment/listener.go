@@ -15,13 +15,13 @@ import (
 	"strings"
 
 	"dyno/lab/probe/host"
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
 )
 
 // ListenerAt returns the process that listens at a URL on this machine, so that it can be watched
 // from outside; 0: not known.
 func ListenerAt(address string) int {
-	pid, err := sockets.Listener(placeOf(address))
+	pid, err := procfs.Listener(placeOf(address))
 	if err != nil || slices.Contains(forwarders, host.Command(pid)) {
 		return 0
 	}
@@ -52,9 +52,9 @@ var forwarders = []string{"docker-proxy", "kubectl", "ssh", "rootlessport", "soc
 // nothing is known.
 func Doubt(named int, address string) string {
 	place := placeOf(address)
-	listener, err := sockets.Listener(place)
+	listener, err := procfs.Listener(place)
 	if named == 0 {
-		if runtime.GOOS == "linux" && errors.Is(err, sockets.ErrNoListener) {
+		if runtime.GOOS == "linux" && errors.Is(err, procfs.ErrNoListener) {
 			return "the process that listens at " + place + " cannot be seen, since it belongs to another user or is in another container: its CPU time and memory are unknown; run dyno as its user or as root"
 		}
 		return ""
@@ -81,5 +81,5 @@ func called(pid int) string {
 // inherits its parent's.
 func listensAtPort(pid int, place string) bool {
 	_, port, _ := net.SplitHostPort(place)
-	return slices.ContainsFunc(sockets.Listens(pid), func(at netip.AddrPort) bool { return strconv.Itoa(int(at.Port())) == port })
+	return slices.ContainsFunc(procfs.Listens(pid), func(at netip.AddrPort) bool { return strconv.Itoa(int(at.Port())) == port })
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"dyno/lab/probe/debughttp"
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/target"
 )
 
@@ -62,7 +62,7 @@ func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, e
 	if e.Target, err = target.Start(ctx, spec); err != nil {
 		return nil, err
 	}
-	s := &Seen{Listens: sockets.Listens(e.Target.PID())}
+	s := &Seen{Listens: procfs.Listens(e.Target.PID())}
 	if at, err := netip.ParseAddrPort(e.Target.Ready()["listen"]); err == nil {
 		s.Line, s.Listens = true, []netip.AddrPort{at}
 	} else if port != 0 {
@@ -89,7 +89,7 @@ func listening(port int) func(context.Context, int) (map[string]string, error) {
 func (s *Seen) debugLast(ctx context.Context) {
 	debug := map[netip.AddrPort]int{}
 	for _, a := range s.Listens {
-		if debughttp.Pprof(ctx, debughttp.Address{URL: "http://" + a.String()}) == nil {
+		if profiling.Pprof(ctx, profiling.Address{URL: "http://" + a.String()}) == nil {
 			debug[a] = 1
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"dyno/lab/probe/debughttp"
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
+	"dyno/lab/probe/profiling"
 )
 
 // ports finds the addresses of a process that does not print them.
@@ -31,13 +31,13 @@ func (p *ports) find(ctx context.Context, pid int) (map[string]string, error) {
 		return nil, nil
 	}
 	return p.fields(at, func(address string) bool {
-		return debughttp.Pprof(ctx, debughttp.Address{URL: "http://" + address}) == nil
+		return profiling.Pprof(ctx, profiling.Address{URL: "http://" + address}) == nil
 	})
 }
 
 // settled returns the addresses of a process once they stay the same; nil: they do not yet.
 func (p *ports) settled(pid int) []netip.AddrPort {
-	at := sockets.Listens(pid)
+	at := procfs.Listens(pid)
 	if !slices.Equal(at, p.last) {
 		p.last, p.since = at, time.Now()
 	}

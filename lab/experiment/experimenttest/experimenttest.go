@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dyno/agent"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
@@ -69,7 +69,7 @@ func Running(t *testing.T, inside string) *scenario.Scenario {
 // Set changes settings of a target through its agent and returns what they were.
 func Set(t *testing.T, debug string, c agent.Control) agent.Control {
 	t.Helper()
-	before, err := debughttp.Control(context.Background(), debughttp.Address{URL: debug}, c)
+	before, err := profiling.Control(context.Background(), profiling.Address{URL: debug}, c)
 	if err != nil {
 		t.Fatal(err)
 	}

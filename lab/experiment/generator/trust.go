@@ -2,14 +2,14 @@ package generator
 
 import (
 	"dyno/lab/load/std"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 )
 
 // Debug returns a debug address, whose certificate is judged like that of the load's URL.
-func (b *Generator) Debug(url, token string) (debughttp.Address, error) {
+func (b *Generator) Debug(url, token string) (profiling.Address, error) {
 	t := b.tls()
 	settings, err := t.Config("", false)
-	return debughttp.Address{URL: url, Token: token, TLS: settings}, err
+	return profiling.Address{URL: url, Token: token, TLS: settings}, err
 }
 
 func (b *Generator) tls() std.TLS {

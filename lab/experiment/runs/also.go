@@ -9,7 +9,6 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/probe"
-	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
@@ -20,7 +19,7 @@ import (
 // nil also do nothing.
 type also struct {
 	inspection
-	debug  debughttp.Address
+	debug  profiling.Address
 	dir    string
 	target record.Target
 	watch  *probe.Watcher

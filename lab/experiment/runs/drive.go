@@ -11,7 +11,7 @@ import (
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 )
@@ -24,7 +24,7 @@ type drive struct {
 	receipts []load.Receipts
 	helpers  []int             // processes that generate the load beside this one
 	steady   bool              // a job that is stopped while it works, after its measured time
-	debug    debughttp.Address // the target's; without a URL, it has none
+	debug    profiling.Address // the target's; without a URL, it has none
 	close    func()
 }
 

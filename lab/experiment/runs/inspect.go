@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dyno/agent"
-	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/linuxperf"
 	"dyno/lab/probe/perf"
 	"dyno/lab/probe/profiling"
@@ -155,7 +154,7 @@ func (in *inspection) entered(r *record.Run, whose string) (out []record.Profile
 // intervene changes the target's runtime settings through its agent, and returns the function
 // that restores them. Both complete even if ctx ends: the service continues after the experiment,
 // and must not keep a changed setting.
-func (b *Runner) intervene(ctx context.Context, debug debughttp.Address, change record.Change) (restore func(), err error) {
+func (b *Runner) intervene(ctx context.Context, debug profiling.Address, change record.Change) (restore func(), err error) {
 	var c agent.Control
 	if change.GOGC != 0 {
 		c.GOGC = &change.GOGC
@@ -164,7 +163,7 @@ func (b *Runner) intervene(ctx context.Context, debug debughttp.Address, change 
 		c.Procs = &change.Procs
 	}
 	ctx = context.WithoutCancel(ctx) // Control sets its own time limit
-	before, err := debughttp.Control(ctx, debug, c)
+	before, err := profiling.Control(ctx, debug, c)
 	if err == nil && before.GOGC != nil {
 		// The change is meant for a target at Go's default; another value is scaled by the same
 		// factor.
@@ -174,7 +173,7 @@ func (b *Runner) intervene(ctx context.Context, debug debughttp.Address, change 
 		return nil, fmt.Errorf("%w: %w", ErrNotChanged, err)
 	}
 	return func() {
-		if _, err := debughttp.Control(ctx, debug, before); err != nil {
+		if _, err := profiling.Control(ctx, debug, before); err != nil {
 			b.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + redact.Text(err.Error()))
 		}
 	}, nil
@@ -190,7 +189,7 @@ const (
 )
 
 // rescale corrects a GOGC that was just set in proportion to the previous value: off stays off.
-func (b *Runner) rescale(ctx context.Context, debug debughttp.Address, before, set int) error {
+func (b *Runner) rescale(ctx context.Context, debug profiling.Address, before, set int) error {
 	if before == gogcDefault {
 		return nil
 	}
@@ -198,7 +197,7 @@ func (b *Runner) rescale(ctx context.Context, debug debughttp.Address, before, s
 	if before > 0 {
 		wanted = min(before*set/gogcDefault, gogcMost)
 	}
-	if _, err := debughttp.Control(ctx, debug, agent.Control{GOGC: &wanted}); err != nil {
+	if _, err := profiling.Control(ctx, debug, agent.Control{GOGC: &wanted}); err != nil {
 		return err
 	}
 	if before <= 0 {

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/experimenttest"
 	"dyno/lab/experiment/generator"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 )
@@ -91,7 +91,7 @@ func TestRestoringThatFailsIsSaid(t *testing.T) {
 	debug, stop := serve(t, a)
 	var said []string
 	b := &Runner{Generator: &generator.Generator{Programs: &environment.Programs{Say: func(text string) { said = append(said, text) }}}}
-	restore, err := b.intervene(t.Context(), debughttp.Address{URL: debug}, record.Change{GOGC: 800})
+	restore, err := b.intervene(t.Context(), profiling.Address{URL: debug}, record.Change{GOGC: 800})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRestoringThatFailsIsSaid(t *testing.T) {
 		t.Errorf("GOGC was %d; said %q", was, said)
 	}
 	a.Control(agent.Control{GOGC: new(100)})
-	if _, err := b.intervene(t.Context(), debughttp.Address{URL: debug}, record.Change{GOGC: 800}); err == nil {
+	if _, err := b.intervene(t.Context(), profiling.Address{URL: debug}, record.Change{GOGC: 800}); err == nil {
 		t.Error("a target that is gone was changed")
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"dyno/lab/load/notes"
 	"dyno/lab/load/pacing"
 	"dyno/lab/probe"
-	"dyno/lab/probe/debughttp"
 	"dyno/lab/probe/host"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
@@ -246,12 +246,12 @@ var (
 )
 
 // describe enters a process's properties and the interfaces that it offers.
-func describe(ctx context.Context, debug debughttp.Address, watch *probe.Watcher, t *record.Target) {
+func describe(ctx context.Context, debug profiling.Address, watch *probe.Watcher, t *record.Target) {
 	if info := watch.Info(); info != nil {
 		t.Agent, t.Procs, t.Assembly = true, info.Procs, info.Assembly
 	}
 	if debug.URL != "" {
-		profiles := debughttp.Pprof(ctx, debug)
+		profiles := profiling.Pprof(ctx, debug)
 		t.Pprof = profiles == nil
 		t.DebugRefused = refusals(watch.Agentless(), profiles)
 	}
@@ -267,7 +267,7 @@ func refusals(agentless, profiles error) (out []string) {
 	if profiles != nil {
 		out = append(out, "the debug address gave no profiles: "+redact.Text(profiles.Error()))
 	}
-	if debughttp.Refused(agentless) && !debughttp.Refused(profiles) {
+	if profiling.Refused(agentless) && !profiling.Refused(profiles) {
 		out = append(out, "the debug address did not let the agent be used: "+redact.Text(agentless.Error()))
 	}
 	return out

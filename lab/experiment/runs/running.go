@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dyno/lab/experiment/environment"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/scenario"
 )
 
@@ -50,22 +50,22 @@ func (b *Runner) doubtOfDebug(ctx context.Context, debug, loaded string) (doubt 
 	if err != nil {
 		return "", false, err
 	}
-	client := debughttp.New(at)
+	client := profiling.New(at)
 	_, agentless := client.Info(ctx)
 	client.Close()
-	if agentless != nil && !errors.Is(agentless, debughttp.ErrNoAgent) {
+	if agentless != nil && !errors.Is(agentless, profiling.ErrNoAgent) {
 		return "", false, fmt.Errorf("%w; start the service with its debug address, or leave --debug out", agentless)
 	}
 	same := samePlace(debug, loaded)
 	if agentless != nil {
-		profiles := debughttp.Pprof(ctx, at)
+		profiles := profiling.Pprof(ctx, at)
 		refused := refusals(agentless, profiles)
 		switch {
 		case ctx.Err() != nil:
 			return "", false, ctx.Err()
 		case profiles != nil && same:
 			return refused[0] + "; that is the address of the load: name the one at which the service has net/http/pprof (--debug), or leave it out", false, nil
-		case profiles != nil && debughttp.Refused(profiles):
+		case profiles != nil && profiling.Refused(profiles):
 			return refused[0] + "; without them, the service is seen from outside only", false, nil
 		case profiles != nil:
 			return refused[0] + "; name the address and path at which the service has net/http/pprof (--debug), or leave it out", false, nil

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
-	"dyno/lab/probe/debughttp"
+	"dyno/lab/probe/profiling"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -40,7 +40,7 @@ type seat struct {
 	env      *environment.Environment
 	run      *record.Run        // the part that all slices of the seat share: target, load, SLO
 	requests generator.Requests // they bear the seat's name
-	debug    debughttp.Address  // the target's; without a URL, it has none
+	debug    profiling.Address  // the target's; without a URL, it has none
 	seq      uint64             // the next offer's number
 	count    int64              // number of requests in a work slice
 	// noSuccess says that every request of the last work slice failed, and how; empty: one succeeded.

@@ -1,7 +1,10 @@
 // Package procfs parses the text files of Linux in /proc and /sys. Every function takes the
 // content of a file, or the file system that contains it, trusts none of it, and returns figures
-// in seconds and bytes. It is not for interpreting the figures (probe, doctor). It starts no
-// goroutines.
+// in seconds and bytes. It also finds processes by their TCP sockets: which one listens at an
+// address, which listeners it calls, how long accept queues are (sock_diag(7)); of other users'
+// processes only what the kernel shows.
+//
+// It is not for interpreting the figures (usage, host). It starts no goroutines.
 //
 // github.com/prometheus/procfs reads the same files. It allocates more for each reading, and the
 // probe reads up to ten times a second for each process and thread.

@@ -12,7 +12,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"dyno/agent"
-	"dyno/lab/probe/debughttp"
 	"dyno/lab/record"
 )
 
@@ -32,13 +31,13 @@ const (
 // Inspect does this itself, but under load that is too late for a lock that is never free: after
 // the rate is switched on, the runtime leaves out each lock that has waiting goroutines, until
 // for a moment none waits. So call RecordContention before the load begins.
-func RecordContention(ctx context.Context, at debughttp.Address) (restore func() error, err error) {
-	before, err := debughttp.Control(ctx, at, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
+func RecordContention(ctx context.Context, at Address) (restore func() error, err error) {
+	before, err := Control(ctx, at, agent.Control{MutexFraction: new(mutexFraction), BlockRate: new(blockRate)})
 	if err != nil {
 		return func() error { return nil }, err
 	}
 	return func() error {
-		_, err := debughttp.Control(context.WithoutCancel(ctx), at, before) // Control sets its own time limit
+		_, err := Control(context.WithoutCancel(ctx), at, before) // Control sets its own time limit
 		return err
 	}, nil
 }
@@ -104,7 +103,7 @@ func (i *inspector) enterContention(c *contention) {
 }
 
 func (i *inspector) snapshot(ctx context.Context, kind string) (*profile.Profile, error) {
-	encoded, err := i.fetch(ctx, debughttp.PathPprof+kind, profileWithin)
+	encoded, err := i.fetch(ctx, PathPprof+kind, profileWithin)
 	if err != nil {
 		return nil, err
 	}

@@ -10,16 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"dyno/lab/probe/debughttp"
 )
 
 // Paths of net/http/pprof.
 const (
-	pathHeap      = debughttp.PathPprof + "heap?gc=1"
-	pathGoroutine = debughttp.PathPprof + "goroutine"
-	pathCPU       = debughttp.PathPprof + "profile"
-	pathTrace     = debughttp.PathPprof + "trace"
+	pathHeap      = PathPprof + "heap?gc=1"
+	pathGoroutine = PathPprof + "goroutine"
+	pathCPU       = PathPprof + "profile"
+	pathTrace     = PathPprof + "trace"
 )
 
 const (
@@ -58,7 +56,7 @@ func shorter(length, step time.Duration, read func(seconds string, length time.D
 // refuses what exceeds its server's WriteTimeout, http.TimeoutHandler and proxies answer in its
 // place, and others close the connection.
 func tooLong(err error) bool {
-	if status := (*debughttp.StatusError)(nil); errors.As(err, &status) {
+	if status := (*StatusError)(nil); errors.As(err, &status) {
 		return status.Code == http.StatusBadRequest && strings.Contains(status.Error(), "WriteTimeout") ||
 			status.Code == http.StatusServiceUnavailable || status.Code == http.StatusGatewayTimeout
 	}
@@ -80,13 +78,13 @@ func (i *inspector) read(ctx context.Context, path string, within time.Duration,
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
-		return nil, fmt.Errorf("%w; %s", debughttp.Unexpected(resp, body), serveIt)
+		return nil, fmt.Errorf("%w; %s", Unexpected(resp, body), serveIt)
 	case resp.StatusCode != http.StatusOK:
-		return nil, debughttp.Unexpected(resp, body)
+		return nil, Unexpected(resp, body)
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	case !bytes.HasPrefix(body, []byte(magic)):
-		return nil, fmt.Errorf("%w, which is no profile; %s", debughttp.Unexpected(resp, body), serveIt)
+		return nil, fmt.Errorf("%w, which is no profile; %s", Unexpected(resp, body), serveIt)
 	}
 	return body, nil
 }

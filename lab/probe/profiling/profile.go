@@ -1,9 +1,9 @@
-// Package profiling takes profiles and a short execution trace of a target over its debug address,
-// and writes them into the run's folder. Both slow the target, so a run under profiles reports no
-// latency.
+// Package profiling is a client of a target's debug address, which serves the agent, net/http/pprof
+// or both. It takes profiles and a short execution trace there, and writes them into the run's
+// folder. Both slow the target, so a run under profiles reports no latency.
 //
-// It is not for reading the profiles (record, diagnose), nor for targets without a debug address
-// (perf). It starts no goroutines.
+// It is not for what the answers mean (probe, record, diagnose), nor for targets without a debug
+// address (perf). It starts no goroutines of its own; the connections of a Client end with Close.
 package profiling
 
 import (
@@ -15,18 +15,17 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"dyno/lab/probe/debughttp"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 )
 
 // Inspection says which profiles to take, and how.
 type Inspection struct {
-	Debug debughttp.Address // the target's, which serves net/http/pprof
-	Agent bool              // the agent is available too, so the mutex and block profiles can be switched on for a while
-	Dir   string            // the run's folder
-	CPU   time.Duration     // length of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
-	Trace time.Duration     // length of the execution trace; 0: 0.5 s
+	Debug Address       // the target's, which serves net/http/pprof
+	Agent bool          // the agent is available too, so the mutex and block profiles can be switched on for a while
+	Dir   string        // the run's folder
+	CPU   time.Duration // length of the CPU, mutex and block profiles, in whole seconds, rounded up; 0: 2 s
+	Trace time.Duration // length of the execution trace; 0: 0.5 s
 	// Goroutines bounds the goroutines for further profiles of all of them: a profile of 10,000
 	// stops the target for some 25 ms in total. 0: 10,000.
 	Goroutines int
@@ -55,7 +54,7 @@ func (in Inspection) withDefaults() Inspection {
 // error if no profile could be taken, ctx is done, or the target's settings could not be
 // restored, together with the profiles taken until then.
 func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.Trace, error) {
-	i := &inspector{Inspection: in.withDefaults(), client: debughttp.New(in.Debug)}
+	i := &inspector{Inspection: in.withDefaults(), client: New(in.Debug)}
 	defer i.client.Close()
 	begun := time.Now()
 	i.take(ctx, record.ProfileHeapStart, pathHeap, 0)
@@ -82,7 +81,7 @@ func Inspect(ctx context.Context, in Inspection) ([]record.ProfileFile, *record.
 // inspector is an inspection in progress. One goroutine uses it.
 type inspector struct {
 	Inspection
-	client *debughttp.Client
+	client *Client
 	files  []record.ProfileFile
 	taken  int // number of files
 

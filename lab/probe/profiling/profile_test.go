@@ -22,7 +22,6 @@ import (
 
 	"dyno/agent"
 	"dyno/agent/profiles"
-	"dyno/lab/probe/debughttp"
 	"dyno/lab/record"
 )
 
@@ -101,12 +100,12 @@ func TestInspect(t *testing.T) {
 	held := make([]byte, 16<<20) // so that a heap profile, which samples one in 512 KiB, holds something
 	defer runtime.KeepAlive(held)
 	dir, url := t.TempDir(), target(t, nil)
-	restore, err := RecordContention(t.Context(), debughttp.Address{URL: url})
+	restore, err := RecordContention(t.Context(), Address{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	contend(t)
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url}, Agent: true, Dir: dir, CPU: time.Millisecond, Trace: 50 * time.Millisecond})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: Address{URL: url}, Agent: true, Dir: dir, CPU: time.Millisecond, Trace: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +180,7 @@ func TestInspectEntersWhatIsMissing(t *testing.T) {
 		t.Skipf("a CPU profile is running: %v", err)
 	}
 	defer pprof.StopCPUProfile()
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url, Token: "s3cret"}, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: Address{URL: url, Token: "s3cret"}, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
 	if err != nil || trace != nil {
 		t.Fatalf("%+v, %v", trace, err)
 	}
@@ -215,7 +214,7 @@ func TestInspectWithoutATrace(t *testing.T) {
 		return false
 	})
 	dir := t.TempDir()
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: debug}, Dir: dir, CPU: time.Second})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: Address{URL: debug}, Dir: dir, CPU: time.Second})
 	if err != nil || trace != nil {
 		t.Fatalf("%v, %v", trace, err)
 	}
@@ -224,7 +223,7 @@ func TestInspectWithoutATrace(t *testing.T) {
 	if err != nil || p.Samples != moments || p.Total() < moments {
 		t.Errorf("%+v, %v", p, err)
 	}
-	files, _, err = Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: debug}, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
+	files, _, err = Inspect(t.Context(), Inspection{Debug: Address{URL: debug}, Dir: t.TempDir(), CPU: time.Second, Goroutines: 1})
 	if slices.ContainsFunc(files, func(f record.ProfileFile) bool { return f.Kind == record.ProfileGoroMany }) || err != nil {
 		t.Errorf("with too many goroutines: %+v, %v", files, err)
 	}
@@ -232,14 +231,14 @@ func TestInspectWithoutATrace(t *testing.T) {
 
 func TestInspectFindsNothing(t *testing.T) {
 	url := serve(t, http.NotFound)
-	files, trace, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url}, Dir: t.TempDir()})
+	files, trace, err := Inspect(t.Context(), Inspection{Debug: Address{URL: url}, Dir: t.TempDir()})
 	if err == nil || trace != nil || !strings.Contains(err.Error(), "net/http/pprof") {
 		t.Errorf("%+v, %v", trace, err)
 	}
 	if taken, missing := kinds(files); len(taken) != 0 || len(missing) != len(inOrder)+1 {
 		t.Errorf("%+v", files)
 	}
-	if _, _, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: "ftp://x"}, Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
+	if _, _, err := Inspect(t.Context(), Inspection{Debug: Address{URL: "ftp://x"}, Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not a debug address") {
 		t.Error(err)
 	}
 }
@@ -258,7 +257,7 @@ func TestInspectRestoresWhenItIsEnded(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	files, _, err := Inspect(ctx, Inspection{Debug: debughttp.Address{URL: url}, Agent: true, Dir: t.TempDir()})
+	files, _, err := Inspect(ctx, Inspection{Debug: Address{URL: url}, Agent: true, Dir: t.TempDir()})
 	if !errors.Is(err, context.Canceled) || why(files, record.ProfileCPU) == "" {
 		t.Errorf("%v, %+v", err, files)
 	}
@@ -279,20 +278,20 @@ func TestContentionIsNotRestored(t *testing.T) {
 			http.Error(w, "not now", http.StatusServiceUnavailable)
 		case r.URL.Path == agent.PathControl:
 			io.WriteString(w, "{}")
-		case r.URL.Path == debughttp.PathPprof+"heap":
+		case r.URL.Path == PathPprof+"heap":
 			pprof.Lookup("heap").WriteTo(w, 0)
 		default:
 			http.NotFound(w, r)
 		}
 	})
-	restore, err := RecordContention(t.Context(), debughttp.Address{URL: url})
+	restore, err := RecordContention(t.Context(), Address{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := restore(); err == nil || !strings.Contains(err.Error(), "not now") {
 		t.Errorf("%v", err)
 	}
-	files, _, err := Inspect(t.Context(), Inspection{Debug: debughttp.Address{URL: url}, Agent: true, Dir: t.TempDir(), CPU: time.Millisecond, Trace: time.Millisecond})
+	files, _, err := Inspect(t.Context(), Inspection{Debug: Address{URL: url}, Agent: true, Dir: t.TempDir(), CPU: time.Millisecond, Trace: time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "goes on recording contention") {
 		t.Errorf("%v", err)
 	}
@@ -310,7 +309,7 @@ func TestFetchRefusesOtherThings(t *testing.T) {
 		"empty":   {func(w http.ResponseWriter, r *http.Request) {}, "net/http/pprof"},
 		"refused": {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "a token is needed", http.StatusForbidden) }, "403 Forbidden: a token is needed"},
 	} {
-		i := &inspector{client: debughttp.New(debughttp.Address{URL: serve(t, tt.answer)})}
+		i := &inspector{client: New(Address{URL: serve(t, tt.answer)})}
 		if _, err := i.fetch(t.Context(), pathHeap, time.Minute); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -369,7 +368,7 @@ func TestShorterLength(t *testing.T) {
 				io.WriteString(w, profiled)
 			}
 		})
-		i := &inspector{client: debughttp.New(debughttp.Address{URL: url}), Inspection: Inspection{Dir: t.TempDir(), CPU: 10 * time.Second, Trace: time.Second}}
+		i := &inspector{client: New(Address{URL: url}), Inspection: Inspection{Dir: t.TempDir(), CPU: 10 * time.Second, Trace: time.Second}}
 		i.cpu(t.Context())
 		i.takeTrace(t.Context())
 		i.client.Close()

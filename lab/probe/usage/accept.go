@@ -1,6 +1,6 @@
 package usage
 
-import "dyno/lab/probe/sockets"
+import "dyno/lab/probe/procfs"
 
 const (
 	// acceptEvery is the interval between readings of the accept queues, in readings. The kernel
@@ -15,16 +15,16 @@ const (
 // accepting finds the longest accept queue of a process tree.
 type accepting struct {
 	own  map[uint64]bool // by inode of a listening socket: the process tree has it open
-	last sockets.Queue
+	last procfs.Queue
 }
 
 // read returns the longest of the process tree's accept queues; between readings it returns the
 // previous one.
-func (a *accepting) read(h Source, f *processTree, count int) sockets.Queue {
+func (a *accepting) read(h Source, f *processTree, count int) procfs.Queue {
 	if h.Queues == nil || count%acceptEvery != 0 {
 		return a.last
 	}
-	a.last = sockets.Queue{}
+	a.last = procfs.Queue{}
 	known := make(map[uint64]bool, len(a.own))
 	unknown := map[uint64]bool{}
 	for _, q := range h.Queues() {
@@ -44,7 +44,7 @@ func (a *accepting) read(h Source, f *processTree, count int) sockets.Queue {
 			known[inode] = false
 		}
 		for pid := range f.members {
-			for inode := range sockets.Held(h.Root, pid, maxClaims) {
+			for inode := range procfs.Held(h.Root, pid, maxClaims) {
 				if unknown[inode] {
 					known[inode] = true
 				}

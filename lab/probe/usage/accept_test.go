@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
 )
 
 func (f *fakeHost) socket(pid, fd, target string) {
@@ -30,12 +30,12 @@ func TestAccepting(t *testing.T) {
 	f.socket("10", "4", "/dev/null")
 	f.socket("11", "3", "socket:[101]")
 	f.socket("20", "3", "socket:[200]")
-	queues := []sockets.Queue{{Inode: 100, Length: 1, Limit: 128}, {Inode: 200, Length: 99, Limit: 128}}
+	queues := []procfs.Queue{{Inode: 100, Length: 1, Limit: 128}, {Inode: 200, Length: 99, Limit: 128}}
 	h := f.source()
-	h.Queues = func() []sockets.Queue { return queues }
+	h.Queues = func() []procfs.Queue { return queues }
 	s := NewSampler(h, Processes{PID: 10})
 	at := int64(0)
-	after := func(readings int) (got sockets.Queue) {
+	after := func(readings int) (got procfs.Queue) {
 		for range readings {
 			got = s.Read(at).Accept
 			at++
@@ -45,12 +45,12 @@ func TestAccepting(t *testing.T) {
 	if got := after(acceptEvery + 1); got != queues[0] {
 		t.Errorf("%+v, want the target's %+v", got, queues[0])
 	}
-	queues = append(queues, sockets.Queue{Inode: 101, Length: 7, Limit: 64})
+	queues = append(queues, procfs.Queue{Inode: 101, Length: 7, Limit: 64})
 	if got := after(treeEvery + acceptEvery); got != queues[2] {
 		t.Errorf("%+v, want the child's %+v", got, queues[2])
 	}
 	queues = queues[1:2]
-	if got := after(acceptEvery); got != (sockets.Queue{}) {
+	if got := after(acceptEvery); got != (procfs.Queue{}) {
 		t.Errorf("%+v of sockets that were closed", got)
 	}
 	if len(s.accepting.own) != 1 {

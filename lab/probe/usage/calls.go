@@ -3,7 +3,7 @@ package usage
 import (
 	"net/netip"
 
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
 )
 
 // callsEvery is the interval between readings of the target's connections, in readings.
@@ -56,7 +56,7 @@ func (c *calling) read(h Source, f *processTree, count int) Calls {
 	c.sum.Readings++
 	held := map[uint64]bool{}
 	for pid := range f.members {
-		for inode := range sockets.Held(h.Root, pid, maxClaims) {
+		for inode := range procfs.Held(h.Root, pid, maxClaims) {
 			held[inode] = true
 		}
 	}
@@ -68,7 +68,7 @@ func (c *calling) read(h Source, f *processTree, count int) Calls {
 		}
 	}
 	for _, s := range all {
-		if s.Listening || !held[s.Inode] || serves[s.Local] || s.Sent == sockets.Never {
+		if s.Listening || !held[s.Inode] || serves[s.Local] || s.Sent == procfs.Never {
 			continue
 		}
 		switch {

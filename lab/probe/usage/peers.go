@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"dyno/lab/probe/host"
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
 	"dyno/lab/record"
 )
 
@@ -44,7 +44,7 @@ func (s *Sampler) findPeers(now int64) {
 		// processes would take seconds.
 		inodes := map[uint64]bool{}
 		for _, pid := range f.pids() {
-			for inode := range sockets.Held(s.from.Root, pid, maxFiles) {
+			for inode := range procfs.Held(s.from.Root, pid, maxFiles) {
 				inodes[inode] = true
 			}
 		}
@@ -53,7 +53,7 @@ func (s *Sampler) findPeers(now int64) {
 }
 
 func (s *Sampler) findPeersOf(pid int, inodes map[uint64]bool, now int64) {
-	for _, l := range sockets.Called(s.from.Root, pid, inodes) {
+	for _, l := range procfs.Called(s.from.Root, pid, inodes) {
 		if s.holders[l.Inode] || len(s.holders) >= maxPeers {
 			continue
 		}
@@ -61,7 +61,7 @@ func (s *Sampler) findPeersOf(pid int, inodes map[uint64]bool, now int64) {
 			s.holders = map[uint64]bool{}
 		}
 		s.holders[l.Inode] = true
-		if other := sockets.Holder(s.from.Root, l.Inode); other != 0 && !s.known(other) {
+		if other := procfs.Holder(s.from.Root, l.Inode); other != 0 && !s.known(other) {
 			p := &peer{processTree: newProcessTree(other), since: now}
 			p.refresh(s.from)
 			p.first = p.cpuTimes(s.from, false).cpu

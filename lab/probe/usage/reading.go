@@ -6,7 +6,7 @@
 // goroutines.
 package usage
 
-import "dyno/lab/probe/sockets"
+import "dyno/lab/probe/procfs"
 
 // Reading holds the figures of one instant. Figures in seconds are sums.
 type Reading struct {
@@ -21,12 +21,12 @@ type Reading struct {
 	PressureIO float64 // s in which some task waited for a disk
 	Overflows  float64 // connections refused because their accept queue was full
 
-	Scheduling               // of the target's threads
-	Calls      Calls         // that the target makes
-	RSS        int64         // bytes, the target
-	Halts      Halts         // of the target's threads
-	Accept     sockets.Queue // the target's longest
-	Cache, TLB float64       // misses of the target
+	Scheduling              // of the target's threads
+	Calls      Calls        // that the target makes
+	RSS        int64        // bytes, the target
+	Halts      Halts        // of the target's threads
+	Accept     procfs.Queue // the target's longest
+	Cache, TLB float64      // misses of the target
 }
 
 // Rate returns the growth of a sum per second between two instants (ns). A sum that fell belongs

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dyno/lab/probe/procfs"
-	"dyno/lab/probe/sockets"
 )
 
 // Source is where figures come from. Tests make their own.
@@ -16,14 +15,14 @@ type Source struct {
 	Root  string                             // folder that contains proc
 	Clock func(pid int) (s float64, ok bool) // a process's own CPU clock
 	// Queues lists the accept queues of all listening sockets; nil: they are not available.
-	Queues func() []sockets.Queue
+	Queues func() []procfs.Queue
 	// Connections lists the connections of this network; nil: they are not available.
-	Connections func() []sockets.Connection
+	Connections func() []procfs.Connection
 }
 
 // Here is this machine.
 func Here() Source {
-	return Source{Root: "/", Clock: processClock, Queues: sockets.AcceptQueues, Connections: sockets.Connections}
+	return Source{Root: "/", Clock: processClock, Queues: procfs.AcceptQueues, Connections: procfs.Connections}
 }
 
 // Processes names the processes to read. The zero Processes read the machine alone.

@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"dyno/lab/probe/sockets"
+	"dyno/lab/probe/procfs"
 )
 
 // A reading of a small target may cost 1 ms: ten a second are then 1% of the lab's core, which
 // never counts as the target's.
 func BenchmarkReading(b *testing.B) {
-	s := NewSampler(Source{Root: "/", Clock: processClock, Queues: sockets.AcceptQueues}, Processes{PID: os.Getpid(), Self: os.Getpid()})
+	s := NewSampler(Source{Root: "/", Clock: processClock, Queues: procfs.AcceptQueues}, Processes{PID: os.Getpid(), Self: os.Getpid()})
 	defer s.Close()
 	b.ReportAllocs()
 	for at := int64(0); b.Loop(); at++ {

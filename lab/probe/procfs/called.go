@@ -1,0 +1,56 @@
+package procfs
+
+import (
+	"net/netip"
+	"strconv"
+)
+
+// Listening is a listening socket.
+type Listening struct {
+	Inode   uint64
+	Address netip.AddrPort // the address at which it was called
+}
+
+// Called returns the listening sockets on this machine to which connections with these inodes lead.
+// The process is one whose network the connections are in; root is the folder that contains proc.
+func Called(root string, pid int, inodes map[uint64]bool) []Listening {
+	if len(inodes) == 0 {
+		return nil
+	}
+	return called(table(root, strconv.Itoa(pid)), inodes)
+}
+
+func called(sockets []tcpSocket, inodes map[uint64]bool) (out []Listening) {
+	seen := map[netip.AddrPort]bool{}
+	for _, s := range sockets {
+		if s.state != establishedHex || !inodes[s.inode] || seen[s.remote] {
+			continue
+		}
+		seen[s.remote] = true
+		if inode := listenerOf(sockets, s.remote); inode != 0 {
+			out = append(out, Listening{inode, s.remote})
+		}
+	}
+	return out
+}
+
+// listenerOf finds the socket that listens at an address, or at its port on all addresses; 0: none.
+// A connection that the process itself accepted leads to a client's port, which has no listener. An
+// address of another machine may have the port of a listener here, so only loopback and addresses
+// bound on this machine count.
+func listenerOf(sockets []tcpSocket, at netip.AddrPort) (inode uint64) {
+	ours := at.Addr().IsLoopback()
+	for _, s := range sockets {
+		ours = ours || s.local.Addr() == at.Addr()
+	}
+	for _, s := range sockets {
+		switch {
+		case s.state != listenHex || s.inode == 0 || !ours:
+		case s.local == at:
+			return s.inode
+		case s.local.Port() == at.Port() && s.local.Addr().IsUnspecified():
+			inode = s.inode
+		}
+	}
+	return inode
+}

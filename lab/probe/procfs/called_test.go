@@ -1,0 +1,51 @@
+package procfs
+
+import (
+	"slices"
+	"testing"
+)
+
+// between makes a line of /proc/net/tcp.
+func between(local, remote, state, inode string) string {
+	return "   0: " + local + " " + remote + " " + state + " 00000000:00000000 00:00000000 00000000  1000        0 " + inode + " 1 0 100\n"
+}
+
+func TestCalled(t *testing.T) {
+	const all, proxy, client, backend, far = "00000000:0050", "0100007F:1F90", "0100007F:C001", "0100007F:C002", "08080808:0050"
+	table := tableHead + between(proxy, "00000000:0000", "0A", "10") + // the target listens,
+		between(proxy, client, "01", "11") + between(client, proxy, "01", "12") + // was called by a client,
+		between(backend, "0100007F:0050", "01", "13") + // calls the socket that listens at all addresses,
+		between(backend, "0100007F:0051", "06", "14") + // has closed another connection,
+		between("0200000A:C003", far, "01", "15") + // and calls another machine, at a port that is used here as well.
+		between(all, "00000000:0000", "0A", "20") + between("0100007F:0051", "00000000:0000", "0A", "21")
+	of := map[uint64]bool{10: true, 11: true, 13: true, 14: true, 15: true}
+	var got []string
+	for _, s := range called(tcpSockets([]byte(table)), of) {
+		got = append(got, s.Address.String())
+		if s.Inode != 20 {
+			t.Errorf("the listener's socket is %d", s.Inode)
+		}
+	}
+	if want := []string{"127.0.0.1:80"}; !slices.Equal(got, want) {
+		t.Errorf("it calls %q, want %q", got, want)
+	}
+	if got := called(tcpSockets([]byte(table)), nil); len(got) != 0 {
+		t.Errorf("a process without sockets calls %+v", got)
+	}
+}
+
+func FuzzCalled(f *testing.F) {
+	f.Add([]byte(tableHead + between("0100007F:C002", "0100007F:0050", "01", "13") + between("00000000:0050", "00000000:0000", "0A", "20")))
+	f.Fuzz(func(t *testing.T, table []byte) {
+		sockets := tcpSockets(table)
+		every := map[uint64]bool{}
+		for _, s := range sockets {
+			every[s.inode] = true
+		}
+		for _, s := range called(sockets, every) {
+			if !slices.ContainsFunc(sockets, func(l tcpSocket) bool { return s.Inode != 0 && l.inode == s.Inode && l.state == listenHex }) {
+				t.Errorf("%+v listens", s)
+			}
+		}
+	})
+}
