@@ -14,7 +14,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
 	"dyno/lab/report"
-	"dyno/lab/target/revision"
+	"dyno/lab/revision"
 
 	"github.com/spf13/cobra"
 )

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/record/waits"
 
 	"pgregory.net/rapid"
 )
@@ -151,7 +150,7 @@ func TestSummariseByConcurrency(t *testing.T) {
 }
 
 func TestLimitWords(t *testing.T) {
-	for want, all := range map[string][]waits.Limit{
+	for want, all := range map[string][]record.WaitLimit{
 		"": nil, "the server's budget or its answers (80%)": {{Name: "server", Share: 0.8}, {Name: "cpu", Share: 0.1}},
 		"none of the limits it reports (highest: tape 10%)": {{Name: "tape", Share: 0.1}},
 	} {

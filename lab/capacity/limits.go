@@ -3,14 +3,14 @@ package capacity
 import (
 	"fmt"
 
-	"dyno/lab/record/waits"
+	"dyno/lab/record"
 )
 
 // Binds is the share of the time above which a limit bounds a job.
 const Binds = 0.5
 
 // LimitWords name the limit that bounds a job; empty when the job reported none.
-func LimitWords(all []waits.Limit) string {
+func LimitWords(all []record.WaitLimit) string {
 	switch {
 	case len(all) == 0:
 		return ""

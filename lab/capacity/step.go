@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"dyno/lab/record"
-	"dyno/lab/record/waits"
 )
 
 // Step is one measured rate of a capacity curve.
@@ -31,10 +30,10 @@ type Step struct {
 	Gauges    map[string]float64 `json:"gauges,omitempty"`
 	Variation float64            `json:"variation"` // coefficient of variation of the achieved rate
 	// time shares that a job reported per limit
-	Limits  []waits.Limit `json:"limits,omitempty"`
-	Met     bool          `json:"met"`
-	Misses  []string      `json:"misses,omitempty"`
-	Invalid string        `json:"invalid,omitempty"`
+	Limits  []record.WaitLimit `json:"limits,omitempty"`
+	Met     bool               `json:"met"`
+	Misses  []string           `json:"misses,omitempty"`
+	Invalid string             `json:"invalid,omitempty"`
 }
 
 // stepOf reads a run as a point of the curve. A run with too few completions is judged by its
@@ -49,7 +48,7 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
 	}
 	if r.ByConcurrency() {
-		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, waits.Of(r)
+		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, record.WaitsOf(r)
 	}
 	if r.Environment.Seen {
 		s.CPU = r.Environment.TargetCPU

@@ -12,7 +12,6 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
-	"dyno/lab/record/waits"
 	"dyno/lab/scenario/parser"
 	"dyno/parts/quicktest"
 )
@@ -76,7 +75,7 @@ func TestLadderOverAJob(t *testing.T) {
 	if !r.ByConcurrency() || r.Load.Schedule != "11 concurrent units" || r.Length != 300*time.Millisecond || !r.Target.Agent {
 		t.Errorf("a run's load is %+v over %v, agent seen: %v", r.Load, r.Length, r.Target.Agent)
 	}
-	if all := waits.Of(r); len(all) != 2 || all[0].Name != "server" || all[0].Share < 0.05 {
+	if all := record.WaitsOf(r); len(all) != 2 || all[0].Name != "server" || all[0].Share < 0.05 {
 		t.Errorf("limits %v", all)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"sync"
 
-	"dyno/lab/record/follow"
+	"dyno/lab/record/folder"
 )
 
 // cache keeps the most recently used values, each with the stamp of the file that it was read from.
@@ -18,7 +18,7 @@ type cache[V any] struct {
 
 type entry[V any] struct {
 	key   string
-	stamp follow.Stamp
+	stamp folder.Stamp
 	value V
 }
 
@@ -27,7 +27,7 @@ func newCache[V any](most int) *cache[V] {
 }
 
 // get returns the value of a key if it was read from a file in exactly that state.
-func (c *cache[V]) get(key string, s follow.Stamp) (v V, ok bool) {
+func (c *cache[V]) get(key string, s folder.Stamp) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.byKey[key]
@@ -42,7 +42,7 @@ func (c *cache[V]) get(key string, s follow.Stamp) (v V, ok bool) {
 	return e.value, true
 }
 
-func (c *cache[V]) put(key string, s follow.Stamp, v V) {
+func (c *cache[V]) put(key string, s folder.Stamp, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, ok := c.byKey[key]; ok {

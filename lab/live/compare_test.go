@@ -9,7 +9,7 @@ import (
 
 	"dyno/lab/live/livetest"
 	"dyno/lab/record"
-	"dyno/lab/record/follow"
+	"dyno/lab/record/folder"
 )
 
 func TestCompare(t *testing.T) {
@@ -76,7 +76,7 @@ func TestCompare(t *testing.T) {
 
 func TestCacheForgetsTheOldest(t *testing.T) {
 	c := newCache[int](2)
-	now := follow.Stamp{Changed: time.Unix(1, 0), Size: 1}
+	now := folder.Stamp{Changed: time.Unix(1, 0), Size: 1}
 	c.put("a", now, 1)
 	c.put("b", now, 2)
 	c.get("a", now)
@@ -87,7 +87,7 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 	if v, ok := c.get("a", now); !ok || v != 1 {
 		t.Error("the value that was used is gone")
 	}
-	if _, ok := c.get("a", follow.Stamp{Changed: time.Unix(2, 0), Size: 1}); ok {
+	if _, ok := c.get("a", folder.Stamp{Changed: time.Unix(2, 0), Size: 1}); ok {
 		t.Error("the value of an older file is given")
 	}
 }

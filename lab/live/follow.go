@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dyno/lab/record"
-	"dyno/lab/record/follow"
+	"dyno/lab/record/folder"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/series"
 	"dyno/lab/report/words"
@@ -53,8 +53,8 @@ type follower struct {
 	name   string
 	at     position
 	fresh  bool // the client has no run yet
-	slices follow.Slices
-	series follow.Series // of the run in progress
+	slices folder.Slices
+	series folder.Series // of the run in progress
 }
 
 // look returns the changes since the last look.
@@ -63,45 +63,45 @@ func (f *follower) look() ([]event, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := f.index.open(f.name)
+	from, err := f.index.open(f.name)
 	if err != nil {
 		return nil, err
 	}
-	defer folder.Close()
-	out := append(f.rows(folder, h.Exp), f.turns(folder, h.Exp)...)
+	defer from.Close()
+	out := append(f.rows(from, h.Exp), f.turns(from, h.Exp)...)
 	if state, err := f.index.state(f.name); err != nil || state != Going {
 		return append(out, event{eventEnd, f.at, nil}), err
 	}
-	return append(out, f.run(folder, h.Exp)...), nil
+	return append(out, f.run(from, h.Exp)...), nil
 }
 
 // rows returns events for the runs that have finished.
-func (f *follower) rows(folder *follow.Folder, e *record.Experiment) (out []event) {
+func (f *follower) rows(from *folder.Followed, e *record.Experiment) (out []event) {
 	if f.at.Told > len(e.Order) { // another experiment of that name
 		f.at.Told = 0
 	}
 	for _, id := range e.Order[f.at.Told:min(len(e.Order), f.at.Told+maxRows)] {
 		f.at.Told++
-		out = append(out, event{eventRow, f.at, f.index.row(folder, f.name, id)})
+		out = append(out, event{eventRow, f.at, f.index.row(from, f.name, id)})
 	}
 	return out
 }
 
 // run returns events for the run in progress.
-func (f *follower) run(folder *follow.Folder, e *record.Experiment) (out []event) {
-	run := folder.LastRun()
+func (f *follower) run(from *folder.Followed, e *record.Experiment) (out []event) {
+	run := from.LastRun()
 	if slices.Contains(e.Order, run) {
 		run = ""
 	}
 	if f.fresh || run != f.at.Run {
-		f.at.Run, f.at.Offset, f.series, f.fresh = run, 0, follow.Series{}, false
+		f.at.Run, f.at.Offset, f.series, f.fresh = run, 0, folder.Series{}, false
 		out = append(out, event{eventRun, f.at, runNews{run, runWords(e, run), words.P99Bound(e.SLO)}})
 	}
 	if run == "" {
 		return out
 	}
 	f.series.Run, f.series.Offset = run, f.at.Offset
-	windows, err := f.series.Next(folder)
+	windows, err := f.series.Next(from)
 	f.at.Offset = f.series.Offset
 	if err != nil || len(windows) == 0 {
 		return out // an error in the series is reported when the run has finished

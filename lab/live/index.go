@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/record/follow"
+	"dyno/lab/record/folder"
 	"dyno/lab/report"
 )
 
@@ -54,7 +54,7 @@ type head struct {
 	Exp  *record.Experiment
 	// Slices reports whether variants took turns.
 	Slices bool
-	follow.Stamp
+	folder.Stamp
 }
 
 // index is the folder that holds the experiments. It opens nothing outside that folder: names are
@@ -70,7 +70,7 @@ func newIndex(dir string) *index {
 }
 
 // open opens an experiment's folder; every file opened through it is inside.
-func (s *index) open(name string) (*follow.Folder, error) {
+func (s *index) open(name string) (*folder.Followed, error) {
 	if !fs.ValidPath(name) || name != path.Base(name) || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return nil, fmt.Errorf("%w: %q is not a folder's name", errNone, name)
 	}
@@ -86,7 +86,7 @@ func (s *index) open(name string) (*follow.Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNone, err)
 	}
-	return follow.In(root), nil
+	return folder.Follow(root), nil
 }
 
 // head reads the description once per state of the folder.
@@ -141,7 +141,7 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || !strings.Contains(strings.ToLower(e.Name()), strings.ToLower(text)) {
 			continue
 		}
-		if changed, ok := follow.Exists(filepath.Join(s.dir, e.Name())); ok {
+		if changed, ok := folder.Exists(filepath.Join(s.dir, e.Name())); ok {
 			found = append(found, candidate{e.Name(), changed})
 		}
 	}

@@ -6,14 +6,13 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/record/follow"
 	"dyno/lab/report/series"
 	"dyno/lab/report/words"
 )
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
 // row with the error.
-func (s *index) row(from *follow.Folder, name, id string) string {
+func (s *index) row(from *folder.Followed, name, id string) string {
 	is, err := from.Run(id)
 	if err != nil {
 		return unreadable(id, err)
@@ -45,7 +44,7 @@ func rowHTML(r series.Run) string {
 
 // runWords describe the purpose of the run in progress, as far as its folder's name shows it.
 func runWords(e *record.Experiment, id string) string {
-	n, of, ok := follow.RunName(id)
+	n, of, ok := folder.RunName(id)
 	if u := e.InProgress; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
 		return "the variants take turns"
 	}

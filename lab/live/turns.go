@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/record/follow"
+	"dyno/lab/record/folder"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/turns"
 )
@@ -18,8 +18,8 @@ type turnNews struct {
 }
 
 // turns returns an event when slices were added since the last look.
-func (f *follower) turns(folder *follow.Folder, e *record.Experiment) []event {
-	if !f.slices.Next(folder) {
+func (f *follower) turns(from *folder.Followed, e *record.Experiment) []event {
+	if !f.slices.Next(from) {
 		return nil
 	}
 	exp := *e

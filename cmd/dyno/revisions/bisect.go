@@ -10,17 +10,16 @@ import (
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/compare"
-	"dyno/lab/compare/bisect"
 	"dyno/lab/experiment"
+	"dyno/lab/revision"
 	"dyno/lab/scenario"
-	"dyno/lab/target/revision"
 )
 
 // Schema names the JSON form of Found.
 const Schema = "dyno.bisect/1"
 
 // States of a commit in JSON and in words.
-var states = map[bisect.State]string{bisect.Good: "good", bisect.Bad: "bad", bisect.Skipped: "skipped", bisect.Undecided: "not decided"}
+var states = map[revision.State]string{revision.Good: "good", revision.Bad: "bad", revision.Skipped: "skipped", revision.Undecided: "not decided"}
 
 // Commit is a commit of a search and what is known of it.
 type Commit struct {
@@ -65,7 +64,7 @@ type search struct {
 	gate     compare.Gate
 	good     revision.Program
 	line     []revision.Revision
-	states   []bisect.State
+	states   []revision.State
 	commits  []Commit
 	measured int
 	known    map[string]int // sum of a program -> index in the line; -1: good's
@@ -99,26 +98,26 @@ func (x *search) find(ctx context.Context, first revision.Revision) (found *Foun
 		return nil, err
 	}
 	x.known = map[string]int{x.good.Sum: -1}
-	x.states, x.commits = make([]bisect.State, len(x.line)), make([]Commit, len(x.line))
+	x.states, x.commits = make([]revision.State, len(x.line)), make([]Commit, len(x.line))
 	found = &Found{Schema: Schema, Gate: x.gate.String(), Good: first.Title(), Bad: last.Title(), Commits: len(x.line), Suspects: []Commit{}}
 	end := len(x.line) - 1
 	if err := x.try(ctx, end); err != nil {
 		return nil, err
 	}
-	if x.states[end] != bisect.Bad {
+	if x.states[end] != revision.Bad {
 		found.Answer = fmt.Sprintf("%s does not miss the gate against %s, so there is no commit to find: %s", last.Title(), first.Title(), x.commits[end].Reason)
-		if x.states[end] != bisect.Good {
+		if x.states[end] != revision.Good {
 			found.Answer = fmt.Sprintf("not decided: it is not known whether %s misses the gate against %s: %s", last.Title(), first.Title(), x.commits[end].Reason)
 		}
 		found.Tried = x.tried()
 		return found, nil
 	}
 	for {
-		i, done := bisect.Next(x.states)
+		i, done := revision.Next(x.states)
 		if done {
 			break
 		}
-		x.say(fmt.Sprintf("%d commits, about %d left to measure", len(x.line), bisect.Left(x.states)))
+		x.say(fmt.Sprintf("%d commits, about %d left to measure", len(x.line), revision.Left(x.states)))
 		if err := x.try(ctx, i); err != nil {
 			return nil, err
 		}
@@ -154,18 +153,18 @@ func (x *search) try(ctx context.Context, i int) error {
 }
 
 // judge finds the state of a commit, and enters why.
-func (x *search) judge(ctx context.Context, i int, c *Commit) (bisect.State, error) {
+func (x *search) judge(ctx context.Context, i int, c *Commit) (revision.State, error) {
 	p, err := x.build(ctx, x.line[i])
 	if unbuilt := new(revision.BuildError); errors.As(err, &unbuilt) {
 		c.Reason = "it does not build: " + firstLine(unbuilt.Err)
-		return bisect.Skipped, nil
+		return revision.Skipped, nil
 	}
 	if err != nil {
 		return 0, err
 	}
 	if of, known := x.known[p.Sum]; known && of < 0 {
 		c.Same, c.Reason = x.good.Hash, "it builds the same program as "+x.good.Title()
-		return bisect.Good, nil
+		return revision.Good, nil
 	} else if known {
 		same := x.commits[of]
 		c.Same, c.Reason, c.Ratio, c.Interval, c.Out = same.Hash, "it builds the same program as "+x.line[of].Short()+": "+same.Reason, same.Ratio, same.Interval, same.Out
@@ -180,25 +179,25 @@ func (x *search) judge(ctx context.Context, i int, c *Commit) (bisect.State, err
 		return 0, ctx.Err()
 	case errors.Is(err, experiment.ErrUnfit):
 		c.Reason = firstLine(err)
-		return bisect.Undecided, nil
+		return revision.Undecided, nil
 	case err != nil:
 		c.Reason = "it could not be measured: " + firstLine(err)
-		return bisect.Skipped, nil
+		return revision.Skipped, nil
 	}
 	verdict := x.gate.Judge(*result)
 	c.Ratio, c.Interval, c.Reason = result.Ratio, result.Interval, verdict.InWords
 	switch verdict.Verdict {
 	case compare.Pass:
-		return bisect.Good, nil
+		return revision.Good, nil
 	case compare.Fail:
-		return bisect.Bad, nil
+		return revision.Bad, nil
 	}
-	return bisect.Undecided, nil
+	return revision.Undecided, nil
 }
 
 // conclude enters the answer of a search that is done.
 func (x *search) conclude(found *Found) {
-	for _, i := range bisect.Suspects(x.states) {
+	for _, i := range revision.Suspects(x.states) {
 		found.Suspects = append(found.Suspects, x.commits[i])
 	}
 	found.Tried = x.tried()
@@ -221,7 +220,7 @@ func (c Commit) short() string {
 // tried are the commits of which something is known.
 func (x *search) tried() (out []Commit) {
 	for i, c := range x.commits {
-		if x.states[i] != bisect.Untried {
+		if x.states[i] != revision.Untried {
 			out = append(out, c)
 		}
 	}

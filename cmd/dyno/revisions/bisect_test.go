@@ -15,8 +15,8 @@ import (
 
 	"dyno/cmd/dyno/request"
 	"dyno/lab/compare"
+	"dyno/lab/revision"
 	"dyno/lab/scenario"
-	"dyno/lab/target/revision"
 
 	"github.com/spf13/pflag"
 )

@@ -15,8 +15,8 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
 	"dyno/lab/report"
+	"dyno/lab/revision"
 	"dyno/lab/scenario"
-	"dyno/lab/target/revision"
 
 	"github.com/spf13/cobra"
 )

@@ -15,8 +15,8 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/revision"
 	"dyno/lab/scenario"
-	"dyno/lab/target/revision"
 )
 
 // Source builds the program of a command at revisions. Close it.

@@ -21,7 +21,7 @@ import (
 	"dyno/lab/report/ci"
 	"dyno/lab/report/history"
 	"dyno/lab/report/text"
-	"dyno/lab/target/revision"
+	"dyno/lab/revision"
 
 	"github.com/spf13/pflag"
 )

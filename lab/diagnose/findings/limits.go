@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/whatif"
-	"dyno/lab/record/waits"
+	"dyno/lab/record"
 )
 
 // ownLimits finds the resource that a job reported waiting for. A job bound by a remote budget
@@ -18,7 +18,7 @@ func ownLimits(l *look) []Finding {
 	if of == nil {
 		return nil
 	}
-	told := waits.Of(of)
+	told := record.WaitsOf(of)
 	if len(told) == 0 || told[0].Share < limitShare {
 		return nil
 	}

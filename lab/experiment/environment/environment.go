@@ -23,7 +23,6 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
-	"dyno/lab/target"
 	"dyno/parts/process"
 )
 
@@ -188,7 +187,7 @@ func (s *Environment) up(ctx context.Context, chosen func(scenario.Companion) bo
 		if err != nil {
 			return err
 		}
-		p, err := target.Start(ctx, spec)
+		p, err := Start(ctx, spec)
 		if err != nil {
 			return fmt.Errorf("starting companion %s: %w", c.Name, err)
 		}

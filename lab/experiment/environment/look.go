@@ -16,7 +16,6 @@ import (
 
 	"dyno/lab/probe/procfs"
 	"dyno/lab/probe/profiling"
-	"dyno/lab/target"
 )
 
 // patience bounds one answer to Look.
@@ -59,7 +58,7 @@ func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, e
 	}
 	spec.Name, spec.Log, spec.Find = b.Scenario.Name, "", listening(port)
 	b.Say("starting " + strings.Join(append([]string{spec.Name}, spec.Command[1:]...), " "))
-	if e.Target, err = target.Start(ctx, spec); err != nil {
+	if e.Target, err = Start(ctx, spec); err != nil {
 		return nil, err
 	}
 	s := &Seen{Listens: procfs.Listens(e.Target.PID())}

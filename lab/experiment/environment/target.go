@@ -15,7 +15,6 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/target"
 )
 
 // Prepare starts the target of a variant, with a change to its settings, and sends the requests of
@@ -70,7 +69,7 @@ func (s *Environment) launch(ctx context.Context, p scenario.Process, granted fl
 		what, spec.ReadyLine, spec.ReadyURL, spec.Stdout = "job", false, nil, stdout
 	}
 	spec.CPUs, spec.Env = cpus(granted), append(spec.Env, changed(change)...)
-	if s.Target, err = target.Start(ctx, spec); err != nil {
+	if s.Target, err = Start(ctx, spec); err != nil {
 		return record.Target{}, fmt.Errorf("starting the %s: %w", what, err)
 	}
 	return record.Target{Command: spec.Command, PID: s.Target.PID()}, nil
@@ -105,7 +104,7 @@ func (b *Programs) pidOf(address string) int {
 // cpus returns the CPUs a target is pinned to: the number that the scenario grants it, or else
 // the generator's remainder.
 func cpus(granted float64) []int {
-	_, forTarget := target.CPUPlan(runtime.NumCPU())
+	_, forTarget := CPUPlan(runtime.NumCPU())
 	if granted == 0 || int(granted) >= runtime.NumCPU() {
 		return forTarget
 	}

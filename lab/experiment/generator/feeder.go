@@ -13,7 +13,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load/corpus"
 	"dyno/lab/scenario"
-	"dyno/lab/target"
 	"dyno/parts/process"
 )
 
@@ -77,7 +76,7 @@ func (b *Generator) runFeeder(ctx context.Context, f *scenario.Feeder, read func
 	}
 	out, in := io.Pipe()
 	defer context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })()
-	p, err := target.Start(ctx, process.Spec{Name: "feeder", Command: command, Stdout: in})
+	p, err := environment.Start(ctx, process.Spec{Name: "feeder", Command: command, Stdout: in})
 	if err != nil {
 		return nil, err
 	}

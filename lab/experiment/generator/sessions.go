@@ -22,7 +22,6 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
-	"dyno/lab/target"
 	"dyno/parts/process"
 )
 
@@ -171,7 +170,7 @@ func (b *Generator) program(ctx context.Context, s *environment.Environment, l s
 	}
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the drive, there is no reader yet
-	child, err := target.Start(ctx, process.Spec{Name: "driver", Command: command, Stdout: in})
+	child, err := environment.Start(ctx, process.Spec{Name: "driver", Command: command, Stdout: in})
 	if err != nil {
 		stop()
 		return Sessions{}, fmt.Errorf("starting load.driver: %w", err)

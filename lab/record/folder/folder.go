@@ -1,10 +1,10 @@
 // Package folder keeps runs and experiments in folders: it writes a run window by window while the
 // load goes on, an experiment after each run or slice, and reads both again, on any machine. It
 // redacts what it writes. A disk that fills up loses the folder and not the experiment: what could
-// not be written is kept in memory, and Unwritten says why.
+// not be written is kept in memory, and Unwritten says why. Follow reads a folder that another
+// process may still write, and of that only regular files and a bounded number of bytes.
 //
-// It is not for a folder that another process still writes (follow), nor for profiles, which a Run
-// reads on demand. It starts no goroutines.
+// It is not for profiles, which a Run reads on demand. It starts no goroutines.
 package folder
 
 import (

@@ -11,7 +11,6 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/capacity/fit"
 	"dyno/lab/record"
-	"dyno/lab/record/waits"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/words"
 )
@@ -36,15 +35,15 @@ type ScalingCurve struct {
 
 // ScalingPoint is one concurrency: medians over its runs.
 type ScalingPoint struct {
-	Concurrency int           `json:"concurrency"`
-	PerS        figure.Value  `json:"per_s"`
-	P50         figure.Value  `json:"p50_ms"`
-	P95         figure.Value  `json:"p95_ms"`
-	P99         figure.Value  `json:"p99_ms"`
-	Met         bool          `json:"met"`
-	Judged      bool          `json:"-"`
-	Waits       string        `json:"-"` // limits that the job reported
-	Limits      []waits.Limit `json:"limits,omitempty"`
+	Concurrency int                `json:"concurrency"`
+	PerS        figure.Value       `json:"per_s"`
+	P50         figure.Value       `json:"p50_ms"`
+	P95         figure.Value       `json:"p95_ms"`
+	P99         figure.Value       `json:"p99_ms"`
+	Met         bool               `json:"met"`
+	Judged      bool               `json:"-"`
+	Waits       string             `json:"-"` // limits that the job reported
+	Limits      []record.WaitLimit `json:"limits,omitempty"`
 }
 
 // ByConcurrency reports whether an experiment's load was a number of units in flight.
@@ -113,7 +112,7 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 		}
 		p := ScalingPoint{Concurrency: n, PerS: figure.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
 		last := of.runs[len(of.runs)-1]
-		p.Limits = waits.Of(last)
+		p.Limits = record.WaitsOf(last)
 		p.Waits = capacity.LimitWords(p.Limits)
 		for _, r := range of.runs {
 			if v, judged := verdicts[r.ID]; judged {

@@ -1,9 +1,4 @@
-// Package bisect finds the first of a line of revisions that misses a gate, by halves: which one to
-// measure next, and what is known in the end.
-//
-// It is pure: it does not build or measure a revision, and it never guesses the state of one. It
-// starts no goroutines.
-package bisect
+package revision
 
 // State is what is known of a revision.
 type State int

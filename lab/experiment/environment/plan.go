@@ -1,4 +1,4 @@
-package target
+package environment
 
 import "dyno/parts/process"
 

@@ -1,4 +1,4 @@
-package bisect
+package revision
 
 import (
 	"slices"

@@ -1,9 +1,4 @@
-// Package follow reads an experiment's folder while another process may still write it: its
-// description, the run in progress, and the windows and slices that were added since the last look.
-//
-// It opens only regular files inside the folder and reads a bounded number of bytes. Finished
-// experiments are for folder.Open, which reads every run. It starts no goroutines.
-package follow
+package folder
 
 import (
 	"encoding/json"
@@ -17,7 +12,6 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/record/folder"
 )
 
 // Bounds on what is read of a folder.
@@ -26,14 +20,14 @@ const (
 	maxEntries = 50_000  // files and folders in an experiment
 )
 
-// Folder is an experiment's folder.
-type Folder struct{ root *os.Root }
+// Followed is the folder of an experiment that may go on.
+type Followed struct{ root *os.Root }
 
-// In reads the experiment in a folder, which Close closes.
-func In(root *os.Root) *Folder { return &Folder{root} }
+// Follow reads the experiment in a folder, which Close closes.
+func Follow(root *os.Root) *Followed { return &Followed{root} }
 
 // Close closes the folder.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *Followed) Close() error { return f.root.Close() }
 
 // Stamp identifies one state of a file, or of several.
 type Stamp struct {
@@ -51,7 +45,7 @@ type Head struct {
 // Exists reports whether the folder at a path holds an experiment, and when its description
 // changed.
 func Exists(dir string) (changed time.Time, ok bool) {
-	at, err := os.Lstat(dir + string(os.PathSeparator) + folder.ExperimentFile)
+	at, err := os.Lstat(dir + string(os.PathSeparator) + ExperimentFile)
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -59,51 +53,51 @@ func Exists(dir string) (changed time.Time, ok bool) {
 }
 
 // Head returns the state of the description. The error is fs.ErrNotExist for a folder without one.
-func (f *Folder) Head() (Head, error) {
-	at, err := f.root.Lstat(folder.ExperimentFile)
+func (f *Followed) Head() (Head, error) {
+	at, err := f.root.Lstat(ExperimentFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Head{}, fmt.Errorf("the folder holds no %s: %w", folder.ExperimentFile, fs.ErrNotExist)
+		return Head{}, fmt.Errorf("the folder holds no %s: %w", ExperimentFile, fs.ErrNotExist)
 	case err != nil:
 		return Head{}, err
 	case !at.Mode().IsRegular():
-		return Head{}, fmt.Errorf("%s is not a file", folder.ExperimentFile)
+		return Head{}, fmt.Errorf("%s is not a file", ExperimentFile)
 	case at.Size() > MaxHead:
-		return Head{}, fmt.Errorf("%s has %d bytes; at most %d are read", folder.ExperimentFile, at.Size(), MaxHead)
+		return Head{}, fmt.Errorf("%s has %d bytes; at most %d are read", ExperimentFile, at.Size(), MaxHead)
 	}
 	h := Head{Stamp: Stamp{at.ModTime(), at.Size()}, Bytes: at.Size()}
-	if turns, err := f.root.Lstat(folder.SlicesFile); err == nil && turns.Mode().IsRegular() && turns.Size() > 0 {
+	if turns, err := f.root.Lstat(SlicesFile); err == nil && turns.Mode().IsRegular() && turns.Size() > 0 {
 		h.Slices, h.Changed, h.Size = true, later(h.Changed, turns.ModTime()), h.Size+turns.Size()
 	}
 	return h, nil
 }
 
 // Experiment reads the description; no run and no slice.
-func (f *Folder) Experiment() (*record.Experiment, error) {
-	file, err := f.root.Open(folder.ExperimentFile)
+func (f *Followed) Experiment() (*record.Experiment, error) {
+	file, err := f.root.Open(ExperimentFile)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	e := &record.Experiment{}
 	if err := json.NewDecoder(io.LimitReader(file, MaxHead)).Decode(e); err != nil {
-		return nil, fmt.Errorf("%s: %w", folder.ExperimentFile, err)
+		return nil, fmt.Errorf("%s: %w", ExperimentFile, err)
 	}
 	return e, nil
 }
 
 // Written is the time of the last write to the record.
-func (f *Folder) Written() time.Time {
-	last := f.Changed(folder.ExperimentFile, folder.SlicesFile, record.RunsFolder)
+func (f *Followed) Written() time.Time {
+	last := f.Changed(ExperimentFile, SlicesFile, record.RunsFolder)
 	if run := f.LastRun(); run != "" {
 		dir := path.Join(record.RunsFolder, run)
-		last = later(last, f.Changed(dir, path.Join(dir, folder.SeriesFile)))
+		last = later(last, f.Changed(dir, path.Join(dir, SeriesFile)))
 	}
 	return last
 }
 
 // Changed is the latest modification of these files; zero when none exists.
-func (f *Folder) Changed(files ...string) (t time.Time) {
+func (f *Followed) Changed(files ...string) (t time.Time) {
 	for _, name := range files {
 		if at, err := f.root.Lstat(name); err == nil {
 			t = later(t, at.ModTime())
@@ -120,7 +114,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // LastRun names the folder of the run that began last; empty: none.
-func (f *Folder) LastRun() string {
+func (f *Followed) LastRun() string {
 	dir, err := f.root.Open(record.RunsFolder)
 	if err != nil {
 		return ""
@@ -137,7 +131,7 @@ func (f *Folder) LastRun() string {
 }
 
 // Run returns the state of a finished run that is a folder of its own with files of its own.
-func (f *Folder) Run(id string) (Stamp, error) {
+func (f *Followed) Run(id string) (Stamp, error) {
 	if _, _, ok := RunName(id); !ok {
 		return Stamp{}, fmt.Errorf("%q is not a run's name", id)
 	}
@@ -148,7 +142,7 @@ func (f *Folder) Run(id string) (Stamp, error) {
 		}
 	}
 	var is Stamp
-	for _, file := range []string{path.Join(run, folder.SeriesFile), path.Join(run, folder.RunFile)} {
+	for _, file := range []string{path.Join(run, SeriesFile), path.Join(run, RunFile)} {
 		at, err := f.root.Lstat(file)
 		if err != nil || !at.Mode().IsRegular() {
 			return Stamp{}, fmt.Errorf("no file %s", file)
@@ -182,7 +176,7 @@ func RunName(id string) (n int, of string, ok bool) {
 
 // Check returns an error when the folder holds entries that dyno does not write: a link, which may
 // lead anywhere, or too many files.
-func (f *Folder) Check() error {
+func (f *Followed) Check() error {
 	n := 0
 	return fs.WalkDir(f.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		n++

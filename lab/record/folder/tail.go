@@ -1,4 +1,4 @@
-package follow
+package folder
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"path"
 
 	"dyno/lab/record"
-	"dyno/lab/record/folder"
 )
 
 // Bounds on one reading of a growing file.
@@ -29,8 +28,8 @@ type Series struct {
 }
 
 // Next returns the windows of the complete lines that were added. It skips what is too far behind.
-func (s *Series) Next(f *Folder) ([]record.Window, error) {
-	name := path.Join(record.RunsFolder, s.Run, folder.SeriesFile)
+func (s *Series) Next(f *Followed) ([]record.Window, error) {
+	name := path.Join(record.RunsFolder, s.Run, SeriesFile)
 	if at, err := f.root.Lstat(name); err != nil || !at.Mode().IsRegular() {
 		return nil, errors.Join(err, fs.ErrInvalid)
 	}
@@ -107,15 +106,15 @@ type Slices struct {
 }
 
 // Next reads the complete lines that were added, and reports whether there were any.
-func (s *Slices) Next(f *Folder) bool {
-	at, err := f.root.Lstat(folder.SlicesFile)
+func (s *Slices) Next(f *Followed) bool {
+	at, err := f.root.Lstat(SlicesFile)
 	if err != nil || !at.Mode().IsRegular() || at.Size() == s.read || at.Size() > maxSlices {
 		return false
 	}
 	if at.Size() < s.read { // another experiment of that name
 		s.read, s.All = 0, nil
 	}
-	file, err := f.root.Open(folder.SlicesFile)
+	file, err := f.root.Open(SlicesFile)
 	if err != nil {
 		return false
 	}

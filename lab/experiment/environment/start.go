@@ -1,7 +1,4 @@
-// Package target starts the processes of a measurement, the target and its companions, so that
-// errors repeat none of their secrets, and divides the machine's cores between them and the load
-// generator. It is not for deciding what to start (scenario) or for observing it (probe).
-package target
+package environment
 
 import (
 	"context"

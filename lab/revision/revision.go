@@ -1,8 +1,10 @@
 // Package revision builds a program as git knows it: it finds revisions, writes their files into
 // temporary folders, and builds there. It only reads the repository: no branch, index, work tree
-// or stash of it changes, so nothing has to be undone if the lab is killed.
+// or stash of it changes, so nothing has to be undone if the lab is killed. Next, Left and Suspects
+// choose by halves which revision to measure in search of the first that misses a gate; they are
+// pure.
 //
-// It is not for choosing revisions (compare/bisect) or for measuring what it built. It starts no
+// It is not for measuring what it built, and guesses the state of no revision. It starts no
 // goroutines; the git and go commands that it starts have ended when a call returns.
 package revision
 
