@@ -150,7 +150,7 @@ func (x *executor) profileLadder(ctx context.Context) error {
 			x.exp.Warnings = append(x.exp.Warnings, "the budget was used up before "+v.Name+" could be profiled: give it more with --budget")
 			return nil
 		}
-		at, clients := capacity.Summarise(x.exp, v.Name).PeakWorkPerS, x.runner.Base(v).Connections
+		at, clients := capacity.Summarise(x.exp, v.Name).PeakWorkPerS, x.gen.Base(v).Connections
 		if at == 0 {
 			at, clients = x.found(v.Name), inFlight(x.exp.Slices, v.Name)
 		}

@@ -197,6 +197,8 @@ type executor struct {
 	Options
 	exp      *record.Experiment
 	variants []scenario.Variant
+	programs *environment.Programs
+	gen      *generator.Generator
 	runner   *runs.Runner
 	began    time.Time       // the time at which everything was built
 	expected int             // estimated number of runs
@@ -212,8 +214,10 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
-	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
-	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit, Agents: o.Agents}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
+	x.programs = &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
+	x.gen = generator.New(x.programs)
+	x.gen.Permit, x.gen.Agents = o.Permit, o.Agents
+	x.runner = &runs.Runner{Generator: x.gen, Warmup: o.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }
@@ -228,7 +232,7 @@ func (x *executor) permitted() error {
 		urls = append(urls, step.URL)
 	}
 	for _, url := range urls {
-		if err := x.runner.Permitted(url); err != nil {
+		if err := x.gen.Permitted(url); err != nil {
 			return err
 		}
 	}
@@ -237,14 +241,14 @@ func (x *executor) permitted() error {
 
 // measure builds the programs, and measures by the experiment's kind.
 func (x *executor) measure(ctx context.Context) error {
-	if err := x.runner.Build(ctx); err != nil {
+	if err := x.programs.Build(ctx); err != nil {
 		return err
 	}
-	defer x.runner.Close()
-	if err := x.runner.Feed(ctx); err != nil {
+	defer x.programs.Close()
+	if err := x.gen.Feed(ctx); err != nil {
 		return err
 	}
-	warnings, err := x.runner.Reach(ctx)
+	warnings, err := x.gen.Reach(ctx)
 	for _, w := range warnings {
 		x.exp.Warnings = append(x.exp.Warnings, w)
 		x.Progress.Say("warning: " + w)
@@ -336,7 +340,7 @@ func (o *Options) warmup() time.Duration {
 
 func (x *executor) execute(ctx context.Context) error {
 	if x.Scenario.Load.Kind == scenario.Jobs && x.Scenario.Shares() {
-		x.runner.Outer = x.runner.New(turns.Folder(x.exp, "1-shared"), nil)
+		x.runner.Outer = x.programs.New(turns.Folder(x.exp, "1-shared"), nil)
 		defer x.runner.Outer.Down()
 		if err := x.runner.Outer.UpShared(ctx); err != nil {
 			return err

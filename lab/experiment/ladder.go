@@ -162,7 +162,7 @@ func measured(variant string) turns.Place {
 // 0) is that of every SLO slice.
 func (x *executor) takeTurns(ctx context.Context, places []turns.Place, pairs [][2]turns.Place, ends time.Time, rate float64) error {
 	given, err := turns.Take(ctx, turns.Plan{Places: places, Pairs: pairs, Ends: ends, Rate: rate, Rounds: x.Rounds, Metric: x.Metric,
-		Spare: x.exp.Kind == record.KindCompare && len(x.variants) > 2, Generator: x.runner.Generator, Exp: x.exp, Token: x.Token, Slice: x.Progress.Slice})
+		Spare: x.exp.Kind == record.KindCompare && len(x.variants) > 2, Generator: x.gen, Exp: x.exp, Token: x.Token, Slice: x.Progress.Slice})
 	for p := range given {
 		if p.Role == record.RoleMeasure {
 			x.lost[p.Variant] = true

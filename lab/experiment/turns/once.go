@@ -24,7 +24,7 @@ func (t *turns) renew(u *usedUp, blocks int, after time.Duration) error {
 		t.short = true
 		text := fmt.Sprintf("%s for processes to take part in more than %d rounds of turns; fewer than %d give no sample", why, blocks, leastBlocks)
 		t.Exp.Warnings = append(t.Exp.Warnings, text)
-		t.Say(text)
+		t.Programs.Say(text)
 	}
 	return nil
 }

@@ -51,12 +51,12 @@ type seat struct {
 // sit starts a place's process for a generation and sets it up.
 func (t *turns) sit(ctx context.Context, p Place, shared *environment.Environment) (*seat, error) {
 	step := record.Step{Role: p.Role, Variant: p.Variant, Round: t.number}
-	variant, err := t.Variant(step)
+	variant, err := t.Programs.Variant(step)
 	if err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%d-%s", t.number, p)
-	s := &seat{Place: p, turns: t, variant: variant, env: t.New(Folder(t.Exp, name), shared)}
+	s := &seat{Place: p, turns: t, variant: variant, env: t.Programs.New(Folder(t.Exp, name), shared)}
 	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: t.Exp.SLO, Machine: t.Exp.Machine}
 	if err := s.open(ctx); err != nil {
 		s.close()

@@ -112,7 +112,7 @@ func Take(ctx context.Context, p Plan) (given map[Place]string, err error) {
 	p.Exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: p.Ends}
 	folder.Save(p.Exp)
 	if t.Scenario.OneAddress() && len(p.Places) > 1 && !t.Scenario.Exclusive {
-		p.Say("the target listens at one address, so variants take turns by whole processes (exclusive)")
+		p.Programs.Say("the target listens at one address, so variants take turns by whole processes (exclusive)")
 		t.Scenario.Exclusive = true
 	}
 	defer t.explain()
@@ -149,7 +149,7 @@ func (t *turns) running() bool { return t.Scenario.Target.URL != "" }
 // took.
 func (t *turns) generation(ctx context.Context) error {
 	began := time.Now()
-	shared := t.New(Folder(t.Exp, fmt.Sprintf("%d-shared", t.number)), nil)
+	shared := t.Programs.New(Folder(t.Exp, fmt.Sprintf("%d-shared", t.number)), nil)
 	defer shared.Down()
 	if err := shared.UpShared(ctx); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (t *turns) generation(ctx context.Context) error {
 		t.say("starting " + p.String())
 		s, err := t.seat(ctx, p, shared)
 		if err != nil && len(seats) > 0 && strings.Contains(err.Error(), addressTaken) && ctx.Err() == nil {
-			t.Say("the variants listen at the same address, so they take turns by whole processes (exclusive)")
+			t.Programs.Say("the variants listen at the same address, so they take turns by whole processes (exclusive)")
 			t.Scenario.Exclusive = true
 			return nil
 		}
@@ -352,7 +352,7 @@ func (t *turns) giveUp(p Place, why string) {
 	t.given[p] = why
 	text := fmt.Sprintf("%s is no longer measured: %s", p, why)
 	t.Exp.Warnings = append(t.Exp.Warnings, text)
-	t.Say(text)
+	t.Programs.Say(text)
 }
 
 // voteRate returns the rate of a place's next SLO slice.
@@ -383,6 +383,6 @@ func (t *turns) peak(p Place) float64 {
 
 func (t *turns) say(text string) {
 	if t.number == 1 && !t.running() {
-		t.Say(text)
+		t.Programs.Say(text)
 	}
 }

@@ -33,7 +33,7 @@ func (t *turns) visits(ctx context.Context) error {
 }
 
 func (t *turns) visit(ctx context.Context, p Place) error {
-	shared := t.New(Folder(t.Exp, fmt.Sprintf("%d-shared", t.number)), nil)
+	shared := t.Programs.New(Folder(t.Exp, fmt.Sprintf("%d-shared", t.number)), nil)
 	defer shared.Down()
 	if err := shared.UpShared(ctx); err != nil {
 		return err
