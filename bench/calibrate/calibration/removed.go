@@ -21,8 +21,8 @@ type Difference struct {
 	GoneIn, NewIn string // the place with most of it
 }
 
-// errors is how many standard errors a place must differ by: some 50 places are compared.
-const errors = 2
+// standardErrors is how many of them a place must differ by: some 50 places are compared.
+const standardErrors = 2
 
 // Compare finds the places whose CPU time per request differs. A place is a function of the
 // service's own with the library function that it calls, or a class of the runtime's work. The
@@ -45,7 +45,7 @@ func Compare(before, after *record.Run, measured [2]float64) (Difference, bool) 
 	for _, at := range slices.Sorted(maps.Keys(all)) {
 		change := is[at].us - was[at].us
 		switch {
-		case math.Abs(change) < errors*math.Sqrt(is[at].variance+was[at].variance):
+		case math.Abs(change) < standardErrors*math.Sqrt(is[at].variance+was[at].variance):
 		case change < 0:
 			if d.Gone -= change; change < least {
 				least, d.GoneIn = change, at
@@ -60,7 +60,7 @@ func Compare(before, after *record.Run, measured [2]float64) (Difference, bool) 
 	// error of a measured sum is small.
 	rest := d.Before - d.After - (d.Gone - d.New)
 	switch {
-	case measured == [2]float64{} && math.Abs(rest) < errors*math.Sqrt(variance(was)+variance(is)):
+	case measured == [2]float64{} && math.Abs(rest) < standardErrors*math.Sqrt(variance(was)+variance(is)):
 	case rest > 0:
 		d.Gone += rest
 	default:
