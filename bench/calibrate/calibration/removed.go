@@ -21,7 +21,7 @@ type Difference struct {
 	GoneIn, NewIn string // the place with most of it
 }
 
-// standardErrors is how many of them a place must differ by: some 50 places are compared.
+// standardErrors is by how many of them a place must differ: some 50 places are compared.
 const standardErrors = 2
 
 // Compare finds the places whose CPU time per request differs. A place is a function of the
