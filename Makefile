@@ -68,7 +68,7 @@ scenarios: ## the scenarios of docs/reference/notifyd-scenarios.md and ordersd-s
 	test -z "$$failed" || { echo "without a valid result:$$failed"; exit 1; }
 
 calibrate: ## how often a diagnosis is right, on servers of known cause, five times each (40 minutes)
-	go run ./cmd/dyno calibrate --repeats 5
+	go run ./bench/calibrate --repeats 5
 
 # Those of scenarios/peers/chain.yaml, as they are published: no go.mod of ours requires them, because the one build list of the
 # workspace would get their versions of what services use, and CI would compile them. Colyseus comes from npm.

@@ -140,7 +140,6 @@ var inside = map[string][]room{
 		{"names", nil, "the names of fields and transactions"},
 	},
 	"lab/diagnose": {
-		{"calibration", []string{".", "whatif", "findings", "words", "places", "rules", "facts", "stacks"}, "judges the diagnosis on servers of known cause"},
 		{".", []string{"findings", "whatif", "words", "places", "rules", "autoscale", "facts", "foreign", "stacks"}, "reads the signals, and asks the packages below"},
 		{"changes", []string{"places", "stacks"}, "which functions differ between two variants; it knows no verdict"},
 		{"findings", []string{"whatif", "places", "autoscale", "facts", "stacks"}, "improvements beside the bottleneck; it knows no verdict"},
@@ -163,7 +162,6 @@ var inside = map[string][]room{
 		{"timeseries", []string{"."}, "one output; it knows no other"},
 		{"viewers", nil, "records for other programs, which draw them"},
 		{"tuned", []string{"analysis", "words", "figure"}, "a search's result: it rests on several experiments"},
-		{"confusion", nil, "a calibration's verdicts: no part of a report"},
 		{"progress", []string{"screen"}, "an experiment that still runs, of which there is no report"},
 		{"screen", nil, "the terminal, whatever is shown there"},
 		{".", []string{"analysis", "curve", "flame", "inside", "series", "turns", "words", "figure"}, "the model, which knows no output"},
@@ -177,7 +175,6 @@ var inside = map[string][]room{
 		{"figure", nil, "how figures read"},
 	},
 	"lab/experiment": {
-		{"calibrate", []string{"."}, "runs experiments on servers of known cause"},
 		{"tuning", []string{".", "environment", "generator"}, "runs the experiments of a search for settings"},
 		{".", []string{"runs", "turns", "generator", "environment"}, "what to run next; how it runs is below"},
 		{"runs", []string{"generator", "environment"}, "one whole run; it knows no plan"},

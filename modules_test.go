@@ -187,7 +187,7 @@ var modules = map[string]map[string]string{
 }
 
 // comparing lists the modules that only compare, exhibit or test: they may require anything.
-var comparing = []string{"peers", "services/notify/soak", "tests"}
+var comparing = []string{"bench", "peers", "services/notify/soak", "tests"}
 
 // anyModule are testing libraries that any module but the agent may require.
 var anyModule = []string{"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid"}

@@ -27,6 +27,7 @@ var house = []room{
 	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
 	{"cmd/arenad", []string{"cmd/service", "services/arena", "services/arena/*", "lab/load", "parts/*"}, "its bots are a load of the lab"},
 	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},
+	{"bench/*", []string{"bench/*", "lab/*", "parts/*", "agent"}, "tools for those who change the repository; nothing imports them"},
 	{"peers/*", []string{"peers/callers", "peers/queues/queue", "cmd/service", "services/*", "parts/*", "lab/*", "agent"}, "programs that a service is compared with; nothing imports them"},
 	{"tests/*", []string{"tests/*", "lab/*", "services/*", "parts/*", "agent"}, "tests from outside: only they may need a browser, and no package imports them"},
 	{"deploy/*", nil, "programs that release the repository need none of it, so that they can rewrite all of it"},

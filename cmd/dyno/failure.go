@@ -13,7 +13,7 @@ import (
 )
 
 // schemas maps commands to their names in JSON, if those differ.
-var schemas = map[string]string{"compare": "comparison", "diagnose": "diagnosis", "calibrate": "calibration"}
+var schemas = map[string]string{"compare": "comparison", "diagnose": "diagnosis"}
 
 // printFailure prints the JSON object of a command with --json that ended before it printed any.
 // It looks for the flag in the arguments, because they may not parse.

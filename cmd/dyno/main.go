@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 
 	"dyno/cmd/dyno/authoring"
@@ -23,6 +22,7 @@ import (
 	"dyno/cmd/dyno/version"
 	"dyno/cmd/service/manual"
 	"dyno/lab/experiment"
+	"dyno/lab/load/pacing"
 	"dyno/lab/record/redact"
 	"dyno/lab/report/screen"
 
@@ -52,17 +52,11 @@ func (e *exit) Error() string {
 }
 func (e *exit) Unwrap() error { return e.err }
 
-// spareProcs is the number of goroutines that may run in addition to one per core. A sending
-// thread at real-time priority that wakes up needs one of the runtime's slots before it can
-// continue; if threads that wait for a CPU behind the target's hold all slots, it waits with
-// them, and its requests are late.
-const spareProcs = 6
-
 func main() { os.Exit(command()) }
 
 // command runs the command of the process's arguments and returns its exit code.
 func command() int {
-	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
+	pacing.SpareProcs()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends it immediately; the reaper then stops the remaining processes
@@ -137,7 +131,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), manual.New("dyno"), newDiagnose(), newCalibrate(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(),
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), manual.New("dyno"), newDiagnose(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(),
 		remote.Command(version.OfAgents(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)

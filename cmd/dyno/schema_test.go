@@ -5,7 +5,6 @@ import (
 	"dyno/cmd/dyno/version"
 	"encoding/json"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,10 +16,8 @@ import (
 	"dyno/cmd/dyno/authoring"
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/verdicts"
-	"dyno/lab/diagnose/calibration"
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/confusion"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/jsonv1"
 	"dyno/lab/report/reporttest"
@@ -40,7 +37,7 @@ func objects() map[string]any {
 	return map[string]any{
 		"run": of(record.KindLadder), "load": of(record.KindLoad), "capacity": of(record.KindCapacity),
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
-		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": listing.EscapesObject{}, "calibration": confusion.Object{}, "foresight": confusion.Foreseen{},
+		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": listing.EscapesObject{},
 		"bisect": revisions.Found{}, "history": verdicts.HistoryObject{},
 		"layout": struct {
 			Schema string `json:"schema"`
@@ -313,29 +310,6 @@ func TestAllArePublished(t *testing.T) {
 	}
 	if found < 8 {
 		t.Errorf("only %d names were found", found)
-	}
-}
-
-// TestCalibrationsValidate: what dyno calibrate writes, also of no case, is as published.
-func TestCalibrationsValidate(t *testing.T) {
-	for _, write := range []func(io.Writer) error{
-		func(w io.Writer) error { return confusion.JSON(w, nil) },
-		func(w io.Writer) error { return confusion.ForesightJSON(w, nil) },
-		func(w io.Writer) error {
-			return confusion.ForesightJSON(w, []calibration.Foresight{{Step: "pool-sql"}})
-		},
-	} {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
-		var o map[string]any
-		if err := json.Unmarshal(b.Bytes(), &o); err != nil {
-			t.Fatal(err)
-		}
-		if err := validate(o); err != nil {
-			t.Errorf("%s: %v", b.String(), err)
-		}
 	}
 }
 

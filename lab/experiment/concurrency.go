@@ -49,11 +49,11 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 	found := map[string]capacity.Peak{}
 	for _, v := range variants {
 		if x.fixed() {
-			found[v.Name] = capacity.Peak{Concurrency: x.Scenario.Load.Sessions[0]}
+			found[v.Name] = capacity.Peak{Concurrency: x.opts.Scenario.Load.Sessions[0]}
 			continue
 		}
-		if x.Concurrency > 0 {
-			found[v.Name] = capacity.Peak{Concurrency: x.Concurrency}
+		if x.opts.Concurrency > 0 {
+			found[v.Name] = capacity.Peak{Concurrency: x.opts.Concurrency}
 			continue
 		}
 		next := x.searchOf(v, length)
@@ -85,14 +85,14 @@ func (x *executor) leaveOut(variant string, err error) {
 	why := strings.Join(strings.Fields(redact.Text(err.Error())), " ") // a log's end has several lines
 	text := variant + " is left out: " + strings.TrimPrefix(why, ErrUnfit.Error()+": ")
 	x.exp.Warnings = append(x.exp.Warnings, text)
-	x.Progress.Say(text)
+	x.opts.Progress.Say(text)
 }
 
 // byConcurrencyOf returns a search over a variant's concurrent units. A job that works through
 // one unit after the other has nothing to search.
 func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) capacity.Concurrency {
-	s := capacity.Concurrency{SLO: x.exp.SLO, Max: x.Scenario.Measure.MaxConcurrency, Listed: x.Scenario.ConcurrencyOf(v), Length: length}
-	if !x.Scenario.Parallel(v) {
+	s := capacity.Concurrency{SLO: x.exp.SLO, Max: x.opts.Scenario.Measure.MaxConcurrency, Listed: x.opts.Scenario.ConcurrencyOf(v), Length: length}
+	if !x.opts.Scenario.Parallel(v) {
 		s.Max = 1
 	}
 	return s
@@ -102,17 +102,17 @@ func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) cap
 // concurrency that reaches them. Then it measures all of them there in rotated rounds, the
 // baseline twice if there is something to compare.
 func (x *executor) byConcurrency(ctx context.Context) error {
-	p, variants := x.pace(), x.variants
+	p, variants := x.opts.pace(), x.variants
 	if x.exp.Kind == record.KindCapacity {
 		variants = variants[:1]
 	}
 	n := len(variants)
 	x.expected = (n+1)*p.rounds + n
-	if x.Concurrency == 0 {
+	if x.opts.Concurrency == 0 {
 		x.expected += n * runsPerSearch
 	}
 	around := x.atPeak
-	if x.Scenario.OfSessions() {
+	if x.opts.Scenario.OfSessions() {
 		around = x.aroundSessions
 		x.expected = n*sessionsPerSearch + (n+1)*p.rounds*sessionsPerSearch/3
 		if x.fixed() {
@@ -137,14 +137,14 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		if n > 1 {
 			rotation.Floor = variants[0].Name
 		}
-		if x.Depth == Thorough && x.exp.Kind == record.KindLadder {
+		if x.opts.Depth == Thorough && x.exp.Kind == record.KindLadder {
 			rotation.Leave = leavable(x.variants)
 		}
 		if err := x.follow(ctx, rotation.Next); err != nil {
 			return err
 		}
 	}
-	if x.exp.Kind == record.KindLadder || x.Profile > 0 {
+	if x.exp.Kind == record.KindLadder || x.opts.Profile > 0 {
 		return x.profileJobs(ctx, variants, found)
 	}
 	return nil
@@ -192,7 +192,7 @@ func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant,
 // warning: the diagnosis must name the cause.
 func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error) {
 	v := x.variants[0]
-	found, err := x.peaks(ctx, x.pace().search, x.variants[:1])
+	found, err := x.peaks(ctx, x.opts.pace().search, x.variants[:1])
 	if errors.Is(err, ErrUnfit) && ctx.Err() == nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no capacity was found: "+strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": "))
 		return 0, nil
@@ -203,35 +203,35 @@ func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error
 // lookingByConcurrency turns a plan into one over concurrent units: as many as the scenario
 // permits, and one if the job works through one unit after the other.
 func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
-	most := cmp.Or(x.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
-	if x.Scenario.OfSessions() {
-		most = cmp.Or(x.Scenario.Measure.MaxConcurrency, maxSessions)
+	most := cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
+	if x.opts.Scenario.OfSessions() {
+		most = cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, maxSessions)
 	}
 	if p.Most == 0 || p.Most > most {
 		p.Most = most
 	}
-	if x.Scenario.OfSessions() {
-		p.Length = max(p.Length, x.pace().search)
+	if x.opts.Scenario.OfSessions() {
+		p.Length = max(p.Length, x.opts.pace().search)
 		return p
 	}
-	if v, _ := x.Scenario.Variant(p.Variant); !x.Scenario.Parallel(v) { // the zero variant has the scenario's load
+	if v, _ := x.opts.Scenario.Variant(p.Variant); !x.opts.Scenario.Parallel(v) { // the zero variant has the scenario's load
 		p.Most = 1
 	}
-	p.Length = max(p.Length, paces[x.Depth].search)
+	p.Length = max(p.Length, paces[x.opts.Depth].search)
 	return p
 }
 
 // concurrencySteps lists the runs of a sweep over concurrent units.
 func (x *executor) concurrencySteps() (steps []record.Step) {
-	p := x.pace()
-	rounds := cmp.Or(x.Rounds, x.Scenario.Measure.Rounds, 1)
-	if x.Depth == Quick {
+	p := x.opts.pace()
+	rounds := cmp.Or(x.opts.Rounds, x.opts.Scenario.Measure.Rounds, 1)
+	if x.opts.Depth == Quick {
 		rounds = 1
 	}
 	variants := slices.Clone(x.variants)
 	for round := 1; round <= rounds; round++ {
 		for _, v := range variants {
-			for _, n := range x.Scenario.ConcurrencyOf(v) {
+			for _, n := range x.opts.Scenario.ConcurrencyOf(v) {
 				steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: round, Closed: true, Connections: n, Length: p.search})
 			}
 		}

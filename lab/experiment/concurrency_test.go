@@ -97,7 +97,7 @@ variants:
   - {name: rows, command: [sh, -c, "test \"$(cat $0)\" = \"$(printf 'name\\na')\" && exit 7", ], load: {args: ["${rows}"]}}
 measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
 `, record.KindCompare, Default)
-	if err := x.runner.Feed(t.Context()); err != nil {
+	if err := x.gen.Feed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.execute(t.Context()); err != nil {

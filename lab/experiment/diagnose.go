@@ -58,7 +58,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.Scenario.Bounded() {
+	if x.opts.Scenario.Bounded() {
 		var err error
 		if found, err = x.locating(ctx); err != nil {
 			return err
@@ -96,7 +96,7 @@ func unanswered(runs []*record.Run) error {
 
 // locating finds the capacity of the diagnosed variant.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
-	if x.Scenario.Counted() {
+	if x.opts.Scenario.Counted() {
 		return x.locatePeak(ctx)
 	}
 	return x.locate(ctx, x.variants[0].Name)
@@ -125,15 +125,15 @@ const runsPerDiagnosis = 6
 
 // looking returns the plan for diagnosing a variant of that capacity; 0: not known.
 func (x *executor) looking(variant string, found float64) diagnose.Plan {
-	p := diagnose.Plan{Variant: variant, Most: x.Clients, Length: looks[x.Depth].saturate, Profiled: profileLength}
-	if x.Scenario.Counted() {
+	p := diagnose.Plan{Variant: variant, Most: x.opts.Clients, Length: looks[x.opts.Depth].saturate, Profiled: profileLength}
+	if x.opts.Scenario.Counted() {
 		return x.lookingByConcurrency(p)
 	}
-	most := x.Scenario.MostRate()
+	most := x.opts.Scenario.MostRate()
 	switch {
 	case x.exp.SLO.On == record.OnDelivery && found > 0:
 		p.Rate = justAbove * found
-	case most > 0 && (found == 0 || found > most/2 || x.Scenario.Load.MaxRate > 0):
+	case most > 0 && (found == 0 || found > most/2 || x.opts.Scenario.Load.MaxRate > 0):
 		p.Rate, p.CapRate = most, true // a closed loop cannot keep a rate
 	}
 	if most > 0 && p.Rate > most {
@@ -150,7 +150,7 @@ func (x *executor) profileLadder(ctx context.Context) error {
 			x.exp.Warnings = append(x.exp.Warnings, "the budget was used up before "+v.Name+" could be profiled: give it more with --budget")
 			return nil
 		}
-		at, clients := capacity.Summarise(x.exp, v.Name).PeakWorkPerS, x.runner.Base(v).Connections
+		at, clients := capacity.Summarise(x.exp, v.Name).PeakWorkPerS, x.gen.Base(v).Connections
 		if at == 0 {
 			at, clients = x.found(v.Name), inFlight(x.exp.Slices, v.Name)
 		}
@@ -202,7 +202,7 @@ func inFlight(slices []record.Slice, variant string) int {
 
 // traced reports whether a variant's target can send its traces, by the scenario or by --otlp.
 func (x *executor) traced(v scenario.Variant) bool {
-	return x.OTLP != "" || len(x.Scenario.TargetOf(v).Traced) > 0
+	return x.opts.OTLP != "" || len(x.opts.Scenario.TargetOf(v).Traced) > 0
 }
 
 // underCapacity is the rate of a traced run as a share of the capacity: sending traces costs the
@@ -214,12 +214,12 @@ func (x *executor) traceRun(ctx context.Context, v scenario.Variant, found float
 	if !x.traced(v) {
 		return nil
 	}
-	step := record.Step{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.Depth].saturate}
-	if most := x.Scenario.MostRate(); found == 0 && most > 0 {
+	step := record.Step{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.opts.Depth].saturate}
+	if most := x.opts.Scenario.MostRate(); found == 0 && most > 0 {
 		step.Rate = most // a closed loop cannot keep a rate
 	} else if found == 0 {
 		const clients = 32
-		step.Closed, step.Rate, step.Connections = true, 0, cmp.Or(x.Clients, clients)
+		step.Closed, step.Rate, step.Connections = true, 0, cmp.Or(x.opts.Clients, clients)
 	}
 	return x.step(ctx, step)
 }

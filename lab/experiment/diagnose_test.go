@@ -199,7 +199,7 @@ func TestLooking(t *testing.T) {
 		{"work after the answer, up to the rate permitted", record.OnDelivery, 1000, 1000, 1000, true},
 	} {
 		sc := &scenario.Scenario{Load: scenario.Load{MaxRate: c.maxRate}}
-		x := &executor{Options: Options{Scenario: sc, Depth: Quick, Clients: 5}, exp: &record.Experiment{SLO: record.SLO{On: c.on}}}
+		x := &executor{opts: Options{Scenario: sc, Depth: Quick, Clients: 5}, exp: &record.Experiment{SLO: record.SLO{On: c.on}}}
 		p := x.looking("v", c.found)
 		if p.Variant != "v" || p.Most != 5 || p.Rate != c.rate || p.CapRate != c.capped || p.Length == 0 || p.Profiled < 5*time.Second {
 			t.Errorf("%s: %+v, want %g/s, capped %v", c.name, p, c.rate, c.capped)

@@ -194,9 +194,11 @@ func choose(sc *scenario.Scenario, only []string) ([]scenario.Variant, error) {
 
 // executor carries out one experiment.
 type executor struct {
-	Options
+	opts     Options
 	exp      *record.Experiment
 	variants []scenario.Variant
+	programs *environment.Programs
+	gen      *generator.Generator
 	runner   *runs.Runner
 	began    time.Time       // the time at which everything was built
 	expected int             // estimated number of runs
@@ -205,30 +207,32 @@ type executor struct {
 
 // newExecutor returns an executor of which nothing is built, and no folder made.
 func newExecutor(o Options, variants []scenario.Variant) *executor {
-	x := &executor{Options: o, variants: variants, lost: map[string]bool{}}
+	x := &executor{opts: o, variants: variants, lost: map[string]bool{}}
 	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
 		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
-	programs := &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
-	x.runner = &runs.Runner{Generator: &generator.Generator{Programs: programs, Permit: o.Permit, Agents: o.Agents}, Warmup: o.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
+	x.programs = &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
+	x.gen = generator.New(x.programs)
+	x.gen.Permit, x.gen.Agents = o.Permit, o.Agents
+	x.runner = &runs.Runner{Generator: x.gen, Warmup: o.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }
 
 // permitted returns an error if load may not be sent to one of the scenario's hosts.
 func (x *executor) permitted() error {
-	urls := []string{x.Scenario.Load.URL, x.Scenario.Target.URL}
+	urls := []string{x.opts.Scenario.Load.URL, x.opts.Scenario.Target.URL}
 	for _, v := range x.variants {
-		urls = append(urls, v.URL, x.Scenario.LoadOf(v).URL)
+		urls = append(urls, v.URL, x.opts.Scenario.LoadOf(v).URL)
 	}
-	for _, step := range x.Scenario.Load.Steps {
+	for _, step := range x.opts.Scenario.Load.Steps {
 		urls = append(urls, step.URL)
 	}
 	for _, url := range urls {
-		if err := x.runner.Permitted(url); err != nil {
+		if err := x.gen.Permitted(url); err != nil {
 			return err
 		}
 	}
@@ -237,24 +241,24 @@ func (x *executor) permitted() error {
 
 // measure builds the programs, and measures by the experiment's kind.
 func (x *executor) measure(ctx context.Context) error {
-	if err := x.runner.Build(ctx); err != nil {
+	if err := x.programs.Build(ctx); err != nil {
 		return err
 	}
-	defer x.runner.Close()
-	if err := x.runner.Feed(ctx); err != nil {
+	defer x.programs.Close()
+	if err := x.gen.Feed(ctx); err != nil {
 		return err
 	}
-	warnings, err := x.runner.Reach(ctx)
+	warnings, err := x.gen.Reach(ctx)
 	for _, w := range warnings {
 		x.exp.Warnings = append(x.exp.Warnings, w)
-		x.Progress.Say("warning: " + w)
+		x.opts.Progress.Say("warning: " + w)
 	}
 	if err != nil {
 		return err
 	}
 	doubts, err := x.runner.Doubts(ctx)
 	for _, d := range doubts {
-		x.Progress.Say("warning: " + d)
+		x.opts.Progress.Say("warning: " + d)
 	}
 	x.exp.Warnings = append(x.exp.Warnings, doubts...)
 	if err != nil {
@@ -290,7 +294,7 @@ func (x *executor) follow(ctx context.Context, next planner) error {
 func (x *executor) step(ctx context.Context, s record.Step) error {
 	for try := 1; ; try++ {
 		total := max(x.expected, len(x.exp.Order)+1)
-		x.Progress.Step(len(x.exp.Order)+1, total, s)
+		x.opts.Progress.Step(len(x.exp.Order)+1, total, s)
 		x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Step: s, Expected: total}
 		folder.Save(x.exp)
 		r, err := x.runner.Run(ctx, s, x.exp)
@@ -300,7 +304,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		if err != nil {
 			return err
 		}
-		x.Progress.Done(r)
+		x.opts.Progress.Done(r)
 		switch {
 		case r.Invalid == "", s.Diagnostic(), s.Hold, x.exp.Kind == record.KindLoad:
 			return nil
@@ -335,14 +339,14 @@ func (o *Options) warmup() time.Duration {
 }
 
 func (x *executor) execute(ctx context.Context) error {
-	if x.Scenario.Load.Kind == scenario.Jobs && x.Scenario.Shares() {
-		x.runner.Outer = x.runner.New(turns.Folder(x.exp, "1-shared"), nil)
+	if x.opts.Scenario.Load.Kind == scenario.Jobs && x.opts.Scenario.Shares() {
+		x.runner.Outer = x.programs.New(turns.Folder(x.exp, "1-shared"), nil)
 		defer x.runner.Outer.Down()
 		if err := x.runner.Outer.UpShared(ctx); err != nil {
 			return err
 		}
 	}
-	if x.Scenario.Counted() && slices.Contains([]string{record.KindLadder, record.KindCompare, record.KindCapacity}, x.exp.Kind) {
+	if x.opts.Scenario.Counted() && slices.Contains([]string{record.KindLadder, record.KindCompare, record.KindCapacity}, x.exp.Kind) {
 		return x.byConcurrency(ctx)
 	}
 	plan, ok := map[string]func(context.Context) error{record.KindLadder: x.ladder, record.KindCompare: x.compare, record.KindCapacity: x.capacity,
@@ -365,10 +369,10 @@ const runsPerSearch = 8
 
 // load runs each variant once with each number of connections.
 func (x *executor) load(ctx context.Context) error {
-	m := x.Scenario.Measure
+	m := x.opts.Scenario.Measure
 	connections := m.Connections
-	if x.Scenario.OfSessions() {
-		connections, m.Length = x.Scenario.Load.Sessions, cmp.Or(m.Length, x.pace().search)
+	if x.opts.Scenario.OfSessions() {
+		connections, m.Length = x.opts.Scenario.Load.Sessions, cmp.Or(m.Length, x.opts.pace().search)
 	}
 	if len(connections) == 0 {
 		connections = []int{0}
@@ -376,7 +380,7 @@ func (x *executor) load(ctx context.Context) error {
 	x.expected = len(connections) * len(x.variants)
 	for _, v := range x.variants {
 		for _, c := range connections {
-			step := record.Step{Role: record.RoleSingle, Variant: v.Name, Rate: x.Scenario.Load.Schedule.Rate, Length: m.Length, Connections: c}
+			step := record.Step{Role: record.RoleSingle, Variant: v.Name, Rate: x.opts.Scenario.Load.Schedule.Rate, Length: m.Length, Connections: c}
 			if err := x.step(ctx, step); err != nil {
 				return err
 			}

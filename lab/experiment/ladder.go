@@ -35,14 +35,14 @@ func (x *executor) budget() time.Duration {
 		byDepth = budgets[record.KindLadder]
 	}
 	switch {
-	case x.Scenario.Counted() || !turns:
+	case x.opts.Scenario.Counted() || !turns:
 		return 0
-	case x.Budget > 0:
-		return x.Budget
-	case x.Scenario.Measure.Budget > 0 && x.Depth == Default:
-		return x.Scenario.Measure.Budget
+	case x.opts.Budget > 0:
+		return x.opts.Budget
+	case x.opts.Scenario.Measure.Budget > 0 && x.opts.Depth == Default:
+		return x.opts.Scenario.Measure.Budget
 	}
-	return byDepth[x.Depth]
+	return byDepth[x.opts.Depth]
 }
 
 // ladder measures every variant in turns, holds the last one's capacity, and takes profiles of
@@ -61,7 +61,7 @@ func (x *executor) ladder(ctx context.Context) error {
 		}
 	}
 	last := places[len(places)-1]
-	if x.Depth == Thorough {
+	if x.opts.Depth == Thorough {
 		for _, name := range leavable(x.variants) {
 			p := turns.Place{Role: record.RoleAblation, Variant: name}
 			places, pairs = append(places, p), append(pairs, [2]turns.Place{p, last})
@@ -105,9 +105,9 @@ func (x *executor) compare(ctx context.Context) error {
 		places, pairs = append(places, p), append(pairs, [2]turns.Place{measured(x.exp.Reference(i + 1)), p})
 	}
 	places = append(places, turns.Place{Role: record.RoleFloor, Variant: a.Variant})
-	rate, most := x.Rate, x.Scenario.Load.MaxRate
+	rate, most := x.opts.Rate, x.opts.Scenario.Load.MaxRate
 	switch {
-	case rate == 0 && x.Metric == compare.MetricP99:
+	case rate == 0 && x.opts.Metric == compare.MetricP99:
 		// p99 is compared at a rate where both sides still meet the SLO.
 		const within, share = 0.7, 4
 		if err := x.takeTurns(ctx, []turns.Place{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
@@ -116,14 +116,14 @@ func (x *executor) compare(ctx context.Context) error {
 		if rate = within * capacity.Summarise(x.exp, a.Variant).CapacityPerS; rate == 0 {
 			return fmt.Errorf("%w: no rate was found at which %s meets the SLO; give one with --at RATE", ErrUnfit, a.Variant)
 		}
-	case rate == 0 && most > 0 && x.Metric != compare.MetricCapacity:
+	case rate == 0 && most > 0 && x.opts.Metric != compare.MetricCapacity:
 		rate = most
-		x.Metric, x.exp.Metric = compare.MetricCPU, compare.MetricCPU
+		x.opts.Metric, x.exp.Metric = compare.MetricCPU, compare.MetricCPU
 		x.exp.Warnings = append(x.exp.Warnings, fmt.Sprintf("max_rate is set, so peak work rates are not measured: compared by CPU per request at %g/s", most))
 	case rate > most && most > 0:
 		return &scenario.Fault{Err: fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
 	}
-	if !x.Profiled {
+	if !x.opts.Profiled {
 		return x.takeTurns(ctx, places, pairs, x.until(0), rate)
 	}
 	if err := x.takeTurns(ctx, places, pairs, x.until(time.Duration(len(x.variants))*profiledFor), rate); err != nil {
@@ -136,13 +136,13 @@ func (x *executor) compare(ctx context.Context) error {
 func (x *executor) capacity(ctx context.Context) error {
 	p := measured(x.variants[0].Name)
 	closing := x.holdFor()
-	if x.Profile > 0 {
-		closing += profiledFor + x.Profile
+	if x.opts.Profile > 0 {
+		closing += profiledFor + x.opts.Profile
 	}
 	if err := x.takeTurns(ctx, []turns.Place{p}, nil, x.until(closing), 0); err != nil {
 		return err
 	}
-	if err := x.hold(ctx, p); err != nil || x.Profile == 0 {
+	if err := x.hold(ctx, p); err != nil || x.opts.Profile == 0 {
 		return err
 	}
 	if err := x.profileAt(ctx, p.Variant, x.found(p.Variant), inFlight(x.exp.Slices, p.Variant)); ctx.Err() != nil {
@@ -161,8 +161,8 @@ func measured(variant string) turns.Place {
 // takeTurns measures the places until every pair is decided or the time is used up; rate (above
 // 0) is that of every SLO slice.
 func (x *executor) takeTurns(ctx context.Context, places []turns.Place, pairs [][2]turns.Place, ends time.Time, rate float64) error {
-	given, err := turns.Take(ctx, turns.Plan{Places: places, Pairs: pairs, Ends: ends, Rate: rate, Rounds: x.Rounds, Metric: x.Metric,
-		Spare: x.exp.Kind == record.KindCompare && len(x.variants) > 2, Generator: x.runner.Generator, Exp: x.exp, Token: x.Token, Slice: x.Progress.Slice})
+	given, err := turns.Take(ctx, turns.Plan{Places: places, Pairs: pairs, Ends: ends, Rate: rate, Rounds: x.opts.Rounds, Metric: x.opts.Metric,
+		Spare: x.exp.Kind == record.KindCompare && len(x.variants) > 2, Generator: x.gen, Exp: x.exp, Token: x.opts.Token, Slice: x.opts.Progress.Slice})
 	for p := range given {
 		if p.Role == record.RoleMeasure {
 			x.lost[p.Variant] = true
@@ -184,10 +184,10 @@ func (x *executor) found(variant string) float64 {
 // holdFor returns the time for which the capacity is held; 0: it is not.
 func (x *executor) holdFor() time.Duration {
 	switch {
-	case !x.Scenario.Bounded() || x.Depth == Quick:
+	case !x.opts.Scenario.Bounded() || x.opts.Depth == Quick:
 		return 0
-	case x.Scenario.Measure.Hold > 0:
-		return x.Scenario.Measure.Hold
+	case x.opts.Scenario.Measure.Hold > 0:
+		return x.opts.Scenario.Measure.Hold
 	}
 	return holdLength
 }

@@ -67,7 +67,7 @@ func (x *executor) invalid() string {
 	reason := "nothing was measured"
 	for _, r := range x.exp.Runs {
 		// An SLO that was met was met, however busy the generator was, unless a part of the load failed.
-		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.exp.Kind == record.KindLoad && x.Scenario.Bounded() && capacity.Judge(r).Met {
+		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.exp.Kind == record.KindLoad && x.opts.Scenario.Bounded() && capacity.Judge(r).Met {
 			return ""
 		}
 		reason = r.Invalid
@@ -83,7 +83,7 @@ func (x *executor) invalidTurns() string {
 		switch s := &x.exp.Slices[i]; {
 		case s.Invalid != "":
 			reason = s.Invalid
-		case x.exp.Kind == record.KindCapacity && x.Scenario.Bounded() && s.Kind == record.SliceWork:
+		case x.exp.Kind == record.KindCapacity && x.opts.Scenario.Bounded() && s.Kind == record.SliceWork:
 			// The generator may be the limit at the peak work rate, but not at the capacity.
 		case s.Limited != "":
 			limited, how = limited+1, s.Limited

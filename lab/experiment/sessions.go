@@ -41,8 +41,8 @@ type searching func(runs []*record.Run) (record.Step, bool)
 
 // searchOf plans the search for a variant's best number of units or sessions.
 func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching {
-	m := x.Scenario.Measure
-	if !x.Scenario.OfSessions() {
+	m := x.opts.Scenario.Measure
+	if !x.opts.Scenario.OfSessions() {
 		s := x.byConcurrencyOf(v, length)
 		start := max(1, m.StartConcurrency)
 		s.Start = min(start, cmp.Or(s.Max, start))
@@ -50,7 +50,7 @@ func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching 
 	}
 	most := cmp.Or(m.MaxConcurrency, maxSessions)
 	s := capacity.Sessions{SLO: x.exp.SLO, Start: min(cmp.Or(m.StartConcurrency, startSessions), most), Max: most, Grow: 2, Fine: fine, Repeat: true, Length: length}
-	if x.Depth == Quick {
+	if x.opts.Depth == Quick {
 		s.Fine = quickFine
 	}
 	return s.Next
@@ -80,15 +80,15 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 }
 
 // fixed reports whether the scenario states the number of sessions, at which variants are compared.
-func (x *executor) fixed() bool { return len(x.Scenario.Load.Sessions) > 0 }
+func (x *executor) fixed() bool { return len(x.opts.Scenario.Load.Sessions) > 0 }
 
 // fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if
 // they only receive, CPU per frame.
 func (x *executor) fixedMetric() string {
 	switch {
-	case x.Metric != "" && x.Metric != compare.MetricCapacity:
-		return x.Metric
-	case x.Scenario.Load.PerSession == 0:
+	case x.opts.Metric != "" && x.opts.Metric != compare.MetricCapacity:
+		return x.opts.Metric
+	case x.opts.Scenario.Load.PerSession == 0:
 		return compare.MetricCPU
 	}
 	return compare.MetricP99

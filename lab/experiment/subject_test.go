@@ -35,10 +35,10 @@ func begun(t *testing.T, o Options) *executor {
 	}
 	o.Progress = silent{}
 	x := newExecutor(o, variants)
-	if err := x.runner.Build(t.Context()); err != nil {
+	if err := x.programs.Build(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(x.runner.Close)
+	t.Cleanup(x.programs.Close)
 	if err := folder.New(filepath.Join(t.TempDir(), "out"), x.exp); err != nil {
 		t.Fatal(err)
 	}

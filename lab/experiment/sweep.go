@@ -27,7 +27,7 @@ const (
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
 	// A shared companion would start once for each variant that stays up.
-	if x.Scenario.Load.Kind != scenario.Jobs && !x.Scenario.OfSessions() && !x.Scenario.Exclusive && !x.Scenario.OneAddress() && !x.Scenario.Shares() {
+	if x.opts.Scenario.Load.Kind != scenario.Jobs && !x.opts.Scenario.OfSessions() && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
 	x.expected = len(steps)
@@ -52,22 +52,22 @@ func (x *executor) sweep(ctx context.Context) error {
 // sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other
 // round.
 func (x *executor) sweepSteps() (steps []record.Step) {
-	if x.Scenario.Counted() {
+	if x.opts.Scenario.Counted() {
 		return x.concurrencySteps()
 	}
-	m := x.Scenario.Measure
-	rounds, length, rates := cmp.Or(x.Rounds, m.Rounds, 1), m.Length, m.Rates
+	m := x.opts.Scenario.Measure
+	rounds, length, rates := cmp.Or(x.opts.Rounds, m.Rounds, 1), m.Length, m.Rates
 	if length == 0 {
 		length = sweepLength
 	}
-	if x.Depth == Quick {
+	if x.opts.Depth == Quick {
 		rounds, length, rates = 1, min(length, quickSweepLength), everyOther(rates)
 	}
 	variants := slices.Clone(x.variants)
 	for round := 1; round <= rounds; round++ {
 		for _, rate := range rates {
 			for _, v := range variants {
-				steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: round, Rate: rate * x.Scenario.Scale(v), Length: length})
+				steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: round, Rate: rate * x.opts.Scenario.Scale(v), Length: length})
 			}
 		}
 		slices.Reverse(variants)
@@ -77,16 +77,16 @@ func (x *executor) sweepSteps() (steps []record.Step) {
 
 // rampSteps lists the runs under a rising rate.
 func (x *executor) rampSteps() (steps []record.Step) {
-	ramp := x.Scenario.Measure.Ramp
+	ramp := x.opts.Scenario.Measure.Ramp
 	if ramp == nil {
 		return nil
 	}
 	variants, length := x.variants, ramp.Length
-	if x.Depth == Quick {
+	if x.opts.Depth == Quick {
 		variants, length = x.firstOfEach(), min(length, quickRampLength)
 	}
 	for _, v := range variants {
-		per := x.Scenario.Scale(v)
+		per := x.opts.Scenario.Scale(v)
 		steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: 1, Rate: ramp.From * per, RampTo: ramp.To * per, Length: length})
 	}
 	return steps
@@ -104,10 +104,10 @@ func everyOther(rates []float64) (out []float64) {
 
 // firstOfEach keeps the first variant for each value of the sweep's first axis.
 func (x *executor) firstOfEach() (out []scenario.Variant) {
-	if x.Scenario.Sweep == nil {
+	if x.opts.Scenario.Sweep == nil {
 		return x.variants
 	}
-	axis, seen := x.Scenario.Sweep.Axes[0].Name, map[string]bool{}
+	axis, seen := x.opts.Scenario.Sweep.Axes[0].Name, map[string]bool{}
 	for _, v := range x.variants {
 		if value := v.Values[axis]; !seen[value] {
 			seen[value] = true

@@ -26,7 +26,7 @@ measure: {per: workers, rates: [600, 900, 1200, 1500], length: 3s, rounds: 2, ra
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &executor{Options: Options{Scenario: s, Depth: depth}, variants: s.Variants}
+	return &executor{opts: Options{Scenario: s, Depth: depth}, variants: s.Variants}
 }
 
 func TestSweepSteps(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 
 var truths = []string{"cpu", "gc", "lock", "syscall", "wait", "generator", "environment", "not-loaded", "unknown"}
 
-// The lab checks names before it builds the servers.
-func TestNamesOfTheLab(t *testing.T) {
-	const file = "../../lab/experiment/calibrate/names.txt"
+// A calibration checks names before it builds the servers.
+func TestNamesOfTheCalibration(t *testing.T) {
+	const file = "../../bench/calibrate/suite/names.txt"
 	want := ""
 	for _, e := range list() {
 		want += e.Family + " " + e.Name + "\n"

@@ -2,7 +2,7 @@
 // thresholds. The first that holds is the verdict.
 //
 // It is not for reading signals from recorded runs (package diagnose does), nor for fitting
-// thresholds (package calibration). It starts no goroutines.
+// thresholds (bench/calibrate). It starts no goroutines.
 package rules
 
 import "slices"

@@ -6,7 +6,7 @@ type Threshold struct {
 	SetBy string // the experiment that set it
 }
 
-// Thresholds are the numbers that rules and predictions compare with, by name. `dyno calibrate`
+// Thresholds are the numbers that rules and predictions compare with, by name. bench/calibrate
 // fits them to its servers and prints how far each may move before a verdict changes; the values
 // here are round numbers within that range. It judges each family of servers by thresholds fitted
 // to the other families, and reports the share of right verdicts.
@@ -45,7 +45,7 @@ const (
 	BarLessGC        = "less_gc"
 )
 
-// Defaults are the thresholds in use. "Suite" is dyno calibrate --quick --repeats 5 on 2 virtual
+// Defaults are the thresholds in use. "Suite" is calibrate --quick --repeats 5 on 2 virtual
 // cores of a shared host: 28 servers with five sets of parameters each. The figures are the nearest
 // that must stay below the threshold and the nearest that must reach it.
 var Defaults = Thresholds{

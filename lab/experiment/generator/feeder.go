@@ -38,14 +38,14 @@ func (b *Generator) Feed(ctx context.Context) error {
 	case b.Scenario.Load.Kind == scenario.Jobs && f.File != "":
 		b.RowsFile = b.Scenario.Resolve(f.File)
 	case b.Scenario.Load.Kind == scenario.Jobs:
-		b.RowsFile = filepath.Join(b.Dir, "rows") // in a folder that only this user can read
+		b.RowsFile = filepath.Join(b.Programs.Dir, "rows") // in a folder that only this user can read
 		read = kept(b.RowsFile, read)
 	}
 	var err error
 	if f.File != "" {
 		b.rows, err = readFile(b.Scenario, f.File, read)
 	} else {
-		b.Say("running the feeder " + f.String())
+		b.Programs.Say("running the feeder " + f.String())
 		b.rows, err = b.runFeeder(ctx, f, read)
 	}
 	if err == nil || ctx.Err() != nil {
@@ -98,7 +98,7 @@ func (b *Generator) runFeeder(ctx context.Context, f *scenario.Feeder, read func
 }
 
 func (b *Generator) feedCommand(f *scenario.Feeder) ([]string, error) {
-	command := b.Command(f.Build, f.Command, f.Args)
+	command := b.Programs.Command(f.Build, f.Command, f.Args)
 	for i, word := range command {
 		var err error
 		if command[i], err = scenario.Expand(word, func(string) (string, bool) { return "", false }); err != nil {

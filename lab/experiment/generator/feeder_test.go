@@ -17,7 +17,7 @@ import (
 func feeding(script, format string) *Generator {
 	sc := &scenario.Scenario{}
 	sc.Load.Feeder = &scenario.Feeder{Command: []string{"/bin/sh", "-c"}, Args: []string{script}, Format: format}
-	return &Generator{Programs: &environment.Programs{Scenario: sc, Say: func(string) {}}}
+	return New(&environment.Programs{Scenario: sc, Say: func(string) {}})
 }
 
 func TestFeed(t *testing.T) {

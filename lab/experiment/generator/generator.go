@@ -32,7 +32,8 @@ import (
 
 // Generator makes the loads of a scenario for the environments of its programs.
 type Generator struct {
-	*environment.Programs
+	Scenario *scenario.Scenario
+	Programs *environment.Programs // of the scenario
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit func(host string) error
 	// Agents send the requests in place of this process; nil: there are none.
@@ -42,6 +43,11 @@ type Generator struct {
 
 	rows     *corpus.Rows            // rows of the feeder; nil: there is none
 	supplies map[any]*request.Supply // of corpora that are sent once: by process, or by the URL of one that already runs
+}
+
+// New returns a generator for the environments of some programs.
+func New(programs *environment.Programs) *Generator {
+	return &Generator{Scenario: programs.Scenario, Programs: programs}
 }
 
 // Agents are processes, here or on other machines, that share a load of requests.
@@ -295,14 +301,14 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 		return nil, nil
 	}
 	seen := map[string]bool{}
-	for _, v := range b.Variants {
+	for _, v := range b.Programs.Variants {
 		t := b.Scenario.TargetOf(v)
 		place := t.URL + " " + b.Scenario.LoadOf(v).URL
 		if t.URL == "" || seen[place] {
 			continue
 		}
 		seen[place] = true
-		warning, err := b.try(ctx, b.Running(t.URL), v)
+		warning, err := b.try(ctx, b.Programs.Running(t.URL), v)
 		switch {
 		case ctx.Err() != nil:
 			return warnings, ctx.Err()

@@ -37,7 +37,7 @@ func TestMaxRateBoundsEveryLoad(t *testing.T) {
 
 // A job receives the rising rate as an argument; for a service, the lab raises the rate.
 func TestRampPlan(t *testing.T) {
-	b := &Generator{Programs: &environment.Programs{Scenario: &scenario.Scenario{}}}
+	b := New(&environment.Programs{Scenario: &scenario.Scenario{}})
 	r := &record.Run{Step: record.Step{Rate: 100, RampTo: 300, Length: time.Second}}
 	p, err := b.Plan(r, scenario.Variant{}, time.Second)
 	if err != nil {

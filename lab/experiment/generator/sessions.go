@@ -161,7 +161,7 @@ func (x *expander) pattern(text string) *regexp.Regexp {
 func (b *Generator) program(ctx context.Context, s *environment.Environment, l scenario.Load, p *load.Plan) (Sessions, error) {
 	fields := map[string]string{"sessions": strconv.Itoa(p.Connections), "rate": strconv.FormatFloat(l.PerSession, 'g', -1, 64),
 		"duration": p.Length.String(), "warmup": p.Warmup.String()}
-	command := b.Command(l.Driver.Build, l.Driver.Command, l.Driver.Args)
+	command := b.Programs.Command(l.Driver.Build, l.Driver.Command, l.Driver.Args)
 	for i, word := range command {
 		var err error
 		if command[i], err = s.With("load.driver", word, fields); err != nil {

@@ -30,7 +30,7 @@ func (b *Runner) AlsoAnswers(ctx context.Context) error {
 	if b.Also == "" {
 		return nil
 	}
-	at, err := b.Debug(b.Also, "")
+	at, err := b.Generator.Debug(b.Also, "")
 	if err != nil {
 		return err
 	}
@@ -47,14 +47,14 @@ func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, 
 	if b.Also == "" {
 		return nil, nil
 	}
-	at, err := b.Debug(b.Also, "")
+	at, err := b.Generator.Debug(b.Also, "")
 	if err != nil {
 		return nil, err
 	}
 	a := &also{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
 	_, _, notGo := host.Program(a.target.PID)
-	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid(), Helpers: b.Helpers(), Calls: notGo}
+	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid(), Helpers: b.Generator.Helpers(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: at}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // besides returns a runner that profiles a downstream.
 func besides(also string) *Runner {
-	return &Runner{Generator: &generator.Generator{Programs: &environment.Programs{Scenario: &scenario.Scenario{}}}, Also: also}
+	return &Runner{Generator: generator.New(&environment.Programs{Scenario: &scenario.Scenario{}}), Also: also}
 }
 
 // A downstream is profiled beside the target, into a folder of its own, and read as if it were the

@@ -36,21 +36,21 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 		warmup = b.Looking
 	}
 	var err error
-	if d.plan, err = b.Plan(r, v, warmup); err != nil {
+	if d.plan, err = b.Generator.Plan(r, v, warmup); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
-	if b.Scenario.Load.Kind == scenario.Jobs {
+	if b.Generator.Scenario.Load.Kind == scenario.Jobs {
 		return d, b.driveJob(ctx, s, v, r, d)
 	}
 	var debug string
 	if r.Target, debug, err = s.Prepare(ctx, v, r.Step.Change); err != nil {
 		return nil, err
 	}
-	if d.debug, err = b.Debug(debug, b.Token); err != nil {
+	if d.debug, err = b.Generator.Debug(debug, b.Token); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
-	if b.Scenario.OfSessions() {
-		of, err := b.Sessions(ctx, s, v, r, &d.plan)
+	if b.Generator.Scenario.OfSessions() {
+		of, err := b.Generator.Sessions(ctx, s, v, r, &d.plan)
 		if err == nil {
 			d.driver, d.close = of.Driver, of.Close
 			if of.PID != 0 {
@@ -59,12 +59,12 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 		}
 		return d, err
 	}
-	requests, err := b.Requests(ctx, s, v, r)
+	requests, err := b.Generator.Requests(ctx, s, v, r)
 	if err != nil {
 		return nil, err
 	}
-	d.requests, d.driver, d.plan.Classes, d.helpers = &requests, requests.Driver, requests.Classes, b.Helpers()
-	follow, end, err := b.Receipts(ctx, s, &requests)
+	d.requests, d.driver, d.plan.Classes, d.helpers = &requests, requests.Driver, requests.Classes, b.Generator.Helpers()
+	follow, end, err := b.Generator.Receipts(ctx, s, &requests)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +75,11 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 // driveJob starts a target that drives itself and reports its work on stdout. It may begin
 // immediately: its output waits in the pipe until the plan's driver reads it.
 func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, d *drive) error {
-	told := b.Scenario.LoadOf(v)
+	told := b.Generator.Scenario.LoadOf(v)
 	fields := map[string]string{
 		"rate": strconv.FormatFloat(r.Step.Rate, 'g', -1, 64), "ramp_to": strconv.FormatFloat(r.Step.RampTo, 'g', -1, 64),
 		"concurrency": strconv.Itoa(r.Step.Connections), "units": strconv.Itoa(told.Units),
-		"duration": d.plan.Length.String(), "warmup": d.plan.Warmup.String(), "rows": b.RowsFile,
+		"duration": d.plan.Length.String(), "warmup": d.plan.Warmup.String(), "rows": b.Generator.RowsFile,
 	}
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start, there is no reader yet
@@ -96,7 +96,7 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v sce
 	}()
 	d.driver = jobs.New("job", out)
 	timed := slices.ContainsFunc(told.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
-	if b.Scenario.ByConcurrency() && told.Units == 0 && !timed {
+	if b.Generator.Scenario.ByConcurrency() && told.Units == 0 && !timed {
 		d.driver, d.steady = jobs.NewSteady("job", out), true
 	}
 	d.close = func() {

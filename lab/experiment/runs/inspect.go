@@ -43,7 +43,7 @@ func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Tar
 			return
 		case <-timer.C:
 		}
-		b.Say("taking profiles")
+		b.Generator.Programs.Say("taking profiles")
 		var taking sync.WaitGroup
 		below.begin(ctx, &taking)
 		in.take(ctx, profiling.Inspection{Debug: d.debug, Agent: t.Agent, Dir: dir, CPU: b.CPU}, t)
@@ -75,7 +75,7 @@ func (b *Runner) recordContention(ctx context.Context, d *drive, r *record.Run) 
 	}
 	return func() {
 		if err := setBack(); err != nil {
-			b.Say("the target still records contention, because its settings could not be restored: " + redact.Text(err.Error()))
+			b.Generator.Programs.Say("the target still records contention, because its settings could not be restored: " + redact.Text(err.Error()))
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (b *Runner) intervene(ctx context.Context, debug profiling.Address, change 
 	}
 	return func() {
 		if _, err := profiling.Control(ctx, debug, before); err != nil {
-			b.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + redact.Text(err.Error()))
+			b.Generator.Programs.Say("the target keeps " + settings(c) + " instead of " + settings(before) + ", which could not be restored: " + redact.Text(err.Error()))
 		}
 	}, nil
 }

@@ -90,7 +90,7 @@ func TestRestoringThatFailsIsSaid(t *testing.T) {
 	defer a.Close()
 	debug, stop := serve(t, a)
 	var said []string
-	b := &Runner{Generator: &generator.Generator{Programs: &environment.Programs{Say: func(text string) { said = append(said, text) }}}}
+	b := &Runner{Generator: generator.New(&environment.Programs{Say: func(text string) { said = append(said, text) }})}
 	restore, err := b.intervene(t.Context(), profiling.Address{URL: debug}, record.Change{GOGC: 800})
 	if err != nil {
 		t.Fatal(err)

@@ -34,15 +34,15 @@ import (
 
 // Runner measures the runs of an experiment one by one.
 type Runner struct {
-	*generator.Generator
-	Warmup  time.Duration            // load before a run, not counted
-	Looking time.Duration            // the same, for a run that looks for a cause
-	CPU     time.Duration            // length of a CPU profile; 0: the usual one
-	Also    string                   // debug address of a process that the target calls and that is profiled as well; empty: none
-	OTLP    string                   // address that receives the target's traces; empty: a free one, if the scenario sends traces
-	Token   string                   // bearer token of the target's debug address; empty: none
-	Window  func(w record.Window)    // receives 100 ms of the current run, on another goroutine
-	Outer   *environment.Environment // has the companions that all runs share; nil: each run has its own
+	Generator *generator.Generator
+	Warmup    time.Duration            // load before a run, not counted
+	Looking   time.Duration            // the same, for a run that looks for a cause
+	CPU       time.Duration            // length of a CPU profile; 0: the usual one
+	Also      string                   // debug address of a process that the target calls and that is profiled as well; empty: none
+	OTLP      string                   // address that receives the target's traces; empty: a free one, if the scenario sends traces
+	Token     string                   // bearer token of the target's debug address; empty: none
+	Window    func(w record.Window)    // receives 100 ms of the current run, on another goroutine
+	Outer     *environment.Environment // has the companions that all runs share; nil: each run has its own
 
 	kept map[string]*environment.Environment // those that stay up between runs, by variant; nil: each run has its own processes
 }
@@ -61,7 +61,7 @@ func (b *Runner) Keep() (stop func()) {
 // Run carries out one step: a fresh process, its companions, one steady load. If an error ends a
 // run that was partly measured, Run returns that run as invalid with the error.
 func (b *Runner) Run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
-	variant, err := b.Variant(step)
+	variant, err := b.Generator.Programs.Variant(step)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (b *Runner) Run(ctx context.Context, step record.Step, exp *record.Experime
 	r := &record.Run{ID: id, Step: step, Started: time.Now(), SLO: exp.SLO, Machine: exp.Machine}
 	s, up := b.kept[step.Variant]
 	if !up {
-		s = b.New(dir, b.Outer)
+		s = b.Generator.Programs.New(dir, b.Outer)
 	}
 	if step.Role == record.RoleTraced {
 		end, err := s.TakeTraces(b.OTLP)
@@ -230,7 +230,7 @@ func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	if t == nil {
 		return
 	}
-	if b.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
+	if b.Generator.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
 		t.CPUMicrosPerRequest = (r.Environment.TargetCPU + r.Environment.CompanionCPU) / r.Totals.AchievedPerS * 1e6
 	}
 	if len(seen.peaks) > 0 {

@@ -38,11 +38,11 @@ func runnerOf(t *testing.T, sc *scenario.Scenario, window func(record.Window)) (
 	}
 	const warmup = 400 * time.Millisecond
 	programs := &environment.Programs{Scenario: sc, Variants: variants, Say: func(string) {}}
-	b := &Runner{Generator: &generator.Generator{Programs: programs}, Warmup: warmup, Looking: warmup, Window: window}
-	if err := b.Build(t.Context()); err != nil {
+	b := &Runner{Generator: generator.New(programs), Warmup: warmup, Looking: warmup, Window: window}
+	if err := programs.Build(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
+	t.Cleanup(programs.Close)
 	exp := &record.Experiment{Name: sc.Name, Kind: sc.Mode, Machine: host.Machine()}
 	if err := folder.New(filepath.Join(t.TempDir(), "out"), exp); err != nil {
 		t.Fatal(err)

@@ -17,27 +17,27 @@ import (
 // answer.
 func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
 	seen := map[string]bool{}
-	for _, v := range b.Variants {
-		t := b.Scenario.TargetOf(v)
-		if t.URL == "" || seen[t.URL+" "+t.Debug] || b.Scenario.Load.Kind == scenario.Jobs {
+	for _, v := range b.Generator.Programs.Variants {
+		t := b.Generator.Scenario.TargetOf(v)
+		if t.URL == "" || seen[t.URL+" "+t.Debug] || b.Generator.Scenario.Load.Kind == scenario.Jobs {
 			continue
 		}
 		seen[t.URL+" "+t.Debug] = true
 		agent := false
 		if t.Debug != "" {
-			debug, err := b.Running(t.URL).Expand("target.debug", t.Debug)
+			debug, err := b.Generator.Programs.Running(t.URL).Expand("target.debug", t.Debug)
 			if err != nil {
 				continue // it needs what is not started yet
 			}
 			d := ""
-			if d, agent, err = b.doubtOfDebug(ctx, debug, b.Scenario.LoadOf(v).URL); err != nil {
+			if d, agent, err = b.doubtOfDebug(ctx, debug, b.Generator.Scenario.LoadOf(v).URL); err != nil {
 				return doubts, err
 			}
 			if d != "" {
 				doubts = append(doubts, d)
 			}
 		}
-		if d := environment.Doubt(b.PID, t.URL); d != "" && (b.PID != 0 || !agent) { // an agent shows its process
+		if d := environment.Doubt(b.Generator.Programs.PID, t.URL); d != "" && (b.Generator.Programs.PID != 0 || !agent) { // an agent shows its process
 			doubts = append(doubts, d)
 		}
 	}
@@ -46,7 +46,7 @@ func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
 
 // doubtOfDebug asks a debug address for what it has, and reports whether that is the agent.
 func (b *Runner) doubtOfDebug(ctx context.Context, debug, loaded string) (doubt string, agent bool, err error) {
-	at, err := b.Debug(debug, b.Token)
+	at, err := b.Generator.Debug(debug, b.Token)
 	if err != nil {
 		return "", false, err
 	}

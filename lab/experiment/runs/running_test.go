@@ -36,7 +36,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		sc := &scenario.Scenario{Target: scenario.Target{Debug: tt.debug}, Load: scenario.Load{URL: tt.load}}
 		sc.Target.URL = tt.load
-		b := &Runner{Generator: &generator.Generator{Programs: &environment.Programs{Scenario: sc, Variants: []scenario.Variant{{Name: "it"}}}}}
+		b := &Runner{Generator: generator.New(&environment.Programs{Scenario: sc, Variants: []scenario.Variant{{Name: "it"}}})}
 		got, err := b.Doubts(t.Context())
 		if said := strings.Join(got, "\n"); !strings.Contains(said, tt.doubt) || (said == "") != (tt.doubt == "") {
 			t.Errorf("%s: %q, want %q", name, said, tt.doubt)

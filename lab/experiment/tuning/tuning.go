@@ -159,7 +159,8 @@ func (t *tuning) build(ctx context.Context) error {
 	if f == nil || f.File != "" {
 		return nil
 	}
-	g := &generator.Generator{Programs: p, RowsFile: filepath.Join(t.Binaries.Dir, "rows")} // only this user can read it
+	g := generator.New(p)
+	g.RowsFile = filepath.Join(t.Binaries.Dir, "rows") // only this user can read it
 	if err := g.Feed(ctx); err != nil {
 		return err
 	}

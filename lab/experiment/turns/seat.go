@@ -34,7 +34,7 @@ func (p Place) String() string {
 // seat is one process of a place, with its companions, warm between its turns. A service that
 // already runs at a URL is a seat as well, but is neither started nor stopped.
 type seat struct {
-	Place
+	place    Place
 	turns    *turns
 	variant  scenario.Variant
 	env      *environment.Environment
@@ -48,16 +48,16 @@ type seat struct {
 	meter     *usage.Meter
 }
 
-// sit starts a place's process for a generation and sets it up.
-func (t *turns) sit(ctx context.Context, p Place, shared *environment.Environment) (*seat, error) {
-	step := record.Step{Role: p.Role, Variant: p.Variant, Round: t.number}
-	variant, err := t.Variant(step)
+// sit starts a place's process for the n-th generation and sets it up.
+func (t *turns) sit(ctx context.Context, n int, p Place, shared *environment.Environment) (*seat, error) {
+	step := record.Step{Role: p.Role, Variant: p.Variant, Round: n}
+	variant, err := t.programs.Variant(step)
 	if err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("%d-%s", t.number, p)
-	s := &seat{Place: p, turns: t, variant: variant, env: t.New(Folder(t.Exp, name), shared)}
-	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: t.Exp.SLO, Machine: t.Exp.Machine}
+	name := fmt.Sprintf("%d-%s", n, p)
+	s := &seat{place: p, turns: t, variant: variant, env: t.programs.New(Folder(t.exp, name), shared)}
+	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: t.exp.SLO, Machine: t.exp.Machine}
 	if err := s.open(ctx); err != nil {
 		s.close()
 		return nil, err
@@ -74,13 +74,13 @@ func (s *seat) open(ctx context.Context) error {
 	if s.run.Target, debug, err = s.env.Prepare(ctx, s.variant, nil); err != nil {
 		return err
 	}
-	if s.debug, err = s.turns.Debug(debug, s.turns.Token); err != nil {
+	if s.debug, err = s.turns.gen.Debug(debug, s.turns.plan.Token); err != nil {
 		return err
 	}
-	if s.requests, err = s.turns.Requests(ctx, s.env, s.variant, s.run); err != nil {
+	if s.requests, err = s.turns.gen.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid(), Helpers: s.turns.Helpers()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid(), Helpers: s.turns.gen.Helpers()})
 	return nil
 }
 
@@ -88,7 +88,7 @@ func (s *seat) open(ctx context.Context) error {
 func (s *seat) close() {
 	s.env.Down()
 	if said := s.requests.Notes(); len(said) > 0 {
-		s.turns.said[s.Place] = said[0]
+		s.turns.said[s.place] = said[0]
 	}
 }
 
@@ -109,5 +109,5 @@ func fileName(s string) string {
 
 // seedOfSlice gives every place of a block the same arrivals.
 func (t *turns) seedOfSlice(block int) uint64 {
-	return generator.Seed(0, t.Scenario.Name+"/"+strconv.FormatUint(t.Scenario.Load.Schedule.Seed, 10), block)
+	return generator.Seed(0, t.scenario.Name+"/"+strconv.FormatUint(t.scenario.Load.Schedule.Seed, 10), block)
 }

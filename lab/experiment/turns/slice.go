@@ -14,7 +14,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	"dyno/lab/load/schedule"
+	arrivals "dyno/lab/load/schedule"
 	"dyno/lab/probe"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
@@ -48,7 +48,7 @@ const (
 
 // plan returns the part of the plan that all slices of a seat share.
 func (s *seat) plan() load.Plan {
-	p := s.turns.Base(s.variant)
+	p := s.turns.gen.Base(s.variant)
 	p.Classes, p.FirstSeq, p.Lead = s.requests.Classes, s.seq, s.lead(p.Connections)
 	p.Drain = min(generator.LongestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
 	return p
@@ -105,11 +105,11 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	p := s.plan()
 	seed := s.turns.seedOfSlice(block)
 	p.Length = voteTime(rate)
-	s.turns.Paced(&p, s.variant)
+	s.turns.gen.Paced(&p, s.variant)
 	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
-	p.Follow(schedule.Spec{Kind: schedule.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
-	if s.turns.Scenario.Load.Schedule.Kind == scenario.Constant {
-		p.Follow(schedule.Spec{Kind: schedule.KindConstant, PerSecond: requests, Length: span})
+	p.Follow(arrivals.Spec{Kind: arrivals.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
+	if s.turns.scenario.Load.Schedule.Kind == scenario.Constant {
+		p.Follow(arrivals.Spec{Kind: arrivals.KindConstant, PerSecond: requests, Length: span})
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate
@@ -170,13 +170,13 @@ func (s *seat) byGenerator(r *record.Run) string {
 
 // slice returns a slice that begins now, until its load has begun.
 func (s *seat) slice(kind string) record.Slice {
-	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.Role, Variant: s.Variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
+	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.place.Role, Variant: s.place.Variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
 }
 
 // send carries out a slice's plan and returns the usage at its start, when the connections were
 // up. A failing target is a result; an error is the lab's own.
 func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
-	follow, end, err := s.turns.Receipts(ctx, s.env, &s.requests)
+	follow, end, err := s.turns.gen.Receipts(ctx, s.env, &s.requests)
 	if err != nil {
 		return record.Totals{}, nil, usage.Sum{}, err
 	}

@@ -14,13 +14,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/lab/capacity"
-	"dyno/lab/capacity/knee"
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
@@ -41,9 +38,9 @@ type Plan struct {
 	Metric string     // the metric that decides a pair; empty: the work rate, or p99 at a rate
 	Spare  bool       // a place other than the first that never starts is given up; otherwise that is an error
 
-	*generator.Generator
-	Exp   *record.Experiment
-	Token string // bearer token of the target's debug address; empty: none
+	Generator *generator.Generator
+	Exp       *record.Experiment
+	Token     string // bearer token of the target's debug address; empty: none
 	// Slice reports a finished slice; left is the remaining time of the turns, which may end
 	// earlier.
 	Slice func(s record.Slice, left time.Duration)
@@ -53,49 +50,22 @@ type Plan struct {
 // once, in random order, for a slice of some tenths of a second. A disturbance longer than a
 // block disturbs all alike; a shorter one costs a slice.
 type turns struct {
-	Plan
+	plan     Plan
+	exp      *record.Experiment
+	scenario *scenario.Scenario
+	gen      *generator.Generator
+	programs *environment.Programs
 	rng      *rand.Rand
-	number   int // number of the generation
-	block    int
-	failures map[Place]int // failures in a row
-	given    map[Place]string
-	spent    map[string]time.Duration // time by kind of slice
-	warm     map[Place]float64        // peak work rate during warm-up, per second
-	taken    taken                    // summary of the slices so far
-	said     map[Place]string         // what a driver says about failures in the slices
-	short    bool                     // a warning says that the rows last for too few blocks
+	given    map[Place]string  // places that were given up, with the reason
+	warm     map[Place]float64 // peak work rate during warm-up, per second
+	said     map[Place]string  // what a driver says about failures in the slices
+	short    bool              // a warning says that the rows last for too few blocks
 }
 
 const (
-	// leastGenerations is the minimum number of process restarts: a difference between two
-	// processes of the same program (such as their memory layout) is not a difference of the
-	// program.
-	leastGenerations = 2
-	// A generation lasts startShare times as long as its start, so that starts take little of the
-	// time, and at least leastGeneration. Where the time is too short for leastGenerations of them,
-	// shortShare times as long is enough for a comparison of two sides.
-	leastGeneration = 20 * time.Second
-	startShare      = 8
-	shortShare      = 2
 	// warmSlices and warmTime bound the warm-up of a process before its first slice.
 	warmSlices = 8
 	warmTime   = 400 * time.Millisecond
-	// mostFailures is the number of failed slices in a row after which a place is no longer
-	// measured.
-	mostFailures = 3
-	// settledEvery is the interval of blocks in which decided comparisons still take part; the
-	// others get the time.
-	settledEvery = 3
-	// voteShare is the share of the time that SLO slices take.
-	voteShare = 1.0 / 3
-	// enoughVotes is the number of SLO slices that a variant needs before an experiment with
-	// decided comparisons ends early, and enoughBatches the number of its blocks: 4 batches of 5.
-	enoughVotes  = 16
-	enoughBlocks = 20
-	// visitWork and visitVotes are the numbers of slices per turn of a variant that is started
-	// for its turn.
-	visitWork  = 6
-	visitVotes = 4
 	// addressTaken is in the log of a process that cannot bind its address (EADDRINUSE).
 	addressTaken = "address already in use"
 )
@@ -103,53 +73,58 @@ const (
 // Take measures the places until every comparison is decided or the time is used up. It returns
 // the places that it gave up, each with the reason.
 func Take(ctx context.Context, p Plan) (given map[Place]string, err error) {
-	t := &turns{Plan: p, rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
-		failures: map[Place]int{}, given: map[Place]string{}, said: map[Place]string{}, spent: map[string]time.Duration{}, warm: map[Place]float64{}}
-	for _, s := range p.Exp.Slices {
-		t.block, t.number = max(t.block, s.Block), max(t.number, s.Generation)
-	}
-	t.look()
-	p.Exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: p.Ends}
-	folder.Save(p.Exp)
-	if t.Scenario.OneAddress() && len(p.Places) > 1 && !t.Scenario.Exclusive {
-		p.Say("the target listens at one address, so variants take turns by whole processes (exclusive)")
-		t.Scenario.Exclusive = true
+	t := &turns{plan: p, exp: p.Exp, scenario: p.Generator.Scenario, gen: p.Generator, programs: p.Generator.Programs,
+		rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), given: map[Place]string{}, said: map[Place]string{}, warm: map[Place]float64{}}
+	t.exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: p.Ends}
+	folder.Save(t.exp)
+	if t.scenario.OneAddress() && len(p.Places) > 1 && !t.scenario.Exclusive {
+		t.programs.Say("the target listens at one address, so variants take turns by whole processes (exclusive)")
+		t.scenario.Exclusive = true
 	}
 	defer t.explain()
+	n := 0 // number of the newest generation
+	for i := range t.exp.Slices {
+		n = max(n, t.exp.Slices[i].Generation)
+	}
 	for !t.over() {
-		t.number++
+		n++
 		round := t.generation
-		if t.Scenario.Exclusive {
+		if t.scenario.Exclusive {
 			round = t.visits
 		}
-		if err := round(ctx); err != nil || !time.Now().Before(p.Ends) {
+		if err := round(ctx, n); err != nil || !time.Now().Before(p.Ends) {
 			return t.given, err
 		}
 	}
 	return t.given, nil
 }
 
+// schedule returns the schedule after the slices so far.
+func (t *turns) schedule() *schedule {
+	return newSchedule(&t.plan, t.scenario, t.exp.Slices, t.given, t.warm)
+}
+
+// over reports whether the turns have ended.
+func (t *turns) over() bool { return t.late() || t.schedule().over() }
+
 // explain adds what the drivers said about failures to the experiment's warnings. A slice above the
 // capacity may fail for other reasons than those below.
 func (t *turns) explain() {
-	for _, p := range t.Places {
+	for _, p := range t.plan.Places {
 		if said := t.said[p]; said != "" && p.Role == record.RoleMeasure {
-			t.Exp.Warnings = append(t.Exp.Warnings, fmt.Sprintf("%s, in slices below and above its capacity: %s", p, redact.Text(said)))
+			t.exp.Warnings = append(t.exp.Warnings, fmt.Sprintf("%s, in slices below and above its capacity: %s", p, redact.Text(said)))
 		}
 	}
 }
 
 // late reports whether the time is used up. The first slice is taken all the same.
-func (t *turns) late() bool { return !time.Now().Before(t.Ends) && len(t.Exp.Slices) > 0 }
+func (t *turns) late() bool { return !time.Now().Before(t.plan.Ends) && len(t.exp.Slices) > 0 }
 
-// running reports whether the target already runs, so that it cannot be restarted.
-func (t *turns) running() bool { return t.Scenario.Target.URL != "" }
-
-// generation starts every place and gives them turns for a multiple of the time that the start
-// took.
-func (t *turns) generation(ctx context.Context) error {
+// generation starts every place, for the n-th time, and gives them turns for a multiple of the time
+// that the start took.
+func (t *turns) generation(ctx context.Context, n int) error {
 	began := time.Now()
-	shared := t.New(Folder(t.Exp, fmt.Sprintf("%d-shared", t.number)), nil)
+	shared := t.programs.New(Folder(t.exp, fmt.Sprintf("%d-shared", n)), nil)
 	defer shared.Down()
 	if err := shared.UpShared(ctx); err != nil {
 		return err
@@ -160,15 +135,15 @@ func (t *turns) generation(ctx context.Context) error {
 			s.close()
 		}
 	}()
-	for _, p := range t.Places {
+	for _, p := range t.plan.Places {
 		if t.given[p] != "" {
 			continue
 		}
-		t.say("starting " + p.String())
-		s, err := t.seat(ctx, p, shared)
+		t.starting(n, p)
+		s, err := t.seat(ctx, n, p, shared)
 		if err != nil && len(seats) > 0 && strings.Contains(err.Error(), addressTaken) && ctx.Err() == nil {
-			t.Say("the variants listen at the same address, so they take turns by whole processes (exclusive)")
-			t.Scenario.Exclusive = true
+			t.programs.Say("the variants listen at the same address, so they take turns by whole processes (exclusive)")
+			t.scenario.Exclusive = true
 			return nil
 		}
 		if err != nil {
@@ -182,25 +157,18 @@ func (t *turns) generation(ctx context.Context) error {
 		}
 	}
 	started := time.Since(began)
-	length := max(leastGeneration, startShare*started)
-	sat, first := time.Now(), t.block
-	if half := t.Ends.Sub(sat) / 2; t.number < leastGenerations && t.ofTwo() && half >= shortShare*started {
-		length = min(length, half)
-	}
-	until := sat.Add(length)
-	if t.running() || t.Ends.Sub(until) < length/2 {
-		until = t.Ends // the rest is too short for another generation
-	}
-	for len(t.Exp.Slices) == 0 || !t.over() && time.Now().Before(until) {
+	sat := time.Now()
+	until := sat.Add(t.schedule().lasts(n, started, t.plan.Ends.Sub(sat)))
+	for blocks := 0; len(t.exp.Slices) == 0 || !t.over() && time.Now().Before(until); blocks++ {
 		err := t.takeBlock(ctx, seats)
 		if used := (*usedUp)(nil); errors.As(err, &used) {
-			return t.renew(used, t.block-first-1, time.Since(sat))
+			return t.renew(used, blocks, time.Since(sat))
 		}
 		if err != nil {
 			return err
 		}
 		seats = slices.DeleteFunc(seats, func(s *seat) bool {
-			gone := t.given[s.Place] != ""
+			gone := t.given[s.place] != ""
 			if gone {
 				s.close()
 			}
@@ -213,15 +181,10 @@ func (t *turns) generation(ctx context.Context) error {
 	return nil
 }
 
-// ofTwo reports whether two sides are compared, beside a twin of the baseline. Their blocks are
-// short, and with one generation the comparison would be one of two processes, not of two programs.
-// A short ladder needs the time of a second start for its blocks.
-func (t *turns) ofTwo() bool { return len(t.Pairs) > 0 && len(t.Places) <= 3 }
-
-// seat starts a place and warms it up. A place that fails to start is no longer measured, unless
-// it never started: that is an error of the scenario.
-func (t *turns) seat(ctx context.Context, p Place, shared *environment.Environment) (*seat, error) {
-	s, err := t.sit(ctx, p, shared)
+// seat starts a place for the n-th time and warms it up. A place that fails to start is no longer
+// measured, unless it never started: that is an error of the scenario.
+func (t *turns) seat(ctx context.Context, n int, p Place, shared *environment.Environment) (*seat, error) {
+	s, err := t.sit(ctx, n, p, shared)
 	if err == nil {
 		if err = t.warmUp(ctx, s); err != nil {
 			s.close()
@@ -232,8 +195,8 @@ func (t *turns) seat(ctx context.Context, p Place, shared *environment.Environme
 		return s, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case len(t.Exp.Slices) == 0 && !(t.Spare && p != t.Places[0]):
-		if len(t.Places) > 1 && !strings.HasPrefix(err.Error(), p.String()+": ") {
+	case !t.plan.spares(p):
+		if len(t.plan.Places) > 1 && !strings.HasPrefix(err.Error(), p.String()+": ") {
 			err = fmt.Errorf("%s: %w", p, err)
 		}
 		return nil, err
@@ -245,8 +208,8 @@ func (t *turns) seat(ctx context.Context, p Place, shared *environment.Environme
 // warmUp drives a process until it has worked for a while, and sets the number of requests of its
 // work slices in this generation.
 func (t *turns) warmUp(ctx context.Context, s *seat) error {
-	if t.capped() {
-		t.warm[s.Place] = t.Scenario.Load.MaxRate // its first slices warm it up
+	if most := t.scenario.Load.MaxRate; most > 0 {
+		t.warm[s.place] = most // its first slices warm it up
 		return nil
 	}
 	p := s.plan()
@@ -265,13 +228,13 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 			return err
 		}
 		if s.noSuccess != "" {
-			return fmt.Errorf("%s: %w", s.Place, generator.Failing(s.noSuccess))
+			return fmt.Errorf("%s: %w", s.place, generator.Failing(s.noSuccess))
 		}
 		if seen.Invalid != "" {
-			return fmt.Errorf("%s: %s", s.Place, seen.Invalid)
+			return fmt.Errorf("%s: %s", s.place, seen.Invalid)
 		}
 		worked += seen.Length
-		t.warm[s.Place] = seen.PerS()
+		t.warm[s.place] = seen.PerS()
 		// Each connection carries two requests if that is fast enough, else as many requests as
 		// fit into longWork.
 		perS := seen.PerS() / units
@@ -284,26 +247,25 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 
 // takeBlock visits every seat that is due, in random order, for a slice of one kind.
 func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
-	t.block++
-	defer t.look()
-	kind := t.kind()
-	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !t.due(s.Place, kind) })
+	now := t.schedule()
+	kind := now.kind()
+	due := now.due(kind)
+	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !slices.Contains(due, s.place) })
 	t.rng.Shuffle(len(visited), func(i, j int) { visited[i], visited[j] = visited[j], visited[i] })
 	defer pacing.PauseGC()()
 	for _, s := range visited {
 		if t.late() {
 			return nil // the slices of this block count for the seats that were visited
 		}
-		if err := t.take(ctx, s, kind); err != nil {
+		if err := t.take(ctx, s, kind, now.block+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take drives and records one slice.
-func (t *turns) take(ctx context.Context, s *seat, kind string) error {
-	began := time.Now()
+// take drives and records one slice of a block.
+func (t *turns) take(ctx context.Context, s *seat, kind string, block int) error {
 	var out record.Slice
 	var err error
 	units := float64(s.plan().Units)
@@ -311,16 +273,16 @@ func (t *turns) take(ctx context.Context, s *seat, kind string) error {
 		if s.requests.Left() < s.count {
 			return &usedUp{s}
 		}
-		expected := time.Duration(float64(s.count) * units / t.warm[s.Place] * float64(time.Second))
+		expected := time.Duration(float64(s.count) * units / t.warm[s.place] * float64(time.Second))
 		out, err = s.work(ctx, s.count, max(workSpare*expected, time.Second))
 	} else {
-		rate := t.voteRate(s.Place)
+		rate := t.rate(s.place)
 		mean := rate / units * voteTime(rate).Seconds()
 		const spread = 5 // standard deviations of a Poisson process
 		if float64(s.requests.Left()) < mean+spread*math.Sqrt(mean) {
 			return &usedUp{s}
 		}
-		out, err = s.vote(ctx, rate, t.block)
+		out, err = s.vote(ctx, rate, block)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // half a slice has no result
@@ -334,55 +296,39 @@ func (t *turns) take(ctx context.Context, s *seat, kind string) error {
 	if err != nil {
 		return err
 	}
-	out.Block = t.block
+	out.Block = block
 	out.At = time.Now().Add(time.Duration(out.Start - monotonic.Now()))
-	t.spent[kind] += time.Since(began)
-	if out.Invalid == "" {
-		t.failures[s.Place] = 0
-	} else if t.failures[s.Place]++; t.failures[s.Place] >= mostFailures {
-		t.giveUp(s.Place, out.Invalid)
+	folder.AddSlice(t.exp, out)
+	if why := failing(t.exp.Slices, s.place); why != "" {
+		t.giveUp(s.place, why)
 	}
-	folder.AddSlice(t.Exp, out)
-	t.Slice(out, time.Until(t.Ends))
+	t.plan.Slice(out, time.Until(t.plan.Ends))
 	return nil
 }
 
 // giveUp excludes a place from now on: its slices so far count.
 func (t *turns) giveUp(p Place, why string) {
 	t.given[p] = why
-	text := fmt.Sprintf("%s is no longer measured: %s", p, why)
-	t.Exp.Warnings = append(t.Exp.Warnings, text)
-	t.Say(text)
+	t.warn(fmt.Sprintf("%s is no longer measured: %s", p, why))
 }
 
-// voteRate returns the rate of a place's next SLO slice.
-func (t *turns) voteRate(p Place) float64 {
-	if t.Rate > 0 {
-		return t.Rate
-	}
-	votes, _ := capacity.VotesOf(t.Exp.Slices, p.Role, p.Variant)
-	return knee.NextRate(votes, t.peak(p), t.Scenario.MostRate(), t.rng.Float64())
+// warn reports a warning, which the record keeps.
+func (t *turns) warn(text string) {
+	t.exp.Warnings = append(t.exp.Warnings, text)
+	t.programs.Say(text)
 }
 
-// peak returns a place's peak work rate: the median of its work slices, or the rate of its
-// warm-up.
-func (t *turns) peak(p Place) float64 {
-	work := t.Exp.SlicesOf(record.SliceWork, func(s *record.Slice) bool {
-		return s.Role == p.Role && s.Variant == p.Variant && s.Invalid == ""
-	})
-	if len(work) == 0 {
-		return t.warm[p]
+// rate returns the rate of a place's next SLO slice.
+func (t *turns) rate(p Place) float64 {
+	if t.plan.Rate > 0 {
+		return t.plan.Rate
 	}
-	rates := make([]float64, len(work))
-	for i, s := range work {
-		rates[i] = s.PerS()
-	}
-	sort.Float64s(rates)
-	return rates[len(rates)/2]
+	return nextRate(t.exp.Slices, p, t.warm[p], t.scenario.MostRate(), t.rng.Float64())
 }
 
-func (t *turns) say(text string) {
-	if t.number == 1 && !t.running() {
-		t.Say(text)
+// starting reports that a place is started for the n-th time, unless it was reported before.
+func (t *turns) starting(n int, p Place) {
+	if n == 1 && t.scenario.Target.URL == "" {
+		t.programs.Say("starting " + p.String())
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/lab/diagnose/calibration"
+	"dyno/bench/calibrate/calibration"
 	"dyno/lab/diagnose/whatif"
 )
 
@@ -18,7 +18,7 @@ var changes = []calibration.Foresight{
 	{Step: "raised", Change: "GOMAXPROCS", Bound: "the CPU", Estimate: whatif.Estimate{Model: whatif.Amdahl, AtMost: 1, CPU: 1}, Work: calibration.Ratio{Times: 2, Low: 1.9, High: 2.1}},
 	{Step: "another", Change: "another program", Estimate: whatif.Estimate{Model: whatif.None, Missing: "code in common"}, Work: calibration.Ratio{Times: 2}},
 	{Step: "merged", Change: "one list", Bound: "a lock", Removes: whatif.Removal{CPU: 0.2}, Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 1.8}, WithNew: whatif.Estimate{AtMost: 1.1},
-		CPUDiff: whatif.Difference{New: 12, NewIn: "main.merge"}, Work: calibration.Ratio{Times: 1.05, Low: 1, High: 1.1}},
+		CPUDiff: calibration.Difference{New: 12, NewIn: "main.merge"}, Work: calibration.Ratio{Times: 1.05, Low: 1, High: 1.1}},
 	{Step: "beside", Bound: "a lock", Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 1.8}, Work: calibration.Ratio{Times: 1.05, Low: 0.5, High: 2.1}},
 }
 

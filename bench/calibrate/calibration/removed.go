@@ -1,4 +1,4 @@
-package whatif
+package calibration
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
@@ -20,8 +21,8 @@ type Difference struct {
 	GoneIn, NewIn string // the place with most of it
 }
 
-// errors is how many standard errors a place must differ by: some 50 places are compared.
-const errors = 2
+// standardErrors is by how many of them a place must differ: some 50 places are compared.
+const standardErrors = 2
 
 // Compare finds the places whose CPU time per request differs. A place is a function of the
 // service's own with the library function that it calls, or a class of the runtime's work. The
@@ -29,7 +30,7 @@ const errors = 2
 // (us, 0: in the profile), so that the machine was the same for both. Without samples of a side,
 // there is one place. False: neither the profiles nor the turns say what a request costs.
 func Compare(before, after *record.Run, measured [2]float64) (Difference, bool) {
-	was, is := perRequest(before), perRequest(after)
+	was, is := placesOf(before), placesOf(after)
 	if sum(was) <= 0 || sum(is) <= 0 {
 		was, is = map[string]part{"": {us: measured[0]}}, map[string]part{"": {us: measured[1]}}
 	}
@@ -44,7 +45,7 @@ func Compare(before, after *record.Run, measured [2]float64) (Difference, bool) 
 	for _, at := range slices.Sorted(maps.Keys(all)) {
 		change := is[at].us - was[at].us
 		switch {
-		case math.Abs(change) < errors*math.Sqrt(is[at].variance+was[at].variance):
+		case math.Abs(change) < standardErrors*math.Sqrt(is[at].variance+was[at].variance):
 		case change < 0:
 			if d.Gone -= change; change < least {
 				least, d.GoneIn = change, at
@@ -59,7 +60,7 @@ func Compare(before, after *record.Run, measured [2]float64) (Difference, bool) 
 	// error of a measured sum is small.
 	rest := d.Before - d.After - (d.Gone - d.New)
 	switch {
-	case measured == [2]float64{} && math.Abs(rest) < errors*math.Sqrt(variance(was)+variance(is)):
+	case measured == [2]float64{} && math.Abs(rest) < standardErrors*math.Sqrt(variance(was)+variance(is)):
 	case rest > 0:
 		d.Gone += rest
 	default:
@@ -76,8 +77,8 @@ func variance(parts map[string]part) (sum float64) {
 }
 
 // Removal is what went between the two profiles, as a share of the first.
-func (d Difference) Removal() Removal {
-	return Removal{CPU: d.Gone / d.Before, CPUOf: "gone, most of it in " + cmp.Or(d.GoneIn, "no place")}
+func (d Difference) Removal() whatif.Removal {
+	return whatif.Removal{CPU: d.Gone / d.Before, CPUOf: "gone, most of it in " + cmp.Or(d.GoneIn, "no place")}
 }
 
 // part is the CPU time of a request in one place, with the variance of its sampling.
@@ -101,8 +102,8 @@ func scaled(parts map[string]part, measured float64) map[string]part {
 	return parts
 }
 
-// perRequest divides the CPU time of a request into places.
-func perRequest(r *record.Run) map[string]part {
+// placesOf divides the CPU time of a request into places.
+func placesOf(r *record.Run) map[string]part {
 	out := map[string]part{}
 	p, err := r.Profile(record.ProfileCPU, record.ValueCPU)
 	if err != nil {

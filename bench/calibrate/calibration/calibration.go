@@ -4,7 +4,7 @@
 // to the other families (Outsider). Foresight holds what a change can bring at most against what it
 // brought.
 //
-// It is not for running the servers: experiment/calibrate does. It starts no goroutines.
+// It is not for running the servers: package suite does. It starts no goroutines.
 package calibration
 
 import (

@@ -21,12 +21,12 @@ type Ratio struct {
 
 // Foresight is what was reckoned from the record before a change, beside what the change brought.
 type Foresight struct {
-	Step     string            `json:"step"`
-	Change   string            `json:"change"`
-	Bound    string            `json:"bound"` // before the change, in words
-	Estimate whatif.Estimate   `json:"estimate"`
-	Removes  whatif.Removal    `json:"-"`
-	CPUDiff  whatif.Difference `json:"cpu_us"` // by the profiles; zero: not compared
+	Step     string          `json:"step"`
+	Change   string          `json:"change"`
+	Bound    string          `json:"bound"` // before the change, in words
+	Estimate whatif.Estimate `json:"estimate"`
+	Removes  whatif.Removal  `json:"-"`
+	CPUDiff  Difference      `json:"cpu_us"` // by the profiles; zero: not compared
 	// WithNew is the estimate with the CPU time of the code that the change added; zero: not
 	// compared.
 	WithNew whatif.Estimate `json:"with_new_code"`
@@ -131,7 +131,7 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	if another { // its places have other names
 		profiled = [2]*record.Run{{}, {}}
 	}
-	diff, ok := whatif.Compare(profiled[0], profiled[1], [2]float64{peaks[0].Micros(), peaks[1].Micros()})
+	diff, ok := Compare(profiled[0], profiled[1], [2]float64{peaks[0].Micros(), peaks[1].Micros()})
 	r := diff.Removal()
 	switch {
 	case !ok && another:

@@ -1,4 +1,4 @@
-package calibrate
+package suite
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/diagnose/calibration"
+	"dyno/bench/calibrate/calibration"
 	"dyno/lab/record"
 )
 

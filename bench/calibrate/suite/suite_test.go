@@ -1,4 +1,4 @@
-package calibrate
+package suite
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/diagnose/calibration"
+	"dyno/bench/calibrate/calibration"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/experiment"
 	"dyno/lab/record"

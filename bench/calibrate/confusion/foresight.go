@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"dyno/lab/diagnose/calibration"
+	"dyno/bench/calibrate/calibration"
 	"dyno/lab/diagnose/whatif"
 )
 
@@ -79,7 +79,7 @@ func between(r calibration.Ratio) string {
 	return fmt.Sprintf("[%.2f, %.2f]", r.Low, r.High)
 }
 
-// Foreseen is the JSON of dyno calibrate --what-if.
+// Foreseen is the JSON of calibrate --what-if --json.
 type Foreseen struct {
 	Schema  string   `json:"schema"`
 	Changes []Change `json:"changes"`

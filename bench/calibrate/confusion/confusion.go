@@ -2,7 +2,7 @@
 // of verdicts and truths, how many are right, and how far each threshold may move. Foresight shows
 // the same of estimates of what changes bring.
 //
-// It is not for running the cases (experiment/calibrate), for judging them (diagnose/calibration)
+// It is not for running the cases (package suite), for judging them (package calibration)
 // or for the report of an experiment. It starts no goroutines.
 package confusion
 
@@ -14,7 +14,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"dyno/lab/diagnose/calibration"
+	"dyno/bench/calibrate/calibration"
 	"dyno/lab/diagnose/rules"
 )
 
@@ -122,7 +122,7 @@ func printCases(w io.Writer, judged []calibration.Judged) {
 	}
 }
 
-// Object is the JSON of dyno calibrate.
+// Object is the JSON of calibrate --json.
 type Object struct {
 	Schema string `json:"schema"`
 	Cases  []Row  `json:"cases"`

@@ -74,7 +74,7 @@ func TestMarkAndWhy(t *testing.T) {
 		"within the interval": {Foresight{Estimate: estimate(1.4), Work: Ratio{1.45, 1.35, 1.55}}, Held, ""},
 		"above the bound":     {Foresight{Estimate: estimate(1.4), Work: Ratio{1.6, 1.5, 1.7}}, Exceeded, ""},
 		"no interval":         {Foresight{Estimate: estimate(1.4), Work: Ratio{Times: 1.6}}, Undecided, "not exact enough"},
-		"replaced by as much": {Foresight{Estimate: estimate(2), WithNew: estimate(1.1), CPUDiff: whatif.Difference{New: 40, NewIn: "main.f"}, Work: Ratio{1, 0.9, 1.1}}, Replaced,
+		"replaced by as much": {Foresight{Estimate: estimate(2), WithNew: estimate(1.1), CPUDiff: Difference{New: 40, NewIn: "main.f"}, Work: Ratio{1, 0.9, 1.1}}, Replaced,
 			"its new code takes 40 us of CPU per request, most of it in main.f: with it at most 1.10x"},
 		"less CPU":             {Foresight{Estimate: estimate(2), WithNew: estimate(2), Share: 0.6, Work: Ratio{1, 0.9, 1.1}}, Loose, "it got 0.60x the CPU that it got before, beside the other processes: with that at most 1.20x"},
 		"both":                 {Foresight{Estimate: estimate(3), WithNew: estimate(2), Share: 0.5, Work: Ratio{1, 0.9, 1.1}}, Loose, "with both at most 1.00x"},

@@ -1,4 +1,4 @@
-package calibrate
+package suite
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"dyno/bench/calibrate/calibration"
 	"dyno/lab/diagnose"
-	"dyno/lab/diagnose/calibration"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"

@@ -1,4 +1,4 @@
-package calibrate
+package suite
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"slices"
 	"time"
 
+	"dyno/bench/calibrate/calibration"
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
-	"dyno/lab/diagnose/calibration"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
@@ -102,7 +102,7 @@ func (r Remedy) removal(runs []*record.Run) (out whatif.Removal) {
 			continue
 		}
 		if r.CPU > 0 {
-			out.CPU, out.CPUOf = r.CPU*whatif.ShareOf(run, r.Compute), "gone in "+r.Compute
+			out.CPU, out.CPUOf = r.CPU*calibration.ShareOf(run, r.Compute), "gone in "+r.Compute
 		}
 		for _, p := range run.Environment.Peers {
 			out.Beside += r.Receiver * p.CPU
