@@ -37,17 +37,16 @@ func NewImport() *cobra.Command {
 	var in importing
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
-		Short: "Write a scenario from a curl command, URLs, vegeta targets, HAR, OpenAPI, k6 or Locust",
+		Short: "Write a scenario from a curl command, URLs, vegeta targets, HAR or OpenAPI",
 		Long: `Import reads requests that another tool has, and writes a scenario that sends them. It says on stderr what it
-took and what it left out, and why. It sends nothing, and executes no script: of a k6 or Locust script it takes what
-can be read in it. Where a value of one answer, such as a token, is in a later request, it writes a flow.
+took and what it left out, and why. It sends nothing. Where a value of one answer, such as a token, is in a later
+request, it writes a flow.
 
 The scenario goes to stdout, or with -o to a file. Cookies, Authorization and other likely secrets are left out, unless
 --secrets keeps them: then they are in a file beside the scenario that only you can read.`,
 		Example: `  dyno import checkout.har -o checkout.yaml --target http://127.0.0.1:8080
   pbpaste | dyno import - -o order.yaml          a command copied in a browser as cURL
-  dyno import openapi.yaml | less
-  dyno import script.js -o script.yaml && dyno capacity script.yaml`,
+  dyno import openapi.yaml | less`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return in.run(cmd, args[0]) },
 	}
@@ -170,7 +169,7 @@ func input(stdin io.Reader, name string) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, usage.Errorf("there is no file %s; import takes a file, or - for stdin: a curl command, URLs, vegeta targets, HAR, OpenAPI, k6 or Locust", name)
+			return nil, usage.Errorf("there is no file %s; import takes a file, or - for stdin: a curl command, URLs, vegeta targets, HAR or OpenAPI", name)
 		}
 		if err != nil {
 			return nil, err
