@@ -1,12 +1,12 @@
 // Package importer turns loads of other tools into scenarios: a pasted curl command, a list of
-// URLs, vegeta targets, a HAR and an OpenAPI document. A package below it reads each form.
+// URLs, vegeta targets, a HAR and an OpenAPI document. A package below it reads each form. For a
+// script of k6 or Locust it writes the scenario that starts that tool.
 //
 // It is not for running anything: it sends no request and executes no script. It starts no
 // goroutines.
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -31,8 +31,8 @@ type Form struct {
 var forms = []Form{
 	{"curl", "a curl command", curl.Read},
 	{"har", "a HAR file", har.Read},
-	{"k6", "a k6 script", alone(program)},
-	{"locust", "a Locust file", alone(program)},
+	{"k6", "a k6 script", nil},
+	{"locust", "a Locust file", nil},
 	{"openapi", "an OpenAPI 3 document", alone(openapi.Read)},
 	{"urls", "a list of URLs", alone(urls.Read)},
 	{"vegeta", "vegeta targets", vegeta.Read},
@@ -52,10 +52,9 @@ func alone(read func([]byte) (*foreign.Load, error)) func([]byte, foreign.Opener
 	return func(text []byte, _ foreign.Opener) (*foreign.Load, error) { return read(text) }
 }
 
-// program refuses a script, which only its own tool can run.
-func program([]byte) (*foreign.Load, error) {
-	return nil, errors.New("it is a program, which its own tool runs: write a scenario with kind: sessions and load.driver, which starts that tool")
-}
+// IsScript reports whether the input is a program, which its own tool runs: there is nothing to
+// read, and Script makes the scenario.
+func (f Form) IsScript() bool { return f.read == nil }
 
 // Names lists the names of the forms.
 func Names() (names []string) {
