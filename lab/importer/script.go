@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"dyno/lab/importer/foreign"
 	"dyno/lab/scenario/draft"
@@ -31,6 +32,9 @@ func (s Script) Scenario() ([]byte, error) {
 	u, err := url.Parse(cmp.Or(s.Target, assumed))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("the target must be a URL such as %s, not %q", assumed, foreign.Address(s.Target))
+	}
+	if !utf8.ValidString(s.Path) {
+		return nil, fmt.Errorf("a scenario is UTF-8, and the script's name %q is not; rename it", s.Path)
 	}
 	base := filepath.Base(s.Path)
 	target, where := u.Scheme+"://"+u.Host, "a service that already runs; to let dyno start it, write build or command instead (see dyno init)"

@@ -53,6 +53,7 @@ func TestScript(t *testing.T) {
 // tool receives that name.
 func FuzzScript(f *testing.F) {
 	f.Add("a b.js", "http://127.0.0.1:8080")
+	f.Add("\x80", "")
 	f.Add("#: [\"\n- ${x}$$.py", "http://[::1]:80/ä/%20${y}")
 	f.Fuzz(func(t *testing.T, path, target string) {
 		for _, tool := range []string{"k6", "locust"} {
