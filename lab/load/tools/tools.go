@@ -27,9 +27,9 @@ const (
 	maxUsers = 200_000  // users beyond them are not told apart
 	maxName  = 64       // bytes of a user's name
 
-	// FirstRequest bounds the wait for the first request: a script may prepare data before it.
+	// firstRequest bounds the wait for the first request: a script may prepare data before it.
 	firstRequest = 2 * time.Minute
-	// Settle is the time that a tool's report of a request may take to arrive.
+	// settle is the time that a tool's report of a request may take to arrive.
 	settle = time.Second
 )
 
