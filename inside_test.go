@@ -192,11 +192,9 @@ var inside = map[string][]room{
 		{".", nil, "what a scenario says, however it was read"},
 	},
 	"lab/importer": {
-		{".", []string{"curl", "har", "k6", "locust", "openapi", "urls", "vegeta", "foreign"}, "the scenario, however the load was read"},
+		{".", []string{"curl", "har", "openapi", "urls", "vegeta", "foreign"}, "the scenario, however the load was read"},
 		{"curl", []string{"foreign"}, "one form of input; it knows no other"},
 		{"har", []string{"foreign"}, "one form of input; it knows no other"},
-		{"k6", []string{"foreign"}, "one form of input; it knows no other"},
-		{"locust", []string{"foreign"}, "one form of input; it knows no other"},
 		{"openapi", []string{"foreign"}, "one form of input; it knows no other"},
 		{"urls", []string{"foreign"}, "one form of input; it knows no other"},
 		{"vegeta", []string{"foreign"}, "one form of input; it knows no other"},

@@ -22,7 +22,6 @@ var modules = map[string]map[string]string{
 		"github.com/google/pprof":                  "profiles are read as go tool pprof reads them",
 		"github.com/nats-io/nats-server/v2":        "dyno --agents-listen has a NATS server inside; lab/load/agents/natsbus alone imports it",
 		"github.com/nats-io/nats.go":               "load agents; lab/load/agents/natsbus alone imports it",
-		"github.com/grafana/sobek":                 "k6's own parser reads k6 scripts; nothing runs them",
 		"github.com/invopop/jsonschema":            "a test writes the schemas of the commands' JSON from Go types",
 		"github.com/klauspost/compress":            "Prometheus remote write is compressed with Snappy",
 		"github.com/santhosh-tekuri/jsonschema/v6": "a scenario is checked against its published schema",

@@ -23,7 +23,7 @@ type room struct {
 
 // house is the house, from the top floor down. The first row that matches a folder holds.
 var house = []room{
-	{"cmd/dyno", []string{"lab/*", "agent", "cmd/service/manual"}, "the lab's command wires the lab together; it knows no service"},
+	{"cmd/dyno", []string{"lab/*", "agent", "cmd/service/manual", "parts/process"}, "the lab's command wires the lab together, and runs other tools; it knows no service"},
 	{"cmd/service", []string{"parts/*"}, "the command line that services share knows none of them"},
 	{"cmd/arenad", []string{"cmd/service", "services/arena", "services/arena/*", "lab/load", "parts/*"}, "its bots are a load of the lab"},
 	{"cmd/*", []string{"cmd/service", "services/*", "parts/*", "agent"}, "a service's commands are flags and print; a service never needs the lab"},

@@ -20,6 +20,7 @@ import (
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/verdicts"
 	"dyno/cmd/dyno/version"
+	"dyno/cmd/dyno/windows"
 	"dyno/cmd/service/manual"
 	"dyno/lab/experiment"
 	"dyno/lab/load/pacing"
@@ -131,7 +132,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), manual.New("dyno"), newDiagnose(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(),
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), manual.New("dyno"), newDiagnose(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(), windows.New(),
 		remote.Command(version.OfAgents(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)

@@ -84,6 +84,9 @@ func bySessions(runs []*record.Run, slo record.SLO) []point {
 func mostSessions(runs []*record.Run, slo record.SLO) (most Peak, ok bool, warnings []string) {
 	points := bySessions(runs, slo)
 	lo, hi := bracket(points)
+	if slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Load.Model == "closed" }) {
+		warnings = append(warnings, "closed-loop: hides stalls, since a session that waits for an answer sends nothing")
+	}
 	switch {
 	case lo == nil && hi == nil:
 		return Peak{}, false, []string{"no run counts"}

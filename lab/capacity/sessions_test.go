@@ -87,6 +87,20 @@ func TestSessionsWithoutAnEnd(t *testing.T) {
 	}
 }
 
+// Sessions that go on when they have an answer are a closed loop, which the result says.
+func TestSessionsOfAClosedLoop(t *testing.T) {
+	s := Sessions{SLO: record.SLO{Frames: 29.5}, Start: 10, Grow: 2, Fine: 1.05}
+	var runs []*record.Run
+	for step, done := s.Next(runs); !done; step, done = s.Next(runs) {
+		r := crowd{most: 30, offers: true}.run(step)
+		r.Load.Model = "closed"
+		runs = append(runs, r)
+	}
+	if _, ok, warnings := PeakOf(runs, s.SLO); !ok || len(warnings) != 1 || !strings.Contains(warnings[0], "closed-loop: hides stalls") {
+		t.Errorf("%v, %v", ok, warnings)
+	}
+}
+
 // Sessions that only receive are judged by their frames and by those that were lost.
 func TestLostSessionsAreErrors(t *testing.T) {
 	r := crowd{most: 100}.run(record.Step{Connections: 100})

@@ -75,6 +75,9 @@ func TestKnownNumbersOfSessions(t *testing.T) {
 	if len(exp.Runs) != 2 {
 		t.Fatalf("%d runs", len(exp.Runs))
 	}
+	if l := exp.Runs[0].Load; l.Model != "open" || l.Schedule != "4 sessions, each 50/s" {
+		t.Errorf("load %+v", l)
+	}
 	few, many := exp.Runs[0].Totals, exp.Runs[1].Totals
 	if few.Offered != 60 || few.Failed != 0 || few.Sessions.Planned != 4 || few.Sessions.Lost != 0 {
 		t.Errorf("%+v, sessions %+v", few, few.Sessions)
@@ -135,7 +138,7 @@ func TestProgramThatDrives(t *testing.T) {
 	r := &room{}
 	r.most.Store(6)
 	u := websockettest.Serve(t, r.serve)
-	run := func(command string) (*record.Experiment, error) {
+	run := func(command, pace, rate string) (*record.Experiment, error) {
 		sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
 name: program
 target: {url: "http://%s"}
@@ -143,16 +146,16 @@ mode: load
 load:
   kind: sessions
   sessions: [4, 8]
-  per_session: 50
-  driver: {command: [%s], args: ["-test.run=^TestAsDriver$$", --, "${sessions}", "${rate}", "${warmup}", "${duration}", "%s"]}
+  %s
+  driver: {command: [%s], args: ["-test.run=^TestAsDriver$$", --, "${sessions}", "%s", "${warmup}", "${duration}", "%s"]}
 measure: {length: 300ms, warmup: 100ms}
-`, u.Host, command, u))
+`, u.Host, pace, command, rate, u))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), NoPMQoS: true})
 	}
-	exp, err := run(os.Args[0])
+	exp, err := run(os.Args[0], "per_session: 50", "${rate}")
 	if err != nil || len(exp.Runs) != 2 {
 		t.Fatal(err)
 	}
@@ -163,10 +166,18 @@ measure: {length: 300ms, warmup: 100ms}
 	if s := many.Sessions; many.Offered != 120 || s == nil || s.Planned != 8 || s.Lost != 2 || many.Errors["lost"] != 30 {
 		t.Errorf("%+v, sessions %+v", many, s)
 	}
-	if _, err := run("/no/such/program"); err == nil || !strings.Contains(err.Error(), "load.driver") {
+	// The command dyno is the running program. Without a rate it has a pace of its own.
+	own, err := run("dyno", "", "50")
+	if err != nil || len(own.Runs) != 2 {
+		t.Fatal(err)
+	}
+	if r := own.Runs[0]; r.Load.Model != "closed" || r.Load.Schedule != "4 sessions at their driver's pace" || r.Totals.Offered != 60 {
+		t.Errorf("load %+v, offered %d", r.Load, r.Totals.Offered)
+	}
+	if _, err := run("/no/such/program", "", "50"); err == nil || !strings.Contains(err.Error(), "load.driver") {
 		t.Errorf("%v", err)
 	}
-	if _, err := run("false"); err == nil || !strings.Contains(err.Error(), "driver") {
+	if _, err := run("false", "", "50"); err == nil || !strings.Contains(err.Error(), "driver") {
 		t.Errorf("%v", err)
 	}
 }

@@ -116,7 +116,7 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 		URL:         "${target.url}/",
 		Insecure:    c.load.Insecure,
 		HTTP2:       c.load.HTTP2,
-		SLO:         cmp.Or(c.load.SLO, "p99=100ms,errors=1%"),
+		SLO:         "p99=100ms,errors=1%",
 	}
 	s.Headers = common(items)
 	s.Classes = classes(items)
@@ -239,10 +239,7 @@ func (c *conversion) items(base, prefix string) (out []item) {
 			statics++
 			continue
 		}
-		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: max(r.Weight, 0), static: isStatic(r), count: 1, body: draft.Literal(r.Body)}
-		if i.weight == 0 {
-			i.weight = 1
-		}
+		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: 1, static: isStatic(r), count: 1, body: draft.Literal(r.Body)}
 		what := i.method + " " + foreign.Address(r.URL)
 		u, err := url.Parse(r.URL)
 		if err != nil || !method(i.method) {

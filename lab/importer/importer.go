@@ -1,6 +1,6 @@
 // Package importer turns loads of other tools into scenarios: a pasted curl command, a list of
-// URLs, vegeta targets, a HAR, an OpenAPI document, and what can be read in a k6 or Locust script.
-// A package below it reads each form.
+// URLs, vegeta targets, a HAR and an OpenAPI document. A package below it reads each form. For a
+// script of k6 or Locust it writes the scenario that starts that tool.
 //
 // It is not for running anything: it sends no request and executes no script. It starts no
 // goroutines.
@@ -14,8 +14,6 @@ import (
 	"dyno/lab/importer/curl"
 	"dyno/lab/importer/foreign"
 	"dyno/lab/importer/har"
-	"dyno/lab/importer/k6"
-	"dyno/lab/importer/locust"
 	"dyno/lab/importer/openapi"
 	"dyno/lab/importer/urls"
 	"dyno/lab/importer/vegeta"
@@ -33,8 +31,8 @@ type Form struct {
 var forms = []Form{
 	{"curl", "a curl command", curl.Read},
 	{"har", "a HAR file", har.Read},
-	{"k6", "a k6 script", alone(k6.Read)},
-	{"locust", "a Locust file", alone(locust.Read)},
+	{"k6", "a k6 script", nil},
+	{"locust", "a Locust file", nil},
 	{"openapi", "an OpenAPI 3 document", alone(openapi.Read)},
 	{"urls", "a list of URLs", alone(urls.Read)},
 	{"vegeta", "vegeta targets", vegeta.Read},
@@ -53,6 +51,10 @@ func (f Form) Files(folder string) foreign.Opener {
 func alone(read func([]byte) (*foreign.Load, error)) func([]byte, foreign.Opener) (*foreign.Load, error) {
 	return func(text []byte, _ foreign.Opener) (*foreign.Load, error) { return read(text) }
 }
+
+// IsScript reports whether the input is a program, which its own tool runs: there is nothing to
+// read, and Script makes the scenario.
+func (f Form) IsScript() bool { return f.read == nil }
 
 // Names lists the names of the forms.
 func Names() (names []string) {

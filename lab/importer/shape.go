@@ -167,9 +167,6 @@ func classes(items []item) []draft.Class {
 		name := unused(cmp.Or(base, "request"), func(n string) bool { return seen[n] })
 		seen[name] = true
 		class := draft.Class{Name: name, Method: i.method, Path: i.path, Headers: i.header, Body: i.body, Check: draft.Check{Status: i.flow.Check.Status}}
-		for _, t := range i.flow.Check.JSON {
-			class.Check.JSON = append(class.Check.JSON, draft.JSONTest(t))
-		}
 		if i.weight != 1 && len(items) > 1 {
 			class.Weight = min(i.weight, 1e6)
 		}

@@ -26,45 +26,26 @@ const (
 // marked reports whether a text may have marks of saved values.
 func marked(text string) bool { return strings.Contains(text, "__saved.") }
 
-// unmark prepares the requests for a mix, in which no value passes from one to the next: those of
-// which the file has the values are sent with these, and the others are left out.
+// unmark prepares the requests for a mix, in which no value passes from one to the next: they are
+// sent with the values that the file has.
 func (c *conversion) unmark() {
 	var known []string
 	for _, s := range c.saved {
-		if s.Value != "" {
-			known = append(known, foreign.Mark(s.Name), s.Value)
-		}
+		known = append(known, foreign.Mark(s.Name), s.Value)
 	}
 	values := strings.NewReplacer(known...)
-	var out []foreign.Request
 	pauses := 0
-	for _, r := range c.load.Requests {
+	c.load.Requests = slices.Clone(c.load.Requests)
+	for n := range c.load.Requests {
+		r := &c.load.Requests[n]
 		if r.Flow.Think > 0 {
 			pauses++
-		}
-		what := r.Method + " " + foreign.Address(r.URL)
-		if r.Flow.Once != "" {
-			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: r.Flow.Once})
-			continue
 		}
 		r.URL, r.Body, r.Header = values.Replace(r.URL), values.Replace(r.Body), slices.Clone(r.Header)
 		for i, f := range r.Header {
 			r.Header[i].Value = values.Replace(f.Value)
 		}
-		r.Header = slices.DeleteFunc(r.Header, func(f foreign.Field) bool {
-			names := foreign.Marks(c.saved, f.Value)
-			if len(names) > 0 {
-				c.left = append(c.left, foreign.Omission{Line: r.Line, What: "header " + f.Name, Why: "its value depends on " + names[0].Name + " of an earlier answer; --kind flows takes it"})
-			}
-			return len(names) > 0
-		})
-		if names := foreign.Marks(c.saved, r.URL+r.Body); len(names) > 0 {
-			c.left = append(c.left, foreign.Omission{Line: r.Line, What: r.Method + " of a URL", Why: "it depends on " + names[0].Name + " of an earlier answer; --kind flows takes it"})
-			continue
-		}
-		out = append(out, r)
 	}
-	c.load.Requests = out
 	if pauses > 0 {
 		c.left = append(c.left, foreign.Omission{What: count(pauses, "pause"), Why: "requests of a mix are sent at a rate, which does not depend on pauses; --kind flows takes them"})
 	}
@@ -101,24 +82,7 @@ func (c *conversion) inTurn(items []item) (out []item) {
 	}
 	c.used(out, all)
 	c.pauses(out)
-	c.once(out)
 	return out
-}
-
-// once notes how a flow differs from what the file does.
-func (c *conversion) once(items []item) {
-	var repeated []string
-	for n, i := range items {
-		if i.flow.Once != "" {
-			repeated = append(repeated, i.method+" "+foreign.Address(i.path))
-		}
-		if n > 0 && i.flow.Once == "" && items[n-1].flow.Once == "" && i.weight != items[n-1].weight {
-			c.note("a flow has each request once, in the order of the file: weights were left out")
-		}
-	}
-	if len(repeated) > 0 {
-		c.note("each flow sends what the file sends once, or once for each user: %s", strings.Join(repeated, ", "))
-	}
 }
 
 // used writes the placeholders of saved values, and drops the values that no step uses.
@@ -138,16 +102,6 @@ func (c *conversion) used(items []item, all []foreign.Save) {
 		}
 	}
 	needed := foreign.Marks(all, strings.Join(texts, "\n"))
-	var unsure []string
-	for _, s := range needed {
-		quoted := func(text string) bool { return strings.Contains(text, `"`+foreign.Mark(s.Name)+`"`) }
-		if s.JSON != "" && s.Value == "" && slices.ContainsFunc(texts, quoted) {
-			unsure = append(unsure, "${"+s.Name+"}")
-		}
-	}
-	if len(unsure) > 0 {
-		c.note("sent as JSON strings: %s; where the answer has a number, remove the quotes", strings.Join(unsure, ", "))
-	}
 	compressed := func(h draft.Header) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
 	for n := range items {
 		if slices.ContainsFunc(items[n].header, compressed) {

@@ -39,15 +39,15 @@ func NewImport() *cobra.Command {
 		Use:   "import FILE|-",
 		Short: "Write a scenario from a curl command, URLs, vegeta targets, HAR, OpenAPI, k6 or Locust",
 		Long: `Import reads requests that another tool has, and writes a scenario that sends them. It says on stderr what it
-took and what it left out, and why. It sends nothing, and executes no script: of a k6 or Locust script it takes what
-can be read in it. Where a value of one answer, such as a token, is in a later request, it writes a flow.
+took and what it left out, and why. It sends nothing. Where a value of one answer, such as a token, is in a later
+request, it writes a flow. For a script of k6 or Locust it writes a scenario that runs that tool (dyno windows).
 
 The scenario goes to stdout, or with -o to a file. Cookies, Authorization and other likely secrets are left out, unless
 --secrets keeps them: then they are in a file beside the scenario that only you can read.`,
 		Example: `  dyno import checkout.har -o checkout.yaml --target http://127.0.0.1:8080
   pbpaste | dyno import - -o order.yaml          a command copied in a browser as cURL
   dyno import openapi.yaml | less
-  dyno import script.js -o script.yaml && dyno capacity script.yaml`,
+  dyno import locustfile.py -o users.yaml --target http://127.0.0.1:8080`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return in.run(cmd, args[0]) },
 	}
@@ -74,6 +74,9 @@ func (in *importing) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return usage.Of(err)
 	}
+	if form.IsScript() {
+		return in.script(cmd, form, name)
+	}
 	folder := "."
 	if name != "-" {
 		folder = filepath.Dir(name)
@@ -98,6 +101,34 @@ func (in *importing) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; next: dyno capacity %s%s\n", in.out, in.out, consent(result.Target))
+	return nil
+}
+
+// script writes the scenario that runs a script.
+func (in *importing) script(cmd *cobra.Command, form importer.Form, name string) error {
+	if name == "-" {
+		return usage.Errorf("%s is run by its own tool, from its file: name the file", form.What)
+	}
+	for _, flag := range []string{"host", "kind", "no-static", "secrets"} {
+		if cmd.Flags().Changed(flag) {
+			return usage.Errorf("--%s is for requests that import reads, and %s is run by its own tool", flag, form.What)
+		}
+	}
+	text, err := importer.Script{Tool: form.Name, Path: name, Target: in.options.Target}.Scenario()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if in.out == "" {
+		_, err := cmd.OutOrStdout().Write(text)
+		return err
+	}
+	if err := create(in.out, text, 0o644); err != nil {
+		return err
+	}
+	if in.options.Target == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note\n  %s does not say where the service is: write target.url into %s, or import it with --target URL\n", screen.Line(name), in.out)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; next: dyno capacity %s%s\n", in.out, in.out, consent(in.options.Target))
 	return nil
 }
 

@@ -48,7 +48,7 @@ func UnknownCommand(root *cobra.Command, args []string) error {
 
 // commands are words for what a command of dyno does.
 var commands = map[string]string{
-	"attack": "load", "bench": "load", "benchmark": "load", "hey": "load", "oha": "load", "stress": "load", "test": "load", "wrk": "load", "ab": "load", "k6": "import",
+	"attack": "load", "bench": "load", "benchmark": "load", "hey": "load", "oha": "load", "stress": "load", "test": "load", "wrk": "load", "ab": "load", "k6": "import", "locust": "import",
 	"convert": "import", "diff": "compare", "cmp": "compare", "benchstat": "compare", "profile": "diagnose", "analyze": "diagnose", "analyse": "diagnose", "why": "diagnose",
 	"max": "capacity", "limit": "capacity", "serve": "live", "web": "live", "ui": "live", "show": "report", "check": "doctor", "new": "init", "create": "init", "optimize": "tune", "optimise": "tune",
 }

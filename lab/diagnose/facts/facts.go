@@ -8,9 +8,10 @@ package facts
 import "dyno/lab/record"
 
 // InFlight is the mean number of requests in flight: the clients of a closed loop, or by Little's
-// law. A run without usable latency still shows how many of its offers were unfinished.
+// law, also for sessions, which pause. A run without usable latency still shows how many of its
+// offers were unfinished.
 func InFlight(r *record.Run) float64 {
-	if r.Load.Model == "closed" {
+	if r.Load.Model == "closed" && !r.Sessions() {
 		return float64(r.Step.Connections)
 	}
 	t, units := r.Totals, float64(max(r.Load.Units, 1))

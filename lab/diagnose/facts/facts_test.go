@@ -68,4 +68,8 @@ func TestInFlight(t *testing.T) {
 	if got := InFlight(closed); got != 32 {
 		t.Errorf("its clients: %v", got)
 	}
+	closed.Load.Kind, closed.Totals = record.KindSessions, open.Totals
+	if got := InFlight(closed); got != 5 {
+		t.Errorf("of sessions, which pause: %v", got)
+	}
 }

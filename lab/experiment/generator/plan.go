@@ -85,7 +85,10 @@ func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, wa
 	p.Length, p.Warmup, p.Drain = cmp.Or(r.Step.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
 	p.Schedule = sessions.Schedule(p.Connections, l.PerSession, p.Warmup+p.Length+record.WindowLength)
 	schedule := fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.PerSession)
-	if l.PerSession == 0 {
+	switch {
+	case l.PerSession == 0 && l.Driver != nil:
+		schedule = fmt.Sprintf("%d sessions at their driver's pace", p.Connections)
+	case l.PerSession == 0:
 		schedule = fmt.Sprintf("%d sessions that only receive", p.Connections)
 	}
 	r.Load = record.Load{Kind: record.KindSessions, Model: "open", Schedule: schedule, Connections: p.Connections, Timeout: p.Timeout}

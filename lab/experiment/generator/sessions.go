@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -167,6 +168,13 @@ func (b *Generator) program(ctx context.Context, s *environment.Environment, l s
 		if command[i], err = s.With("load.driver", word, fields); err != nil {
 			return Sessions{}, &scenario.Fault{Err: err}
 		}
+	}
+	if command[0] == "dyno" { // this program, wherever it is
+		self, err := os.Executable()
+		if err != nil {
+			return Sessions{}, fmt.Errorf("starting load.driver: %w", err)
+		}
+		command[0] = self
 	}
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the drive, there is no reader yet

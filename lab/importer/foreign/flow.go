@@ -12,7 +12,6 @@ type Flow struct {
 	Think time.Duration // pause before it, after the answer to the request before
 	Save  []Save
 	Check Check
-	Once  string // why a mix does not have it: the file sends it once, or once for each user; empty: it has it
 }
 
 // Save is a value of a request's answer that later requests contain, as Mark(Name): exactly one
@@ -20,19 +19,12 @@ type Flow struct {
 type Save struct {
 	Name                          string
 	JSON, Header, Cookie, Matches string // as in a scenario's save
-	Value                         string // that the file has; empty: only a run knows it
+	Value                         string // that the file has
 }
 
 // Check is what the answer to a request must have; the zero Check requires success.
 type Check struct {
 	Status []int
-	JSON   []JSONTest
-}
-
-// JSONTest is a predicate on one field of an answer: Equals, or else that it exists.
-type JSONTest struct {
-	Path   string
-	Equals any // nil: it exists
 }
 
 // Mark stands in URLs, header fields and bodies for a value that an earlier request saved. It has

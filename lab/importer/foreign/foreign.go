@@ -28,9 +28,7 @@ type Load struct {
 	Left     []Omission
 	// Flows says that the requests follow one another, in their order, and that values of answers, or
 	// cookies, pass from one to the next.
-	Flows bool
-	// SLO is the objective that the file states, as a scenario writes it; empty: none.
-	SLO      string
+	Flows    bool
 	Insecure bool     // any certificate is trusted
 	HTTP2    bool     // HTTP/2 is offered
 	Notes    []string // further facts of the file, each a sentence without its end
@@ -47,8 +45,7 @@ type Request struct {
 	Exact  bool
 	Header []Field
 	Body   string
-	Weight float64 // relative to the others; 0: 1
-	Static bool    // a file that a page loads: a picture, a style sheet, a script
+	Static bool // a file that a page loads: a picture, a style sheet, a script
 	Flow   Flow
 }
 

@@ -19,32 +19,11 @@ type Save struct{ Name, From, What string }
 // Check is what an answer must have; the zero Check is not written.
 type Check struct {
 	Status []int
-	JSON   []JSONTest
-}
-
-// JSONTest is a predicate on a field; a nil Equals is not written, and the field must exist.
-type JSONTest struct {
-	Path   string
-	Equals any
 }
 
 func (c *Check) mapping() (m mapping) {
 	if len(c.Status) > 0 {
 		m.list("status", c.Status)
-	}
-	if len(c.JSON) > 0 {
-		tests := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, t := range c.JSON {
-			var one mapping
-			one.add("path", t.Path, "")
-			if t.Equals != nil {
-				one.put("equals", scalar(t.Equals), "")
-			} else {
-				one.add("exists", true, "")
-			}
-			tests.Content = append(tests.Content, one.node())
-		}
-		m.put("json", tests, "")
 	}
 	return m
 }

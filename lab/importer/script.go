@@ -1,0 +1,100 @@
+package importer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"dyno/lab/importer/foreign"
+	"dyno/lab/scenario/draft"
+	"dyno/lab/scenario/parser"
+)
+
+// Script is a script of a tool, which that tool runs: k6 or Locust.
+type Script struct {
+	Tool   string // as dyno windows --from takes it
+	Path   string // of the script, from the folder in which dyno runs
+	Target string // base URL to send the requests to; empty: not known
+}
+
+var toolNames = map[string]string{"k6": "k6", "locust": "Locust"}
+
+// assumed is the target of a scenario whose user did not name one.
+const assumed = "http://127.0.0.1:8080"
+
+// Scenario returns a scenario that starts the tool with a number of users, and finds the highest
+// that keeps an objective.
+func (s Script) Scenario() ([]byte, error) {
+	u, err := url.Parse(cmp.Or(s.Target, assumed))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("the target must be a URL such as %s, not %q", assumed, foreign.Address(s.Target))
+	}
+	if !utf8.ValidString(s.Path) {
+		return nil, fmt.Errorf("a scenario is UTF-8, and the script's name %q is not; rename it", s.Path)
+	}
+	base := filepath.Base(s.Path)
+	target, where := u.Scheme+"://"+u.Host, "a service that already runs; to let dyno start it, write build or command instead (see dyno init)"
+	if s.Target == "" {
+		where = "assumed: write the URL to which " + base + " sends its requests"
+	}
+	args := `--from, ` + s.Tool + `, --sessions, "${sessions}", --warmup, "${warmup}", --duration, "${duration}"`
+	if s.Tool == "locust" || s.Target != "" {
+		args += `, --url, ` + quoted("${target.url}"+draft.Literal(strings.TrimSuffix(u.EscapedPath(), "/")))
+	}
+	path := filepath.ToSlash(s.Path)
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	args += `, ` + quoted(draft.Literal(path))
+	name := strings.TrimLeft(slug(strings.TrimSuffix(base, filepath.Ext(base))), "-_")
+	text := `# Made by dyno import: ` + toolNames[s.Tool] + ` runs ` + oneLine(base) + ` itself; a session is a virtual user.
+` + s.note() + `# Latency is that of a closed loop: a user waits for each answer, so a stall of the service hides requests.
+name: ` + quoted(cmp.Or(name[:min(len(name), 64)], "imported")) + `
+mode: capacity # find the most users that meet the slo; dyno run and dyno capacity both take this file
+target:
+  url: ` + quoted(target) + ` # ` + oneLine(where) + `
+load:
+  kind: sessions
+  driver:
+    command: [dyno, windows] # dyno windows --help; arguments for ` + toolNames[s.Tool] + ` follow "--"
+    args: [` + args + `]
+slo: p95=100ms,errors=1%
+measure:
+  length: 10s # users that pause between requests send few: let a run be long enough
+`
+	if _, err := parser.Parse("the scenario", []byte(text)); err != nil {
+		return nil, fmt.Errorf("the name of the script does not fit into a scenario: %w", err)
+	}
+	return []byte(text), nil
+}
+
+// note says what the tool does with the target.
+func (s Script) note() string {
+	switch {
+	case s.Tool == "locust":
+		return "# Locust sends the requests to the target (--host), whatever host its classes name.\n"
+	case s.Target != "":
+		return "# The script has the target as __ENV.BASE_URL; URLs that it has in itself stay.\n"
+	}
+	return "# The requests go to the URLs in the script; write --url \"${target.url}\" to give it the target as __ENV.BASE_URL.\n"
+}
+
+// quoted is a text as YAML.
+func quoted(text string) string {
+	b, _ := json.Marshal(text) // a text has a JSON form, which is YAML
+	return string(b)
+}
+
+// oneLine is a text for a comment.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == '\u0085' {
+			return ' '
+		}
+		return r
+	}, text)
+}
