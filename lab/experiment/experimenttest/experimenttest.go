@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"dyno/agent"
-	"dyno/lab/experiment/environment"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
@@ -52,7 +51,7 @@ func Running(t *testing.T, inside string) *scenario.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := environment.Start(t.Context(), process.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
+	p, err := process.Start(t.Context(), process.Spec{Name: server, Command: []string{binary, "--server", server, "--inside", inside}, ReadyLine: true,
 		Env: []string{"GODEBUG=memprofilerate=4096"}}) // its heap is too small to be sure of a sample every 512 KiB
 	if err != nil {
 		t.Fatal(err)
