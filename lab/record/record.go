@@ -287,7 +287,7 @@ type Experiment struct {
 	Command  []string  `json:"command"`            // the command that runs it again
 	Scenario string    `json:"scenario,omitempty"` // text of the file, redacted
 	Service  string    `json:"service,omitempty"`  // name of what was measured, for titles
-	Metric   string    `json:"metric,omitempty"`   // capacity | p99 | cpu
+	Metric   string    `json:"metric,omitempty"`   // work | capacity | p99 | cpu
 	SLO      SLO       `json:"slo"`
 	Variants []Variant `json:"variants,omitempty"` // in ladder order; the first is the baseline
 	Machine  Machine   `json:"machine"`
