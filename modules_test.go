@@ -35,7 +35,6 @@ var modules = map[string]map[string]string{
 		"golang.org/x/net":                         "HTTP/2 for the load of net/http, IDNA for Host",
 		"golang.org/x/sys":                         "epoll, io_uring, perf events",
 		"golang.org/x/term":                        "the width of the terminal",
-		"golang.org/x/tools":                       "dyno layout reads Go packages",
 		"gonum.org/v1/gonum":                       "quantiles of Student's t, optimisation of fits",
 		"google.golang.org/grpc":                   "loads of gRPC calls, and the reflection that describes their messages",
 		"google.golang.org/protobuf":               "spans that a service sends are received, series sent, messages of gRPC calls made",
