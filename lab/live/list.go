@@ -18,7 +18,6 @@ import (
 type listPage struct {
 	Dir     string
 	Search  string
-	A, B    string // already chosen for a comparison
 	Entries []listEntry
 	Left    int // number not shown
 }
@@ -45,7 +44,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	p := listPage{Dir: s.index.dir, Search: q.Get("q"), A: q.Get("a"), B: q.Get("b"), Left: left}
+	p := listPage{Dir: s.index.dir, Search: q.Get("q"), Left: left}
 	for _, h := range heads {
 		p.Entries = append(p.Entries, s.entry(h))
 	}
