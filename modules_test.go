@@ -24,7 +24,6 @@ var modules = map[string]map[string]string{
 		"github.com/nats-io/nats.go":               "load agents; lab/load/agents/natsbus alone imports it",
 		"github.com/grafana/sobek":                 "k6's own parser reads k6 scripts; nothing runs them",
 		"github.com/invopop/jsonschema":            "a test writes the schemas of the commands' JSON from Go types",
-		"github.com/klauspost/compress":            "Prometheus remote write is compressed with Snappy",
 		"github.com/santhosh-tekuri/jsonschema/v6": "a scenario is checked against its published schema",
 		"github.com/spf13/cobra":                   "cmd/dyno",
 		"github.com/spf13/pflag":                   "cmd/dyno",

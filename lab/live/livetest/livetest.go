@@ -19,9 +19,9 @@ import (
 
 // Made is an experiment that grows on disk like a real one.
 type Made struct {
-	t    *testing.T
-	Exp  *record.Experiment
-	Dir  string
+	t   *testing.T
+	Exp *record.Experiment
+	Dir string
 }
 
 // Hostile is a name that must be escaped.
