@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"dyno/lab/record"
@@ -70,18 +69,10 @@ func (e listEntry) Later() bool {
 	return e.Answer == nil && e.State != Going && (e.Runs > 0 || e.Slices)
 }
 
-// early returns how and why an experiment ended early. Format version 1 has only a warning.
+// early returns how and why an experiment ended early; both are empty otherwise.
 func early(e *record.Experiment) (ending, why string) {
-	if o := e.Outcome; o != nil {
-		if o.Status == record.OutcomeComplete {
-			return "", ""
-		}
+	if o := e.Outcome; o != nil && o.Status != record.OutcomeComplete {
 		return o.Status, o.Reason
-	}
-	for _, w := range e.Warnings {
-		if strings.HasPrefix(w, "the experiment ended before it was done") {
-			return record.OutcomeInterrupted, w
-		}
 	}
 	return "", ""
 }

@@ -314,7 +314,7 @@ func TestReportsAreKept(t *testing.T) {
 func TestManyExperiments(t *testing.T) {
 	dir := t.TempDir()
 	const many = maxShown + 30
-	text, err := json.Marshal(record.Experiment{Version: 1, Name: "load", Kind: record.KindLoad})
+	text, err := json.Marshal(record.Experiment{Version: record.Version, Name: "load", Kind: record.KindLoad})
 	if err != nil {
 		t.Fatal(err)
 	}

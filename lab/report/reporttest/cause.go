@@ -139,6 +139,7 @@ func Diagnose() *Made {
 // Undiagnosed is a service of which nothing can be said.
 func Undiagnosed() *Made {
 	m := Diagnose()
+	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: "the load generator was the limit"}
 	m.Diagnoses[0] = diagnose.Diagnosis{Variant: "notify", Reason: "the load generator was the limit", Bound: rules.Generator,
 		InWords: "The load generator is the limit, not the service: its busiest thread used 93% of a core."}
 	return m

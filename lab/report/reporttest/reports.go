@@ -32,7 +32,7 @@ func Reports() map[string]*report.Report {
 		"load-receiving":   Receiving().Report(),
 		"ladder-job":       report.Build(JobLadder()),
 		"sweep-job":        report.Build(Spans()),
-		"load-interrupted": New(record.KindLoad, "p99=60ms").Report(),
+		"load-interrupted": nothing(),
 		"turns":            Turns(record.KindLadder).Report(),
 		"turns-compare":    Turns(record.KindCompare).Report(),
 		"turns-capacity":   Turns(record.KindCapacity).Report(),
@@ -83,6 +83,7 @@ func InvalidLadder() *report.Report {
 			r.Invalid = "the target stopped"
 		}
 	}
+	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: m.Runs[1].Invalid}
 	a := m.Analysis()
 	a.Floor = nil
 	for i := range a.Rows {
@@ -116,4 +117,11 @@ func held() *report.Report {
 	c.Steps = []capacity.Step{{Run: r.ID, Role: r.Step.Role, Hold: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
 	a.Capacities["plain"] = c
 	return report.Assemble(m.Experiment, a)
+}
+
+// nothing is a load that ended before anything was measured.
+func nothing() *report.Report {
+	m := New(record.KindLoad, "p99=60ms")
+	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: "nothing was measured"}
+	return m.Report()
 }

@@ -54,7 +54,7 @@ func New(kind string, slo string) *Made {
 			Version: record.Version, Name: "notify", Kind: kind, Service: "notifyd", SLO: s, Machine: machine,
 			Started: time.Date(2026, 3, 4, 10, 20, 30, 0, time.UTC), Metric: compare.MetricCapacity,
 			Command:  []string{"dyno", "run", "scenarios/notify.yaml", "--thorough"},
-			Scenario: "name: notify\nslo: " + slo + "\n", Dir: "runs/20260304-notify",
+			Scenario: "name: notify\nslo: " + slo + "\n", Dir: "runs/20260304-notify", Outcome: &record.Outcome{Status: record.OutcomeComplete},
 		},
 		Limits: map[string]float64{}, rng: rand.New(rand.NewPCG(1, 2)),
 	}

@@ -35,7 +35,6 @@ func Turns(kind string) *Made {
 // work rate per second and its us of CPU per request.
 func (m *Made) byTurns() (add func(name, change, why string, perSecond, cost float64)) {
 	m.Budget, m.cost, m.Metric = 4*time.Minute, map[string]float64{}, ""
-	m.Outcome = &record.Outcome{Status: record.OutcomeComplete}
 	return func(name, change, why string, perSecond, cost float64) {
 		m.AddVariant(name, change, why, perSecond, "--assembly="+name)
 		m.cost[name] = cost
