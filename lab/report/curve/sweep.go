@@ -21,8 +21,6 @@ type Sweep struct {
 	Rows   []Row
 	Panels []*Panel
 	Ramps  []Ramp
-
-	axes string // effect of each axis, in words; empty: the variants were listed
 }
 
 // Panel is the variants with the same offered rates, which can be compared.
@@ -95,7 +93,7 @@ func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 	if !crowded {
 		charts = append(charts, latencyChart(e), flowChart(e))
 	}
-	s.Ramps, s.axes = ramps(all), axesAnswer(e)
+	s.Ramps = ramps(all)
 	return s, charts, crowded
 }
 
