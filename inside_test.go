@@ -201,9 +201,8 @@ var inside = map[string][]room{
 		{"foreign", nil, "a load, whatever file it came from"},
 	},
 	"lab/live": {
-		{".", []string{"livetest", "sides"}, "serves what the packages below make"},
+		{".", []string{"livetest"}, "serves what the packages below make"},
 		{"livetest", nil, "what tests serve"},
-		{"sides", nil, "what a page shows of each side"},
 	},
 }
 

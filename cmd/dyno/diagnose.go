@@ -11,7 +11,6 @@ import (
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/scenario"
 
 	"github.com/spf13/cobra"
 )
@@ -72,7 +71,7 @@ service: nothing could be measured, or the generator was the limit.`,
 			if pid > 0 && o.Scenario.Target.URL == "" {
 				return usage.Errorf("--pid is for a service that already runs, and %s starts its own (target.build or target.command); leave it out", args[0])
 			}
-			if o.Scenario.Load.Kind == scenario.Jobs && !o.Scenario.ByConcurrency() {
+			if o.Scenario.PacedJob() {
 				return usage.Errorf("%s is a job with a rate of its own; diagnose takes services that answer requests, and jobs by concurrent units (load.axis: concurrency)", args[0])
 			}
 			if o.Scenario.OfSessions() && o.Scenario.Load.PerSession == 0 && o.Scenario.Load.Driver == nil {

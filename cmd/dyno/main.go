@@ -132,7 +132,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), manual.New("dyno"), newDiagnose(), code.NewEscape(terminal), code.NewLayout(terminal), authoring.NewImport(), windows.New(),
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), manual.New("dyno"), newDiagnose(), code.NewEscape(terminal), authoring.NewImport(), windows.New(),
 		remote.Command(version.OfAgents(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
@@ -143,7 +143,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 
 // gone answers users of an earlier version.
 func gone() *cobra.Command {
-	return &cobra.Command{Use: "awake", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-		return usage.Errorf("awake was removed, because its loops took CPU time from the target; run the command without it: dyno itself holds the wake-up latency of virtual CPUs at 0 where that is possible (see dyno doctor)")
+	return &cobra.Command{Use: "layout", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+		return usage.Errorf("layout was removed; the vet tool fieldalignment finds padding, and perf c2c the cache lines that cores contend for")
 	}}
 }

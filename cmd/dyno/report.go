@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ import (
 
 func newReport() *cobra.Command {
 	var asJSON, asMarkdown bool
-	var export, remoteWrite, otlp string
+	var export, otlp string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Print and render a finished run again",
@@ -30,15 +29,14 @@ func newReport() *cobra.Command {
 and prints the result. It needs only the folder, which may come from another machine.
 
 --export prints the run for another program instead: its profiles for Speedscope, or what happened when, for
-Perfetto (ui.perfetto.dev). --push-remote-write and --push-otlp also send its series, dyno_..., to Prometheus or
-another receiver, where they are seen beside the service's own.
+Perfetto (ui.perfetto.dev). --push-otlp also sends its series, dyno_..., to Prometheus or another receiver,
+where they are seen beside the service's own.
 
 It exits 4 when the run is invalid, 1 when a signal or an error ended it early, else 0: only the command that ran
 judges SLO and gate.`,
 		Example: `  dyno report dyno-out/notify-20260102-150405
   dyno report --markdown DIR >> "$GITHUB_STEP_SUMMARY"
   dyno report DIR --export speedscope > profiles.speedscope.json
-  dyno report DIR --push-remote-write http://127.0.0.1:9090
   dyno report DIR --push-otlp http://127.0.0.1:9090/api/v1/otlp`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,8 +52,12 @@ judges SLO and gate.`,
 				return write(cmd.OutOrStdout(), exp)
 			}
 			rep := report.Build(exp)
-			if err := push(cmd, timeseries.Of(exp, rep), remoteWrite, otlp); err != nil {
-				return err
+			if otlp != "" {
+				all := timeseries.Of(exp, rep)
+				if err := timeseries.OTLP(cmd.Context(), otlp, all); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "sent %d series\n", len(all))
 			}
 			unwritten := writeReports(rep, args[0])
 			if asMarkdown {
@@ -73,27 +75,9 @@ judges SLO and gate.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown, for a pull request")
 	cmd.Flags().StringVar(&export, "export", "", "print the run as a file for `PROGRAM`: perfetto or speedscope")
-	cmd.Flags().StringVar(&remoteWrite, "push-remote-write", "", "send the run's series to `URL` by Prometheus remote write")
 	cmd.Flags().StringVar(&otlp, "push-otlp", "", "send the run's series to `URL` by OTLP over HTTP")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown", "export")
 	return cmd
-}
-
-// push sends series to the receivers that were named.
-func push(cmd *cobra.Command, all []timeseries.Series, remoteWrite, otlp string) error {
-	for _, to := range []struct {
-		url  string
-		send func(context.Context, string, []timeseries.Series) error
-	}{{remoteWrite, timeseries.RemoteWrite}, {otlp, timeseries.OTLP}} {
-		if to.url == "" {
-			continue
-		}
-		if err := to.send(cmd.Context(), to.url, all); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "sent %d series\n", len(all))
-	}
-	return nil
 }
 
 // writeFile renders into a file that appears only when it is complete. Two commands may write it

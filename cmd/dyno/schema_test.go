@@ -22,7 +22,6 @@ import (
 	"dyno/lab/report/jsonv1"
 	"dyno/lab/report/reporttest"
 	"dyno/lab/report/tuned"
-	"dyno/lab/source/layout"
 	"dyno/lab/source/listing"
 
 	make "github.com/invopop/jsonschema"
@@ -39,10 +38,6 @@ func objects() map[string]any {
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
 		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": listing.EscapesObject{},
 		"bisect": revisions.Found{}, "history": verdicts.HistoryObject{},
-		"layout": struct {
-			Schema string `json:"schema"`
-			layout.Report
-		}{},
 	}
 }
 

@@ -51,9 +51,9 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 	if len(runs) >= maxRuns {
 		return record.Step{}, true
 	}
-	points := concurrencies(runs, s.SLO)
+	points := pointsOf(runs, s.SLO)
 	if i := slices.IndexFunc(points, func(p point) bool { return p.missed() && len(p.judged) < 2 }); i >= 0 {
-		return s.at(points[i].units()), false
+		return s.at(points[i].load), false
 	}
 	switch {
 	case len(s.Listed) > 0:
@@ -63,13 +63,13 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 	}
 	best := peakOf(points)
 	if best < 0 { // every concurrency missed: a lower one may meet the latency bound
-		if lowest := points[0].units(); lowest > 1 {
+		if lowest := points[0].load; lowest > 1 {
 			return s.at(lowest / 2), false
 		}
 		return record.Step{}, true
 	}
 	last := points[len(points)-1]
-	if n := last.units(); !last.missed() && n < s.most() && n < 4*points[best].units() {
+	if n := last.load; !last.missed() && n < s.most() && n < 4*points[best].load {
 		return s.at(min(2*n, s.most())), false
 	}
 	return s.between(points, best)
@@ -78,7 +78,7 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 // next returns the first listed concurrency that was not tried.
 func (s Concurrency) next(points []point) (record.Step, bool) {
 	for _, n := range s.Listed {
-		if !slices.ContainsFunc(points, func(p point) bool { return p.units() == n }) {
+		if !slices.ContainsFunc(points, func(p point) bool { return p.load == n }) {
 			return s.at(n), false
 		}
 	}
@@ -92,7 +92,7 @@ func (s Concurrency) between(points []point, best int) (record.Step, bool) {
 		if side[0] < 0 || side[1] >= len(points) {
 			continue
 		}
-		lo, hi := points[side[0]].units(), points[side[1]].units()
+		lo, hi := points[side[0]].load, points[side[1]].load
 		middle := int(math.Round(math.Sqrt(float64(lo) * float64(hi))))
 		if float64(hi) > fine*float64(lo) && lo < middle && middle < hi {
 			return s.at(middle), false
@@ -114,19 +114,19 @@ func PeakOf(runs []*record.Run, slo record.SLO) (peak Peak, ok bool, warnings []
 	if ofSessions(runs) {
 		return mostSessions(runs, slo)
 	}
-	points := concurrencies(runs, slo)
+	points := pointsOf(runs, slo)
 	if len(points) == 0 {
 		return Peak{}, false, []string{"no run counts"}
 	}
 	best := peakOf(points)
 	if best < 0 {
-		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed at every concurrency, down to %d", points[0].units())}
+		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed at every concurrency, down to %d", points[0].load)}
 	}
 	p := points[best]
 	if best > 0 && best == len(points)-1 {
-		warnings = append(warnings, fmt.Sprintf("throughput still rose at concurrency %d, the highest tried: a higher one may carry more", p.units()))
+		warnings = append(warnings, fmt.Sprintf("throughput still rose at concurrency %d, the highest tried: a higher one may carry more", p.load))
 	}
-	return Peak{PerS: p.carried(), Concurrency: p.units()}, true, warnings
+	return Peak{PerS: p.carried(), Concurrency: p.load}, true, warnings
 }
 
 // byConcurrency reports whether the load of runs is a number of units in flight.
@@ -134,18 +134,12 @@ func byConcurrency(runs []*record.Run) bool {
 	return slices.ContainsFunc(runs, func(r *record.Run) bool { return r.ByConcurrency() })
 }
 
-// concurrencies groups valid runs by their units in flight, from the lowest.
-func concurrencies(runs []*record.Run, slo record.SLO) []point {
-	valid := slices.DeleteFunc(slices.Clone(runs), func(r *record.Run) bool { return r.Invalid != "" })
-	return pointsOf(valid, slo, 0, func(r *record.Run) float64 { return float64(r.Step.Connections) })
-}
-
 // carried is the mean throughput of the runs that met the SLO, per second.
 func (p point) carried() float64 {
 	sum, n := 0.0, 0
 	for _, j := range p.judged {
 		if j.met() {
-			sum, n = sum+j.carried(), n+1
+			sum, n = sum+j.run.Totals.AchievedPerS, n+1
 		}
 	}
 	if n == 0 {

@@ -96,16 +96,16 @@ func (res *Result) read(runs []*record.Run) {
 	}
 	highest := 0.0
 	for _, round := range sorted(rounds) {
-		sample, ok, warnings := Sample(rounds[round], res.SLO)
+		peak, ok, warnings := PeakOf(rounds[round], res.SLO)
 		for _, w := range warnings {
 			if !slices.Contains(res.Warnings, w) {
 				res.Warnings = append(res.Warnings, w)
 			}
 		}
 		if ok {
-			res.Data = append(res.Data, sample)
+			res.Data = append(res.Data, peak.PerS)
 		}
-		highest = max(highest, sample)
+		highest = max(highest, peak.PerS)
 	}
 	if len(res.Data) == 0 {
 		res.CapacityPerS = highest

@@ -6,28 +6,35 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"dyno/lab/record"
 )
 
-// rounds is an experiment of one variant: a search, then one sample per round against a target with
-// the given capacity in that round.
-func rounds(t *testing.T, capacities ...float64) *record.Experiment {
+// at runs a job with each of some numbers of units in flight.
+func (m made) at(units ...int) (runs []*record.Run) {
+	for _, n := range units {
+		runs = append(runs, m.run(record.Step{Closed: true, Connections: n}))
+	}
+	return runs
+}
+
+// rounds is an experiment of one variant of a job: a search, then one sample per round, with the
+// given throughput in that round. 24 units in flight miss the SLO.
+func rounds(t *testing.T, roofs ...float64) *record.Experiment {
 	t.Helper()
-	exp := &record.Experiment{SLO: bound20, Variants: []record.Variant{{Name: "v"}}}
+	exp := &record.Experiment{SLO: p95(15), Variants: []record.Variant{{Name: "v"}}}
 	add := func(role string, round int, runs []*record.Run) {
 		for _, r := range runs {
 			r.ID = fmt.Sprint(len(exp.Runs))
 			r.Step.Role, r.Step.Round, r.Step.Variant = role, round, "v"
-			r.Totals.Variation = 0.03
+			r.SLO, r.Totals.Variation = exp.SLO, 0.03
 			exp.Runs = append(exp.Runs, r)
 		}
 	}
-	add(record.RoleSearch, 0, target{capacity: 1000}.at(500, 970, 1030))
-	for i, c := range capacities {
-		add(record.RoleMeasure, i+1, target{capacity: c}.at(0.97*c, 1.03*c))
-		add(record.RoleFloor, i+1, target{capacity: 1}.at(0.97, 1.03))
+	add(record.RoleSearch, 0, made{unit: 0.01, roof: 1000}.at(5, 12, 24))
+	for i, roof := range roofs {
+		add(record.RoleMeasure, i+1, made{unit: 0.01, roof: roof}.at(12))
+		add(record.RoleFloor, i+1, made{unit: 1, roof: 1}.at(1))
 	}
 	return exp
 }
@@ -37,7 +44,7 @@ func TestSummarise(t *testing.T) {
 	if !res.Valid || math.Abs(res.CapacityPerS/1000-1) > 0.02 || len(res.Data) != 6 {
 		t.Fatalf("%+v", res)
 	}
-	if res.Interval == nil || res.Interval[0] > 1000 || res.Interval[1] < 1000 || res.Interval[1]/res.Interval[0] > 1.1 {
+	if res.Interval == nil || res.Interval[0] > 1000 || res.Interval[1] < 1000 || res.Interval[1]/res.Interval[0] > 1.1 || res.Concurrency != 12 {
 		t.Errorf("interval %v", res.Interval)
 	}
 	if res.Variation != 0.03 {
@@ -47,10 +54,10 @@ func TestSummarise(t *testing.T) {
 		if s.OfferedPerS < 100 {
 			t.Errorf("the floor's run is in the curve: %+v", s)
 		}
-		if i > 0 && s.OfferedPerS < res.Steps[i-1].OfferedPerS {
+		if i > 0 && s.Concurrency < res.Steps[i-1].Concurrency {
 			t.Errorf("steps are not in order at %d", i)
 		}
-		if s.Met != (s.P99Ms <= 20) {
+		if s.Met != (s.P95Ms <= 15) {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -68,23 +75,26 @@ func TestSummariseFewData(t *testing.T) {
 }
 
 func TestSummariseWithoutACapacity(t *testing.T) {
-	met := &record.Experiment{SLO: bound20}
-	for _, rate := range []float64{100, 200} {
-		r := target{capacity: 1000}.run(record.Step{Role: record.RoleSearch, Rate: rate, Length: 20 * time.Second})
-		met.Runs = append(met.Runs, r)
+	missed := &record.Experiment{SLO: p95(1), Runs: made{unit: 0.01, roof: 1000}.at(5, 12)}
+	for _, r := range missed.Runs {
+		r.Step.Role = record.RoleSearch
 	}
-	if res := Summarise(met, ""); res.Valid || res.CapacityPerS != 200 || !strings.Contains(res.Reason, "met at every rate") {
+	if res := Summarise(missed, ""); res.Valid || !strings.Contains(res.Reason, "missed at every concurrency, down to 5") {
 		t.Errorf("%+v", res)
 	}
-	met.Runs[0].Invalid = "neighbours, but what came after counted"
-	if res := Summarise(met, ""); !strings.Contains(res.Reason, "met at every rate") {
+	missed.Runs[0].Invalid = "neighbours, but what came after counted"
+	if res := Summarise(missed, ""); !strings.Contains(res.Reason, "missed at every concurrency, down to 12") {
 		t.Errorf("%+v", res)
 	}
-	met.Runs[0].Invalid, met.Runs[1].Invalid = "neighbours", "neighbours took the machine"
-	if res := Summarise(met, ""); res.Valid || res.Reason != "neighbours took the machine" || res.Bound != "" {
+	missed.Runs[0].Invalid, missed.Runs[1].Invalid = "neighbours", "neighbours took the machine"
+	if res := Summarise(missed, ""); res.Valid || res.Reason != "neighbours took the machine" || res.Bound != "" {
 		t.Errorf("%+v", res)
 	}
-	if res := Summarise(met, "unknown"); res.Valid || res.Reason == "" {
+	missed.Runs[1].Totals.Generator.Limited = true
+	if res := Summarise(missed, ""); res.Valid || res.Bound != BoundGenerator {
+		t.Errorf("%+v", res)
+	}
+	if res := Summarise(missed, "unknown"); res.Valid || res.Reason == "" {
 		t.Errorf("%+v", res)
 	}
 }
@@ -93,7 +103,7 @@ func TestSummariseWarnsOfShortRuns(t *testing.T) {
 	exp := rounds(t)
 	exp.Runs[0].Totals.Ended = 300
 	res := Summarise(exp, "v")
-	if !strings.Contains(strings.Join(res.Warnings, "\n"), "1 run met the SLO with fewer than 2,000 completions, the shortest 300") {
+	if !strings.Contains(strings.Join(res.Warnings, "\n"), "1 run met the SLO with fewer than 400 completions, the shortest 300") {
 		t.Errorf("%q", res.Warnings)
 	}
 }

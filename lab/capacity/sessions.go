@@ -25,9 +25,9 @@ type Sessions struct {
 // Next returns the search's next step, or done. Runs are all runs of this search so far, in order.
 // Invalid runs are skipped, so their step is repeated.
 func (s Sessions) Next(runs []*record.Run) (step record.Step, done bool) {
-	points := bySessions(runs, s.SLO)
+	points := pointsOf(runs, s.SLO)
 	if i := slices.IndexFunc(points, func(p point) bool { return p.missed() && len(p.judged) < 2 }); i >= 0 && s.Repeat {
-		return s.at(points[i].units()), false
+		return s.at(points[i].load), false
 	}
 	lo, hi := bracket(points)
 	n := s.Start
@@ -36,18 +36,18 @@ func (s Sessions) Next(runs []*record.Run) (step record.Step, done bool) {
 		return record.Step{}, true
 	case lo == nil && hi == nil:
 	case lo == nil:
-		n = int(float64(hi.units()) / s.Grow)
+		n = int(float64(hi.load) / s.Grow)
 	case hi == nil:
-		n = int(math.Ceil(float64(lo.units()) * s.Grow))
-	case float64(hi.units()) <= s.Fine*float64(lo.units()):
+		n = int(math.Ceil(float64(lo.load) * s.Grow))
+	case float64(hi.load) <= s.Fine*float64(lo.load):
 		return record.Step{}, true
 	default:
-		n = int(math.Round(math.Sqrt(float64(lo.units()) * float64(hi.units()))))
+		n = int(math.Round(math.Sqrt(float64(lo.load) * float64(hi.load))))
 	}
 	if s.Max > 0 {
 		n = min(n, s.Max)
 	}
-	if n < 1 || slices.ContainsFunc(points, func(p point) bool { return p.units() == n }) {
+	if n < 1 || slices.ContainsFunc(points, func(p point) bool { return p.load == n }) {
 		return record.Step{}, true
 	}
 	return s.at(n), false
@@ -73,16 +73,10 @@ func ofSessions(runs []*record.Run) bool {
 	return slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Sessions() })
 }
 
-// bySessions groups valid runs by their number of sessions, from the lowest.
-func bySessions(runs []*record.Run, slo record.SLO) []point {
-	valid := slices.DeleteFunc(slices.Clone(runs), func(r *record.Run) bool { return r.Invalid != "" })
-	return pointsOf(valid, slo, 0, func(r *record.Run) float64 { return float64(r.Step.Connections) })
-}
-
 // mostSessions reads the highest number of sessions that met the SLO, below all that missed it. The
 // number takes the place of a rate per second.
 func mostSessions(runs []*record.Run, slo record.SLO) (most Peak, ok bool, warnings []string) {
-	points := bySessions(runs, slo)
+	points := pointsOf(runs, slo)
 	lo, hi := bracket(points)
 	if slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Load.Model == "closed" }) {
 		warnings = append(warnings, "closed-loop: hides stalls, since a session that waits for an answer sends nothing")
@@ -92,11 +86,11 @@ func mostSessions(runs []*record.Run, slo record.SLO) (most Peak, ok bool, warni
 		return Peak{}, false, []string{"no run counts"}
 	case lo == nil:
 		v := hi.judged[len(hi.judged)-1].verdict
-		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed with %s, the fewest tried: %s", plural(hi.units(), "session", "sessions"), cmp.Or(firstOf(v.Misses), v.Unjudged))}
+		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed with %s, the fewest tried: %s", plural(hi.load, "session", "sessions"), cmp.Or(firstOf(v.Misses), v.Unjudged))}
 	case hi == nil:
-		warnings = append(warnings, fmt.Sprintf("the SLO was met with %s, the most tried: more may meet it", plural(lo.units(), "session", "sessions")))
+		warnings = append(warnings, fmt.Sprintf("the SLO was met with %s, the most tried: more may meet it", plural(lo.load, "session", "sessions")))
 	}
-	return Peak{PerS: lo.load, Concurrency: lo.units()}, true, warnings
+	return Peak{PerS: float64(lo.load), Concurrency: lo.load}, true, warnings
 }
 
 func firstOf(list []string) string {

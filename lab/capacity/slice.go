@@ -110,7 +110,7 @@ func JudgeSlice(s *record.Slice, r *record.Run) {
 			s.Unjudged = name + " was never reported: does the target export it, and can the lab reach it?"
 			return
 		}
-		j.weigh(name, high, bound, high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
+		j.miss(high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
 	}
 	if len(j.verdict.Misses) == 0 {
 		j.sliceTrend()
@@ -127,7 +127,7 @@ func (j *judgement) sliceErrors() {
 	if allowed > 0 && t.Offered > 0 {
 		allowed = max(allowed, 1/float64(t.Offered))
 	}
-	j.weigh("errors", share, allowed, share > allowed, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
+	j.miss(share > allowed, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
 }
 
 // sliceCompletions is how many completions a slice's verdict needs: two beyond the highest bounded
@@ -166,7 +166,7 @@ func (j *judgement) sliceTrend() {
 	}
 	line := trend.Line(t, values)
 	if reached := line.End + line.PerSecond*ahead.Seconds(); line.PerSecond > 0 && reached > bound {
-		j.weigh("latency trend", reached, bound, true, "p50 grows by %.3g ms a second: over %.4g ms within %.0f s", line.PerSecond, bound, ahead.Seconds())
+		j.miss(true, "p50 grows by %.3g ms a second: over %.4g ms within %.0f s", line.PerSecond, bound, ahead.Seconds())
 	}
 }
 

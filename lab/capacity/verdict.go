@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -17,14 +16,9 @@ type Verdict struct {
 	// why the run is neither met nor missed; empty otherwise
 	Unjudged string `json:"unjudged,omitempty"`
 	// the missed criteria in words; empty when Met or Unjudged
-	Misses   []string `json:"misses,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
-	// LogExcess is ln(observed / bound) of the criterion nearest to its bound or furthest above it:
-	// above 0 the SLO was missed; -0.69 is half of the bound. Worst names that criterion: a
-	// quantile (p99), errors, achieved, delivered, latency trend or a gauge.
-	LogExcess float64     `json:"strain"`
-	Worst     string      `json:"worst,omitempty"`
-	Trend     trend.Trend `json:"trend"` // of the latency within the run
+	Misses   []string    `json:"misses,omitempty"`
+	Warnings []string    `json:"warnings,omitempty"`
+	Trend    trend.Trend `json:"trend"` // of the latency within the run
 }
 
 // MinCompletions is how many completions a step needs before its p99 is reliable: 20 requests are
@@ -36,8 +30,6 @@ const (
 	carried = 0.98
 	// horizon is how far ahead a slope is extrapolated: a queue that never drains is not capacity.
 	horizon = 60 * time.Second
-	// maxLogExcess bounds LogExcess: e^4 is 55 times the bound, and more adds no information.
-	maxLogExcess = 4
 )
 
 // Judge says whether a run met its SLO.
@@ -72,7 +64,6 @@ func leastCompletions(r *record.Run) int {
 func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	n := completed(r.Totals, slo)
 	j := judgement{run: r, slo: slo, few: n < int64(completions)}
-	j.verdict.LogExcess = -maxLogExcess
 	j.quantiles()
 	j.errors()
 	j.achieved()
@@ -104,18 +95,8 @@ type judgement struct {
 	verdict Verdict
 }
 
-// weigh records how near a criterion came to its bound, and the miss when it went over.
-func (j *judgement) weigh(name string, observed, bound float64, missed bool, format string, args ...any) {
-	logExcess := -float64(maxLogExcess)
-	switch {
-	case bound > 0 && observed > 0:
-		logExcess = min(max(math.Log(observed/bound), -maxLogExcess), maxLogExcess)
-	case missed:
-		logExcess = maxLogExcess // nothing was allowed
-	}
-	if logExcess > j.verdict.LogExcess {
-		j.verdict.LogExcess, j.verdict.Worst = logExcess, name
-	}
+// miss records a criterion that was missed.
+func (j *judgement) miss(missed bool, format string, args ...any) {
 	if missed {
 		j.verdict.Misses = append(j.verdict.Misses, fmt.Sprintf(format, args...))
 	}
@@ -127,19 +108,19 @@ func (j *judgement) quantiles() {
 		bound := j.slo.Latency[name]
 		ms, known := seen.At(name)
 		if !known {
-			j.weigh(name, 0, 0, true, "the SLO bounds %s, which is not recorded", name)
+			j.miss(true, "the SLO bounds %s, which is not recorded", name)
 			continue
 		}
 		if j.few && ms > bound && seen.P50 <= bound {
 			continue // one of few completions decides; half of them are not above the bound by chance
 		}
-		j.weigh(name, ms, bound, ms > bound, "%s %.4g ms is over %.4g ms", name, ms, bound)
+		j.miss(ms > bound, "%s %.4g ms is over %.4g ms", name, ms, bound)
 	}
 }
 
 func (j *judgement) errors() {
 	share := errorShare(j.run.Totals, j.slo)
-	j.weigh("errors", share, j.slo.Errors, share > j.slo.Errors, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
+	j.miss(share > j.slo.Errors, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
 }
 
 // errorShare is the share of offers that the SLO counts as failed.
@@ -165,9 +146,9 @@ func (j *judgement) frames() {
 	switch {
 	case bound == 0:
 	case s == nil || s.FramesP1 == 0:
-		j.weigh("frames", 0, bound, true, "some sessions received no frame")
+		j.miss(true, "some sessions received no frame")
 	default:
-		j.weigh("frames", bound, s.FramesP1, s.FramesP1 < bound, "frames %.4g/s are fewer than %.4g/s in 1%% of the sessions", s.FramesP1, bound)
+		j.miss(s.FramesP1 < bound, "frames %.4g/s are fewer than %.4g/s in 1%% of the sessions", s.FramesP1, bound)
 	}
 }
 
@@ -183,7 +164,7 @@ func (j *judgement) achieved() {
 		name, rate = "delivered", t.DeliveredPerS
 	}
 	share := rate / t.OfferedPerS
-	j.weigh(name, 1-share, 1-carried, share < carried, "%s %.1f%% of the %.4g/s offered, less than %.0f%%", name, share*100, t.OfferedPerS, carried*100)
+	j.miss(share < carried, "%s %.1f%% of the %.4g/s offered, less than %.0f%%", name, share*100, t.OfferedPerS, carried*100)
 }
 
 // latencyTrend judges whether the latency would stay within its bounds if the run went on.
@@ -203,7 +184,7 @@ func (j *judgement) latencyTrend() {
 		ahead := line.End + line.PerSecond*horizon.Seconds()
 		switch {
 		case line.Clear && line.PerSecond > 0 && ahead > bound:
-			j.weigh("latency trend", ahead, bound, true, "%s grows by %.3g ms a second: over %.4g ms within %.0f s", name, line.PerSecond, bound, horizon.Seconds())
+			j.miss(true, "%s grows by %.3g ms a second: over %.4g ms within %.0f s", name, line.PerSecond, bound, horizon.Seconds())
 			return
 		case line.Clear && line.PerSecond < 0 && -line.PerSecond*j.run.Length.Seconds() > line.End:
 			j.verdict.Warnings = append(j.verdict.Warnings, name+" was still falling: warm up for longer")
@@ -244,15 +225,15 @@ func (j *judgement) gauges() {
 			return v, ok
 		})
 		if len(values) == 0 {
-			j.weigh(name, 0, bound, true, "%s was never reported: does the target export it, and can the lab reach it?", name)
+			j.miss(true, "%s was never reported: does the target export it, and can the lab reach it?", name)
 			continue
 		}
 		high := highest(values)
-		j.weigh(name, high, bound, high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
+		j.miss(high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
 		line := trend.Of(t, values)
 		ahead := line.End + line.PerSecond*horizon.Seconds()
 		if high < bound && line.Clear && line.PerSecond > 0 && ahead >= bound {
-			j.weigh(name, ahead, bound, true, "%s grows by %.3g a second: over %.4g within %.0f s", name, line.PerSecond, bound, horizon.Seconds())
+			j.miss(true, "%s grows by %.3g a second: over %.4g within %.0f s", name, line.PerSecond, bound, horizon.Seconds())
 		}
 	}
 }

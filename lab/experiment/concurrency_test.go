@@ -62,8 +62,8 @@ func TestLadderOverAJob(t *testing.T) {
 		}
 	}
 	datum := func(role, variant string, round int) (float64, bool) {
-		v, ok, _ := capacity.Sample(x.runsOf(role, variant, round), x.exp.SLO)
-		return v, ok
+		peak, ok, _ := capacity.PeakOf(x.runsOf(role, variant, round), x.exp.SLO)
+		return peak.PerS, ok
 	}
 	if c := compare.Between(x.exp, compare.MetricCapacity, "serial", "raised", datum); math.Abs(c.Ratio-10) > 1e-6 || c.Pairs != 2 {
 		t.Errorf("ratio %g over %d pairs, want 10 over 2", c.Ratio, c.Pairs)

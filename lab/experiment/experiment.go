@@ -48,7 +48,7 @@ type Options struct {
 	Command  []string // the command line that runs it again, for the report
 	Depth    Depth
 	Only     []string         // variants to run, in this order; none: all
-	Metric   string           // compare: capacity (also when empty), p99 or cpu
+	Metric   string           // compare: work, p99, cpu or capacity (also when empty)
 	Rate     float64          // above 0: the rate of every variant, per second, instead of a search
 	Rounds   int              // above 0: number of rounds where variants take turns by whole runs, instead of the depth's
 	Budget   time.Duration    // time limit after building; 0: the scenario's or the depth's
@@ -110,6 +110,9 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	}
 	if o.Agents != nil && (o.Scenario.Load.Kind == scenario.Jobs || o.Scenario.OfSessions()) {
 		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
+	}
+	if o.Scenario.PacedJob() && slices.Contains(seeking, x.exp.Kind) {
+		return nil, &scenario.Fault{Err: fmt.Errorf("load.kind: %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in load.args", x.exp.Kind)}
 	}
 	place, err := folder.Claim(o.Out)
 	if err != nil {
@@ -338,6 +341,9 @@ func (o *Options) warmup() time.Duration {
 	return out
 }
 
+// seeking are the kinds of experiment that look for capacities.
+var seeking = []string{record.KindLadder, record.KindCompare, record.KindCapacity}
+
 func (x *executor) execute(ctx context.Context) error {
 	if x.opts.Scenario.Load.Kind == scenario.Jobs && x.opts.Scenario.Shares() {
 		x.runner.Outer = x.programs.New(turns.Folder(x.exp, "1-shared"), nil)
@@ -346,7 +352,7 @@ func (x *executor) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.opts.Scenario.Counted() && slices.Contains([]string{record.KindLadder, record.KindCompare, record.KindCapacity}, x.exp.Kind) {
+	if x.opts.Scenario.Counted() && slices.Contains(seeking, x.exp.Kind) {
 		return x.byConcurrency(ctx)
 	}
 	plan, ok := map[string]func(context.Context) error{record.KindLadder: x.ladder, record.KindCompare: x.compare, record.KindCapacity: x.capacity,

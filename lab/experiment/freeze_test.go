@@ -101,6 +101,9 @@ func TestExecuteRefuses(t *testing.T) {
 		"a host beyond loopback":     func(o *Options) { o.Scenario.Load.URL = "http://192.0.2.1/" },
 		"a folder that is not empty": func(o *Options) { o.Out = "testdata" },
 		"an unknown variant":         func(o *Options) { o.Only = []string{"absent"} },
+		"a capacity of a job at a rate": func(o *Options) {
+			o.Scenario.Load.Kind, o.Scenario.Mode = scenario.Jobs, record.KindCapacity
+		},
 		"a body that cannot be made": func(o *Options) { o.Scenario.Load.Body = "${row.x}" },
 	} {
 		o := Options{Scenario: open(t, "freeze.yaml"), Out: filepath.Join(t.TempDir(), "out")}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"dyno/lab/report/figure"
 	"dyno/lab/report/html"
 )
 
@@ -32,7 +31,6 @@ var listJS string
 var assets = map[string]string{
 	"page.css": html.StyleSheet() + "\n" + liveCSS,
 	"chart.js": html.ChartLibrary(),
-	"page.js":  html.PageScript(),
 	"live.js":  liveJS,
 	"list.js":  listJS,
 }
@@ -58,8 +56,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 
 var pages = template.Must(template.New("pages").Funcs(html.Words()).Funcs(template.FuncMap{
 	// A folder's name may contain any character that the file system permits.
-	"link":  func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
-	"value": func(v float64) figure.Value { return figure.Value(v) },
+	"link": func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
 }).Parse(pagesHTML))
 
 // show writes a page.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"dyno/lab/record"
@@ -18,7 +17,6 @@ import (
 type listPage struct {
 	Dir     string
 	Search  string
-	A, B    string // already chosen for a comparison
 	Entries []listEntry
 	Left    int // number not shown
 }
@@ -45,7 +43,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	p := listPage{Dir: s.index.dir, Search: q.Get("q"), A: q.Get("a"), B: q.Get("b"), Left: left}
+	p := listPage{Dir: s.index.dir, Search: q.Get("q"), Left: left}
 	for _, h := range heads {
 		p.Entries = append(p.Entries, s.entry(h))
 	}
@@ -71,18 +69,10 @@ func (e listEntry) Later() bool {
 	return e.Answer == nil && e.State != Going && (e.Runs > 0 || e.Slices)
 }
 
-// early returns how and why an experiment ended early. Format version 1 has only a warning.
+// early returns how and why an experiment ended early; both are empty otherwise.
 func early(e *record.Experiment) (ending, why string) {
-	if o := e.Outcome; o != nil {
-		if o.Status == record.OutcomeComplete {
-			return "", ""
-		}
+	if o := e.Outcome; o != nil && o.Status != record.OutcomeComplete {
 		return o.Status, o.Reason
-	}
-	for _, w := range e.Warnings {
-		if strings.HasPrefix(w, "the experiment ended before it was done") {
-			return record.OutcomeInterrupted, w
-		}
 	}
 	return "", ""
 }

@@ -1,5 +1,5 @@
-// Package live shows a folder of experiments in a browser: their list, the report page of each, the
-// runs of an experiment in progress, and any two results side by side.
+// Package live shows a folder of experiments in a browser: their list, the report page of each,
+// and the runs of an experiment in progress.
 //
 // It only reads folders and writes nothing. It neither runs experiments nor communicates with the
 // process that does, so that it can start, stop and crash beside a measurement without affecting
@@ -69,7 +69,6 @@ func (s *Server) Handler() http.Handler {
 		"GET /run/{name}/{$}":    s.run, // the slash is required: the page's links are relative to it
 		"GET /run/{name}/report": s.report,
 		"GET /run/{name}/answer": s.answer,
-		"GET /compare":           s.compare,
 		"GET /assets/{file}":     serveAsset,
 	} {
 		mux.Handle(pattern, bounded(handle))

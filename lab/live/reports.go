@@ -5,12 +5,9 @@ import (
 	"context"
 	"fmt"
 
-	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report"
-	"dyno/lab/report/analysis"
-	"dyno/lab/report/figure"
 	"dyno/lab/report/html"
 )
 
@@ -33,8 +30,6 @@ type reports struct {
 type built struct {
 	*report.Report
 	page []byte
-	// machine speed by variant, MB/s at a fixed amount of work: the median over its runs
-	speed map[string]figure.Value
 }
 
 // answer is a report in one sentence.
@@ -80,7 +75,7 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &built{Report: report.Build(exp), speed: speeds(exp)}
+	b := &built{Report: report.Build(exp)}
 	var page bytes.Buffer
 	if err := html.Page(&page, b.Report); err != nil {
 		return nil, err
@@ -118,34 +113,4 @@ func (r *reports) answer(ctx context.Context, name string) (answer, error) {
 func answerOf(b *built) answer {
 	all, valid := b.Count()
 	return answer{Answer: b.Answer, Invalid: b.Invalid != "", Runs: all, Valid: valid}
-}
-
-// between compares two variants that one experiment measured in turns, by each metric that it has.
-func (r *reports) between(ctx context.Context, name, a, b string) ([]compare.Comparison, string, error) {
-	release, err := r.take(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	defer release()
-	exp, err := r.read(name)
-	if err != nil {
-		return nil, "", err
-	}
-	c, words := analysis.Between(exp, a, b)
-	return c, words, nil
-}
-
-// speeds are the medians of the machine's speed before each variant's runs.
-func speeds(e *record.Experiment) map[string]figure.Value {
-	all := map[string][]float64{}
-	for _, r := range e.Runs {
-		if v := r.Environment.Speed; v > 0 {
-			all[r.Step.Variant] = append(all[r.Step.Variant], v)
-		}
-	}
-	out := map[string]figure.Value{}
-	for name, values := range all {
-		out[name] = figure.MedianOf(values)
-	}
-	return out
 }

@@ -46,7 +46,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var links bytes.Buffer
-	if err := pages.ExecuteTemplate(&links, "links", name); err != nil {
+	if err := pages.ExecuteTemplate(&links, "links", nil); err != nil {
 		fail(w, err)
 		return
 	}

@@ -15,22 +15,11 @@ const (
 	OutcomeInvalid     = "invalid"     // nothing could be measured, the generator was the limit, or the baseline and its twin differ
 )
 
-// Ended returns how the experiment ended. An experiment that is in progress, or whose lab was
-// killed, is OutcomeInterrupted. One of format version 1 has no recorded outcome: it is complete
-// if a run counts.
+// Ended returns how the experiment ended. One that is in progress, or whose lab was killed, is
+// OutcomeInterrupted.
 func (e *Experiment) Ended() Outcome {
-	switch {
-	case e.Outcome != nil:
+	if e.Outcome != nil {
 		return *e.Outcome
-	case e.InProgress != nil:
-		return Outcome{OutcomeInterrupted, "it has not ended: it is still in progress, or the lab was killed"}
 	}
-	reason := "nothing was measured"
-	for _, r := range e.Runs {
-		if r.Invalid == "" {
-			return Outcome{Status: OutcomeComplete}
-		}
-		reason = r.Invalid
-	}
-	return Outcome{OutcomeInvalid, reason}
+	return Outcome{OutcomeInterrupted, "it has not ended: it is still in progress, or the lab was killed"}
 }

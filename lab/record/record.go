@@ -185,7 +185,6 @@ type Machine struct {
 	MemoryGiB float64           `json:"memory_gib"`
 	Kernel    string            `json:"kernel"`
 	Go        string            `json:"go"`
-	Awake     bool              `json:"awake,omitempty"`    // earlier versions only: busy loops at the lowest priority kept the CPUs awake
 	Settings  map[string]string `json:"settings,omitempty"` // kernel settings that dyno doctor reads: somaxconn, autogroup, ...
 	// WakeLatencyHeld reports whether idle CPUs polled instead of halting (PM QoS).
 	WakeLatencyHeld bool `json:"wake_latency_held,omitempty"`
@@ -202,9 +201,6 @@ func (m Machine) String() string {
 	}
 	if m.WakeLatencyHeld {
 		parts = append(parts, "CPU wake-up latency held at 0")
-	}
-	if m.Awake {
-		parts = append(parts, "CPUs kept awake by loops")
 	}
 	if m.MemoryGiB > 0 {
 		parts = append(parts, strconv.FormatFloat(math.Round(m.MemoryGiB*100)/100, 'f', -1, 64)+" GiB")
@@ -287,7 +283,7 @@ type Experiment struct {
 	Command  []string  `json:"command"`            // the command that runs it again
 	Scenario string    `json:"scenario,omitempty"` // text of the file, redacted
 	Service  string    `json:"service,omitempty"`  // name of what was measured, for titles
-	Metric   string    `json:"metric,omitempty"`   // capacity | p99 | cpu
+	Metric   string    `json:"metric,omitempty"`   // work | capacity | p99 | cpu
 	SLO      SLO       `json:"slo"`
 	Variants []Variant `json:"variants,omitempty"` // in ladder order; the first is the baseline
 	Machine  Machine   `json:"machine"`
@@ -296,7 +292,7 @@ type Experiment struct {
 	// Budget bounds the time that the experiment may take; 0: as long as its plan needs.
 	Budget     time.Duration `json:"budget_ns,omitempty"`
 	InProgress *InProgress   `json:"under_way,omitempty"` // nil: it has ended
-	Outcome    *Outcome      `json:"outcome,omitempty"`   // nil: it has not ended, or is of format version 1; see Ended
+	Outcome    *Outcome      `json:"outcome,omitempty"`   // nil: it has not ended
 
 	// Runs are the runs in the order of Order.
 	Runs []*Run `json:"-"`

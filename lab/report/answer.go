@@ -9,25 +9,8 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/figure"
-	"dyno/lab/report/series"
 	"dyno/lab/report/words"
 )
-
-// outcome returns how the experiment ended.
-func (r *Report) outcome(e *record.Experiment) record.Outcome {
-	if e.Outcome != nil || e.InProgress != nil {
-		return e.Ended()
-	}
-	if why := r.whyInvalid(); why != "" {
-		return record.Outcome{Status: record.OutcomeInvalid, Reason: why}
-	}
-	for _, w := range e.Warnings {
-		if why, ok := strings.CutPrefix(w, "the experiment ended before it was done: "); ok {
-			return record.Outcome{Status: record.OutcomeInterrupted, Reason: why}
-		}
-	}
-	return record.Outcome{Status: record.OutcomeComplete}
-}
 
 // Standing is the outcome in a word, and the certainty of the result or the reason why there is
 // none.
@@ -152,32 +135,6 @@ func (r *Report) LeftOut() (out []string) {
 		out = append(out, which+": "+why)
 	}
 	return out
-}
-
-// whyInvalid is the reason why an experiment of format version 1, which did not record its outcome,
-// has no result; empty when it has one, if only for some steps.
-func (r *Report) whyInvalid() string {
-	all, valid := r.Count()
-	switch {
-	case all == 0:
-		return "nothing was measured"
-	case valid == 0 && r.Kind != record.KindDiagnose:
-		return series.MostInvalid(r.Runs)
-	case r.Kind == record.KindDiagnose:
-		return r.whyUndiagnosed()
-	case r.Comparison != nil && r.Comparison.Verdict == compare.Invalid:
-		return cmp.Or(strings.Join(r.Comparison.Warnings, "; "), "the pairs cannot be compared")
-	case r.Capacity != nil && !r.Capacity.Valid:
-		return cmp.Or(r.Capacity.Reason, "no rate could be held")
-	case r.Kind == record.KindLadder && r.best() == nil:
-		for _, s := range r.Steps {
-			if s.Invalid != "" {
-				return fmt.Sprintf("no step has a capacity (%s: %s)", s.Name, s.Invalid)
-			}
-		}
-		return "no step has a capacity"
-	}
-	return ""
 }
 
 // best is the step with the highest capacity; nil when none has one. With another metric, less is

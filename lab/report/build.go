@@ -85,9 +85,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 		r.turn(e, a)
 	}
 	if e.Kind != record.KindLoad {
-		if r.Scaling == nil && r.Crowd == nil {
-			r.curves(e, a)
-		}
+		r.curves(e)
 		r.Ratios = r.ratios(e, a)
 		r.Charts = slices.DeleteFunc(r.Charts, func(c curve.Chart) bool { return len(c.X) == 0 })
 	}
@@ -97,7 +95,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 	r.explain()
 	used := func(variant string) []*record.Run { return a.AtCapacity(e, variant) }
 	r.Pauses, r.Stages, r.Databases = inside.PausesOf(e, used), inside.StagesOf(e), inside.DatabasesOf(e, used)
-	r.Outcome = r.outcome(e)
+	r.Outcome = e.Ended()
 	if r.Outcome.Status == record.OutcomeInvalid {
 		r.Invalid = r.Outcome.Reason
 	}

@@ -31,20 +31,10 @@ func TestLadderOfAJob(t *testing.T) {
 	}
 }
 
-func TestSpansSayWhereTheSourcesModelBends(t *testing.T) {
+func TestSpans(t *testing.T) {
 	r := report.Build(reporttest.Spans())
 	if r.Invalid != "" || len(r.Scaling.Curves) != 3 {
 		t.Fatalf("%q, %v", r.Invalid, r.Scaling)
-	}
-	for _, want := range []string{"it shows no knee", "nowhere for L = 100, at c = 3.0 for L = 1,000 and at c = 11.0 for L = 5,000, not at the 2.4*L^0.42 = 16.6, 43.7 and 85.9"} {
-		if !strings.Contains(r.Scaling.Joint, want) {
-			t.Errorf("%q, want %q in it", r.Scaling.Joint, want)
-		}
-	}
-	for _, c := range r.Scaling.Curves[1:] {
-		if c.Ranked[0].Model != "log" {
-			t.Errorf("%s is said to be %s: %s", c.Variant, c.Ranked[0].Model, c.InWords)
-		}
 	}
 	if !strings.Contains(r.Answer, "span-1000 did") || !strings.Contains(r.Answer, "at concurrency 384") {
 		t.Errorf("answer %q", r.Answer)

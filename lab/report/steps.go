@@ -157,11 +157,8 @@ func (r *Report) capacity(e *record.Experiment, a analysis.Results) {
 }
 
 // curves sets the load curves with the capacities of the steps.
-func (r *Report) curves(e *record.Experiment, a analysis.Results) {
-	r.Curves = curve.Curves(e, a.Verdicts)
-	if r.Turns == nil && r.Metric != compare.MetricCapacity {
-		return // Step.Capacity is another figure
-	}
+func (r *Report) curves(e *record.Experiment) {
+	r.Curves = curve.Curves(e)
 	for i := range r.Curves {
 		c := &r.Curves[i]
 		for _, s := range r.Steps {

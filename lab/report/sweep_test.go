@@ -71,17 +71,10 @@ func TestRampsStayOutOfConstantRates(t *testing.T) {
 	}
 }
 
-func TestSweepAnswerSaysWhatEachAxisDid(t *testing.T) {
+func TestSweepAnswerNamesWhatCarriesMost(t *testing.T) {
 	got := reporttest.Queues().Report().Answer
-	for _, want := range []string{
-		"Capacity comes from the workers: at most 1,000/s delivered with 1, 8,000/s with 8;",
-		"the buffer only buys latency: it changed the delivered rate by 0% and p99 under the highest rate by a factor of 16;",
-		"the kind of queue changed the delivered rate by 0% and p99 under the highest rate by a factor of 1;",
-		"unbuffered refused 33% to 33% even under the lowest rate, the others at most 0%.",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q does not say %q", got, want)
-		}
+	if want := "delivered the most with p99 <= 100 ms: 8,000/s."; !strings.Contains(got, want) || strings.Contains(got, "workers=1,") {
+		t.Errorf("%q does not say %q, of eight workers alone", got, want)
 	}
 }
 
@@ -95,7 +88,7 @@ func TestPanelsOfHalfASweep(t *testing.T) {
 	}
 	m.Runs = m.Select(func(r *record.Run) bool { return !strings.Contains(r.Step.Variant, "workers=8") })
 	s := m.Report().Sweep
-	if len(s.Panels) != 1 || s.Panels[0].Name != "workers 1" || len(s.Panels[0].Queues) != 5 || s.Panels[0].At == 1500 {
+	if len(s.Panels) != 1 || s.Panels[0].Name != "workers 1" {
 		t.Errorf("%+v", s.Panels)
 	}
 }

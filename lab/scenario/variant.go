@@ -79,6 +79,10 @@ func (s *Scenario) SetupOf(v Variant) []Request {
 // ByConcurrency reports whether the scenario's load is a number of concurrent units.
 func (s *Scenario) ByConcurrency() bool { return s.Load.Kind == Jobs && s.Load.Axis == Concurrency }
 
+// PacedJob reports whether the scenario's load is jobs at a rate, which run for a time of their
+// own and therefore cannot take turns.
+func (s *Scenario) PacedJob() bool { return s.Load.Kind == Jobs && !s.ByConcurrency() }
+
 // Parallel reports whether the variant receives a number of concurrent units. Any other works
 // through one unit after the other.
 func (s *Scenario) Parallel(v Variant) bool {

@@ -184,10 +184,10 @@ func worked(e *record.Experiment, before, after string) calibration.Ratio {
 		return calibration.Ratio{}
 	}
 	return measured(e, compare.MetricCapacity, before, after, func(role, variant string, round int) (float64, bool) {
-		v, ok, _ := capacity.Sample(e.Select(func(r *record.Run) bool {
+		peak, ok, _ := capacity.PeakOf(e.Select(func(r *record.Run) bool {
 			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
 		}), e.SLO)
-		return v, ok
+		return peak.PerS, ok
 	})
 }
 

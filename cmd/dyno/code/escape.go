@@ -1,4 +1,4 @@
-// Package code is the commands that read source: dyno escape and dyno layout.
+// Package code is the command that reads source: dyno escape.
 //
 // It is not for what they find out (lab/source). It starts no goroutines.
 package code

@@ -1,8 +1,7 @@
 // Package fit fits scaling curves to measured throughputs: the Universal Scalability Law for sweeps
-// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), a logarithm with a decay for
-// job-like sweeps, and a linear rise up to a roof for a shared resource. A fit describes the points
-// it was given and warns about predictions outside their range; it is not for extrapolation. It
-// starts no goroutines.
+// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), and a linear rise up to a roof
+// for a shared resource. A fit describes the points it was given and warns about predictions
+// outside their range; it is not for extrapolation. It starts no goroutines.
 package fit
 
 import (
@@ -13,34 +12,22 @@ import (
 // Models.
 const (
 	ModelUSL  = "usl"
-	ModelLog  = "log"
 	ModelRoof = "roof"
 )
 
 // Point is a measured throughput.
 type Point struct {
 	N float64 // concurrency: clients, workers or cores; at least 1
-	L float64 // load per job, in the sweep's own unit; only Log reads it; 0 counts as 1
 	X float64 // throughput, 1/s
-}
-
-// load is L with its default.
-func (p Point) load() float64 {
-	if p.L == 0 {
-		return 1
-	}
-	return p.L
 }
 
 // Curve is a fitted model.
 type Curve struct {
-	Model   string  `json:"model"` // usl | log | roof
+	Model   string  `json:"model"` // usl | roof
 	Formula string  `json:"formula"`
 	Lambda  float64 `json:"lambda,omitempty"` // usl: throughput at concurrency one, 1/s
 	Sigma   float64 `json:"sigma,omitempty"`  // usl: serial share
 	Kappa   float64 `json:"kappa,omitempty"`  // usl: coherence share
-	A       float64 `json:"a,omitempty"`      // log: 1/s
-	B       float64 `json:"b,omitempty"`      // log
 	K       float64 `json:"k,omitempty"`      // roof: throughput that each unit of concurrency adds, 1/s
 	Roof    float64 `json:"roof,omitempty"`   // roof: 1/s; 0: none was seen
 	// concurrency of the highest throughput; nil: the curve rises without bound
@@ -51,12 +38,9 @@ type Curve struct {
 	Warnings  []string  `json:"warnings"`
 }
 
-// At returns the fitted throughput at concurrency n and load l (0 counts as 1), in 1/s.
-func (c Curve) At(n, l float64) float64 {
-	switch c.Model {
-	case ModelLog:
-		return c.A * math.Log2(n) * math.Exp(-c.B*Point{L: l}.load()/n)
-	case ModelRoof:
+// At returns the fitted throughput at concurrency n, in 1/s.
+func (c Curve) At(n float64) float64 {
+	if c.Model == ModelRoof {
 		return under(c.K, c.Roof, n)
 	}
 	return usl(c.Lambda, c.Sigma, c.Kappa, n)
@@ -74,7 +58,7 @@ func (c Curve) parameters() int {
 func (c *Curve) measure(points []Point) {
 	var squares float64
 	for _, p := range points {
-		r := p.X - c.At(p.N, p.L)
+		r := p.X - c.At(p.N)
 		c.Residuals = append(c.Residuals, r)
 		squares += r * r
 	}
@@ -90,13 +74,13 @@ func (c *Curve) warn(format string, args ...any) {
 }
 
 // check rejects points that no curve fits.
-func check(points []Point, leastN float64, distinct int) error {
+func check(points []Point, distinct int) error {
 	seen := map[float64]bool{}
 	for i, p := range points {
-		if !(p.N >= leastN && p.X > 0) || math.IsInf(p.N, 1) || math.IsInf(p.X, 1) || !(p.load() > 0) || math.IsInf(p.L, 1) {
-			return fmt.Errorf("point %d (concurrency %g, load %g, %g/s) cannot be fitted: concurrency must be at least %g, load and throughput above 0", i+1, p.N, p.L, p.X, leastN)
+		if !(p.N >= 1 && p.X > 0) || math.IsInf(p.N, 1) || math.IsInf(p.X, 1) {
+			return fmt.Errorf("point %d (concurrency %g, %g/s) cannot be fitted: concurrency must be at least 1, throughput above 0", i+1, p.N, p.X)
 		}
-		seen[p.N/p.load()] = true
+		seen[p.N] = true
 	}
 	if len(seen) < distinct {
 		return fmt.Errorf("%d different points do not make a curve: measure at least %d", len(seen), distinct)

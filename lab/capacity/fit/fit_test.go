@@ -92,73 +92,10 @@ func TestPointsThatCannotBeFitted(t *testing.T) {
 		if _, err := USL(points); err == nil {
 			t.Errorf("USL: %s was fitted", name)
 		}
-		if _, err := Log(points); err == nil {
-			t.Errorf("Log: %s was fitted", name)
-		}
 	}
 	if _, err := USL(good[:2]); err == nil {
 		t.Error("two points were fitted")
 	}
-	if _, err := Log([]Point{{N: 1, X: 1}, {N: 2, X: 1}, {N: 4, X: 1}, {N: 8, X: 1}}); err == nil {
-		t.Error("Log was fitted at c = 1, where it is 0")
-	}
-}
-
-func TestLogRecoversItsParametersAndHasNoKnee(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.Float64Range(1, 1e5).Draw(t, "a")
-		b := rapid.Float64Range(0.01, 3).Draw(t, "b")
-		var points []Point
-		for _, n := range doublings[1:] {
-			points = append(points, Point{N: n, L: 2, X: a * math.Log2(n) * math.Exp(-b*2/n)})
-		}
-		c, err := Log(points)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if math.Abs(c.A/a-1) > 1e-6 || math.Abs(c.B/b-1) > 1e-5 {
-			t.Fatalf("got %g %g, want %g %g", c.A, c.B, a, b)
-		}
-		if c.PeakN != nil || !warns(c, "cannot show a knee") {
-			t.Fatalf("peak %v, warnings %v", c.PeakN, c.Warnings)
-		}
-		for n := 1.1; n < 1e6; n *= 1.3 {
-			if c.At(n*1.01, 2) <= c.At(n, 2) {
-				t.Fatalf("falls at %g", n)
-			}
-		}
-	})
-}
-
-func TestSmallestErrorHasTheModelThatMadeThePoints(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	peaked := sweep(1000, 0.05, 0.01, 0.02, rng, doublings[1:]...)
-	if got := bestOf(t, peaked); got.Model != ModelUSL {
-		t.Errorf("a curve with a knee is said to be %s", got.Model)
-	}
-	var logs []Point
-	for _, n := range doublings[1:] {
-		logs = append(logs, Point{N: n, X: 500 * math.Log2(n) * math.Exp(-4/n) * math.Exp(0.02*rng.NormFloat64())})
-	}
-	if got := bestOf(t, logs); got.Model != ModelLog {
-		t.Errorf("a logarithm is said to be %s", got.Model)
-	}
-}
-
-func bestOf(t *testing.T, points []Point) Curve {
-	t.Helper()
-	u, err := USL(points)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Log(points)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u.StdError <= l.StdError {
-		return u
-	}
-	return l
 }
 
 func warns(c Curve, part string) bool {

@@ -27,18 +27,12 @@ const leastPoints = 5
 // Rank fits all models to the points and orders the curves by LeaveOneOut, the best first. A model
 // that does not fit is left out. inWords names the best model and its lead, or states that the
 // models cannot be separated.
-// The logarithm is 0 at a concurrency of one, so points there are left out for all models if enough
-// others remain.
 func Rank(points []Point) (ranked []Ranked, inWords string) {
-	above := slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.N <= 1 })
-	if len(above) >= leastPoints {
-		points = above
-	}
-	models := []func([]Point) (Curve, error){Roof, USL, Log}
+	models := []func([]Point) (Curve, error){Roof, USL}
 	for _, fit := range models {
 		c, err := fit(points)
-		if err != nil || c.Model == ModelLog && c.B < 0 {
-			continue // with b below 0 the logarithm may fit, but has no meaning
+		if err != nil {
+			continue
 		}
 		r := Ranked{Curve: c, LeaveOneOut: leaveOneOut(points, fit), AICc: aicc(points, c)}
 		if len(points) >= leastPoints && !math.IsNaN(r.LeaveOneOut) {
@@ -66,7 +60,7 @@ func leaveOneOut(points []Point, fit func([]Point) (Curve, error)) float64 {
 		if err != nil {
 			return math.NaN()
 		}
-		r := c.At(p.N, p.L)/p.X - 1
+		r := c.At(p.N)/p.X - 1
 		sum += r * r
 	}
 	return math.Sqrt(sum / float64(len(points)))
@@ -85,7 +79,7 @@ func aicc(points []Point, c Curve) *float64 {
 	}
 	sum := 0.0
 	for _, p := range points {
-		r := c.At(p.N, p.L)/p.X - 1
+		r := c.At(p.N)/p.X - 1
 		sum += r * r
 	}
 	v := n*math.Log(max(sum/n, leastError*leastError)) + 2*k + 2*k*(k+1)/(n-k-1)
@@ -142,13 +136,13 @@ func percent(v float64) string {
 }
 
 // names are the printed names of the models.
-var names = map[string]string{ModelRoof: "min(k*c, roof)", ModelUSL: "the Universal Scalability Law", ModelLog: "a*log2(c)*exp(-b*L/c)"}
+var names = map[string]string{ModelRoof: "min(k*c, roof)", ModelUSL: "the Universal Scalability Law"}
 
 // Name is the printed name of the model.
 func (c Curve) Name() string { return cmp.Or(names[c.Model], c.Model) }
 
 // InWords states what the curve's parameters mean.
-func (c Curve) InWords(l float64) string {
+func (c Curve) InWords() string {
 	switch c.Model {
 	case ModelRoof:
 		if c.PeakN == nil {
@@ -162,12 +156,5 @@ func (c Curve) InWords(l float64) string {
 		}
 		return words
 	}
-	if c.B < 0 {
-		return fmt.Sprintf("a = %.4g/s, b = %.3g, below 0: the model does not apply", c.A, c.B)
-	}
-	words := fmt.Sprintf("a = %.4g/s, b = %.3g; it rises without bound, so it shows no knee", c.A, c.B)
-	if at, ok := Inflection(c.B, Point{L: l}.load()); ok {
-		return words + fmt.Sprintf(", and stops bending upwards at c = %.1f", at)
-	}
-	return words + ", and bends downwards from concurrency 1 on (no inflection)"
+	return ""
 }

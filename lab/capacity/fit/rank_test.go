@@ -9,54 +9,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The published model with its own figures: its author puts the knee at 2.4*L^0.42, and there is
-// none.
-func TestInflectionOfTheSourcesModel(t *testing.T) {
-	const b = PublishedB
-	for _, tt := range []struct {
-		l, c float64 // c 0: none
-	}{{100, 0}, {1000, 3.0}, {5000, 11.0}} {
-		c, ok := Inflection(b, tt.l)
-		if ok != (tt.c > 0) || math.Abs(c-tt.c) > 0.05 {
-			t.Errorf("L = %g: %.2f, %v; want %.1f", tt.l, c, ok, tt.c)
-		}
-		claimed := ClaimedInflection(tt.l)
-		if math.Abs(c/claimed-1) < 0.5 {
-			t.Errorf("L = %g: %.2f lies at what is claimed, %.1f", tt.l, c, claimed)
-		}
-		// At that point the curve bends downwards and still rises.
-		if second(b*tt.l, claimed) >= 0 || curve(b*tt.l, claimed*1.01) <= curve(b*tt.l, claimed) {
-			t.Errorf("L = %g: at %.1f the curve does something else", tt.l, claimed)
-		}
-	}
-}
-
-func curve(u, c float64) float64 { return math.Log2(c) * math.Exp(-u/c) }
-
-// second is the second derivative by differences.
-func second(u, c float64) float64 {
-	h := 1e-3 * c
-	return (curve(u, c+h) - 2*curve(u, c) + curve(u, c-h)) / h / h
-}
-
-func TestInflectionIsWhereTheBendTurns(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		u := rapid.Float64Range(0.05, 200).Draw(t, "u")
-		at, ok := Inflection(u, 1)
-		if ok != (u > 0.5) {
-			t.Fatalf("u = %g: %v", u, ok)
-		}
-		for _, c := range []float64{1.05, 1.5, 2, 5, 20, 100, 1000} {
-			if c > 0.95*at && c < 1.05*at {
-				continue // too close to separate by differences
-			}
-			if up := second(u, c) > 0; up != (ok && c < at) {
-				t.Fatalf("u = %g, inflection %g: at %g it bends upwards: %v", u, at, c, up)
-			}
-		}
-	})
-}
-
 func TestRoofRecoversItsCorner(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.Float64Range(1, 1000).Draw(t, "k")
@@ -101,7 +53,6 @@ func TestRankNamesTheModelThatMadeThePoints(t *testing.T) {
 	makers := map[string]func(n float64) float64{
 		ModelRoof: func(n float64) float64 { return min(25*n, 250) },
 		ModelUSL:  func(n float64) float64 { return usl(100, 0.05, 0.004, n) },
-		ModelLog:  func(n float64) float64 { return 80 * math.Log2(n) * math.Exp(-6/n) },
 	}
 	for model, make := range makers {
 		var points []Point
@@ -127,7 +78,7 @@ func TestRankSaysWhenItCannotTell(t *testing.T) {
 	if ranked, words := Rank([]Point{{N: 1, X: 1}, {N: 2, X: 2}, {N: 4, X: 3}}); len(ranked) != 0 || !strings.Contains(words, "comparing models takes 5") {
 		t.Errorf("three points: %v, %q", ranked, words)
 	}
-	var straight []Point // every model but the logarithm can be a straight line
+	var straight []Point // both models can be a straight line
 	for _, n := range doublings {
 		straight = append(straight, Point{N: n, X: 5 * n})
 	}
@@ -141,35 +92,11 @@ func TestCurvesInWords(t *testing.T) {
 	for want, c := range map[string]Curve{
 		"up to a roof of 250/s at concurrency 10": {Model: ModelRoof, K: 25, Roof: 250, PeakN: &corner},
 		"no roof was seen":                        {Model: ModelRoof, K: 25, Roof: 250},
-		"stops bending upwards at c = 3.0":        {Model: ModelLog, A: 850, B: 0.0032},
 		"5% of the work is serial":                {Model: ModelUSL, Lambda: 100, Sigma: 0.05},
 		"100% of the work is serial":              {Model: ModelUSL, Lambda: 100, Sigma: 0.999},
 	} {
-		if words := c.InWords(1000); !strings.Contains(words, want) {
+		if words := c.InWords(); !strings.Contains(words, want) {
 			t.Errorf("%q, want %q in it", words, want)
 		}
-	}
-	if words := (Curve{Model: ModelLog, A: 850, B: 0.0032}).InWords(100); !strings.Contains(words, "no inflection") {
-		t.Errorf("%q", words)
-	}
-}
-
-// A logarithm whose b is below 0 may fit the points closely, but has no meaning.
-func TestRankLeavesOutWhatMeansNothing(t *testing.T) {
-	var points []Point
-	for _, n := range doublings[1:] {
-		points = append(points, Point{N: n, X: 20 * math.Log2(n) * math.Exp(1/n)})
-	}
-	if c, err := Log(points); err != nil || c.B >= 0 {
-		t.Fatalf("b = %g, %v", c.B, err)
-	}
-	ranked, _ := Rank(points)
-	for _, r := range ranked {
-		if r.Model == ModelLog {
-			t.Errorf("it is ranked: %+v", r)
-		}
-	}
-	if len(ranked) != 2 {
-		t.Errorf("%d models are ranked", len(ranked))
 	}
 }

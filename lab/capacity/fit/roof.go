@@ -14,15 +14,11 @@ const roofFormula = "X(c) = min(k*c, roof)"
 // residuals exactly: the points below the corner determine k and those above it the roof, and every
 // position of the corner among the points is tried. Needs three different concurrencies.
 func Roof(points []Point) (Curve, error) {
-	flat := make([]Point, len(points))
-	for i, p := range points {
-		flat[i] = Point{N: p.N, X: p.X} // the model does not use the load
-	}
-	if err := check(flat, 1, 3); err != nil {
+	if err := check(points, 3); err != nil {
 		return Curve{}, fmt.Errorf("roof: %w", err)
 	}
 	c := Curve{Model: ModelRoof, Formula: roofFormula, Warnings: []string{}}
-	rising := slices.Clone(flat)
+	rising := slices.Clone(points)
 	slices.SortStableFunc(rising, func(a, b Point) int { return compareN(a, b) })
 	best := math.Inf(1)
 	for split := range len(rising) + 1 {
@@ -48,7 +44,7 @@ func Roof(points []Point) (Curve, error) {
 	default:
 		c.PeakN, c.PeakX = &corner, c.Roof
 	}
-	c.measure(flat)
+	c.measure(points)
 	return c, nil
 }
 

@@ -23,11 +23,7 @@ const negligible = 1e-8
 // concurrency one, an unbounded fit would diverge. Needs three different concurrencies; four show
 // how well it fits.
 func USL(points []Point) (Curve, error) {
-	flat := make([]Point, len(points))
-	for i, p := range points {
-		flat[i] = Point{N: p.N, X: p.X} // the law does not use the load
-	}
-	if err := check(flat, 1, 3); err != nil {
+	if err := check(points, 3); err != nil {
 		return Curve{}, fmt.Errorf("universal scalability law: %w", err)
 	}
 	c := Curve{Model: ModelUSL, Formula: uslFormula, Warnings: []string{}}
@@ -36,14 +32,14 @@ func USL(points []Point) (Curve, error) {
 	share := func(angle float64) float64 { return math.Pow(math.Sin(angle), 2) }
 	cost := func(v []float64) float64 {
 		sum := 0.0
-		for _, p := range flat {
+		for _, p := range points {
 			r := usl(math.Exp(v[0]), share(v[1]), share(v[2]), p.N)/p.X - 1
 			sum += r * r
 		}
 		return sum
 	}
 	best := math.Inf(1)
-	for _, start := range starts(flat) {
+	for _, start := range starts(points) {
 		// Nelder-Mead ends within some hundred evaluations; the result of an early end is still a
 		// fit.
 		res, err := optimize.Minimize(optimize.Problem{Func: cost}, start, &optimize.Settings{FuncEvaluations: 5000,
@@ -57,8 +53,8 @@ func USL(points []Point) (Curve, error) {
 	if math.IsInf(best, 1) {
 		return Curve{}, fmt.Errorf("universal scalability law: no parameters fit the points")
 	}
-	c.peak(flat)
-	c.measure(flat)
+	c.peak(points)
+	c.measure(points)
 	return c, nil
 }
 
@@ -82,7 +78,7 @@ func (c *Curve) peak(points []Point) {
 		return
 	}
 	n := max(math.Sqrt((1-c.Sigma)/c.Kappa), 1) // the lowest possible concurrency is one
-	c.PeakN, c.PeakX = &n, c.At(n, 0)
+	c.PeakN, c.PeakX = &n, c.At(n)
 	highest := 0.0
 	for _, p := range points {
 		highest = max(highest, p.N)

@@ -114,7 +114,7 @@ func misses(l *look) []Finding {
 		cost                     float64
 		rate                     func(record.Environment) float64
 	}{
-		{KindCacheMisses, "cache_misses_per_request", "the last-level cache", "look for pointers that could be indices, maps that could be slices, fields that share a line: dyno layout ./...", missCost,
+		{KindCacheMisses, "cache_misses_per_request", "the last-level cache", "look for pointers that could be indices, maps that could be slices, fields that share a line (perf c2c)", missCost,
 			func(a record.Environment) float64 { return a.CacheMisses }},
 		{KindTLBMisses, "tlb_misses_per_request", "the TLB", "try transparent huge pages for the heap (GODEBUG, /sys/kernel/mm/transparent_hugepage/enabled) and compare", tlbCost,
 			func(a record.Environment) float64 { return a.TLBMisses }},

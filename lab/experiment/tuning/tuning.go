@@ -140,7 +140,7 @@ func (t *tuning) startVariant() (scenario.Variant, error) {
 	switch {
 	case sc.TargetOf(v).URL != "":
 		return v, &scenario.Fault{Err: errors.New("tune starts the program with other settings, so it needs target.build or target.command instead of a URL")}
-	case sc.Load.Kind == scenario.Jobs && !sc.ByConcurrency():
+	case sc.PacedJob():
 		return v, &scenario.Fault{Err: errors.New("tune measures requests, sessions, and jobs with axis: concurrency; this scenario has jobs by rate")}
 	}
 	v.Undo, v.Beside = nil, ""

@@ -1,5 +1,5 @@
-// The list of experiments: filters while the user types, requests answers as they scroll into view, and
-// shows the selection. Everything except the answers works without it.
+// The list of experiments: filters while the user types, requests answers as they scroll into view.
+// Everything except the answers works without it.
 (() => {
   'use strict';
   const items = [...document.querySelectorAll('.experiments > li')];
@@ -48,14 +48,4 @@
     next();
   }, {rootMargin: '200px'});
   document.querySelectorAll('[data-ask]').forEach(e => sight.observe(e));
-
-  const form = document.getElementById('pair'), chosen = document.getElementById('chosen'), go = document.getElementById('go');
-  const showSelection = () => {
-    const data = new FormData(form), a = data.get('a'), b = data.get('b');
-    go.disabled = !a || !b;
-    chosen.textContent = a || b ? (a || '…') + ' against ' + (b || '…') : 'Choose an A and a B to compare any two.';
-  };
-  form.addEventListener('change', showSelection);
-  addEventListener('pageshow', showSelection);
-  showSelection();
 })();

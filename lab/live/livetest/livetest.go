@@ -19,10 +19,9 @@ import (
 
 // Made is an experiment that grows on disk like a real one.
 type Made struct {
-	t    *testing.T
-	Exp  *record.Experiment
-	Dir  string
-	Slow map[string]float64 // a variant's latency, as a factor
+	t   *testing.T
+	Exp *record.Experiment
+	Dir string
 }
 
 // Hostile is a name that must be escaped.
@@ -46,7 +45,7 @@ func New(t *testing.T, dir, kind string, started time.Time, variants ...string) 
 	if err := folder.New(dir, e); err != nil {
 		t.Fatal(err)
 	}
-	return &Made{t: t, Exp: e, Dir: dir, Slow: map[string]float64{}}
+	return &Made{t: t, Exp: e, Dir: dir}
 }
 
 // Run is a run in progress.
@@ -73,11 +72,7 @@ func (m *Made) Begin(role, variant string, round int, rate float64) *Run {
 
 // latency is the p99 in ms at a rate: it passes the SLO's 20 ms between 4,000/s and 5,000/s.
 func (r *Run) latency() float64 {
-	slow := r.Slow[r.Run.Step.Variant]
-	if slow == 0 {
-		slow = 1
-	}
-	return slow * 3 / max(0.05, 1-r.rate/5000)
+	return 3 / max(0.05, 1-r.rate/5000)
 }
 
 // Grow writes a given number of windows.

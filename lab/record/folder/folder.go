@@ -91,7 +91,11 @@ func Open(dir string) (*record.Experiment, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &record.Experiment{Version: record.Version, Name: r.ID, Kind: record.KindLoad, Started: r.Started, SLO: r.SLO, Machine: r.Machine,
+		outcome := record.Outcome{Status: record.OutcomeComplete}
+		if r.Invalid != "" {
+			outcome = record.Outcome{Status: record.OutcomeInvalid, Reason: r.Invalid}
+		}
+		return &record.Experiment{Version: record.Version, Outcome: &outcome, Name: r.ID, Kind: record.KindLoad, Started: r.Started, SLO: r.SLO, Machine: r.Machine,
 			Order: []string{r.ID}, Runs: []*record.Run{r}, Dir: dir}, nil
 	}
 	if err != nil {
@@ -116,6 +120,9 @@ func Open(dir string) (*record.Experiment, error) {
 }
 
 func checkVersion(dir string, v int) error {
+	if v == 1 {
+		return fmt.Errorf("%s has format version 1, whose searches by whole runs this dyno no longer reads: measure again, or use the dyno that wrote it", dir)
+	}
 	if v < 1 || v > record.Version {
 		return fmt.Errorf("%s has format version %d; this dyno reads up to %d: use the dyno that wrote it, or a newer one", dir, v, record.Version)
 	}

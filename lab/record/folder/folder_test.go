@@ -164,9 +164,11 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{t.TempDir(), "not a folder that dyno wrote"},
 		{write(ExperimentFile, "{"), ExperimentFile},
 		{write(ExperimentFile, `{"version": 99}`), "format version 99"},
-		{write(ExperimentFile, `{"version": 1, "runs": ["../../x"]}`), "not a folder inside it"},
-		{write(ExperimentFile, `{"version": 1, "runs": ["001"]}`), "run 001"},
-		{write(RunFile, `{"version": 1}`), SeriesFile},
+		{write(ExperimentFile, `{"version": 1}`), "format version 1, whose searches"},
+		{write(ExperimentFile, `{"version": 2, "runs": ["../../x"]}`), "not a folder inside it"},
+		{write(ExperimentFile, `{"version": 2, "runs": ["001"]}`), "run 001"},
+		{write(RunFile, `{"version": 1}`), "format version 1, whose"},
+		{write(RunFile, `{"version": 2}`), SeriesFile},
 	} {
 		if _, err := Open(tt.dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want an error with %q", err, tt.want)

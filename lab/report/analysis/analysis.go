@@ -132,8 +132,8 @@ func sample(e *record.Experiment) compare.Sample {
 		if len(runs) == 0 {
 			return 0, false
 		}
-		v, ok, _ := capacity.Sample(runs, e.SLO)
-		return v, ok
+		peak, ok, _ := capacity.PeakOf(runs, e.SLO)
+		return peak.PerS, ok
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"dyno/lab/report/words"
 )
 
-// Curve is a variant's latency against the offered rate: a dot for each slice or run, and a line
+// Curve is a variant's latency against the offered rate: a dot for each slice, and a line
 // through their medians.
 type Curve struct {
 	Variant  string
@@ -32,7 +32,7 @@ type Dot struct {
 }
 
 // Curves are the load curves of all variants that have one, without their capacities.
-func Curves(e *record.Experiment, verdicts map[string]capacity.Verdict) (out []Curve) {
+func Curves(e *record.Experiment) (out []Curve) {
 	rows := turns.Votes(e)
 	for _, name := range words.Variants(e) {
 		c := Curve{Variant: name, Capacity: figure.Unknown}
@@ -46,29 +46,9 @@ func Curves(e *record.Experiment, verdicts map[string]capacity.Verdict) (out []C
 				c.Line = append(c.Line, Dot{float64(row.Rate), math.NaN(), float64(row.P99), true})
 			}
 		}
-		if len(e.Slices) == 0 {
-			c.ofRuns(e, verdicts)
-		}
 		if len(c.Dots) > 0 {
 			out = append(out, c)
 		}
 	}
 	return out
-}
-
-// ofRuns reads the dots from whole runs.
-func (c *Curve) ofRuns(e *record.Experiment, verdicts map[string]capacity.Verdict) {
-	for _, p := range points(e, c.Variant) {
-		for _, run := range p.runs {
-			q := run.SLO.Observed(run.Totals)
-			if v, judged := verdicts[run.ID]; q.P99 > 0 {
-				c.Dots = append(c.Dots, Dot{offeredOf(run), figure.Positive(q.P50), q.P99, v.Met || !judged})
-			}
-		}
-		p99 := p.median(func(run *record.Run) float64 { return figure.Positive(run.SLO.Observed(run.Totals).P99) })
-		p50 := p.median(func(run *record.Run) float64 { return figure.Positive(run.SLO.Observed(run.Totals).P50) })
-		if p99 > 0 {
-			c.Line = append(c.Line, Dot{p.offered, p50, p99, true})
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -18,7 +17,6 @@ import (
 // Scaling is a job's throughput and tail over concurrency, with the curves fitted to them.
 type Scaling struct {
 	Curves []ScalingCurve // one for each variant
-	Joint  string         // prediction for all variants together by the model with a load per job; empty: none
 
 	Tail  string       // the quantile that the SLO bounds first
 	Bound figure.Value // its bound, ms
@@ -55,23 +53,16 @@ func ByConcurrency(e *record.Experiment) bool {
 func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scaling {
 	s := &Scaling{Bound: figure.Unknown}
 	s.Tail, s.Bound = tailOf(e.SLO)
-	var all []fit.Point
-	loads := map[int]bool{}
 	for _, name := range words.Variants(e) {
 		v, _ := e.Variant(name)
 		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, verdicts, name)}
 		if len(c.Points) == 0 {
 			continue
 		}
-		points := c.fitted()
-		ranked, words := fit.Rank(points)
+		ranked, words := fit.Rank(c.fitted())
 		c.Ranked, c.InWords = figure.Filled(ranked), words
-		if c.Units > 0 {
-			all, loads[c.Units] = append(all, points...), true
-		}
 		s.Curves = append(s.Curves, c)
 	}
-	s.Joint = jointWords(all, slices.Sorted(maps.Keys(loads)))
 	return s
 }
 
@@ -87,7 +78,7 @@ func tailOf(slo record.SLO) (name string, bound figure.Value) {
 
 func (c *ScalingCurve) fitted() (points []fit.Point) {
 	for _, p := range c.Points {
-		points = append(points, fit.Point{N: float64(p.Concurrency), L: float64(c.Units), X: float64(p.PerS)})
+		points = append(points, fit.Point{N: float64(p.Concurrency), X: float64(p.PerS)})
 	}
 	return points
 }
@@ -127,57 +118,6 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	return out
 }
 
-// jointWords describe the fit of a*log2(c)*exp(-b*L/c) to all points together, and its inflection.
-// It has no knee, contrary to its author's claim.
-func jointWords(points []fit.Point, loads []int) string {
-	if len(loads) < 2 {
-		return ""
-	}
-	above := slices.DeleteFunc(slices.Clone(points), func(p fit.Point) bool { return p.N <= 1 })
-	c, err := fit.Log(above)
-	if err != nil {
-		return ""
-	}
-	if c.B < 0 {
-		return fmt.Sprintf("Fitted to all of them together, %s has b = %.3g, below 0: the model does not apply.", c.Name(), c.B)
-	}
-	sum := 0.0
-	for _, p := range above {
-		r := c.At(p.N, p.L)/p.X - 1
-		sum += r * r
-	}
-	words := fmt.Sprintf("Fitted to all of them together, %s has a = %.4g/s and b = %.3g, with an error of %s per point.", c.Name(), c.A, c.B, figure.Percent(figure.Value(math.Sqrt(sum/float64(len(above))))))
-	words += " It rises without bound, so it shows no knee. It stops bending upwards " + inflectionWords(c.B, loads) + "."
-	claimed := ""
-	for i, l := range loads {
-		claimed += separatorOf(i, len(loads)) + figure.Round(figure.Value(figure.Significant(fit.ClaimedInflection(float64(l)), 3)))
-	}
-	return words + fmt.Sprintf(" With its author's b = %g that is %s, not at the 2.4*L^0.42 = %s that he states.", fit.PublishedB, inflectionWords(fit.PublishedB, loads), claimed)
-}
-
-// inflectionWords list the points at which the curve stops bending upwards, by load.
-func inflectionWords(b float64, loads []int) (words string) {
-	for i, l := range loads {
-		at := "nowhere"
-		if c, ok := fit.Inflection(b, float64(l)); ok {
-			at = fmt.Sprintf("at c = %.1f", c)
-		}
-		words += separatorOf(i, len(loads)) + fmt.Sprintf("%s for L = %s", at, figure.Count(int64(l)))
-	}
-	return words
-}
-
-// separatorOf is the text before the i-th of n items.
-func separatorOf(i, n int) string {
-	switch {
-	case i == 0:
-		return ""
-	case i == n-1:
-		return " and "
-	}
-	return ", "
-}
-
 // Table is the table of all points, the same in every form of the report.
 func (s *Scaling) Table() (head []string, number []bool, rows [][]string) {
 	head = []string{"variant", "concurrency", "done/s", "p50 ms", "p95 ms", "p99 ms", "SLO", "waits for"}
@@ -198,7 +138,7 @@ func (s *Scaling) Table() (head []string, number []bool, rows [][]string) {
 func (c *ScalingCurve) Words() (lines []string) {
 	lines = append(lines, c.Variant+": "+c.InWords)
 	for _, r := range c.Ranked {
-		lines = append(lines, r.Name()+": "+r.InWords(float64(c.Units)))
+		lines = append(lines, r.Name()+": "+r.InWords())
 	}
 	return lines
 }

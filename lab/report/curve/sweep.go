@@ -21,16 +21,12 @@ type Sweep struct {
 	Rows   []Row
 	Panels []*Panel
 	Ramps  []Ramp
-
-	axes string // effect of each axis, in words; empty: the variants were listed
 }
 
 // Panel is the variants with the same offered rates, which can be compared.
 type Panel struct {
-	Name   string       // common part of their names; empty: there is one panel
-	Flows  []Flow       // flow of each variant's offers; none: a chart holds them all
-	At     figure.Value // the offered rate at which the queues are compared, per second
-	Queues []Queue
+	Name  string // common part of their names; empty: there is one panel
+	Flows []Flow // flow of each variant's offers; none: a chart holds them all
 
 	variants []record.Variant
 	short    map[string]string // variant -> its name within the panel
@@ -85,7 +81,6 @@ func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 	crowded = len(groups) > 1 || len(groups) == 1 && len(groups[0]) > MostLines
 	for i, variants := range groups {
 		p := newPanel(e, variants)
-		p.queues(e)
 		if crowded {
 			p.flows(e)
 			charts = append(charts, p.latencyChart(e, i))
@@ -95,7 +90,7 @@ func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 	if !crowded {
 		charts = append(charts, latencyChart(e), flowChart(e))
 	}
-	s.Ramps, s.axes = ramps(all), axesAnswer(e)
+	s.Ramps = ramps(all)
 	return s, charts, crowded
 }
 
@@ -159,7 +154,7 @@ func (a axisValue) numeric() bool {
 
 // newPanel names the variants of a group by their differences.
 func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
-	p := &Panel{At: figure.Unknown, short: map[string]string{}}
+	p := &Panel{short: map[string]string{}}
 	var common []string
 	for _, a := range valuesOf(variants[0]) {
 		if len(variants) < len(e.Variants) && !slices.ContainsFunc(variants, func(v record.Variant) bool { return v.Values[a.axis] != a.value }) {
@@ -210,15 +205,6 @@ func deliveredOf(r *record.Run) float64 {
 		return math.NaN()
 	}
 	return r.Totals.DeliveredPerS
-}
-
-// dropOf is the share of offers that were lost: an accepted offer that still waits is late, not
-// lost.
-func dropOf(r *record.Run) float64 {
-	if r.Totals.Offered == 0 {
-		return math.NaN()
-	}
-	return float64(r.Totals.Failed) / float64(r.Totals.Offered)
 }
 
 // latencyChart is the p99 of the panel's variants; those that agree on the first axis share a

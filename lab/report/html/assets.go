@@ -15,10 +15,6 @@ func StyleSheet() string { return style }
 // panels.
 func ChartLibrary() string { return library }
 
-// PageScript is the page's own script. It draws the charts that the element #data describes, each
-// in the element with its ID, so it works on other pages too.
-func PageScript() string { return pageJS }
-
 // Words are the functions with which the page formats figures, for templates of the same look.
 func Words() template.FuncMap { return maps.Clone(templateWords) }
 

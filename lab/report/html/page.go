@@ -84,21 +84,14 @@ func hash(s string) string {
 
 var page = template.Must(template.New("page").Funcs(templateWords).Funcs(template.FuncMap{
 	"count": figure.Count, "met": words.Met, "value": func(v float64) figure.Value { return figure.Value(v) },
-	"tallies": func(name, of string, rows []tally) tallyTable { return tallyTable{name, of, rows} },
-	"room": func(n int) string {
-		if n <= 0 {
-			return figure.Dash
-		}
-		return figure.Count(int64(n))
-	},
+	"tallies":  func(name, of string, rows []tally) tallyTable { return tallyTable{name, of, rows} },
 	"evidence": words.Evidence, "signal": words.Signal, "where": words.Place, "share": words.Share, "held": words.Held,
 	"pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
-	"queuePlot": queuePlot, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable, "crowdTable": newCrowdTable,
+	"scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable, "crowdTable": newCrowdTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
 	"rowColumns": func() []figure.Column[curve.Row] { return curve.RowColumns },
 	"pointer":    func(s report.Step) *report.Step { return &s }, // the form that columns read
 	"float":      func(n int) float64 { return float64(n) },
-	"place":      func(index int) int { return index + 1 },
 	"seconds":    func(v float64) string { return figure.Digits(v, 4) + " s" },
 }).Parse(pageHTML))
 

@@ -40,7 +40,7 @@ func fitLine(c curve.ScalingCurve, of fit.Curve, x, y axis) polyline {
 	l := polyline{class: "fit-" + of.Model}
 	for i := range smooth + 1 {
 		n := math.Exp(math.Log(x.lo) + (math.Log(x.hi)-math.Log(x.lo))*float64(i)/smooth)
-		if v := of.At(n, float64(c.Units)); v >= y.lo && v <= y.hi {
+		if v := of.At(n); v >= y.lo && v <= y.hi {
 			l.xs, l.ys = append(l.xs, n), append(l.ys, v)
 		}
 	}

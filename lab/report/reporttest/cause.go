@@ -139,6 +139,7 @@ func Diagnose() *Made {
 // Undiagnosed is a service of which nothing can be said.
 func Undiagnosed() *Made {
 	m := Diagnose()
+	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: "the load generator was the limit"}
 	m.Diagnoses[0] = diagnose.Diagnosis{Variant: "notify", Reason: "the load generator was the limit", Bound: rules.Generator,
 		InWords: "The load generator is the limit, not the service: its busiest thread used 93% of a core."}
 	return m
@@ -147,15 +148,11 @@ func Undiagnosed() *Made {
 // Why is a short ladder whose steps were looked into.
 func Why() *Made {
 	m := New(record.KindLadder, "delivery,p99=100ms,errors=0.1%")
-	m.AddVariant("baseline", "the plain program", "", 3100)
-	m.AddVariant("decode", "bodies are decoded once", "", 3900, "--assembly=decode")
-	m.AddVariant("lock-free", "a ring without a lock", "", 3950, "--assembly=lock-free")
-	for round := 1; round <= 6; round++ {
-		for _, v := range m.Variants {
-			m.AddRun(record.RoleMeasure, v.Name, round, m.Limits[v.Name]*0.9)
-			m.AddRun(record.RoleMeasure, v.Name, round, m.Limits[v.Name]*1.02)
-		}
-	}
+	add := m.byTurns()
+	add("baseline", "the plain program", "", 3100, 310)
+	add("decode", "bodies are decoded once", "", 3900, 250)
+	add("lock-free", "a ring without a lock", "", 3950, 247)
+	m.turnsOf()
 	m.AddCause("baseline", "", 1)
 	m.AddCause("decode", "encoding/json", 0.4)
 	m.AddCause("lock-free", "sync.(*Mutex)", 0)

@@ -209,7 +209,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 // TestEmptyExperiments: nothing measured is a report too.
 func TestEmptyExperiments(t *testing.T) {
 	for _, kind := range []string{record.KindLoad, record.KindCapacity, record.KindLadder, record.KindCompare, record.KindSweep, record.KindDiagnose, "unheard-of"} {
-		r := report.Build(&record.Experiment{Kind: kind})
+		r := report.Build(&record.Experiment{Kind: kind, Outcome: &record.Outcome{Status: record.OutcomeInvalid, Reason: "nothing was measured"}})
 		if r.Invalid == "" {
 			t.Errorf("%s: nothing measured counts as valid", kind)
 		}

@@ -11,8 +11,8 @@ import (
 func Reports() map[string]*report.Report {
 	single := New(record.KindCapacity, "p99=60ms,errors=0.1%")
 	single.AddVariant("only", "", "", 4000)
-	for _, share := range []float64{0.25, 0.5, 0.9, 1.1} {
-		single.AddRun(record.RoleSearch, "only", 0, 4000*share)
+	for _, n := range []int{1, 2, 4, 9, 16} {
+		single.AddJob(record.RoleSearch, "only", 0, n)
 	}
 
 	return map[string]*report.Report{
@@ -32,14 +32,15 @@ func Reports() map[string]*report.Report {
 		"load-receiving":   Receiving().Report(),
 		"ladder-job":       report.Build(JobLadder()),
 		"sweep-job":        report.Build(Spans()),
-		"load-interrupted": New(record.KindLoad, "p99=60ms").Report(),
+		"load-interrupted": nothing(),
 		"turns":            Turns(record.KindLadder).Report(),
 		"turns-compare":    Turns(record.KindCompare).Report(),
 		"turns-capacity":   Turns(record.KindCapacity).Report(),
+		"turns-held":       held(),
 	}
 }
 
-// bareLadder is a ladder of services without an agent, with too few rounds for an interval, and
+// bareLadder is a ladder of jobs without an agent, with too few rounds for an interval, and
 // one step that could not be measured.
 func bareLadder() *report.Report {
 	m := New(record.KindLadder, "p99=60ms,errors=0.1%,async_oldest_age_seconds<0.5")
@@ -47,7 +48,7 @@ func bareLadder() *report.Report {
 	m.AddVariant("broken", "a step that never came up", "", 3000)
 	m.AddVariant("tuned", "everything", "", 4500)
 	for _, v := range m.Variants {
-		r := m.AddRun(record.RoleMeasure, v.Name, 1, m.Limits[v.Name]*0.9)
+		r := m.AddJob(record.RoleMeasure, v.Name, 1, 9)
 		r.Totals.Server.AllocsPerRequest, r.Totals.Server.BytesPerRequest, r.Totals.Server.PeakGoroutines = -1, -1, 0
 		if v.Name == "broken" {
 			r.Invalid, r.Totals.Server = "the target ended before it was ready", nil
@@ -82,6 +83,7 @@ func InvalidLadder() *report.Report {
 			r.Invalid = "the target stopped"
 		}
 	}
+	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: m.Runs[1].Invalid}
 	a := m.Analysis()
 	a.Floor = nil
 	for i := range a.Rows {
@@ -103,4 +105,23 @@ func fewPairs() *report.Report {
 	a.Comparison.Verdict, a.Comparison.Pairs = compare.NotDecided, 3
 	a.Comparison.Warnings = []string{"3 pairs: there is no interval under 6"}
 	return report.Assemble(m.Experiment, a)
+}
+
+// held is a capacity by turns that was then held for longer than a slice.
+func held() *report.Report {
+	m := Turns(record.KindCapacity)
+	r := m.AddRun(record.RoleMeasure, "plain", 0, m.Limits["plain"]*0.9)
+	r.Step.Hold = true
+	a := m.Analysis()
+	c := a.Capacities["plain"]
+	c.Steps = []capacity.Step{{Run: r.ID, Role: r.Step.Role, Hold: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
+	a.Capacities["plain"] = c
+	return report.Assemble(m.Experiment, a)
+}
+
+// nothing is a load that ended before anything was measured.
+func nothing() *report.Report {
+	m := New(record.KindLoad, "p99=60ms")
+	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: "nothing was measured"}
+	return m.Report()
 }

@@ -54,7 +54,7 @@ func New(kind string, slo string) *Made {
 			Version: record.Version, Name: "notify", Kind: kind, Service: "notifyd", SLO: s, Machine: machine,
 			Started: time.Date(2026, 3, 4, 10, 20, 30, 0, time.UTC), Metric: compare.MetricCapacity,
 			Command:  []string{"dyno", "run", "scenarios/notify.yaml", "--thorough"},
-			Scenario: "name: notify\nslo: " + slo + "\n", Dir: "runs/20260304-notify",
+			Scenario: "name: notify\nslo: " + slo + "\n", Dir: "runs/20260304-notify", Outcome: &record.Outcome{Status: record.OutcomeComplete},
 		},
 		Limits: map[string]float64{}, rng: rand.New(rand.NewPCG(1, 2)),
 	}
@@ -76,6 +76,24 @@ const (
 
 // AddRun adds a run under a rate.
 func (m *Made) AddRun(role, variant string, round int, perSecond float64) *record.Run {
+	return m.add(record.Step{Role: role, Variant: variant, Round: round, Rate: perSecond}, perSecond)
+}
+
+// AddJob adds a run of a job with n units in flight, of which ten reach the variant's limit.
+func (m *Made) AddJob(role, variant string, round, n int) *record.Run {
+	const enough = 10
+	perSecond := m.Limits[variant] * float64(n) / enough
+	r := m.add(record.Step{Role: role, Variant: variant, Round: round, Closed: true, Connections: n}, perSecond)
+	r.Load = record.Load{Kind: record.KindJobs, Model: "closed", Engine: "job", Schedule: fmt.Sprintf("%d units in flight", n), Connections: n}
+	t := &r.Totals
+	t.Offered, t.Sent, t.Unfinished = t.Ended, t.Ended, 0
+	t.OfferedPerS = t.AchievedPerS
+	return r
+}
+
+// add adds a run with a load per second.
+func (m *Made) add(step record.Step, perSecond float64) *record.Run {
+	variant := step.Variant
 	limit := m.Limits[variant] * (1 + 0.01*m.rng.NormFloat64())
 	load := perSecond / limit
 	carried := min(perSecond, limit)
@@ -85,7 +103,6 @@ func (m *Made) AddRun(role, variant string, round int, perSecond float64) *recor
 	}
 	seconds := float64(measureWindows) / 10
 	cost := 2e6 / limit // us of two cores
-	step := record.Step{Role: role, Variant: variant, Round: round, Rate: perSecond}
 	n := func(v float64) int64 { return int64(v*seconds + 0.5) }
 	r := &record.Run{
 		Version: record.Version, ID: m.NextID(step), Step: step, SLO: m.SLO, Machine: m.Machine, Started: m.Started.Add(time.Duration(len(m.Runs)) * 10 * time.Second),
@@ -157,9 +174,9 @@ func (m *Made) series(r *record.Run, offered, carried, p50, p99, cost float64) {
 	}
 }
 
-// Ladder is six variants over six rounds, with some runs that do not count.
+// Ladder is six variants of a job over six rounds, with some runs that do not count.
 func Ladder() *Made {
-	m := New(record.KindLadder, "delivery,p99=100ms,errors=0.1%")
+	m := New(record.KindLadder, "p99=100ms,errors=0.1%")
 	m.AddVariant("baseline", "the plain program", "what a good engineer writes on the first day", 3100)
 	m.AddVariant("reuse", "connections reused", "a handshake costs more than the request it carries", 5200, "--assembly=reuse")
 	m.AddVariant("workers", "workers sized by Little's law", "rate x service time in flight, and no more", 6100, "--assembly=workers")
@@ -167,17 +184,15 @@ func Ladder() *Made {
 	m.AddVariant("batch", "batches to subscribers that ask for them", "one request carries up to 100 notices", 9800, "--assembly=batch")
 	m.AddVariant("commit", "group commit", "waiting writers share one fsync", 12400, "--assembly=commit")
 	for _, v := range m.Variants {
-		for _, share := range []float64{0.25, 0.5, 0.7, 0.85, 0.95, 1.1, 1.3} {
-			m.AddRun(record.RoleSearch, v.Name, 0, m.Limits[v.Name]*share)
+		for _, n := range []int{1, 2, 4, 8, 9, 16} {
+			m.AddJob(record.RoleSearch, v.Name, 0, n)
 		}
 	}
 	for round := 1; round <= 6; round++ {
 		for _, v := range m.Variants {
-			m.AddRun(record.RoleMeasure, v.Name, round, m.Limits[v.Name]*0.9)
-			m.AddRun(record.RoleMeasure, v.Name, round, m.Limits[v.Name]*1.02)
+			m.AddJob(record.RoleMeasure, v.Name, round, 9)
 		}
-		m.AddRun(record.RoleFloor, "baseline", round, m.Limits["baseline"]*0.9)
-		m.AddRun(record.RoleFloor, "baseline", round, m.Limits["baseline"]*1.02)
+		m.AddJob(record.RoleFloor, "baseline", round, 9)
 	}
 	m.Runs[3].Invalid = "other processes took 31% of the machine (steal included) while the target waited 0.40 s per second for a CPU"
 	m.Runs[60].Warnings = []string{"other processes took 12% of the machine"}
@@ -206,7 +221,6 @@ func Sweep() *Made {
 				for i := range r.Series {
 					r.Series[i].Client.Refused = int64(refused / 10)
 				}
-				r.Totals.Server.Gauges = map[string]float64{curve.GaugeRoom: rooms[v.Name], curve.GaugeServers: 8, curve.GaugeService: 1000}
 			}
 		}
 	}
@@ -243,15 +257,14 @@ func Receiving() *Made {
 	return m
 }
 
-// Compare is two variants in pairs.
+// Compare is two variants of a job in pairs.
 func Compare() *Made {
 	m := New(record.KindCompare, "p99=60ms,errors=0.1%")
 	m.AddVariant("baseline", "", "", 3000)
 	m.AddVariant("tuned", "a larger GOGC", "", 4200, "--set", "gogc=400")
 	for round := 1; round <= 7; round++ {
 		for _, v := range m.Variants {
-			m.AddRun(record.RoleMeasure, v.Name, round, m.Limits[v.Name]*0.85)
-			m.AddRun(record.RoleMeasure, v.Name, round, m.Limits[v.Name]*1.02)
+			m.AddJob(record.RoleMeasure, v.Name, round, 8)
 		}
 	}
 	return m
@@ -265,7 +278,7 @@ func (m *Made) Analysis() analysis.Results {
 		if r.Step.Diagnostic() {
 			continue
 		}
-		met := r.Step.Rate <= m.Limits[r.Step.Variant]*0.96
+		met := r.Totals.OfferedPerS <= m.Limits[r.Step.Variant]*0.96
 		v := capacity.Verdict{Met: met}
 		if !met {
 			v.Misses = []string{"p99 was over its bound"}
@@ -280,8 +293,11 @@ func (m *Made) Analysis() analysis.Results {
 		res := capacity.Result{Variant: v.Name, SLO: m.SLO, CapacityPerS: c, Interval: &[2]float64{c * 0.97, c * 1.03}, Data: make([]float64, 6), Valid: true}
 		for _, r := range m.Runs {
 			if r.Step.Variant == v.Name && !r.Step.Diagnostic() {
-				q := r.SLO.Observed(r.Totals)
-				res.Steps = append(res.Steps, capacity.Step{OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
+				q, concurrency := r.SLO.Observed(r.Totals), 0
+				if r.ByConcurrency() {
+					concurrency, res.Concurrency = r.Step.Connections, 9
+				}
+				res.Steps = append(res.Steps, capacity.Step{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
 			}
 		}
 		a.Capacities[v.Name] = res

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dyno/lab/record"
-	"dyno/lab/report/curve"
 )
 
 // Queues is a sweep over three axes: a worker carries 1,000/s, a buffer adds nothing but
@@ -29,7 +28,6 @@ func Queues() *Made {
 			t.Ended, t.Completed, t.Unfinished, t.AchievedPerS, t.DeliveredPerS = t.Offered, t.Offered, 0, offered, delivered
 			t.Failed = int64(float64(t.Offered) * (1 - delivered/offered))
 			t.Delivery = record.Quantiles{P50: 1, P99: float64(1+buffer) / float64(workers)}
-			t.Server.Gauges = map[string]float64{curve.GaugeRoom: float64(buffer + workers), curve.GaugeServers: float64(workers), curve.GaugeService: 1000}
 		}
 		m.AddRamp(name, 200*float64(workers), 1700*float64(workers), carries)
 	}

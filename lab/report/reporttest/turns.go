@@ -13,12 +13,7 @@ import (
 // or the first of them.
 func Turns(kind string) *Made {
 	m := New(kind, "delivery,p99=100ms,errors=0.1%")
-	m.Budget, m.cost, m.Metric = 4*time.Minute, map[string]float64{}, ""
-	m.Outcome = &record.Outcome{Status: record.OutcomeComplete}
-	add := func(name, change, why string, perSecond, cost float64) {
-		m.AddVariant(name, change, why, perSecond, "--assembly="+name)
-		m.cost[name] = cost
-	}
+	add := m.byTurns()
 	add("plain", "the program of the first day", "", 1980, 350)
 	add("baseline", "the same, assembled from parts", "the same within the noise of this machine, so the seams cost nothing", 2010, 315)
 	switch kind {
@@ -31,17 +26,32 @@ func Turns(kind string) *Made {
 		add("batch", "batches to subscribers that ask for them", "one request carries up to 100 notices", 7000, 142)
 		add("group", "group commit", "waiting writers share one fsync", 15450, 87.1)
 	}
+	m.turnsOf()
+	m.Slices[3].Invalid = "the target stopped answering"
+	return m
+}
+
+// byTurns makes the experiment one by turns, and returns what adds a variant to it, with its peak
+// work rate per second and its us of CPU per request.
+func (m *Made) byTurns() (add func(name, change, why string, perSecond, cost float64)) {
+	m.Budget, m.cost, m.Metric = 4*time.Minute, map[string]float64{}, ""
+	return func(name, change, why string, perSecond, cost float64) {
+		m.AddVariant(name, change, why, perSecond, "--assembly="+name)
+		m.cost[name] = cost
+	}
+}
+
+// turnsOf makes the slices of 24 blocks.
+func (m *Made) turnsOf() {
 	at := int64(1e12)
 	for block := 1; block <= 24; block++ {
 		for _, v := range m.Variants {
 			at = m.turn(record.RoleMeasure, v.Name, block, at)
 		}
-		if kind != record.KindCapacity {
+		if m.Kind != record.KindCapacity {
 			at = m.turn(record.RoleFloor, m.Variants[0].Name, block, at)
 		}
 	}
-	m.Slices[3].Invalid = "the target stopped answering"
-	return m
 }
 
 // turn adds a work slice and every third block an SLO slice.

@@ -109,9 +109,6 @@ func scalingMarkdown(b *strings.Builder, s *curve.Scaling) {
 			fmt.Fprintf(b, "%s- %s\n", strings.Repeat("  ", min(i, 1)), escapeMarkdown(line))
 		}
 	}
-	if s.Joint != "" {
-		fmt.Fprintf(b, "\n%s\n", escapeMarkdown(s.Joint))
-	}
 	b.WriteByte('\n')
 }
 

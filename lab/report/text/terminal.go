@@ -202,9 +202,6 @@ func (t *terminal) scaling(s *curve.Scaling) {
 			t.line(t.clean(line))
 		}
 	}
-	if s.Joint != "" {
-		t.line(t.clean(s.Joint))
-	}
 	t.line("")
 }
 

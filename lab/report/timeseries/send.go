@@ -6,18 +6,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/s2"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/otlp/metrics/v1"
 	resource "go.opentelemetry.io/proto/otlp/resource/v1"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -29,22 +26,6 @@ const (
 	mostPoints = 10_000
 	patience   = 30 * time.Second
 )
-
-// RemoteWrite sends the series to a receiver of Prometheus remote write 1.0. A URL without a path
-// gets Prometheus's own.
-func RemoteWrite(ctx context.Context, to string, all []Series) error {
-	u, err := parse(to)
-	if err != nil {
-		return err
-	}
-	if strings.Trim(u.Path, "/") == "" {
-		u.Path = "/api/v1/write"
-	}
-	return inParts(all, func(part []Series) error {
-		return post(ctx, u, s2.EncodeSnappy(nil, writeRequest(part)), map[string]string{
-			"Content-Encoding": "snappy", "X-Prometheus-Remote-Write-Version": "0.1.0"})
-	})
-}
 
 // OTLP sends the series to an endpoint of OTLP over HTTP, such as http://127.0.0.1:4318 of a
 // collector or http://127.0.0.1:9090/api/v1/otlp of Prometheus.
@@ -61,7 +42,7 @@ func OTLP(ctx context.Context, to string, all []Series) error {
 		if err != nil {
 			return fmt.Errorf("encoding series: %w", err)
 		}
-		return post(ctx, u, body, nil)
+		return post(ctx, u, body)
 	})
 }
 
@@ -96,33 +77,6 @@ func inParts(all []Series, send func([]Series) error) error {
 	return send(part)
 }
 
-// writeRequest encodes prometheus.WriteRequest.
-func writeRequest(part []Series) (request []byte) {
-	for _, s := range part {
-		named := map[string]string{"__name__": s.Name, "job": Job}
-		for name, value := range s.Labels {
-			if value != "" {
-				named[name] = value
-			}
-		}
-		var series []byte
-		for _, name := range slices.Sorted(maps.Keys(named)) { // a receiver may refuse another order
-			var label []byte
-			label = protowire.AppendString(protowire.AppendTag(label, 1, protowire.BytesType), name)
-			label = protowire.AppendString(protowire.AppendTag(label, 2, protowire.BytesType), strings.ToValidUTF8(named[name], "?"))
-			series = protowire.AppendBytes(protowire.AppendTag(series, 1, protowire.BytesType), label)
-		}
-		for _, p := range s.Points {
-			var sample []byte
-			sample = protowire.AppendFixed64(protowire.AppendTag(sample, 1, protowire.Fixed64Type), math.Float64bits(p.Value))
-			sample = protowire.AppendVarint(protowire.AppendTag(sample, 2, protowire.VarintType), uint64(p.At.UnixMilli()))
-			series = protowire.AppendBytes(protowire.AppendTag(series, 2, protowire.BytesType), sample)
-		}
-		request = protowire.AppendBytes(protowire.AppendTag(request, 1, protowire.BytesType), series)
-	}
-	return request
-}
-
 // metricsData has the wire form of an ExportMetricsServiceRequest, whose package brings gRPC along.
 func metricsData(part []Series) *otlp.MetricsData {
 	var all []*otlp.Metric
@@ -151,7 +105,7 @@ func attribute(name, value string) *common.KeyValue {
 }
 
 // post sends a body of Protobuf. Its errors name the URL without its password.
-func post(ctx context.Context, to *url.URL, body []byte, header map[string]string) error {
+func post(ctx context.Context, to *url.URL, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
@@ -160,9 +114,6 @@ func post(ctx context.Context, to *url.URL, body []byte, header map[string]strin
 	}
 	request.Header.Set("Content-Type", "application/x-protobuf")
 	request.Header.Set("User-Agent", Job)
-	for name, value := range header {
-		request.Header.Set(name, value)
-	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("sending series: %w", err)
@@ -179,7 +130,7 @@ func post(ctx context.Context, to *url.URL, body []byte, header map[string]strin
 func advice(status int, said string) string {
 	switch {
 	case status == http.StatusNotFound:
-		return "; start Prometheus with --web.enable-remote-write-receiver, or --web.enable-otlp-receiver"
+		return "; start Prometheus with --web.enable-otlp-receiver and give the path api/v1/otlp"
 	case strings.Contains(said, "out of") || strings.Contains(said, "too old"):
 		return "; give Prometheus an out_of_order_time_window that reaches back to the run (storage: tsdb:)"
 	}

@@ -1,6 +1,6 @@
 // Package timeseries makes time series of an experiment, and sends them to where a service's own
-// are: by Prometheus remote write, or by OTLP over HTTP. Load and service are then seen beside each
-// other, and alert rules go by what was measured.
+// are, by OTLP over HTTP, which Prometheus takes as well. Load and service are then seen
+// together, and alert rules go by what was measured.
 //
 // It is not for scraping (a run has ended when it is sent), and it computes no result: package
 // report does. It starts no goroutines but those of net/http.

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/s2"
 	otlp "go.opentelemetry.io/proto/otlp/metrics/v1"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"dyno/lab/record"
@@ -135,47 +133,6 @@ func received(t *testing.T, decode func([]byte) []string) (url string, lines fun
 
 var few = []Series{{"dyno_backlog", map[string]string{"variant": "a", "run": ""}, []Point{{time.UnixMilli(1500), 2.5}, {time.UnixMilli(1600), 3}}}}
 
-func TestRemoteWrite(t *testing.T) {
-	url, lines := received(t, func(body []byte) (said []string) {
-		plain, err := s2.Decode(nil, body)
-		if err != nil {
-			t.Error(err)
-		}
-		each(t, plain, func(_ protowire.Number, series []byte) {
-			each(t, series, func(field protowire.Number, part []byte) {
-				if field == 1 {
-					each(t, part, func(_ protowire.Number, text []byte) { said = append(said, string(text)) })
-					return
-				}
-				bits, n := protowire.ConsumeFixed64(part[1:])
-				at, _ := protowire.ConsumeVarint(part[2+n:])
-				said = append(said, fmt.Sprint(math.Float64frombits(bits), " at ", at))
-			})
-		})
-		return said
-	})
-	if err := RemoteWrite(t.Context(), url, few); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := strings.Join(lines(), ","), "/api/v1/write,__name__,dyno_backlog,job,dyno,variant,a,2.5 at 1500,3 at 1600"; got != want {
-		t.Errorf("%s\nwant %s", got, want)
-	}
-}
-
-// each visits the fields of a message that hold bytes.
-func each(t *testing.T, message []byte, visit func(protowire.Number, []byte)) {
-	t.Helper()
-	for len(message) > 0 {
-		field, kind, n := protowire.ConsumeTag(message)
-		value, m := protowire.ConsumeBytes(message[max(n, 0):])
-		if n < 0 || m < 0 || kind != protowire.BytesType {
-			t.Fatalf("no field of bytes: %x", message)
-		}
-		visit(field, value)
-		message = message[n+m:]
-	}
-}
-
 func TestOTLP(t *testing.T) {
 	url, lines := received(t, func(body []byte) (said []string) {
 		var data otlp.MetricsData
@@ -226,8 +183,8 @@ func TestRefused(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, said, status) }))
 	defer server.Close()
 	url := strings.Replace(server.URL, "http://", "http://user:secret@", 1)
-	send := func(ctx context.Context) string { return fmt.Sprint(RemoteWrite(ctx, url, few)) }
-	if err := send(t.Context()); !strings.Contains(err, "--web.enable-remote-write-receiver") || strings.Contains(err, "secret") {
+	send := func(ctx context.Context) string { return fmt.Sprint(OTLP(ctx, url, few)) }
+	if err := send(t.Context()); !strings.Contains(err, "--web.enable-otlp-receiver") || strings.Contains(err, "secret") {
 		t.Error(err)
 	}
 	status, said = 400, "out of bounds"

@@ -73,6 +73,9 @@ func (c *checker) mode() {
 		}
 	}
 	seeksCapacity := mode == record.KindLadder || mode == record.KindCompare || mode == record.KindCapacity
+	if seeksCapacity && c.s.PacedJob() {
+		c.FaultName(document.At("load", "kind"), "mode %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in args, or mode: sweep with measure.rates", mode)
+	}
 	if seeksCapacity && !c.Has(document.At("slo")) {
 		c.FaultName(p, "mode %s looks for the highest rate that meets an slo, which is missing; write for example slo: p99=20ms,errors=0.1%%", mode)
 	}

@@ -86,12 +86,11 @@ func TestRunGrowsInABrowser(t *testing.T) {
 	w.Check(t, origin)
 }
 
-func TestListAndComparisonInABrowser(t *testing.T) {
+func TestListInABrowser(t *testing.T) {
 	quicktest.Skip(t, "starts a browser")
 	dir := t.TempDir()
 	for i, name := range []string{"old shop", "new#shop?", livetest.Hostile[:1] + "x"} {
 		m := livetest.New(t, filepath.Join(dir, name), record.KindCapacity, time.Unix(1.7e9+int64(i)*1e5, 0), "plain")
-		m.Slow["plain"] = 1 + float64(i)/4
 		m.Search("plain", 1000, 2000, 3000, 4000, 4500)
 		m.Finish()
 	}
@@ -110,16 +109,7 @@ func TestListAndComparisonInABrowser(t *testing.T) {
 	browser.Ask[bool](t, ctx, `(s => { s.value = ''; s.dispatchEvent(new Event('input')); return true; })(document.getElementById('search'))`)
 
 	// Names with every odd character lead where they say.
-	browser.Ask[bool](t, ctx, `document.querySelector('input[name=a][value="old shop"]').click(), document.querySelector('input[name=b][value="new#shop?"]').click(), document.getElementById('go').click(), true`)
-	browser.Await(t, ctx, `document.readyState === 'complete' && document.querySelectorAll('.xy canvas').length === 1`)
-	if text := browser.Ask[string](t, ctx, `document.querySelector('main').textContent`); !strings.Contains(text, "not measured in turns") {
-		t.Error("nothing warns that the two were not measured in turns")
-	}
-	if n := browser.Ask[int](t, ctx, `document.querySelectorAll('.xy .toggles button').length`); n != 2 {
-		t.Errorf("the chart shows %d sides", n)
-	}
-	browser.Picture(t, ctx, "compare")
-	browser.Ask[bool](t, ctx, `document.querySelector('.sides .b h2 a').click(), true`)
+	browser.Ask[bool](t, ctx, `[...document.querySelectorAll('.experiments > li')].find(li => li.querySelector('code').textContent === 'new#shop?').querySelector('h2 a').click(), true`)
 	browser.Await(t, ctx, `document.readyState === 'complete' && decodeURIComponent(location.pathname) === '/run/new#shop?/' && document.querySelectorAll('#panels canvas').length > 5`)
 	w.Check(t, origin)
 }
@@ -142,7 +132,6 @@ func TestPagesOnAPhone(t *testing.T) {
 	for _, page := range []struct{ path, name, ready string }{
 		{"/", "list", `[...document.querySelectorAll('[data-ask]')].every(e => /shop/.test(e.textContent))`},
 		{"/run/going/", "live", `document.querySelectorAll('#panels canvas').length >= 8`},
-		{"/compare?a=one&b=" + long, "compare", `document.querySelectorAll('.xy canvas').length === 1`},
 		{"/run/one/", "report", `document.querySelectorAll('#panels canvas').length >= 8`},
 		{"/run/none/", "none", `document.querySelector('h1').textContent === 'Not found'`},
 	} {

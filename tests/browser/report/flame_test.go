@@ -40,7 +40,7 @@ func TestFlameGraphsInABrowser(t *testing.T) {
 
 	// The page opens with the last variant's CPU.
 	browser.Await(t, ctx, frameCalled(decode)+` !== undefined`)
-	if got := browser.Ask[string](t, ctx, `document.getElementById('flame-about').textContent`); got != "lock-free: 304 us per request, profiled at 3,900/s, from 32 clients in a closed loop, over 5 s, 10,000 requests." {
+	if got := browser.Ask[string](t, ctx, `document.getElementById('flame-about').textContent`); got != "lock-free: 304 us per request, profiled at 3,910/s, from 32 clients in a closed loop, over 5 s, 10,000 requests." {
 		t.Errorf("about: %s", got)
 	}
 	if n := browser.Ask[int](t, ctx, `[...document.querySelectorAll('#flame rect')].filter(r => !/^rgb|^#/.test(r.getAttribute('fill'))).length`); n != 0 {

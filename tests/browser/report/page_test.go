@@ -35,13 +35,13 @@ func save(t *testing.T, r *report.Report) string {
 }
 
 func TestPageInABrowser(t *testing.T) {
-	url := save(t, reporttest.Ladder().Report())
+	url := save(t, reporttest.Why().Report())
 	ctx, w := browser.Open(t, url, 1280, 900, "light")
 
 	if n := browser.Ask[int](t, ctx, `document.querySelectorAll('#panels canvas').length`); n < 10 {
 		t.Errorf("%d series charts were drawn", n)
 	}
-	if n := browser.Ask[int](t, ctx, `document.querySelectorAll('.curves .plot').length`); n != 6 {
+	if n := browser.Ask[int](t, ctx, `document.querySelectorAll('.curves .plot').length`); n != 3 {
 		t.Errorf("%d load curves were drawn", n)
 	}
 	// Something was painted on each canvas, not only placed.

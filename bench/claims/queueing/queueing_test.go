@@ -1,4 +1,4 @@
-package queueing
+package main
 
 import (
 	"math"
@@ -157,15 +157,4 @@ func TestPredictionProperties(t *testing.T) {
 			t.Fatalf("p99 %g below the mean %g or the service's own", p.P99Ms, p.MeanMs)
 		}
 	})
-}
-
-func TestPareto(t *testing.T) {
-	a, b, c := Point{"a", 16, 5, 0.1}, Point{"b", 256, 50, 0.01}, Point{"c", 256, 60, 0.01}
-	d := Point{"d", 16, 5, 0.1} // equal to a: neither dominates the other
-	if got := Pareto([]Point{c, b, a, d}); !slices.Equal(got, []Point{a, d, b}) {
-		t.Errorf("got %v", got)
-	}
-	if got := Pareto(nil); got != nil {
-		t.Errorf("got %v of nothing", got)
-	}
 }

@@ -1,9 +1,4 @@
-// Package queueing computes the steady state of a bounded queue in front of c servers (M/M/c/N:
-// Poisson arrivals, exponential service times, first come first served, arrivals to a full queue
-// dropped), for comparison with measured queues, and the Pareto front of measured queues. Formulas:
-// L. Kleinrock, Queueing Systems, volume 1, 1975, section 3.6 and following. It is not for
-// measuring a queue. It starts no goroutines.
-package queueing
+package main
 
 import (
 	"fmt"
@@ -12,12 +7,12 @@ import (
 
 // Prediction is the steady state of a bounded queue. Times are of admitted customers.
 type Prediction struct {
-	Blocking       float64 `json:"blocking"` // share of arrivals that find the queue full
-	ThroughputPerS float64 `json:"throughput_per_s"`
-	Utilisation    float64 `json:"utilisation"`  // of the servers
-	MeanWaitMs     float64 `json:"mean_wait_ms"` // before service
-	MeanMs         float64 `json:"mean_ms"`      // wait and service
-	P99Ms          float64 `json:"p99_ms"`       // wait and service
+	Blocking       float64 // share of arrivals that find the queue full
+	ThroughputPerS float64
+	Utilisation    float64 // of the servers
+	MeanWaitMs     float64 // before service
+	MeanMs         float64 // wait and service
+	P99Ms          float64 // wait and service
 }
 
 // Limits of the computation; above them the functions return an error.

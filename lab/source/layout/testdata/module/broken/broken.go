@@ -1,3 +1,0 @@
-package broken
-
-var X = absent

@@ -1,3 +1,0 @@
-module example.com/made
-
-go 1.24

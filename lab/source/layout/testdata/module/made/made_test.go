@@ -1,7 +1,0 @@
-package made
-
-type InTest struct {
-	a bool
-	b int64
-	c bool
-}
