@@ -91,7 +91,6 @@ var page = template.Must(template.New("page").Funcs(templateWords).Funcs(templat
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
 	"rowColumns": func() []figure.Column[curve.Row] { return curve.RowColumns },
 	"pointer":    func(s report.Step) *report.Step { return &s }, // the form that columns read
-	"float":      func(n int) float64 { return float64(n) },
 	"seconds":    func(v float64) string { return figure.Digits(v, 4) + " s" },
 }).Parse(pageHTML))
 
