@@ -15,6 +15,7 @@ import (
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/version"
+	"dyno/lab/escape"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -24,7 +25,6 @@ import (
 	"dyno/lab/report/screen"
 	"dyno/lab/report/text"
 	"dyno/lab/scenario"
-	"dyno/lab/source/listing"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -213,9 +213,9 @@ func styleOf(f *os.File) text.Style {
 }
 
 // terminal is where a command's findings are listed for people.
-func terminal(cmd *cobra.Command) listing.Terminal {
+func terminal(cmd *cobra.Command) escape.Terminal {
 	style := styleOf(os.Stdout)
-	return listing.Terminal{W: screen.Below(cmd.OutOrStdout()), Color: style.Color, Width: style.Width}
+	return escape.Terminal{W: screen.Below(cmd.OutOrStdout()), Color: style.Color, Width: style.Width}
 }
 
 func writeReports(rep *report.Report, dir string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"dyno/cmd/dyno/version"
 	"encoding/json"
 	"flag"
 	"os"
@@ -16,13 +15,14 @@ import (
 	"dyno/cmd/dyno/authoring"
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/verdicts"
+	"dyno/cmd/dyno/version"
+	"dyno/lab/escape"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/figure"
 	"dyno/lab/report/jsonv1"
 	"dyno/lab/report/reporttest"
 	"dyno/lab/report/tuned"
-	"dyno/lab/source/listing"
 
 	make "github.com/invopop/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -36,7 +36,7 @@ func objects() map[string]any {
 	return map[string]any{
 		"run": of(record.KindLadder), "load": of(record.KindLoad), "capacity": of(record.KindCapacity),
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
-		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": listing.EscapesObject{},
+		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": escape.Object{},
 		"bisect": revisions.Found{}, "history": verdicts.HistoryObject{},
 	}
 }
@@ -95,7 +95,7 @@ var lists = regexp.MustCompile(`\[\s+"[^\]"]*"(,\s+"[^\]"]*")*\s+\]`)
 
 func reflectorOf(t *testing.T) *make.Reflector {
 	r := &make.Reflector{Anonymous: true, ExpandedStruct: true, AllowAdditionalProperties: true}
-	for _, dir := range []string{"lab/record", "lab/capacity", "lab/compare", "lab/diagnose", "lab/report", "lab/source", "lab/probe/host"} {
+	for _, dir := range []string{"lab/record", "lab/capacity", "lab/compare", "lab/diagnose", "lab/report", "lab/escape", "lab/probe/host"} {
 		if err := r.AddGoComments(module, "./"+dir); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package code is the command that reads source: dyno escape.
 //
-// It is not for what they find out (lab/source). It starts no goroutines.
+// It is not for what they find out (lab/escape). It starts no goroutines.
 package code
 
 import (
@@ -8,19 +8,18 @@ import (
 	"strings"
 
 	"dyno/cmd/dyno/usage"
+	"dyno/lab/escape"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/source/escape"
-	"dyno/lab/source/listing"
 
 	"github.com/spf13/cobra"
 )
 
-// Terminal returns where a command lists what it found.
-type Terminal func(*cobra.Command) listing.Terminal
+// Listing returns where a command lists what it found.
+type Listing func(*cobra.Command) escape.Terminal
 
 // NewEscape returns the command that lists escapes.
-func NewEscape(terminal Terminal) *cobra.Command {
+func NewEscape(terminal Listing) *cobra.Command {
 	var (
 		asJSON  bool
 		variant string
@@ -65,7 +64,7 @@ as they are now, so check out the revision that ran. GOFLAGS applies (-tags, for
 				joined.Warnings = append(joined.Warnings, "the run does not count: "+run.Invalid)
 			}
 			if asJSON {
-				return listing.EscapesJSON(cmd.OutOrStdout(), joined, run, top)
+				return escape.WriteJSON(cmd.OutOrStdout(), joined, run, top)
 			}
 			terminal(cmd).Escapes(joined, run, top)
 			return nil

@@ -1,4 +1,4 @@
-package listing
+package escape
 
 import (
 	"encoding/json"
@@ -8,18 +8,17 @@ import (
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/source/escape"
 )
 
 // siteJSON is a site with its cost per request, null if that is not known.
 type siteJSON struct {
 	BytesPerRequest   *float64 `json:"bytes_per_request"`
 	ObjectsPerRequest *float64 `json:"objects_per_request"`
-	escape.Site
+	Site
 }
 
-// EscapesObject is the JSON of dyno escape.
-type EscapesObject struct {
+// Object is the JSON of dyno escape.
+type Object struct {
 	Schema            string     `json:"schema"`
 	Run               string     `json:"run"`
 	Variant           string     `json:"variant"`
@@ -36,8 +35,8 @@ type EscapesObject struct {
 	Warnings          []string   `json:"warnings"`
 }
 
-// EscapesJSON writes the places with the most allocations, at most top, and the sums of the run.
-func EscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) error {
+// WriteJSON writes the places with the most allocations, at most top, and the sums of the run.
+func WriteJSON(w io.Writer, j *Joined, run *record.Run, top int) error {
 	each := func(n float64) *float64 {
 		if j.Requests <= 0 {
 			return nil
@@ -52,7 +51,7 @@ func EscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) error 
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(EscapesObject{
+	return enc.Encode(Object{
 		Schema: "dyno.escape/1", Run: run.ID, Variant: run.Step.Variant, Seconds: j.Seconds, Requests: j.Requests, Bytes: j.Bytes, Objects: j.Objects,
 		BytesPerRequest: each(j.Bytes), ObjectsPerRequest: each(j.Objects), ProfilerBytes: j.Profiler,
 		Sites: sites, SitesInAll: len(j.Sites), Silent: j.Silent, Warnings: j.Warnings,
@@ -61,7 +60,7 @@ func EscapesJSON(w io.Writer, j *escape.Joined, run *record.Run, top int) error 
 
 // Escapes prints two lines per place, for at most top places: its cost and position, and the
 // allocation.
-func (t Terminal) Escapes(j *escape.Joined, run *record.Run, top int) {
+func (t Terminal) Escapes(j *Joined, run *record.Run, top int) {
 	per, each := "", func(n float64) float64 { return n }
 	if j.Requests > 0 {
 		per, each = "/request", j.PerRequest
@@ -102,7 +101,7 @@ const (
 	fewSamples   = 10
 )
 
-func over(j *escape.Joined) string {
+func over(j *Joined) string {
 	switch {
 	case j.Requests <= 0:
 		return ""
@@ -116,17 +115,17 @@ func over(j *escape.Joined) string {
 const mostCandidates = 3
 
 // allocates describes a site's allocations, one per line.
-func allocates(s escape.Site) []string {
+func allocates(s Site) []string {
 	switch s.Kind {
-	case escape.Calling:
+	case Calling:
 		text := "in " + shortFunction(s.In) + ", called here"
 		if s.Mostly != s.In && s.Mostly != "" {
 			text += fmt.Sprintf("; %.0f%% of it in %s", 100*s.MostPart, shortFunction(s.Mostly))
 		}
 		return []string{text}
-	case escape.Runtime:
+	case Runtime:
 		return []string{"no escape on this line: the runtime allocates (a map grows, a goroutine starts), or the source has changed"}
-	case escape.Outside:
+	case Outside:
 		return []string{"outside these packages: none of them is in the stack"}
 	}
 	var out []string

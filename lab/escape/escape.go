@@ -1,6 +1,7 @@
 // Package escape joins the compiler's escape diagnostics (go build -gcflags=-m) with the
 // allocations of a run: the cost of each escape per request, its place, and the compiler's reason
-// for not keeping the value on the stack.
+// for not keeping the value on the stack. It prints what it found to people as lines that fit their
+// terminal, to programs as one JSON object.
 //
 // An allocation belongs to the first frame of its stack, from the leaf on, in the given packages.
 // At that line the compiler reports an escape, or the line calls a function that allocates, or the

@@ -1,9 +1,4 @@
-// Package listing prints what package escape found in source: to people as lines that
-// fit their terminal, to programs as one JSON object.
-//
-// It is not for a report of an experiment (lab/report), and it decides nothing: what it is given is
-// in order already. It starts no goroutines.
-package listing
+package escape
 
 import (
 	"fmt"
