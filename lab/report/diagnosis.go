@@ -44,18 +44,6 @@ func (r *Report) diagnosisAnswer() string {
 	return said
 }
 
-// whyUndiagnosed is the reason why no variant has a verdict; empty when one has.
-func (r *Report) whyUndiagnosed() string {
-	why := "nothing was diagnosed"
-	for _, d := range r.Diagnoses {
-		if d.Valid {
-			return ""
-		}
-		why = cmp.Or(d.Reason, "there is no verdict")
-	}
-	return why
-}
-
 // explain sets for each step why its throughput changed against the previous step, or did not.
 func (r *Report) explain() {
 	if r.Turns == nil && r.Metric != compare.MetricCapacity || r.Kind != record.KindLadder && r.Kind != record.KindCompare {
