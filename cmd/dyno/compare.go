@@ -10,7 +10,6 @@ import (
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
-	"dyno/cmd/dyno/verdicts"
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
 	"dyno/lab/report"
@@ -27,7 +26,7 @@ func newCompare() *cobra.Command {
 		c            common
 		q            request.Flags
 		program      request.Program
-		files        verdicts.Files
+		files        verdictFiles
 		sides        *[2]revision.Revision // nil: no revisions are compared
 		a, b         string
 		metric, gate string
@@ -89,10 +88,10 @@ include the noise floor: by how much two processes of A differ on this machine.`
 			written := false
 			write := func(rep *report.Report, outcome *compare.Outcome) error {
 				written = true
-				return files.Write(verdicts.Result{Experiment: c.exp, Report: rep, Gate: outcome, Sides: sides})
+				return files.Write(verdict{Experiment: c.exp, Report: rep, Gate: outcome, Sides: sides})
 			}
 			judge := func(rep *report.Report) error {
-				outcome, err := verdicts.Judge(cmd.ErrOrStderr(), rep, condition)
+				outcome, err := checkGate(cmd.ErrOrStderr(), rep, condition)
 				return cmp.Or(write(rep, outcome), err)
 			}
 			built := len(args) == 1 && revisions.Wanted(args[0], a, b)

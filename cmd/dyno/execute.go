@@ -11,10 +11,8 @@ import (
 	"time"
 	"unicode"
 
-	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
-	"dyno/cmd/dyno/version"
 	"dyno/lab/escape"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
@@ -38,7 +36,7 @@ type common struct {
 	budget          time.Duration
 	allowHost       bool
 	noPMQoS         bool
-	agents          remote.Flags
+	agents          agentFlags
 	cmd             *cobra.Command
 	exp             *record.Experiment // the last that was measured or read; nil: none
 	unwritten       error              // why the folder of that lacks a part; nil: it has all
@@ -158,7 +156,7 @@ func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Exp
 	o.Out = cmp.Or(o.Out, c.folder(o.Scenario.Name))
 	view := progress.New(os.Stderr)
 	o.Progress = view
-	release, err := c.agents.Gather(ctx, &o, version.OfAgents())
+	release, err := c.agents.Gather(ctx, &o, agentsVersion())
 	if err != nil {
 		view.End()
 		return nil, nil, err

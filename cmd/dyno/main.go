@@ -13,13 +13,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"dyno/cmd/dyno/authoring"
-	"dyno/cmd/dyno/code"
-	"dyno/cmd/dyno/remote"
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
-	"dyno/cmd/dyno/verdicts"
-	"dyno/cmd/dyno/version"
 	"dyno/cmd/dyno/windows"
 	"dyno/cmd/service/manual"
 	"dyno/lab/experiment"
@@ -106,7 +101,7 @@ func judge(err error) (code int, reason error) {
 		return exitFailed, errInterrupted
 	case errors.Is(err, experiment.ErrNoSuccess):
 		return exitMissed, err
-	case errors.Is(err, revisions.ErrNotFound), errors.Is(err, verdicts.ErrMissed):
+	case errors.Is(err, revisions.ErrNotFound), errors.Is(err, errMissed):
 		return exitMissed, nil
 	case usage.Exclusive(err) != nil:
 		return exitUsage, usage.Exclusive(err)
@@ -132,8 +127,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), verdicts.NewHistory(), newTune(), newReport(), newLive(), newDoctor(), authoring.NewInit(), authoring.NewSchema(), version.New(), manual.New("dyno"), newDiagnose(), code.NewEscape(terminal), authoring.NewImport(), windows.New(),
-		remote.Command(version.OfAgents(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
+	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), newHistory(), newTune(), newReport(), newLive(), newDoctor(), newInit(), newSchema(), newVersion(), manual.New("dyno"), newDiagnose(), newEscape(terminal), newImport(), windows.New(),
+		newAgent(agentsVersion(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
 		usage.InWords(cmd)
 	}

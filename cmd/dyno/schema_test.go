@@ -12,10 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/cmd/dyno/authoring"
 	"dyno/cmd/dyno/revisions"
-	"dyno/cmd/dyno/verdicts"
-	"dyno/cmd/dyno/version"
 	"dyno/lab/escape"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -36,8 +33,8 @@ func objects() map[string]any {
 	return map[string]any{
 		"run": of(record.KindLadder), "load": of(record.KindLoad), "capacity": of(record.KindCapacity),
 		"comparison": of(record.KindCompare), "diagnosis": of(record.KindDiagnose),
-		"version": version.Binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": escape.Object{},
-		"bisect": revisions.Found{}, "history": verdicts.HistoryObject{},
+		"version": binary{}, "tune": tuned.Result{}, "doctor": health{}, "escape": escape.Object{},
+		"bisect": revisions.Found{}, "history": historyObject{},
 	}
 }
 
@@ -75,7 +72,7 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := lists.ReplaceAllFunc(got.Bytes(), func(list []byte) []byte { return []byte(strings.Join(strings.Fields(string(list)), " ")) })
-		path := filepath.Join(root, "authoring", "schemas", name+".json")
+		path := filepath.Join(root, "schemas", name+".json")
 		if *update {
 			if err := os.WriteFile(path, lines, 0o644); err != nil {
 				t.Fatal(err)
@@ -85,8 +82,8 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s is not what the Go types say (%v): go test ./cmd/dyno -run TestSchemas -update", path, err)
 		}
 	}
-	if want := len(objects()) + 1; len(authoring.SchemaNames()) != want {
-		t.Errorf("%v are published; want %d", authoring.SchemaNames(), want)
+	if want := len(objects()) + 1; len(schemaNames()) != want {
+		t.Errorf("%v are published; want %d", schemaNames(), want)
 	}
 }
 
@@ -260,7 +257,7 @@ func schemaOf(o map[string]any) string {
 
 // validate checks an object against the published schema that it names.
 func validate(o map[string]any) error {
-	b, err := authoring.Schema(schemaOf(o))
+	b, err := publishedSchema(schemaOf(o))
 	if err != nil {
 		return err
 	}
@@ -293,7 +290,7 @@ func TestAllArePublished(t *testing.T) {
 			for _, m := range names.FindAllSubmatch(code, -1) {
 				name := string(m[1])
 				found++
-				if name != "assemblies" && !slices.Contains(authoring.SchemaNames(), name) {
+				if name != "assemblies" && !slices.Contains(schemaNames(), name) {
 					t.Errorf("%s writes dyno.%s/1, of which dyno schema knows nothing", path, name)
 				}
 			}

@@ -10,7 +10,6 @@ import (
 
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
-	"dyno/cmd/dyno/version"
 	"dyno/lab/compare"
 	"dyno/lab/experiment"
 	"dyno/lab/experiment/tuning"
@@ -91,7 +90,7 @@ func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	o.Out = c.folder(o.Scenario.Name + "-tune")
 	view := progress.New(os.Stderr)
 	o.Progress = view
-	release, err := c.agents.Gather(cmd.Context(), &o.Options, version.OfAgents())
+	release, err := c.agents.Gather(cmd.Context(), &o.Options, agentsVersion())
 	if err != nil {
 		view.End()
 		return err

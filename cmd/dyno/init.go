@@ -1,4 +1,4 @@
-package authoring
+package main
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewInit makes dyno init.
-func NewInit() *cobra.Command {
+// newInit makes dyno init.
+func newInit() *cobra.Command {
 	var p request.Program
 	cmd := &cobra.Command{
 		Use:   "init [PACKAGE|URL] [FILE]",
@@ -82,7 +82,7 @@ editors complete and check the scenario.`,
 			if err != nil {
 				return err
 			}
-			return write(out, name, s)
+			return writeScenario(out, name, s)
 		},
 	}
 	p.Register(cmd.Flags())
@@ -166,7 +166,7 @@ func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, 
 	}
 	s.URL, s.Insecure = seen.Answer.Scheme+"://${target.listen}", seen.Answer.Scheme == "https"
 	s.Classes = []draft.Class{{Name: "get", Method: http.MethodGet, Path: draft.Literal(seen.Answer.Path)}}
-	return write(out, name, s)
+	return writeScenario(out, name, s)
 }
 
 // called returns the name of a package's program.
@@ -202,8 +202,8 @@ func observed(out io.Writer, s *environment.Seen, asked []string) (notes []strin
 	return append(notes, "dyno init - explains all fields, such as those for bodies, logins and mixes of requests."), nil
 }
 
-// write writes a scenario that dyno takes as it is.
-func write(out io.Writer, name string, s *draft.Scenario) error {
+// writeScenario writes a scenario that dyno takes as it is.
+func writeScenario(out io.Writer, name string, s *draft.Scenario) error {
 	text, err := s.YAML()
 	if err != nil {
 		return err

@@ -1,7 +1,4 @@
-// Package code is the command that reads source: dyno escape.
-//
-// It is not for what they find out (lab/escape). It starts no goroutines.
-package code
+package main
 
 import (
 	"fmt"
@@ -15,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Listing returns where a command lists what it found.
-type Listing func(*cobra.Command) escape.Terminal
+// listing returns where a command lists what it found.
+type listing func(*cobra.Command) escape.Terminal
 
-// NewEscape returns the command that lists escapes.
-func NewEscape(terminal Listing) *cobra.Command {
+// newEscape returns the command that lists escapes.
+func newEscape(terminal listing) *cobra.Command {
 	var (
 		asJSON  bool
 		variant string

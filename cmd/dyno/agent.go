@@ -1,4 +1,4 @@
-package remote
+package main
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns dyno agent. Permit decides whether a host beyond loopback may be loaded; allowed
+// newAgent returns dyno agent. Permit decides whether a host beyond loopback may be loaded; allowed
 // says that this command line permits it.
-func Command(version string, permit func(host string, allowed bool) error) *cobra.Command {
+func newAgent(version string, permit func(host string, allowed bool) error) *cobra.Command {
 	var (
 		join, tokenFile, authority string
 		allowed                    bool

@@ -1,8 +1,4 @@
-// Package authoring has the commands that write files for the user to edit: scenarios from other
-// tools' files (import) and from the service in the current folder (init), and schemas.
-//
-// It is not for measuring. It starts no goroutines.
-package authoring
+package main
 
 import (
 	"bytes"
@@ -32,8 +28,8 @@ type importing struct {
 	options importer.Options
 }
 
-// NewImport makes dyno import.
-func NewImport() *cobra.Command {
+// newImport makes dyno import.
+func newImport() *cobra.Command {
 	var in importing
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
@@ -89,7 +85,7 @@ func (in *importing) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	result, err := importer.Convert(load, in.options)
-	report(cmd.ErrOrStderr(), result)
+	reportImport(cmd.ErrOrStderr(), result)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -224,8 +220,8 @@ func input(stdin io.Reader, name string) ([]byte, error) {
 	return text, nil
 }
 
-// report says what was taken and what was left out. Secrets are not in it.
-func report(w io.Writer, result *importer.Result) {
+// reportImport says what was taken and what was left out. Secrets are not in it.
+func reportImport(w io.Writer, result *importer.Result) {
 	const most = 20
 	list := func(title string, lines []string) {
 		if len(lines) == 0 {

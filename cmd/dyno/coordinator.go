@@ -1,8 +1,4 @@
-// Package remote is the command line of load agents: the command that runs one, and the flags with
-// which a measuring command has them send its load.
-//
-// It is not for what agents do (lab/load/agents). The goroutines of a command end with it.
-package remote
+package main
 
 import (
 	"context"
@@ -22,14 +18,14 @@ import (
 // gathering bounds the wait for agents before an experiment begins.
 const gathering = 2 * time.Minute
 
-// Flags describe the agents that share the load of a measuring command.
-type Flags struct {
+// agentFlags describe the agents that share the load of a measuring command.
+type agentFlags struct {
 	join, listen, tokenFile, tls string
 	expect                       int
 }
 
 // Register adds the flags to those of a command.
-func (a *Flags) Register(f *pflag.FlagSet) {
+func (a *agentFlags) Register(f *pflag.FlagSet) {
 	f.StringVar(&a.join, "agents", "", "have agents send the load: URL of the NATS server that they join, as in nats://10.0.0.1:4222")
 	f.StringVar(&a.listen, "agents-listen", "", "have agents send the load: address of a NATS server to start for them, as in 127.0.0.1:4222")
 	f.StringVar(&a.tls, "agents-tls", "", "of --agents-listen: PEM file with a certificate and its key, or off (no encryption); required beyond loopback")
@@ -38,7 +34,7 @@ func (a *Flags) Register(f *pflag.FlagSet) {
 }
 
 // Gather waits for the agents and enters them into the options, until release is called.
-func (a *Flags) Gather(ctx context.Context, o *experiment.Options, version string) (release func(), err error) {
+func (a *agentFlags) Gather(ctx context.Context, o *experiment.Options, version string) (release func(), err error) {
 	bus, err := a.bus(o.Progress.Say)
 	if err != nil || bus == nil {
 		return func() {}, err
@@ -59,7 +55,7 @@ func (a *Flags) Gather(ctx context.Context, o *experiment.Options, version strin
 }
 
 // trusting is what an agent's command needs beside the token.
-func (a *Flags) trusting() string {
+func (a *agentFlags) trusting() string {
 	if a.tls == "" || a.tls == "off" {
 		return ""
 	}
@@ -67,7 +63,7 @@ func (a *Flags) trusting() string {
 }
 
 // bus connects to the agents' NATS server, or starts one; nil: there are no agents.
-func (a *Flags) bus(say func(string)) (*natsbus.Bus, error) {
+func (a *agentFlags) bus(say func(string)) (*natsbus.Bus, error) {
 	switch {
 	case a.join == "" && a.listen == "":
 		if a.tokenFile != "" || a.expect != 1 || a.tls != "" {
@@ -102,7 +98,7 @@ func (a *Flags) bus(say func(string)) (*natsbus.Bus, error) {
 
 // certificate returns that of the server inside; nil: it speaks no TLS, which beyond loopback must
 // be asked for.
-func (a *Flags) certificate(say func(string)) (*tls.Certificate, error) {
+func (a *agentFlags) certificate(say func(string)) (*tls.Certificate, error) {
 	host, _, err := net.SplitHostPort(a.listen)
 	switch beyond := host == "" || !load.Loopback(host); {
 	case err != nil:

@@ -1,4 +1,4 @@
-package authoring
+package main
 
 import (
 	"embed"
@@ -12,18 +12,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// schemas are those of the commands' JSON, made from Go types; TestSchemas of cmd/dyno writes them.
+// published are the schemas of the commands' JSON, made from Go types; TestSchemas writes them.
 //
 //go:embed schemas/*.json
-var schemas embed.FS
+var published embed.FS
 
-// ScenarioSchema is the name of the schema of scenario files.
-const ScenarioSchema = "scenario"
+// scenarioSchema is the name of the schema of scenario files.
+const scenarioSchema = "scenario"
 
-// SchemaNames lists the schemas.
-func SchemaNames() []string {
-	names := []string{ScenarioSchema}
-	entries, err := schemas.ReadDir("schemas")
+// schemaNames lists the schemas.
+func schemaNames() []string {
+	names := []string{scenarioSchema}
+	entries, err := published.ReadDir("schemas")
 	if err != nil {
 		return names // they are embedded
 	}
@@ -33,20 +33,20 @@ func SchemaNames() []string {
 	return names
 }
 
-// Schema returns a schema by its name.
-func Schema(name string) ([]byte, error) {
-	if name == ScenarioSchema {
+// publishedSchema returns a schema by its name.
+func publishedSchema(name string) ([]byte, error) {
+	if name == scenarioSchema {
 		return scenario.Schema, nil
 	}
-	b, err := schemas.ReadFile(path.Join("schemas", name+".json"))
+	b, err := published.ReadFile(path.Join("schemas", name+".json"))
 	if err != nil {
-		return nil, fmt.Errorf("no schema is called %q; %s", name, scenario.DidYouMean(name, SchemaNames()))
+		return nil, fmt.Errorf("no schema is called %q; %s", name, scenario.DidYouMean(name, schemaNames()))
 	}
 	return b, nil
 }
 
-// NewSchema makes dyno schema.
-func NewSchema() *cobra.Command {
+// newSchema makes dyno schema.
+func newSchema() *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use:   "schema [NAME]",
@@ -57,17 +57,17 @@ The object's field schema names it: "dyno.capacity/1" is the schema capacity. Ke
   dyno schema capacity | jq .properties
   dyno schema --list`,
 		Args:      cobra.MaximumNArgs(1),
-		ValidArgs: SchemaNames(),
+		ValidArgs: schemaNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(SchemaNames(), "\n"))
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(schemaNames(), "\n"))
 				return err
 			}
-			name := ScenarioSchema
+			name := scenarioSchema
 			if len(args) == 1 {
 				name = args[0]
 			}
-			b, err := Schema(name)
+			b, err := publishedSchema(name)
 			if err != nil {
 				return usage.Of(err)
 			}

@@ -1,7 +1,4 @@
-// Package version is the command that prints which dyno this is.
-//
-// It is not for the version of a folder's format (lab/record). It starts no goroutines.
-package version
+package main
 
 import (
 	"encoding/json"
@@ -12,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Binary describes this program.
-type Binary struct {
+// binary describes this program.
+type binary struct {
 	Schema  string `json:"schema"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -23,8 +20,8 @@ type Binary struct {
 	Arch    string `json:"arch"`
 }
 
-func this() Binary {
-	v := Binary{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+func this() binary {
+	v := binary{Schema: "dyno.version/1", Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -43,8 +40,8 @@ func this() Binary {
 	return v
 }
 
-// OfAgents is what a coordinator and its agents must agree on.
-func OfAgents() string {
+// agentsVersion is what a coordinator and its agents must agree on.
+func agentsVersion() string {
 	v := this()
 	out := v.Version
 	if v.Commit != "" {
@@ -56,8 +53,8 @@ func OfAgents() string {
 	return out
 }
 
-// New returns the command.
-func New() *cobra.Command {
+// newVersion returns the command.
+func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",

@@ -1,9 +1,4 @@
-// Package verdicts writes the result of dyno compare for other programs: JUnit, lines for
-// benchstat, Markdown, and the history that dyno history draws.
-//
-// It is not for the forms that every experiment has (report.html, report.md). It starts no
-// goroutines.
-package verdicts
+package main
 
 import (
 	"bytes"
@@ -26,12 +21,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ErrMissed is returned by Judge if the gate did not pass; it has printed why.
-var ErrMissed = errors.New("the gate was missed")
+// errMissed is returned by checkGate if the gate did not pass; it has printed why.
+var errMissed = errors.New("the gate was missed")
 
-// Judge applies a gate to the comparison of a report and prints the outcome, which is nil without a
-// gate.
-func Judge(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
+// checkGate applies a gate to the comparison of a report and prints the outcome, which is nil
+// without a gate.
+func checkGate(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
 	switch {
 	case r.Comparison == nil:
 		return nil, errors.New("the experiment contains no comparison")
@@ -41,18 +36,18 @@ func Judge(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outcome,
 	outcome := gate.Judge(*r.Comparison)
 	fmt.Fprintln(w, outcome.InWords)
 	if outcome.Verdict != compare.Pass {
-		return &outcome, ErrMissed
+		return &outcome, errMissed
 	}
 	return &outcome, nil
 }
 
-// Files are the flags that name files for a result.
-type Files struct {
+// verdictFiles are the flags that name files for a result.
+type verdictFiles struct {
 	junit, benchstat, markdown, history string
 }
 
 // Register adds the flags to those of a command.
-func (f *Files) Register(flags *pflag.FlagSet) {
+func (f *verdictFiles) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.junit, "junit", "", "file for the result as JUnit XML")
 	flags.StringVar(&f.benchstat, "benchstat", "", "file for the samples as lines of Go benchmarks, for benchstat -col /side")
 	flags.StringVar(&f.markdown, "markdown", "", "file for the gate's verdict and the report in Markdown")
@@ -60,7 +55,7 @@ func (f *Files) Register(flags *pflag.FlagSet) {
 }
 
 // Check returns an error if a file cannot be written, before anything is measured.
-func (f *Files) Check() error {
+func (f *verdictFiles) Check() error {
 	for _, file := range []string{f.junit, f.benchstat, f.markdown} {
 		if file == "" {
 			continue
@@ -72,8 +67,8 @@ func (f *Files) Check() error {
 	return nil
 }
 
-// Result is what is written.
-type Result struct {
+// verdict is what is written.
+type verdict struct {
 	Experiment *record.Experiment // nil: nothing was measured
 	Report     *report.Report
 	Gate       *compare.Outcome // nil: there was none
@@ -82,7 +77,7 @@ type Result struct {
 }
 
 // Write writes the files that were named.
-func (f *Files) Write(r Result) error {
+func (f *verdictFiles) Write(r verdict) error {
 	return errors.Join(
 		write(f.junit, func(w io.Writer) error { return ci.JUnit(w, r.Report, r.Gate) }),
 		write(f.benchstat, func(w io.Writer) error {
@@ -108,7 +103,7 @@ func write(file string, content func(io.Writer) error) error {
 	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
-func (r Result) markdown(w io.Writer) error {
+func (r verdict) markdown(w io.Writer) error {
 	if r.Gate != nil {
 		if err := ci.Gate(w, r.Gate); err != nil {
 			return err
@@ -122,7 +117,7 @@ func (r Result) markdown(w io.Writer) error {
 }
 
 // append appends to the history. An experiment without a result is no part of it.
-func (f *Files) append(r Result) error {
+func (f *verdictFiles) append(r verdict) error {
 	c := r.Report.Comparison
 	if f.history == "" || c == nil || !r.Report.Complete() {
 		return nil

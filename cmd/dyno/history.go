@@ -1,4 +1,4 @@
-package verdicts
+package main
 
 import (
 	"bytes"
@@ -17,16 +17,16 @@ import (
 // page is the name of the page in a history's folder.
 const page = "history.html"
 
-// HistoryObject is what dyno history prints with --json.
-type HistoryObject struct {
+// historyObject is what dyno history prints with --json.
+type historyObject struct {
 	Schema  string          `json:"schema"`
 	Entries []history.Entry `json:"entries"`
 	Changes []string        `json:"changes"` // in words
 	Page    string          `json:"page"`    // the file with the charts
 }
 
-// NewHistory returns the command dyno history.
-func NewHistory() *cobra.Command {
+// newHistory returns the command dyno history.
+func newHistory() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "history DIR",
@@ -55,7 +55,7 @@ that excludes 1. All intervals of a figure together hold at 95%.`,
 				return err
 			}
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(HistoryObject{history.Schema, entries, history.AllChanges(entries), file})
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(historyObject{history.Schema, entries, history.AllChanges(entries), file})
 			}
 			if err := history.Text(cmd.OutOrStdout(), entries); err != nil {
 				return err
