@@ -34,7 +34,7 @@ var house = []room{
 	{"subjects/*", []string{"subjects/*", "agent"}, "small servers of known behaviour must not depend on what is tested with them"},
 
 	{"lab/live", []string{"lab/*", "agent"}, "floor 5: serves report's page while an experiment runs"},
-	{"lab/experiment", []string{"lab/record", "lab/load", "lab/probe", "lab/scenario", "lab/capacity", "lab/diagnose", "lab/compare", "lab/tune", "lab/escape", "parts/process", "agent"},
+	{"lab/experiment", []string{"lab/record", "lab/load", "lab/probe", "lab/scenario", "lab/workload", "lab/capacity", "lab/diagnose", "lab/compare", "lab/tune", "lab/escape", "parts/process", "agent"},
 		"floor 4: the only executor; it shows nothing, so that what it ran can be shown in any form"},
 	{"lab/report", []string{"lab/record", "lab/capacity", "lab/diagnose", "lab/compare", "lab/tune"},
 		"floor 3: says again what records and analyses say; it must work on a folder from another machine"},
@@ -46,8 +46,9 @@ var house = []room{
 	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},
 	{"lab/revision", []string{"parts/process"}, "floor 2: builds what git knows; it measures nothing"},
 	{"lab/escape", []string{"lab/record"}, "floor 2: a producer reads code, with the compiler's help; what it costs per request is joined above"},
-	{"lab/importer", []string{"lab/scenario", "lab/record"}, "floor 2: reads loads of other tools into scenarios, and carries none out"},
-	{"lab/scenario", []string{"lab/record"}, "floor 2: a scenario says what to run, and does not know the executor"},
+	{"lab/importer", []string{"lab/scenario", "lab/workload", "lab/record"}, "floor 2: reads loads of other tools into scenarios, and carries none out"},
+	{"lab/scenario", []string{"lab/record", "lab/workload"}, "floor 2: a scenario says what to run, and does not know the executor"},
+	{"lab/workload", nil, "floor 1: what a load is, for those that describe, send and share it; it imports nothing of the house"},
 	{"lab/record", []string{"parts/redact"}, "floor 1: the waist imports nothing but how secrets are hidden, so that everything can stand on it"},
 
 	{"services/arena/bots", []string{"services/arena/*", "lab/load", "lab/record"}, "players from outside, which the lab's load engine times; no service imports them"},
