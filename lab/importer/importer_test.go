@@ -162,7 +162,7 @@ func TestKinds(t *testing.T) {
 // invalid.
 func TestFlowLimits(t *testing.T) {
 	load := &foreign.Load{Flows: true}
-	load.Add(foreign.Request{Method: "POST", URL: "http://other/login", Flow: foreign.Flow{Save: []foreign.Save{{Name: "token", JSON: "token"}}}})
+	load.Add(foreign.Request{Method: "POST", URL: "http://other/login", Flow: foreign.Flow{Save: []foreign.Save{{Name: "token", From: workload.Save{JSON: "token"}}}}})
 	load.Add(foreign.Request{Method: "GET", URL: "http://a/" + foreign.Mark("token")})
 	for range 300 {
 		load.Add(foreign.Request{Method: "GET", URL: "http://a/", Flow: foreign.Flow{Think: time.Second}})
@@ -244,7 +244,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add("put", "http://u:p@[::1]:80", "x-api-key", "\u2028", "\r\n# a: [b")
 	f.Fuzz(func(t *testing.T, method, url, name, value, body string) {
 		load := &foreign.Load{}
-		flow := foreign.Flow{Save: []foreign.Save{{Name: "token", JSON: "a.b", Value: value}}, Think: time.Duration(len(body)) * time.Second}
+		flow := foreign.Flow{Save: []foreign.Save{{Name: "token", From: workload.Save{JSON: "a.b"}, Value: value}}, Think: time.Duration(len(body)) * time.Second}
 		r := foreign.Request{Method: method, URL: url, Body: body, Name: value, Flow: flow}
 		if h := (foreign.Field{Name: name, Value: value}); h.Valid() {
 			r.Header = append(r.Header, h, foreign.Field{Name: "Authorization", Value: "s3cret-" + value})

@@ -104,3 +104,11 @@ func clip(s string) string {
 	}
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
+
+// Literal escapes a text that is no template.
+func Literal(s string) string {
+	if strings.Contains(s, "${") || strings.Contains(s, "$$") {
+		return strings.ReplaceAll(s, "$", "$$")
+	}
+	return s
+}
