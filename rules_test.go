@@ -42,7 +42,7 @@ var house = []room{
 	{"lab/compare", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
 	{"lab/diagnose", []string{"lab/record"}, "floor 2: an analysis is pure, so that it can be tested on made-up records"},
 	{"lab/tune", []string{"lab/record"}, "floor 2: a planner is pure, so that it can be tested on simulated programs"},
-	{"lab/load", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the clock, not its siblings"},
+	{"lab/load", []string{"lab/record", "lab/workload", "agent"}, "floor 2: a producer knows the waist and the clock, not its siblings"},
 	{"lab/probe", []string{"lab/record", "agent"}, "floor 2: a producer knows the waist and the agent's wire types, not its siblings"},
 	{"lab/revision", []string{"parts/process"}, "floor 2: builds what git knows; it measures nothing"},
 	{"lab/escape", []string{"lab/record"}, "floor 2: a producer reads code, with the compiler's help; what it costs per request is joined above"},

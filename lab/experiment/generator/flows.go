@@ -67,7 +67,7 @@ func onlyConnection() *request.Corpus {
 func (b *Generator) flow(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*engine.Flow, error) {
 	out := &engine.Flow{Values: corpus.Spec{Rows: b.rows, Run: run, Seed: seed}, Paced: l.Schedule.Kind == workload.Closed}
 	if l.Keys != nil {
-		out.Values.Keys = corpus.Keys(*l.Keys)
+		out.Values.Keys = *l.Keys
 	}
 	var saved []string
 	for i := range l.Steps {
@@ -113,16 +113,11 @@ func (b *Generator) flowStep(s *environment.Environment, l scenario.Load, u *url
 	}
 	out.Check = checkOf(check)
 	for _, name := range slices.Sorted(maps.Keys(from.Save)) {
-		v := from.Save[name]
-		out.Save = append(out.Save, flows.Save{Name: name, JSON: v.JSON, Header: v.Header, Cookie: v.Cookie, Matches: x.pattern(v.Matches)})
+		out.Save = append(out.Save, flows.Save{Name: name, From: from.Save[name]})
 	}
 	return out, x.err
 }
 
 func checkOf(check workload.Check) request.Check {
-	out := request.Check{Status: check.Status, Header: check.Header}
-	for _, t := range check.JSON {
-		out.JSON = append(out.JSON, request.JSONTest{Path: t.Path, Equals: t.Equals, Exists: t.Exists})
-	}
-	return out
+	return request.Check{Status: check.Status, Header: check.Header, JSON: check.JSON}
 }

@@ -182,7 +182,7 @@ func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.U
 		rows = b.rows.Len()
 	}
 	if l.Keys != nil {
-		spec.Keys = corpus.Keys(*l.Keys)
+		spec.Keys = *l.Keys
 	}
 	classes := l.Requests
 	if len(classes) == 0 {
