@@ -109,7 +109,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err := x.permitted(); err != nil {
 		return nil, err
 	}
-	if o.Agents != nil && (o.Scenario.Load.Job != nil || o.Scenario.Load.Sessions != nil) {
+	if o.Agents != nil && !o.Scenario.Load.Traits().Splits {
 		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
 	}
 	if o.Scenario.PacedJob() && slices.Contains(seeking, x.exp.Kind) {
@@ -159,7 +159,7 @@ func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []strin
 	of := map[int][]string{}
 	for _, v := range variants {
 		l := s.LoadOf(v)
-		if n := l.Units; n > 1 && s.Load.Job == nil {
+		if n := l.Units; n > 1 && s.Load.Traits().Sends {
 			of[n] = append(of[n], v.Name)
 			blind = blind || !l.Traits().Sockets && len(l.Requests) < 2 && len(l.Check.JSON) == 0
 		}
@@ -346,7 +346,7 @@ func (o *Options) warmup() time.Duration {
 var seeking = []string{record.KindLadder, record.KindCompare, record.KindCapacity}
 
 func (x *executor) execute(ctx context.Context) error {
-	if x.opts.Scenario.Load.Job != nil && x.opts.Scenario.Shares() {
+	if !x.opts.Scenario.Load.Traits().Sends && x.opts.Scenario.Shares() {
 		x.runner.Outer = x.programs.New(turns.Folder(x.exp, "1-shared"), nil)
 		defer x.runner.Outer.Down()
 		if err := x.runner.Outer.UpShared(ctx); err != nil {

@@ -27,7 +27,7 @@ const (
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
 	// A shared companion would start once for each variant that stays up.
-	if x.opts.Scenario.Load.Job == nil && x.opts.Scenario.Load.Sessions == nil && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
+	if x.opts.Scenario.Load.Traits().Splits && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
 	x.expected = len(steps)

@@ -14,12 +14,11 @@ const (
 
 // Traits are what a kind of load has and can do.
 type Traits struct {
-	Fields     []string // that a scenario file may set
-	Axis       string   // AxisRate, AxisConcurrency or AxisSessions
-	Unit       string   // one of what is counted: request, flow, call, session or unit
-	Splits     bool     // load agents can share it
-	Deliveries bool     // it may end with the receipt of a sink
-	Sockets    bool     // it goes over WebSockets
+	Fields  []string // that a scenario file may set
+	Axis    string   // AxisRate, AxisConcurrency or AxisSessions
+	Sends   bool     // something is sent to the target; it does not drive itself
+	Splits  bool     // load agents can share it
+	Sockets bool     // it goes over WebSockets
 }
 
 // Counted reports whether the size of the load is a number, of concurrent units or of sessions,
@@ -44,13 +43,13 @@ var sessionFields = []string{"sessions", "per_session", "open", "send", "expect"
 
 // kinds are the traits of each kind of load.
 var kinds = map[string]Traits{
-	Requests: {Axis: AxisRate, Unit: "request", Splits: true, Deliveries: true, Fields: []string{"kind", "url", "method", "headers", "body", "body_file", "repeat", "array",
+	Requests: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "method", "headers", "body", "body_file", "repeat", "array",
 		"corpus", "classes", "feeder", "once", "keys", "check", "follow", "engine", "connections", "pipeline", "units", "timeout", "think", "tls", "schedule", "max_rate", "receipts"}},
-	Flows: {Axis: AxisRate, Unit: "flow", Splits: true, Fields: []string{"kind", "url", "steps", "headers", "check", "follow", "feeder", "keys", "connections", "timeout", "tls", "schedule", "max_rate"}},
-	GRPC: {Axis: AxisRate, Unit: "call", Splits: true, Fields: []string{"kind", "url", "call", "proto", "proto_path", "descriptors", "headers", "body", "body_file", "repeat",
+	Flows: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "steps", "headers", "check", "follow", "feeder", "keys", "connections", "timeout", "tls", "schedule", "max_rate"}},
+	GRPC: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "call", "proto", "proto_path", "descriptors", "headers", "body", "body_file", "repeat",
 		"feeder", "once", "keys", "check", "connections", "pipeline", "timeout", "tls", "schedule", "max_rate"}},
-	Sessions: {Axis: AxisSessions, Unit: "session", Fields: append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, sessionFields...)},
-	Jobs:     {Axis: AxisRate, Unit: "unit", Fields: []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}},
+	Sessions: {Axis: AxisSessions, Sends: true, Fields: append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, sessionFields...)},
+	Jobs:     {Axis: AxisRate, Fields: []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}},
 }
 
 // KindOf returns the only kind of load that has a field; empty: several have it, or none.

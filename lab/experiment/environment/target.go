@@ -79,7 +79,7 @@ func (s *Environment) launch(ctx context.Context, p scenario.Process, granted fl
 // done.
 func (s *Environment) Ended() error {
 	p := s.Target
-	if p == nil || s.programs.Scenario.Load.Job != nil && p.Err() == nil {
+	if p == nil || !s.programs.Scenario.Load.Traits().Sends && p.Err() == nil {
 		return nil
 	}
 	select {

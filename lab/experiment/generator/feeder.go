@@ -36,9 +36,9 @@ func (b *Generator) Feed(ctx context.Context) error {
 	switch {
 	case b.RowsFile != "":
 		read = kept(b.RowsFile, read)
-	case b.Scenario.Load.Job != nil && f.File != "":
+	case !b.Scenario.Load.Traits().Sends && f.File != "":
 		b.RowsFile = b.Scenario.Resolve(f.File)
-	case b.Scenario.Load.Job != nil:
+	case !b.Scenario.Load.Traits().Sends:
 		b.RowsFile = filepath.Join(b.Programs.Dir, "rows") // in a folder that only this user can read
 		read = kept(b.RowsFile, read)
 	}

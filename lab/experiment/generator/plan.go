@@ -30,7 +30,7 @@ const (
 func (b *Generator) Base(v scenario.Variant) load.Plan {
 	l := b.Scenario.LoadOf(v)
 	p := load.Plan{Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout), Units: 1}
-	if l.Job == nil {
+	if l.Traits().Sends {
 		p.Units = max(l.Units, 1)
 	}
 	return p
@@ -184,7 +184,7 @@ func (b *Generator) scheduleFile(p *load.Plan, file string) error {
 
 func describeSchedule(l scenario.Load, step record.Step) string {
 	s, rate := l.Schedule, step.Rate
-	if step.Closed && l.Job != nil {
+	if step.Closed && !l.Traits().Sends {
 		return fmt.Sprintf("%d concurrent units", step.Connections)
 	}
 	if step.Closed {

@@ -39,7 +39,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 	if d.plan, err = b.Generator.Plan(r, v, warmup); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
-	if b.Generator.Scenario.Load.Job != nil {
+	if !b.Generator.Scenario.Load.Traits().Sends {
 		return d, b.driveJob(ctx, s, v, r, d)
 	}
 	var debug string

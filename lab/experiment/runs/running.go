@@ -18,7 +18,7 @@ func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
 	seen := map[string]bool{}
 	for _, v := range b.Generator.Programs.Variants {
 		t := b.Generator.Scenario.TargetOf(v)
-		if t.URL == "" || seen[t.URL+" "+t.Debug] || b.Generator.Scenario.Load.Job != nil {
+		if t.URL == "" || seen[t.URL+" "+t.Debug] || !b.Generator.Scenario.Load.Traits().Sends {
 			continue
 		}
 		seen[t.URL+" "+t.Debug] = true
