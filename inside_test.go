@@ -187,7 +187,6 @@ var inside = map[string][]room{
 		{"parser", []string{"document", "objective", "combine", "."}, "reads and checks a file; what uses a scenario does not need it"},
 		{"objective", []string{"document", "."}, "the SLO's forms; it knows no load"},
 		{"combine", []string{"."}, "a sweep's variants; it knows no file"},
-		{"draft", nil, "the form of a file to write; it knows no rule"},
 		{"document", []string{"."}, "positions and the schema; it knows no rule that a schema cannot express"},
 		{".", nil, "what a scenario says, however it was read"},
 	},

@@ -39,7 +39,7 @@ A service that already runs at a URL is not restarted.`,
 			switch {
 			case err != nil:
 				return err
-			case repeats > 0 && !sc.Counted():
+			case repeats > 0 && !sc.Load.Traits().Counted():
 				return usage.Errorf("--repeats is for jobs and sessions; --budget sets how long a capacity is measured")
 			case request.IsURL(args[0]) && !sc.Bounded():
 				return usage.Errorf("a capacity is the highest rate that meets an SLO: add --slo p99=20ms,errors=0.1%%")

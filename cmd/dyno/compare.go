@@ -123,11 +123,11 @@ include the noise floor: by how much two processes of A differ on this machine.`
 			switch {
 			case o.Metric == "" && at > 0:
 				o.Metric = compare.MetricP99
-			case o.Metric == "" && o.Scenario.Counted():
+			case o.Metric == "" && o.Scenario.Load.Traits().Counted():
 				o.Metric = compare.MetricCapacity
 			case o.Metric == "":
 				o.Metric = compare.MetricWork
-			case !o.Scenario.Counted() && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
+			case !o.Scenario.Load.Traits().Counted() && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
 				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
 			}
 			if built {

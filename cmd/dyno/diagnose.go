@@ -74,7 +74,7 @@ service: nothing could be measured, or the generator was the limit.`,
 			if o.Scenario.PacedJob() {
 				return usage.Errorf("%s is a job with a rate of its own; diagnose takes services that answer requests, and jobs by concurrent units (load.axis: concurrency)", args[0])
 			}
-			if o.Scenario.OfSessions() && o.Scenario.Load.PerSession == 0 && o.Scenario.Load.Driver == nil {
+			if o.Scenario.Load.Sessions != nil && o.Scenario.Load.Sessions.PerSession == 0 && o.Scenario.Load.Driver == nil {
 				return usage.Errorf("the sessions of %s only receive, so that no load of theirs can saturate the service: give them load.per_session and load.send", args[0])
 			}
 			return c.execute(cmd.Context(), o, judgeDiagnosis)

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,9 +17,10 @@ import (
 	"dyno/cmd/dyno/request"
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/experiment/environment"
+	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/scenario/draft"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 
 	"github.com/spf13/cobra"
 )
@@ -35,7 +36,7 @@ a scenario that dyno run and dyno capacity take. PACKAGE is the folder of the pr
 below the current folder. For a service that already runs, or is no Go program, name its URL.
 
 Where there is no program it writes a commented scenario with every field explained, as it does for FILE -.
-FILE is dyno.yaml unless given. An existing file is never replaced. Beside the scenario it writes ` + draft.SchemaFile + `, with which
+FILE is dyno.yaml unless given. An existing file is never replaced. Beside the scenario it writes ` + scenario.SchemaFile + `, with which
 editors complete and check the scenario.`,
 		Example: `  dyno init ./cmd/server    writes dyno.yaml
   dyno init ./cmd/server --args '-config dev.yaml' --url-path /items
@@ -82,7 +83,7 @@ editors complete and check the scenario.`,
 			if err != nil {
 				return err
 			}
-			return writeScenario(out, name, s)
+			return writeScenario(out, name, s, []string{"Made by dyno init: dyno init - explains all fields, such as target.debug for a look inside."})
 		},
 	}
 	p.Register(cmd.Flags())
@@ -113,7 +114,7 @@ func which(found []string) error {
 
 // starter writes the commented scenario.
 func starter(out io.Writer, name string) error {
-	text := append([]byte(draft.Modeline+"\n"), scenario.Starter()...)
+	text := append([]byte(scenario.Modeline+"\n"), scenario.Starter()...)
 	if err := createWithSchema(name, text); err != nil {
 		return err
 	}
@@ -158,15 +159,20 @@ func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, 
 	if err != nil {
 		return err
 	}
-	s := &draft.Scenario{Modeline: true, Comments: notes, Name: programs.Scenario.Name, SLO: "p99=20ms,errors=0.1%"}
-	s.Description = "The highest rate at which " + s.Name + " answers 99% of requests within 20 ms."
-	s.Target = draft.Target{Build: t.Build, Args: t.Args, Port: seen.Port()}
-	for _, key := range slices.Sorted(maps.Keys(t.Env)) {
-		s.Target.Env = append(s.Target.Env, draft.Header{Name: key, Value: t.Env[key]})
+	s := get(programs.Scenario.Name, seen.Answer.Scheme+"://${target.listen}", seen.Answer.Path)
+	s.Target = scenario.Target{Process: scenario.Process{Build: t.Build, Args: t.Args, Env: t.Env, Ready: scenario.Ready{Port: seen.Port()}}}
+	s.Load.TLS.Insecure = seen.Answer.Scheme == "https"
+	return writeScenario(out, name, s, notes)
+}
+
+// get makes a scenario of GET requests for a path of a service.
+func get(service, base, path string) *scenario.Scenario {
+	return &scenario.Scenario{
+		Name: letters(service), Mode: record.KindCapacity,
+		Description: "The highest rate at which " + service + " answers 99% of requests within 20 ms.",
+		Load:        scenario.Load{URL: base + workload.Literal(path), Requests: []workload.Request{{Method: http.MethodGet}}},
+		SLO:         record.SLO{Latency: map[string]float64{"p99": 20}, Errors: record.DefaultErrors},
 	}
-	s.URL, s.Insecure = seen.Answer.Scheme+"://${target.listen}", seen.Answer.Scheme == "https"
-	s.Classes = []draft.Class{{Name: "get", Method: http.MethodGet, Path: draft.Literal(seen.Answer.Path)}}
-	return writeScenario(out, name, s)
 }
 
 // called returns the name of a package's program.
@@ -203,15 +209,17 @@ func observed(out io.Writer, s *environment.Seen, asked []string) (notes []strin
 }
 
 // writeScenario writes a scenario that dyno takes as it is.
-func writeScenario(out io.Writer, name string, s *draft.Scenario) error {
-	text, err := s.YAML()
-	if err != nil {
+func writeScenario(out io.Writer, name string, s *scenario.Scenario, top []string) error {
+	comments := scenario.Starting()
+	comments.Modeline, comments.Top = true, top
+	var text bytes.Buffer
+	if err := scenario.Write(&text, s, comments); err != nil {
 		return err
 	}
-	if _, err := parser.Parse(name, text); err != nil {
+	if _, err := parser.Parse(name, text.Bytes()); err != nil {
 		return fmt.Errorf("what was found does not make a scenario; dyno init - prints one to edit: %w", err)
 	}
-	if err := createWithSchema(name, text); err != nil {
+	if err := createWithSchema(name, text.Bytes()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "wrote %s; next: dyno capacity %s --quick\n", name, name)
@@ -231,17 +239,14 @@ func free(name string) error {
 }
 
 // ofRunning makes the scenario of a service that already runs.
-func ofRunning(address string) (*draft.Scenario, error) {
+func ofRunning(address string) (*scenario.Scenario, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return nil, usage.Errorf("%s is no URL of a service, such as http://127.0.0.1:8080/items", address)
 	}
 	base := u.Scheme + "://" + u.Host
-	s := &draft.Scenario{Modeline: true, Name: letters(u.Host), SLO: "p99=20ms,errors=0.1%", URL: base}
-	s.Description = "The highest rate at which " + u.Host + " answers 99% of requests within 20 ms."
-	s.Target = draft.Target{URL: base}
-	s.Classes = []draft.Class{{Name: "get", Method: "GET", Path: draft.Literal(cmp.Or(u.RequestURI(), "/"))}}
-	s.Comments = []string{"Made by dyno init: dyno init - explains all fields, such as target.debug for a look inside."}
+	s := get(u.Host, base, cmp.Or(u.RequestURI(), "/"))
+	s.Target = scenario.Target{URL: base}
 	return s, nil
 }
 
@@ -274,7 +279,7 @@ func createWithSchema(name string, text []byte) error {
 
 // schemaBeside writes the schema beside a scenario unless it is there.
 func schemaBeside(name string) error {
-	file := filepath.Join(filepath.Dir(name), draft.SchemaFile)
+	file := filepath.Join(filepath.Dir(name), scenario.SchemaFile)
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}

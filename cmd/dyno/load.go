@@ -10,6 +10,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 
 	"github.com/spf13/cobra"
 )
@@ -56,12 +57,12 @@ and the SLO was not met all the same.`,
 				return usage.Errorf("-d takes a duration above 0, not %s", duration)
 			case warmup < 0:
 				return usage.Errorf("--warmup takes a duration of 0 or more, not %s", warmup)
-			case schedule != scenario.Poisson && schedule != scenario.Constant:
+			case schedule != workload.Poisson && schedule != workload.Constant:
 				return usage.Errorf("unknown schedule %q; write poisson or constant (a scenario file has more)", schedule)
 			}
-			sc.Load.Schedule = scenario.Schedule{Kind: schedule, Rate: rate}
+			sc.Load.Schedule = workload.Schedule{Kind: schedule, Rate: rate}
 			if rate == 0 || closed {
-				sc.Load.Schedule = scenario.Schedule{Kind: scenario.Closed}
+				sc.Load.Schedule = workload.Schedule{Kind: workload.Closed}
 			}
 			sc.Measure = scenario.Measure{Length: duration, Warmup: warmup}
 			return c.execute(cmd.Context(), experiment.Options{Scenario: sc}, judgeLoad)
@@ -74,7 +75,7 @@ and the SLO was not met all the same.`,
 	usage.Duration(f, &duration, "duration", "d", 10*time.Second, "measured time")
 	usage.Duration(f, &warmup, "warmup", "", 500*time.Millisecond, "duration of the load before the measurement, which is not counted")
 	f.BoolVar(&closed, "closed", false, "ignore -r: each connection sends again when it has its answer")
-	f.StringVar(&schedule, "schedule", scenario.Poisson, "distribution of the gaps between requests: poisson or constant")
+	f.StringVar(&schedule, "schedule", workload.Poisson, "distribution of the gaps between requests: poisson or constant")
 	return cmd
 }
 

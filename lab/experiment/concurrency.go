@@ -34,7 +34,7 @@ var paces = map[Depth]pace{
 // pace returns the depth's pace, with the scenario's own values where it has them.
 func (o *Options) pace() pace {
 	p, m := paces[o.Depth], o.Scenario.Measure
-	if o.Scenario.OfSessions() {
+	if o.Scenario.Load.Sessions != nil {
 		p = sessionPaces[o.Depth]
 	}
 	if o.Depth != Quick {
@@ -49,7 +49,7 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 	found := map[string]capacity.Peak{}
 	for _, v := range variants {
 		if x.fixed() {
-			found[v.Name] = capacity.Peak{Concurrency: x.opts.Scenario.Load.Sessions[0]}
+			found[v.Name] = capacity.Peak{Concurrency: x.opts.Scenario.Load.Sessions.Numbers[0]}
 			continue
 		}
 		if x.opts.Concurrency > 0 {
@@ -112,7 +112,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		x.expected += n * runsPerSearch
 	}
 	around := x.atPeak
-	if x.opts.Scenario.OfSessions() {
+	if x.opts.Scenario.Load.Sessions != nil {
 		around = x.aroundSessions
 		x.expected = n*sessionsPerSearch + (n+1)*p.rounds*sessionsPerSearch/3
 		if x.fixed() {
@@ -204,13 +204,13 @@ func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error
 // permits, and one if the job works through one unit after the other.
 func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
 	most := cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
-	if x.opts.Scenario.OfSessions() {
+	if x.opts.Scenario.Load.Sessions != nil {
 		most = cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, maxSessions)
 	}
 	if p.Most == 0 || p.Most > most {
 		p.Most = most
 	}
-	if x.opts.Scenario.OfSessions() {
+	if x.opts.Scenario.Load.Sessions != nil {
 		p.Length = max(p.Length, x.opts.pace().search)
 		return p
 	}

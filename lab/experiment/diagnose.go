@@ -96,7 +96,7 @@ func unanswered(runs []*record.Run) error {
 
 // locating finds the capacity of the diagnosed variant.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
-	if x.opts.Scenario.Counted() {
+	if x.opts.Scenario.Load.Traits().Counted() {
 		return x.locatePeak(ctx)
 	}
 	return x.locate(ctx, x.variants[0].Name)
@@ -126,7 +126,7 @@ const runsPerDiagnosis = 6
 // looking returns the plan for diagnosing a variant of that capacity; 0: not known.
 func (x *executor) looking(variant string, found float64) diagnose.Plan {
 	p := diagnose.Plan{Variant: variant, Most: x.opts.Clients, Length: looks[x.opts.Depth].saturate, Profiled: profileLength}
-	if x.opts.Scenario.Counted() {
+	if x.opts.Scenario.Load.Traits().Counted() {
 		return x.lookingByConcurrency(p)
 	}
 	most := x.opts.Scenario.MostRate()

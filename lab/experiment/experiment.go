@@ -29,6 +29,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // Depth is the thoroughness of an experiment, which sets its length.
@@ -108,7 +109,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err := x.permitted(); err != nil {
 		return nil, err
 	}
-	if o.Agents != nil && (o.Scenario.Load.Kind == scenario.Jobs || o.Scenario.OfSessions()) {
+	if o.Agents != nil && !o.Scenario.Load.Traits().Splits {
 		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
 	}
 	if o.Scenario.PacedJob() && slices.Contains(seeking, x.exp.Kind) {
@@ -143,7 +144,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 
 // units returns the number of work units of a variant's run; 0: no fixed number.
 func units(s *scenario.Scenario, v scenario.Variant) int {
-	if !s.ByConcurrency() {
+	if s.Load.Traits().Axis != workload.AxisConcurrency {
 		return 0
 	}
 	return s.LoadOf(v).Units
@@ -151,16 +152,16 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 
 // unitsNote says what the figures count if requests carry several units of work, or are steps.
 func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []string) {
-	if s.OfFlows() {
+	if len(s.Load.Steps) > 0 {
 		return []string{fmt.Sprintf("the load is flows of %d steps; rates, capacities, errors and costs per request count flows, latencies are those of steps", len(s.Load.Steps))}
 	}
 	blind := false // to the failure of some units of a request
 	of := map[int][]string{}
 	for _, v := range variants {
 		l := s.LoadOf(v)
-		if n := l.Units; n > 1 && s.Load.Kind != scenario.Jobs {
+		if n := l.Units; n > 1 && s.Load.Traits().Sends {
 			of[n] = append(of[n], v.Name)
-			blind = blind || !l.Sockets() && len(l.Classes) == 0 && len(l.Check.JSON) == 0
+			blind = blind || !l.Traits().Sockets && len(l.Requests) < 2 && len(l.Check.JSON) == 0
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(of)) {
@@ -331,7 +332,7 @@ var warmups = map[Depth]time.Duration{Quick: 400 * time.Millisecond, Default: 40
 // warmup returns the warm-up of a run: the scenario's own if it has one.
 func (o *Options) warmup() time.Duration {
 	out := warmups[o.Depth]
-	if o.Scenario.Counted() {
+	if o.Scenario.Load.Traits().Counted() {
 		out = o.pace().warmup
 	}
 	out = cmp.Or(o.Scenario.Measure.Warmup, out)
@@ -345,14 +346,14 @@ func (o *Options) warmup() time.Duration {
 var seeking = []string{record.KindLadder, record.KindCompare, record.KindCapacity}
 
 func (x *executor) execute(ctx context.Context) error {
-	if x.opts.Scenario.Load.Kind == scenario.Jobs && x.opts.Scenario.Shares() {
+	if !x.opts.Scenario.Load.Traits().Sends && x.opts.Scenario.Shares() {
 		x.runner.Outer = x.programs.New(turns.Folder(x.exp, "1-shared"), nil)
 		defer x.runner.Outer.Down()
 		if err := x.runner.Outer.UpShared(ctx); err != nil {
 			return err
 		}
 	}
-	if x.opts.Scenario.Counted() && slices.Contains(seeking, x.exp.Kind) {
+	if x.opts.Scenario.Load.Traits().Counted() && slices.Contains(seeking, x.exp.Kind) {
 		return x.byConcurrency(ctx)
 	}
 	plan, ok := map[string]func(context.Context) error{record.KindLadder: x.ladder, record.KindCompare: x.compare, record.KindCapacity: x.capacity,
@@ -377,8 +378,8 @@ const runsPerSearch = 8
 func (x *executor) load(ctx context.Context) error {
 	m := x.opts.Scenario.Measure
 	connections := m.Connections
-	if x.opts.Scenario.OfSessions() {
-		connections, m.Length = x.opts.Scenario.Load.Sessions, cmp.Or(m.Length, x.opts.pace().search)
+	if x.opts.Scenario.Load.Sessions != nil {
+		connections, m.Length = x.opts.Scenario.Load.Sessions.Numbers, cmp.Or(m.Length, x.opts.pace().search)
 	}
 	if len(connections) == 0 {
 		connections = []int{0}

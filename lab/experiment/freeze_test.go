@@ -10,6 +10,7 @@ import (
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 	"dyno/parts/quicktest"
 )
 
@@ -102,9 +103,11 @@ func TestExecuteRefuses(t *testing.T) {
 		"a folder that is not empty": func(o *Options) { o.Out = "testdata" },
 		"an unknown variant":         func(o *Options) { o.Only = []string{"absent"} },
 		"a capacity of a job at a rate": func(o *Options) {
-			o.Scenario.Load.Kind, o.Scenario.Mode = scenario.Jobs, record.KindCapacity
+			o.Scenario.Load.Job, o.Scenario.Mode = &workload.Job{}, record.KindCapacity
 		},
-		"a body that cannot be made": func(o *Options) { o.Scenario.Load.Body = "${row.x}" },
+		"a body that cannot be made": func(o *Options) {
+			o.Scenario.Load.Requests = []workload.Request{{Body: workload.Body{Text: "${row.x}"}}}
+		},
 	} {
 		o := Options{Scenario: open(t, "freeze.yaml"), Out: filepath.Join(t.TempDir(), "out")}
 		change(&o)

@@ -35,7 +35,7 @@ func (x *executor) budget() time.Duration {
 		byDepth = budgets[record.KindLadder]
 	}
 	switch {
-	case x.opts.Scenario.Counted() || !turns:
+	case x.opts.Scenario.Load.Traits().Counted() || !turns:
 		return 0
 	case x.opts.Budget > 0:
 		return x.opts.Budget

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 )
 
 // rowsFile writes a feeder's file of numbered rows.
@@ -84,7 +84,7 @@ func TestTurnsBeginAgainWithTheFirstRow(t *testing.T) {
 	const rows, rate = 2000, 1000 // two slices of a process
 	sc := twoBurns(t)
 	sc.Load.URL += "?${row.n}"
-	sc.Load.Feeder, sc.Load.Once, sc.Load.MaxRate = &scenario.Feeder{File: rowsFile(t, rows)}, true, rate
+	sc.Load.Feeder, sc.Load.Once, sc.Load.MaxRate = &workload.Feeder{File: rowsFile(t, rows)}, true, rate
 	exp, err := until(t, sc, func(s []record.Slice) bool { return s[len(s)-1].Generation == 2 })
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestExclusiveVisitsBeginWithTheFirstRow(t *testing.T) {
 	sc := twoBurns(t)
 	sc.Exclusive = true
 	sc.Load.URL += "?${row.n}"
-	sc.Load.Feeder, sc.Load.Once, sc.Load.MaxRate = &scenario.Feeder{File: rowsFile(t, rows)}, true, rate
+	sc.Load.Feeder, sc.Load.Once, sc.Load.MaxRate = &workload.Feeder{File: rowsFile(t, rows)}, true, rate
 	exp, err := until(t, sc, func(s []record.Slice) bool { return s[len(s)-1].Block == 2 })
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

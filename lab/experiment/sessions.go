@@ -42,7 +42,7 @@ type searching func(runs []*record.Run) (record.Step, bool)
 // searchOf plans the search for a variant's best number of units or sessions.
 func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching {
 	m := x.opts.Scenario.Measure
-	if !x.opts.Scenario.OfSessions() {
+	if x.opts.Scenario.Load.Sessions == nil {
 		s := x.byConcurrencyOf(v, length)
 		start := max(1, m.StartConcurrency)
 		s.Start = min(start, cmp.Or(s.Max, start))
@@ -80,7 +80,9 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 }
 
 // fixed reports whether the scenario states the number of sessions, at which variants are compared.
-func (x *executor) fixed() bool { return len(x.opts.Scenario.Load.Sessions) > 0 }
+func (x *executor) fixed() bool {
+	return x.opts.Scenario.Load.Sessions != nil && len(x.opts.Scenario.Load.Sessions.Numbers) > 0
+}
 
 // fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if
 // they only receive, CPU per frame.
@@ -88,7 +90,7 @@ func (x *executor) fixedMetric() string {
 	switch {
 	case x.opts.Metric != "" && x.opts.Metric != compare.MetricCapacity:
 		return x.opts.Metric
-	case x.opts.Scenario.Load.PerSession == 0:
+	case x.opts.Scenario.Load.Sessions.PerSession == 0:
 		return compare.MetricCPU
 	}
 	return compare.MetricP99

@@ -27,7 +27,7 @@ const (
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
 	// A shared companion would start once for each variant that stays up.
-	if x.opts.Scenario.Load.Kind != scenario.Jobs && !x.opts.Scenario.OfSessions() && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
+	if x.opts.Scenario.Load.Traits().Splits && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
 	x.expected = len(steps)
@@ -52,7 +52,7 @@ func (x *executor) sweep(ctx context.Context) error {
 // sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other
 // round.
 func (x *executor) sweepSteps() (steps []record.Step) {
-	if x.opts.Scenario.Counted() {
+	if x.opts.Scenario.Load.Traits().Counted() {
 		return x.concurrencySteps()
 	}
 	m := x.opts.Scenario.Measure

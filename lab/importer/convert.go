@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"strings"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario/draft"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 )
 
 // Options are the choices of a conversion.
@@ -67,7 +70,7 @@ type conversion struct {
 // item is a kind of request on its way into the scenario; its texts are templates.
 type item struct {
 	method, path, body string
-	header             []draft.Header
+	header             []foreign.Field
 	name               string
 	flow               foreign.Flow
 	line               int
@@ -109,48 +112,67 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 	if len(items) == 0 {
 		return ErrNothing
 	}
-	s := draft.Scenario{
+	s := scenario.Scenario{
 		Name:        cmp.Or(strings.TrimLeft(slug(c.Name), "-_"), "imported"),
 		Description: fmt.Sprintf("Requests of %s.", c.Source),
-		Target:      draft.Target{URL: base, Comment: "a service that already runs; to let dyno start it, write build or command instead (see dyno init -)"},
-		URL:         "${target.url}/",
-		Insecure:    c.load.Insecure,
-		HTTP2:       c.load.HTTP2,
-		SLO:         "p99=100ms,errors=1%",
+		Mode:        record.KindCapacity,
+		Target:      scenario.Target{URL: base},
+		SLO:         record.SLO{Latency: map[string]float64{"p99": 100}, Errors: 0.01},
 	}
-	s.Headers = common(items)
-	s.Classes = classes(items)
-	if flows {
-		s.Steps, s.Classes = steps(items, s.Classes), nil
+	l := &s.Load
+	l.URL, l.TLS = "${target.url}/", workload.TLS{Insecure: c.load.Insecure, HTTP2: c.load.HTTP2}
+	names := names(items)
+	l.Headers = texts(common(items))
+	kinds := requests(items)
+	switch {
+	case flows:
+		l.Kind, l.Steps = workload.Flows, steps(items, kinds)
+	case len(kinds) == 1:
+		only(l, kinds[0])
+	default:
+		l.Requests = kinds
 	}
 	c.remark()
-	s.Comments = c.comments()
 	if bodies != nil {
-		s.Corpus = c.Bodies
+		l.Requests[0].Body = workload.Body{Corpus: c.Bodies}
 		result.Files = append(result.Files, File{Name: c.Bodies, Data: bodies, Secret: true})
 	}
 	if rows := c.table(); rows != nil {
 		if c.Rows == "" {
 			return errors.New("secrets need a file of rows beside the scenario, which has no name")
 		}
-		s.Feeder = c.Rows
+		l.Feeder = &workload.Feeder{File: c.Rows}
 		result.Files = append(result.Files, File{Name: c.Rows, Data: rows, Secret: len(c.vault.values) > 0})
 	}
-	text, err := s.YAML()
-	if err != nil {
+	comments := scenario.Starting()
+	comments.Top, comments.Names = c.comments(), names
+	comments.Above["target"] = "a service that already runs; to let dyno start it, write build or command instead (see dyno init -)"
+	var text bytes.Buffer
+	if err := scenario.Write(&text, &s, comments); err != nil {
 		return err
 	}
-	if _, err := parser.Parse("the scenario", text); err != nil {
+	if _, err := parser.Parse("the scenario", text.Bytes()); err != nil {
 		return fmt.Errorf("what was read does not make a scenario: %w", err)
 	}
-	result.Scenario = text
-	for _, k := range s.Classes {
+	result.Scenario = text.Bytes()
+	for i, k := range kinds {
+		if flows {
+			result.Taken = append(result.Taken, taken(&l.Steps[i], items[i].flow.Save))
+			continue
+		}
 		result.Taken = append(result.Taken, fmt.Sprintf("%gx %s %s", max(k.Weight, 1), k.Method, foreign.Address(k.Path)))
 	}
-	for i := range s.Steps {
-		result.Taken = append(result.Taken, taken(&s.Steps[i]))
-	}
 	return nil
+}
+
+// only makes a load of one kind of request, which needs no list.
+func only(l *workload.Load, r workload.Request) {
+	l.URL = strings.TrimSuffix(l.URL, "/") + r.Path
+	l.Headers = r.Headers
+	if r.Check != nil {
+		l.Check = *r.Check
+	}
+	l.Requests = []workload.Request{{Method: r.Method, Body: r.Body}}
 }
 
 // mix makes requests kinds of request: equal ones are one, and many that are alike have rows or
@@ -171,7 +193,7 @@ func (c *conversion) base() (origin, prefix string, err error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
 			return "", "", fmt.Errorf("the target must be a URL such as http://127.0.0.1:8080, not %q", foreign.Address(c.Target))
 		}
-		origin, prefix = u.Scheme+"://"+u.Host, draft.Literal(visible(strings.TrimSuffix(u.EscapedPath(), "/")))
+		origin, prefix = u.Scheme+"://"+u.Host, workload.Literal(visible(strings.TrimSuffix(u.EscapedPath(), "/")))
 	}
 	counts, first := map[string]int{}, map[string]int{}
 	for i, r := range c.load.Requests {
@@ -239,7 +261,7 @@ func (c *conversion) items(base, prefix string) (out []item) {
 			statics++
 			continue
 		}
-		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: 1, static: isStatic(r), count: 1, body: draft.Literal(r.Body)}
+		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: 1, static: isStatic(r), count: 1, body: workload.Literal(r.Body)}
 		what := i.method + " " + foreign.Address(r.URL)
 		u, err := url.Parse(r.URL)
 		if err != nil || !method(i.method) {
@@ -281,7 +303,7 @@ func (c *conversion) path(r foreign.Request, u *url.URL) string {
 	if !r.Exact {
 		before = u.EscapedPath()
 	}
-	path := draft.Literal(visible("/" + strings.TrimPrefix(before, "/")))
+	path := workload.Literal(visible("/" + strings.TrimPrefix(before, "/")))
 	had := query != ""
 	if query = c.vault.query(visible(query)); query != "" || asked && !had {
 		path += "?" + query

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario/draft"
+	"dyno/lab/workload"
 )
 
 // own are the header fields that a load generator writes itself.
@@ -18,7 +18,7 @@ var own = []string{"connection", "content-length", "expect", "keep-alive", "prox
 var browsers = []string{"dnt", "if-modified-since", "if-none-match", "priority", "upgrade-insecure-requests"}
 
 // header returns a request's header fields as templates, each name once.
-func (c *conversion) header(fields []foreign.Field, host string) (out []draft.Header) {
+func (c *conversion) header(fields []foreign.Field, host string) (out []foreign.Field) {
 	for _, f := range fields {
 		name := strings.ToLower(f.Name)
 		switch {
@@ -33,7 +33,7 @@ func (c *conversion) header(fields []foreign.Field, host string) (out []draft.He
 			}
 			continue
 		}
-		value := draft.Literal(f.Value)
+		value := workload.Literal(f.Value)
 		switch {
 		case name == "idempotency-key":
 			value = "${random:32}" // the same key again would repeat an answer
@@ -43,7 +43,7 @@ func (c *conversion) header(fields []foreign.Field, host string) (out []draft.He
 				continue
 			}
 		}
-		if i := slices.IndexFunc(out, func(h draft.Header) bool { return strings.EqualFold(h.Name, f.Name) }); i >= 0 {
+		if i := slices.IndexFunc(out, func(h foreign.Field) bool { return strings.EqualFold(h.Name, f.Name) }); i >= 0 {
 			separator := ", "
 			if name == "cookie" {
 				separator = "; "
@@ -51,7 +51,7 @@ func (c *conversion) header(fields []foreign.Field, host string) (out []draft.He
 			out[i].Value += separator + value
 			continue
 		}
-		out = append(out, draft.Header{Name: f.Name, Value: value})
+		out = append(out, foreign.Field{Name: f.Name, Value: value})
 	}
 	return out
 }
@@ -70,8 +70,43 @@ func isStatic(r foreign.Request) bool {
 	return r.Static || err == nil && slices.Contains(files, strings.ToLower(path.Ext(u.Path)))
 }
 
+// names lists the names of header fields and saved values, each after the one that it follows in
+// the item that has it first.
+func names(items []item) (out []string) {
+	for _, i := range items {
+		after := 0
+		add := func(name string) {
+			at := slices.Index(out, name)
+			if at < 0 {
+				at = after
+				out = slices.Insert(out, at, name)
+			}
+			after = at + 1
+		}
+		for _, h := range i.header {
+			add(h.Name)
+		}
+		for _, s := range i.flow.Save {
+			add(s.Name)
+		}
+	}
+	return out
+}
+
+// texts are header fields by name; nil: there are none.
+func texts(fields []foreign.Field) map[string]string {
+	var out map[string]string
+	for _, f := range fields {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[f.Name] = f.Value
+	}
+	return out
+}
+
 // common removes the header fields that all items share from them, and returns these.
-func common(items []item) (shared []draft.Header) {
+func common(items []item) (shared []foreign.Field) {
 	if len(items) < 2 {
 		return nil
 	}
@@ -81,7 +116,7 @@ func common(items []item) (shared []draft.Header) {
 		}
 	}
 	for i := range items {
-		items[i].header = slices.DeleteFunc(slices.Clone(items[i].header), func(h draft.Header) bool { return slices.Contains(shared, h) })
+		items[i].header = slices.DeleteFunc(slices.Clone(items[i].header), func(h foreign.Field) bool { return slices.Contains(shared, h) })
 	}
 	return shared
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -122,8 +122,8 @@ func TestHostTargetAndStaticFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Target.URL != "http://127.0.0.1:8080" || s.Load.Classes[0].Path != "/shop/" {
-		t.Errorf("target %q, first path %q", s.Target.URL, s.Load.Classes[0].Path)
+	if s.Target.URL != "http://127.0.0.1:8080" || s.Load.Requests[0].Path != "/shop/" {
+		t.Errorf("target %q, first path %q", s.Target.URL, s.Load.Requests[0].Path)
 	}
 	load := &foreign.Load{Requests: []foreign.Request{{Method: "GET", URL: "http://a/"}}}
 	for _, o := range []Options{{Host: "b"}, {Target: "127.0.0.1:8080"}, {Target: "http://x/?a=1"}} {
@@ -148,12 +148,12 @@ func TestKinds(t *testing.T) {
 				t.Errorf("%s: got\n%s\nwant %s", in, s, w)
 			}
 		}
-		if s, err := parser.Parse("x", got.Scenario); err != nil || s.OfFlows() {
+		if s, err := parser.Parse("x", got.Scenario); err != nil || len(s.Load.Steps) > 0 {
 			t.Errorf("%s: flows, %v", in, err)
 		}
 	}
 	got := convert(t, "testdata/urls/input.txt", Options{Kind: Flows})
-	if s, err := parser.Parse("x", got.Scenario); err != nil || !s.OfFlows() {
+	if s, err := parser.Parse("x", got.Scenario); err != nil || len(s.Load.Steps) == 0 {
 		t.Errorf("a list of URLs in turn: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestKinds(t *testing.T) {
 // invalid.
 func TestFlowLimits(t *testing.T) {
 	load := &foreign.Load{Flows: true}
-	load.Add(foreign.Request{Method: "POST", URL: "http://other/login", Flow: foreign.Flow{Save: []foreign.Save{{Name: "token", JSON: "token"}}}})
+	load.Add(foreign.Request{Method: "POST", URL: "http://other/login", Flow: foreign.Flow{Save: []foreign.Save{{Name: "token", From: workload.Save{JSON: "token"}}}}})
 	load.Add(foreign.Request{Method: "GET", URL: "http://a/" + foreign.Mark("token")})
 	for range 300 {
 		load.Add(foreign.Request{Method: "GET", URL: "http://a/", Flow: foreign.Flow{Think: time.Second}})
@@ -205,13 +205,13 @@ func TestManyURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []scenario.Class{
+	want := []workload.Request{
 		{Name: "GET-users-v1-orders", Weight: 3000, Method: "GET", Path: "/users/${row.v1}/orders?id=${row.v2}&x=y"},
 		{Name: "GET-files-v3", Weight: 3000, Method: "GET", Path: "/files/${row.v3}"},
 		{Name: "GET-health", Method: "GET", Path: "/health"},
 	}
-	if fmt.Sprint(s.Load.Classes) != fmt.Sprint(want) {
-		t.Errorf("classes\n%v\nwant\n%v", s.Load.Classes, want)
+	if fmt.Sprint(s.Load.Requests) != fmt.Sprint(want) {
+		t.Errorf("classes\n%v\nwant\n%v", s.Load.Requests, want)
 	}
 	if n := bytes.Count(got.Files[0].Data, []byte("\n")); n != 3000 {
 		t.Errorf("%d rows", n)
@@ -244,7 +244,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add("put", "http://u:p@[::1]:80", "x-api-key", "\u2028", "\r\n# a: [b")
 	f.Fuzz(func(t *testing.T, method, url, name, value, body string) {
 		load := &foreign.Load{}
-		flow := foreign.Flow{Save: []foreign.Save{{Name: "token", JSON: "a.b", Value: value}}, Think: time.Duration(len(body)) * time.Second}
+		flow := foreign.Flow{Save: []foreign.Save{{Name: "token", From: workload.Save{JSON: "a.b"}, Value: value}}, Think: time.Duration(len(body)) * time.Second}
 		r := foreign.Request{Method: method, URL: url, Body: body, Name: value, Flow: flow}
 		if h := (foreign.Field{Name: name, Value: value}); h.Valid() {
 			r.Header = append(r.Header, h, foreign.Field{Name: "Authorization", Value: "s3cret-" + value})

@@ -17,8 +17,8 @@ import (
 	"testing"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 )
 
 // commands are read by curl itself and by this package; SERVER is where curl sends them.
@@ -191,7 +191,9 @@ func imported(t *testing.T, command, folder string) (out []seen, left []foreign.
 	}
 	steps := s.Load.Steps
 	if len(steps) == 0 {
-		steps = []scenario.FlowStep{{Method: s.Load.Method, Path: strings.TrimPrefix(s.Load.URL, "${target.url}"), Body: s.Load.Body}}
+		only := s.Load.Requests[0]
+		only.Path = strings.TrimPrefix(s.Load.URL, "${target.url}")
+		steps = []workload.Step{{Request: only}}
 	}
 	for _, step := range steps {
 		header := http.Header{}
@@ -201,7 +203,7 @@ func imported(t *testing.T, command, folder string) (out []seen, left []foreign.
 		for name, value := range step.Headers {
 			header.Set(name, filled(value))
 		}
-		out = append(out, seen{step.Method, filled(step.Path), filled(step.Body), fieldsOf(header)})
+		out = append(out, seen{step.Method, filled(step.Path), filled(step.Body.Text), fieldsOf(header)})
 	}
 	return out, slices.Clone(got.Left)
 }

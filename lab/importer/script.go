@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario/draft"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 )
 
 // Script is a script of a tool, which that tool runs: k6 or Locust.
@@ -43,13 +43,13 @@ func (s Script) Scenario() ([]byte, error) {
 	}
 	args := `--from, ` + s.Tool + `, --sessions, "${sessions}", --warmup, "${warmup}", --duration, "${duration}"`
 	if s.Tool == "locust" || s.Target != "" {
-		args += `, --url, ` + quoted("${target.url}"+draft.Literal(strings.TrimSuffix(u.EscapedPath(), "/")))
+		args += `, --url, ` + quoted("${target.url}"+workload.Literal(strings.TrimSuffix(u.EscapedPath(), "/")))
 	}
 	path := filepath.ToSlash(s.Path)
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}
-	args += `, ` + quoted(draft.Literal(path))
+	args += `, ` + quoted(workload.Literal(path))
 	name := strings.TrimLeft(slug(strings.TrimSuffix(base, filepath.Ext(base))), "-_")
 	text := `# Made by dyno import: ` + toolNames[s.Tool] + ` runs ` + oneLine(base) + ` itself; a session is a virtual user.
 ` + s.note() + `# Latency is that of a closed loop: a user waits for each answer, so a stall of the service hides requests.

@@ -8,7 +8,7 @@ import (
 
 	"dyno/lab/importer/foreign"
 	"dyno/lab/record/redact"
-	"dyno/lab/scenario/draft"
+	"dyno/lab/workload"
 )
 
 var (
@@ -76,14 +76,14 @@ func (v *vault) query(raw string) string {
 			plain = name
 		}
 		if value == "" || value == foreign.Replace || marked(value) || !secretParameter.MatchString(plain) && redact.Text(pair) == pair {
-			out = append(out, draft.Literal(pair))
+			out = append(out, workload.Literal(pair))
 			continue
 		}
 		if unescaped, err := url.QueryUnescape(value); err == nil {
 			value = unescaped
 		}
 		if in := v.put("?"+plain, value); in != "" {
-			out = append(out, draft.Literal(name)+"="+in)
+			out = append(out, workload.Literal(name)+"="+in)
 		}
 	}
 	return strings.Join(out, "&")

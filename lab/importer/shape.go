@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario/draft"
+	"dyno/lab/workload"
 )
 
 // maxApart is the number of different requests from which on those that differ by numbers and
@@ -154,9 +154,9 @@ func (c *conversion) limit(items []item) []item {
 	return order[:maxClasses]
 }
 
-// classes names the items. The names are unique.
-func classes(items []item) []draft.Class {
-	var out []draft.Class
+// requests names the items. The names are unique.
+func requests(items []item) []workload.Request {
+	var out []workload.Request
 	seen := map[string]bool{}
 	for _, i := range items {
 		path, _, _ := strings.Cut(i.path, "?")
@@ -166,11 +166,14 @@ func classes(items []item) []draft.Class {
 		}
 		name := unused(cmp.Or(base, "request"), func(n string) bool { return seen[n] })
 		seen[name] = true
-		class := draft.Class{Name: name, Method: i.method, Path: i.path, Headers: i.header, Body: i.body, Check: draft.Check{Status: i.flow.Check.Status}}
-		if i.weight != 1 && len(items) > 1 {
-			class.Weight = min(i.weight, 1e6)
+		r := workload.Request{Name: name, Method: i.method, Path: i.path, Headers: texts(i.header), Body: workload.Body{Text: i.body}}
+		if c := i.flow.Check; len(c.Status) > 0 {
+			r.Check = &c
 		}
-		out = append(out, class)
+		if i.weight != 1 && len(items) > 1 {
+			r.Weight = min(i.weight, 1e6)
+		}
+		out = append(out, r)
 	}
 	return out
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario/draft"
+	"dyno/lab/workload"
 )
 
 // Kinds of load that a scenario may get.
 const (
-	Mix   = "requests"
-	Flows = "flows"
+	Mix   = workload.Requests
+	Flows = workload.Flows
 )
 
 // Limits of a flow in a scenario.
@@ -102,7 +102,7 @@ func (c *conversion) used(items []item, all []foreign.Save) {
 		}
 	}
 	needed := foreign.Marks(all, strings.Join(texts, "\n"))
-	compressed := func(h draft.Header) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
+	compressed := func(h foreign.Field) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
 	for n := range items {
 		if slices.ContainsFunc(items[n].header, compressed) {
 			items[n].header = slices.DeleteFunc(items[n].header, compressed)
@@ -134,23 +134,15 @@ func (c *conversion) pauses(items []item) {
 }
 
 // steps completes the kinds of request of a flow, of which each is one step.
-func steps(items []item, classes []draft.Class) (out []draft.Step) {
+func steps(items []item, kinds []workload.Request) (out []workload.Step) {
 	for n, i := range items {
-		step := draft.Step{Class: classes[n], Think: i.flow.Think}
+		step := workload.Step{Request: kinds[n], Think: i.flow.Think}
 		step.Weight = 0
 		for _, s := range i.flow.Save {
-			v := draft.Save{Name: s.Name}
-			switch {
-			case s.JSON != "":
-				v.From, v.What = "json", s.JSON
-			case s.Header != "":
-				v.From, v.What = "header", s.Header
-			case s.Cookie != "":
-				v.From, v.What = "cookie", s.Cookie
-			default:
-				v.From, v.What = "matches", s.Matches
+			if step.Save == nil {
+				step.Save = map[string]workload.Save{}
 			}
-			step.Save = append(step.Save, v)
+			step.Save[s.Name] = s.From
 		}
 		out = append(out, step)
 	}
@@ -158,12 +150,12 @@ func steps(items []item, classes []draft.Class) (out []draft.Step) {
 }
 
 // taken describes a step.
-func taken(s *draft.Step) string {
+func taken(s *workload.Step, saved []foreign.Save) string {
 	out := "step " + s.Name + ": " + s.Method + " " + foreign.Address(s.Path)
 	if s.Think > 0 {
 		out += ", after " + s.Think.String()
 	}
-	for _, v := range s.Save {
+	for _, v := range saved {
 		out += ", saves " + v.Name
 	}
 	return out

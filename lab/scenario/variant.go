@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dyno/lab/workload"
 )
 
 // Variant returns the variant of the given name. The error lists the variants and suggests the
@@ -76,25 +78,22 @@ func (s *Scenario) SetupOf(v Variant) []Request {
 	return s.Setup
 }
 
-// ByConcurrency reports whether the scenario's load is a number of concurrent units.
-func (s *Scenario) ByConcurrency() bool { return s.Load.Kind == Jobs && s.Load.Axis == Concurrency }
-
 // PacedJob reports whether the scenario's load is jobs at a rate, which run for a time of their
 // own and therefore cannot take turns.
-func (s *Scenario) PacedJob() bool { return s.Load.Kind == Jobs && !s.ByConcurrency() }
+func (s *Scenario) PacedJob() bool { return s.Load.Job != nil && !s.Load.Traits().Counted() }
 
 // Parallel reports whether the variant receives a number of concurrent units. Any other works
 // through one unit after the other.
 func (s *Scenario) Parallel(v Variant) bool {
-	return slices.ContainsFunc(s.LoadOf(v).Args, func(a string) bool { return strings.Contains(a, "${concurrency}") })
+	return slices.ContainsFunc(s.LoadOf(v).Job.Args, func(a string) bool { return strings.Contains(a, "${concurrency}") })
 }
 
 // ConcurrencyOf returns the numbers of concurrent units that a sweep uses for the variant, run
 // after run.
 func (s *Scenario) ConcurrencyOf(v Variant) []int {
 	switch {
-	case s.OfSessions():
-		return s.Load.Sessions
+	case s.Load.Sessions != nil:
+		return s.Load.Sessions.Numbers
 	case v.Load != nil && len(v.Load.Concurrency) > 0:
 		return v.Load.Concurrency
 	case !s.Parallel(v):
@@ -110,15 +109,18 @@ func (s *Scenario) LoadOf(v Variant) Load {
 		return l
 	}
 	if v.Load.Body != "" {
-		l.Body, l.BodyFile, l.Corpus, l.Repeat, l.Array = v.Load.Body, "", "", v.Load.Repeat, v.Load.Array
+		l.Requests = slices.Clone(l.Requests)
+		for i := range l.Requests {
+			l.Requests[i].Body = workload.Body{Text: v.Load.Body, Copies: v.Load.Repeat, Array: v.Load.Array}
+		}
 	}
 	if v.Load.Check != nil {
 		l.Check = *v.Load.Check
 	}
 	l.URL, l.Pipeline = cmp.Or(v.Load.URL, l.URL), cmp.Or(v.Load.Pipeline, l.Pipeline)
 	l.Connections = cmp.Or(v.Load.Connections, l.Connections)
-	if len(v.Load.Args) > 0 {
-		l.Args = v.Load.Args
+	if len(v.Load.Args) > 0 && l.Job != nil {
+		l.Job = &workload.Job{Args: v.Load.Args, Axis: l.Job.Axis}
 	}
 	l.Units = cmp.Or(v.Load.Units, l.Units)
 	if len(v.Load.Headers) > 0 {
@@ -127,11 +129,6 @@ func (s *Scenario) LoadOf(v Variant) Load {
 		maps.Copy(l.Headers, v.Load.Headers)
 	}
 	return l
-}
-
-// Sockets reports whether the requests are JSON-RPC calls over WebSockets.
-func (l *Load) Sockets() bool {
-	return strings.HasPrefix(l.URL, "ws://") || strings.HasPrefix(l.URL, "wss://")
 }
 
 // Resolve returns a path of the scenario in a form that can be opened.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/lab/workload"
+
 	"pgregory.net/rapid"
 )
 
@@ -65,8 +67,10 @@ func TestSetupOf(t *testing.T) {
 	}
 }
 
+func ofBody(b workload.Body) []workload.Request { return []workload.Request{{Body: b}} }
+
 func TestLoadOf(t *testing.T) {
-	s := &Scenario{Load: Load{URL: "http://h/", Body: "one", Repeat: 3, Headers: map[string]string{"A": "1", "B": "2"}}}
+	s := &Scenario{Load: Load{URL: "http://h/", Requests: ofBody(workload.Body{Text: "one", Copies: 3}), Headers: map[string]string{"A": "1", "B": "2"}}}
 	before := s.Load
 	for _, c := range []struct {
 		name string
@@ -75,8 +79,8 @@ func TestLoadOf(t *testing.T) {
 	}{
 		{"the load's", Variant{}, func(*Load) {}},
 		{"headers", Variant{Load: &VariantLoad{Headers: map[string]string{"B": "3"}}}, func(l *Load) { l.Headers = map[string]string{"A": "1", "B": "3"} }},
-		{"a body, once", Variant{Load: &VariantLoad{Body: "two"}}, func(l *Load) { l.Body, l.Repeat = "two", 0 }},
-		{"a body of many lines", Variant{Load: &VariantLoad{Body: "two", Repeat: 64}}, func(l *Load) { l.Body, l.Repeat = "two", 64 }},
+		{"a body, once", Variant{Load: &VariantLoad{Body: "two"}}, func(l *Load) { l.Requests = ofBody(workload.Body{Text: "two"}) }},
+		{"a body of many lines", Variant{Load: &VariantLoad{Body: "two", Repeat: 64}}, func(l *Load) { l.Requests = ofBody(workload.Body{Text: "two", Copies: 64}) }},
 	} {
 		want := before
 		c.want(&want)
@@ -87,8 +91,8 @@ func TestLoadOf(t *testing.T) {
 	if !reflect.DeepEqual(s.Load, before) || s.Load.Headers["B"] != "2" {
 		t.Errorf("the scenario's own load was changed: %+v", s.Load)
 	}
-	file := &Scenario{Load: Load{BodyFile: "x.json"}}
-	if got := file.LoadOf(Variant{Load: &VariantLoad{Body: "y"}}); got.BodyFile != "" || got.Body != "y" {
+	file := &Scenario{Load: Load{Requests: ofBody(workload.Body{File: "x.json"})}}
+	if got := file.LoadOf(Variant{Load: &VariantLoad{Body: "y"}}); got.Requests[0].Body != (workload.Body{Text: "y"}) {
 		t.Errorf("beside a file: %+v", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 	"dyno/parts/process"
 )
 
@@ -128,8 +129,8 @@ func (s Server) scenario(binary string, seed uint64, inside string) *scenario.Sc
 			Args:    []string{"--server", s.Name, "--seed", strconv.FormatUint(seed, 10), "--inside", inside},
 		}},
 		Load: scenario.Load{
-			URL: "http://${target.listen}" + s.Path, Method: s.Method, Body: strings.Repeat("x", s.BodyBytes),
-			Engine: s.Load.Engine, TLS: scenario.TLS{HTTP2: s.Load.HTTP2},
+			URL: "http://${target.listen}" + s.Path, Requests: []workload.Request{{Method: s.Method, Body: workload.Body{Text: strings.Repeat("x", s.BodyBytes)}}},
+			Engine: s.Load.Engine, TLS: workload.TLS{HTTP2: s.Load.HTTP2},
 			Think: time.Duration(s.Load.ThinkMs * float64(time.Millisecond)), MaxRate: s.Load.MaxRate,
 		},
 	}

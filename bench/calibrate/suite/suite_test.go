@@ -83,7 +83,7 @@ func TestScenarioOfAServer(t *testing.T) {
 		t.Errorf("starts %+v", sc.Target.Process)
 	}
 	l := sc.Load
-	if l.URL != "http://${target.listen}/buy" || l.Method != "POST" || l.Body != "xxx" || l.Think != 2500*time.Microsecond || l.MaxRate != 200 || l.Engine != "std" || !l.TLS.HTTP2 {
+	if l.URL != "http://${target.listen}/buy" || l.Requests[0].Method != "POST" || l.Requests[0].Body.Text != "xxx" || l.Think != 2500*time.Microsecond || l.MaxRate != 200 || l.Engine != "std" || !l.TLS.HTTP2 {
 		t.Errorf("is driven by %+v", l)
 	}
 	c := s.newCase(7, "none")

@@ -19,6 +19,7 @@ import (
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 
 	"github.com/spf13/pflag"
 )
@@ -62,16 +63,18 @@ func (q *Flags) Register(f *pflag.FlagSet) {
 // Scenario makes a scenario of one URL.
 func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 	sc := &scenario.Scenario{Name: title(url), Mode: mode, Target: scenario.Target{URL: url, Debug: q.debug}}
-	sc.Load = scenario.Load{URL: url, Method: strings.ToUpper(q.method), Body: q.body, Headers: map[string]string{},
+	only := workload.Request{Method: strings.ToUpper(q.method), Body: workload.Body{Text: q.body}}
+	sc.Load = scenario.Load{URL: url, Headers: map[string]string{},
 		Engine: q.engine, Connections: q.Connections, Timeout: q.timeout, MaxRate: q.MaxRate, Pipeline: q.pipeline,
-		TLS: scenario.TLS{Insecure: q.insecure, HTTP2: q.http2}}
+		TLS: workload.TLS{Insecure: q.insecure, HTTP2: q.http2}}
 	if file, ok := strings.CutPrefix(q.body, "@"); ok {
 		body, err := readBody(file)
 		if err != nil {
 			return nil, usage.Errorf("reading the body: %w", err)
 		}
-		sc.Load.Body = body
+		only.Body.Text = body
 	}
+	sc.Load.Requests = []workload.Request{only}
 	for _, h := range q.headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {

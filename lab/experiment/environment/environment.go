@@ -23,6 +23,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 	"dyno/parts/process"
 )
 
@@ -70,13 +71,13 @@ func (s *Environment) With(what, text string, others map[string]string) (string,
 
 // Repeated replaces the placeholders in a text that is written for the n-th time.
 func (s *Environment) Repeated(what, text string, n int) (string, error) {
-	return s.expand(what, text, map[string]string{scenario.Count: strconv.Itoa(n)})
+	return s.expand(what, text, map[string]string{workload.Count: strconv.Itoa(n)})
 }
 
 // Template replaces the placeholders in a text that the load fills in next, which is written for
 // the n-th time. What belongs to the load stays, and so does $$, which the load makes a $.
 func (s *Environment) Template(what, text string, n int) (string, error) {
-	tokens, err := scenario.Tokens(text)
+	tokens, err := workload.Tokens(text)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
@@ -96,7 +97,7 @@ func (s *Environment) Template(what, text string, n int) (string, error) {
 // expand replaces placeholders by the environment's fields or by others. An error lists the names
 // of the fields.
 func (s *Environment) expand(what, text string, others map[string]string) (string, error) {
-	out, err := scenario.Expand(text, func(name string) (string, bool) {
+	out, err := workload.Expand(text, func(name string) (string, bool) {
 		if v, ok := others[name]; ok {
 			return v, true
 		}
@@ -155,7 +156,7 @@ func (s *Environment) ownFolder(name string) error {
 	if err != nil {
 		return err
 	}
-	s.fields[scenario.Scratch] = dir
+	s.fields[workload.Scratch] = dir
 	return os.MkdirAll(dir, 0o755)
 }
 

@@ -38,7 +38,7 @@ func (b *Programs) Build(ctx context.Context) error {
 		packages = append(packages, c.Build)
 	}
 	if f := b.Scenario.Load.Feeder; f != nil {
-		packages = append(packages, f.Build)
+		packages = append(packages, f.Program.Build)
 	}
 	if d := b.Scenario.Load.Driver; d != nil {
 		packages = append(packages, d.Build)

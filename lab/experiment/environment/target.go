@@ -79,7 +79,7 @@ func (s *Environment) launch(ctx context.Context, p scenario.Process, granted fl
 // done.
 func (s *Environment) Ended() error {
 	p := s.Target
-	if p == nil || s.programs.Scenario.Load.Kind == scenario.Jobs && p.Err() == nil {
+	if p == nil || !s.programs.Scenario.Load.Traits().Sends && p.Err() == nil {
 		return nil
 	}
 	select {
@@ -156,7 +156,7 @@ func (s *Environment) StartJob(ctx context.Context, v scenario.Variant, fields m
 	s.fields["debug"] = address
 	sc := s.programs.Scenario
 	p := sc.TargetOf(v).Process
-	p.Args = append(append([]string(nil), p.Args...), sc.LoadOf(v).Args...)
+	p.Args = append(append([]string(nil), p.Args...), sc.LoadOf(v).Job.Args...)
 	if started, err = s.launch(ctx, p, sc.Target.CPUs, change, stdout); err != nil {
 		return started, "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load/corpus"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 	"dyno/parts/process"
 )
 
@@ -35,9 +36,9 @@ func (b *Generator) Feed(ctx context.Context) error {
 	switch {
 	case b.RowsFile != "":
 		read = kept(b.RowsFile, read)
-	case b.Scenario.Load.Kind == scenario.Jobs && f.File != "":
+	case !b.Scenario.Load.Traits().Sends && f.File != "":
 		b.RowsFile = b.Scenario.Resolve(f.File)
-	case b.Scenario.Load.Kind == scenario.Jobs:
+	case !b.Scenario.Load.Traits().Sends:
 		b.RowsFile = filepath.Join(b.Programs.Dir, "rows") // in a folder that only this user can read
 		read = kept(b.RowsFile, read)
 	}
@@ -67,7 +68,7 @@ func kept(path string, read func(io.Reader) (*corpus.Rows, error)) func(io.Reade
 }
 
 // runFeeder runs the feeder's program and reads the rows that it prints.
-func (b *Generator) runFeeder(ctx context.Context, f *scenario.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
+func (b *Generator) runFeeder(ctx context.Context, f *workload.Feeder, read func(io.Reader) (*corpus.Rows, error)) (*corpus.Rows, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, feedTimeout, fmt.Errorf("it did not end within %v; print fewer rows, or write them to a file", feedTimeout))
 	defer cancel()
 	command, err := b.feedCommand(f)
@@ -97,11 +98,11 @@ func (b *Generator) runFeeder(ctx context.Context, f *scenario.Feeder, read func
 	return rows, err
 }
 
-func (b *Generator) feedCommand(f *scenario.Feeder) ([]string, error) {
-	command := b.Programs.Command(f.Build, f.Command, f.Args)
+func (b *Generator) feedCommand(f *workload.Feeder) ([]string, error) {
+	command := b.Programs.Command(f.Program.Build, f.Program.Command, f.Program.Args)
 	for i, word := range command {
 		var err error
-		if command[i], err = scenario.Expand(word, func(string) (string, bool) { return "", false }); err != nil {
+		if command[i], err = workload.Expand(word, func(string) (string, bool) { return "", false }); err != nil {
 			return nil, err
 		}
 	}

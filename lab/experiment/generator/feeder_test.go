@@ -10,13 +10,14 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 	"dyno/parts/quicktest"
 )
 
 // feeding is a generator whose feeder is this shell script.
 func feeding(script, format string) *Generator {
 	sc := &scenario.Scenario{}
-	sc.Load.Feeder = &scenario.Feeder{Command: []string{"/bin/sh", "-c"}, Args: []string{script}, Format: format}
+	sc.Load.Feeder = &workload.Feeder{Program: workload.Program{Command: []string{"/bin/sh", "-c"}, Args: []string{script}}, Format: format}
 	return New(&environment.Programs{Scenario: sc, Say: func(string) {}})
 }
 
@@ -77,7 +78,7 @@ func TestFeedInterrupted(t *testing.T) {
 
 func TestFeedWithoutProgram(t *testing.T) {
 	b := feeding("", "csv")
-	b.Scenario.Load.Feeder.Command = []string{"no-such-feeder"}
+	b.Scenario.Load.Feeder.Program.Command = []string{"no-such-feeder"}
 	if err := b.Feed(t.Context()); err == nil || !strings.Contains(err.Error(), "install no-such-feeder") {
 		t.Errorf("%v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"dyno/lab/load/request"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // mostFlows bounds the flows that run concurrently on a schedule, if the scenario does not: each
@@ -26,7 +27,7 @@ const mostFlows = 4096
 // each step must be offered at the plan's rate in all of the measured time. The warm-up therefore
 // lasts as long as a flow pauses at least, and so does the drain.
 func (b *Generator) Paced(p *load.Plan, v scenario.Variant) {
-	if !b.Scenario.OfFlows() {
+	if len(b.Scenario.Load.Steps) == 0 {
 		return
 	}
 	l := b.Scenario.LoadOf(v)
@@ -64,9 +65,9 @@ func onlyConnection() *request.Corpus {
 }
 
 func (b *Generator) flow(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*engine.Flow, error) {
-	out := &engine.Flow{Values: corpus.Spec{Rows: b.rows, Run: run, Seed: seed}, Paced: l.Schedule.Kind == scenario.Closed}
+	out := &engine.Flow{Values: corpus.Spec{Rows: b.rows, Run: run, Seed: seed}, Paced: l.Schedule.Kind == workload.Closed}
 	if l.Keys != nil {
-		out.Values.Keys = corpus.Keys(*l.Keys)
+		out.Values.Keys = *l.Keys
 	}
 	var saved []string
 	for i := range l.Steps {
@@ -83,10 +84,10 @@ func (b *Generator) flow(s *environment.Environment, l scenario.Load, u *url.URL
 }
 
 // flowStep completes a step of the scenario with the load's common fields.
-func (b *Generator) flowStep(s *environment.Environment, l scenario.Load, u *url.URL, from *scenario.FlowStep, saved []string) (flows.Step, error) {
+func (b *Generator) flowStep(s *environment.Environment, l scenario.Load, u *url.URL, from *workload.Step, saved []string) (flows.Step, error) {
 	out := flows.Step{Name: from.Name, Header: map[string]string{}, Follow: cmp.Or(from.Follow, l.Follow), Think: from.Think}
 	x := expander{environment: s, later: saved}
-	body, err := b.body(from.Body, from.BodyFile)
+	body, err := b.body(from.Body)
 	if err != nil {
 		return out, err
 	}
@@ -112,16 +113,11 @@ func (b *Generator) flowStep(s *environment.Environment, l scenario.Load, u *url
 	}
 	out.Check = checkOf(check)
 	for _, name := range slices.Sorted(maps.Keys(from.Save)) {
-		v := from.Save[name]
-		out.Save = append(out.Save, flows.Save{Name: name, JSON: v.JSON, Header: v.Header, Cookie: v.Cookie, Matches: x.pattern(v.Matches)})
+		out.Save = append(out.Save, flows.Save{Name: name, From: from.Save[name]})
 	}
 	return out, x.err
 }
 
-func checkOf(check scenario.Check) request.Check {
-	out := request.Check{Status: check.Status, Header: check.Header}
-	for _, t := range check.JSON {
-		out.JSON = append(out.JSON, request.JSONTest{Path: t.Path, Equals: t.Equals, Exists: t.Exists})
-	}
-	return out
+func checkOf(check workload.Check) request.Check {
+	return request.Check{Status: check.Status, Header: check.Header, JSON: check.JSON}
 }

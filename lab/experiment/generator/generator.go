@@ -28,6 +28,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // Generator makes the loads of a scenario for the environments of its programs.
@@ -89,7 +90,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 	}
 	r.Load.URL = shown(u)
 	l := b.Scenario.LoadOf(v)
-	if b.Scenario.OfFlows() {
+	if len(b.Scenario.Load.Steps) > 0 {
 		err := b.flows(s, l, u, r, &out)
 		return out, err
 	}
@@ -100,7 +101,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 	if l.Once {
 		requests.Supply = b.supply(s, u)
 	}
-	if blocks(l.Receipts) {
+	if blocks(l.Deliveries) {
 		committed := &atomic.Pointer[ethereum.Blocks]{}
 		out.committed = committed
 		requests.Accepted = func(seq uint64, answer []byte) {
@@ -150,13 +151,13 @@ func runName(id string) string {
 
 // work describes the load of requests to a URL.
 func (b *Generator) work(l scenario.Load, u *url.URL, requests *request.Corpus) engine.Work {
-	return engine.Work{URL: u.String(), Engine: l.Engine, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.OfGRPC(), TLS: b.tls(), Think: l.Think, Follow: l.Follow, Pipeline: l.Pipeline}
+	return engine.Work{URL: u.String(), Engine: l.Engine, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.Load.GRPC != nil, TLS: b.tls(), Think: l.Think, Follow: l.Follow, Pipeline: l.Pipeline}
 }
 
 // engine makes the driver of a load of requests.
 func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
 	w := b.work(l, u, requests)
-	if b.Agents != nil && l.Receipts != "" {
+	if b.Agents != nil && l.Deliveries != "" {
 		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
 	}
 	if err := b.describe(ctx, l, &w); err != nil {
@@ -181,11 +182,11 @@ func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.U
 		rows = b.rows.Len()
 	}
 	if l.Keys != nil {
-		spec.Keys = corpus.Keys(*l.Keys)
+		spec.Keys = *l.Keys
 	}
-	classes := l.Classes
+	classes := l.Requests
 	if len(classes) == 0 {
-		classes = []scenario.Class{{}}
+		classes = []workload.Request{{}}
 	}
 	for _, c := range classes {
 		class, err := b.class(s, l, u, c)
@@ -203,7 +204,7 @@ func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.U
 }
 
 // class completes a class of the scenario with the load's common fields.
-func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.URL, c scenario.Class) (corpus.Class, error) {
+func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.URL, c workload.Request) (corpus.Class, error) {
 	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: c.Path, Header: map[string]string{}}
 	var err error
 	if out.Path == "" {
@@ -211,14 +212,14 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 			return out, err
 		}
 	}
-	if out.Body, err = b.body(cmp.Or(c.Body, l.Body), cmp.Or(c.BodyFile, l.BodyFile)); err != nil {
+	if out.Body, err = b.body(c.Body); err != nil {
 		return out, err
 	}
-	out.JSON = l.Sockets() || b.Scenario.OfGRPC()
-	if out.Array = l.Array; l.Repeat == 0 {
+	out.JSON = l.Traits().Sockets || b.Scenario.Load.GRPC != nil
+	if out.Array = c.Body.Array; c.Body.Copies == 0 {
 		out.Body, err = s.Template("body", out.Body, 0)
 	} else {
-		out.Copies, err = copies(s, out.Body, l.Repeat)
+		out.Copies, err = copies(s, out.Body, c.Body.Copies)
 	}
 	if err != nil {
 		return out, err
@@ -226,12 +227,12 @@ func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.UR
 	if out.Path, err = s.Template("path", out.Path, 0); err != nil {
 		return out, err
 	}
-	if l.Corpus != "" {
-		if out.Bodies, err = readFile(b.Scenario, l.Corpus, corpus.ReadBodies); err != nil {
-			return out, fmt.Errorf("corpus %s: %w", l.Corpus, err)
+	if file := c.Body.Corpus; file != "" {
+		if out.Bodies, err = readFile(b.Scenario, file, corpus.ReadBodies); err != nil {
+			return out, fmt.Errorf("corpus %s: %w", file, err)
 		}
 	}
-	out.Method = cmp.Or(c.Method, l.Method)
+	out.Method = c.Method
 	if out.Method == "" {
 		out.Method = http.MethodGet
 		if out.Body != "" || len(out.Bodies) > 0 || len(out.Copies) > 0 {
@@ -272,9 +273,10 @@ func copies(s *environment.Environment, template string, repeat int) ([]string, 
 const maxBody = 16 << 20
 
 // body returns a template, from its file if it has one.
-func (b *Generator) body(text, file string) (string, error) {
+func (b *Generator) body(of workload.Body) (string, error) {
+	file := of.File
 	if file == "" {
-		return text, nil
+		return of.Text, nil
 	}
 	content, err := readFile(b.Scenario, file, func(r io.Reader) ([]byte, error) {
 		return io.ReadAll(io.LimitReader(r, maxBody+1))
@@ -297,7 +299,7 @@ const reachTimeout = 2 * time.Second
 // answering later is measured. Processes that the lab starts are known to be ready. The warnings
 // are about answers that do not count as a success.
 func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
-	if b.Scenario.Load.Kind == scenario.Jobs || b.Scenario.OfSessions() || len(b.Scenario.Companions) > 0 {
+	if !b.Scenario.Load.Traits().Sends || b.Scenario.Load.Sessions != nil || len(b.Scenario.Companions) > 0 {
 		return nil, nil
 	}
 	seen := map[string]bool{}
@@ -341,13 +343,13 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 	}
 	l := b.Scenario.LoadOf(v)
 	requests, _, err := b.corpus(s, l, u, runName(""), 0)
-	if b.Scenario.OfFlows() || b.Scenario.OfGRPC() {
+	if len(b.Scenario.Load.Steps) > 0 || b.Scenario.Load.GRPC != nil {
 		requests, err = onlyConnection(), nil
 	}
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
-	if l.Sockets() {
+	if l.Traits().Sockets {
 		return "", b.trySocket(ctx, l, u, requests)
 	}
 	d, err := b.work(l, u, requests).Standard()

@@ -16,19 +16,19 @@ const maxDescriptors = 16 << 20
 // describe makes a load of requests one of gRPC calls, if it is one, with their descriptors from
 // the scenario's files or from the target.
 func (b *Generator) describe(ctx context.Context, l scenario.Load, w *engine.Work) error {
-	if !b.Scenario.OfGRPC() {
+	if b.Scenario.Load.GRPC == nil {
 		return nil
 	}
-	w.Call = l.Call
-	if len(l.Proto) > 0 {
+	w.Call = l.GRPC.Call
+	if len(l.GRPC.Proto) > 0 {
 		var err error
-		if w.Descriptors, err = protosource.Compile(ctx, b.resolved(l.Proto), b.resolved(l.ProtoPath)); err != nil {
+		if w.Descriptors, err = protosource.Compile(ctx, b.resolved(l.GRPC.Proto), b.resolved(l.GRPC.ProtoPath)); err != nil {
 			return fmt.Errorf("load.proto: %w", err)
 		}
 	}
-	if l.Descriptors != "" {
+	if l.GRPC.Descriptors != "" {
 		var err error
-		w.Descriptors, err = readFile(b.Scenario, l.Descriptors, func(r io.Reader) ([]byte, error) {
+		w.Descriptors, err = readFile(b.Scenario, l.GRPC.Descriptors, func(r io.Reader) ([]byte, error) {
 			content, err := io.ReadAll(io.LimitReader(r, maxDescriptors+1))
 			if err == nil && len(content) > maxDescriptors {
 				err = fmt.Errorf("larger than %d MiB", maxDescriptors>>20)
@@ -36,7 +36,7 @@ func (b *Generator) describe(ctx context.Context, l scenario.Load, w *engine.Wor
 			return content, err
 		})
 		if err != nil {
-			return fmt.Errorf("load.descriptors %s: %w", l.Descriptors, err)
+			return fmt.Errorf("load.descriptors %s: %w", l.GRPC.Descriptors, err)
 		}
 	}
 	return w.Describe(ctx)

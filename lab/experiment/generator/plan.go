@@ -13,6 +13,7 @@ import (
 	"dyno/lab/load/sessions"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 func (b *Generator) Base(v scenario.Variant) load.Plan {
 	l := b.Scenario.LoadOf(v)
 	p := load.Plan{Connections: cmp.Or(l.Connections, defaultConnections), Timeout: cmp.Or(l.Timeout, defaultTimeout), Units: 1}
-	if l.Kind != scenario.Jobs {
+	if l.Traits().Sends {
 		p.Units = max(l.Units, 1)
 	}
 	return p
@@ -39,7 +40,7 @@ func (b *Generator) Base(v scenario.Variant) load.Plan {
 // is a fault of the scenario.
 func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
 	l, p := b.Scenario.LoadOf(v), b.Base(v)
-	if b.Scenario.OfSessions() {
+	if b.Scenario.Load.Sessions != nil {
 		p.Connections = cmp.Or(r.Step.Connections, p.Connections)
 		return b.planSessions(p, r, l, warmup), nil
 	}
@@ -48,7 +49,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
-	if !r.Step.Closed && l.Schedule.Kind != scenario.Closed {
+	if !r.Step.Closed && l.Schedule.Kind != workload.Closed {
 		b.Paced(&p, v)
 	}
 	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
@@ -63,10 +64,10 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 	if err := withinMaxRate(&p, steady, l.MaxRate); err != nil {
 		return p, err
 	}
-	if l.Receipts != "" {
+	if l.Deliveries != "" {
 		p.Deliveries = PendingReceipts(max(r.Step.Rate, r.Step.RampTo))
 	}
-	r.Load = record.Load{Kind: cmp.Or(l.Kind, scenario.Requests), Model: "open", Schedule: describeSchedule(l, r.Step),
+	r.Load = record.Load{Kind: cmp.Or(l.Kind, workload.Requests), Model: "open", Schedule: describeSchedule(l, r.Step),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
 	if p.Units > 1 {
 		r.Load.Units = p.Units
@@ -83,12 +84,12 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 // planSessions completes the plan of a number of sessions with a rate each.
 func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, warmup time.Duration) load.Plan {
 	p.Length, p.Warmup, p.Drain = cmp.Or(r.Step.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
-	p.Schedule = sessions.Schedule(p.Connections, l.PerSession, p.Warmup+p.Length+record.WindowLength)
-	schedule := fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.PerSession)
+	p.Schedule = sessions.Schedule(p.Connections, l.Sessions.PerSession, p.Warmup+p.Length+record.WindowLength)
+	schedule := fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.Sessions.PerSession)
 	switch {
-	case l.PerSession == 0 && l.Driver != nil:
+	case l.Sessions.PerSession == 0 && l.Driver != nil:
 		schedule = fmt.Sprintf("%d sessions at their driver's pace", p.Connections)
-	case l.PerSession == 0:
+	case l.Sessions.PerSession == 0:
 		schedule = fmt.Sprintf("%d sessions that only receive", p.Connections)
 	}
 	r.Load = record.Load{Kind: record.KindSessions, Model: "open", Schedule: schedule, Connections: p.Connections, Timeout: p.Timeout}
@@ -136,15 +137,15 @@ func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error 
 		return nil
 	}
 	switch s.Kind {
-	case scenario.Closed:
-	case scenario.Poisson, "":
+	case workload.Closed:
+	case workload.Poisson, "":
 		p.Follow(schedule.Spec{Kind: schedule.KindPoisson, PerSecond: rate, Length: span, Seed: seed})
-	case scenario.Constant:
+	case workload.Constant:
 		p.Follow(schedule.Spec{Kind: schedule.KindConstant, PerSecond: rate, Length: span})
-	case scenario.Ramp:
+	case workload.Ramp:
 		p.Warmup = 0
 		p.Follow(schedule.Spec{Kind: schedule.KindRamp, PerSecond: s.From / units, To: s.To / units, Length: p.Length})
-	case scenario.Step:
+	case workload.Stepwise:
 		p.Warmup, p.Length = 0, 0
 		var stages []schedule.Stage
 		for _, st := range s.Stages {
@@ -152,12 +153,12 @@ func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error 
 			p.Length += st.Length
 		}
 		p.Follow(schedule.Spec{Kind: schedule.KindSteps, Stages: stages})
-	case scenario.File:
+	case workload.File:
 		return b.scheduleFile(p, s.File)
 	default:
 		return fmt.Errorf("unknown schedule %q", s.Kind)
 	}
-	if needsRate := s.Kind == scenario.Poisson || s.Kind == "" || s.Kind == scenario.Constant; needsRate && rate <= 0 {
+	if needsRate := s.Kind == workload.Poisson || s.Kind == "" || s.Kind == workload.Constant; needsRate && rate <= 0 {
 		return errors.New("the schedule has no rate: set load.schedule.rate, or -r")
 	}
 	return nil
@@ -183,25 +184,25 @@ func (b *Generator) scheduleFile(p *load.Plan, file string) error {
 
 func describeSchedule(l scenario.Load, step record.Step) string {
 	s, rate := l.Schedule, step.Rate
-	if step.Closed && l.Kind == scenario.Jobs {
+	if step.Closed && !l.Traits().Sends {
 		return fmt.Sprintf("%d concurrent units", step.Connections)
 	}
 	if step.Closed {
-		return scenario.Closed
+		return workload.Closed
 	}
 	if step.RampTo > 0 {
-		s.Kind, s.From, s.To = scenario.Ramp, rate, step.RampTo
+		s.Kind, s.From, s.To = workload.Ramp, rate, step.RampTo
 	}
 	switch s.Kind {
-	case scenario.Closed:
-		return scenario.Closed
-	case scenario.Ramp:
+	case workload.Closed:
+		return workload.Closed
+	case workload.Ramp:
 		return fmt.Sprintf("ramp %.6g/s to %.6g/s", s.From, s.To)
-	case scenario.Step:
+	case workload.Stepwise:
 		return fmt.Sprintf("%d stages", len(s.Stages))
-	case scenario.File:
+	case workload.File:
 		return "file " + s.File
-	case scenario.Constant:
+	case workload.Constant:
 		return fmt.Sprintf("constant %.6g/s", rate)
 	}
 	return fmt.Sprintf("poisson %.6g/s", rate)

@@ -10,6 +10,7 @@ import (
 	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 func TestMaxRateBoundsEveryLoad(t *testing.T) {
@@ -63,7 +64,7 @@ func TestDescribesTheScheduleOfTheRun(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", step, got, want)
 		}
 	}
-	jobs := scenario.Load{Kind: scenario.Jobs}
+	jobs := scenario.Load{Kind: workload.Jobs, Job: &workload.Job{}}
 	if got := describeSchedule(jobs, record.Step{Closed: true, Connections: 8}); got != "8 concurrent units" {
 		t.Errorf("a closed loop of jobs: %q", got)
 	}

@@ -24,7 +24,7 @@ func blocks(url string) bool {
 // Receipts opens the source of receipts for a load of these requests, until end is called; follow
 // is nil if the load has none.
 func (b *Generator) Receipts(ctx context.Context, s *environment.Environment, r *Requests) (follow []load.Receipts, end func(), err error) {
-	address := b.Scenario.Load.Receipts
+	address := b.Scenario.Load.Deliveries
 	if address == "" {
 		return nil, func() {}, nil
 	}

@@ -23,6 +23,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 	"dyno/parts/process"
 )
 
@@ -50,7 +51,7 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v 
 		return Sessions{}, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
 	name := "events"
-	if l.Sockets() {
+	if l.Traits().Sockets {
 		name = "websocket"
 	}
 	return Sessions{Driver: &sessions.Engine{Name: name, Driver: driver}, Close: func() {}}, nil
@@ -59,15 +60,15 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v 
 // script makes the driver that a scenario describes.
 func (b *Generator) script(s *environment.Environment, l scenario.Load, run string) (sessions.Driver, error) {
 	x := expander{environment: s}
-	out := scripted.Script{URL: x.template("url", l.URL), Header: x.texts("header", l.Headers), Subprotocols: l.Open.Subprotocols, Run: run}
-	for _, m := range l.Open.Messages {
+	out := scripted.Script{URL: x.template("url", l.URL), Header: x.texts("header", l.Headers), Subprotocols: l.Sessions.Open.Subprotocols, Run: run}
+	for _, m := range l.Sessions.Open.Messages {
 		out.Messages = append(out.Messages, x.template("open.messages", m))
 	}
-	if l.Send != nil {
-		out.Send = &scripted.Send{Body: x.template("send.text", l.Send.Text), URL: x.template("send.url", l.Send.URL),
-			Method: cmp.Or(l.Send.Method, http.MethodPost), Header: x.texts("send.headers", l.Send.Headers)}
-		if l.Send.Base64 != "" {
-			message, err := base64.StdEncoding.DecodeString(l.Send.Base64)
+	if l.Sessions.Send != nil {
+		out.Send = &scripted.Send{Body: x.template("send.text", l.Sessions.Send.Text), URL: x.template("send.url", l.Sessions.Send.URL),
+			Method: cmp.Or(l.Sessions.Send.Method, http.MethodPost), Header: x.texts("send.headers", l.Sessions.Send.Headers)}
+		if l.Sessions.Send.Base64 != "" {
+			message, err := base64.StdEncoding.DecodeString(l.Sessions.Send.Base64)
 			if err != nil {
 				return nil, fmt.Errorf("send.base64: %w", err)
 			}
@@ -77,8 +78,8 @@ func (b *Generator) script(s *environment.Environment, l scenario.Load, run stri
 			return nil, err
 		}
 	}
-	out.Frames = scripted.Match{Contains: l.Expect.Frames.Contains, Matches: x.pattern(l.Expect.Frames.Matches)}
-	if a := l.Expect.Ack; a != nil {
+	out.Frames = scripted.Match{Contains: l.Sessions.Expect.Frames.Contains, Matches: x.pattern(l.Sessions.Expect.Frames.Matches)}
+	if a := l.Sessions.Expect.Ack; a != nil {
 		out.Ack = scripted.Ack{Any: a.Any, Matches: x.pattern(a.Matches)}
 		if a.JSON != "" {
 			out.Ack.JSON = strings.Split(a.JSON, ".")
@@ -118,7 +119,7 @@ type expander struct {
 
 // text keeps the placeholders of the load, and each $$, for the load's own template.
 func (x *expander) text(what, text string) string {
-	tokens, err := scenario.Tokens(text)
+	tokens, err := workload.Tokens(text)
 	var out strings.Builder
 	for _, t := range tokens {
 		part := t.Text
@@ -160,7 +161,7 @@ func (x *expander) pattern(text string) *regexp.Regexp {
 // program starts the program that drives the sessions. It may begin immediately: its output waits
 // in the pipe until the plan's driver reads it.
 func (b *Generator) program(ctx context.Context, s *environment.Environment, l scenario.Load, p *load.Plan) (Sessions, error) {
-	fields := map[string]string{"sessions": strconv.Itoa(p.Connections), "rate": strconv.FormatFloat(l.PerSession, 'g', -1, 64),
+	fields := map[string]string{"sessions": strconv.Itoa(p.Connections), "rate": strconv.FormatFloat(l.Sessions.PerSession, 'g', -1, 64),
 		"duration": p.Length.String(), "warmup": p.Warmup.String()}
 	command := b.Programs.Command(l.Driver.Build, l.Driver.Command, l.Driver.Args)
 	for i, word := range command {

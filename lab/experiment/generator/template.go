@@ -5,13 +5,13 @@ import (
 	"net/url"
 	"strings"
 
-	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // pathOf returns the path and query of a URL as a template: what belongs to the load stays as it is
 // written, and the rest is escaped.
 func pathOf(u *url.URL) (string, error) {
-	tokens, err := scenario.Tokens(cmp.Or(u.RawPath, u.EscapedPath(), "/")) // RawPath is as written, Path without escapes
+	tokens, err := workload.Tokens(cmp.Or(u.RawPath, u.EscapedPath(), "/")) // RawPath is as written, Path without escapes
 	if err != nil {
 		return "", err
 	}

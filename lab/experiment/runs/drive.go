@@ -39,7 +39,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 	if d.plan, err = b.Generator.Plan(r, v, warmup); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
-	if b.Generator.Scenario.Load.Kind == scenario.Jobs {
+	if !b.Generator.Scenario.Load.Traits().Sends {
 		return d, b.driveJob(ctx, s, v, r, d)
 	}
 	var debug string
@@ -49,7 +49,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 	if d.debug, err = b.Generator.Debug(debug, b.Token); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
-	if b.Generator.Scenario.OfSessions() {
+	if b.Generator.Scenario.Load.Sessions != nil {
 		of, err := b.Generator.Sessions(ctx, s, v, r, &d.plan)
 		if err == nil {
 			d.driver, d.close = of.Driver, of.Close
@@ -95,8 +95,8 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v sce
 		in.Close()
 	}()
 	d.driver = jobs.New("job", out)
-	timed := slices.ContainsFunc(told.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
-	if b.Generator.Scenario.ByConcurrency() && told.Units == 0 && !timed {
+	timed := slices.ContainsFunc(told.Job.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
+	if told.Traits().Counted() && told.Units == 0 && !timed {
 		d.driver, d.steady = jobs.NewSteady("job", out), true
 	}
 	d.close = func() {

@@ -9,7 +9,6 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/probe/profiling"
-	"dyno/lab/scenario"
 )
 
 // Doubts says what is doubtful about the processes and debug addresses of targets that already
@@ -19,7 +18,7 @@ func (b *Runner) Doubts(ctx context.Context) (doubts []string, err error) {
 	seen := map[string]bool{}
 	for _, v := range b.Generator.Programs.Variants {
 		t := b.Generator.Scenario.TargetOf(v)
-		if t.URL == "" || seen[t.URL+" "+t.Debug] || b.Generator.Scenario.Load.Kind == scenario.Jobs {
+		if t.URL == "" || seen[t.URL+" "+t.Debug] || !b.Generator.Scenario.Load.Traits().Sends {
 			continue
 		}
 		seen[t.URL+" "+t.Debug] = true

@@ -137,7 +137,8 @@ func (t *tuning) alone() bool { return t.Scenario.Exclusive || t.Scenario.OneAdd
 
 // setByLoad reports whether the load's own arguments set a setting, so that others have no effect.
 func (t *tuning) setByLoad(name string) bool {
-	return slices.ContainsFunc(t.Scenario.LoadOf(t.start).Args, func(a string) bool { return strings.HasPrefix(a, name+"=") })
+	job := t.Scenario.LoadOf(t.start).Job
+	return job != nil && slices.ContainsFunc(job.Args, func(a string) bool { return strings.HasPrefix(a, name+"=") })
 }
 
 // declared enters what the program declares. Only a service that reports its assembly is asked: any

@@ -36,13 +36,13 @@ func (t *tuning) look(ctx context.Context) error {
 		return errors.New(exp.Outcome.Reason)
 	}
 	result := capacity.Summarise(exp, t.start.Name)
-	if t.Scenario.Counted() {
+	if t.Scenario.Load.Traits().Counted() {
 		t.perRun, t.clients = perRun(exp, began), result.Concurrency
-		if t.Scenario.OfSessions() {
+		if t.Scenario.Load.Sessions != nil {
 			t.clients = 0
 		}
 	}
-	if t.Metric == compare.MetricP99 && !t.Scenario.Counted() {
+	if t.Metric == compare.MetricP99 && !t.Scenario.Load.Traits().Counted() {
 		if t.rate = cmp.Or(t.Rate, shareOfCapacity*result.CapacityPerS); t.rate == 0 {
 			return fmt.Errorf("%w: no rate was found at which %s meets the SLO: %s", experiment.ErrUnfit, t.start.Name, result.Reason)
 		}

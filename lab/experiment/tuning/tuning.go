@@ -23,6 +23,7 @@ import (
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
 	"dyno/lab/tune"
+	"dyno/lab/workload"
 )
 
 // Options says what to tune, and how.
@@ -165,7 +166,7 @@ func (t *tuning) build(ctx context.Context) error {
 		return err
 	}
 	sc := *t.Scenario
-	sc.Load.Feeder = &scenario.Feeder{File: g.RowsFile, Format: cmp.Or(f.Format, "ndjson")}
+	sc.Load.Feeder = &workload.Feeder{File: g.RowsFile, Format: cmp.Or(f.Format, "ndjson")}
 	t.Scenario = &sc
 	return nil
 }
@@ -198,7 +199,7 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 	began, first := time.Now(), &firstSlice{Progress: o.Progress}
 	o.Progress = first
 	exp, err := experiment.Execute(ctx, o)
-	if !t.Scenario.Counted() { // whole runs are planned by their number
+	if !t.Scenario.Load.Traits().Counted() { // whole runs are planned by their number
 		t.overhead = max(0, time.Since(began)-o.Budget)
 		if first.at.IsZero() {
 			first.at = time.Now()
@@ -220,17 +221,17 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 func (t *tuning) metric() (string, error) {
 	sc, metric := t.Scenario, cmp.Or(t.Metric, compare.MetricWork)
 	switch {
-	case sc.OfSessions() && len(sc.Load.Sessions) > 0 && t.Metric == "":
+	case sc.Load.Sessions != nil && len(sc.Load.Sessions.Numbers) > 0 && t.Metric == "":
 		return compare.MetricCPU, nil
-	case sc.OfSessions() && len(sc.Load.Sessions) > 0 && metric == compare.MetricWork:
+	case sc.Load.Sessions != nil && len(sc.Load.Sessions.Numbers) > 0 && metric == compare.MetricWork:
 		return "", &scenario.Fault{Err: errors.New("the scenario has a fixed number of sessions, which is its work: use --metric cpu or p99")}
-	case sc.Counted() && metric == compare.MetricWork:
+	case sc.Load.Traits().Counted() && metric == compare.MetricWork:
 		return compare.MetricCapacity, nil
 	case sc.Load.MaxRate > 0 && t.Metric == "":
 		return compare.MetricCPU, nil
 	case sc.Load.MaxRate > 0 && metric == compare.MetricWork:
 		return "", &scenario.Fault{Err: errors.New("load.max_rate is set, so peak work rates are not measured: use --metric cpu or p99")}
-	case metric == compare.MetricP99 && !sc.Bounded() && t.Rate == 0 && !sc.Counted():
+	case metric == compare.MetricP99 && !sc.Bounded() && t.Rate == 0 && !sc.Load.Traits().Counted():
 		return "", &scenario.Fault{Err: errors.New("p99 is compared at a rate near the capacity, so the scenario needs an slo")}
 	}
 	return metric, nil

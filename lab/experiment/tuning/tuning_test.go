@@ -15,6 +15,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/tune"
+	"dyno/lab/workload"
 	"dyno/parts/quicktest"
 )
 
@@ -44,8 +45,8 @@ func TestVariant(t *testing.T) {
 func TestMetric(t *testing.T) {
 	slo := record.SLO{Latency: map[string]float64{"p99": 20}}
 	requests := scenario.Scenario{SLO: slo}
-	jobs := scenario.Scenario{SLO: slo, Load: scenario.Load{Kind: scenario.Jobs, Axis: scenario.Concurrency}}
-	fixed := scenario.Scenario{SLO: slo, Load: scenario.Load{Kind: scenario.Sessions, SessionLoad: scenario.SessionLoad{Sessions: scenario.Numbers{400}}}}
+	jobs := scenario.Scenario{SLO: slo, Load: scenario.Load{Kind: workload.Jobs, Job: &workload.Job{Axis: workload.AxisConcurrency}}}
+	fixed := scenario.Scenario{SLO: slo, Load: scenario.Load{Kind: workload.Sessions, Sessions: &workload.Session{Numbers: []int{400}}}}
 	for _, c := range []struct {
 		scenario    scenario.Scenario
 		asked, want string // "": refused
@@ -67,7 +68,7 @@ func TestMetric(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for says, sc := range map[string]*scenario.Scenario{
 		"needs target.build":  {Target: scenario.Target{URL: "http://127.0.0.1:1"}},
-		"jobs by rate":        {Load: scenario.Load{Kind: scenario.Jobs}, Target: scenario.Target{Process: scenario.Process{Command: []string{"x"}}}},
+		"jobs by rate":        {Load: scenario.Load{Kind: workload.Jobs, Job: &workload.Job{}}, Target: scenario.Target{Process: scenario.Process{Command: []string{"x"}}}},
 		`no variant "newest"`: {Variants: []scenario.Variant{{Name: "new"}}},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
@@ -87,7 +88,7 @@ func TestRefused(t *testing.T) {
 
 // A setting that the load's arguments set has no other value.
 func TestSetByLoad(t *testing.T) {
-	x := &tuning{Options: Options{Options: experiment.Options{Scenario: &scenario.Scenario{Load: scenario.Load{Args: []string{"--set", "fetches=${concurrency}"}}}}}}
+	x := &tuning{Options: Options{Options: experiment.Options{Scenario: &scenario.Scenario{Load: scenario.Load{Job: &workload.Job{Args: []string{"--set", "fetches=${concurrency}"}}}}}}}
 	if !x.setByLoad("fetches") || x.setByLoad("fetch") {
 		t.Error("fetches is set by the load, fetch is not")
 	}
@@ -105,7 +106,7 @@ func TestSearch(t *testing.T) {
 	sc.Target.Command = []string{binary, "--listen", "127.0.0.1:0", "--debug", "127.0.0.1:0", "--iterations", "200"}
 	fed := filepath.Join(t.TempDir(), "fed")
 	sc.Load.URL, sc.Load.Connections = "http://${target.listen}/?n=${row.n}", 4
-	sc.Load.Feeder = &scenario.Feeder{Command: []string{"sh", "-c", `echo ran >> "$0"; echo '{"n":"1"}'`, fed}}
+	sc.Load.Feeder = &workload.Feeder{Program: workload.Program{Command: []string{"sh", "-c", `echo ran >> "$0"; echo '{"n":"1"}'`, fed}}}
 	progress := &said{}
 	o := Options{Options: experiment.Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: 12 * time.Second, NoPMQoS: true, Progress: progress},
 		Settings: []string{"gogc", "gomaxprocs", "gomemlimit"}, pace: pace{look: time.Second, profile: time.Second, group: 2 * time.Second, alone: 2 * time.Second}}

@@ -18,7 +18,7 @@ import (
 	"dyno/lab/probe"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
-	"dyno/lab/scenario"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -108,7 +108,7 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	s.turns.gen.Paced(&p, s.variant)
 	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
 	p.Follow(arrivals.Spec{Kind: arrivals.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
-	if s.turns.scenario.Load.Schedule.Kind == scenario.Constant {
+	if s.turns.scenario.Load.Schedule.Kind == workload.Constant {
 		p.Follow(arrivals.Spec{Kind: arrivals.KindConstant, PerSecond: requests, Length: span})
 	}
 	out := s.slice(record.SliceSLO)

@@ -5,26 +5,23 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dyno/lab/workload"
 )
 
 // Flow is what a request has besides as one step among others, which follow one another.
 type Flow struct {
 	Think time.Duration // pause before it, after the answer to the request before
 	Save  []Save
-	Check Check
+	Check workload.Check
 }
 
 // Save is a value of a request's answer that later requests contain, as Mark(Name): exactly one
 // source is set.
 type Save struct {
-	Name                          string
-	JSON, Header, Cookie, Matches string // as in a scenario's save
-	Value                         string // that the file has
-}
-
-// Check is what the answer to a request must have; the zero Check requires success.
-type Check struct {
-	Status []int
+	Name  string
+	From  workload.Save
+	Value string // that the file has
 }
 
 // Mark stands in URLs, header fields and bodies for a value that an earlier request saved. It has
@@ -53,7 +50,7 @@ var reserved = []string{"id", "run", "key", "n", "scratch", "session", "offer"}
 func (l *Load) Keep(request int, s Save, field string) string {
 	r := &l.Requests[request]
 	for _, have := range r.Flow.Save {
-		if s.JSON == have.JSON && s.Header == have.Header && s.Cookie == have.Cookie && s.Matches == have.Matches {
+		if s.From == have.From {
 			return Mark(have.Name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/importer/foreign"
+	"dyno/lab/workload"
 )
 
 // Limits of what is compared.
@@ -120,12 +121,12 @@ func (f *follower) answer(request int, e *entry, open foreign.Opener) {
 			for _, line := range strings.Split(h.Value, "\n") { // Chromium joins them
 				if c, err := http.ParseSetCookie(line); err == nil {
 					f.cookies[c.Name] = true
-					f.take(c.Value, source{request, foreign.Save{Cookie: c.Name}, c.Name})
+					f.take(c.Value, source{request, foreign.Save{From: workload.Save{Cookie: c.Name}}, c.Name})
 				}
 			}
 		case "date", "content-type", "content-length", "cache-control", "server", "vary", "connection", "location": // browsers follow it
 		default:
-			f.take(h.Value, source{request, foreign.Save{Header: h.Name}, h.Name})
+			f.take(h.Value, source{request, foreign.Save{From: workload.Save{Header: h.Name}}, h.Name})
 		}
 	}
 	c := &e.Response.Content
@@ -169,7 +170,7 @@ func (f *follower) fields(request int, v any, path []string) {
 		}
 	case string, json.Number:
 		if where, ok := foreign.Path(path); ok {
-			f.take(fmt.Sprint(v), source{request, foreign.Save{JSON: where}, path[len(path)-1]})
+			f.take(fmt.Sprint(v), source{request, foreign.Save{From: workload.Save{JSON: where}}, path[len(path)-1]})
 		}
 	}
 }
@@ -197,7 +198,7 @@ func (f *follower) inputs(request int, page string) {
 		if strings.ContainsAny(expression, "\r\n") {
 			continue
 		}
-		f.take(tag[value[2]+1:value[3]-1], source{request, foreign.Save{Matches: expression}, tag[name[2]+1 : name[3]-1]})
+		f.take(tag[value[2]+1:value[3]-1], source{request, foreign.Save{From: workload.Save{Matches: expression}}, tag[name[2]+1 : name[3]-1]})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"dyno/lab/load/request"
 	"dyno/lab/load/schedule"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"google.golang.org/grpc"
@@ -52,7 +53,7 @@ func TestFlows(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := engine.Work{URL: target.URL, Corpus: &request.Corpus{}, Flow: &engine.Flow{Values: corpus.Spec{Rows: users}, Steps: []flows.Step{
-		{Name: "login", Method: http.MethodGet, URL: target.URL + "/login?user=${row.name}&id=${id}", Save: []flows.Save{{Name: "token", JSON: "token"}}},
+		{Name: "login", Method: http.MethodGet, URL: target.URL + "/login?user=${row.name}&id=${id}", Save: []flows.Save{{Name: "token", From: workload.Save{JSON: "token"}}}},
 		{Name: "order", Method: http.MethodPost, URL: target.URL + "/order/${token}", Body: "x"},
 	}}}
 	bus := listen(t)
@@ -115,7 +116,7 @@ func TestCalls(t *testing.T) {
 		serving.Wait()
 	})
 	w := engine.Work{URL: "http://" + l.Addr().String(), Call: "grpc.health.v1.Health/Check", Corpus: &request.Corpus{Requests: make([]request.Request, 1),
-		Classes: []request.Class{{Check: request.Check{JSON: []request.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}
+		Classes: []request.Class{{Check: request.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}
 	bus := listen(t)
 	start(t, bus, 2)
 	g := gather(t, bus, 2)

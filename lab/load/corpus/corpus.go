@@ -16,12 +16,13 @@ import (
 	"strings"
 
 	"dyno/lab/load/request"
+	"dyno/lab/workload"
 )
 
 // Spec describes a corpus.
 type Spec struct {
 	Classes []Class // at least one
-	Keys    Keys
+	Keys    workload.Keys
 	Rows    *Rows  // values of ${row.NAME}; nil: there are none
 	Run     string // ${run}: the run's identity in request bodies
 	Seed    uint64 // the same spec and seed give the same corpus

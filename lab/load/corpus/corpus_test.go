@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyno/lab/load/request"
+	"dyno/lab/workload"
 )
 
 func build(t *testing.T, s Spec) *request.Corpus {
@@ -92,7 +93,7 @@ func TestNDJSONRows(t *testing.T) {
 }
 
 func TestOneKeyARequest(t *testing.T) {
-	c := build(t, Spec{Keys: Keys{Count: 1000}, Classes: []Class{{Path: "/", Body: "${key} ${key}"}}})
+	c := build(t, Spec{Keys: workload.Keys{Count: 1000}, Classes: []Class{{Path: "/", Body: "${key} ${key}"}}})
 	seen := map[string]bool{}
 	for _, r := range c.Requests {
 		a, b, _ := strings.Cut(string(r.Body), " ")
@@ -108,7 +109,7 @@ func TestOneKeyARequest(t *testing.T) {
 
 func TestZipfShares(t *testing.T) {
 	const keys, exponent = 100, 0.8
-	c := build(t, Spec{Seed: 1, Keys: Keys{Count: keys, Zipf: exponent}, Classes: []Class{{Path: "/", Body: "${key}"}}})
+	c := build(t, Spec{Seed: 1, Keys: workload.Keys{Count: keys, Zipf: exponent}, Classes: []Class{{Path: "/", Body: "${key}"}}})
 	sum := 0.0
 	for k := 1; k <= keys; k++ {
 		sum += math.Pow(float64(k), -exponent)
@@ -152,7 +153,7 @@ func TestPrebuiltBodies(t *testing.T) {
 }
 
 func TestSameSeedSameCorpus(t *testing.T) {
-	s := Spec{Seed: 7, Keys: Keys{Count: 50}, Classes: []Class{{Path: "/${random:5}", Body: "${key}"}}}
+	s := Spec{Seed: 7, Keys: workload.Keys{Count: 50}, Classes: []Class{{Path: "/${random:5}", Body: "${key}"}}}
 	a, b := build(t, s), build(t, s)
 	for i := range a.Requests {
 		if a.Requests[i].Path != b.Requests[i].Path || string(a.Requests[i].Body) != string(b.Requests[i].Body) {
@@ -182,8 +183,8 @@ func TestErrors(t *testing.T) {
 		{one(Class{Header: map[string]string{"X": "a\nb"}}), "line break"},
 		{Spec{Classes: []Class{{Header: map[string]string{"X": "${row.a}"}}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{"\r\n"}}}}, "line break"},
 		{Spec{Classes: []Class{{Body: "${row.a}"}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{strings.Repeat("x", 1<<20)}}}}, "more than 256 MiB"},
-		{Spec{Classes: []Class{{}}, Keys: Keys{Count: -1}}, "the number of keys is -1"},
-		{Spec{Classes: []Class{{}}, Keys: Keys{Zipf: -1}}, "exponent"},
+		{Spec{Classes: []Class{{}}, Keys: workload.Keys{Count: -1}}, "the number of keys is -1"},
+		{Spec{Classes: []Class{{}}, Keys: workload.Keys{Zipf: -1}}, "exponent"},
 		{Spec{Classes: []Class{{Body: "${row.x}"}}, Rows: &Rows{columns: []string{"a", "b"}, rows: [][]string{{"", ""}}}}, "it has a, b"},
 	} {
 		if _, err := Build(tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) {

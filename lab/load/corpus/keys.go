@@ -6,13 +6,9 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strconv"
-)
 
-// Keys is the distribution of ${key} over key-0 to key-(Count-1).
-type Keys struct {
-	Count int     // 0: 1
-	Zipf  float64 // exponent s: the share of the k-th most frequent key is proportional to k^-s; 0: uniform
-}
+	"dyno/lab/workload"
+)
 
 // maxKeys bounds the table of shares: 80 MB.
 const maxKeys = 10_000_000
@@ -24,7 +20,7 @@ type keySampler struct {
 	cumulative []float64 // nil: uniform
 }
 
-func newKeySampler(k Keys) (*keySampler, error) {
+func newKeySampler(k workload.Keys) (*keySampler, error) {
 	switch {
 	case k.Count < 0 || k.Count > maxKeys:
 		return nil, fmt.Errorf("the number of keys is %d; it must be from 1 to %d", k.Count, maxKeys)

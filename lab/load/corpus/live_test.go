@@ -3,6 +3,8 @@ package corpus
 import (
 	"strings"
 	"testing"
+
+	"dyno/lab/workload"
 )
 
 // Values are escaped where they stand, and a flow keeps its row and its key.
@@ -11,7 +13,7 @@ func TestLiveEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := NewLive(Spec{Rows: rows, Keys: Keys{Count: 1000}, Run: "run"})
+	l, err := NewLive(Spec{Rows: rows, Keys: workload.Keys{Count: 1000}, Run: "run"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +14,13 @@ import (
 	"dyno/lab/load/flows"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
+	"dyno/lab/workload"
 )
 
 func work(t testing.TB) Work {
 	t.Helper()
-	c, err := corpus.Build(corpus.Spec{Run: "r", Seed: 5, Keys: corpus.Keys{Count: 10}, Classes: []corpus.Class{
-		{Name: "get", Method: "GET", Path: "/${key}", Check: request.Check{Status: []int{200}, JSON: []request.JSONTest{{Path: "a.b", Equals: 1.5}}}},
+	c, err := corpus.Build(corpus.Spec{Run: "r", Seed: 5, Keys: workload.Keys{Count: 10}, Classes: []corpus.Class{
+		{Name: "get", Method: "GET", Path: "/${key}", Check: request.Check{Status: []int{200}, JSON: []workload.JSONTest{{Path: "a.b", Equals: 1.5}}}},
 		{Name: "post", Weight: 2, Method: "POST", Path: "/", Header: map[string]string{"Accept": "x"}, Body: `{"id":"${id}","r":"${random:5}"}`},
 	}})
 	if err != nil {
@@ -59,7 +59,7 @@ func flow(t testing.TB) Work {
 		t.Fatal(err)
 	}
 	return Work{URL: "http://127.0.0.1:1/", Corpus: &request.Corpus{}, Flow: &Flow{Values: corpus.Spec{Rows: rows, Run: "r", Seed: 1 << 63}, Paced: true, Steps: []flows.Step{
-		{Name: "login", Method: "GET", URL: "http://127.0.0.1:1/${row.name}", Think: time.Second, Save: []flows.Save{{Name: "token", Matches: regexp.MustCompile("t=(.)")}}},
+		{Name: "login", Method: "GET", URL: "http://127.0.0.1:1/${row.name}", Think: time.Second, Save: []flows.Save{{Name: "token", From: workload.Save{Matches: "t=(.)"}}}},
 		{Name: "buy", Method: "POST", URL: "http://localhost:2/${token}", Header: map[string]string{"X": "${key}"}, Check: request.Check{Status: []int{201}}},
 	}}}
 }

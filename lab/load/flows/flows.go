@@ -26,6 +26,7 @@ import (
 	"dyno/lab/load/pool"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
+	"dyno/lab/workload"
 )
 
 // Config says what a flow does.
@@ -55,13 +56,10 @@ type Step struct {
 	Save   []Save        // taken from the answer
 }
 
-// Save takes a value from an answer: exactly one of the sources is set.
+// Save takes a value from an answer.
 type Save struct {
-	Name    string
-	JSON    string // names joined by dots
-	Header  string
-	Cookie  string
-	Matches *regexp.Regexp // on the body; its first group is the value
+	Name string
+	From workload.Save
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
@@ -145,7 +143,8 @@ type step struct {
 	host      *url.URL
 	url, body corpus.Template
 	header    map[string]corpus.Template
-	looks     bool // at the body
+	looks     bool             // at the body
+	patterns  []*regexp.Regexp // of Save; nil: the source is another
 }
 
 func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
@@ -170,7 +169,14 @@ func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
 	}
 	s.looks = len(s.Check.JSON) > 0
 	for _, v := range s.Save {
-		s.looks = s.looks || v.JSON != "" || v.Matches != nil
+		var pattern *regexp.Regexp
+		if v.From.Matches != "" {
+			if pattern, err = regexp.Compile(v.From.Matches); err != nil {
+				return s, fmt.Errorf("save %s: %w", v.Name, err)
+			}
+		}
+		s.patterns = append(s.patterns, pattern)
+		s.looks = s.looks || v.From.JSON != "" || pattern != nil
 	}
 	_, err = http.NewRequest(s.Method, "http://host/", nil)
 	return s, err

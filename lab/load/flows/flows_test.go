@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"dyno/lab/load/schedule"
 	"dyno/lab/load/std"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
@@ -120,11 +120,11 @@ func (s *shop) buying() []Step {
 	header := map[string]string{"Content-Type": "application/json"}
 	return []Step{
 		{Name: "login", Method: "POST", URL: s.URL + "/login", Header: header, Body: `{"name":"${row.name}","password":"${row.password}"}`,
-			Check: request.Check{Status: []int{200}}, Save: []Save{{Name: "token", JSON: "data.token"}, {Name: "session", Cookie: "session"}}},
+			Check: request.Check{Status: []int{200}}, Save: []Save{{Name: "token", From: workload.Save{JSON: "data.token"}}, {Name: "session", From: workload.Save{Cookie: "session"}}}},
 		{Name: "order", Method: "POST", URL: s.URL + "/orders", Header: map[string]string{"Content-Type": "application/json", "X-Token": "${token}"},
-			Body: `{"token":"${token}","id":"${id}","key":"${key}"}`, Save: []Save{{Name: "order", Header: "X-Order"}}},
+			Body: `{"token":"${token}","id":"${id}","key":"${key}"}`, Save: []Save{{Name: "order", From: workload.Save{Header: "X-Order"}}}},
 		{Name: "read", Method: "GET", URL: s.URL + "/orders/${order}?session=${session}",
-			Save: []Save{{Name: "state", Matches: regexp.MustCompile(`state=([a-z]+);`)}}},
+			Save: []Save{{Name: "state", From: workload.Save{Matches: `state=([a-z]+);`}}}},
 	}
 }
 
@@ -134,7 +134,7 @@ func users(t *testing.T) *corpus.Live {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := corpus.NewLive(corpus.Spec{Rows: rows, Keys: corpus.Keys{Count: 10}})
+	live, err := corpus.NewLive(corpus.Spec{Rows: rows, Keys: workload.Keys{Count: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +203,11 @@ func TestAFailedStepEndsTheFlow(t *testing.T) {
 			steps[1].Check = request.Check{Header: map[string]string{"X-Order": "none"}}
 			return steps
 		}, "check", 2, `in step order (check): 30, the first: check: the header X-Order does not contain "none"`},
-		{"save", func(steps []Step) []Step { steps[0].Save[0].JSON = "token"; return steps }, "check", 1, "in step login (check): 30, the first: save token: the answer has no field token"},
-		{"no JSON", func(steps []Step) []Step { steps[2].Save[0] = Save{Name: "state", JSON: "a"}; return steps }, "check", 3, "in step read (check): 30, the first: save state: the answer is not JSON"},
+		{"save", func(steps []Step) []Step { steps[0].Save[0].From.JSON = "token"; return steps }, "check", 1, "in step login (check): 30, the first: save token: the answer has no field token"},
+		{"no JSON", func(steps []Step) []Step {
+			steps[2].Save[0] = Save{Name: "state", From: workload.Save{JSON: "a"}}
+			return steps
+		}, "check", 3, "in step read (check): 30, the first: save state: the answer is not JSON"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.requests.Store(0)
@@ -225,7 +228,7 @@ func TestFollow(t *testing.T) {
 	s := newShop(t)
 	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL+"/login", http.StatusFound))
 	defer elsewhere.Close()
-	page := Step{Name: "page", Method: "GET", URL: s.URL + "/orders/1", Follow: 1, Save: []Save{{Name: "text", Matches: regexp.MustCompile("(please log in)")}}}
+	page := Step{Name: "page", Method: "GET", URL: s.URL + "/orders/1", Follow: 1, Save: []Save{{Name: "text", From: workload.Save{Matches: "(please log in)"}}}}
 	if got, d := run(t, open(), Config{Steps: []Step{page}}); got.Failed != 0 {
 		t.Errorf("%+v %v", got.Errors, d.Notes())
 	}
@@ -333,7 +336,7 @@ func TestNewFindsFaults(t *testing.T) {
 		"from 1 to 256 steps":          {},
 		"host without placeholders":    {{Method: "GET", URL: "http://${host}/"}},
 		"step 2: its url":              {{Method: "GET", URL: "http://a/"}, {Method: "GET", URL: "http://a${b}"}},
-		"unknown placeholder ${token}": {{Method: "GET", URL: "http://a/${token}", Save: []Save{{Name: "token", Header: "A"}}}},
+		"unknown placeholder ${token}": {{Method: "GET", URL: "http://a/${token}", Save: []Save{{Name: "token", From: workload.Save{Header: "A"}}}}},
 		"invalid method":               {{Method: "G T", URL: "http://a/"}},
 	} {
 		if _, err := New(Config{Steps: steps}); err == nil || !strings.Contains(err.Error(), want) {

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"dyno/lab/load/request/jsontest"
+	"dyno/lab/workload"
 )
 
 // take checks an answer whose status passed, and saves its values.
@@ -16,12 +18,12 @@ func (f *flow) take(s *step, answer *http.Response, body []byte) error {
 	}
 	for i := range s.Save {
 		v := &s.Save[i]
-		value, err := f.value(v, answer, body)
+		value, err := f.value(&v.From, s.patterns[i], answer, body)
 		if err != nil {
-			return err
+			return fmt.Errorf("save %s: %w", v.Name, err)
 		}
 		if value == "" {
-			return fmt.Errorf("save %s: the answer has no %s", v.Name, v.source())
+			return fmt.Errorf("save %s: the answer has no %s", v.Name, source(&v.From))
 		}
 		f.values.Saved[v.Name] = value
 	}
@@ -29,7 +31,7 @@ func (f *flow) take(s *step, answer *http.Response, body []byte) error {
 }
 
 // value returns the value in an answer; empty: there is none.
-func (f *flow) value(v *Save, answer *http.Response, body []byte) (string, error) {
+func (f *flow) value(v *workload.Save, pattern *regexp.Regexp, answer *http.Response, body []byte) (string, error) {
 	switch {
 	case v.Header != "":
 		return answer.Header.Get(v.Header), nil
@@ -40,15 +42,15 @@ func (f *flow) value(v *Save, answer *http.Response, body []byte) (string, error
 			}
 		}
 		return "", nil
-	case v.Matches != nil:
-		if found := v.Matches.FindSubmatch(body); len(found) > 1 {
+	case pattern != nil:
+		if found := pattern.FindSubmatch(body); len(found) > 1 {
 			return string(found[1]), nil
 		}
 		return "", nil
 	}
 	field, err := jsontest.Field(body, strings.Split(v.JSON, ".")...)
 	if err != nil {
-		return "", fmt.Errorf("save %s: %w", v.Name, err)
+		return "", err
 	}
 	return plain(field), nil
 }
@@ -67,14 +69,14 @@ func plain(field []byte) string {
 }
 
 // source describes where a value comes from.
-func (v *Save) source() string {
+func source(v *workload.Save) string {
 	switch {
 	case v.Header != "":
 		return "header " + v.Header
 	case v.Cookie != "":
 		return "cookie " + v.Cookie
-	case v.Matches != nil:
-		return "match of " + v.Matches.String()
+	case v.Matches != "":
+		return "match of " + v.Matches
 	}
 	return "field " + v.JSON
 }

@@ -21,6 +21,7 @@ import (
 	"dyno/lab/load/schedule"
 	"dyno/lab/load/std"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
@@ -191,7 +192,7 @@ func run(t *testing.T, c Config, timeout time.Duration) (record.Totals, *Driver)
 // Unary calls by the server's own reflection: messages from JSON, metadata, the offer's number.
 func TestUnary(t *testing.T) {
 	s, url := serve(t, true, false)
-	check := request.Check{JSON: []request.JSONTest{{Path: "username", Equals: "ann"}}}
+	check := request.Check{JSON: []workload.JSONTest{{Path: "username", Equals: "ann"}}}
 	// A field of bytes is base64 in JSON: the 16 digits of the number are 12 bytes.
 	got, d := run(t, Config{Target: url, Call: unary, Streams: 3, Corpus: messages(t, `{"payload":{"body":"${id}"}}`, check)}, time.Minute)
 	if got.Completed != callsIn || got.Failed != 0 || got.Status["200"] != callsIn {
@@ -206,7 +207,7 @@ func TestUnary(t *testing.T) {
 func TestServerStreamsOverTLS(t *testing.T) {
 	_, url := serve(t, true, true)
 	for last, failed := range map[int]int64{3: 0, 4: callsIn} {
-		check := request.Check{JSON: []request.JSONTest{{Path: "payload.body", Equals: "AAAA"}}}
+		check := request.Check{JSON: []workload.JSONTest{{Path: "payload.body", Equals: "AAAA"}}}
 		body := fmt.Sprintf(`{"responseParameters":[{"size":1},{"size":%d}]}`, last)
 		got, d := run(t, Config{Target: url, Call: stream, TLS: std.TLS{Insecure: true}, Corpus: messages(t, body, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != failed || got.Errors["check"] != failed || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
@@ -231,7 +232,7 @@ func TestClientStreamsOverTLS(t *testing.T) {
 		{both, []string{`{"payload":{"body":"${id}"}} {"payload":{"body":"` + digits + `"}}`}, "payload.body", digits},
 		{both, slices.Repeat([]string{`{"payload":{"body":"` + large + `"}}`}, 40), "payload.body", large},
 	} {
-		check := request.Check{JSON: []request.JSONTest{{Path: tt.path, Equals: tt.equals}}}
+		check := request.Check{JSON: []workload.JSONTest{{Path: tt.path, Equals: tt.equals}}}
 		got, d := run(t, Config{Target: url, Call: tt.call, TLS: std.TLS{Insecure: true}, Corpus: several(t, tt.messages, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != 0 || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
 			t.Errorf("%s: %q %+v %v", tt.call, d.Protocol(), got, d.Notes())

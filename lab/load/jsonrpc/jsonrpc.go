@@ -18,6 +18,7 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/pool"
 	"dyno/lab/load/request"
+	"dyno/lab/workload"
 )
 
 // Config says what to send and where. Plan.Connections is the number of sockets.
@@ -90,7 +91,7 @@ func requireNoError(c *request.Check, body []byte) {
 	if body = bytes.TrimSpace(body); len(body) > 0 && body[0] == '[' {
 		path = "*.error"
 	}
-	c.JSON = []request.JSONTest{{Path: path}}
+	c.JSON = []workload.JSONTest{{Path: path}}
 }
 
 // Engine returns the driver's name.

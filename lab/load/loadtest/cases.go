@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dyno/lab/load/request"
+	"dyno/lab/workload"
 )
 
 // testCase is one behaviour of a target, with the outcome that every offer must then have.
@@ -165,7 +166,7 @@ var cases = []testCase{
 	{name: "does-not-read", script: func(p *peer) { <-p.server.over }, want: "timeout", timeout: briefly, corpus: post(8 << 20)},
 }
 
-var wantYes = request.Check{JSON: []request.JSONTest{{Path: "result.status", Equals: "yes"}}}
+var wantYes = request.Check{JSON: []workload.JSONTest{{Path: "result.status", Equals: "yes"}}}
 
 // trickled answers every request a byte at a time.
 func trickled(s string) func(p *peer) {

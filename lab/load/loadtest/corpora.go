@@ -11,6 +11,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/request"
+	"dyno/lab/workload"
 )
 
 // testUnits checks that a request counts as its units, and fails by those of its members that do.
@@ -18,7 +19,7 @@ func testUnits(t *testing.T, open New) {
 	const units, broken = 4, 1
 	corpus := get()
 	corpus.Units = units
-	corpus.Classes[0].Check.JSON = []request.JSONTest{{Path: "*.result", Exists: true}}
+	corpus.Classes[0].Check.JSON = []workload.JSONTest{{Path: "*.result", Exists: true}}
 	body := `[{"result":1},{"error":{"code":-32000}},{"result":2},{"result":3}]`
 	s := serve(t, answer("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body))
 	var accepted atomic.Int64

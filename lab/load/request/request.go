@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"dyno/lab/load/request/jsontest"
+	"dyno/lab/workload"
 )
 
 // Corpus holds the prebuilt requests that a driver sends in turn, over and over or each once.
@@ -150,19 +151,11 @@ type Class struct {
 // Check defines which answers count as success. The zero Check requires a status below 400 that is
 // no redirect: the answer of a server that sends the client to its login page is no success.
 type Check struct {
-	Status []int             // acceptable statuses
-	Header map[string]string // header -> a part of its value
-	JSON   []JSONTest        // all must hold
+	Status []int               // acceptable statuses
+	Header map[string]string   // header -> a part of its value
+	JSON   []workload.JSONTest // all must hold
 
 	tests []jsontest.Test // JSON, compiled
-}
-
-// JSONTest is a predicate on one field of a JSON answer, or on the same field of each member of an
-// array; see jsontest.Compile.
-type JSONTest struct {
-	Path   string // names joined by dots: "result.status", "*.result"
-	Equals any    // compared as JSON values; nil requires the field to be absent or null
-	Exists bool   // requires the field to exist and not be null, whatever its value
 }
 
 // Compile compiles the check; Corpus.Prepare does it for its classes.

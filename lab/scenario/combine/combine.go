@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // MaxVariants bounds the variants of a sweep: at some seconds per run, more would take a night.
@@ -79,7 +80,7 @@ func (s Sweep) Variant(values []string, room *int) scenario.Variant {
 
 // substitute replaces the axes' placeholders and leaves all others, and $$, to Expand.
 func (s Sweep) substitute(arg string, values []string, room *int) string {
-	tokens, err := scenario.Tokens(arg)
+	tokens, err := workload.Tokens(arg)
 	if err != nil {
 		return arg // the check of placeholders reports it
 	}

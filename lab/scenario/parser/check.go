@@ -13,12 +13,16 @@ import (
 type checker struct {
 	*document.Document
 	s         *scenario.Scenario
-	decodeErr error // the schema reports the same fault in better words
+	load      *scenario.Fields // the fields of load, as the file has them
+	decodeErr error            // the schema reports the same fault in better words
 }
 
 // decode fills in the scenario, as far as the types allow.
 func (c *checker) decode() {
-	c.decodeErr = c.Decode(c.s)
+	file := scenario.File{Scenario: *c.s}
+	c.decodeErr = c.Decode(&file)
+	*c.s, c.load = file.Scenario, &file.Load
+	c.s.Load = file.Load.Whole()
 	var err error
 	if c.s.SLO, err = objective.Read(c.Document, document.At("slo")); c.decodeErr == nil {
 		c.decodeErr = err
@@ -47,11 +51,14 @@ func (c *checker) check() {
 	c.sweep()
 	c.mode()
 	c.setup(document.At("setup"), c.s.Setup)
-	c.load()
+	c.loads()
 	c.schedule()
 	c.measure()
 	c.placeholders()
 }
+
+func (c *checker) counted() bool    { return c.s.Load.Traits().Counted() }
+func (c *checker) ofSessions() bool { return c.s.Load.Sessions != nil }
 
 // mode checks the fields that a mode needs.
 func (c *checker) mode() {
@@ -68,7 +75,7 @@ func (c *checker) mode() {
 		if !c.Has(document.At("variants")) && !c.Has(document.At("sweep")) {
 			c.FaultName(p, "a sweep needs something to vary: variants, or sweep with its axes")
 		}
-		if !c.Has(document.At("measure", "rates")) && !c.s.Counted() {
+		if !c.Has(document.At("measure", "rates")) && !c.counted() {
 			c.FaultName(document.At("measure"), "a sweep runs at every rate of measure.rates, which is missing; write for example rates: [1000, 10000]")
 		}
 	}

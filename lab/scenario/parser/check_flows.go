@@ -9,12 +9,9 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
+	"dyno/lab/workload"
 )
-
-// flowFields are the fields of load that flows have.
-var flowFields = []string{"kind", "url", "steps", "headers", "check", "follow", "feeder", "keys", "connections", "timeout", "tls", "schedule", "max_rate"}
 
 // savedName is the form of a saved value's name.
 var savedName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
@@ -26,15 +23,13 @@ const mostThinking = 10 * time.Second
 // flows checks a load of several requests, one after the other.
 func (c *checker) flows(p document.Path) {
 	l := &c.s.Load
-	others := slices.DeleteFunc(c.Fields("load"), func(name string) bool { return slices.Contains(flowFields, name) })
-	c.refuse(p, "has no effect on flows, which have "+strings.Join(flowFields, ", "), others...)
 	if !c.Has(p.To("url")) {
 		c.FaultName(p, "needs url, whose host the paths of steps are on; write for example url: http://${target.listen}")
 	}
 	if !c.Has(p.To("steps", 0)) {
 		c.FaultName(p, "needs steps; write for example steps: [{name: login, path: /login, body: user=ann}]")
 	}
-	if l.Sockets() {
+	if l.Traits().Sockets {
 		c.FaultAt(p.To("url"), "flows are HTTP requests; for messages over a WebSocket write kind: sessions")
 	}
 	if c.s.SLO.On == record.OnDelivery {
@@ -60,7 +55,7 @@ func (c *checker) flows(p document.Path) {
 	}
 }
 
-func (c *checker) step(p document.Path, s *scenario.FlowStep) {
+func (c *checker) step(p document.Path, s *workload.Step) {
 	c.needOne(p, "path: /login", "path", "url")
 	c.onlyOne(p, "body", "body_file")
 	c.headers(p.To("headers"), s.Headers)
@@ -95,7 +90,7 @@ func beforeSaved(text string) string {
 
 // taken reports whether a name is that of another placeholder.
 func taken(name string) bool {
-	return name == scenario.Count || name == scenario.Scratch || scenario.LoadPlaceholder(name) && !scenario.SessionPlaceholder(name)
+	return name == workload.Count || name == workload.Scratch || workload.LoadPlaceholder(name) && !workload.SessionPlaceholder(name)
 }
 
 // flowTexts checks the placeholders of steps: a value can be used after the step that saved it.
@@ -105,7 +100,7 @@ func (c *checker) flowTexts(p document.Path, running scope) {
 		s, own := &l.Steps[i], p.To("steps", i)
 		c.text(own.To("path"), s.Path, running)
 		c.text(own.To("url"), s.URL, running)
-		c.text(own.To("body"), s.Body, running)
+		c.text(own.To("body"), s.Body.Text, running)
 		c.textMap(own.To("headers"), s.Headers, running)
 		running.plain = append(slices.Clone(running.plain), slices.Sorted(maps.Keys(s.Save))...)
 	}

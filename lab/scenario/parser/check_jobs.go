@@ -7,11 +7,12 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
+	"dyno/lab/workload"
 )
 
 // mentions reports whether the arguments of the load contain a placeholder.
 func (c *checker) mentions(placeholder string) bool {
-	return slices.ContainsFunc(c.s.Load.Args, func(a string) bool { return strings.Contains(a, placeholder) })
+	return c.load.Job != nil && slices.ContainsFunc(c.load.Job.Args, func(a string) bool { return strings.Contains(a, placeholder) })
 }
 
 func (c *checker) hasAny(p document.Path, names ...string) bool {
@@ -20,11 +21,11 @@ func (c *checker) hasAny(p document.Path, names ...string) bool {
 
 // jobPlaceholders returns the placeholders of a job's arguments.
 func (c *checker) jobPlaceholders() []string {
-	names := []string{"duration", "warmup", "debug", scenario.Scratch}
+	names := []string{"duration", "warmup", "debug", workload.Scratch}
 	if c.Has(document.At("load", "feeder")) {
 		names = append(names, "rows")
 	}
-	if c.s.ByConcurrency() {
+	if c.counted() {
 		return append(names, "concurrency", "units")
 	}
 	return append(names, "rate", "ramp_to")
@@ -41,7 +42,7 @@ func (c *checker) byConcurrency(p document.Path) {
 		c.FaultAt(document.At("slo"), "counts until delivery, which axis: concurrency does not support; a unit counts when the job completes it")
 	}
 	for i, v := range c.s.Variants {
-		if units := c.s.LoadOf(v).Units; units == 0 && strings.Contains(strings.Join(c.s.LoadOf(v).Args, " "), "${units}") {
+		if units := c.s.LoadOf(v).Units; units == 0 && strings.Contains(strings.Join(c.s.LoadOf(v).Job.Args, " "), "${units}") {
 			c.FaultName(p.To("args"), "mentions ${units}, but variant %s has no units; write for example units: 1000", c.s.Variants[i].Name)
 			return
 		}
@@ -54,7 +55,7 @@ func (c *checker) byConcurrency(p document.Path) {
 // jobVariant checks the load of a job's variant.
 func (c *checker) jobVariant(p document.Path) {
 	c.refuse(p, "has no effect on jobs, which send nothing; write args for a variant", "headers", "body", "repeat", "array", "url", "check")
-	if !c.s.ByConcurrency() {
+	if !c.counted() {
 		c.refuse(p, "belongs to load.axis: concurrency", "units", "concurrency")
 	}
 }
@@ -63,7 +64,7 @@ func (c *checker) jobVariant(p document.Path) {
 // they lack.
 func (c *checker) concurrency(p document.Path) {
 	m := &c.s.Measure
-	if c.s.OfSessions() {
+	if c.ofSessions() {
 		c.refuse(p, "is about a rate, and the load is a number of sessions", "start_rate", "max_rate", "rates", "ramp", "per", "hold", "connections")
 		c.refuse(p, "lists concurrencies of jobs; write load.sessions: [50, 100, 200]", "concurrency")
 		if most := m.MaxConcurrency; most > 0 && m.StartConcurrency > most {
@@ -71,7 +72,7 @@ func (c *checker) concurrency(p document.Path) {
 		}
 		return
 	}
-	if !c.s.ByConcurrency() {
+	if !c.counted() {
 		c.refuse(p, "belongs to jobs by concurrency (load: {kind: jobs, axis: concurrency}) and to sessions", "start_concurrency", "max_concurrency", "concurrency")
 		return
 	}

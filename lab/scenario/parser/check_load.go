@@ -10,36 +10,52 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
+	"dyno/lab/workload"
 )
 
-// jobFields are the fields of load that jobs have, too.
-var jobFields = []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}
-
-func (c *checker) load() {
+func (c *checker) loads() {
 	p := document.At("load")
 	if !c.Has(p) {
 		return // the schema requires it
 	}
-	if c.s.SLO.Frames > 0 && !c.s.OfSessions() {
+	if c.s.SLO.Frames > 0 && !c.ofSessions() {
 		c.FaultAt(document.At("slo"), "bounds frames, which only sessions have; write for example load: {kind: sessions}")
 	}
+	c.permitted(p)
 	switch c.s.Load.Kind {
-	case scenario.Sessions:
+	case workload.Sessions:
 		c.sessions(p)
-	case scenario.Jobs:
+	case workload.Jobs:
 		c.jobs(p)
-	case scenario.Flows:
+	case workload.Flows:
 		c.flows(p)
-	case scenario.GRPC:
+	case workload.GRPC:
 		c.grpc(p)
-	case scenario.Requests, "":
+	case workload.Requests, "":
 		c.requests(p)
 	}
 }
 
+// permitted refuses the fields that the kind of load does not have.
+func (c *checker) permitted(p document.Path) {
+	fields := c.s.Load.Traits().Fields
+	others := slices.DeleteFunc(c.Fields("load"), func(name string) bool { return slices.Contains(fields, name) })
+	switch what := map[string]string{workload.Flows: "flows", workload.GRPC: "gRPC calls", workload.Sessions: "sessions"}[c.s.Load.Kind]; {
+	case what != "":
+		c.refuse(p, "has no effect on "+what+", which have "+strings.Join(fields, ", "), others...)
+	case c.s.Load.Kind == workload.Jobs:
+		c.refuse(p, "has no effect on jobs, which send nothing; put what the job needs into args", others...)
+	default:
+		hints := map[string]string{"args": "; the target's arguments are target.args", "steps": "; kinds of request in a mix are classes"}
+		for _, name := range others {
+			if kind := workload.KindOf(name); kind != "" {
+				c.refuse(p, "belongs to kind: "+kind+hints[name], name)
+			}
+		}
+	}
+}
+
 func (c *checker) jobs(p document.Path) {
-	others := slices.DeleteFunc(c.Fields("load"), func(name string) bool { return slices.Contains(jobFields, name) })
-	c.refuse(p, "has no effect on jobs, which send nothing; put what the job needs into args", others...)
 	runs := func(v scenario.Variant) bool { return v.URL != "" }
 	if c.Has(document.At("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
 		c.FaultAt(p.To("kind"), "jobs are run by the target's own command, which a target that already runs (url) lacks")
@@ -47,7 +63,7 @@ func (c *checker) jobs(p document.Path) {
 	if f := c.s.Load.Feeder; f != nil {
 		c.feeder(p.To("feeder"), f)
 	}
-	if c.s.ByConcurrency() {
+	if c.counted() {
 		c.byConcurrency(p)
 		return
 	}
@@ -58,16 +74,11 @@ func (c *checker) jobs(p document.Path) {
 }
 
 func (c *checker) requests(p document.Path) {
-	l := &c.s.Load
+	l := c.load
 	if !c.Has(p.To("url")) {
 		c.FaultName(p, "needs url; write for example url: http://${target.listen}/")
 	}
-	c.refuse(p, "belongs to kind: jobs; the target's arguments are target.args", "args")
-	c.refuse(p, "belongs to kind: jobs", "axis")
-	c.refuse(p, "belongs to kind: sessions", ownFields...)
-	c.refuse(p, "belongs to kind: flows; kinds of request in a mix are classes", "steps")
-	c.refuse(p, "belongs to kind: grpc", "call", "proto", "proto_path", "descriptors")
-	if l.Once && l.Feeder == nil && l.Corpus == "" {
+	if l.Once && l.Feeder == nil && l.Body.Corpus == "" {
 		c.FaultName(p.To("once"), "sends each row of a feeder or each body of a corpus at most once; add feeder or corpus")
 	}
 	c.onlyOne(p, "body", "body_file", "corpus")
@@ -86,7 +97,7 @@ func (c *checker) requests(p document.Path) {
 	c.classes(p)
 	c.engine(p)
 	c.sockets(p)
-	if c.Has(p.To("think")) && l.Schedule.Kind != scenario.Closed {
+	if c.Has(p.To("think")) && l.Schedule.Kind != workload.Closed {
 		c.FaultName(p.To("think"), "belongs to the closed model (schedule: {kind: closed}); an open schedule waits for no answer")
 	}
 	if c.s.SLO.On == record.OnDelivery && !c.Has(p.To("receipts")) {
@@ -98,7 +109,7 @@ func (c *checker) requests(p document.Path) {
 func (c *checker) engine(p document.Path) {
 	l := &c.s.Load
 	switch secure := strings.HasPrefix(l.URL, "https:"); {
-	case l.Sockets() && c.Has(p.To("engine")):
+	case l.Traits().Sockets && c.Has(p.To("engine")):
 		c.FaultName(p.To("engine"), "is a choice for HTTP; calls over WebSockets have one engine")
 	case l.Engine == "raw" && secure:
 		c.FaultAt(p.To("engine"), "the raw engine speaks no TLS; write std or auto for %s", scenario.Clip(l.URL))
@@ -128,7 +139,7 @@ func withScheme(s string) string {
 	return "; write http://" + scenario.Clip(s)
 }
 
-func (c *checker) answers(p document.Path, check scenario.Check) {
+func (c *checker) answers(p document.Path, check workload.Check) {
 	c.headers(p.To("header"), check.Header)
 	for i := range check.JSON {
 		c.needOne(p.To("json", i), "equals: ok", "equals", "exists")
@@ -138,7 +149,7 @@ func (c *checker) answers(p document.Path, check scenario.Check) {
 	}
 }
 
-func (c *checker) feeder(p document.Path, f *scenario.Feeder) {
+func (c *checker) feeder(p document.Path, f *workload.Feeder) {
 	c.needOne(p, "file: testdata/users.csv", "file", "build", "command")
 	printed := c.Has(p.To("build")) || c.Has(p.To("command"))
 	switch ext := filepath.Ext(f.File); {
@@ -154,12 +165,12 @@ func (c *checker) feeder(p document.Path, f *scenario.Feeder) {
 }
 
 func (c *checker) classes(p document.Path) {
-	l := &c.s.Load
+	l := c.load
 	if c.Has(p.To("classes")) && c.Has(p.To("corpus")) {
 		c.FaultName(p.To("corpus"), "contains the bodies of all requests and excludes classes")
 	}
-	names := make([]string, len(l.Classes))
-	for i, class := range l.Classes {
+	names := make([]string, len(l.Requests))
+	for i, class := range l.Requests {
 		own := p.To("classes", i)
 		names[i] = class.Name
 		c.onlyOne(own, "body", "body_file")
@@ -173,27 +184,27 @@ func (c *checker) classes(p document.Path) {
 
 // receipts checks that a body contains the id by which receipts are matched.
 func (c *checker) receipts(p document.Path) {
-	l := &c.s.Load
-	if !c.Has(p.To("receipts")) || strings.HasPrefix(l.Receipts, "ws") { // the blocks of an Ethereum node are matched by hash
+	l := c.load
+	if !c.Has(p.To("receipts")) || strings.HasPrefix(l.Deliveries, "ws") { // the blocks of an Ethereum node are matched by hash
 		return
 	}
 	if l.Units > 1 {
 		c.FaultName(p.To("units"), "counts a request as several, and a sink's receipts are one for each request")
 	}
-	if l.BodyFile != "" || l.Corpus != "" {
+	if l.Body.File != "" || l.Body.Corpus != "" {
 		return
 	}
-	bodies := []string{l.Body}
+	bodies := []string{l.Body.Text}
 	for i, v := range c.s.Variants {
 		if v.Load != nil && v.Load.Body != "" && !strings.Contains(v.Load.Body, "${id}") {
 			c.FaultAt(document.At("variants", i, "load", "body"), "receipts are matched by ${id}, which this body lacks")
 		}
 	}
-	for _, class := range l.Classes {
-		if class.BodyFile != "" {
+	for _, class := range l.Requests {
+		if class.Body.File != "" {
 			return
 		}
-		bodies = append(bodies, class.Body)
+		bodies = append(bodies, class.Body.Text)
 	}
 	if !slices.ContainsFunc(bodies, func(b string) bool { return strings.Contains(b, "${id}") }) {
 		c.FaultAt(p.To("receipts"), "receipts are matched by ${id}, which no body contains")
@@ -203,15 +214,15 @@ func (c *checker) receipts(p document.Path) {
 // scheduleFields are the fields of each kind of schedule; a seed is valid with all of them,
 // because keys use it, too.
 var scheduleFields = map[string][]string{
-	scenario.Poisson: {"rate"}, scenario.Constant: {"rate"}, scenario.Step: {"stages"}, scenario.Ramp: {"from", "to"}, scenario.File: {"file"}, scenario.Closed: {},
+	workload.Poisson: {"rate"}, workload.Constant: {"rate"}, workload.Stepwise: {"stages"}, workload.Ramp: {"from", "to"}, workload.File: {"file"}, workload.Closed: {},
 }
 
 func (c *checker) schedule() {
 	p, sch := document.At("load", "schedule"), &c.s.Load.Schedule
-	if c.s.OfSessions() {
+	if c.ofSessions() {
 		return // each session's rate is per_session
 	}
-	kind := cmp.Or(sch.Kind, scenario.Poisson)
+	kind := cmp.Or(sch.Kind, workload.Poisson)
 	own, known := scheduleFields[kind]
 	if !known || !c.Has(document.At("load")) {
 		return
@@ -230,10 +241,10 @@ func (c *checker) schedule() {
 			c.FaultName(p, "a %s schedule in mode load needs %s; for the closed model write schedule: {kind: closed}", kind, name)
 		}
 	}
-	if kind == scenario.Ramp && c.Has(p.To("from")) && c.Has(p.To("to")) && sch.From <= 0 && sch.To <= 0 {
+	if kind == workload.Ramp && c.Has(p.To("from")) && c.Has(p.To("to")) && sch.From <= 0 && sch.To <= 0 {
 		c.FaultAt(p.To("to"), "a ramp from 0 to 0 offers nothing")
 	}
-	if c.s.Load.Kind == scenario.Jobs && kind != scenario.Poisson && kind != scenario.Constant {
+	if c.s.Load.Kind == workload.Jobs && kind != workload.Poisson && kind != workload.Constant {
 		c.FaultAt(p.To("kind"), "jobs have their own schedule; only its rate can be set")
 	}
 	c.withinMaxRate(p.To("rate"), sch.Rate)
@@ -246,7 +257,7 @@ func (c *checker) schedule() {
 
 // steadySchedule checks a schedule under a mode that sets the rate itself.
 func (c *checker) steadySchedule(p document.Path, kind string) {
-	if kind != scenario.Poisson && kind != scenario.Constant {
+	if kind != workload.Poisson && kind != workload.Constant {
 		c.FaultAt(p.To("kind"), "mode %s sets the rate itself and needs poisson or constant; write mode: load for %s", c.s.Mode, kind)
 	}
 	if c.Has(p.To("rate")) {

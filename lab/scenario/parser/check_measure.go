@@ -7,6 +7,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
+	"dyno/lab/workload"
 )
 
 func (c *checker) measure() {
@@ -22,7 +23,7 @@ func (c *checker) measure() {
 		c.withinMaxRate(p.To("rates", i), rate*most)
 	}
 	c.ramp(p, most)
-	if c.s.Load.Kind != scenario.Jobs {
+	if c.s.Load.Kind != workload.Jobs {
 		c.refuse(p, "belongs to load.kind: jobs; of a server that is sent requests the target's own CPU counts", "cpu")
 	}
 	if c.Has(p.To("rates")) && c.s.Mode != record.KindSweep {
@@ -87,7 +88,7 @@ func (c *checker) ramp(p document.Path, most float64) {
 		c.FaultAt(p.To("to"), "%g is not above from, %g", r.To, r.From)
 	}
 	c.withinMaxRate(p.To("to"), r.To*most)
-	if c.s.Load.Kind == scenario.Jobs && !c.mentions("${ramp_to}") {
+	if c.s.Load.Kind == workload.Jobs && !c.mentions("${ramp_to}") {
 		c.FaultName(p, "load.args never mentions ${ramp_to}, so the job would not know it; write for example args: [--rate, \"${rate}\", --ramp-to, \"${ramp_to}\"]")
 	}
 }

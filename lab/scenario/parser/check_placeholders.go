@@ -8,6 +8,7 @@ import (
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/combine"
 	"dyno/lab/scenario/document"
+	"dyno/lab/workload"
 )
 
 // maxRandom bounds ${random:N}, in characters.
@@ -28,7 +29,7 @@ func (c *checker) placeholders() {
 		c.process(document.At("companions", i), companion.Process, started, companion.Name)
 		started = append(started, companion.Name)
 	}
-	before := scope{owners: started, plain: []string{scenario.Scratch}}
+	before := scope{owners: started, plain: []string{workload.Scratch}}
 	running := scope{owners: append(slices.Clone(started), "target")}
 	c.process(document.At("target"), c.s.Target.Process, started, "target")
 	c.text(document.At("target", "debug"), c.s.Target.Debug, running)
@@ -51,10 +52,10 @@ func (c *checker) setupTexts(p document.Path, requests []scenario.Request, runni
 
 // process checks a program's command; only its own ready.url may use its ready line.
 func (c *checker) process(p document.Path, proc scenario.Process, started []string, self string) {
-	before := scope{owners: started, plain: []string{scenario.Scratch}}
+	before := scope{owners: started, plain: []string{workload.Scratch}}
 	c.textList(p.To("command"), proc.Command, before)
 	c.textList(p.To("args"), proc.Args, before)
-	c.textList(p.To("traced"), proc.Traced, scope{owners: started, plain: []string{"otlp", scenario.Scratch}})
+	c.textList(p.To("traced"), proc.Traced, scope{owners: started, plain: []string{"otlp", workload.Scratch}})
 	c.textMap(p.To("env"), proc.Env, before)
 	c.text(p.To("ready", "url"), proc.Ready.URL, scope{owners: append(slices.Clone(started), self)})
 }
@@ -78,32 +79,34 @@ func (c *checker) variantTexts(before scope) {
 }
 
 func (c *checker) loadTexts(before, running scope) {
-	p, l := document.At("load"), &c.s.Load
-	c.textList(p.To("args"), l.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
+	p, l := document.At("load"), c.load
+	if l.Job != nil {
+		c.textList(p.To("args"), l.Job.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
+	}
 	receipts := running
 	receipts.plain = []string{"run"}
-	c.text(p.To("receipts"), l.Receipts, receipts)
+	c.text(p.To("receipts"), l.Deliveries, receipts)
 	if f := l.Feeder; f != nil {
-		c.textList(p.To("feeder", "command"), f.Command, scope{}) // it runs before every other program
-		c.textList(p.To("feeder", "args"), f.Args, scope{})
+		c.textList(p.To("feeder", "command"), f.Program.Command, scope{}) // it runs before every other program
+		c.textList(p.To("feeder", "args"), f.Program.Args, scope{})
 	}
-	if c.s.OfSessions() {
+	if c.ofSessions() {
 		c.sessionTexts(p, running)
 		return
 	}
 	running.load = true
 	head := running
-	head.head = !c.s.OfFlows()
+	head.head = c.s.Load.Kind != workload.Flows
 	c.loadURL(p.To("url"), l.URL, head)
-	if c.s.OfFlows() {
+	if c.s.Load.Kind == workload.Flows {
 		c.flowTexts(p, running)
 	}
-	c.text(p.To("body"), l.Body, running.counting(l.Repeat))
+	c.text(p.To("body"), l.Body.Text, running.counting(l.Body.Copies))
 	c.textMap(p.To("headers"), l.Headers, head)
-	for i, class := range l.Classes {
+	for i, class := range l.Requests {
 		own := p.To("classes", i)
 		c.text(own.To("path"), class.Path, head)
-		c.text(own.To("body"), class.Body, running)
+		c.text(own.To("body"), class.Body.Text, running)
 		c.textMap(own.To("headers"), class.Headers, head)
 	}
 	for i, v := range c.s.Variants {
@@ -121,18 +124,18 @@ func (c *checker) loadTexts(before, running scope) {
 // connections that stay open share the whole URL.
 func (c *checker) loadURL(p document.Path, text string, in scope) {
 	c.text(p, text, in)
-	tokens, err := scenario.Tokens(text)
+	tokens, err := workload.Tokens(text)
 	if err != nil {
 		return // reported above
 	}
 	before := ""
 	for _, t := range tokens {
 		switch _, host, _ := strings.Cut(before, "://"); {
-		case t.Name == "" || !scenario.LoadPlaceholder(t.Name):
+		case t.Name == "" || !workload.LoadPlaceholder(t.Name):
 		case !strings.ContainsAny(host, "/?"):
 			c.FaultAt(p, "${%s}: the host must be known before the load; placeholders of the load belong in the path or the query", scenario.Clip(t.Name))
 			return
-		case (c.s.Load.Sockets() || c.s.OfGRPC()) && !c.s.OfSessions():
+		case (c.s.Load.Traits().Sockets || (c.s.Load.Kind == workload.GRPC)) && !c.ofSessions():
 			c.FaultAt(p, "${%s}: calls share their connection, and so its URL; placeholders of the load belong in the body and headers", scenario.Clip(t.Name))
 			return
 		}
@@ -147,7 +150,7 @@ func (c *checker) loadURL(p document.Path, text string, in scope) {
 // set.
 func (in scope) counting(repeat int) scope {
 	if repeat > 0 {
-		in.plain = append(slices.Clone(in.plain), scenario.Count)
+		in.plain = append(slices.Clone(in.plain), workload.Count)
 	}
 	return in
 }
@@ -166,7 +169,7 @@ func (c *checker) textMap(p document.Path, texts map[string]string, in scope) {
 
 // text checks the placeholders of one text; it reports the first fault.
 func (c *checker) text(p document.Path, text string, in scope) {
-	tokens, err := scenario.Tokens(text)
+	tokens, err := workload.Tokens(text)
 	if err != nil {
 		c.FaultAt(p, "%v", err)
 		return
@@ -188,11 +191,11 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 	switch {
 	case slices.Contains(in.plain, name):
 		return ""
-	case scenario.LoadPlaceholder(name):
+	case workload.LoadPlaceholder(name):
 		return c.wrongLoadPlaceholder(name, in)
-	case name == scenario.Count:
+	case name == workload.Count:
 		return "counts the copies of repeat; add for example repeat: 64"
-	case name == scenario.Scratch:
+	case name == workload.Scratch:
 		return "is the folder of a started program, and is valid only in its command, arguments and environment"
 	case dotted && slices.Contains(in.owners, owner):
 		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return combine.PlainRune(r) == '-' && r != '-' }) {
@@ -211,7 +214,7 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 	if dotted && len(in.owners) > 0 {
 		return "unknown name " + scenario.Clip(owner) + "; " + scenario.DidYouMean(owner, in.owners)
 	}
-	if in.load && c.s.OfFlows() && len(in.plain) == 0 {
+	if in.load && c.s.Load.Kind == workload.Flows && len(in.plain) == 0 {
 		return "is not saved before this step; write for example save: {" + scenario.Clip(name) + ": {json: id}} in an earlier one"
 	}
 	known := slices.Clone(in.plain)
@@ -233,11 +236,11 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
 	kind, count, random := strings.Cut(name, ":")
 	switch n, err := strconv.Atoi(count); {
-	case scenario.SessionPlaceholder(name) && c.s.OfFlows():
+	case workload.SessionPlaceholder(name) && c.s.Load.Kind == workload.Flows:
 		return "is not saved before this step; write for example save: {" + name + ": {json: id}} in an earlier one"
-	case scenario.SessionPlaceholder(name):
+	case workload.SessionPlaceholder(name):
 		return "belongs to load.kind: sessions" + map[string]string{"offer": ", in send"}[name]
-	case c.s.OfSessions() && (name == "id" || name == "key" || random):
+	case c.ofSessions() && (name == "id" || name == "key" || random):
 		return "belongs to requests; sessions have ${session}, ${offer}, ${run} and ${row.NAME}"
 	case name == "id" && in.head:
 		return "changes with every request and is possible in a body only; write ${key} or ${row.NAME}"

@@ -7,10 +7,11 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
+	"dyno/lab/workload"
 )
 
 // reserved are names that placeholders use already.
-var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "concurrency", "units", "debug", "rows", "duration", "warmup", "value", scenario.Scratch, scenario.Count}
+var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "ramp_to", "concurrency", "units", "debug", "rows", "duration", "warmup", "value", workload.Scratch, workload.Count}
 
 func (c *checker) target() {
 	p := document.At("target")
@@ -70,7 +71,10 @@ func (c *checker) variants() {
 func (c *checker) sharedRows() {
 	rows := map[string]int{} // address -> rows in a request of its first variant
 	for i, v := range c.s.Variants {
-		n := max(c.s.LoadOf(v).Repeat, 1)
+		n := 1
+		for _, r := range c.s.LoadOf(v).Requests {
+			n = max(n, r.Body.Copies)
+		}
 		if first, ok := rows[v.URL]; !ok {
 			rows[v.URL] = n
 		} else if v.URL != "" && c.s.Load.Once && first != n {
@@ -101,13 +105,13 @@ func (c *checker) variantLoad(p document.Path, l *scenario.VariantLoad) {
 	}
 	c.headers(p.To("headers"), l.Headers)
 	switch {
-	case c.s.Load.Kind == scenario.Jobs:
+	case c.s.Load.Kind == workload.Jobs:
 		c.jobVariant(p)
-	case c.s.OfSessions():
+	case c.ofSessions():
 		c.refuse(p, "has no effect on sessions, of which variants may have another url and headers", "body", "repeat", "array", "check", "units", "connections", "pipeline", "args", "concurrency")
 	case c.hasAny(p, "args", "concurrency"):
 		c.FaultName(p, "is for a job; args and concurrency belong to load.kind: jobs")
-	case len(c.s.Load.Classes) > 0:
+	case len(c.load.Requests) > 0:
 		c.FaultName(p, "excludes load.classes, which define their own requests")
 	case l.Repeat > 0 && l.Body == "":
 		c.FaultName(p.To("repeat"), "repeats this variant's body, which is missing")

@@ -6,21 +6,13 @@ import (
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
-)
-
-// ownFields are the fields of load that only sessions have, and sessionFields all that they have.
-var (
-	ownFields     = []string{"sessions", "per_session", "open", "send", "expect", "driver"}
-	sessionFields = append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, ownFields...)
+	"dyno/lab/workload"
 )
 
 // sessions checks a load of connections that stay open.
 func (c *checker) sessions(p document.Path) {
-	l := &c.s.Load
-	others := slices.DeleteFunc(c.Fields("load"), func(name string) bool { return slices.Contains(sessionFields, name) })
-	c.refuse(p, "has no effect on sessions, which have "+strings.Join(sessionFields, ", "), others...)
+	l, of := &c.s.Load, c.s.Load.Sessions
 	if l.Once && l.Feeder == nil {
 		c.FaultName(p.To("once"), "gives each offer a row of a feeder of its own; add feeder")
 	}
@@ -30,10 +22,10 @@ func (c *checker) sessions(p document.Path) {
 	if c.s.SLO.On == record.OnDelivery {
 		c.FaultAt(document.At("slo"), "counts until delivery, and an offer of a session ends with its acknowledgement; leave delivery out")
 	}
-	switch searches := len(l.Sessions) == 0; {
+	switch searches := len(of.Numbers) == 0; {
 	case searches && (c.s.Mode == record.KindLoad || c.s.Mode == record.KindSweep):
 		c.FaultName(p, "mode %s drives known numbers of sessions; write for example sessions: [50, 100, 200]", c.s.Mode)
-	case len(l.Sessions) > 1 && c.s.Mode != record.KindLoad && c.s.Mode != record.KindSweep:
+	case len(of.Numbers) > 1 && c.s.Mode != record.KindLoad && c.s.Mode != record.KindSweep:
 		c.FaultName(p.To("sessions"), "a list of numbers belongs to mode: load or sweep; mode %s takes search or one number", c.s.Mode)
 	}
 	if l.Driver != nil {
@@ -49,21 +41,21 @@ func (c *checker) sessions(p document.Path) {
 
 // script checks the sessions of the lab's own drivers.
 func (c *checker) script(p document.Path) {
-	l := &c.s.Load
+	l, of := &c.s.Load, c.s.Load.Sessions
 	if !c.Has(p.To("url")) {
 		c.FaultName(p, "needs url; write for example url: ws://${target.listen}/")
 	}
 	c.address(p.To("url"), l.URL)
 	c.headers(p.To("headers"), l.Headers)
 	switch {
-	case l.PerSession > 0 && l.Send == nil:
+	case of.PerSession > 0 && of.Send == nil:
 		c.FaultName(p.To("per_session"), "is a rate of offers, and send, which says what an offer sends, is missing; write for example send: {text: '{\"n\":${offer}}'}")
-	case l.PerSession == 0 && l.Send != nil:
+	case of.PerSession == 0 && of.Send != nil:
 		c.FaultName(p.To("send"), "needs a rate; write for example per_session: 1")
-	case l.Send != nil && l.Expect.Ack == nil:
+	case of.Send != nil && of.Expect.Ack == nil:
 		c.FaultName(p.To("send"), "needs expect.ack, which says how an offer is acknowledged; write for example expect: {ack: {json: n}}")
 	}
-	if s := l.Send; s != nil && l.Sockets() {
+	if s := of.Send; s != nil && l.Traits().Sockets {
 		c.needOne(p.To("send"), "text: '{\"n\":${offer}}'", "text", "base64")
 		c.refuse(p.To("send"), "is of a request beside a stream of events, and a WebSocket carries messages", "url", "method", "headers")
 	} else if s != nil {
@@ -73,11 +65,11 @@ func (c *checker) script(p document.Path) {
 		}
 		c.headers(p.To("send", "headers"), s.Headers)
 	}
-	if !l.Sockets() && l.URL != "" {
+	if !l.Traits().Sockets && l.URL != "" {
 		c.refuse(p, "belongs to WebSockets; a stream of events is opened with url and headers", "open")
 	}
-	c.pattern(p.To("expect", "frames", "matches"), l.Expect.Frames.Matches, "")
-	if a := l.Expect.Ack; a != nil {
+	c.pattern(p.To("expect", "frames", "matches"), of.Expect.Frames.Matches, "")
+	if a := of.Expect.Ack; a != nil {
 		c.needOne(p.To("expect", "ack"), "json: n", "json", "matches", "any")
 		c.pattern(p.To("expect", "ack", "matches"), a.Matches, "n=([0-9]+)")
 	}
@@ -99,22 +91,22 @@ func (c *checker) pattern(p document.Path, text, example string) {
 
 // sessionTexts checks the placeholders of sessions' texts.
 func (c *checker) sessionTexts(p document.Path, running scope) {
-	l := &c.s.Load
+	l, of := &c.s.Load, c.s.Load.Sessions
 	once := running
 	once.load, once.plain = true, []string{"session"}
 	offer := once
 	offer.plain = []string{"session", "offer"}
 	c.loadURL(p.To("url"), l.URL, once)
 	c.textMap(p.To("headers"), l.Headers, once)
-	c.textList(p.To("open", "messages"), l.Open.Messages, once)
-	if s := l.Send; s != nil {
+	c.textList(p.To("open", "messages"), of.Open.Messages, once)
+	if s := of.Send; s != nil {
 		c.text(p.To("send", "text"), s.Text, offer)
 		c.loadURL(p.To("send", "url"), s.URL, offer)
 		c.textMap(p.To("send", "headers"), s.Headers, offer)
 	}
 	if d := l.Driver; d != nil {
 		with := running
-		with.plain = scenario.DriverPlaceholders()
+		with.plain = workload.DriverPlaceholders()
 		c.textList(p.To("driver", "args"), d.Args, with)
 	}
 }

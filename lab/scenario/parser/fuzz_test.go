@@ -1,12 +1,14 @@
 package parser
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 
 	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 )
 
 // FuzzParse holds that any file gives a whole scenario or errors that lie within it.
@@ -45,6 +47,20 @@ func FuzzParse(f *testing.F) {
 		again, err := Parse("fuzz.yaml", text)
 		if err != nil || !reflect.DeepEqual(s, again) {
 			t.Errorf("read a second time, it differs: %v", err)
+		}
+		var written bytes.Buffer
+		if err := scenario.Write(&written, s, scenario.Comments{}); err != nil {
+			t.Fatal(err)
+		}
+		if written.Len() > document.MaxBytes {
+			return
+		}
+		if again, err = Parse("fuzz.yaml", written.Bytes()); err != nil {
+			t.Fatalf("%v, in\n%s", err, written.String())
+		}
+		var anew bytes.Buffer
+		if err := scenario.Write(&anew, again, scenario.Comments{}); err != nil || !bytes.Equal(anew.Bytes(), written.Bytes()) {
+			t.Errorf("%v; written, read and written, it differs:\n%s\nfrom\n%s", err, anew.String(), written.String())
 		}
 	})
 }

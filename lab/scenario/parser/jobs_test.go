@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyno/lab/workload"
 )
 
 func TestJobsByConcurrency(t *testing.T) {
@@ -30,7 +32,7 @@ measure: {concurrency: [1, 2, 3]}
 			t.Errorf("%s runs at %v with %d units, want %v", v.Name, got, s.LoadOf(v).Units, want)
 		}
 	}
-	if !s.ByConcurrency() || s.Parallel(s.Variants[0]) || !s.Parallel(s.Variants[2]) {
+	if s.Load.Traits().Axis != workload.AxisConcurrency || s.Parallel(s.Variants[0]) || !s.Parallel(s.Variants[2]) {
 		t.Error("a job without ${concurrency} works through one unit after the other, and only that")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // TestParseEveryField reads a scenario that sets every kind of field.
@@ -24,7 +25,7 @@ func TestParseEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status := []int{202}
+	status, body := []int{202}, workload.Body{Text: `{"id":"${id}","key":"${key}","name":"${row.name}"}`}
 	want := &scenario.Scenario{
 		Name: "everything", Description: "Sets every field.\n", Mode: record.KindLadder,
 		Target: scenario.Target{Debug: "http://${target.debug}", CPUs: 1.5, Process: scenario.Process{
@@ -35,16 +36,15 @@ func TestParseEveryField(t *testing.T) {
 			Body: `{"url":"http://${sink.listen}/"}`, Expect: []int{200, 201}},
 			{URL: "http://${target.listen}/x/${n}", Body: "${n}", Repeat: 10}},
 		Load: scenario.Load{
-			URL: "http://${target.listen}/", Method: "POST", Headers: map[string]string{"Content-Type": "application/json"},
-			Body:   `{"id":"${id}","key":"${key}","name":"${row.name}"}`,
-			Feeder: &scenario.Feeder{Build: "./cmd/users", Args: []string{"--rows", "10"}, Format: "csv"}, Keys: &scenario.Keys{Count: 10000, Zipf: 0.8},
-			Classes: []scenario.Class{
-				{Name: "read", Weight: 3, Method: "GET", Path: "/v1/${key}", Headers: map[string]string{"Accept": "*/*"}},
-				{Name: "write", Check: &scenario.Check{Status: status, JSON: []scenario.JSONTest{{Path: "a.b", Equals: "c"}, {Path: "d", Exists: true}}}},
+			URL: "http://${target.listen}/", Headers: map[string]string{"Content-Type": "application/json"},
+			Feeder: &workload.Feeder{Program: workload.Program{Build: "./cmd/users", Args: []string{"--rows", "10"}}, Format: "csv"}, Keys: &workload.Keys{Count: 10000, Zipf: 0.8},
+			Requests: []workload.Request{
+				{Name: "read", Weight: 3, Method: "GET", Path: "/v1/${key}", Headers: map[string]string{"Accept": "*/*"}, Body: body},
+				{Name: "write", Method: "POST", Body: body, Check: &workload.Check{Status: status, JSON: []workload.JSONTest{{Path: "a.b", Equals: "c"}, {Path: "d", Exists: true}}}},
 			},
-			Check:  scenario.Check{Status: status, Header: map[string]string{"Content-Type": "json"}},
+			Check:  workload.Check{Status: status, Header: map[string]string{"Content-Type": "json"}},
 			Engine: "raw", Connections: 8, Pipeline: 2, Timeout: 250 * time.Millisecond,
-			Schedule: scenario.Schedule{Kind: scenario.Constant, Seed: 7}, MaxRate: 30000, Receipts: "http://${sink.debug}/receipts",
+			Schedule: workload.Schedule{Kind: workload.Constant, Seed: 7}, MaxRate: 30000, Deliveries: "http://${sink.debug}/receipts",
 		},
 		SLO: record.SLO{On: record.OnDelivery, Latency: map[string]float64{"p99": 100, "max": 1500}, Errors: 0.001, Gauges: map[string]float64{"depth": 0.5}},
 		Variants: []scenario.Variant{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // none knows no placeholder.
@@ -38,11 +39,11 @@ sweep:
 	if !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	last, err := scenario.Expand(s.Variants[4].Args[1], none)
+	last, err := workload.Expand(s.Variants[4].Args[1], none)
 	if err != nil || last != "ring:a/b $5" {
 		t.Errorf("the last variant's argument is %q, %v", last, err)
 	}
-	if plain, _ := scenario.Expand(s.Variants[4].Args[2], none); plain != "${queue}" {
+	if plain, _ := workload.Expand(s.Variants[4].Args[2], none); plain != "${queue}" {
 		t.Errorf("an escaped axis became %q", plain)
 	}
 	if got := s.Variants[4].Values; got["queue"] != "ring" || got["buffer"] != "a/b $5" {

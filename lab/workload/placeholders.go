@@ -1,4 +1,4 @@
-package scenario
+package workload
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 // Placeholders that the lab fills in when it runs the scenario.
 const (
-	Scratch = "scratch" // a process's own folder; see Process
+	Scratch = "scratch" // a process's own folder; see scenario.Process
 	Count   = "n"       // index of the copy of a repeated text, from 0
 )
 
@@ -40,7 +40,7 @@ func Expand(s string, lookup func(name string) (value string, ok bool)) (string,
 			value, known = lookup(t.Name)
 		}
 		if !known {
-			return "", fmt.Errorf("unknown placeholder ${%s}", Clip(t.Name))
+			return "", fmt.Errorf("unknown placeholder ${%s}", clip(t.Name))
 		}
 		out.WriteString(value)
 	}
@@ -84,7 +84,7 @@ func Tokens(s string) ([]Token, error) {
 		if s[1] == '{' {
 			end := strings.IndexByte(s, '}')
 			if end < 0 {
-				return nil, fmt.Errorf("%q opens a placeholder without an end; write $$ for a plain $", Clip(s))
+				return nil, fmt.Errorf("%q opens a placeholder without an end; write $$ for a plain $", clip(s))
 			}
 			t = Token{Text: s[:end+1], Name: s[2:end]}
 			if t.Name == "" {
@@ -94,4 +94,21 @@ func Tokens(s string) ([]Token, error) {
 		out, s = append(out, t), s[len(t.Text):]
 	}
 	return out, nil
+}
+
+// clip shortens a quotation in a message.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// Literal escapes a text that is no template.
+func Literal(s string) string {
+	if strings.Contains(s, "${") || strings.Contains(s, "$$") {
+		return strings.ReplaceAll(s, "$", "$$")
+	}
+	return s
 }

@@ -1,0 +1,67 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+)
+
+// What the size of a load is counted in.
+const (
+	AxisRate        = "rate"        // units per second
+	AxisConcurrency = "concurrency" // concurrent units
+	AxisSessions    = "sessions"    // connections that stay open
+)
+
+// Traits are what a kind of load has and can do.
+type Traits struct {
+	Fields  []string // that a scenario file may set
+	Axis    string   // AxisRate, AxisConcurrency or AxisSessions
+	Sends   bool     // something is sent to the target; it does not drive itself
+	Splits  bool     // load agents can share it
+	Sockets bool     // it goes over WebSockets
+}
+
+// Counted reports whether the size of the load is a number, of concurrent units or of sessions,
+// instead of a rate.
+func (t Traits) Counted() bool { return t.Axis != AxisRate }
+
+// Traits returns what the load has and can do.
+func (l *Load) Traits() Traits {
+	t, known := kinds[l.Kind]
+	if !known {
+		t = kinds[Requests]
+	}
+	if l.Job != nil && l.Job.Axis == AxisConcurrency {
+		t.Axis = AxisConcurrency
+	}
+	t.Sockets = strings.HasPrefix(l.URL, "ws://") || strings.HasPrefix(l.URL, "wss://")
+	return t
+}
+
+// sessionFields are the fields that only sessions have.
+var sessionFields = []string{"sessions", "per_session", "open", "send", "expect", "driver"}
+
+// kinds are the traits of each kind of load.
+var kinds = map[string]Traits{
+	Requests: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "method", "headers", "body", "body_file", "repeat", "array",
+		"corpus", "classes", "feeder", "once", "keys", "check", "follow", "engine", "connections", "pipeline", "units", "timeout", "think", "tls", "schedule", "max_rate", "receipts"}},
+	Flows: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "steps", "headers", "check", "follow", "feeder", "keys", "connections", "timeout", "tls", "schedule", "max_rate"}},
+	GRPC: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "call", "proto", "proto_path", "descriptors", "headers", "body", "body_file", "repeat",
+		"feeder", "once", "keys", "check", "connections", "pipeline", "timeout", "tls", "schedule", "max_rate"}},
+	Sessions: {Axis: AxisSessions, Sends: true, Fields: append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, sessionFields...)},
+	Jobs:     {Axis: AxisRate, Fields: []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}},
+}
+
+// KindOf returns the only kind of load that has a field; empty: several have it, or none.
+func KindOf(field string) string {
+	found := ""
+	for kind, t := range kinds {
+		if slices.Contains(t.Fields, field) {
+			if found != "" {
+				return ""
+			}
+			found = kind
+		}
+	}
+	return found
+}
