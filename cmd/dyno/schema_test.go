@@ -16,7 +16,7 @@ import (
 	"dyno/lab/escape"
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/jsonv1"
 	"dyno/lab/report/reporttest"
 	"dyno/lab/report/tuned"
@@ -107,13 +107,13 @@ func reflectorOf(t *testing.T) *make.Reflector {
 	null := &make.Schema{Type: "null"}
 	r.Mapper = func(t reflect.Type) *make.Schema {
 		switch t {
-		case reflect.TypeFor[figure.Value]():
+		case reflect.TypeFor[format.Value]():
 			return &make.Schema{AnyOf: []*make.Schema{number, null}, Description: "null: not known"}
-		case reflect.TypeFor[figure.Interval]():
+		case reflect.TypeFor[format.Interval]():
 			return &make.Schema{AnyOf: []*make.Schema{{Type: "array", Items: number}, null}, Description: "[low, high]; null: not known"}
-		case reflect.TypeFor[figure.Numbers]():
+		case reflect.TypeFor[format.Numbers]():
 			return &make.Schema{AnyOf: []*make.Schema{{Type: "array", Items: &make.Schema{}}, null}}
-		case reflect.TypeFor[figure.Seconds]():
+		case reflect.TypeFor[format.Seconds]():
 			return &make.Schema{Type: "number", Description: "in seconds"}
 		case reflect.TypeFor[record.SLO]():
 			return &make.Schema{Type: "object", Description: "bounds of latencies in ms by p50_ms ... max_ms, errors as a share, gauges by name"}

@@ -5,9 +5,8 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/series"
-	"dyno/lab/report/words"
 )
 
 // Bounds on one message to a client.
@@ -36,15 +35,15 @@ const (
 type runNews struct {
 	ID    string       `json:"id"` // empty: between two runs
 	Words string       `json:"words"`
-	Bound figure.Value `json:"slo_ms"`
+	Bound format.Value `json:"slo_ms"`
 }
 
 // points are windows by column; null marks missing values.
 type points struct {
 	T      []float64                 `json:"t"` // s since the run's first window
 	Phase  []string                  `json:"phase"`
-	Series map[string][]figure.Value `json:"series"`
-	Gauges map[string][]figure.Value `json:"gauges"`
+	Series map[string][]format.Value `json:"series"`
+	Gauges map[string][]format.Value `json:"gauges"`
 }
 
 // follower reads an experiment for one client, from the client's position.
@@ -95,7 +94,7 @@ func (f *follower) run(from *folder.Followed, e *record.Experiment) (out []event
 	}
 	if f.fresh || run != f.at.Run {
 		f.at.Run, f.at.Offset, f.series, f.fresh = run, 0, folder.Series{}, false
-		out = append(out, event{eventRun, f.at, runNews{run, runWords(e, run), words.P99Bound(e.SLO)}})
+		out = append(out, event{eventRun, f.at, runNews{run, runWords(e, run), format.P99Bound(e.SLO)}})
 	}
 	if run == "" {
 		return out
@@ -111,15 +110,15 @@ func (f *follower) run(from *folder.Followed, e *record.Experiment) (out []event
 
 // pointsOf converts windows to columns.
 func pointsOf(windows []record.Window, first int64) points {
-	p := points{Series: map[string][]figure.Value{}, Gauges: map[string][]figure.Value{}}
-	put := func(columns map[string][]figure.Value, key string, i int, v float64) {
+	p := points{Series: map[string][]format.Value{}, Gauges: map[string][]format.Value{}}
+	put := func(columns map[string][]format.Value, key string, i int, v float64) {
 		if columns[key] == nil {
-			columns[key] = make([]figure.Value, len(windows))
+			columns[key] = make([]format.Value, len(windows))
 			for j := range columns[key] {
-				columns[key][j] = figure.Unknown
+				columns[key][j] = format.Unknown
 			}
 		}
-		columns[key][i] = figure.Value(v)
+		columns[key][i] = format.Value(v)
 	}
 	for i, w := range windows {
 		phase, figures := series.Point(w)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // listPage is the list of experiments.
@@ -53,7 +53,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) entry(h head) listEntry {
 	e := listEntry{
-		Name: h.Name, Title: cmp.Or(words.Subject(h.Exp), h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
+		Name: h.Name, Title: cmp.Or(format.Subject(h.Exp), h.Name), Kind: h.Exp.Kind, Started: h.Exp.Started,
 		Runs: len(h.Exp.Order), Slices: h.Slices,
 	}
 	e.Ending, e.Early = early(h.Exp)

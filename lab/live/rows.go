@@ -6,8 +6,8 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
+	"dyno/lab/report/format"
 	"dyno/lab/report/series"
-	"dyno/lab/report/words"
 )
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
@@ -60,12 +60,12 @@ func runWords(e *record.Experiment, id string) string {
 			variant = v.Name
 		}
 	}
-	return fmt.Sprintf("run %d: %s, %s", n, variant, words.Role(role))
+	return fmt.Sprintf("run %d: %s, %s", n, variant, format.Role(role))
 }
 
 // stepWords describe a step: its run, its purpose and its load.
 func stepWords(s record.Step) string {
-	parts := []string{s.Variant + ", " + words.Role(s.Role)}
+	parts := []string{s.Variant + ", " + format.Role(s.Role)}
 	if s.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", s.Round))
 	}

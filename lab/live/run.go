@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"dyno/lab/record"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // runPage is an experiment in progress, or one without a readable report.
@@ -31,7 +31,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		fail(w, err)
 	case state == Going || len(h.Exp.Order) == 0 && !h.Slices:
-		show(w, http.StatusOK, "run", runPage{name, cmp.Or(words.Subject(h.Exp), name), h.Exp, state})
+		show(w, http.StatusOK, "run", runPage{name, cmp.Or(format.Subject(h.Exp), name), h.Exp, state})
 	default:
 		s.report(w, r)
 	}

@@ -6,14 +6,14 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/turns"
 )
 
 // turnNews is the current result of an experiment by turns.
 type turnNews struct {
 	Words string       `json:"words"`
-	Left  figure.Value `json:"left_s"` // of the budget; null: no budget
+	Left  format.Value `json:"left_s"` // of the budget; null: no budget
 	Rows  string       `json:"rows"`   // a row for each variant, as HTML
 }
 
@@ -30,9 +30,9 @@ func (f *follower) turns(from *folder.Followed, e *record.Experiment) []event {
 			return nil // a builder accepts everything, and the template is tested
 		}
 	}
-	news := turnNews{Words: turns.Words(&exp), Left: figure.Unknown, Rows: rows.String()}
+	news := turnNews{Words: turns.Words(&exp), Left: format.Unknown, Rows: rows.String()}
 	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
-		news.Left = figure.Value(max(0, time.Until(u.Ends).Seconds()))
+		news.Left = format.Value(max(0, time.Until(u.Ends).Seconds()))
 	}
 	return []event{{eventTurns, f.at, news}}
 }

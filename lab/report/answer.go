@@ -8,8 +8,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Standing is the outcome in a word, and the certainty of the result or the reason why there is
@@ -29,12 +28,12 @@ func (r *Report) Standing() (word, text string) {
 func (r *Report) SureWords() string {
 	t := r.Turns
 	if t == nil || r.Kind == record.KindDiagnose {
-		return words.Runs(r.Count())
+		return format.Runs(r.Count())
 	}
 	var parts []string
 	switch rest := r.Steps[min(1, len(r.Steps)):]; {
 	case r.Kind == record.KindCapacity && len(r.Steps) > 0:
-		parts = append(parts, figure.Plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
+		parts = append(parts, format.Plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
 	case r.Kind == record.KindLadder && len(rest) > 0:
 		with := 0
 		for _, s := range rest {
@@ -45,7 +44,7 @@ func (r *Report) SureWords() string {
 		if with == len(rest) {
 			parts = append(parts, "every step against "+r.Steps[0].Name+" has an interval")
 		} else {
-			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, figure.Plural(len(rest), "step"), r.Steps[0].Name))
+			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, format.Plural(len(rest), "step"), r.Steps[0].Name))
 		}
 	}
 	if said := t.DecidedWords(); said != "" {
@@ -72,7 +71,7 @@ func (r *Report) UndecidedWords() string {
 	for _, what := range undecided.texts {
 		said = append(said, strings.Join(undecided.names[what], ", ")+" ("+what+")")
 	}
-	return strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ") + "; a longer --budget gives it the time"
+	return strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ") + "; a longer --budget gives it the time"
 }
 
 // byText collects names under the texts that they share, in the order in which the texts come.
@@ -105,14 +104,14 @@ func (r *Report) FloorWords() string {
 	case r.Floor == nil && r.CPUFloor == nil:
 		return ""
 	case r.Turns == nil:
-		return "the baseline against itself " + figure.BetweenRatios(r.Floor)
+		return "the baseline against itself " + format.BetweenRatios(r.Floor)
 	}
 	var parts []string
 	if r.Floor != nil {
-		parts = append(parts, strings.TrimPrefix(words.Metrics[r.RatioMetric], "peak ")+" "+figure.BetweenRatios(r.Floor))
+		parts = append(parts, strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ")+" "+format.BetweenRatios(r.Floor))
 	}
 	if r.CPUFloor != nil {
-		parts = append(parts, "CPU per request "+figure.BetweenRatios(r.CPUFloor))
+		parts = append(parts, "CPU per request "+format.BetweenRatios(r.CPUFloor))
 	}
 	included := map[bool]string{true: "; the intervals of the ratios are wider by that"}
 	return "the baseline against its twin: " + strings.Join(parts, ", ") + included[r.FloorIncluded]
@@ -128,7 +127,7 @@ func (r *Report) LeftOut() (out []string) {
 	}
 	slices.SortStableFunc(runs.texts, func(a, b string) int { return cmp.Compare(len(runs.names[b]), len(runs.names[a])) })
 	for _, why := range runs.texts {
-		which := figure.Plural(len(runs.names[why]), "run")
+		which := format.Plural(len(runs.names[why]), "run")
 		if len(runs.names[why]) == 1 {
 			which = runs.names[why][0]
 		}
@@ -140,7 +139,7 @@ func (r *Report) LeftOut() (out []string) {
 // best is the step with the highest capacity; nil when none has one. With another metric, less is
 // better.
 func (r *Report) best() *Step {
-	return r.highest(func(s *Step) figure.Value {
+	return r.highest(func(s *Step) format.Value {
 		if r.Metric != compare.MetricCapacity {
 			return -s.Capacity
 		}
@@ -149,7 +148,7 @@ func (r *Report) best() *Step {
 }
 
 // highest is the first step with the highest value of a figure; nil when none has it.
-func (r *Report) highest(read func(*Step) figure.Value) *Step {
+func (r *Report) highest(read func(*Step) format.Value) *Step {
 	var best *Step
 	for i := range r.Steps {
 		if s := &r.Steps[i]; read(s).Known() && (best == nil || read(s) > read(best)) {
@@ -172,7 +171,7 @@ func (r *Report) answer() string {
 		return r.Load.Answer()
 	case record.KindCompare:
 		if c := r.Comparison; c != nil {
-			return words.Comparison(*c, r.Turns != nil) + words.Beside(r.Metrics) + r.cpuWords()
+			return format.Comparison(*c, r.Turns != nil) + format.Beside(r.Metrics) + r.cpuWords()
 		}
 		return r.severalAnswer()
 	case record.KindCapacity:
@@ -199,11 +198,11 @@ func (r *Report) answer() string {
 }
 
 // carried writes a capacity: a rate, or a number of sessions.
-func (r *Report) carried(v figure.Value) string {
+func (r *Report) carried(v format.Value) string {
 	if r.Crowd != nil {
-		return figure.Plural(int(v+0.5), "session")
+		return format.Plural(int(v+0.5), "session")
 	}
-	return figure.Rate(v)
+	return format.Rate(v)
 }
 
 func (r *Report) subject() string { return cmp.Or(r.Subject, r.Service, r.Name, "the target") }
@@ -215,11 +214,11 @@ func (r *Report) capacityAnswer() string {
 	}
 	s, work := &r.Steps[0], ""
 	if s.Work.Known() {
-		work = " Its peak work rate is " + figure.Rate(s.Work) + figure.Space(figure.Between(s.WorkInterval)) + "."
+		work = " Its peak work rate is " + format.Rate(s.Work) + format.Space(format.Between(s.WorkInterval)) + "."
 	}
 	switch c := r.Capacity; {
 	case c != nil && c.AtLeast:
-		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), r.carried(figure.Value(c.CapacityPerS)), figure.At(words.Latency(r.SLO)), c.Reason, work)
+		return fmt.Sprintf("%s carries at least %s%s: %s.%s", r.subject(), r.carried(format.Value(c.CapacityPerS)), format.At(format.Latency(r.SLO)), c.Reason, work)
 	case c == nil || !s.Capacity.Known():
 		why := ""
 		if c != nil && c.Reason != "" {
@@ -227,9 +226,9 @@ func (r *Report) capacityAnswer() string {
 		}
 		return "No capacity was found" + why + "." + work
 	case s.Interval == nil:
-		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), r.carried(s.Capacity), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), r.carried(s.Capacity), format.At(format.Latency(r.SLO)), r.atOnceWords(s), work)
 	default:
-		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), r.carried(s.Capacity), figure.Between(s.Interval), figure.At(words.Latency(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), r.carried(s.Capacity), format.Between(s.Interval), format.At(format.Latency(r.SLO)), r.atOnceWords(s), work)
 	}
 }
 
@@ -238,12 +237,12 @@ func (r *Report) ladderAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	verb := "carries " + r.carried(best.Capacity) + figure.At(words.Latency(r.SLO)) + r.atOnceWords(best)
+	verb := "carries " + r.carried(best.Capacity) + format.At(format.Latency(r.SLO)) + r.atOnceWords(best)
 	switch r.Metric {
 	case compare.MetricP99:
-		verb = "has the lowest p99, " + words.MetricValue(r.Metric, best.Capacity)
+		verb = "has the lowest p99, " + format.MetricValue(r.Metric, best.Capacity)
 	case compare.MetricCPU:
-		verb = "needs the least CPU per request, " + words.MetricValue(r.Metric, best.Capacity)
+		verb = "needs the least CPU per request, " + format.MetricValue(r.Metric, best.Capacity)
 	}
 	if best == &r.Steps[0] {
 		if len(r.Steps) == 1 {
@@ -254,12 +253,12 @@ func (r *Report) ladderAnswer() string {
 	if !best.Ratio.Known() {
 		return best.Name + " " + verb + "; the baseline has no result to compare with."
 	}
-	said := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, figure.Times(best.Ratio), figure.Space(figure.BetweenRatios(best.RatioInterval)))
+	said := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, format.Times(best.Ratio), format.Space(format.BetweenRatios(best.RatioInterval)))
 	switch i := best.RatioInterval; {
 	case i == nil:
 		return said + " (too few rounds for an interval)."
 	case i.Lo <= 1 && i.Hi >= 1:
-		return said + " (" + words.VerdictOf(i) + ")."
+		return said + " (" + format.VerdictOf(i) + ")."
 	}
 	return said + "."
 }
@@ -269,7 +268,7 @@ func (r *Report) atOnceWords(s *Step) string {
 	if r.Scaling == nil || !s.AtOnce.Known() {
 		return ""
 	}
-	words := " with concurrency " + figure.Whole(s.AtOnce)
+	words := " with concurrency " + format.Whole(s.AtOnce)
 	if s.Waits != "" {
 		words += ", waiting for " + s.Waits
 	}

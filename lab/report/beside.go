@@ -9,8 +9,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // This file reads a comparison of more than two variants, each of which is set beside its
@@ -28,20 +27,20 @@ func (r *Report) beside(e *record.Experiment, a analysis.Results) {
 		s := &r.Steps[i]
 		if analysis.Several(e) && i > 0 && i < len(e.Variants) {
 			s.Beside = e.Reference(i)
-			s.StepRatio, s.StepInterval = figure.Unknown, nil // there is no previous step
+			s.StepRatio, s.StepInterval = format.Unknown, nil // there is no previous step
 		}
 		at := slices.IndexFunc(a.CPU, func(row compare.Row) bool { return row.Name == s.Name })
 		if r.Turns != nil || i == 0 || at < 0 || s.Invalid != "" {
 			continue
 		}
 		cpu := a.CPU[at].ToBaseline
-		s.CPURatio, s.CPUInterval, s.CPUVerdict = figure.Measured(cpu.Ratio), figure.IntervalOf(cpu.Interval), cpu.Verdict
+		s.CPURatio, s.CPUInterval, s.CPUVerdict = format.Measured(cpu.Ratio), format.IntervalOf(cpu.Interval), cpu.Verdict
 	}
 	if r.Scaling != nil { // a single concurrency is in the table of the variants
 		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c curve.ScalingCurve) bool { return len(c.Points) < 2 })
 	}
 	if r.Turns == nil && len(a.CPU) > 0 {
-		r.CPUFloor = figure.IntervalOf(a.CPU[0].ToBaseline.Floor)
+		r.CPUFloor = format.IntervalOf(a.CPU[0].ToBaseline.Floor)
 	}
 }
 
@@ -59,7 +58,7 @@ func (r *Report) cpuWords() string {
 		return ""
 	}
 	s := &r.Steps[1]
-	return " Also: " + words.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, words.VerdictOf(s.CPUInterval)) + "."
+	return " Also: " + format.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, format.VerdictOf(s.CPUInterval)) + "."
 }
 
 // severalAnswer states the ratios of each variant to its reference.
@@ -75,9 +74,9 @@ func (r *Report) severalAnswer() string {
 		case s.Invalid != "" || !s.Ratio.Known() && !s.CPURatio.Known():
 			said = append(said, s.Name+" has no result beside "+s.Beside)
 		default:
-			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Beside, words.Ratio(r.RatioMetric, s.Ratio, s.RatioInterval, words.VerdictOf(s.RatioInterval)))
+			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Beside, format.Ratio(r.RatioMetric, s.Ratio, s.RatioInterval, format.VerdictOf(s.RatioInterval)))
 			if s.CPURatio.Known() {
-				text += ", " + words.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, words.VerdictOf(s.CPUInterval))
+				text += ", " + format.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, format.VerdictOf(s.CPUInterval))
 			}
 			said = append(said, text)
 		}
@@ -90,13 +89,13 @@ var besideColumn = StepColumn{Head: "beside", Short: "beside", Cell: func(s *Ste
 
 // cpuRatioColumn is the ratio of CPU per request to the reference.
 func cpuRatioColumn() StepColumn {
-	return ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *Step) figure.Value { return s.CPURatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.CPUInterval })
+	return ranged(number("vs baseline", "ratio of CPU per request", "x base", func(s *Step) format.Value { return s.CPURatio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.CPUInterval })
 }
 
 // inFlight reads a job's concurrency; unknown where no variant has more than one unit in flight.
-func (r *Report) inFlight(s *Step) figure.Value {
+func (r *Report) inFlight(s *Step) format.Value {
 	if !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.AtOnce > 1 }) {
-		return figure.Unknown
+		return format.Unknown
 	}
 	return s.AtOnce
 }

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/reporttest"
 )
 
@@ -90,6 +90,6 @@ func TestSeveralServicesInTurns(t *testing.T) {
 	}
 }
 
-func near(got figure.Value, want float64) bool {
+func near(got format.Value, want float64) bool {
 	return float64(got) > want*0.98 && float64(got) < want*1.02
 }

@@ -8,12 +8,11 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
 	"dyno/lab/report/flame"
+	"dyno/lab/report/format"
 	"dyno/lab/report/inside"
 	"dyno/lab/report/series"
 	"dyno/lab/report/turns"
-	"dyno/lab/report/words"
 )
 
 // Build reads the results of an experiment. An unreadable part becomes a warning: a report of half
@@ -30,9 +29,9 @@ func (r *Report) withoutPeaks() {
 // Assemble assembles the view model.
 func Assemble(e *record.Experiment, a analysis.Results) *Report {
 	r := &Report{
-		Kind: e.Kind, Name: e.Name, Title: words.Title(e), Subject: words.Subject(e), Service: e.Service, Metric: analysis.Metric(e), RatioMetric: analysis.Metric(e), SLO: e.SLO, Started: e.Started,
+		Kind: e.Kind, Name: e.Name, Title: format.Title(e), Subject: format.Subject(e), Service: e.Service, Metric: analysis.Metric(e), RatioMetric: analysis.Metric(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
-		Warnings: append([]string(nil), e.Warnings...), Floor: figure.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
+		Warnings: append([]string(nil), e.Warnings...), Floor: format.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
 	for _, run := range e.Runs {
 		line := series.NewRun(run, nil)
@@ -40,7 +39,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 			line = series.NewRun(run, &v)
 		}
 		if share, ok := a.Errors[run.ID]; ok {
-			line.Errors = figure.Value(share)
+			line.Errors = format.Value(share)
 		}
 		r.Runs = append(r.Runs, line)
 	}

@@ -8,12 +8,11 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // StepColumn is a column of the table of steps.
-type StepColumn = figure.Column[*Step]
+type StepColumn = format.Column[*Step]
 
 // Columns are the columns of the table of steps that have content.
 func (r *Report) Columns() []StepColumn {
@@ -25,23 +24,23 @@ func (r *Report) Columns() []StepColumn {
 	for i := range r.Steps {
 		rows = append(rows, &r.Steps[i])
 	}
-	return figure.Shown(all(), rows)
+	return format.Shown(all(), rows)
 }
 
 // number is a column of figures.
-func number(head, unit, short string, read func(*Step) figure.Value, write func(figure.Value) string) StepColumn {
+func number(head, unit, short string, read func(*Step) format.Value, write func(format.Value) string) StepColumn {
 	return StepColumn{Head: head, Unit: unit, Short: short, Number: true, Cell: func(s *Step) string { return write(read(s)) }}
 }
 
 // ranged is a column of figures with an interval.
-func ranged(c StepColumn, write func(*figure.Interval) string, read func(*Step) *figure.Interval) StepColumn {
+func ranged(c StepColumn, write func(*format.Interval) string, read func(*Step) *format.Interval) StepColumn {
 	c.Detail = func(s *Step) string { return write(read(s)) }
 	return c
 }
 
 // column is the column of a figure.
 func (f *Figure) column() StepColumn {
-	return number(f.Name, f.Unit, f.Short, func(s *Step) figure.Value { return s.Figure(f.Key) }, f.Write)
+	return number(f.Name, f.Unit, f.Short, func(s *Step) format.Value { return s.Figure(f.Key) }, f.Write)
 }
 
 var stepColumn = StepColumn{Head: "step", Short: "step", Always: true, Cell: func(s *Step) string { return s.Name }}
@@ -57,19 +56,19 @@ func (r *Report) runColumns() []StepColumn {
 	if f := FigureOf(metric); f != nil {
 		head, unit, short = f.Name, f.Unit, f.Short
 	}
-	main := ranged(number(head, unit, short, func(s *Step) figure.Value { return s.Capacity }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.Interval })
+	main := ranged(number(head, unit, short, func(s *Step) format.Value { return s.Capacity }, format.Format), format.Between, func(s *Step) *format.Interval { return s.Interval })
 	main.Always = true
 	all := []StepColumn{
 		stepColumn, main, besideColumn,
-		ranged(number("vs baseline", "ratio", "x baseline", func(s *Step) figure.Value { return s.Ratio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.RatioInterval }),
-		ranged(number("vs previous step", "ratio", "x before", func(s *Step) figure.Value { return s.StepRatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.StepInterval }),
+		ranged(number("vs baseline", "ratio", "x baseline", func(s *Step) format.Value { return s.Ratio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.RatioInterval }),
+		ranged(number("vs previous step", "ratio", "x before", func(s *Step) format.Value { return s.StepRatio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.StepInterval }),
 	}
 	if r.Scaling != nil {
 		all = append(all,
-			number("concurrency", "units in flight", "in flight", r.inFlight, figure.Whole),
-			StepColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, figure.Dash) }})
+			number("concurrency", "units in flight", "in flight", r.inFlight, format.Whole),
+			StepColumn{Head: "waits for", Short: "waits for", Cell: func(s *Step) string { return cmp.Or(s.Waits, format.Dash) }})
 		if tail := r.Scaling.Tail; tail != "p99" {
-			all = append(all, number(tail, "ms", tail+" ms", func(s *Step) figure.Value { return s.Tail }, figure.Format))
+			all = append(all, number(tail, "ms", tail+" ms", func(s *Step) format.Value { return s.Tail }, format.Format))
 		}
 	}
 	for i := range Figures {
@@ -129,16 +128,16 @@ func (r *Report) turnColumns() []StepColumn {
 	cpuRatio.Brief = true
 	narrow := []StepColumn{
 		stepColumn,
-		ranged(number("capacity", "per second within SLO", "capacity/s", func(s *Step) figure.Value { return s.Capacity }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.Interval }),
-		number("work rate", "per second, peak", "work/s", func(s *Step) figure.Value { return s.Work }, figure.Format),
+		ranged(number("capacity", "per second within SLO", "capacity/s", func(s *Step) format.Value { return s.Capacity }, format.Format), format.Between, func(s *Step) *format.Interval { return s.Interval }),
+		number("work rate", "per second, peak", "work/s", func(s *Step) format.Value { return s.Work }, format.Format),
 		besideColumn,
-		ranged(number("vs baseline", "ratio of "+ratioOf, "x base", func(s *Step) figure.Value { return s.Ratio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.RatioInterval }),
+		ranged(number("vs baseline", "ratio of "+ratioOf, "x base", func(s *Step) format.Value { return s.Ratio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.RatioInterval }),
 		FigureOf(FigureCPU).column(), cpuRatio, verdict,
 	}
 	roomy := []StepColumn{
-		ranged(number("vs previous step", "ratio of "+ratioOf, "x before", func(s *Step) figure.Value { return s.StepRatio }, figure.Times), figure.BetweenRatios, func(s *Step) *figure.Interval { return s.StepInterval }),
+		ranged(number("vs previous step", "ratio of "+ratioOf, "x before", func(s *Step) format.Value { return s.StepRatio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.StepInterval }),
 		{Head: "CPU verdict", Unit: r.AgainstWords(), Cell: func(s *Step) string {
-			return cmp.Or(words.Better(compare.MetricCPU, s.CPUVerdict), figure.Dash)
+			return cmp.Or(format.Better(compare.MetricCPU, s.CPUVerdict), format.Dash)
 		}},
 	}
 	for i := range Figures {
@@ -149,7 +148,7 @@ func (r *Report) turnColumns() []StepColumn {
 		}
 	}
 	roomy = append(roomy,
-		ranged(number("knee", "per second, half within SLO", "knee/s", func(s *Step) figure.Value { return s.Knee }, figure.Format), figure.Between, func(s *Step) *figure.Interval { return s.KneeInterval }),
+		ranged(number("knee", "per second, half within SLO", "knee/s", func(s *Step) format.Value { return s.Knee }, format.Format), format.Between, func(s *Step) *format.Interval { return s.KneeInterval }),
 		leaveOutColumn, r.boundColumn())
 	for i := range roomy {
 		roomy[i].Roomy = true
@@ -162,18 +161,18 @@ func (r *Report) turnColumns() []StepColumn {
 var leaveOutColumn = StepColumn{Head: "without it", Unit: "ratio of the last step", Short: "x without", Number: true,
 	Cell: func(s *Step) string {
 		if s.LeaveOut == nil {
-			return figure.Dash
+			return format.Dash
 		}
-		return figure.Times(figure.Measured(s.LeaveOut.Ratio))
+		return format.Times(format.Measured(s.LeaveOut.Ratio))
 	},
 	Detail: func(s *Step) string {
 		if s.LeaveOut == nil {
 			return ""
 		}
-		return figure.BetweenRatios(figure.IntervalOf(s.LeaveOut.Interval))
+		return format.BetweenRatios(format.IntervalOf(s.LeaveOut.Interval))
 	}}
 
 // boundColumn is the bottleneck of each step.
 func (r *Report) boundColumn() StepColumn {
-	return StepColumn{Head: "bound by", Short: "bound by", Cell: func(s *Step) string { return words.BoundBy(r.Diagnosis(s.Name)) }}
+	return StepColumn{Head: "bound by", Short: "bound by", Cell: func(s *Step) string { return format.BoundBy(r.Diagnosis(s.Name)) }}
 }

@@ -8,8 +8,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Diagnosis is the diagnosis of a variant; nil when it has none.
@@ -37,9 +36,9 @@ func (r *Report) diagnosisAnswer() string {
 		return "Nothing was diagnosed."
 	}
 	d := &r.Diagnoses[0]
-	said := cmp.Or(d.InWords, "It is bound by "+words.Verdict(d)+".")
+	said := cmp.Or(d.InWords, "It is bound by "+format.Verdict(d)+".")
 	if r.Capacity != nil && r.Capacity.Valid {
-		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), r.carried(figure.Value(d.CapacityPerS)), figure.At(words.Latency(r.SLO)), said)
+		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), r.carried(format.Value(d.CapacityPerS)), format.At(format.Latency(r.SLO)), said)
 	}
 	return said
 }

@@ -6,7 +6,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 // Figure is a measured figure of a step. Terminal, Markdown, page, JSON and package live show every
@@ -16,7 +16,7 @@ type Figure struct {
 	Name, Unit string
 	Short      string // name and unit for narrow tables
 	SliceUnit  string // Unit of what is read from slices, if it is another; empty: it is not
-	Write      func(figure.Value) string
+	Write      func(format.Value) string
 	Run        func(*record.Run) float64   // reads a run; NaN or below 0: not measured
 	Slice      func(*record.Slice) float64 // reads a slice, in the same form; nil: slices do not have the figure
 	Zero       bool                        // 0 is a measured figure; otherwise it means no measurement
@@ -34,28 +34,28 @@ const (
 
 // Figures are the measured figures of a step, in the order of the columns and of the JSON.
 var Figures = []Figure{
-	{Key: FigureP99, Name: "p99", Unit: "ms", Short: "p99 ms", SliceUnit: "ms, SLO met", Write: figure.Format,
+	{Key: FigureP99, Name: "p99", Unit: "ms", Short: "p99 ms", SliceUnit: "ms, SLO met", Write: format.Format,
 		Run: func(r *record.Run) float64 { return r.SLO.Observed(r.Totals).P99 },
 		Slice: func(s *record.Slice) float64 {
 			if s.Kind != record.SliceSLO || !s.Met {
 				return math.NaN()
 			}
-			return figure.Positive(s.Latency.P99)
+			return format.Positive(s.Latency.P99)
 		}},
-	{Key: FigureCPU, Name: "CPU", Unit: "us per request", Short: "CPU us", Write: figure.Format,
+	{Key: FigureCPU, Name: "CPU", Unit: "us per request", Short: "CPU us", Write: format.Format,
 		Run:   ofServer(func(t *record.ServerTotals) float64 { return t.CPUMicrosPerRequest }),
 		Slice: ofSlice(record.SliceWork, (*record.Slice).CPUMicros)},
-	{Key: FigureAllocs, Name: "allocations", Unit: "per request", Short: "allocs", Write: figure.Format, Zero: true,
+	{Key: FigureAllocs, Name: "allocations", Unit: "per request", Short: "allocs", Write: format.Format, Zero: true,
 		Run:   ofServer(func(t *record.ServerTotals) float64 { return t.AllocsPerRequest }),
 		Slice: ofSlice(record.SliceSLO, func(s *record.Slice) float64 { return s.Allocs / float64(s.Served) })},
-	{Key: FigureAllocBytes, Name: "allocated", Unit: "bytes per request", Short: "alloc B", Write: figure.Format, Zero: true,
+	{Key: FigureAllocBytes, Name: "allocated", Unit: "bytes per request", Short: "alloc B", Write: format.Format, Zero: true,
 		Run:   ofServer(func(t *record.ServerTotals) float64 { return t.BytesPerRequest }),
 		Slice: ofSlice(record.SliceSLO, func(s *record.Slice) float64 { return s.AllocBytes / float64(s.Served) })},
-	{Key: "peak_rss_bytes", Name: "peak RSS", Short: "peak RSS", Write: figure.Size, Peak: true, Profiled: true,
+	{Key: "peak_rss_bytes", Name: "peak RSS", Short: "peak RSS", Write: format.Size, Peak: true, Profiled: true,
 		Run: ofServer(func(t *record.ServerTotals) float64 { return float64(t.PeakRSS) })},
-	{Key: "peak_goroutines", Name: "peak goroutines", Short: "goroutines", Write: figure.Whole, Peak: true, Profiled: true,
+	{Key: "peak_goroutines", Name: "peak goroutines", Short: "goroutines", Write: format.Whole, Peak: true, Profiled: true,
 		Run: ofServer(func(t *record.ServerTotals) float64 { return float64(t.PeakGoroutines) })},
-	{Key: "gc_pause_p99_ms", Name: "GC pause p99", Unit: "ms", Short: "GC p99 ms", Write: figure.Format, Zero: true, Profiled: true,
+	{Key: "gc_pause_p99_ms", Name: "GC pause p99", Unit: "ms", Short: "GC p99 ms", Write: format.Format, Zero: true, Profiled: true,
 		Run: ofServer(func(t *record.ServerTotals) float64 {
 			if t.AllocsPerRequest < 0 { // no agent: a pause of 0 was not measured
 				return math.NaN()
@@ -99,18 +99,18 @@ func ofSlice(kind string, read func(*record.Slice) float64) func(*record.Slice) 
 }
 
 // Of is the figure of one run.
-func (f *Figure) Of(r *record.Run) figure.Value { return f.value(f.Run(r)) }
+func (f *Figure) Of(r *record.Run) format.Value { return f.value(f.Run(r)) }
 
 // value is v, or unknown where v means no measurement.
-func (f *Figure) value(v float64) figure.Value {
+func (f *Figure) value(v float64) format.Value {
 	if !(v >= 0) || v == 0 && !f.Zero {
-		return figure.Unknown
+		return format.Unknown
 	}
-	return figure.Value(v)
+	return format.Value(v)
 }
 
 // over is the figure of several runs.
-func (f *Figure) over(runs []*record.Run) figure.Value {
+func (f *Figure) over(runs []*record.Run) format.Value {
 	var all []float64
 	for _, r := range runs {
 		if v := f.Of(r); v.Known() {
@@ -118,26 +118,26 @@ func (f *Figure) over(runs []*record.Run) figure.Value {
 		}
 	}
 	if f.Peak && len(all) > 0 {
-		return figure.Value(slices.Max(all))
+		return format.Value(slices.Max(all))
 	}
-	return figure.MedianOf(all)
+	return format.MedianOf(all)
 }
 
 // overSlices is the figure of several slices.
-func (f *Figure) overSlices(of []*record.Slice) figure.Value {
+func (f *Figure) overSlices(of []*record.Slice) format.Value {
 	var all []float64
 	for _, s := range of {
 		if v := f.Slice(s); v >= 0 {
 			all = append(all, v)
 		}
 	}
-	return f.value(float64(figure.MedianOf(all)))
+	return f.value(float64(format.MedianOf(all)))
 }
 
 // Figure is a measured figure of the step, by its key.
-func (s *Step) Figure(key string) figure.Value {
+func (s *Step) Figure(key string) format.Value {
 	if v, ok := s.Figures[key]; ok {
 		return v
 	}
-	return figure.Unknown
+	return format.Unknown
 }

@@ -18,8 +18,8 @@ import (
 	"dyno/lab/diagnose/changes"
 	"dyno/lab/record"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
 	"dyno/lab/report/flame"
+	"dyno/lab/report/format"
 	"dyno/lab/report/inside"
 	"dyno/lab/report/series"
 	"dyno/lab/report/turns"
@@ -52,8 +52,8 @@ type Report struct {
 	Warnings []string
 
 	Steps         []Step              // the variants in ladder order; empty for a single load
-	Floor         *figure.Interval    // ratio of the baseline to itself; nil: not measured often enough
-	CPUFloor      *figure.Interval    // the same by CPU per request; only by turns
+	Floor         *format.Interval    // ratio of the baseline to itself; nil: not measured often enough
+	CPUFloor      *format.Interval    // the same by CPU per request; only by turns
 	FloorIncluded bool                // the intervals of the ratios are wider by the floor
 	Comparison    *compare.Comparison // kind compare: by the requested metric
 	Turns         *turns.Summary      // nil: the variants took turns by whole runs, or there was one
@@ -94,32 +94,32 @@ type Step struct {
 	Name     string
 	Change   string
 	Why      string
-	Capacity figure.Value // requests/s; p99 in ms or CPU in us per request when that is the metric
-	Interval *figure.Interval
+	Capacity format.Value // requests/s; p99 in ms or CPU in us per request when that is the metric
+	Interval *format.Interval
 	Rounds   int // number of samples behind the capacity
 
-	AtOnce figure.Value // units in flight; unknown: the load was a rate
+	AtOnce format.Value // units in flight; unknown: the load was a rate
 	Waits  string       // limits that a job reported at its capacity
-	Tail   figure.Value // ms, the quantile that the SLO of a job bounds first
+	Tail   format.Value // ms, the quantile that the SLO of a job bounds first
 
-	Figures map[string]figure.Value // the measured figures, by their keys
+	Figures map[string]format.Value // the measured figures, by their keys
 
 	// By turns: the peak work rate, and the rate at which half of the slices meet the SLO; both per
 	// second.
-	Work         figure.Value
-	WorkInterval *figure.Interval
-	Knee         figure.Value
-	KneeInterval *figure.Interval
+	Work         format.Value
+	WorkInterval *format.Interval
+	Knee         format.Value
+	KneeInterval *format.Interval
 	Votes        int              // slices behind the capacity
-	CPURatio     figure.Value     // to the baseline
-	CPUInterval  *figure.Interval // of CPURatio
+	CPURatio     format.Value     // to the baseline
+	CPUInterval  *format.Interval // of CPURatio
 	CPUVerdict   string           // against the previous step
 
 	Beside        string       // the variant that a comparison of several compares it with; empty: none
-	Ratio         figure.Value // to the baseline, by the report's RatioMetric
-	RatioInterval *figure.Interval
-	StepRatio     figure.Value // to the previous step
-	StepInterval  *figure.Interval
+	Ratio         format.Value // to the baseline, by the report's RatioMetric
+	RatioInterval *format.Interval
+	StepRatio     format.Value // to the previous step
+	StepInterval  *format.Interval
 	LeaveOut      *compare.Comparison // the last step without this one; nil: not measured
 	Verdict       string              // in words, against the previous step
 	WouldDecide   string              // time that would settle a verdict compare.NotDecided
@@ -130,8 +130,8 @@ type Step struct {
 // Pair is one round of a comparison.
 type Pair struct {
 	Round int
-	A, B  figure.Value
-	Ratio figure.Value
+	A, B  format.Value
+	Ratio format.Value
 }
 
 // Count returns the number of runs, and of valid runs.

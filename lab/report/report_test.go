@@ -8,7 +8,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/reporttest"
 )
 
@@ -64,8 +64,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"as it is", func(*report.Report) {}, "commit carries 12,400/s at p99 <= 100 ms with concurrency 9, 4.00x [3.84, 4.20] the baseline."},
 		{"no interval", func(r *report.Report) { r.Steps[5].RatioInterval = nil }, "too few rounds for an interval"},
-		{"interval over 1", func(r *report.Report) { r.Steps[5].RatioInterval = &figure.Interval{Lo: 0.9, Hi: 4.4} }, "the baseline (not decided)."},
-		{"no baseline", func(r *report.Report) { r.Steps[5].Ratio = figure.Unknown }, "the baseline has no result"},
+		{"interval over 1", func(r *report.Report) { r.Steps[5].RatioInterval = &format.Interval{Lo: 0.9, Hi: 4.4} }, "the baseline (not decided)."},
+		{"no baseline", func(r *report.Report) { r.Steps[5].Ratio = format.Unknown }, "the baseline has no result"},
 		{"baseline best", func(r *report.Report) { r.Steps[0].Capacity = 99999 }, "baseline carries 100,000/s at p99 <= 100 ms with concurrency 9; no later step does better."},
 		{"p99", func(r *report.Report) { r.Metric = compare.MetricP99; r.Steps[3].Capacity = 12 }, "prepared has the lowest p99, 12.0 ms"},
 		{"invalid", func(r *report.Report) { r.Invalid = "the machine was busy" }, "No result: the machine was busy."},

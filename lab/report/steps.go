@@ -10,8 +10,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // steps reads the variants with their capacity, the resources used at it, and their ratios.
@@ -20,9 +19,9 @@ func (r *Report) steps(e *record.Experiment, a analysis.Results) {
 	for _, row := range a.Rows {
 		rows[row.Name] = row
 	}
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		v, _ := e.Variant(name)
-		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: figure.Unknown, Ratio: figure.Unknown, StepRatio: figure.Unknown, AtOnce: figure.Unknown, Tail: figure.Unknown, Work: figure.Unknown, Knee: figure.Unknown, CPURatio: figure.Unknown}
+		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, AtOnce: format.Unknown, Tail: format.Unknown, Work: format.Unknown, Knee: format.Unknown, CPURatio: format.Unknown}
 		s.capacity(a.Capacities[name])
 		s.measure(e, a.AtCapacity(e, name))
 		if r.Scaling != nil {
@@ -46,7 +45,7 @@ func (s *Step) atOnce(of *curve.Scaling, n int) {
 		if c.Variant != s.Name || n == 0 {
 			continue
 		}
-		s.AtOnce = figure.Value(n)
+		s.AtOnce = format.Value(n)
 		for _, p := range c.Points {
 			if p.Concurrency == n {
 				s.Waits, s.Tail = p.Waits, p.Quantile(of.Tail)
@@ -61,25 +60,25 @@ func (s *Step) capacity(c capacity.Result) {
 		s.Invalid = cmp.Or(c.Reason, "nothing valid was measured")
 		return
 	}
-	s.Capacity, s.Interval, s.Rounds = figure.Measured(c.CapacityPerS), figure.IntervalOf(c.Interval), len(c.Data)
+	s.Capacity, s.Interval, s.Rounds = format.Measured(c.CapacityPerS), format.IntervalOf(c.Interval), len(c.Data)
 }
 
 // compared sets the ratios. With another metric than capacity the row's median is the measured
 // value, and a missing capacity at one equal rate is not an error.
 func (s *Step) compared(row compare.Row, first bool, metric string) {
 	if metric != compare.MetricCapacity && len(row.Data) > 0 {
-		s.Capacity, s.Interval, s.Rounds, s.Invalid = figure.Measured(row.Median), nil, len(row.Data), ""
+		s.Capacity, s.Interval, s.Rounds, s.Invalid = format.Measured(row.Median), nil, len(row.Data), ""
 	}
 	if first {
 		s.Verdict = "baseline"
 		return
 	}
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
-	s.Ratio, s.RatioInterval = figure.Measured(row.ToBaseline.Ratio), figure.IntervalOf(row.ToBaseline.Interval)
+	s.Ratio, s.RatioInterval = format.Measured(row.ToBaseline.Ratio), format.IntervalOf(row.ToBaseline.Interval)
 	base := row.ToBaseline
 	s.Verdict, s.WouldDecide = base.Verdict, base.WouldDecide
 	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
-		s.StepRatio, s.StepInterval, s.Verdict = figure.Measured(before.Ratio), figure.IntervalOf(before.Interval), before.Verdict
+		s.StepRatio, s.StepInterval, s.Verdict = format.Measured(before.Ratio), format.IntervalOf(before.Interval), before.Verdict
 		s.WouldDecide = before.WouldDecide
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
 		s.Verdict += " than the baseline" // the previous step has no result
@@ -93,7 +92,7 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 	profiled := e.Select(func(r *record.Run) bool {
 		return r.Step.Variant == s.Name && r.Step.Role == record.RoleProfile && r.Invalid == ""
 	})
-	s.Figures = map[string]figure.Value{}
+	s.Figures = map[string]format.Value{}
 	for i := range Figures {
 		f := &Figures[i]
 		v := f.over(runs)
@@ -122,7 +121,7 @@ func (r *Report) compare(e *record.Experiment, a analysis.Results) {
 			if r.Turns != nil {
 				continue // its ratios are those of work and CPU, which are set
 			}
-			s.Ratio, s.RatioInterval, s.Verdict = figure.Measured(c.Ratio), figure.IntervalOf(c.Interval), c.Verdict
+			s.Ratio, s.RatioInterval, s.Verdict = format.Measured(c.Ratio), format.IntervalOf(c.Interval), c.Verdict
 		case c.A:
 			s.Verdict = "baseline"
 		}
@@ -134,13 +133,13 @@ func (r *Report) compare(e *record.Experiment, a analysis.Results) {
 		}
 	}
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
-		of := func(variant string) figure.Value {
+		of := func(variant string) format.Value {
 			if v, ok := a.Sample(record.RoleMeasure, variant, round); ok {
-				return figure.Value(v)
+				return format.Value(v)
 			}
-			return figure.Unknown
+			return format.Unknown
 		}
-		p := Pair{Round: round, A: of(c.A), B: of(c.B), Ratio: figure.Unknown}
+		p := Pair{Round: round, A: of(c.A), B: of(c.B), Ratio: format.Unknown}
 		if p.A > 0 && p.B > 0 {
 			p.Ratio = p.B / p.A
 		}
@@ -150,7 +149,7 @@ func (r *Report) compare(e *record.Experiment, a analysis.Results) {
 
 // capacity keeps the result of a single variant's search.
 func (r *Report) capacity(e *record.Experiment, a analysis.Results) {
-	if names := words.Variants(e); len(names) > 0 {
+	if names := format.Variants(e); len(names) > 0 {
 		c := a.Capacities[names[0]]
 		r.Capacity = &c
 	}

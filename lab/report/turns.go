@@ -8,9 +8,8 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/turns"
-	"dyno/lab/report/words"
 )
 
 // turned sets a variant's results from its slices; work and cpu are its rows.
@@ -19,7 +18,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 		return x.Variant == s.Name && x.Role == record.RoleMeasure && x.Invalid == ""
 	}
 	slicesOf := func(kind string) []*record.Slice { return e.SlicesOf(kind, valid) }
-	s.Work, s.WorkInterval = figure.Measured(c.PeakWorkPerS), figure.IntervalOf(c.PeakWorkInterval)
+	s.Work, s.WorkInterval = format.Measured(c.PeakWorkPerS), format.IntervalOf(c.PeakWorkInterval)
 	if !s.Work.Known() {
 		var all []float64
 		for _, x := range slicesOf(record.SliceWork) {
@@ -27,9 +26,9 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 				all = append(all, x.PerS())
 			}
 		}
-		s.Work = figure.Measured(float64(figure.MedianOf(all)))
+		s.Work = format.Measured(float64(format.MedianOf(all)))
 	}
-	s.Knee, s.KneeInterval, s.Votes = figure.Measured(c.KneePerS), figure.IntervalOf(c.KneeInterval), c.Votes
+	s.Knee, s.KneeInterval, s.Votes = format.Measured(c.KneePerS), format.IntervalOf(c.KneeInterval), c.Votes
 	of := slices.Concat(slicesOf(record.SliceWork), slicesOf(record.SliceSLO))
 	for i := range Figures {
 		if f := &Figures[i]; f.Slice != nil {
@@ -41,21 +40,21 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 		switch {
 		case e.Kind == record.KindCapacity: // printed in the answer
 		case c.AtLeast && s.Work.Known():
-			s.Warnings = append(s.Warnings, "the capacity is at least "+figure.Rate(figure.Value(c.CapacityPerS))+": "+s.Invalid)
-		case s.Work.Known() && words.Bounded(e.SLO):
+			s.Warnings = append(s.Warnings, "the capacity is at least "+format.Rate(format.Value(c.CapacityPerS))+": "+s.Invalid)
+		case s.Work.Known() && format.Bounded(e.SLO):
 			s.Warnings = append(s.Warnings, "no capacity: "+s.Invalid)
 		}
 		s.Invalid = ""
 	}
-	s.Ratio, s.CPURatio = figure.Unknown, figure.Unknown
+	s.Ratio, s.CPURatio = format.Unknown, format.Unknown
 	if first {
 		s.Verdict = "baseline"
 		return
 	}
 	base, before := work.ToBaseline, *work.ToBefore
-	s.Ratio, s.RatioInterval, s.StepRatio, s.StepInterval = figure.Measured(base.Ratio), figure.IntervalOf(base.Interval), figure.Measured(before.Ratio), figure.IntervalOf(before.Interval)
+	s.Ratio, s.RatioInterval, s.StepRatio, s.StepInterval = format.Measured(base.Ratio), format.IntervalOf(base.Interval), format.Measured(before.Ratio), format.IntervalOf(before.Interval)
 	s.Verdict, s.WouldDecide = before.Verdict, before.WouldDecide
-	s.CPURatio, s.CPUInterval = figure.Measured(cpu.ToBaseline.Ratio), figure.IntervalOf(cpu.ToBaseline.Interval)
+	s.CPURatio, s.CPUInterval = format.Measured(cpu.ToBaseline.Ratio), format.IntervalOf(cpu.ToBaseline.Interval)
 	s.CPUVerdict = cpu.ToBefore.Verdict
 	s.LeaveOut = work.LeaveOut
 	for _, c := range []*compare.Comparison{&work.ToBaseline, work.ToBefore} {
@@ -87,12 +86,12 @@ func (r *Report) turn(e *record.Experiment, a analysis.Results) {
 		case record.KindCapacity:
 			s.Verdict = "" // there is no step to compare with
 		case record.KindCompare:
-			s.StepRatio, s.StepInterval = figure.Unknown, nil // the previous step is the baseline
+			s.StepRatio, s.StepInterval = format.Unknown, nil // the previous step is the baseline
 		}
 	}
 	r.Floor, r.CPUFloor = nil, nil
 	if len(a.Rows) > 0 {
-		r.Floor, r.CPUFloor = figure.IntervalOf(a.Rows[0].ToBaseline.Interval), figure.IntervalOf(a.CPU[0].ToBaseline.Interval)
+		r.Floor, r.CPUFloor = format.IntervalOf(a.Rows[0].ToBaseline.Interval), format.IntervalOf(a.CPU[0].ToBaseline.Interval)
 	}
 	r.FloorIncluded = slices.ContainsFunc(a.Rows, func(row compare.Row) bool { return row.ToBaseline.Noise != "" })
 	r.Metrics = append(r.Metrics, a.Metrics...)
@@ -121,7 +120,7 @@ func (r *Report) turnAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	said := best.Name + " does " + figure.Rate(best.Work) + " at its peak"
+	said := best.Name + " does " + format.Rate(best.Work) + " at its peak"
 	if best.Capacity.Known() {
 		said = best.Name + " carries " + r.carriedWords(best)
 	}
@@ -131,22 +130,22 @@ func (r *Report) turnAnswer() string {
 		}
 		return said + "."
 	}
-	return said + "; against " + r.Steps[0].Name + ": " + words.Ratio(compare.MetricWork, best.Ratio, best.RatioInterval, words.VerdictOf(best.RatioInterval)) +
-		", " + words.Ratio(compare.MetricCPU, best.CPURatio, best.CPUInterval, words.VerdictOf(best.CPUInterval)) + "."
+	return said + "; against " + r.Steps[0].Name + ": " + format.Ratio(compare.MetricWork, best.Ratio, best.RatioInterval, format.VerdictOf(best.RatioInterval)) +
+		", " + format.Ratio(compare.MetricCPU, best.CPURatio, best.CPUInterval, format.VerdictOf(best.CPUInterval)) + "."
 }
 
 // carriedWords format a step's capacity with its interval and its SLO.
 func (r *Report) carriedWords(s *Step) string {
 	if s.Interval == nil {
-		return "about " + figure.Rate(s.Capacity) + figure.At(words.Latency(r.SLO)) + " (too few slices judged by the SLO for an interval)"
+		return "about " + format.Rate(s.Capacity) + format.At(format.Latency(r.SLO)) + " (too few slices judged by the SLO for an interval)"
 	}
-	return figure.Rate(s.Capacity) + figure.Space(figure.Between(s.Interval)) + figure.At(words.Latency(r.SLO))
+	return format.Rate(s.Capacity) + format.Space(format.Between(s.Interval)) + format.At(format.Latency(r.SLO))
 }
 
 // bestByTurns is the step with the highest capacity, or with the highest work rate if none has one;
 // nil: none.
 func (r *Report) bestByTurns() *Step {
-	return cmp.Or(r.highest(func(s *Step) figure.Value { return s.Capacity }), r.highest(func(s *Step) figure.Value { return s.Work }))
+	return cmp.Or(r.highest(func(s *Step) format.Value { return s.Capacity }), r.highest(func(s *Step) format.Value { return s.Work }))
 }
 
 // ratios collects the pairs of a comparison: blocks of turns, or rounds.
@@ -157,8 +156,8 @@ func (r *Report) ratios(e *record.Experiment, a analysis.Results) (out []turns.R
 	}
 	if r.Turns == nil {
 		over := c.B + " over " + c.A
-		one := turns.Ratios{Metric: c.Metric, Rows: []turns.RatioRow{{Name: over, Ratios: nil, Ratio: figure.Measured(c.Ratio), Interval: figure.IntervalOf(c.Interval), Verdict: c.Verdict}}}
-		floor := turns.RatioRow{Name: c.A + " over itself", Ratio: figure.Unknown, Interval: figure.IntervalOf(c.Floor)}
+		one := turns.Ratios{Metric: c.Metric, Rows: []turns.RatioRow{{Name: over, Ratios: nil, Ratio: format.Measured(c.Ratio), Interval: format.IntervalOf(c.Interval), Verdict: c.Verdict}}}
+		floor := turns.RatioRow{Name: c.A + " over itself", Ratio: format.Unknown, Interval: format.IntervalOf(c.Floor)}
 		for _, p := range r.Pairs {
 			if p.Ratio.Known() {
 				one.Rows[0].Ratios = append(one.Rows[0].Ratios, float64(p.Ratio))

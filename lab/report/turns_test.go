@@ -11,9 +11,9 @@ import (
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report"
+	"dyno/lab/report/format"
 	"dyno/lab/report/reporttest"
 	"dyno/lab/report/turns"
-	"dyno/lab/report/words"
 )
 
 // atOneRate is a comparison whose slices were all offered one rate: it holds no work slices.
@@ -156,7 +156,7 @@ func TestTurnWords(t *testing.T) {
 	m = reporttest.Turns(record.KindCapacity)
 	m.Kind = record.KindDiagnose
 	m.AddRun(record.RoleSaturate, "plain", 0, 1500)
-	if _, got := m.Report().Standing(); got != words.Runs(1, 1) {
+	if _, got := m.Report().Standing(); got != format.Runs(1, 1) {
 		t.Error(got)
 	}
 }

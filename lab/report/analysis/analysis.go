@@ -16,8 +16,8 @@ import (
 	"dyno/lab/diagnose/changes"
 	"dyno/lab/record"
 	"dyno/lab/report/curve"
+	"dyno/lab/report/format"
 	"dyno/lab/report/turns"
-	"dyno/lab/report/words"
 )
 
 // Results are what the analysis packages found in an experiment.
@@ -50,11 +50,11 @@ func Several(e *record.Experiment) bool {
 func Of(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
-		if words.Bounded(r.SLO) && !r.Step.Diagnostic() {
+		if format.Bounded(r.SLO) && !r.Step.Diagnostic() {
 			a.Verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
-	names := words.Variants(e)
+	names := format.Variants(e)
 	for _, name := range names {
 		c := capacity.Summarise(curve.Steady(e), name)
 		for _, s := range c.Steps {
@@ -80,7 +80,7 @@ func Of(e *record.Experiment) Results {
 	}
 	a.Diagnoses = diagnose.Diagnose(e)
 	for i := range a.Diagnoses {
-		if c := a.Capacities[a.Diagnoses[i].Variant]; words.Bounded(e.SLO) && c.Valid { // without an SLO there is no capacity
+		if c := a.Capacities[a.Diagnoses[i].Variant]; format.Bounded(e.SLO) && c.Valid { // without an SLO there is no capacity
 			a.Diagnoses[i].CapacityPerS = c.CapacityPerS
 		}
 	}
@@ -173,8 +173,8 @@ func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 	if len(e.Slices) == 0 {
 		c := compare.Between(e, Metric(e), a, b, sample(e))
-		return []compare.Comparison{c}, words.Comparison(c, false)
+		return []compare.Comparison{c}, format.Comparison(c, false)
 	}
 	all := turns.Metrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
-	return all, words.Comparison(all[0], true) + words.Beside(all)
+	return all, format.Comparison(all[0], true) + format.Beside(all)
 }

@@ -10,7 +10,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 // ErrNoSamples is returned if an experiment has no samples of each side.
@@ -37,7 +37,7 @@ func Benchmarks(w io.Writer, e *record.Experiment) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "pkg: %s\n", word(e.Name))
 	if e.Machine.CPU != "" {
-		fmt.Fprintf(b, "cpu: %s\n", figure.Visible(e.Machine.CPU))
+		fmt.Fprintf(b, "cpu: %s\n", format.Visible(e.Machine.CPU))
 	}
 	for _, u := range units {
 		fmt.Fprintf(b, "Unit %s better=%s\n", u.unit, u.better)

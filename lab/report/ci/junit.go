@@ -14,7 +14,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // suites is the root of a JUnit file.
@@ -62,7 +62,7 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 	if !r.Started.IsZero() {
 		s.Timestamp = r.Started.UTC().Format(time.RFC3339)
 	}
-	for _, p := range []property{{"slo", words.SLO(r.SLO)}, {"machine", r.Machine.String()}, {"record", r.Out}} {
+	for _, p := range []property{{"slo", format.SLO(r.SLO)}, {"machine", r.Machine.String()}, {"record", r.Out}} {
 		if p.Value != "" {
 			s.Properties = append(s.Properties, p)
 		}
@@ -80,7 +80,7 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 		s.Cases = append(s.Cases, c)
 	}
 	for _, m := range metricsOf(r) {
-		c := testcase{Class: class, Name: fmt.Sprintf("%s of %s against %s", words.Metrics[m.Metric], m.B, m.A), Output: words.Comparison(m, r.Turns != nil) + noise(m)}
+		c := testcase{Class: class, Name: fmt.Sprintf("%s of %s against %s", format.Metrics[m.Metric], m.B, m.A), Output: format.Comparison(m, r.Turns != nil) + noise(m)}
 		if m.Verdict == compare.NotDecided || m.Verdict == compare.Invalid {
 			s.Skipped++
 			c.Skipped = &reason{Message: m.Verdict}

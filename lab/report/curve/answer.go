@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // alike is the relative difference below which two variants' flows are named together.
@@ -14,9 +13,9 @@ const alike = 0.01
 
 // Answer names which of the variants have the highest throughput within the SLO's p99.
 func (s *Sweep) Answer(slo record.SLO, variants []string) string {
-	bound := words.P99Bound(slo)
-	best, verb := map[string]figure.Value{}, "accepted"
-	var most figure.Value
+	bound := format.P99Bound(slo)
+	best, verb := map[string]format.Value{}, "accepted"
+	var most format.Value
 	for _, row := range s.Rows {
 		flow := row.Accepted
 		if row.Delivered.Known() {
@@ -30,10 +29,10 @@ func (s *Sweep) Answer(slo record.SLO, variants []string) string {
 	}
 	within := ""
 	if bound.Known() {
-		within = " with p99 <= " + figure.Round(bound) + " ms"
+		within = " with p99 <= " + format.Round(bound) + " ms"
 	}
 	if len(best) == 0 {
-		return fmt.Sprintf("None of %s stayed within%s at any rate.", figure.Plural(len(variants), "variant"), within)
+		return fmt.Sprintf("None of %s stayed within%s at any rate.", format.Plural(len(variants), "variant"), within)
 	}
 	var names []string
 	for _, name := range variants {
@@ -41,5 +40,5 @@ func (s *Sweep) Answer(slo record.SLO, variants []string) string {
 			names = append(names, name)
 		}
 	}
-	return fmt.Sprintf("%s %s the most%s: %s.", strings.Join(names, ", "), verb, within, figure.Rate(most))
+	return fmt.Sprintf("%s %s the most%s: %s.", strings.Join(names, ", "), verb, within, format.Rate(most))
 }

@@ -7,20 +7,19 @@ import (
 	"sort"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Chart plots figures against the offered rate, one group of lines per variant.
 type Chart struct {
 	ID     string         `json:"id"`
 	Title  string         `json:"title"`
-	X      figure.Numbers `json:"x"` // the union of the groups' rates
+	X      format.Numbers `json:"x"` // the union of the groups' rates
 	Groups []Group        `json:"groups"`
 	XName  string         `json:"x_name"`
 	YName  string         `json:"y_name"`
 	Log    bool           `json:"log"`
-	Bound  figure.Value   `json:"bound"` // the SLO's line; null: none
+	Bound  format.Value   `json:"bound"` // the SLO's line; null: none
 	Legend string         `json:"-"`     // in words
 }
 
@@ -35,7 +34,7 @@ type Group struct {
 // Line has a figure for each of the chart's X; null where the variant was not measured.
 type Line struct {
 	Name string         `json:"name"`
-	Y    figure.Numbers `json:"y"`
+	Y    format.Numbers `json:"y"`
 }
 
 // nearRates is the relative difference below which two offered rates count as one: Poisson arrivals
@@ -57,7 +56,7 @@ func (p point) median(read func(*record.Run) float64) float64 {
 		}
 	}
 	sort.Float64s(all)
-	return figure.Median(all)
+	return format.Median(all)
 }
 
 // points groups a variant's valid runs by offered rate, in order.
@@ -75,7 +74,7 @@ func points(e *record.Experiment, variant string) []point {
 		out = append(out, point{offered: offeredOf(r), runs: []*record.Run{r}})
 	}
 	for i := range out {
-		out[i].offered = figure.Significant(out[i].median(offeredOf), 4)
+		out[i].offered = format.Significant(out[i].median(offeredOf), 4)
 	}
 	return out
 }
@@ -99,7 +98,7 @@ type reading struct {
 func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 	at := map[string]map[float64]point{}
 	xs := map[float64]bool{}
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		at[name] = map[float64]point{}
 		for _, p := range points(e, name) {
 			at[name][p.offered] = p
@@ -107,13 +106,13 @@ func newChart(e *record.Experiment, c Chart, readings ...reading) Chart {
 		}
 	}
 	c.X = slices.Sorted(maps.Keys(xs))
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		if len(at[name]) == 0 {
 			continue
 		}
 		g := Group{Name: name, Hue: len(c.Groups)}
 		for _, rd := range readings {
-			line := Line{Name: rd.name, Y: make(figure.Numbers, len(c.X))}
+			line := Line{Name: rd.name, Y: make(format.Numbers, len(c.X))}
 			for i, x := range c.X {
 				line.Y[i] = math.NaN()
 				if p, ok := at[name][x]; ok {
@@ -137,8 +136,8 @@ func (c *Chart) drop() {
 			keep = append(keep, i)
 		}
 	}
-	only := func(from figure.Numbers) figure.Numbers {
-		out := make(figure.Numbers, len(keep))
+	only := func(from format.Numbers) format.Numbers {
+		out := make(format.Numbers, len(keep))
 		for i, k := range keep {
 			out[i] = from[k]
 		}
@@ -159,17 +158,17 @@ func latencyChart(e *record.Experiment) Chart {
 		name = "delivery"
 	}
 	return newChart(e, Chart{
-		ID: "chart-latency", Title: "Latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: words.P99Bound(e.SLO),
+		ID: "chart-latency", Title: "Latency", XName: "offered, per second", YName: name + " time, ms", Log: true, Bound: format.P99Bound(e.SLO),
 		Legend: "p99 as a line, p50 dashed, against the offered rate",
 	},
-		reading{"p99", func(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P99) }},
-		reading{"p50", func(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P50) }})
+		reading{"p99", func(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P99) }},
+		reading{"p50", func(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P50) }})
 }
 
 // flowChart shows the accepted, delivered and refused rates.
 func flowChart(e *record.Experiment) Chart {
 	return newChart(e, Chart{
-		ID: "chart-flow", Title: "Accepted, delivered, refused", XName: "offered, per second", YName: "per second", Bound: figure.Unknown,
+		ID: "chart-flow", Title: "Accepted, delivered, refused", XName: "offered, per second", YName: "per second", Bound: format.Unknown,
 		Legend: "Accepted as a line, delivered dashed, refused dotted, against the offered rate",
 	},
 		reading{"accepted", acceptedOf},

@@ -9,9 +9,8 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/turns"
-	"dyno/lab/report/words"
 )
 
 // Curve is a variant's latency against the offered rate: a dot for each slice, and a line
@@ -20,8 +19,8 @@ type Curve struct {
 	Variant  string
 	Dots     []Dot            // of the latency that the SLO bounds
 	Line     []Dot            // medians, by rate
-	Capacity figure.Value     // offered, per second
-	Interval *figure.Interval // of Capacity
+	Capacity format.Value     // offered, per second
+	Interval *format.Interval // of Capacity
 }
 
 // Dot is the latency at an offered rate.
@@ -34,8 +33,8 @@ type Dot struct {
 // Curves are the load curves of all variants that have one, without their capacities.
 func Curves(e *record.Experiment) (out []Curve) {
 	rows := turns.Votes(e)
-	for _, name := range words.Variants(e) {
-		c := Curve{Variant: name, Capacity: figure.Unknown}
+	for _, name := range format.Variants(e) {
+		c := Curve{Variant: name, Capacity: format.Unknown}
 		for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {
 			return s.Variant == name && s.Role == record.RoleMeasure && capacity.NoVote(s) == "" && s.Latency.P99 > 0
 		}) {

@@ -6,22 +6,22 @@ import (
 
 	"dyno/lab/capacity/inflection"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 // Ramp is a run under a rising rate.
 type Ramp struct {
 	Variant   string       `json:"variant"`
-	From      figure.Value `json:"from_per_s"` // offered
-	To        figure.Value `json:"to_per_s"`
-	Accepted  figure.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
-	Delivered figure.Value `json:"delivered_follows_to_per_s"` // the same for deliveries
+	From      format.Value `json:"from_per_s"` // offered
+	To        format.Value `json:"to_per_s"`
+	Accepted  format.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
+	Delivered format.Value `json:"delivered_follows_to_per_s"` // the same for deliveries
 	Moments   []Moment     `json:"inflections"`                // not nil
 }
 
 // Moment is when rate, p99 or GC pauses of a run under a rising rate changed.
 type Moment struct {
-	At      figure.Value `json:"offered_per_s"`
+	At      format.Value `json:"offered_per_s"`
 	Joint   bool         `json:"joint"` // rate, p99 and GC together
 	InWords string       `json:"in_words"`
 }
@@ -32,7 +32,7 @@ func ramps(e *record.Experiment) (out []Ramp) {
 		if r.Step.RampTo == 0 || r.Invalid != "" {
 			continue
 		}
-		ramp := Ramp{Variant: r.Step.Variant, From: figure.Value(r.Step.Rate), To: figure.Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: figure.Unknown, Moments: []Moment{}}
+		ramp := Ramp{Variant: r.Step.Variant, From: format.Value(r.Step.Rate), To: format.Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: format.Unknown, Moments: []Moment{}}
 		if r.Totals.Delivered+r.Totals.Undelivered > 0 {
 			ramp.Delivered = followed(r, func(c record.Client) int64 { return c.Delivered })
 		}
@@ -58,9 +58,9 @@ const (
 
 // followed is the highest offered rate up to which a flow kept up with the offers: the end of the
 // last stretch in which it did. A stall followed by recovery does not count; 0: it never kept up.
-func followed(r *record.Run, read func(record.Client) int64) figure.Value {
+func followed(r *record.Run, read func(record.Client) int64) format.Value {
 	measured := slices.DeleteFunc(slices.Clone(r.Series), func(w record.Window) bool { return w.Phase != record.PhaseMeasure })
-	last := figure.Value(0)
+	last := format.Value(0)
 	for stretch := range slices.Chunk(measured, int(followStretch/record.WindowLength)) {
 		var offered, through int64
 		for _, w := range stretch {
@@ -76,9 +76,9 @@ func followed(r *record.Run, read func(record.Client) int64) figure.Value {
 func acceptedIn(c record.Client) int64 { return c.Completed - c.Failed }
 
 // rampRate is the offered rate at an instant, per second.
-func rampRate(r *record.Run, at int64) figure.Value {
+func rampRate(r *record.Run, at int64) format.Value {
 	share := float64(at-r.Begin) / float64(r.Length)
-	return figure.Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
+	return format.Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
 }
 
 // observedSeries is the run's series with the rate and the latency that its SLO bounds: those of
@@ -96,22 +96,22 @@ func observedSeries(r *record.Run) []record.Window {
 }
 
 // FollowedWords state the rate up to which a flow followed the offers.
-func (r Ramp) FollowedWords(to figure.Value) string {
+func (r Ramp) FollowedWords(to format.Value) string {
 	switch {
 	case !to.Known():
-		return figure.Dash
+		return format.Dash
 	case to == 0:
 		return "at no rate"
 	case to >= r.To:
 		return "all the way"
 	}
-	return figure.Rate(to)
+	return format.Rate(to)
 }
 
 // Words state the rate at which rate, p99 and GC changed.
 func (m Moment) Words() string {
 	if m.Joint {
-		return "inflection at " + figure.Rate(m.At) + ": " + m.InWords
+		return "inflection at " + format.Rate(m.At) + ": " + m.InWords
 	}
-	return "alone, at " + figure.Rate(m.At) + ": " + m.InWords
+	return "alone, at " + format.Rate(m.At) + ": " + m.InWords
 }

@@ -10,8 +10,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/capacity/fit"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Scaling is a job's throughput and tail over concurrency, with the curves fitted to them.
@@ -19,7 +18,7 @@ type Scaling struct {
 	Curves []ScalingCurve // one for each variant
 
 	Tail  string       // the quantile that the SLO bounds first
-	Bound figure.Value // its bound, ms
+	Bound format.Value // its bound, ms
 }
 
 // ScalingCurve is one variant over concurrency.
@@ -34,10 +33,10 @@ type ScalingCurve struct {
 // ScalingPoint is one concurrency: medians over its runs.
 type ScalingPoint struct {
 	Concurrency int                `json:"concurrency"`
-	PerS        figure.Value       `json:"per_s"`
-	P50         figure.Value       `json:"p50_ms"`
-	P95         figure.Value       `json:"p95_ms"`
-	P99         figure.Value       `json:"p99_ms"`
+	PerS        format.Value       `json:"per_s"`
+	P50         format.Value       `json:"p50_ms"`
+	P95         format.Value       `json:"p95_ms"`
+	P99         format.Value       `json:"p99_ms"`
 	Met         bool               `json:"met"`
 	Judged      bool               `json:"-"`
 	Waits       string             `json:"-"` // limits that the job reported
@@ -51,29 +50,29 @@ func ByConcurrency(e *record.Experiment) bool {
 
 // NewScaling reads an experiment over concurrency.
 func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Scaling {
-	s := &Scaling{Bound: figure.Unknown}
+	s := &Scaling{Bound: format.Unknown}
 	s.Tail, s.Bound = tailOf(e.SLO)
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		v, _ := e.Variant(name)
 		c := ScalingCurve{Variant: name, Units: v.Units, Points: scalingPoints(e, verdicts, name)}
 		if len(c.Points) == 0 {
 			continue
 		}
 		ranked, words := fit.Rank(c.fitted())
-		c.Ranked, c.InWords = figure.Filled(ranked), words
+		c.Ranked, c.InWords = format.Filled(ranked), words
 		s.Curves = append(s.Curves, c)
 	}
 	return s
 }
 
 // tailOf is the lowest quantile that an SLO bounds, or p99.
-func tailOf(slo record.SLO) (name string, bound figure.Value) {
-	for _, q := range words.Quantiles {
+func tailOf(slo record.SLO) (name string, bound format.Value) {
+	for _, q := range format.Quantiles {
 		if ms, ok := slo.Latency[q.Name]; ok {
-			return q.Label, figure.Value(ms)
+			return q.Label, format.Value(ms)
 		}
 	}
-	return "p99", figure.Unknown
+	return "p99", format.Unknown
 }
 
 func (c *ScalingCurve) fitted() (points []fit.Point) {
@@ -95,13 +94,13 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	}
 	for _, n := range slices.Sorted(maps.Keys(runs)) {
 		of := point{runs: runs[n]}
-		at := func(name string) figure.Value {
-			return figure.Value(of.median(func(r *record.Run) float64 {
+		at := func(name string) format.Value {
+			return format.Value(of.median(func(r *record.Run) float64 {
 				ms, _ := r.Totals.Response.At(name)
-				return figure.Positive(ms)
+				return format.Positive(ms)
 			}))
 		}
-		p := ScalingPoint{Concurrency: n, PerS: figure.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
+		p := ScalingPoint{Concurrency: n, PerS: format.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
 		last := of.runs[len(of.runs)-1]
 		p.Limits = record.WaitsOf(last)
 		p.Waits = capacity.LimitWords(p.Limits)
@@ -126,9 +125,9 @@ func (s *Scaling) Table() (head []string, number []bool, rows [][]string) {
 		for _, p := range c.Points {
 			met := ""
 			if p.Judged {
-				met = words.Met(p.Met, "")
+				met = format.Met(p.Met, "")
 			}
-			rows = append(rows, []string{c.Variant, figure.Count(int64(p.Concurrency)), figure.Format(p.PerS), figure.Format(p.P50), figure.Format(p.P95), figure.Format(p.P99), met, cmp.Or(p.Waits, figure.Dash)})
+			rows = append(rows, []string{c.Variant, format.Count(int64(p.Concurrency)), format.Format(p.PerS), format.Format(p.P50), format.Format(p.P95), format.Format(p.P99), met, cmp.Or(p.Waits, format.Dash)})
 		}
 	}
 	return head, number, rows
@@ -152,7 +151,7 @@ func (c ScalingCurve) Missing() bool {
 }
 
 // Quantile reads the quantile by its label; a quantile in between uses p99, the next higher one.
-func (p ScalingPoint) Quantile(label string) figure.Value {
+func (p ScalingPoint) Quantile(label string) format.Value {
 	switch label {
 	case "p50":
 		return p.P50
@@ -167,7 +166,7 @@ func (s *Scaling) Answer() string {
 	var parts []string
 	for _, c := range s.Curves {
 		best := slices.MaxFunc(c.Points, func(a, b ScalingPoint) int { return cmp.Compare(a.PerS, b.PerS) })
-		part := fmt.Sprintf("%s did %s at concurrency %d", c.Variant, figure.Rate(best.PerS), best.Concurrency)
+		part := fmt.Sprintf("%s did %s at concurrency %d", c.Variant, format.Rate(best.PerS), best.Concurrency)
 		if len(c.Ranked) > 0 {
 			part += fmt.Sprintf(" (best explained by %s)", c.Ranked[0].Name())
 		}

@@ -7,8 +7,7 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Crowd is the runs of an experiment whose load was a number of sessions: by variant, from the
@@ -27,22 +26,22 @@ type Crowded struct {
 
 // NewCrowd reads the runs with sessions; nil: there are none.
 func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capacities map[string]capacity.Result) (c Crowd) {
-	order := words.Variants(e)
+	order := format.Variants(e)
 	for _, r := range e.Runs {
 		if !r.Sessions() || r.Totals.Sessions == nil {
 			continue
 		}
-		row := Crowded{Variant: r.Step.Variant, Role: words.Role(r.Step.Role), Round: r.Step.Round, Totals: r.Totals, Sessions: r.Totals.Sessions}
+		row := Crowded{Variant: r.Step.Variant, Role: format.Role(r.Step.Role), Round: r.Step.Round, Totals: r.Totals, Sessions: r.Totals.Sessions}
 		switch v, judged := verdicts[r.ID]; {
 		case r.Invalid != "":
 			row.Met = "invalid"
-		case judged && words.Unjudged(v) != "" && len(capacities) == 0:
+		case judged && format.Unjudged(v) != "" && len(capacities) == 0:
 			row.Met = "not judged"
 		case judged && len(capacities) > 0: // as the search judged it; too few completions give a warning
 			found := capacities[r.Step.Variant]
-			row.Met = words.Met(found.MetIn(r.ID), "")
+			row.Met = format.Met(found.MetIn(r.ID), "")
 		case judged:
-			row.Met = words.Met(v.Met, "")
+			row.Met = format.Met(v.Met, "")
 		}
 		c = append(c, row)
 	}
@@ -53,7 +52,7 @@ func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capaci
 }
 
 // columns are the columns of the table, the same in every form of the report.
-var crowdColumns = []figure.Column[Crowded]{
+var crowdColumns = []format.Column[Crowded]{
 	{Head: "variant", Short: "variant", Cell: func(c Crowded) string { return c.Variant }},
 	{Head: "for", Short: "for", Cell: func(c Crowded) string {
 		if c.Round > 0 {
@@ -61,37 +60,37 @@ var crowdColumns = []figure.Column[Crowded]{
 		}
 		return c.Role
 	}},
-	crowdNumber("sessions", "", func(c Crowded) string { return figure.Count(c.Totals.Sessions.Planned) }),
-	crowdNumber("offered", "/s", func(c Crowded) string { return figure.Format(figure.Measured(c.Totals.OfferedPerS)) }),
-	crowdNumber("p50", "ms", func(c Crowded) string { return figure.Format(figure.Measured(c.Totals.Response.P50)) }),
-	crowdNumber("p99", "ms", func(c Crowded) string { return figure.Format(figure.Measured(c.Totals.Response.P99)) }),
-	crowdNumber("errors", "", func(c Crowded) string { return figure.Percent(figure.Value(c.Totals.ErrorShare())) }),
-	crowdNumber("frames", "/s", func(c Crowded) string { return figure.Format(figure.Value(c.Totals.Sessions.FramesMean)) }),
-	crowdNumber("frames p1", "/s", func(c Crowded) string { return figure.Format(figure.Value(c.Totals.Sessions.FramesP1)) }),
-	crowdNumber("received", "B/s", func(c Crowded) string { return figure.Format(figure.Value(c.Totals.Sessions.BytesPerS)) }),
+	crowdNumber("sessions", "", func(c Crowded) string { return format.Count(c.Totals.Sessions.Planned) }),
+	crowdNumber("offered", "/s", func(c Crowded) string { return format.Format(format.Measured(c.Totals.OfferedPerS)) }),
+	crowdNumber("p50", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Response.P50)) }),
+	crowdNumber("p99", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Response.P99)) }),
+	crowdNumber("errors", "", func(c Crowded) string { return format.Percent(format.Value(c.Totals.ErrorShare())) }),
+	crowdNumber("frames", "/s", func(c Crowded) string { return format.Format(format.Value(c.Totals.Sessions.FramesMean)) }),
+	crowdNumber("frames p1", "/s", func(c Crowded) string { return format.Format(format.Value(c.Totals.Sessions.FramesP1)) }),
+	crowdNumber("received", "B/s", func(c Crowded) string { return format.Format(format.Value(c.Totals.Sessions.BytesPerS)) }),
 	crowdNumber("lost", "", func(c Crowded) string { return someOrDash(c.Totals.Sessions.Lost) }),
 	crowdNumber("unopened", "", func(c Crowded) string {
 		return someOrDash(c.Totals.Sessions.Planned - c.Totals.Sessions.Opened)
 	}),
-	crowdNumber("open p50", "ms", func(c Crowded) string { return figure.Format(figure.Measured(c.Totals.Sessions.Opening.P50)) }),
-	crowdNumber("open p99", "ms", func(c Crowded) string { return figure.Format(figure.Measured(c.Totals.Sessions.Opening.P99)) }),
+	crowdNumber("open p50", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P50)) }),
+	crowdNumber("open p99", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P99)) }),
 	{Head: "SLO", Short: "SLO", Cell: func(c Crowded) string { return c.Met }},
 }
 
-func crowdNumber(head, unit string, cell func(Crowded) string) figure.Column[Crowded] {
-	return figure.Column[Crowded]{Head: head, Unit: unit, Number: true, Cell: cell}
+func crowdNumber(head, unit string, cell func(Crowded) string) format.Column[Crowded] {
+	return format.Column[Crowded]{Head: head, Unit: unit, Number: true, Cell: cell}
 }
 
 func someOrDash(n int64) string {
 	if n == 0 {
-		return figure.Dash
+		return format.Dash
 	}
-	return figure.Count(n)
+	return format.Count(n)
 }
 
 // Table is the table of the runs. Columns that are empty in every run are left out.
 func (c Crowd) Table() (head []string, number []bool, rows [][]string) {
-	columns := figure.Shown(crowdColumns, c)
+	columns := format.Shown(crowdColumns, c)
 	if len(slices.CompactFunc(slices.Clone(c), func(a, b Crowded) bool { return a.Variant == b.Variant })) == 1 {
 		columns = columns[1:]
 	}
@@ -105,7 +104,7 @@ func (c Crowd) Table() (head []string, number []bool, rows [][]string) {
 	for _, row := range c {
 		var cells []string
 		for _, col := range columns {
-			cells = append(cells, cmp.Or(col.Cell(row), figure.Dash))
+			cells = append(cells, cmp.Or(col.Cell(row), format.Dash))
 		}
 		rows = append(rows, cells)
 	}
@@ -116,12 +115,12 @@ func (c Crowd) Table() (head []string, number []bool, rows [][]string) {
 func (c Crowd) Answer() string {
 	var most *Crowded
 	for i := range c {
-		if c[i].Met == words.Met(true, "") && (most == nil || c[i].Totals.Sessions.Planned > most.Totals.Sessions.Planned) {
+		if c[i].Met == format.Met(true, "") && (most == nil || c[i].Totals.Sessions.Planned > most.Totals.Sessions.Planned) {
 			most = &c[i]
 		}
 	}
 	if most == nil {
 		return "No number of sessions met the SLO."
 	}
-	return fmt.Sprintf("%s met the SLO with %s, the most of those tried.", most.Variant, figure.Plural(int(most.Totals.Sessions.Planned), "session"))
+	return fmt.Sprintf("%s met the SLO with %s, the most of those tried.", most.Variant, format.Plural(int(most.Totals.Sessions.Planned), "session"))
 }

@@ -12,8 +12,7 @@ import (
 
 	"dyno/lab/capacity/inflection"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Sweep is the result of a list of declared loads.
@@ -35,13 +34,13 @@ type Panel struct {
 // Row is a variant under one offered rate; medians over its rounds, per second.
 type Row struct {
 	Variant   string       `json:"variant"`
-	Offered   figure.Value `json:"offered_per_s"`
-	Accepted  figure.Value `json:"accepted_per_s"`
-	Delivered figure.Value `json:"delivered_per_s"`
-	Refused   figure.Value `json:"refused_per_s"`
-	P50       figure.Value `json:"p50_ms"`
-	P99       figure.Value `json:"p99_ms"`
-	CPU       figure.Value `json:"cpu_us_per_request"`
+	Offered   format.Value `json:"offered_per_s"`
+	Accepted  format.Value `json:"accepted_per_s"`
+	Delivered format.Value `json:"delivered_per_s"`
+	Refused   format.Value `json:"refused_per_s"`
+	P50       format.Value `json:"p50_ms"`
+	P99       format.Value `json:"p99_ms"`
+	CPU       format.Value `json:"cpu_us_per_request"`
 }
 
 // Inflection is a moment at which rate, p99 or GC pauses changed.
@@ -72,7 +71,7 @@ func Steady(e *record.Experiment) *record.Experiment {
 func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 	e := Steady(all)
 	s = &Sweep{}
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		for _, p := range points(e, name) {
 			s.Rows = append(s.Rows, newSweepRow(name, p))
 		}
@@ -100,7 +99,7 @@ const MostLines = 8
 // comparable groups the variants by their offered rates.
 func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	index := map[string]int{}
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		rates := map[float64]bool{}
 		for _, r := range e.Runs {
 			if r.Step.Variant == name {
@@ -179,25 +178,25 @@ func newPanel(e *record.Experiment, variants []record.Variant) *Panel {
 
 func newSweepRow(variant string, p point) Row {
 	return Row{
-		Variant: variant, Offered: figure.Value(p.median(cameIn)),
-		Accepted:  figure.Value(p.median(acceptedOf)),
-		Delivered: figure.Value(p.median(deliveredOf)),
-		Refused:   figure.Value(p.median(refusedOf)),
-		P50:       figure.Value(p.median(func(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P50) })),
-		P99:       figure.Value(p.median(p99Of)),
-		CPU: figure.Value(p.median(func(r *record.Run) float64 {
+		Variant: variant, Offered: format.Value(p.median(cameIn)),
+		Accepted:  format.Value(p.median(acceptedOf)),
+		Delivered: format.Value(p.median(deliveredOf)),
+		Refused:   format.Value(p.median(refusedOf)),
+		P50:       format.Value(p.median(func(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P50) })),
+		P99:       format.Value(p.median(p99Of)),
+		CPU: format.Value(p.median(func(r *record.Run) float64 {
 			if r.Totals.Server == nil {
 				return math.NaN()
 			}
-			return figure.Positive(r.Totals.Server.CPUMicrosPerRequest)
+			return format.Positive(r.Totals.Server.CPUMicrosPerRequest)
 		})),
 	}
 }
 
 // cameIn is the rate actually offered: random gaps make it differ a little from the plan.
-func cameIn(r *record.Run) float64 { return figure.Positive(r.Totals.OfferedPerS) }
+func cameIn(r *record.Run) float64 { return format.Positive(r.Totals.OfferedPerS) }
 
-func p99Of(r *record.Run) float64 { return figure.Positive(r.SLO.Observed(r.Totals).P99) }
+func p99Of(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P99) }
 
 // deliveredOf is the rate of receipts; unknown without any.
 func deliveredOf(r *record.Run) float64 {
@@ -250,10 +249,10 @@ func Inflections(e *record.Experiment) (out []Inflection, left int) {
 		}
 		joint, alone := inflection.Find(observedSeries(r))
 		for _, i := range joint {
-			out = append(out, Inflection{words.Run(r), seconds(i.At - r.Begin), true, i.InWords})
+			out = append(out, Inflection{format.Run(r), seconds(i.At - r.Begin), true, i.InWords})
 		}
 		for _, i := range alone {
-			out = append(out, Inflection{words.Run(r), seconds(i.At - r.Begin), false, i.InWords})
+			out = append(out, Inflection{format.Run(r), seconds(i.At - r.Begin), false, i.InWords})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Joint && !out[j].Joint })
@@ -278,17 +277,17 @@ func (p *Panel) flows(e *record.Experiment) {
 }
 
 // RowColumns are the columns of the table of a sweep.
-var RowColumns = []figure.Column[Row]{
+var RowColumns = []format.Column[Row]{
 	{Head: "variant", Short: "variant", Cell: func(r Row) string { return r.Variant }},
-	rowColumn("offered", "per second", "offered/s", func(r Row) figure.Value { return r.Offered }),
-	rowColumn("accepted", "per second", "accepted/s", func(r Row) figure.Value { return r.Accepted }),
-	rowColumn("delivered", "per second", "delivered/s", func(r Row) figure.Value { return r.Delivered }),
-	rowColumn("refused", "per second", "refused/s", func(r Row) figure.Value { return r.Refused }),
-	rowColumn("p50", "ms", "p50 ms", func(r Row) figure.Value { return r.P50 }),
-	rowColumn("p99", "ms", "p99 ms", func(r Row) figure.Value { return r.P99 }),
-	{Head: "CPU", Unit: "us per request", Short: "CPU us", Number: true, Roomy: true, Cell: func(r Row) string { return figure.Format(r.CPU) }},
+	rowColumn("offered", "per second", "offered/s", func(r Row) format.Value { return r.Offered }),
+	rowColumn("accepted", "per second", "accepted/s", func(r Row) format.Value { return r.Accepted }),
+	rowColumn("delivered", "per second", "delivered/s", func(r Row) format.Value { return r.Delivered }),
+	rowColumn("refused", "per second", "refused/s", func(r Row) format.Value { return r.Refused }),
+	rowColumn("p50", "ms", "p50 ms", func(r Row) format.Value { return r.P50 }),
+	rowColumn("p99", "ms", "p99 ms", func(r Row) format.Value { return r.P99 }),
+	{Head: "CPU", Unit: "us per request", Short: "CPU us", Number: true, Roomy: true, Cell: func(r Row) string { return format.Format(r.CPU) }},
 }
 
-func rowColumn(head, unit, short string, read func(Row) figure.Value) figure.Column[Row] {
-	return figure.Column[Row]{Head: head, Unit: unit, Short: short, Number: true, Cell: func(r Row) string { return figure.Format(read(r)) }}
+func rowColumn(head, unit, short string, read func(Row) format.Value) format.Column[Row] {
+	return format.Column[Row]{Head: head, Unit: unit, Short: short, Number: true, Cell: func(r Row) string { return format.Format(read(r)) }}
 }

@@ -13,8 +13,7 @@ import (
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Bounds on the flame graphs of a page.
@@ -49,7 +48,7 @@ type Graph struct {
 	Functions []int          `json:"f"`
 	Depths    []int          `json:"d"`
 	Lines     []int          `json:"l"` // line with most of the value; 0: unknown
-	Self      figure.Numbers `json:"s"` // in none of its children, in Unit
+	Self      format.Numbers `json:"s"` // in none of its children, in Unit
 	Total     float64        `json:"-"`
 	Deepest   int            `json:"-"`
 }
@@ -99,7 +98,7 @@ func Read(e *record.Experiment) *Profiles {
 	out := &Profiles{}
 	var trees []*frame
 	missing := map[string][]string{}
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		run := profiledRun(e, name)
 		if run == nil {
 			continue
@@ -144,16 +143,16 @@ func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 func profiledWords(r *record.Run, p *record.Profile) string {
 	var parts []string
 	if r.Totals.AchievedPerS > 0 {
-		parts = append(parts, "at "+figure.Rate(figure.Value(r.Totals.AchievedPerS)))
+		parts = append(parts, "at "+format.Rate(format.Value(r.Totals.AchievedPerS)))
 	}
 	if r.Load.Model == "closed" && r.Load.Connections > 0 {
-		parts = append(parts, "from "+figure.Plural(r.Load.Connections, "client")+" in a closed loop")
+		parts = append(parts, "from "+format.Plural(r.Load.Connections, "client")+" in a closed loop")
 	}
 	if p.Seconds > 0 {
-		parts = append(parts, "over "+figure.Digits(p.Seconds, 3)+" s")
+		parts = append(parts, "over "+format.Digits(p.Seconds, 3)+" s")
 	}
 	if p.Requests > 0 {
-		parts = append(parts, figure.Plural(int(p.Requests), "request"))
+		parts = append(parts, format.Plural(int(p.Requests), "request"))
 	}
 	if r.Invalid != "" {
 		parts = append(parts, "in a run that does not count ("+r.Invalid+")")
@@ -226,8 +225,8 @@ func (f *Profiles) function(index map[string]int, c *frame) int {
 		if len(name) > maxName {
 			name = strings.ToValidUTF8(name[:maxName], "") + "..."
 		}
-		f.Functions = append(f.Functions, figure.Visible(name))
-		f.Files = append(f.Files, figure.Visible(path.Base(strings.ReplaceAll(c.file, `\`, "/"))))
+		f.Functions = append(f.Functions, format.Visible(name))
+		f.Files = append(f.Files, format.Visible(path.Base(strings.ReplaceAll(c.file, `\`, "/"))))
 		f.Origins = append(f.Origins, originOf(c.function, c.file))
 	}
 	return i
@@ -249,7 +248,7 @@ func (f *Profiles) Has(variant, kind string) bool {
 }
 
 // LeastWords format the share below which stacks are merged: 0.1%.
-func (f *Profiles) LeastWords() string { return figure.Percent(figure.Value(f.Least)) }
+func (f *Profiles) LeastWords() string { return format.Percent(format.Value(f.Least)) }
 
 // Showing is the first of the kinds whose graph of the variant contains a function; empty: none.
 func (f *Profiles) Showing(variant string, kinds []string, function string) string {

@@ -18,7 +18,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 // Schema names the JSON form of an Entry.
@@ -128,7 +128,7 @@ func (e *Entry) allocations(r *report.Report) {
 // figuresOf reads the figures of a side that are known.
 func figuresOf(s *report.Step) map[string]Figure {
 	out := map[string]Figure{}
-	add := func(key string, v figure.Value, i *figure.Interval) {
+	add := func(key string, v format.Value, i *format.Interval) {
 		if !v.Known() {
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 // Heads name the figures with their units.
@@ -19,7 +19,7 @@ func Text(w io.Writer, entries []Entry) error {
 			fmt.Fprintln(w)
 		}
 		lines := Lines(entries, name)
-		fmt.Fprintln(w, figure.Visible(name))
+		fmt.Fprintln(w, format.Visible(name))
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprint(t, "commit\tdate")
 		for _, l := range lines {
@@ -27,11 +27,11 @@ func Text(w io.Writer, entries []Entry) error {
 		}
 		fmt.Fprintln(t, "\tsubject")
 		for _, e := range ordered(entries, name) {
-			fmt.Fprintf(t, "%s\t%s", figure.Visible(e.Revision.Short()), when(e).Format("2006-01-02"))
+			fmt.Fprintf(t, "%s\t%s", format.Visible(e.Revision.Short()), when(e).Format("2006-01-02"))
 			for _, l := range lines {
 				fmt.Fprint(t, "\t"+l.cell(e))
 			}
-			fmt.Fprintln(t, "\t"+figure.Visible(e.Revision.Subject))
+			fmt.Fprintln(t, "\t"+format.Visible(e.Revision.Subject))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -61,9 +61,9 @@ func (c Commit) Short() string {
 // words name the commit with its subject.
 func (c Commit) words() string {
 	if c.Subject == "" {
-		return figure.Visible(c.Short())
+		return format.Visible(c.Short())
 	}
-	return figure.Visible(c.Short() + " (" + c.Subject + ")")
+	return format.Visible(c.Short() + " (" + c.Subject + ")")
 }
 
 // cell is a figure of an entry, with a mark if it changed there.
@@ -72,7 +72,7 @@ func (l Line) cell(e *Entry) string {
 		if p.Entry != e {
 			continue
 		}
-		cell := figure.Format(figure.Value(p.Figure.Value))
+		cell := format.Format(format.Value(p.Figure.Value))
 		if p.Change != nil {
 			cell += " " + p.Change.mark(l.Key)
 		}
@@ -95,7 +95,7 @@ func Changes(lines []Line) (out []string) {
 		for _, p := range l.Points {
 			switch at := p.Entry.Revision.words(); {
 			case p.Change != nil:
-				out = append(out, fmt.Sprintf("change point: %s at %s: %s%s", Heads[l.Key], at, p.Change.mark(l.Key), figure.Space(figure.BetweenRatios(figure.IntervalOf(&p.Change.Interval)))))
+				out = append(out, fmt.Sprintf("change point: %s at %s: %s%s", Heads[l.Key], at, p.Change.mark(l.Key), format.Space(format.BetweenRatios(format.IntervalOf(&p.Change.Interval)))))
 			case p.Unseen != "":
 				out = append(out, fmt.Sprintf("not seen: whether %s changed at %s: %s", Heads[l.Key], at, p.Unseen))
 			}

@@ -4,8 +4,7 @@ import (
 	"html/template"
 	"maps"
 
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // StyleSheet is the page's style, for pages of the same look.
@@ -20,7 +19,7 @@ func Words() template.FuncMap { return maps.Clone(templateWords) }
 
 // templateWords are the functions that need no report.
 var templateWords = template.FuncMap{
-	"figure": figure.Format, "rate": figure.Rate, "times": figure.Times, "percent": figure.Percent, "size": figure.Size, "clock": figure.Clock,
-	"between": figure.Between, "betweenRatios": figure.BetweenRatios, "plural": figure.Plural, "command": figure.Command,
-	"slo": words.SLO, "kind": func(kind string) string { return words.Kinds[kind] }, "role": words.Role,
+	"figure": format.Format, "rate": format.Rate, "times": format.Times, "percent": format.Percent, "size": format.Size, "clock": format.Clock,
+	"between": format.Between, "betweenRatios": format.BetweenRatios, "plural": format.Plural, "command": format.Command,
+	"slo": format.SLO, "kind": func(kind string) string { return format.Kinds[kind] }, "role": format.Role,
 }

@@ -8,7 +8,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/turns"
 )
 
@@ -51,15 +51,15 @@ func newBars(r *report.Report) bars {
 	x := newAxis(false, most)
 	main := r.Columns()[1]
 	out := bars{Note: main.Head + " " + main.Unit + "; the whisker is the 95% interval", Axis: axisSVG(x, x.ticks())}
-	baseline := figure.Unknown
+	baseline := format.Unknown
 	if r.Kind == record.KindLadder || r.Kind == record.KindCompare {
 		baseline = steps[0].Capacity
 		out.Note += ", the dashed line the baseline"
 	}
 	for i, s := range steps {
-		row := barRow{Name: s.Name, Change: s.Change, Why: s.Why, Value: figure.Format(s.Capacity), Detail: figure.Between(s.Interval), Class: "step"}
+		row := barRow{Name: s.Name, Change: s.Change, Why: s.Why, Value: format.Format(s.Capacity), Detail: format.Between(s.Interval), Class: "step"}
 		if i > 0 && s.Ratio.Known() {
-			row.Ratio = figure.Times(s.Ratio)
+			row.Ratio = format.Times(s.Ratio)
 		}
 		if r.Turns != nil && row.Ratio != "" {
 			row.Ratio += " work"
@@ -77,7 +77,7 @@ func newBars(r *report.Report) bars {
 }
 
 // barSVG draws one bar, 22 px high.
-func barSVG(x axis, s report.Step, baseline figure.Value) template.HTML {
+func barSVG(x axis, s report.Step, baseline format.Value) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="bar" width="100%" height="22" aria-hidden="true">`)
 	if s.Capacity.Known() {

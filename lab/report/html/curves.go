@@ -5,14 +5,13 @@ import (
 	"html/template"
 	"math"
 
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // CurveCells draws the load curves as charts, all to one scale.
 func (v pageView) CurveCells() (out []Cell) {
 	var xs, ys []float64
-	bound := float64(words.P99Bound(v.SLO))
+	bound := float64(format.P99Bound(v.SLO))
 	for _, c := range v.Curves {
 		for _, d := range c.Dots {
 			xs, ys = append(xs, d.PerS), append(ys, d.P99)
@@ -40,7 +39,7 @@ func (v pageView) CurveCells() (out []Cell) {
 		}
 		p.lines = append(p.lines, line)
 		for _, d := range c.Dots {
-			one := dot{x: d.PerS, y: d.P99, class: "met", title: fmt.Sprintf("%s at %s: p99 %s ms", c.Variant, figure.Rate(figure.Value(d.PerS)), figure.Format(figure.Value(d.P99)))}
+			one := dot{x: d.PerS, y: d.P99, class: "met", title: fmt.Sprintf("%s at %s: p99 %s ms", c.Variant, format.Rate(format.Value(d.PerS)), format.Format(format.Value(d.P99)))}
 			if !d.Met {
 				one.class, one.title = "over", one.title+", SLO missed"
 			}
@@ -48,7 +47,7 @@ func (v pageView) CurveCells() (out []Cell) {
 		}
 		name := c.Variant
 		if c.Capacity.Known() {
-			name += " " + figure.Rate(c.Capacity)
+			name += " " + format.Rate(c.Capacity)
 		}
 		out = append(out, Cell{name, p.SVG()})
 	}
@@ -78,11 +77,11 @@ func (v pageView) Strips() (out []strip) {
 			}
 		}
 		x := ratioAxis(all)
-		one := strip{Name: words.Metrics[of.Metric], Axis: axisSVG(x, x.ratioTicks())}
+		one := strip{Name: format.Metrics[of.Metric], Axis: axisSVG(x, x.ratioTicks())}
 		for _, row := range of.Rows {
-			drawn := stripRow{Name: row.Name, Detail: figure.BetweenRatios(row.Interval), Verdict: words.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
+			drawn := stripRow{Name: row.Name, Detail: format.BetweenRatios(row.Interval), Verdict: format.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
 			if row.Ratio.Known() {
-				drawn.Value = figure.Times(row.Ratio)
+				drawn.Value = format.Times(row.Ratio)
 			}
 			one.Rows = append(one.Rows, drawn)
 		}

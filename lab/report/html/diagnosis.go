@@ -13,7 +13,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/flame"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // kindsOf are the flame graphs that may show the cause of a verdict, the likeliest first.
@@ -58,7 +58,7 @@ func (v diagnosisView) Places() []linkedPlace {
 func (v diagnosisView) Name() string { return v.report.NameOf(&v.Diagnosis) }
 
 // BoundBy is the verdict in a few words.
-func (v diagnosisView) BoundBy() string { return words.Verdict(&v.Diagnosis) }
+func (v diagnosisView) BoundBy() string { return format.Verdict(&v.Diagnosis) }
 
 // InAnswer reports whether the page's head already contains the verdict.
 func (v diagnosisView) InAnswer() bool { return v.report.AnswerHolds(&v.Diagnosis) }

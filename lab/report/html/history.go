@@ -9,7 +9,7 @@ import (
 	"math"
 	"strings"
 
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/history"
 )
 
@@ -61,7 +61,7 @@ const mostCommits = 12
 
 // plotHistory draws a figure over the commits: a dot each, with its interval.
 func plotHistory(name string, l history.Line) plot {
-	pl := plot{title: fmt.Sprintf("%s: %s over %s", name, historyTitles[l.Key], figure.Plural(len(l.Points), "commit")), xLabel: "commit"}
+	pl := plot{title: fmt.Sprintf("%s: %s over %s", name, historyTitles[l.Key], format.Plural(len(l.Points), "commit")), xLabel: "commit"}
 	var ys []float64
 	line := polyline{class: "history"}
 	for i, p := range l.Points {
@@ -82,7 +82,7 @@ func plotHistory(name string, l history.Line) plot {
 			pl.xTicks = append(pl.xTicks, tick{float64(i), p.Entry.Revision.Short()})
 		}
 		d := dot{x: float64(i), y: p.Figure.Value, class: "measured",
-			title: fmt.Sprintf("%s %s: %s%s", p.Entry.Revision.Short(), p.Entry.Revision.Subject, figure.Format(figure.Value(p.Figure.Value)), figure.Space(figure.Between(figure.IntervalOf(p.Figure.Interval))))}
+			title: fmt.Sprintf("%s %s: %s%s", p.Entry.Revision.Short(), p.Entry.Revision.Subject, format.Format(format.Value(p.Figure.Value)), format.Space(format.Between(format.IntervalOf(p.Figure.Interval))))}
 		if p.Change != nil {
 			d.class, d.label = "measured worse", fmt.Sprintf("%.2fx", p.Change.Ratio)
 			if (p.Change.Ratio > 1) == (history.Better(l.Key) > 0) {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/inside"
 )
 
@@ -25,10 +25,10 @@ func pausesSVG(p inside.Pauses) template.HTML {
 		if bar.Count > 0 {
 			height := 100 * math.Log1p(float64(bar.Count)) / math.Log1p(most)
 			fmt.Fprintf(&b, `<rect x="%.2f%%" width="%.2f%%" y="%.2f%%" height="%.2f%%"><title>%s up to %s</title></rect>`,
-				x, width*0.9, 100-height, height, figure.Plural(int(bar.Count), "pause"), figure.Pause(bar.UpToMs))
+				x, width*0.9, 100-height, height, format.Plural(int(bar.Count), "pause"), format.Pause(bar.UpToMs))
 		}
 		if every := (len(p.Bars) + 2) / 3; i%every == every-1 {
-			fmt.Fprintf(&b, `<text class="tick" x="%.2f%%" y="100%%" dy="16" text-anchor="middle">%s</text>`, x+width*0.95, figure.Pause(bar.UpToMs))
+			fmt.Fprintf(&b, `<text class="tick" x="%.2f%%" y="100%%" dy="16" text-anchor="middle">%s</text>`, x+width*0.95, format.Pause(bar.UpToMs))
 		}
 	}
 	b.WriteString(`</svg></div>`)

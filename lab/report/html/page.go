@@ -24,11 +24,10 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
 	"dyno/lab/report/flame"
+	"dyno/lab/report/format"
 	"dyno/lab/report/inside"
 	"dyno/lab/report/series"
-	"dyno/lab/report/words"
 )
 
 //go:embed assets/page.html
@@ -83,15 +82,15 @@ func hash(s string) string {
 }
 
 var page = template.Must(template.New("page").Funcs(templateWords).Funcs(template.FuncMap{
-	"count": figure.Count, "met": words.Met, "value": func(v float64) figure.Value { return figure.Value(v) },
+	"count": format.Count, "met": format.Met, "value": func(v float64) format.Value { return format.Value(v) },
 	"tallies":  func(name, of string, rows []tally) tallyTable { return tallyTable{name, of, rows} },
-	"evidence": words.Evidence, "signal": words.Signal, "where": words.Place, "share": words.Share, "held": words.Held,
-	"pauses": func(n int64) string { return figure.Plural(int(n), "pause") }, "pause": func(v figure.Value) string { return figure.Pause(float64(v)) },
+	"evidence": format.Evidence, "signal": format.Signal, "where": format.Place, "share": format.Share, "held": format.Held,
+	"pauses": func(n int64) string { return format.Plural(int(n), "pause") }, "pause": func(v format.Value) string { return format.Pause(float64(v)) },
 	"scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable, "crowdTable": newCrowdTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
-	"rowColumns": func() []figure.Column[curve.Row] { return curve.RowColumns },
+	"rowColumns": func() []format.Column[curve.Row] { return curve.RowColumns },
 	"pointer":    func(s report.Step) *report.Step { return &s }, // the form that columns read
-	"seconds":    func(v float64) string { return figure.Digits(v, 4) + " s" },
+	"seconds":    func(v float64) string { return format.Digits(v, 4) + " s" },
 }).Parse(pageHTML))
 
 // Page writes the page: one file that makes no network requests.
@@ -132,7 +131,7 @@ type pageView struct {
 }
 
 // KindWords names the kind of experiment.
-func (v pageView) KindWords() string { return words.Kinds[v.Kind] }
+func (v pageView) KindWords() string { return format.Kinds[v.Kind] }
 
 // Heading names the subject of the measurement.
 func (v pageView) Heading() string { return v.Title }
@@ -164,11 +163,11 @@ func (v pageView) LoadPlot() template.HTML { return loadPlot(v.Load) }
 
 // Quantiles are the rows of a single load's table.
 func (v pageView) Quantiles() (rows [][]string) {
-	for _, q := range words.Quantiles {
+	for _, q := range format.Quantiles {
 		row := []string{q.Label}
 		for _, of := range v.Load.Latencies() {
 			ms, _ := of.Quantiles.At(q.Name)
-			row = append(row, figure.Format(figure.Value(ms)))
+			row = append(row, format.Format(format.Value(ms)))
 		}
 		rows = append(rows, row)
 	}
@@ -185,7 +184,7 @@ func (v pageView) Classes() []series.Latency { return v.Load.Classes() }
 type tally struct {
 	Name  string
 	Count int64
-	Share figure.Value // of offers; of flows, a status has a share of the answers
+	Share format.Value // of offers; of flows, a status has a share of the answers
 }
 
 // tallyTable is a table of tallies under a name; Of says what they are shares of.
@@ -218,9 +217,9 @@ func (v pageView) Failures() []tally {
 func tallies(of int64, counts map[string]int64) (out []tally) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {
-			share := figure.Unknown
+			share := format.Unknown
 			if of > 0 {
-				share = figure.Value(float64(n) / float64(of))
+				share = format.Value(float64(n) / float64(of))
 			}
 			out = append(out, tally{name, n, share})
 		}
@@ -230,10 +229,10 @@ func tallies(of int64, counts map[string]int64) (out []tally) {
 }
 
 // Missed lists the criteria that a single load missed.
-func (v pageView) Missed() []string { return words.Missed(v.Load.Verdict) }
+func (v pageView) Missed() []string { return format.Missed(v.Load.Verdict) }
 
 // Unjudged is the reason why a single load neither met nor missed its SLO; empty if it did.
-func (v pageView) Unjudged() string { return words.Unjudged(*v.Load.Verdict) }
+func (v pageView) Unjudged() string { return format.Unjudged(*v.Load.Verdict) }
 
 // Settings are the machine's settings, by name.
 func (v pageView) Settings() (out [][2]string) {
@@ -277,7 +276,7 @@ func (v pageView) ClosedNote() string {
 }
 
 // DatabaseColumns are the columns of the table of databases.
-func (v pageView) DatabaseColumns() []figure.Column[inside.Database] {
+func (v pageView) DatabaseColumns() []format.Column[inside.Database] {
 	return inside.DatabaseColumns(v.Databases)
 }
 

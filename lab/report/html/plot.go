@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 // plot is a chart as inline SVG: it prints, needs no script, and scales with the page because every
@@ -104,7 +104,7 @@ func (a axis) ticks() []tick {
 		for e := math.Floor(math.Log10(a.lo)); e <= math.Log10(a.hi); e += every {
 			for _, s := range steps {
 				if v := s * math.Pow(10, e); v >= a.lo && v <= a.hi {
-					out = append(out, tick{v, figure.Round(figure.Value(v))})
+					out = append(out, tick{v, format.Round(format.Value(v))})
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func (a axis) ticks() []tick {
 	}
 	step := roundStep((a.hi - a.lo) / 5)
 	for i := math.Ceil(a.lo / step); i*step <= a.hi; i++ {
-		out = append(out, tick{i * step, figure.Round(figure.Value(i * step))})
+		out = append(out, tick{i * step, format.Round(format.Value(i * step))})
 	}
 	return out
 }
@@ -120,7 +120,7 @@ func (a axis) ticks() []tick {
 // short formats thousands as k.
 func (t tick) short() tick {
 	if t.at >= 1000 {
-		t.label = figure.Digits(t.at/1000, 3) + "k"
+		t.label = format.Digits(t.at/1000, 3) + "k"
 	}
 	return t
 }
@@ -136,7 +136,7 @@ func (a axis) fewTicks() (out []tick) {
 	}
 	step := roundStep((a.hi - a.lo) / 3)
 	for i := math.Ceil(a.lo / step); i*step <= a.hi; i++ {
-		out = append(out, tick{i * step, figure.Round(figure.Value(i * step))}.short())
+		out = append(out, tick{i * step, format.Round(format.Value(i * step))}.short())
 	}
 	return out
 }
@@ -215,7 +215,7 @@ func (p plot) SVG() template.HTML {
 func (p plot) points(l polyline) string {
 	var b strings.Builder
 	for i := range l.xs {
-		if !figure.Value(l.xs[i]).Known() || !figure.Value(l.ys[i]).Known() {
+		if !format.Value(l.xs[i]).Known() || !format.Value(l.ys[i]).Known() {
 			continue
 		}
 		fmt.Fprintf(&b, "%.3f,%.3f ", p.x.percentOf(l.xs[i]), 100-p.y.percentOf(l.ys[i]))

@@ -7,8 +7,7 @@ import (
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // quadrantCross is where the quadrants meet, by the thresholds of diagnose: a service above this
@@ -42,7 +41,7 @@ func quadrant(r *report.Report) (svg template.HTML, left []string) {
 			continue
 		}
 		p.dots = append(p.dots, dot{x: x * 100, y: y * 100, class: "verdict", label: name,
-			title: fmt.Sprintf("%s: CPU use %s, waiting %s of the requests' time; bound by %s", name, figure.Percent(figure.Value(figure.Significant(x, 3))), figure.Percent(figure.Value(figure.Significant(y, 3))), words.Verdict(d))})
+			title: fmt.Sprintf("%s: CPU use %s, waiting %s of the requests' time; bound by %s", name, format.Percent(format.Value(format.Significant(x, 3))), format.Percent(format.Value(format.Significant(y, 3))), format.Verdict(d))})
 	}
 	if len(p.dots) == 0 {
 		return "", left

@@ -7,7 +7,7 @@ import (
 
 	"dyno/lab/capacity/fit"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 // smooth is the number of points of a drawn curve.
@@ -30,7 +30,7 @@ func scalingPlot(c curve.ScalingCurve) template.HTML {
 			class = "missed"
 		}
 		pl.dots = append(pl.dots, dot{x: ns[i], y: xs[i], class: class,
-			title: fmt.Sprintf("%s at concurrency %d, p95 %s ms", figure.Rate(p.PerS), p.Concurrency, figure.Format(p.P95))})
+			title: fmt.Sprintf("%s at concurrency %d, p95 %s ms", format.Rate(p.PerS), p.Concurrency, format.Format(p.P95))})
 	}
 	return pl.SVG()
 }
@@ -53,7 +53,7 @@ func ticksAt(ns []float64) (out []tick) {
 	last := 0.0
 	for _, n := range ns {
 		if n >= apart*last {
-			out, last = append(out, tick{n, figure.Round(figure.Value(n))}), n
+			out, last = append(out, tick{n, format.Round(format.Value(n))}), n
 		}
 	}
 	return out
@@ -68,7 +68,7 @@ func tailPlot(s *curve.Scaling) template.HTML {
 		l := polyline{class: hueOf(i)}
 		for _, p := range c.Points {
 			n, v := float64(p.Concurrency), float64(p.Quantile(s.Tail))
-			if !figure.Value(v).Known() {
+			if !format.Value(v).Known() {
 				continue
 			}
 			l.xs, l.ys = append(l.xs, n), append(l.ys, v)

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Assembly is the resolved assembly of a variant.
@@ -20,12 +19,12 @@ type Assembly struct {
 // Assemblies are the variants' assemblies, as recorded by each one's first run.
 func Assemblies(e *record.Experiment) []Assembly {
 	var out []Assembly
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		v, _ := e.Variant(name)
-		a := Assembly{Variant: name, Args: figure.Command(v.Args)}
+		a := Assembly{Variant: name, Args: format.Command(v.Args)}
 		for _, r := range e.Runs {
 			if r.Step.Variant == name && (len(r.Target.Command) > 0 || len(r.Target.Assembly) > 0) {
-				a.Command, a.JSON = figure.Command(r.Target.Command), indented(r.Target.Assembly)
+				a.Command, a.JSON = format.Command(r.Target.Command), indented(r.Target.Assembly)
 				break
 			}
 		}

@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 )
 
 func TestPauseWords(t *testing.T) {
 	for step, want := range []string{"1 us", "2 us", "5 us", "10 us", "20 us", "50 us", "100 us", "200 us", "500 us", "1 ms", "2 ms", "5 ms"} {
-		if got := figure.Pause(pauseBound(step)); got != want {
+		if got := format.Pause(pauseBound(step)); got != want {
 			t.Errorf("%d: %s, want %s", step, got, want)
 		}
 	}
-	if got := figure.Pause(pauseBound(pauseStep(math.Inf(1)))); got != "10 s" {
+	if got := format.Pause(pauseBound(pauseStep(math.Inf(1)))); got != "10 s" {
 		t.Errorf("the last bound is %s", got)
 	}
 }

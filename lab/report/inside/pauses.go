@@ -4,8 +4,7 @@ import (
 	"math"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Pauses is a histogram of a variant's GC pauses.
@@ -22,7 +21,7 @@ const longestPause = 10_000
 func PausesOf(e *record.Experiment, atCapacity func(variant string) []*record.Run) (out []Pauses) {
 	counts := map[string]map[int]int64{}
 	lo, hi := math.MaxInt, math.MinInt
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		n := countPauses(atCapacity(name))
 		if len(n) == 0 {
 			n = countPauses(saturated(e, name))
@@ -32,7 +31,7 @@ func PausesOf(e *record.Experiment, atCapacity func(variant string) []*record.Ru
 		}
 		counts[name] = n
 	}
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		if len(counts[name]) == 0 {
 			continue
 		}
@@ -87,7 +86,7 @@ func pauseBound(step int) float64 {
 }
 
 // Longest is the bound above the longest pause, ms.
-func (p Pauses) Longest() figure.Value { return figure.Value(p.Bars[p.last()].UpToMs) }
+func (p Pauses) Longest() format.Value { return format.Value(p.Bars[p.last()].UpToMs) }
 
 func (p Pauses) last() (at int) {
 	for i, b := range p.Bars {

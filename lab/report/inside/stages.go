@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dyno/lab/record"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Staged is where the requests of a variant spent their time, as distributed tracing reported it.
@@ -22,10 +22,10 @@ type StageRow struct {
 
 // StagesOf returns the stages of the variants, each from its last valid traced run.
 func StagesOf(e *record.Experiment) (out []Staged) {
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		for _, r := range slices.Backward(e.Runs) {
 			if r.Step.Variant == name && r.Invalid == "" && len(r.Stages) > 0 {
-				out = append(out, Staged{Variant: name, Run: words.Run(r), Rows: stageRows(r.Stages)})
+				out = append(out, Staged{Variant: name, Run: format.Run(r), Rows: stageRows(r.Stages)})
 				break
 			}
 		}

@@ -18,10 +18,9 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/inside"
 	"dyno/lab/report/turns"
-	"dyno/lab/report/words"
 )
 
 // Schemas of the JSON objects of this package; capacity and compare name their own. Keys may be
@@ -162,8 +161,8 @@ func runObject(r *report.Report) any {
 		Ramps     []curve.Ramp         `json:"ramps,omitempty"`
 		Scaling   []curve.ScalingCurve `json:"scaling,omitempty"`
 		Sessions  curve.Crowd          `json:"sessions,omitempty"`
-		Floor     *figure.Interval     `json:"floor"`
-		CPUFloor  *figure.Interval     `json:"cpu_floor,omitempty"`
+		Floor     *format.Interval     `json:"floor"`
+		CPUFloor  *format.Interval     `json:"cpu_floor,omitempty"`
 		Runs      int                  `json:"runs"`
 		RunsValid int                  `json:"runs_valid"`
 		Diagnoses []diagnosis          `json:"diagnoses,omitempty"`
@@ -226,12 +225,12 @@ func comparisonObject(r *report.Report) any {
 // diagnosis is a diagnosis whose unknown rates are null.
 type diagnosis struct {
 	diagnose.Diagnosis
-	CapacityPerS figure.Value `json:"capacity_per_s"`
-	PeakPerS     figure.Value `json:"peak_per_s"`
+	CapacityPerS format.Value `json:"capacity_per_s"`
+	PeakPerS     format.Value `json:"peak_per_s"`
 }
 
 func newDiagnosis(d diagnose.Diagnosis) diagnosis {
-	return diagnosis{d, figure.Measured(d.CapacityPerS), figure.Measured(d.PeakPerS)}
+	return diagnosis{d, format.Measured(d.CapacityPerS), format.Measured(d.PeakPerS)}
 }
 
 func diagnoses(r *report.Report) (out []diagnosis) {
@@ -271,7 +270,7 @@ func loadObject(r *report.Report) any {
 	run, met := &record.Run{SLO: r.SLO}, (*bool)(nil) // nothing was measured
 	if r.Load != nil {
 		run = r.Load.Run
-		if v := r.Load.Verdict; v != nil && words.Unjudged(*v) == "" {
+		if v := r.Load.Verdict; v != nil && format.Unjudged(*v) == "" {
 			met = &r.Load.Verdict.Met
 		}
 	}
@@ -296,7 +295,7 @@ func loadObject(r *report.Report) any {
 		Engine       string                      `json:"engine"`
 		Protocol     string                      `json:"protocol,omitempty"`
 		URL          string                      `json:"url"`
-		Duration     figure.Value                `json:"duration_s"`
+		Duration     format.Value                `json:"duration_s"`
 		OfferedPerS  float64                     `json:"offered_per_s"`
 		AchievedPerS float64                     `json:"achieved_per_s"`
 		Sent         int64                       `json:"sent"`
@@ -318,7 +317,7 @@ func loadObject(r *report.Report) any {
 		Databases    []object                    `json:"databases,omitempty"`
 		outcome
 	}{
-		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, figure.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
+		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, format.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
 		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), latency, service, delivery, t.Classes, run.Load.Steps, t.Flow, lag,
 		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited, t.Generator.Agents}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
 	}

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/html"
 	"dyno/lab/report/jsonv1"
 	"dyno/lab/report/reporttest"
@@ -268,7 +268,7 @@ func TestScalingInEveryForm(t *testing.T) {
 func TestNewFigure(t *testing.T) {
 	kept := report.Figures
 	defer func() { report.Figures = kept }()
-	report.Figures = append(slices.Clone(kept), report.Figure{Key: "gc_share", Name: "GC share", Unit: "of CPU", Short: "GC %", Write: figure.Percent,
+	report.Figures = append(slices.Clone(kept), report.Figure{Key: "gc_share", Name: "GC share", Unit: "of CPU", Short: "GC %", Write: format.Percent,
 		Run: func(r *record.Run) float64 { return r.Totals.Server.GCShare }})
 	m := reporttest.Ladder()
 	for _, r := range m.Runs {

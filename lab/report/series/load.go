@@ -10,8 +10,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -123,9 +122,9 @@ func (l *Load) Classes() (out []Latency) {
 func (l *Load) Counts() string {
 	t := l.Run.Totals
 	if t.ReceiveOnly() {
-		return fmt.Sprintf("frames received %s, sessions opened %s, lost %s", figure.Count(t.Work(l.Run.Length)), figure.Count(t.Sessions.Opened), figure.Count(t.Sessions.Lost))
+		return fmt.Sprintf("frames received %s, sessions opened %s, lost %s", format.Count(t.Work(l.Run.Length)), format.Count(t.Sessions.Opened), format.Count(t.Sessions.Lost))
 	}
-	return fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", figure.Count(t.Sent), figure.Count(t.Completed), figure.Count(t.Unfinished), figure.Count(t.Failed))
+	return fmt.Sprintf("sent %s, completed %s, unfinished %s, failed %s", format.Count(t.Sent), format.Count(t.Completed), format.Count(t.Unfinished), format.Count(t.Failed))
 }
 
 // Answer is the result in one sentence.
@@ -133,25 +132,25 @@ func (l *Load) Answer() string {
 	t := l.Run.Totals
 	q := l.Run.SLO.Observed(t)
 	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
-		figure.Rate(figure.Value(t.OfferedPerS)), figure.Rate(figure.Value(t.AchievedPerS)), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
+		format.Rate(format.Value(t.OfferedPerS)), format.Rate(format.Value(t.AchievedPerS)), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
 	if l.Run.Load.Model == "closed" {
 		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
-			figure.Rate(figure.Value(t.AchievedPerS)), figure.Plural(l.Run.Load.Connections, "connection"), figure.Format(figure.Value(q.P99)), figure.Percent(figure.Value(t.ErrorShare())))
+			format.Rate(format.Value(t.AchievedPerS)), format.Plural(l.Run.Load.Connections, "connection"), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
 	}
 	if s := t.Sessions; s != nil {
-		said = fmt.Sprintf("%s, each with %s frames/s (99%% of them at least %s)", figure.Plural(int(s.Planned), "session"), figure.Format(figure.Value(s.FramesMean)), figure.Format(figure.Value(s.FramesP1)))
+		said = fmt.Sprintf("%s, each with %s frames/s (99%% of them at least %s)", format.Plural(int(s.Planned), "session"), format.Format(format.Value(s.FramesMean)), format.Format(format.Value(s.FramesP1)))
 		if t.Offered > 0 {
-			said += fmt.Sprintf(", %s of %s offered acknowledged, p99 %s ms", figure.Rate(figure.Value(t.AchievedPerS)), figure.Rate(figure.Value(t.OfferedPerS)), figure.Format(figure.Value(q.P99)))
+			said += fmt.Sprintf(", %s of %s offered acknowledged, p99 %s ms", format.Rate(format.Value(t.AchievedPerS)), format.Rate(format.Value(t.OfferedPerS)), format.Format(format.Value(q.P99)))
 		}
-		said += fmt.Sprintf(", %s failed", figure.Percent(figure.Value(t.ErrorShare())))
+		said += fmt.Sprintf(", %s failed", format.Percent(format.Value(t.ErrorShare())))
 	}
 	switch v := l.Verdict; {
 	case v == nil:
 		return said + "."
 	case v.Met:
 		return said + ": the SLO was met."
-	case words.Unjudged(*v) != "":
-		return said + ": the SLO was not judged (" + words.Unjudged(*v) + ")."
+	case format.Unjudged(*v) != "":
+		return said + ": the SLO was not judged (" + format.Unjudged(*v) + ")."
 	default:
 		return said + ": " + l.MissedWords() + "."
 	}
@@ -159,7 +158,7 @@ func (l *Load) Answer() string {
 
 // MissedWords state how a single load missed its SLO, and whether a disturbance may be the cause.
 func (l *Load) MissedWords() string {
-	said := "the SLO was missed (" + strings.Join(words.Missed(l.Verdict), "; ") + ")"
+	said := "the SLO was missed (" + strings.Join(format.Missed(l.Verdict), "; ") + ")"
 	if d := l.Run.Disturbed; d != "" {
 		said += ", which is in doubt: " + d
 	}

@@ -3,8 +3,7 @@ package series
 import (
 	"dyno/lab/capacity"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Run is one line of the list of runs.
@@ -13,12 +12,12 @@ type Run struct {
 	Role      string
 	Variant   string
 	Round     int
-	Offered   figure.Value // per second
-	Achieved  figure.Value
-	Delivered figure.Value
-	P50, P99  figure.Value // ms, of the latency that the SLO bounds
-	Errors    figure.Value // share of offers
-	CPU       figure.Value // us per request
+	Offered   format.Value // per second
+	Achieved  format.Value
+	Delivered format.Value
+	P50, P99  format.Value // ms, of the latency that the SLO bounds
+	Errors    format.Value // share of offers
+	CPU       format.Value // us per request
 	Met       bool
 	Judged    bool   // the run has an SLO
 	Unjudged  string // why the run neither met nor missed its SLO
@@ -36,25 +35,25 @@ func NewRun(r *record.Run, verdict *capacity.Verdict) Run {
 	}
 	out := Run{
 		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
-		Offered: figure.Measured(t.OfferedPerS), Achieved: figure.Value(t.AchievedPerS), Delivered: figure.Measured(t.DeliveredPerS),
-		P50: figure.Measured(q.P50), P99: figure.Measured(q.P99), Errors: figure.Value(t.ErrorShare()), CPU: figure.Unknown,
-		Met: v.Met, Judged: judged, Unjudged: words.Unjudged(v), Misses: words.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
+		Offered: format.Measured(t.OfferedPerS), Achieved: format.Value(t.AchievedPerS), Delivered: format.Measured(t.DeliveredPerS),
+		P50: format.Measured(q.P50), P99: format.Measured(q.P99), Errors: format.Value(t.ErrorShare()), CPU: format.Unknown,
+		Met: v.Met, Judged: judged, Unjudged: format.Unjudged(v), Misses: format.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
 	}
 	if t.ReceiveOnly() {
-		out.Achieved = figure.Value(t.FramesPerS())
+		out.Achieved = format.Value(t.FramesPerS())
 	}
 	if t.Server != nil {
-		out.CPU = figure.Measured(t.Server.CPUMicrosPerRequest)
+		out.CPU = format.Measured(t.Server.CPUMicrosPerRequest)
 	}
 	if r.Step.Role == record.RoleProfile {
-		out.P50, out.P99 = figure.Unknown, figure.Unknown // profiling adds latency
+		out.P50, out.P99 = format.Unknown, format.Unknown // profiling adds latency
 	}
 	return out
 }
 
 // RunOf is the line of one run, judged by its own SLO.
 func RunOf(r *record.Run) Run {
-	if !words.Bounded(r.SLO) {
+	if !format.Bounded(r.SLO) {
 		return NewRun(r, nil)
 	}
 	v := capacity.Judge(r)

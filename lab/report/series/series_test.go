@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 
 	"pgregory.net/rapid"
 )
@@ -80,7 +80,7 @@ func TestTracesKeepWhatMatters(t *testing.T) {
 	})
 }
 
-func most(c figure.Numbers) (most float64) {
+func most(c format.Numbers) (most float64) {
 	for _, v := range c {
 		if !math.IsNaN(v) {
 			most = max(most, v)

@@ -10,8 +10,7 @@ import (
 	"slices"
 
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Point reads a window like a Trace's point: its phase, and its figures by the keys of
@@ -20,7 +19,7 @@ func Point(w record.Window) (phase string, figures map[string]float64) {
 	figures = map[string]float64{}
 	for _, m := range measures {
 		if v := m.read(w); !math.IsNaN(v) {
-			figures[m.key] = figure.Significant(v, 4)
+			figures[m.key] = format.Significant(v, 4)
 		}
 	}
 	return phaseOf(w), figures
@@ -41,11 +40,11 @@ type Trace struct {
 	Run    string                    `json:"run"`
 	Label  string                    `json:"label"`
 	Every  float64                   `json:"every_s"` // windows merged into a point
-	T      figure.Numbers            `json:"t"`       // start of each point's windows
+	T      format.Numbers            `json:"t"`       // start of each point's windows
 	Bands  []Band                    `json:"bands"`   // phases that were not measured
-	Series map[string]figure.Numbers `json:"series"`  // client and server; absent: not measured
-	Gauges map[string]figure.Numbers `json:"gauges"`
-	SLOMs  figure.Value              `json:"slo_ms"` // the tightest bound on p99, if there is one
+	Series map[string]format.Numbers `json:"series"`  // client and server; absent: not measured
+	Gauges map[string]format.Numbers `json:"gauges"`
+	SLOMs  format.Value              `json:"slo_ms"` // the tightest bound on p99, if there is one
 }
 
 // Band is a stretch of a run in another phase than the measured one.
@@ -73,7 +72,7 @@ func latency(read func(record.Client) float64) func(record.Window) float64 {
 		if profiled(w) {
 			return math.NaN()
 		}
-		return figure.Positive(read(w.Client))
+		return format.Positive(read(w.Client))
 	}
 }
 
@@ -169,8 +168,8 @@ func Traces(e *record.Experiment) (out []Trace, left int) {
 func newTrace(r *record.Run, points int) Trace {
 	each := (len(r.Series) + points - 1) / points
 	t := Trace{Bands: []Band{}, // a run without warm-up has none
-		Run: r.ID, Label: words.Run(r), Every: float64(each) * record.WindowLength.Seconds(),
-		Series: map[string]figure.Numbers{}, Gauges: map[string]figure.Numbers{}, SLOMs: words.P99Bound(r.SLO),
+		Run: r.ID, Label: format.Run(r), Every: float64(each) * record.WindowLength.Seconds(),
+		Series: map[string]format.Numbers{}, Gauges: map[string]format.Numbers{}, SLOMs: format.P99Bound(r.SLO),
 	}
 	names := gaugeNames(r)
 	for rest := r.Series; len(rest) > 0; {

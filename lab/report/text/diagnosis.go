@@ -10,8 +10,7 @@ import (
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/report"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Tables of a diagnosis as text, on a terminal and in Markdown.
@@ -26,21 +25,21 @@ var (
 
 func placeCells(places []places.Place) (rows [][]string) {
 	for _, p := range places {
-		rows = append(rows, []string{words.Share(p), words.Place(p), p.Function})
+		rows = append(rows, []string{format.Share(p), format.Place(p), p.Function})
 	}
 	return rows
 }
 
 func evidenceCells(evidence []findings.Evidence) (rows [][]string) {
 	for _, e := range evidence {
-		rows = append(rows, []string{words.Signal(e), words.Evidence(e), e.Means})
+		rows = append(rows, []string{format.Signal(e), format.Evidence(e), e.Means})
 	}
 	return rows
 }
 
 func interventionCells(tried []diagnose.Intervention) (rows [][]string) {
 	for _, i := range tried {
-		rows = append(rows, []string{i.Changed, i.Predicted, i.Saw, words.Held(i)})
+		rows = append(rows, []string{i.Changed, i.Predicted, i.Saw, format.Held(i)})
 	}
 	return rows
 }
@@ -49,7 +48,7 @@ func interventionCells(tried []diagnose.Intervention) (rows [][]string) {
 func (t *terminal) diagnosis(r *report.Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
-		t.line(t.paint(bold, t.clean(r.NameOf(d)+": "+words.Verdict(d))))
+		t.line(t.paint(bold, t.clean(r.NameOf(d)+": "+format.Verdict(d))))
 		if !r.AnswerHolds(d) {
 			t.line(t.clean(d.InWords))
 		}
@@ -66,7 +65,7 @@ func (t *terminal) diagnosis(r *report.Report) {
 		for _, f := range d.Findings {
 			t.line(t.paint(blue, "finding: ") + t.clean(f.InWords))
 			if len(f.Where) > 0 {
-				t.line("  in " + t.clean(f.Where[0].Function+figure.Space(words.Place(f.Where[0]))))
+				t.line("  in " + t.clean(f.Where[0].Function+format.Space(format.Place(f.Where[0]))))
 			}
 			if f.WhatIf != nil {
 				t.line("  without it: " + t.clean(f.WhatIf.InWords))
@@ -86,7 +85,7 @@ func (t *terminal) diagnosis(r *report.Report) {
 
 // peakWords state the highest throughput without regard to an SLO.
 func peakWords(d *diagnose.Diagnosis) string {
-	return "Peak with clients in a closed loop: " + figure.Rate(figure.Value(d.PeakPerS))
+	return "Peak with clients in a closed loop: " + format.Rate(format.Value(d.PeakPerS))
 }
 
 // cells prints a table without bars; nothing without rows.
@@ -116,7 +115,7 @@ func (t *terminal) why(r *report.Report) {
 func whyWords(r *report.Report, d *diagnose.Diagnosis) string {
 	said := r.NameOf(d)
 	if d.Valid && d.Bound != rules.Unknown {
-		said += ", bound by " + words.Verdict(d)
+		said += ", bound by " + format.Verdict(d)
 	}
 	return said + ": " + cmp.Or(d.Moved, d.InWords, "unknown")
 }
@@ -125,7 +124,7 @@ func whyWords(r *report.Report, d *diagnose.Diagnosis) string {
 func diagnosisMarkdown(b *strings.Builder, r *report.Report) {
 	for i := range r.Diagnoses {
 		d := &r.Diagnoses[i]
-		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.NameOf(d)), escapeMarkdown(words.Verdict(d)))
+		fmt.Fprintf(b, "**%s: %s**\n\n", escapeMarkdown(r.NameOf(d)), escapeMarkdown(format.Verdict(d)))
 		if !r.AnswerHolds(d) {
 			fmt.Fprintf(b, "%s\n\n", escapeMarkdown(d.InWords))
 		}

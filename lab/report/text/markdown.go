@@ -8,8 +8,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Markdown writes the result and its conditions for a pull request.
@@ -57,7 +56,7 @@ func Markdown(w io.Writer, r *report.Report) error {
 }
 
 func stepsMarkdown(b *strings.Builder, r *report.Report) {
-	cols := figure.Narrow(r.Columns())
+	cols := format.Narrow(r.Columns())
 	head, align := fullHeads(cols)
 	var rows [][]string
 	for i := range r.Steps {
@@ -65,7 +64,7 @@ func stepsMarkdown(b *strings.Builder, r *report.Report) {
 		for _, c := range cols {
 			cell := c.Cell(&r.Steps[i])
 			if c.Detail != nil {
-				cell += figure.Space(c.Detail(&r.Steps[i]))
+				cell += format.Space(c.Detail(&r.Steps[i]))
 			}
 			row = append(row, cell)
 		}
@@ -92,7 +91,7 @@ func capacityMarkdown(b *strings.Builder, r *report.Report) {
 	}
 	var rows [][]string
 	for _, s := range r.Capacity.Steps {
-		rows = append(rows, []string{figure.Format(figure.Value(s.OfferedPerS)), figure.Format(figure.Value(s.AchievedPerS)), figure.Format(figure.Value(s.P50Ms)), figure.Format(figure.Value(s.P99Ms)), figure.Percent(figure.Value(s.Errors)), words.Met(s.Met, s.Invalid)})
+		rows = append(rows, []string{format.Format(format.Value(s.OfferedPerS)), format.Format(format.Value(s.AchievedPerS)), format.Format(format.Value(s.P50Ms)), format.Format(format.Value(s.P99Ms)), format.Percent(format.Value(s.Errors)), format.Met(s.Met, s.Invalid)})
 	}
 	tableMarkdown(b, []string{"offered, per second", "achieved, per second", "p50, ms", "p99, ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
 }
@@ -113,7 +112,7 @@ func scalingMarkdown(b *strings.Builder, s *curve.Scaling) {
 }
 
 func sweepMarkdown(b *strings.Builder, r *report.Report) {
-	columns := figure.Narrow(curve.RowColumns)
+	columns := format.Narrow(curve.RowColumns)
 	head, number := fullHeads(columns)
 	tableMarkdown(b, head, number, cellsOf(columns, r.Sweep.Rows))
 	if len(r.Sweep.Ramps) > 0 {
@@ -128,11 +127,11 @@ func loadMarkdown(b *strings.Builder, r *report.Report) {
 		return
 	}
 	var rows [][]string
-	for _, q := range words.Quantiles {
+	for _, q := range format.Quantiles {
 		row := []string{q.Label}
 		for _, of := range r.Load.Latencies() {
 			v, _ := of.Quantiles.At(q.Name)
-			row = append(row, figure.Format(figure.Value(v)))
+			row = append(row, format.Format(format.Value(v)))
 		}
 		rows = append(rows, row)
 	}
@@ -141,7 +140,7 @@ func loadMarkdown(b *strings.Builder, r *report.Report) {
 		head, align = append(head, of.Name), append(align, true)
 	}
 	tableMarkdown(b, head, align, rows)
-	fmt.Fprintf(b, "%s completed, %s unfinished, %s failed.\n\n", figure.Count(t.Completed), figure.Count(t.Unfinished), figure.Count(t.Failed))
+	fmt.Fprintf(b, "%s completed, %s unfinished, %s failed.\n\n", format.Count(t.Completed), format.Count(t.Unfinished), format.Count(t.Failed))
 }
 
 // conditionsMarkdown writes the conditions of the measurement in a folded section.
@@ -153,11 +152,11 @@ func conditionsMarkdown(b *strings.Builder, r *report.Report) {
 			fmt.Fprintf(b, "- %s: %s\n", name, text)
 		}
 	}
-	item("SLO", escapeMarkdown(words.SLO(r.SLO)))
-	item("measured", figure.Clock(r.Started))
+	item("SLO", escapeMarkdown(format.SLO(r.SLO)))
+	item("measured", format.Clock(r.Started))
 	item("machine", escapeMarkdown(r.Machine.String()))
 	if all > 0 {
-		item("runs", words.Runs(all, valid))
+		item("runs", format.Runs(all, valid))
 	}
 	if r.Turns != nil {
 		item("measured", r.Turns.Words()+"; "+escapeMarkdown(r.SureWords()))
@@ -165,7 +164,7 @@ func conditionsMarkdown(b *strings.Builder, r *report.Report) {
 	}
 	item("noise floor", r.FloorWords())
 	if len(r.Command) > 0 {
-		item("again", codeSpan(figure.Command(r.Command)))
+		item("again", codeSpan(format.Command(r.Command)))
 	}
 	for _, w := range r.AllWarnings() {
 		item("warning", escapeMarkdown(w))
@@ -202,11 +201,11 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`,
 	"](", `]\(`, "@", "&#64;", "#", `\#`, "~", `\~`)
 
-func escapeMarkdown(s string) string { return markdownEscapes.Replace(figure.Visible(s)) }
+func escapeMarkdown(s string) string { return markdownEscapes.Replace(format.Visible(s)) }
 
 // codeSpan encloses a text in more backticks than it contains.
 func codeSpan(s string) string {
-	s = figure.Visible(s)
+	s = format.Visible(s)
 	longest, run := 0, 0
 	for _, c := range s {
 		if c == '`' {

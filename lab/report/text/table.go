@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/turns"
 )
 
@@ -115,7 +115,7 @@ var voteHead, voteNumbers = []string{"offered/s", "slices that met the SLO", "p9
 
 func voteCells(votes []turns.VoteRow) (rows [][]string) {
 	for _, v := range votes {
-		rows = append(rows, []string{figure.Format(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), figure.Format(v.P99)})
+		rows = append(rows, []string{format.Format(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), format.Format(v.P99)})
 	}
 	return rows
 }
@@ -135,13 +135,13 @@ func rampCells(ramps []curve.Ramp) (rows [][]string) {
 		if len(gave) == 0 {
 			gave = []string{"none"}
 		}
-		rows = append(rows, []string{r.Variant, figure.Format(r.From) + " to " + figure.Format(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
+		rows = append(rows, []string{r.Variant, format.Format(r.From) + " to " + format.Format(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
 	}
 	return rows
 }
 
 // shortHeads are the heads of a table for a terminal, and which of its columns hold numbers.
-func shortHeads[T any](columns []figure.Column[T]) (heads []string, numbers []bool) {
+func shortHeads[T any](columns []format.Column[T]) (heads []string, numbers []bool) {
 	for _, c := range columns {
 		heads, numbers = append(heads, c.Short), append(numbers, c.Number)
 	}
@@ -149,7 +149,7 @@ func shortHeads[T any](columns []figure.Column[T]) (heads []string, numbers []bo
 }
 
 // fullHeads are the heads of a table in Markdown, and which of its columns hold numbers.
-func fullHeads[T any](columns []figure.Column[T]) (heads []string, numbers []bool) {
+func fullHeads[T any](columns []format.Column[T]) (heads []string, numbers []bool) {
 	for _, c := range columns {
 		heads, numbers = append(heads, c.Name()), append(numbers, c.Number)
 	}
@@ -157,7 +157,7 @@ func fullHeads[T any](columns []figure.Column[T]) (heads []string, numbers []boo
 }
 
 // cellsOf are the rows of a table.
-func cellsOf[T any](columns []figure.Column[T], rows []T) (out [][]string) {
+func cellsOf[T any](columns []format.Column[T], rows []T) (out [][]string) {
 	for _, row := range rows {
 		var cells []string
 		for _, c := range columns {

@@ -14,9 +14,8 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/curve"
-	"dyno/lab/report/figure"
+	"dyno/lab/report/format"
 	"dyno/lab/report/series"
-	"dyno/lab/report/words"
 )
 
 // Style describes the terminal. The zero Style suits a pipe: plain ASCII of any width.
@@ -102,13 +101,13 @@ func (t *terminal) line(s string) {
 
 // clean makes a text safe for a terminal: only visible characters, and plain ASCII in a pipe.
 func (t *terminal) clean(s string) string {
-	s = figure.Visible(s)
+	s = format.Visible(s)
 	if t.style.Color {
 		return s
 	}
 	return strings.Map(func(c rune) rune {
 		switch {
-		case string(c) == figure.Dash:
+		case string(c) == format.Dash:
 			return '-'
 		case c > unicode.MaxASCII:
 			return '?'
@@ -118,7 +117,7 @@ func (t *terminal) clean(s string) string {
 }
 
 func (t *terminal) steps(r *report.Report) {
-	cols := figure.Narrow(r.Columns())
+	cols := format.Narrow(r.Columns())
 	var head []string
 	var number []bool
 	for _, c := range cols {
@@ -162,7 +161,7 @@ func (t *terminal) capacity(r *report.Report) {
 	}
 	var rows []row
 	for _, s := range r.Capacity.Steps {
-		rows = append(rows, row{share: -1, cells: []string{figure.Format(figure.Value(s.OfferedPerS)), figure.Format(figure.Value(s.AchievedPerS)), figure.Format(figure.Value(s.P50Ms)), figure.Format(figure.Value(s.P99Ms)), figure.Percent(figure.Value(s.Errors)), words.Met(s.Met, s.Invalid)}})
+		rows = append(rows, row{share: -1, cells: []string{format.Format(format.Value(s.OfferedPerS)), format.Format(format.Value(s.AchievedPerS)), format.Format(format.Value(s.P50Ms)), format.Format(format.Value(s.P99Ms)), format.Percent(format.Value(s.Errors)), format.Met(s.Met, s.Invalid)}})
 	}
 	t.table([]string{"offered/s", "achieved/s", "p50 ms", "p99 ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
 }
@@ -175,7 +174,7 @@ func (t *terminal) sweep(r *report.Report) {
 		}
 	}
 	var rows []row
-	columns := figure.Narrow(curve.RowColumns)
+	columns := format.Narrow(curve.RowColumns)
 	for i, cells := range cellsOf(columns, r.Sweep.Rows) {
 		rows = append(rows, row{share: float64(r.Sweep.Rows[i].Accepted) / most, cells: cells})
 	}
@@ -213,11 +212,11 @@ func (t *terminal) load(r *report.Report) {
 		head, number = append(head, of.Name), append(number, true)
 	}
 	var rows []row
-	for _, q := range words.Quantiles {
+	for _, q := range format.Quantiles {
 		out := row{share: -1, cells: []string{q.Label}}
 		for _, of := range latencies {
 			v, _ := of.Quantiles.At(q.Name)
-			out.cells = append(out.cells, figure.Format(figure.Value(v)))
+			out.cells = append(out.cells, format.Format(format.Value(v)))
 		}
 		rows = append(rows, out)
 	}
@@ -227,16 +226,16 @@ func (t *terminal) load(r *report.Report) {
 	t.classes(r.Load)
 	tot := run.Totals
 	t.line(r.Load.Counts())
-	if answers := words.Statuses(tot); answers != "" {
+	if answers := format.Statuses(tot); answers != "" {
 		t.line("answers: " + t.clean(answers))
 	}
 	if run.Load.Protocol != "" {
 		t.line("protocol: " + t.clean(run.Load.Protocol))
 	}
 	errors := maps.Clone(tot.Errors)
-	delete(errors, words.StatusError) // the line above names them
+	delete(errors, format.StatusError) // the line above names them
 	t.counts("errors", errors)
-	if agents := words.Agents(tot); agents != "" {
+	if agents := format.Agents(tot); agents != "" {
 		t.line("agents: " + t.clean(agents))
 	}
 	t.line("")
@@ -248,7 +247,7 @@ func (t *terminal) classes(l *series.Load) {
 	for _, of := range l.Classes() {
 		out := row{share: -1, cells: []string{t.clean(of.Name)}}
 		for _, ms := range []float64{of.P50, of.P90, of.P99, of.Max, of.Mean} {
-			out.cells = append(out.cells, figure.Format(figure.Value(ms)))
+			out.cells = append(out.cells, format.Format(format.Value(ms)))
 		}
 		rows = append(rows, out)
 	}
@@ -266,7 +265,7 @@ func (t *terminal) counts(name string, m map[string]int64) {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if m[k] > 0 {
-			parts = append(parts, t.clean(k)+" "+figure.Count(m[k]))
+			parts = append(parts, t.clean(k)+" "+format.Count(m[k]))
 		}
 	}
 	if len(parts) > 0 {
@@ -280,7 +279,7 @@ const mostLeftOut = 3
 
 // end prints whether the result is valid, and where the rest is.
 func (t *terminal) end(r *report.Report) {
-	if slo := words.SLO(r.SLO); slo != "" {
+	if slo := format.SLO(r.SLO); slo != "" {
 		t.line("SLO: " + t.clean(slo))
 	}
 	if floor := r.FloorWords(); floor != "" {
@@ -297,7 +296,7 @@ func (t *terminal) end(r *report.Report) {
 	}
 	left := r.LeftOut()
 	if more := len(left) - mostLeftOut; more > 0 {
-		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+figure.Plural(more, "other reason"))
+		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+format.Plural(more, "other reason"))
 	}
 	for _, why := range left {
 		t.line(t.paint(amber, "left out: ") + t.clean(why))

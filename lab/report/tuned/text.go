@@ -9,8 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // JSON writes the result as one object.
@@ -24,20 +23,20 @@ func JSON(w io.Writer, r *Result) error {
 // Print writes the result for people.
 func Print(w io.Writer, r *Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (tune)\n%s\n\n", figure.Visible(r.Scenario), figure.Visible(r.Answer))
+	fmt.Fprintf(&b, "%s (tune)\n%s\n\n", format.Visible(r.Scenario), format.Visible(r.Answer))
 	if r.Chosen != nil {
 		r.printChoice(&b)
 	}
 	r.printTried(&b)
 	for _, n := range r.Notes {
-		fmt.Fprintln(&b, "note:", figure.Visible(n))
+		fmt.Fprintln(&b, "note:", format.Visible(n))
 	}
-	if slo := words.SLO(r.SLO); slo != "" {
+	if slo := format.SLO(r.SLO); slo != "" {
 		fmt.Fprintln(&b, "SLO:", slo)
 	}
 	fmt.Fprintln(&b, "record:", r.Out)
 	if !r.Valid {
-		fmt.Fprintln(&b, "incomplete:", figure.Visible(r.Reason))
+		fmt.Fprintln(&b, "incomplete:", format.Visible(r.Reason))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -50,24 +49,24 @@ func (r *Result) printChoice(b *strings.Builder) {
 	}
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	if len(r.Chosen.Args) > 0 {
-		fmt.Fprintf(t, "%s\t%s\t(arguments)\n", verb, figure.Command(r.Chosen.Args))
+		fmt.Fprintf(t, "%s\t%s\t(arguments)\n", verb, format.Command(r.Chosen.Args))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Chosen.Environment)) {
 		fmt.Fprintf(t, "%s\t%s=%s\t(environment)\n", verb, name, r.Chosen.Environment[name])
 	}
 	if len(r.Chosen.Build) > 0 {
-		fmt.Fprintf(t, "%s\t%s\t(build)\n", verb, figure.Command(r.Chosen.Build))
+		fmt.Fprintf(t, "%s\t%s\t(build)\n", verb, format.Command(r.Chosen.Build))
 	}
 	t.Flush()
 	for _, c := range r.Ratios {
-		fmt.Fprintln(b, "proof:", words.Ratio(c.Metric, figure.Measured(c.Ratio), figure.IntervalOf(c.Interval), c.Verdict))
+		fmt.Fprintln(b, "proof:", format.Ratio(c.Metric, format.Measured(c.Ratio), format.IntervalOf(c.Interval), c.Verdict))
 	}
 	if m := r.Chosen.Memory; m[0].Known() && m[1].Known() {
-		fmt.Fprintf(b, "memory: %s, before %s (%s)\n", figure.Size(m[1]), figure.Size(m[0]), figure.Times(m[1]/m[0]))
+		fmt.Fprintf(b, "memory: %s, before %s (%s)\n", format.Size(m[1]), format.Size(m[0]), format.Times(m[1]/m[0]))
 	}
 	for _, c := range r.Ratios[:min(1, len(r.Ratios))] {
 		for _, w := range c.Warnings {
-			fmt.Fprintln(b, "warning:", figure.Visible(w))
+			fmt.Fprintln(b, "warning:", format.Visible(w))
 		}
 	}
 	if r.slo != "" {
@@ -84,7 +83,7 @@ func (r *Result) printTried(b *strings.Builder) {
 	var untried []string
 	rows := 0
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "tried\t%s\t95%%\tmemory\trounds\tverdict of the search\n", words.Metrics[r.Metric])
+	fmt.Fprintf(t, "tried\t%s\t95%%\tmemory\trounds\tverdict of the search\n", format.Metrics[r.Metric])
 	for _, row := range r.Tried {
 		if row.Rounds == 0 && row.Why == "" {
 			untried = append(untried, row.Name)
@@ -95,7 +94,7 @@ func (r *Result) printTried(b *strings.Builder) {
 		if row.Why != "" {
 			verdict += ": " + row.Why
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", row.Name, times(row.Ratio), interval(row.Interval), times(row.Memory), row.Rounds, figure.Visible(verdict))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", row.Name, times(row.Ratio), interval(row.Interval), times(row.Memory), row.Rounds, format.Visible(verdict))
 	}
 	if rows > 0 {
 		t.Flush()
@@ -107,16 +106,16 @@ func (r *Result) printTried(b *strings.Builder) {
 	fmt.Fprintln(b)
 }
 
-func times(v figure.Value) string {
+func times(v format.Value) string {
 	if !v.Known() {
 		return "-"
 	}
-	return figure.Times(v)
+	return format.Times(v)
 }
 
-func interval(i *figure.Interval) string {
+func interval(i *format.Interval) string {
 	if i == nil {
 		return "-"
 	}
-	return figure.BetweenRatios(i)
+	return format.BetweenRatios(i)
 }

@@ -15,8 +15,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 	"dyno/lab/tune"
 )
 
@@ -48,7 +47,7 @@ type Result struct {
 	Answer   string               `json:"answer"`
 	Chosen   *Choice              `json:"chosen"`  // null: nothing seemed worth it
 	Ratios   []compare.Comparison `json:"ratios"`  // of the proof, the metric first
-	Carries  [2]figure.Value      `json:"carries"` // capacity of the start and of the chosen one in the proof, per second
+	Carries  [2]format.Value      `json:"carries"` // capacity of the start and of the chosen one in the proof, per second
 	Tried    []Row                `json:"tried"`
 	Notes    []string             `json:"notes"`
 	Out      string               `json:"out"`
@@ -62,16 +61,16 @@ type Choice struct {
 	Args        []string          `json:"args"`
 	Environment map[string]string `json:"environment"`
 	Build       []string          `json:"build"`        // command that builds the program; empty: as before
-	Memory      [2]figure.Value   `json:"memory_bytes"` // resident memory of the start, and with the change
+	Memory      [2]format.Value   `json:"memory_bytes"` // resident memory of the start, and with the change
 }
 
 // Row is a candidate. Its ratio and interval are the search's, for this candidate alone: the best
 // of many is too good by chance.
 type Row struct {
 	Name     string           `json:"name"`
-	Ratio    figure.Value     `json:"ratio"`
-	Interval *figure.Interval `json:"interval"`
-	Memory   figure.Value     `json:"memory_ratio"`
+	Ratio    format.Value     `json:"ratio"`
+	Interval *format.Interval `json:"interval"`
+	Memory   format.Value     `json:"memory_ratio"`
 	Rounds   int              `json:"rounds"`
 	Verdict  string           `json:"verdict"`
 	Why      string           `json:"why,omitempty"`
@@ -80,7 +79,7 @@ type Row struct {
 // Build reads the result of a search. profile is the file with the CPU profile of the start.
 func Build(s *tune.Search, out, profile string) *Result {
 	r := &Result{Schema: Schema, Valid: true, Scenario: s.Scenario, Start: s.Start, Metric: s.Metric, Verdict: Nothing, Ratios: []compare.Comparison{},
-		Carries: [2]figure.Value{figure.Unknown, figure.Unknown}, Tried: []Row{}, Notes: figure.Filled(s.Notes), Out: out}
+		Carries: [2]format.Value{format.Unknown, format.Unknown}, Tried: []Row{}, Notes: format.Filled(s.Notes), Out: out}
 	if s.Look != nil {
 		r.SLO = s.Look.SLO
 	}
@@ -98,7 +97,7 @@ func Build(s *tune.Search, out, profile string) *Result {
 
 // rowOf turns the gain of a trial into a ratio of the metric: less CPU is a gain.
 func rowOf(t tune.Trial, metric string) Row {
-	row := Row{Name: t.Candidate.String(), Ratio: figure.Unknown, Memory: figure.Measured(t.Memory), Rounds: t.Rounds, Verdict: t.Verdict, Why: t.Why}
+	row := Row{Name: t.Candidate.String(), Ratio: format.Unknown, Memory: format.Measured(t.Memory), Rounds: t.Rounds, Verdict: t.Verdict, Why: t.Why}
 	if t.Estimate.Samples == 0 {
 		return row
 	}
@@ -106,13 +105,13 @@ func rowOf(t tune.Trial, metric string) Row {
 	if metric == compare.MetricCPU || metric == compare.MetricP99 {
 		ratio, in = 1/ratio, [2]float64{1 / in[1], 1 / in[0]}
 	}
-	row.Ratio, row.Interval = figure.Value(ratio), &figure.Interval{Lo: in[0], Hi: in[1]}
+	row.Ratio, row.Interval = format.Value(ratio), &format.Interval{Lo: in[0], Hi: in[1]}
 	return row
 }
 
 func choiceOf(s *tune.Search, profile string) *Choice {
 	c := &Choice{Name: s.Chosen.String(), Args: []string{}, Environment: map[string]string{}, Build: []string{},
-		Memory: [2]figure.Value{figure.Measured(float64(s.Memory.Start)), figure.Measured(float64(s.Memory.Chosen))}}
+		Memory: [2]format.Value{format.Measured(float64(s.Memory.Start)), format.Measured(float64(s.Memory.Chosen))}}
 	for _, change := range s.Chosen {
 		switch change.Kind {
 		case tune.Setting:
@@ -142,7 +141,7 @@ func (r *Result) nothing() {
 		return
 	}
 	r.Answer = fmt.Sprintf("Keep %s as it is: none of %s is shown to change %s by %.0f%% for the better.",
-		r.Start, figure.Plural(tried, "change"), words.Metrics[r.Metric], math.Round((tune.Worth-1)*100))
+		r.Start, format.Plural(tried, "change"), format.Metrics[r.Metric], math.Round((tune.Worth-1)*100))
 	if open > 0 {
 		r.Answer += fmt.Sprintf(" %d of them are not decided: they seemed no better than others, or their intervals are wide.", open)
 	}
@@ -163,7 +162,7 @@ func (r *Result) prove(s *tune.Search) {
 	all, sentence := analysis.Between(s.Proof, r.Start, name)
 	r.Ratios = all
 	for i := range r.Ratios {
-		r.Ratios[i].Warnings = figure.Filled(r.Ratios[i].Warnings)
+		r.Ratios[i].Warnings = format.Filled(r.Ratios[i].Warnings)
 	}
 	worse := r.objective(s)
 	switch first := all[0]; {
@@ -184,24 +183,24 @@ func (r *Result) objective(s *tune.Search) (worse string) {
 	}
 	if met, of := metAt(s.Proof, r.Chosen.Name); of > 0 {
 		before, ofBefore := metAt(s.Proof, r.Start)
-		r.slo = fmt.Sprintf("met in %d of %s, before in %d of %d", met, figure.Plural(of, "turn"), before, ofBefore)
+		r.slo = fmt.Sprintf("met in %d of %s, before in %d of %d", met, format.Plural(of, "turn"), before, ofBefore)
 		if met*ofBefore*2 < before*of {
 			return "it misses the SLO more often: " + r.slo + "."
 		}
 		return ""
 	}
 	before, after := capacity.Summarise(s.Proof, r.Start), capacity.Summarise(s.Proof, r.Chosen.Name)
-	r.Carries = [2]figure.Value{figure.Measured(before.CapacityPerS), figure.Measured(after.CapacityPerS)}
+	r.Carries = [2]format.Value{format.Measured(before.CapacityPerS), format.Measured(after.CapacityPerS)}
 	switch {
 	case r.Carries[0].Known() && r.Carries[1].Known():
-		r.slo = fmt.Sprintf("met up to %s%s, before up to %s%s", figure.Rate(r.Carries[1]), figure.Space(figure.Between(figure.IntervalOf(after.Interval))),
-			figure.Rate(r.Carries[0]), figure.Space(figure.Between(figure.IntervalOf(before.Interval))))
+		r.slo = fmt.Sprintf("met up to %s%s, before up to %s%s", format.Rate(r.Carries[1]), format.Space(format.Between(format.IntervalOf(after.Interval))),
+			format.Rate(r.Carries[0]), format.Space(format.Between(format.IntervalOf(before.Interval))))
 	case after.Reason != "":
 		r.slo = "not decided: " + after.Reason
 	}
 	for _, c := range r.Ratios {
 		if c.Metric == compare.MetricCapacity && c.Verdict == compare.Slower {
-			return "it carries less under the SLO: " + words.Ratio(c.Metric, figure.Measured(c.Ratio), figure.IntervalOf(c.Interval), c.Verdict) + "."
+			return "it carries less under the SLO: " + format.Ratio(c.Metric, format.Measured(c.Ratio), format.IntervalOf(c.Interval), c.Verdict) + "."
 		}
 	}
 	return ""

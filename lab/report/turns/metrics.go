@@ -9,8 +9,7 @@ import (
 	"dyno/lab/capacity/knee"
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // Ratios are the pairs of a comparison by one metric.
@@ -23,8 +22,8 @@ type Ratios struct {
 type RatioRow struct {
 	Name     string
 	Ratios   []float64 // none: the ratio is of two estimates
-	Ratio    figure.Value
-	Interval *figure.Interval
+	Ratio    format.Value
+	Interval *format.Interval
 	Verdict  string
 }
 
@@ -32,12 +31,12 @@ type RatioRow struct {
 func BlockRatios(e *record.Experiment, metrics []compare.Comparison) (out []Ratios) {
 	for _, m := range metrics {
 		over, twin := m.B+" over "+m.A, m.A+"'s twin over "+m.A
-		one := Ratios{Metric: m.Metric, Rows: []RatioRow{{over, nil, figure.Measured(m.Ratio), figure.IntervalOf(m.Interval), m.Verdict}}}
+		one := Ratios{Metric: m.Metric, Rows: []RatioRow{{over, nil, format.Measured(m.Ratio), format.IntervalOf(m.Interval), m.Verdict}}}
 		if read := blockReaders[m.Metric]; read != nil {
 			one.Rows[0].Ratios = blockRatios(e, read, record.RoleMeasure, m.B, m.A)
 			again := blockRatios(e, read, record.RoleFloor, m.A, m.A)
 			if len(again) > 0 {
-				one.Rows = append(one.Rows, RatioRow{twin, again, figure.Unknown, figure.IntervalOf(m.Floor), ""})
+				one.Rows = append(one.Rows, RatioRow{twin, again, format.Unknown, format.IntervalOf(m.Floor), ""})
 			}
 		}
 		out = append(out, one)
@@ -86,7 +85,7 @@ func Metrics(e *record.Experiment, a, b string, peak func(string) float64) []com
 		return compare.Between(e, metric, a, b, nil)
 	}
 	metrics := []string{compare.MetricWork, compare.MetricCPU}
-	if words.Bounded(e.SLO) && peak(a) > 0 && peak(b) > 0 { // at one equal rate there is no capacity
+	if format.Bounded(e.SLO) && peak(a) > 0 && peak(b) > 0 { // at one equal rate there is no capacity
 		metrics = slices.Insert(metrics, 0, compare.MetricCapacity)
 	}
 	asked := cmp.Or(e.Metric, metrics[0])

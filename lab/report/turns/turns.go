@@ -13,24 +13,23 @@ import (
 
 	"dyno/lab/capacity"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
-	"dyno/lab/report/words"
+	"dyno/lab/report/format"
 )
 
 // VariantSoFar is the current result of a variant's slices during an experiment.
 type VariantSoFar struct {
 	Variant     string
 	Slices      int
-	Work        figure.Value // per second, peak; the median
-	CPU         figure.Value // us per request; the median
+	Work        format.Value // per second, peak; the median
+	CPU         format.Value // us per request; the median
 	Met, Judged int          // SLO slices
-	Rate, P99   figure.Value // of the last SLO slice: offered per second, ms
+	Rate, P99   format.Value // of the last SLO slice: offered per second, ms
 }
 
 // SoFar returns the current results of all variants.
 func SoFar(e *record.Experiment) (out []VariantSoFar) {
-	for _, name := range words.Variants(e) {
-		so := VariantSoFar{Variant: name, Rate: figure.Unknown, P99: figure.Unknown}
+	for _, name := range format.Variants(e) {
+		so := VariantSoFar{Variant: name, Rate: format.Unknown, P99: format.Unknown}
 		var work, cpu []float64
 		for i := range e.Slices {
 			s := &e.Slices[i]
@@ -42,7 +41,7 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 				work, cpu = append(work, s.PerS()), append(cpu, s.CPUMicros())
 				continue
 			}
-			so.Rate, so.P99 = figure.Measured(s.Rate), figure.Measured(s.Latency.P99)
+			so.Rate, so.P99 = format.Measured(s.Rate), format.Measured(s.Latency.P99)
 			if s.Unjudged == "" {
 				so.Judged++
 				if s.Met {
@@ -50,7 +49,7 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 				}
 			}
 		}
-		so.Work, so.CPU = figure.Measured(float64(figure.MedianOf(work))), figure.Measured(float64(figure.MedianOf(cpu)))
+		so.Work, so.CPU = format.Measured(float64(format.MedianOf(work))), format.Measured(float64(format.MedianOf(cpu)))
 		out = append(out, so)
 	}
 	return out
@@ -74,10 +73,10 @@ type Summary struct {
 	Slices      int `json:"slices"`
 	Left        int `json:"slices_left_out"` // invalid slices
 	// shares of the machine taken by the hypervisor and by other processes: medians over the slices
-	Steal    figure.Value   `json:"steal"`
-	Others   figure.Value   `json:"others"`
-	Took     figure.Seconds `json:"took_s"`
-	Budget   figure.Seconds `json:"budget_s"`    // 0: the plan's full length
+	Steal    format.Value   `json:"steal"`
+	Others   format.Value   `json:"others"`
+	Took     format.Seconds `json:"took_s"`
+	Budget   format.Seconds `json:"budget_s"`    // 0: the plan's full length
 	Compared int            `json:"comparisons"` // with the baseline
 	Decided  int            `json:"decided"`
 }
@@ -91,7 +90,7 @@ func (t *Summary) MachineWords() string {
 	if !t.Steal.Known() {
 		return ""
 	}
-	said := fmt.Sprintf("steal %s of the machine (median), others %s", figure.Percent(figure.Value(figure.Significant(float64(t.Steal), 2))), figure.Percent(figure.Value(figure.Significant(float64(t.Others), 2))))
+	said := fmt.Sprintf("steal %s of the machine (median), others %s", format.Percent(format.Value(format.Significant(float64(t.Steal), 2))), format.Percent(format.Value(format.Significant(float64(t.Others), 2))))
 	if t.Steal+t.Others >= busy {
 		said += ": intervals are wider, and a capacity may be higher than it shows, since a slice can miss the SLO because of them"
 	}
@@ -100,9 +99,9 @@ func (t *Summary) MachineWords() string {
 
 // Words state how much was measured.
 func (t *Summary) Words() string {
-	said := fmt.Sprintf("%s in %s of %s", figure.Plural(t.Slices, "slice"), figure.Plural(t.Blocks, "block"), figure.Plural(t.Generations, "generation"))
+	said := fmt.Sprintf("%s in %s of %s", format.Plural(t.Slices, "slice"), format.Plural(t.Blocks, "block"), format.Plural(t.Generations, "generation"))
 	if t.Left > 0 {
-		said += fmt.Sprintf(", %s left out", figure.Count(int64(t.Left)))
+		said += fmt.Sprintf(", %s left out", format.Count(int64(t.Left)))
 	}
 	if t.Budget.Duration > 0 {
 		return said + fmt.Sprintf("; slices took %s of a budget of %s", t.Took.Round(time.Second), t.Budget.Round(time.Second))
@@ -118,12 +117,12 @@ func (t *Summary) DecidedWords() string {
 	case t.Decided:
 		return "every comparison is decided"
 	}
-	return fmt.Sprintf("%d of %s decided", t.Decided, figure.Plural(t.Compared, "comparison"))
+	return fmt.Sprintf("%d of %s decided", t.Decided, format.Plural(t.Compared, "comparison"))
 }
 
 // Summarise summarises the slices.
 func Summarise(e *record.Experiment) *Summary {
-	t := &Summary{Slices: len(e.Slices), Budget: figure.Seconds{Duration: e.Budget}}
+	t := &Summary{Slices: len(e.Slices), Budget: format.Seconds{Duration: e.Budget}}
 	var steal, others []float64
 	blocks, first, last := map[[2]int]bool{}, int64(math.MaxInt64), int64(0)
 	for _, s := range e.Slices {
@@ -135,14 +134,14 @@ func Summarise(e *record.Experiment) *Summary {
 			t.Left++
 		}
 	}
-	t.Blocks, t.Took = len(blocks), figure.Seconds{Duration: time.Duration(last - first)}
-	t.Steal, t.Others = figure.MedianOf(steal), figure.MedianOf(others)
+	t.Blocks, t.Took = len(blocks), format.Seconds{Duration: time.Duration(last - first)}
+	t.Steal, t.Others = format.MedianOf(steal), format.MedianOf(others)
 	return t
 }
 
 // Left counts the SLO slices left out because of other processes or the hypervisor.
 func Left(e *record.Experiment) (n int) {
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		_, left := capacity.VotesOf(e.Slices, record.RoleMeasure, name)
 		n += left
 	}
@@ -152,7 +151,7 @@ func Left(e *record.Experiment) (n int) {
 // VoteRow is the SLO slices of one variant at about one rate.
 type VoteRow struct {
 	Variant     string
-	Rate, P99   figure.Value // medians: offered per second, ms
+	Rate, P99   format.Value // medians: offered per second, ms
 	Met, Judged int
 }
 
@@ -161,7 +160,7 @@ const perVoteRow = 5
 
 // Votes summarises the SLO slices of the variants by rate.
 func Votes(e *record.Experiment) (out []VoteRow) {
-	for _, name := range words.Variants(e) {
+	for _, name := range format.Variants(e) {
 		of, _ := capacity.VotingSlices(e.Slices, record.RoleMeasure, name)
 		slices.SortStableFunc(of, func(a, b *record.Slice) int { return cmp.Compare(a.Rate, b.Rate) })
 		size := max(perVoteRow, (len(of)+7)/8)
@@ -174,7 +173,7 @@ func Votes(e *record.Experiment) (out []VoteRow) {
 					row.Met++
 				}
 			}
-			row.Rate, row.P99 = figure.MedianOf(rates), figure.MedianOf(p99)
+			row.Rate, row.P99 = format.MedianOf(rates), format.MedianOf(p99)
 			out = append(out, row)
 		}
 	}

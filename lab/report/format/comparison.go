@@ -1,4 +1,4 @@
-package words
+package format
 
 import (
 	"cmp"
@@ -6,19 +6,18 @@ import (
 	"strings"
 
 	"dyno/lab/compare"
-	"dyno/lab/report/figure"
 )
 
 // Comparison states which of two variants is better, or that this is not decided and what
 // would decide it.
 func Comparison(c compare.Comparison, turns bool) string {
-	ratio := fmt.Sprintf("%s %s%s", Metrics[c.Metric], figure.Times(figure.Measured(c.Ratio)), figure.Space(figure.BetweenRatios(figure.IntervalOf(c.Interval))))
-	over := "over " + figure.Plural(c.Pairs, "pair")
+	ratio := fmt.Sprintf("%s %s%s", Metrics[c.Metric], Times(Measured(c.Ratio)), Space(BetweenRatios(IntervalOf(c.Interval))))
+	over := "over " + Plural(c.Pairs, "pair")
 	switch {
 	case c.Blocks > 0:
-		over = "over " + figure.Plural(c.Blocks, "block")
+		over = "over " + Plural(c.Blocks, "block")
 	case turns:
-		over = "from at least " + figure.Plural(c.Pairs, "slice") + " of each"
+		over = "from at least " + Plural(c.Pairs, "slice") + " of each"
 	}
 	better, worse := "is faster than", "is slower than"
 	if c.Metric == compare.MetricCPU {
@@ -36,7 +35,7 @@ func Comparison(c compare.Comparison, turns bool) string {
 	case c.Ratio <= 0:
 		return fmt.Sprintf("Not decided: %s and %s have no %s to compare yet.", c.A, c.B, Metrics[c.Metric])
 	}
-	said := fmt.Sprintf("Not decided: %s of %s at %s that of %s%s so far, %s", Metrics[c.Metric], c.B, figure.Times(figure.Value(c.Ratio)), c.A, figure.Space(figure.BetweenRatios(figure.IntervalOf(c.Interval))), over)
+	said := fmt.Sprintf("Not decided: %s of %s at %s that of %s%s so far, %s", Metrics[c.Metric], c.B, Times(Value(c.Ratio)), c.A, Space(BetweenRatios(IntervalOf(c.Interval))), over)
 	if c.WouldDecide != "" {
 		said += "; " + c.WouldDecide
 	} else if c.Interval == nil && !turns {
@@ -60,11 +59,11 @@ func Better(metric, verdict string) string {
 
 // Ratio format a ratio with its interval, and whether it is decided: CPU per request 0.97x
 // [0.94, 1.01] (not decided).
-func Ratio(metric string, ratio figure.Value, i *figure.Interval, verdict string) string {
+func Ratio(metric string, ratio Value, i *Interval, verdict string) string {
 	if !ratio.Known() {
 		return Metrics[metric] + " not compared"
 	}
-	said := Metrics[metric] + " " + figure.Times(ratio) + figure.Space(figure.BetweenRatios(i))
+	said := Metrics[metric] + " " + Times(ratio) + Space(BetweenRatios(i))
 	if verdict == compare.Equal || verdict == compare.NotDecided {
 		said += " (" + verdict + ")"
 	}
@@ -72,7 +71,7 @@ func Ratio(metric string, ratio figure.Value, i *figure.Interval, verdict string
 }
 
 // VerdictOf states that an interval of ratios is not decided; empty if it is.
-func VerdictOf(i *figure.Interval) string {
+func VerdictOf(i *Interval) string {
 	const equal = 0.02 // largest distance of the interval from 1 for equal sides
 	switch {
 	case i == nil || i.Lo <= 1 && i.Hi >= 1 && (i.Lo < 1-equal || i.Hi > 1+equal):
@@ -87,7 +86,7 @@ func VerdictOf(i *figure.Interval) string {
 func Beside(all []compare.Comparison) string {
 	var parts []string
 	for _, c := range all[min(1, len(all)):] {
-		parts = append(parts, Ratio(c.Metric, figure.Measured(c.Ratio), figure.IntervalOf(c.Interval), c.Verdict))
+		parts = append(parts, Ratio(c.Metric, Measured(c.Ratio), IntervalOf(c.Interval), c.Verdict))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -1,8 +1,4 @@
-// Package words says in words what records and analyses hold: runs, SLOs, comparisons and verdicts.
-// Every form of a report and package live use the same words.
-//
-// It reads no folder, and it does not judge. It starts no goroutines.
-package words
+package format
 
 import (
 	"cmp"
@@ -15,7 +11,6 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/figure"
 )
 
 // Kinds name the kinds of experiment.
@@ -29,14 +24,14 @@ var Kinds = map[string]string{
 }
 
 // MetricValue format a value of the metric.
-func MetricValue(metric string, v figure.Value) string {
+func MetricValue(metric string, v Value) string {
 	switch metric {
 	case compare.MetricP99:
-		return figure.Format(v) + " ms"
+		return Format(v) + " ms"
 	case compare.MetricCPU:
-		return figure.Format(v) + " us"
+		return Format(v) + " us"
 	}
-	return figure.Rate(v)
+	return Rate(v)
 }
 
 // Bounded reports whether the SLO bounds more than errors.
@@ -70,13 +65,13 @@ func Run(r *record.Run) string {
 		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
 	}
 	if r.Sessions() {
-		parts = append(parts, figure.Plural(r.Step.Connections, "session"))
+		parts = append(parts, Plural(r.Step.Connections, "session"))
 	} else if r.ByConcurrency() {
 		parts = append(parts, fmt.Sprintf("%d in flight", r.Step.Connections))
 	} else if r.Step.RampTo > 0 {
-		parts = append(parts, figure.Rate(figure.Value(r.Step.Rate))+" to "+figure.Rate(figure.Value(r.Step.RampTo)))
+		parts = append(parts, Rate(Value(r.Step.Rate))+" to "+Rate(Value(r.Step.RampTo)))
 	} else if r.Totals.OfferedPerS > 0 {
-		parts = append(parts, figure.Rate(figure.Value(r.Totals.OfferedPerS)))
+		parts = append(parts, Rate(Value(r.Totals.OfferedPerS)))
 	}
 	if r.Invalid != "" {
 		parts = append(parts, "invalid")
@@ -111,14 +106,14 @@ func Statuses(t record.Totals) string {
 	}
 	var words []string
 	for _, status := range slices.Sorted(maps.Keys(t.Status)) {
-		text := figure.Count(t.Status[status]) + " x " + status
+		text := Count(t.Status[status]) + " x " + status
 		if refused > 0 && (refused == all || refused == above && unusual(status)) {
 			text += " (not accepted)"
 		}
 		words = append(words, text)
 	}
 	if refused > 0 && refused != all && refused != above {
-		words = append(words, figure.Count(refused)+" of them not accepted")
+		words = append(words, Count(refused)+" of them not accepted")
 	}
 	return strings.Join(words, ", ")
 }
@@ -175,7 +170,7 @@ func Latency(s record.SLO) string {
 	var terms []string
 	for _, q := range Quantiles {
 		if ms, ok := s.Latency[q.Name]; ok {
-			terms = append(terms, fmt.Sprintf("%s%s <= %s ms", on, q.Label, figure.Round(figure.Value(ms))))
+			terms = append(terms, fmt.Sprintf("%s%s <= %s ms", on, q.Label, Round(Value(ms))))
 		}
 	}
 	return strings.Join(terms, ", ")
@@ -189,15 +184,15 @@ func SLO(s record.SLO) string {
 	}
 	switch {
 	case s.Errors > 0:
-		terms = append(terms, "errors <= "+figure.Percent(figure.Value(s.Errors)))
+		terms = append(terms, "errors <= "+Percent(Value(s.Errors)))
 	case Bounded(s):
 		terms = append(terms, "no errors")
 	}
 	if s.Frames > 0 {
-		terms = append(terms, "frames >= "+figure.Round(figure.Value(s.Frames))+"/s in 99% of the sessions")
+		terms = append(terms, "frames >= "+Round(Value(s.Frames))+"/s in 99% of the sessions")
 	}
 	for _, g := range slices.Sorted(maps.Keys(s.Gauges)) {
-		terms = append(terms, fmt.Sprintf("%s < %s", g, figure.Round(figure.Value(s.Gauges[g]))))
+		terms = append(terms, fmt.Sprintf("%s < %s", g, Round(Value(s.Gauges[g]))))
 	}
 	return strings.Join(terms, ", ")
 }
@@ -212,11 +207,11 @@ var Quantiles = []struct {
 }
 
 // P99Bound is the SLO's bound on p99, if it has one.
-func P99Bound(s record.SLO) figure.Value {
+func P99Bound(s record.SLO) Value {
 	if ms, ok := s.Latency["p99"]; ok {
-		return figure.Value(ms)
+		return Value(ms)
 	}
-	return figure.Unknown
+	return Unknown
 }
 
 // Runs state how many runs count.
@@ -225,9 +220,9 @@ func Runs(all, valid int) string {
 	case all == 1 && valid == 1:
 		return "the run counts"
 	case all == valid:
-		return "all " + figure.Plural(all, "run") + " count"
+		return "all " + Plural(all, "run") + " count"
 	}
-	return fmt.Sprintf("%d of %s count", valid, figure.Plural(all, "run"))
+	return fmt.Sprintf("%d of %s count", valid, Plural(all, "run"))
 }
 
 // Met states whether a load met its SLO, or why it does not count.

@@ -1,4 +1,4 @@
-package words
+package format
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
-	"dyno/lab/report/figure"
 )
 
 // Bounds name the bottlenecks.
@@ -25,7 +24,7 @@ var Bounds = map[rules.Bound]string{
 func BoundBy(d *diagnose.Diagnosis) string {
 	switch {
 	case d == nil:
-		return figure.Dash
+		return Dash
 	case !d.Valid:
 		return "no verdict"
 	}
@@ -54,16 +53,16 @@ func Verdict(d *diagnose.Diagnosis) string {
 
 // Evidence formats a figure with its unit; a share as a percentage.
 func Evidence(e findings.Evidence) string {
-	v := figure.Value(e.Value)
+	v := Value(e.Value)
 	switch e.Unit {
 	case "share":
-		return figure.Percent(figure.Value(figure.Significant(e.Value, 3)))
+		return Percent(Value(Significant(e.Value, 3)))
 	case "of CPU time", "per doubling":
-		return figure.Percent(figure.Value(figure.Significant(e.Value, 3))) + " " + e.Unit
+		return Percent(Value(Significant(e.Value, 3))) + " " + e.Unit
 	case "1/s":
-		return figure.Rate(v)
+		return Rate(v)
 	}
-	return figure.Format(v) + figure.Space(e.Unit)
+	return Format(v) + Space(e.Unit)
 }
 
 // Signal format a signal's name: cpu per request.
@@ -90,7 +89,7 @@ func Share(p places.Place) string {
 	if p.Share <= 0 {
 		return ""
 	}
-	return figure.Percent(figure.Value(math.Round(p.Share*1000) / 1000))
+	return Percent(Value(math.Round(p.Share*1000) / 1000))
 }
 
 // Held state whether the prediction came true.

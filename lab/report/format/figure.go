@@ -1,8 +1,10 @@
-// Package figure holds the figures of a report: values that may be unknown, intervals, lists and
-// the columns of tables, and how each is written for people and in JSON.
+// Package format holds the figures of a report: values that may be unknown, intervals, lists and
+// the columns of tables, and how each is written for people and in JSON. It has the texts for what
+// records and analyses hold, too: runs, SLOs, comparisons and verdicts. Every form of a report and
+// package live use the same ones.
 //
-// It knows no record and no analysis: package words names those. It starts no goroutines.
-package figure
+// It reads no folder, and it does not judge. It starts no goroutines.
+package format
 
 import (
 	"fmt"
