@@ -6,7 +6,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report/format"
-	"dyno/lab/report/series"
+	"dyno/lab/report/view"
 )
 
 // Bounds on one message to a client.
@@ -121,7 +121,7 @@ func pointsOf(windows []record.Window, first int64) points {
 		columns[key][i] = format.Value(v)
 	}
 	for i, w := range windows {
-		phase, figures := series.Point(w)
+		phase, figures := view.Point(w)
 		p.T, p.Phase = append(p.T, float64(w.Start-first)/1e9), append(p.Phase, phase)
 		for key, v := range figures {
 			put(p.Series, key, i, v)
@@ -143,5 +143,5 @@ func gaugeNames(gauges map[string]float64) []string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return names[:min(len(names), series.MaxGauges)]
+	return names[:min(len(names), view.MaxGauges)]
 }

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report/format"
-	"dyno/lab/report/series"
+	"dyno/lab/report/view"
 )
 
 // row formats a finished run as a row of the table of runs, in HTML. An unreadable run becomes a
@@ -25,16 +25,16 @@ func (s *index) row(from *folder.Followed, name, id string) string {
 	if err != nil {
 		return unreadable(id, err)
 	}
-	r := rowHTML(series.RunOf(run))
+	r := rowHTML(view.RunOf(run))
 	s.rows.put(key, is, r)
 	return r
 }
 
 func unreadable(id string, err error) string {
-	return rowHTML(series.RunOf(&record.Run{ID: id, Invalid: err.Error()}))
+	return rowHTML(view.RunOf(&record.Run{ID: id, Invalid: err.Error()}))
 }
 
-func rowHTML(r series.Run) string {
+func rowHTML(r view.Run) string {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, "row", r); err != nil {
 		return "" // a builder accepts everything, and the template is tested

@@ -7,7 +7,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report/format"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // turnNews is the current result of an experiment by turns.
@@ -25,12 +25,12 @@ func (f *follower) turns(from *folder.Followed, e *record.Experiment) []event {
 	exp := *e
 	exp.Slices = f.slices.All
 	var rows strings.Builder
-	for _, so := range turns.SoFar(&exp) {
+	for _, so := range view.SoFar(&exp) {
 		if err := pages.ExecuteTemplate(&rows, "turn", so); err != nil {
 			return nil // a builder accepts everything, and the template is tested
 		}
 	}
-	news := turnNews{Words: turns.Words(&exp), Left: format.Unknown, Rows: rows.String()}
+	news := turnNews{Words: view.Words(&exp), Left: format.Unknown, Rows: rows.String()}
 	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
 		news.Left = format.Value(max(0, time.Until(u.Ends).Seconds()))
 	}

@@ -8,8 +8,8 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
+	"dyno/lab/report/view"
 )
 
 // This file reads a comparison of more than two variants, each of which is set beside its
@@ -37,7 +37,7 @@ func (r *Report) beside(e *record.Experiment, a analysis.Results) {
 		s.CPURatio, s.CPUInterval, s.CPUVerdict = format.Measured(cpu.Ratio), format.IntervalOf(cpu.Interval), cpu.Verdict
 	}
 	if r.Scaling != nil { // a single concurrency is in the table of the variants
-		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c curve.ScalingCurve) bool { return len(c.Points) < 2 })
+		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c view.ScalingCurve) bool { return len(c.Points) < 2 })
 	}
 	if r.Turns == nil && len(a.CPU) > 0 {
 		r.CPUFloor = format.IntervalOf(a.CPU[0].ToBaseline.Floor)

@@ -7,12 +7,8 @@ import (
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
-	"dyno/lab/report/curve"
-	"dyno/lab/report/flame"
 	"dyno/lab/report/format"
-	"dyno/lab/report/inside"
-	"dyno/lab/report/series"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // Build reads the results of an experiment. An unreadable part becomes a warning: a report of half
@@ -34,33 +30,33 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 		Warnings: append([]string(nil), e.Warnings...), Floor: format.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
 	for _, run := range e.Runs {
-		line := series.NewRun(run, nil)
+		line := view.NewRun(run, nil)
 		if v, judged := a.Verdicts[run.ID]; judged {
-			line = series.NewRun(run, &v)
+			line = view.NewRun(run, &v)
 		}
 		if share, ok := a.Errors[run.ID]; ok {
 			line.Errors = format.Value(share)
 		}
 		r.Runs = append(r.Runs, line)
 	}
-	r.Assemblies = inside.Assemblies(e)
-	if curve.ByConcurrency(e) {
-		r.Scaling = curve.NewScaling(e, a.Verdicts)
+	r.Assemblies = view.Assemblies(e)
+	if view.ByConcurrency(e) {
+		r.Scaling = view.NewScaling(e, a.Verdicts)
 	}
-	r.Crowd = curve.NewCrowd(e, a.Verdicts, a.Capacities)
+	r.Crowd = view.NewCrowd(e, a.Verdicts, a.Capacities)
 	if len(e.Slices) > 0 {
-		r.Turns = turns.Summarise(e)
+		r.Turns = view.Summarise(e)
 	}
 	switch e.Kind {
 	case record.KindLoad:
 		r.load(e, a)
 	case record.KindSweep:
-		r.steps(curve.Steady(e), a)
+		r.steps(view.Steady(e), a)
 		if r.Crowd != nil {
 			r.withoutPeaks()
 		} else if r.Scaling == nil {
 			crowded := false
-			if r.Sweep, r.Charts, crowded = curve.NewSweep(e); crowded {
+			if r.Sweep, r.Charts, crowded = view.NewSweep(e); crowded {
 				r.withoutPeaks() // a crowded sweep does not show capacities
 			}
 		} else {
@@ -73,7 +69,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 		r.steps(e, a)
 		r.capacity(e, a)
 	case record.KindDiagnose:
-		if len(curve.Steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
+		if len(view.Steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
 			r.steps(e, a)
 			r.capacity(e, a)
 		}
@@ -86,14 +82,14 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 	if e.Kind != record.KindLoad {
 		r.curves(e)
 		r.Ratios = r.ratios(e, a)
-		r.Charts = slices.DeleteFunc(r.Charts, func(c curve.Chart) bool { return len(c.X) == 0 })
+		r.Charts = slices.DeleteFunc(r.Charts, func(c view.Chart) bool { return len(c.X) == 0 })
 	}
-	r.Traces, r.TracesLeft = series.Traces(e)
+	r.Traces, r.TracesLeft = view.Traces(e)
 	r.Changes = a.Changes
-	r.Diagnoses, r.Flames = inside.Complete(a.Diagnoses), flame.Read(e)
+	r.Diagnoses, r.Flames = view.Complete(a.Diagnoses), view.Read(e)
 	r.explain()
 	used := func(variant string) []*record.Run { return a.AtCapacity(e, variant) }
-	r.Pauses, r.Stages, r.Databases = inside.PausesOf(e, used), inside.StagesOf(e), inside.DatabasesOf(e, used)
+	r.Pauses, r.Stages, r.Databases = view.PausesOf(e, used), view.StagesOf(e), view.DatabasesOf(e, used)
 	r.Outcome = e.Ended()
 	if r.Outcome.Status == record.OutcomeInvalid {
 		r.Invalid = r.Outcome.Reason
@@ -108,7 +104,7 @@ func (r *Report) load(e *record.Experiment, a analysis.Results) {
 		return
 	}
 	run := e.Runs[0]
-	r.Load = &series.Load{Run: run}
+	r.Load = &view.Load{Run: run}
 	if !r.SLO.Bounded() {
 		r.SLO = run.SLO
 	}

@@ -17,12 +17,8 @@ import (
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/changes"
 	"dyno/lab/record"
-	"dyno/lab/report/curve"
-	"dyno/lab/report/flame"
 	"dyno/lab/report/format"
-	"dyno/lab/report/inside"
-	"dyno/lab/report/series"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // Names of the files that show a report, beside the record. An experiment that has ended has a
@@ -56,36 +52,36 @@ type Report struct {
 	CPUFloor      *format.Interval    // the same by CPU per request; only by turns
 	FloorIncluded bool                // the intervals of the ratios are wider by the floor
 	Comparison    *compare.Comparison // kind compare: by the requested metric
-	Turns         *turns.Summary      // nil: the variants took turns by whole runs, or there was one
+	Turns         *view.Summary       // nil: the variants took turns by whole runs, or there was one
 	// RatioMetric is the metric of the ratios in Steps.
 	RatioMetric string
 	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first
 	Pairs       []Pair               // kind compare
 	Capacity    *capacity.Result     // kind capacity
-	Votes       []turns.VoteRow      // kind capacity by turns
-	Load        *series.Load         // kind load: its first run
-	Sweep       *curve.Sweep         // kind sweep, over rates
-	Scaling     *curve.Scaling       // jobs over concurrency; nil: the load was a rate
-	Crowd       curve.Crowd          // runs with a number of sessions, which a capacity then is; nil: there are none
+	Votes       []view.VoteRow       // kind capacity by turns
+	Load        *view.Load           // kind load: its first run
+	Sweep       *view.Sweep          // kind sweep, over rates
+	Scaling     *view.Scaling        // jobs over concurrency; nil: the load was a rate
+	Crowd       view.Crowd           // runs with a number of sessions, which a capacity then is; nil: there are none
 
 	Changes   *changes.Changes     // kind compare: functions whose cost changed; nil: no profiles
 	Diagnoses []diagnose.Diagnosis // of the diagnosed variants
-	Flames    *flame.Profiles      // nil: no profiles
-	Pauses    []inside.Pauses      // of the variants with an agent
-	Stages    []inside.Staged      // of the variants with traced requests
-	Databases []inside.Database    // of the variants that report database gauges
+	Flames    *view.Profiles       // nil: no profiles
+	Pauses    []view.Pauses        // of the variants with an agent
+	Stages    []view.Staged        // of the variants with traced requests
+	Databases []view.Database      // of the variants that report database gauges
 
 	// kinds load and sweep: moments at which rate, p99 or GC pauses changed
-	Inflections     []curve.Inflection
+	Inflections     []view.Inflection
 	InflectionsLeft int // number not listed
 
-	Curves     []curve.Curve  // latency against the offered rate
-	Ratios     []turns.Ratios // kind compare: pair by pair, the requested metric first
-	Charts     []curve.Chart  // kind sweep: figures against the offered rate
-	Runs       []series.Run
-	Traces     []series.Trace
+	Curves     []view.Curve  // latency against the offered rate
+	Ratios     []view.Ratios // kind compare: pair by pair, the requested metric first
+	Charts     []view.Chart  // kind sweep: figures against the offered rate
+	Runs       []view.Run
+	Traces     []view.Trace
 	TracesLeft int // runs whose series would make the page too large
-	Assemblies []inside.Assembly
+	Assemblies []view.Assembly
 }
 
 // Step is a variant with its capacity. Figures are medians over the rounds, read from each round's

@@ -9,8 +9,8 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
+	"dyno/lab/report/view"
 )
 
 // steps reads the variants with their capacity, the resources used at it, and their ratios.
@@ -40,7 +40,7 @@ func (r *Report) steps(e *record.Experiment, a analysis.Results) {
 }
 
 // atOnce reads a job's figures at the concurrency of its capacity.
-func (s *Step) atOnce(of *curve.Scaling, n int) {
+func (s *Step) atOnce(of *view.Scaling, n int) {
 	for _, c := range of.Curves {
 		if c.Variant != s.Name || n == 0 {
 			continue
@@ -157,7 +157,7 @@ func (r *Report) capacity(e *record.Experiment, a analysis.Results) {
 
 // curves sets the load curves with the capacities of the steps.
 func (r *Report) curves(e *record.Experiment) {
-	r.Curves = curve.Curves(e)
+	r.Curves = view.Curves(e)
 	for i := range r.Curves {
 		c := &r.Curves[i]
 		for _, s := range r.Steps {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/reporttest"
+	"dyno/lab/report/view"
 )
 
 // A stall from which the target recovers is not where it stopped following.
@@ -17,7 +17,7 @@ func TestFollowedIgnoresAStall(t *testing.T) {
 	for i := range 7 {
 		r.Series[reporttest.WarmWindows+20+i].Client.Delivered = 0
 	}
-	delivered := func() curve.Ramp { return m.Report().Sweep.Ramps[0] }
+	delivered := func() view.Ramp { return m.Report().Sweep.Ramps[0] }
 	if got := delivered().Delivered; got != 1000 {
 		t.Errorf("followed up to %v of 1000", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report/analysis"
 	"dyno/lab/report/format"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // turned sets a variant's results from its slices; work and cpu are its rows.
@@ -70,7 +70,7 @@ func (r *Report) turn(e *record.Experiment, a analysis.Results) {
 	}
 	r.Turns.Left += a.Left
 	if e.Kind == record.KindCapacity {
-		r.Votes = turns.Votes(e)
+		r.Votes = view.Votes(e)
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -149,15 +149,15 @@ func (r *Report) bestByTurns() *Step {
 }
 
 // ratios collects the pairs of a comparison: blocks of turns, or rounds.
-func (r *Report) ratios(e *record.Experiment, a analysis.Results) (out []turns.Ratios) {
+func (r *Report) ratios(e *record.Experiment, a analysis.Results) (out []view.Ratios) {
 	c := r.Comparison
 	if c == nil {
 		return nil
 	}
 	if r.Turns == nil {
 		over := c.B + " over " + c.A
-		one := turns.Ratios{Metric: c.Metric, Rows: []turns.RatioRow{{Name: over, Ratios: nil, Ratio: format.Measured(c.Ratio), Interval: format.IntervalOf(c.Interval), Verdict: c.Verdict}}}
-		floor := turns.RatioRow{Name: c.A + " over itself", Ratio: format.Unknown, Interval: format.IntervalOf(c.Floor)}
+		one := view.Ratios{Metric: c.Metric, Rows: []view.RatioRow{{Name: over, Ratios: nil, Ratio: format.Measured(c.Ratio), Interval: format.IntervalOf(c.Interval), Verdict: c.Verdict}}}
+		floor := view.RatioRow{Name: c.A + " over itself", Ratio: format.Unknown, Interval: format.IntervalOf(c.Floor)}
 		for _, p := range r.Pairs {
 			if p.Ratio.Known() {
 				one.Rows[0].Ratios = append(one.Rows[0].Ratios, float64(p.Ratio))
@@ -169,7 +169,7 @@ func (r *Report) ratios(e *record.Experiment, a analysis.Results) (out []turns.R
 		if len(floor.Ratios) > 0 || floor.Interval != nil {
 			one.Rows = append(one.Rows, floor)
 		}
-		return []turns.Ratios{one}
+		return []view.Ratios{one}
 	}
-	return turns.BlockRatios(e, r.Metrics)
+	return view.BlockRatios(e, r.Metrics)
 }

@@ -15,9 +15,8 @@ import (
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/changes"
 	"dyno/lab/record"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // Results are what the analysis packages found in an experiment.
@@ -28,7 +27,7 @@ type Results struct {
 	Rows       []compare.Row               // by turns: of the work rate
 	CPU        []compare.Row               // by turns, and of jobs that are compared
 	Metrics    []compare.Comparison        // kind compare by turns: the requested metric first
-	Inflected  []curve.Inflection
+	Inflected  []view.Inflection
 	Unlisted   int // inflections not listed
 	Floor      *[2]float64
 	Comparison *compare.Comparison
@@ -56,7 +55,7 @@ func Of(e *record.Experiment) Results {
 	}
 	names := format.Variants(e)
 	for _, name := range names {
-		c := capacity.Summarise(curve.Steady(e), name)
+		c := capacity.Summarise(view.Steady(e), name)
 		for _, s := range c.Steps {
 			a.Errors[s.Run] = s.Errors
 		}
@@ -66,13 +65,13 @@ func Of(e *record.Experiment) Results {
 	}
 	switch {
 	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
-		a.Inflected, a.Unlisted = curve.Inflections(e)
+		a.Inflected, a.Unlisted = view.Inflections(e)
 	case len(e.Slices) > 0:
 		a.byTurns(e, names)
 	default:
 		a.byRuns(e, names)
 	}
-	if e.Kind == record.KindCompare && curve.ByConcurrency(e) && Metric(e) != compare.MetricCPU {
+	if e.Kind == record.KindCompare && view.ByConcurrency(e) && Metric(e) != compare.MetricCPU {
 		a.CPU = compare.Ladder(e, compare.MetricCPU, compare.AtEqualRate(e, compare.MetricCPU))
 	}
 	if e.Kind == record.KindCompare && len(names) == 2 {
@@ -89,7 +88,7 @@ func Of(e *record.Experiment) Results {
 
 // byTurns compares variants that took turns by slices.
 func (a *Results) byTurns(e *record.Experiment, names []string) {
-	a.Left = turns.Left(e)
+	a.Left = view.Left(e)
 	if e.Kind == record.KindLadder || e.Kind == record.KindCompare {
 		a.Rows, a.CPU = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
 		if n := len(a.Rows); e.Kind == record.KindCompare && n > 0 && a.Rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
@@ -99,7 +98,7 @@ func (a *Results) byTurns(e *record.Experiment, names []string) {
 		}
 	}
 	if e.Kind == record.KindCompare && len(names) >= 2 && !Several(e) {
-		a.Metrics = turns.Metrics(e, names[0], names[1], func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS })
+		a.Metrics = view.Metrics(e, names[0], names[1], func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS })
 		a.Comparison = &a.Metrics[0]
 	}
 }
@@ -175,6 +174,6 @@ func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 		c := compare.Between(e, Metric(e), a, b, sample(e))
 		return []compare.Comparison{c}, format.Comparison(c, false)
 	}
-	all := turns.Metrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
+	all := view.Metrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
 	return all, format.Comparison(all[0], true) + format.Beside(all)
 }

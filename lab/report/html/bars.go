@@ -9,7 +9,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // bars is the chart of the steps: a row each, with its interval as a whisker and the baseline, if
@@ -117,7 +117,7 @@ func axisSVG(x axis, ticks []tick) template.HTML {
 
 // ratioSVG draws a row of ratios, 34 px high: each pair as a dot, the interval as a bar, the
 // ratio as a line across it.
-func ratioSVG(row turns.RatioRow, x axis) template.HTML {
+func ratioSVG(row view.RatioRow, x axis) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="strip" width="100%" height="34" aria-hidden="true">`)
 	one := x.percentOf(1)

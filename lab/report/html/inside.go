@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"dyno/lab/report/format"
-	"dyno/lab/report/inside"
+	"dyno/lab/report/view"
 )
 
 // pausesSVG draws the bars; their heights are logarithmic, so that a few long pauses are visible
 // beside many short ones.
-func pausesSVG(p inside.Pauses) template.HTML {
+func pausesSVG(p view.Pauses) template.HTML {
 	most := 0.0
 	for _, b := range p.Bars {
 		most = max(most, float64(b.Count))
@@ -39,13 +39,13 @@ func pausesSVG(p inside.Pauses) template.HTML {
 const deepestIndent = 6
 
 // stageIndent is the class that moves a stage's name under its parent's.
-func stageIndent(s inside.StageRow) string {
+func stageIndent(s view.StageRow) string {
 	return fmt.Sprintf("depth-%d", max(0, min(s.Depth, deepestIndent)))
 }
 
 // stageSVG draws the stage's mean, and within it the time in none of its children, relative to the
 // longest stage of its transaction.
-func stageSVG(s inside.StageRow) template.HTML {
+func stageSVG(s view.StageRow) template.HTML {
 	if !(s.Whole > 0) {
 		return ""
 	}

@@ -3,11 +3,11 @@ package html
 import (
 	"html/template"
 
-	"dyno/lab/report/series"
+	"dyno/lab/report/view"
 )
 
 // loadPlot draws the distributions with equal space for each further nine.
-func loadPlot(l *series.Load) template.HTML {
+func loadPlot(l *view.Load) template.HTML {
 	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms"}
 	var xs, ys []float64
 	for _, t := range l.Tails {

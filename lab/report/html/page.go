@@ -23,11 +23,8 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/curve"
-	"dyno/lab/report/flame"
 	"dyno/lab/report/format"
-	"dyno/lab/report/inside"
-	"dyno/lab/report/series"
+	"dyno/lab/report/view"
 )
 
 //go:embed assets/page.html
@@ -88,7 +85,7 @@ var page = template.Must(template.New("page").Funcs(templateWords).Funcs(templat
 	"pauses": func(n int64) string { return format.Plural(int(n), "pause") }, "pause": func(v format.Value) string { return format.Pause(float64(v)) },
 	"scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf, "flowCells": flowCells, "scalingTable": newScalingTable, "crowdTable": newCrowdTable,
 	"flameRoom": flameRoom, "stageIndent": stageIndent, "stageSVG": stageSVG, "pausesSVG": pausesSVG,
-	"rowColumns": func() []format.Column[curve.Row] { return curve.RowColumns },
+	"rowColumns": func() []format.Column[view.Row] { return view.RowColumns },
 	"pointer":    func(s report.Step) *report.Step { return &s }, // the form that columns read
 	"seconds":    func(v float64) string { return format.Digits(v, 4) + " s" },
 }).Parse(pageHTML))
@@ -96,11 +93,11 @@ var page = template.Must(template.New("page").Funcs(templateWords).Funcs(templat
 // Page writes the page: one file that makes no network requests.
 func Page(w io.Writer, r *report.Report) error {
 	data, err := json.Marshal(struct {
-		Charts []curve.Chart   `json:"charts"`
-		Traces []series.Trace  `json:"traces"`
-		Flames *flame.Profiles `json:"flames,omitempty"`
+		Charts []view.Chart   `json:"charts"`
+		Traces []view.Trace   `json:"traces"`
+		Flames *view.Profiles `json:"flames,omitempty"`
 		// the page iterates over both
-	}{append([]curve.Chart{}, r.Charts...), append([]series.Trace{}, r.Traces...), r.Flames})
+	}{append([]view.Chart{}, r.Charts...), append([]view.Trace{}, r.Traces...), r.Flames})
 	if err != nil {
 		return fmt.Errorf("encoding the charts: %w", err)
 	}
@@ -175,10 +172,10 @@ func (v pageView) Quantiles() (rows [][]string) {
 }
 
 // Latencies are the columns of a single load's table.
-func (v pageView) Latencies() []series.Latency { return v.Load.Latencies() }
+func (v pageView) Latencies() []view.Latency { return v.Load.Latencies() }
 
 // Classes are the latencies of a single load's request classes or steps.
-func (v pageView) Classes() []series.Latency { return v.Load.Classes() }
+func (v pageView) Classes() []view.Latency { return v.Load.Classes() }
 
 // tally is one kind of failure or status.
 type tally struct {
@@ -270,15 +267,15 @@ func (v pageView) Initial() int {
 // ClosedNote is the note at the percentiles of a closed loop.
 func (v pageView) ClosedNote() string {
 	if v.Load != nil && v.Load.Run.Load.Model == "closed" {
-		return series.ClosedNote
+		return view.ClosedNote
 	}
 	return ""
 }
 
 // DatabaseColumns are the columns of the table of databases.
-func (v pageView) DatabaseColumns() []format.Column[inside.Database] {
-	return inside.DatabaseColumns(v.Databases)
+func (v pageView) DatabaseColumns() []format.Column[view.Database] {
+	return view.DatabaseColumns(v.Databases)
 }
 
 // DatabaseRemarks are the remarks below the table of databases.
-func (v pageView) DatabaseRemarks() []string { return inside.DatabaseRemarks(v.Databases) }
+func (v pageView) DatabaseRemarks() []string { return view.DatabaseRemarks(v.Databases) }

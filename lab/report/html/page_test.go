@@ -11,7 +11,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/reporttest"
-	"dyno/lab/report/series"
+	"dyno/lab/report/view"
 )
 
 // TestRolesInWords: the list of runs says what a run is for.
@@ -220,7 +220,7 @@ func TestLoadHasItsPercentileCurve(t *testing.T) {
 	var names []string
 	for _, tail := range r.Load.Tails {
 		names = append(names, tail.Name)
-		rising := slices.IsSortedFunc(tail.Points, func(a, b series.TailPoint) int {
+		rising := slices.IsSortedFunc(tail.Points, func(a, b view.TailPoint) int {
 			if a.Ms < b.Ms && a.Share > b.Share {
 				return 1
 			}

@@ -9,8 +9,8 @@ import (
 	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
-	"dyno/lab/report/inside"
 	"dyno/lab/report/reporttest"
+	"dyno/lab/report/view"
 
 	"pgregory.net/rapid"
 )
@@ -99,7 +99,7 @@ func TestPausesAreAllCounted(t *testing.T) {
 
 // TestStagesStayInside: a stage is drawn within its transaction, whatever the spans said.
 func TestStagesStayInside(t *testing.T) {
-	rows := inside.StagesOf(&record.Experiment{Runs: []*record.Run{{Stages: []record.Stage{{Transaction: "t", Name: "t", Latency: record.Quantiles{Mean: 2}}, {Transaction: "t", Name: "late", Depth: 40, Latency: record.Quantiles{Mean: 9}, Self: -1}, {Transaction: "lost", Name: "child", Depth: 1}}}}})[0].Rows
+	rows := view.StagesOf(&record.Experiment{Runs: []*record.Run{{Stages: []record.Stage{{Transaction: "t", Name: "t", Latency: record.Quantiles{Mean: 2}}, {Transaction: "t", Name: "late", Depth: 40, Latency: record.Quantiles{Mean: 9}, Self: -1}, {Transaction: "lost", Name: "child", Depth: 1}}}}})[0].Rows
 	if svg := string(stageSVG(rows[1])); !strings.Contains(svg, `width="100.00%"/>`) || !strings.Contains(svg, `height="10" width="0.00%"`) || stageIndent(rows[1]) != "depth-6" {
 		t.Errorf("%s %s", stageIndent(rows[1]), svg)
 	}

@@ -6,15 +6,15 @@ import (
 	"math"
 
 	"dyno/lab/capacity/fit"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
+	"dyno/lab/report/view"
 )
 
 // smooth is the number of points of a drawn curve.
 const smooth = 120
 
 // scalingPlot draws a curve's points and the models through them.
-func scalingPlot(c curve.ScalingCurve) template.HTML {
+func scalingPlot(c view.ScalingCurve) template.HTML {
 	var ns, xs []float64
 	for _, p := range c.Points {
 		ns, xs = append(ns, float64(p.Concurrency)), append(xs, float64(p.PerS))
@@ -36,7 +36,7 @@ func scalingPlot(c curve.ScalingCurve) template.HTML {
 }
 
 // fitLine is a model over the plotted span; parts outside the plot are not drawn.
-func fitLine(c curve.ScalingCurve, of fit.Curve, x, y axis) polyline {
+func fitLine(c view.ScalingCurve, of fit.Curve, x, y axis) polyline {
 	l := polyline{class: "fit-" + of.Model}
 	for i := range smooth + 1 {
 		n := math.Exp(math.Log(x.lo) + (math.Log(x.hi)-math.Log(x.lo))*float64(i)/smooth)
@@ -60,7 +60,7 @@ func ticksAt(ns []float64) (out []tick) {
 }
 
 // tailPlot draws the tail of every variant against concurrency, with the SLO's bound.
-func tailPlot(s *curve.Scaling) template.HTML {
+func tailPlot(s *view.Scaling) template.HTML {
 	var ns, ms []float64
 	pl := plot{title: s.Tail + " of a unit against concurrency", xLabel: "concurrency, units in flight", yLabel: s.Tail + " of a unit, ms"}
 	seen := map[float64]bool{}
@@ -90,7 +90,7 @@ func tailPlot(s *curve.Scaling) template.HTML {
 }
 
 // hueOf is the colour of the i-th variant.
-func hueOf(i int) string { return fmt.Sprintf("hue%d", i%curve.MostLines) }
+func hueOf(i int) string { return fmt.Sprintf("hue%d", i%view.MostLines) }
 
 // scalingTable is the table of all points as the template reads it.
 type scalingTable struct {
@@ -99,12 +99,12 @@ type scalingTable struct {
 	Rows   [][]string
 }
 
-func newScalingTable(s *curve.Scaling) (t scalingTable) {
+func newScalingTable(s *view.Scaling) (t scalingTable) {
 	t.Head, t.Number, t.Rows = s.Table()
 	return t
 }
 
-func newCrowdTable(c curve.Crowd) (t scalingTable) {
+func newCrowdTable(c view.Crowd) (t scalingTable) {
 	t.Head, t.Number, t.Rows = c.Table()
 	return t
 }

@@ -1,9 +1,9 @@
 package html
 
-import "dyno/lab/report/curve"
+import "dyno/lab/report/view"
 
 // flowCells draws the flow of each variant's offers, all to one scale.
-func flowCells(p *curve.Panel) (out []Cell) {
+func flowCells(p *view.Panel) (out []Cell) {
 	most := 0.0
 	for _, f := range p.Flows {
 		for _, values := range append(f.Parts[:], f.Offered) {

@@ -17,10 +17,8 @@ import (
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
-	"dyno/lab/report/inside"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // Schemas of the JSON objects of this package; capacity and compare name their own. Keys may be
@@ -51,7 +49,7 @@ type outcome struct {
 	Warnings []string       `json:"warnings"`
 	Answer   string         `json:"answer"`
 	Out      string         `json:"out"`
-	Turns    *turns.Summary `json:"turns,omitempty"` // null: the experiment did not take turns
+	Turns    *view.Summary  `json:"turns,omitempty"` // null: the experiment did not take turns
 	Outcome  record.Outcome `json:"outcome"`
 }
 
@@ -126,7 +124,7 @@ func stepObjects(r *report.Report) []object {
 func databaseObjects(r *report.Report) (out []object) {
 	for _, d := range r.Databases {
 		o := object{{"variant", d.Variant}, {"run", d.Run}, {"name", d.Name}}
-		for _, f := range inside.DatabaseFigures {
+		for _, f := range view.DatabaseFigures {
 			o = append(o, member{f.Key, f.Of(d)})
 		}
 		out = append(out, append(o, member{"remarks", list(d.Remarks)}))
@@ -135,7 +133,7 @@ func databaseObjects(r *report.Report) (out []object) {
 }
 
 // scalingCurves are one curve for each variant; nil: the load was a rate.
-func scalingCurves(r *report.Report) []curve.ScalingCurve {
+func scalingCurves(r *report.Report) []view.ScalingCurve {
 	if r.Scaling == nil {
 		return nil
 	}
@@ -146,27 +144,27 @@ func runObject(r *report.Report) any {
 	all, valid := r.Count()
 	sweep := r.Sweep
 	if sweep == nil {
-		sweep = &curve.Sweep{}
+		sweep = &view.Sweep{}
 	}
 	return struct {
-		Schema    string               `json:"schema"`
-		Kind      string               `json:"kind"`
-		Name      string               `json:"name"`
-		Service   string               `json:"service"`
-		Metric    string               `json:"metric"`
-		Ratio     string               `json:"ratio_metric"` // metric of the steps' ratios
-		SLO       record.SLO           `json:"slo"`
-		Steps     []object             `json:"steps"`
-		Sweep     []curve.Row          `json:"sweep,omitempty"`
-		Ramps     []curve.Ramp         `json:"ramps,omitempty"`
-		Scaling   []curve.ScalingCurve `json:"scaling,omitempty"`
-		Sessions  curve.Crowd          `json:"sessions,omitempty"`
-		Floor     *format.Interval     `json:"floor"`
-		CPUFloor  *format.Interval     `json:"cpu_floor,omitempty"`
-		Runs      int                  `json:"runs"`
-		RunsValid int                  `json:"runs_valid"`
-		Diagnoses []diagnosis          `json:"diagnoses,omitempty"`
-		Databases []object             `json:"databases,omitempty"`
+		Schema    string              `json:"schema"`
+		Kind      string              `json:"kind"`
+		Name      string              `json:"name"`
+		Service   string              `json:"service"`
+		Metric    string              `json:"metric"`
+		Ratio     string              `json:"ratio_metric"` // metric of the steps' ratios
+		SLO       record.SLO          `json:"slo"`
+		Steps     []object            `json:"steps"`
+		Sweep     []view.Row          `json:"sweep,omitempty"`
+		Ramps     []view.Ramp         `json:"ramps,omitempty"`
+		Scaling   []view.ScalingCurve `json:"scaling,omitempty"`
+		Sessions  view.Crowd          `json:"sessions,omitempty"`
+		Floor     *format.Interval    `json:"floor"`
+		CPUFloor  *format.Interval    `json:"cpu_floor,omitempty"`
+		Runs      int                 `json:"runs"`
+		RunsValid int                 `json:"runs_valid"`
+		Diagnoses []diagnosis         `json:"diagnoses,omitempty"`
+		Databases []object            `json:"databases,omitempty"`
 		outcome
 	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.Crowd, r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
 }
@@ -180,12 +178,12 @@ func capacityObject(r *report.Report) any {
 	c.Valid, c.Reason = r.Complete(), cmp.Or(r.Outcome.Reason, c.Reason)
 	return struct {
 		capacity.Result
-		Scaling   []curve.ScalingCurve `json:"scaling,omitempty"`
-		Databases []object             `json:"databases,omitempty"`
-		Answer    string               `json:"answer"`
-		Out       string               `json:"out"`
-		Turns     *turns.Summary       `json:"turns,omitempty"`
-		Outcome   record.Outcome       `json:"outcome"`
+		Scaling   []view.ScalingCurve `json:"scaling,omitempty"`
+		Databases []object            `json:"databases,omitempty"`
+		Answer    string              `json:"answer"`
+		Out       string              `json:"out"`
+		Turns     *view.Summary       `json:"turns,omitempty"`
+		Outcome   record.Outcome      `json:"outcome"`
 	}{c, scalingCurves(r), databaseObjects(r), r.Answer, r.Out, r.Turns, r.Outcome}
 }
 
@@ -205,18 +203,18 @@ func comparisonObject(r *report.Report) any {
 	}
 	return struct {
 		compare.Comparison
-		Valid     bool                 `json:"valid"`
-		Reason    string               `json:"reason"`
-		SLO       record.SLO           `json:"slo"`
-		Steps     []object             `json:"steps"`
-		Scaling   []curve.ScalingCurve `json:"scaling,omitempty"`
-		Diagnoses []diagnosis          `json:"diagnoses,omitempty"`
-		Databases []object             `json:"databases,omitempty"`
-		Answer    string               `json:"answer"`
-		Out       string               `json:"out"`
+		Valid     bool                `json:"valid"`
+		Reason    string              `json:"reason"`
+		SLO       record.SLO          `json:"slo"`
+		Steps     []object            `json:"steps"`
+		Scaling   []view.ScalingCurve `json:"scaling,omitempty"`
+		Diagnoses []diagnosis         `json:"diagnoses,omitempty"`
+		Databases []object            `json:"databases,omitempty"`
+		Answer    string              `json:"answer"`
+		Out       string              `json:"out"`
 		// by turns: the comparison by each metric
 		Metrics map[string]compare.Comparison `json:"metrics,omitempty"`
-		Turns   *turns.Summary                `json:"turns,omitempty"`
+		Turns   *view.Summary                 `json:"turns,omitempty"`
 		Changes *changes.Changes              `json:"changes,omitempty"`
 		Outcome record.Outcome                `json:"outcome"`
 	}{c, r.Complete(), r.Outcome.Reason, r.SLO, stepObjects(r), scalingCurves(r), diagnoses(r), databaseObjects(r), r.Answer, r.Out, metrics, r.Turns, r.Changes, r.Outcome}
@@ -243,7 +241,7 @@ func diagnoses(r *report.Report) (out []diagnosis) {
 // diagnosisObject is the first variant's diagnosis; with several variants it also contains all of
 // them.
 func diagnosisObject(r *report.Report) any {
-	d := newDiagnosis(inside.Complete([]diagnose.Diagnosis{{Bound: rules.Unknown}})[0])
+	d := newDiagnosis(view.Complete([]diagnose.Diagnosis{{Bound: rules.Unknown}})[0])
 	all := diagnoses(r)
 	if len(all) > 0 {
 		d = all[0]

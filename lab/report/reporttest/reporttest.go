@@ -19,8 +19,8 @@ import (
 	"dyno/lab/record/folder"
 	"dyno/lab/report"
 	"dyno/lab/report/analysis"
+	"dyno/lab/report/view"
 
-	"dyno/lab/report/curve"
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
@@ -324,7 +324,7 @@ func (m *Made) Analysis() analysis.Results {
 			a.Rows = append(a.Rows, row)
 		}
 	case m.Kind == record.KindSweep:
-		a.Inflected = []curve.Inflection{
+		a.Inflected = []view.Inflection{
 			{Run: "unbuffered, sweep, round 1, 10,000/s", AtS: 2.1, Joint: true, InWords: "the rate fell by 45%, p99 rose to 820 ms and GC paused for 240 ms"},
 			{Run: "sharded-8x512, sweep, round 2, 10,000/s", AtS: 4, InWords: "p99 rose to 640 ms"},
 		}

@@ -7,8 +7,8 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
+	"dyno/lab/report/view"
 )
 
 // Markdown writes the result and its conditions for a pull request.
@@ -97,7 +97,7 @@ func capacityMarkdown(b *strings.Builder, r *report.Report) {
 }
 
 // scalingMarkdown writes a job's throughput over concurrency, and the model that fits it best.
-func scalingMarkdown(b *strings.Builder, s *curve.Scaling) {
+func scalingMarkdown(b *strings.Builder, s *view.Scaling) {
 	if s == nil || len(s.Curves) == 0 {
 		return
 	}
@@ -112,7 +112,7 @@ func scalingMarkdown(b *strings.Builder, s *curve.Scaling) {
 }
 
 func sweepMarkdown(b *strings.Builder, r *report.Report) {
-	columns := format.Narrow(curve.RowColumns)
+	columns := format.Narrow(view.RowColumns)
 	head, number := fullHeads(columns)
 	tableMarkdown(b, head, number, cellsOf(columns, r.Sweep.Rows))
 	if len(r.Sweep.Ramps) > 0 {

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
-	"dyno/lab/report/turns"
+	"dyno/lab/report/view"
 )
 
 // intervalHead heads the column of a figure's confidence interval.
@@ -113,7 +112,7 @@ func (t *terminal) bar(share float64, room int) string {
 // voteHead and voteNumbers head the table of votes.
 var voteHead, voteNumbers = []string{"offered/s", "slices that met the SLO", "p99 ms (median)"}, []bool{true, true, true}
 
-func voteCells(votes []turns.VoteRow) (rows [][]string) {
+func voteCells(votes []view.VoteRow) (rows [][]string) {
 	for _, v := range votes {
 		rows = append(rows, []string{format.Format(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), format.Format(v.P99)})
 	}
@@ -126,7 +125,7 @@ var (
 	rampNumbers = []bool{false, true, true, true, false}
 )
 
-func rampCells(ramps []curve.Ramp) (rows [][]string) {
+func rampCells(ramps []view.Ramp) (rows [][]string) {
 	for _, r := range ramps {
 		gave := []string{}
 		for _, m := range r.Moments {

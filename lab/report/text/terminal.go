@@ -13,9 +13,8 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report"
-	"dyno/lab/report/curve"
 	"dyno/lab/report/format"
-	"dyno/lab/report/series"
+	"dyno/lab/report/view"
 )
 
 // Style describes the terminal. The zero Style suits a pipe: plain ASCII of any width.
@@ -174,7 +173,7 @@ func (t *terminal) sweep(r *report.Report) {
 		}
 	}
 	var rows []row
-	columns := format.Narrow(curve.RowColumns)
+	columns := format.Narrow(view.RowColumns)
 	for i, cells := range cellsOf(columns, r.Sweep.Rows) {
 		rows = append(rows, row{share: float64(r.Sweep.Rows[i].Accepted) / most, cells: cells})
 	}
@@ -187,7 +186,7 @@ func (t *terminal) sweep(r *report.Report) {
 }
 
 // scaling prints a job's throughput over concurrency, and the model that fits it best.
-func (t *terminal) scaling(s *curve.Scaling) {
+func (t *terminal) scaling(s *view.Scaling) {
 	if s == nil || len(s.Curves) == 0 {
 		return
 	}
@@ -242,7 +241,7 @@ func (t *terminal) load(r *report.Report) {
 }
 
 // classes prints the latencies of request classes or steps.
-func (t *terminal) classes(l *series.Load) {
+func (t *terminal) classes(l *view.Load) {
 	var rows []row
 	for _, of := range l.Classes() {
 		out := row{share: -1, cells: []string{t.clean(of.Name)}}

@@ -1,8 +1,4 @@
-// Package turns sums up the slices of variants that took turns: how much was measured, votes on the
-// SLO by rate, and the ratios of two variants block by block.
-//
-// It is not for judging: capacity and compare do. It starts no goroutines.
-package turns
+package view
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package curve
+package view
 
 import (
 	"cmp"

@@ -1,8 +1,11 @@
-// Package curve holds results over a load: latency against the offered rate, the rows, queues and
-// ramps of a sweep, and the throughput of a job over concurrency.
+// Package view holds the parts of a report in the form in which outputs show them: latency against
+// the offered rate, a sweep's rows, queues and ramps, a job's throughput over concurrency; the
+// slices of variants that took turns; one run's windows; flame graphs; and what a process showed of
+// its inside.
 //
-// It does not draw: package html does. It starts no goroutines.
-package curve
+// It does not draw (html, text), judge (capacity, compare) or look for causes (diagnose). It starts
+// no goroutines.
+package view
 
 import (
 	"math"
@@ -10,7 +13,6 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/record"
 	"dyno/lab/report/format"
-	"dyno/lab/report/turns"
 )
 
 // Curve is a variant's latency against the offered rate: a dot for each slice, and a line
@@ -32,7 +34,7 @@ type Dot struct {
 
 // Curves are the load curves of all variants that have one, without their capacities.
 func Curves(e *record.Experiment) (out []Curve) {
-	rows := turns.Votes(e)
+	rows := Votes(e)
 	for _, name := range format.Variants(e) {
 		c := Curve{Variant: name, Capacity: format.Unknown}
 		for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {

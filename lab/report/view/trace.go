@@ -1,8 +1,4 @@
-// Package series shows one run in detail: its windows, thinned for drawing, and the percentiles
-// of a single load.
-//
-// It is not for comparing runs (curve and turns do). It starts no goroutines.
-package series
+package view
 
 import (
 	"maps"

@@ -1,9 +1,4 @@
-// Package flame holds the profiles of an experiment as prefix trees, in the compact form that a
-// page draws as flame graphs.
-//
-// It does not draw (package html does), and it does not look for causes (diagnose does). It starts
-// no goroutines.
-package flame
+package view
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package turns
+package view
 
 import (
 	"cmp"

@@ -1,8 +1,4 @@
-// Package inside holds what a process showed of its inside: GC pauses, stages of requests,
-// connection pools, and diagnoses in the form of the published JSON.
-//
-// It does not look for causes (diagnose does). It starts no goroutines.
-package inside
+package view
 
 import (
 	"slices"
