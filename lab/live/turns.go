@@ -30,7 +30,7 @@ func (f *follower) turns(from *folder.Followed, e *record.Experiment) []event {
 			return nil // a builder accepts everything, and the template is tested
 		}
 	}
-	news := turnNews{Words: view.Words(&exp), Left: format.Unknown, Rows: rows.String()}
+	news := turnNews{Words: view.TurnsText(&exp), Left: format.Unknown, Rows: rows.String()}
 	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
 		news.Left = format.Value(max(0, time.Until(u.Ends).Seconds()))
 	}

@@ -45,7 +45,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 	}
 	r.Crowd = view.NewCrowd(e, a.Verdicts, a.Capacities)
 	if len(e.Slices) > 0 {
-		r.Turns = view.Summarise(e)
+		r.Turns = view.SummariseTurns(e)
 	}
 	switch e.Kind {
 	case record.KindLoad:
@@ -86,7 +86,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 	}
 	r.Traces, r.TracesLeft = view.Traces(e)
 	r.Changes = a.Changes
-	r.Diagnoses, r.Flames = view.Complete(a.Diagnoses), view.Read(e)
+	r.Diagnoses, r.Flames = view.Complete(a.Diagnoses), view.FlamesOf(e)
 	r.explain()
 	used := func(variant string) []*record.Run { return a.AtCapacity(e, variant) }
 	r.Pauses, r.Stages, r.Databases = view.PausesOf(e, used), view.StagesOf(e), view.DatabasesOf(e, used)

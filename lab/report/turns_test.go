@@ -60,7 +60,7 @@ func TestComparedAtOneRate(t *testing.T) {
 // TestComparisonsHaveTheirFloor: what the twin showed stands beside each metric.
 func TestComparisonsHaveTheirFloor(t *testing.T) {
 	m := reporttest.Turns(record.KindCompare)
-	for _, c := range view.Metrics(m.Experiment, "plain", "baseline", func(string) float64 { return 2000 }) {
+	for _, c := range view.TurnMetrics(m.Experiment, "plain", "baseline", func(string) float64 { return 2000 }) {
 		if (c.Floor == nil) != (c.Metric == compare.MetricCapacity) { // the twin has no SLO slices
 			t.Errorf("%s: floor %v", c.Metric, c.Floor)
 		}

@@ -88,7 +88,7 @@ func Of(e *record.Experiment) Results {
 
 // byTurns compares variants that took turns by slices.
 func (a *Results) byTurns(e *record.Experiment, names []string) {
-	a.Left = view.Left(e)
+	a.Left = view.LeftOut(e)
 	if e.Kind == record.KindLadder || e.Kind == record.KindCompare {
 		a.Rows, a.CPU = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
 		if n := len(a.Rows); e.Kind == record.KindCompare && n > 0 && a.Rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
@@ -98,7 +98,7 @@ func (a *Results) byTurns(e *record.Experiment, names []string) {
 		}
 	}
 	if e.Kind == record.KindCompare && len(names) >= 2 && !Several(e) {
-		a.Metrics = view.Metrics(e, names[0], names[1], func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS })
+		a.Metrics = view.TurnMetrics(e, names[0], names[1], func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS })
 		a.Comparison = &a.Metrics[0]
 	}
 }
@@ -174,6 +174,6 @@ func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 		c := compare.Between(e, Metric(e), a, b, sample(e))
 		return []compare.Comparison{c}, format.Comparison(c, false)
 	}
-	all := view.Metrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
+	all := view.TurnMetrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
 	return all, format.Comparison(all[0], true) + format.Beside(all)
 }

@@ -120,9 +120,9 @@ func (v pageView) Quadrant() (q struct {
 }
 
 // FlameKinds are the available kinds of flame graph.
-func (v pageView) FlameKinds() (out []view.Kind) {
-	for _, k := range view.Kinds {
-		if slices.ContainsFunc(v.Flames.Graphs, func(g view.Graph) bool { return g.Kind == k.Key }) {
+func (v pageView) FlameKinds() (out []view.FlameKind) {
+	for _, k := range view.FlameKinds {
+		if slices.ContainsFunc(v.Flames.Graphs, func(g view.Flame) bool { return g.Kind == k.Key }) {
 			out = append(out, k)
 		}
 	}
@@ -141,7 +141,7 @@ func (v pageView) FlameVariants() (out []string) {
 
 // flameRoom reserves the space of the graph until the script draws it, so that the page does not
 // shift.
-func flameRoom(f view.Graph) template.HTML {
+func flameRoom(f view.Flame) template.HTML {
 	const frame, frames = 19, 3 // px, as flame.js draws them; the root and the free space below
 	return template.HTML(fmt.Sprintf(`<svg width="100%%" height="%d" aria-hidden="true"></svg>`, (f.Deepest+frames)*frame))
 }

@@ -27,14 +27,14 @@ type Profiles struct {
 	Functions []string `json:"functions"` // the first stands for merged stacks
 	Files     []string `json:"files"`     // by function: the file's name without its folder
 	Origins   []int    `json:"origins"`   // by function: origin...
-	Graphs    []Graph  `json:"graphs"`
+	Graphs    []Flame  `json:"graphs"`
 	Least     float64  `json:"least"` // stacks below this share of their graph are merged
 	Left      int      `json:"left"`  // graphs that would make the page too large
 	Missing   []string `json:"-"`     // profiles that were not taken, with the reason
 }
 
-// Graph is one sample type of a variant's profile. Its frames are in depth-first order.
-type Graph struct {
+// Flame is one sample type of a variant's profile. Its frames are in depth-first order.
+type Flame struct {
 	Variant   string         `json:"variant"`
 	Kind      string         `json:"kind"`
 	Name      string         `json:"name"` // of the kind, in words
@@ -48,8 +48,8 @@ type Graph struct {
 	Deepest   int            `json:"-"`
 }
 
-// Kind is a sample type with a flame graph.
-type Kind struct {
+// FlameKind is a sample type with a flame graph.
+type FlameKind struct {
 	// in links: #flame=VARIANT,KIND,FUNCTION; for the first of a profile, record.Profile...
 	Key     string
 	profile string
@@ -60,8 +60,8 @@ type Kind struct {
 	moment  bool    // of one moment: not divided by requests
 }
 
-// Kinds are the flame graphs of a variant, in order.
-var Kinds = []Kind{
+// FlameKinds are the flame graphs of a variant, in order.
+var FlameKinds = []FlameKind{
 	{Key: record.ProfileCPU, profile: record.ProfileCPU, value: record.ValueCPU, Name: "CPU", unit: "us", scale: 1e-3},
 	{Key: record.ProfileHeap, profile: record.ProfileHeap, value: record.ValueAllocBytes, Name: "allocated bytes", unit: "bytes", scale: 1},
 	{Key: "objects", profile: record.ProfileHeap, value: record.ValueAllocObjects, Name: "allocated objects", unit: "objects", scale: 1},
@@ -71,7 +71,7 @@ var Kinds = []Kind{
 }
 
 // unitOf is the unit of the graph's figures: per request if the requests were counted.
-func (k Kind) unitOf(p *record.Profile) (unit string, scale float64) {
+func (k FlameKind) unitOf(p *record.Profile) (unit string, scale float64) {
 	if k.moment || !(p.Requests > 0) {
 		return k.unit, k.scale
 	}
@@ -83,13 +83,13 @@ const perRequestUnit = " per request"
 
 // Comparable reports whether a graph may be compared with another variant's: totals may not, since
 // they depend on the length and the load of the profile.
-func (g Graph) Comparable(other Graph) bool {
+func (g Flame) Comparable(other Flame) bool {
 	whole := g.Kind == record.ProfileGoroutine || strings.HasSuffix(g.Unit, perRequestUnit)
 	return whole && g.Kind == other.Kind && g.Unit == other.Unit
 }
 
-// Read returns the profiles of every variant; nil when there are none.
-func Read(e *record.Experiment) *Profiles {
+// FlamesOf returns the profiles of every variant; nil when there are none.
+func FlamesOf(e *record.Experiment) *Profiles {
 	out := &Profiles{}
 	var trees []*frame
 	missing := map[string][]string{}
@@ -98,7 +98,7 @@ func Read(e *record.Experiment) *Profiles {
 		if run == nil {
 			continue
 		}
-		for _, kind := range Kinds {
+		for _, kind := range FlameKinds {
 			p, err := run.Profile(kind.profile, kind.value)
 			if err != nil {
 				missing[err.Error()] = append(missing[err.Error()], cmp.Or(name, "the target"))
@@ -109,7 +109,7 @@ func Read(e *record.Experiment) *Profiles {
 			if tree.total == 0 {
 				continue
 			}
-			out.Graphs = append(out.Graphs, Graph{Variant: name, Kind: kind.Key, Name: kind.Name, Unit: unit, About: profiledWords(run, p), Total: tree.total})
+			out.Graphs = append(out.Graphs, Flame{Variant: name, Kind: kind.Key, Name: kind.Name, Unit: unit, About: profiledWords(run, p), Total: tree.total})
 			trees = append(trees, tree)
 		}
 	}
@@ -188,7 +188,7 @@ func (f *Profiles) write(trees []*frame) {
 const summedUp = "(rest)"
 
 // walk writes the children of a frame, by name, and returns their depth in frames.
-func (f *Profiles) walk(index map[string]int, g *Graph, parent *frame, depth int, least float64) (deepest int) {
+func (f *Profiles) walk(index map[string]int, g *Flame, parent *frame, depth int, least float64) (deepest int) {
 	rest := 0.0
 	add := func(fn, line int, self float64) {
 		g.Functions, g.Depths = append(g.Functions, fn), append(g.Depths, depth)
@@ -239,7 +239,7 @@ func (f *Profiles) Initial() int {
 
 // Has reports whether there is a graph to link to.
 func (f *Profiles) Has(variant, kind string) bool {
-	return f != nil && slices.ContainsFunc(f.Graphs, func(g Graph) bool { return g.Variant == variant && g.Kind == kind })
+	return f != nil && slices.ContainsFunc(f.Graphs, func(g Flame) bool { return g.Variant == variant && g.Kind == kind })
 }
 
 // LeastWords format the share below which stacks are merged: 0.1%.

@@ -85,7 +85,7 @@ func TestFlamesKeepTheTotal(t *testing.T) {
 		r := m.AddRun(record.RoleProfile, "v", 0, 900)
 		p := drawProfile(t)
 		r.FixtureProfiles = []*record.Profile{p}
-		f := view.Read(m.Experiment)
+		f := view.FlamesOf(m.Experiment)
 		want := 0.0 // us, per request where they were counted
 		for _, s := range p.Stacks {
 			want += max(0, s.Value) * 1e-3
@@ -142,7 +142,7 @@ func TestFlamesFromAFolder(t *testing.T) {
 	heap(record.ProfileHeapStart, 20)
 	heap(record.ProfileHeap, 60)
 	r.Profiles = append(r.Profiles, record.ProfileFile{Kind: record.ProfileMutex, Why: "the target has no agent"})
-	f := view.Read(m.Experiment)
+	f := view.FlamesOf(m.Experiment)
 	if len(f.Graphs) != 2 || f.Graphs[0].Self[0] != 400 || f.Graphs[1].Self[0] != 4 || f.Graphs[0].Lines[0] != 7 || f.Files[1] != "main.go" {
 		t.Errorf("%+v", f)
 	}

@@ -8,7 +8,7 @@ import (
 
 // TestTooManyGraphsAreSaid: graphs that fit under no share are left out.
 func TestTooManyGraphsAreSaid(t *testing.T) {
-	f := &Profiles{Graphs: make([]Graph, 3)}
+	f := &Profiles{Graphs: make([]Flame, 3)}
 	var trees []*frame
 	for range 3 {
 		p := &record.Profile{}
@@ -22,7 +22,7 @@ func TestTooManyGraphsAreSaid(t *testing.T) {
 		trees = append(trees, newFrames(p, 1))
 	}
 	for len(trees) < 9 {
-		trees, f.Graphs = append(trees, trees[0]), append(f.Graphs, Graph{})
+		trees, f.Graphs = append(trees, trees[0]), append(f.Graphs, Flame{})
 	}
 	f.write(trees)
 	if want := maxNodes / (40 * maxDepth); len(f.Graphs) != want || f.Left != 9-want {

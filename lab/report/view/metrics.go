@@ -76,8 +76,8 @@ func kneeRatio(e *record.Experiment, a, b string, peak func(variant string) floa
 	return compare.OfEstimates(compare.MetricCapacity, a, b, math.Log(y.Knee/x.Knee), math.Hypot(x.KneeError, y.KneeError), min(x.Votes, y.Votes))
 }
 
-// Metrics compares two variants by every metric of their slices, the requested one first.
-func Metrics(e *record.Experiment, a, b string, peak func(string) float64) []compare.Comparison {
+// TurnMetrics compares two variants by every metric of their slices, the requested one first.
+func TurnMetrics(e *record.Experiment, a, b string, peak func(string) float64) []compare.Comparison {
 	of := func(metric string) compare.Comparison {
 		if metric == compare.MetricCapacity {
 			return kneeRatio(e, a, b, peak)

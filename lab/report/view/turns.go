@@ -51,9 +51,9 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 	return out
 }
 
-// Words state how much was measured so far, and how much the machine was disturbed.
-func Words(e *record.Experiment) string {
-	t := Summarise(e)
+// TurnsText states how much was measured so far, and how much the machine was disturbed.
+func TurnsText(e *record.Experiment) string {
+	t := SummariseTurns(e)
 	if machine := t.MachineWords(); machine != "" {
 		return t.Words() + "; " + machine
 	}
@@ -62,8 +62,8 @@ func Words(e *record.Experiment) string {
 
 // This file reads an experiment by turns: slices of variants that stay warm side by side.
 
-// Summary summarises the slices of an experiment by turns.
-type Summary struct {
+// TurnsSummary summarises the slices of an experiment by turns.
+type TurnsSummary struct {
 	Blocks      int `json:"blocks"`
 	Generations int `json:"generations"`
 	Slices      int `json:"slices"`
@@ -82,7 +82,7 @@ type Summary struct {
 const busy = 0.05
 
 // MachineWords state how much the machine was disturbed.
-func (t *Summary) MachineWords() string {
+func (t *TurnsSummary) MachineWords() string {
 	if !t.Steal.Known() {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (t *Summary) MachineWords() string {
 }
 
 // Words state how much was measured.
-func (t *Summary) Words() string {
+func (t *TurnsSummary) Words() string {
 	said := fmt.Sprintf("%s in %s of %s", format.Plural(t.Slices, "slice"), format.Plural(t.Blocks, "block"), format.Plural(t.Generations, "generation"))
 	if t.Left > 0 {
 		said += fmt.Sprintf(", %s left out", format.Count(int64(t.Left)))
@@ -106,7 +106,7 @@ func (t *Summary) Words() string {
 }
 
 // DecidedWords state how many of the comparisons with the baseline are decided.
-func (t *Summary) DecidedWords() string {
+func (t *TurnsSummary) DecidedWords() string {
 	switch t.Compared {
 	case 0:
 		return ""
@@ -116,9 +116,9 @@ func (t *Summary) DecidedWords() string {
 	return fmt.Sprintf("%d of %s decided", t.Decided, format.Plural(t.Compared, "comparison"))
 }
 
-// Summarise summarises the slices.
-func Summarise(e *record.Experiment) *Summary {
-	t := &Summary{Slices: len(e.Slices), Budget: format.Seconds{Duration: e.Budget}}
+// SummariseTurns summarises the slices.
+func SummariseTurns(e *record.Experiment) *TurnsSummary {
+	t := &TurnsSummary{Slices: len(e.Slices), Budget: format.Seconds{Duration: e.Budget}}
 	var steal, others []float64
 	blocks, first, last := map[[2]int]bool{}, int64(math.MaxInt64), int64(0)
 	for _, s := range e.Slices {
@@ -135,8 +135,8 @@ func Summarise(e *record.Experiment) *Summary {
 	return t
 }
 
-// Left counts the SLO slices left out because of other processes or the hypervisor.
-func Left(e *record.Experiment) (n int) {
+// LeftOut counts the SLO slices left out because of other processes or the hypervisor.
+func LeftOut(e *record.Experiment) (n int) {
 	for _, name := range format.Variants(e) {
 		_, left := capacity.VotesOf(e.Slices, record.RoleMeasure, name)
 		n += left
