@@ -16,7 +16,7 @@ import (
 )
 
 // sum adds up a graph's figures as the page does: below each path of function names, by frames.
-func sum(f *view.Profiles, g view.Graph) map[string]float64 {
+func sum(f *view.Profiles, g view.Flame) map[string]float64 {
 	out, path := map[string]float64{}, []string{}
 	for i, fn := range g.Functions {
 		path = append(path[:g.Depths[i]], f.Functions[fn])
