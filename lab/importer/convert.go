@@ -147,14 +147,10 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 	comments := scenario.Starting()
 	comments.Top, comments.Names = c.comments(), names
 	comments.Above["target"] = "a service that already runs; to let dyno start it, write build or command instead (see dyno init -)"
-	var text bytes.Buffer
-	if err := scenario.Write(&text, &s, comments); err != nil {
-		return err
-	}
-	if _, err := parser.Parse("the scenario", text.Bytes()); err != nil {
+	var err error
+	if result.Scenario, err = written(&s, comments); err != nil {
 		return fmt.Errorf("what was read does not make a scenario: %w", err)
 	}
-	result.Scenario = text.Bytes()
 	for i, k := range kinds {
 		if flows {
 			result.Taken = append(result.Taken, taken(&l.Steps[i], items[i].flow.Save))
@@ -163,6 +159,18 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 		result.Taken = append(result.Taken, fmt.Sprintf("%gx %s %s", max(k.Weight, 1), k.Method, foreign.Address(k.Path)))
 	}
 	return nil
+}
+
+// written returns a scenario's file, which the parser has accepted.
+func written(s *scenario.Scenario, c scenario.Comments) ([]byte, error) {
+	var text bytes.Buffer
+	if err := scenario.Write(&text, s, c); err != nil {
+		return nil, err
+	}
+	if _, err := parser.Parse("the scenario", text.Bytes()); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), nil
 }
 
 // only makes a load of one kind of request, which needs no list.

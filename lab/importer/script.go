@@ -2,15 +2,16 @@ package importer
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"dyno/lab/importer/foreign"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/record"
+	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
@@ -41,60 +42,48 @@ func (s Script) Scenario() ([]byte, error) {
 	if s.Target == "" {
 		where = "assumed: write the URL to which " + base + " sends its requests"
 	}
-	args := `--from, ` + s.Tool + `, --sessions, "${sessions}", --warmup, "${warmup}", --duration, "${duration}"`
+	args := []string{"--from", s.Tool, "--sessions", "${sessions}", "--warmup", "${warmup}", "--duration", "${duration}"}
 	if s.Tool == "locust" || s.Target != "" {
-		args += `, --url, ` + quoted("${target.url}"+workload.Literal(strings.TrimSuffix(u.EscapedPath(), "/")))
+		args = append(args, "--url", "${target.url}"+workload.Literal(strings.TrimSuffix(u.EscapedPath(), "/")))
 	}
 	path := filepath.ToSlash(s.Path)
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}
-	args += `, ` + quoted(workload.Literal(path))
 	name := strings.TrimLeft(slug(strings.TrimSuffix(base, filepath.Ext(base))), "-_")
-	text := `# Made by dyno import: ` + toolNames[s.Tool] + ` runs ` + oneLine(base) + ` itself; a session is a virtual user.
-` + s.note() + `# Latency is that of a closed loop: a user waits for each answer, so a stall of the service hides requests.
-name: ` + quoted(cmp.Or(name[:min(len(name), 64)], "imported")) + `
-mode: capacity # find the most users that meet the slo; dyno run and dyno capacity both take this file
-target:
-  url: ` + quoted(target) + ` # ` + oneLine(where) + `
-load:
-  kind: sessions
-  driver:
-    command: [dyno, windows] # dyno windows --help; arguments for ` + toolNames[s.Tool] + ` follow "--"
-    args: [` + args + `]
-slo: p95=100ms,errors=1%
-measure:
-  length: 10s # users that pause between requests send few: let a run be long enough
-`
-	if _, err := parser.Parse("the scenario", []byte(text)); err != nil {
+	text, err := written(&scenario.Scenario{
+		Name:    cmp.Or(name[:min(len(name), 64)], "imported"),
+		Mode:    record.KindCapacity,
+		Target:  scenario.Target{URL: target},
+		Load:    workload.Load{Kind: workload.Sessions, Driver: &workload.Program{Command: []string{"dyno", "windows"}, Args: append(args, workload.Literal(path))}},
+		SLO:     record.SLO{Latency: map[string]float64{"p95": 100}, Errors: 0.01},
+		Measure: scenario.Measure{Length: 10 * time.Second},
+	}, scenario.Comments{
+		Top: []string{
+			"Made by dyno import: " + toolNames[s.Tool] + " runs " + base + " itself; a session is a virtual user.",
+			s.note(),
+			"Latency is that of a closed loop: a user waits for each answer, so a stall of the service hides requests.",
+		},
+		Above: map[string]string{
+			"mode":    "find the most users that meet the slo; dyno run and dyno capacity both take this file",
+			"target":  where,
+			"load":    "dyno windows --help; arguments for " + toolNames[s.Tool] + ` follow "--"`,
+			"measure": "users that pause between requests send few: let a run be long enough",
+		},
+	})
+	if err != nil {
 		return nil, fmt.Errorf("the name of the script does not fit into a scenario: %w", err)
 	}
-	return []byte(text), nil
+	return text, nil
 }
 
 // note says what the tool does with the target.
 func (s Script) note() string {
 	switch {
 	case s.Tool == "locust":
-		return "# Locust sends the requests to the target (--host), whatever host its classes name.\n"
+		return "Locust sends the requests to the target (--host), whatever host its classes name."
 	case s.Target != "":
-		return "# The script has the target as __ENV.BASE_URL; URLs that it has in itself stay.\n"
+		return "The script has the target as __ENV.BASE_URL; URLs that it has in itself stay."
 	}
-	return "# The requests go to the URLs in the script; write --url \"${target.url}\" to give it the target as __ENV.BASE_URL.\n"
-}
-
-// quoted is a text as YAML.
-func quoted(text string) string {
-	b, _ := json.Marshal(text) // a text has a JSON form, which is YAML
-	return string(b)
-}
-
-// oneLine is a text for a comment.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == '\u0085' {
-			return ' '
-		}
-		return r
-	}, text)
+	return "The requests go to the URLs in the script; write --url \"${target.url}\" to give it the target as __ENV.BASE_URL."
 }
