@@ -25,8 +25,8 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/jobs"
 	"dyno/lab/load/raw"
-	"dyno/lab/load/request"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 	"dyno/peers/callers"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -97,14 +97,14 @@ func (o options) driver() (*raw.Driver, error) {
 		escape := fill
 		fill = func(s string) string { return placeholder.ReplaceAllString(escape(s), "$${row.$1}") }
 	}
-	class := corpus.Class{Method: http.MethodGet, Path: fill("/" + path), Header: map[string]string{}, Check: request.Check{Status: []int{o.status}}}
+	one := workload.Request{Path: fill("/" + path), Headers: map[string]string{}, Check: &workload.Check{Status: []int{o.status}}}
 	if o.body != "" {
-		class.Method, class.Body = http.MethodPost, strings.Repeat(fill(o.body)+"\n", o.lines)
+		one.Body = workload.Body{Text: fill(o.body), Copies: o.lines}
 	}
 	for name, value := range o.header {
-		class.Header[name] = fill(value)
+		one.Headers[name] = fill(value)
 	}
-	spec.Classes = []corpus.Class{class}
+	spec.Load.Requests = []workload.Request{one}
 	requests, err := corpus.Build(spec)
 	if err != nil {
 		return nil, err

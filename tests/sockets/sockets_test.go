@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"dyno/lab/load/corpus"
 	driver "dyno/lab/load/jsonrpc"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 	"dyno/parts/jsonrpc"
 	"dyno/parts/jsonrpc/server"
 	"dyno/parts/jsonrpc/std"
@@ -76,18 +76,14 @@ func drive(t *testing.T, url string, units int, p load.Plan, inFlight int) recor
 	if err != nil {
 		t.Fatal(err)
 	}
-	class := corpus.Class{Method: http.MethodPost, Path: "/", Body: `{"jsonrpc":"2.0","id":"${id}","method":"m","params":[${row.n}]}`}
+	body := workload.Body{Text: `{"jsonrpc":"2.0","id":"${id}","method":"m","params":[${row.n}]}`}
 	if units > 1 {
-		for i := range units {
-			class.Copies = append(class.Copies, fmt.Sprintf(`{"jsonrpc":"2.0","id":"${id}-%d","method":"m","params":[${row.n}]}`, i))
-		}
-		class.Array = true
+		body = workload.Body{Text: `{"jsonrpc":"2.0","id":"${id}-${n}","method":"m","params":[${row.n}]}`, Copies: units, Array: true}
 	}
-	requests, err := corpus.Build(corpus.Spec{Classes: []corpus.Class{class}, Rows: rows, Once: true})
+	requests, err := corpus.Build(corpus.Spec{Rows: rows, Load: workload.Load{URL: url, Requests: []workload.Request{{Body: body}}, Once: true, Units: units}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests.Units = units
 	d, err := driver.New(driver.Config{Target: url, Corpus: requests, InFlight: inFlight})
 	if err != nil {
 		t.Fatal(err)

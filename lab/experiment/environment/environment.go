@@ -74,9 +74,9 @@ func (s *Environment) Repeated(what, text string, n int) (string, error) {
 	return s.expand(what, text, map[string]string{workload.Count: strconv.Itoa(n)})
 }
 
-// Template replaces the placeholders in a text that the load fills in next, which is written for
-// the n-th time. What belongs to the load stays, and so does $$, which the load makes a $.
-func (s *Environment) Template(what, text string, n int) (string, error) {
+// Template replaces the placeholders in a text that the load fills in next. What belongs to the
+// load, or is among some names, stays, and so does $$, which the load makes a $.
+func (s *Environment) Template(what, text string, kept []string) (string, error) {
 	tokens, err := workload.Tokens(text)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
@@ -84,8 +84,8 @@ func (s *Environment) Template(what, text string, n int) (string, error) {
 	var out strings.Builder
 	for _, t := range tokens {
 		piece := t.Text
-		if t.Name != "" {
-			if piece, err = s.Repeated(what, t.Text, n); err != nil {
+		if t.Name != "" && !slices.Contains(kept, t.Name) {
+			if piece, err = s.Expand(what, t.Text); err != nil {
 				return "", err
 			}
 		}

@@ -59,15 +59,15 @@ func TestScratch(t *testing.T) {
 func TestTemplate(t *testing.T) {
 	s := new(Programs).Running("http://h")
 	for text, want := range map[string]string{
-		"${target.url}/${row.v1}?a=$${x}&b=$$$$&c=$5&n=${n}": "http://h/${row.v1}?a=$${x}&b=$$$$&c=$5&n=3",
+		"${target.url}/${row.v1}?a=$${x}&b=$$$$&c=$5&n=${n}": "http://h/${row.v1}?a=$${x}&b=$$$$&c=$5&n=${n}",
 		"$${id} ${id}": "$${id} ${id}",
 	} {
-		if got, err := s.Template("body", text, 3); err != nil || got != want {
+		if got, err := s.Template("body", text, []string{"n"}); err != nil || got != want {
 			t.Errorf("%q became %q, %v; want %q", text, got, err, want)
 		}
 	}
-	for _, wrong := range []string{"${what}", "${"} {
-		if _, err := s.Template("body", wrong, 0); err == nil {
+	for _, wrong := range []string{"${what}", "${", "${n}"} {
+		if _, err := s.Template("body", wrong, nil); err == nil {
 			t.Errorf("%q was accepted", wrong)
 		}
 	}

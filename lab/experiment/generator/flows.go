@@ -65,10 +65,7 @@ func onlyConnection() *request.Corpus {
 }
 
 func (b *Generator) flow(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*engine.Flow, error) {
-	out := &engine.Flow{Values: corpus.Spec{Rows: b.rows, Run: run, Seed: seed}, Paced: l.Schedule.Kind == workload.Closed}
-	if l.Keys != nil {
-		out.Values.Keys = *l.Keys
-	}
+	out := &engine.Flow{Values: corpus.Spec{Load: workload.Load{Keys: l.Keys}, Rows: b.rows, Run: run, Seed: seed}, Paced: l.Schedule.Kind == workload.Closed}
 	var saved []string
 	for i := range l.Steps {
 		step, err := b.flowStep(s, l, u, &l.Steps[i], saved)
@@ -87,13 +84,13 @@ func (b *Generator) flow(s *environment.Environment, l scenario.Load, u *url.URL
 func (b *Generator) flowStep(s *environment.Environment, l scenario.Load, u *url.URL, from *workload.Step, saved []string) (flows.Step, error) {
 	out := flows.Step{Name: from.Name, Header: map[string]string{}, Follow: cmp.Or(from.Follow, l.Follow), Think: from.Think}
 	x := expander{environment: s, later: saved}
-	body, err := b.body(from.Body)
-	if err != nil {
+	body := from.Body
+	if err := b.open(&body); err != nil {
 		return out, err
 	}
-	out.Body = x.text("body", body)
+	out.Body = x.text("body", body.Text)
 	out.Method = http.MethodGet
-	if body != "" {
+	if body.Text != "" {
 		out.Method = http.MethodPost
 	}
 	out.Method = cmp.Or(from.Method, out.Method)

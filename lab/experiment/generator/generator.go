@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -84,17 +84,16 @@ func (b *Generator) Permitted(raw string) error {
 // run.
 func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
 	out := Requests{Run: runName(r.ID)}
-	u, err := b.address(s, v)
+	l, u, err := b.load(s, v)
 	if err != nil {
 		return out, err
 	}
 	r.Load.URL = shown(u)
-	l := b.Scenario.LoadOf(v)
 	if len(b.Scenario.Load.Steps) > 0 {
 		err := b.flows(s, l, u, r, &out)
 		return out, err
 	}
-	requests, rows, err := b.corpus(s, l, u, out.Run, r.Load.Seed)
+	requests, rows, err := b.corpus(s, l, out.Run, r.Load.Seed)
 	if err != nil {
 		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
@@ -117,29 +116,30 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 	return out, nil
 }
 
-// address returns the URL of a variant's load.
-func (b *Generator) address(s *environment.Environment, v scenario.Variant) (*url.URL, error) {
-	t := b.Scenario.TargetOf(v)
-	address, err := s.Template("load.url", cmp.Or(b.Scenario.LoadOf(v).URL, t.URL), 0)
+// load returns the load of a variant with its URL.
+func (b *Generator) load(s *environment.Environment, v scenario.Variant) (scenario.Load, *url.URL, error) {
+	l, t := b.Scenario.LoadOf(v), b.Scenario.TargetOf(v)
+	address, err := s.Template("load.url", cmp.Or(l.URL, t.URL), nil)
 	if t.URL != "" && b.Scenario.Target.URL != t.URL {
 		address = t.URL // a variant that runs elsewhere
 	}
 	if err != nil {
-		return nil, err
+		return l, nil, err
 	}
 	if err := b.Permitted(address); err != nil {
-		return nil, err
+		return l, nil, err
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
-		return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q is not a URL with a host", redact.URL(address))}
+		return l, nil, &scenario.Fault{Err: fmt.Errorf("load.url %q is not a URL with a host", redact.URL(address))}
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, &scenario.Fault{Err: fmt.Errorf("load.url %q has no port from 1 to 65535", redact.URL(address))}
+			return l, nil, &scenario.Fault{Err: fmt.Errorf("load.url %q has no port from 1 to 65535", redact.URL(address))}
 		}
 	}
-	return u, nil
+	l.URL = address
+	return l, u, nil
 }
 
 // runName is the run's identity in request bodies: eight hexadecimal digits.
@@ -176,118 +176,63 @@ func (b *Generator) driver(w engine.Work) (load.Driver, error) {
 
 // corpus builds the requests of a run, and returns the number of rows or bodies that it has for
 // them.
-func (b *Generator) corpus(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (requests *request.Corpus, rows int, err error) {
-	spec := corpus.Spec{Rows: b.rows, Run: run, Seed: seed, Once: l.Once}
+func (b *Generator) corpus(s *environment.Environment, l scenario.Load, run string, seed uint64) (requests *request.Corpus, rows int, err error) {
+	spec := corpus.Spec{Bodies: map[string][][]byte{}, Rows: b.rows, Run: run, Seed: seed}
 	if b.rows != nil {
 		rows = b.rows.Len()
 	}
-	if l.Keys != nil {
-		spec.Keys = *l.Keys
-	}
-	classes := l.Requests
-	if len(classes) == 0 {
-		classes = []workload.Request{{}}
-	}
-	for _, c := range classes {
-		class, err := b.class(s, l, u, c)
-		if err != nil {
-			return nil, 0, err
-		}
-		spec.Classes = append(spec.Classes, class)
-		rows = max(rows, len(class.Bodies))
-	}
-	if requests, err = corpus.Build(spec); err != nil {
+	if spec.Load, err = b.resolve(s, l); err != nil {
 		return nil, 0, err
 	}
-	requests.Units = l.Units
-	return requests, rows, nil
+	for i := range l.Requests {
+		file := l.Requests[i].Body.Corpus
+		if file == "" || spec.Bodies[file] != nil {
+			continue
+		}
+		if spec.Bodies[file], err = readFile(b.Scenario, file, corpus.ReadBodies); err != nil {
+			return nil, 0, fmt.Errorf("corpus %s: %w", file, err)
+		}
+		rows = max(rows, len(spec.Bodies[file]))
+	}
+	requests, err = corpus.Build(spec)
+	return requests, rows, err
 }
 
-// class completes a class of the scenario with the load's common fields.
-func (b *Generator) class(s *environment.Environment, l scenario.Load, u *url.URL, c workload.Request) (corpus.Class, error) {
-	out := corpus.Class{Name: c.Name, Weight: c.Weight, Path: c.Path, Header: map[string]string{}}
-	var err error
-	if out.Path == "" {
-		if out.Path, err = pathOf(u); err != nil {
-			return out, err
+// resolve returns a load as its driver takes it: with the content of bodies' files, and without the
+// placeholders of the environment.
+func (b *Generator) resolve(s *environment.Environment, l scenario.Load) (scenario.Load, error) {
+	l.Feeder = nil // its rows were read
+	l.Requests = slices.Clone(l.Requests)
+	for i := range l.Requests {
+		if err := b.open(&l.Requests[i].Body); err != nil {
+			return l, err
 		}
 	}
-	if out.Body, err = b.body(c.Body); err != nil {
-		return out, err
-	}
-	out.JSON = l.Traits().Sockets || b.Scenario.Load.GRPC != nil
-	if out.Array = c.Body.Array; c.Body.Copies == 0 {
-		out.Body, err = s.Template("body", out.Body, 0)
-	} else {
-		out.Copies, err = copies(s, out.Body, c.Body.Copies)
-	}
-	if err != nil {
-		return out, err
-	}
-	if out.Path, err = s.Template("path", out.Path, 0); err != nil {
-		return out, err
-	}
-	if file := c.Body.Corpus; file != "" {
-		if out.Bodies, err = readFile(b.Scenario, file, corpus.ReadBodies); err != nil {
-			return out, fmt.Errorf("corpus %s: %w", file, err)
+	return l.Walk(func(name, text string, kept []string) (string, error) {
+		if len(l.Requests) > 0 {
+			kept = append(kept, workload.Count)
 		}
-	}
-	out.Method = c.Method
-	if out.Method == "" {
-		out.Method = http.MethodGet
-		if out.Body != "" || len(out.Bodies) > 0 || len(out.Copies) > 0 {
-			out.Method = http.MethodPost
-		}
-	}
-	maps.Copy(out.Header, l.Headers)
-	maps.Copy(out.Header, c.Headers)
-	for name, value := range out.Header {
-		if out.Header[name], err = s.Template("header "+name, value, 0); err != nil {
-			return out, err
-		}
-	}
-	check := l.Check
-	if c.Check != nil {
-		check = *c.Check
-	}
-	out.Check = checkOf(check)
-	return out, nil
+		return s.Template(name, text, kept)
+	})
 }
 
-// copies returns a body's template as often as it is repeated, with its placeholders replaced.
-func copies(s *environment.Environment, template string, repeat int) ([]string, error) {
-	out, bytes := make([]string, repeat), 0
-	for n := range out {
-		var err error
-		if out[n], err = s.Template("body", template, n); err != nil {
-			return nil, err
-		}
-		if bytes += len(out[n]) + 1; bytes > maxBody {
-			return nil, fmt.Errorf("body: %d copies take more than %d MiB; lower repeat", repeat, maxBody>>20)
-		}
-	}
-	return out, nil
-}
-
-// maxBody bounds a body's template, from a file or of many lines.
-const maxBody = 16 << 20
-
-// body returns a template, from its file if it has one.
-func (b *Generator) body(of workload.Body) (string, error) {
+// open replaces the file of a body by its content.
+func (b *Generator) open(of *workload.Body) error {
 	file := of.File
 	if file == "" {
-		return of.Text, nil
+		return nil
 	}
 	content, err := readFile(b.Scenario, file, func(r io.Reader) ([]byte, error) {
-		return io.ReadAll(io.LimitReader(r, maxBody+1))
+		return io.ReadAll(io.LimitReader(r, corpus.MaxBody+1))
 	})
-	if err == nil && len(content) > maxBody {
-		err = fmt.Errorf("larger than %d MiB", maxBody>>20)
+	if err == nil && len(content) > corpus.MaxBody {
+		err = fmt.Errorf("larger than %d MiB", corpus.MaxBody>>20)
 	}
 	if err != nil {
-		return "", fmt.Errorf("body_file %s: %w", file, err)
+		return fmt.Errorf("body_file %s: %w", file, err)
 	}
-	return string(content), nil
+	of.File, of.Text = "", string(content)
+	return nil
 }
 
 // reachTimeout bounds one attempt to reach a target: it allows for one lost SYN, which is sent
@@ -337,12 +282,11 @@ func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, 
 // try sends a variant's first request to a target that already runs. It returns a warning if the
 // answer does not count as a success, unless it may after the setup.
 func (b *Generator) try(ctx context.Context, s *environment.Environment, v scenario.Variant) (warning string, err error) {
-	u, err := b.address(s, v)
+	l, u, err := b.load(s, v)
 	if err != nil {
 		return "", err
 	}
-	l := b.Scenario.LoadOf(v)
-	requests, _, err := b.corpus(s, l, u, runName(""), 0)
+	requests, _, err := b.corpus(s, l, runName(""), 0)
 	if len(b.Scenario.Load.Steps) > 0 || b.Scenario.Load.GRPC != nil {
 		requests, err = onlyConnection(), nil
 	}

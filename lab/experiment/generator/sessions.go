@@ -37,11 +37,10 @@ type Sessions struct {
 // Sessions makes the driver of a run's sessions for a target that is ready, and enters their URL
 // into the run.
 func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, p *load.Plan) (Sessions, error) {
-	l := b.Scenario.LoadOf(v)
-	if l.Driver != nil {
-		return b.program(ctx, s, l, p)
+	if b.Scenario.Load.Driver != nil {
+		return b.program(ctx, s, b.Scenario.LoadOf(v), p)
 	}
-	u, err := b.address(s, v)
+	l, u, err := b.load(s, v)
 	if err != nil {
 		return Sessions{}, err
 	}
@@ -60,7 +59,7 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v 
 // script makes the driver that a scenario describes.
 func (b *Generator) script(s *environment.Environment, l scenario.Load, run string) (sessions.Driver, error) {
 	x := expander{environment: s}
-	out := scripted.Script{URL: x.template("url", l.URL), Header: x.texts("header", l.Headers), Subprotocols: l.Sessions.Open.Subprotocols, Run: run}
+	out := scripted.Script{URL: scripted.Template(l.URL), Header: x.texts("header", l.Headers), Subprotocols: l.Sessions.Open.Subprotocols, Run: run}
 	for _, m := range l.Sessions.Open.Messages {
 		out.Messages = append(out.Messages, x.template("open.messages", m))
 	}

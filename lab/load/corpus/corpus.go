@@ -11,8 +11,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dyno/lab/load/request"
@@ -21,32 +23,14 @@ import (
 
 // Spec describes a corpus.
 type Spec struct {
-	Classes []Class // at least one
-	Keys    workload.Keys
-	Rows    *Rows  // values of ${row.NAME}; nil: there are none
-	Run     string // ${run}: the run's identity in request bodies
-	Seed    uint64 // the same spec and seed give the same corpus
-	// Once builds as many requests as the rows or bodies last for, so that each of them is sent at
-	// most once. Each of a class's Copies then has a row of its own.
-	Once bool
-}
-
-// Class is a kind of request. Path, header values and Body are templates; see Placeholders.
-type Class struct {
-	Name   string
-	Weight float64 // share relative to the other classes; 0: 1
-	Method string
-	Path   string // path and query
-	Header map[string]string
-	Body   string
-	// Copies are templates that together are the body, instead of Body: a line each or, if Array is
-	// set, the members of a JSON array.
-	Copies []string
-	Array  bool
-	JSON   bool // the body is JSON, whatever Header says: rows are escaped in it
-	// Bodies are prebuilt bodies, used in turn instead of Body.
-	Bodies [][]byte
-	Check  request.Check
+	// Load has the requests with what they leave out, their keys, and whether each row or body is
+	// sent at most once. It has no body in a file: Text holds it. Its texts are templates with ${n},
+	// the index of a body's copy, and those of Placeholders.
+	Load   workload.Load
+	Bodies map[string][][]byte // prebuilt bodies, by the name of their corpus, which are used in turn
+	Rows   *Rows               // values of ${row.NAME}; nil: there are none
+	Run    string              // ${run}: the run's identity in request bodies
+	Seed   uint64              // the same spec and seed give the same corpus
 }
 
 const (
@@ -60,18 +44,22 @@ const (
 
 // Build resolves the spec.
 func Build(s Spec) (*request.Corpus, error) {
-	if err := checkClasses(s.Classes); err != nil {
+	requests := s.Load.Requests
+	if len(requests) == 0 {
+		requests = make([]workload.Request, 1)
+	}
+	if err := check(requests); err != nil {
 		return nil, err
 	}
 	b := builder{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 0x636f72707573))}
 	var err error
-	if b.keys, err = newKeySampler(s.Keys); err != nil {
+	if b.keys, err = newKeySampler(s.Load.Keys); err != nil {
 		return nil, err
 	}
-	for i, c := range s.Classes {
-		p, err := b.parse(c)
+	for i, r := range requests {
+		p, err := b.parse(r)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", nameOf(c, i), err)
+			return nil, fmt.Errorf("%s: %w", nameOf(r, i), err)
 		}
 		b.classes = append(b.classes, p)
 	}
@@ -81,45 +69,50 @@ func Build(s Spec) (*request.Corpus, error) {
 // maxClasses is the number of classes that request.Request.Class can represent.
 const maxClasses = 256
 
+// MaxBody bounds a body's template, from a file or of many copies.
+const MaxBody = 16 << 20
+
 // className matches names that are valid in a histogram's tag.
 var className = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 
-func checkClasses(classes []Class) error {
-	if len(classes) == 0 {
-		return errors.New("a corpus needs at least one class of requests")
-	}
-	if len(classes) > maxClasses {
-		return fmt.Errorf("%d classes of requests; there may be %d", len(classes), maxClasses)
+func check(requests []workload.Request) error {
+	if len(requests) > maxClasses {
+		return fmt.Errorf("%d classes of requests; there may be %d", len(requests), maxClasses)
 	}
 	seen := map[string]bool{}
-	for i, c := range classes {
-		if !className.MatchString(c.Name) {
-			return fmt.Errorf("class %q: a name is made of up to 64 letters, digits, - and _", c.Name)
+	for i, r := range requests {
+		if !className.MatchString(r.Name) {
+			return fmt.Errorf("class %q: a name is made of up to 64 letters, digits, - and _", r.Name)
 		}
-		if name := nameOf(c, i); seen[name] {
+		name := nameOf(r, i)
+		if seen[name] {
 			return fmt.Errorf("%s occurs twice", name)
 		}
-		seen[nameOf(c, i)] = true
+		seen[name] = true
+		if n := r.Body.Copies; n > 0 && len(r.Body.Text)+1 > MaxBody/n {
+			return fmt.Errorf("body: %d copies take more than %d MiB; lower repeat", n, MaxBody>>20)
+		}
 	}
 	return nil
 }
 
-func nameOf(c Class, i int) string {
-	if c.Name == "" {
+func nameOf(r workload.Request, i int) string {
+	if r.Name == "" {
 		return fmt.Sprintf("class %d", i+1)
 	}
-	return "class " + c.Name
+	return "class " + r.Name
 }
 
-// parsed is a class with its templates parsed.
+// parsed is a kind of request with its templates parsed.
 type parsed struct {
-	Class
-	path   template
-	bodies []template // the body, or its copies
-	header map[string]template
-	fixed  http.Header // nil: some value has a placeholder
-	used   int         // requests built from it so far
-	rows   int         // rows in each request, if each row is sent once
+	workload.Request
+	path     template
+	body     template
+	prebuilt [][]byte // instead of body
+	header   map[string]template
+	fixed    http.Header // nil: some value has a placeholder
+	used     int         // requests built from it so far
+	rows     int         // rows in each request, if each row is sent once
 }
 
 type builder struct {
@@ -128,22 +121,35 @@ type builder struct {
 	keys    *keySampler
 	classes []*parsed
 	row     int    // of the request, or of the copy, being built
+	copy    int    // of the body being built
 	key     string // of the request being built; empty: not drawn yet
 	nextRow int    // the next row, if each is sent once
 	bytes   int
 }
 
-func (b *builder) parse(c Class) (*parsed, error) {
-	p := &parsed{Class: c, header: map[string]template{}, fixed: http.Header{}}
-	var err error
-	if p.path, err = parseTemplate(c.Path, b.spec.Rows); err != nil {
+// parse completes a kind of request with what the load has for all, and parses its templates.
+func (b *builder) parse(r workload.Request) (*parsed, error) {
+	l := &b.spec.Load
+	p := &parsed{Request: r, header: map[string]template{}, fixed: http.Header{}, prebuilt: b.spec.Bodies[r.Body.Corpus]}
+	if r.Body.Corpus != "" && len(p.prebuilt) == 0 {
+		return nil, fmt.Errorf("corpus %s: there are no bodies of it", r.Body.Corpus)
+	}
+	if r.Method == "" {
+		p.Method = http.MethodGet
+		if r.Body != (workload.Body{}) {
+			p.Method = http.MethodPost
+		}
+	}
+	if r.Check == nil {
+		p.Check = &l.Check
+	}
+	if err := b.parsePath(p); err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
-	p.path.escapePath()
-	if p.path.has(partID) {
-		return nil, errors.New("path: ${id} changes with every request and is possible in a body only")
-	}
-	for name, value := range c.Header {
+	header := map[string]string{}
+	maps.Copy(header, l.Headers)
+	maps.Copy(header, r.Headers)
+	for name, value := range header {
 		t, err := parseTemplate(value, b.spec.Rows)
 		if err != nil {
 			return nil, fmt.Errorf("header %s: %w", name, err)
@@ -156,27 +162,42 @@ func (b *builder) parse(c Class) (*parsed, error) {
 			p.fixed = nil
 		}
 	}
+	var err error
 	if p.fixed != nil {
 		if p.fixed, err = b.headerOf(p); err != nil {
 			return nil, err
 		}
 	}
-	texts := c.Copies
-	if texts == nil {
-		texts = []string{c.Body}
+	if p.body, err = parseTemplate(r.Body.Text, b.spec.Rows, workload.Count); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
 	}
-	for _, text := range texts {
-		t, err := parseTemplate(text, b.spec.Rows)
-		if err != nil {
-			return nil, fmt.Errorf("body: %w", err)
-		}
-		if c.JSON || isJSON(c.Header) {
-			t.escapeJSON()
-		}
-		p.bodies = append(p.bodies, t)
+	if l.Traits().Sockets || l.GRPC != nil || isJSON(header) {
+		p.body.escapeJSON()
 	}
 	p.countRows()
 	return p, nil
+}
+
+func (b *builder) parsePath(p *parsed) error {
+	path := p.Path
+	if path == "" {
+		u, err := url.Parse(b.spec.Load.URL)
+		if err != nil {
+			return err
+		}
+		if path, err = workload.PathOf(u); err != nil {
+			return err
+		}
+	}
+	var err error
+	if p.path, err = parseTemplate(path, b.spec.Rows); err != nil {
+		return err
+	}
+	p.path.escapePath()
+	if p.path.has(partID) {
+		return errors.New("${id} changes with every request and is possible in a body only")
+	}
+	return nil
 }
 
 func isJSON(header map[string]string) bool {
@@ -193,8 +214,8 @@ func isJSON(header map[string]string) bool {
 func (b *builder) count() int {
 	varies, n := len(b.classes) > 1, 1
 	for _, c := range b.classes {
-		varies = varies || c.path.varies() || c.fixed == nil || slices.ContainsFunc(c.bodies, template.varies)
-		n = max(n, len(c.Bodies))
+		varies = varies || c.path.varies() || c.fixed == nil || c.body.varies()
+		n = max(n, len(c.prebuilt))
 	}
 	if b.spec.Rows != nil {
 		n = max(n, b.spec.Rows.Len())
@@ -206,34 +227,34 @@ func (b *builder) count() int {
 }
 
 func (b *builder) build() (*request.Corpus, error) {
-	out := &request.Corpus{}
+	out := &request.Corpus{Units: b.spec.Load.Units}
 	weights := make([]float64, len(b.classes))
 	total := 0.0
 	for i, c := range b.classes {
-		out.Classes = append(out.Classes, request.Class{Name: c.Name, Check: c.Check})
+		out.Classes = append(out.Classes, request.Class{Name: c.Name, Check: request.Check{Status: c.Check.Status, Header: c.Check.Header, JSON: c.Check.JSON}})
 		weights[i] = c.Weight
 		if weights[i] == 0 {
 			weights[i] = 1
 		}
 		if !(weights[i] > 0) {
-			return nil, fmt.Errorf("%s: the weight is %g; it must be above 0", nameOf(c.Class, i), c.Weight)
+			return nil, fmt.Errorf("%s: the weight is %g; it must be above 0", nameOf(c.Request, i), c.Weight)
 		}
 		total += weights[i]
 	}
-	if b.spec.Once {
+	if b.spec.Load.Once {
 		if err := b.checkOnce(); err != nil {
 			return nil, err
 		}
 		out.Supply = &request.Supply{}
 	}
-	for i, n := 0, b.count(); i < n || b.spec.Once; i++ {
+	for i, n := 0, b.count(); i < n || b.spec.Load.Once; i++ {
 		class := draw(weights, total, b.rng)
 		r, err := b.request(b.classes[class], i)
 		if errors.Is(err, errNoMore) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", nameOf(b.classes[class].Class, class), err)
+			return nil, fmt.Errorf("%s: %w", nameOf(b.classes[class].Request, class), err)
 		}
 		r.Class = uint8(class)
 		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes {
@@ -269,8 +290,8 @@ func (b *builder) request(p *parsed, i int) (request.Request, error) {
 			return r, err
 		}
 	}
-	if len(p.Bodies) > 0 {
-		r.Body = p.Bodies[p.used%len(p.Bodies)]
+	if len(p.prebuilt) > 0 {
+		r.Body = p.prebuilt[p.used%len(p.prebuilt)]
 	} else {
 		r.Body = b.body(p, &r.IDs)
 	}
@@ -278,25 +299,26 @@ func (b *builder) request(p *parsed, i int) (request.Request, error) {
 	return r, nil
 }
 
-// body renders the templates of a body.
+// body renders the body, or its copies.
 func (b *builder) body(p *parsed, ids *[]int) (out []byte) {
-	for k, t := range p.bodies {
+	array := p.Body.Copies > 0 && p.Body.Array
+	for b.copy = range max(p.Body.Copies, 1) {
 		switch {
-		case !p.Array:
-		case k == 0:
+		case !array:
+		case b.copy == 0:
 			out = append(out, '[')
 		default:
 			out = append(out, ',')
 		}
-		out = b.render(out, t, ids)
-		if b.spec.Once && t.has(partRow) {
+		out = b.render(out, p.body, ids)
+		if b.spec.Load.Once && p.body.has(partRow) {
 			b.row++
 		}
-		if p.Copies != nil && !p.Array {
+		if p.Body.Copies > 0 && !array {
 			out = append(out, '\n')
 		}
 	}
-	if p.Array {
+	if array {
 		out = append(out, ']')
 	}
 	return out
@@ -334,6 +356,8 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 		case partRow:
 			value := b.spec.Rows.value(b.row, part.column)
 			out = part.escape.append(out, value)
+		case partNamed:
+			out = strconv.AppendInt(out, int64(b.copy), 10)
 		case partRandom:
 			out = appendRandom(out, part.length, b.rng)
 		}

@@ -23,8 +23,10 @@ func build(t *testing.T, s Spec) *request.Corpus {
 	return c
 }
 
+func of(requests ...workload.Request) workload.Load { return workload.Load{Requests: requests} }
+
 func TestSequenceNumbersAndRun(t *testing.T) {
-	c := build(t, Spec{Run: "cafe0001", Classes: []Class{{Method: "POST", Path: "/x", Body: `{"id":"${run}-${id}","again":"${id}"}`}}})
+	c := build(t, Spec{Run: "cafe0001", Load: of(workload.Request{Method: "POST", Path: "/x", Body: workload.Body{Text: `{"id":"${run}-${id}","again":"${id}"}`}})})
 	if len(c.Requests) != 1 {
 		t.Fatalf("%d requests where nothing varies", len(c.Requests))
 	}
@@ -42,7 +44,7 @@ func TestRowsAreTakenInTurnAndEscaped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := build(t, Spec{Rows: rows, Classes: []Class{{Path: "/${row.n}", Header: map[string]string{"Content-Type": "application/json", "X-N": "${row.1}"}, Body: `"${row.name}"`}}})
+	c := build(t, Spec{Rows: rows, Load: of(workload.Request{Path: "/${row.n}", Headers: map[string]string{"Content-Type": "application/json", "X-N": "${row.1}"}, Body: workload.Body{Text: `"${row.name}"`}})})
 	for i, want := range []struct{ path, body, n string }{{"/1", `"a\"b"`, "1"}, {"/2", `"c"`, "2"}, {"/1", `"a\"b"`, "1"}} {
 		r := c.Requests[i]
 		if r.Path != want.path || string(r.Body) != want.body || r.Header.Get("X-N") != want.n {
@@ -54,7 +56,7 @@ func TestRowsAreTakenInTurnAndEscaped(t *testing.T) {
 // A row's value is escaped in a path and in a query.
 func TestRowsInPathsAreEscaped(t *testing.T) {
 	rows := &Rows{columns: []string{"a"}, rows: [][]string{{"x y/ü?&=#"}}}
-	c := build(t, Spec{Rows: rows, Classes: []Class{{Path: "/p/${row.a}/q?k=${row.a}&l=${row.a}"}}})
+	c := build(t, Spec{Rows: rows, Load: of(workload.Request{Path: "/p/${row.a}/q?k=${row.a}&l=${row.a}"})})
 	u, err := url.ParseRequestURI(c.Requests[0].Path)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +95,7 @@ func TestNDJSONRows(t *testing.T) {
 }
 
 func TestOneKeyARequest(t *testing.T) {
-	c := build(t, Spec{Keys: workload.Keys{Count: 1000}, Classes: []Class{{Path: "/", Body: "${key} ${key}"}}})
+	c := build(t, Spec{Load: workload.Load{Keys: &workload.Keys{Count: 1000}, Requests: []workload.Request{{Path: "/", Body: workload.Body{Text: "${key} ${key}"}}}}})
 	seen := map[string]bool{}
 	for _, r := range c.Requests {
 		a, b, _ := strings.Cut(string(r.Body), " ")
@@ -109,7 +111,7 @@ func TestOneKeyARequest(t *testing.T) {
 
 func TestZipfShares(t *testing.T) {
 	const keys, exponent = 100, 0.8
-	c := build(t, Spec{Seed: 1, Keys: workload.Keys{Count: keys, Zipf: exponent}, Classes: []Class{{Path: "/", Body: "${key}"}}})
+	c := build(t, Spec{Seed: 1, Load: workload.Load{Keys: &workload.Keys{Count: keys, Zipf: exponent}, Requests: []workload.Request{{Path: "/", Body: workload.Body{Text: "${key}"}}}}})
 	sum := 0.0
 	for k := 1; k <= keys; k++ {
 		sum += math.Pow(float64(k), -exponent)
@@ -129,7 +131,7 @@ func TestZipfShares(t *testing.T) {
 }
 
 func TestWeights(t *testing.T) {
-	c := build(t, Spec{Seed: 1, Classes: []Class{{Name: "read", Weight: 3, Path: "/"}, {Name: "write", Path: "/"}}})
+	c := build(t, Spec{Seed: 1, Load: of(workload.Request{Name: "read", Weight: 3, Path: "/"}, workload.Request{Name: "write", Path: "/"})})
 	reads := 0.0
 	for _, r := range c.Requests {
 		if r.Class == 0 {
@@ -146,14 +148,14 @@ func TestPrebuiltBodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := build(t, Spec{Classes: []Class{{Path: "/", Bodies: bodies}}})
+	c := build(t, Spec{Load: of(workload.Request{Path: "/", Body: workload.Body{Corpus: "f"}}), Bodies: map[string][][]byte{"f": bodies}})
 	if len(c.Requests) != 2 || string(c.Requests[0].Body) != "one" || string(c.Requests[1].Body) != "two" {
 		t.Errorf("got %+v", c.Requests)
 	}
 }
 
 func TestSameSeedSameCorpus(t *testing.T) {
-	s := Spec{Seed: 7, Keys: workload.Keys{Count: 50}, Classes: []Class{{Path: "/${random:5}", Body: "${key}"}}}
+	s := Spec{Seed: 7, Load: workload.Load{Keys: &workload.Keys{Count: 50}, Requests: []workload.Request{{Path: "/${random:5}", Body: workload.Body{Text: "${key}"}}}}}
 	a, b := build(t, s), build(t, s)
 	for i := range a.Requests {
 		if a.Requests[i].Path != b.Requests[i].Path || string(a.Requests[i].Body) != string(b.Requests[i].Body) {
@@ -163,29 +165,31 @@ func TestSameSeedSameCorpus(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	one := func(c Class) Spec { return Spec{Classes: []Class{c}} }
+	one := func(r workload.Request) Spec { return Spec{Load: of(r)} }
 	for _, tt := range []struct {
 		spec Spec
 		want string
 	}{
-		{Spec{}, "at least one class"},
-		{one(Class{Body: "ab${ky}"}), "column 3: unknown placeholder ${ky}; known are ${id}"},
-		{one(Class{Body: "${id"}), "column 1: the placeholder has no end"},
-		{one(Class{Body: "${random:x}"}), "the length must be from 0 to"},
-		{one(Class{Body: "${random:99999999999}"}), "the length must be from 0 to"},
-		{one(Class{Body: "${row.a}"}), "needs a feeder"},
-		{one(Class{Path: "/${id}"}), "in a body only"},
-		{one(Class{Name: "r", Header: map[string]string{"X": "${id}"}}), "class r: header X"},
-		{one(Class{Weight: -1}), "the weight is -1"},
-		{one(Class{Name: "a,b"}), "letters, digits"},
-		{Spec{Classes: []Class{{Name: "a"}, {Name: "a"}}}, "class a occurs twice"},
-		{Spec{Classes: make([]Class, 257)}, "there may be 256"},
-		{one(Class{Header: map[string]string{"X": "a\nb"}}), "line break"},
-		{Spec{Classes: []Class{{Header: map[string]string{"X": "${row.a}"}}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{"\r\n"}}}}, "line break"},
-		{Spec{Classes: []Class{{Body: "${row.a}"}}, Rows: &Rows{columns: []string{"a"}, rows: [][]string{{strings.Repeat("x", 1<<20)}}}}, "more than 256 MiB"},
-		{Spec{Classes: []Class{{}}, Keys: workload.Keys{Count: -1}}, "the number of keys is -1"},
-		{Spec{Classes: []Class{{}}, Keys: workload.Keys{Zipf: -1}}, "exponent"},
-		{Spec{Classes: []Class{{Body: "${row.x}"}}, Rows: &Rows{columns: []string{"a", "b"}, rows: [][]string{{"", ""}}}}, "it has a, b"},
+		{one(workload.Request{Body: workload.Body{Text: "ab${ky}"}}), "column 3: unknown placeholder ${ky}; known are ${id}"},
+		{one(workload.Request{Body: workload.Body{Text: "${id"}}), "column 1: the placeholder has no end"},
+		{one(workload.Request{Body: workload.Body{Text: "${random:x}"}}), "the length must be from 0 to"},
+		{one(workload.Request{Body: workload.Body{Text: "${random:99999999999}"}}), "the length must be from 0 to"},
+		{one(workload.Request{Body: workload.Body{Text: "${row.a}"}}), "needs a feeder"},
+		{one(workload.Request{Path: "/${id}"}), "in a body only"},
+		{one(workload.Request{Name: "r", Headers: map[string]string{"X": "${id}"}}), "class r: header X"},
+		{one(workload.Request{Weight: -1}), "the weight is -1"},
+		{one(workload.Request{Name: "a,b"}), "letters, digits"},
+		{one(workload.Request{Body: workload.Body{Text: strings.Repeat("x", 1000), Copies: 100_000}}), "body: 100000 copies take more than 16 MiB; lower repeat"},
+		{one(workload.Request{Body: workload.Body{Text: "${what}", Copies: 2}}), "unknown placeholder ${what}"},
+		{one(workload.Request{Body: workload.Body{Corpus: "f"}}), "corpus f: there are no bodies"},
+		{Spec{Load: of(workload.Request{Name: "a"}, workload.Request{Name: "a"})}, "class a occurs twice"},
+		{Spec{Load: of(make([]workload.Request, 257)...)}, "there may be 256"},
+		{one(workload.Request{Headers: map[string]string{"X": "a\nb"}}), "line break"},
+		{Spec{Load: of(workload.Request{Headers: map[string]string{"X": "${row.a}"}}), Rows: &Rows{columns: []string{"a"}, rows: [][]string{{"\r\n"}}}}, "line break"},
+		{Spec{Load: of(workload.Request{Body: workload.Body{Text: "${row.a}"}}), Rows: &Rows{columns: []string{"a"}, rows: [][]string{{strings.Repeat("x", 1<<20)}}}}, "more than 256 MiB"},
+		{Spec{Load: workload.Load{Keys: &workload.Keys{Count: -1}}}, "the number of keys is -1"},
+		{Spec{Load: workload.Load{Keys: &workload.Keys{Zipf: -1}}}, "exponent"},
+		{Spec{Load: of(workload.Request{Body: workload.Body{Text: "${row.x}"}}), Rows: &Rows{columns: []string{"a", "b"}, rows: [][]string{{"", ""}}}}, "it has a, b"},
 	} {
 		if _, err := Build(tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("got %v, want an error with %q", err, tt.want)
@@ -219,7 +223,7 @@ func FuzzTemplate(f *testing.F) {
 		if len(s) > 1000 || strings.Contains(s, "random") {
 			return // a long random text takes long to make, and nothing else
 		}
-		Build(Spec{Classes: []Class{{Path: "/", Body: s}}})
+		Build(Spec{Load: of(workload.Request{Path: "/", Body: workload.Body{Text: s}})})
 	})
 }
 
@@ -231,7 +235,7 @@ func FuzzRows(f *testing.F) {
 			if rows == nil || rows.Len() > 100 {
 				continue
 			}
-			c, err := Build(Spec{Rows: rows, Classes: []Class{{Header: map[string]string{"Content-Type": "application/json"}, Body: `"${row.0}"`}}})
+			c, err := Build(Spec{Rows: rows, Load: of(workload.Request{Headers: map[string]string{"Content-Type": "application/json"}, Body: workload.Body{Text: `"${row.0}"`}})})
 			if err != nil {
 				continue
 			}

@@ -20,7 +20,12 @@ type keySampler struct {
 	cumulative []float64 // nil: uniform
 }
 
-func newKeySampler(k workload.Keys) (*keySampler, error) {
+// newKeySampler returns a sampler of keys; of nil there is one.
+func newKeySampler(of *workload.Keys) (*keySampler, error) {
+	k := workload.Keys{}
+	if of != nil {
+		k = *of
+	}
 	switch {
 	case k.Count < 0 || k.Count > maxKeys:
 		return nil, fmt.Errorf("the number of keys is %d; it must be from 1 to %d", k.Count, maxKeys)

@@ -24,7 +24,7 @@ type Live struct {
 
 // NewLive takes the rows, the keys, the run and the seed of a spec.
 func NewLive(s Spec) (*Live, error) {
-	keys, err := newKeySampler(s.Keys)
+	keys, err := newKeySampler(s.Load.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (v *Values) Fill(out []byte, t Template) []byte {
 			out = append(out, v.drawKey()...)
 		case partRow:
 			out = p.escape.append(out, v.live.rows.value(v.row, p.column))
-		case partSaved:
+		case partNamed:
 			out = p.escape.append(out, v.Saved[p.text])
 		case partRandom:
 			v.live.mu.Lock()

@@ -13,7 +13,7 @@ func TestLiveEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := NewLive(Spec{Rows: rows, Keys: workload.Keys{Count: 1000}, Run: "run"})
+	l, err := NewLive(Spec{Rows: rows, Load: workload.Load{Keys: &workload.Keys{Count: 1000}}, Run: "run"})
 	if err != nil {
 		t.Fatal(err)
 	}

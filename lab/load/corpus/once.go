@@ -7,10 +7,8 @@ import (
 
 // countRows sets the number of rows in each request.
 func (p *parsed) countRows() {
-	for _, t := range p.bodies {
-		if t.has(partRow) {
-			p.rows++
-		}
+	if p.body.has(partRow) {
+		p.rows = max(p.Body.Copies, 1)
 	}
 	for _, t := range p.header {
 		if t.has(partRow) {
@@ -30,9 +28,9 @@ func (b *builder) checkOnce() error {
 	uses := false
 	for i, c := range b.classes {
 		if c.rows > 0 && c.rows > b.spec.Rows.Len() {
-			return fmt.Errorf("%s: a request takes %d rows, and the feeder has %d", nameOf(c.Class, i), c.rows, b.spec.Rows.Len())
+			return fmt.Errorf("%s: a request takes %d rows, and the feeder has %d", nameOf(c.Request, i), c.rows, b.spec.Rows.Len())
 		}
-		uses = uses || c.rows > 0 || len(c.Bodies) > 0
+		uses = uses || c.rows > 0 || len(c.prebuilt) > 0
 	}
 	if !uses {
 		return errors.New("nothing in the requests is taken from a feeder or a corpus, so that nothing can be sent once: write ${row.NAME}")
@@ -43,10 +41,10 @@ func (b *builder) checkOnce() error {
 // takeRows sets the first row of a request, or returns errNoMore.
 func (b *builder) takeRows(p *parsed, i int) error {
 	b.row, b.key = i, ""
-	if !b.spec.Once {
+	if !b.spec.Load.Once {
 		return nil
 	}
-	if p.rows > 0 && b.nextRow+p.rows > b.spec.Rows.Len() || len(p.Bodies) > 0 && p.used == len(p.Bodies) {
+	if p.rows > 0 && b.nextRow+p.rows > b.spec.Rows.Len() || len(p.prebuilt) > 0 && p.used == len(p.prebuilt) {
 		return errNoMore
 	}
 	b.row = b.nextRow

@@ -4,7 +4,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyno/lab/workload"
 )
+
+func once(requests ...workload.Request) workload.Load {
+	return workload.Load{Requests: requests, Once: true}
+}
 
 func numbered(n int) *Rows {
 	r := &Rows{columns: []string{"n"}}
@@ -16,8 +22,7 @@ func numbered(n int) *Rows {
 
 // Each copy in a body takes a row of its own, in order; rows that do not fill a body are left over.
 func TestOnceInArrays(t *testing.T) {
-	copies := []string{`{"i":0,"n":${row.n}}`, `{"i":1,"n":${row.n}}`, `{"i":2,"n":${row.n}}`}
-	c := build(t, Spec{Rows: numbered(8), Once: true, Classes: []Class{{Method: "POST", Path: "/", Copies: copies, Array: true}}})
+	c := build(t, Spec{Rows: numbered(8), Load: once(workload.Request{Body: workload.Body{Text: `{"i":${n},"n":${row.n}}`, Copies: 3, Array: true}})})
 	var got []string
 	for _, r := range c.Requests {
 		got = append(got, string(r.Body))
@@ -29,17 +34,17 @@ func TestOnceInArrays(t *testing.T) {
 }
 
 func TestCopiesAreLinesAndShareARow(t *testing.T) {
-	c := build(t, Spec{Rows: numbered(2), Classes: []Class{{Path: "/", Copies: []string{"a${row.n}", "b${row.n}"}}}})
-	if got := string(c.Requests[1].Body); got != "a1\nb1\n" {
+	c := build(t, Spec{Rows: numbered(2), Load: of(workload.Request{Body: workload.Body{Text: "${n}$${key}${row.n}", Copies: 2}})})
+	if got := string(c.Requests[1].Body); got != "0${key}1\n1${key}1\n" {
 		t.Errorf("%q", got)
 	}
 }
 
 // Classes share the rows: none is in two requests, whatever the mix.
 func TestOnceInAMix(t *testing.T) {
-	c := build(t, Spec{Rows: numbered(500), Once: true, Classes: []Class{
-		{Name: "a", Path: "/a/${row.n}"}, {Name: "b", Path: "/b", Header: map[string]string{"X-N": "${row.n}"}}, {Name: "c", Path: "/c"},
-	}})
+	c := build(t, Spec{Rows: numbered(500), Load: once(
+		workload.Request{Name: "a", Path: "/a/${row.n}"}, workload.Request{Name: "b", Path: "/b", Headers: map[string]string{"X-N": "${row.n}"}}, workload.Request{Name: "c", Path: "/c"},
+	)})
 	next := 0
 	for _, r := range c.Requests {
 		n := r.Header.Get("X-N")
@@ -62,16 +67,16 @@ func TestOnceInAMix(t *testing.T) {
 // Rows are escaped in a body that is JSON, whether or not a header says so.
 func TestRowsInJSON(t *testing.T) {
 	rows := &Rows{columns: []string{"n"}, rows: [][]string{{`"`}}}
-	for _, c := range []Class{{JSON: true}, {Header: map[string]string{"content-type": "application/json"}}} {
-		c.Path, c.Body = "/", `{"n":"${row.n}"}`
-		if got := string(build(t, Spec{Rows: rows, Classes: []Class{c}}).Requests[0].Body); got != `{"n":"\""}` {
+	for _, l := range []workload.Load{{GRPC: &workload.Call{}}, {URL: "ws://h/"}, {Headers: map[string]string{"content-type": "application/json"}}} {
+		l.Requests = of(workload.Request{Body: workload.Body{Text: `{"n":"${row.n}"}`}}).Requests
+		if got := string(build(t, Spec{Rows: rows, Load: l}).Requests[0].Body); got != `{"n":"\""}` {
 			t.Errorf("%s", got)
 		}
 	}
 }
 
 func TestOnceWithBodies(t *testing.T) {
-	c := build(t, Spec{Once: true, Classes: []Class{{Path: "/", Bodies: [][]byte{[]byte("x"), []byte("y")}}}})
+	c := build(t, Spec{Load: once(workload.Request{Body: workload.Body{Corpus: "f"}}), Bodies: map[string][][]byte{"f": {[]byte("x"), []byte("y")}}})
 	if len(c.Requests) != 2 || string(c.Requests[1].Body) != "y" {
 		t.Errorf("%d requests: %s", len(c.Requests), c.Requests[1].Body)
 	}
@@ -79,8 +84,8 @@ func TestOnceWithBodies(t *testing.T) {
 
 func TestOnceNeedsRows(t *testing.T) {
 	for what, s := range map[string]Spec{
-		"nothing can be sent once":                     {Rows: numbered(2), Once: true, Classes: []Class{{Path: "/"}}},
-		"a request takes 3 rows, and the feeder has 2": {Rows: numbered(2), Once: true, Classes: []Class{{Path: "/", Copies: []string{"${row.n}", "${row.n}", "${row.n}"}}}},
+		"nothing can be sent once":                     {Rows: numbered(2), Load: once(workload.Request{})},
+		"a request takes 3 rows, and the feeder has 2": {Rows: numbered(2), Load: once(workload.Request{Body: workload.Body{Text: "${row.n}", Copies: 3}})},
 	} {
 		if _, err := Build(s); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%v, want %q", err, what)

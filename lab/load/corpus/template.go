@@ -27,16 +27,16 @@ const (
 	partKey
 	partRow
 	partRandom
-	partSaved
+	partNamed // a value of which the caller of parseTemplate knows the name
 )
 
 // part is a piece of a template.
 type part struct {
 	kind   partKind
-	text   string // partText; partSaved: the value's name
+	text   string // partText; partNamed: its name
 	column int    // partRow: column of the feeder
 	length int    // partRandom
-	escape escape // partRow, partSaved: escape of the value
+	escape escape // partRow, partNamed: escape of the value
 }
 
 // escape is the way a row's value is escaped in its context.
@@ -97,9 +97,9 @@ func (t template) escapePath() {
 // maxRandom bounds ${random:N}: 16 MiB, the largest body that most servers take.
 const maxRandom = 16 << 20
 
-// parseTemplate parses a template, which may contain saved values by their names. Errors name the
+// parseTemplate parses a template, which may contain further values by their names. Errors name the
 // column, from 1.
-func parseTemplate(s string, rows *Rows, saved ...string) (template, error) {
+func parseTemplate(s string, rows *Rows, named ...string) (template, error) {
 	var out template
 	var text strings.Builder
 	flush := func() {
@@ -118,7 +118,7 @@ func parseTemplate(s string, rows *Rows, saved ...string) (template, error) {
 			if !ok {
 				return nil, fmt.Errorf("column %d: the placeholder has no end; write $$ for a plain $", i+1)
 			}
-			p, err := parsePart(name, rows, saved)
+			p, err := parsePart(name, rows, named)
 			if err != nil {
 				return nil, fmt.Errorf("column %d: %w", i+1, err)
 			}
@@ -134,9 +134,9 @@ func parseTemplate(s string, rows *Rows, saved ...string) (template, error) {
 	return out, nil
 }
 
-func parsePart(name string, rows *Rows, saved []string) (part, error) {
-	if slices.Contains(saved, name) {
-		return part{kind: partSaved, text: name}, nil
+func parsePart(name string, rows *Rows, named []string) (part, error) {
+	if slices.Contains(named, name) {
+		return part{kind: partNamed, text: name}, nil
 	}
 	switch name {
 	case "id":

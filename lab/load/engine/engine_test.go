@@ -19,10 +19,10 @@ import (
 
 func work(t testing.TB) Work {
 	t.Helper()
-	c, err := corpus.Build(corpus.Spec{Run: "r", Seed: 5, Keys: workload.Keys{Count: 10}, Classes: []corpus.Class{
-		{Name: "get", Method: "GET", Path: "/${key}", Check: request.Check{Status: []int{200}, JSON: []workload.JSONTest{{Path: "a.b", Equals: 1.5}}}},
-		{Name: "post", Weight: 2, Method: "POST", Path: "/", Header: map[string]string{"Accept": "x"}, Body: `{"id":"${id}","r":"${random:5}"}`},
-	}})
+	c, err := corpus.Build(corpus.Spec{Run: "r", Seed: 5, Load: workload.Load{Keys: &workload.Keys{Count: 10}, Requests: []workload.Request{
+		{Name: "get", Path: "/${key}", Check: &workload.Check{Status: []int{200}, JSON: []workload.JSONTest{{Path: "a.b", Equals: 1.5}}}},
+		{Name: "post", Weight: 2, Path: "/", Headers: map[string]string{"Accept": "x"}, Body: workload.Body{Text: `{"id":"${id}","r":"${random:5}"}`}},
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

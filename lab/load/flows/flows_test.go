@@ -134,7 +134,7 @@ func users(t *testing.T) *corpus.Live {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := corpus.NewLive(corpus.Spec{Rows: rows, Keys: workload.Keys{Count: 10}})
+	live, err := corpus.NewLive(corpus.Spec{Rows: rows, Load: workload.Load{Keys: &workload.Keys{Count: 10}}})
 	if err != nil {
 		t.Fatal(err)
 	}

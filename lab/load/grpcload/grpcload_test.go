@@ -149,19 +149,23 @@ const (
 	callsIn = 20
 )
 
-func messages(t *testing.T, body string, check request.Check) *request.Corpus {
+func messages(t *testing.T, body string, check workload.Check) *request.Corpus {
 	t.Helper()
 	rows, err := corpus.ReadCSV(strings.NewReader("name\nann\nbob\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return build(t, corpus.Spec{Rows: rows, Classes: []corpus.Class{{JSON: true, Body: body, Header: map[string]string{"user": "${row.name}"}, Check: check}}})
+	return build(t, corpus.Spec{Rows: rows, Load: calling(body, map[string]string{"user": "${row.name}"}, check)})
 }
 
-// several makes requests of several messages.
-func several(t *testing.T, messages []string, check request.Check) *request.Corpus {
+// several makes requests of several messages, a line each.
+func several(t *testing.T, messages []string, check workload.Check) *request.Corpus {
 	t.Helper()
-	return build(t, corpus.Spec{Classes: []corpus.Class{{JSON: true, Copies: messages, Check: check}}})
+	return build(t, corpus.Spec{Load: calling(strings.Join(messages, "\n")+"\n", nil, check)})
+}
+
+func calling(body string, headers map[string]string, check workload.Check) workload.Load {
+	return workload.Load{GRPC: &workload.Call{}, Headers: headers, Check: check, Requests: []workload.Request{{Body: workload.Body{Text: body}}}}
 }
 
 func build(t *testing.T, spec corpus.Spec) *request.Corpus {
@@ -192,7 +196,7 @@ func run(t *testing.T, c Config, timeout time.Duration) (record.Totals, *Driver)
 // Unary calls by the server's own reflection: messages from JSON, metadata, the offer's number.
 func TestUnary(t *testing.T) {
 	s, url := serve(t, true, false)
-	check := request.Check{JSON: []workload.JSONTest{{Path: "username", Equals: "ann"}}}
+	check := workload.Check{JSON: []workload.JSONTest{{Path: "username", Equals: "ann"}}}
 	// A field of bytes is base64 in JSON: the 16 digits of the number are 12 bytes.
 	got, d := run(t, Config{Target: url, Call: unary, Streams: 3, Corpus: messages(t, `{"payload":{"body":"${id}"}}`, check)}, time.Minute)
 	if got.Completed != callsIn || got.Failed != 0 || got.Status["200"] != callsIn {
@@ -207,7 +211,7 @@ func TestUnary(t *testing.T) {
 func TestServerStreamsOverTLS(t *testing.T) {
 	_, url := serve(t, true, true)
 	for last, failed := range map[int]int64{3: 0, 4: callsIn} {
-		check := request.Check{JSON: []workload.JSONTest{{Path: "payload.body", Equals: "AAAA"}}}
+		check := workload.Check{JSON: []workload.JSONTest{{Path: "payload.body", Equals: "AAAA"}}}
 		body := fmt.Sprintf(`{"responseParameters":[{"size":1},{"size":%d}]}`, last)
 		got, d := run(t, Config{Target: url, Call: stream, TLS: std.TLS{Insecure: true}, Corpus: messages(t, body, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != failed || got.Errors["check"] != failed || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
@@ -232,7 +236,7 @@ func TestClientStreamsOverTLS(t *testing.T) {
 		{both, []string{`{"payload":{"body":"${id}"}} {"payload":{"body":"` + digits + `"}}`}, "payload.body", digits},
 		{both, slices.Repeat([]string{`{"payload":{"body":"` + large + `"}}`}, 40), "payload.body", large},
 	} {
-		check := request.Check{JSON: []workload.JSONTest{{Path: tt.path, Equals: tt.equals}}}
+		check := workload.Check{JSON: []workload.JSONTest{{Path: tt.path, Equals: tt.equals}}}
 		got, d := run(t, Config{Target: url, Call: tt.call, TLS: std.TLS{Insecure: true}, Corpus: several(t, tt.messages, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != 0 || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
 			t.Errorf("%s: %q %+v %v", tt.call, d.Protocol(), got, d.Notes())
@@ -247,7 +251,7 @@ func TestClientStreamsOverTLS(t *testing.T) {
 func TestStreamsEndEarly(t *testing.T) {
 	_, url := serve(t, true, false)
 	large := `{"payload":{"body":"` + strings.Repeat("AAAA", 8<<10) + `"},"expectCompressed":{"value":true}}`
-	got, d := run(t, Config{Target: url, Call: inputs, Corpus: several(t, slices.Repeat([]string{large}, 40), request.Check{})}, time.Minute)
+	got, d := run(t, Config{Target: url, Call: inputs, Corpus: several(t, slices.Repeat([]string{large}, 40), workload.Check{})}, time.Minute)
 	if notes := strings.Join(d.Notes(), "\n"); got.Failed != callsIn || got.Status["400"] != callsIn || !strings.Contains(notes, "FailedPrecondition: 20, the first: enough") {
 		t.Errorf("%v %v", got.Status, notes)
 	}
@@ -265,7 +269,7 @@ func TestFailures(t *testing.T) {
 		{`{"responseStatus":{"code":14,"message":"later"}}`, "status", "503", "calls that failed with Unavailable: 20, the first: later", time.Minute},
 		{`{"fillServerId":true}`, "timeout", "", "DeadlineExceeded", 100 * time.Millisecond},
 	} {
-		got, d := run(t, Config{Target: url, Call: unary, Streams: callsIn, Corpus: messages(t, tt.body, request.Check{})}, tt.timeout)
+		got, d := run(t, Config{Target: url, Call: unary, Streams: callsIn, Corpus: messages(t, tt.body, workload.Check{})}, tt.timeout)
 		notes := strings.Join(d.Notes(), "\n")
 		if got.Failed != callsIn || got.Errors[tt.kind] != callsIn || tt.status != "" && got.Status[tt.status] != callsIn {
 			t.Errorf("%s: errors %v, status %v", tt.body, got.Errors, got.Status)
@@ -283,7 +287,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	got, d := run(t, Config{Target: "http://" + l.Addr().String(), Call: unary, Descriptors: descriptors(t), Corpus: messages(t, "{}", request.Check{})}, time.Minute)
+	got, d := run(t, Config{Target: "http://" + l.Addr().String(), Call: unary, Descriptors: descriptors(t), Corpus: messages(t, "{}", workload.Check{})}, time.Minute)
 	if got.Failed != callsIn || got.Errors["refused"] != callsIn {
 		t.Errorf("%v %v", got.Errors, d.Notes())
 	}
@@ -340,11 +344,11 @@ func TestNewFindsFaults(t *testing.T) {
 		{older, "grpc.testing.TestService/Unary", "", "has no method Unary"},
 		{silent, unary, "", "name its .proto files in load.proto, or a file of descriptors in load.descriptors"},
 	} {
-		if _, err := New(t.Context(), Config{Target: tt.target, Call: tt.call, Corpus: messages(t, tt.body, request.Check{})}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := New(t.Context(), Config{Target: tt.target, Call: tt.call, Corpus: messages(t, tt.body, workload.Check{})}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %s: %v, want %q", tt.target, tt.call, err, tt.want)
 		}
 	}
-	if _, err := New(t.Context(), Config{Target: url, Call: unary, Descriptors: []byte("x"), Corpus: messages(t, "", request.Check{})}); err == nil || !strings.Contains(err.Error(), "reading the descriptors of grpc.testing.TestService") {
+	if _, err := New(t.Context(), Config{Target: url, Call: unary, Descriptors: []byte("x"), Corpus: messages(t, "", workload.Check{})}); err == nil || !strings.Contains(err.Error(), "reading the descriptors of grpc.testing.TestService") {
 		t.Error(err)
 	}
 }
