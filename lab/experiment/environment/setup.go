@@ -14,6 +14,7 @@ import (
 
 	"dyno/lab/load/request"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 const (
@@ -120,7 +121,7 @@ func (s *Environment) send(ctx context.Context, client *http.Client, r scenario.
 	if err != nil {
 		return err
 	}
-	check := request.Check{Status: r.Expect}
+	check := request.Check{Check: workload.Check{Status: r.Expect}}
 	if check.PassStatus(resp.StatusCode) {
 		return nil
 	}

@@ -3,16 +3,12 @@ package generator
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/engine"
-	"dyno/lab/load/flows"
 	"dyno/lab/load/request"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -42,19 +38,33 @@ func (b *Generator) Paced(p *load.Plan, v scenario.Variant) {
 
 // flows makes the flows of a run, and enters their steps into it.
 func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.URL, r *record.Run, out *Requests) error {
-	flow, err := b.flow(s, l, u, out.Run, r.Load.Seed)
+	spec := corpus.Spec{Rows: b.rows, Run: out.Run, Seed: r.Load.Seed}
+	w := b.work(l, u, &request.Corpus{})
+	w.Flow, w.Permit = &spec, b.Permitted
+	var err error
+	if spec.Load, err = b.resolve(s, l); err == nil {
+		err = b.permitSteps(spec.Load.Steps)
+	}
+	if err == nil {
+		out.Driver, err = b.driver(w)
+	}
 	if err != nil {
 		return &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
-	w := b.work(l, u, &request.Corpus{})
-	w.Flow, w.Permit = flow, b.Permitted
-	if out.Driver, err = b.driver(w); err != nil {
-		return &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
-	}
-	for i := range flow.Steps {
-		out.Classes = append(out.Classes, flow.Steps[i].Name)
+	for i := range l.Steps {
+		out.Classes = append(out.Classes, l.Steps[i].Name)
 	}
 	out.corpus, r.Load.Steps = w.Corpus, out.Classes
+	return nil
+}
+
+// permitSteps returns an error if the steps of a flow may not be sent to their hosts.
+func (b *Generator) permitSteps(steps []workload.Step) error {
+	for i := range steps {
+		if err := b.Permitted(steps[i].URL); err != nil {
+			return fmt.Errorf("step %s: %w", steps[i].Name, err)
+		}
+	}
 	return nil
 }
 
@@ -62,59 +72,4 @@ func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.UR
 // of a flow and gRPC calls may change something at the target.
 func onlyConnection() *request.Corpus {
 	return &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]request.Class, 1)}
-}
-
-func (b *Generator) flow(s *environment.Environment, l scenario.Load, u *url.URL, run string, seed uint64) (*engine.Flow, error) {
-	out := &engine.Flow{Values: corpus.Spec{Load: workload.Load{Keys: l.Keys}, Rows: b.rows, Run: run, Seed: seed}, Paced: l.Schedule.Kind == workload.Closed}
-	var saved []string
-	for i := range l.Steps {
-		step, err := b.flowStep(s, l, u, &l.Steps[i], saved)
-		if err != nil {
-			return nil, fmt.Errorf("step %s: %w", l.Steps[i].Name, err)
-		}
-		out.Steps = append(out.Steps, step)
-		for _, v := range step.Save {
-			saved = append(saved, v.Name)
-		}
-	}
-	return out, nil
-}
-
-// flowStep completes a step of the scenario with the load's common fields.
-func (b *Generator) flowStep(s *environment.Environment, l scenario.Load, u *url.URL, from *workload.Step, saved []string) (flows.Step, error) {
-	out := flows.Step{Name: from.Name, Header: map[string]string{}, Follow: cmp.Or(from.Follow, l.Follow), Think: from.Think}
-	x := expander{environment: s, later: saved}
-	body := from.Body
-	if err := b.open(&body); err != nil {
-		return out, err
-	}
-	out.Body = x.text("body", body.Text)
-	out.Method = http.MethodGet
-	if body.Text != "" {
-		out.Method = http.MethodPost
-	}
-	out.Method = cmp.Or(from.Method, out.Method)
-	if out.URL = x.text("url", from.URL); from.URL == "" {
-		out.URL = u.Scheme + "://" + u.Host + x.text("path", from.Path)
-	} else if err := b.Permitted(out.URL); err != nil {
-		return out, err
-	}
-	for _, headers := range []map[string]string{l.Headers, from.Headers} {
-		for name, value := range headers {
-			out.Header[http.CanonicalHeaderKey(name)] = x.text("header "+name, value)
-		}
-	}
-	check := l.Check
-	if from.Check != nil {
-		check = *from.Check
-	}
-	out.Check = checkOf(check)
-	for _, name := range slices.Sorted(maps.Keys(from.Save)) {
-		out.Save = append(out.Save, flows.Save{Name: name, From: from.Save[name]})
-	}
-	return out, x.err
-}
-
-func checkOf(check workload.Check) request.Check {
-	return request.Check{Status: check.Status, Header: check.Header, JSON: check.JSON}
 }

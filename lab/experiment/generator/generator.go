@@ -208,6 +208,12 @@ func (b *Generator) resolve(s *environment.Environment, l scenario.Load) (scenar
 			return l, err
 		}
 	}
+	l.Steps = slices.Clone(l.Steps)
+	for i := range l.Steps {
+		if err := b.open(&l.Steps[i].Body); err != nil {
+			return l, fmt.Errorf("step %s: %w", l.Steps[i].Name, err)
+		}
+	}
 	return l.Walk(func(name, text string, kept []string) (string, error) {
 		if len(l.Requests) > 0 {
 			kept = append(kept, workload.Count)

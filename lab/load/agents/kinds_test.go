@@ -13,7 +13,6 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/flows"
 	"dyno/lab/load/notes"
 	"dyno/lab/load/request"
 	"dyno/lab/load/schedule"
@@ -52,10 +51,10 @@ func TestFlows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := engine.Work{URL: target.URL, Corpus: &request.Corpus{}, Flow: &engine.Flow{Values: corpus.Spec{Rows: users}, Steps: []flows.Step{
-		{Name: "login", Method: http.MethodGet, URL: target.URL + "/login?user=${row.name}&id=${id}", Save: []flows.Save{{Name: "token", From: workload.Save{JSON: "token"}}}},
-		{Name: "order", Method: http.MethodPost, URL: target.URL + "/order/${token}", Body: "x"},
-	}}}
+	w := engine.Work{URL: target.URL, Corpus: &request.Corpus{}, Flow: &corpus.Spec{Rows: users, Load: workload.Load{URL: target.URL, Steps: []workload.Step{
+		{Request: workload.Request{Name: "login", Path: "/login?user=${row.name}&id=${id}"}, Save: map[string]workload.Save{"token": {JSON: "token"}}},
+		{Request: workload.Request{Name: "order", Body: workload.Body{Text: "x"}}, URL: target.URL + "/order/${token}"},
+	}}}}
 	bus := listen(t)
 	start(t, bus, 2)
 	g := gather(t, bus, 2)
@@ -116,7 +115,7 @@ func TestCalls(t *testing.T) {
 		serving.Wait()
 	})
 	w := engine.Work{URL: "http://" + l.Addr().String(), Call: "grpc.health.v1.Health/Check", Corpus: &request.Corpus{Requests: make([]request.Request, 1),
-		Classes: []request.Class{{Check: request.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}
+		Classes: []request.Class{{Check: request.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}}
 	bus := listen(t)
 	start(t, bus, 2)
 	g := gather(t, bus, 2)

@@ -231,7 +231,7 @@ func (b *builder) build() (*request.Corpus, error) {
 	weights := make([]float64, len(b.classes))
 	total := 0.0
 	for i, c := range b.classes {
-		out.Classes = append(out.Classes, request.Class{Name: c.Name, Check: request.Check{Status: c.Check.Status, Header: c.Check.Header, JSON: c.Check.JSON}})
+		out.Classes = append(out.Classes, request.Class{Name: c.Name, Check: request.Check{Check: *c.Check}})
 		weights[i] = c.Weight
 		if weights[i] == 0 {
 			weights[i] = 1

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 )
@@ -34,9 +35,9 @@ type encoded struct {
 	Classes  []request.Class   `json:"classes"`
 	Requests []request.Request `json:"requests"`
 
-	Call        string `json:"call,omitempty"`
-	Descriptors []byte `json:"descriptors,omitempty"`
-	Flow        *Flow  `json:"flow,omitempty"`
+	Call        string       `json:"call,omitempty"`
+	Descriptors []byte       `json:"descriptors,omitempty"`
+	Flow        *corpus.Spec `json:"flow,omitempty"`
 }
 
 // Encode returns the work as bytes. Requests that may be sent once, and answers that something in

@@ -45,23 +45,16 @@ type Work struct {
 	// describe; see grpcload.Config.
 	Call        string
 	Descriptors []byte
-	// Flow are the steps to take in place of single requests, with an empty Corpus; nil: none.
-	Flow *Flow
+	// Flow has the steps to take in place of single requests, with an empty Corpus; nil: none.
+	Flow *corpus.Spec
 	// Permit is called for redirects of a flow to another host; nil permits none. It is not encoded.
 	Permit func(origin string) error
-}
-
-// Flow describes flows; see flows.Config.
-type Flow struct {
-	Steps  []flows.Step
-	Values corpus.Spec // rows, keys, run and seed count
-	Paced  bool
 }
 
 // Driver makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
 func (w Work) Driver() (load.Driver, error) {
 	if w.Flow != nil {
-		return w.flows()
+		return flows.New(flows.Config{Spec: *w.Flow, TLS: w.TLS, HTTP2: w.HTTP2, Permit: w.Permit})
 	}
 	u, err := url.Parse(w.URL)
 	if err != nil {
@@ -83,14 +76,6 @@ func (w Work) Driver() (load.Driver, error) {
 		return nil, errors.New("only the raw engine pipelines requests")
 	}
 	return w.Standard()
-}
-
-func (w Work) flows() (*flows.Driver, error) {
-	values, err := corpus.NewLive(w.Flow.Values)
-	if err != nil {
-		return nil, err
-	}
-	return flows.New(flows.Config{Steps: w.Flow.Steps, Values: values, TLS: w.TLS, HTTP2: w.HTTP2, Permit: w.Permit, Paced: w.Flow.Paced})
 }
 
 func (w Work) calls(u *url.URL) grpcload.Config {
@@ -116,15 +101,16 @@ func (w Work) Hosts() ([]string, error) {
 		return nil, errors.New("the url names no host")
 	}
 	hosts := []string{u.Hostname()}
-	for i := 0; w.Flow != nil && i < len(w.Flow.Steps); i++ {
-		if u, err = flows.Host(w.Flow.Steps[i].URL); err != nil {
-			return nil, err
-		}
-		if !slices.Contains(hosts, u.Hostname()) {
-			hosts = append(hosts, u.Hostname())
+	if w.Flow == nil {
+		return hosts, nil
+	}
+	further, err := flows.Hosts(&w.Flow.Load)
+	for _, host := range further {
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
 		}
 	}
-	return hosts, nil
+	return hosts, err
 }
 
 // Standard makes the net/http driver.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/flows"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 	"dyno/lab/workload"
@@ -58,10 +57,10 @@ func flow(t testing.TB) Work {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Work{URL: "http://127.0.0.1:1/", Corpus: &request.Corpus{}, Flow: &Flow{Values: corpus.Spec{Rows: rows, Run: "r", Seed: 1 << 63}, Paced: true, Steps: []flows.Step{
-		{Name: "login", Method: "GET", URL: "http://127.0.0.1:1/${row.name}", Think: time.Second, Save: []flows.Save{{Name: "token", From: workload.Save{Matches: "t=(.)"}}}},
-		{Name: "buy", Method: "POST", URL: "http://localhost:2/${token}", Header: map[string]string{"X": "${key}"}, Check: request.Check{Status: []int{201}}},
-	}}}
+	return Work{URL: "http://127.0.0.1:1/", Corpus: &request.Corpus{}, Flow: &corpus.Spec{Rows: rows, Run: "r", Seed: 1 << 63, Load: workload.Load{URL: "http://127.0.0.1:1", Steps: []workload.Step{
+		{Request: workload.Request{Name: "login", Path: "/${row.name}"}, Think: time.Second, Save: map[string]workload.Save{"token": {Matches: "t=(.)"}}},
+		{Request: workload.Request{Name: "buy", Headers: map[string]string{"X": "${key}"}, Check: &workload.Check{Status: []int{201}}}, URL: "http://localhost:2/${token}"},
+	}, Schedule: workload.Schedule{Kind: workload.Closed}}}}
 }
 
 // Flows are the same in another process, with their rows and patterns; and what is loaded is known.
@@ -81,11 +80,11 @@ func TestEncodeFlow(t *testing.T) {
 	if hosts, err := got.Hosts(); err != nil || strings.Join(hosts, " ") != "127.0.0.1 localhost" {
 		t.Errorf("it loads %v, %v", hosts, err)
 	}
-	got.Flow.Steps[1].URL = "http://${token}/"
+	got.Flow.Load.Steps[1].URL = "http://${token}/"
 	if hosts, err := got.Hosts(); err == nil {
 		t.Errorf("a host that is not known: %v", hosts)
 	}
-	if _, err := Decode(packed(t, `{"url":"http://h/","classes":[],"requests":[],"flow":{"Values":{"Rows":{"columns":["a","b"],"rows":[["x"]]}}}}`)); err == nil {
+	if _, err := Decode(packed(t, `{"url":"http://h/","classes":[],"requests":[],"flow":{"Rows":{"columns":["a","b"],"rows":[["x"]]}}}`)); err == nil {
 		t.Error("a row with too few fields was taken")
 	}
 }

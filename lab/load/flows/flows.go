@@ -14,9 +14,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,40 +33,20 @@ import (
 
 // Config says what a flow does.
 type Config struct {
-	Steps  []Step
-	Values *corpus.Live
-	TLS    std.TLS
-	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
+	// Spec has the steps with what they leave out, and their rows. In the closed model a load has its
+	// pauses only if that is its own schedule: otherwise the model measures how much work the target
+	// does, for which no user pauses.
+	Spec  corpus.Spec
+	TLS   std.TLS
+	HTTP2 bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	// Permit is called with the scheme, host and port of a redirect to another host; nil permits none.
 	Permit func(origin string) error
-	// Paced keeps the pauses in the closed model as well. Without it a closed model measures how much
-	// work the target does, for which no user pauses.
-	Paced bool
-}
-
-// Step is one request of a flow. URL, the headers' values and Body are templates of corpus.Live,
-// with the values that earlier steps saved.
-type Step struct {
-	Name   string // of the class in results
-	Method string
-	URL    string // its host has no placeholder
-	Header map[string]string
-	Body   string
-	Check  request.Check
-	Follow int           // number of redirects that are followed
-	Think  time.Duration // pause before the step; not of the first
-	Save   []Save        // taken from the answer
-}
-
-// Save takes a value from an answer.
-type Save struct {
-	Name string
-	From workload.Save
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
 type Driver struct {
 	config Config
+	values *corpus.Live
 	steps  []step
 	names  []string
 	failed notes.Notes
@@ -78,25 +60,24 @@ const mostSteps = 256
 
 // New checks the configuration and parses the templates. It does not connect.
 func New(c Config) (*Driver, error) {
-	if len(c.Steps) == 0 || len(c.Steps) > mostSteps {
-		return nil, fmt.Errorf("a flow has from 1 to %d steps, not %d", mostSteps, len(c.Steps))
+	steps := c.Spec.Load.Steps
+	if len(steps) == 0 || len(steps) > mostSteps {
+		return nil, fmt.Errorf("a flow has from 1 to %d steps, not %d", mostSteps, len(steps))
 	}
-	if c.Values == nil {
-		var err error
-		if c.Values, err = corpus.NewLive(corpus.Spec{}); err != nil {
-			return nil, err
-		}
+	values, err := corpus.NewLive(c.Spec)
+	if err != nil {
+		return nil, err
 	}
-	d := &Driver{config: c}
+	d := &Driver{config: c, values: values}
 	var saved []string
-	for i := range c.Steps {
-		s, err := compile(&c.Steps[i], c.Values, saved)
+	for i := range steps {
+		s, err := compile(&c.Spec.Load, &steps[i], values, saved)
 		if err != nil {
-			return nil, fmt.Errorf("step %s: %w", cmp.Or(c.Steps[i].Name, fmt.Sprint(i+1)), err)
+			return nil, fmt.Errorf("step %s: %w", cmp.Or(steps[i].Name, fmt.Sprint(i+1)), err)
 		}
-		d.steps, d.names = append(d.steps, s), append(d.names, s.Name)
-		for _, v := range s.Save {
-			saved = append(saved, v.Name)
+		d.steps, d.names = append(d.steps, s), append(d.names, s.name)
+		for _, v := range s.save {
+			saved = append(saved, v.name)
 		}
 	}
 	return d, nil
@@ -105,16 +86,8 @@ func New(c Config) (*Driver, error) {
 // Classes are the names of the steps, for load.Plan.
 func (d *Driver) Classes() []string { return d.names }
 
-// Thinking is the time that a flow pauses in all.
-func (d *Driver) Thinking() (sum time.Duration) {
-	for i := range d.steps {
-		sum += d.steps[i].Think
-	}
-	return sum
-}
-
 // Share makes the flows take the rows and keys of the k-th of n processes; see corpus.Live.
-func (d *Driver) Share(k, n int) { d.config.Values.Share(k, n) }
+func (d *Driver) Share(k, n int) { d.values.Share(k, n) }
 
 // Engine returns the driver's name.
 func (d *Driver) Engine() string { return "flows" }
@@ -133,58 +106,126 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 		return err
 	}
 	defer clients.close()
-	drive := &drive{Driver: d, plan: p, clients: clients, hurried: p.Count > 0 || !p.Open() && !d.config.Paced}
+	drive := &drive{Driver: d, plan: p, clients: clients, hurried: p.Count > 0 || !p.Open() && d.config.Spec.Load.Schedule.Kind != workload.Closed}
 	return (&pool.Driver{Name: d.Engine(), Doer: drive, Stepwise: true}).Drive(ctx, p, rec)
 }
 
-// step is a Step with its templates parsed.
+// step is a step of the load with its templates parsed.
 type step struct {
-	Step
-	host      *url.URL
-	url, body corpus.Template
-	header    map[string]corpus.Template
-	looks     bool             // at the body
-	patterns  []*regexp.Regexp // of Save; nil: the source is another
+	name, method string
+	host         *url.URL
+	url, body    corpus.Template
+	header       map[string]corpus.Template
+	check        request.Check
+	follow       int           // number of redirects that are followed
+	think        time.Duration // pause before the step; not of the first
+	save         []save        // by name
+	looks        bool          // at the body
 }
 
-func compile(from *Step, values *corpus.Live, saved []string) (step, error) {
-	s := step{Step: *from, header: map[string]corpus.Template{}}
-	var err error
-	if s.host, err = Host(s.URL); err != nil {
+// save takes a value from an answer.
+type save struct {
+	name    string
+	from    workload.Save
+	pattern *regexp.Regexp // of from.Matches; nil: the source is another
+}
+
+// compile completes a step with what the load has for all, and parses its templates.
+func compile(l *workload.Load, from *workload.Step, values *corpus.Live, saved []string) (step, error) {
+	s := step{name: from.Name, method: from.Method, header: map[string]corpus.Template{}, follow: cmp.Or(from.Follow, l.Follow), think: from.Think}
+	if s.check.Check = l.Check; from.Check != nil {
+		s.check.Check = *from.Check
+	}
+	if err := s.check.Compile(); err != nil {
 		return s, err
 	}
-	if err := s.Check.Compile(); err != nil {
+	address, err := addressOf(l, from)
+	if err != nil {
 		return s, err
 	}
-	if s.url, err = values.URL(s.URL, saved); err != nil {
+	if s.host, err = host(address); err != nil {
+		return s, err
+	}
+	if s.url, err = values.URL(address, saved); err != nil {
 		return s, fmt.Errorf("url: %w", err)
 	}
-	if s.body, err = values.Body(s.Body, s.Header, saved); err != nil {
-		return s, fmt.Errorf("body: %w", err)
+	header := map[string]string{}
+	for _, fields := range []map[string]string{l.Headers, from.Headers} {
+		for name, value := range fields {
+			header[http.CanonicalHeaderKey(name)] = value
+		}
 	}
-	for name, value := range s.Header {
+	for name, value := range header {
 		if s.header[name], err = values.Header(value, saved); err != nil {
 			return s, fmt.Errorf("header %s: %w", name, err)
 		}
 	}
-	s.looks = len(s.Check.JSON) > 0
-	for _, v := range s.Save {
-		var pattern *regexp.Regexp
-		if v.From.Matches != "" {
-			if pattern, err = regexp.Compile(v.From.Matches); err != nil {
-				return s, fmt.Errorf("save %s: %w", v.Name, err)
-			}
-		}
-		s.patterns = append(s.patterns, pattern)
-		s.looks = s.looks || v.From.JSON != "" || pattern != nil
+	if s.body, err = values.Body(from.Body.Text, header, saved); err != nil {
+		return s, fmt.Errorf("body: %w", err)
 	}
-	_, err = http.NewRequest(s.Method, "http://host/", nil)
+	if s.method == "" {
+		s.method = http.MethodGet
+		if from.Body.Text != "" {
+			s.method = http.MethodPost
+		}
+	}
+	if err := s.saves(from.Save); err != nil {
+		return s, err
+	}
+	_, err = http.NewRequest(s.method, "http://host/", nil)
 	return s, err
 }
 
-// Host returns the part of a step's URL before its placeholders, and an error unless the host is
-// known before the load: load is sent to hosts that were permitted, and to no other.
-func Host(text string) (*url.URL, error) {
+// saves takes the values that the step saves.
+func (s *step) saves(of map[string]workload.Save) error {
+	s.looks = len(s.check.JSON) > 0
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		v := save{name: name, from: of[name]}
+		if v.from.Matches != "" {
+			var err error
+			if v.pattern, err = regexp.Compile(v.from.Matches); err != nil {
+				return fmt.Errorf("save %s: %w", name, err)
+			}
+		}
+		s.save = append(s.save, v)
+		s.looks = s.looks || v.from.JSON != "" || v.pattern != nil
+	}
+	return nil
+}
+
+// addressOf returns the URL of a step: its own, or its path on the load's host.
+func addressOf(l *workload.Load, s *workload.Step) (string, error) {
+	if s.URL != "" {
+		return s.URL, nil
+	}
+	u, err := url.Parse(l.URL)
+	if err != nil {
+		return "", err
+	}
+	return u.Scheme + "://" + u.Host + s.Path, nil
+}
+
+// Hosts returns the hosts to which the steps of a load go, and an error unless all are known before
+// the load: load is sent to hosts that were permitted, and to no other.
+func Hosts(l *workload.Load) (out []string, err error) {
+	for i := range l.Steps {
+		address, err := addressOf(l, &l.Steps[i])
+		if err != nil {
+			return nil, err
+		}
+		u, err := host(address)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, u.Hostname()) {
+			out = append(out, u.Hostname())
+		}
+	}
+	return out, nil
+}
+
+// host returns the part of a step's URL before its placeholders, which has the host.
+func host(text string) (*url.URL, error) {
 	before, _, _ := strings.Cut(text, "${")
 	u, err := url.Parse(before)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || before != text && u.Path == "" && u.RawQuery == "" {

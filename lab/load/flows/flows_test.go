@@ -15,7 +15,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/request"
 	"dyno/lab/load/schedule"
 	"dyno/lab/load/std"
 	"dyno/lab/record"
@@ -116,29 +115,33 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 }
 
 // buying is the flow of one buyer.
-func (s *shop) buying() []Step {
-	header := map[string]string{"Content-Type": "application/json"}
-	return []Step{
-		{Name: "login", Method: "POST", URL: s.URL + "/login", Header: header, Body: `{"name":"${row.name}","password":"${row.password}"}`,
-			Check: request.Check{Status: []int{200}}, Save: []Save{{Name: "token", From: workload.Save{JSON: "data.token"}}, {Name: "session", From: workload.Save{Cookie: "session"}}}},
-		{Name: "order", Method: "POST", URL: s.URL + "/orders", Header: map[string]string{"Content-Type": "application/json", "X-Token": "${token}"},
-			Body: `{"token":"${token}","id":"${id}","key":"${key}"}`, Save: []Save{{Name: "order", From: workload.Save{Header: "X-Order"}}}},
-		{Name: "read", Method: "GET", URL: s.URL + "/orders/${order}?session=${session}",
-			Save: []Save{{Name: "state", From: workload.Save{Matches: `state=([a-z]+);`}}}},
-	}
-}
-
-func users(t *testing.T) *corpus.Live {
-	t.Helper()
+func (s *shop) buying() corpus.Spec {
 	rows, err := corpus.ReadCSV(strings.NewReader("name,password\nann,\"se\"\"cret\"\nbob,\"se\"\"cret\"\n"))
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	live, err := corpus.NewLive(corpus.Spec{Rows: rows, Load: workload.Load{Keys: &workload.Keys{Count: 10}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return live
+	login := saving("login", "", workload.Save{JSON: "data.token"})
+	login.Path, login.Headers = "/login", map[string]string{"Content-Type": "application/json"}
+	login.Body.Text, login.Check = `{"name":"${row.name}","password":"${row.password}"}`, &workload.Check{Status: []int{200}}
+	login.Save["session"] = workload.Save{Cookie: "session"}
+	order := saving("order", s.URL+"/orders", workload.Save{Header: "X-Order"})
+	order.Headers = map[string]string{"content-type": "application/json", "X-Token": "${login}"}
+	order.Body.Text = `{"token":"${login}","id":"${id}","key":"${key}"}`
+	read := saving("read", s.URL+"/orders/${order}?session=${session}", workload.Save{Matches: `state=([a-z]+);`})
+	return corpus.Spec{Rows: rows, Load: workload.Load{URL: s.URL + "/shop", Steps: []workload.Step{login, order, read}, Keys: &workload.Keys{Count: 10}}}
+}
+
+// saving is a step that saves a value under its own name.
+func saving(name, url string, from workload.Save) workload.Step {
+	return workload.Step{Request: workload.Request{Name: name}, URL: url, Save: map[string]workload.Save{name: from}}
+}
+
+func plainly(name, url string) workload.Step {
+	return workload.Step{Request: workload.Request{Name: name}, URL: url}
+}
+
+func taking(steps ...workload.Step) Config {
+	return Config{Spec: corpus.Spec{Load: workload.Load{Steps: steps}}}
 }
 
 const (
@@ -171,7 +174,7 @@ func run(t *testing.T, p load.Plan, c Config) (record.Totals, *Driver) {
 // Every flow logs in with its own row, keeps its cookie, sends its token and reads its own order.
 func TestFlowsKeepTheirValues(t *testing.T) {
 	s := newShop(t)
-	got, d := run(t, open(), Config{Steps: s.buying(), Values: users(t)})
+	got, d := run(t, open(), Config{Spec: s.buying()})
 	if got.Offered != flowsDue || got.Completed != flowsDue || got.Failed != 0 || got.Unfinished != 0 {
 		t.Fatalf("%+v %v", got, d.Notes())
 	}
@@ -192,27 +195,23 @@ func TestAFailedStepEndsTheFlow(t *testing.T) {
 	s := newShop(t)
 	for _, tt := range []struct {
 		name   string
-		change func(steps []Step) []Step
+		change func(l *workload.Load)
 		kind   string
 		sent   int64 // requests of a flow
 		note   string
 	}{
-		{"status", func(steps []Step) []Step { steps[0].Body = "{}"; return steps }, "status", 1, "in step login (401): 30, the first: 401 Unauthorized"},
-		{"redirect", func(steps []Step) []Step { steps[2].URL = s.URL + "/orders/1"; return steps[2:] }, "status", 1, "in step read (302): 30, the first: 302, a redirect to /login; list"},
-		{"check", func(steps []Step) []Step {
-			steps[1].Check = request.Check{Header: map[string]string{"X-Order": "none"}}
-			return steps
-		}, "check", 2, `in step order (check): 30, the first: check: the header X-Order does not contain "none"`},
-		{"save", func(steps []Step) []Step { steps[0].Save[0].From.JSON = "token"; return steps }, "check", 1, "in step login (check): 30, the first: save token: the answer has no field token"},
-		{"no JSON", func(steps []Step) []Step {
-			steps[2].Save[0] = Save{Name: "state", From: workload.Save{JSON: "a"}}
-			return steps
-		}, "check", 3, "in step read (check): 30, the first: save state: the answer is not JSON"},
+		{"status", func(l *workload.Load) { l.Steps[0].Body.Text = "{}" }, "status", 1, "in step login (401): 30, the first: 401 Unauthorized"},
+		{"redirect", func(l *workload.Load) { l.Steps[2].URL = s.URL + "/orders/1"; l.Steps = l.Steps[2:] }, "status", 1, "in step read (302): 30, the first: 302, a redirect to /login; list"},
+		{"check", func(l *workload.Load) { l.Check.Header = map[string]string{"X-Order": "none"} }, "check", 2,
+			`in step order (check): 30, the first: check: the header X-Order does not contain "none"`},
+		{"save", func(l *workload.Load) { l.Steps[0].Save["login"] = workload.Save{JSON: "token"} }, "check", 1, "in step login (check): 30, the first: save login: the answer has no field token"},
+		{"no JSON", func(l *workload.Load) { l.Steps[2].Save["read"] = workload.Save{JSON: "a"} }, "check", 3, "in step read (check): 30, the first: save read: the answer is not JSON"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.requests.Store(0)
-			steps := tt.change(s.buying())
-			got, d := run(t, open(), Config{Steps: steps, Values: users(t)})
+			spec := s.buying()
+			tt.change(&spec.Load)
+			got, d := run(t, open(), Config{Spec: spec})
 			if got.Failed != flowsDue || got.Errors[tt.kind] != flowsDue || s.requests.Load() != tt.sent*flowsDue || got.Flow != nil {
 				t.Errorf("%d requests, errors %v, totals %+v", s.requests.Load(), got.Errors, got)
 			}
@@ -228,19 +227,20 @@ func TestFollow(t *testing.T) {
 	s := newShop(t)
 	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL+"/login", http.StatusFound))
 	defer elsewhere.Close()
-	page := Step{Name: "page", Method: "GET", URL: s.URL + "/orders/1", Follow: 1, Save: []Save{{Name: "text", From: workload.Save{Matches: "(please log in)"}}}}
-	if got, d := run(t, open(), Config{Steps: []Step{page}}); got.Failed != 0 {
+	page := saving("page", s.URL+"/orders/1", workload.Save{Matches: "(please log in)"})
+	page.Follow = 1
+	if got, d := run(t, open(), taking(page)); got.Failed != 0 {
 		t.Errorf("%+v %v", got.Errors, d.Notes())
 	}
 	page.URL = elsewhere.URL
-	if got, _ := run(t, open(), Config{Steps: []Step{page}}); got.Failed != flowsDue {
+	if got, _ := run(t, open(), taking(page)); got.Failed != flowsDue {
 		t.Error("a redirect to another host was followed")
 	}
 	asked := ""
 	permit := func(origin string) error { asked = origin; return nil }
 	plan := open()
 	plan.Schedule = func() schedule.Schedule { return schedule.Times([]int64{0}) }
-	if got, d := run(t, plan, Config{Steps: []Step{page}, Permit: permit}); got.Failed != 0 || asked != s.URL {
+	if got, d := run(t, plan, Config{Spec: taking(page).Spec, Permit: permit}); got.Failed != 0 || asked != s.URL {
 		t.Errorf("asked for %q: %+v %v", asked, got.Errors, d.Notes())
 	}
 }
@@ -248,17 +248,18 @@ func TestFollow(t *testing.T) {
 // Latency counts from the intended time through a wait for a place, and a pause does not add to it.
 func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	s := newShop(t)
-	steps := s.buying()
+	spec := s.buying()
+	steps := spec.Load.Steps
 	const pause = 200 * time.Millisecond
 	steps[1].Think, steps[2].Think = pause/2, pause/2
 	plan := open()
-	got, _ := run(t, plan, Config{Steps: steps, Values: users(t)})
+	got, _ := run(t, plan, Config{Spec: spec})
 	if got.Flow == nil || got.Flow.P50 < pause.Seconds()*1000 || got.Completed != flowsDue {
 		t.Errorf("flow %v, totals %+v", got.Flow, got)
 	}
 	plan.Connections = 1 // the pauses of 30 flows take 6 s, one after the other
 	plan.Schedule = func() schedule.Schedule { return schedule.Constant(perSecond/10, length) }
-	got, d := run(t, plan, Config{Steps: steps, Values: users(t)})
+	got, d := run(t, plan, Config{Spec: spec})
 	if got.Classes["login"].Max < pause.Seconds()*1000 || !strings.Contains(strings.Join(d.Notes(), ""), "limit of concurrent flows") {
 		t.Errorf("login %+v, notes %q", got.Classes["login"], d.Notes())
 	}
@@ -267,15 +268,15 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 // The closed model and a plan by count leave the pauses out, unless the load is paced.
 func TestWorkHasNoPauses(t *testing.T) {
 	s := newShop(t)
-	steps := s.buying()
-	steps[1].Think = time.Hour
+	spec := s.buying()
+	spec.Load.Steps[1].Think, spec.Load.Schedule.Kind = time.Hour, workload.Closed
 	plan := load.Plan{Connections: 4, Length: time.Minute, Count: 20, Timeout: time.Minute}
-	got, _ := run(t, plan, Config{Steps: steps, Values: users(t), Paced: true})
+	got, _ := run(t, plan, Config{Spec: spec})
 	if got.Completed != 20 || got.Failed != 0 {
 		t.Errorf("%+v", got)
 	}
 	plan = load.Plan{Connections: 4, Length: 100 * time.Millisecond, Drain: 100 * time.Millisecond}
-	if got, _ = run(t, plan, Config{Steps: steps, Values: users(t), Paced: true}); got.Completed != 0 || got.Unfinished != 4 {
+	if got, _ = run(t, plan, Config{Spec: spec}); got.Completed != 0 || got.Unfinished != 4 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -296,12 +297,12 @@ func TestTimeout(t *testing.T) {
 	plan := open()
 	plan.Timeout = 300 * time.Millisecond
 	plan.Schedule = func() schedule.Schedule { return schedule.Times([]int64{0}) }
-	got, _ := run(t, plan, Config{Steps: []Step{{Name: "a", Method: "GET", URL: s.URL}, {Name: "b", Method: "GET", URL: s.URL + "/slow"}}})
+	got, _ := run(t, plan, taking(plainly("a", s.URL), plainly("b", s.URL+"/slow")))
 	if got.Errors["timeout"] != 1 || got.Classes["b"].Max < 290 {
 		t.Errorf("%+v", got)
 	}
 	plan.Timeout, plan.Drain = time.Minute, 200*time.Millisecond
-	got, _ = run(t, plan, Config{Steps: []Step{{Name: "b", Method: "GET", URL: s.URL + "/slow"}}})
+	got, _ = run(t, plan, taking(plainly("b", s.URL+"/slow")))
 	if got.Unfinished != 1 || got.Failed != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -323,7 +324,7 @@ func TestProtocols(t *testing.T) {
 		} else {
 			s.Start()
 		}
-		got, d := run(t, open(), Config{Steps: []Step{{Name: "a", Method: "GET", URL: s.URL}}, HTTP2: tt.http2, TLS: std.TLS{Insecure: true}})
+		got, d := run(t, open(), Config{Spec: taking(plainly("a", s.URL)).Spec, HTTP2: tt.http2, TLS: std.TLS{Insecure: true}})
 		if got.Failed != 0 || d.Protocol() != tt.want {
 			t.Errorf("%q, want %q: %+v %v", d.Protocol(), tt.want, got.Errors, d.Notes())
 		}
@@ -332,14 +333,14 @@ func TestProtocols(t *testing.T) {
 }
 
 func TestNewFindsFaults(t *testing.T) {
-	for want, steps := range map[string][]Step{
+	for want, steps := range map[string][]workload.Step{
 		"from 1 to 256 steps":          {},
-		"host without placeholders":    {{Method: "GET", URL: "http://${host}/"}},
-		"step 2: its url":              {{Method: "GET", URL: "http://a/"}, {Method: "GET", URL: "http://a${b}"}},
-		"unknown placeholder ${token}": {{Method: "GET", URL: "http://a/${token}", Save: []Save{{Name: "token", From: workload.Save{Header: "A"}}}}},
-		"invalid method":               {{Method: "G T", URL: "http://a/"}},
+		"host without placeholders":    {plainly("", "http://${host}/")},
+		"step 2: its url":              {plainly("", "http://a/"), plainly("", "http://a${b}")},
+		"unknown placeholder ${token}": {saving("token", "http://a/${token}", workload.Save{Header: "A"})},
+		"invalid method":               {{Request: workload.Request{Method: "G T"}, URL: "http://a/"}},
 	} {
-		if _, err := New(Config{Steps: steps}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(taking(steps...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -60,14 +60,14 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	if err != nil {
 		return pool.Result{Status: load.Other}
 	}
-	f := &flow{drive: d, conn: d.clients.take(), jar: jar, values: d.config.Values.Values(o.Seq)}
+	f := &flow{drive: d, conn: d.clients.take(), jar: jar, values: d.values.Values(o.Seq)}
 	defer func() { d.clients.put(f.conn) }()
 	intended, sent := o.Intended, o.Sent
 	for i := range d.steps {
 		s := &d.steps[i]
 		if i > 0 {
 			if !d.hurried {
-				intended += int64(s.Think)
+				intended += int64(s.think)
 			}
 			if !waitUntil(ctx, intended) {
 				return pool.Result{}
@@ -84,7 +84,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 			return pool.Result{}
 		}
 		if !e.success {
-			d.failed.Add(fmt.Sprintf("flows that failed in step %s (%s)", s.Name, e.kind()), e.why)
+			d.failed.Add(fmt.Sprintf("flows that failed in step %s (%s)", s.name, e.kind()), e.why)
 			return pool.Result{Status: e.status, Checked: e.checked}
 		}
 		intended = out.Done
@@ -140,7 +140,7 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 	}
 	defer answer.Body.Close()
 	f.spoken.Heard(answer)
-	passes := s.Check.PassStatus(answer.StatusCode)
+	passes := s.check.PassStatus(answer.StatusCode)
 	body, whole, err := std.Read(answer.Body, passes && s.looks)
 	switch {
 	case err != nil:
@@ -176,7 +176,7 @@ func refused(answer *http.Response) error {
 // request makes a step's request with the values so far.
 func (f *flow) request(ctx context.Context, s *step) (*http.Request, error) {
 	body := f.values.Fill(nil, s.body)
-	r, err := http.NewRequestWithContext(ctx, s.Method, string(f.values.Fill(nil, s.url)), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, s.method, string(f.values.Fill(nil, s.url)), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (f *flow) request(ctx context.Context, s *step) (*http.Request, error) {
 // redirect returns the rule by which a step follows redirects.
 func (f *flow) redirect(s *step) func(*http.Request, []*http.Request) error {
 	return func(next *http.Request, before []*http.Request) error {
-		if len(before) > s.Follow || !f.permitted(before[0], next) {
+		if len(before) > s.follow || !f.permitted(before[0], next) {
 			return http.ErrUseLastResponse
 		}
 		return nil

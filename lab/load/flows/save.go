@@ -13,19 +13,19 @@ import (
 
 // take checks an answer whose status passed, and saves its values.
 func (f *flow) take(s *step, answer *http.Response, body []byte) error {
-	if err := s.Check.Unmet(answer.Header, body); err != nil {
+	if err := s.check.Unmet(answer.Header, body); err != nil {
 		return err
 	}
-	for i := range s.Save {
-		v := &s.Save[i]
-		value, err := f.value(&v.From, s.patterns[i], answer, body)
+	for i := range s.save {
+		v := &s.save[i]
+		value, err := f.value(&v.from, v.pattern, answer, body)
 		if err != nil {
-			return fmt.Errorf("save %s: %w", v.Name, err)
+			return fmt.Errorf("save %s: %w", v.name, err)
 		}
 		if value == "" {
-			return fmt.Errorf("save %s: the answer has no %s", v.Name, source(&v.From))
+			return fmt.Errorf("save %s: the answer has no %s", v.name, source(&v.from))
 		}
-		f.values.Saved[v.Name] = value
+		f.values.Saved[v.name] = value
 	}
 	return nil
 }

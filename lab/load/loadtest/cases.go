@@ -96,13 +96,13 @@ var cases = []testCase{
 
 	// Answers that pass or fail their check.
 	{name: "check-status", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), want: "200",
-		corpus: checked(request.Check{Status: []int{202}})},
+		corpus: checked(workload.Check{Status: []int{202}})},
 	{name: "check-status-passes", script: answer("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), want: "404",
-		corpus: checked(request.Check{Status: []int{202, 404}})},
+		corpus: checked(workload.Check{Status: []int{202, 404}})},
 	{name: "check-header", script: answer("HTTP/1.1 200 OK\r\nX-Kind: plain\r\nContent-Length: 0\r\n\r\n"), want: "200", failsContent: true,
-		corpus: checked(request.Check{Header: map[string]string{"X-Kind": "json"}})},
+		corpus: checked(workload.Check{Header: map[string]string{"X-Kind": "json"}})},
 	{name: "check-header-passes", script: trickled("HTTP/1.1 200 OK\r\nx-kind:application/json \r\nContent-Length: 0\r\n\r\n"), want: "200",
-		corpus: checked(request.Check{Header: map[string]string{"X-Kind": "json"}})},
+		corpus: checked(workload.Check{Header: map[string]string{"X-Kind": "json"}})},
 	{name: "check-json", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\n" + `{"result":{"status":"no"}}`), want: "200", failsContent: true, corpus: checked(wantYes)},
 	{name: "check-json-passes", script: answer("HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n" + `{"result":{"status":"yes"}}`), want: "200", corpus: checked(wantYes)},
 	{name: "check-json-chunked", script: trickled(chunked + "1;x\r\n{\r\n1a\r\n" + `"result":{"status":"yes"}}` + "\r\n0\r\n\r\n"), want: "200", corpus: checked(wantYes)},
@@ -166,7 +166,7 @@ var cases = []testCase{
 	{name: "does-not-read", script: func(p *peer) { <-p.server.over }, want: "timeout", timeout: briefly, corpus: post(8 << 20)},
 }
 
-var wantYes = request.Check{JSON: []workload.JSONTest{{Path: "result.status", Equals: "yes"}}}
+var wantYes = workload.Check{JSON: []workload.JSONTest{{Path: "result.status", Equals: "yes"}}}
 
 // trickled answers every request a byte at a time.
 func trickled(s string) func(p *peer) {

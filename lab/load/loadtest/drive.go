@@ -12,6 +12,7 @@ import (
 	"dyno/lab/load/request"
 	"dyno/lab/load/schedule"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -126,8 +127,8 @@ func post(size int) *request.Corpus {
 }
 
 // checked is a corpus of one GET whose success is subject to a check.
-func checked(c request.Check) *request.Corpus {
+func checked(c workload.Check) *request.Corpus {
 	corpus := get()
-	corpus.Classes[0].Check = c
+	corpus.Classes[0].Check.Check = c
 	return corpus
 }

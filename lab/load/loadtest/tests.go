@@ -14,6 +14,7 @@ import (
 	"dyno/lab/load/request"
 	"dyno/lab/load/schedule"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 )
 
 // testRefused drives a port without a listener: every offer fails, but the drive does not.
@@ -122,7 +123,7 @@ func testClasses(t *testing.T, open New) {
 		},
 		Classes: []request.Class{
 			{Name: "read"},
-			{Name: "write", Check: request.Check{Header: map[string]string{"X-Stored": "yes"}}},
+			{Name: "write", Check: request.Check{Check: workload.Check{Header: map[string]string{"X-Stored": "yes"}}}},
 		},
 	}
 	s := serve(t, answer(ok128))

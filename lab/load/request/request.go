@@ -148,13 +148,9 @@ type Class struct {
 	Check Check
 }
 
-// Check defines which answers count as success. The zero Check requires a status below 400 that is
-// no redirect: the answer of a server that sends the client to its login page is no success.
+// Check is a load's check, which drivers compile before they use it.
 type Check struct {
-	Status []int               // acceptable statuses
-	Header map[string]string   // header -> a part of its value
-	JSON   []workload.JSONTest // all must hold
-
+	workload.Check
 	tests []jsontest.Test // JSON, compiled
 }
 

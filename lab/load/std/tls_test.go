@@ -88,7 +88,7 @@ func drive(t *testing.T, c Config) (record.Totals, []string) {
 	if c.Corpus == nil {
 		c.Corpus = &request.Corpus{
 			Requests: []request.Request{{Method: http.MethodPost, Path: "/x", Body: []byte("0000000000000000"), IDs: []int{0}}},
-			Classes:  []request.Class{{Check: request.Check{JSON: []workload.JSONTest{{Path: "ok", Equals: true}}}}},
+			Classes:  []request.Class{{Check: request.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "ok", Equals: true}}}}}},
 		}
 	}
 	d, err := New(c)
