@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"dyno/lab/capacity"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/sessions"
 	"dyno/lab/load/sessions/scripted"
 	"dyno/lab/load/websocket/websockettest"
 	"dyno/lab/record"
 	"dyno/lab/scenario/parser"
+	"dyno/lab/workload"
 	"dyno/parts/quicktest"
 )
 
@@ -123,7 +125,8 @@ func TestAsDriver(t *testing.T) {
 	rate, _ := strconv.ParseFloat(flag.Arg(1), 64)
 	warmup, _ := time.ParseDuration(flag.Arg(2))
 	length, _ := time.ParseDuration(flag.Arg(3))
-	d, err := scripted.New(scripted.Script{URL: scripted.Template(flag.Arg(4)), Send: &scripted.Send{Body: "${offer}"}, Ack: scripted.Ack{Any: true}})
+	d, err := scripted.New(corpus.Spec{Load: workload.Load{URL: flag.Arg(4), Sessions: &workload.Session{
+		Send: &workload.Send{Text: "${offer}"}, Expect: workload.Expect{Ack: &workload.Ack{Any: true}}}}}, nil)
 	if err == nil {
 		err = sessions.Windows(t.Context(), sessions.Config{Driver: d, Sessions: n, Rate: rate, Warmup: warmup, Length: length}, os.Stdout)
 	}

@@ -60,13 +60,14 @@ func TestTemplate(t *testing.T) {
 	s := new(Programs).Running("http://h")
 	for text, want := range map[string]string{
 		"${target.url}/${row.v1}?a=$${x}&b=$$$$&c=$5&n=${n}": "http://h/${row.v1}?a=$${x}&b=$$$$&c=$5&n=${n}",
-		"$${id} ${id}": "$${id} ${id}",
+		"$${id} ${id}":        "$${id} ${id}",
+		"${token} $$${token}": "${token} $$${token}",
 	} {
-		if got, err := s.Template("body", text, []string{"n"}); err != nil || got != want {
+		if got, err := s.Template("body", text, []string{"n", "token"}); err != nil || got != want {
 			t.Errorf("%q became %q, %v; want %q", text, got, err, want)
 		}
 	}
-	for _, wrong := range []string{"${what}", "${", "${n}"} {
+	for _, wrong := range []string{"${what}", "${", "${n}", "${token}"} {
 		if _, err := s.Template("body", wrong, nil); err == nil {
 			t.Errorf("%q was accepted", wrong)
 		}

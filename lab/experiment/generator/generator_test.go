@@ -1,20 +1,49 @@
 package generator
 
 import (
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"dyno/lab/experiment/environment"
+	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
-// Saved values, placeholders of the load and each $$ are left to the load's own template.
-func TestTextsKeepWhatTheLoadFillsIn(t *testing.T) {
-	x := expander{environment: new(environment.Programs).Running("h"), later: []string{"token"}}
-	const text = "${target.url} ${token} ${id} $$${token} $${token} $5"
-	if got := x.text("body", text); x.err != nil || got != strings.Replace(text, "${target.url}", "h", 1) {
-		t.Errorf("%q, %v", got, x.err)
+// A driver receives a load with the content of its files, and with the placeholders that it fills
+// in itself and each $$ as they are written; the scenario's load stays as it is.
+func TestResolve(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "body.json"), []byte("${target.url} $${token} ${id}"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if x.text("body", "${other}"); x.err == nil || !strings.Contains(x.err.Error(), "unknown placeholder ${other}") {
-		t.Error(x.err)
+	programs := &environment.Programs{Scenario: &scenario.Scenario{Root: root}}
+	b, s := New(programs), programs.Running("h")
+	flow := func(body workload.Body) scenario.Load {
+		return scenario.Load{Feeder: &workload.Feeder{File: "f"}, Steps: []workload.Step{
+			{Request: workload.Request{Name: "login"}, Save: map[string]workload.Save{"token": {JSON: "t"}}},
+			{Request: workload.Request{Name: "buy", Path: "/${token}", Body: body}},
+		}}
+	}
+	l := flow(workload.Body{File: "body.json"})
+	got, err := b.resolve(s, l)
+	want := flow(workload.Body{Text: "h $${token} ${id}"})
+	if want.Feeder = nil; err != nil || !reflect.DeepEqual(got, want) || l.Steps[1].Body.File == "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for body, says := range map[workload.Body]string{
+		{Text: "${other}"}: "step buy: body: unknown placeholder ${other} (known here: target.url)",
+		{Text: "${n}"}:     "step buy: body: unknown placeholder ${n}",
+		{File: "none"}:     "step buy: body_file none: ",
+	} {
+		if _, err := b.resolve(s, flow(body)); err == nil || !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	copies := scenario.Load{Requests: []workload.Request{{Body: workload.Body{Text: "${n} ${target.url}", Copies: 2}}}}
+	if got, err := b.resolve(s, copies); err != nil || got.Requests[0].Body.Text != "${n} h" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"dyno/lab/load/corpus"
+	"dyno/lab/workload"
 )
 
 func TestEventReader(t *testing.T) {
@@ -132,7 +135,7 @@ func TestOnlyStreamsOpen(t *testing.T) {
 		"/plain": `"text/plain"`, "/none": `""`, "/json": `"application/json"`, "/away": "204 No Content", "/made": "201 Created",
 		"/round": "302 Found", "/other": "events.example", "/missing": "404 Not Found",
 	} {
-		d, err := New(Script{URL: Template(server.URL + path)})
+		d, err := New(corpus.Spec{Load: workload.Load{URL: server.URL + path}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ var errPosting = fmt.Errorf("%d of them were in flight", posting)
 
 // events opens streams of server-sent events.
 type events struct {
-	script Script
+	script script
 	failed notes.Notes
 	offering
 	streams *http.Client
@@ -30,14 +31,14 @@ type events struct {
 	free    chan struct{} // holds a token for each request that may be in flight
 }
 
-func newEvents(s Script, host string) (*events, error) {
+func newEvents(s script, host string) (*events, error) {
 	transport := func() (*http.Transport, error) {
 		t := &http.Transport{MaxIdleConnsPerHost: posting, DisableCompression: true}
-		if s.TLS == nil {
+		if s.tls == nil {
 			return t, nil
 		}
 		var err error
-		t.TLSClientConfig, err = s.TLS(host)
+		t.TLSClientConfig, err = s.tls(host)
 		return t, err
 	}
 	streams, err := transport()
@@ -99,12 +100,12 @@ func (d *events) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end) // ctx bounds the opening, living the stream
-	r, err := http.NewRequestWithContext(living, http.MethodGet, s.url(s.URL, i, 0), nil)
+	r, err := http.NewRequestWithContext(living, http.MethodGet, s.url(s.Load.URL, i, 0), nil)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	r.Header = s.header(s.Header, i, 0)
+	r.Header = s.header(s.Load.Headers, i, 0)
 	r.Header.Set("Accept", "text/event-stream")
 	answer, err := d.streams.Do(r)
 	if err == nil {
@@ -164,12 +165,12 @@ func (c *stream) Send(_ context.Context, offer uint64) error {
 		c.driver.failed.Add(notSent, errPosting)
 		return nil
 	}
-	r, err := http.NewRequestWithContext(c.living, s.Send.Method, s.url(s.Send.URL, c.i, offer), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(c.living, cmp.Or(s.Send.Method, http.MethodPost), s.url(s.Send.URL, c.i, offer), bytes.NewReader(body))
 	if err != nil {
 		<-c.driver.free
 		return err
 	}
-	r.Header = s.header(s.Send.Header, c.i, offer)
+	r.Header = s.header(s.Send.Headers, c.i, offer)
 	c.posting.Go(func() {
 		defer func() { <-c.driver.free }()
 		if err := c.driver.post(r); err != nil && c.living.Err() == nil {

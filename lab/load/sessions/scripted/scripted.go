@@ -1,4 +1,4 @@
-// Package scripted drives WebSockets and streams of server-sent events as a script describes them,
+// Package scripted drives WebSockets and streams of server-sent events as a load describes them,
 // without a program: what to open, what to send for each offer, which messages count as frames, and
 // how a message acknowledges an offer.
 //
@@ -11,8 +11,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -23,66 +25,48 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/request/jsontest"
 	"dyno/lab/load/sessions"
+	"dyno/lab/workload"
 )
 
-// Script describes the sessions of a load.
-type Script struct {
-	URL          Template // ws and wss: WebSockets; http and https: server-sent events
-	Header       map[string]Template
-	Subprotocols []string
-	Messages     []Template // sent once, after a WebSocket has opened
-	Send         *Send      // nil: sessions only receive
-	Frames       Match      // messages that count as frames; those of neither count as bytes alone
-	Ack          Ack
-	TLS          func(host string) (*tls.Config, error)
-	Run          string // ${run}
-	// Row returns the value of ${row.NAME} in a row; nil: there are no rows. The row of a session has
-	// its index or, in Send with Once, each offer has the next of Rows rows, which is sent once.
-	Row  func(row int, name string) (value string, ok bool)
-	Rows int
-	Once bool
+// script is what the sessions of a load do.
+type script struct {
+	corpus.Spec
+	*workload.Session
+	tls    func(host string) (*tls.Config, error)
+	body   string // template of what an offer sends
+	frames match  // messages that count as frames; those of neither count as bytes alone
+	ack    ack
 }
 
-// Send is what a session sends for each offer.
-type Send struct {
-	Body   Template
-	Binary bool // a binary WebSocket message
-	// Beside a stream of events the offer is an HTTP request.
-	URL    Template
-	Method string
-	Header map[string]Template
+// match is a workload.Match, compiled.
+type match struct {
+	contains string
+	matches  *regexp.Regexp
 }
 
-// Match is a condition on a message; the zero Match holds for all.
-type Match struct {
-	Contains string
-	Matches  *regexp.Regexp
+func (m *match) holds(message []byte) bool {
+	return (m.contains == "" || bytes.Contains(message, []byte(m.contains))) && (m.matches == nil || m.matches.Match(message))
 }
 
-func (m *Match) holds(message []byte) bool {
-	return (m.Contains == "" || bytes.Contains(message, []byte(m.Contains))) && (m.Matches == nil || m.Matches.Match(message))
-}
-
-// Ack is how a message acknowledges the offers up to a number: at a JSON path, as the first group
-// of a regular expression, or each message that counts as a frame acknowledges the next offer. The
-// zero Ack acknowledges nothing.
-type Ack struct {
-	JSON    []string
-	Matches *regexp.Regexp
-	Any     bool
+// ack is a workload.Ack, compiled. The zero ack acknowledges nothing.
+type ack struct {
+	json    []string
+	matches *regexp.Regexp
+	any     bool
 }
 
 // of returns the number in a message; 0: none.
-func (a *Ack) of(message []byte) (number uint64) {
+func (a *ack) of(message []byte) (number uint64) {
 	switch {
-	case a.JSON != nil:
-		if value, err := jsontest.Field(message, a.JSON...); err == nil {
+	case a.json != nil:
+		if value, err := jsontest.Field(message, a.json...); err == nil {
 			return parseNumber(bytes.Trim(value, `"`))
 		}
-	case a.Matches != nil:
-		if found := a.Matches.FindSubmatch(message); len(found) > 1 {
+	case a.matches != nil:
+		if found := a.matches.FindSubmatch(message); len(found) > 1 {
 			return parseNumber(found[1])
 		}
 	}
@@ -98,51 +82,90 @@ func parseNumber(b []byte) uint64 {
 	return n
 }
 
-// New returns the driver of a script.
-func New(s Script) (sessions.Driver, error) {
+// New returns the driver of a load's sessions. They have the row with their index or, in what they
+// send with Once, each offer has the next one, which is sent once. Without secure, certificates are
+// judged as by the system.
+func New(of corpus.Spec, secure func(host string) (*tls.Config, error)) (sessions.Driver, error) {
+	s, err := compile(of)
+	if err != nil {
+		return nil, err
+	}
+	s.tls = secure
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	address, err := url.Parse(s.url(s.URL, 0, 0))
+	address, err := url.Parse(s.url(s.Load.URL, 0, 0))
 	if err != nil || address.Hostname() == "" {
-		return nil, fmt.Errorf("%q is not a URL with a host", s.URL)
+		return nil, fmt.Errorf("%q is not a URL with a host", s.Load.URL)
 	}
 	switch address.Scheme {
 	case "ws", "wss":
-		return &sockets{script: s}, nil
+		return &sockets{script: *s}, nil
 	case "http", "https":
-		return newEvents(s, address.Hostname())
+		return newEvents(*s, address.Hostname())
 	}
 	return nil, fmt.Errorf("a session's URL begins with ws, wss, http or https, not %q", address.Scheme)
 }
 
-// check parses every template once, so that none fails later.
-func (s *Script) check() error {
-	all := append(slices.Clone(s.Messages), s.URL)
-	for _, h := range s.Header {
-		all = append(all, h)
+// compile prepares what sessions send and receive.
+func compile(of corpus.Spec) (*script, error) {
+	s := &script{Spec: of, Session: of.Load.Sessions}
+	if s.Session == nil {
+		s.Session = &workload.Session{}
 	}
+	var err error
 	if s.Send != nil {
-		all = append(all, s.Send.Body, s.Send.URL)
-		for _, h := range s.Send.Header {
-			all = append(all, h)
+		s.body = s.Send.Text
+		if s.Send.Base64 != "" {
+			message, err := base64.StdEncoding.DecodeString(s.Send.Base64)
+			if err != nil {
+				return nil, fmt.Errorf("send.base64: %w", err)
+			}
+			s.body = strings.ReplaceAll(string(message), "$", "$$")
 		}
 	}
+	s.frames.contains = s.Expect.Frames.Contains
+	if s.frames.matches, err = pattern(s.Expect.Frames.Matches); err != nil {
+		return nil, err
+	}
+	if a := s.Expect.Ack; a != nil {
+		s.ack.any = a.Any
+		if a.JSON != "" {
+			s.ack.json = strings.Split(a.JSON, ".")
+		}
+		s.ack.matches, err = pattern(a.Matches)
+	}
+	return s, err
+}
+
+// pattern compiles a regular expression; nil: there is none.
+func pattern(text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return regexp.Compile(text)
+}
+
+// check fills in every template once, so that none fails later.
+func (s *script) check() error {
+	all := append(slices.Clone(s.Open.Messages), s.Load.URL, s.body)
+	all = slices.AppendSeq(all, maps.Values(s.Load.Headers))
+	if s.Send != nil {
+		all = slices.AppendSeq(append(all, s.Send.URL), maps.Values(s.Send.Headers))
+	}
 	for _, t := range all {
-		if _, err := s.fill(nil, t, 0, 0, 0); err != nil {
+		if _, err := s.fill(nil, t, 0, 0, 0, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Template is a text with ${session} (the session's index, from 0), ${offer} (the number of the
-// offer in its session, from 1), ${run} and ${row.NAME}; $$ is a plain $.
-type Template string
-
-// fill appends a filled template.
-func (s *Script) fill(out []byte, t Template, i, row int, offer uint64) ([]byte, error) {
-	rest := string(t)
+// fill appends a template with ${session} (the session's index, from 0), ${offer} (the number of
+// the offer in its session, from 1), ${run} and ${row.NAME} filled in; $$ is a plain $. A row's
+// value is escaped unless escape is nil.
+func (s *script) fill(out []byte, t string, i, row int, offer uint64, escape func(string) string) ([]byte, error) {
+	rest := t
 	for {
 		before, after, found := strings.Cut(rest, "$")
 		out = append(out, before...)
@@ -171,11 +194,14 @@ func (s *Script) fill(out []byte, t Template, i, row int, offer uint64) ([]byte,
 		default:
 			column, isRow := strings.CutPrefix(name, "row.")
 			value, known := "", false
-			if isRow && s.Row != nil {
-				value, known = s.Row(row, column)
+			if isRow && s.Rows != nil {
+				value, known = s.Rows.Value(row, column)
 			}
 			if !known {
 				return nil, fmt.Errorf("unknown placeholder ${%.60s}; known are ${session}, ${offer}, ${run} and ${row.NAME} of a feeder", name)
+			}
+			if escape != nil {
+				value = escape(value)
 			}
 			out = append(out, value...)
 		}
@@ -184,11 +210,11 @@ func (s *Script) fill(out []byte, t Template, i, row int, offer uint64) ([]byte,
 
 // url returns a filled URL that was checked. A row's value is a segment of its path, or a name or
 // value after the question mark, and is escaped as such.
-func (s *Script) url(t Template, i int, offer uint64) string {
-	path, query, asked := strings.Cut(string(t), "?")
-	out := s.escaped(Template(path), url.PathEscape, i, offer)
+func (s *script) url(t string, i int, offer uint64) string {
+	path, query, asked := strings.Cut(t, "?")
+	out := s.text(path, i, offer, url.PathEscape)
 	if asked {
-		out += "?" + s.escaped(Template(query), url.QueryEscape, i, offer)
+		out += "?" + s.text(query, i, offer, url.QueryEscape)
 	}
 	return asciiPath(out)
 }
@@ -212,27 +238,16 @@ func asciiPath(text string) string {
 	return string(out)
 }
 
-func (s *Script) escaped(t Template, escape func(string) string, i int, offer uint64) string {
-	in := *s
-	if s.Row != nil {
-		in.Row = func(row int, name string) (string, bool) {
-			value, known := s.Row(row, name)
-			return escape(value), known
-		}
-	}
-	return in.text(t, i, offer)
-}
-
 // text returns a filled template that was checked.
-func (s *Script) text(t Template, i int, offer uint64) string {
-	out, _ := s.fill(nil, t, i, i, offer)
+func (s *script) text(t string, i int, offer uint64, escape func(string) string) string {
+	out, _ := s.fill(nil, t, i, i, offer, escape)
 	return string(out)
 }
 
-func (s *Script) header(of map[string]Template, i int, offer uint64) http.Header {
+func (s *script) header(of map[string]string, i int, offer uint64) http.Header {
 	h := http.Header{}
 	for name, value := range of {
-		h.Set(name, s.text(value, i, offer))
+		h.Set(name, s.text(value, i, offer, nil))
 	}
 	return h
 }
@@ -243,33 +258,33 @@ type offering struct{ rows atomic.Int64 }
 var errUsedUp = errors.New("every row of the feeder was sent; write more rows, or offer less")
 
 // body appends the body of an offer.
-func (o *offering) body(out []byte, s *Script, i int, offer uint64) ([]byte, error) {
+func (o *offering) body(out []byte, s *script, i int, offer uint64) ([]byte, error) {
 	row := i
-	if s.Once {
-		if row = int(o.rows.Add(1)) - 1; row >= s.Rows {
+	if s.Load.Once && s.Rows != nil {
+		if row = int(o.rows.Add(1)) - 1; row >= s.Rows.Len() {
 			return out, errUsedUp
 		}
 	}
-	return s.fill(out, s.Send.Body, i, row, offer)
+	return s.fill(out, s.body, i, row, offer, nil)
 }
 
 // counter reads a session's messages.
 type counter struct {
-	script *Script
+	script *script
 	frames uint64 // messages that acknowledged by being frames
 }
 
 // read returns what a message of a session means.
 func (c *counter) read(message []byte) (r sessions.Received) {
-	if c.script.Frames.holds(message) {
+	if c.script.frames.holds(message) {
 		r.Frames = 1
-		if c.script.Ack.Any {
+		if c.script.ack.any {
 			c.frames++
 			r.Acked = c.frames
 		}
 	}
-	if !c.script.Ack.Any {
-		r.Acked = c.script.Ack.of(message)
+	if !c.script.ack.any {
+		r.Acked = c.script.ack.of(message)
 	}
 	return r
 }

@@ -1,18 +1,20 @@
 package scripted
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/sessions"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
@@ -20,9 +22,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func run(t *testing.T, s Script, n int, rate float64) record.Totals {
+func run(t *testing.T, s corpus.Spec, n int, rate float64) record.Totals {
 	t.Helper()
-	d, err := New(s)
+	d, err := New(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,22 +64,40 @@ func echo(t *testing.T) *httptest.Server {
 	return server
 }
 
-func socketScript(server *httptest.Server, path string) Script {
-	return Script{URL: Template(strings.Replace(server.URL, "http", "ws", 1) + path), Header: map[string]Template{"X-Key": "k"}, Subprotocols: []string{"a", "b"},
-		Send: &Send{Body: `{"n":${offer},"of":${session}}`}, Frames: Match{Contains: `"of"`}, Ack: Ack{JSON: []string{"n"}}}
+func overSockets(server *httptest.Server, path string) corpus.Spec {
+	return corpus.Spec{Load: workload.Load{URL: strings.Replace(server.URL, "http", "ws", 1) + path, Headers: map[string]string{"X-Key": "k"}, Sessions: &workload.Session{
+		Open: workload.Open{Subprotocols: []string{"a", "b"}}, Send: &workload.Send{Text: `{"n":${offer},"of":${session}}`},
+		Expect: workload.Expect{Frames: workload.Match{Contains: `"of"`}, Ack: &workload.Ack{JSON: "n"}}}}}
+}
+
+// users are rows of a name and its number.
+func users(t *testing.T, n int) *corpus.Rows {
+	t.Helper()
+	text := "n,user\n"
+	for i := range n {
+		text += fmt.Sprintf("%d,user%d\n", i, i)
+	}
+	rows, err := corpus.ReadCSV(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 func TestSockets(t *testing.T) {
 	server := echo(t)
-	for name, change := range map[string]func(*Script){
-		"a JSON path":        func(*Script) {},
-		"a number in a text": func(s *Script) { s.Ack = Ack{Matches: regexp.MustCompile(`"n":(\d+)`)} },
-		"each frame":         func(s *Script) { s.Ack = Ack{Any: true} },
-		"binary messages":    func(s *Script) { s.Send.Binary = true },
+	for name, change := range map[string]func(*workload.Session){
+		"a JSON path":        func(*workload.Session) {},
+		"a number in a text": func(s *workload.Session) { s.Expect.Ack = &workload.Ack{Matches: `"n":(\d+)`} },
+		"each frame":         func(s *workload.Session) { s.Expect.Ack.JSON, s.Expect.Ack.Any = "", true },
+		"binary messages": func(s *workload.Session) {
+			s.Send.Base64 = base64.StdEncoding.EncodeToString([]byte(`"of" $$`))
+			s.Expect.Ack = &workload.Ack{Any: true}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := socketScript(server, "/")
-			change(&s)
+			s := overSockets(server, "/")
+			change(s.Load.Sessions)
 			got := run(t, s, 8, 25)
 			if got.Offered != 80 || got.Completed != 80 || got.Failed != 0 || got.Sessions.Opened != 8 || got.Sessions.BytesPerS == 0 {
 				t.Errorf("%+v, sessions %+v", got, got.Sessions)
@@ -88,12 +108,12 @@ func TestSockets(t *testing.T) {
 
 func TestLostAndRefusedSockets(t *testing.T) {
 	server := echo(t)
-	got := run(t, socketScript(server, "/lose"), 2, 25)
+	got := run(t, overSockets(server, "/lose"), 2, 25)
 	if got.Offered != 20 || got.Completed != 4 || got.Errors["lost"] != 16 || got.Sessions.Lost != 2 {
 		t.Errorf("%+v, sessions %+v", got, got.Sessions)
 	}
-	s := socketScript(server, "/")
-	s.Header = nil
+	s := overSockets(server, "/")
+	s.Load.Headers = nil
 	if got = run(t, s, 2, 25); got.Sessions.Opened != 0 || got.Failed != 20 {
 		t.Errorf("%+v, sessions %+v", got, got.Sessions)
 	}
@@ -101,9 +121,9 @@ func TestLostAndRefusedSockets(t *testing.T) {
 
 // Messages are sent once, when a session has opened.
 func TestMessagesAreSentOnce(t *testing.T) {
-	s := socketScript(echo(t), "/")
-	s.Send, s.Messages = nil, []Template{`{"of":"${session}/${row.user}"}`}
-	s.Row = func(i int, name string) (string, bool) { return fmt.Sprint("user", i), name == "user" }
+	s := overSockets(echo(t), "/")
+	s.Load.Sessions.Send, s.Load.Sessions.Open.Messages = nil, []string{`{"of":"${session}/${row.user}"}`}
+	s.Rows = users(t, 3)
 	got := run(t, s, 3, 0)
 	if got.Offered != 0 || got.Failed != 0 || got.Sessions.Lost != 0 || got.Sessions.Opened != 3 {
 		t.Errorf("%+v, sessions %+v", got, got.Sessions)
@@ -112,24 +132,46 @@ func TestMessagesAreSentOnce(t *testing.T) {
 
 // Each offer takes a row of its own, and a session that finds none left ends.
 func TestRowsThatAreSentOnce(t *testing.T) {
-	s := socketScript(echo(t), "/")
-	s.Send.Body, s.Frames, s.Once, s.Rows = `{"n":${offer},"row":"${row.n}"}`, Match{Contains: `"row"`}, true, 12
 	seen := map[string]int{}
 	var mu sync.Mutex
-	s.Row = func(i int, name string) (string, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen[fmt.Sprint(i)]++
-		return fmt.Sprint(i), name == "n"
-	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.CloseNow()
+		for {
+			kind, message, err := conn.Read(r.Context())
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			_, row, _ := strings.Cut(string(message), "row")
+			seen[row]++
+			mu.Unlock()
+			if conn.Write(r.Context(), kind, message) != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	s := overSockets(server, "/")
+	s.Load.Sessions.Send.Text, s.Load.Sessions.Expect.Frames, s.Load.Once = `{"n":${offer},"row":"${row.n}"}`, workload.Match{Contains: `"row"`}, true
+	s.Rows = users(t, 12)
 	got := run(t, s, 2, 25)
 	if got.Offered != 20 || got.Failed < 8 || got.Sessions.Lost != 2 {
 		t.Errorf("%+v, sessions %+v", got, got.Sessions)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	for row := range 12 {
-		if n := seen[fmt.Sprint(row)]; n != 1 && row > 0 { // the first is also filled in by the check
-			t.Errorf("row %d was used %d times", row, n)
+		if n := seen[fmt.Sprintf(`":"%d"}`, row)]; n > 1 {
+			t.Errorf("row %d was sent %d times", row, n)
 		}
+	}
+	if len(seen) < 10 || len(seen) > 12 { // the last of each session may be lost with it
+		t.Errorf("the server received %v", seen)
 	}
 }
 
@@ -176,8 +218,8 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestEvents(t *testing.T) {
 	server := httptest.NewServer(&hub{streams: map[string]chan string{}})
 	defer server.Close()
-	s := Script{URL: Template(server.URL + "/${session}"), Ack: Ack{JSON: []string{"data", "n"}},
-		Send: &Send{URL: Template(server.URL + "/${session}"), Method: http.MethodPost, Body: `{"data":{"n":${offer}}}`}}
+	s := corpus.Spec{Load: workload.Load{URL: server.URL + "/${session}", Sessions: &workload.Session{Expect: workload.Expect{Ack: &workload.Ack{JSON: "data.n"}},
+		Send: &workload.Send{URL: server.URL + "/${session}", Text: `{"data":{"n":${offer}}}`}}}}
 	got := run(t, s, 4, 25)
 	if got.Offered != 40 || got.Completed != 40 || got.Sessions.Opened != 4 || got.Sessions.Lost != 0 {
 		t.Errorf("%+v, sessions %+v", got, got.Sessions)
@@ -193,19 +235,19 @@ func TestFaults(t *testing.T) {
 		"/path":            "not a URL with a host",
 		"ws://h/$$${offer": "without an end",
 	} {
-		if _, err := New(Script{URL: Template(text)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(corpus.Spec{Load: workload.Load{URL: text}}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	s := Script{Run: "r"}
-	if got := s.text("$$ $x ${run}${session}-${offer}$", 7, 9); got != "$ $x r7-9$" {
+	s := script{Spec: corpus.Spec{Run: "r"}}
+	if got := s.text("$$ $x ${run}${session}-${offer}$", 7, 9, nil); got != "$ $x r7-9$" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestUnreachable(t *testing.T) {
 	for _, scheme := range []string{"ws", "http"} {
-		got := run(t, Script{URL: Template(scheme + "://127.0.0.1:1/")}, 2, 0)
+		got := run(t, corpus.Spec{Load: workload.Load{URL: scheme + "://127.0.0.1:1/"}}, 2, 0)
 		if got.Sessions.Opened != 0 || got.ErrorShare() != 1 {
 			t.Errorf("%+v", got.Sessions)
 		}

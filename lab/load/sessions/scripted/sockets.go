@@ -12,33 +12,33 @@ import (
 
 // sockets opens WebSockets.
 type sockets struct {
-	script Script
+	script script
 	offering
 }
 
 func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
 	s := &d.script
-	u, err := url.Parse(s.url(s.URL, i, 0))
+	u, err := url.Parse(s.url(s.Load.URL, i, 0))
 	if err != nil {
 		return nil, err
 	}
 	var secure *tls.Config
-	if u.Scheme == "wss" && s.TLS != nil {
-		if secure, err = s.TLS(u.Hostname()); err != nil {
+	if u.Scheme == "wss" && s.tls != nil {
+		if secure, err = s.tls(u.Hostname()); err != nil {
 			return nil, err
 		}
 	}
-	header := s.header(s.Header, i, 0)
-	if len(s.Subprotocols) > 0 {
-		header.Set("Sec-WebSocket-Protocol", strings.Join(s.Subprotocols, ", "))
+	header := s.header(s.Load.Headers, i, 0)
+	if len(s.Open.Subprotocols) > 0 {
+		header.Set("Sec-WebSocket-Protocol", strings.Join(s.Open.Subprotocols, ", "))
 	}
 	conn, err := websocket.Dial(ctx, u, header, secure, maxMessage)
 	if err != nil {
 		return nil, err
 	}
 	conn.Direct()
-	for _, m := range s.Messages {
-		conn.Queue([]byte(s.text(m, i, 0)))
+	for _, m := range s.Open.Messages {
+		conn.Queue([]byte(s.text(m, i, 0, nil)))
 	}
 	return &socket{counter: counter{script: s}, driver: d, conn: conn, i: i}, nil
 }
@@ -63,7 +63,7 @@ func (c *socket) Send(_ context.Context, offer uint64) error {
 	if c.body, err = c.driver.body(c.body[:0], c.script, c.i, offer); err != nil {
 		return err
 	}
-	if send.Binary {
+	if send.Base64 != "" {
 		c.conn.QueueBinary(c.body)
 	} else {
 		c.conn.Queue(c.body)
