@@ -29,11 +29,12 @@ type Way struct {
 // statements elsewhere. PostgreSQL gives a connection its process ID (documentation, 55.2.1) and
 // poolers one of their own making, by which they know what to cancel.
 func Probe(ctx context.Context, s Settings) (w Way, err error) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
 	s.Pooled = false
 	config := s.connection(Reads)
-	config.ConnectTimeout = cmp.Or(s.Config.ConnectTimeout, probePatience)
+	attempts := time.Duration(len(dsn.Places(config)) + 1) // and one for the question itself
+	config.ConnectTimeout = cmp.Or(s.Config.ConnectTimeout, probePatience/attempts)
+	ctx, cancel := context.WithTimeout(ctx, max(probePatience, attempts*config.ConnectTimeout))
+	defer cancel()
 	maps.Copy(config.RuntimeParams, planning)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if parameter, ok := dsn.RefusedParameter(err); ok && s.Config.RuntimeParams[parameter] == "" {
