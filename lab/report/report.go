@@ -52,7 +52,7 @@ type Report struct {
 	CPUFloor      *format.Interval    // the same by CPU per request; only by turns
 	FloorIncluded bool                // the intervals of the ratios are wider by the floor
 	Comparison    *compare.Comparison // kind compare: by the requested metric
-	Turns         *view.TurnsSummary       // nil: the variants took turns by whole runs, or there was one
+	Turns         *view.TurnsSummary  // nil: the variants took turns by whole runs, or there was one
 	// RatioMetric is the metric of the ratios in Steps.
 	RatioMetric string
 	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first

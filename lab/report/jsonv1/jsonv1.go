@@ -44,13 +44,13 @@ func Write(w io.Writer, r *report.Report) error {
 
 // outcome is the common part of every schema.
 type outcome struct {
-	Valid    bool           `json:"valid"`
-	Reason   string         `json:"reason"` // why not valid
-	Warnings []string       `json:"warnings"`
-	Answer   string         `json:"answer"`
-	Out      string         `json:"out"`
-	Turns    *view.TurnsSummary  `json:"turns,omitempty"` // null: the experiment did not take turns
-	Outcome  record.Outcome `json:"outcome"`
+	Valid    bool               `json:"valid"`
+	Reason   string             `json:"reason"` // why not valid
+	Warnings []string           `json:"warnings"`
+	Answer   string             `json:"answer"`
+	Out      string             `json:"out"`
+	Turns    *view.TurnsSummary `json:"turns,omitempty"` // null: the experiment did not take turns
+	Outcome  record.Outcome     `json:"outcome"`
 }
 
 func outcomeOf(r *report.Report) outcome {
@@ -182,7 +182,7 @@ func capacityObject(r *report.Report) any {
 		Databases []object            `json:"databases,omitempty"`
 		Answer    string              `json:"answer"`
 		Out       string              `json:"out"`
-		Turns     *view.TurnsSummary       `json:"turns,omitempty"`
+		Turns     *view.TurnsSummary  `json:"turns,omitempty"`
 		Outcome   record.Outcome      `json:"outcome"`
 	}{c, scalingCurves(r), databaseObjects(r), r.Answer, r.Out, r.Turns, r.Outcome}
 }
@@ -214,7 +214,7 @@ func comparisonObject(r *report.Report) any {
 		Out       string              `json:"out"`
 		// by turns: the comparison by each metric
 		Metrics map[string]compare.Comparison `json:"metrics,omitempty"`
-		Turns   *view.TurnsSummary                 `json:"turns,omitempty"`
+		Turns   *view.TurnsSummary            `json:"turns,omitempty"`
 		Changes *changes.Changes              `json:"changes,omitempty"`
 		Outcome record.Outcome                `json:"outcome"`
 	}{c, r.Complete(), r.Outcome.Reason, r.SLO, stepObjects(r), scalingCurves(r), diagnoses(r), databaseObjects(r), r.Answer, r.Out, metrics, r.Turns, r.Changes, r.Outcome}
