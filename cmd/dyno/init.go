@@ -50,7 +50,7 @@ editors complete and check the scenario.`,
 				switch {
 				case i == 0 && (isURL(arg) || request.IsPackage(arg)):
 					what = arg
-				case i == len(args)-1 && (arg == "-" || request.LooksLikeScenario(arg)):
+				case i == len(args)-1 && (arg == "-" && what == "" || request.LooksLikeScenario(arg)):
 					name = arg
 				default:
 					return usage.Errorf("%s is neither a URL, nor the folder of a Go program, nor a file to write, which ends in .yaml", arg)
@@ -193,10 +193,10 @@ func observed(out io.Writer, s *environment.Seen, asked []string) (notes []strin
 	notes = append(notes, "Made by dyno init, which started the program: "+a.String()+".")
 	edit := ""
 	switch {
-	case a.Status >= http.StatusBadRequest:
-		edit = "An error counts against the slo: write into load.url what its users ask for, or name it by --url-path."
+	case a.Status >= http.StatusMultipleChoices:
+		edit = "That is no success, and counts against the slo: write into load.url what its users ask for, or name it by --url-path."
 	case a.Asked != asked[0]:
-		edit = "GET " + asked[0] + " was answered with an error: write into load.url what its users ask for, or name it by --url-path."
+		edit = "GET " + asked[0] + " was not answered with success: write into load.url what its users ask for, or name it by --url-path."
 	}
 	if edit != "" {
 		fmt.Fprintln(out, edit)

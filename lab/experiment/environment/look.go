@@ -29,7 +29,7 @@ type Seen struct {
 	Answer  *Answer          // nil: no address speaks HTTP
 }
 
-// Answer is the answer to the first path that has a status below 400, or else to the first path.
+// Answer is the answer to the first path that has a status below 300, or else to the first path.
 type Answer struct {
 	At     netip.AddrPort
 	Scheme string
@@ -96,15 +96,15 @@ func (s *Seen) debugLast(ctx context.Context) {
 	s.Debug = len(debug)
 }
 
-// ask asks each address for each path until one is answered with a status below 400.
+// ask asks each address for each path until one is answered with a status below 300.
 func ask(ctx context.Context, at []netip.AddrPort, paths []string) (first *Answer) {
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	client := &http.Client{Timeout: patience, CheckRedirect: own, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	for _, a := range at {
 		for _, path := range paths {
 			for _, scheme := range []string{"http", "https"} {
 				got := get(ctx, client, Answer{At: a, Scheme: scheme, Asked: path})
-				if got != nil && got.Status < http.StatusBadRequest {
+				if got != nil && got.Status < http.StatusMultipleChoices {
 					return got
 				}
 				if first == nil {
@@ -116,7 +116,16 @@ func ask(ctx context.Context, at []netip.AddrPort, paths []string) (first *Answe
 	return first
 }
 
-// get asks for a path; nil: there is no answer from that address. A server of HTTPS answers plain
+// own follows redirects at the same address; one to elsewhere is the answer.
+func own(next *http.Request, before []*http.Request) error {
+	const most = 10
+	if first := before[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme || len(before) >= most {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// get asks for a path; nil: there is no answer. A server of HTTPS answers plain
 // HTTP with status 400.
 func get(ctx context.Context, client *http.Client, a Answer) *Answer {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Scheme+"://"+a.At.String()+a.Asked, nil)
@@ -130,7 +139,7 @@ func get(ctx context.Context, client *http.Client, a Answer) *Answer {
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	at := resp.Request.URL
-	if at.Host != req.URL.Host || at.Scheme != a.Scheme || resp.StatusCode == http.StatusBadRequest && strings.Contains(string(text), "HTTPS") {
+	if resp.StatusCode == http.StatusBadRequest && strings.Contains(string(text), "HTTPS") {
 		return nil
 	}
 	a.Path, a.Status, a.Kind = at.RequestURI(), resp.StatusCode, resp.Header.Get("Content-Type")
