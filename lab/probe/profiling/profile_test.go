@@ -356,10 +356,14 @@ func TestShorterLength(t *testing.T) {
 		"closed":         func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		longest, asked := map[string]float64{"profile": 3, "trace": 0.2}, map[string]string{}
+		var mu sync.Mutex // Of asked: an answer cut off orders nothing.
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			kind := path.Base(r.URL.Path)
 			seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64)
-			switch asked[kind] = r.FormValue("seconds"); {
+			mu.Lock()
+			asked[kind] = r.FormValue("seconds")
+			mu.Unlock()
+			switch {
 			case err != nil || seconds > longest[kind]:
 				refuse(w, r)
 			case kind == "trace":
@@ -372,8 +376,10 @@ func TestShorterLength(t *testing.T) {
 		i.cpu(t.Context())
 		i.takeTrace(t.Context())
 		i.client.Close()
+		mu.Lock()
 		if asked["profile"] != "2" || asked["trace"] != "0.125" || i.files[0].Seconds != 2 {
 			t.Errorf("%s: asked for %v, entered %+v", name, asked, i.files)
 		}
+		mu.Unlock()
 	}
 }
