@@ -23,7 +23,7 @@ lint: ## formatting, vet (also for macOS) and staticcheck
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 work
 
 pages: ## type every command of README.md and docs/ in a fresh clone, as readers do (4 minutes once compiled)
-	go run ./tests/pages
+	go run ./bench/tests/pages
 
 fuzz: ## every fuzz target for 20 s each
 	@go list work | while read -r pkg; do \
@@ -75,7 +75,7 @@ calibrate: ## how often a diagnosis is right, on servers of known cause, five ti
 rivals: ## the rivals of chaind, geth and CometBFT, and of arenad, Colyseus, into dyno-out (5 minutes, once)
 	@mkdir -p dyno-out; failed=; for p in github.com/ethereum/go-ethereum/cmd/geth@v1.17.10 github.com/cometbft/cometbft/cmd/cometbft@v1.0.1; do \
 	  GOBIN="$(CURDIR)/dyno-out" go install $$p || failed="$$failed $$p"; done; \
-	go run ./peers/colyseus install --program dyno-out/colyseus || failed="$$failed Colyseus"; \
+	go run ./bench/peers/colyseus install --program dyno-out/colyseus || failed="$$failed Colyseus"; \
 	test -z "$$failed" || { echo "not built, and left out of the comparison:$$failed"; exit 1; }
 
 # Beside their rivals: make rivals builds those of chaind and arenad; wrk, pgbench (PostgreSQL) and redis-server must be installed. The part of

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	dyno/agent v0.0.0
-	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/bufbuild/protocompile v0.14.1
@@ -74,6 +73,5 @@ require (
 
 replace (
 	dyno/agent => ./agent
-	dyno/cmd/service => ./cmd/service
 	dyno/parts => ./parts
 )

@@ -74,7 +74,6 @@ var inside = map[string][]room{
 	"services/arena": {
 		{".", []string{"room", "fleet", "agones", "match", "heartbeat", "page", "socket", "auth", "delta", "recording", "game", "wire"}, "assembles the service"},
 		{"room", []string{"history", "match", "socket", "delta", "game", "wire"}, "a room and what it writes; it knows no other room, and no request"},
-		{"bots", []string{"delta", "game", "wire"}, "plays from outside, as a client"},
 		{"history", []string{"delta", "game"}, "states of the past; it knows no client"},
 		{"delta", []string{"game", "wire"}, "states as bits; it knows no client"},
 		{"heartbeat", nil, "one endpoint in several ways; it knows no room"},

@@ -46,6 +46,7 @@ var modules = map[string]map[string]string{
 	},
 	"agent": {},
 	"parts": {
+		"github.com/spf13/cobra":                                          "commands, flags and help of the services",
 		"github.com/spf13/pflag":                                          "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go":                         "windows of a job carry histograms",
 		"github.com/coder/websocket":                                      "JSON-RPC over WebSocket; it needs no other module",
@@ -128,7 +129,6 @@ var modules = map[string]map[string]string{
 		"golang.org/x/time":                   "rates of chat",
 		"google.golang.org/protobuf":          "messages are Protobuf",
 	},
-	"services/arena/bots": {".": "the load engine of the lab", "google.golang.org/protobuf": "what a state acknowledges"},
 	"services/ledger": {
 		"github.com/spf13/pflag":                                            "flags of the settings",
 		"github.com/HdrHistogram/hdrhistogram-go":                           "durations of fetches",
@@ -143,8 +143,7 @@ var modules = map[string]map[string]string{
 		"google.golang.org/grpc":                                            "serving and mirroring over gRPC",
 		"google.golang.org/protobuf":                                        "serving and mirroring over gRPC",
 	},
-	"cmd/service":    {"github.com/spf13/cobra": "commands, flags and help", "github.com/spf13/pflag": "commands, flags and help"},
-	"cmd/arenad":     {"github.com/nats-io/nats-server/v2": "indirectly: several nodes", ".": "its bots run in the load engine of the lab", "github.com/spf13/cobra": "its own commands", "github.com/coder/websocket": "tests play in the compact subprotocol", "google.golang.org/protobuf": "tests play in the compact subprotocol"},
+	"cmd/arenad":     {"github.com/nats-io/nats-server/v2": "indirectly: several nodes", "github.com/spf13/cobra": "its own commands", "github.com/coder/websocket": "tests play in the compact subprotocol", "google.golang.org/protobuf": "tests play in the compact subprotocol"},
 	"cmd/chaind":     {"github.com/spf13/cobra": "its own commands", "github.com/ethereum/go-ethereum": "what decode prints, and the log of the state"},
 	"cmd/ledgersync": {"github.com/spf13/cobra": "its own commands"},
 	"cmd/notifyd":    {"github.com/spf13/cobra": "its own commands", "golang.org/x/sys": "tests fill a disk"},
@@ -177,14 +176,10 @@ var modules = map[string]map[string]string{
 		"github.com/tmthrgd/go-hex":                 "vectorised hexadecimal",
 		"golang.org/x/crypto":                       "RIPEMD-160",
 	},
-	"subjects": {
-		"github.com/HdrHistogram/hdrhistogram-go": "windows of a job carry histograms",
-		"golang.org/x/sys":                        "memory and CPU of the process",
-	},
 }
 
 // comparing lists the modules that only compare, exhibit or test: they may require anything.
-var comparing = []string{"bench", "peers", "services/notify/soak", "tests"}
+var comparing = []string{"bench", "services/notify/soak"}
 
 // anyModule are testing libraries that any module but the agent may require.
 var anyModule = []string{"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -215,7 +210,7 @@ func TestModulesRequireWhatTheyNeed(t *testing.T) {
 			_, allowed := permitted[r.Path]
 			switch {
 			case slices.Contains(onlyCompared, r.Path) && !allowed:
-				t.Errorf("%s/go.mod requires %s, which only tests and comparisons need: move what imports it to peers or tests", dir, r.Path)
+				t.Errorf("%s/go.mod requires %s, which only tests and comparisons need: move what imports it to bench", dir, r.Path)
 			case dir == "agent":
 				t.Errorf("agent/go.mod requires %s: the agent has no requirements, so that measuring a service does not change it", r.Path)
 			case r.Indirect, allowed, strings.HasPrefix(r.Path, module+"/"), slices.Contains(anyModule, r.Path):

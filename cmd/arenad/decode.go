@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/arena"
 	"dyno/services/arena/delta"
@@ -26,7 +26,7 @@ func decodeCommand() *cobra.Command {
 		Long: `Decode reads a client's messages from stdin, each behind its length (4 bytes, the lowest first), and prints a line of JSON
 for each state: {"tick","entities":[{"id","x","y","dir","hp","score"}]}. Other messages have no line.`,
 		Example: "  arenad decode --subprotocol " + wire.Bits + " < messages",
-		Args:    service.NoArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			lines := map[string]func(io.Reader, io.Writer) error{wire.Bits: delta.Lines, wire.Proto: delta.SnapshotLines}[subprotocol]
 			if lines == nil {

@@ -3,11 +3,8 @@ module dyno/cmd/arenad
 go 1.26.0
 
 require (
-	dyno v0.0.0
-	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	dyno/services/arena v0.0.0
-	dyno/services/arena/bots v0.0.0
 	github.com/coder/websocket v1.8.15
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
@@ -16,7 +13,6 @@ require (
 
 require (
 	dyno/agent v0.0.0 // indirect
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
@@ -26,7 +22,6 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
-	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
@@ -69,8 +64,6 @@ require (
 replace (
 	dyno => ../..
 	dyno/agent => ../../agent
-	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
 	dyno/services/arena => ../../services/arena
-	dyno/services/arena/bots => ../../services/arena/bots
 )

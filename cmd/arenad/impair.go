@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/arena"
 	"dyno/services/arena/impair"
@@ -27,7 +27,7 @@ while, and resets. Order is kept, as TCP keeps it. When it listens it prints {"l
 		Example: `  arenad impair --listen 127.0.0.1:9000 --to 127.0.0.1:8080 --delay 75ms
   arenad impair --listen 127.0.0.1:9000 --to 127.0.0.1:8080 --delay 100ms --jitter 30ms --seed 7
   arenad impair --listen 127.0.0.1:9000 --to 127.0.0.1:8080 --stall 5s@10s --rate 20000`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for flag, address := range map[string]string{"listen": o.Listen, "to": o.To} {
 				if _, _, err := net.SplitHostPort(address); err != nil {

@@ -2,10 +2,10 @@
 package main
 
 import (
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/services/arena"
 )
 
 func main() {
-	service.Main(arena.Service(), tokenCommand(), decodeCommand(), botsCommand(), replayCommand(), impairCommand())
+	command.Main(arena.Service(), tokenCommand(), decodeCommand(), replayCommand(), impairCommand())
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/services/arena/recording"
 )
 
@@ -23,7 +23,7 @@ func replayCommand() *cobra.Command {
 and compares the hashes of the states. The exit code is 1 where they differ or where the file is damaged.`,
 		Example: `  arenad replay arenad-data/recordings/4GZK2QPA.rec
   arenad replay arenad-data/recordings/4GZK2QPA.rec --json`,
-		Args: service.Arguments(1, 1, "a file, such as arenad-data/recordings/ROOM.rec"),
+		Args: command.Arguments(1, 1, "a file, such as arenad-data/recordings/ROOM.rec"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := recording.Replay(args[0])
 			if damage := (*recording.DamageError)(nil); err != nil && !errors.As(err, &damage) {

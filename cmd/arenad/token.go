@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/seconds"
 	"dyno/services/arena/auth"
@@ -27,7 +27,7 @@ func tokenCommand() *cobra.Command {
 is missing; every user who can read that file can make tokens for every name.`,
 		Example: `  arenad token --auth-key arena.key --name ada
   arenad token --auth-key arena.key --name ada --ttl 720h`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case file == "":

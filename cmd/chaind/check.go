@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/services/chain"
 )
 
@@ -21,7 +21,7 @@ func checkCommand() *cobra.Command {
 block 0, the receipts and indexes against what comes out, and the stored state node by node. Damage is named by file and
 block, and the exit code is 1. The service must be stopped. Check needs room on the disk for another copy of the state.`,
 		Example: "  chaind check --data chain --json",
-		Args:    service.NoArguments,
+		Args:    command.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return check(cmd, data, asJSON) },
 	}
 	flags := cmd.Flags()

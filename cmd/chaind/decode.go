@@ -13,7 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/ethereum/fork"
 	"dyno/parts/ethereum/transaction"
@@ -34,7 +34,7 @@ func decodeCommand() *cobra.Command {
 		Long: `Decode reads transactions from stdin, one in hexadecimal on each line, and prints a JSON object on a line for each:
 {"hash":..,"sender":..,"intrinsicGas":..}, or {"error":..} where the fork refuses the transaction whatever the state is.`,
 		Example: `  echo 0xf86b80... | chaind decode --fork Prague --chain-id 1337`,
-		Args:    service.NoArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := fork.Config(on, new(big.Int).SetUint64(chainID))
 			if err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/services/chain"
 )
 
@@ -16,7 +16,7 @@ func exportCommand() *cobra.Command {
 		Long: `Export writes the blocks from block 1 on as geth export does: in RLP, one after the other, compressed with gzip where
 the file's name ends in .gz. The file is complete or absent; - is stdout. The service must be stopped.`,
 		Example: "  chaind export --data chain copy.rlp",
-		Args:    service.Arguments(1, 1, "export takes one argument, the file to write: chaind export --data chain copy.rlp"),
+		Args:    command.Arguments(1, 1, "export takes one argument, the file to write: chaind export --data chain copy.rlp"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return chain.Export(cmd.Context(), data, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

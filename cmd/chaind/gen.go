@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/output"
 	"dyno/services/chain/gen"
@@ -30,7 +30,7 @@ for the corpus of a scenario; rows, {"raw":"0x.."}, for its feeder. The keys fol
 --development the accounts are the ten of the development chain, which also anvil and Hardhat have, and no genesis is written.`,
 		Example: `  chaind gen --accounts 1000 --per 100 --seed 1 --format ndjson > transfers.ndjson
   chaind serve --data chain --genesis genesis.json`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			g, err := gen.New(c)
 			if err != nil {

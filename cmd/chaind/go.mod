@@ -3,7 +3,6 @@ module dyno/cmd/chaind
 go 1.26.0
 
 require (
-	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	dyno/parts/cluster v0.0.0
 	dyno/parts/ethereum v0.0.0
@@ -111,7 +110,6 @@ require (
 
 replace (
 	dyno/agent => ../../agent
-	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
 	dyno/parts/cluster => ../../parts/cluster
 	dyno/parts/ethereum => ../../parts/ethereum

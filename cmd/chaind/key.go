@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
 	"dyno/parts/cluster/peers/identity"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/chain"
 )
@@ -19,7 +19,7 @@ func keyCommand() *cobra.Command {
 		Short: "Make and show the key of a node",
 		Example: `  chaind key new --node-key node.key
   chaind key show --node-key node.key`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return daemon.Usage(errors.New("key takes a command: chaind key new, or chaind key show"))
 		},
@@ -52,7 +52,7 @@ func keyCommandOf(name, short, long string, id func(path string) (identity.ID, e
 		Short:   short,
 		Long:    long,
 		Example: "  chaind key " + name + " --node-key node.key",
-		Args:    service.NoArguments,
+		Args:    command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := id(path)
 			if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/ethereum/go-ethereum/log"
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/services/chain"
 )
 
 func main() {
 	// Go-ethereum ends the process when its state cannot be written, after saying why in its log.
 	log.SetDefault(log.NewLogger(log.NewTerminalHandlerWithLevel(os.Stderr, log.LevelError, false)))
-	service.Main(chain.Service(), commands()...)
+	command.Main(chain.Service(), commands()...)
 }
 
 // commands are those beside the jobs.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/ethereum/statetest"
 )
 
@@ -21,7 +21,7 @@ func statetestCommand() *cobra.Command {
 transaction on every fork that the file names. It prints the failures and a count, or with --json an array of all results
 ({"file","name","fork","index","pass","stateRoot","error"}), and exits with 1 when a test fails or a file is none.`,
 		Example: "  chaind statetest --json GeneralStateTests/stExample/add11.json",
-		Args:    service.Arguments(1, 1<<30, "statetest takes the files as arguments: chaind statetest add11.json"),
+		Args:    command.Arguments(1, 1<<30, "statetest takes the files as arguments: chaind statetest add11.json"),
 		RunE:    func(cmd *cobra.Command, files []string) error { return statetests(cmd, files, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print all results as one JSON array")

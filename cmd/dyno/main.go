@@ -16,11 +16,11 @@ import (
 	"dyno/cmd/dyno/revisions"
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/windows"
-	"dyno/cmd/service/manual"
 	"dyno/lab/experiment"
 	"dyno/lab/load/pacing"
 	"dyno/lab/record/redact"
 	"dyno/lab/report/screen"
+	"dyno/parts/manual"
 
 	"github.com/spf13/cobra"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/parts/xrpl/trust"
@@ -34,7 +34,7 @@ again, and what was lost is still to be synced.`,
 		Example: `  ledgersync check --data history
   ledgersync check --data history --repair
   ledgersync check --data history --level L4 --json`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if level != "" {
 				if _, err := trust.ParseLevel(level); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/output"
 	"dyno/parts/progress"
@@ -31,7 +31,7 @@ binary, which ledgersync verify reads. parquet is a row a transaction: ledger_in
 account, type, tx_blob, meta.`,
 		Example: `  ledgersync export --data history | ledgersync verify - --level L4
   ledgersync export --data history --format parquet --from 90000000 --to 90000999 -o history.parquet`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, err := refusal.Pick("format", export.Formats, format)
 			if err != nil {

@@ -3,7 +3,6 @@ module dyno/cmd/ledgersync
 go 1.26.0
 
 require (
-	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	dyno/parts/xrpl v0.0.0
 	dyno/services/ledger v0.0.0
@@ -92,7 +91,6 @@ require (
 
 replace (
 	dyno/agent => ../../agent
-	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
 	dyno/parts/xrpl => ../../parts/xrpl
 	dyno/services/ledger => ../../services/ledger

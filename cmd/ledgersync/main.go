@@ -3,13 +3,13 @@
 package main
 
 import (
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/services/ledger"
 
 	"github.com/spf13/cobra"
 )
 
-func main() { service.Main(ledger.Service(), commands()...) }
+func main() { command.Main(ledger.Service(), commands()...) }
 
 // commands are those beside serve and the jobs.
 func commands() []*cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/output"
 	"dyno/parts/progress"
@@ -35,7 +35,7 @@ func packCommand() *cobra.Command {
 ledger again, down from the hash of the top one. Pack prints that hash: send it to the recipient over a trusted channel.`,
 		Example: `  ledgersync pack --data history -o history.pack
   ledgersync pack --data history --from 90000000 --to 90000999 -o - | ssh elsewhere ledgersync unpack - --data history`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return daemon.Usage(errors.New("-o FILE says where the pack goes; - is stdout"))
@@ -87,7 +87,7 @@ the ledger above it is stored already. A folder that was proved further than --l
 its level is that of all that is in it.`,
 		Example: `  ledgersync unpack history.pack --data history --anchor 90000999:5D1C...
   ledgersync unpack history.pack --data history --level L4`,
-		Args: service.Arguments(1, 1, "unpack wants one FILE, as in ledgersync unpack history.pack; - is stdin"),
+		Args: command.Arguments(1, 1, "unpack wants one FILE, as in ledgersync unpack history.pack; - is stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := unpackOptions(level, anchor)
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/xrpl"
 	"dyno/parts/xrpl/history"
@@ -53,7 +53,7 @@ Faults (--fault KIND=RATE), each with the probability RATE, from 0 to 1:
   ledgersync sim --ledgers 2000 --complete 90000001-90000900,90001000-90002000
   ledgersync sim --ledgers 100 --tip-every 4s --validators 5
   ledgersync sim --replay ledgers.jsonl --tls --tls-write cert.pem --delay 40ms`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.finish(); err != nil {
 				return daemon.Usage(err)

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"dyno/cmd/service"
 	"dyno/parts/assembly"
+	"dyno/parts/command"
 	"dyno/parts/quicktest"
 	"dyno/parts/servicetest/program"
 	"dyno/services/ledger"
@@ -42,7 +42,7 @@ func assembled(v assembly.Variant) program.Func {
 			}
 			args = append(with, args[1:]...)
 		}
-		return service.Run(ctx, ledger.Service(), commands(), args, os.LookupEnv, stdout, stderr)
+		return command.Run(ctx, ledger.Service(), commands(), args, os.LookupEnv, stdout, stderr)
 	}
 }
 

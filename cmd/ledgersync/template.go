@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/refusal"
 )
@@ -40,7 +40,7 @@ func templateCommand() *cobra.Command {
 		Example: `  ledgersync template public > public.yaml
   ledgersync sync --config public.yaml`,
 		ValidArgs: templateNames(),
-		Args:      service.Arguments(0, 1, "template takes one name"),
+		Args:      command.Arguments(0, 1, "template takes one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := []byte(strings.Join(templateNames(), "\n") + "\n")
 			if len(args) == 1 {

@@ -10,7 +10,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/progress"
 	"dyno/parts/refusal"
@@ -37,7 +37,7 @@ and both if that cannot be decided. That takes some 200 bytes of memory for each
 It exits with 1 when a ledger fails, or when there is none.`,
 		Example: `  ledgersync verify ledgers.jsonl --level L4
   ledgersync export --data ledgersync-data --format ndjson | ledgersync verify - --json`,
-		Args: service.Arguments(1, 1, "verify wants one FILE, as in ledgersync verify ledgers.jsonl; - is stdin"),
+		Args: command.Arguments(1, 1, "verify wants one FILE, as in ledgersync verify ledgers.jsonl; - is stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Level, err = trust.ParseLevel(level); err != nil {

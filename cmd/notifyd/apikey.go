@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/notify/apikey"
 )
@@ -21,7 +21,7 @@ A running notifyd takes the new line over within a second.`,
 		Example: `  (umask 077; notifyd apikey shop >> keys.txt)
   notifyd serve --api-keys keys.txt
   curl -H 'Authorization: Bearer notifyd_...' http://127.0.0.1:8080/v1/stats`,
-		Args: service.Arguments(1, 1, "apikey takes one argument, the name of who will have the key: notifyd apikey shop"),
+		Args: command.Arguments(1, 1, "apikey takes one argument, the name of who will have the key: notifyd apikey shop"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, line, err := apikey.Make(args[0])
 			if err != nil {

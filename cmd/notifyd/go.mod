@@ -3,7 +3,6 @@ module dyno/cmd/notifyd
 go 1.26.0
 
 require (
-	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	dyno/services/notify v0.0.0
 	github.com/spf13/cobra v1.10.2
@@ -59,7 +58,6 @@ require (
 
 replace (
 	dyno/agent => ../../agent
-	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
 	dyno/parts/wal/jetstream => ../../parts/wal/jetstream
 	dyno/services/notify => ../../services/notify

@@ -3,8 +3,8 @@
 package main
 
 import (
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/services/notify"
 )
 
-func main() { service.Main(notify.Service(), sinkCommand(), apikeyCommand()) }
+func main() { command.Main(notify.Service(), sinkCommand(), apikeyCommand()) }

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/doors"
 	"dyno/parts/guard"
@@ -36,7 +36,7 @@ answered, and one to /fail... is immediately answered with 500. On --debug:
   GET /receipts?run=RUN    a stream of lines "ID NS": when the notices whose id is RUN-HEX16 came, CLOCK_MONOTONIC`,
 		Example: `  notifyd sink --listen 127.0.0.1:9000 --debug 127.0.0.1:9001 --delay 5ms
   notifyd sink --listen 127.0.0.1:9000 --otlp http://127.0.0.1:4318`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			g, err := guard.New(guard.Options{Hosts: hosts, Listen: []string{listen, debug}})
 			if err != nil {

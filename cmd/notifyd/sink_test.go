@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/guard"
 	"dyno/parts/guard/guardtest"
 	"dyno/services/notify"
@@ -104,7 +104,7 @@ func TestSinkUsage(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		none := func(string) (string, bool) { return "", false }
-		code := service.Run(t.Context(), notify.Service(), []*cobra.Command{sinkCommand()}, args, none, io.Discard, &stderr)
+		code := command.Run(t.Context(), notify.Service(), []*cobra.Command{sinkCommand()}, args, none, io.Discard, &stderr)
 		if code != 2 || !strings.Contains(stderr.String(), says) || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%v: exit %d, %q", args, code, stderr.String())
 		}

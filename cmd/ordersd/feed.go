@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/order"
@@ -39,7 +39,7 @@ a token of the account that owns it. The same seed draws the same uids. The file
 is missing, so that it can come before the service.`,
 		Example: `  ordersd seed --rows 100000
   ordersd feed --rows 100000 --jwt-keys jwks.json > feed.csv`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return daemon.Usage(err)

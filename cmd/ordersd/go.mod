@@ -3,7 +3,6 @@ module dyno/cmd/ordersd
 go 1.26.0
 
 require (
-	dyno/cmd/service v0.0.0
 	dyno/parts v0.0.0
 	dyno/parts/postgres v0.0.0
 	dyno/services/orders v0.0.0
@@ -69,7 +68,6 @@ require (
 
 replace (
 	dyno/agent => ../../agent
-	dyno/cmd/service => ../service
 	dyno/parts => ../../parts
 	dyno/parts/postgres => ../../parts/postgres
 	dyno/services/orders => ../../services/orders

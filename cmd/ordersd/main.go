@@ -3,12 +3,12 @@
 package main
 
 import (
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/postgres/keeper"
 	"dyno/services/orders"
 )
 
 func main() {
 	keeper.Main()
-	service.Main(orders.Service(), tokenCommand(), feedCommand(), seedCommand(), postgresCommand())
+	command.Main(orders.Service(), tokenCommand(), feedCommand(), seedCommand(), postgresCommand())
 }

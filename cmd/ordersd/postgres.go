@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/doors"
 	"dyno/parts/postgres"
@@ -33,7 +33,7 @@ ready. On --debug, which is loopback only:
   POST /kill?for=2s   the same with SIGKILL to all its processes`,
 		Example: `  ordersd postgres --data ./pg --rows 1000000 --accounts 1000 --debug 127.0.0.1:9101
   curl -X POST 'http://127.0.0.1:9101/kill'`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkCompanion(o, debug, rows, accounts); err != nil {
 				return daemon.Usage(err)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/parts/postgres"
 	"dyno/services/orders"
@@ -36,7 +36,7 @@ Without --dsn they go into the PostgreSQL in the data folder: into that of the o
 starts it for as long as it takes.`,
 		Example: `  ordersd seed --rows 100000
   ordersd seed --rows 1000000 --dsn postgres://orders:secret@db.example:5432/orders`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(); err != nil {
 				return daemon.Usage(err)

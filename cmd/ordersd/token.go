@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"dyno/cmd/service"
+	"dyno/parts/command"
 	"dyno/parts/daemon"
 	"dyno/services/orders/auth"
 	"dyno/services/orders/order"
@@ -31,7 +31,7 @@ file; every user who can read that file can make tokens for every account. Witho
 in the data folder, which is made, with a new key, if it is missing.`,
 		Example: `  ordersd token --sub A1
   curl -H "Authorization: Bearer $(ordersd token --sub A1)" 'http://127.0.0.1:8080/api/v1/order?uid=1'`,
-		Args: service.NoArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			now := time.Now()
 			var err error

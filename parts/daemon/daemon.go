@@ -1,6 +1,6 @@
 // Package daemon runs a service or one of its jobs as a process, under the contract that every
 // service has with its users and the lab: flags, a ready line, the debug address, metrics, draining
-// at a signal, exit codes. Package cmd/service adds the command line.
+// at a signal, exit codes. Package command adds the command line.
 //
 // It is not a framework for handlers: the service decides what it serves and how. What the service
 // is made of is declared with package assembly.

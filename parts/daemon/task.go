@@ -14,7 +14,7 @@ import (
 )
 
 // Task is serve, or a job: what runs under the contract, with its flags. A command line
-// (cmd/service) shows them; Run does without one.
+// (parts/command) shows them; Run does without one.
 type Task struct {
 	Name, Short, Long, Example string
 

@@ -1,5 +1,5 @@
 // Package natstest starts real nats-server processes for tests. The server is the tool of the
-// module dyno/peers, so that no module that a user builds requires it;
+// module dyno/bench, so that no module that a user builds requires it;
 // where that module is missing, tests skip, unless DYNO_TESTS=all asks for all of them. It is not
 // for measuring. A server ends with its test, and with the test's process however that ends.
 package natstest
@@ -223,9 +223,9 @@ func (s *starting) await(t testing.TB) *Server {
 	}
 }
 
-// binary returns the path of nats-server as the module dyno/peers has it.
+// binary returns the path of nats-server as the module dyno/bench has it.
 var binary = sync.OnceValues(func() (string, error) {
-	module, err := output("", "go", "list", "-m", "-f", "{{.Dir}}", "dyno/peers")
+	module, err := output("", "go", "list", "-m", "-f", "{{.Dir}}", "dyno/bench")
 	if err != nil {
 		return "", err
 	}
