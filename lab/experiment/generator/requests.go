@@ -10,7 +10,6 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
 	"dyno/lab/load/receipts/ethereum"
 	"dyno/lab/load/request"
 )
@@ -31,7 +30,7 @@ func (r *Requests) Left() int64 { return r.corpus.Left() }
 
 // Notes are what the driver has to say about failures.
 func (r *Requests) Notes() []string {
-	if d, ok := r.Driver.(notes.Noting); ok {
+	if d, ok := r.Driver.(load.Noting); ok {
 		return d.Notes()
 	}
 	return nil

@@ -24,7 +24,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/notes"
 	"dyno/lab/load/pool"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
@@ -49,7 +48,7 @@ type Driver struct {
 	values *corpus.Live
 	steps  []step
 	names  []string
-	failed notes.Notes
+	failed load.Notes
 	spoken std.Spoken
 }
 
@@ -95,7 +94,7 @@ func (d *Driver) Engine() string { return "flows" }
 // Notes returns which steps failed, each with the first reason.
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
-// Protocol returns what the connections negotiated; see notes.Negotiating.
+// Protocol returns what the connections negotiated; see load.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan, whose Connections bound the flows that run concurrently: further ones

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
 	"dyno/lab/load/pool"
 	"dyno/lab/load/request"
 	"dyno/lab/load/std"
@@ -59,7 +58,7 @@ type Driver struct {
 	method   protoreflect.MethodDescriptor
 	messages [][][]byte // encoded, by the index of their request; nil: they contain the offer's number
 	metadata []metadata.MD
-	failed   notes.Notes
+	failed   load.Notes
 	spoken   spoken
 }
 
@@ -192,7 +191,7 @@ func (d *Driver) Engine() string { return "grpc" }
 // Notes returns why calls failed, by their code.
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
-// Protocol returns what the connections negotiated; see notes.Negotiating.
+// Protocol returns what the connections negotiated; see load.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan; see load.Driver.

@@ -18,7 +18,6 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/load/std"
 	"dyno/lab/record"
 	"dyno/lab/workload"
@@ -185,7 +184,7 @@ func run(t *testing.T, c Config, timeout time.Duration) (record.Totals, *Driver)
 	}
 	const length = 200 * time.Millisecond
 	p := load.Plan{Connections: 2, Length: length, Drain: 20 * time.Second, Timeout: timeout,
-		Schedule: func() schedule.Schedule { return schedule.Constant(callsIn/length.Seconds(), length) }}
+		Schedule: func() load.Schedule { return load.Constant(callsIn/length.Seconds(), length) }}
 	totals, _, err := load.Run(t.Context(), p, d, discard{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/load/websocket/websockettest"
 	"dyno/lab/record"
 
@@ -44,7 +43,7 @@ func calls(n int) *request.Corpus {
 // burst is a plan of n offers at one instant.
 func burst(n, sockets int) load.Plan {
 	at := make([]int64, n)
-	return load.Plan{Schedule: func() schedule.Schedule { return schedule.Times(at) }, Connections: sockets,
+	return load.Plan{Schedule: func() load.Schedule { return load.Times(at) }, Connections: sockets,
 		Length: record.WindowLength, Drain: hour, Timeout: hour}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -36,7 +35,7 @@ func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram
 func burst(n, connections int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{
-		Schedule:    func() schedule.Schedule { return schedule.Times(at) },
+		Schedule:    func() load.Schedule { return load.Times(at) },
 		Connections: connections,
 		Length:      record.WindowLength,
 		Drain:       testTimeout,

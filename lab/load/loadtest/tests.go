@@ -12,7 +12,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 )
@@ -240,7 +239,7 @@ func testCancel(t *testing.T, open New) {
 		}
 	})
 	plan := load.Plan{
-		Schedule:    func() schedule.Schedule { return schedule.Constant(1000, testTimeout) },
+		Schedule:    func() load.Schedule { return load.Constant(1000, testTimeout) },
 		Connections: connections, Length: testTimeout, Drain: testTimeout, Timeout: testTimeout,
 	}
 	begin := time.Now()

@@ -13,7 +13,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/raw/wire"
-	"dyno/lab/load/schedule"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,7 +45,7 @@ func (d *Driver) send(ctx context.Context, p *load.Plan, rec *load.Recorder, sha
 	defer d.tune(p, rec)()
 	s := &sender{driver: d, plan: p, rec: rec, shard: shard, requests: wire.Private(d.requests), depth: max(1, d.config.Pipeline), left: p.Share(k, n)}
 	if p.Open() {
-		s.schedule = schedule.Stride(p.Schedule(), k, n)
+		s.schedule = load.Stride(p.Schedule(), k, n)
 	}
 	s.conns = make([]conn, (p.Connections-k+n-1)/n)
 	for i := range s.conns {

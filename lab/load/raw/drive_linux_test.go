@@ -14,7 +14,6 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/loadtest"
 	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -134,8 +133,8 @@ func small() *request.Corpus {
 	return &request.Corpus{Requests: []request.Request{{Method: "POST", Path: "/", Body: []byte("hello")}}, Classes: make([]request.Class, 1)}
 }
 
-func at(n int) func() schedule.Schedule {
-	return func() schedule.Schedule { return schedule.Times(make([]int64, n)) }
+func at(n int) func() load.Schedule {
+	return func() load.Schedule { return load.Times(make([]int64, n)) }
 }
 
 const testTimeout = time.Minute // a bound that no passing test reaches

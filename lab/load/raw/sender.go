@@ -8,7 +8,6 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/raw/wire"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 )
 
@@ -55,7 +54,7 @@ type sender struct {
 	started  bool
 	offering bool  // the closed model makes new offers
 	left     int64 // offers that the closed model may still make
-	schedule schedule.Schedule
+	schedule load.Schedule
 	arrival  int64 // the next intended time
 	deadline int64 // nothing times out before this instant
 	ticked   int64 // the next tick

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
 	"dyno/lab/load/pool"
 	"dyno/lab/load/request"
 
@@ -45,7 +44,7 @@ type Driver struct {
 	dial     dialer
 	refused  request.Refusals
 	// unconnected has why connections failed: that a certificate is not trusted has no other sign.
-	unconnected notes.Notes
+	unconnected load.Notes
 	spoken      Spoken
 }
 
@@ -109,7 +108,7 @@ func (d *Driver) Engine() string { return "std" }
 // Notes returns why connections failed, and the first answer that did.
 func (d *Driver) Notes() []string { return append(d.unconnected.Notes(), d.refused.Notes()...) }
 
-// Protocol returns what the connections negotiated; see notes.Negotiating.
+// Protocol returns what the connections negotiated; see load.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan; see load.Driver.

@@ -16,7 +16,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -96,7 +95,7 @@ func drive(t *testing.T, c Config) (record.Totals, []string) {
 		t.Fatal(err)
 	}
 	totals, _, err := load.Run(t.Context(), load.Plan{
-		Schedule:    func() schedule.Schedule { return schedule.Times(make([]int64, offers)) },
+		Schedule:    func() load.Schedule { return load.Times(make([]int64, offers)) },
 		Connections: connections, Length: record.WindowLength, Drain: time.Minute, Timeout: time.Minute,
 	}, d, discard{})
 	if err != nil || totals.Ended != offers {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"dyno/lab/load/notes"
+	"dyno/lab/load"
 	"dyno/lab/load/request"
 	"dyno/lab/load/sessions"
 )
@@ -24,7 +24,7 @@ var errPosting = fmt.Errorf("%d of them were in flight", posting)
 // events opens streams of server-sent events.
 type events struct {
 	script script
-	failed notes.Notes
+	failed load.Notes
 	offering
 	streams *http.Client
 	posts   *http.Client
@@ -54,7 +54,7 @@ func newEvents(s script, host string) (*events, error) {
 		posts: &http.Client{Transport: posts, Timeout: postTimeout, CheckRedirect: stay}, free: make(chan struct{}, posting)}, nil
 }
 
-var _ notes.Noting = (*events)(nil)
+var _ load.Noting = (*events)(nil)
 
 // Notes returns why requests were not sent.
 func (d *events) Notes() []string { return d.failed.Notes() }

@@ -1,8 +1,4 @@
-// Package notes holds what a driver has to say about a load besides counts and latencies: the
-// reasons of failures, and how it spoke with the target.
-//
-// It is not for counting failures: the recorder of package load does. It starts no goroutines.
-package notes
+package load
 
 import (
 	"fmt"

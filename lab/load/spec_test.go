@@ -1,4 +1,4 @@
-package schedule
+package load
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func drawSpec(t *rapid.T) Spec {
+func drawSpec(t *rapid.T) ScheduleSpec {
 	length := time.Duration(rapid.Int64Range(1, int64(300*time.Millisecond)).Draw(t, "length"))
-	s := Spec{Kind: rapid.SampledFrom([]string{KindConstant, KindPoisson, KindRamp, KindSteps, KindTimes}).Draw(t, "kind")}
+	s := ScheduleSpec{Kind: rapid.SampledFrom([]string{KindConstant, KindPoisson, KindRamp, KindSteps, KindTimes}).Draw(t, "kind")}
 	rate := rapid.Float64Range(0, 20_000)
 	switch s.Kind {
 	case KindSteps:
@@ -39,7 +39,7 @@ func TestSharesOfAgentsAreTheSchedule(t *testing.T) {
 		agents := rapid.IntRange(1, 7).Draw(t, "agents")
 		got, taken := make([]int64, len(whole)), make([]int, len(whole))
 		for a := range agents {
-			var received Spec
+			var received ScheduleSpec
 			if err := json.Unmarshal(sent, &received); err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestSharesOfAgentsAreTheSchedule(t *testing.T) {
 }
 
 func TestSpecIsChecked(t *testing.T) {
-	for want, s := range map[string]Spec{
+	for want, s := range map[string]ScheduleSpec{
 		"unknown: every":    {Kind: "every"},
 		"a rate of -1":      {Kind: KindConstant, PerSecond: -1},
 		"a rate of 1e+12":   {Kind: KindSteps, Stages: []Stage{{1e12, 1}}},

@@ -1,9 +1,4 @@
-// Package schedule holds the instants at which a load offers its work: a constant or changing rate,
-// a Poisson process, or a file's. They are fixed before the run, so the target cannot influence
-// them.
-//
-// It is not for waiting until an instant comes: the drivers do. It starts no goroutines.
-package schedule
+package load
 
 import (
 	"bufio"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package pacing
+package load
 
 import (
 	"time"

@@ -1,4 +1,4 @@
-package pacing
+package load
 
 import (
 	"runtime"

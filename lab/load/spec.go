@@ -1,4 +1,4 @@
-package schedule
+package load
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kinds of Spec.
+// Kinds of ScheduleSpec.
 const (
 	KindConstant = "constant"
 	KindPoisson  = "poisson"
@@ -16,8 +16,8 @@ const (
 	KindTimes    = "times"
 )
 
-// Spec describes a schedule, so that another process can make the same one.
-type Spec struct {
+// ScheduleSpec describes a schedule, so that another process can make the same one.
+type ScheduleSpec struct {
 	Kind      string        `json:"kind"`
 	PerSecond float64       `json:"per_s,omitempty"` // constant and poisson; the begin of a ramp
 	To        float64       `json:"to_per_s,omitempty"`
@@ -28,7 +28,7 @@ type Spec struct {
 }
 
 // Open returns the schedule, from its begin.
-func (s Spec) Open() Schedule {
+func (s ScheduleSpec) Open() Schedule {
 	switch s.Kind {
 	case KindConstant:
 		return Constant(s.PerSecond, s.Length)
@@ -43,7 +43,7 @@ func (s Spec) Open() Schedule {
 }
 
 // Check returns an error if a description that came from elsewhere makes no schedule.
-func (s Spec) Check() error {
+func (s ScheduleSpec) Check() error {
 	const most = 1e9 // offers per second
 	rates := []float64{s.PerSecond, s.To}
 	lengths := []time.Duration{s.Length}

@@ -1,4 +1,4 @@
-package pacing
+package load
 
 import "golang.org/x/sys/unix"
 
