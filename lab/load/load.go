@@ -6,9 +6,9 @@
 //
 // In the open model a request's latency counts from the time at which the schedule intended it to
 // be sent, through any backlog, so a stall of the target shows in every request that fell into it.
-// (A generator that waits for an answer before it sends the next request hides the stall; that error
-// is called "coordinated omission".) Nothing is dropped: a request that was scheduled and has not
-// finished at the end is counted, and enters the histogram at its age.
+// (A generator that waits for an answer before it sends the next request hides the stall; that
+// error is called "coordinated omission".) Nothing is dropped: a request that was scheduled and has
+// not finished at the end is counted, and enters the histogram at its age.
 //
 // The package is not for finding a rate (capacity) or for starting a target (target). Run owns
 // the recorder's goroutine; each driver owns its threads; all have ended when Run returns.

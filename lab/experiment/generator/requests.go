@@ -10,8 +10,8 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/receipts/ethereum"
-	"dyno/lab/load/request"
 )
 
 // Requests are the requests to a ready target and the driver that sends them.
@@ -20,7 +20,7 @@ type Requests struct {
 	Classes []string // the names of their classes
 	Run     string   // the run's name in request bodies
 
-	corpus    *request.Corpus
+	corpus    *corpus.Corpus
 	rows      int                              // rows or bodies that the corpus is made of
 	committed *atomic.Pointer[ethereum.Blocks] // receives what answers accept; nil: blocks are not the receipts
 }
@@ -50,16 +50,16 @@ func roundUp(n float64) string {
 }
 
 // supply returns what is left of the requests for a process, which may have been loaded before.
-func (b *Generator) supply(s *environment.Environment, u *url.URL) *request.Supply {
+func (b *Generator) supply(s *environment.Environment, u *url.URL) *corpus.Supply {
 	process := any(s)
 	if s.Target == nil { // it runs already, whatever the environment
 		process = u.Host
 	}
 	if b.supplies[process] == nil {
 		if b.supplies == nil {
-			b.supplies = map[any]*request.Supply{}
+			b.supplies = map[any]*corpus.Supply{}
 		}
-		b.supplies[process] = &request.Supply{}
+		b.supplies[process] = &corpus.Supply{}
 	}
 	return b.supplies[process]
 }

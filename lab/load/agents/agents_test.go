@@ -23,8 +23,8 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/agents"
 	"dyno/lab/load/agents/natsbus"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/request"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -66,7 +66,7 @@ func newCounter(t *testing.T, on ...func(n int)) *counter {
 	c := &counter{seen: map[uint64]int{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		seq, ok := request.ParseID(body)
+		seq, ok := corpus.ParseID(body)
 		if !ok {
 			t.Errorf("a request has the body %q", body)
 		}
@@ -99,8 +99,8 @@ func (c *counter) take(n int64, first uint64) error {
 }
 
 func (c *counter) work() engine.Work {
-	return engine.Work{URL: c.URL, Corpus: &request.Corpus{Classes: make([]request.Class, 1),
-		Requests: []request.Request{{Method: http.MethodPost, Path: "/", Body: make([]byte, request.IDLength), IDs: []int{0}}}}}
+	return engine.Work{URL: c.URL, Corpus: &corpus.Corpus{Classes: make([]corpus.Class, 1),
+		Requests: []corpus.Request{{Method: http.MethodPost, Path: "/", Body: make([]byte, corpus.IDLength), IDs: []int{0}}}}}
 }
 
 // windows keeps the sums of what a recording writes.
@@ -383,7 +383,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a host beyond loopback: %v", err)
 	}
 	once := newCounter(t).work()
-	once.Corpus.Supply = &request.Supply{}
+	once.Corpus.Supply = &corpus.Supply{}
 	if _, err := g.Driver(once); err == nil || !strings.Contains(err.Error(), "sent once") {
 		t.Errorf("requests that are sent once: %v", err)
 	}

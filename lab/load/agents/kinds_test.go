@@ -13,7 +13,6 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/request"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -49,7 +48,7 @@ func TestFlows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := engine.Work{URL: target.URL, Corpus: &request.Corpus{}, Flow: &corpus.Spec{Rows: users, Load: workload.Load{URL: target.URL, Steps: []workload.Step{
+	w := engine.Work{URL: target.URL, Corpus: &corpus.Corpus{}, Flow: &corpus.Spec{Rows: users, Load: workload.Load{URL: target.URL, Steps: []workload.Step{
 		{Request: workload.Request{Name: "login", Path: "/login?user=${row.name}&id=${id}"}, Save: map[string]workload.Save{"token": {JSON: "token"}}},
 		{Request: workload.Request{Name: "order", Body: workload.Body{Text: "x"}}, URL: target.URL + "/order/${token}"},
 	}}}}
@@ -112,8 +111,8 @@ func TestCalls(t *testing.T) {
 		server.Stop()
 		serving.Wait()
 	})
-	w := engine.Work{URL: "http://" + l.Addr().String(), Call: "grpc.health.v1.Health/Check", Corpus: &request.Corpus{Requests: make([]request.Request, 1),
-		Classes: []request.Class{{Check: request.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}}
+	w := engine.Work{URL: "http://" + l.Addr().String(), Call: "grpc.health.v1.Health/Check", Corpus: &corpus.Corpus{Requests: make([]corpus.Request, 1),
+		Classes: []corpus.Class{{Check: corpus.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}}
 	bus := listen(t)
 	start(t, bus, 2)
 	g := gather(t, bus, 2)

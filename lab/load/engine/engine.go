@@ -19,7 +19,6 @@ import (
 	"dyno/lab/load/grpcload"
 	"dyno/lab/load/jsonrpc"
 	"dyno/lab/load/raw"
-	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 )
 
@@ -34,7 +33,7 @@ const (
 type Work struct {
 	URL      string // its path counts for WebSockets only: HTTP requests have their own
 	Engine   string // of HTTP
-	Corpus   *request.Corpus
+	Corpus   *corpus.Corpus
 	HTTP2    bool
 	TLS      std.TLS
 	Think    time.Duration // closed model: pause of each connection after an answer

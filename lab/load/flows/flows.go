@@ -25,7 +25,6 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 	"dyno/lab/workload"
 )
@@ -115,7 +114,7 @@ type step struct {
 	host         *url.URL
 	url, body    corpus.Template
 	header       map[string]corpus.Template
-	check        request.Check
+	check        corpus.Check
 	follow       int           // number of redirects that are followed
 	think        time.Duration // pause before the step; not of the first
 	save         []save        // by name

@@ -15,7 +15,6 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 )
 
@@ -167,8 +166,8 @@ func withoutURL(err error) error {
 
 // refused describes a status that is no success.
 func refused(answer *http.Response) error {
-	if request.Redirects(answer.StatusCode) {
-		return fmt.Errorf("%s", request.Redirected(answer.StatusCode, answer.Header.Get("Location")))
+	if corpus.Redirects(answer.StatusCode) {
+		return fmt.Errorf("%s", corpus.Redirected(answer.StatusCode, answer.Header.Get("Location")))
 	}
 	return fmt.Errorf("%s", answer.Status)
 }

@@ -17,7 +17,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/request"
 	"dyno/lab/load/std"
 	"dyno/lab/record"
 	"dyno/lab/workload"
@@ -148,7 +147,7 @@ const (
 	callsIn = 20
 )
 
-func messages(t *testing.T, body string, check workload.Check) *request.Corpus {
+func messages(t *testing.T, body string, check workload.Check) *corpus.Corpus {
 	t.Helper()
 	rows, err := corpus.ReadCSV(strings.NewReader("name\nann\nbob\n"))
 	if err != nil {
@@ -158,7 +157,7 @@ func messages(t *testing.T, body string, check workload.Check) *request.Corpus {
 }
 
 // several makes requests of several messages, a line each.
-func several(t *testing.T, messages []string, check workload.Check) *request.Corpus {
+func several(t *testing.T, messages []string, check workload.Check) *corpus.Corpus {
 	t.Helper()
 	return build(t, corpus.Spec{Load: calling(strings.Join(messages, "\n")+"\n", nil, check)})
 }
@@ -167,7 +166,7 @@ func calling(body string, headers map[string]string, check workload.Check) workl
 	return workload.Load{GRPC: &workload.Call{}, Headers: headers, Check: check, Requests: []workload.Request{{Body: workload.Body{Text: body}}}}
 }
 
-func build(t *testing.T, spec corpus.Spec) *request.Corpus {
+func build(t *testing.T, spec corpus.Spec) *corpus.Corpus {
 	t.Helper()
 	out, err := corpus.Build(spec)
 	if err != nil {

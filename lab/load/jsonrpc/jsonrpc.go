@@ -16,8 +16,8 @@ import (
 	"net/url"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
 	"dyno/lab/workload"
 )
 
@@ -27,7 +27,7 @@ type Config struct {
 	// Corpus holds the calls: bodies that contain the offer's number in their id. The first request's
 	// header is sent with each socket's handshake. A class without a check requires that no call has
 	// an error.
-	Corpus *request.Corpus
+	Corpus *corpus.Corpus
 	// InFlight is the number of requests that may be in flight on one socket. 0: one.
 	InFlight int
 	TLS      *tls.Config // for wss; nil: the system's authorities
@@ -83,7 +83,7 @@ func New(c Config) (*Driver, error) {
 }
 
 // requireNoError completes the check of a class without one; body is that of one of its requests.
-func requireNoError(c *request.Check, body []byte) {
+func requireNoError(c *corpus.Check, body []byte) {
 	if len(c.JSON) > 0 {
 		return
 	}

@@ -41,20 +41,20 @@ func (s *sender) onReceived(c *conn, in []byte) {
 func (s *sender) answered(c *conn) bool {
 	f, p := c.oldest(), &c.parser
 	status := p.Status()
-	corpus := s.driver.config.Corpus
-	check := &corpus.Classes[f.req.Class].Check
+	requests := s.driver.config.Corpus
+	check := &requests.Classes[f.req.Class].Check
 	success, failed := check.PassStatus(status), 0
 	if !success {
 		s.driver.refused.Add(status, p.Location(), p.Excerpt())
 	}
 	if success && f.req.Content {
-		failed = corpus.Units
+		failed = requests.Units
 		if header, body, whole := p.Content(); whole {
-			if failed = check.Failures(header, body, corpus.Units); failed > 0 {
+			if failed = check.Failures(header, body, requests.Units); failed > 0 {
 				s.driver.refused.Add(status, "", body)
 			}
-			if corpus.Accepted != nil && failed < corpus.Units {
-				corpus.Accepted(f.seq, body)
+			if requests.Accepted != nil && failed < requests.Units {
+				requests.Accepted(f.seq, body)
 			}
 		}
 		success = failed == 0

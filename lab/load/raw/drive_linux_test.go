@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/loadtest"
-	"dyno/lab/load/request"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -34,9 +34,9 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			loadtest.Test(t, func(target string, corpus *request.Corpus, connections int) load.Driver {
+			loadtest.Test(t, func(target string, requests *corpus.Corpus, connections int) load.Driver {
 				c := config
-				c.Target, c.Corpus = target, corpus
+				c.Target, c.Corpus = target, requests
 				return driver(t, c)
 			})
 		})
@@ -129,8 +129,8 @@ func count(t testing.TB, p load.Plan, d *Driver, w *windows) record.Totals {
 	return totals
 }
 
-func small() *request.Corpus {
-	return &request.Corpus{Requests: []request.Request{{Method: "POST", Path: "/", Body: []byte("hello")}}, Classes: make([]request.Class, 1)}
+func small() *corpus.Corpus {
+	return &corpus.Corpus{Requests: []corpus.Request{{Method: "POST", Path: "/", Body: []byte("hello")}}, Classes: make([]corpus.Class, 1)}
 }
 
 func at(n int) func() load.Schedule {
@@ -184,7 +184,7 @@ func TestPipelineIsLost(t *testing.T) {
 				in.ReadByte() // until the client closes
 			})
 			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
-				driver(t, Config{Target: url, Corpus: &request.Corpus{Requests: []request.Request{{Method: "GET", Path: "/"}}, Classes: make([]request.Class, 1)}, Backend: backend, Pipeline: depth}))
+				driver(t, Config{Target: url, Corpus: &corpus.Corpus{Requests: []corpus.Request{{Method: "GET", Path: "/"}}, Classes: make([]corpus.Class, 1)}, Backend: backend, Pipeline: depth}))
 			if totals.Status["200"] != 1 || totals.Errors["malformed"] != 1 || totals.Errors["closed"] != depth-2 {
 				t.Errorf("statuses %v, errors %v", totals.Status, totals.Errors)
 			}
@@ -206,7 +206,7 @@ func TestPipelineIsClosed(t *testing.T) {
 				}
 			})
 			totals := run(t, load.Plan{Schedule: at(depth), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
-				driver(t, Config{Target: url, Corpus: &request.Corpus{Requests: []request.Request{{Method: "GET", Path: "/"}}, Classes: make([]request.Class, 1)}, Backend: backend, Pipeline: depth}))
+				driver(t, Config{Target: url, Corpus: &corpus.Corpus{Requests: []corpus.Request{{Method: "GET", Path: "/"}}, Classes: make([]corpus.Class, 1)}, Backend: backend, Pipeline: depth}))
 			if totals.Errors["closed"] != depth {
 				t.Errorf("errors %v, want %d of kind closed", totals.Errors, depth)
 			}
@@ -216,14 +216,14 @@ func TestPipelineIsClosed(t *testing.T) {
 
 // A long request that is still being sent does not corrupt the other requests of a pipeline.
 func TestPipelineOfLongRequests(t *testing.T) {
-	corpus := small()
-	corpus.Requests[0].Body = make([]byte, 4<<20)
+	requests := small()
+	requests.Requests[0].Body = make([]byte, 4<<20)
 	for _, backend := range []string{BackendEpoll, BackendUring} {
 		t.Run(backend, func(t *testing.T) {
 			url, _ := answering(t, always)
 			const many = 12
 			totals := run(t, load.Plan{Schedule: at(many), Connections: 1, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},
-				driver(t, Config{Target: url, Corpus: corpus, Backend: backend, Pipeline: 4}))
+				driver(t, Config{Target: url, Corpus: requests, Backend: backend, Pipeline: 4}))
 			if totals.Status["200"] != many {
 				t.Errorf("%d of %d answered: %v", totals.Status["200"], many, totals.Errors)
 			}

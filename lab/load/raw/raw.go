@@ -16,8 +16,8 @@ import (
 	"slices"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/raw/wire"
-	"dyno/lab/load/request"
 )
 
 // Config says what to send and where. Plan.Connections is the number of connections.
@@ -25,7 +25,7 @@ type Config struct {
 	// Target is the scheme, host and port: http://127.0.0.1:8080. A path is ignored; the corpus
 	// has its own.
 	Target string
-	Corpus *request.Corpus
+	Corpus *corpus.Corpus
 	// Threads is the number of sending threads. 0: one for every 4 cores, at least one.
 	Threads int
 	// Pipeline is the number of requests that may be in flight on one connection. 0: one, no
@@ -56,7 +56,7 @@ type Driver struct {
 	port     string
 	requests []wire.Request
 	backend  string
-	refused  request.Refusals
+	refused  corpus.Refusals
 }
 
 // New builds the requests and chooses the back end. It does not connect yet.

@@ -149,12 +149,12 @@ func (s *sender) pull() int64 {
 // offer makes an offer; ok is false when every request was sent that may be sent once: the load
 // then ends as soon as nothing is in flight.
 func (s *sender) offer(intended int64) (d due, ok bool) {
-	corpus := s.driver.config.Corpus
-	if corpus.Supply == nil {
+	requests := s.driver.config.Corpus
+	if requests.Supply == nil {
 		seq := s.shard.Offer(intended)
 		return due{seq: seq, intended: intended, index: int(seq % uint64(len(s.requests)))}, true
 	}
-	index, ok := corpus.Take()
+	index, ok := requests.Take()
 	if !ok {
 		s.rec.UsedUp()
 		s.left, s.offering, s.schedule, s.wake = 0, false, nil, 0

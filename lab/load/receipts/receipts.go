@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 )
 
 // maxLine bounds a line in bytes: an ID of up to 100 bytes and a time.
@@ -118,12 +118,12 @@ func parse(line, run []byte) (seq uint64, at int64, ours bool, err error) {
 		return 0, 0, false, fmt.Errorf("%.80q is not an ID and a time", line)
 	}
 	rest, mine := bytes.CutPrefix(id, run)
-	if !mine || len(rest) != 1+request.IDLength || rest[0] != '-' {
+	if !mine || len(rest) != 1+corpus.IDLength || rest[0] != '-' {
 		return 0, 0, false, nil
 	}
-	seq, ok = request.ParseID(rest[1:])
+	seq, ok = corpus.ParseID(rest[1:])
 	if !ok {
-		return 0, 0, false, fmt.Errorf("%.80q does not end in %d hexadecimal digits", id, request.IDLength)
+		return 0, 0, false, fmt.Errorf("%.80q does not end in %d hexadecimal digits", id, corpus.IDLength)
 	}
 	if len(time) == 0 || len(time) > 18 { // 18 digits of ns are 31 years of uptime
 		return 0, 0, false, fmt.Errorf("%.80q is not a time in ns", time)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -53,8 +53,8 @@ func TestFollow(t *testing.T) {
 func TestSequenceNumbersRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := receipt{rapid.Uint64().Draw(t, "seq"), rapid.Int64Range(0, 1e18-1).Draw(t, "at")}
-		id := make([]byte, request.IDLength)
-		request.PutID(id, want.seq)
+		id := make([]byte, corpus.IDLength)
+		corpus.PutID(id, want.seq)
 		got, _ := collect(fmt.Sprintf("run-%s %d\n", id, want.at), "run")
 		if len(got) != 1 || got[0] != want {
 			t.Fatalf("got %v, want %v", got, want)

@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
 )
 
 // client is the pool.Doer of one Drive.
@@ -28,8 +28,8 @@ func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].Prep
 
 // Do sends the next request of the corpus and checks the answer.
 func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
-	corpus := c.driver.config.Corpus
-	from := &corpus.Requests[o.Index]
+	requests := c.driver.config.Corpus
+	from := &requests.Requests[o.Index]
 	answer, err := c.driver.roundTrip(c.conns[o.Worker], c.request(ctx, o.Index, o.Seq))
 	if err != nil {
 		status := StatusOf(err)
@@ -43,28 +43,28 @@ func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	if answer.StatusCode < 200 || answer.StatusCode > 999 { // 101: no request asks to change the protocol
 		return pool.Result{Status: load.Malformed, Class: from.Class}
 	}
-	check := &corpus.Classes[from.Class].Check
+	check := &requests.Classes[from.Class].Check
 	result := pool.Result{Status: load.Status(answer.StatusCode), Class: from.Class, Success: check.PassStatus(answer.StatusCode)}
 	if !result.Success {
 		var first []byte
 		if c.driver.refused.Empty() {
-			first, _ = io.ReadAll(io.LimitReader(answer.Body, request.ExcerptLength+1)) // an error shows below
+			first, _ = io.ReadAll(io.LimitReader(answer.Body, corpus.ExcerptLength+1)) // an error shows below
 		}
 		c.driver.refused.Add(answer.StatusCode, answer.Header.Get("Location"), first)
 	}
-	looks := check.NeedsContent() || corpus.Accepted != nil
+	looks := check.NeedsContent() || requests.Accepted != nil
 	body, whole, err := Read(answer.Body, result.Success && looks)
 	switch {
 	case err != nil:
 		return pool.Result{Status: StatusOf(err), Class: from.Class}
 	case result.Success && looks:
-		result.Failed = corpus.Units
+		result.Failed = requests.Units
 		if whole {
-			if result.Failed = check.Failures(answer.Header, body, corpus.Units); result.Failed > 0 {
+			if result.Failed = check.Failures(answer.Header, body, requests.Units); result.Failed > 0 {
 				c.driver.refused.Add(answer.StatusCode, "", body)
 			}
-			if corpus.Accepted != nil && result.Failed < corpus.Units {
-				corpus.Accepted(o.Seq, body)
+			if requests.Accepted != nil && result.Failed < requests.Units {
+				requests.Accepted(o.Seq, body)
 			}
 		}
 		result.Success = result.Failed == 0
@@ -84,7 +84,7 @@ func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	if len(from.IDs) > 0 {
 		body = bytes.Clone(body) // the transport may still be sending it after an early answer
 		for _, at := range from.IDs {
-			request.PutID(body[at:], seq)
+			corpus.PutID(body[at:], seq)
 		}
 	}
 	whole := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -27,7 +27,7 @@ type Config struct {
 	// Target is the scheme, host and port: https://127.0.0.1:8443. A path is ignored; the corpus
 	// has its own.
 	Target string
-	Corpus *request.Corpus
+	Corpus *corpus.Corpus
 	HTTP2  bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	TLS    TLS
 	Think  time.Duration // closed model: pause of each connection after an answer
@@ -42,7 +42,7 @@ type Driver struct {
 	requests []*http.Request
 	addr     string // host:port
 	dial     dialer
-	refused  request.Refusals
+	refused  corpus.Refusals
 	// unconnected has why connections failed: that a certificate is not trusted has no other sign.
 	unconnected load.Notes
 	spoken      Spoken
@@ -79,7 +79,7 @@ func New(c Config) (*Driver, error) {
 }
 
 // prepare builds the part of a request that is the same each time it is sent.
-func prepare(r *request.Request, target *url.URL) (*http.Request, error) {
+func prepare(r *corpus.Request, target *url.URL) (*http.Request, error) {
 	out, err := http.NewRequest(r.Method, target.Scheme+"://"+target.Host+r.Path, nil)
 	if err != nil {
 		return nil, err

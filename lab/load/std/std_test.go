@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/loadtest"
-	"dyno/lab/load/request"
 
 	"go.uber.org/goleak"
 )
@@ -13,8 +13,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	loadtest.Test(t, func(target string, corpus *request.Corpus, _ int) load.Driver {
-		d, err := New(Config{Target: target, Corpus: corpus})
+	loadtest.Test(t, func(target string, requests *corpus.Corpus, _ int) load.Driver {
+		d, err := New(Config{Target: target, Corpus: requests})
 		if err != nil {
 			t.Fatal(err)
 		}

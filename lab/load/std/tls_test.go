@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -85,9 +85,9 @@ func drive(t *testing.T, c Config) (record.Totals, []string) {
 	t.Helper()
 	const offers, connections = 60, 3
 	if c.Corpus == nil {
-		c.Corpus = &request.Corpus{
-			Requests: []request.Request{{Method: http.MethodPost, Path: "/x", Body: []byte("0000000000000000"), IDs: []int{0}}},
-			Classes:  []request.Class{{Check: request.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "ok", Equals: true}}}}}},
+		c.Corpus = &corpus.Corpus{
+			Requests: []corpus.Request{{Method: http.MethodPost, Path: "/x", Body: []byte("0000000000000000"), IDs: []int{0}}},
+			Classes:  []corpus.Class{{Check: corpus.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "ok", Equals: true}}}}}},
 		}
 	}
 	d, err := New(c)
@@ -170,10 +170,10 @@ func TestNoConnection(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	corpus := func(r request.Request) *request.Corpus {
-		return &request.Corpus{Requests: []request.Request{r}, Classes: make([]request.Class, 1)}
+	of := func(r corpus.Request) *corpus.Corpus {
+		return &corpus.Corpus{Requests: []corpus.Request{r}, Classes: make([]corpus.Class, 1)}
 	}
-	get := corpus(request.Request{Method: "GET", Path: "/"})
+	get := of(corpus.Request{Method: "GET", Path: "/"})
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	os.WriteFile(empty, nil, 0o600)
 	for want, c := range map[string]Config{
@@ -183,10 +183,10 @@ func TestConfigErrors(t *testing.T) {
 		"write 1.2 or 1.3":        {Target: "https://x", Corpus: get, TLS: TLS{Version: "1.1"}},
 		"certificate authority":   {Target: "https://x", Corpus: get, TLS: TLS{CAFile: "absent.pem"}},
 		"holds no certificate":    {Target: "https://x", Corpus: get, TLS: TLS{CAFile: empty}},
-		"class 3 of 1":            {Target: "http://x", Corpus: corpus(request.Request{Method: "GET", Path: "/", Class: 3})},
-		"does not fit":            {Target: "http://x", Corpus: corpus(request.Request{Method: "GET", Path: "/", IDs: []int{0}})},
-		"request 1 of the corpus": {Target: "http://x", Corpus: corpus(request.Request{Method: "GE T", Path: "/"})},
-		"cannot be sent":          {Target: "http://x", Corpus: corpus(request.Request{Method: "GET", Path: "/", Header: http.Header{"X": {"a\nb"}}})},
+		"class 3 of 1":            {Target: "http://x", Corpus: of(corpus.Request{Method: "GET", Path: "/", Class: 3})},
+		"does not fit":            {Target: "http://x", Corpus: of(corpus.Request{Method: "GET", Path: "/", IDs: []int{0}})},
+		"request 1 of the corpus": {Target: "http://x", Corpus: of(corpus.Request{Method: "GE T", Path: "/"})},
+		"cannot be sent":          {Target: "http://x", Corpus: of(corpus.Request{Method: "GET", Path: "/", Header: http.Header{"X": {"a\nb"}}})},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

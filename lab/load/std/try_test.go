@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 )
 
 func try(t *testing.T, ctx context.Context, c Config, method string) (int, error) {
 	t.Helper()
-	c.Corpus = &request.Corpus{Requests: []request.Request{{Method: method, Path: "/x"}}, Classes: make([]request.Class, 1)}
+	c.Corpus = &corpus.Corpus{Requests: []corpus.Request{{Method: method, Path: "/x"}}, Classes: make([]corpus.Class, 1)}
 	d, err := New(c)
 	if err != nil {
 		t.Fatal(err)

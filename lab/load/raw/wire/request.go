@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 )
 
 // Request is one request of the corpus in its wire format.
@@ -21,7 +21,7 @@ type Request struct {
 }
 
 // Encode builds the bytes of every request, for one host.
-func Encode(c *request.Corpus, host string) ([]Request, error) {
+func Encode(c *corpus.Corpus, host string) ([]Request, error) {
 	if err := c.Prepare(); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func Encode(c *request.Corpus, host string) ([]Request, error) {
 	return out, nil
 }
 
-func encodeOne(r *request.Request, classes []request.Class, host string) (Request, error) {
+func encodeOne(r *corpus.Request, classes []corpus.Class, host string) (Request, error) {
 	if !isToken([]byte(r.Method)) {
 		return Request{}, fmt.Errorf("%q is not a method", r.Method)
 	}
@@ -85,6 +85,6 @@ func Private(requests []Request) []Request {
 // Number writes an offer's sequence number into the request.
 func (r *Request) Number(seq uint64) {
 	for _, at := range r.ids {
-		request.PutID(r.Bytes[at:], seq)
+		corpus.PutID(r.Bytes[at:], seq)
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/request/jsontest"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/websocket"
 )
 
@@ -87,7 +87,7 @@ func (b *Blocks) subscribe() error {
 	if err != nil {
 		return err
 	}
-	if result, err := jsontest.Field(answer, "result"); err != nil || len(result) == 0 || result[0] != '"' {
+	if result, err := corpus.JSONField(answer, "result"); err != nil || len(result) == 0 || result[0] != '"' {
 		return fmt.Errorf("the node does not announce its blocks: %.200s", answer)
 	}
 	return nil
@@ -119,11 +119,11 @@ func (b *Blocks) Accepted(seq uint64, answer []byte) {
 	}
 	switch trimmed := bytes.TrimLeft(answer, " \t\r\n"); {
 	case len(trimmed) > 0 && trimmed[0] == '[':
-		jsontest.Each(answer, enter, "*", "result")
+		corpus.EachJSONField(answer, enter, "*", "result")
 	default:
-		result, _ := jsontest.Field(answer, "result")
+		result, _ := corpus.JSONField(answer, "result")
 		enter(result)
-		jsontest.Each(answer, enter, "accepted", "*")
+		corpus.EachJSONField(answer, enter, "accepted", "*")
 	}
 	b.settle(o)
 }
@@ -172,7 +172,7 @@ func (b *Blocks) read() error {
 			return err
 		}
 		at := monotonic.Now()
-		method, err := jsontest.Field(message, "method")
+		method, err := corpus.JSONField(message, "method")
 		switch {
 		case err != nil:
 		case method != nil:
@@ -188,8 +188,8 @@ func (b *Blocks) read() error {
 
 // announced asks for the transactions of a new block.
 func (b *Blocks) announced(message []byte, at int64) error {
-	root, _ := jsontest.Field(message, "params", "result", "transactionsRoot")
-	block, _ := jsontest.Field(message, "params", "result", "hash")
+	root, _ := corpus.JSONField(message, "params", "result", "transactionsRoot")
+	block, _ := corpus.JSONField(message, "params", "result", "hash")
 	if _, ok := parseHash(block); !ok {
 		return fmt.Errorf("an announcement has no block hash: %.200s", message)
 	}
@@ -210,17 +210,17 @@ func (b *Blocks) announced(message []byte, at int64) error {
 
 // block commits the transactions of a block.
 func (b *Blocks) block(message []byte) error {
-	id, _ := jsontest.Field(message, "id")
+	id, _ := corpus.JSONField(message, "id")
 	n, err := strconv.ParseUint(string(id), 10, 64)
 	at, asked := b.reads[n]
 	if err != nil || !asked {
 		return fmt.Errorf("an answer has no id of a call: %.200s", message)
 	}
 	delete(b.reads, n)
-	if transactions, _ := jsontest.Field(message, "result", "transactions"); transactions == nil {
+	if transactions, _ := corpus.JSONField(message, "result", "transactions"); transactions == nil {
 		return fmt.Errorf("the node announced a block and does not have it: %.200s", message)
 	}
-	jsontest.Each(message, func(value []byte) {
+	corpus.EachJSONField(message, func(value []byte) {
 		if h, ok := parseHash(value); ok {
 			b.commit(h, at)
 		}

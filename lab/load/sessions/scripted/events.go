@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/sessions"
 )
 
@@ -81,7 +81,7 @@ func isStream(answer *http.Response) error {
 	switch media = strings.TrimSpace(media); {
 	case answer.StatusCode == http.StatusNoContent:
 		return fmt.Errorf("%s answered %s, which asks clients of events to stay away", host, answer.Status)
-	case request.Redirects(answer.StatusCode):
+	case corpus.Redirects(answer.StatusCode):
 		to, err := answer.Location()
 		if err != nil {
 			return fmt.Errorf("%s answered %s without a Location", host, answer.Status)
@@ -187,7 +187,7 @@ func (d *events) post(r *http.Request) error {
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxMessage))
-	if answer.StatusCode >= http.StatusBadRequest || request.Redirects(answer.StatusCode) {
+	if answer.StatusCode >= http.StatusBadRequest || corpus.Redirects(answer.StatusCode) {
 		return fmt.Errorf("%s answered %s: %.200s", r.URL.Host, answer.Status, strings.TrimSpace(string(text)))
 	}
 	return nil

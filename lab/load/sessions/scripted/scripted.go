@@ -26,7 +26,6 @@ import (
 	"unicode/utf8"
 
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/request/jsontest"
 	"dyno/lab/load/sessions"
 	"dyno/lab/workload"
 )
@@ -62,7 +61,7 @@ type ack struct {
 func (a *ack) of(message []byte) (number uint64) {
 	switch {
 	case a.json != nil:
-		if value, err := jsontest.Field(message, a.json...); err == nil {
+		if value, err := corpus.JSONField(message, a.json...); err == nil {
 			return parseNumber(bytes.Trim(value, `"`))
 		}
 	case a.matches != nil:

@@ -1,4 +1,4 @@
-package jsontest
+package corpus
 
 import (
 	"encoding/json"
@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func compile(t testing.TB, path string, equals any, exists bool) Test {
+func compile(t testing.TB, path string, equals any, exists bool) jsonTest {
 	t.Helper()
-	test, err := Compile(path, equals, exists)
+	test, err := compileTest(path, equals, exists)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestFailures(t *testing.T) {
 		{"result.*.ok", true, false, `{"result":[{"ok":true},{"ok":false}],"more":[1,{"a":[]}]}`, 2, 1},
 		{"result.*.ok", true, false, `{"result":[{"ok":true}]`, 1, 1},
 	} {
-		if got := Failures([]Test{compile(t, c.path, c.equals, c.exists)}, []byte(c.answer), c.units); got != c.want {
+		if got := jsonFailures([]jsonTest{compile(t, c.path, c.equals, c.exists)}, []byte(c.answer), c.units); got != c.want {
 			t.Errorf("%s of %s, %d units: %d failures, want %d", c.path, c.answer, c.units, got, c.want)
 		}
 	}
@@ -63,15 +63,15 @@ func TestFailures(t *testing.T) {
 
 // A member that fails two tests is one error.
 func TestFailuresOfSeveralTests(t *testing.T) {
-	tests := []Test{compile(t, "*.a", 1, false), compile(t, "*.b", 1, false)}
+	tests := []jsonTest{compile(t, "*.a", 1, false), compile(t, "*.b", 1, false)}
 	answer := `[{"a":1,"b":1},{"a":2,"b":2},{"a":2,"b":1},{"a":1,"b":1}]`
-	if got := Failures(tests, []byte(answer), 4); got != 2 {
+	if got := jsonFailures(tests, []byte(answer), 4); got != 2 {
 		t.Errorf("%d failures, want 2", got)
 	}
 }
 
 func TestCompileRefusesTwoArrays(t *testing.T) {
-	if _, err := Compile("*.logs.*.address", nil, true); err == nil {
+	if _, err := compileTest("*.logs.*.address", nil, true); err == nil {
 		t.Error("a path with two * was accepted")
 	}
 }
@@ -87,7 +87,7 @@ func TestField(t *testing.T) {
 		{`[]`, []string{"*", "id"}, ``},
 		{`5`, []string{"id"}, ``},
 	} {
-		if got, err := Field([]byte(c.answer), c.path...); err != nil || string(got) != c.want {
+		if got, err := JSONField([]byte(c.answer), c.path...); err != nil || string(got) != c.want {
 			t.Errorf("%v of %s: %s, %v; want %s", c.path, c.answer, got, err, c.want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestEach(t *testing.T) {
 		{``, "*", ``},
 	} {
 		var got []string
-		Each([]byte(c.answer), func(value []byte) { got = append(got, string(value)) }, strings.Split(c.path, ".")...)
+		EachJSONField([]byte(c.answer), func(value []byte) { got = append(got, string(value)) }, strings.Split(c.path, ".")...)
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s of %s: %s, want %s", c.path, c.answer, got, c.want)
 		}
@@ -114,18 +114,18 @@ func FuzzFailures(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e-3,{"b":"\u00e9\n"}],"c":null}`, `[[],{},true]`, `"\ud800"`, `-`, `{"a"}`, `[1 2]`, "\x00", `1.`, `[,]`} {
 		f.Add(s)
 	}
-	valid := []Test{compile(f, "nothing.here", nil, false)}
-	each := []Test{compile(f, "*.nothing", nil, false)}
+	valid := []jsonTest{compile(f, "nothing.here", nil, false)}
+	each := []jsonTest{compile(f, "*.nothing", nil, false)}
 	f.Fuzz(func(t *testing.T, s string) {
 		if strings.Count(s, "[")+strings.Count(s, "{") > maxDepth {
 			return
 		}
-		if got := Failures(valid, []byte(s), 1) == 0; got != json.Valid([]byte(s)) && !strings.Contains(s, "nothing") {
+		if got := jsonFailures(valid, []byte(s), 1) == 0; got != json.Valid([]byte(s)) && !strings.Contains(s, "nothing") {
 			t.Errorf("%q: valid %v", s, got)
 		}
 		var array []any
 		want := json.Unmarshal([]byte(s), &array) == nil && array != nil && len(array) >= 1
-		if got := Failures(each, []byte(s), 1) == 0; got != want && !strings.Contains(s, "nothing") {
+		if got := jsonFailures(each, []byte(s), 1) == 0; got != want && !strings.Contains(s, "nothing") {
 			t.Errorf("%q: an array %v", s, got)
 		}
 	})
@@ -139,17 +139,17 @@ func answers(n int) []byte {
 }
 
 func TestFailuresAllocateNothing(t *testing.T) {
-	answer, tests := answers(20), []Test{compile(t, "*.result", nil, true), compile(t, "*.error", nil, false)}
-	if n := testing.AllocsPerRun(100, func() { Failures(tests, answer, 20) }); n != 0 {
+	answer, tests := answers(20), []jsonTest{compile(t, "*.result", nil, true), compile(t, "*.error", nil, false)}
+	if n := testing.AllocsPerRun(100, func() { jsonFailures(tests, answer, 20) }); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 }
 
 func BenchmarkFailures(b *testing.B) {
-	answer, tests := answers(20), []Test{compile(b, "*.result", nil, true)}
+	answer, tests := answers(20), []jsonTest{compile(b, "*.result", nil, true)}
 	b.SetBytes(int64(len(answer)))
 	b.ReportAllocs()
 	for b.Loop() {
-		Failures(tests, answer, 20)
+		jsonFailures(tests, answer, 20)
 	}
 }

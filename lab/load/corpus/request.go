@@ -1,8 +1,4 @@
-// Package request holds what a driver of requests sends, built before the run, and which answers
-// count as success.
-//
-// It is not for building the requests (corpus) or sending them (raw, std). It starts no goroutines.
-package request
+package corpus
 
 import (
 	"errors"
@@ -13,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"dyno/lab/load/request/jsontest"
 	"dyno/lab/workload"
 )
 
@@ -151,14 +146,14 @@ type Class struct {
 // Check is a load's check, which drivers compile before they use it.
 type Check struct {
 	workload.Check
-	tests []jsontest.Test // JSON, compiled
+	tests []jsonTest // JSON, compiled
 }
 
 // Compile compiles the check; Corpus.Prepare does it for its classes.
 func (c *Check) Compile() error {
 	c.tests = nil
 	for _, t := range c.JSON {
-		test, err := jsontest.Compile(t.Path, t.Equals, t.Exists)
+		test, err := compileTest(t.Path, t.Equals, t.Exists)
 		if err != nil {
 			return err
 		}
@@ -187,7 +182,7 @@ func (c *Check) Failures(header http.Header, body []byte, units int) int {
 			return units
 		}
 	}
-	return jsontest.Failures(c.tests, body, units)
+	return jsonFailures(c.tests, body, units)
 }
 
 // Unmet returns the first criterion that an answer does not meet whose status passed; nil: it meets
@@ -199,7 +194,7 @@ func (c *Check) Unmet(header http.Header, body []byte) error {
 		}
 	}
 	for i := range c.tests {
-		if jsontest.Failures(c.tests[i:i+1], body, 1) > 0 {
+		if jsonFailures(c.tests[i:i+1], body, 1) > 0 {
 			return fmt.Errorf("check: the field %s is not as required", c.JSON[i].Path)
 		}
 	}

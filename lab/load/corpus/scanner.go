@@ -1,4 +1,4 @@
-package jsontest
+package corpus
 
 // scanner walks through a JSON text and checks its grammar (RFC 8259).
 type scanner struct {

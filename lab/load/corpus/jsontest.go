@@ -1,10 +1,4 @@
-// Package jsontest tests the fields of a JSON answer without building the document: it scans the
-// text once per test and allocates nothing, so that an answer can be checked at tens of thousands
-// per second.
-//
-// It is not for reading values out of JSON, nor for a whole language of paths. It starts no
-// goroutines.
-package jsontest
+package corpus
 
 import (
 	"bytes"
@@ -18,8 +12,9 @@ import (
 	"strings"
 )
 
-// Test is a predicate on one field of an answer, or on the same field of each member of an array.
-type Test struct {
+// jsonTest is a predicate on one field of an answer, or on the same field of each member of an
+// array.
+type jsonTest struct {
 	path   []string // names to the field; with each, to the array
 	each   bool
 	member []string // with each: names from a member to its field
@@ -29,12 +24,12 @@ type Test struct {
 // every is the name in a path that stands for each member of an array.
 const every = "*"
 
-// Compile makes a test of the field at a path: names joined by dots, of which one may be * for each
-// member of an array ("*.result", "result.logs.*.address"). With exists the field must exist and
-// not be null; otherwise it must equal a value: nil (absent or null), a bool, a number, a string,
-// or a list or mapping of such values.
-func Compile(path string, equals any, exists bool) (Test, error) {
-	t := Test{path: strings.Split(path, ".")}
+// compileTest makes a test of the field at a path: names joined by dots, of which one may be * for
+// each member of an array ("*.result", "result.logs.*.address"). With exists the field must exist
+// and not be null; otherwise it must equal a value: nil (absent or null), a bool, a number, a
+// string, or a list or mapping of such values.
+func compileTest(path string, equals any, exists bool) (jsonTest, error) {
+	t := jsonTest{path: strings.Split(path, ".")}
 	if i := slices.Index(t.path, every); i >= 0 {
 		t.path, t.each, t.member = t.path[:i], true, t.path[i+1:]
 	}
@@ -46,11 +41,11 @@ func Compile(path string, equals any, exists bool) (Test, error) {
 	return t, err
 }
 
-// Failures returns the number of units, of those that an answer stands for, that fail some test.
-// A test of each member of an array fails by member: with 20 units an array of 20 in which three
-// members fail has 3 failures, and a member that is missing fails too. Any other failure, and an
-// answer that is not JSON, fails all units.
-func Failures(tests []Test, answer []byte, units int) int {
+// jsonFailures returns the number of units, of those that an answer stands for, that fail some
+// test. A test of each member of an array fails by member: with 20 units an array of 20 in which
+// three members fail has 3 failures, and a member that is missing fails too. Any other failure, and
+// an answer that is not JSON, fails all units.
+func jsonFailures(tests []jsonTest, answer []byte, units int) int {
 	var failed members
 	least := units
 	for i := range tests {
@@ -78,7 +73,7 @@ func Failures(tests []Test, answer []byte, units int) int {
 
 // eachMember tests the members of the array and returns their number; ok is false if there is no
 // array.
-func (t *Test) eachMember(s *scanner, failed *members) (n int, ok bool) {
+func (t *jsonTest) eachMember(s *scanner, failed *members) (n int, ok bool) {
 	if len(t.path) > 0 {
 		array := s.find(t.path)
 		if !s.end() {
@@ -196,10 +191,10 @@ func isString(value []byte, text string) bool {
 	return json.Unmarshal(value, &decoded) == nil && decoded == text
 }
 
-// Each calls f with the text of each value at a path of names, of which one is * for each member of
-// an array. A member without the field is skipped, and so is everything after a place that is not
-// JSON.
-func Each(answer []byte, f func(value []byte), path ...string) {
+// EachJSONField calls f with the text of each value at a path of names, of which one is * for each
+// member of an array. A member without the field is skipped, and so is everything after a place
+// that is not JSON.
+func EachJSONField(answer []byte, f func(value []byte), path ...string) {
 	s := scanner{in: answer}
 	star := slices.Index(path, every)
 	if star > 0 {
@@ -213,12 +208,12 @@ func Each(answer []byte, f func(value []byte), path ...string) {
 	}
 }
 
-// ErrNoJSON is the error of Field for a text that is not JSON.
+// ErrNoJSON is the error of JSONField for a text that is not JSON.
 var ErrNoJSON = errors.New("the answer is not JSON")
 
-// Field returns the text of the first value at a path of names, of which a * stands for the first
-// member of an array; nil: there is none.
-func Field(answer []byte, path ...string) ([]byte, error) {
+// JSONField returns the text of the first value at a path of names, of which a * stands for the
+// first member of an array; nil: there is none.
+func JSONField(answer []byte, path ...string) ([]byte, error) {
 	s := scanner{in: answer}
 	for i, name := range path {
 		if name != every {
