@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"dyno/lab/load"
-	"dyno/lab/load/raw/iouring"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,14 +39,14 @@ const (
 // was received; receiving is requested once per socket.
 type uring struct {
 	s       *sender
-	ring    *iouring.Ring
+	ring    *ring
 	address unix.Sockaddr
 	outs    []outgoing  // by connection
 	full    []socket    // connections with gathered requests
 	failed  []failedTry // handshakes that failed in the call that began them
 	closing []int       // sockets to close once no unsubmitted request names them
 	timeout unix.Timespec
-	handle  func(*iouring.CQE)
+	handle  func(*cqe)
 }
 
 // outgoing holds the request bytes of a connection. The bytes that the kernel is sending must not
@@ -59,7 +58,7 @@ type outgoing struct {
 
 func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 	buffers := 1 << bits.Len(uint(min(max(len(s.conns), minRingBuffers), maxRingBuffers)-1))
-	r, err := iouring.New(ringEntries, buffers, ringBufferSize)
+	r, err := newRing(ringEntries, buffers, ringBufferSize)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
 
 // uringWorks reports whether this kernel has everything that the back end needs (Linux 6.1).
 var uringWorks = sync.OnceValue(func() bool {
-	r, err := iouring.New(ringEntries, minRingBuffers, ringBufferSize)
+	r, err := newRing(ringEntries, minRingBuffers, ringBufferSize)
 	if err != nil {
 		return false
 	}
@@ -165,7 +164,7 @@ func (u *uring) wait(until int64) {
 
 // happened handles one completion. It ignores a completion for an earlier socket of a connection,
 // but returns its buffer.
-func (u *uring) happened(e *iouring.CQE) {
+func (u *uring) happened(e *cqe) {
 	c := &u.s.conns[uint32(e.UserData)]
 	mine := int32(e.UserData>>genShift)&genMask == c.gen&genMask
 	purpose := e.UserData >> kindShift
@@ -187,7 +186,7 @@ func (u *uring) happened(e *iouring.CQE) {
 
 // sent handles the completion of a send. A failure is only stored: the answer may still be
 // readable, and the end of the connection is read after it.
-func (u *uring) sent(c *conn, e *iouring.CQE) {
+func (u *uring) sent(c *conn, e *cqe) {
 	out := &u.outs[c.index]
 	out.busy = false
 	switch {
@@ -200,7 +199,7 @@ func (u *uring) sent(c *conn, e *iouring.CQE) {
 	}
 }
 
-func (u *uring) received(c *conn, e *iouring.CQE, mine bool) {
+func (u *uring) received(c *conn, e *cqe, mine bool) {
 	gen := c.gen
 	if id, ok := e.Buffer(); ok {
 		if mine && e.Res > 0 {

@@ -1,4 +1,4 @@
-package iouring
+package raw
 
 import (
 	"fmt"
@@ -68,20 +68,20 @@ type sqe struct {
 	_             [22]byte
 }
 
-// CQE is the kernel's answer to a request (completion queue entry).
-type CQE struct {
+// cqe is the kernel's answer to a request (completion queue entry).
+type cqe struct {
 	UserData uint64 // of the request
 	Res      int32  // what the system call would return; below 0: an errno
 	flags    uint32
 }
 
 // Buffer returns the number of the buffer that was received into; ok is false if there is none.
-func (e *CQE) Buffer() (id uint16, ok bool) {
+func (e *cqe) Buffer() (id uint16, ok bool) {
 	return uint16(e.flags >> cqeBufferIDShift), e.flags&cqeHasBuffer != 0
 }
 
 // More reports whether the request goes on, with further completions.
-func (e *CQE) More() bool { return e.flags&cqeMore != 0 }
+func (e *cqe) More() bool { return e.flags&cqeMore != 0 }
 
 type enterArg struct {
 	sigmask uint64
@@ -105,8 +105,10 @@ type bufferEntry struct {
 	_    uint16
 }
 
-// Ring is an io_uring with a ring of receive buffers. One thread uses it.
-type Ring struct {
+// ring is the part of the kernel's io_uring(7) that a load generator uses: sends that are submitted
+// in groups, receives that go on into a ring of buffers, and waiting for both with one system call.
+// It knows no HTTP, and is not for files. One thread uses it.
+type ring struct {
 	fd       int
 	shared   []byte // both rings
 	sqeBytes []byte
@@ -118,7 +120,7 @@ type Ring struct {
 	cqHead   *uint32
 	cqTail   *uint32
 	cqMask   uint32
-	cqes     []CQE
+	cqes     []cqe
 
 	bufferRing []byte
 	buffers    []byte
@@ -127,9 +129,9 @@ type Ring struct {
 	bufferTail uint16
 }
 
-// New makes a ring for a number of concurrent requests and receive buffers, both powers of two. It
-// fails if the kernel lacks something that a Ring needs (Linux 6.1).
-func New(entries, buffers, bufferSize int) (*Ring, error) {
+// newRing makes a ring for a number of concurrent requests and receive buffers, both powers of two.
+// It fails if the kernel lacks something that a ring needs (Linux 6.1).
+func newRing(entries, buffers, bufferSize int) (*ring, error) {
 	p := ringParams{
 		flags:     setupCQSize | setupSubmitAll | setupCoopTaskrun | setupSingleIssuer | setupDeferTaskrun,
 		cqEntries: uint32(4 * entries),
@@ -138,7 +140,7 @@ func New(entries, buffers, bufferSize int) (*Ring, error) {
 	if errno != 0 {
 		return nil, fmt.Errorf("io_uring_setup: %w", errno)
 	}
-	r := &Ring{fd: int(fd)}
+	r := &ring{fd: int(fd)}
 	if p.features&featSingleMmap == 0 || p.features&featExtArg == 0 {
 		r.Close()
 		return nil, fmt.Errorf("io_uring: %w", unix.ENOSYS)
@@ -154,8 +156,8 @@ func New(entries, buffers, bufferSize int) (*Ring, error) {
 	return r, nil
 }
 
-func (r *Ring) mapRings(p *ringParams) (err error) {
-	size := max(p.sq.array+4*p.sqEntries, p.cq.cqes+uint32(unsafe.Sizeof(CQE{}))*p.cqEntries)
+func (r *ring) mapRings(p *ringParams) (err error) {
+	size := max(p.sq.array+4*p.sqEntries, p.cq.cqes+uint32(unsafe.Sizeof(cqe{}))*p.cqEntries)
 	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
 	if r.shared, err = unix.Mmap(r.fd, ringOffSQ, int(size), prot, flags); err != nil {
 		return err
@@ -167,7 +169,7 @@ func (r *Ring) mapRings(p *ringParams) (err error) {
 	r.sqHead, r.sqTail, r.sqMask = at(p.sq.head), at(p.sq.tail), *at(p.sq.mask)
 	r.cqHead, r.cqTail, r.cqMask = at(p.cq.head), at(p.cq.tail), *at(p.cq.mask)
 	r.sqes = unsafe.Slice((*sqe)(unsafe.Pointer(&r.sqeBytes[0])), p.sqEntries)
-	r.cqes = unsafe.Slice((*CQE)(unsafe.Pointer(&r.shared[p.cq.cqes])), p.cqEntries)
+	r.cqes = unsafe.Slice((*cqe)(unsafe.Pointer(&r.shared[p.cq.cqes])), p.cqEntries)
 	for i, array := uint32(0), unsafe.Slice(at(p.sq.array), p.sqEntries); i < p.sqEntries; i++ {
 		array[i] = i
 	}
@@ -176,7 +178,7 @@ func (r *Ring) mapRings(p *ringParams) (err error) {
 
 // addBuffers gives the kernel buffers to receive into. They are outside Go's heap, because the
 // kernel may keep one for longer than the program does.
-func (r *Ring) addBuffers(n, size int) (err error) {
+func (r *ring) addBuffers(n, size int) (err error) {
 	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANONYMOUS | unix.MAP_PRIVATE
 	if r.bufferRing, err = unix.Mmap(-1, 0, n*bufferRingEntSize, prot, flags); err != nil {
 		return err
@@ -198,13 +200,13 @@ func (r *Ring) addBuffers(n, size int) (err error) {
 }
 
 // Buffer returns the first n bytes of a buffer that was received into.
-func (r *Ring) Buffer(id uint16, n int) []byte {
+func (r *ring) Buffer(id uint16, n int) []byte {
 	at := int(id) * r.bufferSize
 	return r.buffers[at : at+n : at+r.bufferSize]
 }
 
 // GiveBack returns a buffer to the kernel; PublishBuffers lets the kernel see it.
-func (r *Ring) GiveBack(id uint16) {
+func (r *ring) GiveBack(id uint16) {
 	e := (*bufferEntry)(unsafe.Pointer(&r.bufferRing[int(r.bufferTail&r.bufferMask)*bufferRingEntSize]))
 	e.addr, e.len, e.id = uint64(uintptr(unsafe.Pointer(&r.buffers[int(id)*r.bufferSize]))), uint32(r.bufferSize), id
 	r.bufferTail++
@@ -212,14 +214,14 @@ func (r *Ring) GiveBack(id uint16) {
 
 // PublishBuffers lets the kernel see the buffers that were given back. It stores the 16-bit tail
 // together with the id in front of it, which it leaves as it is: Go has no atomic store of 16 bits.
-func (r *Ring) PublishBuffers() {
+func (r *ring) PublishBuffers() {
 	word := (*uint32)(unsafe.Pointer(&r.bufferRing[bufferRingTailAt-2]))
 	atomic.StoreUint32(word, *word&0xffff|uint32(r.bufferTail)<<16)
 }
 
 // next returns a cleared request to fill in. The kernel takes requests as they are submitted, so a
 // full ring has room again after one call.
-func (r *Ring) next(op uint8, fd int, userData uint64) *sqe {
+func (r *ring) next(op uint8, fd int, userData uint64) *sqe {
 	for r.tail-atomic.LoadUint32(r.sqHead) > r.sqMask {
 		r.Submit()
 	}
@@ -230,13 +232,13 @@ func (r *Ring) next(op uint8, fd int, userData uint64) *sqe {
 }
 
 // Poll requests one completion when a descriptor has one of the events of poll(2).
-func (r *Ring) Poll(fd int, events uint32, userData uint64) {
+func (r *ring) Poll(fd int, events uint32, userData uint64) {
 	r.next(opPollAdd, fd, userData).opFlags = events
 }
 
 // Send requests that bytes be sent, with the flags of send(2). The bytes must be on the heap, and
 // stay as they are until they are sent. A quiet request that succeeds has no completion.
-func (r *Ring) Send(fd int, b []byte, flags uint32, quiet bool, userData uint64) {
+func (r *ring) Send(fd int, b []byte, flags uint32, quiet bool, userData uint64) {
 	e := r.next(opSend, fd, userData)
 	e.addr, e.len, e.opFlags = uint64(uintptr(unsafe.Pointer(&b[0]))), uint32(len(b)), flags
 	if quiet {
@@ -246,23 +248,23 @@ func (r *Ring) Send(fd int, b []byte, flags uint32, quiet bool, userData uint64)
 
 // Receive requests a completion for every piece that a socket receives, each in a buffer of its
 // own.
-func (r *Ring) Receive(fd int, userData uint64) {
+func (r *ring) Receive(fd int, userData uint64) {
 	e := r.next(opRecv, fd, userData)
 	e.ioprio, e.flags, e.bufGroup = recvMultishot, sqeBufferSelect, bufferGroup
 }
 
 // Pending is how many requests were made and not submitted.
-func (r *Ring) Pending() uint32 { return r.tail - atomic.LoadUint32(r.sqHead) }
+func (r *ring) Pending() uint32 { return r.tail - atomic.LoadUint32(r.sqHead) }
 
 // Submit hands the requests to the kernel. What the kernel did not take, for want of memory, stays
 // pending.
-func (r *Ring) Submit() {
+func (r *ring) Submit() {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), 0, 0, 0, 0)
 }
 
 // Wait submits likewise, and waits for a first completion for as long as a time says.
-func (r *Ring) Wait(timeout *unix.Timespec) {
+func (r *ring) Wait(timeout *unix.Timespec) {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
 	atLeast := uintptr(1)
@@ -273,7 +275,7 @@ func (r *Ring) Wait(timeout *unix.Timespec) {
 }
 
 // Completions calls handle for everything that has been completed.
-func (r *Ring) Completions(handle func(*CQE)) {
+func (r *ring) Completions(handle func(*cqe)) {
 	head, tail := *r.cqHead, atomic.LoadUint32(r.cqTail)
 	for ; head != tail; head++ {
 		handle(&r.cqes[head&r.cqMask])
@@ -282,7 +284,7 @@ func (r *Ring) Completions(handle func(*CQE)) {
 }
 
 // Close ends the ring, whatever it still works on.
-func (r *Ring) Close() {
+func (r *ring) Close() {
 	unix.Close(r.fd)
 	for _, m := range [][]byte{r.shared, r.sqeBytes, r.bufferRing, r.buffers} {
 		if m != nil {

@@ -1,4 +1,4 @@
-package iouring
+package raw
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 // What one socket sends, the other receives, in two buffers that are used again.
 func TestSendAndReceive(t *testing.T) {
-	r, err := New(4, 2, 64)
+	r, err := newRing(4, 2, 64)
 	if err != nil {
 		t.Skip(err) // before Linux 6.1, or not permitted
 	}
@@ -26,7 +26,7 @@ func TestSendAndReceive(t *testing.T) {
 		got := ""
 		for range 10 {
 			r.Wait(&unix.Timespec{Sec: 1})
-			r.Completions(func(e *CQE) {
+			r.Completions(func(e *cqe) {
 				id, ok := e.Buffer()
 				if e.UserData != receiving || !ok || !e.More() {
 					t.Fatalf("%+v", *e)
