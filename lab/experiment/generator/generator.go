@@ -23,7 +23,7 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/receipts/ethereum"
+	"dyno/lab/load/receipts"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
@@ -100,7 +100,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 		requests.Supply = b.supply(s, u)
 	}
 	if blocks(l.Deliveries) {
-		committed := &atomic.Pointer[ethereum.Blocks]{}
+		committed := &atomic.Pointer[receipts.Blocks]{}
 		out.committed = committed
 		requests.Accepted = func(seq uint64, answer []byte) {
 			if b := committed.Load(); b != nil {

@@ -9,7 +9,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/receipts"
-	"dyno/lab/load/receipts/ethereum"
 	"dyno/lab/scenario"
 )
 
@@ -54,7 +53,7 @@ func (b *Generator) blocks(ctx context.Context, address string, r *Requests) (fo
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	node, err := ethereum.Dial(ctx, u, secure)
+	node, err := receipts.DialBlocks(ctx, u, secure)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/receipts/ethereum"
+	"dyno/lab/load/receipts"
 )
 
 // Requests are the requests to a ready target and the driver that sends them.
@@ -22,7 +22,7 @@ type Requests struct {
 
 	corpus    *corpus.Corpus
 	rows      int                              // rows or bodies that the corpus is made of
-	committed *atomic.Pointer[ethereum.Blocks] // receives what answers accept; nil: blocks are not the receipts
+	committed *atomic.Pointer[receipts.Blocks] // receives what answers accept; nil: blocks are not the receipts
 }
 
 // Left returns the number of requests that can still be sent to the process.

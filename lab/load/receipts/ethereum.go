@@ -1,15 +1,4 @@
-// Package ethereum takes the blocks of an Ethereum node as receipts, so that latency can be
-// measured to the commit of a transaction instead of to the answer that accepted it. A transaction
-// is committed when the node announces a block that contains it (eth_subscribe newHeads, over a
-// WebSocket).
-//
-// An announcement holds the block's header only, so each block that is not empty is read as well
-// (eth_getBlockByHash, hashes only) over the same socket: that is what receipts cost the node. The
-// instant of the commit is the announcement's arrival, not that of the block.
-//
-// It is not for finality: of a chain that reorganizes, the first block with a transaction counts.
-// Follow owns one goroutine, which has ended when it returns.
-package ethereum
+package receipts
 
 import (
 	"bytes"
@@ -62,9 +51,9 @@ type offer struct {
 	last  int64 // instant of the latest commit
 }
 
-// Dial subscribes to a node's blocks. It returns once the node has agreed, so that no block with a
-// later offer is missed.
-func Dial(ctx context.Context, u *url.URL, secure *tls.Config) (*Blocks, error) {
+// DialBlocks subscribes to a node's blocks. It returns once the node has agreed, so that no block
+// with a later offer is missed.
+func DialBlocks(ctx context.Context, u *url.URL, secure *tls.Config) (*Blocks, error) {
 	conn, err := websocket.Dial(ctx, u, nil, secure, maxMessage)
 	if err != nil {
 		return nil, fmt.Errorf("following blocks: %w", err)

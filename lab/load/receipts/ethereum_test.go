@@ -1,4 +1,4 @@
-package ethereum
+package receipts
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func followed(t *testing.T, units int, announce chan string, act func(s *load.Sh
 		}
 		p.Frame() // until the client is gone
 	})
-	b, err := Dial(t.Context(), u, nil)
+	b, err := DialBlocks(t.Context(), u, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestBadNodes(t *testing.T) {
 		p.Frame()
 		io.WriteString(p, websockettest.Text(`{"id":0,"error":{"message":"notifications not supported"}}`))
 	})
-	if _, err := Dial(t.Context(), refusing, nil); err == nil || !strings.Contains(err.Error(), "notifications not supported") {
+	if _, err := DialBlocks(t.Context(), refusing, nil); err == nil || !strings.Contains(err.Error(), "notifications not supported") {
 		t.Errorf("%v", err)
 	}
 	for name, sent := range map[string]string{
@@ -138,7 +138,7 @@ func TestBadNodes(t *testing.T) {
 				p.Frame()
 			}
 		})
-		b, err := Dial(t.Context(), u, nil)
+		b, err := DialBlocks(t.Context(), u, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestFollowEnds(t *testing.T) {
 		io.WriteString(p, websockettest.Text(`{"id":0,"result":"0x1"}`))
 		p.Frame()
 	})
-	b, err := Dial(t.Context(), u, nil)
+	b, err := DialBlocks(t.Context(), u, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
-// Package receipts follows a sink's receipts: the stream that reports which notices arrived and
-// when, so that latency can be measured to the delivery instead of to the answer. A sink serves
+// Package receipts follows what reports that accepted requests arrived at their destination, so
+// that latency can be measured to the delivery instead of to the answer. There are two reporters: a
+// sink's stream (Stream), and an Ethereum node's blocks (Blocks). A sink serves
 //
 //	GET /receipts?run=RUN
 //
@@ -8,9 +9,15 @@
 // full. Lines of other runs are skipped; a line "error: ..." is the sink's report that receipts
 // were lost.
 //
-// It is not for matching receipts to offers (load.Recorder) and does not reconnect: a broken stream
-// has lost receipts, and a run without them is no measurement. A Stream has no goroutine of its
-// own.
+// A transaction is delivered when a node announces a block that contains it (eth_subscribe
+// newHeads, over a WebSocket). An announcement holds the block's header only, so each block that is
+// not empty is read as well (eth_getBlockByHash, hashes only) over the same socket: that is what
+// the reports cost the node. The instant of the commit is the announcement's arrival, not that of
+// the block. Of a chain that reorganizes, the first block with a transaction counts.
+//
+// The package is not for matching reports to requests (load.Recorder) and does not reconnect: a
+// broken stream has lost reports, and a run without them is no measurement. A Stream has no
+// goroutine of its own; Blocks.Follow owns one, which has ended when it returns.
 package receipts
 
 import (
