@@ -17,8 +17,8 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/flows"
 	"dyno/lab/load/grpcload"
+	"dyno/lab/load/http1"
 	"dyno/lab/load/jsonrpc"
-	"dyno/lab/load/raw"
 	"dyno/lab/load/std"
 )
 
@@ -70,7 +70,7 @@ func (w Work) Driver() (load.Driver, error) {
 	case w.Engine == Raw && !rawCan:
 		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS, think time or redirects that are followed, on Linux; use engine std")
 	case w.Engine == Raw, w.Engine != Std && rawCan:
-		return raw.New(raw.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, Pipeline: w.Pipeline, Realtime: true})
+		return http1.New(http1.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, Pipeline: w.Pipeline, Realtime: true})
 	case w.Pipeline > 1:
 		return nil, errors.New("only the raw engine pipelines requests")
 	}

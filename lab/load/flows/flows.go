@@ -4,7 +4,7 @@
 // each further step from the end of the answer before it plus the step's pause, so that a late
 // generator shows. A step that fails ends its flow.
 //
-// It is not for single requests (raw, std), which cost less, nor for connections that stay open
+// It is not for single requests (http1, std), which cost less, nor for connections that stay open
 // (sessions). Drive owns the pool's goroutines and those of the clients' connections, and closes
 // all when it returns.
 package flows

@@ -1,10 +1,10 @@
-package raw
+package http1
 
 import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/http1/wire"
 )
 
 // Pauses between failed attempts to connect, so that an absent target costs no CPU. A connection

@@ -1,4 +1,4 @@
-package raw
+package http1
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"dyno/lab/load"
-	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/http1/wire"
 
 	"golang.org/x/sys/unix"
 )

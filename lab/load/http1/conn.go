@@ -1,8 +1,8 @@
-package raw
+package http1
 
 import (
 	"dyno/lab/load"
-	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/http1/wire"
 )
 
 // connState is the state of a connection.

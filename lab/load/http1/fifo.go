@@ -1,4 +1,4 @@
-package raw
+package http1
 
 // fifo is a queue that grows when it is full and otherwise reuses its memory.
 type fifo[T any] struct {

@@ -1,4 +1,4 @@
-package raw
+package http1
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/http1/wire"
 	"dyno/lab/record"
 )
 

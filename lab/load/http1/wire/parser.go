@@ -2,7 +2,7 @@
 // encoded before the load, and answers are parsed during it, from pieces cut anywhere, without an
 // allocation.
 //
-// It is not for moving the bytes (raw) and knows no TLS and no HTTP/2. It starts no goroutines.
+// It is not for moving the bytes (http1) and knows no TLS and no HTTP/2. It starts no goroutines.
 package wire
 
 import (

@@ -1,4 +1,4 @@
-package raw
+package http1
 
 import (
 	"math"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package raw
+package http1
 
 import (
 	"context"

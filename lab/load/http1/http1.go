@@ -1,4 +1,4 @@
-// Package raw drives a target over plain HTTP/1.1 at the least cost per request that Go allows:
+// Package http1 drives a target over plain HTTP/1.1 at the least cost per request that Go allows:
 // locked threads, non-blocking sockets, prebuilt bytes, and no allocation during the load.
 // Generator and target share few cores, so CPU time spent here is missing there.
 //
@@ -7,7 +7,7 @@
 //
 // It is not for TLS or HTTP/2 and runs on Linux only; package std does the rest. Drive owns one
 // goroutine per sending thread, and all have ended when it returns.
-package raw
+package http1
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/raw/wire"
+	"dyno/lab/load/http1/wire"
 )
 
 // Config says what to send and where. Plan.Connections is the number of connections.
