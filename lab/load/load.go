@@ -1,7 +1,7 @@
-// Package load sends load to a target and records how every request ended. It holds what all
-// kinds of load share: the schedule, which is fixed before the run so that the target cannot
-// influence it, the plan that follows it, ways to wait for its instants, and the recorder, with its
-// windows of 100 ms. A Driver sends the work: requests (http1, std), any call (pool), or a job that
+// Package load sends load to a target and records how every request ended. It holds what all kinds
+// of load share: the schedule, which is fixed before the run so that the target cannot influence
+// it, the plan that follows it, ways to wait for its instants, and the recorder, with its windows
+// of 100 ms. A Driver sends the work: requests (http1, nethttp), any call (pool), or a job that
 // works through units and reports its progress (jobs).
 //
 // In the open model a request's latency counts from the time at which the schedule intended it to

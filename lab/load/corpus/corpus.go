@@ -3,7 +3,7 @@
 // the run. The result, a Corpus, is a list of prebuilt requests that are sent in turn, over and
 // over or each once.
 //
-// It is not for sending them (http1, std, flows and the other drivers do), nor for reading a
+// It is not for sending them (http1, nethttp, flows and the other drivers do), nor for reading a
 // scenario file. It starts no goroutines.
 package corpus
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 )
 
 // Limits of encoded work, in bytes: a corpus has at most 256 MiB, which base64 makes longer.
@@ -86,6 +86,6 @@ func Decode(b []byte) (Work, error) {
 	if e.Call != "" && len(e.Descriptors) == 0 {
 		return Work{}, fmt.Errorf("reading the requests: no descriptors of %.100q", e.Call)
 	}
-	return Work{URL: e.URL, Engine: e.Engine, HTTP2: e.HTTP2, TLS: std.TLS{Insecure: e.Insecure, CA: e.CA}, Think: e.Think, Follow: e.Follow, Pipeline: e.Pipeline,
+	return Work{URL: e.URL, Engine: e.Engine, HTTP2: e.HTTP2, TLS: nethttp.TLS{Insecure: e.Insecure, CA: e.CA}, Think: e.Think, Follow: e.Follow, Pipeline: e.Pipeline,
 		Corpus: &corpus.Corpus{Classes: e.Classes, Requests: e.Requests, Units: e.Units}, Call: e.Call, Descriptors: e.Descriptors, Flow: e.Flow}, nil
 }

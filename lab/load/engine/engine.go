@@ -19,7 +19,7 @@ import (
 	"dyno/lab/load/grpcload"
 	"dyno/lab/load/http1"
 	"dyno/lab/load/jsonrpc"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 )
 
 // Engines that Work.Engine can name.
@@ -35,7 +35,7 @@ type Work struct {
 	Engine   string // of HTTP
 	Corpus   *corpus.Corpus
 	HTTP2    bool
-	TLS      std.TLS
+	TLS      nethttp.TLS
 	Think    time.Duration // closed model: pause of each connection after an answer
 	Follow   int           // redirects within the target that a request follows
 	Pipeline int           // requests in flight on one connection; 0: one
@@ -113,12 +113,12 @@ func (w Work) Hosts() ([]string, error) {
 }
 
 // Standard makes the net/http driver.
-func (w Work) Standard() (*std.Driver, error) {
+func (w Work) Standard() (*nethttp.Driver, error) {
 	u, err := url.Parse(w.URL)
 	if err != nil {
 		return nil, err
 	}
-	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, HTTP2: w.HTTP2, Think: w.Think, Follow: w.Follow, TLS: w.TLS})
+	return nethttp.New(nethttp.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, HTTP2: w.HTTP2, Think: w.Think, Follow: w.Follow, TLS: w.TLS})
 }
 
 // Sockets makes the driver of calls over WebSockets.

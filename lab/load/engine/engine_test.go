@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/workload"
 )
 
@@ -108,7 +108,7 @@ func TestEncodeCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := work(t)
-	w.URL, w.TLS = "https://127.0.0.1:1/", std.TLS{CAFile: file}
+	w.URL, w.TLS = "https://127.0.0.1:1/", nethttp.TLS{CAFile: file}
 	b, err := w.Encode()
 	if err != nil {
 		t.Fatal(err)

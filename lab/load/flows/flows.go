@@ -4,9 +4,9 @@
 // each further step from the end of the answer before it plus the step's pause, so that a late
 // generator shows. A step that fails ends its flow.
 //
-// It is not for single requests (http1, std), which cost less, nor for connections that stay open
-// (sessions). Drive owns the pool's goroutines and those of the clients' connections, and closes
-// all when it returns.
+// It is not for single requests (http1, nethttp), which cost less, nor for connections that stay
+// open (sessions). Drive owns the pool's goroutines and those of the clients' connections, and
+// closes all when it returns.
 package flows
 
 import (
@@ -24,8 +24,8 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/std"
 	"dyno/lab/workload"
 )
 
@@ -35,7 +35,7 @@ type Config struct {
 	// pauses only if that is its own schedule: otherwise the model measures how much work the target
 	// does, for which no user pauses.
 	Spec  corpus.Spec
-	TLS   std.TLS
+	TLS   nethttp.TLS
 	HTTP2 bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	// Permit is called with the scheme, host and port of a redirect to another host; nil permits none.
 	Permit func(origin string) error
@@ -48,7 +48,7 @@ type Driver struct {
 	steps  []step
 	names  []string
 	failed load.Notes
-	spoken std.Spoken
+	spoken nethttp.Spoken
 }
 
 var _ load.Driver = (*Driver)(nil)

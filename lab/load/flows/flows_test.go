@@ -15,7 +15,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -323,7 +323,7 @@ func TestProtocols(t *testing.T) {
 		} else {
 			s.Start()
 		}
-		got, d := run(t, open(), Config{Spec: taking(plainly("a", s.URL)).Spec, HTTP2: tt.http2, TLS: std.TLS{Insecure: true}})
+		got, d := run(t, open(), Config{Spec: taking(plainly("a", s.URL)).Spec, HTTP2: tt.http2, TLS: nethttp.TLS{Insecure: true}})
 		if got.Failed != 0 || d.Protocol() != tt.want {
 			t.Errorf("%q, want %q: %+v %v", d.Protocol(), tt.want, got.Errors, d.Notes())
 		}

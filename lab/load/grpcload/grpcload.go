@@ -3,7 +3,7 @@
 // descriptors, says how they are encoded, before the load.
 //
 // It is not for a conversation, in which a message depends on the answer before it, nor for HTTP
-// (std). Drive owns the pool's goroutines, those of the connections, and one for each call that
+// (nethttp). Drive owns the pool's goroutines, those of the connections, and one for each call that
 // sends and receives concurrently; it closes all when it returns.
 package grpcload
 
@@ -22,8 +22,8 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/std"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -47,7 +47,7 @@ type Config struct {
 	// message.
 	Corpus  *corpus.Corpus
 	Streams int // calls in flight on each connection; 0: 1
-	TLS     std.TLS
+	TLS     nethttp.TLS
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.

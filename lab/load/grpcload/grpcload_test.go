@@ -17,7 +17,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -211,7 +211,7 @@ func TestServerStreamsOverTLS(t *testing.T) {
 	for last, failed := range map[int]int64{3: 0, 4: callsIn} {
 		check := workload.Check{JSON: []workload.JSONTest{{Path: "payload.body", Equals: "AAAA"}}}
 		body := fmt.Sprintf(`{"responseParameters":[{"size":1},{"size":%d}]}`, last)
-		got, d := run(t, Config{Target: url, Call: stream, TLS: std.TLS{Insecure: true}, Corpus: messages(t, body, check)}, time.Minute)
+		got, d := run(t, Config{Target: url, Call: stream, TLS: nethttp.TLS{Insecure: true}, Corpus: messages(t, body, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != failed || got.Errors["check"] != failed || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
 			t.Errorf("%q: %+v %v", d.Protocol(), got, d.Notes())
 		}
@@ -235,7 +235,7 @@ func TestClientStreamsOverTLS(t *testing.T) {
 		{both, slices.Repeat([]string{`{"payload":{"body":"` + large + `"}}`}, 40), "payload.body", large},
 	} {
 		check := workload.Check{JSON: []workload.JSONTest{{Path: tt.path, Equals: tt.equals}}}
-		got, d := run(t, Config{Target: url, Call: tt.call, TLS: std.TLS{Insecure: true}, Corpus: several(t, tt.messages, check)}, time.Minute)
+		got, d := run(t, Config{Target: url, Call: tt.call, TLS: nethttp.TLS{Insecure: true}, Corpus: several(t, tt.messages, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != 0 || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
 			t.Errorf("%s: %q %+v %v", tt.call, d.Protocol(), got, d.Notes())
 		}

@@ -5,7 +5,7 @@
 // Two back ends share everything but the event loop. io_uring sends in groups, and is the default
 // where the kernel has it. scenarios/peers/generator.yaml measures both, with --backend.
 //
-// It is not for TLS or HTTP/2 and runs on Linux only; package std does the rest. Drive owns one
+// It is not for TLS or HTTP/2 and runs on Linux only; package nethttp does the rest. Drive owns one
 // goroutine per sending thread, and all have ended when it returns.
 package http1
 

@@ -2,7 +2,7 @@
 // many calls in flight on each, answers matched by id in whatever order they come. A call, or an
 // array of calls, is one request of the corpus; its id contains the offer's number.
 //
-// It is not for JSON-RPC over HTTP, which is an ordinary request (http1, std), nor for
+// It is not for JSON-RPC over HTTP, which is an ordinary request (http1, nethttp), nor for
 // subscriptions: messages without an id are skipped. Drive owns the pool's goroutines and two for
 // each socket; all have ended when it returns.
 package jsonrpc

@@ -1,4 +1,4 @@
-package std
+package nethttp
 
 import (
 	"context"

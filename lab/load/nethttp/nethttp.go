@@ -1,11 +1,11 @@
-// Package std drives a target with Go's own HTTP client: HTTP/1.1 and HTTP/2, plain and over TLS,
-// on every system that Go runs on. It costs about five times the CPU per request of package http1,
-// so use http1 for plain HTTP/1.1 on Linux.
+// Package nethttp drives a target with Go's own HTTP client: HTTP/1.1 and HTTP/2, plain and over
+// TLS, on every system that Go runs on. It costs about five times the CPU per request of package
+// http1, so use http1 for plain HTTP/1.1 on Linux.
 //
 // It is not for other protocols: those put their own Doer into a pool.Driver, as this package does.
 // Drive owns the pool's goroutines and those of the client's connections, and closes all when it
 // returns.
-package std
+package nethttp
 
 import (
 	"context"
