@@ -1,11 +1,11 @@
-// Package scripted drives WebSockets and streams of server-sent events as a load describes them,
+// Package script drives WebSockets and streams of server-sent events as a load describes them,
 // without a program: what to open, what to send for each offer, which messages count as frames, and
 // how a message acknowledges an offer.
 //
 // It is not for protocols with a state of their own (sessions.Driver is), nor for JSON-RPC calls at
 // a rate (jsonrpc). Each request beside a stream has a goroutine of its own, which ends with its
 // session.
-package scripted
+package script
 
 import (
 	"bytes"

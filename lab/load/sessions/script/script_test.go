@@ -1,4 +1,4 @@
-package scripted
+package script
 
 import (
 	"encoding/base64"
