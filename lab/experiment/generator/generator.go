@@ -22,8 +22,8 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/deliveries"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/receipts"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
@@ -100,7 +100,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 		requests.Supply = b.supply(s, u)
 	}
 	if blocks(l.Deliveries) {
-		committed := &atomic.Pointer[receipts.Blocks]{}
+		committed := &atomic.Pointer[deliveries.Blocks]{}
 		out.committed = committed
 		requests.Accepted = func(seq uint64, answer []byte) {
 			if b := committed.Load(); b != nil {

@@ -11,7 +11,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/receipts"
+	"dyno/lab/load/deliveries"
 )
 
 // Requests are the requests to a ready target and the driver that sends them.
@@ -21,8 +21,8 @@ type Requests struct {
 	Run     string   // the run's name in request bodies
 
 	corpus    *corpus.Corpus
-	rows      int                              // rows or bodies that the corpus is made of
-	committed *atomic.Pointer[receipts.Blocks] // receives what answers accept; nil: blocks are not the receipts
+	rows      int                                // rows or bodies that the corpus is made of
+	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: blocks are not the receipts
 }
 
 // Left returns the number of requests that can still be sent to the process.

@@ -1,4 +1,4 @@
-// Package receipts follows what reports that accepted requests arrived at their destination, so
+// Package deliveries follows what reports that accepted requests arrived at their destination, so
 // that latency can be measured to the delivery instead of to the answer. There are two reporters: a
 // sink's stream (Stream), and an Ethereum node's blocks (Blocks). A sink serves
 //
@@ -18,7 +18,7 @@
 // The package is not for matching reports to requests (load.Recorder) and does not reconnect: a
 // broken stream has lost reports, and a run without them is no measurement. A Stream has no
 // goroutine of its own; Blocks.Follow owns one, which has ended when it returns.
-package receipts
+package deliveries
 
 import (
 	"bufio"
