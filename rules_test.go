@@ -235,7 +235,7 @@ func TestRulesCatch(t *testing.T) {
 	}{
 		{"lab/record", "lab/load", false},
 		{"lab/capacity", "lab/compare", false},
-		{"lab/load/raw", "lab/load", true},
+		{"lab/load/http1", "lab/load", true},
 		{"services/notify", "lab/load", false},
 		{"bench/peers/queues", "lab/load/jobs", true},
 		{"bench/peers/raw", "bench/peers/callers", true},

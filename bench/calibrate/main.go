@@ -20,7 +20,7 @@ import (
 	"dyno/bench/calibrate/suite"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/experiment"
-	"dyno/lab/load/pacing"
+	"dyno/lab/load"
 	"dyno/lab/report/progress"
 
 	"github.com/spf13/pflag"
@@ -50,7 +50,7 @@ Usage: go run ./bench/calibrate [SERVER|FAMILY|SCENARIO]... [flags]
 `
 
 func main() {
-	pacing.SpareProcs()
+	load.SpareProcs()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)

@@ -17,7 +17,7 @@ import (
 	"dyno/cmd/dyno/usage"
 	"dyno/cmd/dyno/windows"
 	"dyno/lab/experiment"
-	"dyno/lab/load/pacing"
+	"dyno/lab/load"
 	"dyno/lab/record/redact"
 	"dyno/lab/report/screen"
 	"dyno/parts/manual"
@@ -52,7 +52,7 @@ func main() { os.Exit(command()) }
 
 // command runs the command of the process's arguments and returns its exit code.
 func command() int {
-	pacing.SpareProcs()
+	load.SpareProcs()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends it immediately; the reaper then stops the remaining processes

@@ -15,7 +15,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/sessions"
-	"dyno/lab/load/sessions/scripted"
+	"dyno/lab/load/sessions/script"
 	"dyno/lab/load/websocket/websockettest"
 	"dyno/lab/record"
 	"dyno/lab/scenario/parser"
@@ -125,7 +125,7 @@ func TestAsDriver(t *testing.T) {
 	rate, _ := strconv.ParseFloat(flag.Arg(1), 64)
 	warmup, _ := time.ParseDuration(flag.Arg(2))
 	length, _ := time.ParseDuration(flag.Arg(3))
-	d, err := scripted.New(corpus.Spec{Load: workload.Load{URL: flag.Arg(4), Sessions: &workload.Session{
+	d, err := script.New(corpus.Spec{Load: workload.Load{URL: flag.Arg(4), Sessions: &workload.Session{
 		Send: &workload.Send{Text: "${offer}"}, Expect: workload.Expect{Ack: &workload.Ack{Any: true}}}}}, nil)
 	if err == nil {
 		err = sessions.Windows(t.Context(), sessions.Config{Driver: d, Sessions: n, Rate: rate, Warmup: warmup, Length: length}, os.Stdout)

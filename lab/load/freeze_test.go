@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"dyno/lab/load/schedule"
 )
 
 // A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 offers a
@@ -20,7 +18,7 @@ func TestFreezeArithmetic(t *testing.T) {
 			p := Plan{Length: 20 * time.Second, Timeout: 10 * time.Second}
 			r, _ := fakeRecorder(p)
 			s := r.Shards(1)[0]
-			offers := schedule.Constant(2000, p.Length)
+			offers := Constant(2000, p.Length)
 			free := &instants{}
 			for range connections {
 				heap.Push(free, start)

@@ -1,13 +1,14 @@
-// Package load drives a target and records the outcome of every offer. It holds what all kinds of
-// load share: the plan, whose schedule is fixed before the run, and the recorder, with its windows
-// of 100 ms. A Driver sends the work: requests (raw, std), any call (pool), or a job that works
-// through units and reports its progress (jobs).
+// Package load sends load to a target and records how every request ended. It holds what all kinds
+// of load share: the schedule, which is fixed before the run so that the target cannot influence
+// it, the plan that follows it, ways to wait for its instants, and the recorder, with its windows
+// of 100 ms. A Driver sends the work: requests (http1, nethttp), any call (pool), or a job that
+// works through units and reports its progress (jobs).
 //
-// In the open model an offer's latency counts from the time the schedule intended it to be sent,
-// through any backlog, so a stall of the target shows in every offer that fell into it. (A
-// generator that waits for an answer before it sends the next request hides the stall; that error
-// is called "coordinated omission".) Nothing is dropped: an offer that was scheduled and has not
-// finished at the end is counted, and enters the histogram at its age.
+// In the open model a request's latency counts from the time at which the schedule intended it to
+// be sent, through any backlog, so a stall of the target shows in every request that fell into it.
+// (A generator that waits for an answer before it sends the next request hides the stall; that
+// error is called "coordinated omission".) Nothing is dropped: a request that was scheduled and has
+// not finished at the end is counted, and enters the histogram at its age.
 //
 // The package is not for finding a rate (capacity) or for starting a target (target). Run owns
 // the recorder's goroutine; each driver owns its threads; all have ended when Run returns.
@@ -23,7 +24,6 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -33,10 +33,10 @@ import (
 type Plan struct {
 	// Schedule returns the intended times, afresh at each call, over Warmup+Length. Nil selects
 	// the closed model: every connection sends again as soon as it has its answer.
-	Schedule func() schedule.Schedule
+	Schedule func() Schedule
 	// Spec describes Schedule to other processes that share the load; nil: it cannot be described.
 	// Follow sets both.
-	Spec *schedule.Spec
+	Spec *ScheduleSpec
 	// Connections is the number of connections, sessions or workers that carry the load.
 	Connections int
 	Warmup      time.Duration // load that is not counted
@@ -102,7 +102,7 @@ func (p *Plan) Share(k, n int) int64 {
 }
 
 // Follow makes the plan follow a schedule.
-func (p *Plan) Follow(s schedule.Spec) { p.Spec, p.Schedule = &s, s.Open }
+func (p *Plan) Follow(s ScheduleSpec) { p.Spec, p.Schedule = &s, s.Open }
 
 // windowOf returns the begin of the window that contains an instant.
 func (p *Plan) windowOf(at int64) int64 { return (at-p.Phase)/window*window + p.Phase }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"dyno/agent/monotonic"
-	"dyno/lab/load/cputime"
-	"dyno/lab/load/pending"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -31,10 +29,10 @@ type Recorder struct {
 	collected chan struct{} // closed when the collector has ended
 	pool      sync.Pool     // of *hdrhistogram.Histogram, empty
 
-	pendingReceipts *pending.Receipts // offers without a receipt; nil: there are no receipts
-	deliverMu       sync.Mutex        // guards deliver and what it points to
-	deliver         *Shard            // shard of the receipts; nil until the recording starts
-	latest          int64             // latest plausible stamp of a receipt: a later one comes from another clock
+	pendingReceipts *unacked   // offers without a receipt; nil: there are no receipts
+	deliverMu       sync.Mutex // guards deliver and what it points to
+	deliver         *Shard     // shard of the receipts; nil until the recording starts
+	latest          int64      // latest plausible stamp of a receipt: a later one comes from another clock
 
 	failMu  sync.Mutex
 	failure error              // the first failure; guarded by failMu
@@ -46,7 +44,7 @@ type Recorder struct {
 }
 
 func newRecorder(p *Plan, sink Sink, cancel context.CancelFunc) *Recorder {
-	r := &Recorder{plan: p, sink: sink, cpu: cputime.OfProcess, cancel: cancel}
+	r := &Recorder{plan: p, sink: sink, cpu: processCPU, cancel: cancel}
 	r.pool.New = func() any { return record.NewHistogram() }
 	r.collector.init(r)
 	return r
@@ -58,7 +56,7 @@ func (r *Recorder) Shards(n int) []*Shard {
 	first := r.plan.windowOf(r.plan.Start - int64(r.plan.lead())) // windows before the start are empty
 	all := n
 	if r.plan.Deliveries > 0 {
-		r.pendingReceipts = pending.New(r.plan.Deliveries, n, r.plan.Start)
+		r.pendingReceipts = newUnacked(r.plan.Deliveries, n, r.plan.Start)
 		all++
 	}
 	r.intervals = make(chan *interval, 64*max(all, 1)) // gives the collector over 6 s to catch up before a thread would wait

@@ -29,7 +29,6 @@ import (
 	"dyno/bench/peers/queues/queue"
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
-	"dyno/lab/load/schedule"
 )
 
 // options of one run.
@@ -120,17 +119,17 @@ func (o options) room() int {
 }
 
 // schedule is the intended times, over warm-up and duration.
-func (o options) schedule() schedule.Schedule {
+func (o options) schedule() load.Schedule {
 	const seed = 1 // every queue gets the same arrivals
 	switch {
 	case o.rampTo > 0:
-		return schedule.Ramp(o.rate, o.rampTo, o.warmup+o.duration)
+		return load.Ramp(o.rate, o.rampTo, o.warmup+o.duration)
 	case o.burst > 0:
 		part := o.duration / 5 // one before the burst, three to be rid of what it left
-		return schedule.Steps([]schedule.Stage{{PerSecond: o.rate, Length: o.warmup + part}, {PerSecond: o.burst, Length: part},
+		return load.Steps([]load.Stage{{PerSecond: o.rate, Length: o.warmup + part}, {PerSecond: o.burst, Length: part},
 			{PerSecond: o.rate, Length: o.duration - 2*part}})
 	}
-	return schedule.Poisson(o.rate, o.warmup+o.duration, seed)
+	return load.Poisson(o.rate, o.warmup+o.duration, seed)
 }
 
 // run carries out the experiment and writes its windows and its last line.

@@ -24,8 +24,8 @@ import (
 	"dyno/bench/peers/callers"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/http1"
 	"dyno/lab/load/jobs"
-	"dyno/lab/load/raw"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -77,7 +77,7 @@ func (o options) run(ctx context.Context, stdout io.Writer) error {
 // placeholder is {NAME} in a URL, a header or a body.
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-func (o options) driver() (*raw.Driver, error) {
+func (o options) driver() (*http1.Driver, error) {
 	scheme, rest, ok := strings.Cut(o.url, "://")
 	host, path, _ := strings.Cut(rest, "/")
 	if !ok || host == "" || o.connections < 1 || o.lines < 1 {
@@ -109,7 +109,7 @@ func (o options) driver() (*raw.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return raw.New(raw.Config{Target: scheme + "://" + host, Corpus: requests, Backend: o.backend})
+	return http1.New(http1.Config{Target: scheme + "://" + host, Corpus: requests, Backend: o.backend})
 }
 
 // sink prints windows, in units of work. Of the engine as the subject it leaves out its CPU, by

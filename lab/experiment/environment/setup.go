@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
@@ -121,11 +121,11 @@ func (s *Environment) send(ctx context.Context, client *http.Client, r scenario.
 	if err != nil {
 		return err
 	}
-	check := request.Check{Check: workload.Check{Status: r.Expect}}
+	check := corpus.Check{Check: workload.Check{Status: r.Expect}}
 	if check.PassStatus(resp.StatusCode) {
 		return nil
 	}
-	if to, _, _ := strings.Cut(resp.Header.Get("Location"), "?"); request.Redirects(resp.StatusCode) { // its query may contain a token
+	if to, _, _ := strings.Cut(resp.Header.Get("Location"), "?"); corpus.Redirects(resp.StatusCode) { // its query may contain a token
 		return fmt.Errorf("%s %s answered %s, a redirect to %.200s; list the status in expect if that is a success", method, url, resp.Status, to)
 	}
 	return fmt.Errorf("%s %s answered %s: %s", method, url, resp.Status, bytes.TrimSpace(answer[:min(shown, len(answer))]))

@@ -9,7 +9,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/request"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/workload"
@@ -39,7 +38,7 @@ func (b *Generator) Paced(p *load.Plan, v scenario.Variant) {
 // flows makes the flows of a run, and enters their steps into it.
 func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.URL, r *record.Run, out *Requests) error {
 	spec := corpus.Spec{Rows: b.rows, Run: out.Run, Seed: r.Load.Seed}
-	w := b.work(l, u, &request.Corpus{})
+	w := b.work(l, u, &corpus.Corpus{})
 	w.Flow, w.Permit = &spec, b.Permitted
 	var err error
 	if spec.Load, err = b.resolve(s, l); err == nil {
@@ -68,8 +67,8 @@ func (b *Generator) permitSteps(steps []workload.Step) error {
 	return nil
 }
 
-// onlyConnection is a request with which std.Driver.Try connects and sends nothing, since the steps
+// onlyConnection is a request with which nethttp.Driver.Try connects and sends nothing, since the steps
 // of a flow and gRPC calls may change something at the target.
-func onlyConnection() *request.Corpus {
-	return &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]request.Class, 1)}
+func onlyConnection() *corpus.Corpus {
+	return &corpus.Corpus{Requests: []corpus.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]corpus.Class, 1)}
 }

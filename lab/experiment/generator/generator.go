@@ -22,9 +22,8 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/deliveries"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/receipts/ethereum"
-	"dyno/lab/load/request"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
@@ -42,8 +41,8 @@ type Generator struct {
 	// RowsFile is the file into which Feed copies the feeder's rows; if empty, Feed sets it for a job.
 	RowsFile string
 
-	rows     *corpus.Rows            // rows of the feeder; nil: there is none
-	supplies map[any]*request.Supply // of corpora that are sent once: by process, or by the URL of one that already runs
+	rows     *corpus.Rows           // rows of the feeder; nil: there is none
+	supplies map[any]*corpus.Supply // of corpora that are sent once: by process, or by the URL of one that already runs
 }
 
 // New returns a generator for the environments of some programs.
@@ -101,7 +100,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 		requests.Supply = b.supply(s, u)
 	}
 	if blocks(l.Deliveries) {
-		committed := &atomic.Pointer[ethereum.Blocks]{}
+		committed := &atomic.Pointer[deliveries.Blocks]{}
 		out.committed = committed
 		requests.Accepted = func(seq uint64, answer []byte) {
 			if b := committed.Load(); b != nil {
@@ -150,12 +149,12 @@ func runName(id string) string {
 }
 
 // work describes the load of requests to a URL.
-func (b *Generator) work(l scenario.Load, u *url.URL, requests *request.Corpus) engine.Work {
+func (b *Generator) work(l scenario.Load, u *url.URL, requests *corpus.Corpus) engine.Work {
 	return engine.Work{URL: u.String(), Engine: l.Engine, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.Load.GRPC != nil, TLS: b.tls(), Think: l.Think, Follow: l.Follow, Pipeline: l.Pipeline}
 }
 
 // engine makes the driver of a load of requests.
-func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) (load.Driver, error) {
+func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *corpus.Corpus) (load.Driver, error) {
 	w := b.work(l, u, requests)
 	if b.Agents != nil && l.Deliveries != "" {
 		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
@@ -176,7 +175,7 @@ func (b *Generator) driver(w engine.Work) (load.Driver, error) {
 
 // corpus builds the requests of a run, and returns the number of rows or bodies that it has for
 // them.
-func (b *Generator) corpus(s *environment.Environment, l scenario.Load, run string, seed uint64) (requests *request.Corpus, rows int, err error) {
+func (b *Generator) corpus(s *environment.Environment, l scenario.Load, run string, seed uint64) (requests *corpus.Corpus, rows int, err error) {
 	spec := corpus.Spec{Bodies: map[string][][]byte{}, Rows: b.rows, Run: run, Seed: seed}
 	if b.rows != nil {
 		rows = b.rows.Len()
@@ -275,7 +274,7 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 }
 
 // trySocket makes one connection to a target that already runs.
-func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, requests *request.Corpus) error {
+func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, requests *corpus.Corpus) error {
 	d, err := b.work(l, u, requests).Sockets()
 	if err != nil {
 		return &scenario.Fault{Err: err}
@@ -315,8 +314,8 @@ func (b *Generator) try(ctx context.Context, s *environment.Environment, v scena
 		return "", err
 	}
 	took, asked := time.Since(began).Round(time.Millisecond/10), first.Method+" "+redact.URL(u.Host+first.Path)
-	if request.Redirects(status) {
-		return fmt.Sprintf("the target answered in %v with %s: %s", took, request.Redirected(status, location), asked), nil
+	if corpus.Redirects(status) {
+		return fmt.Sprintf("the target answered in %v with %s: %s", took, corpus.Redirected(status, location), asked), nil
 	}
 	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s", status, http.StatusText(status), took, asked), nil
 }

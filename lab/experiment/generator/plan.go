@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/schedule"
 	"dyno/lab/load/sessions"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -133,26 +132,26 @@ func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error 
 		return nil
 	}
 	if step.RampTo > 0 {
-		p.Follow(schedule.Spec{Kind: schedule.KindRamp, PerSecond: rate, To: step.RampTo / units, Length: span})
+		p.Follow(load.ScheduleSpec{Kind: load.KindRamp, PerSecond: rate, To: step.RampTo / units, Length: span})
 		return nil
 	}
 	switch s.Kind {
 	case workload.Closed:
 	case workload.Poisson, "":
-		p.Follow(schedule.Spec{Kind: schedule.KindPoisson, PerSecond: rate, Length: span, Seed: seed})
+		p.Follow(load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: rate, Length: span, Seed: seed})
 	case workload.Constant:
-		p.Follow(schedule.Spec{Kind: schedule.KindConstant, PerSecond: rate, Length: span})
+		p.Follow(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: rate, Length: span})
 	case workload.Ramp:
 		p.Warmup = 0
-		p.Follow(schedule.Spec{Kind: schedule.KindRamp, PerSecond: s.From / units, To: s.To / units, Length: p.Length})
+		p.Follow(load.ScheduleSpec{Kind: load.KindRamp, PerSecond: s.From / units, To: s.To / units, Length: p.Length})
 	case workload.Stepwise:
 		p.Warmup, p.Length = 0, 0
-		var stages []schedule.Stage
+		var stages []load.Stage
 		for _, st := range s.Stages {
-			stages = append(stages, schedule.Stage{PerSecond: st.Rate / units, Length: st.Length})
+			stages = append(stages, load.Stage{PerSecond: st.Rate / units, Length: st.Length})
 			p.Length += st.Length
 		}
-		p.Follow(schedule.Spec{Kind: schedule.KindSteps, Stages: stages})
+		p.Follow(load.ScheduleSpec{Kind: load.KindSteps, Stages: stages})
 	case workload.File:
 		return b.scheduleFile(p, s.File)
 	default:
@@ -170,7 +169,7 @@ func (b *Generator) scheduleFile(p *load.Plan, file string) error {
 		return fmt.Errorf("load.schedule.file: %w", err)
 	}
 	defer f.Close()
-	at, err := schedule.ReadTimes(f)
+	at, err := load.ReadTimes(f)
 	if err != nil {
 		return fmt.Errorf("load.schedule.file %s: %w", file, err)
 	}
@@ -178,7 +177,7 @@ func (b *Generator) scheduleFile(p *load.Plan, file string) error {
 		return fmt.Errorf("load.schedule.file %s contains no times", file)
 	}
 	p.Warmup, p.Length = 0, time.Duration(at[len(at)-1]+1)
-	p.Follow(schedule.Spec{Kind: schedule.KindTimes, Times: at})
+	p.Follow(load.ScheduleSpec{Kind: load.KindTimes, Times: at})
 	return nil
 }
 

@@ -7,25 +7,24 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
 func TestMaxRateBoundsEveryLoad(t *testing.T) {
-	ramp := func() schedule.Schedule { return schedule.Ramp(10, 200, 10*time.Second) }
+	ramp := func() load.Schedule { return load.Ramp(10, 200, 10*time.Second) }
 	for _, tt := range []struct {
 		name      string
-		schedule  func() schedule.Schedule
+		schedule  func() load.Schedule
 		perSecond float64
 		most      float64
 		want      string // part of the error
 	}{
 		{"no bound", nil, 0, 0, ""},
 		{"closed", nil, 0, 100, "give a rate"},
-		{"steady below", func() schedule.Schedule { return schedule.Poisson(100, time.Second, 1) }, 100, 100, ""},
-		{"steady above", func() schedule.Schedule { return schedule.Constant(150, 2*time.Second) }, 150, 100, "more than max_rate"},
+		{"steady below", func() load.Schedule { return load.Poisson(100, time.Second, 1) }, 100, 100, ""},
+		{"steady above", func() load.Schedule { return load.Constant(150, 2*time.Second) }, 150, 100, "more than max_rate"},
 		{"ramp below", ramp, 0, 210, ""},
 		{"ramp above", ramp, 0, 100, "more than max_rate"},
 	} {

@@ -8,8 +8,7 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
-	"dyno/lab/load/receipts"
-	"dyno/lab/load/receipts/ethereum"
+	"dyno/lab/load/deliveries"
 	"dyno/lab/scenario"
 )
 
@@ -34,7 +33,7 @@ func (b *Generator) Receipts(ctx context.Context, s *environment.Environment, r 
 	if r.committed != nil {
 		return b.blocks(ctx, address, r)
 	}
-	stream, err := receipts.Dial(ctx, address, r.Run)
+	stream, err := deliveries.Dial(ctx, address, r.Run)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +53,7 @@ func (b *Generator) blocks(ctx context.Context, address string, r *Requests) (fo
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	node, err := ethereum.Dial(ctx, u, secure)
+	node, err := deliveries.DialBlocks(ctx, u, secure)
 	if err != nil {
 		return nil, nil, err
 	}

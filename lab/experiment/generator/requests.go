@@ -10,9 +10,8 @@ import (
 
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
-	"dyno/lab/load/receipts/ethereum"
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
+	"dyno/lab/load/deliveries"
 )
 
 // Requests are the requests to a ready target and the driver that sends them.
@@ -21,9 +20,9 @@ type Requests struct {
 	Classes []string // the names of their classes
 	Run     string   // the run's name in request bodies
 
-	corpus    *request.Corpus
-	rows      int                              // rows or bodies that the corpus is made of
-	committed *atomic.Pointer[ethereum.Blocks] // receives what answers accept; nil: blocks are not the receipts
+	corpus    *corpus.Corpus
+	rows      int                                // rows or bodies that the corpus is made of
+	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: blocks are not the receipts
 }
 
 // Left returns the number of requests that can still be sent to the process.
@@ -31,7 +30,7 @@ func (r *Requests) Left() int64 { return r.corpus.Left() }
 
 // Notes are what the driver has to say about failures.
 func (r *Requests) Notes() []string {
-	if d, ok := r.Driver.(notes.Noting); ok {
+	if d, ok := r.Driver.(load.Noting); ok {
 		return d.Notes()
 	}
 	return nil
@@ -51,16 +50,16 @@ func roundUp(n float64) string {
 }
 
 // supply returns what is left of the requests for a process, which may have been loaded before.
-func (b *Generator) supply(s *environment.Environment, u *url.URL) *request.Supply {
+func (b *Generator) supply(s *environment.Environment, u *url.URL) *corpus.Supply {
 	process := any(s)
 	if s.Target == nil { // it runs already, whatever the environment
 		process = u.Host
 	}
 	if b.supplies[process] == nil {
 		if b.supplies == nil {
-			b.supplies = map[any]*request.Supply{}
+			b.supplies = map[any]*corpus.Supply{}
 		}
-		b.supplies[process] = &request.Supply{}
+		b.supplies[process] = &corpus.Supply{}
 	}
 	return b.supplies[process]
 }

@@ -15,7 +15,7 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/jobs"
 	"dyno/lab/load/sessions"
-	"dyno/lab/load/sessions/scripted"
+	"dyno/lab/load/sessions/script"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
@@ -63,10 +63,10 @@ func (b *Generator) script(s *environment.Environment, l scenario.Load, run stri
 		return nil, err
 	}
 	if !strings.HasPrefix(l.URL, "wss:") && !strings.HasPrefix(l.URL, "https:") {
-		return scripted.New(of, nil)
+		return script.New(of, nil)
 	}
 	settings := b.tls()
-	return scripted.New(of, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
+	return script.New(of, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
 }
 
 // permitBeside returns an error if requests beside a stream may not be sent to their host.

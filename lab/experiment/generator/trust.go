@@ -1,7 +1,7 @@
 package generator
 
 import (
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/probe/profiling"
 )
 
@@ -12,8 +12,8 @@ func (b *Generator) Debug(url, token string) (profiling.Address, error) {
 	return profiling.Address{URL: url, Token: token, TLS: settings}, err
 }
 
-func (b *Generator) tls() std.TLS {
-	out := std.TLS{Insecure: b.Scenario.Load.TLS.Insecure}
+func (b *Generator) tls() nethttp.TLS {
+	out := nethttp.TLS{Insecure: b.Scenario.Load.TLS.Insecure}
 	if ca := b.Scenario.Load.TLS.CA; ca != "" {
 		out.CAFile = b.Scenario.Resolve(ca)
 	}

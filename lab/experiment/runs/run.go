@@ -18,8 +18,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
-	"dyno/lab/load/pacing"
 	"dyno/lab/probe"
 	"dyno/lab/probe/host"
 	"dyno/lab/probe/profiling"
@@ -160,7 +158,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	}
 	w := folder.Create(dir)
 	speed := machineSpeed()
-	defer pacing.PauseGC()()
+	defer load.PauseGC()()
 	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Step.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
@@ -192,11 +190,11 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // likewise
 	}
 	var said []string
-	if noting, ok := d.driver.(notes.Noting); ok {
+	if noting, ok := d.driver.(load.Noting); ok {
 		said = noting.Notes()
 	}
 	r.Warnings, r.NoSuccess = append(r.Warnings, said...), generator.NoSuccess(r.Totals, said)
-	if negotiating, ok := d.driver.(notes.Negotiating); ok {
+	if negotiating, ok := d.driver.(load.Negotiating); ok {
 		r.Load.Protocol = negotiating.Protocol()
 	}
 	b.enterView(r, plan, sink)

@@ -14,7 +14,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	arrivals "dyno/lab/load/schedule"
 	"dyno/lab/probe"
 	"dyno/lab/probe/usage"
 	"dyno/lab/record"
@@ -107,9 +106,9 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	p.Length = voteTime(rate)
 	s.turns.gen.Paced(&p, s.variant)
 	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
-	p.Follow(arrivals.Spec{Kind: arrivals.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
+	p.Follow(load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
 	if s.turns.scenario.Load.Schedule.Kind == workload.Constant {
-		p.Follow(arrivals.Spec{Kind: arrivals.KindConstant, PerSecond: requests, Length: span})
+		p.Follow(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: requests, Length: span})
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate

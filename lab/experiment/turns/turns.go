@@ -21,7 +21,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	"dyno/lab/load/pacing"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/record/redact"
@@ -252,7 +251,7 @@ func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
 	due := now.due(kind)
 	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !slices.Contains(due, s.place) })
 	t.rng.Shuffle(len(visited), func(i, j int) { visited[i], visited[j] = visited[j], visited[i] })
-	defer pacing.PauseGC()()
+	defer load.PauseGC()()
 	for _, s := range visited {
 		if t.late() {
 			return nil // the slices of this block count for the seats that were visited

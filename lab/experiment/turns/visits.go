@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"dyno/lab/load/pacing"
+	"dyno/lab/load"
 	"dyno/lab/record"
 )
 
@@ -39,7 +39,7 @@ func (t *turns) visit(ctx context.Context, n int, p Place, now *schedule) error 
 		return err
 	}
 	defer s.close()
-	defer pacing.PauseGC()()
+	defer load.PauseGC()()
 	kinds := now.visit(p)
 	t.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	sat := time.Now()

@@ -23,9 +23,8 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/agents"
 	"dyno/lab/load/agents/natsbus"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -67,7 +66,7 @@ func newCounter(t *testing.T, on ...func(n int)) *counter {
 	c := &counter{seen: map[uint64]int{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		seq, ok := request.ParseID(body)
+		seq, ok := corpus.ParseID(body)
 		if !ok {
 			t.Errorf("a request has the body %q", body)
 		}
@@ -100,8 +99,8 @@ func (c *counter) take(n int64, first uint64) error {
 }
 
 func (c *counter) work() engine.Work {
-	return engine.Work{URL: c.URL, Corpus: &request.Corpus{Classes: make([]request.Class, 1),
-		Requests: []request.Request{{Method: http.MethodPost, Path: "/", Body: make([]byte, request.IDLength), IDs: []int{0}}}}}
+	return engine.Work{URL: c.URL, Corpus: &corpus.Corpus{Classes: make([]corpus.Class, 1),
+		Requests: []corpus.Request{{Method: http.MethodPost, Path: "/", Body: make([]byte, corpus.IDLength), IDs: []int{0}}}}}
 }
 
 // windows keeps the sums of what a recording writes.
@@ -176,13 +175,13 @@ func driverOf(t *testing.T, g *agents.Group, w engine.Work) load.Driver {
 }
 
 // plan is patient: no request fails on a busy machine.
-func plan(spec schedule.Spec) load.Plan {
+func plan(spec load.ScheduleSpec) load.Plan {
 	p := load.Plan{Connections: 12, Length: spec.Length, Drain: time.Minute, Timeout: time.Minute}
 	p.Follow(spec)
 	return p
 }
 
-func offersOf(s schedule.Spec) (n int64) {
+func offersOf(s load.ScheduleSpec) (n int64) {
 	next := s.Open()
 	for _, ok := next(); ok; _, ok = next() {
 		n++
@@ -199,7 +198,7 @@ func TestThreeProcesses(t *testing.T) {
 		t.Fatalf("%d agents are on this machine", len(pids))
 	}
 	d := driverOf(t, g, target.work())
-	spec := schedule.Spec{Kind: schedule.KindPoisson, PerSecond: 500, Length: 900 * time.Millisecond, Seed: 7}
+	spec := load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: 500, Length: 900 * time.Millisecond, Seed: 7}
 	p := plan(spec)
 	p.Warmup, p.Length = 300*time.Millisecond, 600*time.Millisecond
 	sink := &windows{}
@@ -263,7 +262,7 @@ func TestKilledAgent(t *testing.T) {
 		}
 	})
 	d := driverOf(t, g, target.work())
-	_, _, err := load.Run(t.Context(), plan(schedule.Spec{Kind: schedule.KindConstant, PerSecond: 100, Length: time.Hour}), d, &windows{})
+	_, _, err := load.Run(t.Context(), plan(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: time.Hour}), d, &windows{})
 	failed := (*load.GeneratorError)(nil)
 	if killed := fmt.Sprintf("/%d)", processes[1].Process.Pid); !errors.As(err, &failed) || !strings.Contains(err.Error(), killed) {
 		t.Fatalf("%v, want an error about the agent %s", err, killed)
@@ -272,7 +271,7 @@ func TestKilledAgent(t *testing.T) {
 	clear(target.seen)
 	target.mu.Unlock()
 	start(t, bus, 1)
-	spec := schedule.Spec{Kind: schedule.KindConstant, PerSecond: 100, Length: 300 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: 300 * time.Millisecond}
 	if totals, _, err := load.Run(t.Context(), plan(spec), d, &windows{}); err != nil || totals.Completed != offersOf(spec) {
 		t.Fatalf("the next load completed %d, %v", totals.Completed, err)
 	}
@@ -291,7 +290,7 @@ func TestInterrupted(t *testing.T) {
 	})
 	serve(t, bus, &agents.Agent{Version: "v1"})
 	g := gather(t, bus, 1)
-	totals, _, err := load.Run(ctx, plan(schedule.Spec{Kind: schedule.KindConstant, PerSecond: 200, Length: time.Hour}), driverOf(t, g, target.work()), &windows{})
+	totals, _, err := load.Run(ctx, plan(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: time.Hour}), driverOf(t, g, target.work()), &windows{})
 	if !errors.Is(err, context.Canceled) || totals.Completed < 19 || len(totals.Generator.Agents) != 1 {
 		t.Errorf("%v; %d completed, %d agents", err, totals.Completed, len(totals.Generator.Agents))
 	}
@@ -326,7 +325,7 @@ func TestForeignClock(t *testing.T) {
 	serve(t, bus, &agents.Agent{Version: "v1", Clock: func() int64 { return monotonic.Now() + ahead }})
 	serve(t, bus, &agents.Agent{Version: "v1"})
 	g := gather(t, bus, 2)
-	spec := schedule.Spec{Kind: schedule.KindConstant, PerSecond: 200, Length: 400 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: 400 * time.Millisecond}
 	sink := &windows{}
 	totals, done, err := load.Run(t.Context(), plan(spec), driverOf(t, g, target.work()), sink)
 	if err != nil || totals.Completed != offersOf(spec) || totals.Offered != offersOf(spec) || sink.client.Offered != offersOf(spec) {
@@ -384,12 +383,12 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a host beyond loopback: %v", err)
 	}
 	once := newCounter(t).work()
-	once.Corpus.Supply = &request.Supply{}
+	once.Corpus.Supply = &corpus.Supply{}
 	if _, err := g.Driver(once); err == nil || !strings.Contains(err.Error(), "sent once") {
 		t.Errorf("requests that are sent once: %v", err)
 	}
 	d := driverOf(t, g, newCounter(t).work())
-	p := load.Plan{Length: time.Second, Schedule: func() schedule.Schedule { return schedule.Constant(1, time.Second) }}
+	p := load.Plan{Length: time.Second, Schedule: func() load.Schedule { return load.Constant(1, time.Second) }}
 	if _, _, err := load.Run(t.Context(), p, d, &windows{}); err == nil || !strings.Contains(err.Error(), "cannot be split") {
 		t.Errorf("a schedule without a description: %v", err)
 	}

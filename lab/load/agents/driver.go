@@ -15,7 +15,6 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/notes"
 	"dyno/lab/record"
 )
 
@@ -47,9 +46,9 @@ type driver struct {
 }
 
 var (
-	_ load.Driver       = (*driver)(nil)
-	_ notes.Noting      = (*driver)(nil)
-	_ notes.Negotiating = (*driver)(nil)
+	_ load.Driver      = (*driver)(nil)
+	_ load.Noting      = (*driver)(nil)
+	_ load.Negotiating = (*driver)(nil)
 )
 
 // Driver makes a driver of the work, and sends the work to the agents, which may refuse it.
@@ -89,7 +88,7 @@ func (d *driver) Notes() (out []string) {
 	return out
 }
 
-// Protocol returns what an agent negotiated with the target; see notes.Negotiating.
+// Protocol returns what an agent negotiated with the target; see load.Negotiating.
 func (d *driver) Protocol() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

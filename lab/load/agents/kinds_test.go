@@ -13,9 +13,6 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/notes"
-	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -51,7 +48,7 @@ func TestFlows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := engine.Work{URL: target.URL, Corpus: &request.Corpus{}, Flow: &corpus.Spec{Rows: users, Load: workload.Load{URL: target.URL, Steps: []workload.Step{
+	w := engine.Work{URL: target.URL, Corpus: &corpus.Corpus{}, Flow: &corpus.Spec{Rows: users, Load: workload.Load{URL: target.URL, Steps: []workload.Step{
 		{Request: workload.Request{Name: "login", Path: "/login?user=${row.name}&id=${id}"}, Save: map[string]workload.Save{"token": {JSON: "token"}}},
 		{Request: workload.Request{Name: "order", Body: workload.Body{Text: "x"}}, URL: target.URL + "/order/${token}"},
 	}}}}
@@ -59,7 +56,7 @@ func TestFlows(t *testing.T) {
 	start(t, bus, 2)
 	g := gather(t, bus, 2)
 	d := driverOf(t, g, w)
-	spec := schedule.Spec{Kind: schedule.KindConstant, PerSecond: 100, Length: 900 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: 900 * time.Millisecond}
 	p := plan(spec)
 	p.Connections = 400 // none waits for another
 	p.Warmup, p.Length, p.Classes = 300*time.Millisecond, 600*time.Millisecond, []string{"login", "order"}
@@ -82,15 +79,15 @@ func TestFlows(t *testing.T) {
 			t.Errorf("%s: %d of %d flows", name, rows[name], all)
 		}
 	}
-	if d.(notes.Negotiating).Protocol() != "HTTP/1.1" || len(d.(notes.Noting).Notes()) != 0 {
-		t.Errorf("protocol %q, notes %q", d.(notes.Negotiating).Protocol(), d.(notes.Noting).Notes())
+	if d.(load.Negotiating).Protocol() != "HTTP/1.1" || len(d.(load.Noting).Notes()) != 0 {
+		t.Errorf("protocol %q, notes %q", d.(load.Negotiating).Protocol(), d.(load.Noting).Notes())
 	}
 
 	mu.Lock()
 	fail = true
 	mu.Unlock()
 	totals, _, err = load.Run(t.Context(), p, d, nowhere{})
-	said := strings.Join(d.(notes.Noting).Notes(), "\n")
+	said := strings.Join(d.(load.Noting).Notes(), "\n")
 	if err != nil || totals.Failed != want || totals.Errors["status"] != want || totals.Ended != want {
 		t.Errorf("%v: %+v, want %d failed", err, totals, want)
 	}
@@ -114,15 +111,15 @@ func TestCalls(t *testing.T) {
 		server.Stop()
 		serving.Wait()
 	})
-	w := engine.Work{URL: "http://" + l.Addr().String(), Call: "grpc.health.v1.Health/Check", Corpus: &request.Corpus{Requests: make([]request.Request, 1),
-		Classes: []request.Class{{Check: request.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}}
+	w := engine.Work{URL: "http://" + l.Addr().String(), Call: "grpc.health.v1.Health/Check", Corpus: &corpus.Corpus{Requests: make([]corpus.Request, 1),
+		Classes: []corpus.Class{{Check: corpus.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}}
 	bus := listen(t)
 	start(t, bus, 2)
 	g := gather(t, bus, 2)
 	if err := w.Describe(t.Context()); err != nil || len(w.Descriptors) == 0 {
 		t.Fatal(err)
 	}
-	spec := schedule.Spec{Kind: schedule.KindConstant, PerSecond: 200, Length: 500 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: 500 * time.Millisecond}
 	totals, _, err := load.Run(t.Context(), plan(spec), driverOf(t, g, w), &windows{})
 	if n := offersOf(spec); err != nil || totals.Completed != n || totals.Failed != 0 || totals.Status["200"] != n || len(totals.Generator.Agents) != 2 {
 		t.Errorf("%v: %+v, want %d calls", err, totals, n)

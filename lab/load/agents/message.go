@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode"
 
+	"dyno/lab/load"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 )
 
@@ -57,23 +57,23 @@ type part struct {
 
 // begin is one agent's share of a drive. Instants are on the agent's clock.
 type begin struct {
-	Drive       string         `json:"drive"`
-	Work        string         `json:"work"`
-	Index       int            `json:"index"`
-	Of          int            `json:"of"`
-	Start       int64          `json:"start_ns"`
-	Offset      int64          `json:"offset_ns"` // the agent's clock is ahead of the coordinator's by this
-	Spec        *schedule.Spec `json:"schedule,omitempty"`
-	Connections int            `json:"connections"`
-	Warmup      time.Duration  `json:"warmup_ns"`
-	Length      time.Duration  `json:"length_ns"`
-	Drain       time.Duration  `json:"drain_ns"`
-	Timeout     time.Duration  `json:"timeout_ns"`
-	Lead        time.Duration  `json:"lead_ns"`
-	Units       int            `json:"units"`
-	Classes     []string       `json:"classes,omitempty"`
-	Count       int64          `json:"count,omitempty"`
-	FirstSeq    uint64         `json:"first"`
+	Drive       string             `json:"drive"`
+	Work        string             `json:"work"`
+	Index       int                `json:"index"`
+	Of          int                `json:"of"`
+	Start       int64              `json:"start_ns"`
+	Offset      int64              `json:"offset_ns"` // the agent's clock is ahead of the coordinator's by this
+	Spec        *load.ScheduleSpec `json:"schedule,omitempty"`
+	Connections int                `json:"connections"`
+	Warmup      time.Duration      `json:"warmup_ns"`
+	Length      time.Duration      `json:"length_ns"`
+	Drain       time.Duration      `json:"drain_ns"`
+	Timeout     time.Duration      `json:"timeout_ns"`
+	Lead        time.Duration      `json:"lead_ns"`
+	Units       int                `json:"units"`
+	Classes     []string           `json:"classes,omitempty"`
+	Count       int64              `json:"count,omitempty"`
+	FirstSeq    uint64             `json:"first"`
 }
 
 // report is what an agent sends while it drives: windows, and then an end. Its number counts from

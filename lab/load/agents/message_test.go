@@ -9,8 +9,8 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
-	"dyno/lab/load/request"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -34,7 +34,7 @@ func idle() *Agent {
 
 // No order makes an agent panic, and one from another coordinator than its own is refused.
 func FuzzOrder(f *testing.F) {
-	work, err := engine.Work{URL: "http://127.0.0.1:1", Corpus: &request.Corpus{Requests: make([]request.Request, 1), Classes: make([]request.Class, 1)}}.Encode()
+	work, err := engine.Work{URL: "http://127.0.0.1:1", Corpus: &corpus.Corpus{Requests: make([]corpus.Request, 1), Classes: make([]corpus.Class, 1)}}.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}

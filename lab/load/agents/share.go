@@ -12,9 +12,6 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
-	"dyno/lab/load/notes"
-	"dyno/lab/load/pacing"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -74,7 +71,7 @@ func (s *share) plan() load.Plan {
 		Start: s.Start - skew, Phase: mod(s.Offset-skew, int64(record.WindowLength)),
 	}
 	if s.Spec != nil {
-		p.Schedule = func() schedule.Schedule { return schedule.Stride(s.Spec.Open(), s.Index, s.Of) }
+		p.Schedule = func() load.Schedule { return load.Stride(s.Spec.Open(), s.Index, s.Of) }
 	}
 	return p
 }
@@ -84,7 +81,7 @@ func mod(a, n int64) int64 { return (a%n + n) % n }
 
 // carryOut sends the share and reports to the coordinator.
 func (s *share) carryOut(w *work) {
-	defer pacing.PauseGC()()
+	defer load.PauseGC()()
 	var reporting sync.WaitGroup
 	reporting.Go(s.report)
 	w.shared.Share(s.Index, s.Of)
@@ -118,14 +115,14 @@ func (s *share) carryOut(w *work) {
 
 // said returns what a driver says about failures and the protocol, as much of it as a report takes.
 func said(d load.Driver) (about []string, protocol string) {
-	if n, ok := d.(notes.Noting); ok {
+	if n, ok := d.(load.Noting); ok {
 		for _, text := range n.Notes() {
 			if about = append(about, shortened(text)); len(about) == mostNotes {
 				break
 			}
 		}
 	}
-	if n, ok := d.(notes.Negotiating); ok {
+	if n, ok := d.(load.Negotiating); ok {
 		protocol = shortened(n.Protocol())
 	}
 	return about, protocol

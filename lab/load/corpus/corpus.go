@@ -1,8 +1,10 @@
-// Package corpus builds the requests that a load sends: it resolves weights, keys, rows and
-// templates before the run, so that encoding costs nothing during the run. The result is a list
-// of prebuilt requests that are sent in turn, over and over or each once (request.Corpus).
+// Package corpus builds the requests that a load sends, and says which answers count as success. It
+// resolves weights, keys, rows and templates before the run, so that encoding costs nothing during
+// the run. The result, a Corpus, is a list of prebuilt requests that are sent in turn, over and
+// over or each once.
 //
-// It is not for sending them, nor for reading a scenario file. It starts no goroutines.
+// It is not for sending them (http1, nethttp, flows and the other drivers do), nor for reading a
+// scenario file. It starts no goroutines.
 package corpus
 
 import (
@@ -17,7 +19,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dyno/lab/load/request"
 	"dyno/lab/workload"
 )
 
@@ -43,7 +44,7 @@ const (
 )
 
 // Build resolves the spec.
-func Build(s Spec) (*request.Corpus, error) {
+func Build(s Spec) (*Corpus, error) {
 	requests := s.Load.Requests
 	if len(requests) == 0 {
 		requests = make([]workload.Request, 1)
@@ -66,7 +67,7 @@ func Build(s Spec) (*request.Corpus, error) {
 	return b.build()
 }
 
-// maxClasses is the number of classes that request.Request.Class can represent.
+// maxClasses is the number of classes that Request.Class can represent.
 const maxClasses = 256
 
 // MaxBody bounds a body's template, from a file or of many copies.
@@ -226,12 +227,12 @@ func (b *builder) count() int {
 	return n
 }
 
-func (b *builder) build() (*request.Corpus, error) {
-	out := &request.Corpus{Units: b.spec.Load.Units}
+func (b *builder) build() (*Corpus, error) {
+	out := &Corpus{Units: b.spec.Load.Units}
 	weights := make([]float64, len(b.classes))
 	total := 0.0
 	for i, c := range b.classes {
-		out.Classes = append(out.Classes, request.Class{Name: c.Name, Check: request.Check{Check: *c.Check}})
+		out.Classes = append(out.Classes, Class{Name: c.Name, Check: Check{Check: *c.Check}})
 		weights[i] = c.Weight
 		if weights[i] == 0 {
 			weights[i] = 1
@@ -245,7 +246,7 @@ func (b *builder) build() (*request.Corpus, error) {
 		if err := b.checkOnce(); err != nil {
 			return nil, err
 		}
-		out.Supply = &request.Supply{}
+		out.Supply = &Supply{}
 	}
 	for i, n := 0, b.count(); i < n || b.spec.Load.Once; i++ {
 		class := draw(weights, total, b.rng)
@@ -279,11 +280,11 @@ func draw(weights []float64, total float64, rng *rand.Rand) int {
 	return len(weights) - 1
 }
 
-func (b *builder) request(p *parsed, i int) (request.Request, error) {
+func (b *builder) request(p *parsed, i int) (Request, error) {
 	if err := b.takeRows(p, i); err != nil {
-		return request.Request{}, err
+		return Request{}, err
 	}
-	r := request.Request{Method: p.Method, Path: string(b.render(nil, p.path, nil)), Header: p.fixed}
+	r := Request{Method: p.Method, Path: string(b.render(nil, p.path, nil)), Header: p.fixed}
 	if r.Header == nil {
 		var err error
 		if r.Header, err = b.headerOf(p); err != nil {
@@ -345,7 +346,7 @@ func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 			out = append(out, part.text...)
 		case partID:
 			*ids = append(*ids, len(out))
-			out = append(out, "0000000000000000"[:request.IDLength]...)
+			out = append(out, "0000000000000000"[:IDLength]...)
 		case partRun:
 			out = append(out, b.spec.Run...)
 		case partKey:

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/lab/load/request"
 	"dyno/lab/workload"
 )
 
-func build(t *testing.T, s Spec) *request.Corpus {
+func build(t *testing.T, s Spec) *Corpus {
 	t.Helper()
 	c, err := Build(s)
 	if err != nil {
@@ -32,7 +31,7 @@ func TestSequenceNumbersAndRun(t *testing.T) {
 	}
 	r := c.Requests[0]
 	for _, at := range r.IDs {
-		request.PutID(r.Body[at:], 0xabc)
+		PutID(r.Body[at:], 0xabc)
 	}
 	if want := `{"id":"cafe0001-0000000000000abc","again":"0000000000000abc"}`; string(r.Body) != want {
 		t.Errorf("body %s, want %s", r.Body, want)

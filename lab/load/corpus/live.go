@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-
-	"dyno/lab/load/request"
 )
 
 // Live fills in templates while the load runs, for requests that contain values from earlier
@@ -106,8 +104,8 @@ func (v *Values) Fill(out []byte, t Template) []byte {
 		case partText:
 			out = append(out, p.text...)
 		case partID:
-			var id [request.IDLength]byte
-			request.PutID(id[:], v.seq)
+			var id [IDLength]byte
+			PutID(id[:], v.seq)
 			out = append(out, id[:]...)
 		case partRun:
 			out = append(out, v.live.run...)

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/request"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 )
 
 // Limits of encoded work, in bytes: a corpus has at most 256 MiB, which base64 makes longer.
@@ -23,17 +22,17 @@ const (
 
 // encoded is the form of Work between processes. A file of certificates goes as its content.
 type encoded struct {
-	URL      string            `json:"url"`
-	Engine   string            `json:"engine,omitempty"`
-	HTTP2    bool              `json:"http2,omitempty"`
-	Insecure bool              `json:"insecure,omitempty"`
-	CA       []byte            `json:"ca,omitempty"`
-	Think    time.Duration     `json:"think_ns,omitempty"`
-	Follow   int               `json:"follow,omitempty"`
-	Pipeline int               `json:"pipeline,omitempty"`
-	Units    int               `json:"units,omitempty"`
-	Classes  []request.Class   `json:"classes"`
-	Requests []request.Request `json:"requests"`
+	URL      string           `json:"url"`
+	Engine   string           `json:"engine,omitempty"`
+	HTTP2    bool             `json:"http2,omitempty"`
+	Insecure bool             `json:"insecure,omitempty"`
+	CA       []byte           `json:"ca,omitempty"`
+	Think    time.Duration    `json:"think_ns,omitempty"`
+	Follow   int              `json:"follow,omitempty"`
+	Pipeline int              `json:"pipeline,omitempty"`
+	Units    int              `json:"units,omitempty"`
+	Classes  []corpus.Class   `json:"classes"`
+	Requests []corpus.Request `json:"requests"`
 
 	Call        string       `json:"call,omitempty"`
 	Descriptors []byte       `json:"descriptors,omitempty"`
@@ -87,6 +86,6 @@ func Decode(b []byte) (Work, error) {
 	if e.Call != "" && len(e.Descriptors) == 0 {
 		return Work{}, fmt.Errorf("reading the requests: no descriptors of %.100q", e.Call)
 	}
-	return Work{URL: e.URL, Engine: e.Engine, HTTP2: e.HTTP2, TLS: std.TLS{Insecure: e.Insecure, CA: e.CA}, Think: e.Think, Follow: e.Follow, Pipeline: e.Pipeline,
-		Corpus: &request.Corpus{Classes: e.Classes, Requests: e.Requests, Units: e.Units}, Call: e.Call, Descriptors: e.Descriptors, Flow: e.Flow}, nil
+	return Work{URL: e.URL, Engine: e.Engine, HTTP2: e.HTTP2, TLS: nethttp.TLS{Insecure: e.Insecure, CA: e.CA}, Think: e.Think, Follow: e.Follow, Pipeline: e.Pipeline,
+		Corpus: &corpus.Corpus{Classes: e.Classes, Requests: e.Requests, Units: e.Units}, Call: e.Call, Descriptors: e.Descriptors, Flow: e.Flow}, nil
 }

@@ -17,10 +17,9 @@ import (
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/flows"
 	"dyno/lab/load/grpcload"
+	"dyno/lab/load/http1"
 	"dyno/lab/load/jsonrpc"
-	"dyno/lab/load/raw"
-	"dyno/lab/load/request"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 )
 
 // Engines that Work.Engine can name.
@@ -34,9 +33,9 @@ const (
 type Work struct {
 	URL      string // its path counts for WebSockets only: HTTP requests have their own
 	Engine   string // of HTTP
-	Corpus   *request.Corpus
+	Corpus   *corpus.Corpus
 	HTTP2    bool
-	TLS      std.TLS
+	TLS      nethttp.TLS
 	Think    time.Duration // closed model: pause of each connection after an answer
 	Follow   int           // redirects within the target that a request follows
 	Pipeline int           // requests in flight on one connection; 0: one
@@ -71,7 +70,7 @@ func (w Work) Driver() (load.Driver, error) {
 	case w.Engine == Raw && !rawCan:
 		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS, think time or redirects that are followed, on Linux; use engine std")
 	case w.Engine == Raw, w.Engine != Std && rawCan:
-		return raw.New(raw.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, Pipeline: w.Pipeline, Realtime: true})
+		return http1.New(http1.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, Pipeline: w.Pipeline, Realtime: true})
 	case w.Pipeline > 1:
 		return nil, errors.New("only the raw engine pipelines requests")
 	}
@@ -114,12 +113,12 @@ func (w Work) Hosts() ([]string, error) {
 }
 
 // Standard makes the net/http driver.
-func (w Work) Standard() (*std.Driver, error) {
+func (w Work) Standard() (*nethttp.Driver, error) {
 	u, err := url.Parse(w.URL)
 	if err != nil {
 		return nil, err
 	}
-	return std.New(std.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, HTTP2: w.HTTP2, Think: w.Think, Follow: w.Follow, TLS: w.TLS})
+	return nethttp.New(nethttp.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, HTTP2: w.HTTP2, Think: w.Think, Follow: w.Follow, TLS: w.TLS})
 }
 
 // Sockets makes the driver of calls over WebSockets.

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/request"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/workload"
 )
 
@@ -45,7 +44,7 @@ func TestEncode(t *testing.T) {
 	if d, err := got.Driver(); err != nil || d.Engine() != "std" {
 		t.Errorf("%v, %v", d, err)
 	}
-	w.Corpus.Supply = &request.Supply{}
+	w.Corpus.Supply = &corpus.Supply{}
 	if _, err := w.Encode(); err == nil || !strings.Contains(err.Error(), "load.once") {
 		t.Error(err)
 	}
@@ -57,7 +56,7 @@ func flow(t testing.TB) Work {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Work{URL: "http://127.0.0.1:1/", Corpus: &request.Corpus{}, Flow: &corpus.Spec{Rows: rows, Run: "r", Seed: 1 << 63, Load: workload.Load{URL: "http://127.0.0.1:1", Steps: []workload.Step{
+	return Work{URL: "http://127.0.0.1:1/", Corpus: &corpus.Corpus{}, Flow: &corpus.Spec{Rows: rows, Run: "r", Seed: 1 << 63, Load: workload.Load{URL: "http://127.0.0.1:1", Steps: []workload.Step{
 		{Request: workload.Request{Name: "login", Path: "/${row.name}"}, Think: time.Second, Save: map[string]workload.Save{"token": {Matches: "t=(.)"}}},
 		{Request: workload.Request{Name: "buy", Headers: map[string]string{"X": "${key}"}, Check: &workload.Check{Status: []int{201}}}, URL: "http://localhost:2/${token}"},
 	}, Schedule: workload.Schedule{Kind: workload.Closed}}}}
@@ -109,7 +108,7 @@ func TestEncodeCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := work(t)
-	w.URL, w.TLS = "https://127.0.0.1:1/", std.TLS{CAFile: file}
+	w.URL, w.TLS = "https://127.0.0.1:1/", nethttp.TLS{CAFile: file}
 	b, err := w.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -126,13 +125,13 @@ func TestEncodeCA(t *testing.T) {
 // Several processes that take every n-th request send the same requests as one.
 func TestShare(t *testing.T) {
 	const processes, takes = 3, 40
-	one := &request.Corpus{Requests: make([]request.Request, 7)}
+	one := &corpus.Corpus{Requests: make([]corpus.Request, 7)}
 	var want, got [takes * processes]int
 	for i := range want {
 		want[i], _ = one.Take()
 	}
 	for k := range processes {
-		c := &request.Corpus{Requests: one.Requests}
+		c := &corpus.Corpus{Requests: one.Requests}
 		c.Share(k, processes)
 		for i := range takes {
 			got[k+i*processes], _ = c.Take()

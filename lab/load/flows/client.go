@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"sync"
 
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 )
 
 // prepared is the number of connections that are made before the start of a plan: more are made
@@ -21,7 +21,7 @@ type clients struct {
 	http2    bool
 
 	mu   sync.Mutex
-	free []*std.Conn // guarded by mu
+	free []*nethttp.Conn // guarded by mu
 }
 
 func (d *Driver) newClients() (*clients, error) {
@@ -29,7 +29,7 @@ func (d *Driver) newClients() (*clients, error) {
 	return &clients{target: d.steps[0].host, settings: settings, http2: d.config.HTTP2}, err
 }
 
-func (c *clients) open() *std.Conn { return std.NewConn(c.target, c.settings, c.http2) }
+func (c *clients) open() *nethttp.Conn { return nethttp.NewConn(c.target, c.settings, c.http2) }
 
 // prepare connects a client before the start.
 func (c *clients) prepare(ctx context.Context) {
@@ -38,7 +38,7 @@ func (c *clients) prepare(ctx context.Context) {
 	c.put(made)
 }
 
-func (c *clients) take() *std.Conn {
+func (c *clients) take() *nethttp.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.free)
@@ -50,7 +50,7 @@ func (c *clients) take() *std.Conn {
 	return last
 }
 
-func (c *clients) put(conn *std.Conn) {
+func (c *clients) put(conn *nethttp.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.free = append(c.free, conn)

@@ -4,9 +4,9 @@
 // each further step from the end of the answer before it plus the step's pause, so that a late
 // generator shows. A step that fails ends its flow.
 //
-// It is not for single requests (raw, std), which cost less, nor for connections that stay open
-// (sessions). Drive owns the pool's goroutines and those of the clients' connections, and closes
-// all when it returns.
+// It is not for single requests (http1, nethttp), which cost less, nor for connections that stay
+// open (sessions). Drive owns the pool's goroutines and those of the clients' connections, and
+// closes all when it returns.
 package flows
 
 import (
@@ -24,10 +24,8 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/notes"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
-	"dyno/lab/load/std"
 	"dyno/lab/workload"
 )
 
@@ -37,7 +35,7 @@ type Config struct {
 	// pauses only if that is its own schedule: otherwise the model measures how much work the target
 	// does, for which no user pauses.
 	Spec  corpus.Spec
-	TLS   std.TLS
+	TLS   nethttp.TLS
 	HTTP2 bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
 	// Permit is called with the scheme, host and port of a redirect to another host; nil permits none.
 	Permit func(origin string) error
@@ -49,8 +47,8 @@ type Driver struct {
 	values *corpus.Live
 	steps  []step
 	names  []string
-	failed notes.Notes
-	spoken std.Spoken
+	failed load.Notes
+	spoken nethttp.Spoken
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -95,7 +93,7 @@ func (d *Driver) Engine() string { return "flows" }
 // Notes returns which steps failed, each with the first reason.
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
-// Protocol returns what the connections negotiated; see notes.Negotiating.
+// Protocol returns what the connections negotiated; see load.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan, whose Connections bound the flows that run concurrently: further ones
@@ -116,7 +114,7 @@ type step struct {
 	host         *url.URL
 	url, body    corpus.Template
 	header       map[string]corpus.Template
-	check        request.Check
+	check        corpus.Check
 	follow       int           // number of redirects that are followed
 	think        time.Duration // pause before the step; not of the first
 	save         []save        // by name

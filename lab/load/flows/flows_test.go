@@ -15,8 +15,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/schedule"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -152,7 +151,7 @@ const (
 
 func open() load.Plan {
 	return load.Plan{Connections: 1000, Length: length, Drain: 20 * time.Second, Timeout: 15 * time.Second,
-		Schedule: func() schedule.Schedule { return schedule.Constant(perSecond, length) }}
+		Schedule: func() load.Schedule { return load.Constant(perSecond, length) }}
 }
 
 func run(t *testing.T, p load.Plan, c Config) (record.Totals, *Driver) {
@@ -239,7 +238,7 @@ func TestFollow(t *testing.T) {
 	asked := ""
 	permit := func(origin string) error { asked = origin; return nil }
 	plan := open()
-	plan.Schedule = func() schedule.Schedule { return schedule.Times([]int64{0}) }
+	plan.Schedule = func() load.Schedule { return load.Times([]int64{0}) }
 	if got, d := run(t, plan, Config{Spec: taking(page).Spec, Permit: permit}); got.Failed != 0 || asked != s.URL {
 		t.Errorf("asked for %q: %+v %v", asked, got.Errors, d.Notes())
 	}
@@ -258,7 +257,7 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 		t.Errorf("flow %v, totals %+v", got.Flow, got)
 	}
 	plan.Connections = 1 // the pauses of 30 flows take 6 s, one after the other
-	plan.Schedule = func() schedule.Schedule { return schedule.Constant(perSecond/10, length) }
+	plan.Schedule = func() load.Schedule { return load.Constant(perSecond/10, length) }
 	got, d := run(t, plan, Config{Spec: spec})
 	if got.Classes["login"].Max < pause.Seconds()*1000 || !strings.Contains(strings.Join(d.Notes(), ""), "limit of concurrent flows") {
 		t.Errorf("login %+v, notes %q", got.Classes["login"], d.Notes())
@@ -296,7 +295,7 @@ func TestTimeout(t *testing.T) {
 	defer close(block)
 	plan := open()
 	plan.Timeout = 300 * time.Millisecond
-	plan.Schedule = func() schedule.Schedule { return schedule.Times([]int64{0}) }
+	plan.Schedule = func() load.Schedule { return load.Times([]int64{0}) }
 	got, _ := run(t, plan, taking(plainly("a", s.URL), plainly("b", s.URL+"/slow")))
 	if got.Errors["timeout"] != 1 || got.Classes["b"].Max < 290 {
 		t.Errorf("%+v", got)
@@ -324,7 +323,7 @@ func TestProtocols(t *testing.T) {
 		} else {
 			s.Start()
 		}
-		got, d := run(t, open(), Config{Spec: taking(plainly("a", s.URL)).Spec, HTTP2: tt.http2, TLS: std.TLS{Insecure: true}})
+		got, d := run(t, open(), Config{Spec: taking(plainly("a", s.URL)).Spec, HTTP2: tt.http2, TLS: nethttp.TLS{Insecure: true}})
 		if got.Failed != 0 || d.Protocol() != tt.want {
 			t.Errorf("%q, want %q: %+v %v", d.Protocol(), tt.want, got.Errors, d.Notes())
 		}

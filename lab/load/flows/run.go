@@ -14,9 +14,8 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
-	"dyno/lab/load/std"
 )
 
 // drive is the pool.Doer of one Drive.
@@ -32,7 +31,7 @@ type drive struct {
 // flow is one flow that runs.
 type flow struct {
 	*drive
-	conn   *std.Conn
+	conn   *nethttp.Conn
 	jar    http.CookieJar
 	values *corpus.Values
 }
@@ -136,15 +135,15 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 	client := http.Client{Transport: f.conn.Transport, Jar: f.jar, CheckRedirect: f.redirect(s)}
 	answer, err := client.Do(r)
 	if err != nil {
-		return ending{status: std.StatusOf(err), why: withoutURL(err)}
+		return ending{status: nethttp.StatusOf(err), why: withoutURL(err)}
 	}
 	defer answer.Body.Close()
 	f.spoken.Heard(answer)
 	passes := s.check.PassStatus(answer.StatusCode)
-	body, whole, err := std.Read(answer.Body, passes && s.looks)
+	body, whole, err := nethttp.Read(answer.Body, passes && s.looks)
 	switch {
 	case err != nil:
-		return ending{status: std.StatusOf(err), why: err}
+		return ending{status: nethttp.StatusOf(err), why: err}
 	case answer.StatusCode < 200 || answer.StatusCode > 999: // 101: no request asks to change the protocol
 		return ending{status: load.Malformed, why: fmt.Errorf("status %d", answer.StatusCode)}
 	case !passes:
@@ -167,8 +166,8 @@ func withoutURL(err error) error {
 
 // refused describes a status that is no success.
 func refused(answer *http.Response) error {
-	if request.Redirects(answer.StatusCode) {
-		return fmt.Errorf("%s", request.Redirected(answer.StatusCode, answer.Header.Get("Location")))
+	if corpus.Redirects(answer.StatusCode) {
+		return fmt.Errorf("%s", corpus.Redirected(answer.StatusCode, answer.Header.Get("Location")))
 	}
 	return fmt.Errorf("%s", answer.Status)
 }

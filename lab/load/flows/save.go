@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"dyno/lab/load/request/jsontest"
+	"dyno/lab/load/corpus"
 	"dyno/lab/workload"
 )
 
@@ -48,7 +48,7 @@ func (f *flow) value(v *workload.Save, pattern *regexp.Regexp, answer *http.Resp
 		}
 		return "", nil
 	}
-	field, err := jsontest.Field(body, strings.Split(v.JSON, ".")...)
+	field, err := corpus.JSONField(body, strings.Split(v.JSON, ".")...)
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,7 @@
 // descriptors, says how they are encoded, before the load.
 //
 // It is not for a conversation, in which a message depends on the answer before it, nor for HTTP
-// (std). Drive owns the pool's goroutines, those of the connections, and one for each call that
+// (nethttp). Drive owns the pool's goroutines, those of the connections, and one for each call that
 // sends and receives concurrently; it closes all when it returns.
 package grpcload
 
@@ -21,10 +21,9 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
+	"dyno/lab/load/corpus"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
-	"dyno/lab/load/std"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -46,9 +45,9 @@ type Config struct {
 	// headers. A body has several messages, one after the other, for a method that takes a stream. Its
 	// checks test the fields of the answer in JSON, of a stream those of its last
 	// message.
-	Corpus  *request.Corpus
+	Corpus  *corpus.Corpus
 	Streams int // calls in flight on each connection; 0: 1
-	TLS     std.TLS
+	TLS     nethttp.TLS
 }
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
@@ -59,7 +58,7 @@ type Driver struct {
 	method   protoreflect.MethodDescriptor
 	messages [][][]byte // encoded, by the index of their request; nil: they contain the offer's number
 	metadata []metadata.MD
-	failed   notes.Notes
+	failed   load.Notes
 	spoken   spoken
 }
 
@@ -132,7 +131,7 @@ func (d *Driver) dial() (*grpc.ClientConn, error) {
 }
 
 // encode prepares a request.
-func (d *Driver) encode(r *request.Request) error {
+func (d *Driver) encode(r *corpus.Request) error {
 	messages, err := d.encoded(r.Body)
 	if err != nil {
 		return err
@@ -192,7 +191,7 @@ func (d *Driver) Engine() string { return "grpc" }
 // Notes returns why calls failed, by their code.
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
-// Protocol returns what the connections negotiated; see notes.Negotiating.
+// Protocol returns what the connections negotiated; see load.Negotiating.
 func (d *Driver) Protocol() string { return d.spoken.String() }
 
 // Drive carries out the plan; see load.Driver.
@@ -225,13 +224,13 @@ func (d *drive) close() {
 
 // Do makes a call.
 func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
-	corpus := d.config.Corpus
-	r := &corpus.Requests[o.Index]
+	requests := d.config.Corpus
+	r := &requests.Requests[o.Index]
 	messages := d.messages[o.Index]
 	if messages == nil {
 		text := append([]byte(nil), r.Body...)
 		for _, at := range r.IDs {
-			request.PutID(text[at:], o.Seq)
+			corpus.PutID(text[at:], o.Seq)
 		}
 		var err error
 		if messages, err = d.encoded(text); err != nil {
@@ -244,7 +243,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 		return pool.Result{Status: status, Class: r.Class}
 	}
 	result := pool.Result{Status: http.StatusOK, Class: r.Class, Success: true}
-	if check := &corpus.Classes[r.Class].Check; check.NeedsContent() {
+	if check := &requests.Classes[r.Class].Check; check.NeedsContent() {
 		if err := d.unmet(check, answer); err != nil {
 			d.failed.Add("calls that failed a check", err)
 			result.Success, result.Checked = false, true
@@ -254,7 +253,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 }
 
 // unmet checks an answer in JSON.
-func (d *Driver) unmet(check *request.Check, answer []byte) error {
+func (d *Driver) unmet(check *corpus.Check, answer []byte) error {
 	m := dynamicpb.NewMessage(d.method.Output())
 	if err := proto.Unmarshal(answer, m); err != nil {
 		return fmt.Errorf("the answer is no %s: %w", d.method.Output().FullName(), err)

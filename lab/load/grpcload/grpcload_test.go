@@ -17,9 +17,7 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
-	"dyno/lab/load/std"
+	"dyno/lab/load/nethttp"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -149,7 +147,7 @@ const (
 	callsIn = 20
 )
 
-func messages(t *testing.T, body string, check workload.Check) *request.Corpus {
+func messages(t *testing.T, body string, check workload.Check) *corpus.Corpus {
 	t.Helper()
 	rows, err := corpus.ReadCSV(strings.NewReader("name\nann\nbob\n"))
 	if err != nil {
@@ -159,7 +157,7 @@ func messages(t *testing.T, body string, check workload.Check) *request.Corpus {
 }
 
 // several makes requests of several messages, a line each.
-func several(t *testing.T, messages []string, check workload.Check) *request.Corpus {
+func several(t *testing.T, messages []string, check workload.Check) *corpus.Corpus {
 	t.Helper()
 	return build(t, corpus.Spec{Load: calling(strings.Join(messages, "\n")+"\n", nil, check)})
 }
@@ -168,7 +166,7 @@ func calling(body string, headers map[string]string, check workload.Check) workl
 	return workload.Load{GRPC: &workload.Call{}, Headers: headers, Check: check, Requests: []workload.Request{{Body: workload.Body{Text: body}}}}
 }
 
-func build(t *testing.T, spec corpus.Spec) *request.Corpus {
+func build(t *testing.T, spec corpus.Spec) *corpus.Corpus {
 	t.Helper()
 	out, err := corpus.Build(spec)
 	if err != nil {
@@ -185,7 +183,7 @@ func run(t *testing.T, c Config, timeout time.Duration) (record.Totals, *Driver)
 	}
 	const length = 200 * time.Millisecond
 	p := load.Plan{Connections: 2, Length: length, Drain: 20 * time.Second, Timeout: timeout,
-		Schedule: func() schedule.Schedule { return schedule.Constant(callsIn/length.Seconds(), length) }}
+		Schedule: func() load.Schedule { return load.Constant(callsIn/length.Seconds(), length) }}
 	totals, _, err := load.Run(t.Context(), p, d, discard{})
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +211,7 @@ func TestServerStreamsOverTLS(t *testing.T) {
 	for last, failed := range map[int]int64{3: 0, 4: callsIn} {
 		check := workload.Check{JSON: []workload.JSONTest{{Path: "payload.body", Equals: "AAAA"}}}
 		body := fmt.Sprintf(`{"responseParameters":[{"size":1},{"size":%d}]}`, last)
-		got, d := run(t, Config{Target: url, Call: stream, TLS: std.TLS{Insecure: true}, Corpus: messages(t, body, check)}, time.Minute)
+		got, d := run(t, Config{Target: url, Call: stream, TLS: nethttp.TLS{Insecure: true}, Corpus: messages(t, body, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != failed || got.Errors["check"] != failed || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
 			t.Errorf("%q: %+v %v", d.Protocol(), got, d.Notes())
 		}
@@ -237,7 +235,7 @@ func TestClientStreamsOverTLS(t *testing.T) {
 		{both, slices.Repeat([]string{`{"payload":{"body":"` + large + `"}}`}, 40), "payload.body", large},
 	} {
 		check := workload.Check{JSON: []workload.JSONTest{{Path: tt.path, Equals: tt.equals}}}
-		got, d := run(t, Config{Target: url, Call: tt.call, TLS: std.TLS{Insecure: true}, Corpus: several(t, tt.messages, check)}, time.Minute)
+		got, d := run(t, Config{Target: url, Call: tt.call, TLS: nethttp.TLS{Insecure: true}, Corpus: several(t, tt.messages, check)}, time.Minute)
 		if got.Completed != callsIn || got.Failed != 0 || d.Protocol() != "gRPC over HTTP/2 over TLS 1.3" {
 			t.Errorf("%s: %q %+v %v", tt.call, d.Protocol(), got, d.Notes())
 		}

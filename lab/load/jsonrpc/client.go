@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
-	"dyno/lab/load/request/jsontest"
 	"dyno/lab/load/websocket"
 )
 
@@ -61,7 +60,7 @@ func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	w.class = r.Class
 	w.body = append(w.body[:0], r.Body...)
 	for _, at := range r.IDs {
-		request.PutID(w.body[at:], o.Seq)
+		corpus.PutID(w.body[at:], o.Seq)
 	}
 	conn, err := w.socket.connection(ctx)
 	if err != nil {
@@ -170,9 +169,9 @@ func (s *socket) forget(seq uint64) bool {
 // server sends when it could not read one, belongs to the only request in flight; one with an id
 // that no request has belongs to none.
 func (s *socket) take(answer []byte) (seq uint64, w *worker) {
-	id, err := jsontest.Field(answer, "id")
+	id, err := corpus.JSONField(answer, "id")
 	if first := bytes.TrimLeft(answer, " \t\r\n"); len(first) > 0 && first[0] == '[' {
-		id, err = jsontest.Field(answer, "*", "id")
+		id, err = corpus.JSONField(answer, "*", "id")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +180,7 @@ func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 		return 0, nil
 	}
 	if err != nil || !ok {
-		if method, _ := jsontest.Field(answer, "method"); len(s.flights) != 1 || method != nil {
+		if method, _ := corpus.JSONField(answer, "method"); len(s.flights) != 1 || method != nil {
 			return 0, nil // a notification
 		}
 		for seq = range s.flights {
@@ -194,15 +193,15 @@ func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 
 // number returns the offer's number in an id: "HEX16", or a text that begins so.
 func number(id []byte) (seq uint64, ok bool) {
-	if len(id) < request.IDLength+2 || id[0] != '"' {
+	if len(id) < corpus.IDLength+2 || id[0] != '"' {
 		return 0, false
 	}
-	return request.ParseID(id[1:])
+	return corpus.ParseID(id[1:])
 }
 
 // read matches the answers of one connection, until it is lost.
 func (s *socket) read(conn *websocket.Conn) {
-	corpus := s.driver.config.Corpus
+	requests := s.driver.config.Corpus
 	for {
 		answer, err := conn.Receive()
 		if err != nil {
@@ -213,8 +212,8 @@ func (s *socket) read(conn *websocket.Conn) {
 		if w == nil {
 			continue
 		}
-		e := ending{status: load.OK, failed: corpus.Classes[w.class].Check.Failures(nil, answer, corpus.Units)}
-		if accepted := corpus.Accepted; accepted != nil && e.failed < corpus.Units {
+		e := ending{status: load.OK, failed: requests.Classes[w.class].Check.Failures(nil, answer, requests.Units)}
+		if accepted := requests.Accepted; accepted != nil && e.failed < requests.Units {
 			accepted(seq, answer)
 		}
 		w.ended <- e

@@ -2,9 +2,9 @@
 // many calls in flight on each, answers matched by id in whatever order they come. A call, or an
 // array of calls, is one request of the corpus; its id contains the offer's number.
 //
-// It is not for JSON-RPC over HTTP, which is an ordinary request (raw, std), nor for subscriptions:
-// messages without an id are skipped. Drive owns the pool's goroutines and two for each socket; all
-// have ended when it returns.
+// It is not for JSON-RPC over HTTP, which is an ordinary request (http1, nethttp), nor for
+// subscriptions: messages without an id are skipped. Drive owns the pool's goroutines and two for
+// each socket; all have ended when it returns.
 package jsonrpc
 
 import (
@@ -16,8 +16,8 @@ import (
 	"net/url"
 
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/pool"
-	"dyno/lab/load/request"
 	"dyno/lab/workload"
 )
 
@@ -27,7 +27,7 @@ type Config struct {
 	// Corpus holds the calls: bodies that contain the offer's number in their id. The first request's
 	// header is sent with each socket's handshake. A class without a check requires that no call has
 	// an error.
-	Corpus *request.Corpus
+	Corpus *corpus.Corpus
 	// InFlight is the number of requests that may be in flight on one socket. 0: one.
 	InFlight int
 	TLS      *tls.Config // for wss; nil: the system's authorities
@@ -83,7 +83,7 @@ func New(c Config) (*Driver, error) {
 }
 
 // requireNoError completes the check of a class without one; body is that of one of its requests.
-func requireNoError(c *request.Check, body []byte) {
+func requireNoError(c *corpus.Check, body []byte) {
 	if len(c.JSON) > 0 {
 		return
 	}

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/websocket/websockettest"
 	"dyno/lab/record"
 
@@ -26,11 +25,11 @@ type nowhere struct{}
 func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
 // calls is a corpus of one call, or of an array of n.
-func calls(n int) *request.Corpus {
+func calls(n int) *corpus.Corpus {
 	const one = `{"jsonrpc":"2.0","id":"0000000000000000","method":"m"}`
-	r := request.Request{Body: []byte(one), IDs: []int{strings.Index(one, "0000")}}
+	r := corpus.Request{Body: []byte(one), IDs: []int{strings.Index(one, "0000")}}
 	if n > 0 {
-		r = request.Request{Body: []byte("[")}
+		r = corpus.Request{Body: []byte("[")}
 		for i := range n {
 			member := fmt.Sprintf(`{"jsonrpc":"2.0","id":"0000000000000000-%d","method":"m"},`, i)
 			r.IDs = append(r.IDs, len(r.Body)+strings.Index(member, "0000"))
@@ -38,13 +37,13 @@ func calls(n int) *request.Corpus {
 		}
 		r.Body[len(r.Body)-1] = ']'
 	}
-	return &request.Corpus{Requests: []request.Request{r}, Classes: make([]request.Class, 1), Units: n}
+	return &corpus.Corpus{Requests: []corpus.Request{r}, Classes: make([]corpus.Class, 1), Units: n}
 }
 
 // burst is a plan of n offers at one instant.
 func burst(n, sockets int) load.Plan {
 	at := make([]int64, n)
-	return load.Plan{Schedule: func() schedule.Schedule { return schedule.Times(at) }, Connections: sockets,
+	return load.Plan{Schedule: func() load.Schedule { return load.Times(at) }, Connections: sockets,
 		Length: record.WindowLength, Drain: hour, Timeout: hour}
 }
 
@@ -103,14 +102,14 @@ func TestAnswersAreMatchedInAnyOrder(t *testing.T) {
 		}
 	})
 	var accepted sync.Map
-	corpus := calls(0)
-	corpus.Accepted = func(seq uint64, answer []byte) {
+	requests := calls(0)
+	requests.Accepted = func(seq uint64, answer []byte) {
 		if idOf(answer) != fmt.Sprintf("%016x", seq) {
 			t.Errorf("call %x was answered by %s", seq, answer)
 		}
 		accepted.Store(seq, true)
 	}
-	totals := drive(t, burst(many, sockets), Config{Target: u.String(), Corpus: corpus, InFlight: inFlight})
+	totals := drive(t, burst(many, sockets), Config{Target: u.String(), Corpus: requests, InFlight: inFlight})
 	if totals.Offered != many || totals.Failed != many/inFlight || totals.Errors["check"] != many/inFlight {
 		t.Errorf("offered %d, failed %d: %v", totals.Offered, totals.Failed, totals.Errors)
 	}
@@ -133,7 +132,7 @@ func TestArrays(t *testing.T) {
 			if err != nil {
 				return
 			}
-			id := idOf(call)[:request.IDLength]
+			id := idOf(call)[:corpus.IDLength]
 			io.WriteString(p, websockettest.Text(`[{"id":"`+id+`-1","result":1},{"error":{},"id":"`+id+`-0"},{"result":null,"id":"`+id+`-2"}]`))
 		}
 	})
@@ -212,14 +211,14 @@ func TestTLS(t *testing.T) {
 
 // Without a check of its own, each class fails by the errors of its calls: single or in an array.
 func TestClassesWithoutACheck(t *testing.T) {
-	corpus := calls(0)
-	corpus.Requests = append(corpus.Requests, calls(2).Requests[0])
-	corpus.Requests[1].Class, corpus.Classes = 1, make([]request.Class, 2)
-	if _, err := New(Config{Target: "ws://127.0.0.1/", Corpus: corpus}); err != nil {
+	requests := calls(0)
+	requests.Requests = append(requests.Requests, calls(2).Requests[0])
+	requests.Requests[1].Class, requests.Classes = 1, make([]corpus.Class, 2)
+	if _, err := New(Config{Target: "ws://127.0.0.1/", Corpus: requests}); err != nil {
 		t.Fatal(err)
 	}
 	for class, answer := range []string{`{"error":1}`, `[{"result":1},{"error":1}]`} {
-		if check := &corpus.Classes[class].Check; check.Failures(nil, []byte(answer), 1) != 1 {
+		if check := &requests.Classes[class].Check; check.Failures(nil, []byte(answer), 1) != 1 {
 			t.Errorf("class %d: %s counts as a success", class, answer)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 	"dyno/lab/workload"
 )
 
@@ -17,10 +17,10 @@ import (
 type testCase struct {
 	name         string
 	script       func(p *peer)
-	want         string          // status or kind of failure
-	corpus       *request.Corpus // nil: one GET
-	timeout      time.Duration   // 0: longer than any test
-	failsContent bool            // the check of the content must fail
+	want         string         // status or kind of failure
+	corpus       *corpus.Corpus // nil: one GET
+	timeout      time.Duration  // 0: longer than any test
+	failsContent bool           // the check of the content must fail
 }
 
 // offers is the number of requests in each case, more than there are connections.
@@ -30,9 +30,9 @@ const (
 )
 
 func (c *testCase) run(t *testing.T, open New, allowed []string) {
-	corpus := c.corpus
-	if corpus == nil {
-		corpus = get()
+	requests := c.corpus
+	if requests == nil {
+		requests = get()
 	}
 	plan := burst(offers, connections)
 	if c.timeout > 0 {
@@ -41,13 +41,13 @@ func (c *testCase) run(t *testing.T, open New, allowed []string) {
 	if slices.Contains(allowed, "timeout") { // a laxer driver waits for bytes that never arrive
 		plan.Timeout = briefly
 	}
-	totals := drive(t, t.Context(), plan, open(serve(t, c.script).url, corpus, connections))
+	totals := drive(t, t.Context(), plan, open(serve(t, c.script).url, requests, connections))
 	expect(t, totals, offers, append(allowed, c.want)...)
 	if len(allowed) > 0 {
 		return
 	}
 	wantFailed := int64(offers)
-	if status, err := strconv.Atoi(c.want); err == nil && corpus.Classes[0].Check.PassStatus(status) && !c.failsContent {
+	if status, err := strconv.Atoi(c.want); err == nil && requests.Classes[0].Check.PassStatus(status) && !c.failsContent {
 		wantFailed = 0
 	}
 	if totals.Failed != wantFailed {

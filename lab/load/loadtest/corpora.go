@@ -10,27 +10,27 @@ import (
 	"testing"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 	"dyno/lab/workload"
 )
 
 // testUnits checks that a request counts as its units, and fails by those of its members that do.
 func testUnits(t *testing.T, open New) {
 	const units, broken = 4, 1
-	corpus := get()
-	corpus.Units = units
-	corpus.Classes[0].Check.JSON = []workload.JSONTest{{Path: "*.result", Exists: true}}
+	requests := get()
+	requests.Units = units
+	requests.Classes[0].Check.JSON = []workload.JSONTest{{Path: "*.result", Exists: true}}
 	body := `[{"result":1},{"error":{"code":-32000}},{"result":2},{"result":3}]`
 	s := serve(t, answer("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body))
 	var accepted atomic.Int64
-	corpus.Accepted = func(_ uint64, answer []byte) {
+	requests.Accepted = func(_ uint64, answer []byte) {
 		if string(answer) == body {
 			accepted.Add(1)
 		}
 	}
 	plan := burst(offers, connections)
 	plan.Units = units
-	totals := drive(t, t.Context(), plan, open(s.url, corpus, connections))
+	totals := drive(t, t.Context(), plan, open(s.url, requests, connections))
 	expect(t, totals, offers*units, "200")
 	if accepted.Load() != offers {
 		t.Errorf("%d of %d answers were passed on", accepted.Load(), offers)
@@ -45,10 +45,10 @@ func testUnits(t *testing.T, open New) {
 // drives, and that the load ends when all were sent.
 func testOnce(t *testing.T, open New) {
 	const many = 10
-	corpus := &request.Corpus{Classes: make([]request.Class, 1), Supply: &request.Supply{}}
+	requests := &corpus.Corpus{Classes: make([]corpus.Class, 1), Supply: &corpus.Supply{}}
 	var want []string
 	for i := range many {
-		corpus.Requests = append(corpus.Requests, request.Request{Method: http.MethodGet, Path: "/" + strconv.Itoa(i)})
+		requests.Requests = append(requests.Requests, corpus.Request{Method: http.MethodGet, Path: "/" + strconv.Itoa(i)})
 		want = append(want, "/"+strconv.Itoa(i))
 	}
 	var mu sync.Mutex
@@ -65,10 +65,10 @@ func testOnce(t *testing.T, open New) {
 			p.send(ok128)
 		}
 	})
-	d := open(s.url, corpus, 1)
+	d := open(s.url, requests, 1)
 	first := load.Plan{Connections: 1, Length: testTimeout, Timeout: testTimeout, Count: 3}
 	drive(t, t.Context(), first, d)
-	if left := corpus.Left(); left != many-3 {
+	if left := requests.Left(); left != many-3 {
 		t.Errorf("%d requests are left after 3 of %d", left, many)
 	}
 	drive(t, t.Context(), burst(2, 1), d)

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
+	"dyno/lab/load/corpus"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -36,7 +35,7 @@ func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram
 func burst(n, connections int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{
-		Schedule:    func() schedule.Schedule { return schedule.Times(at) },
+		Schedule:    func() load.Schedule { return load.Times(at) },
 		Connections: connections,
 		Length:      record.WindowLength,
 		Drain:       testTimeout,
@@ -108,27 +107,27 @@ func expect(t *testing.T, totals record.Totals, offered int, want ...string) {
 }
 
 // get is a corpus of one GET.
-func get() *request.Corpus {
-	return &request.Corpus{Requests: []request.Request{{Method: http.MethodGet, Path: "/"}}, Classes: make([]request.Class, 1)}
+func get() *corpus.Corpus {
+	return &corpus.Corpus{Requests: []corpus.Request{{Method: http.MethodGet, Path: "/"}}, Classes: make([]corpus.Class, 1)}
 }
 
 // method is a corpus of one request without a body.
-func method(name string) *request.Corpus {
-	return &request.Corpus{Requests: []request.Request{{Method: name, Path: "/"}}, Classes: make([]request.Class, 1)}
+func method(name string) *corpus.Corpus {
+	return &corpus.Corpus{Requests: []corpus.Request{{Method: name, Path: "/"}}, Classes: make([]corpus.Class, 1)}
 }
 
 // post is a corpus of one POST of size bytes.
-func post(size int) *request.Corpus {
+func post(size int) *corpus.Corpus {
 	body := make([]byte, size)
 	for i := range body {
 		body[i] = 'a' + byte(i%26)
 	}
-	return &request.Corpus{Requests: []request.Request{{Method: http.MethodPost, Path: "/", Body: body}}, Classes: make([]request.Class, 1)}
+	return &corpus.Corpus{Requests: []corpus.Request{{Method: http.MethodPost, Path: "/", Body: body}}, Classes: make([]corpus.Class, 1)}
 }
 
 // checked is a corpus of one GET whose success is subject to a check.
-func checked(c workload.Check) *request.Corpus {
-	corpus := get()
-	corpus.Classes[0].Check.Check = c
-	return corpus
+func checked(c workload.Check) *corpus.Corpus {
+	requests := get()
+	requests.Classes[0].Check.Check = c
+	return requests
 }

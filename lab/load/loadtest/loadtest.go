@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
+	"dyno/lab/load/corpus"
 )
 
 // New makes the driver under test for a target ("http://127.0.0.1:8080") that is driven over a
 // number of connections. The suite drives it with a Plan of as many connections.
-type New func(target string, corpus *request.Corpus, connections int) load.Driver
+type New func(target string, requests *corpus.Corpus, connections int) load.Driver
 
 // Allowance lets a driver end the offers of one case differently from the suite's expectation,
 // because a library below it is laxer or reports a failure differently.

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/request"
-	"dyno/lab/load/schedule"
+	"dyno/lab/load/corpus"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 )
@@ -64,12 +63,12 @@ func testSequenceNumbers(t *testing.T, open New) {
 	short := `{"id":"` + blank + `","again":"` + blank + `"}`
 	long := append([]byte(short), make([]byte, 4<<20)...)
 	long = append(long, blank...)
-	corpus := &request.Corpus{
-		Requests: []request.Request{
-			{Method: http.MethodPost, Path: "/short", Body: []byte(short), IDs: []int{7, 7 + request.IDLength + 11}},
-			{Method: http.MethodPost, Path: "/long", Body: long, IDs: []int{7, 7 + request.IDLength + 11, len(long) - request.IDLength}},
+	requests := &corpus.Corpus{
+		Requests: []corpus.Request{
+			{Method: http.MethodPost, Path: "/short", Body: []byte(short), IDs: []int{7, 7 + corpus.IDLength + 11}},
+			{Method: http.MethodPost, Path: "/long", Body: long, IDs: []int{7, 7 + corpus.IDLength + 11, len(long) - corpus.IDLength}},
 		},
-		Classes: make([]request.Class, 1),
+		Classes: make([]corpus.Class, 1),
 	}
 	var mu sync.Mutex
 	seen := map[uint64]int{}
@@ -79,17 +78,17 @@ func testSequenceNumbers(t *testing.T, open New) {
 			if !ok {
 				return
 			}
-			which := corpus.Requests[0]
+			which := requests.Requests[0]
 			if r.URL.Path == "/long" {
-				which = corpus.Requests[1]
+				which = requests.Requests[1]
 			}
 			if len(body) != len(which.Body) {
 				t.Errorf("a body of %d bytes arrived, want %d", len(body), len(which.Body))
 				return
 			}
-			id := string(body[which.IDs[0]:][:request.IDLength])
+			id := string(body[which.IDs[0]:][:corpus.IDLength])
 			for _, at := range which.IDs {
-				if other := string(body[at:][:request.IDLength]); other != id {
+				if other := string(body[at:][:corpus.IDLength]); other != id {
 					t.Errorf("one request carries two numbers: %s and %s", id, other)
 				}
 			}
@@ -103,7 +102,7 @@ func testSequenceNumbers(t *testing.T, open New) {
 			p.send(ok128)
 		}
 	})
-	totals := drive(t, t.Context(), burst(many, connections), open(s.url, corpus, connections))
+	totals := drive(t, t.Context(), burst(many, connections), open(s.url, requests, connections))
 	expect(t, totals, many, "200")
 	mu.Lock()
 	defer mu.Unlock()
@@ -115,21 +114,21 @@ func testSequenceNumbers(t *testing.T, open New) {
 // testClasses checks that each class uses its own check and is reported separately.
 func testClasses(t *testing.T, open New) {
 	const many = 30
-	corpus := &request.Corpus{
-		Requests: []request.Request{
+	requests := &corpus.Corpus{
+		Requests: []corpus.Request{
 			{Method: http.MethodGet, Path: "/read", Class: 0},
 			{Method: http.MethodGet, Path: "/write", Class: 1},
 			{Method: http.MethodGet, Path: "/read", Class: 0},
 		},
-		Classes: []request.Class{
+		Classes: []corpus.Class{
 			{Name: "read"},
-			{Name: "write", Check: request.Check{Check: workload.Check{Header: map[string]string{"X-Stored": "yes"}}}},
+			{Name: "write", Check: corpus.Check{Check: workload.Check{Header: map[string]string{"X-Stored": "yes"}}}},
 		},
 	}
 	s := serve(t, answer(ok128))
 	plan := burst(many, connections)
-	plan.Classes = corpus.ClassNames()
-	totals := drive(t, t.Context(), plan, open(s.url, corpus, connections))
+	plan.Classes = requests.ClassNames()
+	totals := drive(t, t.Context(), plan, open(s.url, requests, connections))
 	expect(t, totals, many, "200")
 	if got := totals.Errors["check"]; got != many/3 || totals.Failed != got {
 		t.Errorf("%d failed, %d of them by a check of content; want %d", totals.Failed, got, many/3)
@@ -240,7 +239,7 @@ func testCancel(t *testing.T, open New) {
 		}
 	})
 	plan := load.Plan{
-		Schedule:    func() schedule.Schedule { return schedule.Constant(1000, testTimeout) },
+		Schedule:    func() load.Schedule { return load.Constant(1000, testTimeout) },
 		Connections: connections, Length: testTimeout, Drain: testTimeout, Timeout: testTimeout,
 	}
 	begin := time.Now()
@@ -256,14 +255,14 @@ func testCancel(t *testing.T, open New) {
 // testRequestBytes checks that method, path, header and body arrive as they are in the corpus, in
 // turn.
 func testRequestBytes(t *testing.T, open New) {
-	corpus := &request.Corpus{
-		Requests: []request.Request{
+	requests := &corpus.Corpus{
+		Requests: []corpus.Request{
 			{Method: http.MethodGet, Path: "/a?b=c%20d"},
 			{Method: http.MethodPut, Path: "/e", Header: http.Header{"Content-Type": {"text/plain"}, "X-Two": {"1", "2"}}, Body: []byte("hello")},
 			{Method: http.MethodPost, Path: "/empty"},
 			{Method: http.MethodDelete, Path: "/f", Header: http.Header{"Host": {"example.test"}}},
 		},
-		Classes: make([]request.Class, 1),
+		Classes: make([]corpus.Class, 1),
 	}
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -290,8 +289,8 @@ func testRequestBytes(t *testing.T, open New) {
 		}
 	})
 	const rounds = 5
-	totals := drive(t, t.Context(), burst(rounds*len(corpus.Requests), connections), open(s.url, corpus, connections))
-	expect(t, totals, rounds*len(corpus.Requests), "200")
+	totals := drive(t, t.Context(), burst(rounds*len(requests.Requests), connections), open(s.url, requests, connections))
+	expect(t, totals, rounds*len(requests.Requests), "200")
 	mu.Lock()
 	defer mu.Unlock()
 	for _, line := range []string{

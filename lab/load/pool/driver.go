@@ -3,7 +3,7 @@
 // each worker makes its next offer when the last one has ended. What a worker does with an offer is
 // a Doer.
 //
-// It knows no protocol, and it is not for the highest rates: raw sends without goroutines. Drive
+// It knows no protocol, and it is not for the highest rates: http1 sends without goroutines. Drive
 // owns the workers, the pacing thread and one goroutine that keeps the windows moving; all have
 // ended when it returns.
 package pool

@@ -14,7 +14,6 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -37,8 +36,8 @@ func bubblePool(d Doer) *Driver {
 	return &Driver{Name: "fake", Doer: d, sleep: func(until int64) { time.Sleep(time.Duration(until - monotonic.Now())) }}
 }
 
-func constantly(perSecond float64, length time.Duration) func() schedule.Schedule {
-	return func() schedule.Schedule { return schedule.Constant(perSecond, length) }
+func constantly(perSecond float64, length time.Duration) func() load.Schedule {
+	return func() load.Schedule { return load.Constant(perSecond, length) }
 }
 
 // windows is a sink that keeps the windows.
@@ -198,7 +197,7 @@ func TestPoolClosedModel(t *testing.T) {
 // While the target hangs, windows are still written on time.
 func TestPoolWritesWindowsWhileNothingHappens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		for _, offers := range []func() schedule.Schedule{nil, constantly(0.1, 10*time.Second)} {
+		for _, offers := range []func() load.Schedule{nil, constantly(0.1, 10*time.Second)} {
 			sink := &windows{}
 			p := load.Plan{Length: 10 * time.Second, Connections: 1, Timeout: time.Minute, Drain: time.Second, Schedule: offers}
 			written := 0

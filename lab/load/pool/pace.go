@@ -3,7 +3,7 @@ package pool
 import (
 	"math"
 
-	"dyno/lab/load/pacing"
+	"dyno/lab/load"
 )
 
 // pace puts every offer into the backlog at its intended time.
@@ -11,7 +11,7 @@ func (r *poolRun) pace() {
 	defer r.due.close()
 	sleep := r.pool.sleep
 	if sleep == nil {
-		sleep = pacing.Thread()
+		sleep = load.PacingThread()
 	}
 	schedule := r.plan.Schedule()
 	for {
@@ -22,7 +22,7 @@ func (r *poolRun) pace() {
 			return
 		}
 		r.nextOffer(at)
-		if !pacing.Wait(r.working, at, sleep) {
+		if !load.WaitUntil(r.working, at, sleep) {
 			return
 		}
 		d, ok := r.offer(at)

@@ -13,8 +13,6 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
-	"dyno/lab/load/pacing"
 	"dyno/lab/record"
 )
 
@@ -39,13 +37,13 @@ type Engine struct {
 	Name   string // of the driver, in results
 	Driver Driver
 
-	failures notes.Notes
+	failures load.Notes
 }
 
 // Notes returns why sessions were lost or did not open, and what the Driver has to report.
 func (e *Engine) Notes() []string {
 	out := e.failures.Notes()
-	if d, ok := e.Driver.(notes.Noting); ok {
+	if d, ok := e.Driver.(load.Noting); ok {
 		out = append(out, d.Notes()...)
 	}
 	return out
@@ -106,7 +104,7 @@ func (e *Engine) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 type drive struct {
 	plan      *load.Plan
 	driver    Driver
-	failures  *notes.Notes
+	failures  *load.Notes
 	sessions  []session
 	groups    []group // the session with index i belongs to group i mod their number
 	timeout   int64   // of an offer, ns
@@ -176,7 +174,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // send sends the offers of a group's sessions at their times, until offering ends.
 func (d *drive) send(ctx, living context.Context, k int) {
-	g, sleep := &d.groups[k], pacing.Thread()
+	g, sleep := &d.groups[k], load.PacingThread()
 	next := d.plan.Schedule()
 	living, cancel := context.WithDeadline(living, time.Now().Add(time.Duration(d.plan.DrainUntil()-monotonic.Now())))
 	defer cancel()
@@ -192,7 +190,7 @@ func (d *drive) send(ctx, living context.Context, k int) {
 			continue
 		}
 		g.awaits(at)
-		if !pacing.Wait(ctx, at, sleep) {
+		if !load.WaitUntil(ctx, at, sleep) {
 			break
 		}
 		g.send(living, &d.sessions[i], at)

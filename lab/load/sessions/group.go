@@ -7,14 +7,13 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/notes"
 )
 
 // group is the sessions that one goroutine sends for. Their outcomes are recorded together, so that
 // the recorder has few threads to join.
 type group struct {
 	sessions []*session
-	failures *notes.Notes
+	failures *load.Notes
 
 	mu       sync.Mutex
 	offers   *load.Shard // guarded by mu; its windows turn with the schedule; nil: the recording has not begun

@@ -10,7 +10,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/jobs"
-	"dyno/lab/load/schedule"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 
@@ -61,8 +60,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 
 // Schedule returns the times at which n sessions offer at a rate each, evenly spaced over all of
 // them, for a plan.
-func Schedule(n int, perSecond float64, length time.Duration) func() schedule.Schedule {
-	return func() schedule.Schedule { return schedule.Constant(float64(n)*perSecond, length) }
+func Schedule(n int, perSecond float64, length time.Duration) func() load.Schedule {
+	return func() load.Schedule { return load.Constant(float64(n)*perSecond, length) }
 }
 
 type none struct{}

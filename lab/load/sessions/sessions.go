@@ -9,9 +9,9 @@
 // time out, or are unfinished at the end of the run; none is dropped. Sessions without offers
 // (subscribers that only receive) are a schedule without times.
 //
-// The package knows no protocol, and is not for single requests (raw, std). Package scripted has
-// drivers for WebSockets and server-sent events. Drive owns one goroutine for each session, which
-// receives, and a few that open, send, and move the windows; all have ended when it returns.
+// The package knows no protocol, and is not for single requests (http1, nethttp). Package script
+// has drivers for WebSockets and server-sent events. Drive owns one goroutine for each session,
+// which receives, and a few that open, send, and move the windows; all have ended when it returns.
 package sessions
 
 import "context"

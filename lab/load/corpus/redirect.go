@@ -1,0 +1,27 @@
+package corpus
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"dyno/lab/record/redact"
+)
+
+// Redirects reports whether a status sends the client to another place.
+func Redirects(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// Redirected describes a redirect that does not count as a success.
+func Redirected(status int, location string) string {
+	if location == "" {
+		location = "no place"
+	}
+	location, _, _ = strings.Cut(redact.URL(location), "?") // a query may contain a token
+	return fmt.Sprintf("%d, a redirect to %.200s; list the status in check.status if that is a success, or write follow: 1", status, location)
+}

@@ -1,0 +1,237 @@
+package deliveries
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"dyno/agent/monotonic"
+	"dyno/lab/load"
+	"dyno/lab/load/corpus"
+	"dyno/lab/load/websocket"
+)
+
+const (
+	maxMessage = 64 << 20 // bytes: the hashes of 900,000 transactions
+	// maxReads bounds the blocks that are being read: a node further behind has lost its receipts.
+	maxReads = 10_000
+	// maxEarly bounds the committed hashes that are kept for an answer that is still on its way, and
+	// those of other clients.
+	maxEarly = 1 << 18
+)
+
+// emptyRoot is the transactions root of a block without transactions: the hash of an empty trie.
+const emptyRoot = `"0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"`
+
+type hash [32]byte
+
+// Blocks matches accepted transactions with the blocks of a node.
+type Blocks struct {
+	conn  *websocket.Conn
+	reads map[uint64]int64 // id of a block's read -> instant of its announcement, ns
+	next  uint64           // id of the next read
+
+	mu      sync.Mutex
+	rec     *load.Recorder // nil: not followed yet
+	waiting map[hash]*offer
+	early   map[hash]int64 // committed before it was known to be accepted -> instant
+	order   []hash         // of early, the oldest first
+}
+
+// offer is a request whose transactions are not all committed.
+type offer struct {
+	seq   uint64
+	units int   // transactions that were accepted
+	left  int   // those that are not committed
+	last  int64 // instant of the latest commit
+}
+
+// DialBlocks subscribes to a node's blocks. It returns once the node has agreed, so that no block
+// with a later offer is missed.
+func DialBlocks(ctx context.Context, u *url.URL, secure *tls.Config) (*Blocks, error) {
+	conn, err := websocket.Dial(ctx, u, nil, secure, maxMessage)
+	if err != nil {
+		return nil, fmt.Errorf("following blocks: %w", err)
+	}
+	b := &Blocks{conn: conn, reads: map[uint64]int64{}, next: 1, waiting: map[hash]*offer{}, early: map[hash]int64{}}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := b.subscribe(); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("following blocks: %w", err)
+	}
+	return b, nil
+}
+
+func (b *Blocks) subscribe() error {
+	b.conn.Queue([]byte(`{"jsonrpc":"2.0","id":0,"method":"eth_subscribe","params":["newHeads"]}`))
+	if err := b.conn.Flush(); err != nil {
+		return err
+	}
+	answer, err := b.conn.Receive()
+	if err != nil {
+		return err
+	}
+	if result, err := corpus.JSONField(answer, "result"); err != nil || len(result) == 0 || result[0] != '"' {
+		return fmt.Errorf("the node does not announce its blocks: %.200s", answer)
+	}
+	return nil
+}
+
+// Close ends the subscription.
+func (b *Blocks) Close() { b.conn.Close() }
+
+// Accepted enters the transactions that an answer has accepted: the result of
+// eth_sendRawTransaction, those of an array of calls, or a list of accepted hashes
+// ({"accepted":["0x.."]}).
+func (b *Blocks) Accepted(seq uint64, answer []byte) {
+	o := &offer{seq: seq}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	enter := func(value []byte) {
+		h, ok := parseHash(value)
+		if !ok {
+			return
+		}
+		o.units++
+		if at, committed := b.early[h]; committed {
+			delete(b.early, h)
+			o.last = max(o.last, at)
+			return
+		}
+		b.waiting[h] = o
+		o.left++
+	}
+	switch trimmed := bytes.TrimLeft(answer, " \t\r\n"); {
+	case len(trimmed) > 0 && trimmed[0] == '[':
+		corpus.EachJSONField(answer, enter, "*", "result")
+	default:
+		result, _ := corpus.JSONField(answer, "result")
+		enter(result)
+		corpus.EachJSONField(answer, enter, "accepted", "*")
+	}
+	b.settle(o)
+}
+
+// settle reports an offer whose transactions are all committed.
+func (b *Blocks) settle(o *offer) {
+	if o.left == 0 && o.units > 0 && b.rec != nil {
+		b.rec.DeliveredUnits(o.seq, o.last, o.units)
+	}
+}
+
+// parseHash parses "0x" and 64 hexadecimal digits, in quotes.
+func parseHash(value []byte) (h hash, ok bool) {
+	if len(value) != 68 || string(value[:3]) != `"0x` {
+		return h, false
+	}
+	_, err := hex.Decode(h[:], value[3:67])
+	return h, err == nil
+}
+
+// Follow reads blocks and passes commits to the recorder until ctx is done. Any other end is an
+// error. Follow is a load.Receipts.
+func (b *Blocks) Follow(ctx context.Context, rec *load.Recorder) error {
+	b.mu.Lock()
+	b.rec = rec
+	b.mu.Unlock()
+	writing, stop := context.WithCancel(ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() { b.conn.Write(writing) })
+	err := b.read()
+	stop()
+	writer.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+var _ load.Receipts = (&Blocks{}).Follow
+
+// read handles messages until the connection fails.
+func (b *Blocks) read() error {
+	for {
+		message, err := b.conn.Receive()
+		if err != nil {
+			return err
+		}
+		at := monotonic.Now()
+		method, err := corpus.JSONField(message, "method")
+		switch {
+		case err != nil:
+		case method != nil:
+			err = b.announced(message, at)
+		default:
+			err = b.block(message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// announced asks for the transactions of a new block.
+func (b *Blocks) announced(message []byte, at int64) error {
+	root, _ := corpus.JSONField(message, "params", "result", "transactionsRoot")
+	block, _ := corpus.JSONField(message, "params", "result", "hash")
+	if _, ok := parseHash(block); !ok {
+		return fmt.Errorf("an announcement has no block hash: %.200s", message)
+	}
+	if string(root) == emptyRoot {
+		return nil
+	}
+	if len(b.reads) == maxReads {
+		return fmt.Errorf("%d announced blocks have not been read: the node is too far behind", maxReads)
+	}
+	call := append([]byte(`{"jsonrpc":"2.0","id":`), strconv.FormatUint(b.next, 10)...)
+	call = append(call, `,"method":"eth_getBlockByHash","params":[`...)
+	call = append(append(call, block...), `,false]}`...)
+	b.reads[b.next] = at
+	b.next++
+	b.conn.Queue(call)
+	return nil
+}
+
+// block commits the transactions of a block.
+func (b *Blocks) block(message []byte) error {
+	id, _ := corpus.JSONField(message, "id")
+	n, err := strconv.ParseUint(string(id), 10, 64)
+	at, asked := b.reads[n]
+	if err != nil || !asked {
+		return fmt.Errorf("an answer has no id of a call: %.200s", message)
+	}
+	delete(b.reads, n)
+	if transactions, _ := corpus.JSONField(message, "result", "transactions"); transactions == nil {
+		return fmt.Errorf("the node announced a block and does not have it: %.200s", message)
+	}
+	corpus.EachJSONField(message, func(value []byte) {
+		if h, ok := parseHash(value); ok {
+			b.commit(h, at)
+		}
+	}, "result", "transactions", "*")
+	return nil
+}
+
+// commit matches a committed transaction.
+func (b *Blocks) commit(h hash, at int64) {
+	b.mu.Lock() // for each, so that a block of thousands does not hold up a sending thread
+	defer b.mu.Unlock()
+	if o := b.waiting[h]; o != nil {
+		delete(b.waiting, h)
+		o.left--
+		o.last = max(o.last, at)
+		b.settle(o)
+		return
+	}
+	if len(b.order) == maxEarly {
+		delete(b.early, b.order[0])
+		b.order = b.order[1:]
+	}
+	b.early[h] = at
+	b.order = append(b.order, h)
+}

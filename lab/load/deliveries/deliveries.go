@@ -1,0 +1,145 @@
+// Package deliveries follows what reports that accepted requests arrived at their destination, so
+// that latency can be measured to the delivery instead of to the answer. There are two reporters: a
+// sink's stream (Stream), and an Ethereum node's blocks (Blocks). A sink serves
+//
+//	GET /receipts?run=RUN
+//
+// as lines "ID NS": an ID of the form RUN-HEX16, whose last 16 hexadecimal digits are the offer's
+// sequence number, and the instant on CLOCK_MONOTONIC, in ns, at which the notice had arrived in
+// full. Lines of other runs are skipped; a line "error: ..." is the sink's report that receipts
+// were lost.
+//
+// A transaction is delivered when a node announces a block that contains it (eth_subscribe
+// newHeads, over a WebSocket). An announcement holds the block's header only, so each block that is
+// not empty is read as well (eth_getBlockByHash, hashes only) over the same socket: that is what
+// the reports cost the node. The instant of the commit is the announcement's arrival, not that of
+// the block. Of a chain that reorganizes, the first block with a transaction counts.
+//
+// The package is not for matching reports to requests (load.Recorder) and does not reconnect: a
+// broken stream has lost reports, and a run without them is no measurement. A Stream has no
+// goroutine of its own; Blocks.Follow owns one, which has ended when it returns.
+package deliveries
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/corpus"
+)
+
+// maxLine bounds a line in bytes: an ID of up to 100 bytes and a time.
+const maxLine = 256
+
+// dialTimeout bounds the wait for the stream's header.
+const dialTimeout = 5 * time.Second
+
+// Stream is an open stream of a sink's receipts.
+type Stream struct {
+	run    []byte
+	body   io.ReadCloser
+	cancel context.CancelFunc
+	client *http.Client
+}
+
+// Dial opens the stream of a run. It returns once the sink has answered, so that no receipt of a
+// later offer is missed. The stream lives until Close, or until ctx is done.
+func Dial(ctx context.Context, url, run string) (*Stream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: dialTimeout, DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("requesting receipts: %w", err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("requesting receipts: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		const quoted = 200 // bytes of the answer that the error shows
+		answer, _ := io.ReadAll(io.LimitReader(resp.Body, quoted))
+		resp.Body.Close()
+		cancel()
+		return nil, fmt.Errorf("requesting receipts from %s: %s: %s", url, resp.Status, bytes.TrimSpace(answer))
+	}
+	return &Stream{run: []byte(run), body: resp.Body, cancel: cancel, client: client}, nil
+}
+
+// Close ends the stream.
+func (s *Stream) Close() {
+	s.cancel()
+	s.body.Close()
+	s.client.CloseIdleConnections()
+}
+
+// Follow passes each receipt to the recorder until ctx is done. Any other end of the stream is an
+// error. Follow is a load.Receipts.
+func (s *Stream) Follow(ctx context.Context, rec *load.Recorder) error {
+	defer context.AfterFunc(ctx, s.cancel)()
+	err := follow(s.body, s.run, rec.Delivered)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+var _ load.Receipts = (&Stream{}).Follow
+
+func follow(r io.Reader, run []byte, delivered func(seq uint64, at int64)) error {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	for n := 1; ; n++ {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			return fmt.Errorf("the sink ended its stream of receipts after %d lines", n-1)
+		case err != nil:
+			return fmt.Errorf("receipt %d: %w", n, err)
+		case len(line) > maxLine:
+			return fmt.Errorf("receipt %d: a line of %d bytes; a receipt has at most %d", n, len(line), maxLine)
+		}
+		seq, at, ours, err := parse(line[:len(line)-1], run)
+		if err != nil {
+			return fmt.Errorf("receipt %d: %w", n, err)
+		}
+		if ours {
+			delivered(seq, at)
+		}
+	}
+}
+
+// parse parses "RUN-HEX16 NS". A line with another run's ID belongs to that run.
+func parse(line, run []byte) (seq uint64, at int64, ours bool, err error) {
+	if complaint, ok := bytes.CutPrefix(line, []byte("error: ")); ok {
+		return 0, 0, false, fmt.Errorf("the sink says: %s", complaint)
+	}
+	id, time, ok := bytes.Cut(line, []byte{' '})
+	if !ok {
+		return 0, 0, false, fmt.Errorf("%.80q is not an ID and a time", line)
+	}
+	rest, mine := bytes.CutPrefix(id, run)
+	if !mine || len(rest) != 1+corpus.IDLength || rest[0] != '-' {
+		return 0, 0, false, nil
+	}
+	seq, ok = corpus.ParseID(rest[1:])
+	if !ok {
+		return 0, 0, false, fmt.Errorf("%.80q does not end in %d hexadecimal digits", id, corpus.IDLength)
+	}
+	if len(time) == 0 || len(time) > 18 { // 18 digits of ns are 31 years of uptime
+		return 0, 0, false, fmt.Errorf("%.80q is not a time in ns", time)
+	}
+	for _, c := range time {
+		if c < '0' || c > '9' {
+			return 0, 0, false, fmt.Errorf("%.80q is not a time in ns", time)
+		}
+		at = at*10 + int64(c-'0')
+	}
+	return seq, at, true, nil
+}

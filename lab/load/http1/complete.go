@@ -1,0 +1,249 @@
+package http1
+
+import (
+	"time"
+
+	"dyno/lab/load"
+	"dyno/lab/load/http1/wire"
+)
+
+// Pauses between failed attempts to connect, so that an absent target costs no CPU. A connection
+// that carried a request is replaced immediately: then the offers set the pace.
+const (
+	firstPause   = int64(time.Millisecond)
+	longestPause = int64(100 * time.Millisecond)
+)
+
+// onReceived processes bytes that were read from a connection.
+func (s *sender) onReceived(c *conn, in []byte) {
+	for len(in) > 0 {
+		if c.count == 0 { // bytes without a request
+			s.closeConn(c)
+			return
+		}
+		rest, v := c.parser.Feed(in, &s.known)
+		switch {
+		case v == wire.Incomplete:
+			return
+		case v == wire.Malformed, len(rest) > 0 && c.count == 1: // or more bytes than the answer has
+			s.failConn(c, load.Malformed)
+			return
+		}
+		if !s.answered(c) {
+			return
+		}
+		in = rest
+	}
+}
+
+// answered completes the oldest request of a connection and reports whether the connection stays
+// open.
+func (s *sender) answered(c *conn) bool {
+	f, p := c.oldest(), &c.parser
+	status := p.Status()
+	requests := s.driver.config.Corpus
+	check := &requests.Classes[f.req.Class].Check
+	success, failed := check.PassStatus(status), 0
+	if !success {
+		s.driver.refused.Add(status, p.Location(), p.Excerpt())
+	}
+	if success && f.req.Content {
+		failed = requests.Units
+		if header, body, whole := p.Content(); whole {
+			if failed = check.Failures(header, body, requests.Units); failed > 0 {
+				s.driver.refused.Add(status, "", body)
+			}
+			if requests.Accepted != nil && failed < requests.Units {
+				requests.Accepted(f.seq, body)
+			}
+		}
+		success = failed == 0
+	}
+	// An answer may overtake its own request. A target that keeps the connection open reads the
+	// rest of the request.
+	stays := p.Persists() && !c.broken
+	s.complete(f, load.Status(status), success, failed)
+	c.pop()
+	s.inFlight--
+	c.freeAt = s.now
+	if s.offering {
+		c.pending++
+	}
+	if !stays {
+		s.failConn(c, load.Closed)
+		return false
+	}
+	s.fill(c)
+	return true
+}
+
+// complete reports how a request that was sent has ended; failed is the number of its units that
+// failed a check of the content.
+func (s *sender) complete(f *flight, status load.Status, success bool, failed int) {
+	s.outcome = load.Outcome{
+		Seq: f.seq, Intended: f.intended, Sent: f.sent, Done: s.now,
+		Status: status, Class: f.req.Class, Success: success, Checked: failed > 0, Failed: failed,
+	}
+	s.shard.Done(&s.outcome)
+}
+
+// failOffer reports an offer that was never sent.
+func (s *sender) failOffer(d due, status load.Status) {
+	s.outcome = load.Outcome{Seq: d.seq, Intended: d.intended, Done: s.now, Status: status, Class: s.classOf(d)}
+	s.shard.Done(&s.outcome)
+}
+
+// onClosed handles the end of a connection, orderly or not.
+func (s *sender) onClosed(c *conn, status load.Status) {
+	if c.broken {
+		status = c.brokenWhy
+	}
+	if status == load.Closed && c.count > 0 && c.parser.EOF() {
+		s.answered(c)
+		return
+	}
+	s.failConn(c, status)
+}
+
+// failConn fails the requests in flight and closes the connection. The oldest request ends with
+// the status; those behind it end with Closed.
+func (s *sender) failConn(c *conn, status load.Status) {
+	for ; c.count > 0; c.pop() {
+		s.complete(c.oldest(), status, false, 0)
+		s.inFlight--
+		status = load.Closed
+		if s.offering {
+			c.pending++
+		}
+	}
+	s.closeConn(c)
+}
+
+// closeConn closes a connection that has no request in flight; reconnect replaces it.
+func (s *sender) closeConn(c *conn) {
+	if c.state == up {
+		s.connected--
+	} else {
+		s.connecting--
+	}
+	s.back.close(c)
+	c.state = down
+	c.gen++
+	c.retry = s.now
+	if c.failures > 0 {
+		c.retry += min(firstPause<<min(c.failures-1, 10), longestPause)
+	}
+	c.failures++ // reset when the successor sends a request
+	s.redial, s.wake = true, 0
+}
+
+// reconnect begins the handshake of every connection that is down, and returns when it must be
+// called again.
+func (s *sender) reconnect() (again int64) {
+	again = never
+	s.redial = false
+	for i := range s.conns {
+		c := &s.conns[i]
+		if c.state != down {
+			continue
+		}
+		if c.retry > s.now {
+			s.redial = true
+			again = min(again, c.retry)
+			continue
+		}
+		c.state, c.since = connecting, s.now
+		s.connecting++
+		s.refill(c)
+		s.expectBy(s.now)
+		s.back.connect(c)
+	}
+	return again
+}
+
+// onConnected handles a completed handshake.
+func (s *sender) onConnected(c *conn) {
+	s.connecting--
+	s.connected++
+	c.connected(s.clock())
+	s.fill(c)
+}
+
+// onRefused handles a failed handshake. In the open model, if no other connection exists or is
+// being made, all queued offers fail; in the closed model, as many fail as the connection
+// carries.
+func (s *sender) onRefused(c *conn, status load.Status) {
+	s.closeConn(c)
+	n := 0
+	switch {
+	case s.offering:
+		n = min(s.depth, s.queue.len)
+		c.pending += n
+	case s.connected == 0 && s.connecting == 0:
+		n = s.queue.len
+	}
+	for range n {
+		s.failOffer(s.queue.pop(), status)
+	}
+}
+
+// onFailedTries handles the handshakes that failed in the call that began them, and reports
+// whether there were any.
+func (s *sender) onFailedTries(tries *[]failedTry) bool {
+	if len(*tries) == 0 {
+		return false
+	}
+	s.now = s.clock()
+	for _, f := range *tries {
+		if c := &s.conns[f.index]; c.gen == f.gen {
+			s.onRefused(c, f.status)
+		}
+	}
+	*tries = (*tries)[:0]
+	return true
+}
+
+// expectBy ensures that expire is called when an offer or handshake that began at an instant
+// times out.
+func (s *sender) expectBy(began int64) {
+	if s.plan.Timeout <= 0 {
+		return
+	}
+	if at := began + int64(s.plan.Timeout); at < s.deadline {
+		s.deadline = at
+		s.wake = min(s.wake, at)
+	}
+}
+
+// expire fails offers and handshakes that have timed out.
+func (s *sender) expire() {
+	limit := s.now - int64(s.plan.Timeout) // what began then or earlier has timed out
+	s.deadline = never
+	for s.queue.len > 0 && s.queue.front().intended <= limit {
+		s.failOffer(s.queue.pop(), load.Timeout)
+		if s.offering {
+			now := s.clock()
+			s.spend()
+			s.issue(now, now)
+		}
+	}
+	if s.queue.len > 0 {
+		s.expectBy(s.queue.front().intended)
+	}
+	for i := range s.conns {
+		c := &s.conns[i]
+		switch {
+		case c.state == connecting && c.since <= limit:
+			s.closeConn(c) // the queued offers are younger, or have timed out above
+		case c.state == connecting:
+			s.expectBy(c.since)
+		case c.count > 0 && c.oldest().intended <= limit:
+			s.failConn(c, load.Timeout)
+		case c.count > 0:
+			s.expectBy(c.oldest().intended)
+		}
+	}
+	if s.deadline != never {
+		s.deadline = max(s.deadline, s.now+expiryGrain)
+	}
+}

@@ -1,0 +1,294 @@
+package http1
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Numbers of the kernel's interface.
+const (
+	setupCQSize       = 1 << 3
+	setupSubmitAll    = 1 << 7
+	setupCoopTaskrun  = 1 << 8
+	setupSingleIssuer = 1 << 12
+	setupDeferTaskrun = 1 << 13
+
+	featSingleMmap = 1 << 0
+	featExtArg     = 1 << 8
+
+	enterGetEvents = 1 << 0
+	enterExtArg    = 1 << 3
+
+	registerBufferRing = 22
+
+	opPollAdd = 6
+	opSend    = 26
+	opRecv    = 27
+
+	sqeBufferSelect   = 1 << 5
+	sqeSkipSuccess    = 1 << 6
+	recvMultishot     = 1 << 1 // in sqe.ioprio
+	cqeHasBuffer      = 1 << 0
+	cqeMore           = 1 << 1
+	cqeBufferIDShift  = 16
+	ringOffSQ         = 0
+	ringOffSQEs       = 0x10000000
+	bufferGroup       = 0
+	bufferRingTailAt  = 14 // bytes: the tail is in the first entry's reserved field
+	bufferRingEntSize = 16 // bytes
+)
+
+type ringParams struct {
+	sqEntries, cqEntries, flags, sqThreadCPU, sqThreadIdle, features, wqFD uint32
+	_                                                                      [3]uint32
+	sq                                                                     struct {
+		head, tail, mask, entries, flags, dropped, array, _ uint32
+		_                                                   uint64
+	}
+	cq struct {
+		head, tail, mask, entries, overflow, cqes, flags, _ uint32
+		_                                                   uint64
+	}
+}
+
+// sqe is a request to the kernel (submission queue entry).
+type sqe struct {
+	opcode, flags uint8
+	ioprio        uint16
+	fd            int32
+	off           uint64
+	addr          uint64
+	len           uint32
+	opFlags       uint32
+	userData      uint64
+	bufGroup      uint16
+	_             [22]byte
+}
+
+// cqe is the kernel's answer to a request (completion queue entry).
+type cqe struct {
+	UserData uint64 // of the request
+	Res      int32  // what the system call would return; below 0: an errno
+	flags    uint32
+}
+
+// Buffer returns the number of the buffer that was received into; ok is false if there is none.
+func (e *cqe) Buffer() (id uint16, ok bool) {
+	return uint16(e.flags >> cqeBufferIDShift), e.flags&cqeHasBuffer != 0
+}
+
+// More reports whether the request goes on, with further completions.
+func (e *cqe) More() bool { return e.flags&cqeMore != 0 }
+
+type enterArg struct {
+	sigmask uint64
+	size    uint32
+	_       uint32
+	ts      uint64
+}
+
+type bufferReg struct {
+	addr    uint64
+	entries uint32
+	group   uint16
+	flags   uint16
+	_       [3]uint64
+}
+
+type bufferEntry struct {
+	addr uint64
+	len  uint32
+	id   uint16
+	_    uint16
+}
+
+// ring is the part of the kernel's io_uring(7) that a load generator uses: sends that are submitted
+// in groups, receives that go on into a ring of buffers, and waiting for both with one system call.
+// It knows no HTTP, and is not for files. One thread uses it.
+type ring struct {
+	fd       int
+	shared   []byte // both rings
+	sqeBytes []byte
+	sqHead   *uint32
+	sqTail   *uint32
+	sqMask   uint32
+	sqes     []sqe
+	tail     uint32 // local, ahead of the shared tail until submit
+	cqHead   *uint32
+	cqTail   *uint32
+	cqMask   uint32
+	cqes     []cqe
+
+	bufferRing []byte
+	buffers    []byte
+	bufferSize int
+	bufferMask uint16
+	bufferTail uint16
+}
+
+// newRing makes a ring for a number of concurrent requests and receive buffers, both powers of two.
+// It fails if the kernel lacks something that a ring needs (Linux 6.1).
+func newRing(entries, buffers, bufferSize int) (*ring, error) {
+	p := ringParams{
+		flags:     setupCQSize | setupSubmitAll | setupCoopTaskrun | setupSingleIssuer | setupDeferTaskrun,
+		cqEntries: uint32(4 * entries),
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries), uintptr(unsafe.Pointer(&p)), 0)
+	if errno != 0 {
+		return nil, fmt.Errorf("io_uring_setup: %w", errno)
+	}
+	r := &ring{fd: int(fd)}
+	if p.features&featSingleMmap == 0 || p.features&featExtArg == 0 {
+		r.Close()
+		return nil, fmt.Errorf("io_uring: %w", unix.ENOSYS)
+	}
+	if err := r.mapRings(&p); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("mapping an io_uring: %w", err)
+	}
+	if err := r.addBuffers(buffers, bufferSize); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("giving buffers to an io_uring: %w", err)
+	}
+	return r, nil
+}
+
+func (r *ring) mapRings(p *ringParams) (err error) {
+	size := max(p.sq.array+4*p.sqEntries, p.cq.cqes+uint32(unsafe.Sizeof(cqe{}))*p.cqEntries)
+	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
+	if r.shared, err = unix.Mmap(r.fd, ringOffSQ, int(size), prot, flags); err != nil {
+		return err
+	}
+	if r.sqeBytes, err = unix.Mmap(r.fd, ringOffSQEs, int(p.sqEntries)*int(unsafe.Sizeof(sqe{})), prot, flags); err != nil {
+		return err
+	}
+	at := func(off uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.shared[off])) }
+	r.sqHead, r.sqTail, r.sqMask = at(p.sq.head), at(p.sq.tail), *at(p.sq.mask)
+	r.cqHead, r.cqTail, r.cqMask = at(p.cq.head), at(p.cq.tail), *at(p.cq.mask)
+	r.sqes = unsafe.Slice((*sqe)(unsafe.Pointer(&r.sqeBytes[0])), p.sqEntries)
+	r.cqes = unsafe.Slice((*cqe)(unsafe.Pointer(&r.shared[p.cq.cqes])), p.cqEntries)
+	for i, array := uint32(0), unsafe.Slice(at(p.sq.array), p.sqEntries); i < p.sqEntries; i++ {
+		array[i] = i
+	}
+	return nil
+}
+
+// addBuffers gives the kernel buffers to receive into. They are outside Go's heap, because the
+// kernel may keep one for longer than the program does.
+func (r *ring) addBuffers(n, size int) (err error) {
+	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANONYMOUS | unix.MAP_PRIVATE
+	if r.bufferRing, err = unix.Mmap(-1, 0, n*bufferRingEntSize, prot, flags); err != nil {
+		return err
+	}
+	if r.buffers, err = unix.Mmap(-1, 0, n*size, prot, flags); err != nil {
+		return err
+	}
+	r.bufferSize, r.bufferMask = size, uint16(n-1)
+	reg := bufferReg{addr: uint64(uintptr(unsafe.Pointer(&r.bufferRing[0]))), entries: uint32(n), group: bufferGroup}
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerBufferRing, uintptr(unsafe.Pointer(&reg)), 1, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	for id := range n {
+		r.GiveBack(uint16(id))
+	}
+	r.PublishBuffers()
+	return nil
+}
+
+// Buffer returns the first n bytes of a buffer that was received into.
+func (r *ring) Buffer(id uint16, n int) []byte {
+	at := int(id) * r.bufferSize
+	return r.buffers[at : at+n : at+r.bufferSize]
+}
+
+// GiveBack returns a buffer to the kernel; PublishBuffers lets the kernel see it.
+func (r *ring) GiveBack(id uint16) {
+	e := (*bufferEntry)(unsafe.Pointer(&r.bufferRing[int(r.bufferTail&r.bufferMask)*bufferRingEntSize]))
+	e.addr, e.len, e.id = uint64(uintptr(unsafe.Pointer(&r.buffers[int(id)*r.bufferSize]))), uint32(r.bufferSize), id
+	r.bufferTail++
+}
+
+// PublishBuffers lets the kernel see the buffers that were given back. It stores the 16-bit tail
+// together with the id in front of it, which it leaves as it is: Go has no atomic store of 16 bits.
+func (r *ring) PublishBuffers() {
+	word := (*uint32)(unsafe.Pointer(&r.bufferRing[bufferRingTailAt-2]))
+	atomic.StoreUint32(word, *word&0xffff|uint32(r.bufferTail)<<16)
+}
+
+// next returns a cleared request to fill in. The kernel takes requests as they are submitted, so a
+// full ring has room again after one call.
+func (r *ring) next(op uint8, fd int, userData uint64) *sqe {
+	for r.tail-atomic.LoadUint32(r.sqHead) > r.sqMask {
+		r.Submit()
+	}
+	e := &r.sqes[r.tail&r.sqMask]
+	r.tail++
+	*e = sqe{opcode: op, fd: int32(fd), userData: userData}
+	return e
+}
+
+// Poll requests one completion when a descriptor has one of the events of poll(2).
+func (r *ring) Poll(fd int, events uint32, userData uint64) {
+	r.next(opPollAdd, fd, userData).opFlags = events
+}
+
+// Send requests that bytes be sent, with the flags of send(2). The bytes must be on the heap, and
+// stay as they are until they are sent. A quiet request that succeeds has no completion.
+func (r *ring) Send(fd int, b []byte, flags uint32, quiet bool, userData uint64) {
+	e := r.next(opSend, fd, userData)
+	e.addr, e.len, e.opFlags = uint64(uintptr(unsafe.Pointer(&b[0]))), uint32(len(b)), flags
+	if quiet {
+		e.flags = sqeSkipSuccess
+	}
+}
+
+// Receive requests a completion for every piece that a socket receives, each in a buffer of its
+// own.
+func (r *ring) Receive(fd int, userData uint64) {
+	e := r.next(opRecv, fd, userData)
+	e.ioprio, e.flags, e.bufGroup = recvMultishot, sqeBufferSelect, bufferGroup
+}
+
+// Pending is how many requests were made and not submitted.
+func (r *ring) Pending() uint32 { return r.tail - atomic.LoadUint32(r.sqHead) }
+
+// Submit hands the requests to the kernel. What the kernel did not take, for want of memory, stays
+// pending.
+func (r *ring) Submit() {
+	atomic.StoreUint32(r.sqTail, r.tail)
+	unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), 0, 0, 0, 0)
+}
+
+// Wait submits likewise, and waits for a first completion for as long as a time says.
+func (r *ring) Wait(timeout *unix.Timespec) {
+	atomic.StoreUint32(r.sqTail, r.tail)
+	arg := enterArg{ts: uint64(uintptr(unsafe.Pointer(timeout)))}
+	atLeast := uintptr(1)
+	if timeout.Nano() <= 0 || *r.cqHead != atomic.LoadUint32(r.cqTail) {
+		atLeast = 0
+	}
+	unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.Pending()), atLeast, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+}
+
+// Completions calls handle for everything that has been completed.
+func (r *ring) Completions(handle func(*cqe)) {
+	head, tail := *r.cqHead, atomic.LoadUint32(r.cqTail)
+	for ; head != tail; head++ {
+		handle(&r.cqes[head&r.cqMask])
+	}
+	atomic.StoreUint32(r.cqHead, head)
+}
+
+// Close ends the ring, whatever it still works on.
+func (r *ring) Close() {
+	unix.Close(r.fd)
+	for _, m := range [][]byte{r.shared, r.sqeBytes, r.bufferRing, r.buffers} {
+		if m != nil {
+			unix.Munmap(m)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package http1
+
+import (
+	"math/bits"
+	"sync"
+
+	"dyno/lab/load"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	ringEntries    = 256
+	ringBufferSize = 16 << 10 // bytes: nearly every answer fits into one buffer
+	minRingBuffers = 64
+	maxRingBuffers = 1024 // further concurrent answers wait in their sockets
+	// submitEvery bounds the number of sends that are gathered before they are submitted. A send
+	// takes about 3 us on loopback, so the last of 8 leaves 20 us after the instant that was
+	// recorded for it.
+	submitEvery = 8
+	// quietSend is the number of bytes that an idle socket accepts in one send: less than the
+	// smallest send buffer. Such a send needs no completion unless it fails.
+	quietSend = 4 << 10
+)
+
+// Purposes of a request to the ring; part of its user data, with the connection and its
+// generation.
+const (
+	forHandshake = iota
+	forReceiving
+	forSending
+
+	kindShift = 60
+	genShift  = 32
+	genMask   = 1<<28 - 1
+)
+
+// uring is the back end of io_uring: one call submits a batch of sends, waits, and returns what
+// was received; receiving is requested once per socket.
+type uring struct {
+	s       *sender
+	ring    *ring
+	address unix.Sockaddr
+	outs    []outgoing  // by connection
+	full    []socket    // connections with gathered requests
+	failed  []failedTry // handshakes that failed in the call that began them
+	closing []int       // sockets to close once no unsubmitted request names them
+	timeout unix.Timespec
+	handle  func(*cqe)
+}
+
+// outgoing holds the request bytes of a connection. The bytes that the kernel is sending must not
+// change.
+type outgoing struct {
+	sending, next []byte
+	busy          bool // the kernel is sending the bytes in sending
+}
+
+func newUring(s *sender, address unix.Sockaddr) (*uring, error) {
+	buffers := 1 << bits.Len(uint(min(max(len(s.conns), minRingBuffers), maxRingBuffers)-1))
+	r, err := newRing(ringEntries, buffers, ringBufferSize)
+	if err != nil {
+		return nil, err
+	}
+	u := &uring{s: s, ring: r, address: address, outs: make([]outgoing, len(s.conns))}
+	u.handle = u.happened
+	return u, nil
+}
+
+// uringWorks reports whether this kernel has everything that the back end needs (Linux 6.1).
+var uringWorks = sync.OnceValue(func() bool {
+	r, err := newRing(ringEntries, minRingBuffers, ringBufferSize)
+	if err != nil {
+		return false
+	}
+	r.Close()
+	return true
+})
+
+func (u *uring) end() {
+	u.ring.Submit()
+	u.closeSockets()
+	u.ring.Close()
+}
+
+// userData is that of a request for a connection's present socket.
+func (c *conn) userData(purpose uint64) uint64 {
+	return purpose<<kindShift | uint64(c.gen&genMask)<<genShift | uint64(c.index)
+}
+
+func (u *uring) connect(c *conn) {
+	u.outs[c.index] = outgoing{next: u.outs[c.index].next[:0]}
+	fd, err := dial(u.address)
+	if err != nil {
+		c.fd = -1
+		u.failed = append(u.failed, failedTry{socket{c.index, c.gen}, connectStatus(err)})
+		return
+	}
+	c.fd = fd
+	u.ring.Poll(fd, unix.POLLOUT, c.userData(forHandshake))
+}
+
+// close ends the ring's work on a socket; the descriptor stays open until no unsubmitted request
+// could meet another socket under its number.
+func (u *uring) close(c *conn) {
+	if c.fd >= 0 {
+		unix.Shutdown(c.fd, unix.SHUT_RDWR)
+		u.closing = append(u.closing, c.fd)
+		c.fd = -1
+	}
+}
+
+func (u *uring) closeSockets() {
+	if len(u.closing) == 0 || u.ring.Pending() > 0 {
+		return
+	}
+	for _, fd := range u.closing {
+		unix.Close(fd)
+	}
+	u.closing = u.closing[:0]
+}
+
+func (u *uring) send(c *conn, b []byte) {
+	out := &u.outs[c.index]
+	if len(out.next) == 0 && !out.busy && u.s.depth > 1 {
+		u.full = append(u.full, socket{c.index, c.gen})
+	}
+	out.next = append(out.next, b...)
+	if u.s.depth == 1 && !out.busy {
+		u.flush(c)
+	}
+}
+
+// flush submits a connection's gathered requests.
+func (u *uring) flush(c *conn) {
+	out := &u.outs[c.index]
+	out.sending, out.next = out.next, out.sending[:0]
+	out.busy = u.s.depth > 1 || len(out.sending) > quietSend
+	u.ring.Send(c.fd, out.sending, unix.MSG_NOSIGNAL|unix.MSG_WAITALL, !out.busy, c.userData(forSending))
+	if u.ring.Pending() >= submitEvery {
+		u.ring.Submit()
+	}
+}
+
+func (u *uring) receive(c *conn) { u.ring.Receive(c.fd, c.userData(forReceiving)) }
+
+func (u *uring) wait(until int64) {
+	for _, k := range u.full {
+		if c := &u.s.conns[k.index]; c.gen == k.gen && c.state == up {
+			u.flush(c)
+		}
+	}
+	u.full = u.full[:0]
+	if u.s.onFailedTries(&u.failed) {
+		until = 0
+	}
+	u.timeout = unix.NsecToTimespec(max(0, until-u.s.latest))
+	u.ring.Wait(&u.timeout)
+	u.closeSockets()
+	u.s.now = u.s.clock()
+	u.ring.Completions(u.handle)
+	u.ring.PublishBuffers()
+}
+
+// happened handles one completion. It ignores a completion for an earlier socket of a connection,
+// but returns its buffer.
+func (u *uring) happened(e *cqe) {
+	c := &u.s.conns[uint32(e.UserData)]
+	mine := int32(e.UserData>>genShift)&genMask == c.gen&genMask
+	purpose := e.UserData >> kindShift
+	switch {
+	case purpose == forReceiving:
+		u.received(c, e, mine)
+	case !mine:
+	case purpose == forSending:
+		u.sent(c, e)
+	default:
+		if err := handshake(c.fd); err != nil {
+			u.s.onRefused(c, connectStatus(err))
+			return
+		}
+		u.receive(c)
+		u.s.onConnected(c)
+	}
+}
+
+// sent handles the completion of a send. A failure is only stored: the answer may still be
+// readable, and the end of the connection is read after it.
+func (u *uring) sent(c *conn, e *cqe) {
+	out := &u.outs[c.index]
+	out.busy = false
+	switch {
+	case e.Res < 0:
+		c.broken, c.brokenWhy = true, endStatus(unix.Errno(-e.Res))
+	case int(e.Res) < len(out.sending): // cut short, which happens only when the connection ends
+		c.broken, c.brokenWhy = true, load.Reset
+	case len(out.next) > 0:
+		u.flush(c)
+	}
+}
+
+func (u *uring) received(c *conn, e *cqe, mine bool) {
+	gen := c.gen
+	if id, ok := e.Buffer(); ok {
+		if mine && e.Res > 0 {
+			u.s.onReceived(c, u.ring.Buffer(id, int(e.Res)))
+		}
+		u.ring.GiveBack(id)
+	}
+	switch {
+	case !mine || c.gen != gen:
+	case e.Res == 0:
+		u.s.onClosed(c, load.Closed)
+	case e.Res < 0 && unix.Errno(-e.Res) != unix.ENOBUFS:
+		u.s.onClosed(c, endStatus(unix.Errno(-e.Res)))
+	case !e.More(): // no buffer is free, or no room for completions
+		u.receive(c)
+	}
+}

@@ -1,0 +1,162 @@
+package nethttp
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+)
+
+// TLS holds the settings of TLS. The zero TLS verifies against the system's certificates.
+type TLS struct {
+	CAFile   string // PEM; trusted in place of the system's certificates
+	CA       []byte // the content of such a file, in place of CAFile
+	Insecure bool   // accept any certificate
+	Version  string // "1.2" or "1.3"; empty: the newest from 1.2 on that both sides support
+}
+
+// Config returns the settings of a client of a host, for HTTP/1.1 (as WebSockets need it) or
+// HTTP/2.
+func (t *TLS) Config(host string, http2 bool) (*tls.Config, error) {
+	c := &tls.Config{ServerName: host, InsecureSkipVerify: t.Insecure, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if http2 {
+		c.NextProtos = []string{"h2"}
+	}
+	switch t.Version {
+	case "":
+	case "1.2":
+		c.MaxVersion = tls.VersionTLS12
+	case "1.3":
+		c.MinVersion = tls.VersionTLS13
+	default:
+		return nil, fmt.Errorf("TLS version %q: write 1.2 or 1.3", t.Version)
+	}
+	pem := t.CA
+	if t.CAFile != "" {
+		var err error
+		if pem, err = os.ReadFile(t.CAFile); err != nil {
+			return nil, fmt.Errorf("reading the certificate authority: %w", err)
+		}
+	}
+	if pem == nil && t.CAFile == "" {
+		return c, nil
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", cmp.Or(t.CAFile, "the certificate authority"))
+	}
+	return c, nil
+}
+
+// dialer makes connections; tls holds the settings of those that are secure.
+type dialer struct {
+	net net.Dialer
+	tls *tls.Config
+}
+
+func (d *dialer) dial(ctx context.Context, network, addr string, secure bool) (net.Conn, error) {
+	c, err := d.net.DialContext(ctx, network, addr)
+	if err != nil || !secure {
+		return c, err
+	}
+	settings := d.tls
+	if settings.ServerName == "" {
+		settings = settings.Clone()
+		settings.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	made := tls.Client(c, settings)
+	if err := made.HandshakeContext(ctx); err != nil {
+		c.Close()
+		return nil, &handshakeError{err}
+	}
+	return made, nil
+}
+
+// handshakeError is a TLS handshake that failed, whatever the reason.
+type handshakeError struct{ error }
+
+func (e *handshakeError) Unwrap() error { return e.error }
+
+// Conn is one connection to a target; its transport replaces it when it is lost. The transport
+// makes one connection to each other host, too.
+type Conn struct {
+	Transport *http.Transport
+	dial      *dialer
+	addr      string        // of the target
+	secure    bool          // the target's
+	ready     chan net.Conn // the first connection to the target, made before the first request
+}
+
+// NewConn returns the connection to a target, which is made when it is needed. Settings are those
+// of every host whose URL has https.
+func NewConn(target *url.URL, settings *tls.Config, http2 bool) *Conn {
+	return newConn(&dialer{tls: settings}, address(target), target.Scheme == "https", http2)
+}
+
+// address returns a URL's host and port.
+func address(u *url.URL) string { return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), u.Scheme)) }
+
+func newConn(d *dialer, addr string, secure, http2 bool) *Conn {
+	c := &Conn{dial: d, addr: addr, secure: secure, ready: make(chan net.Conn, 1)}
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(!http2)
+	protocols.SetHTTP2(http2 && secure)
+	protocols.SetUnencryptedHTTP2(http2 && !secure)
+	c.Transport = &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return c.take(ctx, network, addr, false)
+		},
+		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return c.take(ctx, network, addr, true)
+		},
+		MaxConnsPerHost:        1,
+		MaxIdleConnsPerHost:    1,
+		DisableCompression:     true, // the target chooses the encoding of its answers
+		MaxResponseHeaderBytes: maxHeader,
+		Protocols:              protocols,
+	}
+	return c
+}
+
+// maxHeader bounds an answer's header.
+const maxHeader = 64 << 10 // bytes
+
+// connectLimit bounds the time of a first connection, which is made before any offer.
+const connectLimit = 10 * time.Second
+
+// Prepare makes the first connection. If it fails, the first request tries again and reports the
+// failure.
+func (c *Conn) Prepare(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	if made, err := c.dial.dial(ctx, "tcp", c.addr, c.secure); err == nil {
+		c.ready <- made
+	}
+}
+
+func (c *Conn) take(ctx context.Context, network, addr string, secure bool) (net.Conn, error) {
+	if secure == c.secure && addr == c.addr {
+		select {
+		case made := <-c.ready:
+			return made, nil
+		default:
+		}
+	}
+	return c.dial.dial(ctx, network, addr, secure)
+}
+
+// Close closes the connections; no request is under way any more.
+func (c *Conn) Close() {
+	select {
+	case unused := <-c.ready:
+		unused.Close()
+	default:
+	}
+	c.Transport.CloseIdleConnections()
+}

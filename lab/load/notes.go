@@ -1,0 +1,47 @@
+package load
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Notes collects the first of each kind of failure, with their number, for the warnings of a run.
+// It is safe for concurrent use.
+type Notes struct {
+	mu    sync.Mutex
+	kinds []string
+	count map[string]int
+	first map[string]error
+}
+
+// Add enters a failure.
+func (n *Notes) Add(kind string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.count == nil {
+		n.count, n.first = map[string]int{}, map[string]error{}
+	}
+	if n.count[kind]++; n.first[kind] == nil {
+		n.kinds, n.first[kind] = append(n.kinds, kind), err
+	}
+}
+
+// Notes returns the failures in words.
+func (n *Notes) Notes() (out []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, kind := range n.kinds {
+		out = append(out, fmt.Sprintf("%s: %d, the first: %v", kind, n.count[kind], n.first[kind]))
+	}
+	return out
+}
+
+// Noting is a Driver that has failures to report which no count shows.
+type Noting interface{ Notes() []string }
+
+// Negotiating is a Driver that learns from the answers how it speaks with the target.
+type Negotiating interface {
+	// Protocol returns what the target's last new connection negotiated: "HTTP/1.1", or "HTTP/2 over
+	// TLS 1.3"; empty: there was no answer.
+	Protocol() string
+}

@@ -1,0 +1,75 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Kinds of ScheduleSpec.
+const (
+	KindConstant = "constant"
+	KindPoisson  = "poisson"
+	KindRamp     = "ramp"
+	KindSteps    = "steps"
+	KindTimes    = "times"
+)
+
+// ScheduleSpec describes a schedule, so that another process can make the same one.
+type ScheduleSpec struct {
+	Kind      string        `json:"kind"`
+	PerSecond float64       `json:"per_s,omitempty"` // constant and poisson; the begin of a ramp
+	To        float64       `json:"to_per_s,omitempty"`
+	Length    time.Duration `json:"length_ns,omitempty"`
+	Seed      uint64        `json:"seed,omitempty"`
+	Stages    []Stage       `json:"stages,omitempty"`
+	Times     []int64       `json:"times_ns,omitempty"`
+}
+
+// Open returns the schedule, from its begin.
+func (s ScheduleSpec) Open() Schedule {
+	switch s.Kind {
+	case KindConstant:
+		return Constant(s.PerSecond, s.Length)
+	case KindPoisson:
+		return Poisson(s.PerSecond, s.Length, s.Seed)
+	case KindRamp:
+		return Ramp(s.PerSecond, s.To, s.Length)
+	case KindSteps:
+		return Steps(s.Stages)
+	}
+	return Times(s.Times)
+}
+
+// Check returns an error if a description that came from elsewhere makes no schedule.
+func (s ScheduleSpec) Check() error {
+	const most = 1e9 // offers per second
+	rates := []float64{s.PerSecond, s.To}
+	lengths := []time.Duration{s.Length}
+	for _, st := range s.Stages {
+		rates, lengths = append(rates, st.PerSecond), append(lengths, st.Length)
+	}
+	for _, r := range rates {
+		if !(r >= 0 && r <= most) {
+			return fmt.Errorf("a rate of %g per second is outside 0 to %g", r, most)
+		}
+	}
+	for _, l := range lengths {
+		if l < 0 || l > math.MaxInt64/4 {
+			return fmt.Errorf("a length of %v is not possible", l)
+		}
+	}
+	last := int64(0)
+	for _, at := range s.Times {
+		if at < last || at > math.MaxInt64/4 {
+			return fmt.Errorf("the time %d ns comes after %d ns", at, last)
+		}
+		last = at
+	}
+	switch s.Kind {
+	case KindConstant, KindPoisson, KindRamp, KindSteps, KindTimes:
+		return nil
+	}
+	return errors.New("the kind of schedule is unknown: " + s.Kind[:min(len(s.Kind), 40)])
+}
