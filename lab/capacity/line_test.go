@@ -1,4 +1,4 @@
-package trend
+package capacity
 
 import (
 	"math"
@@ -28,16 +28,9 @@ func TestTrendOfLines(t *testing.T) {
 		"in noise":      {20, func(s float64) float64 { return 10 + 10*s + rng.NormFloat64() }, 10, true},
 		"lost in noise": {20, func(s float64) float64 { return 10 + 0.1*s + 5*rng.NormFloat64() }, 0.1, false},
 	} {
-		got := Of(line(c.n, c.f))
+		got := trendOf(line(c.n, c.f))
 		if got.Clear != c.clear || math.Abs(got.PerSecond-c.slope) > 0.15*math.Abs(c.slope)+5*b2f(!c.clear) {
 			t.Errorf("%s: %+v, want slope %g, clear %v", name, got, c.slope, c.clear)
 		}
 	}
-}
-
-func b2f(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

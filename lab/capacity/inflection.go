@@ -1,9 +1,4 @@
-// Package inflection finds the moments of a long run at which rate, p99 and GC pauses changed
-// together.
-//
-// It is not for judging a run by its SLO (capacity), and every function depends only on recorded
-// windows. It starts no goroutines.
-package inflection
+package capacity
 
 import (
 	"fmt"
@@ -11,19 +6,18 @@ import (
 	"slices"
 	"time"
 
-	"dyno/lab/capacity"
 	"dyno/lab/record"
 )
 
 // Thresholds of the signals.
 const (
-	rateFall      = 0.40            // relative fall of the mean rate against the interval before
-	p99RiseMs     = 300             // rise of p99 over its running median
-	p99Factor     = 3               // smallest ratio of that p99 to the running median
-	pauseMs       = 200             // length of one GC pause
-	pauseMinuteMs = 500             // sum of GC pauses within a minute
-	interval      = time.Second     // length over which rate and p99 are computed
-	near          = 5 * time.Second // distance within which signals are joint
+	rateFall       = 0.40            // relative fall of the mean rate against the interval before
+	p99RiseMs      = 300             // rise of p99 over its running median
+	p99Factor      = 3               // smallest ratio of that p99 to the running median
+	pauseMs        = 200             // length of one GC pause
+	pauseMinuteMs  = 500             // sum of GC pauses within a minute
+	intervalLength = time.Second     // length over which rate and p99 are computed
+	near           = 5 * time.Second // distance within which signals are joint
 )
 
 const (
@@ -47,17 +41,17 @@ type Signal struct {
 	InWords string
 }
 
-// Joint is a moment at which rate, p99 and GC exceeded their thresholds together.
-type Joint struct {
+// Inflection is a moment at which rate, p99 and GC exceeded their thresholds together.
+type Inflection struct {
 	At      int64 // of the first signal
 	Signals []Signal
 	InWords string
 }
 
-// Find finds the moments of a long run or a ramp at which the rate fell, p99 rose and the
+// Inflections finds the moments of a long run or a ramp at which the rate fell, p99 rose and the
 // garbage collector paused close together, and the signals that occurred alone, which are recorded
 // without a warning. Warm-up, drain and windows with a profile are skipped.
-func Find(series []record.Window) (joint []Joint, alone []Signal) {
+func Inflections(series []record.Window) (joint []Inflection, alone []Signal) {
 	intervals := intervalsOf(series)
 	signals := slices.Concat(rateFalls(intervals), p99Rises(intervals), pauses(series))
 	slices.SortStableFunc(signals, func(a, b Signal) int { return int(min(max(a.At-b.At, -1), 1)) })
@@ -67,7 +61,7 @@ func Find(series []record.Window) (joint []Joint, alone []Signal) {
 			n++
 		}
 		if first := firstOfEach(signals[:n]); len(first) == 3 {
-			joint = append(joint, Joint{At: first[0].At, Signals: first,
+			joint = append(joint, Inflection{At: first[0].At, Signals: first,
 				InWords: first[0].InWords + "; " + first[1].InWords + "; " + first[2].InWords})
 			signals = signals[n:]
 			continue
@@ -97,7 +91,7 @@ type span struct {
 
 // intervalsOf cuts the measured windows into intervals; an incomplete last one is dropped.
 func intervalsOf(series []record.Window) []span {
-	const per = int(interval / record.WindowLength)
+	const per = int(intervalLength / record.WindowLength)
 	var out []span
 	var part []record.Window
 	for _, w := range series {
@@ -127,7 +121,7 @@ func rateFalls(intervals []span) []Signal {
 		was, is := intervals[i-1].rate, intervals[i].rate
 		if was > 0 && is <= was*(1-rateFall) {
 			out = append(out, Signal{intervals[i].at, SignalRate,
-				fmt.Sprintf("the rate fell by %.0f%%, from %s to %s", (1-is/was)*100, capacity.PerS(was), capacity.PerS(is))})
+				fmt.Sprintf("the rate fell by %.0f%%, from %s to %s", (1-is/was)*100, PerS(was), PerS(is))})
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-package inflection
+package capacity
 
 import (
 	"strings"
@@ -85,7 +85,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			series := calm(90)
 			c.edit(series)
-			joint, alone := Find(series)
+			joint, alone := Inflections(series)
 			if len(joint) != c.joint || kinds(alone) != c.alone {
 				t.Errorf("%d joint, alone %q: %+v %+v", len(joint), kinds(alone), joint, alone)
 			}
@@ -98,7 +98,7 @@ func TestInflectionSaysWhenAndWhat(t *testing.T) {
 	change(series, 40, 43, slow)
 	change(series, 41, 44, late)
 	series[425].Server.GCPauseMs = 230
-	joint, _ := Find(series)
+	joint, _ := Inflections(series)
 	if len(joint) != 1 || joint[0].At != int64(40*time.Second) || kinds(joint[0].Signals) != "rate p99 gc" {
 		t.Fatalf("%+v", joint)
 	}
@@ -110,7 +110,7 @@ func TestInflectionSaysWhenAndWhat(t *testing.T) {
 }
 
 func TestNothingToFind(t *testing.T) {
-	joint, alone := Find(nil)
+	joint, alone := Inflections(nil)
 	if joint != nil || alone != nil {
 		t.Errorf("%v %v of nothing", joint, alone)
 	}
@@ -118,7 +118,7 @@ func TestNothingToFind(t *testing.T) {
 	for i := range noServer {
 		noServer[i].Server = nil
 	}
-	if _, alone := Find(noServer); alone != nil {
+	if _, alone := Inflections(noServer); alone != nil {
 		t.Errorf("%+v", alone)
 	}
 }

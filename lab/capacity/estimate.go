@@ -1,8 +1,4 @@
-// Package knee fits the rate at which slices turn from met to missed, and plans the rate of the
-// next slice.
-//
-// It knows votes only: judging a slice by its SLO is capacity's. It starts no goroutines.
-package knee
+package capacity
 
 import (
 	"cmp"
@@ -24,8 +20,8 @@ type Estimate struct {
 	Met, Missed  int
 }
 
-// Vote is the result of one SLO slice.
-type Vote struct {
+// Trial is the result of one SLO slice.
+type Trial struct {
 	Rate float64 // offered, per second
 	Met  bool
 }
@@ -61,10 +57,10 @@ type belief struct{ m, s, weight float64 }
 
 func (b belief) safe() float64 { return b.m - b.s*math.Log(safeOdds) }
 
-// Fit fits the curve. A peak work rate above 0 sets the prior of the knee. The intervals are
+// FitTrials fits the curve. A peak work rate above 0 sets the prior of the knee. The intervals are
 // 95% credible: they exist for any votes, are wide where the votes say little, and are nil without
 // a vote.
-func Fit(votes []Vote, peak float64) Estimate {
+func FitTrials(votes []Trial, peak float64) Estimate {
 	e := Estimate{Votes: len(votes)}
 	for _, v := range votes {
 		if v.Met {
@@ -99,7 +95,7 @@ func (e Estimate) AtMost() bool { return e.Met == 0 }
 // The rate is drawn from the current posterior, so the first rates are spread out and later ones
 // are where a vote has most effect: alternately just above the knee, where it moves the knee most,
 // and on the safe side, where it moves the curve's slope.
-func NextRate(votes []Vote, peak, limit, u float64) float64 {
+func NextRate(votes []Trial, peak, limit, u float64) float64 {
 	const slow = 100 // per second: the first rate for a target of which nothing is known
 	if peak <= 0 && len(votes) == 0 {
 		peak = cmp.Or(limit, slow)
@@ -114,14 +110,14 @@ func NextRate(votes []Vote, peak, limit, u float64) float64 {
 	if len(votes) < 2 && peak > 0 {
 		rate = min(rate, peak)
 	}
-	if rate = Round(max(rate, peak*kneeLow)); limit > 0 {
+	if rate = RoundRate(max(rate, peak*kneeLow)); limit > 0 {
 		rate = min(rate, limit)
 	}
 	return rate
 }
 
 // posterior computes the grid's weights from the votes.
-func posterior(votes []Vote, peak float64) []belief {
+func posterior(votes []Trial, peak float64) []belief {
 	prior := func(m float64) (log float64) { return 0 }
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range votes {
@@ -141,7 +137,7 @@ func posterior(votes []Vote, peak float64) []belief {
 }
 
 // weigh is the posterior over a grid whose knees are evenly spaced from low to high.
-func weigh(votes []Vote, prior func(m float64) (log float64), low, high float64) []belief {
+func weigh(votes []Trial, prior func(m float64) (log float64), low, high float64) []belief {
 	step := (high - low) / (gridKnees - 1)
 	var knees, priors [gridKnees]float64
 	for j := range knees {
@@ -171,7 +167,7 @@ func weigh(votes []Vote, prior func(m float64) (log float64), low, high float64)
 }
 
 // likelihood is the log likelihood of the votes under the curves of one s, one value per knee.
-func likelihood(votes []Vote, low, step, s float64) []float64 {
+func likelihood(votes []Trial, low, step, s float64) []float64 {
 	logs, products := make([]float64, gridKnees), slices.Repeat([]float64{1}, gridKnees)
 	next := math.Exp(-step / s) // factor of the odds against meeting the SLO, from one knee to the next
 	for i, v := range votes {
@@ -218,8 +214,8 @@ func quantilesOf(post []belief, of func(belief) float64, quantiles ...float64) [
 	return out
 }
 
-// Round keeps four digits of a rate, the precision of every table.
-func Round(rate float64) float64 {
+// RoundRate keeps four digits of a rate, the precision of every table.
+func RoundRate(rate float64) float64 {
 	if rate <= 0 {
 		return 0
 	}

@@ -1,8 +1,4 @@
-// Package trend fits straight lines to the windows of a run, and separates slopes from noise.
-//
-// It is not for judging what a slope means for an SLO: package capacity does. It starts no
-// goroutines.
-package trend
+package capacity
 
 import (
 	"math"
@@ -19,8 +15,8 @@ type Trend struct {
 }
 
 const (
-	// Windows is the fewest windows that can show a trend: one second.
-	Windows = 10
+	// trendWindows is the fewest windows that can show a trend: one second.
+	trendWindows = 10
 	// clear is the |T| above which a slope counts. A steady queue just below saturation
 	// wanders, which looks like a slope: at 4, under 1% of the simulated steady runs count as
 	// growing.
@@ -30,16 +26,16 @@ const (
 	maxResemblance = 0.9
 )
 
-// Of fits a line to y over t, in seconds. Fewer points than Windows give a zero Trend.
-func Of(t, y []float64) Trend {
-	if len(t) < Windows {
+// trendOf fits a line to y over t, in seconds. Fewer points than trendWindows give a zero Trend.
+func trendOf(t, y []float64) Trend {
+	if len(t) < trendWindows {
 		return Trend{}
 	}
-	return Line(t, y)
+	return fitLine(t, y)
 }
 
-// Line fits a line to at least three points.
-func Line(t, y []float64) Trend {
+// fitLine fits a line to at least three points.
+func fitLine(t, y []float64) Trend {
 	n := len(t)
 	intercept, slope := stat.LinearRegression(t, y, nil, false)
 	residuals := make([]float64, n)

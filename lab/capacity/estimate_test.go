@@ -1,4 +1,4 @@
-package knee
+package capacity
 
 import (
 	"fmt"
@@ -18,17 +18,17 @@ type voter struct {
 	rng     *rand.Rand
 }
 
-func (v voter) vote(rate float64) Vote {
+func (v voter) vote(rate float64) Trial {
 	met := v.rng.Float64() < 1/(1+math.Pow(rate/v.knee, 1/v.s))
 	if v.rng.Float64() < v.flipped {
 		met = !met
 	}
-	return Vote{rate, met}
+	return Trial{rate, met}
 }
 
 // take lets it vote n times, at the rates that NextRate returns.
-func (v voter) take(n int, peak, limit float64) []Vote {
-	var votes []Vote
+func (v voter) take(n int, peak, limit float64) []Trial {
+	var votes []Trial
 	for range n {
 		votes = append(votes, v.vote(NextRate(votes, peak, limit, v.rng.Float64())))
 	}
@@ -55,7 +55,7 @@ func TestEstimatesHoldTheTruth(t *testing.T) {
 					safe := v.knee * math.Pow(safeOdds, -s)
 					votes := v.take(48, peak, 0)
 					for n, x := range found {
-						e := Fit(votes[:n], peak)
+						e := FitTrials(votes[:n], peak)
 						off := math.Log(e.Knee / v.knee)
 						x.bias += off / cases
 						x.squares += off * off / cases
@@ -89,29 +89,29 @@ func within(in *[2]float64, x float64) float64 {
 // Votes that a single rate separates give a knee between them, and an interval as wide as their
 // gap.
 func TestAnEstimateOfSeparatedVotes(t *testing.T) {
-	votes := []Vote{{400, true}, {800, true}, {1000, false}, {700, true}, {900, false}, {790, true}}
-	e := Fit(votes, 1100)
+	votes := []Trial{{400, true}, {800, true}, {1000, false}, {700, true}, {900, false}, {790, true}}
+	e := FitTrials(votes, 1100)
 	if e.Knee < 800 || e.Knee > 900 || e.KneeInterval[0] > 800 || e.KneeInterval[1] < 900 || e.Safe >= e.Knee || e.Votes != 6 || e.Met != 4 || e.Missed != 2 {
 		t.Errorf("%+v", e)
 	}
-	if e := Fit(nil, 1000); e.KneeInterval != nil || e.Knee != 0 {
+	if e := FitTrials(nil, 1000); e.KneeInterval != nil || e.Knee != 0 {
 		t.Errorf("no votes: %+v", e)
 	}
-	if e := Fit([]Vote{{500, true}, {2000, true}}, 0); !e.AtLeast() || e.AtMost() || !(e.Knee > 2000) {
+	if e := FitTrials([]Trial{{500, true}, {2000, true}}, 0); !e.AtLeast() || e.AtMost() || !(e.Knee > 2000) {
 		t.Errorf("all met: %+v", e)
 	}
-	if e := Fit([]Vote{{500, false}, {20, false}}, 1000); e.AtLeast() || !e.AtMost() || !(e.Knee < 500) {
+	if e := FitTrials([]Trial{{500, false}, {20, false}}, 1000); e.AtLeast() || !e.AtMost() || !(e.Knee < 500) {
 		t.Errorf("all missed: %+v", e)
 	}
 }
 
 // A thousand votes at one rate do not underflow.
 func TestAnEstimateOfManyVotes(t *testing.T) {
-	var votes []Vote
+	var votes []Trial
 	for i := range 2000 {
-		votes = append(votes, Vote{1000, i%2 == 0})
+		votes = append(votes, Trial{1000, i%2 == 0})
 	}
-	if e := Fit(votes, 1500); math.Abs(e.Knee/1000-1) > 0.02 {
+	if e := FitTrials(votes, 1500); math.Abs(e.Knee/1000-1) > 0.02 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -127,16 +127,16 @@ func TestNextRate(t *testing.T) {
 		t.Errorf("without a peak: %g", rate)
 	}
 	votes := voter{knee: 600, s: 0.02, rng: rand.New(rand.NewPCG(1, 1))}.take(30, 1000, 0)
-	past, safe := NextRate(votes, 1000, 0, 0.5), NextRate(append(votes, Vote{600, true}), 1000, 0, 0.5)
+	past, safe := NextRate(votes, 1000, 0, 0.5), NextRate(append(votes, Trial{600, true}), 1000, 0, 0.5)
 	if past < 590 || past > 640 || safe < 540 || safe >= past {
 		t.Errorf("after 30 votes around 600: %g, then %g", past, safe)
 	}
-	if again := NextRate(votes, 1000, 0, 0.5); again != past || Round(past) != past {
+	if again := NextRate(votes, 1000, 0, 0.5); again != past || RoundRate(past) != past {
 		t.Errorf("%g, and again %g", past, again)
 	}
 	// A target whose peak work rate is far from its capacity is still found.
 	for _, knee := range []float64{60, 2000} {
-		e := Fit(voter{knee: knee, s: 0.03, rng: rand.New(rand.NewPCG(2, 2))}.take(24, 1000, 0), 1000)
+		e := FitTrials(voter{knee: knee, s: 0.03, rng: rand.New(rand.NewPCG(2, 2))}.take(24, 1000, 0), 1000)
 		if math.Abs(math.Log(e.Knee/knee)) > 0.06 {
 			t.Errorf("a knee of %g is estimated at %+v", knee, e)
 		}

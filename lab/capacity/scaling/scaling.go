@@ -1,8 +1,8 @@
-// Package fit fits scaling curves to measured throughputs: the Universal Scalability Law for sweeps
-// of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), and a linear rise up to a roof
-// for a shared resource. A fit describes the points it was given and warns about predictions
+// Package scaling fits scaling curves to measured throughputs: the Universal Scalability Law for
+// sweeps of concurrency (N. Gunther, Guerrilla Capacity Planning, 2007), and a linear rise up to a
+// roof for a shared resource. A fit describes the points it was given and warns about predictions
 // outside their range; it is not for extrapolation. It starts no goroutines.
-package fit
+package scaling
 
 import (
 	"fmt"
