@@ -1,10 +1,4 @@
-// Package foreign is what the diagnosis knows of programs that Go did not build: which of their
-// runtimes execute one thread at a time, how to start them so that a profile from outside names
-// their functions, and which profilers their own ecosystems have.
-//
-// It is not for taking profiles (linuxperf), nor for deciding (package rules). It starts no
-// goroutines.
-package foreign
+package diagnose
 
 import (
 	"cmp"
@@ -55,8 +49,8 @@ func runtimeOf(program string) runtime {
 	return runtime{profiler: "perf record -g -p %d"}
 }
 
-// One is the thread that alone runs a program's code; empty: several do.
-func One(t record.Target) string { return runtimeOf(t.Program).one }
+// oneThread is the thread that alone runs a program's code; empty: several do.
+func oneThread(t record.Target) string { return runtimeOf(t.Program).one }
 
 // CPU use, in cores, from which more than one thread evidently runs a program's code: native code
 // that has released the lock, or worker processes. An event loop has helpers, which collect garbage
@@ -66,8 +60,8 @@ const (
 	severalLoop = 1.8
 )
 
-// Read adds the signals that only the kernel's view of a program gives.
-func Read(sig rules.Signals, r *record.Run) {
+// readNonGo adds the signals that only the kernel's view of a program gives.
+func readNonGo(sig rules.Signals, r *record.Run) {
 	around, of := r.Environment, runtimeOf(r.Target.Program)
 	if !around.Seen || around.BusiestProcess == 0 {
 		return
@@ -113,9 +107,9 @@ func Read(sig rules.Signals, r *record.Run) {
 // evidently read.
 const named = 0.05
 
-// Describe says what the process is, what was seen of it, and what would show the rest. The
+// describeNonGo says what the process is, what was seen of it, and what would show the rest. The
 // profile is nil if there is none, for the given reason.
-func Describe(t record.Target, cpu *record.Profile, why error) string {
+func describeNonGo(t record.Target, cpu *record.Profile, why error) string {
 	of := runtimeOf(t.Program)
 	text := fmt.Sprintf("the process is %s, not a Go program: Dyno sees it from outside", cmp.Or(t.Program, "another program"))
 	profiler := of.profiler
@@ -127,14 +121,14 @@ func Describe(t record.Target, cpu *record.Profile, why error) string {
 		return text + ", its CPU use, kernel time, threads, sockets and accept queue, but not its functions (" + why.Error() + "); " + profiler + " profiles its CPU time"
 	case cpu == nil:
 		return text + ", its CPU use, kernel time, threads, sockets and accept queue; " + profiler + " profiles its CPU time"
-	case of.start != "" && scripted(cpu) < named:
+	case of.start != "" && scriptShare(cpu) < named:
 		return text + ", and its profile names no function of its own, because there is no map of them; start it with " + of.start + "; or " + profiler + " profiles it"
 	}
 	return text + ", by the kernel's samples of its CPU time and the state of its threads and sockets; where in its code a request waits is unknown"
 }
 
-// scripted is the share of a profile's samples with a function of a script.
-func scripted(p *record.Profile) float64 {
+// scriptShare is the share of a profile's samples with a function of a script.
+func scriptShare(p *record.Profile) float64 {
 	in, all := 0.0, p.Total()
 	for _, s := range p.Stacks {
 		for _, f := range s.Frames {

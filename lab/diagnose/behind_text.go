@@ -1,18 +1,18 @@
-package words
+package diagnose
 
 import (
 	"fmt"
 
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 )
 
-// Hop is a goroutine that others wait for, and that waits itself.
-type Hop struct {
-	By         places.Place // its function
-	At         places.Place // where it waits
-	Share      float64      // of the time
-	PerRequest float64      // waits, for each request that waits; 0: not known
+// chainLink is a goroutine that others wait for, and that waits itself.
+type chainLink struct {
+	By         stacks.Site // its function
+	At         stacks.Site // where it waits
+	Share      float64     // of the time
+	PerRequest float64     // waits, for each request that waits; 0: not known
 }
 
 // alone is the number of waits per request from which requests do not share them: a goroutine that
@@ -20,7 +20,7 @@ type Hop struct {
 const alone = 0.75
 
 // behindWords follow the requests' wait to its end.
-func (v Verdict) behindWords() string {
+func (v statement) behindWords() string {
 	text := ""
 	for i, hop := range v.Behind {
 		link := " for"
@@ -33,7 +33,7 @@ func (v Verdict) behindWords() string {
 		} else {
 			text += ","
 		}
-		text += fmt.Sprintf(" which itself waits %s of the time", Percent(hop.Share))
+		text += fmt.Sprintf(" which itself waits %s of the time", percent(hop.Share))
 		if hop.At.Function != hop.By.Function {
 			text += " in " + hop.At.String()
 		}

@@ -1,4 +1,4 @@
-package words
+package diagnose
 
 import (
 	"fmt"
@@ -6,14 +6,14 @@ import (
 	"dyno/lab/diagnose/rules"
 )
 
-// Meaning describes a signal.
-type Meaning struct {
+// meaning describes a signal.
+type meaning struct {
 	Signal, Unit string
 	Means        func(v float64, t rules.Thresholds) string // nil: it depends on more than the value
 }
 
-// Meanings describe the signals, in the order in which they are printed.
-var Meanings = []Meaning{
+// meanings describe the signals, in the order in which they are printed.
+var meanings = []meaning{
 	{rules.Throughput, "1/s", fixed("throughput of the diagnosed run")},
 	{rules.Clients, "requests", fixed("requests in flight during the diagnosed run")},
 	{rules.Utilisation, "share", versus(rules.BarBusyCPU, "the CPU available to it is used up", "there is CPU left")},
@@ -56,8 +56,8 @@ func versus(bar, atOrAbove, under string) func(float64, rules.Thresholds) string
 	return func(v float64, t rules.Thresholds) string {
 		limit := t.Value(bar)
 		if v < limit {
-			return fmt.Sprintf("%s (less than %s)", under, Digits(limit))
+			return fmt.Sprintf("%s (less than %s)", under, digits(limit))
 		}
-		return fmt.Sprintf("%s (%s or more)", atOrAbove, Digits(limit))
+		return fmt.Sprintf("%s (%s or more)", atOrAbove, digits(limit))
 	}
 }

@@ -1,4 +1,4 @@
-package foreign
+package diagnose
 
 import (
 	"errors"
@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 		{"threads were not read", "node", record.Environment{Seen: true, TargetCPU: 1}, nil, rules.Signals{rules.Awake: 0, rules.OneThread: 0}},
 	} {
 		sig := rules.Signals{rules.Clients: 32, rules.Occupied: 0.5, rules.AcceptFill: 1}
-		Read(sig, &record.Run{Environment: c.around, Target: record.Target{Program: c.program, NotGo: true}})
+		readNonGo(sig, &record.Run{Environment: c.around, Target: record.Target{Program: c.program, NotGo: true}})
 		for name, want := range c.want {
 			if got, seen := sig[name]; !seen || got < want-1e-9 || got > want+1e-9 {
 				t.Errorf("%s: %s is %v, want %v", c.name, name, got, want)
@@ -72,7 +72,7 @@ func TestDescribe(t *testing.T) {
 		{"nginx", unmapped, nil, []string{"samples of its CPU time"}, "start it"},
 		{"", nil, nil, []string{"another program", "perf record -g -p 7"}, ""},
 	} {
-		got := Describe(record.Target{Program: c.program, PID: 7, NotGo: true}, c.cpu, c.why)
+		got := describeNonGo(record.Target{Program: c.program, PID: 7, NotGo: true}, c.cpu, c.why)
 		for _, part := range c.says {
 			if !strings.Contains(got, part) {
 				t.Errorf("%s: %q does not say %q", c.program, got, part)

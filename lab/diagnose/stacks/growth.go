@@ -1,4 +1,4 @@
-package places
+package stacks
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
 
@@ -33,7 +32,7 @@ func Growing(before, after *record.Profile) (out []Growth) {
 func byStack(p *record.Profile) map[string]record.Stack {
 	out := map[string]record.Stack{}
 	for _, s := range p.Stacks {
-		if stacks.What(record.Wait{Stack: s.Frames}) == stacks.WaitIdle {
+		if What(record.Wait{Stack: s.Frames}) == WaitIdle {
 			continue
 		}
 		key := ""
@@ -47,16 +46,16 @@ func byStack(p *record.Profile) map[string]record.Stack {
 }
 
 // Grown returns the places whose values rose from before to after, as shares of the total growth.
-func Grown(before, after []record.Stack) []Place {
+func Grown(before, after []record.Stack) []Site {
 	had := map[string]float64{}
 	for _, s := range before {
-		if f, ok := stacks.UserFrame(s.Frames); ok {
+		if f, ok := UserFrame(s.Frames); ok {
 			had[f.Function] += s.Value
 		}
 	}
 	var grew []record.Stack
 	for _, s := range after {
-		f, ok := stacks.UserFrame(s.Frames)
+		f, ok := UserFrame(s.Frames)
 		if !ok {
 			continue
 		}
@@ -66,5 +65,5 @@ func Grown(before, after []record.Stack) []Place {
 			grew = append(grew, s)
 		}
 	}
-	return Of(grew)
+	return Sites(grew)
 }

@@ -1,18 +1,17 @@
-package places
+package stacks
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
-	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
 
 // Holder is the function that holds a lock while other goroutines wait for it.
 type Holder struct {
-	Place         // Share is of the waiting; the line is where it releases the lock
-	Costs  *Place // its statement that takes most of the time under the lock; nil: not seen
+	Site          // Share is of the waiting; the line is where it releases the lock
+	Costs  *Site  // its statement that takes most of the time under the lock; nil: not seen
 	Calls  string // callee of that statement; empty: the statement does the work itself
 	Booked bool   // shown by the mutex profile, and not only by the trace
 	// Busy is the share of the time in which the lock is held there, and Computes the part of it in
@@ -55,15 +54,15 @@ func HolderOf(r *record.Run, t *record.Trace, of []record.Wait) (Holder, bool) {
 	}
 	const missed = 0.5 // share of the trace's waits
 	p, err := r.Profile(record.ProfileMutex, record.ValueDelay)
-	booked := err == nil && p.Seconds > 0 && len(stacks.Unprofiled(p).Stacks) > 0 && (t == nil || stacks.Unprofiled(p).Total()/1e9/p.Seconds >= missed*seconds/t.Seconds)
+	booked := err == nil && p.Seconds > 0 && len(Unprofiled(p).Stacks) > 0 && (t == nil || Unprofiled(p).Total()/1e9/p.Seconds >= missed*seconds/t.Seconds)
 	if booked {
-		unlocking = stacks.Unprofiled(p).Stacks
+		unlocking = Unprofiled(p).Stacks
 	}
-	where := Of(unlocking)
+	where := Sites(unlocking)
 	if len(where) == 0 {
 		return Holder{}, false
 	}
-	h := Holder{Place: where[0], Booked: booked}
+	h := Holder{Site: where[0], Booked: booked}
 	h.spend(r, t, of, unlocking)
 	return h, true
 }
@@ -97,15 +96,15 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 			return
 		}
 		s := statement{line: frames[i].Line}
-		if i > 0 && stacks.Package(frames[i-1].Function) != "runtime" {
+		if i > 0 && Package(frames[i-1].Function) != "runtime" {
 			s.calls = frames[i-1].Function
 		}
 		spent[s] += seconds
 		whole += seconds
 	}
 	if p, err := r.Profile(record.ProfileCPU, record.ValueCPU); err == nil && p.Seconds > 0 {
-		for _, s := range stacks.Unprofiled(p).Stacks {
-			if c := stacks.ClassOf(s.Frames); c != stacks.Lock && c != stacks.Scheduler {
+		for _, s := range Unprofiled(p).Stacks {
+			if c := ClassOf(s.Frames); c != Lock && c != Scheduler {
 				add(s.Frames, s.Value/1e9/p.Seconds)
 			}
 		}
@@ -113,7 +112,7 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 	computes := whole
 	if t != nil {
 		for _, w := range t.Waits {
-			if stacks.What(w) != stacks.WaitLock {
+			if What(w) != WaitLock {
 				add(w.Stack, w.Seconds/t.Seconds)
 			}
 		}
@@ -124,7 +123,7 @@ func (h *Holder) spend(r *record.Run, t *record.Trace, of []record.Wait, unlocki
 	for s, seconds := range spent {
 		share := seconds / whole
 		if h.Costs == nil || share > h.Costs.Share || share == h.Costs.Share && s.line < h.Costs.Line {
-			h.Costs = &Place{Function: h.Function, File: h.File, Line: s.line, Share: share}
+			h.Costs = &Site{Function: h.Function, File: h.File, Line: s.line, Share: share}
 			h.Calls = s.calls
 		}
 	}

@@ -1,4 +1,4 @@
-package places
+package stacks
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 	"dyno/lab/record"
 )
 
-// frames makes a stack of text: the leaf first, "<" before each caller. A function of the service's
-// own is in a file with its package's name.
-func frames(stack string) []record.Frame {
+// stackOf makes a stack of text: the leaf first, "<" before each caller. A function of the
+// service's own is in a file with its package's name.
+func stackOf(stack string) []record.Frame {
 	var out []record.Frame
 	for f := range strings.SplitSeq(stack, " < ") {
 		frame := record.Frame{Function: f}
@@ -26,7 +26,7 @@ const handler = " < main.handle < net/http.HandlerFunc.ServeHTTP < net/http.serv
 
 // line makes a stack in which the frame of one function is at a line.
 func line(stack, function string, at int) []record.Frame {
-	out := frames(stack)
+	out := stackOf(stack)
 	for i := range out {
 		if out[i].Function == function {
 			out[i].Line = at
@@ -95,17 +95,17 @@ func TestHalf(t *testing.T) {
 	const root = "main.route < main.serve"
 	var of []record.Stack
 	for _, leaf := range []string{"main.a", "main.b", "main.c", "main.d", "main.e", "main.f"} {
-		of = append(of, record.Stack{Frames: frames(leaf + " < main.render < " + root), Value: 1})
+		of = append(of, record.Stack{Frames: stackOf(leaf + " < main.render < " + root), Value: 1})
 	}
-	of = append(of, record.Stack{Frames: frames("main.parse < " + root), Value: 4})
-	p, ok := Half(of, 10)
+	of = append(of, record.Stack{Frames: stackOf("main.parse < " + root), Value: 4})
+	p, ok := HalfSite(of, 10)
 	if !ok || p.Function != "main.render" || p.Share != 0.6 || !p.Cumulative {
 		t.Errorf("%v %+v", ok, p)
 	}
-	if p, ok := Half([]record.Stack{{Frames: frames("runtime.mallocgc"), Value: 1}}, 1); ok {
+	if p, ok := HalfSite([]record.Stack{{Frames: stackOf("runtime.mallocgc"), Value: 1}}, 1); ok {
 		t.Errorf("of the runtime: %+v", p)
 	}
-	if p, ok := Half(nil, 0); ok {
+	if p, ok := HalfSite(nil, 0); ok {
 		t.Errorf("of nothing: %+v", p)
 	}
 }

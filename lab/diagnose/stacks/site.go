@@ -1,9 +1,4 @@
-// Package places finds the places in a service's own code to which a cost belongs: by the stacks of
-// CPU samples and allocations, by those of waits, and for a lock by what its holder does.
-//
-// It is not for what a stack means (package stacks), nor for judging a share. It starts no
-// goroutines.
-package places
+package stacks
 
 import (
 	"cmp"
@@ -14,12 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
 
-// Place is a place in the code.
-type Place struct {
+// Site is a place in the code to which a cost belongs.
+type Site struct {
 	Function string `json:"function"`
 	File     string `json:"file"`
 	Line     int    `json:"line"`
@@ -30,7 +24,7 @@ type Place struct {
 }
 
 // Location is the place's file and, if it is known, line: f.go:12.
-func (p Place) Location() string {
+func (p Site) Location() string {
 	if p.File == "" {
 		return "no file known"
 	}
@@ -41,29 +35,29 @@ func (p Place) Location() string {
 }
 
 // String formats the place: main.f (f.go:12).
-func (p Place) String() string {
+func (p Site) String() string {
 	if p.File == "" {
 		return p.Function
 	}
 	return fmt.Sprintf("%s (%s)", p.Function, p.Location())
 }
 
-// Most is the largest number of places that are named.
-const Most = 5
+// MaxSites is the largest number of places that are named.
+const MaxSites = 5
 
-// Of returns the places of these stacks, as shares of their sum.
-func Of(of []record.Stack) []Place { return Shares(of, Sum(of)) }
+// Sites returns the places of these stacks, as shares of their sum.
+func Sites(of []record.Stack) []Site { return SitesOf(of, Sum(of)) }
 
-// Shares sums the stacks per function of the service's own, as shares of a whole, largest first. A
+// SitesOf sums the stacks per function of the service's own, as shares of a whole, largest first. A
 // stack below no such function counts in the whole, but for no place.
-func Shares(of []record.Stack, whole float64) []Place {
+func SitesOf(of []record.Stack, whole float64) []Site {
 	if whole <= 0 {
 		return nil
 	}
 	index := map[string]int{}
-	var out []Place
+	var out []Site
 	for _, s := range of {
-		f, ok := stacks.UserFrame(s.Frames)
+		f, ok := UserFrame(s.Frames)
 		if !ok {
 			continue
 		}
@@ -71,33 +65,33 @@ func Shares(of []record.Stack, whole float64) []Place {
 		if !known {
 			i = len(out)
 			index[f.Function] = i
-			out = append(out, Place{Function: f.Function, File: f.File, Line: f.Line})
+			out = append(out, Site{Function: f.Function, File: f.File, Line: f.Line})
 		}
 		out[i].Share += s.Value / whole
 	}
 	const mentionable = 0.005 // a smaller share would print as 0%
-	out = slices.DeleteFunc(out, func(p Place) bool { return p.Share < mentionable })
-	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(b.Share, a.Share) })
-	return out[:min(Most, len(out))]
+	out = slices.DeleteFunc(out, func(p Site) bool { return p.Share < mentionable })
+	slices.SortStableFunc(out, func(a, b Site) int { return cmp.Compare(b.Share, a.Share) })
+	return out[:min(MaxSites, len(out))]
 }
 
-// Half is the deepest function of the service's own with half of a whole below it: the place of a
-// cost that no single function dominates.
-func Half(of []record.Stack, whole float64) (Place, bool) {
+// HalfSite is the deepest function of the service's own with half of a whole below it: the place of
+// a cost that no single function dominates.
+func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	type sum struct {
-		place        Place
+		place        Site
 		value, depth float64
 	}
 	sums := map[string]*sum{}
 	for _, s := range of {
 		seen := map[string]bool{}
 		for i, f := range s.Frames {
-			if seen[f.Function] || !stacks.Own(f) {
+			if seen[f.Function] || !Own(f) {
 				continue
 			}
 			seen[f.Function] = true
 			if sums[f.Function] == nil {
-				sums[f.Function] = &sum{place: Place{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+				sums[f.Function] = &sum{place: Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
 			}
 			sums[f.Function].value += s.Value
 			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)
@@ -111,34 +105,34 @@ func Half(of []record.Stack, whole float64) (Place, bool) {
 		}
 	}
 	if best == nil || whole <= 0 {
-		return Place{}, false
+		return Site{}, false
 	}
 	best.place.Share = best.value / whole
 	return best.place, true
 }
 
-// OfWaits returns the places of waits, by their time.
-func OfWaits(of []record.Wait) []Place {
+// WaitSites returns the places of waits, by their time.
+func WaitSites(of []record.Wait) []Site {
 	var all []record.Stack
 	for _, w := range of {
 		all = append(all, record.Stack{Frames: w.Stack, Value: w.Seconds})
 	}
-	return Of(all)
+	return Sites(all)
 }
 
 // Callee is the function that the service's own code calls most in these stacks, among those whose
 // own code is place; empty: place does the work itself.
-func Callee(of []record.Stack, place Place) string {
+func Callee(of []record.Stack, place Site) string {
 	values := map[string]float64{}
 	whole, most := 0.0, ""
 	for _, s := range of {
-		f, ok := stacks.UserFrame(s.Frames)
+		f, ok := UserFrame(s.Frames)
 		if !ok || f.Function != place.Function {
 			continue
 		}
 		whole += s.Value
 		// By place: a function that the compiler made has the name of another in its stack.
-		i := slices.IndexFunc(s.Frames, func(o record.Frame) bool { return o.File == f.File && o.Line == f.Line && !stacks.Standard(o.Function) })
+		i := slices.IndexFunc(s.Frames, func(o record.Frame) bool { return o.File == f.File && o.Line == f.Line && !Standard(o.Function) })
 		if i <= 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
 			continue
 		}
