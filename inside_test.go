@@ -182,15 +182,6 @@ var inside = map[string][]room{
 		{"document", []string{"."}, "positions and the schema; it knows no rule that a schema cannot express"},
 		{".", nil, "what a scenario says, however it was read"},
 	},
-	"lab/importer": {
-		{".", []string{"curl", "har", "openapi", "urls", "vegeta", "foreign"}, "the scenario, however the load was read"},
-		{"curl", []string{"foreign"}, "one form of input; it knows no other"},
-		{"har", []string{"foreign"}, "one form of input; it knows no other"},
-		{"openapi", []string{"foreign"}, "one form of input; it knows no other"},
-		{"urls", []string{"foreign"}, "one form of input; it knows no other"},
-		{"vegeta", []string{"foreign"}, "one form of input; it knows no other"},
-		{"foreign", nil, "a load, whatever file it came from"},
-	},
 	"lab/live": {
 		{".", []string{"livetest"}, "serves what the packages below make"},
 		{"livetest", nil, "what tests serve"},
