@@ -14,7 +14,6 @@ import (
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/importer"
-	"dyno/lab/importer/foreign"
 	"dyno/lab/report/screen"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
@@ -208,12 +207,12 @@ func input(stdin io.Reader, name string) ([]byte, error) {
 		}
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, foreign.MaxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(in, importer.MaxBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", name, err)
-	case len(text) > foreign.MaxBytes:
-		return nil, fmt.Errorf("%s is larger than %d MiB; import a part of it", name, foreign.MaxBytes>>20)
+	case len(text) > importer.MaxBytes:
+		return nil, fmt.Errorf("%s is larger than %d MiB; import a part of it", name, importer.MaxBytes>>20)
 	case len(bytes.TrimSpace(text)) == 0:
 		return nil, fmt.Errorf("%s is empty", map[bool]string{true: "stdin", false: name}[name == "-"])
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"dyno/lab/capacity/knee"
-	"dyno/lab/capacity/trend"
 	"dyno/lab/record"
 )
 
@@ -24,10 +22,10 @@ const (
 )
 
 // VotesOf returns the votes of a variant's VotingSlices.
-func VotesOf(all []record.Slice, role, variant string) (votes []knee.Vote, left int) {
+func VotesOf(all []record.Slice, role, variant string) (votes []Trial, left int) {
 	voting, left := VotingSlices(all, role, variant)
 	for _, s := range voting {
-		votes = append(votes, knee.Vote{Rate: s.Rate, Met: s.Met})
+		votes = append(votes, Trial{Rate: s.Rate, Met: s.Met})
 	}
 	return votes, left
 }
@@ -164,7 +162,7 @@ func (j *judgement) sliceTrend() {
 	if t, values = t[fill:], values[fill:]; !ok || len(values) < 4 {
 		return
 	}
-	line := trend.Line(t, values)
+	line := fitLine(t, values)
 	if reached := line.End + line.PerSecond*ahead.Seconds(); line.PerSecond > 0 && reached > bound {
 		j.miss(true, "p50 grows by %.3g ms a second: over %.4g ms within %.0f s", line.PerSecond, bound, ahead.Seconds())
 	}

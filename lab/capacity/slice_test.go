@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 	"dyno/parts/quicktest"
 )
@@ -108,7 +107,7 @@ func TestVotesOf(t *testing.T) {
 		slo(9, "a", true, func(s *record.Slice) { s.Kind = record.SliceWork; s.Steal = 0.5 }),
 	}
 	votes, left := VotesOf(all, record.RoleMeasure, "a")
-	if want := []knee.Vote{{Rate: 100, Met: true}, {Rate: 400, Met: true}, {Rate: 700}}; !reflect.DeepEqual(votes, want) || left != 1 {
+	if want := []Trial{{Rate: 100, Met: true}, {Rate: 400, Met: true}, {Rate: 700}}; !reflect.DeepEqual(votes, want) || left != 1 {
 		t.Errorf("%v, %d left out", votes, left)
 	}
 	for i := range all {
@@ -141,15 +140,15 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 		b := newBench(c.service, 5)
 		b.drain = max(record.WindowLength, time.Duration(3*c.bound)*time.Millisecond)
 		peak := float64(c.service.servers) / c.service.mean.Seconds()
-		var votes []knee.Vote
+		var votes []Trial
 		for range 100 {
-			s := record.Slice{Rate: knee.NextRate(votes, peak, 0, b.rng.Float64())}
+			s := record.Slice{Rate: NextRate(votes, peak, 0, b.rng.Float64())}
 			JudgeSlice(&s, b.run(record.Step{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
 			if s.Unjudged == "" {
-				votes = append(votes, knee.Vote{Rate: s.Rate, Met: s.Met})
+				votes = append(votes, Trial{Rate: s.Rate, Met: s.Met})
 			}
 		}
-		e := knee.Fit(votes, peak)
+		e := FitTrials(votes, peak)
 		t.Logf("%d servers of %v, p99 within %3.0f ms: capacity %6.0f/s, %.1f%% of the peak; knee %+.1f%% (interval +-%.1f%%), safe rate %+.1f%%", c.service.servers, c.service.mean, c.bound,
 			c.truth, 100*c.truth/peak, 100*(e.Knee/c.truth-1), 50*math.Log(e.KneeInterval[1]/e.KneeInterval[0]), 100*(e.Safe/c.truth-1))
 		if math.Abs(e.Knee/c.truth-1) > c.off || e.Safe > c.truth*1.01 {

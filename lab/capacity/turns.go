@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 
 	"gonum.org/v1/gonum/stat"
@@ -42,7 +41,7 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	if left > 0 {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %s left out: other processes or the hypervisor used the CPUs", left, plural(tried, "slice", "slices")))
 	}
-	e := knee.Fit(votes, res.PeakWorkPerS)
+	e := FitTrials(votes, res.PeakWorkPerS)
 	res.Votes = e.Votes
 	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the votes, and the highest that was met
 	for _, v := range votes {

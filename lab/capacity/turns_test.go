@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 )
 
@@ -19,9 +18,9 @@ var bound20 = record.SLO{Latency: map[string]float64{"p99": 20}}
 func turnsOf(rate, limit float64, blocks int) *record.Experiment {
 	exp := &record.Experiment{SLO: bound20, Variants: []record.Variant{{Name: "v"}}}
 	rng := rand.New(rand.NewPCG(4, 4))
-	var votes []knee.Vote
+	var votes []Trial
 	for block := range blocks {
-		x := knee.Vote{Rate: knee.NextRate(votes, 1000, limit, rng.Float64())}
+		x := Trial{Rate: NextRate(votes, 1000, limit, rng.Float64())}
 		x.Met = rng.Float64() < 1/(1+math.Pow(x.Rate/rate, 1/0.02))
 		votes = append(votes, x)
 		s := record.Slice{Kind: record.SliceSLO, Role: record.RoleMeasure, Variant: "v", Generation: 1 + block/20, Block: 1 + block%20,

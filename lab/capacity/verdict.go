@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"dyno/lab/capacity/trend"
 	"dyno/lab/record"
 )
 
@@ -16,9 +15,9 @@ type Verdict struct {
 	// why the run is neither met nor missed; empty otherwise
 	Unjudged string `json:"unjudged,omitempty"`
 	// the missed criteria in words; empty when Met or Unjudged
-	Misses   []string    `json:"misses,omitempty"`
-	Warnings []string    `json:"warnings,omitempty"`
-	Trend    trend.Trend `json:"trend"` // of the latency within the run
+	Misses   []string `json:"misses,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Trend    Trend    `json:"trend"` // of the latency within the run
 }
 
 // MinCompletions is how many completions a step needs before its p99 is reliable: 20 requests are
@@ -177,7 +176,7 @@ func (j *judgement) latencyTrend() {
 		if !ok {
 			return
 		}
-		line := trend.Of(j.series(func(w record.Window) (float64, bool) { return windowLatency(w, j.slo, name) }))
+		line := trendOf(j.series(func(w record.Window) (float64, bool) { return windowLatency(w, j.slo, name) }))
 		if name == "p50" || line.Clear && !j.verdict.Trend.Clear {
 			j.verdict.Trend = line
 		}
@@ -230,7 +229,7 @@ func (j *judgement) gauges() {
 		}
 		high := highest(values)
 		j.miss(high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)
-		line := trend.Of(t, values)
+		line := trendOf(t, values)
 		ahead := line.End + line.PerSecond*horizon.Seconds()
 		if high < bound && line.Clear && line.PerSecond > 0 && ahead >= bound {
 			j.miss(true, "%s grows by %.3g a second: over %.4g within %.0f s", name, line.PerSecond, bound, horizon.Seconds())
@@ -242,7 +241,7 @@ func (j *judgement) gauges() {
 // be a scrape during a stall. With few windows it is the maximum.
 func highest(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
-	if len(s) < trend.Windows {
+	if len(s) < trendWindows {
 		return s[len(s)-1]
 	}
 	return s[len(s)-2]

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"dyno/lab/capacity/knee"
 	"dyno/lab/record"
 )
 
@@ -15,7 +14,7 @@ import (
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // PerS writes a rate with four digits, the precision of every table.
-func PerS(rate float64) string { return strconv.FormatFloat(knee.Round(rate), 'f', -1, 64) + "/s" }
+func PerS(rate float64) string { return strconv.FormatFloat(RoundRate(rate), 'f', -1, 64) + "/s" }
 
 // plural formats a number with the noun that fits it.
 func plural(n int, one, many string) string {

@@ -7,10 +7,8 @@ import (
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
-	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
@@ -64,7 +62,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	e := s.read()
 	bound, rule, also := t.Judge(e.signals)
 	d := Diagnosis{Variant: s.Variant, Valid: true, Bound: bound, Also: also, Signals: e.signals,
-		Where: []places.Place{}, Interventions: []Intervention{}, Findings: []findings.Finding{}, Unseen: []string{}, Warnings: []string{}}
+		Where: []stacks.Site{}, Interventions: []Intervention{}, Findings: []findings.Finding{}, Unseen: []string{}, Warnings: []string{}}
 	d.Unseen = append(d.Unseen, e.unseen...)
 	if rule != nil {
 		d.Kind = rule.Kind
@@ -92,8 +90,8 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 }
 
 // verdict is what is said of the diagnosis.
-func (e *evidence) verdict(s Subject, d Diagnosis) words.Verdict {
-	v := words.Verdict{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign, One: e.one}
+func (e *evidence) verdict(s Subject, d Diagnosis) statement {
+	v := statement{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign, One: e.one}
 	if run := s.last(); run != nil {
 		v.CallsTo = run.Environment.CallsTo
 	}
@@ -105,7 +103,7 @@ func (e *evidence) verdict(s Subject, d Diagnosis) words.Verdict {
 
 // overturn withdraws a verdict whose prediction failed.
 func (d *Diagnosis) overturn(made Intervention) {
-	d.InWords = "It looked as if " + words.Lower(d.InWords) + " But an experiment contradicted that: with " + made.Changed +
+	d.InWords = "It looked as if " + lowerFirst(d.InWords) + " But an experiment contradicted that: with " + made.Changed +
 		", predicted: " + made.Predicted + "; measured: " + made.Saw + "."
 	d.Also = rules.Union(d.Also, d.Bound)
 	d.Bound, d.Kind, d.Confirmed = rules.Unknown, "", false
@@ -151,14 +149,14 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 
 // serving returns the places of stacks, as shares of the whole. The cost of profiling counts for no
 // place.
-func serving(of []record.Stack, whole float64) []places.Place {
-	return places.Shares(slices.DeleteFunc(of, func(s record.Stack) bool {
+func serving(of []record.Stack, whole float64) []stacks.Site {
+	return stacks.SitesOf(slices.DeleteFunc(of, func(s record.Stack) bool {
 		return stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames)
 	}), whole)
 }
 
 // where returns the code at which a bound is located.
-func (e *evidence) where(s Subject, bound rules.Bound, kind string) []places.Place {
+func (e *evidence) where(s Subject, bound rules.Bound, kind string) []stacks.Site {
 	switch {
 	case bound == rules.Lock && kind == rules.Spun:
 		return e.sampled(stacks.Lock)
@@ -167,7 +165,7 @@ func (e *evidence) where(s Subject, bound rules.Bound, kind string) []places.Pla
 		if s.Profiled == nil {
 			return out
 		}
-		if h, ok := places.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok {
+		if h, ok := stacks.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok {
 			e.holder = &h
 			out = withHolder(out, h)
 		}
@@ -189,8 +187,8 @@ func (e *evidence) where(s Subject, bound rules.Bound, kind string) []places.Pla
 		out := e.sampled(stacks.Other)
 		const much = 0.1 // of the CPU time
 		if e.cpu != nil && (len(out) == 0 || out[0].Share < much) {
-			if p, ok := places.Half(e.cpu.Stacks, e.cpu.Total()); ok {
-				out = append([]places.Place{p}, out...)
+			if p, ok := stacks.HalfSite(e.cpu.Stacks, e.cpu.Total()); ok {
+				out = append([]stacks.Site{p}, out...)
 			}
 		}
 		return out
@@ -199,18 +197,18 @@ func (e *evidence) where(s Subject, bound rules.Bound, kind string) []places.Pla
 }
 
 // withHolder puts the holder of a lock before the places that wait for it.
-func withHolder(waiting []places.Place, h places.Holder) []places.Place {
-	first := h.Place
+func withHolder(waiting []stacks.Site, h stacks.Holder) []stacks.Site {
+	first := h.Site
 	if h.Costs != nil {
 		first = *h.Costs
 	}
 	first.Share = h.Share
-	same := func(p places.Place) bool { return p.Function == first.Function }
-	return append([]places.Place{first}, slices.DeleteFunc(waiting, same)...)
+	same := func(p stacks.Site) bool { return p.Function == first.Function }
+	return append([]stacks.Site{first}, slices.DeleteFunc(waiting, same)...)
 }
 
 // accepting returns the code that accepts connections.
-func (e *evidence) accepting() []places.Place {
+func (e *evidence) accepting() []stacks.Site {
 	if e.trace == nil {
 		return nil
 	}
@@ -226,7 +224,7 @@ func (e *evidence) accepting() []places.Place {
 }
 
 // sampled returns the code of the CPU profile's samples of a class, as shares of the whole profile.
-func (e *evidence) sampled(class stacks.Class) []places.Place {
+func (e *evidence) sampled(class stacks.Class) []stacks.Site {
 	if e.cpu == nil {
 		return nil
 	}
@@ -247,10 +245,10 @@ func (e *evidence) sampled(class stacks.Class) []places.Place {
 
 // waited returns the code in which requests waited, as shares of their waits of that kind. A
 // goroutine that ends the waits of many requests is included.
-func (e *evidence) waited(kind stacks.WaitKind) []places.Place {
+func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 	var of []record.Stack
 	whole := 0.0
-	wakers := map[string]places.Place{}
+	wakers := map[string]stacks.Site{}
 	for _, w := range e.waits[kind] {
 		of = append(of, record.Stack{Frames: w.Stack, Value: w.Seconds})
 		whole += w.Seconds
@@ -259,7 +257,7 @@ func (e *evidence) waited(kind stacks.WaitKind) []places.Place {
 		}
 		add := func(f record.Frame) {
 			p := wakers[f.Function]
-			wakers[f.Function] = places.Place{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
+			wakers[f.Function] = stacks.Site{Function: f.Function, File: f.File, Line: f.Line, Share: p.Share + w.Seconds}
 		}
 		at, ok := stacks.UserFrame(w.WokenBy)
 		if ok {
@@ -273,7 +271,7 @@ func (e *evidence) waited(kind stacks.WaitKind) []places.Place {
 	for _, name := range slices.Sorted(maps.Keys(wakers)) {
 		p := wakers[name]
 		p.Share /= whole
-		known := slices.ContainsFunc(out, func(o places.Place) bool { return o.Function == p.Function })
+		known := slices.ContainsFunc(out, func(o stacks.Site) bool { return o.Function == p.Function })
 		if p.Share > 0.5 && !known {
 			out = append(out, p)
 		}

@@ -10,8 +10,8 @@ package diagnose
 
 import (
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
@@ -29,7 +29,7 @@ type Diagnosis struct {
 	// of a wait or a lock: pool, network, disk, channel, timer, accept, mutex, ...
 	Kind          string              `json:"kind,omitempty"`
 	Also          []rules.Bound       `json:"also"` // further bounds that reached their own threshold
-	Where         []places.Place      `json:"where"`
+	Where         []stacks.Site       `json:"where"`
 	InWords       string              `json:"in_words"`
 	Evidence      []findings.Evidence `json:"evidence"`
 	Interventions []Intervention      `json:"interventions"`

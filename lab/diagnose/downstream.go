@@ -6,7 +6,6 @@ import (
 
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/diagnose/rules"
-	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
@@ -22,24 +21,24 @@ func (d *Diagnosis) follow(s Subject, t rules.Thresholds) {
 		d.Downstream = &found
 		means := "used by " + name + ", which it calls"
 		if len(found.Where) > 0 {
-			means += fmt.Sprintf("; %s of it in %s", words.Percent(found.Where[0].Share), found.Where[0].Function)
+			means += fmt.Sprintf("; %s of it in %s", percent(found.Where[0].Share), found.Where[0].Function)
 		}
-		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: words.Round(below.Environment.TargetCPU), Unit: "cores", Means: means})
+		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: rounded(below.Environment.TargetCPU), Unit: "cores", Means: means})
 		if waits {
-			d.InWords += " Of its downstream, " + name + ", the same run shows: " + words.Lower(found.InWords)
+			d.InWords += " Of its downstream, " + name + ", the same run shows: " + lowerFirst(found.InWords)
 		}
 		return
 	}
 	var busiest record.Peer
 	for _, p := range s.Profiled.Environment.Peers {
-		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: words.Round(p.CPU), Unit: "cores", Means: "used by " + peer(p) + ", which it calls"})
+		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: rounded(p.CPU), Unit: "cores", Means: "used by " + peer(p) + ", which it calls"})
 		if p.CPU >= busiest.CPU {
 			busiest = p
 		}
 	}
 	if waits && busiest.PID != 0 {
 		d.InWords += fmt.Sprintf(" It calls %s, which used %s cores meanwhile; --also with the debug address of that process would show what bounds it.",
-			peer(busiest), words.Digits(busiest.CPU))
+			peer(busiest), digits(busiest.CPU))
 	}
 }
 

@@ -5,23 +5,21 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
-	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
 // explain lists the signals that were measured with their meanings.
 func (e *evidence) explain(t rules.Thresholds) []findings.Evidence {
 	out := []findings.Evidence{}
-	for _, m := range words.Meanings {
+	for _, m := range meanings {
 		if v, seen := e.signals[m.Signal]; seen {
 			means := e.serialWords(v)
 			if m.Means != nil {
 				means = m.Means(v, t)
 			}
-			out = append(out, findings.Evidence{Signal: m.Signal, Value: words.Round(v), Unit: m.Unit, Means: means})
+			out = append(out, findings.Evidence{Signal: m.Signal, Value: rounded(v), Unit: m.Unit, Means: means})
 		}
 	}
 	return out
@@ -40,7 +38,7 @@ func (e *evidence) serialWords(v float64) string {
 
 // spends finds where the one goroutine that requests wait for spends its CPU time, if that is not
 // its first function; nil: not seen.
-func (e *evidence) spends() *places.Place {
+func (e *evidence) spends() *stacks.Site {
 	entry, ok := stacks.Entry(e.waker)
 	if !ok || e.cpu == nil {
 		return nil
@@ -51,14 +49,14 @@ func (e *evidence) spends() *places.Place {
 			of = append(of, s)
 		}
 	}
-	if p, ok := places.Half(of, places.Sum(of)); ok && p.Function != entry.Function {
+	if p, ok := stacks.HalfSite(of, stacks.Sum(of)); ok && p.Function != entry.Function {
 		return &p
 	}
 	return nil
 }
 
 // behind follows the longest wait of the kind that took most of the requests' time.
-func (e *evidence) behind() (out []words.Hop) {
+func (e *evidence) behind() (out []chainLink) {
 	var longest record.Wait
 	for _, w := range e.waits[e.top] {
 		if w.Seconds > longest.Seconds {
@@ -69,7 +67,7 @@ func (e *evidence) behind() (out []words.Hop) {
 		return nil
 	}
 	for _, hop := range stacks.Chain(longest, e.trace) {
-		h := words.Hop{By: place(hop.By), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
+		h := chainLink{By: place(hop.By), Share: math.Min(1, hop.Wait.Seconds/e.trace.Seconds)}
 		if at, ok := stacks.UserFrame(hop.Wait.Stack); ok {
 			h.At = place(at)
 		}
@@ -81,6 +79,6 @@ func (e *evidence) behind() (out []words.Hop) {
 	return out
 }
 
-func place(f record.Frame) places.Place {
-	return places.Place{Function: f.Function, File: f.File, Line: f.Line}
+func place(f record.Frame) stacks.Site {
+	return stacks.Site{Function: f.Function, File: f.File, Line: f.Line}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/rules"
-	"dyno/lab/diagnose/words"
 )
 
 // StepChange is the change that a step of a ladder measured against the previous step.
@@ -38,7 +37,7 @@ func Explain(before, after *Diagnosis, m StepChange) string {
 	if costs != "" {
 		meanwhile = " Meanwhile " + costs + "."
 	}
-	was, is := words.Bottleneck(before.Bound, before.Kind, before.Signals), words.Bottleneck(after.Bound, after.Kind, after.Signals)
+	was, is := bottleneckText(before.Bound, before.Kind, before.Signals), bottleneckText(after.Bound, after.Kind, after.Signals)
 	same := before.Bound == after.Bound && before.Kind == after.Kind
 	var text string
 	switch {
@@ -105,5 +104,5 @@ func figure(v float64) string {
 	if v < 10 {
 		return fmt.Sprintf("%.2g", v)
 	}
-	return words.Count(v)
+	return grouped(v)
 }

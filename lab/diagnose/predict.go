@@ -6,7 +6,6 @@ import (
 
 	"dyno/lab/diagnose/facts"
 	"dyno/lab/diagnose/rules"
-	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
@@ -41,7 +40,7 @@ func disturbance(r *record.Run) string {
 		others = "the hypervisor, for other virtual machines (steal), and other programs"
 	}
 	return fmt.Sprintf("%s took %s of the CPUs, and %s of the service's threads queued for one at any moment", others,
-		words.Percent(around.NoiseCPU/float64(r.Machine.Cores)), words.Digits(around.TargetDelay))
+		percent(around.NoiseCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
 }
 
 // moreGOGC is the factor by which the intervention raises GOGC, to show whether GC bounds a
@@ -147,7 +146,7 @@ func outcome(t rules.Thresholds, s Subject) (Intervention, bool) {
 	after := facts.PerSecond(made)
 	ratio := after / before
 	out := Intervention{Changed: p.changed, Predicted: p.words,
-		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", words.Count(after), words.Count(before), ratio), Held: p.holds(ratio)}
+		Saw: fmt.Sprintf("%s/s after %s/s: %.2fx", grouped(after), grouped(before), ratio), Held: p.holds(ratio)}
 	switch {
 	case out.Held:
 	case slices.ContainsFunc(append([]*record.Run{made, s.last()}, s.Repeated...), func(r *record.Run) bool { return invalidTarget(r) || besides(r, inexact) }):

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/facts"
-	"dyno/lab/diagnose/foreign"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
@@ -22,7 +20,7 @@ type evidence struct {
 	trace      *record.Trace   // nil: none
 	waits      map[stacks.WaitKind][]record.Wait
 	top        stacks.WaitKind // the kind of wait, locks excluded, that took most of the requests' time
-	holder     *places.Holder  // of the lock that bounds it; nil: not seen
+	holder     *stacks.Holder  // of the lock that bounds it; nil: not seen
 	waker      []record.Frame  // stack of the one goroutine for which the requests wait
 	disturbed  bool            // other processes may have contributed
 	foreign    string          // description of a process that Go did not build
@@ -45,8 +43,8 @@ func (s Subject) read() evidence {
 	e.load(s, main)
 	e.machine(main)
 	if main.Target.NotGo && !main.Target.Pprof {
-		foreign.Read(e.signals, main)
-		e.one = foreign.One(main.Target)
+		readNonGo(e.signals, main)
+		e.one = oneThread(main.Target)
 	}
 	if s.Profiled != nil {
 		e.profile(s.Profiled)
@@ -153,7 +151,7 @@ func (e *evidence) profile(r *record.Run) {
 		}
 		return
 	}
-	shares := stacks.Shares(p)
+	shares := stacks.ClassShares(p)
 	if shares == nil && r.Target.NotGo {
 		e.unprofiled = errors.New("it used hardly any CPU while it was sampled")
 		return

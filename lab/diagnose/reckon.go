@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/facts"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
-	"dyno/lab/diagnose/words"
 	"dyno/lab/record"
 )
 
@@ -20,7 +18,7 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 	if run == nil {
 		return
 	}
-	d.facts = whatif.Facts{Bound: d.Bound, Kind: d.Kind, Name: words.Cause(d.Bound, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
+	d.facts = whatif.Facts{Bound: d.Bound, Kind: d.Kind, Name: causeText(d.Bound, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
 		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth), Others: e.limits(s, d), Sessions: run.Sessions()}
 	if s.last() == nil { // a ladder's peak is that of its turns
 		d.facts.CPU = d.facts.CPU.At(whatif.LoadOf(s.Peak))
@@ -38,7 +36,7 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 func (e *evidence) limits(s Subject, d *Diagnosis) (out []whatif.Limit) {
 	const contended = 0.05 // of the requests' time: less, and it may be several locks
 	if d.Bound != rules.Lock && s.Profiled != nil && d.Signals[rules.LockWait] >= contended {
-		if h, ok := places.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok && h.Busy > 0 {
+		if h, ok := stacks.HolderOf(s.Profiled, e.trace, e.waits[stacks.WaitLock]); ok && h.Busy > 0 {
 			out = append(out, whatif.Limit{Name: "the lock that " + h.Name() + " holds", Busy: h.Busy, Computes: h.Computes})
 		}
 	}
@@ -97,4 +95,4 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 func (d *Diagnosis) Facts() whatif.Facts { return d.facts }
 
 // BoundWords name what bounds the service, within a sentence.
-func (d *Diagnosis) BoundWords() string { return words.Cause(d.Bound, d.Kind) }
+func (d *Diagnosis) BoundWords() string { return causeText(d.Bound, d.Kind) }

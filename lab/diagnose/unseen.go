@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"dyno/lab/diagnose/foreign"
 	"dyno/lab/record"
 )
 
@@ -14,7 +13,7 @@ func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	}
 	switch t := main.Target; {
 	case t.NotGo && !t.Pprof:
-		e.foreign = foreign.Describe(t, e.cpu, e.unprofiled)
+		e.foreign = describeNonGo(t, e.cpu, e.unprofiled)
 		e.unseen = append(e.unseen, e.foreign)
 	case t.Agent && t.Pprof:
 	case t.Agent:

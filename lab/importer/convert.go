@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/scenario/parser"
@@ -37,7 +36,7 @@ type Result struct {
 	Files    []File
 	Target   string // base URL of the target
 	Taken    []string
-	Left     []foreign.Omission
+	Left     []Omission
 	Notes    []string
 }
 
@@ -57,11 +56,11 @@ const maxClasses = 255
 // conversion is a conversion that goes on.
 type conversion struct {
 	Options
-	load  *foreign.Load
+	load  *Load
 	vault vault
 	notes []string
-	left  []foreign.Omission
-	saved []foreign.Save // by all requests, also those that are left out
+	left  []Omission
+	saved []Save // by all requests, also those that are left out
 	rows  []map[string]string
 	odd   []string // names of dropped header fields
 	apart string   // why files of a page are left out of a flow
@@ -70,9 +69,9 @@ type conversion struct {
 // item is a kind of request on its way into the scenario; its texts are templates.
 type item struct {
 	method, path, body string
-	header             []foreign.Field
+	header             []Field
 	name               string
-	flow               foreign.Flow
+	flow               Flow
 	line               int
 	weight             float64
 	count              int
@@ -84,7 +83,7 @@ func (i *item) key() string {
 }
 
 // Convert turns a load into a scenario, which the parser of scenarios has accepted.
-func Convert(load *foreign.Load, o Options) (*Result, error) {
+func Convert(load *Load, o Options) (*Result, error) {
 	c := &conversion{Options: o, load: load, vault: vault{keep: o.Secrets, values: map[string]string{}}, left: slices.Clone(load.Left), notes: slices.Clone(load.Notes), saved: load.Saved()}
 	base, prefix, err := c.base()
 	result := &Result{Target: base}
@@ -156,7 +155,7 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 			result.Taken = append(result.Taken, taken(&l.Steps[i], items[i].flow.Save))
 			continue
 		}
-		result.Taken = append(result.Taken, fmt.Sprintf("%gx %s %s", max(k.Weight, 1), k.Method, foreign.Address(k.Path)))
+		result.Taken = append(result.Taken, fmt.Sprintf("%gx %s %s", max(k.Weight, 1), k.Method, Address(k.Path)))
 	}
 	return nil
 }
@@ -199,7 +198,7 @@ func (c *conversion) base() (origin, prefix string, err error) {
 	if c.Target != "" {
 		u, err := url.Parse(c.Target)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
-			return "", "", fmt.Errorf("the target must be a URL such as http://127.0.0.1:8080, not %q", foreign.Address(c.Target))
+			return "", "", fmt.Errorf("the target must be a URL such as http://127.0.0.1:8080, not %q", Address(c.Target))
 		}
 		origin, prefix = u.Scheme+"://"+u.Host, workload.Literal(visible(strings.TrimSuffix(u.EscapedPath(), "/")))
 	}
@@ -228,10 +227,10 @@ func (c *conversion) base() (origin, prefix string, err error) {
 	}
 	for _, o := range origins {
 		if o != "" && o != chosen {
-			c.left = append(c.left, foreign.Omission{What: count(counts[o], "request") + " to " + o, Why: "a scenario has one target; choose another with --host"})
+			c.left = append(c.left, Omission{What: count(counts[o], "request") + " to " + o, Why: "a scenario has one target; choose another with --host"})
 		}
 	}
-	c.load.Requests = slices.DeleteFunc(slices.Clone(c.load.Requests), func(r foreign.Request) bool { o := originOf(r.URL); return o != "" && o != chosen })
+	c.load.Requests = slices.DeleteFunc(slices.Clone(c.load.Requests), func(r Request) bool { o := originOf(r.URL); return o != "" && o != chosen })
 	if c.Target == "" && chosen == "" && len(c.load.Requests) > 0 {
 		c.notes = append(c.notes, "the input names no server: http://127.0.0.1:8080 was assumed; give it with --target URL")
 	}
@@ -270,15 +269,15 @@ func (c *conversion) items(base, prefix string) (out []item) {
 			continue
 		}
 		i := item{method: strings.ToUpper(r.Method), name: r.Name, flow: r.Flow, line: r.Line, weight: 1, static: isStatic(r), count: 1, body: workload.Literal(r.Body)}
-		what := i.method + " " + foreign.Address(r.URL)
+		what := i.method + " " + Address(r.URL)
 		u, err := url.Parse(r.URL)
 		if err != nil || !method(i.method) {
-			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: "its method or URL is not valid"})
+			c.left = append(c.left, Omission{Line: r.Line, What: what, Why: "its method or URL is not valid"})
 			continue
 		}
 		i.path = prefix + c.path(r, u)
 		if len(i.path) > 4000 {
-			c.left = append(c.left, foreign.Omission{Line: r.Line, What: what, Why: "its URL has more than 4,000 characters"})
+			c.left = append(c.left, Omission{Line: r.Line, What: what, Why: "its URL has more than 4,000 characters"})
 			continue
 		}
 		if u.User != nil {
@@ -286,12 +285,12 @@ func (c *conversion) items(base, prefix string) (out []item) {
 		}
 		i.header = c.header(r.Header, cmp.Or(u.Host, hostOf(base)))
 		if r.Body != "" && secretInBody.MatchString(savedInBody.ReplaceAllString(r.Body, "")) {
-			c.note("the body of %s %s seems to hold a password or a token: it is in the scenario as it is", i.method, foreign.Address(u.Path))
+			c.note("the body of %s %s seems to hold a password or a token: it is in the scenario as it is", i.method, Address(u.Path))
 		}
 		out = append(out, i)
 	}
 	if statics > 0 {
-		c.left = append(c.left, foreign.Omission{What: count(statics, "request") + " for static files", Why: cmp.Or(c.apart, "--no-static")})
+		c.left = append(c.left, Omission{What: count(statics, "request") + " for static files", Why: cmp.Or(c.apart, "--no-static")})
 	}
 	return out
 }
@@ -301,7 +300,7 @@ func method(s string) bool {
 }
 
 // path returns path and query as a template, without secrets.
-func (c *conversion) path(r foreign.Request, u *url.URL) string {
+func (c *conversion) path(r Request, u *url.URL) string {
 	address, _, _ := strings.Cut(r.URL, "#")
 	before, query, asked := strings.Cut(address, "?")
 	if _, rest, ok := strings.Cut(before, "://"); ok {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/workload"
 )
 
@@ -18,7 +17,7 @@ var own = []string{"connection", "content-length", "expect", "keep-alive", "prox
 var browsers = []string{"dnt", "if-modified-since", "if-none-match", "priority", "upgrade-insecure-requests"}
 
 // header returns a request's header fields as templates, each name once.
-func (c *conversion) header(fields []foreign.Field, host string) (out []foreign.Field) {
+func (c *conversion) header(fields []Field, host string) (out []Field) {
 	for _, f := range fields {
 		name := strings.ToLower(f.Name)
 		switch {
@@ -43,7 +42,7 @@ func (c *conversion) header(fields []foreign.Field, host string) (out []foreign.
 				continue
 			}
 		}
-		if i := slices.IndexFunc(out, func(h foreign.Field) bool { return strings.EqualFold(h.Name, f.Name) }); i >= 0 {
+		if i := slices.IndexFunc(out, func(h Field) bool { return strings.EqualFold(h.Name, f.Name) }); i >= 0 {
 			separator := ", "
 			if name == "cookie" {
 				separator = "; "
@@ -51,7 +50,7 @@ func (c *conversion) header(fields []foreign.Field, host string) (out []foreign.
 			out[i].Value += separator + value
 			continue
 		}
-		out = append(out, foreign.Field{Name: f.Name, Value: value})
+		out = append(out, Field{Name: f.Name, Value: value})
 	}
 	return out
 }
@@ -65,7 +64,7 @@ func basic(u *url.Userinfo) string {
 var files = []string{".avif", ".css", ".gif", ".ico", ".jpeg", ".jpg", ".js", ".map", ".mjs", ".mp4", ".otf", ".png", ".svg", ".ttf", ".wasm", ".webm", ".webp", ".woff", ".woff2"}
 
 // isStatic reports whether a request is for a file of a page.
-func isStatic(r foreign.Request) bool {
+func isStatic(r Request) bool {
 	u, err := url.Parse(r.URL)
 	return r.Static || err == nil && slices.Contains(files, strings.ToLower(path.Ext(u.Path)))
 }
@@ -94,7 +93,7 @@ func names(items []item) (out []string) {
 }
 
 // texts are header fields by name; nil: there are none.
-func texts(fields []foreign.Field) map[string]string {
+func texts(fields []Field) map[string]string {
 	var out map[string]string
 	for _, f := range fields {
 		if out == nil {
@@ -106,7 +105,7 @@ func texts(fields []foreign.Field) map[string]string {
 }
 
 // common removes the header fields that all items share from them, and returns these.
-func common(items []item) (shared []foreign.Field) {
+func common(items []item) (shared []Field) {
 	if len(items) < 2 {
 		return nil
 	}
@@ -116,7 +115,7 @@ func common(items []item) (shared []foreign.Field) {
 		}
 	}
 	for i := range items {
-		items[i].header = slices.DeleteFunc(slices.Clone(items[i].header), func(h foreign.Field) bool { return slices.Contains(shared, h) })
+		items[i].header = slices.DeleteFunc(slices.Clone(items[i].header), func(h Field) bool { return slices.Contains(shared, h) })
 	}
 	return shared
 }

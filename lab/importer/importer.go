@@ -1,6 +1,7 @@
 // Package importer turns loads of other tools into scenarios: a pasted curl command, a list of
-// URLs, vegeta targets, a HAR and an OpenAPI document. A package below it reads each form. For a
-// script of k6 or Locust it writes the scenario that starts that tool.
+// URLs, vegeta targets, a HAR file and an OpenAPI document. A reader of each form makes a Load,
+// which Convert makes a scenario. For a script of k6 or Locust, Script writes the scenario that
+// starts that tool.
 //
 // It is not for running anything: it sends no request and executes no script. It starts no
 // goroutines.
@@ -11,12 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"dyno/lab/importer/curl"
-	"dyno/lab/importer/foreign"
-	"dyno/lab/importer/har"
-	"dyno/lab/importer/openapi"
-	"dyno/lab/importer/urls"
-	"dyno/lab/importer/vegeta"
 	"dyno/lab/scenario"
 )
 
@@ -24,32 +19,32 @@ import (
 type Form struct {
 	Name string
 	What string // for messages: "a HAR file"
-	read func(text []byte, open foreign.Opener) (*foreign.Load, error)
+	read func(text []byte, open Opener) (*Load, error)
 }
 
 // forms lists the forms of input.
 var forms = []Form{
-	{"curl", "a curl command", curl.Read},
-	{"har", "a HAR file", har.Read},
+	{"curl", "a curl command", readCurl},
+	{"har", "a HAR file", readHAR},
 	{"k6", "a k6 script", nil},
 	{"locust", "a Locust file", nil},
-	{"openapi", "an OpenAPI 3 document", alone(openapi.Read)},
-	{"urls", "a list of URLs", alone(urls.Read)},
-	{"vegeta", "vegeta targets", vegeta.Read},
+	{"openapi", "an OpenAPI 3 document", alone(readOpenAPI)},
+	{"urls", "a list of URLs", alone(readURLs)},
+	{"vegeta", "vegeta targets", readVegeta},
 }
 
 // Files returns an Opener of the files that an input of the form may name. In a command line the
 // user names them, and in a HAR the program that wrote it.
-func (f Form) Files(folder string) foreign.Opener {
+func (f Form) Files(folder string) Opener {
 	if f.Name == "har" {
-		return foreign.Inside(folder)
+		return filesInside(folder)
 	}
-	return foreign.Beside(folder)
+	return filesNextTo(folder)
 }
 
 // alone adapts a reader that opens no further file.
-func alone(read func([]byte) (*foreign.Load, error)) func([]byte, foreign.Opener) (*foreign.Load, error) {
-	return func(text []byte, _ foreign.Opener) (*foreign.Load, error) { return read(text) }
+func alone(read func([]byte) (*Load, error)) func([]byte, Opener) (*Load, error) {
+	return func(text []byte, _ Opener) (*Load, error) { return read(text) }
 }
 
 // IsScript reports whether the input is a program, which its own tool runs: there is nothing to
@@ -82,7 +77,7 @@ func FormOf(name, file string, text []byte) (Form, error) {
 }
 
 // Read reads a text of the form; open reads further files that the text names.
-func (f Form) Read(text []byte, open foreign.Opener) (*foreign.Load, error) {
+func (f Form) Read(text []byte, open Opener) (*Load, error) {
 	load, err := f.read(text, open)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", f.What, err)

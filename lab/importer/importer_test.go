@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/scenario/parser"
 	"dyno/lab/workload"
 )
@@ -125,13 +124,13 @@ func TestHostTargetAndStaticFiles(t *testing.T) {
 	if s.Target.URL != "http://127.0.0.1:8080" || s.Load.Requests[0].Path != "/shop/" {
 		t.Errorf("target %q, first path %q", s.Target.URL, s.Load.Requests[0].Path)
 	}
-	load := &foreign.Load{Requests: []foreign.Request{{Method: "GET", URL: "http://a/"}}}
+	load := &Load{Requests: []Request{{Method: "GET", URL: "http://a/"}}}
 	for _, o := range []Options{{Host: "b"}, {Target: "127.0.0.1:8080"}, {Target: "http://x/?a=1"}} {
 		if _, err := Convert(load, o); err == nil {
 			t.Errorf("%+v was accepted", o)
 		}
 	}
-	if _, err := Convert(&foreign.Load{}, Options{}); !errors.Is(err, ErrNothing) {
+	if _, err := Convert(&Load{}, Options{}); !errors.Is(err, ErrNothing) {
 		t.Errorf("no request: %v", err)
 	}
 }
@@ -161,11 +160,11 @@ func TestKinds(t *testing.T) {
 // TestFlowLimits: a value that no step saves, too many steps and long pauses do not make a scenario
 // invalid.
 func TestFlowLimits(t *testing.T) {
-	load := &foreign.Load{Flows: true}
-	load.Add(foreign.Request{Method: "POST", URL: "http://other/login", Flow: foreign.Flow{Save: []foreign.Save{{Name: "token", From: workload.Save{JSON: "token"}}}}})
-	load.Add(foreign.Request{Method: "GET", URL: "http://a/" + foreign.Mark("token")})
+	load := &Load{Flows: true}
+	load.Add(Request{Method: "POST", URL: "http://other/login", Flow: Flow{Save: []Save{{Name: "token", From: workload.Save{JSON: "token"}}}}})
+	load.Add(Request{Method: "GET", URL: "http://a/" + markOf("token")})
 	for range 300 {
-		load.Add(foreign.Request{Method: "GET", URL: "http://a/", Flow: foreign.Flow{Think: time.Second}})
+		load.Add(Request{Method: "GET", URL: "http://a/", Flow: Flow{Think: time.Second}})
 	}
 	got, err := Convert(load, Options{Name: "many"})
 	if err != nil {
@@ -180,9 +179,9 @@ func TestFlowLimits(t *testing.T) {
 
 // TestFieldsOfTheConnection: what changes a connection is dropped with a word about it.
 func TestFieldsOfTheConnection(t *testing.T) {
-	load := &foreign.Load{}
-	load.Add(foreign.Request{Method: "GET", URL: "http://a/", Header: []foreign.Field{{Name: "Connection", Value: "close"}, {Name: "Content-Length", Value: "0"}}})
-	load.Add(foreign.Request{Method: "GET", URL: "http://a/b", Header: []foreign.Field{{Name: "connection", Value: "keep-alive"}}})
+	load := &Load{}
+	load.Add(Request{Method: "GET", URL: "http://a/", Header: []Field{{Name: "Connection", Value: "close"}, {Name: "Content-Length", Value: "0"}}})
+	load.Add(Request{Method: "GET", URL: "http://a/b", Header: []Field{{Name: "connection", Value: "keep-alive"}}})
 	got, err := Convert(load, Options{Name: "x"})
 	if err != nil || fmt.Sprint(got.Notes) != "[the field Connection: close was dropped: the load generator writes its own]" {
 		t.Errorf("%v, notes %v", err, got.Notes)
@@ -191,12 +190,12 @@ func TestFieldsOfTheConnection(t *testing.T) {
 
 // TestManyURLs: thousands of URLs of one form become one kind with rows, and each is in them.
 func TestManyURLs(t *testing.T) {
-	load := &foreign.Load{}
+	load := &Load{}
 	for i := range 3000 {
-		load.Add(foreign.Request{Method: "GET", URL: fmt.Sprintf("http://a/users/%d/orders?id=%d&x=y", i%1000, i)})
-		load.Add(foreign.Request{Method: "GET", URL: fmt.Sprintf("http://a/files/6ba7b810-9dad-41d1-80b4-%012x", i%10)})
+		load.Add(Request{Method: "GET", URL: fmt.Sprintf("http://a/users/%d/orders?id=%d&x=y", i%1000, i)})
+		load.Add(Request{Method: "GET", URL: fmt.Sprintf("http://a/files/6ba7b810-9dad-41d1-80b4-%012x", i%10)})
 	}
-	load.Add(foreign.Request{Method: "GET", URL: "http://a/health"})
+	load.Add(Request{Method: "GET", URL: "http://a/health"})
 	got, err := Convert(load, Options{Name: "many", Rows: "many.rows.ndjson"})
 	if err != nil {
 		t.Fatal(err)
@@ -220,9 +219,9 @@ func TestManyURLs(t *testing.T) {
 
 // TestManyBodies: bodies of requests that are alike otherwise become a corpus.
 func TestManyBodies(t *testing.T) {
-	load := &foreign.Load{}
+	load := &Load{}
 	for i := range 300 {
-		load.Add(foreign.Request{Method: "POST", URL: "http://a/", Body: fmt.Sprintf("{\"n\": %d,\n \"t\": \"${x}\"}", i)})
+		load.Add(Request{Method: "POST", URL: "http://a/", Body: fmt.Sprintf("{\"n\": %d,\n \"t\": \"${x}\"}", i)})
 	}
 	got, err := Convert(load, Options{Name: "many", Rows: "r", Bodies: "b"})
 	if err != nil {
@@ -243,15 +242,15 @@ func FuzzConvert(f *testing.F) {
 	f.Add("POST", "/päth?q=ä b", "Accept", "${row.x}", "{\"p\":\"${\"}")
 	f.Add("put", "http://u:p@[::1]:80", "x-api-key", "\u2028", "\r\n# a: [b")
 	f.Fuzz(func(t *testing.T, method, url, name, value, body string) {
-		load := &foreign.Load{}
-		flow := foreign.Flow{Save: []foreign.Save{{Name: "token", From: workload.Save{JSON: "a.b"}, Value: value}}, Think: time.Duration(len(body)) * time.Second}
-		r := foreign.Request{Method: method, URL: url, Body: body, Name: value, Flow: flow}
-		if h := (foreign.Field{Name: name, Value: value}); h.Valid() {
-			r.Header = append(r.Header, h, foreign.Field{Name: "Authorization", Value: "s3cret-" + value})
+		load := &Load{}
+		flow := Flow{Save: []Save{{Name: "token", From: workload.Save{JSON: "a.b"}, Value: value}}, Think: time.Duration(len(body)) * time.Second}
+		r := Request{Method: method, URL: url, Body: body, Name: value, Flow: flow}
+		if h := (Field{Name: name, Value: value}); h.Valid() {
+			r.Header = append(r.Header, h, Field{Name: "Authorization", Value: "s3cret-" + value})
 		}
 		load.Add(r)
-		load.Add(foreign.Request{Method: "GET", URL: "http://a/"})
-		load.Add(foreign.Request{Method: "GET", URL: "http://a/" + foreign.Mark("token") + "?q=" + foreign.Mark("token"), Body: foreign.Mark("token")})
+		load.Add(Request{Method: "GET", URL: "http://a/"})
+		load.Add(Request{Method: "GET", URL: "http://a/" + markOf("token") + "?q=" + markOf("token"), Body: markOf("token")})
 		for _, o := range []Options{{}, {Secrets: true, Rows: "r.ndjson"}, {Kind: Flows}, {Kind: Flows, Secrets: true, Rows: "r.ndjson"}} {
 			got, err := Convert(load, o)
 			if err != nil {

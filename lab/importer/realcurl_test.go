@@ -16,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/scenario/parser"
 	"dyno/lab/workload"
 )
@@ -155,13 +154,13 @@ func fieldsOf(h http.Header) map[string]string {
 }
 
 // imported returns the requests of the scenario that a command becomes, in their order.
-func imported(t *testing.T, command, folder string) (out []seen, left []foreign.Omission) {
+func imported(t *testing.T, command, folder string) (out []seen, left []Omission) {
 	t.Helper()
 	form, err := FormOf("curl", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	load, err := form.Read([]byte(command), foreign.Beside(folder))
+	load, err := form.Read([]byte(command), filesNextTo(folder))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"dyno/lab/importer/foreign"
 )
 
 // table returns the rows with the columns of secrets, an object a line; nil: none are needed.
@@ -35,7 +33,7 @@ func (c *conversion) remark() {
 		c.note("%s in %s, which only you can read: keep it out of version control", count(len(c.vault.values), "secret"), c.Rows)
 	}
 	if len(c.vault.left) > 0 {
-		c.left = append(c.left, foreign.Omission{What: strings.Join(c.vault.left, ", "), Why: "it may be a secret; --secrets keeps it, in a file of its own that only you can read"})
+		c.left = append(c.left, Omission{What: strings.Join(c.vault.left, ", "), Why: "it may be a secret; --secrets keeps it, in a file of its own that only you can read"})
 	}
 }
 
@@ -59,7 +57,7 @@ func (c *conversion) comments() []string {
 }
 
 // Words describes an omission.
-func Words(o foreign.Omission) string {
+func Words(o Omission) string {
 	if o.Line > 0 {
 		return fmt.Sprintf("line %d: %s: %s", o.Line, o.What, o.Why)
 	}

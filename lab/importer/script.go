@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/workload"
@@ -32,7 +31,7 @@ const assumed = "http://127.0.0.1:8080"
 func (s Script) Scenario() ([]byte, error) {
 	u, err := url.Parse(cmp.Or(s.Target, assumed))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
-		return nil, fmt.Errorf("the target must be a URL such as %s, not %q", assumed, foreign.Address(s.Target))
+		return nil, fmt.Errorf("the target must be a URL such as %s, not %q", assumed, Address(s.Target))
 	}
 	if !utf8.ValidString(s.Path) {
 		return nil, fmt.Errorf("a scenario is UTF-8, and the script's name %q is not; rename it", s.Path)

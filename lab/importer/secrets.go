@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/record/redact"
 	"dyno/lab/workload"
 )
@@ -23,8 +22,8 @@ var (
 )
 
 // secret reports whether a header field's value must not get into a scenario.
-func secret(f foreign.Field) bool {
-	if strings.HasSuffix(f.Value, foreign.Replace) || marked(f.Value) {
+func secret(f Field) bool {
+	if strings.HasSuffix(f.Value, replaceMe) || marked(f.Value) {
 		return false
 	}
 	return secretField.MatchString(f.Name) || redact.Text(f.Value) != f.Value
@@ -75,7 +74,7 @@ func (v *vault) query(raw string) string {
 		if err != nil {
 			plain = name
 		}
-		if value == "" || value == foreign.Replace || marked(value) || !secretParameter.MatchString(plain) && redact.Text(pair) == pair {
+		if value == "" || value == replaceMe || marked(value) || !secretParameter.MatchString(plain) && redact.Text(pair) == pair {
 			out = append(out, workload.Literal(pair))
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/workload"
 )
 
@@ -117,7 +116,7 @@ func (c *conversion) collapse(items []item) []item {
 				path += "${row." + name + "}" + g.parts[p+1]
 			}
 			g.path = path
-			c.note("%d URLs of one form are %s %s, with rows in %s", g.count, g.method, foreign.Address(path), c.Rows)
+			c.note("%d URLs of one form are %s %s, with rows in %s", g.count, g.method, Address(path), c.Rows)
 		}
 		out = append(out, g.item)
 	}
@@ -150,7 +149,7 @@ func (c *conversion) limit(items []item) []item {
 	}
 	order := slices.Clone(items)
 	slices.SortStableFunc(order, func(a, b item) int { return cmp.Compare(b.weight, a.weight) })
-	c.left = append(c.left, foreign.Omission{What: count(len(items)-maxClasses, "kind") + " of requests", Why: fmt.Sprintf("a scenario has at most %d; those with the greatest weights were taken", maxClasses)})
+	c.left = append(c.left, Omission{What: count(len(items)-maxClasses, "kind") + " of requests", Why: fmt.Sprintf("a scenario has at most %d; those with the greatest weights were taken", maxClasses)})
 	return order[:maxClasses]
 }
 

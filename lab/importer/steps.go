@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"dyno/lab/importer/foreign"
 	"dyno/lab/workload"
 )
 
@@ -31,7 +30,7 @@ func marked(text string) bool { return strings.Contains(text, "__saved.") }
 func (c *conversion) unmark() {
 	var known []string
 	for _, s := range c.saved {
-		known = append(known, foreign.Mark(s.Name), s.Value)
+		known = append(known, markOf(s.Name), s.Value)
 	}
 	values := strings.NewReplacer(known...)
 	pauses := 0
@@ -47,7 +46,7 @@ func (c *conversion) unmark() {
 		}
 	}
 	if pauses > 0 {
-		c.left = append(c.left, foreign.Omission{What: count(pauses, "pause"), Why: "requests of a mix are sent at a rate, which does not depend on pauses; --kind flows takes them"})
+		c.left = append(c.left, Omission{What: count(pauses, "pause"), Why: "requests of a mix are sent at a rate, which does not depend on pauses; --kind flows takes them"})
 	}
 }
 
@@ -55,14 +54,14 @@ func (c *conversion) unmark() {
 // out.
 func (c *conversion) inTurn(items []item) (out []item) {
 	all, over := c.saved, 0
-	var have []foreign.Save
+	var have []Save
 	for _, i := range items {
 		text := i.path + i.body
 		for _, h := range i.header {
 			text += h.Value
 		}
-		lacking := slices.DeleteFunc(foreign.Marks(all, text), func(s foreign.Save) bool { return slices.Contains(have, s) })
-		left := foreign.Omission{Line: i.line, What: i.method + " " + foreign.Address(i.path)}
+		lacking := slices.DeleteFunc(marksIn(all, text), func(s Save) bool { return slices.Contains(have, s) })
+		left := Omission{Line: i.line, What: i.method + " " + Address(i.path)}
 		switch {
 		case len(lacking) > 0:
 			left.What, left.Why = i.method+" of a URL", "no request before it in the flow saves "+lacking[0].Name
@@ -78,7 +77,7 @@ func (c *conversion) inTurn(items []item) (out []item) {
 		c.left = append(c.left, left)
 	}
 	if over > 0 {
-		c.left = append(c.left, foreign.Omission{What: "the last " + count(over, "request"), Why: fmt.Sprintf("a flow has at most %d steps", maxSteps)})
+		c.left = append(c.left, Omission{What: "the last " + count(over, "request"), Why: fmt.Sprintf("a flow has at most %d steps", maxSteps)})
 	}
 	c.used(out, all)
 	c.pauses(out)
@@ -86,10 +85,10 @@ func (c *conversion) inTurn(items []item) (out []item) {
 }
 
 // used writes the placeholders of saved values, and drops the values that no step uses.
-func (c *conversion) used(items []item, all []foreign.Save) {
+func (c *conversion) used(items []item, all []Save) {
 	var marks, texts []string
 	for _, s := range all {
-		marks = append(marks, foreign.Mark(s.Name), "${"+s.Name+"}")
+		marks = append(marks, markOf(s.Name), "${"+s.Name+"}")
 	}
 	placeholders := strings.NewReplacer(marks...)
 	for n := range items {
@@ -101,15 +100,15 @@ func (c *conversion) used(items []item, all []foreign.Save) {
 			i.header[h].Value = placeholders.Replace(i.header[h].Value)
 		}
 	}
-	needed := foreign.Marks(all, strings.Join(texts, "\n"))
-	compressed := func(h foreign.Field) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
+	needed := marksIn(all, strings.Join(texts, "\n"))
+	compressed := func(h Field) bool { return len(needed) > 0 && strings.EqualFold(h.Name, "Accept-Encoding") }
 	for n := range items {
 		if slices.ContainsFunc(items[n].header, compressed) {
 			items[n].header = slices.DeleteFunc(items[n].header, compressed)
 			c.note("Accept-Encoding was dropped: values are read from answers that are not compressed")
 		}
 		i := &items[n]
-		i.flow.Save = slices.DeleteFunc(slices.Clone(i.flow.Save), func(s foreign.Save) bool { return !slices.Contains(needed, s) })
+		i.flow.Save = slices.DeleteFunc(slices.Clone(i.flow.Save), func(s Save) bool { return !slices.Contains(needed, s) })
 	}
 }
 
@@ -150,8 +149,8 @@ func steps(items []item, kinds []workload.Request) (out []workload.Step) {
 }
 
 // taken describes a step.
-func taken(s *workload.Step, saved []foreign.Save) string {
-	out := "step " + s.Name + ": " + s.Method + " " + foreign.Address(s.Path)
+func taken(s *workload.Step, saved []Save) string {
+	out := "step " + s.Name + ": " + s.Method + " " + Address(s.Path)
 	if s.Think > 0 {
 		out += ", after " + s.Think.String()
 	}

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"sort"
 
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 
@@ -144,7 +143,7 @@ type side struct {
 
 // cost is that of one function.
 type cost struct {
-	place  places.Place
+	place  stacks.Site
 	value  float64 // per request
 	square float64 // variance of value
 	stacks []record.Stack
@@ -155,9 +154,9 @@ type cost struct {
 func (s *side) add(of []record.Stack, unit float64, samplesOf func(i int) float64) {
 	s.costs = map[string]*cost{}
 	for i, stack := range of {
-		place := places.Place{}
+		place := stacks.Site{}
 		if f, ok := stacks.UserFrame(stack.Frames); ok {
-			place = places.Place{Function: f.Function, File: f.File, Line: f.Line}
+			place = stacks.Site{Function: f.Function, File: f.File, Line: f.Line}
 		} else {
 			place.Function = outside(stack.Frames)
 		}
@@ -280,7 +279,7 @@ func (r *Resource) compare(a, b side) {
 		}
 		if higher.place.File != "" {
 			f.Where = higher.place.Location()
-			f.Callee = places.Callee(higher.stacks, higher.place)
+			f.Callee = stacks.Callee(higher.stacks, higher.place)
 		}
 		r.Functions = append(r.Functions, f)
 	}

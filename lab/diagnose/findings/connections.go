@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
@@ -60,7 +59,7 @@ func statements(l *look) []Finding {
 		return l.told(reprepared)
 	}
 	if len(of) > 0 {
-		where = places.OfWaits(of)
+		where = stacks.WaitSites(of)
 	}
 	return []Finding{{Kind: KindStatements, Where: where, Profile: record.ProfileCPU, worth: max(share, waited),
 		Removes: whatif.Removal{CPU: share, CPUOf: "spent preparing statements", Time: waited},

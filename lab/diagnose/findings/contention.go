@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/facts"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
@@ -26,7 +25,7 @@ func contention(l *look) []Finding {
 	if share < lockShare {
 		return nil
 	}
-	waiting := places.OfWaits(of)
+	waiting := stacks.WaitSites(of)
 	f := Finding{Kind: KindContention, Where: waiting, worth: min(share, 1), Profile: record.ProfileMutex, Removes: whatif.Removal{Waits: []string{string(stacks.WaitLock)}, Time: min(share, 1)},
 		InWords:  fmt.Sprintf("Goroutines wait for locks %s of the requests' time", percent(min(share, 1))),
 		Evidence: []Evidence{{"lock_share", round(min(share, 1)), over, "spent waiting for a mutex"}}}
@@ -64,7 +63,7 @@ func (l *look) mutexes() (*record.Profile, error) {
 
 // heldBy adds the functions that held the locks, and what they did meanwhile.
 func (f *Finding) heldBy(l *look, of []record.Wait) {
-	h, ok := places.HolderOf(l.Profiled, l.trace, of)
+	h, ok := stacks.HolderOf(l.Profiled, l.trace, of)
 	if !h.Booked {
 		f.Profile = record.ProfileBlock
 	}
@@ -82,7 +81,7 @@ func (f *Finding) heldBy(l *look, of []record.Wait) {
 	case h.Costs != nil:
 		f.Where = slices.Insert(f.Where, 0, *h.Costs)
 	case len(f.Where) == 0:
-		f.Where = []places.Place{h.Place}
+		f.Where = []stacks.Site{h.Site}
 	}
 }
 
@@ -144,13 +143,13 @@ func queues(l *look) []Finding {
 			longest = w
 		}
 	}
-	f := Finding{Kind: KindQueue, Where: places.OfWaits(of), worth: min(share, 1), Removes: whatif.Removal{Waits: []string{string(stacks.KindOf(longest))}, Time: min(share, 1)},
-		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(places.OfWaits(of))),
+	f := Finding{Kind: KindQueue, Where: stacks.WaitSites(of), worth: min(share, 1), Removes: whatif.Removal{Waits: []string{string(stacks.KindOf(longest))}, Time: min(share, 1)},
+		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(stacks.WaitSites(of))),
 		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "spent waiting for other goroutines"},
 			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait"}}}
 	waker := "the goroutine at the other end"
 	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
-		waker = places.Place{Function: user.Function, File: user.File, Line: user.Line}.String()
+		waker = stacks.Site{Function: user.Function, File: user.File, Line: user.Line}.String()
 		f.InWords += ", which ends when " + waker + " answers"
 	}
 	f.InWords += "."
@@ -161,7 +160,7 @@ func queues(l *look) []Finding {
 		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "in which the goroutine that requests wait for is busy"})
 		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
 	case waits:
-		f.InWords += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(places.OfWaits([]record.Wait{behind})))
+		f.InWords += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(stacks.WaitSites([]record.Wait{behind})))
 		f.Next = "shorten that wait or share it between items (group commit), or more goroutines at the other end; then dyno compare"
 	default:
 		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"

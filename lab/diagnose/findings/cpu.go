@@ -3,7 +3,6 @@ package findings
 import (
 	"fmt"
 
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
@@ -15,7 +14,7 @@ func hotPath(l *look) []Finding {
 	if l.cpu == nil {
 		return nil
 	}
-	where := places.Of(l.cpu.Stacks)
+	where := stacks.Sites(l.cpu.Stacks)
 	if len(where) == 0 || where[0].Share < hotShare {
 		return nil
 	}
@@ -32,7 +31,7 @@ func hotPath(l *look) []Finding {
 			Evidence{"cpu_per_request", round(us), "us", "CPU time of a request"},
 			Evidence{"hot_path_per_request", round(us * top.Share), "us", "CPU time of a request in " + top.Function + " and the library functions it calls"})
 	}
-	if called := places.Callee(l.cpu.Stacks, top); called != "" {
+	if called := stacks.Callee(l.cpu.Stacks, top); called != "" {
 		f.InWords += ", most of it by calling " + called
 	}
 	f.InWords += "."

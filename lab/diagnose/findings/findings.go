@@ -11,7 +11,7 @@ import (
 	"cmp"
 	"slices"
 
-	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
@@ -27,11 +27,11 @@ type Evidence struct {
 // Finding is a possible improvement other than the main bottleneck, with the experiment to try
 // next.
 type Finding struct {
-	Kind     string         `json:"kind"` // one of the Kind constants
-	InWords  string         `json:"in_words"`
-	Evidence []Evidence     `json:"evidence,omitempty"`
-	Where    []places.Place `json:"where,omitempty"`
-	Next     string         `json:"next"` // the experiment to try, as a command if there is one
+	Kind     string        `json:"kind"` // one of the Kind constants
+	InWords  string        `json:"in_words"`
+	Evidence []Evidence    `json:"evidence,omitempty"`
+	Where    []stacks.Site `json:"where,omitempty"`
+	Next     string        `json:"next"` // the experiment to try, as a command if there is one
 	// record.Profile...: the profile whose flame graph shows it
 	Profile string `json:"profile,omitempty"`
 	// Removes is what a request no longer costs without the finding; zero: that was not measured.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dyno/lab/diagnose/facts"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -56,9 +55,9 @@ func goroutineLeak(l *look) []Finding {
 		for _, g := range growing {
 			of := []record.Stack{{Frames: g.Frames, Value: g.By()}}
 			all = append(all, of...)
-			words = append(words, fmt.Sprintf("there were %.0f%s, then %.0f", g.From, in(places.Of(of)), g.To))
+			words = append(words, fmt.Sprintf("there were %.0f%s, then %.0f", g.From, in(stacks.Sites(of)), g.To))
 		}
-		f.Where = places.Of(all)
+		f.Where = stacks.Sites(all)
 		f.InWords += " T" + strings.Join(words, "; ")[1:] + "." // as a sentence of its own
 		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].By(), "goroutines", "with the same stack, between two profiles"})
 	}
@@ -66,21 +65,21 @@ func goroutineLeak(l *look) []Finding {
 }
 
 // leaks reports whether a growth exceeds normal fluctuation.
-func leaks(g places.Growth) bool {
+func leaks(g stacks.Growth) bool {
 	return g.By() >= leakGoroutines && g.By() >= leakGrowth*g.From && g.By() > 3*math.Sqrt(g.To+g.From)
 }
 
 // growingStacks returns the stacks that grew between the two profiles, the largest growth first,
 // without those that grew little in comparison. Unless handlers is set, goroutines that handle a
 // request are left out: their number at one point at a moment is chance.
-func (l *look) growingStacks(handlers bool) []places.Growth {
+func (l *look) growingStacks(handlers bool) []stacks.Growth {
 	before, after, ok := l.pair(record.ProfileGoroStart, record.ProfileGoroutine, record.ValueGoroutines)
 	if !ok {
 		return nil
 	}
-	out := slices.DeleteFunc(places.Growing(before, after), func(g places.Growth) bool {
+	out := slices.DeleteFunc(stacks.Growing(before, after), func(g stacks.Growth) bool {
 		return !leaks(g) || !handlers && stacks.InRequest(g.Frames)
 	})
-	out = slices.DeleteFunc(out, func(g places.Growth) bool { return g.By() < leakBeside*out[0].By() })
-	return out[:min(places.Most, len(out))]
+	out = slices.DeleteFunc(out, func(g stacks.Growth) bool { return g.By() < leakBeside*out[0].By() })
+	return out[:min(stacks.MaxSites, len(out))]
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dyno/lab/diagnose/facts"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 )
@@ -34,7 +33,7 @@ func newLook(s Subject) *look {
 		return l
 	}
 	if p, err := s.Profiled.Profile(record.ProfileCPU, record.ValueCPU); err == nil {
-		l.cpu, l.classes = stacks.Unprofiled(p), stacks.Shares(p)
+		l.cpu, l.classes = stacks.Unprofiled(p), stacks.ClassShares(p)
 		if l.cpu.Total() < float64(leastSamples) {
 			l.cpu = nil
 		}
@@ -78,13 +77,13 @@ func steady(r *record.Run) bool {
 }
 
 // cpuWithin is the share of the CPU below the matching functions, with their places.
-func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []places.Place) {
+func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []stacks.Site) {
 	if l.cpu == nil {
 		return 0, nil
 	}
 	of := slices.DeleteFunc(slices.Clone(l.cpu.Stacks), func(s record.Stack) bool { return !match(s) })
-	where = places.Of(of)
-	return places.Sum(of) / l.cpu.Total(), where
+	where = stacks.Sites(of)
+	return stacks.Sum(of) / l.cpu.Total(), where
 }
 
 // cpuPerRequest converts a share of the CPU profile to us per request; 0: unknown.

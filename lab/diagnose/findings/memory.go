@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"dyno/lab/diagnose/facts"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
@@ -22,7 +21,7 @@ func allocations(l *look) []Finding {
 		return nil
 	}
 	bytes = stacks.Unprofiled(bytes)
-	where := places.Of(bytes.Stacks)
+	where := stacks.Sites(bytes.Stacks)
 	n := l.requests(bytes)
 	if len(where) == 0 || where[0].Share < hotShare || n <= 0 {
 		return nil
@@ -108,13 +107,13 @@ func (l *look) path(kind string) string {
 
 // growingSites returns the places whose live bytes grew between the two heap profiles, their total
 // growth, and the live bytes before.
-func (l *look) growingSites() (where []places.Place, growth, before float64) {
+func (l *look) growingSites() (where []stacks.Site, growth, before float64) {
 	first, last, ok := l.pair(record.ProfileHeapStart, record.ProfileHeap, record.ValueInUseBytes)
 	if !ok {
 		return nil, 0, 0
 	}
 	first, last = stacks.Unprofiled(first), stacks.Unprofiled(last)
-	return places.Grown(first.Stacks, last.Stacks), last.Total() - first.Total(), first.Total()
+	return stacks.Grown(first.Stacks, last.Stacks), last.Total() - first.Total(), first.Total()
 }
 
 // gcPauses finds pauses that form two groups.

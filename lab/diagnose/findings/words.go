@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"time"
 
-	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/stacks"
 )
 
 // in formats the first of places: " in main.f (f.go:12)"; empty without places.
-func in(where []places.Place) string {
+func in(where []stacks.Site) string {
 	if len(where) == 0 {
 		return ""
 	}

@@ -106,9 +106,9 @@ func ofAgent(frames, run []record.Frame) bool {
 	return pkg == agents || len(pkg) > len(agents) && pkg[:len(agents)+1] == agents+"/"
 }
 
-// Shares returns the share of each class in a CPU profile, without Profiling; nil if all of it is
-// Profiling.
-func Shares(p *record.Profile) map[Class]float64 {
+// ClassShares returns the share of each class in a CPU profile, without Profiling; nil if all of it
+// is Profiling.
+func ClassShares(p *record.Profile) map[Class]float64 {
 	out := map[Class]float64{}
 	total := 0.0
 	for _, s := range p.Stacks {

@@ -66,14 +66,14 @@ func TestShares(t *testing.T) {
 		stack(60, "main.work"),
 		stack(900, "compress/gzip.(*Writer).Write < runtime/pprof.StopCPUProfile < net/http/pprof.Profile"),
 	}}
-	got := Shares(p)
+	got := ClassShares(p)
 	for class, want := range map[Class]float64{Malloc: 0.3, GC: 0.1, Other: 0.6, Profiling: 0, Lock: 0} {
 		if math.Abs(got[class]-want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", class, got[class], want)
 		}
 	}
 	p.Stacks = p.Stacks[3:]
-	if got := Shares(p); got != nil {
+	if got := ClassShares(p); got != nil {
 		t.Errorf("shares of nothing but profiling: %v", got)
 	}
 }

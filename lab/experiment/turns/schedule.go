@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dyno/lab/capacity"
-	"dyno/lab/capacity/knee"
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -214,7 +213,7 @@ func (s *schedule) placed(pair [2]Place) bool {
 	// Checked after every slice, one comparison in five of a variant with itself would seem
 	// decided at some time.
 	for n := enoughVotes; n <= min(len(a), len(b)); n = n * 3 / 2 {
-		x, y := knee.Fit(a[:n], peak(s.slices, pair[0], s.warm[pair[0]])), knee.Fit(b[:n], peak(s.slices, pair[1], s.warm[pair[1]]))
+		x, y := capacity.FitTrials(a[:n], peak(s.slices, pair[0], s.warm[pair[0]])), capacity.FitTrials(b[:n], peak(s.slices, pair[1], s.warm[pair[1]]))
 		if x.Knee <= 0 || y.Knee <= 0 {
 			continue
 		}
@@ -261,7 +260,7 @@ func (s *schedule) lacksVotes(p Place) bool {
 func (s *schedule) located() bool {
 	return !s.scenario.Bounded() || !slices.ContainsFunc(s.plan.Places, func(p Place) bool {
 		votes, _ := capacity.VotesOf(s.slices, p.Role, p.Variant)
-		e := knee.Fit(votes, peak(s.slices, p, s.warm[p]))
+		e := capacity.FitTrials(votes, peak(s.slices, p, s.warm[p]))
 		return s.given[p] == "" && (e.SafeInterval == nil || e.SafeInterval[1]-e.SafeInterval[0] > enoughWidth*e.Safe)
 	})
 }
@@ -312,7 +311,7 @@ func failing(all []record.Slice, p Place) (why string) {
 // limit (0: none); u is uniform in [0,1).
 func nextRate(all []record.Slice, p Place, warm, limit, u float64) float64 {
 	votes, _ := capacity.VotesOf(all, p.Role, p.Variant)
-	return knee.NextRate(votes, peak(all, p, warm), limit, u)
+	return capacity.NextRate(votes, peak(all, p, warm), limit, u)
 }
 
 // peak returns a place's peak work rate: the median of its work slices, or the rate of its

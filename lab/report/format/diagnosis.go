@@ -9,8 +9,8 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 )
 
 // Bounds name the bottlenecks.
@@ -69,7 +69,7 @@ func Evidence(e findings.Evidence) string {
 func Signal(e findings.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
 
 // Place format a place in a file, with its last folder.
-func Place(p places.Place) string {
+func Place(p stacks.Site) string {
 	if p.File == "" {
 		return ""
 	}
@@ -85,7 +85,7 @@ func Place(p places.Place) string {
 }
 
 // Share format a place's share; empty if unknown.
-func Share(p places.Place) string {
+func Share(p stacks.Site) string {
 	if p.Share <= 0 {
 		return ""
 	}

@@ -8,8 +8,8 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
@@ -31,12 +31,12 @@ func kindsOf(b rules.Bound) []string {
 
 // linkedPlace is a place in the code with the flame graph that shows it.
 type linkedPlace struct {
-	places.Place
+	stacks.Site
 	Variant string
 	Flame   string // kind of flame graph; empty: none
 }
 
-func linked(r *report.Report, variant string, kinds []string, places []places.Place) (out []linkedPlace) {
+func linked(r *report.Report, variant string, kinds []string, places []stacks.Site) (out []linkedPlace) {
 	for _, p := range places {
 		out = append(out, linkedPlace{p, variant, r.Flames.Showing(variant, kinds, p.Function)})
 	}

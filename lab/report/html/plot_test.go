@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 	"dyno/lab/report/reporttest"
 	"dyno/lab/report/view"
@@ -53,7 +53,7 @@ func TestLinksLeadToFrames(t *testing.T) {
 	if found[0].Flame != record.ProfileMutex || found[1].Places[0].Flame != record.ProfileHeap || found[2].Flame != "" {
 		t.Errorf("%+v", found)
 	}
-	v.Where = []places.Place{{Function: "nowhere.F"}}
+	v.Where = []stacks.Site{{Function: "nowhere.F"}}
 	if got := v.Places()[0].Flame; got != "" {
 		t.Errorf("what is in no graph is linked to %q", got)
 	}

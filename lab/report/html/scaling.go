@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"math"
 
-	"dyno/lab/capacity/fit"
+	"dyno/lab/capacity/scaling"
 	"dyno/lab/report/format"
 	"dyno/lab/report/view"
 )
@@ -36,7 +36,7 @@ func scalingPlot(c view.ScalingCurve) template.HTML {
 }
 
 // fitLine is a model over the plotted span; parts outside the plot are not drawn.
-func fitLine(c view.ScalingCurve, of fit.Curve, x, y axis) polyline {
+func fitLine(c view.ScalingCurve, of scaling.Curve, x, y axis) polyline {
 	l := polyline{class: "fit-" + of.Model}
 	for i := range smooth + 1 {
 		n := math.Exp(math.Log(x.lo) + (math.Log(x.hi)-math.Log(x.lo))*float64(i)/smooth)

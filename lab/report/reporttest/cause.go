@@ -6,15 +6,15 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/whatif"
 	"dyno/lab/record"
 )
 
-// stacks are stacks of a made-up service, the root first, and what each takes per request, in us
-// and objects of 64 bytes.
-var stacks = []struct {
+// sampleStacks are stacks of a made-up service, the root first, and what each takes per request, in
+// us and objects of 64 bytes.
+var sampleStacks = []struct {
 	stack string
 	us    float64
 	alloc float64
@@ -47,7 +47,7 @@ func profiles(cheaper string, by float64) []*record.Profile {
 	const requests = 10_000
 	profile := func(valueType string, unit float64, read func(us, alloc, lock float64) float64) *record.Profile {
 		p := &record.Profile{Type: valueType, Seconds: 5, Requests: requests}
-		for _, s := range stacks {
+		for _, s := range sampleStacks {
 			v := read(s.us, s.alloc, s.lock) * unit * requests
 			if cheaper != "" && strings.Contains(s.stack, cheaper) {
 				v *= by
@@ -95,9 +95,9 @@ func (m *Made) AddCause(variant string, cheaper string, by float64) {
 
 // Diagnosis is a verdict with everything that one can hold.
 func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
-	put := places.Place{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
+	put := stacks.Site{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
 	return diagnose.Diagnosis{
-		Variant: variant, Valid: true, Bound: rules.Lock, Kind: "mutex", Also: []rules.Bound{rules.GC}, Where: []places.Place{put},
+		Variant: variant, Valid: true, Bound: rules.Lock, Kind: "mutex", Also: []rules.Bound{rules.GC}, Where: []stacks.Site{put},
 		Confirmed: true,
 		WhatIf:    &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", InWords: "at most 1.61x the throughput; then the CPU bounds it."},
 		InWords:   "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
@@ -110,11 +110,11 @@ func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
 			{Changed: "GOMAXPROCS 2 to 1", Predicted: "the same throughput", Saw: "0.71x"},
 		},
 		Findings: []findings.Finding{
-			{Kind: "contention", InWords: "Waits for the ring's mutex take 90 us of a request.", Where: []places.Place{put}, Profile: record.ProfileMutex,
+			{Kind: "contention", InWords: "Waits for the ring's mutex take 90 us of a request.", Where: []stacks.Site{put}, Profile: record.ProfileMutex,
 				Evidence: []findings.Evidence{{Signal: "mean_wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded",
 				WhatIf: &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", InWords: "at most 1.61x the throughput; then the CPU bounds it."}},
 			{Kind: "allocations", InWords: "Decoding allocates 30 objects a request.", Profile: record.ProfileHeap, Next: "Decode into a struct that is used again.",
-				Where: []places.Place{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
+				Where: []stacks.Site{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
 			{Kind: "goroutine-leak", InWords: "The stacks of no function kept growing.", Next: "Nothing to do.",
 				WhatIf: &whatif.Estimate{Model: whatif.None, Missing: "its cost for each request", InWords: "unknown, since a figure is missing: its cost for each request."}},
 		},

@@ -6,8 +6,8 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 	"dyno/lab/report"
 )
@@ -19,7 +19,7 @@ func HostileCause() *report.Report {
 	m.AddVariant(Hostile, "", "", 9800)
 	m.AddCause(Hostile, "", 1)
 	bad := Hostile + "\x1b[31m\u202e"
-	place := []places.Place{{Function: bad, File: "/" + bad + "/" + bad, Line: 1, Share: math.NaN()}}
+	place := []stacks.Site{{Function: bad, File: "/" + bad + "/" + bad, Line: 1, Share: math.NaN()}}
 	figures := []findings.Evidence{{Signal: bad, Value: 1, Unit: bad, Means: bad}, {Signal: bad, Value: math.Inf(1)}}
 	m.Diagnoses[0] = diagnose.Diagnosis{Variant: Hostile, Valid: true, Bound: rules.Bound(bad), Kind: bad, Also: []rules.Bound{rules.Bound(bad)}, Where: place,
 		InWords: bad, Moved: bad, Evidence: figures, Interventions: []diagnose.Intervention{{Changed: bad, Predicted: bad, Saw: bad}},

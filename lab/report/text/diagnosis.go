@@ -7,8 +7,8 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
 )
@@ -23,7 +23,7 @@ var (
 	interventionNumbers = []bool{false, false, false, false}
 )
 
-func placeCells(places []places.Place) (rows [][]string) {
+func placeCells(places []stacks.Site) (rows [][]string) {
 	for _, p := range places {
 		rows = append(rows, []string{format.Share(p), format.Place(p), p.Function})
 	}

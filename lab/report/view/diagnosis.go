@@ -5,8 +5,8 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/report/format"
 )
 
@@ -38,7 +38,7 @@ func finiteEvidence(in []findings.Evidence) []findings.Evidence {
 	return slices.DeleteFunc(slices.Clone(format.Filled(in)), func(e findings.Evidence) bool { return !format.Value(e.Value).Known() })
 }
 
-func finitePlaces(in []places.Place) []places.Place {
+func finitePlaces(in []stacks.Site) []stacks.Site {
 	out := slices.Clone(format.Filled(in))
 	for i := range out {
 		out[i].Share = format.Finite(out[i].Share)

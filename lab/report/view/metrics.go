@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"dyno/lab/capacity"
-	"dyno/lab/capacity/knee"
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/report/format"
@@ -65,9 +64,9 @@ func blockRatios(e *record.Experiment, read func(*record.Slice) float64, role, b
 
 // kneeRatio compares two variants by the rates at which half of their slices meet the SLO.
 func kneeRatio(e *record.Experiment, a, b string, peak func(variant string) float64) compare.Comparison {
-	of := func(variant string) knee.Estimate {
+	of := func(variant string) capacity.Estimate {
 		votes, _ := capacity.VotesOf(e.Slices, record.RoleMeasure, variant)
-		return knee.Fit(votes, peak(variant))
+		return capacity.FitTrials(votes, peak(variant))
 	}
 	x, y := of(a), of(b)
 	if x.Knee <= 0 || y.Knee <= 0 {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"dyno/lab/capacity/inflection"
+	"dyno/lab/capacity"
 	"dyno/lab/record"
 	"dyno/lab/report/format"
 )
@@ -36,7 +36,7 @@ func ramps(e *record.Experiment) (out []Ramp) {
 		if r.Totals.Delivered+r.Totals.Undelivered > 0 {
 			ramp.Delivered = followed(r, func(c record.Client) int64 { return c.Delivered })
 		}
-		joint, alone := inflection.Find(observedSeries(r))
+		joint, alone := capacity.Inflections(observedSeries(r))
 		for _, i := range joint {
 			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, i.At), true, i.InWords})
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dyno/lab/capacity"
-	"dyno/lab/capacity/fit"
+	"dyno/lab/capacity/scaling"
 	"dyno/lab/record"
 	"dyno/lab/report/format"
 )
@@ -23,11 +23,11 @@ type Scaling struct {
 
 // ScalingCurve is one variant over concurrency.
 type ScalingCurve struct {
-	Variant string         `json:"variant"`
-	Units   int            `json:"units,omitempty"` // units given to a run; 0: no number
-	Points  []ScalingPoint `json:"points"`
-	Ranked  []fit.Ranked   `json:"fits"`     // the best first; not nil
-	InWords string         `json:"in_words"` // the model that fits best
+	Variant string           `json:"variant"`
+	Units   int              `json:"units,omitempty"` // units given to a run; 0: no number
+	Points  []ScalingPoint   `json:"points"`
+	Ranked  []scaling.Ranked `json:"fits"`     // the best first; not nil
+	InWords string           `json:"in_words"` // the model that fits best
 }
 
 // ScalingPoint is one concurrency: medians over its runs.
@@ -58,7 +58,7 @@ func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Sca
 		if len(c.Points) == 0 {
 			continue
 		}
-		ranked, words := fit.Rank(c.fitted())
+		ranked, words := scaling.Rank(c.fitted())
 		c.Ranked, c.InWords = format.Filled(ranked), words
 		s.Curves = append(s.Curves, c)
 	}
@@ -75,9 +75,9 @@ func tailOf(slo record.SLO) (name string, bound format.Value) {
 	return "p99", format.Unknown
 }
 
-func (c *ScalingCurve) fitted() (points []fit.Point) {
+func (c *ScalingCurve) fitted() (points []scaling.Point) {
 	for _, p := range c.Points {
-		points = append(points, fit.Point{N: float64(p.Concurrency), X: float64(p.PerS)})
+		points = append(points, scaling.Point{N: float64(p.Concurrency), X: float64(p.PerS)})
 	}
 	return points
 }

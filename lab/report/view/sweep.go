@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dyno/lab/capacity/inflection"
+	"dyno/lab/capacity"
 	"dyno/lab/record"
 	"dyno/lab/report/format"
 )
@@ -247,7 +247,7 @@ func Inflections(e *record.Experiment) (out []Inflection, left int) {
 		if r.Invalid != "" {
 			continue
 		}
-		joint, alone := inflection.Find(observedSeries(r))
+		joint, alone := capacity.Inflections(observedSeries(r))
 		for _, i := range joint {
 			out = append(out, Inflection{format.Run(r), seconds(i.At - r.Begin), true, i.InWords})
 		}

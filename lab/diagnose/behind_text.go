@@ -1,0 +1,55 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
+)
+
+// chainLink is a goroutine that others wait for, and that waits itself.
+type chainLink struct {
+	By         stacks.Site // its function
+	At         stacks.Site // where it waits
+	Share      float64     // of the time
+	PerRequest float64     // waits, for each request that waits; 0: not known
+}
+
+// alone is the number of waits per request from which requests do not share them: a goroutine that
+// takes two requests at a time has half a wait for each.
+const alone = 0.75
+
+// behindWords follow the requests' wait to its end.
+func (v statement) behindWords() string {
+	text := ""
+	for i, hop := range v.Behind {
+		link := " for"
+		if i == 0 {
+			link = " It ends when"
+		}
+		text += fmt.Sprintf("%s %s", link, hop.By.Function)
+		if i == 0 {
+			text += " (" + hop.By.Location() + ") answers,"
+		} else {
+			text += ","
+		}
+		text += fmt.Sprintf(" which itself waits %s of the time", percent(hop.Share))
+		if hop.At.Function != hop.By.Function {
+			text += " in " + hop.At.String()
+		}
+		if i+1 < len(v.Behind) {
+			text += ","
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	text += "."
+	for _, hop := range v.Behind {
+		if hop.PerRequest >= alone && v.Signals[rules.Clients] >= 2 {
+			return text + fmt.Sprintf(" %s (%s) waits there %.2f times for each request: requests do not share that wait, as they would if it took up together those that have arrived meanwhile.",
+				hop.By.Function, hop.By.Location(), hop.PerRequest)
+		}
+	}
+	return text
+}

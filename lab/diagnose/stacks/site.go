@@ -1,0 +1,157 @@
+package stacks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyno/lab/record"
+)
+
+// Site is a place in the code to which a cost belongs.
+type Site struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	// of the resource in question: CPU time, allocated bytes, waiting time, growth
+	Share float64 `json:"share"`
+	// Cumulative means that the share includes callees in the program's own code.
+	Cumulative bool `json:"cumulative,omitempty"`
+}
+
+// Location is the place's file and, if it is known, line: f.go:12.
+func (p Site) Location() string {
+	if p.File == "" {
+		return "no file known"
+	}
+	if p.Line == 0 {
+		return path.Base(p.File)
+	}
+	return path.Base(p.File) + ":" + strconv.Itoa(p.Line)
+}
+
+// String formats the place: main.f (f.go:12).
+func (p Site) String() string {
+	if p.File == "" {
+		return p.Function
+	}
+	return fmt.Sprintf("%s (%s)", p.Function, p.Location())
+}
+
+// MaxSites is the largest number of places that are named.
+const MaxSites = 5
+
+// Sites returns the places of these stacks, as shares of their sum.
+func Sites(of []record.Stack) []Site { return SitesOf(of, Sum(of)) }
+
+// SitesOf sums the stacks per function of the service's own, as shares of a whole, largest first. A
+// stack below no such function counts in the whole, but for no place.
+func SitesOf(of []record.Stack, whole float64) []Site {
+	if whole <= 0 {
+		return nil
+	}
+	index := map[string]int{}
+	var out []Site
+	for _, s := range of {
+		f, ok := UserFrame(s.Frames)
+		if !ok {
+			continue
+		}
+		i, known := index[f.Function]
+		if !known {
+			i = len(out)
+			index[f.Function] = i
+			out = append(out, Site{Function: f.Function, File: f.File, Line: f.Line})
+		}
+		out[i].Share += s.Value / whole
+	}
+	const mentionable = 0.005 // a smaller share would print as 0%
+	out = slices.DeleteFunc(out, func(p Site) bool { return p.Share < mentionable })
+	slices.SortStableFunc(out, func(a, b Site) int { return cmp.Compare(b.Share, a.Share) })
+	return out[:min(MaxSites, len(out))]
+}
+
+// HalfSite is the deepest function of the service's own with half of a whole below it: the place of
+// a cost that no single function dominates.
+func HalfSite(of []record.Stack, whole float64) (Site, bool) {
+	type sum struct {
+		place        Site
+		value, depth float64
+	}
+	sums := map[string]*sum{}
+	for _, s := range of {
+		seen := map[string]bool{}
+		for i, f := range s.Frames {
+			if seen[f.Function] || !Own(f) {
+				continue
+			}
+			seen[f.Function] = true
+			if sums[f.Function] == nil {
+				sums[f.Function] = &sum{place: Site{Function: f.Function, File: f.File, Line: f.Line, Cumulative: true}}
+			}
+			sums[f.Function].value += s.Value
+			sums[f.Function].depth += s.Value * float64(len(s.Frames)-i)
+		}
+	}
+	var best *sum
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[name]
+		if s.value >= whole/2 && (best == nil || s.depth/s.value > best.depth/best.value) {
+			best = s
+		}
+	}
+	if best == nil || whole <= 0 {
+		return Site{}, false
+	}
+	best.place.Share = best.value / whole
+	return best.place, true
+}
+
+// WaitSites returns the places of waits, by their time.
+func WaitSites(of []record.Wait) []Site {
+	var all []record.Stack
+	for _, w := range of {
+		all = append(all, record.Stack{Frames: w.Stack, Value: w.Seconds})
+	}
+	return Sites(all)
+}
+
+// Callee is the function that the service's own code calls most in these stacks, among those whose
+// own code is place; empty: place does the work itself.
+func Callee(of []record.Stack, place Site) string {
+	values := map[string]float64{}
+	whole, most := 0.0, ""
+	for _, s := range of {
+		f, ok := UserFrame(s.Frames)
+		if !ok || f.Function != place.Function {
+			continue
+		}
+		whole += s.Value
+		// By place: a function that the compiler made has the name of another in its stack.
+		i := slices.IndexFunc(s.Frames, func(o record.Frame) bool { return o.File == f.File && o.Line == f.Line && !Standard(o.Function) })
+		if i <= 0 || strings.HasPrefix(s.Frames[i-1].Function, "runtime.") {
+			continue
+		}
+		called := s.Frames[i-1].Function
+		if values[called] += s.Value; values[called] > values[most] {
+			most = called
+		}
+	}
+	if values[most] < whole/2 {
+		return ""
+	}
+	return most
+}
+
+// Sum is the value of all stacks.
+func Sum(of []record.Stack) float64 {
+	out := 0.0
+	for _, s := range of {
+		out += s.Value
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package importer
+
+import (
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// maxAlternatives bounds the ways of reading a schema with oneOf and anyOf that are tried.
+const maxAlternatives = 16
+
+// alternatives returns the schemas without allOf, oneOf and anyOf that a schema stands for: all of
+// allOf, and one of each other list, the first ones first.
+func (m *sampler) alternatives(s *openapi3.Schema, depth int) []*openapi3.Schema {
+	if m.left--; s == nil || depth > lastSampleDepth || m.left < leastSampleValues {
+		return nil
+	}
+	plain := *s
+	plain.AllOf, plain.OneOf, plain.AnyOf = nil, nil, nil
+	out := []*openapi3.Schema{&plain}
+	for _, ref := range s.AllOf {
+		out = schemaProducts(out, m.of(ref, depth), nil)
+	}
+	for _, list := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
+		if len(list) == 0 {
+			continue
+		}
+		var each []*openapi3.Schema
+		for _, ref := range list {
+			each = append(each, schemaProducts(out, m.of(ref, depth), discriminated(s, ref))...)
+			if len(each) >= maxAlternatives {
+				break
+			}
+		}
+		out = each
+	}
+	return out[:min(len(out), maxAlternatives)]
+}
+
+func (m *sampler) of(ref *openapi3.SchemaRef, depth int) []*openapi3.Schema {
+	if ref == nil || ref.Value == nil {
+		return []*openapi3.Schema{{}}
+	}
+	return m.alternatives(ref.Value, depth+1)
+}
+
+// schemaProducts joins each of some schemas with each of others, and with a further one.
+func schemaProducts(some, others []*openapi3.Schema, further *openapi3.Schema) (out []*openapi3.Schema) {
+	for _, a := range some {
+		for _, b := range others {
+			if len(out) == maxAlternatives {
+				return out
+			}
+			joined := joinedOf(a, b)
+			if further != nil {
+				joined = joinedOf(joined, further)
+			}
+			out = append(out, joined)
+		}
+	}
+	return out
+}
+
+// discriminated returns what the discriminator of a schema says of one of its alternatives; nil:
+// nothing.
+func discriminated(s *openapi3.Schema, ref *openapi3.SchemaRef) *openapi3.Schema {
+	if s.Discriminator == nil || s.Discriminator.PropertyName == "" || ref == nil || ref.Ref == "" {
+		return nil
+	}
+	name := path.Base(ref.Ref)
+	for _, key := range slices.Sorted(maps.Keys(s.Discriminator.Mapping)) {
+		if to := s.Discriminator.Mapping[key].Ref; to == ref.Ref || path.Base(to) == name {
+			name = key
+			break
+		}
+	}
+	if ref.Value != nil {
+		if p := ref.Value.Properties[s.Discriminator.PropertyName]; p != nil && p.Value != nil && (p.Value.Const != nil || len(p.Value.Enum) == 1) {
+			return nil // the alternative says so itself
+		}
+	}
+	property := s.Discriminator.PropertyName
+	return &openapi3.Schema{Required: []string{property}, Properties: openapi3.Schemas{property: {Value: &openapi3.Schema{Enum: []any{name}}}}}
+}
+
+// joinedOf is a schema that permits what two permit.
+func joinedOf(a, b *openapi3.Schema) *openapi3.Schema {
+	s := *a
+	s.Type = commonTypes(a.Type, b.Type)
+	s.Format = firstText(a.Format, b.Format)
+	if s.Pattern = firstText(a.Pattern, b.Pattern); a.Pattern != "" && b.Pattern != "" && a.Pattern != b.Pattern {
+		s.Pattern = b.Pattern // a value that suits the other as well is found out by its check
+	}
+	switch {
+	case len(a.Enum) > 0 && len(b.Enum) > 0:
+		s.Enum = slices.DeleteFunc(slices.Clone(a.Enum), func(v any) bool { return !slices.ContainsFunc(b.Enum, func(w any) bool { return sameJSON(v, w) }) })
+	case len(b.Enum) > 0:
+		s.Enum = b.Enum
+	}
+	s.Const, s.Example, s.Default = eitherValue(a.Const, b.Const), eitherValue(a.Example, b.Example), eitherValue(a.Default, b.Default)
+	if len(s.Examples) == 0 {
+		s.Examples = b.Examples
+	}
+	if isObject(a.Example) || isObject(b.Example) || len(a.Properties)+len(b.Properties) > 0 { // an example of a part is not one of all
+		s.Example, s.Examples = nil, nil
+	}
+	s.Min, s.Max = tighter(a.Min, b.Min, false), tighter(a.Max, b.Max, true)
+	if s.ExclusiveMin = a.ExclusiveMin; !s.ExclusiveMin.IsSet() {
+		s.ExclusiveMin = b.ExclusiveMin
+	}
+	if s.ExclusiveMax = a.ExclusiveMax; !s.ExclusiveMax.IsSet() {
+		s.ExclusiveMax = b.ExclusiveMax
+	}
+	if s.MultipleOf == nil {
+		s.MultipleOf = b.MultipleOf
+	}
+	s.MinLength, s.MaxLength = max(a.MinLength, b.MinLength), smaller(a.MaxLength, b.MaxLength)
+	s.MinItems, s.MaxItems = max(a.MinItems, b.MinItems), smaller(a.MaxItems, b.MaxItems)
+	s.MinProps, s.MaxProps = max(a.MinProps, b.MinProps), smaller(a.MaxProps, b.MaxProps)
+	s.UniqueItems, s.ReadOnly = a.UniqueItems || b.UniqueItems, a.ReadOnly || b.ReadOnly
+	if s.Items == nil {
+		s.Items = b.Items
+	}
+	if len(s.PrefixItems) == 0 {
+		s.PrefixItems = b.PrefixItems
+	}
+	if s.Contains == nil {
+		s.Contains, s.MinContains = b.Contains, b.MinContains
+	}
+	if s.PropertyNames == nil {
+		s.PropertyNames = b.PropertyNames
+	}
+	if s.AdditionalProperties.Has == nil && s.AdditionalProperties.Schema == nil {
+		s.AdditionalProperties = b.AdditionalProperties
+	}
+	s.Required = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Required, b.Required))))
+	s.Properties = bothSchemas(a.Properties, b.Properties)
+	s.PatternProperties = bothSchemas(a.PatternProperties, b.PatternProperties)
+	return &s
+}
+
+// bothSchemas joins properties; one that is in both must suit both.
+func bothSchemas(a, b openapi3.Schemas) openapi3.Schemas {
+	if len(b) == 0 {
+		return a
+	}
+	out := maps.Clone(b)
+	for name, ref := range a {
+		if other := b[name]; other != nil && ref != nil && other.Value != ref.Value {
+			ref = &openapi3.SchemaRef{Value: &openapi3.Schema{AllOf: openapi3.SchemaRefs{ref, other}}}
+		}
+		out[name] = ref
+	}
+	return out
+}
+
+func commonTypes(a, b *openapi3.Types) *openapi3.Types {
+	if a == nil || b == nil {
+		if a == nil {
+			return b
+		}
+		return a
+	}
+	var out openapi3.Types
+	for _, t := range *a {
+		switch {
+		case slices.Contains(*b, t):
+			out = append(out, t)
+		case t == "integer" && slices.Contains(*b, "number"), t == "number" && slices.Contains(*b, "integer"):
+			out = append(out, "integer")
+		}
+	}
+	if len(out) == 0 {
+		return a // no value suits both, which their check says
+	}
+	return &out
+}
+
+func firstText(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func eitherValue(a, b any) any {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func isObject(v any) bool {
+	_, ok := v.(map[string]any)
+	return ok
+}
+
+// tighter returns the tighter of two bounds: the lesser of upper ones.
+func tighter(a, b *float64, upper bool) *float64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || (*a < *b) == upper:
+		return a
+	}
+	return b
+}
+
+func smaller(a, b *uint64) *uint64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || *a < *b:
+		return a
+	}
+	return b
+}

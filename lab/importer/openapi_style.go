@@ -1,0 +1,270 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// writtenParameter says how a value stands in a URL, a field or a form (OpenAPI 3.1, 4.8.12, style
+// values; RFC 6570).
+type writtenParameter struct {
+	style   string
+	explode bool
+	escape  func(string) string
+}
+
+// statedStyle are the style and the explode that a parameter or an encoding states, or their
+// defaults.
+func statedStyle(style, usual string, explode *bool) (string, bool) {
+	if style == "" {
+		style = usual
+	}
+	if explode != nil {
+		return style, *explode
+	}
+	return style, style == "form" || style == "deepObject"
+}
+
+// jsonMember is a name and a value of an object.
+type jsonMember struct{ name, value string }
+
+// flatValue returns the texts of a value: one, those of an array, or the members of an object. A
+// value within them has no form.
+func flatValue(v any) (one string, several []string, members []jsonMember, err error) {
+	scalar := func(v any) string {
+		switch v.(type) {
+		case []any, map[string]any:
+			err = fmt.Errorf("an array or an object within another has no form there")
+			return ""
+		}
+		return plainText(v)
+	}
+	switch v := v.(type) {
+	case []any:
+		several = []string{}
+		for _, x := range v {
+			several = append(several, scalar(x))
+		}
+	case map[string]any:
+		members = []jsonMember{}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			members = append(members, jsonMember{name, scalar(v[name])})
+		}
+	default:
+		one = scalar(v)
+	}
+	return one, several, members, err
+}
+
+// path writes a value of a path's parameter.
+func (w writtenParameter) path(name string, v any) (string, error) {
+	start, separator, named := "", ",", false
+	switch w.style {
+	case "simple":
+	case "label":
+		start, separator = ".", map[bool]string{true: ".", false: ","}[w.explode]
+	case "matrix":
+		start, separator, named = ";", map[bool]string{true: ";", false: ","}[w.explode], true
+	default:
+		return "", fmt.Errorf("the style %s is not made in a path", w.style)
+	}
+	one, several, members, err := flatValue(v)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	lead := w.escape(name) + "="
+	switch {
+	case members != nil:
+		for _, m := range members {
+			if w.explode {
+				parts = append(parts, w.escape(m.name)+"="+w.escape(m.value))
+			} else {
+				parts = append(parts, w.escape(m.name), w.escape(m.value))
+			}
+		}
+		if named && !w.explode {
+			start += lead
+		}
+	case several != nil:
+		for _, s := range several {
+			if s = w.escape(s); named && w.explode {
+				s = lead + s
+			}
+			parts = append(parts, s)
+		}
+		if named && !w.explode {
+			start += lead
+		}
+	default:
+		parts = []string{w.escape(one)}
+		if named && one == "" {
+			start += w.escape(name)
+		} else if named {
+			start += lead
+		}
+	}
+	return start + strings.Join(parts, separator), nil
+}
+
+// pairs writes a value of a query, a form or a cookie.
+func (w writtenParameter) pairs(name string, v any) (out []string, err error) {
+	one, several, members, err := flatValue(v)
+	if err != nil {
+		return nil, err
+	}
+	pair := func(name, value string) { out = append(out, w.escape(name)+"="+value) }
+	if several == nil && members == nil {
+		pair(name, w.escape(one))
+		return out, nil
+	}
+	separator := ","
+	switch {
+	case w.style == "deepObject" && members != nil:
+		for _, m := range members {
+			pair(name+"["+m.name+"]", w.escape(m.value))
+		}
+		return out, nil
+	case w.style == "deepObject":
+		return nil, fmt.Errorf("the style deepObject has no form for an array")
+	case w.style == "form":
+	case w.explode:
+		return nil, fmt.Errorf("the style %s has no form with explode", w.style)
+	case w.style == "spaceDelimited":
+		separator = "%20"
+	case w.style == "pipeDelimited":
+		separator = "%7C"
+	default:
+		return nil, fmt.Errorf("the style %s is not made there", w.style)
+	}
+	var parts []string
+	for _, s := range several {
+		if w.explode {
+			pair(name, w.escape(s))
+		}
+		parts = append(parts, w.escape(s))
+	}
+	for _, m := range members {
+		if w.explode {
+			pair(m.name, w.escape(m.value))
+		}
+		parts = append(parts, w.escape(m.name), w.escape(m.value))
+	}
+	if !w.explode && len(parts) > 0 { // an empty list is not sent
+		pair(name, strings.Join(parts, separator))
+	}
+	return out, nil
+}
+
+// plainText is a single value as a text.
+func plainText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// asWritten returns an error if a value has an integer that is not as the document has it: its
+// reader rounds numbers to float64, of which only those below 2^53 are exact.
+func asWritten(v any) error {
+	const least, most = 1 << 53, 1 << 64 // beyond 64 bits it is no identifier
+	switch v := v.(type) {
+	case float64:
+		if size := math.Abs(v); size >= least && size <= most {
+			return fmt.Errorf("its integer near %.0f has more digits than are read exactly", v)
+		}
+	case []any:
+		for _, x := range v {
+			if err := asWritten(x); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := asWritten(v[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// escapeStrict escapes all but unreserved characters (RFC 3986, 2.3).
+func escapeStrict(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// escapeReserved escapes what a query cannot have: reserved characters and escapes stay
+// (allowReserved).
+func escapeReserved(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.IndexByte(":/?[]@!$&'()*+,;=", s[i]) >= 0:
+			out.WriteByte(s[i])
+		case s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			out.WriteByte('%')
+		default:
+			out.WriteString(escapeStrict(s[i : i+1]))
+		}
+	}
+	return out.String()
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || (c|0x20) >= 'a' && (c|0x20) <= 'f' }
+
+// cookieValue escapes what a cookie's value cannot have (RFC 6265, 4.1.1).
+func cookieValue(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`",;\`, c) >= 0 {
+			fmt.Fprintf(&out, "%%%02X", c)
+		} else {
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
+// inContent writes a parameter whose form is that of a media type.
+func inContent(content openapi3.Content, v any) (string, error) {
+	for kind := range content {
+		switch {
+		case isJSON(kind):
+			return compactJSON(v)
+		case strings.HasPrefix(kind, "text/"):
+			return plainText(v), nil
+		default:
+			return "", fmt.Errorf("content of type %s is not made", kind)
+		}
+	}
+	return plainText(v), nil
+}
+
+func isJSON(kind string) bool {
+	kind, _, _ = strings.Cut(kind, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/json" || kind == "*/*" || kind == "text/json" || strings.HasSuffix(kind, "+json")
+}
+
+// compactJSON is a value in JSON.
+func compactJSON(v any) (string, error) {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", fmt.Errorf("it has no JSON form: %w", err)
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}

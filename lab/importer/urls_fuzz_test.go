@@ -1,0 +1,9 @@
+package importer
+
+import (
+	"testing"
+)
+
+func FuzzURLs(f *testing.F) {
+	fuzzReader(f, readURLs, "urls/input.txt")
+}
