@@ -50,8 +50,8 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 	if r.ByConcurrency() {
 		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, record.WaitsOf(r)
 	}
-	if r.Environment.Seen {
-		s.CPU = r.Environment.TargetCPU
+	if r.System.Seen {
+		s.CPU = r.System.TargetCPU
 	}
 	if server := t.Server; server != nil {
 		s.CPUPerRequest, s.GCShare, s.GCPauseP99Ms = server.CPUMicrosPerRequest, server.GCShare, server.GCPauseP99Ms

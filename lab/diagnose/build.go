@@ -95,7 +95,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 func (e *evidence) verdict(s Subject, d Diagnosis) words.Verdict {
 	v := words.Verdict{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign, One: e.one}
 	if run := s.last(); run != nil {
-		v.CallsTo = run.Environment.CallsTo
+		v.CallsTo = run.System.CallsTo
 	}
 	if f, ok := stacks.Entry(e.waker); ok {
 		v.Serial = f.Function

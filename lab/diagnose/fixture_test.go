@@ -15,7 +15,7 @@ func saturated(clients int, perSecond float64) *record.Run {
 	r.Totals.Ended, r.Totals.Completed = int64(perSecond), int64(perSecond)
 	r.Totals.Service.Mean = 1000 * float64(clients) / perSecond
 	r.Target = record.Target{Pprof: true, Agent: true, Procs: 2, PID: 1}
-	r.Environment = record.Environment{Seen: true, TargetCPU: 0.5, PressureCPU: -1}
+	r.System = record.System{Seen: true, TargetCPU: 0.5, PressureCPU: -1}
 	r.Totals.Server = &record.ServerTotals{}
 	return r
 }

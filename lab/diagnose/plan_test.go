@@ -18,7 +18,7 @@ func carryOut(t *testing.T, p Plan, perSecond func(record.Step) float64) (runs [
 			return runs
 		}
 		r := saturated(max(step.Connections, 1), perSecond(step))
-		r.Step, r.Environment.TargetCPU = step, 1.9
+		r.Step, r.System.TargetCPU = step, 1.9
 		if step.Role == record.RoleProfile {
 			r.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Stacks: []record.Stack{stack(1, "main.work", handler[0])}}}
 			r.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.95}

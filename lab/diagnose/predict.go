@@ -28,20 +28,20 @@ const inexact = 0.1
 // besides reports whether other processes took at least a share of the machine and delayed the
 // target.
 func besides(r *record.Run, share float64) bool {
-	if !r.Environment.Seen || r.Machine.Cores == 0 {
+	if !r.System.Seen || r.Machine.Cores == 0 {
 		return false
 	}
-	return r.Environment.NoiseCPU/float64(r.Machine.Cores) >= share && r.Environment.TargetDelay >= rules.Defaults.Value(rules.BarDelayed)
+	return r.System.OthersCPU/float64(r.Machine.Cores) >= share && r.System.TargetDelay >= rules.Defaults.Value(rules.BarDelayed)
 }
 
 // disturbance describes what other processes did during a run.
 func disturbance(r *record.Run) string {
-	others, around := "other programs", r.Environment
-	if around.StealCPU > around.NoiseCPU/2 {
+	others, around := "other programs", r.System
+	if around.StealCPU > around.OthersCPU/2 {
 		others = "the hypervisor, for other virtual machines (steal), and other programs"
 	}
 	return fmt.Sprintf("%s took %s of the CPUs, and %s of the service's threads queued for one at any moment", others,
-		words.Percent(around.NoiseCPU/float64(r.Machine.Cores)), words.Digits(around.TargetDelay))
+		words.Percent(around.OthersCPU/float64(r.Machine.Cores)), words.Digits(around.TargetDelay))
 }
 
 // moreGOGC is the factor by which the intervention raises GOGC, to show whether GC bounds a
@@ -84,7 +84,7 @@ func predict(t rules.Thresholds, s Subject) prediction {
 		return prediction{}
 	}
 	procs := facts.Procs(last, s.Profiled)
-	if !last.Environment.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
+	if !last.System.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
 		procs = last.Machine.Cores
 	}
 	if procs < 2 {
@@ -103,7 +103,7 @@ func predict(t rules.Thresholds, s Subject) prediction {
 	}
 	// A waiting service is not short of CPU, unless it already uses more than would be left.
 	keeps := slack
-	if used := last.Environment.TargetCPU; used > left {
+	if used := last.System.TargetCPU; used > left {
 		keeps *= left / used
 	}
 	if keeps < slack*slack || rule.Kind == rules.Spun {

@@ -115,13 +115,13 @@ func waitingClients(r *record.Run) float64 {
 
 // machine reads the resources used by the target and by its machine.
 func (e *evidence) machine(r *record.Run) {
-	sig, around := e.signals, r.Environment
+	sig, around := e.signals, r.System
 	if !around.Seen || r.Machine.Cores == 0 {
 		return
 	}
 	sig[rules.Cores] = around.TargetCPU
 	sig[rules.Utilisation] = around.TargetCPU / e.cores
-	sig[rules.Neighbours] = around.NoiseCPU / float64(r.Machine.Cores)
+	sig[rules.Neighbours] = around.OthersCPU / float64(r.Machine.Cores)
 	sig[rules.Delayed] = around.TargetDelay
 	if around.TargetCPU > 0 {
 		sig[rules.System] = around.TargetSystem / around.TargetCPU

@@ -120,7 +120,7 @@ func TestWatch(t *testing.T) {
 		// the process's CPU is preferred to the agent's (which runs at 1 core)
 		return s.CPU > 0.4 && s.CPU < 0.6 && s.Allocs > 0.9e9 && s.Allocs < 1.1e9
 	})
-	around := w.Environment(begin, monotonic.Now())
+	around := w.System(begin, monotonic.Now())
 	totals := w.Totals(begin, monotonic.Now(), 1)
 	w.Close()
 	if !around.Seen || around.TargetCPU <= 0 {

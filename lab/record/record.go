@@ -89,17 +89,17 @@ type Change struct {
 
 // Run is one process under one steady load.
 type Run struct {
-	Version     int         `json:"version"`
-	ID          string      `json:"id"`
-	Step        Step        `json:"step"`
-	Started     time.Time   `json:"started"`
-	Load        Load        `json:"load"`
-	Target      Target      `json:"target"`
-	SLO         SLO         `json:"slo"`
-	Machine     Machine     `json:"machine"`
-	Totals      Totals      `json:"totals"`
-	Environment Environment `json:"surroundings"`
-	Invalid     string      `json:"invalid,omitempty"` // why the run does not count; empty: it counts
+	Version int       `json:"version"`
+	ID      string    `json:"id"`
+	Step    Step      `json:"step"`
+	Started time.Time `json:"started"`
+	Load    Load      `json:"load"`
+	Target  Target    `json:"target"`
+	SLO     SLO       `json:"slo"`
+	Machine Machine   `json:"machine"`
+	Totals  Totals    `json:"totals"`
+	System  System    `json:"surroundings"`
+	Invalid string    `json:"invalid,omitempty"` // why the run does not count; empty: it counts
 	// NoSuccess says that every request failed, and how; empty: one succeeded.
 	NoSuccess string `json:"no_success,omitempty"`
 	// Disturbed names what disturbed the run; empty: nothing. An SLO that was met despite it was
@@ -209,9 +209,9 @@ func (m Machine) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
-// Environment is what the rest of the machine did over the measured time.
-type Environment struct {
-	NoiseCPU     float64 `json:"others_cpu"`               // cores used by processes that the lab did not start, steal included
+// System is what the whole machine and the target used over the measured time.
+type System struct {
+	OthersCPU    float64 `json:"others_cpu"`               // cores used by processes that the lab did not start, steal included
 	StealCPU     float64 `json:"steal_cpu"`                // cores taken by the hypervisor
 	TargetCPU    float64 `json:"target_cpu"`               // cores used by the target
 	CompanionCPU float64 `json:"companion_cpu"`            // cores used by its companions

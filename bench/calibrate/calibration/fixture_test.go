@@ -21,8 +21,8 @@ func made(server string, truth rules.Bound, f figures) Case {
 	run := func(role string) *record.Run {
 		r := &record.Run{Step: record.Step{Role: role, Variant: server, Connections: clients, Closed: true}, Length: time.Second,
 			Machine: record.Machine{Cores: 2}, Load: record.Load{Model: "closed", Connections: clients},
-			Target:      record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
-			Environment: record.Environment{Seen: true, TargetCPU: f.cpu}}
+			Target: record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
+			System: record.System{Seen: true, TargetCPU: f.cpu}}
 		r.Totals.AchievedPerS, r.Totals.Service.Mean = perSecond, 1000*clients/perSecond
 		r.Totals.Server = &record.ServerTotals{MutexWait: f.lock}
 		return r

@@ -104,7 +104,7 @@ func (r Remedy) removal(runs []*record.Run) (out whatif.Removal) {
 		if r.CPU > 0 {
 			out.CPU, out.CPUOf = r.CPU*calibration.ShareOf(run, r.Compute), "gone in "+r.Compute
 		}
-		for _, p := range run.Environment.Peers {
+		for _, p := range run.System.Peers {
 			out.Beside += r.Receiver * p.CPU
 		}
 	}

@@ -68,7 +68,7 @@ const (
 
 // Read adds the signals that only the kernel's view of a program gives.
 func Read(sig rules.Signals, r *record.Run) {
-	around, of := r.Environment, runtimeOf(r.Target.Program)
+	around, of := r.System, runtimeOf(r.Target.Program)
 	if !around.Seen || around.BusiestProcess == 0 {
 		return
 	}

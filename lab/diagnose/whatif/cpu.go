@@ -19,7 +19,7 @@ type CPU struct {
 
 // CPUOf reads the CPU use in a run of a target with that GOMAXPROCS (0: unknown).
 func CPUOf(r *record.Run, procs int) CPU {
-	around := r.Environment
+	around := r.System
 	if !around.Seen || r.Machine.Cores == 0 {
 		return CPU{}
 	}
@@ -31,7 +31,7 @@ func CPUOf(r *record.Run, procs int) CPU {
 		c.Beside, c.Machine = 0, c.Limit
 		return c
 	}
-	c.Taken = min(1, around.NoiseCPU/float64(r.Machine.Cores))
+	c.Taken = min(1, around.OthersCPU/float64(r.Machine.Cores))
 	if s := r.Length.Seconds(); s > 0 {
 		c.Beside += r.Totals.Generator.CPUSeconds / s
 	}

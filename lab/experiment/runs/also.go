@@ -84,7 +84,7 @@ func (a *also) finish(ctx context.Context, r *record.Run) error {
 		return nil
 	}
 	a.name(ctx, a.dir)
-	below := &record.Downstream{Target: a.target, Environment: a.watch.Environment(r.Begin, r.Begin+int64(r.Length))}
+	below := &record.Downstream{Target: a.target, System: a.watch.System(r.Begin, r.Begin+int64(r.Length))}
 	below.Profiles = a.entered(r, "the downstream")
 	r.Downstream = below
 	return a.writeTrace(a.dir)

@@ -200,7 +200,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		r.Load.Protocol = negotiating.Protocol()
 	}
 	b.enterView(r, plan, sink)
-	r.Environment.Speed = speed
+	r.System.Speed = speed
 	if looked != nil {
 		loadErr = errors.Join(loadErr, looked.finish(ctx, r, dir), below.finish(ctx, r))
 	}
@@ -227,14 +227,14 @@ func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	from, to := plan.MeasureFrom(), plan.OfferUntil()
 	r.Begin, r.Length = from, plan.Length
 	r.BeginAt = time.Now().Add(time.Duration(from - monotonic.Now()))
-	r.Environment = seen.watch.Environment(from, to)
+	r.System = seen.watch.System(from, to)
 	r.Totals.Server = seen.watch.Totals(from, to, r.Totals.Work(r.Length))
 	t := r.Totals.Server
 	if t == nil {
 		return
 	}
 	if b.Generator.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
-		t.CPUMicrosPerRequest = (r.Environment.TargetCPU + r.Environment.CompanionCPU) / r.Totals.AchievedPerS * 1e6
+		t.CPUMicrosPerRequest = (r.System.TargetCPU + r.System.CompanionCPU) / r.Totals.AchievedPerS * 1e6
 	}
 	if len(seen.peaks) > 0 {
 		t.Gauges = seen.peaks

@@ -106,7 +106,7 @@ func (r *Run) End() {
 	r.Run.Begin, r.Run.Length = int64(1000+Warmup)*int64(record.WindowLength), time.Duration(measured)*record.WindowLength
 	r.Run.Totals = record.Totals{Offered: n, Sent: n, Ended: n, Completed: n, OfferedPerS: r.rate, AchievedPerS: r.rate, Response: q, Service: q,
 		Server: &record.ServerTotals{CPUMicrosPerRequest: 120, AllocsPerRequest: 40, BytesPerRequest: 2000, PeakRSS: 40 << 20, PeakGoroutines: 90, GCPauseP99Ms: 0.3}}
-	r.Run.Environment.Speed = 1000
+	r.Run.System.Speed = 1000
 	r.w.Close(r.Run)
 	run, err := folder.OpenRun(r.Exp.RunDir(r.Run.ID))
 	if err != nil {
