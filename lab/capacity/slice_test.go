@@ -16,7 +16,7 @@ import (
 // edit.
 func short(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
-		Step: record.Step{Rate: 625}, Load: record.Load{Model: "open"}, Length: 800 * time.Millisecond,
+		Spec: record.RunSpec{Rate: 625}, Load: record.LoadInfo{Model: "open"}, Length: 800 * time.Millisecond,
 		SLO:    record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001},
 		Totals: record.Totals{Offered: 500, Ended: 500, Completed: 500, OfferedPerS: 625, AchievedPerS: 600, Response: record.Quantiles{P50: 2, P99: 10}},
 	}
@@ -144,7 +144,7 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 		var votes []knee.Vote
 		for range 100 {
 			s := record.Slice{Rate: knee.NextRate(votes, peak, 0, b.rng.Float64())}
-			JudgeSlice(&s, b.run(record.Step{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
+			JudgeSlice(&s, b.run(record.RunSpec{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
 			if s.Unjudged == "" {
 				votes = append(votes, knee.Vote{Rate: s.Rate, Met: s.Met})
 			}

@@ -109,7 +109,7 @@ func TestSummariseSaysWhatWasLeftOut(t *testing.T) {
 func TestAHoldThatMissedBoundsTheCapacity(t *testing.T) {
 	hold := func(rate, p99 float64) *record.Run {
 		r := steady(func(r *record.Run) { r.SLO, r.Totals.Response.P99 = bound20, p99 })
-		r.Step = record.Step{Role: record.RoleMeasure, Variant: "v", Rate: rate, Hold: true}
+		r.Spec = record.RunSpec{Role: record.RoleMeasure, Variant: "v", Rate: rate, Confirm: true}
 		return r
 	}
 	exp := turnsOf(700, 0, 40)

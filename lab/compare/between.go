@@ -36,7 +36,7 @@ func byTurns(exp *record.Experiment, metric string) bool {
 // measured is the role whose samples count: measured rounds, or the first searches when no round
 // was measured.
 func measured(exp *record.Experiment) string {
-	if len(exp.Slices) > 0 || slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
+	if len(exp.Slices) > 0 || slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Spec.Role == record.RoleMeasure }) {
 		return record.RoleMeasure
 	}
 	return record.RoleSearch
@@ -140,7 +140,7 @@ func rounds(exp *record.Experiment, a, b Side) []int {
 	var out []int
 	for _, r := range exp.Runs {
 		if a.of(r) || b.of(r) {
-			out = append(out, r.Step.Round)
+			out = append(out, r.Spec.Round)
 		}
 	}
 	slices.Sort(out)
@@ -163,7 +163,7 @@ func AtEqualRate(exp *record.Experiment, metric string) Sample {
 	return func(role, variant string, round int) (float64, bool) {
 		logs, n := 0.0, 0
 		for _, r := range exp.Runs {
-			if r.Invalid != "" || r.Step.Round != round || !(Side{role, variant}).of(r) {
+			if r.Invalid != "" || r.Spec.Round != round || !(Side{role, variant}).of(r) {
 				continue
 			}
 			if v, ok := observed(r, exp.SLO, metric); ok {

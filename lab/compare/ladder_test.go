@@ -28,11 +28,11 @@ func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without m
 	}
 	data := map[key]float64{}
 	for _, run := range exp.Runs {
-		capacity := capacities[run.Step.Variant]
-		if run.Step.Role == record.RoleAblation {
-			capacity = without[run.Step.Variant]
+		capacity := capacities[run.Spec.Variant]
+		if run.Spec.Role == record.RoleAblation {
+			capacity = without[run.Spec.Variant]
 		}
-		data[key{run.Step.Role, run.Step.Variant, run.Step.Round}] = capacity * math.Exp(0.01*rng.NormFloat64())
+		data[key{run.Spec.Role, run.Spec.Variant, run.Spec.Round}] = capacity * math.Exp(0.01*rng.NormFloat64())
 	}
 	return exp, func(role, variant string, round int) (float64, bool) {
 		v, ok := data[key{role, variant, round}]
@@ -94,7 +94,7 @@ func TestVariantsBesideTheirReference(t *testing.T) {
 func TestLadderOfSearchesAlone(t *testing.T) {
 	exp := &record.Experiment{Variants: []record.Variant{{Name: "a"}, {Name: "b"}}}
 	for _, v := range exp.Variants {
-		exp.Runs = append(exp.Runs, &record.Run{Step: record.Step{Role: record.RoleSearch, Variant: v.Name}})
+		exp.Runs = append(exp.Runs, &record.Run{Spec: record.RunSpec{Role: record.RoleSearch, Variant: v.Name}})
 	}
 	rows := Ladder(exp, MetricCapacity, func(role, variant string, round int) (float64, bool) {
 		return map[string]float64{"a": 100, "b": 150}[variant], role == record.RoleSearch && round == 0
@@ -136,7 +136,7 @@ func TestTheFloorIsHeldAgainstTheClaim(t *testing.T) {
 
 func TestAtEqualRate(t *testing.T) {
 	run := func(role, variant string, round int, p99, cpu float64, invalid string) *record.Run {
-		r := &record.Run{Step: record.Step{Role: role, Variant: variant, Round: round}, Invalid: invalid}
+		r := &record.Run{Spec: record.RunSpec{Role: role, Variant: variant, Round: round}, Invalid: invalid}
 		r.Totals.Response.P99 = p99
 		if cpu > 0 {
 			r.Totals.Server = &record.ServerTotals{CPUMicrosPerRequest: cpu}

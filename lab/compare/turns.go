@@ -24,7 +24,7 @@ const (
 // RoleAblation).
 type Side struct{ Role, Variant string }
 
-func (s Side) of(r *record.Run) bool { return r.Step.Role == s.Role && r.Step.Variant == s.Variant }
+func (s Side) of(r *record.Run) bool { return r.Spec.Role == s.Role && r.Spec.Variant == s.Variant }
 
 func (s Side) took(slice *record.Slice, kind string) bool {
 	return slice.Kind == kind && slice.Role == s.Role && slice.Variant == s.Variant

@@ -52,8 +52,8 @@ func variants(e *record.Experiment) []string {
 		names = append(names, v.Name)
 	}
 	for _, r := range e.Runs {
-		if r.Step.Role != record.RoleAblation && !slices.Contains(names, r.Step.Variant) {
-			names = append(names, r.Step.Variant)
+		if r.Spec.Role != record.RoleAblation && !slices.Contains(names, r.Spec.Variant) {
+			names = append(names, r.Spec.Variant)
 		}
 	}
 	return names

@@ -265,8 +265,8 @@ func TestAnotherLanguage(t *testing.T) {
 
 func TestDiagnoseVariants(t *testing.T) {
 	other := saturated(1, 50)
-	other.Step.Role = record.RoleSearch
-	other.Step.Variant = "unseen"
+	other.Spec.Role = record.RoleSearch
+	other.Spec.Variant = "unseen"
 	e := &record.Experiment{Runs: append(locked(), other), Variants: []record.Variant{{Name: "v"}, {Name: "unseen"}}}
 	ds := Diagnose(e)
 	if len(ds) != 1 || ds[0].Variant != "v" || ds[0].Bound != rules.Lock {

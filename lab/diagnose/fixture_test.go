@@ -8,9 +8,9 @@ import (
 
 // saturated makes a run of a closed loop.
 func saturated(clients int, perSecond float64) *record.Run {
-	r := &record.Run{Step: record.Step{Role: record.RoleSaturate, Variant: "v", Connections: clients, Closed: true},
+	r := &record.Run{Spec: record.RunSpec{Role: record.RoleSaturate, Variant: "v", Connections: clients, Closed: true},
 		Length: time.Second, Machine: record.Machine{Cores: 2}}
-	r.Load = record.Load{Model: "closed", Connections: clients}
+	r.Load = record.LoadInfo{Model: "closed", Connections: clients}
 	r.Totals.AchievedPerS = perSecond
 	r.Totals.Ended, r.Totals.Completed = int64(perSecond), int64(perSecond)
 	r.Totals.Service.Mean = 1000 * float64(clients) / perSecond
@@ -22,7 +22,7 @@ func saturated(clients int, perSecond float64) *record.Run {
 
 // as gives a run another role.
 func as(r *record.Run, role string, change *record.Change, round int) *record.Run {
-	r.Step.Role, r.Step.Change, r.Step.Round = role, change, round
+	r.Spec.Role, r.Spec.Change, r.Spec.Round = role, change, round
 	return r
 }
 

@@ -133,7 +133,7 @@ func outcome(t rules.Thresholds, s Subject) (Intervention, bool) {
 		return Intervention{}, false
 	}
 	p, made := predict(t, s), s.Intervened[len(s.Intervened)-1]
-	if p.change == nil || made.Step.Change == nil || *p.change != *made.Step.Change {
+	if p.change == nil || made.Spec.Change == nil || *p.change != *made.Spec.Change {
 		return Intervention{}, false // it tested another verdict
 	}
 	before := facts.PerSecond(s.last())

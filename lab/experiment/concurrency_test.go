@@ -104,8 +104,8 @@ measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
 		t.Fatal(err)
 	}
 	for name, want := range map[string]struct{ runs, n int }{"four": {5, 4}, "two": {3, 2}, "missing": {0, 0}, "rows": {0, 0}} { // the first has a twin
-		runs := x.exp.Select(func(r *record.Run) bool { return r.Step.Variant == name && r.Invalid == "" })
-		if len(runs) != want.runs || want.runs > 0 && runs[0].Step.Connections != want.n {
+		runs := x.exp.Select(func(r *record.Run) bool { return r.Spec.Variant == name && r.Invalid == "" })
+		if len(runs) != want.runs || want.runs > 0 && runs[0].Spec.Connections != want.n {
 			t.Errorf("%s: %d runs, want %+v", name, len(runs), want)
 		}
 	}
@@ -140,8 +140,8 @@ measure: {concurrency: [2, 4]}
 	}
 	for i, r := range x.exp.Runs {
 		got := r.Totals
-		if int64(r.Step.Connections) != want[i].n || got.Completed != want[i].done || got.Offered != want[i].done || r.Invalid != "" {
-			t.Errorf("%s with %d concurrent units did %d of %d units, want %v (%s)", r.Step.Variant, r.Step.Connections, got.Completed, got.Offered, want[i], r.Invalid)
+		if int64(r.Spec.Connections) != want[i].n || got.Completed != want[i].done || got.Offered != want[i].done || r.Invalid != "" {
+			t.Errorf("%s with %d concurrent units did %d of %d units, want %v (%s)", r.Spec.Variant, r.Spec.Connections, got.Completed, got.Offered, want[i], r.Invalid)
 		}
 	}
 	if x.exp.Variants[0].Units != 40 || x.exp.Variants[1].Units != 80 {

@@ -199,7 +199,7 @@ func (x *executor) hold(ctx context.Context, p turns.Place) error {
 	if x.holdFor() == 0 || !result.Valid || x.lost[p.Variant] {
 		return nil
 	}
-	return x.step(ctx, record.Step{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.holdFor(), Hold: true})
+	return x.step(ctx, record.RunSpec{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.holdFor(), Confirm: true})
 }
 
 // leavable lists the ladder's steps that have undo arguments, except the last: the ladder without

@@ -7,7 +7,7 @@ import (
 
 func TestJudge(t *testing.T) {
 	fit := func() *Run {
-		return &Run{Load: Load{Model: "open"}, Machine: Machine{Cores: 2},
+		return &Run{Load: LoadInfo{Model: "open"}, Machine: Machine{Cores: 2},
 			Totals: Totals{Response: Quantiles{P99: 20}, Lag: Lag{P99: 100}, Generator: Generator{BusiestThread: 0.3}},
 			System: System{Seen: true, TargetCPU: 0.8}}
 	}

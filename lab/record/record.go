@@ -4,7 +4,7 @@
 // about a run can be computed again from its record, later and on another machine.
 //
 // A Run is one process under one steady load. An Experiment is an ordered list of runs, each with
-// its role, variant, pair and round. Times are CLOCK_MONOTONIC nanoseconds (agent/monotonic)
+// its role, variant and round. Times are CLOCK_MONOTONIC nanoseconds (agent/monotonic)
 // unless a name says otherwise.
 //
 // Record is not for writing folders (folder) and not for judging: capacity decides whether an SLO
@@ -46,13 +46,12 @@ const (
 	RoleIntervene = "intervene" // as RoleSaturate with one setting changed, to confirm or refute a verdict
 )
 
-// Step describes one run before it happens: what to start, how hard to drive it, and for what
+// RunSpec describes one run before it happens: what to start, how hard to drive it, and for what
 // purpose.
-type Step struct {
+type RunSpec struct {
 	Role    string        `json:"role"`
 	Variant string        `json:"variant"`
 	Round   int           `json:"round"`
-	Pair    int           `json:"pair"`
 	Rate    float64       `json:"rate_per_s,omitempty"` // 0: closed model, or a schedule that states its own rate
 	Length  time.Duration `json:"length_ns,omitempty"`  // measured time; 0: the scenario's
 	// RampTo is the rate at the end of the run, which rises evenly from Rate, per second; 0: the
@@ -60,7 +59,7 @@ type Step struct {
 	RampTo float64 `json:"ramp_to_per_s,omitempty"`
 	// Connections is the number of connections that carry the load; 0: the scenario's.
 	Connections int  `json:"connections,omitempty"`
-	Hold        bool `json:"hold,omitempty"` // confirms a capacity; runs at least as long as a gauge's slope needs
+	Confirm     bool `json:"hold,omitempty"` // confirms a capacity; runs at least as long as a gauge's slope needs
 	// Closed uses the closed model, whatever the scenario's schedule says. A job then works on
 	// Connections units concurrently.
 	Closed bool `json:"closed,omitempty"`
@@ -73,7 +72,7 @@ type Step struct {
 
 // Diagnostic reports whether the run serves to find what bounds the target. Such a run says
 // nothing about how much the target carries under its SLO.
-func (s Step) Diagnostic() bool {
+func (s RunSpec) Diagnostic() bool {
 	switch s.Role {
 	case RoleSaturate, RoleProfile, RoleTraced, RoleIntervene:
 		return true
@@ -91,9 +90,9 @@ type Change struct {
 type Run struct {
 	Version int       `json:"version"`
 	ID      string    `json:"id"`
-	Step    Step      `json:"step"`
+	Spec    RunSpec   `json:"step"`
 	Started time.Time `json:"started"`
-	Load    Load      `json:"load"`
+	Load    LoadInfo  `json:"load"`
 	Target  Target    `json:"target"`
 	SLO     SLO       `json:"slo"`
 	Machine Machine   `json:"machine"`
@@ -128,22 +127,22 @@ type Run struct {
 	Unwritten error `json:"-"`
 }
 
-// ByConcurrency reports whether the load was a number of concurrent units, Step.Connections,
+// ByConcurrency reports whether the load was a number of concurrent units, Spec.Connections,
 // instead of a rate.
 func (r *Run) ByConcurrency() bool { return r.Load.Kind == KindJobs && r.Load.Model == "closed" }
 
-// Sessions reports whether the load was a number of sessions, Step.Connections, with a fixed rate
+// Sessions reports whether the load was a number of sessions, Spec.Connections, with a fixed rate
 // each.
 func (r *Run) Sessions() bool { return r.Load.Kind == KindSessions }
 
-// Kinds of Load beside requests.
+// Kinds of load that are not requests.
 const (
 	KindJobs     = "jobs"     // the target drives itself
 	KindSessions = "sessions" // connections that stay open
 )
 
-// Load describes how the run was driven.
-type Load struct {
+// LoadInfo describes how the run was driven.
+type LoadInfo struct {
 	Kind   string `json:"kind"`   // requests | flows | sessions | jobs
 	Model  string `json:"model"`  // open | closed
 	Engine string `json:"engine"` // raw-epoll | raw-uring | std | flows | the job's own
@@ -306,9 +305,9 @@ type Experiment struct {
 
 // InProgress describes how far a running experiment has got.
 type InProgress struct {
-	PID      int  `json:"pid"` // process ID of the lab; if that process is gone, the experiment was interrupted
-	Step     Step `json:"step"`
-	Expected int  `json:"expected"` // estimated number of runs; 0: the experiment is measured in turns
+	PID      int     `json:"pid"` // process ID of the lab; if that process is gone, the experiment was interrupted
+	Spec     RunSpec `json:"step"`
+	Expected int     `json:"expected"` // estimated number of runs; 0: the experiment is measured in turns
 	// Ends is when the budget is used up; the experiment may end earlier.
 	Ends time.Time `json:"ends,omitzero"`
 }
@@ -349,7 +348,7 @@ const RunsFolder = "runs"
 func (e *Experiment) RunDir(id string) string { return filepath.Join(e.Dir, RunsFolder, id) }
 
 // NextID returns the ID of the next run: its place in the order, its role and its variant.
-func (e *Experiment) NextID(s Step) string {
+func (e *Experiment) NextID(s RunSpec) string {
 	name := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
 			return c

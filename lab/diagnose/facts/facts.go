@@ -12,7 +12,7 @@ import "dyno/lab/record"
 // offers were unfinished.
 func InFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" && !r.Sessions() {
-		return float64(r.Step.Connections)
+		return float64(r.Spec.Connections)
 	}
 	t, units := r.Totals, float64(max(r.Load.Units, 1))
 	if mean := max(t.Service.Mean, r.SLO.Observed(t).Mean); mean > 0 {

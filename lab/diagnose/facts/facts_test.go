@@ -64,7 +64,7 @@ func TestInFlight(t *testing.T) {
 	if got := InFlight(open); got != 5 {
 		t.Errorf("by Little's law: %v", got)
 	}
-	closed := &record.Run{Load: record.Load{Model: "closed"}, Step: record.Step{Connections: 32}}
+	closed := &record.Run{Load: record.LoadInfo{Model: "closed"}, Spec: record.RunSpec{Connections: 32}}
 	if got := InFlight(closed); got != 32 {
 		t.Errorf("its clients: %v", got)
 	}

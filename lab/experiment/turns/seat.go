@@ -50,14 +50,14 @@ type seat struct {
 
 // sit starts a place's process for the n-th generation and sets it up.
 func (t *turns) sit(ctx context.Context, n int, p Place, shared *environment.Environment) (*seat, error) {
-	step := record.Step{Role: p.Role, Variant: p.Variant, Round: n}
+	step := record.RunSpec{Role: p.Role, Variant: p.Variant, Round: n}
 	variant, err := t.programs.Variant(step)
 	if err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%d-%s", n, p)
 	s := &seat{place: p, turns: t, variant: variant, env: t.programs.New(Folder(t.exp, name), shared)}
-	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: t.exp.SLO, Machine: t.exp.Machine}
+	s.run = &record.Run{ID: name, Spec: step, Started: time.Now(), SLO: t.exp.SLO, Machine: t.exp.Machine}
 	if err := s.open(ctx); err != nil {
 		s.close()
 		return nil, err

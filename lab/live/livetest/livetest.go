@@ -63,9 +63,9 @@ const Warmup = 10
 // Begin begins a run.
 func (m *Made) Begin(role, variant string, round int, rate float64) *Run {
 	m.t.Helper()
-	step := record.Step{Role: role, Variant: variant, Round: round, Rate: rate}
-	r := &record.Run{ID: m.Exp.NextID(step), Step: step, SLO: m.Exp.SLO, Machine: m.Exp.Machine, Started: time.Now(),
-		Load:   record.Load{Kind: "requests", Model: "open", Engine: "std", Schedule: fmt.Sprintf("poisson %.0f/s", rate)},
+	step := record.RunSpec{Role: role, Variant: variant, Round: round, Rate: rate}
+	r := &record.Run{ID: m.Exp.NextID(step), Spec: step, SLO: m.Exp.SLO, Machine: m.Exp.Machine, Started: time.Now(),
+		Load:   record.LoadInfo{Kind: "requests", Model: "open", Engine: "std", Schedule: fmt.Sprintf("poisson %.0f/s", rate)},
 		Target: record.Target{Command: []string{"shopd", "--assembly", variant}, Assembly: []byte(`{"cache":"` + variant + `"}`)}}
 	return &Run{Made: m, w: folder.Create(m.Exp.RunDir(r.ID)), Run: r, rate: rate}
 }

@@ -33,8 +33,8 @@ func writeRun(t *testing.T, dir string, r *record.Run) {
 }
 
 func sampleRun() *record.Run {
-	return &record.Run{ID: "001-single-x", Step: record.Step{Role: record.RoleSingle, Variant: "x", Rate: 100}, Started: time.Unix(1, 0).UTC(),
-		Load:   record.Load{Model: "open", URL: "http://me:s3cret@127.0.0.1/"},
+	return &record.Run{ID: "001-single-x", Spec: record.RunSpec{Role: record.RoleSingle, Variant: "x", Rate: 100}, Started: time.Unix(1, 0).UTC(),
+		Load:   record.LoadInfo{Model: "open", URL: "http://me:s3cret@127.0.0.1/"},
 		Target: record.Target{Command: []string{"svc", "--token", "s3cret"}},
 		SLO:    record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.01},
 		Totals: record.Totals{Offered: 3, Errors: map[string]int64{"timeout": 1}, Status: map[string]int64{"200": 2}}}
