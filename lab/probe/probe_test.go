@@ -182,7 +182,7 @@ func TestForeignClock(t *testing.T) {
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.foreign {
+	if !w.remote {
 		t.Error("taken for this machine's")
 	}
 }

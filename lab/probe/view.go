@@ -61,7 +61,7 @@ func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 func (w *Watcher) System(from, to int64) record.System {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := record.System{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.sees.Target && w.foreign}
+	out := record.System{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.sees.Target && w.remote}
 	a, b, ok := w.proc.span(from, to)
 	if !ok || !w.sees.Machine {
 		return out
@@ -79,7 +79,7 @@ func (w *Watcher) System(from, to int64) record.System {
 		sum := func(before, after float64) float64 { return usage.Rate(before, after, first.At, last.At) }
 		out.TargetCPU, out.TargetSystem = sum(first.CPU, last.CPU), sum(first.SystemCPU, last.SystemCPU)
 		out.TargetDelay = sum(first.Delay, last.Delay)
-		if !w.foreign {
+		if !w.remote {
 			here = out.TargetCPU
 		}
 	default:
@@ -88,8 +88,8 @@ func (w *Watcher) System(from, to int64) record.System {
 	out.Seen = true
 	out.StealCPU = per(a.Steal, b.Steal)
 	out.Peers = slices.Clone(w.peers)
-	out.CompanionCPU = per(a.Companions, b.Companions)
-	out.OthersCPU = max(0, per(a.Busy, b.Busy)+out.StealCPU-here-out.CompanionCPU-per(a.Self, b.Self))
+	out.DependencyCPU = per(a.Dependencies, b.Dependencies)
+	out.OthersCPU = max(0, per(a.Busy, b.Busy)+out.StealCPU-here-out.DependencyCPU-per(a.Self, b.Self))
 	if w.sees.PressureCPU {
 		out.PressureCPU = min(1, per(a.Pressure, b.Pressure))
 	}

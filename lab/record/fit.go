@@ -9,7 +9,7 @@ const (
 	GeneratorBusy = 0.8
 	// lagShare is the share of the reported p99 that the generator's own p99 send-lag may reach.
 	lagShare = 0.25
-	// targetBusy is the share of the machine that the target and its companions must use together
+	// targetBusy is the share of the machine that the target and its dependencies must use together
 	// for send-lag to count as their doing rather than the generator's.
 	targetBusy = 0.7
 	// neighbourShare is the share of the machine that processes which the lab did not start may
@@ -61,7 +61,7 @@ func (r *Run) judgeGenerator() (disturbed string) {
 	g.Limited, g.Why = false, ""
 	observed := r.SLO.Observed(r.Totals).P99
 	lagMs, late := r.Totals.Lateness()
-	working := r.System.TargetCPU + r.System.CompanionCPU
+	working := r.System.TargetCPU + r.System.DependencyCPU
 	idle := r.Machine.Cores > 0 && r.System.Seen && working/float64(r.Machine.Cores) < targetBusy
 	open := r.Load.Model == "open"
 	lagged := open && observed > 0 && lagMs > lagShare*observed && lagMs > 1 && idle

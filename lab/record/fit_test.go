@@ -22,7 +22,7 @@ func TestJudge(t *testing.T) {
 		{name: "busy generator that sent late", change: func(r *Run) { r.Totals.Generator.BusiestThread, r.Totals.Lag.P99 = 0.9, 8000 }, invalid: "busiest thread used 90%"},
 		{name: "busy generator in a closed loop", change: func(r *Run) { r.Totals.Generator.BusiestThread, r.Load.Model = 0.9, "closed" }, invalid: "busiest thread used 90%"},
 		{name: "late generator", change: func(r *Run) { r.Totals.Lag.P99 = 8000 }, disturbed: "upper bound"},
-		{name: "late because the target's database took it", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.System.CompanionCPU = 0.8 }},
+		{name: "late because the target's database took it", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.System.DependencyCPU = 0.8 }},
 		{name: "late because the target took the CPU", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.System.TargetCPU = 1.6 }},
 		{name: "closed model has no lag to judge", change: func(r *Run) { r.Totals.Lag.P99 = 8000; r.Load.Model = "closed" }},
 		{name: "neighbours in the way", change: func(r *Run) { r.System.OthersCPU, r.System.TargetDelay = 0.5, 0.1 }, disturbed: "other processes took 25%"},

@@ -210,13 +210,13 @@ func (m Machine) String() string {
 
 // System is what the whole machine and the target used over the measured time.
 type System struct {
-	OthersCPU    float64 `json:"others_cpu"`               // cores used by processes that the lab did not start, steal included
-	StealCPU     float64 `json:"steal_cpu"`                // cores taken by the hypervisor
-	TargetCPU    float64 `json:"target_cpu"`               // cores used by the target
-	CompanionCPU float64 `json:"companion_cpu"`            // cores used by its companions
-	TargetDelay  float64 `json:"target_delay"`             // seconds per second that the target's threads waited for a CPU
-	PressureCPU  float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
-	Speed        float64 `json:"speed_mb_per_s,omitempty"` // speed of the machine at a fixed piece of work just before the run; 0: not measured
+	OthersCPU     float64 `json:"others_cpu"`               // cores used by processes that the lab did not start, steal included
+	StealCPU      float64 `json:"steal_cpu"`                // cores taken by the hypervisor
+	TargetCPU     float64 `json:"target_cpu"`               // cores used by the target
+	DependencyCPU float64 `json:"companion_cpu"`            // cores used by its dependencies: a scenario's companions, and Peers
+	TargetDelay   float64 `json:"target_delay"`             // seconds per second that the target's threads waited for a CPU
+	PressureCPU   float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
+	Speed         float64 `json:"speed_mb_per_s,omitempty"` // speed of the machine at a fixed piece of work just before the run; 0: not measured
 
 	// Seconds per second in which the target's busiest thread, and the threads of its busiest
 	// process, ran or waited for a CPU.
@@ -241,7 +241,7 @@ type System struct {
 	TLBMisses       float64 `json:"tlb_misses_per_s,omitempty"`
 
 	// Peers are the processes on this machine that the target calls; their CPU time is part of
-	// CompanionCPU.
+	// DependencyCPU.
 	Peers []Peer `json:"peers,omitempty"`
 
 	Elsewhere bool `json:"elsewhere,omitempty"` // the target runs on another machine; the figures come from its agent

@@ -72,7 +72,7 @@ func Available(r *record.Run, procs int) float64 {
 	if s := r.Length.Seconds(); s > 0 {
 		cores -= r.Totals.Generator.CPUSeconds / s
 	}
-	cores -= r.System.CompanionCPU + r.System.OthersCPU
+	cores -= r.System.DependencyCPU + r.System.OthersCPU
 	if quota := r.Target.Quota; quota > 0 && !r.Target.Shared {
 		cores = min(cores, quota)
 	}

@@ -12,7 +12,7 @@ func TestAvailable(t *testing.T) {
 	run := func(change func(*record.Run)) *record.Run {
 		r := &record.Run{Machine: record.Machine{Cores: 8}, Length: 2 * time.Second}
 		r.Totals.Generator.CPUSeconds = 2 // one core
-		r.System.CompanionCPU, r.System.OthersCPU = 0.5, 0.5
+		r.System.DependencyCPU, r.System.OthersCPU = 0.5, 0.5
 		if change != nil {
 			change(r)
 		}

@@ -23,7 +23,7 @@ func CPUOf(r *record.Run, procs int) CPU {
 	if !around.Seen || r.Machine.Cores == 0 {
 		return CPU{}
 	}
-	c := CPU{Target: around.TargetCPU, Ready: around.TargetCPU + around.TargetDelay, Beside: around.CompanionCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
+	c := CPU{Target: around.TargetCPU, Ready: around.TargetCPU + around.TargetDelay, Beside: around.DependencyCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
 	if procs > 0 {
 		c.Limit = float64(procs)
 	}
@@ -52,7 +52,7 @@ func LoadOf(all []*record.Slice) (l Load) {
 	seconds := 0.0
 	for _, s := range all {
 		seconds += s.Length.Seconds()
-		l = l.plus(Load{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.CompanionCPU + s.GeneratorCPU}, 1)
+		l = l.plus(Load{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.DependencyCPU + s.GeneratorCPU}, 1)
 	}
 	return l.over(seconds)
 }

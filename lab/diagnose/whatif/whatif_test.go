@@ -104,7 +104,7 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 }
 
 func TestCPUOf(t *testing.T) {
-	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, System: record.System{Seen: true, TargetCPU: 1, TargetDelay: 0.25, CompanionCPU: 0.25, OthersCPU: 0.5}}
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, System: record.System{Seen: true, TargetCPU: 1, TargetDelay: 0.25, DependencyCPU: 0.25, OthersCPU: 0.5}}
 	r.Totals.Generator.CPUSeconds = 1
 	if c := CPUOf(r, 2); c != (CPU{Target: 1, Ready: 1.25, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
 		t.Errorf("%+v", c)
@@ -129,7 +129,7 @@ func TestCPUOf(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	half := time.Second / 2
-	l := LoadOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, CompanionCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
+	l := LoadOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, DependencyCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
 	if l != (Load{PerS: 400, Target: 0.4, Ready: 0.8, Beside: 0.2}) || math.Abs(l.Micros()-1000) > 1e-9 {
 		t.Errorf("%+v", l)
 	}

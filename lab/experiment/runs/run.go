@@ -92,7 +92,7 @@ func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Exper
 		delete(b.kept, step.Variant)
 	default: // it stays up for its next turn, and must not continue to work on this one
 		b.kept[step.Variant] = s
-		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs()}))
+		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Dependencies: s.CompanionPIDs()}))
 	}
 	if r.Unwritten != nil { // the run in memory is all there is
 		return r, err
@@ -142,7 +142,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	counters := r.Spec.Role == record.RoleProfile // they slow each context switch of the target
 	_, _, notGo := host.Program(r.Target.PID)
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters, Calls: notGo}})
+		Processes: usage.Processes{PID: r.Target.PID, Dependencies: s.CompanionPIDs(), Self: os.Getpid(), GeneratorPIDs: d.helpers, Counters: counters, Calls: notGo}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
@@ -234,7 +234,7 @@ func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 		return
 	}
 	if b.Generator.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
-		t.CPUMicrosPerRequest = (r.System.TargetCPU + r.System.CompanionCPU) / r.Totals.AchievedPerS * 1e6
+		t.CPUMicrosPerRequest = (r.System.TargetCPU + r.System.DependencyCPU) / r.Totals.AchievedPerS * 1e6
 	}
 	if len(seen.peaks) > 0 {
 		t.Gauges = seen.peaks

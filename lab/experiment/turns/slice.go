@@ -132,7 +132,7 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	environment.AwaitIdle(ctx, s.meter)
 	s.account(&out, totals, s.meter.Read().Since(before))
 	counted := p.Length.Seconds() / span.Seconds() // the share of the offers that are counted
-	for _, seconds := range []*float64{&out.TargetCPU, &out.TargetDelay, &out.CompanionCPU, &out.GeneratorCPU} {
+	for _, seconds := range []*float64{&out.TargetCPU, &out.TargetDelay, &out.DependencyCPU, &out.GeneratorCPU} {
 		*seconds *= counted
 	}
 	out.Start, out.Length = carried.MeasureFrom(), carried.Length
@@ -210,7 +210,7 @@ func (s *seat) account(out *record.Slice, t record.Totals, used usage.Sum) {
 		out.Failed += max(0, t.Undelivered-t.Unfinished)
 		out.Served = t.Delivered
 	}
-	out.TargetCPU, out.TargetDelay, out.CompanionCPU, out.GeneratorCPU = used.Target, used.Delay, used.Companions, used.Self
+	out.TargetCPU, out.TargetDelay, out.DependencyCPU, out.GeneratorCPU = used.Target, used.Delay, used.Dependencies, used.Self
 	out.Steal, out.Others = s.meter.Shares(used)
 	out.RSS = s.meter.RSS()
 }
