@@ -57,7 +57,7 @@ type Result struct {
 func Summarise(exp *record.Experiment, variant string) Result {
 	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []Step{}, Warnings: []string{}}
 	runs := exp.Select(func(r *record.Run) bool {
-		return r.Spec.Variant == variant && r.Spec.Role != record.RoleFloor && r.Spec.Role != record.RoleAblation && !r.Spec.Diagnostic()
+		return r.Spec.Variant == variant && r.Spec.Role != record.RoleControl && r.Spec.Role != record.RoleAblation && !r.Spec.Diagnostic()
 	})
 	for _, r := range runs {
 		res.Steps = append(res.Steps, stepOf(r, exp.SLO))

@@ -34,7 +34,7 @@ func rounds(t *testing.T, roofs ...float64) *record.Experiment {
 	add(record.RoleSearch, 0, made{unit: 0.01, roof: 1000}.at(5, 12, 24))
 	for i, roof := range roofs {
 		add(record.RoleMeasure, i+1, made{unit: 0.01, roof: roof}.at(12))
-		add(record.RoleFloor, i+1, made{unit: 1, roof: 1}.at(1))
+		add(record.RoleControl, i+1, made{unit: 1, roof: 1}.at(1))
 	}
 	return exp
 }

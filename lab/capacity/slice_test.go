@@ -104,7 +104,7 @@ func TestVotesOf(t *testing.T) {
 		slo(5, "a", false, func(s *record.Slice) { s.Unjudged = "few" }),
 		slo(6, "a", false, func(s *record.Slice) { s.Invalid = "the target ended" }),
 		slo(7, "a", false, nil),
-		slo(8, "a", true, func(s *record.Slice) { s.Role = record.RoleFloor }),
+		slo(8, "a", true, func(s *record.Slice) { s.Role = record.RoleControl }),
 		slo(9, "a", true, func(s *record.Slice) { s.Kind = record.SliceWork; s.Steal = 0.5 }),
 	}
 	votes, left := VotesOf(all, record.RoleMeasure, "a")

@@ -62,10 +62,10 @@ func TestRotationIsBalanced(t *testing.T) {
 			r.Variants = append(r.Variants, fmt.Sprint("v", i))
 		}
 		if rapid.Bool().Draw(t, "floor") {
-			r.Floor = r.Variants[0]
+			r.Control = r.Variants[0]
 		}
 		for i := range rapid.IntRange(0, len(r.Variants)-1).Draw(t, "leave") {
-			r.Leave = append(r.Leave, r.Variants[i])
+			r.Ablations = append(r.Ablations, r.Variants[i])
 		}
 		slots := len(r.order(1))
 		type key struct{ role, variant string }
@@ -103,7 +103,7 @@ func TestRotationIsBalanced(t *testing.T) {
 }
 
 func TestRotationMeasuresEverySlotInOrder(t *testing.T) {
-	r := Rotation{Variants: []string{"a", "b", "c"}, Rounds: 3, Floor: "a", Leave: []string{"b"}}
+	r := Rotation{Variants: []string{"a", "b", "c"}, Rounds: 3, Control: "a", Ablations: []string{"b"}}
 	exp := carryOut(t, r, 2)
 	valid := map[record.RunSpec]int{}
 	last := 0

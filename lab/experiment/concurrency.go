@@ -135,10 +135,10 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 			rotation.Variants = append(rotation.Variants, v.Name)
 		}
 		if n > 1 {
-			rotation.Floor = variants[0].Name
+			rotation.Control = variants[0].Name
 		}
 		if x.opts.Depth == Thorough && x.exp.Kind == record.KindLadder {
-			rotation.Leave = leavable(x.variants)
+			rotation.Ablations = leavable(x.variants)
 		}
 		if err := x.follow(ctx, rotation.Next); err != nil {
 			return err

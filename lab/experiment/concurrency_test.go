@@ -65,10 +65,10 @@ func TestLadderOverAJob(t *testing.T) {
 		peak, ok, _ := capacity.PeakOf(x.runsOf(role, variant, round), x.exp.SLO)
 		return peak.PerS, ok
 	}
-	if c := compare.Between(x.exp, compare.MetricCapacity, "serial", "raised", datum); math.Abs(c.Ratio-10) > 1e-6 || c.Pairs != 2 {
-		t.Errorf("ratio %g over %d pairs, want 10 over 2", c.Ratio, c.Pairs)
+	if c := compare.Between(x.exp, compare.MetricCapacity, "serial", "raised", datum); math.Abs(c.Ratio-10) > 1e-6 || c.Samples != 2 {
+		t.Errorf("ratio %g over %d pairs, want 10 over 2", c.Ratio, c.Samples)
 	}
-	if floor := x.runsOf(record.RoleFloor, "serial", 2); len(floor) != 1 {
+	if floor := x.runsOf(record.RoleControl, "serial", 2); len(floor) != 1 {
 		t.Errorf("the baseline was measured against itself in %d runs of round 2", len(floor))
 	}
 	r := x.runsOf(record.RoleMeasure, "raised", 1)[0]

@@ -35,7 +35,7 @@ const WindowLength = 100 * time.Millisecond
 const (
 	RoleSearch   = "search"  // a step of the first search for a variant's capacity
 	RoleMeasure  = "measure" // a step whose result enters the comparison
-	RoleFloor    = "floor"   // the baseline measured against itself
+	RoleControl  = "floor"   // A/A control: the baseline a second time, whose difference shows the noise floor
 	RoleSweep    = "sweep"   // a step of a declared list of loads
 	RoleAblation = "leave"   // ablation: the last step of a ladder with one earlier step left out
 	RoleSingle   = "single"  // dyno load: one load, no plan
@@ -258,9 +258,9 @@ type Variant struct {
 	Units int `json:"units,omitempty"`
 	// Values are the values of a sweep's axes, by name; nil: the variant was listed.
 	Values map[string]string `json:"values,omitempty"`
-	// Beside is the variant that this one is compared with, of those in the experiment; empty: the
-	// first.
-	Beside string `json:"beside,omitempty"`
+	// Reference is the variant that this one is compared with, of those in the experiment; empty:
+	// the first.
+	Reference string `json:"beside,omitempty"`
 }
 
 // Kinds of experiment.
@@ -325,7 +325,7 @@ func (e *Experiment) Select(keep func(*Run) bool) []*Run {
 
 // Reference returns the name of the variant that the i-th one is compared with.
 func (e *Experiment) Reference(i int) string {
-	if v, ok := e.Variant(e.Variants[i].Beside); ok {
+	if v, ok := e.Variant(e.Variants[i].Reference); ok {
 		return v.Name
 	}
 	return e.Variants[0].Name

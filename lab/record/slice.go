@@ -13,7 +13,7 @@ const (
 // minutes apart do not.
 type Slice struct {
 	Kind    string `json:"kind"`
-	Role    string `json:"role"` // RoleMeasure, RoleFloor (the baseline's twin) or RoleAblation
+	Role    string `json:"role"` // RoleMeasure, RoleControl or RoleAblation
 	Variant string `json:"variant"`
 	// Generation counts the fresh processes of the experiment, Block the rounds of turns, both
 	// from 1. A block visits each variant at most once; if variants cannot run side by side, it

@@ -76,14 +76,14 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
 	s.Ratio, s.RatioInterval = format.Measured(row.ToBaseline.Ratio), format.IntervalOf(row.ToBaseline.Interval)
 	base := row.ToBaseline
-	s.Verdict, s.WouldDecide = base.Verdict, base.WouldDecide
+	s.Verdict, s.WouldDecide = base.Verdict, base.TimeToDecide
 	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
 		s.StepRatio, s.StepInterval, s.Verdict = format.Measured(before.Ratio), format.IntervalOf(before.Interval), before.Verdict
-		s.WouldDecide = before.WouldDecide
+		s.WouldDecide = before.TimeToDecide
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
 		s.Verdict += " than the baseline" // the previous step has no result
 	}
-	s.LeaveOut = row.LeaveOut
+	s.LeaveOut = row.Ablation
 }
 
 // measure sets the figures of the runs at the capacity, and those that only a run under profiles

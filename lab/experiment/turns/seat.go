@@ -19,11 +19,11 @@ import (
 )
 
 // Place is a variant in a role that takes turns: the baseline has a twin in another role.
-type Place compare.Side
+type Place compare.Arm
 
 func (p Place) String() string {
 	switch p.Role {
-	case record.RoleFloor:
+	case record.RoleControl:
 		return p.Variant + " (twin)"
 	case record.RoleAblation:
 		return "without " + p.Variant

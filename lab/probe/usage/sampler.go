@@ -35,7 +35,8 @@ type Processes struct {
 	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as
 	// others'.
 	Self int
-	// GeneratorPIDs are processes that generate load for the lab: they and their children count with Self.
+	// GeneratorPIDs are processes that generate load for the lab: they and their children count
+	// with Self.
 	GeneratorPIDs []int
 	// Counters counts the target's cache and TLB misses, if that is permitted and the processor
 	// has counters. It adds to the cost of each of the target's context switches, so leave it off

@@ -109,13 +109,13 @@ func (a *Results) byRuns(e *record.Experiment, names []string) {
 	case e.Kind == record.KindLadder, Several(e):
 		a.Rows = compare.Ladder(e, Metric(e), a.Sample)
 		for _, row := range a.Rows {
-			if row.ToBaseline.Floor != nil {
-				a.Floor = row.ToBaseline.Floor
+			if row.ToBaseline.NoiseFloor != nil {
+				a.Floor = row.ToBaseline.NoiseFloor
 			}
 		}
 	case e.Kind == record.KindCompare && len(names) >= 2:
 		c := compare.Between(e, Metric(e), names[0], names[1], a.Sample)
-		a.Comparison, a.Floor = &c, c.Floor
+		a.Comparison, a.Floor = &c, c.NoiseFloor
 	}
 }
 

@@ -63,7 +63,7 @@ func JobLadder() *record.Experiment {
 		}
 	}
 	for round := 1; round <= 6; round++ {
-		m.AddJobRun(record.RoleFloor, "plain", round, 1, 40*(1+0.004*float64((round+1)%3)), nil)
+		m.AddJobRun(record.RoleControl, "plain", round, 1, 40*(1+0.004*float64((round+1)%3)), nil)
 	}
 	return m.Experiment
 }

@@ -101,8 +101,8 @@ func InvalidLadder() *report.Report {
 func fewPairs() *report.Report {
 	m := Compare()
 	a := m.Analysis()
-	a.Comparison.Ratio, a.Comparison.Interval, a.Comparison.Floor, a.Floor = 1.01, nil, nil, nil
-	a.Comparison.Verdict, a.Comparison.Pairs = compare.NotDecided, 3
+	a.Comparison.Ratio, a.Comparison.Interval, a.Comparison.NoiseFloor, a.Floor = 1.01, nil, nil, nil
+	a.Comparison.Verdict, a.Comparison.Samples = compare.NotDecided, 3
 	a.Comparison.Warnings = []string{"3 pairs: there is no interval under 6"}
 	return report.Assemble(m.Experiment, a)
 }

@@ -192,7 +192,7 @@ func Ladder() *Made {
 		for _, v := range m.Variants {
 			m.AddJob(record.RoleMeasure, v.Name, round, 9)
 		}
-		m.AddJob(record.RoleFloor, "baseline", round, 9)
+		m.AddJob(record.RoleControl, "baseline", round, 9)
 	}
 	m.Runs[3].Invalid = "other processes took 31% of the machine (steal included) while the target waited 0.40 s per second for a CPU"
 	m.Runs[60].Warnings = []string{"other processes took 12% of the machine"}
@@ -304,7 +304,7 @@ func (m *Made) Analysis() analysis.Results {
 	}
 	compared := func(x, y string) compare.Comparison {
 		ratio := m.Limits[y] / m.Limits[x]
-		c := compare.Comparison{Metric: compare.MetricCapacity, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.96, ratio * 1.05}, Pairs: 6, Verdict: compare.Faster}
+		c := compare.Comparison{Metric: compare.MetricCapacity, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.96, ratio * 1.05}, Samples: 6, Verdict: compare.Faster}
 		if ratio*0.96 <= 1 {
 			c.Verdict = compare.NotDecided
 		}
@@ -330,8 +330,8 @@ func (m *Made) Analysis() analysis.Results {
 		}
 	case m.Kind == record.KindCompare:
 		c := compared(m.Variants[0].Name, m.Variants[1].Name)
-		c.Floor = &[2]float64{0.97, 1.04}
-		a.Comparison, a.Floor = &c, c.Floor
+		c.NoiseFloor = &[2]float64{0.97, 1.04}
+		a.Comparison, a.Floor = &c, c.NoiseFloor
 	}
 	return a
 }
