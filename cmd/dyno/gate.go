@@ -33,8 +33,8 @@ func checkGate(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outc
 	case gate == nil:
 		return nil, nil
 	}
-	outcome := gate.Judge(*r.Comparison)
-	fmt.Fprintln(w, outcome.InWords)
+	outcome := gate.Check(*r.Comparison)
+	fmt.Fprintln(w, outcome.Text)
 	if outcome.Verdict != compare.Pass {
 		return &outcome, errMissed
 	}

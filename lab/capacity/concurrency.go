@@ -47,9 +47,9 @@ type Peak struct {
 
 // Next returns the search's next step, or done. Runs are all runs of this search so far, in order.
 // Invalid runs are skipped, so their step is repeated.
-func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
+func (s Concurrency) Next(runs []*record.Run) (step record.RunSpec, done bool) {
 	if len(runs) >= maxRuns {
-		return record.Step{}, true
+		return record.RunSpec{}, true
 	}
 	points := pointsOf(runs, s.SLO)
 	if i := slices.IndexFunc(points, func(p point) bool { return p.missed() && len(p.judged) < 2 }); i >= 0 {
@@ -66,7 +66,7 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 		if lowest := points[0].load; lowest > 1 {
 			return s.at(lowest / 2), false
 		}
-		return record.Step{}, true
+		return record.RunSpec{}, true
 	}
 	last := points[len(points)-1]
 	if n := last.load; !last.missed() && n < s.most() && n < 4*points[best].load {
@@ -76,17 +76,17 @@ func (s Concurrency) Next(runs []*record.Run) (step record.Step, done bool) {
 }
 
 // next returns the first listed concurrency that was not tried.
-func (s Concurrency) next(points []point) (record.Step, bool) {
+func (s Concurrency) next(points []point) (record.RunSpec, bool) {
 	for _, n := range s.Listed {
 		if !slices.ContainsFunc(points, func(p point) bool { return p.load == n }) {
 			return s.at(n), false
 		}
 	}
-	return record.Step{}, true
+	return record.RunSpec{}, true
 }
 
 // between tries values on both sides of the best, the lower side first: it needs fewer resources.
-func (s Concurrency) between(points []point, best int) (record.Step, bool) {
+func (s Concurrency) between(points []point, best int) (record.RunSpec, bool) {
 	sides := [][2]int{{best - 1, best}, {best, best + 1}}
 	for _, side := range sides {
 		if side[0] < 0 || side[1] >= len(points) {
@@ -98,14 +98,14 @@ func (s Concurrency) between(points []point, best int) (record.Step, bool) {
 			return s.at(middle), false
 		}
 	}
-	return record.Step{}, true
+	return record.RunSpec{}, true
 }
 
 func (s Concurrency) most() int { return cmp.Or(s.Max, MaxConcurrency) }
 
 // at is a run with n units in flight.
-func (s Concurrency) at(n int) record.Step {
-	return record.Step{Closed: true, Connections: n, Length: s.Length}
+func (s Concurrency) at(n int) record.RunSpec {
+	return record.RunSpec{Closed: true, Connections: n, Length: s.Length}
 }
 
 // PeakOf reads the highest throughput from the runs of one search, or of one round. Ok is false

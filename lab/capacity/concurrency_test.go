@@ -18,10 +18,10 @@ type made struct {
 
 // run works with n units in flight, as a fluid would: units that wait for the shared limit take
 // longer.
-func (m made) run(step record.Step) *record.Run {
+func (m made) run(step record.RunSpec) *record.Run {
 	n := float64(step.Connections)
 	x := min(n/m.unit, m.roof)
-	r := &record.Run{Step: step, Load: record.Load{Kind: record.KindJobs, Model: "closed", Connections: step.Connections}}
+	r := &record.Run{Spec: step, Load: record.LoadInfo{Kind: record.KindJobs, Model: "closed", Connections: step.Connections}}
 	ms := n / x * 1000
 	r.Totals = record.Totals{Ended: 1000, Offered: 1000, Completed: 1000, AchievedPerS: x, OfferedPerS: x,
 		Response: record.Quantiles{P50: ms, P90: ms, P95: ms, P99: ms, P999: ms, Max: ms, Mean: ms}}
@@ -81,7 +81,7 @@ func TestConcurrencyKeepsTheSLO(t *testing.T) {
 	}
 	// One miss does not count: each concurrency that missed ran twice.
 	runs := m.search(t, Concurrency{SLO: p95(10.5)})
-	if n := len(slices.DeleteFunc(runs, func(r *record.Run) bool { return r.Step.Connections != 8 })); n != 2 {
+	if n := len(slices.DeleteFunc(runs, func(r *record.Run) bool { return r.Spec.Connections != 8 })); n != 2 {
 		t.Errorf("the concurrency that missed ran %d times", n)
 	}
 }
@@ -103,7 +103,7 @@ func TestConcurrencyTriesWhatIsListed(t *testing.T) {
 		runs := m.search(t, Concurrency{SLO: p95(15), Listed: c.listed})
 		var tried []int
 		for _, r := range runs {
-			tried = append(tried, r.Step.Connections)
+			tried = append(tried, r.Spec.Connections)
 		}
 		if peak, ok, _ := PeakOf(runs, p95(15)); !slices.Equal(tried, c.tried) || !ok || peak != c.want {
 			t.Errorf("of %v it tried %v and found %+v", c.listed, tried, peak)
@@ -136,7 +136,7 @@ func TestSummariseByConcurrency(t *testing.T) {
 	m := made{unit: 0.01, roof: 400}
 	e := &record.Experiment{SLO: p95(100)}
 	for round := range 7 {
-		r := m.run(record.Step{Role: record.RoleMeasure, Variant: "v", Round: round, Closed: true, Connections: 4})
+		r := m.run(record.RunSpec{Role: record.RoleMeasure, Variant: "v", Round: round, Closed: true, Connections: 4})
 		r.Totals.AchievedPerS *= 1 + 0.01*float64(round%2)
 		e.Runs = append(e.Runs, r)
 	}

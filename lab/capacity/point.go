@@ -28,7 +28,7 @@ func pointsOf(runs []*record.Run, slo record.SLO) []point {
 		if r.Invalid != "" {
 			continue
 		}
-		load := r.Step.Connections
+		load := r.Spec.Connections
 		i := slices.IndexFunc(points, func(p point) bool { return p.load == load })
 		if i < 0 {
 			points, i = append(points, point{load: load}), len(points)

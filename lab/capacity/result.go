@@ -57,7 +57,7 @@ type Result struct {
 func Summarise(exp *record.Experiment, variant string) Result {
 	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []Step{}, Warnings: []string{}}
 	runs := exp.Select(func(r *record.Run) bool {
-		return r.Step.Variant == variant && r.Step.Role != record.RoleFloor && r.Step.Role != record.RoleAblation && !r.Step.Diagnostic()
+		return r.Spec.Variant == variant && r.Spec.Role != record.RoleControl && r.Spec.Role != record.RoleAblation && !r.Spec.Diagnostic()
 	})
 	for _, r := range runs {
 		res.Steps = append(res.Steps, stepOf(r, exp.SLO))
@@ -85,13 +85,13 @@ func Summarise(exp *record.Experiment, variant string) Result {
 // read takes a sample from each round and summarises the samples.
 func (res *Result) read(runs []*record.Run) {
 	role := record.RoleSearch
-	if slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
+	if slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Spec.Role == record.RoleMeasure }) {
 		role = record.RoleMeasure
 	}
 	rounds := map[int][]*record.Run{}
 	for _, r := range runs {
-		if r.Step.Role == role {
-			rounds[r.Step.Round] = append(rounds[r.Step.Round], r)
+		if r.Spec.Role == role {
+			rounds[r.Spec.Round] = append(rounds[r.Spec.Round], r)
 		}
 	}
 	highest := 0.0

@@ -13,7 +13,7 @@ import (
 // at runs a job with each of some numbers of units in flight.
 func (m made) at(units ...int) (runs []*record.Run) {
 	for _, n := range units {
-		runs = append(runs, m.run(record.Step{Closed: true, Connections: n}))
+		runs = append(runs, m.run(record.RunSpec{Closed: true, Connections: n}))
 	}
 	return runs
 }
@@ -26,7 +26,7 @@ func rounds(t *testing.T, roofs ...float64) *record.Experiment {
 	add := func(role string, round int, runs []*record.Run) {
 		for _, r := range runs {
 			r.ID = fmt.Sprint(len(exp.Runs))
-			r.Step.Role, r.Step.Round, r.Step.Variant = role, round, "v"
+			r.Spec.Role, r.Spec.Round, r.Spec.Variant = role, round, "v"
 			r.SLO, r.Totals.Variation = exp.SLO, 0.03
 			exp.Runs = append(exp.Runs, r)
 		}
@@ -34,7 +34,7 @@ func rounds(t *testing.T, roofs ...float64) *record.Experiment {
 	add(record.RoleSearch, 0, made{unit: 0.01, roof: 1000}.at(5, 12, 24))
 	for i, roof := range roofs {
 		add(record.RoleMeasure, i+1, made{unit: 0.01, roof: roof}.at(12))
-		add(record.RoleFloor, i+1, made{unit: 1, roof: 1}.at(1))
+		add(record.RoleControl, i+1, made{unit: 1, roof: 1}.at(1))
 	}
 	return exp
 }
@@ -77,7 +77,7 @@ func TestSummariseFewData(t *testing.T) {
 func TestSummariseWithoutACapacity(t *testing.T) {
 	missed := &record.Experiment{SLO: p95(1), Runs: made{unit: 0.01, roof: 1000}.at(5, 12)}
 	for _, r := range missed.Runs {
-		r.Step.Role = record.RoleSearch
+		r.Spec.Role = record.RoleSearch
 	}
 	if res := Summarise(missed, ""); res.Valid || !strings.Contains(res.Reason, "missed at every concurrency, down to 5") {
 		t.Errorf("%+v", res)

@@ -38,7 +38,7 @@ func newBench(s service, seed uint64) *bench {
 
 // run offers a step's rate and returns the record, with totals and windows as the load generator
 // fills them.
-func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *record.Run {
+func (b *bench) run(step record.RunSpec, slo record.SLO, warmup time.Duration) *record.Run {
 	b.runs++
 	b.level += b.rng.NormFloat64() * b.drift
 	speed := math.Exp(b.level + b.rng.NormFloat64()*b.perRun)
@@ -116,7 +116,7 @@ func (b *bench) run(step record.Step, slo record.SLO, warmup time.Duration) *rec
 	totals.OfferedPerS = float64(totals.Offered) / step.Length.Seconds()
 	totals.AchievedPerS = float64(totals.Ended) / step.Length.Seconds()
 	totals.Response = record.Quantiles{P50: quantile(all, 0.5), P90: quantile(all, 0.9), P95: quantile(all, 0.95), P99: quantile(all, 0.99), P999: quantile(all, 0.999), Max: quantile(all, 1)}
-	return &record.Run{Step: step, SLO: slo, Load: record.Load{Model: "open"}, Totals: totals, Series: windows,
+	return &record.Run{Spec: step, SLO: slo, Load: record.LoadInfo{Model: "open"}, Totals: totals, Series: windows,
 		Begin: int64(warmup), Length: step.Length}
 }
 

@@ -24,7 +24,7 @@ type Sessions struct {
 
 // Next returns the search's next step, or done. Runs are all runs of this search so far, in order.
 // Invalid runs are skipped, so their step is repeated.
-func (s Sessions) Next(runs []*record.Run) (step record.Step, done bool) {
+func (s Sessions) Next(runs []*record.Run) (step record.RunSpec, done bool) {
 	points := pointsOf(runs, s.SLO)
 	if i := slices.IndexFunc(points, func(p point) bool { return p.missed() && len(p.judged) < 2 }); i >= 0 && s.Repeat {
 		return s.at(points[i].load), false
@@ -33,14 +33,14 @@ func (s Sessions) Next(runs []*record.Run) (step record.Step, done bool) {
 	n := s.Start
 	switch {
 	case len(runs) >= maxRuns:
-		return record.Step{}, true
+		return record.RunSpec{}, true
 	case lo == nil && hi == nil:
 	case lo == nil:
 		n = int(float64(hi.load) / s.Grow)
 	case hi == nil:
 		n = int(math.Ceil(float64(lo.load) * s.Grow))
 	case float64(hi.load) <= s.Fine*float64(lo.load):
-		return record.Step{}, true
+		return record.RunSpec{}, true
 	default:
 		n = int(math.Round(math.Sqrt(float64(lo.load) * float64(hi.load))))
 	}
@@ -48,12 +48,12 @@ func (s Sessions) Next(runs []*record.Run) (step record.Step, done bool) {
 		n = min(n, s.Max)
 	}
 	if n < 1 || slices.ContainsFunc(points, func(p point) bool { return p.load == n }) {
-		return record.Step{}, true
+		return record.RunSpec{}, true
 	}
 	return s.at(n), false
 }
 
-func (s Sessions) at(n int) record.Step { return record.Step{Connections: n, Length: s.Length} }
+func (s Sessions) at(n int) record.RunSpec { return record.RunSpec{Connections: n, Length: s.Length} }
 
 // MetIn reports whether a run met the SLO, however few its completions.
 func (res *Result) MetIn(run string) bool {

@@ -16,8 +16,8 @@ type crowd struct {
 	offers bool
 }
 
-func (c crowd) run(step record.Step) *record.Run {
-	r := &record.Run{Step: step, SLO: record.SLO{Frames: 29.5, Errors: 0.001}, Load: record.Load{Kind: record.KindSessions, Model: "open", Connections: step.Connections}}
+func (c crowd) run(step record.RunSpec) *record.Run {
+	r := &record.Run{Spec: step, SLO: record.SLO{Frames: 29.5, Errors: 0.001}, Load: record.LoadInfo{Kind: record.KindSessions, Model: "open", Connections: step.Connections}}
 	n := int64(step.Connections)
 	r.Totals.Sessions = &record.Sessions{Planned: n, Opened: n, FramesMean: 30, FramesP1: 30}
 	if step.Connections > c.most {
@@ -63,7 +63,7 @@ func TestSessionsAreFound(t *testing.T) {
 
 func named(runs []*record.Run) []*record.Run {
 	for _, r := range runs {
-		r.Step.Variant, r.Step.Role = "v", record.RoleSearch
+		r.Spec.Variant, r.Spec.Role = "v", record.RoleSearch
 	}
 	return runs
 }
@@ -103,7 +103,7 @@ func TestSessionsOfAClosedLoop(t *testing.T) {
 
 // Sessions that only receive are judged by their frames and by those that were lost.
 func TestLostSessionsAreErrors(t *testing.T) {
-	r := crowd{most: 100}.run(record.Step{Connections: 100})
+	r := crowd{most: 100}.run(record.RunSpec{Connections: 100})
 	if v := Judge(r); !v.Met {
 		t.Errorf("%+v", v)
 	}

@@ -15,7 +15,7 @@ import (
 // edit.
 func short(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
-		Step: record.Step{Rate: 625}, Load: record.Load{Model: "open"}, Length: 800 * time.Millisecond,
+		Spec: record.RunSpec{Rate: 625}, Load: record.LoadInfo{Model: "open"}, Length: 800 * time.Millisecond,
 		SLO:    record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001},
 		Totals: record.Totals{Offered: 500, Ended: 500, Completed: 500, OfferedPerS: 625, AchievedPerS: 600, Response: record.Quantiles{P50: 2, P99: 10}},
 	}
@@ -103,7 +103,7 @@ func TestVotesOf(t *testing.T) {
 		slo(5, "a", false, func(s *record.Slice) { s.Unjudged = "few" }),
 		slo(6, "a", false, func(s *record.Slice) { s.Invalid = "the target ended" }),
 		slo(7, "a", false, nil),
-		slo(8, "a", true, func(s *record.Slice) { s.Role = record.RoleFloor }),
+		slo(8, "a", true, func(s *record.Slice) { s.Role = record.RoleControl }),
 		slo(9, "a", true, func(s *record.Slice) { s.Kind = record.SliceWork; s.Steal = 0.5 }),
 	}
 	votes, left := VotesOf(all, record.RoleMeasure, "a")
@@ -143,7 +143,7 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 		var votes []Trial
 		for range 100 {
 			s := record.Slice{Rate: NextRate(votes, peak, 0, b.rng.Float64())}
-			JudgeSlice(&s, b.run(record.Step{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
+			JudgeSlice(&s, b.run(record.RunSpec{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
 			if s.Unjudged == "" {
 				votes = append(votes, Trial{Rate: s.Rate, Met: s.Met})
 			}

@@ -42,16 +42,16 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 	t := r.Totals
 	seen := slo.Observed(t)
 	s := Step{
-		Run: r.ID, Role: r.Step.Role, Round: r.Step.Round, Hold: r.Step.Hold,
+		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Hold: r.Spec.Confirm,
 		OfferedPerS: t.OfferedPerS, AchievedPerS: t.AchievedPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
 		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
 	}
 	if r.ByConcurrency() {
-		s.Concurrency, s.P95Ms, s.Limits = r.Step.Connections, seen.P95, record.WaitsOf(r)
+		s.Concurrency, s.P95Ms, s.Limits = r.Spec.Connections, seen.P95, record.WaitsOf(r)
 	}
-	if r.Environment.Seen {
-		s.CPU = r.Environment.TargetCPU
+	if r.System.Seen {
+		s.CPU = r.System.TargetCPU
 	}
 	if server := t.Server; server != nil {
 		s.CPUPerRequest, s.GCShare, s.GCPauseP99Ms = server.CPUMicrosPerRequest, server.GCShare, server.GCPauseP99Ms

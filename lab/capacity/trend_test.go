@@ -17,7 +17,7 @@ func TestTrendTellsWanderingFromFilling(t *testing.T) {
 		b := newBench(service{servers: 2, mean: 500 * time.Microsecond}, 5)
 		n := 0
 		for range tries {
-			r := b.run(record.Step{Rate: load * 4000, Length: length}, slo, 500*time.Millisecond)
+			r := b.run(record.RunSpec{Rate: load * 4000, Length: length}, slo, 500*time.Millisecond)
 			if v := judge(r, slo, 0); strings.Contains(strings.Join(v.Misses, "; "), " grows by ") {
 				n++
 			}

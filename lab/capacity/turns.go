@@ -137,15 +137,15 @@ func peakWork(all []record.Slice, mine func(*record.Slice) bool) (perSecond floa
 func (res *Result) confirm(runs []*record.Run) {
 	broke := math.Inf(1)
 	for _, r := range runs {
-		if !r.Step.Hold || r.Invalid != "" {
+		if !r.Spec.Confirm || r.Invalid != "" {
 			continue
 		}
 		v := judge(r, res.SLO, leastCompletions(r))
 		if v.Met || v.Unjudged != "" {
 			continue
 		}
-		broke = min(broke, r.Step.Rate)
-		res.Warnings = append(res.Warnings, fmt.Sprintf("a hold of %.0f s at %s missed: %s; the capacity is below that", r.Length.Seconds(), PerS(r.Step.Rate), v.Misses[0]))
+		broke = min(broke, r.Spec.Rate)
+		res.Warnings = append(res.Warnings, fmt.Sprintf("a hold of %.0f s at %s missed: %s; the capacity is below that", r.Length.Seconds(), PerS(r.Spec.Rate), v.Misses[0]))
 	}
 	if broke > res.CapacityPerS {
 		return

@@ -31,7 +31,7 @@ func turnsOf(rate, limit float64, blocks int) *record.Experiment {
 		work := record.Slice{Kind: record.SliceWork, Role: record.RoleMeasure, Variant: "v", Generation: s.Generation, Block: s.Block,
 			Length: time.Duration(3e8 * math.Exp(0.02*rng.NormFloat64())), Served: 300}
 		twin := work
-		twin.Role, twin.Served = record.RoleFloor, 3000
+		twin.Role, twin.Served = record.RoleControl, 3000
 		exp.Slices = append(exp.Slices, work, s, twin)
 	}
 	return exp
@@ -108,7 +108,7 @@ func TestSummariseSaysWhatWasLeftOut(t *testing.T) {
 func TestAHoldThatMissedBoundsTheCapacity(t *testing.T) {
 	hold := func(rate, p99 float64) *record.Run {
 		r := steady(func(r *record.Run) { r.SLO, r.Totals.Response.P99 = bound20, p99 })
-		r.Step = record.Step{Role: record.RoleMeasure, Variant: "v", Rate: rate, Hold: true}
+		r.Spec = record.RunSpec{Role: record.RoleMeasure, Variant: "v", Rate: rate, Confirm: true}
 		return r
 	}
 	exp := turnsOf(700, 0, 40)

@@ -12,7 +12,7 @@ import (
 // steady is a run of 2 s at 1,000/s that meets any SLO of 20 ms, as changed by edit.
 func steady(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
-		Step: record.Step{Rate: 1000}, Load: record.Load{Model: "open"}, Length: 2 * time.Second,
+		Spec: record.RunSpec{Rate: 1000}, Load: record.LoadInfo{Model: "open"}, Length: 2 * time.Second,
 		SLO: record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001},
 		Totals: record.Totals{Offered: 2010, Sent: 2010, Ended: 2008, Completed: 2008, OfferedPerS: 1005, AchievedPerS: 1004,
 			Response: record.Quantiles{P50: 2, P99: 10, P999: 15}},

@@ -11,19 +11,19 @@ import (
 )
 
 // Between compares two variants of an experiment over the rounds in which both were measured, or
-// over the blocks in which both took their turn. The floor is the comparison of the baseline with
-// itself over the same time, if the baseline was measured twice.
+// over the blocks in which both took their turn. If the baseline was measured twice, NoiseFloor is
+// the comparison of the baseline with itself over the same time.
 func Between(exp *record.Experiment, metric, a, b string, sample Sample) Comparison {
 	role := measured(exp)
-	return besideFloor(exp, metric, Side{role, a}, Side{role, b}, sample)
+	return withNoiseFloor(exp, metric, Arm{role, a}, Arm{role, b}, sample)
 }
 
-// besideFloor compares two sides, beside the baseline against itself.
-func besideFloor(exp *record.Experiment, metric string, a, b Side, sample Sample) Comparison {
+// withNoiseFloor compares two sides, and fills in the noise floor.
+func withNoiseFloor(exp *record.Experiment, metric string, a, b Arm, sample Sample) Comparison {
 	c := paired(exp, metric, a, b, sample)
 	if !byTurns(exp, metric) {
-		c.Floor = floor(exp, metric, sample).Interval
-		c.judgeFloor()
+		c.NoiseFloor = noiseFloor(exp, metric, sample).Interval
+		c.warnOfNoise()
 	}
 	return c
 }
@@ -33,22 +33,22 @@ func byTurns(exp *record.Experiment, metric string) bool {
 	return len(exp.Slices) > 0 && metric != MetricCapacity
 }
 
-// measured is the role whose samples count: measured rounds, or the first searches when no round
-// was measured.
+// measured returns the role whose samples count: record.RoleMeasure, or record.RoleSearch for an
+// experiment that holds no other runs.
 func measured(exp *record.Experiment) string {
-	if len(exp.Slices) > 0 || slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Step.Role == record.RoleMeasure }) {
+	if len(exp.Slices) > 0 || slices.ContainsFunc(exp.Runs, func(r *record.Run) bool { return r.Spec.Role == record.RoleMeasure }) {
 		return record.RoleMeasure
 	}
 	return record.RoleSearch
 }
 
-// ran reports whether a side has a run or a slice.
-func (s Side) ran(exp *record.Experiment) bool {
+// ran reports whether the side has a run or a slice.
+func (s Arm) ran(exp *record.Experiment) bool {
 	return slices.ContainsFunc(exp.Runs, s.of) || slices.ContainsFunc(exp.Slices, func(x record.Slice) bool { return x.Role == s.Role && x.Variant == s.Variant })
 }
 
 // paired compares two sides over the rounds, or blocks, in which both have a sample.
-func paired(exp *record.Experiment, metric string, a, b Side, sample Sample) Comparison {
+func paired(exp *record.Experiment, metric string, a, b Arm, sample Sample) Comparison {
 	if byTurns(exp, metric) {
 		return Turns(exp.Slices, metric, a, b)
 	}
@@ -66,7 +66,7 @@ func paired(exp *record.Experiment, metric string, a, b Side, sample Sample) Com
 	c := Ratio(metric, as, bs)
 	c.A, c.B = a.Variant, b.Variant
 	if len(lost) > 0 {
-		c.warn("left out, since one side has no result: %s", roundWords(lost))
+		c.warn("left out, since one side has no result: %s", roundsText(lost))
 	}
 	disturbed, of := 0, 0
 	example := ""
@@ -89,15 +89,16 @@ func paired(exp *record.Experiment, metric string, a, b Side, sample Sample) Com
 // Gains returns by how much b is better than a, one logarithm for each block in which both took
 // their turn, or for each round in which both have a sample.
 func Gains(exp *record.Experiment, metric, a, b string, sample Sample) []float64 {
-	return gains(exp, metric, Side{measured(exp), a}, Side{measured(exp), b}, sample)
+	return gains(exp, metric, Arm{measured(exp), a}, Arm{measured(exp), b}, sample)
 }
 
-// TwinGains returns the gains of the baseline's twin, which should be 0.
-func TwinGains(exp *record.Experiment, metric, baseline string, sample Sample) []float64 {
-	return gains(exp, metric, Side{measured(exp), baseline}, Side{record.RoleFloor, baseline}, sample)
+// ControlGains returns the gains of the A/A control, the second process of the baseline, over the
+// baseline. They should be 0.
+func ControlGains(exp *record.Experiment, metric, baseline string, sample Sample) []float64 {
+	return gains(exp, metric, Arm{measured(exp), baseline}, Arm{record.RoleControl, baseline}, sample)
 }
 
-func gains(exp *record.Experiment, metric string, x, y Side, sample Sample) (logs []float64) {
+func gains(exp *record.Experiment, metric string, x, y Arm, sample Sample) (logs []float64) {
 	if byTurns(exp, metric) {
 		logs = turnsOf(exp.Slices, metric, x, y).logs()
 	} else {
@@ -116,7 +117,7 @@ func gains(exp *record.Experiment, metric string, x, y Side, sample Sample) (log
 }
 
 // roundWords formats rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
-func roundWords(rounds []int) string {
+func roundsText(rounds []int) string {
 	words := make([]string, len(rounds))
 	for i, n := range rounds {
 		words[i] = strconv.Itoa(n)
@@ -136,34 +137,34 @@ func firstOf(s []string) string {
 }
 
 // rounds returns the rounds in which either side ran, in order.
-func rounds(exp *record.Experiment, a, b Side) []int {
+func rounds(exp *record.Experiment, a, b Arm) []int {
 	var out []int
 	for _, r := range exp.Runs {
 		if a.of(r) || b.of(r) {
-			out = append(out, r.Step.Round)
+			out = append(out, r.Spec.Round)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// floor compares the variant that was measured twice with itself.
-func floor(exp *record.Experiment, metric string, sample Sample) Comparison {
+// noiseFloor compares the variant that was measured twice with itself.
+func noiseFloor(exp *record.Experiment, metric string, sample Sample) Comparison {
 	for _, v := range exp.Variants {
-		if twin := (Side{record.RoleFloor, v.Name}); twin.ran(exp) {
-			return paired(exp, metric, Side{record.RoleMeasure, v.Name}, twin, sample)
+		if control := (Arm{record.RoleControl, v.Name}); control.ran(exp) {
+			return paired(exp, metric, Arm{record.RoleMeasure, v.Name}, control, sample)
 		}
 	}
 	return Comparison{}
 }
 
 // AtEqualRate returns samples from runs at one rate: p99 in ms as the SLO measures it, or CPU in us
-// per request; over several runs of a slot the geometric mean.
+// per request. Several runs of one variant, role and round give their geometric mean.
 func AtEqualRate(exp *record.Experiment, metric string) Sample {
 	return func(role, variant string, round int) (float64, bool) {
 		logs, n := 0.0, 0
 		for _, r := range exp.Runs {
-			if r.Invalid != "" || r.Step.Round != round || !(Side{role, variant}).of(r) {
+			if r.Invalid != "" || r.Spec.Round != round || !(Arm{role, variant}).of(r) {
 				continue
 			}
 			if v, ok := observed(r, exp.SLO, metric); ok {
@@ -177,7 +178,7 @@ func AtEqualRate(exp *record.Experiment, metric string) Sample {
 	}
 }
 
-// observed reads a metric from a run; false when the run does not hold it.
+// observed reads a metric from a run; false: the run does not hold it.
 func observed(r *record.Run, slo record.SLO, metric string) (float64, bool) {
 	switch metric {
 	case MetricP99:

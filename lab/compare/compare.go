@@ -2,8 +2,8 @@
 // paired samples with its confidence interval, the order of fresh measurements that cancels drift,
 // the ladder of a sequence of variants, and the gate that a build passes or fails.
 //
-// Every function depends only on recorded data. The caller decides what a sample is (a capacity, a
-// p99); the package is not for measuring one (package capacity). It starts no goroutines.
+// Every function depends only on recorded data. The package does not measure: the caller passes the
+// samples, which are capacities (package capacity), latencies or CPU times. It starts no goroutines.
 package compare
 
 import "time"
@@ -29,8 +29,8 @@ const (
 	Invalid    = "invalid" // there is nothing to compare
 )
 
-// MinPairs is the fewest pairs that give an interval.
-const MinPairs = 4
+// MinSamples is the smallest number of samples that gives an interval.
+const MinSamples = 4
 
 // Comparison is the result of comparing paired samples.
 type Comparison struct {
@@ -39,27 +39,26 @@ type Comparison struct {
 	A        string      `json:"a"`
 	B        string      `json:"b"`
 	Ratio    float64     `json:"ratio"`    // b over a, geometric mean
-	Interval *[2]float64 `json:"interval"` // nil below MinPairs
-	Pairs    int         `json:"pairs"`    // samples of either side; by turns: batches of blocks
-	// the interval of the baseline against itself; nil below MinPairs
-	Floor *[2]float64 `json:"floor"`
-	// Noise describes the noise floor by which Interval is wider than its samples alone make it;
-	// empty: by none.
+	Interval *[2]float64 `json:"interval"` // nil with fewer than 4 samples (MinSamples)
+	Samples  int         `json:"pairs"`    // samples of either side; by turns: batches of blocks
+	// the interval of the baseline against itself; nil with fewer than 4 samples (MinSamples)
+	NoiseFloor *[2]float64 `json:"floor"`
+	// Noise describes the noise floor by which Interval was widened; empty: it was not.
 	Noise    string   `json:"noise,omitempty"`
 	Verdict  string   `json:"verdict"`
 	Warnings []string `json:"warnings"`
 
-	// Confidence of Interval, 0.95 to 0.985, higher the more often a comparison by turns was looked
-	// at; 0: 0.95.
+	// Confidence of Interval, 0.95 to 0.985. It rises with the number of interim analyses of a
+	// comparison by turns; 0: 0.95.
 	Confidence float64 `json:"confidence,omitempty"`
 	Blocks     int     `json:"blocks,omitempty"` // by turns: the blocks whose medians are Pairs
-	// WouldDecide is the time that would settle a NotDecided verdict: "about 3 minutes more would
-	// decide 5%".
-	WouldDecide string `json:"would_decide,omitempty"`
+	// TimeToDecide describes how much longer the experiment must run to decide a NotDecided
+	// comparison: "about 3 minutes more would decide 5%".
+	TimeToDecide string `json:"would_decide,omitempty"`
 
-	each time.Duration // duration of a pair; 0: unknown
+	each time.Duration // duration of a sample; 0: unknown
 }
 
 // Sample returns the value measured for a variant in a round under a role (record.RoleMeasure,
-// RoleFloor, RoleAblation); false when no run of it is valid.
+// RoleControl, RoleAblation); false: no run of it is valid.
 type Sample func(role, variant string, round int) (value float64, ok bool)

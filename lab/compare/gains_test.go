@@ -21,7 +21,7 @@ func TestGains(t *testing.T) {
 	runs := &record.Experiment{Kind: record.KindCompare}
 	for round := 1; round <= 2; round++ {
 		for _, v := range []string{"a", "b"} {
-			runs.Runs = append(runs.Runs, &record.Run{Step: record.Step{Role: record.RoleMeasure, Variant: v, Round: round}})
+			runs.Runs = append(runs.Runs, &record.Run{Spec: record.RunSpec{Role: record.RoleMeasure, Variant: v, Round: round}})
 		}
 	}
 	sample := func(_, variant string, round int) (float64, bool) {

@@ -28,7 +28,7 @@ const (
 type Outcome struct {
 	Gate    string `json:"gate"`
 	Verdict string `json:"verdict"` // pass | fail | undecided
-	InWords string `json:"in_words"`
+	Text    string `json:"in_words"`
 }
 
 // ParseGate reads metric>=bound or metric<=bound; the bound is a ratio (0.97) or a percentage
@@ -65,7 +65,7 @@ func ParseGate(s string) (Gate, error) {
 	return Gate{}, fmt.Errorf("gate %q has neither >= nor <=; %s", s, form)
 }
 
-// meant are words for a metric.
+// meant maps other names of a metric to ours.
 var meant = map[string]string{
 	"throughput": MetricWork, "rate": MetricWork, "peak": MetricWork, "speed": MetricWork, "rps": MetricCapacity, "qps": MetricCapacity, "latency": MetricP99, "p95": MetricP99, "p999": MetricP99,
 	"time": MetricCPU,
@@ -79,8 +79,8 @@ func Suggest(word string) string {
 	return "there are " + metrics
 }
 
-// mostRatio is the largest bound that is taken for a ratio: above it, it is a percentage whose sign
-// was left out.
+// mostRatio is the largest bound that a gate accepts as a ratio. A larger one is probably a
+// percentage without its sign.
 const mostRatio = 20
 
 // String formats the gate in the form that ParseGate reads.
@@ -88,25 +88,25 @@ func (g Gate) String() string {
 	return g.Metric + g.Op + strconv.FormatFloat(g.Bound, 'g', -1, 64)
 }
 
-// Judge applies the gate to the whole interval of a comparison, not to its ratio: it passes when
-// the whole interval satisfies it, fails when no part does, and is undecided when the interval
-// contains the bound, since another comparison could then end either way.
-func (g Gate) Judge(c Comparison) Outcome {
+// Check applies the gate to the interval of a comparison, not to its ratio. The gate passes if the
+// whole interval satisfies it and fails if no part does. It is undecided if the interval contains
+// the bound, since another comparison could then end either way.
+func (g Gate) Check(c Comparison) Outcome {
 	out := Outcome{Gate: g.String(), Verdict: Undecided}
 	switch {
 	case c.Metric != g.Metric:
-		out.InWords = fmt.Sprintf("undecided: the gate asks for %s, the comparison is of %s", g.Metric, c.Metric)
+		out.Text = fmt.Sprintf("undecided: the gate asks for %s, the comparison is of %s", g.Metric, c.Metric)
 		return out
 	case c.Verdict == Invalid:
-		out.InWords = "undecided: the comparison is invalid"
+		out.Text = "undecided: the comparison is invalid"
 		if len(c.Warnings) > 0 {
-			out.InWords += ": " + c.Warnings[0]
+			out.Text += ": " + c.Warnings[0]
 		}
 		return out
 	case c.Interval == nil:
-		out.InWords = fmt.Sprintf("undecided: the ratio is %.3f, but %s no interval (%d are needed)", c.Ratio, pairs(c.Pairs, "gives", "give"), MinPairs)
-		if c.WouldDecide != "" {
-			out.InWords += "; " + c.WouldDecide
+		out.Text = fmt.Sprintf("undecided: the ratio is %.3f, but %s no interval (%d are needed)", c.Ratio, pairs(c.Samples, "gives", "give"), MinSamples)
+		if c.TimeToDecide != "" {
+			out.Text += "; " + c.TimeToDecide
 		}
 		return out
 	}
@@ -117,34 +117,34 @@ func (g Gate) Judge(c Comparison) Outcome {
 		holds = func(x float64) bool { return x <= g.Bound }
 	}
 	seen := fmt.Sprintf("the ratio is %.3f, its interval %s", c.Ratio, span(*c.Interval))
-	if c.Floor != nil && c.Noise != "" {
-		seen += fmt.Sprintf(" with a noise floor of %.1f%%", (spread(*c.Floor)-1)*100)
+	if c.NoiseFloor != nil && c.Noise != "" {
+		seen += fmt.Sprintf(" with a noise floor of %.1f%%", (spread(*c.NoiseFloor)-1)*100)
 	}
 	switch {
 	case holds(worst):
-		out.Verdict, out.InWords = Pass, "pass: "+seen+", all of it "+g.Op+" "+number(g.Bound)
+		out.Verdict, out.Text = Pass, "pass: "+seen+", all of it "+g.Op+" "+number(g.Bound)
 	case !holds(best):
-		out.Verdict, out.InWords = Fail, "fail: "+seen+", no part of it "+g.Op+" "+number(g.Bound)
+		out.Verdict, out.Text = Fail, "fail: "+seen+", no part of it "+g.Op+" "+number(g.Bound)
 	default:
-		out.InWords = "undecided: " + seen + " spans " + number(g.Bound) + g.advice(c)
+		out.Text = "undecided: " + seen + " spans " + number(g.Bound) + g.advice(c)
 	}
 	return out
 }
 
-// maxAdvice is the largest number of pairs that a gate suggests; more are needed only when the true
-// ratio is too close to the bound.
+// maxAdvice is the largest number of pairs that a gate suggests. If more are needed, the ratio is
+// too close to the bound.
 const maxAdvice = 100
 
-// advice estimates how many pairs would decide if the ratio stayed the same: the interval's
-// half-width falls with the square root of their number.
+// advice estimates how many pairs would decide the gate if the ratio stayed the same: the
+// interval's half-width falls with the square root of their number.
 func (g Gate) advice(c Comparison) string {
 	distance := math.Abs(math.Log(c.Ratio / g.Bound))
-	needed := math.Ceil(float64(c.Pairs) * math.Pow(half(*c.Interval)/distance, 2))
+	needed := math.Ceil(float64(c.Samples) * math.Pow(half(*c.Interval)/distance, 2))
 	if !(needed <= maxAdvice) {
 		return "; the ratio is too close to the bound to be decided"
 	}
 	if c.each > 0 {
-		return "; " + howLong(time.Duration(max(1, needed-float64(c.Pairs)))*c.each, "decide")
+		return "; " + howLong(time.Duration(max(1, needed-float64(c.Samples)))*c.each, "decide")
 	}
 	return fmt.Sprintf("; about %.0f pairs would decide", needed)
 }

@@ -57,7 +57,7 @@ func FuzzParseGate(f *testing.F) {
 
 func TestGate(t *testing.T) {
 	in := func(metric string, lo, hi float64) Comparison {
-		return Comparison{Metric: metric, Ratio: (lo + hi) / 2, Interval: &[2]float64{lo, hi}, Pairs: 8, Verdict: NotDecided}
+		return Comparison{Metric: metric, Ratio: (lo + hi) / 2, Interval: &[2]float64{lo, hi}, Samples: 8, Verdict: NotDecided}
 	}
 	for name, c := range map[string]struct {
 		gate string
@@ -82,8 +82,8 @@ func TestGate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := g.Judge(c.of)
-			if got.Verdict != c.want || !strings.Contains(got.InWords, c.says) || !strings.HasPrefix(got.InWords, c.want) || got.Gate != c.gate {
+			got := g.Check(c.of)
+			if got.Verdict != c.want || !strings.Contains(got.Text, c.says) || !strings.HasPrefix(got.Text, c.want) || got.Gate != c.gate {
 				t.Errorf("%+v, want %s saying %q", got, c.want, c.says)
 			}
 		})

@@ -7,30 +7,30 @@ import (
 	"dyno/lab/record"
 )
 
-// Row is a ladder's step.
+// Row is one variant of a ladder or a comparison.
 type Row struct {
 	Name   string    `json:"name"`
 	Change string    `json:"change,omitempty"`
 	Data   []float64 `json:"data"`   // samples: one per round, or by turns one per batch of blocks
 	Median float64   `json:"median"` // median of Data; 0 without samples
-	// ToBaseline compares the step with its reference, which is the first unless the variant names
-	// another. The first step's own is the floor: the baseline against itself.
+	// ToBaseline compares the variant with its reference: the first variant, unless it names
+	// another. That of the first variant is the noise floor, which compares it with itself.
 	ToBaseline Comparison `json:"to_baseline"`
-	// ToBefore compares a ladder's step with the previous one; in a comparison, whose variants have
+	// ToBefore compares a ladder's step with the previous one. In a comparison, whose variants have
 	// no order, it equals ToBaseline. Nil for the first.
 	ToBefore *Comparison `json:"to_before"`
-	// compares the last step without this one (a) and with it (b)
-	LeaveOut *Comparison `json:"leave_out,omitempty"`
+	// compares a ladder's last step without the change of this one (a) and with it (b)
+	Ablation *Comparison `json:"leave_out,omitempty"`
 }
 
 // Ladder compares each of an experiment's variants with its reference, and a ladder's with the
 // previous one as well.
 func Ladder(exp *record.Experiment, metric string, sample Sample) []Row {
 	rows := make([]Row, 0, len(exp.Variants))
-	base := floor(exp, metric, sample)
+	base := noiseFloor(exp, metric, sample)
 	for i, v := range exp.Variants {
 		row := Row{Name: v.Name, Change: v.Change, Data: []float64{}}
-		row.Data = append(row.Data, data(exp, metric, Side{measured(exp), v.Name}, sample)...)
+		row.Data = append(row.Data, data(exp, metric, Arm{measured(exp), v.Name}, sample)...)
 		row.Median = median(row.Data)
 		if i == 0 {
 			row.ToBaseline = itself(base, metric, v.Name)
@@ -42,14 +42,14 @@ func Ladder(exp *record.Experiment, metric string, sample Sample) []Row {
 			}
 			row.ToBefore = &before
 		}
-		row.LeaveOut = leftOut(exp, metric, v.Name, sample)
+		row.Ablation = ablation(exp, metric, v.Name, sample)
 		rows = append(rows, row)
 	}
 	return rows
 }
 
 // data returns the samples of one side.
-func data(exp *record.Experiment, metric string, self Side, sample Sample) (out []float64) {
+func data(exp *record.Experiment, metric string, self Arm, sample Sample) (out []float64) {
 	if byTurns(exp, metric) {
 		for _, log := range turnsOf(exp.Slices, metric, self, self).batches() {
 			out = append(out, math.Exp(log))
@@ -64,30 +64,31 @@ func data(exp *record.Experiment, metric string, self Side, sample Sample) (out 
 	return out
 }
 
-// itself is the baseline's own row: the floor if it was measured, otherwise a ratio of 1.
+// itself returns the comparison in the baseline's own row: the noise floor if it was measured,
+// otherwise a ratio of 1.
 func itself(floor Comparison, metric, name string) Comparison {
 	if floor.Schema == "" || floor.A != name {
 		return Comparison{Schema: Schema, Metric: metric, A: name, B: name, Ratio: 1, Verdict: NotDecided,
 			Warnings: []string{"the baseline was not compared with itself"}}
 	}
-	floor.Floor = floor.Interval
+	floor.NoiseFloor = floor.Interval
 	return floor
 }
 
-// leftOut compares the last step without one of its changes with the last step itself; nil when it
-// was not measured.
-func leftOut(exp *record.Experiment, metric, name string, sample Sample) *Comparison {
-	without := Side{record.RoleAblation, name}
+// ablation compares the last step without one step's change with the last step itself; nil: it was
+// not measured.
+func ablation(exp *record.Experiment, metric, name string, sample Sample) *Comparison {
+	without := Arm{record.RoleAblation, name}
 	if !without.ran(exp) {
 		return nil
 	}
 	last := exp.Variants[len(exp.Variants)-1].Name
-	c := besideFloor(exp, metric, without, Side{record.RoleMeasure, last}, sample)
+	c := withNoiseFloor(exp, metric, without, Arm{record.RoleMeasure, last}, sample)
 	c.A, c.B = last+" without "+name, last
 	return &c
 }
 
-// median of values; 0 without values.
+// median returns the median of values; 0 without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

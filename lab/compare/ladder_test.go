@@ -13,9 +13,9 @@ import (
 // experiment and its samples.
 func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without map[string]float64) (*record.Experiment, Sample) {
 	t.Helper()
-	r := Rotation{Variants: []string{"plain", "pooled", "tuned"}, Rounds: rounds, Floor: "plain"}
+	r := Rotation{Variants: []string{"plain", "pooled", "tuned"}, Rounds: rounds, Control: "plain"}
 	for name := range without {
-		r.Leave = append(r.Leave, name)
+		r.Ablations = append(r.Ablations, name)
 	}
 	exp := carryOut(t, r, 1)
 	for _, name := range r.Variants {
@@ -28,11 +28,11 @@ func ladderOf(t *testing.T, rounds int, capacities map[string]float64, without m
 	}
 	data := map[key]float64{}
 	for _, run := range exp.Runs {
-		capacity := capacities[run.Step.Variant]
-		if run.Step.Role == record.RoleAblation {
-			capacity = without[run.Step.Variant]
+		capacity := capacities[run.Spec.Variant]
+		if run.Spec.Role == record.RoleAblation {
+			capacity = without[run.Spec.Variant]
 		}
-		data[key{run.Step.Role, run.Step.Variant, run.Step.Round}] = capacity * math.Exp(0.01*rng.NormFloat64())
+		data[key{run.Spec.Role, run.Spec.Variant, run.Spec.Round}] = capacity * math.Exp(0.01*rng.NormFloat64())
 	}
 	return exp, func(role, variant string, round int) (float64, bool) {
 		v, ok := data[key{role, variant, round}]
@@ -47,7 +47,7 @@ func TestLadder(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	plain, pooled, tuned := rows[0], rows[1], rows[2]
-	if plain.ToBefore != nil || plain.ToBaseline.Verdict != Equal || plain.ToBaseline.Floor == nil || math.Abs(plain.Median/1000-1) > 0.02 {
+	if plain.ToBefore != nil || plain.ToBaseline.Verdict != Equal || plain.ToBaseline.NoiseFloor == nil || math.Abs(plain.Median/1000-1) > 0.02 {
 		t.Errorf("plain: %+v", plain)
 	}
 	for name, c := range map[string]struct {
@@ -58,14 +58,14 @@ func TestLadder(t *testing.T) {
 		"tuned to plain":      {tuned.ToBaseline, 1.8},
 		"tuned to pooled":     {*tuned.ToBefore, 1.2},
 		"pooled to before":    {*pooled.ToBefore, 1.5},
-		"tuned, less pooling": {*pooled.LeaveOut, 1.5},
+		"tuned, less pooling": {*pooled.Ablation, 1.5},
 	} {
-		if c.got.Verdict != Faster || math.Abs(c.got.Ratio/c.ratio-1) > 0.02 || c.got.Pairs != 8 || c.got.Floor == nil {
+		if c.got.Verdict != Faster || math.Abs(c.got.Ratio/c.ratio-1) > 0.02 || c.got.Samples != 8 || c.got.NoiseFloor == nil {
 			t.Errorf("%s: %+v, want %g", name, c.got, c.ratio)
 		}
 	}
-	if pooled.LeaveOut.A != "tuned without pooled" || pooled.LeaveOut.B != "tuned" || tuned.LeaveOut != nil {
-		t.Errorf("leave-out %+v, %+v", pooled.LeaveOut, tuned.LeaveOut)
+	if pooled.Ablation.A != "tuned without pooled" || pooled.Ablation.B != "tuned" || tuned.Ablation != nil {
+		t.Errorf("leave-out %+v, %+v", pooled.Ablation, tuned.Ablation)
 	}
 	if len(pooled.Data) != 8 || pooled.Change != "how pooled" {
 		t.Errorf("%+v", pooled)
@@ -80,12 +80,12 @@ func TestVariantsBesideTheirReference(t *testing.T) {
 	if c := rows[2].ToBaseline; c.A != "plain" || math.Abs(c.Ratio/1.8-1) > 0.02 || rows[2].ToBefore.A != "plain" {
 		t.Errorf("beside the first: %+v, %+v", c, rows[2].ToBefore)
 	}
-	exp.Variants[2].Beside = "pooled"
+	exp.Variants[2].Reference = "pooled"
 	rows = Ladder(exp, MetricCapacity, sample)
 	if c := rows[2].ToBaseline; c.A != "pooled" || math.Abs(c.Ratio/1.2-1) > 0.02 || rows[1].ToBaseline.A != "plain" {
 		t.Errorf("beside another: %+v, %+v", c, rows[1].ToBaseline)
 	}
-	exp.Variants[2].Beside = "left out"
+	exp.Variants[2].Reference = "left out"
 	if c := Ladder(exp, MetricCapacity, sample)[2].ToBaseline; c.A != "plain" {
 		t.Errorf("beside one that is not there: %+v", c)
 	}
@@ -94,12 +94,12 @@ func TestVariantsBesideTheirReference(t *testing.T) {
 func TestLadderOfSearchesAlone(t *testing.T) {
 	exp := &record.Experiment{Variants: []record.Variant{{Name: "a"}, {Name: "b"}}}
 	for _, v := range exp.Variants {
-		exp.Runs = append(exp.Runs, &record.Run{Step: record.Step{Role: record.RoleSearch, Variant: v.Name}})
+		exp.Runs = append(exp.Runs, &record.Run{Spec: record.RunSpec{Role: record.RoleSearch, Variant: v.Name}})
 	}
 	rows := Ladder(exp, MetricCapacity, func(role, variant string, round int) (float64, bool) {
 		return map[string]float64{"a": 100, "b": 150}[variant], role == record.RoleSearch && round == 0
 	})
-	if c := rows[1].ToBaseline; c.Ratio != 1.5 || c.Interval != nil || c.Pairs != 1 || rows[0].Median != 100 {
+	if c := rows[1].ToBaseline; c.Ratio != 1.5 || c.Interval != nil || c.Samples != 1 || rows[0].Median != 100 {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -111,7 +111,7 @@ func TestBetweenSaysWhatWasLostAndDisturbed(t *testing.T) {
 		return v, ok && !(variant == "pooled" && round == 3)
 	})
 	words := strings.Join(c.Warnings, "\n")
-	if c.Pairs != 7 || !strings.Contains(words, "one side has no result: round 3") || !strings.Contains(words, "runs were disturbed, for example: neighbours") {
+	if c.Samples != 7 || !strings.Contains(words, "one side has no result: round 3") || !strings.Contains(words, "runs were disturbed, for example: neighbours") {
 		t.Errorf("%+v", c)
 	}
 	if c := Between(exp, MetricCapacity, "plain", "unknown", sample); c.Verdict != Invalid {
@@ -123,7 +123,7 @@ func TestTheFloorIsHeldAgainstTheClaim(t *testing.T) {
 	exp, sample := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1050, "tuned": 1050}, nil)
 	off := func(role, variant string, round int) (float64, bool) {
 		v, ok := sample(role, variant, round)
-		if role == record.RoleFloor {
+		if role == record.RoleControl {
 			v *= 1.05 + 0.05*float64(round%2)
 		}
 		return v, ok
@@ -136,7 +136,7 @@ func TestTheFloorIsHeldAgainstTheClaim(t *testing.T) {
 
 func TestAtEqualRate(t *testing.T) {
 	run := func(role, variant string, round int, p99, cpu float64, invalid string) *record.Run {
-		r := &record.Run{Step: record.Step{Role: role, Variant: variant, Round: round}, Invalid: invalid}
+		r := &record.Run{Spec: record.RunSpec{Role: role, Variant: variant, Round: round}, Invalid: invalid}
 		r.Totals.Response.P99 = p99
 		if cpu > 0 {
 			r.Totals.Server = &record.ServerTotals{CPUMicrosPerRequest: cpu}
@@ -147,7 +147,7 @@ func TestAtEqualRate(t *testing.T) {
 		run(record.RoleMeasure, "a", 1, 4, 30, ""),
 		run(record.RoleMeasure, "a", 1, 9, 30, ""),
 		run(record.RoleMeasure, "a", 1, 900, 900, "neighbours"),
-		run(record.RoleFloor, "a", 1, 5, 0, ""),
+		run(record.RoleControl, "a", 1, 5, 0, ""),
 	}}
 	if v, ok := AtEqualRate(exp, MetricP99)(record.RoleMeasure, "a", 1); !ok || math.Abs(v-6) > 1e-9 {
 		t.Errorf("p99 %g %v", v, ok)
@@ -155,7 +155,7 @@ func TestAtEqualRate(t *testing.T) {
 	if v, ok := AtEqualRate(exp, MetricCPU)(record.RoleMeasure, "a", 1); !ok || math.Abs(v-30) > 1e-9 {
 		t.Errorf("cpu %g %v", v, ok)
 	}
-	for _, c := range []struct{ metric, role, variant string }{{MetricCPU, record.RoleFloor, "a"}, {MetricP99, record.RoleMeasure, "b"}, {MetricCapacity, record.RoleMeasure, "a"}} {
+	for _, c := range []struct{ metric, role, variant string }{{MetricCPU, record.RoleControl, "a"}, {MetricP99, record.RoleMeasure, "b"}, {MetricCapacity, record.RoleMeasure, "a"}} {
 		if v, ok := AtEqualRate(exp, c.metric)(c.role, c.variant, 1); ok {
 			t.Errorf("%+v: %g", c, v)
 		}

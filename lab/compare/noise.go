@@ -7,33 +7,34 @@ import (
 	"dyno/lab/record"
 )
 
-// This file holds the noise floor: how much two processes of one program differ, which a twin of
-// the baseline shows. Where other programs use the machine they differ most: by a third in work
-// rate, and by a tenth in CPU per request.
+// This file holds the noise floor: how much two processes of one program differ, which the A/A
+// control (a second process of the baseline) shows. They differ most where other programs use the
+// machine: by a third in work rate, and by a tenth in CPU per request.
 
-// noise are the batches of the baseline's twin against the baseline. They show what the samples of
-// a pair of processes cannot: these processes would differ even if their programs did not.
+// noise holds the batches of the A/A control against the baseline. They show what the samples of
+// two variants cannot: how much their processes would differ if their programs were the same.
 type noise struct {
 	of   string // the baseline
 	logs []float64
 }
 
-// noiseOf returns the noise beside a comparison; nil if there is no twin, if the comparison is that
-// of the twin, or if every sample is of fresh processes, since their scatter contains it already.
-func noiseOf(all []record.Slice, metric string, t turns, b Side, batches func(turns) []float64) *noise {
-	if b.Role == record.RoleFloor || t.size == 1 {
+// noiseOf returns the noise that a comparison must allow for; nil if there is no control, if the
+// comparison is that of the control, or if every sample is of fresh processes, since the scatter of
+// those contains the noise already.
+func noiseOf(all []record.Slice, metric string, t turns, b Arm, batches func(turns) []float64) *noise {
+	if b.Role == record.RoleControl || t.size == 1 {
 		return nil
 	}
 	for i := range all {
-		if s := &all[i]; s.Role == record.RoleFloor {
-			of := turnsOf(all, metric, Side{record.RoleMeasure, s.Variant}, Side{s.Role, s.Variant})
+		if s := &all[i]; s.Role == record.RoleControl {
+			of := turnsOf(all, metric, Arm{record.RoleMeasure, s.Variant}, Arm{s.Role, s.Variant})
 			return &noise{s.Variant, batches(of)}
 		}
 	}
 	return nil
 }
 
-// floor returns the interval of the first n batches; nil: too few, or no twin.
+// floor returns the interval of the first n batches; nil: too few, or no control.
 func (x *noise) floor(n int, alpha float64) *[2]float64 {
 	if x == nil {
 		return nil
@@ -41,8 +42,7 @@ func (x *noise) floor(n int, alpha float64) *[2]float64 {
 	return interval(x.logs[:min(n, len(x.logs))], alpha)
 }
 
-// widen makes an interval wider on both sides by as much as the baseline differs from itself at
-// most.
+// widen makes an interval wider on both sides, by the most that the baseline differs from itself.
 func widen(in, floor *[2]float64) *[2]float64 {
 	if in == nil || floor == nil {
 		return in
@@ -51,7 +51,7 @@ func widen(in, floor *[2]float64) *[2]float64 {
 	return &[2]float64{in[0] / by, in[1] * by}
 }
 
-// spread is the largest ratio of two processes of one program, by their interval.
+// spread returns the largest ratio of two processes of one program, by their interval.
 func spread(floor [2]float64) float64 { return max(floor[1], 1/floor[0]) }
 
 // allow makes a comparison's interval wider by the noise floor, and reads its verdict from that.
@@ -59,20 +59,21 @@ func (c *Comparison) allow(x *noise) {
 	if x == nil {
 		return
 	}
-	c.Floor = x.floor(len(x.logs), alphaAt(len(x.logs)))
-	if c.Floor == nil || c.Interval == nil {
+	c.NoiseFloor = x.floor(len(x.logs), alphaAt(len(x.logs)))
+	if c.NoiseFloor == nil || c.Interval == nil {
 		return
 	}
-	c.Interval = widen(c.Interval, c.Floor)
+	c.Interval = widen(c.Interval, c.NoiseFloor)
 	c.Noise = fmt.Sprintf("the interval includes a noise floor of %.1f%%: two processes of %s, the same program, may differ by that (%s)",
-		(spread(*c.Floor)-1)*100, x.of, span(*c.Floor))
+		(spread(*c.NoiseFloor)-1)*100, x.of, span(*c.NoiseFloor))
 	c.Verdict = verdict(c.Metric, c.Interval)
-	c.judgeFloor()
+	c.warnOfNoise()
 }
 
-// judgeFloor warns when the difference claimed is within the machine's noise.
-func (c *Comparison) judgeFloor() {
-	f := c.Floor
+// warnOfNoise warns if the baseline differs from itself, or if the observed difference is within
+// the noise.
+func (c *Comparison) warnOfNoise() {
+	f := c.NoiseFloor
 	if f == nil {
 		return
 	}

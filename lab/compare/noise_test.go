@@ -26,7 +26,7 @@ func TestWiden(t *testing.T) {
 	}
 }
 
-// busyMachine takes turns of plain, its twin and tuned where each process of a generation has a
+// busyMachine takes turns of plain, its control and tuned where each process of a generation has a
 // level of its own, as processes have beside other programs.
 type busyMachine struct {
 	rng             *rand.Rand
@@ -42,14 +42,14 @@ func (m busyMachine) run(generations int) (all []record.Slice, settled bool) {
 			level[i] = m.process * m.rng.NormFloat64()
 		}
 		for n := 1; n <= perGeneration; n++ {
-			for i, s := range []Side{plain, twin, tuned} {
+			for i, s := range []Arm{plain, control, tuned} {
 				rate := 1000 * math.Exp(level[i]+m.slices*m.rng.NormFloat64())
 				if s == tuned {
 					rate *= m.ratio
 				}
 				all = append(all, workOf(s, g, n, rate))
 			}
-			if n%batchBlocks == 0 && Settled(all, MetricWork, plain, tuned) {
+			if n%batchBlocks == 0 && Decided(all, MetricWork, plain, tuned) {
 				return all, true
 			}
 		}
@@ -70,13 +70,13 @@ func TestProcessesOfOneProgramDiffer(t *testing.T) {
 		if c.Verdict == Faster || c.Verdict == Slower {
 			different++
 		}
-		if gate.Judge(c).Verdict == Fail {
+		if gate.Check(c).Verdict == Fail {
 			failed++
 			if c.Verdict != Slower {
 				t.Errorf("the gate %v failed, and the verdict is %q", gate, c.Verdict)
 			}
 		}
-		alone := Turns(without(all, record.RoleFloor), MetricWork, plain, tuned)
+		alone := Turns(without(all, record.RoleControl), MetricWork, plain, tuned)
 		if alone.Verdict == Faster || alone.Verdict == Slower {
 			plainly++
 		}
@@ -85,12 +85,12 @@ func TestProcessesOfOneProgramDiffer(t *testing.T) {
 			found++
 		}
 	}
-	t.Logf("of %d: different %d (without the twin %d), gate failed %d, change found %d", cases, different, plainly, failed, found)
+	t.Logf("of %d: different %d (without the control %d), gate failed %d, change found %d", cases, different, plainly, failed, found)
 	if limit := int(0.05*float64(cases) + 3*math.Sqrt(float64(cases)*0.05*0.95)); different > limit || found < cases*98/100 {
 		t.Errorf("different %d, more than %d, or found %d of %d", different, limit, found, cases)
 	}
 	if plainly <= different {
-		t.Errorf("%d are different without the twin, %d beside it: the floor shows nothing", plainly, different)
+		t.Errorf("%d are different without the control, %d beside it: the floor shows nothing", plainly, different)
 	}
 }
 
@@ -103,30 +103,30 @@ func without(all []record.Slice, role string) (out []record.Slice) {
 	return out
 }
 
-// The noise floor is in the interval and its words, of either metric; not in the twin's own, nor
+// The noise floor is in the interval and its words, of either metric; not in the control's own, nor
 // where every sample is of fresh processes.
 func TestFloorIsIncluded(t *testing.T) {
 	all, _ := busyMachine{rand.New(rand.NewPCG(1, 18)), 1.5, 0.03, 0.06}.run(1)
 	for metric, gate := range map[string]string{MetricWork: "work>=1.01", MetricCPU: "cpu<=0.99"} {
-		c, alone := Turns(all, metric, plain, tuned), Turns(without(all, record.RoleFloor), metric, plain, tuned)
-		if c.Floor == nil || !strings.Contains(c.Noise, "processes of plain") || *c.Interval != *widen(alone.Interval, c.Floor) || alone.Noise != "" {
+		c, alone := Turns(all, metric, plain, tuned), Turns(without(all, record.RoleControl), metric, plain, tuned)
+		if c.NoiseFloor == nil || !strings.Contains(c.Noise, "processes of plain") || *c.Interval != *widen(alone.Interval, c.NoiseFloor) || alone.Noise != "" {
 			t.Errorf("%s: %+v, alone %+v", metric, c, alone)
 		}
 		g, err := ParseGate(gate)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out := g.Judge(c); out.Verdict != Pass || !strings.Contains(out.InWords, "with a noise floor of") {
+		if out := g.Check(c); out.Verdict != Pass || !strings.Contains(out.Text, "with a noise floor of") {
 			t.Errorf("%+v", out)
 		}
 	}
-	if c := Turns(all, MetricWork, plain, twin); c.Noise != "" || c.Floor != nil {
-		t.Errorf("the twin: %+v", c)
+	if c := Turns(all, MetricWork, plain, control); c.Noise != "" || c.NoiseFloor != nil {
+		t.Errorf("the control: %+v", c)
 	}
 	var visits []record.Slice
 	for n := range 6 {
 		for range 5 {
-			visits = append(visits, workOf(plain, n, n, 1000), workOf(twin, n, n, 1100), workOf(tuned, n, n, 1200+float64(n)))
+			visits = append(visits, workOf(plain, n, n, 1000), workOf(control, n, n, 1100), workOf(tuned, n, n, 1200+float64(n)))
 		}
 	}
 	if c := Turns(visits, MetricWork, plain, tuned); c.Noise != "" || c.Verdict != Faster {

@@ -19,8 +19,8 @@ const (
 )
 
 // Ratio compares paired samples, one pair per round, in the order of the rounds. Its interval is
-// Student's t on the logarithms of the ratios: a bootstrap of this few pairs is too narrow and
-// would find a difference between equal variants in one case of six.
+// Student's t on the logarithms of the ratios: the interval of a bootstrap over few pairs is too
+// narrow, and would find a difference between equal variants in one case of six.
 func Ratio(metric string, a, b []float64) Comparison {
 	c := Comparison{Schema: Schema, Metric: metric, Verdict: Invalid, Warnings: []string{}}
 	if better(metric) == 0 {
@@ -40,8 +40,8 @@ func Ratio(metric string, a, b []float64) Comparison {
 		ratios = append(ratios, math.Log(b[i]/a[i]))
 		levels = append(levels, (math.Log(a[i])+math.Log(b[i]))/2)
 	}
-	c.Pairs = len(ratios)
-	if c.Pairs == 0 {
+	c.Samples = len(ratios)
+	if c.Samples == 0 {
 		c.warn("there is no pair to compare")
 		return c
 	}
@@ -49,7 +49,7 @@ func Ratio(metric string, a, b []float64) Comparison {
 	c.Interval = interval(ratios, 1-confidence)
 	c.Verdict = verdict(metric, c.Interval)
 	if c.Interval == nil {
-		c.warn("only %s; an interval needs %d", pairs(c.Pairs, "counts", "count"), MinPairs)
+		c.warn("only %s; an interval needs %d", pairs(c.Samples, "counts", "count"), MinSamples)
 	}
 	if change, clear := drift(levels); clear {
 		c.warn("drift: both sides changed by %+.0f%% over the rounds; the order of the runs cancels it, but the machine was not steady", change*100)
@@ -75,8 +75,8 @@ func pairs(n int, one, many string) string {
 // metrics lists the metrics that can be compared.
 var metrics = strings.Join([]string{MetricCapacity, MetricWork, MetricP99, MetricCPU}, ", ")
 
-// better is 1 when a higher value of a metric is better, -1 when a lower one is, 0 for an unknown
-// metric.
+// better returns 1 if a higher value of the metric is better, -1 if a lower one is, and 0 for an
+// unknown metric.
 func better(metric string) int {
 	switch metric {
 	case MetricCapacity, MetricWork:
@@ -89,18 +89,18 @@ func better(metric string) int {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// interval is the t interval of a mean of logarithms, as ratios, which misses the true ratio in a
-// share alpha of cases; nil below MinPairs.
+// interval returns the t interval of a mean of logarithms, as ratios. It misses the true ratio with
+// the probability alpha; nil below MinSamples.
 func interval(logs []float64, alpha float64) *[2]float64 {
 	n := len(logs)
-	if n < MinPairs {
+	if n < MinSamples {
 		return nil
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
 	return around(mean, quantileT(alpha, n)*deviation/math.Sqrt(float64(n)))
 }
 
-// verdict reads an interval of b over a.
+// verdict returns the verdict for an interval of b over a.
 func verdict(metric string, in *[2]float64) string {
 	switch {
 	case equal(in):

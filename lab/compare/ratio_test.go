@@ -35,8 +35,8 @@ func TestRatio(t *testing.T) {
 			if got.Verdict != c.verdict || math.Abs(got.Ratio-c.ratio) > 0.01 {
 				t.Errorf("%+v, want ratio %g and %q", got, c.ratio, c.verdict)
 			}
-			if (got.Interval == nil) != (got.Pairs < MinPairs) {
-				t.Errorf("interval %v of %d pairs", got.Interval, got.Pairs)
+			if (got.Interval == nil) != (got.Samples < MinSamples) {
+				t.Errorf("interval %v of %d pairs", got.Interval, got.Samples)
 			}
 			if words := strings.Join(got.Warnings, "\n"); !strings.Contains(words, c.warning) || c.warning == "" && words != "" {
 				t.Errorf("warnings %q, want %q", got.Warnings, c.warning)

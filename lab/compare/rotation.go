@@ -6,56 +6,57 @@ import (
 	"dyno/lab/record"
 )
 
-// Rotation orders fresh measurements of several variants over rounds so that drift cancels. In each
-// round every slot (a variant, the baseline a second time, the last variant with a step left out)
-// is measured once. Every even round repeats the previous one backwards (A B, B A), so that a
-// steady drift affects all slots equally; each further pair of rounds starts one slot later, so
-// that over twice as many rounds as slots each slot was in every position equally often.
+// Rotation orders fresh measurements of several variants over rounds so that drift cancels. Each
+// round measures every slot once: each variant, the baseline a second time, and the last variant
+// without each step that Ablations names. Every even round repeats the previous one backwards (A B,
+// B A), so that a steady drift affects all slots equally. Each further pair of rounds starts one
+// slot later: after twice as many rounds as slots, each slot was in every position equally often.
 type Rotation struct {
 	Variants []string // in ladder order
 	Rounds   int      // rounds count from 1
-	Floor    string   // the variant measured twice a round (record.RoleFloor); empty: none
-	// steps left out of the last variant (record.RoleAblation; Step.Variant is the omitted one)
-	Leave []string
-	// Inner plans the runs of one slot: role, variant, round and pair are set in slot; runs are
-	// those of this slot so far, invalid ones included. It returns the next step, or done.
-	Inner func(slot record.Step, runs []*record.Run) (record.Step, bool)
+	Control  string   // the variant measured twice a round (record.RoleControl); empty: none
+	// steps to leave out of the last variant (record.RoleAblation; RunSpec.Variant is the omitted
+	// one)
+	Ablations []string
+	// Inner plans the runs of one slot, of which slot has the role, the variant and the round; runs
+	// are those of this slot so far, invalid ones included. It returns the next run, or done.
+	Inner func(slot record.RunSpec, runs []*record.Run) (record.RunSpec, bool)
 }
 
-// Next returns the next step of the rotation, or done. It keeps no state: the position is read from
+// Next returns the next run of the rotation, or done. It keeps no state: it reads its position from
 // the experiment's runs.
-func (r Rotation) Next(exp *record.Experiment) (step record.Step, done bool) {
+func (r Rotation) Next(exp *record.Experiment) (step record.RunSpec, done bool) {
 	for round := 1; round <= r.Rounds; round++ {
 		for _, slot := range r.order(round) {
 			runs := exp.Select(func(run *record.Run) bool {
-				s := run.Step
+				s := run.Spec
 				return s.Role == slot.Role && s.Variant == slot.Variant && s.Round == slot.Round
 			})
 			step, done := r.Inner(slot, runs)
 			if done {
 				continue
 			}
-			step.Role, step.Variant, step.Round, step.Pair = slot.Role, slot.Variant, slot.Round, slot.Pair
+			step.Role, step.Variant, step.Round = slot.Role, slot.Variant, slot.Round
 			return step, false
 		}
 	}
-	return record.Step{}, true
+	return record.RunSpec{}, true
 }
 
-// order is the order of a round's slots.
-func (r Rotation) order(round int) []record.Step {
-	var slots []record.Step
+// order returns the slots of a round, in order.
+func (r Rotation) order(round int) []record.RunSpec {
+	var slots []record.RunSpec
 	add := func(role, variant string) {
-		slots = append(slots, record.Step{Role: role, Variant: variant, Round: round, Pair: round})
+		slots = append(slots, record.RunSpec{Role: role, Variant: variant, Round: round})
 	}
 	for _, v := range r.Variants {
 		add(record.RoleMeasure, v)
 	}
-	for _, v := range r.Leave {
+	for _, v := range r.Ablations {
 		add(record.RoleAblation, v)
 	}
-	if r.Floor != "" {
-		add(record.RoleFloor, r.Floor)
+	if r.Control != "" {
+		add(record.RoleControl, r.Control)
 	}
 	if len(slots) == 0 {
 		return nil

@@ -15,24 +15,24 @@ import (
 // run is invalid.
 func carryOut(t interface{ Fatalf(string, ...any) }, r Rotation, runs int) *record.Experiment {
 	exp := &record.Experiment{}
-	r.Inner = func(slot record.Step, seen []*record.Run) (record.Step, bool) {
+	r.Inner = func(slot record.RunSpec, seen []*record.Run) (record.RunSpec, bool) {
 		valid := 0
 		for _, run := range seen {
-			if run.Step.Role != slot.Role || run.Step.Variant != slot.Variant || run.Step.Round != slot.Round {
-				t.Fatalf("slot %+v is shown the run of %+v", slot, run.Step)
+			if run.Spec.Role != slot.Role || run.Spec.Variant != slot.Variant || run.Spec.Round != slot.Round {
+				t.Fatalf("slot %+v is shown the run of %+v", slot, run.Spec)
 			}
 			if run.Invalid == "" {
 				valid++
 			}
 		}
-		return record.Step{Rate: 100}, valid >= runs
+		return record.RunSpec{Rate: 100}, valid >= runs
 	}
 	for {
 		step, done := r.Next(exp)
 		if done {
 			return exp
 		}
-		run := &record.Run{Step: step}
+		run := &record.Run{Spec: step}
 		if len(exp.Runs)%3 == 1 {
 			run.Invalid = "neighbours"
 		}
@@ -62,17 +62,17 @@ func TestRotationIsBalanced(t *testing.T) {
 			r.Variants = append(r.Variants, fmt.Sprint("v", i))
 		}
 		if rapid.Bool().Draw(t, "floor") {
-			r.Floor = r.Variants[0]
+			r.Control = r.Variants[0]
 		}
 		for i := range rapid.IntRange(0, len(r.Variants)-1).Draw(t, "leave") {
-			r.Leave = append(r.Leave, r.Variants[i])
+			r.Ablations = append(r.Ablations, r.Variants[i])
 		}
 		slots := len(r.order(1))
 		type key struct{ role, variant string }
 		stood := map[key][]int{} // how often in each position
 		for round := 1; round <= 2*slots; round += 2 {
 			sum := map[key]int{}
-			for _, order := range [][]record.Step{r.order(round), r.order(round + 1)} {
+			for _, order := range [][]record.RunSpec{r.order(round), r.order(round + 1)} {
 				if len(order) != slots {
 					t.Fatalf("a round of %d slots, another of %d", slots, len(order))
 				}
@@ -103,13 +103,13 @@ func TestRotationIsBalanced(t *testing.T) {
 }
 
 func TestRotationMeasuresEverySlotInOrder(t *testing.T) {
-	r := Rotation{Variants: []string{"a", "b", "c"}, Rounds: 3, Floor: "a", Leave: []string{"b"}}
+	r := Rotation{Variants: []string{"a", "b", "c"}, Rounds: 3, Control: "a", Ablations: []string{"b"}}
 	exp := carryOut(t, r, 2)
-	valid := map[record.Step]int{}
+	valid := map[record.RunSpec]int{}
 	last := 0
 	for _, run := range exp.Runs {
-		s := run.Step
-		if s.Rate != 100 || s.Pair != s.Round {
+		s := run.Spec
+		if s.Rate != 100 {
 			t.Fatalf("%+v", s)
 		}
 		if s.Round < last {

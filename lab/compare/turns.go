@@ -12,29 +12,31 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// batchBlocks is how many blocks in a row give one sample, their median: a disturbance that lasts
-// for two of them does not change it. leastBlocks is how many remaining blocks at a generation's
-// end still give one.
+// A block is one round of turns, which visits each variant at most once (record.Slice). batchBlocks
+// is how many blocks in a row give one sample, their median: a disturbance that lasts for two of
+// them does not change it. leastBlocks is how many remaining blocks at the end of a generation of
+// processes still give one.
 const (
 	batchBlocks = 5
 	leastBlocks = 3
 )
 
-// Side is one side of a comparison: a variant in a role (record.RoleMeasure, RoleFloor,
+// Arm is one side of a comparison: a variant in a role (record.RoleMeasure, RoleControl,
 // RoleAblation).
-type Side struct{ Role, Variant string }
+type Arm struct{ Role, Variant string }
 
-func (s Side) of(r *record.Run) bool { return r.Step.Role == s.Role && r.Step.Variant == s.Variant }
+func (s Arm) of(r *record.Run) bool { return r.Spec.Role == s.Role && r.Spec.Variant == s.Variant }
 
-func (s Side) took(slice *record.Slice, kind string) bool {
+func (s Arm) took(slice *record.Slice, kind string) bool {
 	return slice.Kind == kind && slice.Role == s.Role && slice.Variant == s.Variant
 }
 
-// Turns compares two sides by their slices in the same blocks: MetricWork and MetricCPU by work
-// slices, MetricP99 by SLO slices of the blocks with one rate for all; MetricCPU too when no work
-// was measured. The looks of Settled reduce the interval's confidence, so that it may be read at
-// any time. The interval includes the noise floor, where a twin of the baseline shows it.
-func Turns(all []record.Slice, metric string, a, b Side) Comparison {
+// Turns compares two sides by their slices in the same blocks. MetricWork and MetricCPU are read
+// from work slices. MetricP99 is read from SLO slices, in blocks with one rate for both sides, and
+// so is MetricCPU if there are no work slices. The interval is corrected for the interim analyses
+// of Decided, so that it may be read at any time, and includes the noise floor if the experiment
+// has an A/A control.
+func Turns(all []record.Slice, metric string, a, b Arm) Comparison {
 	c := Comparison{Schema: Schema, Metric: metric, A: a.Variant, B: b.Variant, Verdict: Invalid, Warnings: []string{}}
 	t := turnsOf(all, metric, a, b)
 	c.Blocks = len(t.blocks)
@@ -50,19 +52,19 @@ func Turns(all []record.Slice, metric string, a, b Side) Comparison {
 		return c
 	}
 	logs := t.batches()
-	c.Pairs = len(logs)
-	if c.Pairs == 0 {
+	c.Samples = len(logs)
+	if c.Samples == 0 {
 		c.Ratio = math.Exp(median(t.logs()))
 	} else {
 		c.Ratio = math.Exp(stat.Mean(logs, nil))
-		c.each = t.span / time.Duration(c.Pairs)
+		c.each = t.span / time.Duration(c.Samples)
 	}
-	alpha := alphaAt(c.Pairs)
+	alpha := alphaAt(c.Samples)
 	c.Interval, c.Confidence = interval(logs, alpha), 1-alpha
 	c.Verdict = verdict(metric, c.Interval)
 	c.allow(noiseOf(all, metric, t, b, turns.batches))
 	if c.Verdict == NotDecided {
-		c.WouldDecide = t.wouldDecide(logs, c.Interval)
+		c.TimeToDecide = t.timeToDecide(logs, c.Interval)
 	}
 	if change, clear := drift(logs); clear {
 		c.warn("drift: the ratio changed by %+.0f%% over the experiment", change*100)
@@ -73,14 +75,14 @@ func Turns(all []record.Slice, metric string, a, b Side) Comparison {
 // OfEstimates compares two sides by estimates of one figure: the logarithm of b over a, its
 // standard error, and the number of observations on the smaller side.
 func OfEstimates(metric, a, b string, logRatio, standardError float64, n int) Comparison {
-	c := Comparison{Schema: Schema, Metric: metric, A: a, B: b, Ratio: math.Exp(logRatio), Pairs: n, Verdict: Invalid, Warnings: []string{}}
+	c := Comparison{Schema: Schema, Metric: metric, A: a, B: b, Ratio: math.Exp(logRatio), Samples: n, Verdict: Invalid, Warnings: []string{}}
 	if better(metric) == 0 || !positive(c.Ratio) || !positive(standardError) {
 		c.Ratio = 0
 		c.warn("there is no estimate of both sides")
 		return c
 	}
 	c.Verdict = NotDecided
-	if n >= MinPairs {
+	if n >= MinSamples {
 		c.Interval = around(logRatio, quantileT(1-confidence, n)*standardError)
 		c.Verdict = verdict(metric, c.Interval)
 	}
@@ -96,13 +98,13 @@ type turns struct {
 	span   time.Duration // from the first block's beginning to the last one's end
 }
 
-// block is one block's log ratio, or for one side alone the logarithm of its sample.
+// block is the logarithm of one block's ratio or, of one side alone, of its sample.
 type block struct {
 	generation int
 	log        float64
 }
 
-func turnsOf(all []record.Slice, metric string, a, b Side) turns {
+func turnsOf(all []record.Slice, metric string, a, b Arm) turns {
 	type key struct{ generation, number int }
 	type found struct {
 		as, bs       []float64
@@ -169,7 +171,7 @@ func turnsOf(all []record.Slice, metric string, a, b Side) turns {
 	return t
 }
 
-// kindFor is the kind of slice that holds a metric.
+// kindFor returns the kind of slice that holds a metric.
 func kindFor(all []record.Slice, metric string) string {
 	worked := slices.ContainsFunc(all, func(s record.Slice) bool { return s.Kind == record.SliceWork })
 	if metric == MetricP99 || metric == MetricCPU && !worked {
@@ -178,7 +180,7 @@ func kindFor(all []record.Slice, metric string) string {
 	return record.SliceWork
 }
 
-// sampleOf reads a metric from a slice; 0 when the slice does not hold it.
+// sampleOf reads a metric from a slice; 0: the slice does not hold it.
 func sampleOf(s *record.Slice, metric string) float64 {
 	switch metric {
 	case MetricWork:
@@ -217,8 +219,8 @@ func (t turns) batches() []float64 {
 	return out
 }
 
-// grown returns the batches that get no further block.
-func (t turns) grown() []float64 {
+// complete returns the batches that get no further block.
+func (t turns) complete() []float64 {
 	i := slices.IndexFunc(t.blocks, func(b block) bool { return b.generation == t.last })
 	if i >= 0 {
 		whole := (len(t.blocks) - i) / t.size * t.size
@@ -227,13 +229,13 @@ func (t turns) grown() []float64 {
 	return t.batches()
 }
 
-// around is an interval of a logarithm, as ratios.
+// around returns an interval of a logarithm, as ratios.
 func around(log, half float64) *[2]float64 {
 	return &[2]float64{math.Exp(log - half), math.Exp(log + half)}
 }
 
-// quantileT is the half-width of an interval over n samples, in standard errors, for a share alpha
-// of misses.
+// quantileT returns the half-width of an interval over n samples, in standard errors. The interval
+// misses with the probability alpha.
 func quantileT(alpha float64, n int) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - alpha/2)
 }

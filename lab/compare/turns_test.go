@@ -16,10 +16,10 @@ import (
 	"dyno/parts/quicktest"
 )
 
-var plain, twin, tuned = Side{record.RoleMeasure, "plain"}, Side{record.RoleFloor, "plain"}, Side{record.RoleMeasure, "tuned"}
+var plain, control, tuned = Arm{record.RoleMeasure, "plain"}, Arm{record.RoleControl, "plain"}, Arm{record.RoleMeasure, "tuned"}
 
 // workOf is a work slice at a rate, 2 s after the one of the block before.
-func workOf(s Side, generation, number int, perSecond float64) record.Slice {
+func workOf(s Arm, generation, number int, perSecond float64) record.Slice {
 	length := time.Duration(300 / perSecond * float64(time.Second))
 	return record.Slice{Kind: record.SliceWork, Role: s.Role, Variant: s.Variant, Generation: generation, Block: number,
 		Start: int64(generation*1000+number*2) * int64(time.Second), Length: length, Served: 300, TargetCPU: 300 * 400e-6 * 1000 / perSecond}
@@ -32,7 +32,7 @@ func steadyTurns(generations, blocks int, ratio float64) (all []record.Slice) {
 		for n := 1; n <= blocks; n++ {
 			level := 1000 * math.Exp(0.3*math.Sin(float64(n)))
 			wave := math.Exp(0.01 * math.Sin(float64(7*g+3*n)))
-			all = append(all, workOf(plain, g, n, level), workOf(tuned, g, n, level*ratio*wave), workOf(twin, g, n, level/wave))
+			all = append(all, workOf(plain, g, n, level), workOf(tuned, g, n, level*ratio*wave), workOf(control, g, n, level/wave))
 		}
 	}
 	return all
@@ -42,27 +42,27 @@ func TestTurns(t *testing.T) {
 	all := steadyTurns(3, 13, 1.1) // 13 blocks are two batches and one of the remaining three
 	for metric, ratio := range map[string]float64{MetricWork: 1.1, MetricCPU: 1 / 1.1} {
 		c := Turns(all, metric, plain, tuned)
-		if c.Verdict != Faster || math.Abs(c.Ratio/ratio-1) > 0.005 || c.Pairs != 9 || c.Blocks != 39 || c.Interval == nil || c.A != "plain" || c.B != "tuned" || len(c.Warnings) > 0 {
+		if c.Verdict != Faster || math.Abs(c.Ratio/ratio-1) > 0.005 || c.Samples != 9 || c.Blocks != 39 || c.Interval == nil || c.A != "plain" || c.B != "tuned" || len(c.Warnings) > 0 {
 			t.Errorf("%s: %+v", metric, c)
 		}
 		if back := Turns(all, metric, tuned, plain); back.Verdict != Slower || math.Abs(back.Ratio*c.Ratio-1) > 1e-9 {
 			t.Errorf("%s, the other way round: %+v", metric, back)
 		}
 	}
-	if c := Turns(all, MetricWork, plain, twin); c.Verdict != Equal || TwinDiffers(c) {
-		t.Errorf("the twin: %+v", c)
+	if c := Turns(all, MetricWork, plain, control); c.Verdict != Equal || ControlDiffers(c) {
+		t.Errorf("the control: %+v", c)
 	}
-	if n := Turns(steadyTurns(3, 12, 1.1), MetricWork, plain, tuned).Pairs; n != 6 {
+	if n := Turns(steadyTurns(3, 12, 1.1), MetricWork, plain, tuned).Samples; n != 6 {
 		t.Errorf("two blocks left over in each of three generations: %d batches, want 6", n)
 	}
 }
 
 func TestFewTurns(t *testing.T) {
 	c := Turns(steadyTurns(1, 15, 1.1), MetricWork, plain, tuned)
-	if c.Verdict != NotDecided || c.Interval != nil || math.Abs(c.Ratio/1.1-1) > 0.01 || c.WouldDecide != "about 10 seconds more would give an interval" {
+	if c.Verdict != NotDecided || c.Interval != nil || math.Abs(c.Ratio/1.1-1) > 0.01 || c.TimeToDecide != "about 10 seconds more would give an interval" {
 		t.Errorf("three batches: %+v", c)
 	}
-	if c := Turns(steadyTurns(1, 2, 1.1), MetricWork, plain, tuned); c.Verdict != NotDecided || c.Pairs != 0 || math.Abs(c.Ratio/1.1-1) > 0.02 {
+	if c := Turns(steadyTurns(1, 2, 1.1), MetricWork, plain, tuned); c.Verdict != NotDecided || c.Samples != 0 || math.Abs(c.Ratio/1.1-1) > 0.02 {
 		t.Errorf("two blocks: %+v", c)
 	}
 	if c := Turns(nil, MetricWork, plain, tuned); c.Verdict != Invalid || len(c.Warnings) != 1 {
@@ -93,7 +93,7 @@ func TestVisitsOfSeveralSlicesAreBatches(t *testing.T) {
 		}
 		all = append(all, workOf(tuned, 1, n, 10))
 	}
-	if c := Turns(all, MetricWork, plain, tuned); c.Pairs != 6 || c.Blocks != 6 || math.Abs(c.Ratio-1.2025) > 1e-3 || c.Verdict != Faster {
+	if c := Turns(all, MetricWork, plain, tuned); c.Samples != 6 || c.Blocks != 6 || math.Abs(c.Ratio-1.2025) > 1e-3 || c.Verdict != Faster {
 		t.Errorf("%+v", c)
 	}
 }
@@ -107,19 +107,19 @@ func TestBetweenAndLadderReadSlices(t *testing.T) {
 		}
 	}
 	c := Between(exp, MetricWork, "plain", "tuned", nil)
-	if c.Verdict != Faster || c.Pairs != 8 || c.Floor == nil || math.Abs(c.Floor[0]-1) > 0.02 {
+	if c.Verdict != Faster || c.Samples != 8 || c.NoiseFloor == nil || math.Abs(c.NoiseFloor[0]-1) > 0.02 {
 		t.Errorf("%+v", c)
 	}
 	rows := Ladder(exp, MetricWork, nil)
 	if len(rows) != 2 || len(rows[1].Data) != 8 || math.Abs(rows[1].Median/rows[0].Median-1.1) > 0.02 || rows[0].ToBaseline.Verdict != Equal ||
-		rows[1].ToBefore.Ratio != c.Ratio || rows[1].LeaveOut == nil || math.Abs(rows[1].LeaveOut.Ratio-1.1/1.05) > 0.01 {
+		rows[1].ToBefore.Ratio != c.Ratio || rows[1].Ablation == nil || math.Abs(rows[1].Ablation.Ratio-1.1/1.05) > 0.01 {
 		t.Errorf("%+v", rows)
 	}
 }
 
 func TestOfEstimates(t *testing.T) {
 	c := OfEstimates(MetricCapacity, "a", "b", math.Log(1.2), 0.02, 30)
-	if c.Verdict != Faster || c.Pairs != 30 || math.Abs(c.Ratio-1.2) > 1e-9 || math.Abs(c.Interval[0]-1.2*math.Exp(-2.045*0.02)) > 1e-3 {
+	if c.Verdict != Faster || c.Samples != 30 || math.Abs(c.Ratio-1.2) > 1e-9 || math.Abs(c.Interval[0]-1.2*math.Exp(-2.045*0.02)) > 1e-3 {
 		t.Errorf("%+v", c)
 	}
 	if c := OfEstimates(MetricCapacity, "a", "b", 0, 0.005, 30); c.Verdict != Equal {
@@ -162,7 +162,7 @@ func (x *turnsTaker) block() {
 func (x *turnsTaker) run(blocks int) (c Comparison, settled bool) {
 	for range blocks {
 		x.block()
-		if x.blocks%batchBlocks == 0 && Settled(x.all, MetricWork, plain, tuned) {
+		if x.blocks%batchBlocks == 0 && Decided(x.all, MetricWork, plain, tuned) {
 			settled = true
 			break
 		}
@@ -268,7 +268,7 @@ func TestTurnsFindAChange(t *testing.T) {
 }
 
 // A decided comparison stays decided as the experiment continues.
-func TestSettledStays(t *testing.T) {
+func TestDecidedStays(t *testing.T) {
 	settled := 0
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 13))
@@ -276,7 +276,7 @@ func TestSettledStays(t *testing.T) {
 		was := false
 		for range 120 {
 			x.block()
-			is := Settled(x.all, MetricWork, plain, tuned)
+			is := Decided(x.all, MetricWork, plain, tuned)
 			if was && !is {
 				t.Fatalf("seed %d: no longer settled after %d blocks", seed, x.blocks)
 			}
@@ -291,13 +291,13 @@ func TestSettledStays(t *testing.T) {
 	}
 }
 
-// The alphas of all looks and of the end add up to 5%, up to the last look. After it they would
+// The alphas of all interim analyses and of the end add up to 5%, up to the last. After it they would
 // exceed it: their joint share is simulated here on the batches' log ratios, as if the experiment
 // continued after every look.
 func TestLooksAndTheEndTakeFivePercent(t *testing.T) {
-	for n := MinPairs; n <= 28; n++ {
+	for n := MinSamples; n <= 28; n++ {
 		sum := alphaAt(n)
-		for _, l := range looks {
+		for _, l := range interims {
 			if l.batches < n {
 				sum += l.alpha
 			} else if l.batches == n && alphaAt(n) < l.alpha-1e-12 {
@@ -318,7 +318,7 @@ func TestLooksAndTheEndTakeFivePercent(t *testing.T) {
 			logs[i] = rng.NormFloat64()
 		}
 		alarm := false
-		for _, l := range looks {
+		for _, l := range interims {
 			alarm = alarm || different(interval(logs[:l.batches], l.alpha))
 		}
 		for i, end := range ends {
@@ -336,9 +336,9 @@ func TestLooksAndTheEndTakeFivePercent(t *testing.T) {
 	}
 }
 
-func TestTwinDiffers(t *testing.T) {
+func TestControlDiffers(t *testing.T) {
 	in := func(lo, hi float64) Comparison {
-		return Comparison{Ratio: math.Sqrt(lo * hi), Interval: &[2]float64{lo, hi}, Pairs: 10}
+		return Comparison{Ratio: math.Sqrt(lo * hi), Interval: &[2]float64{lo, hi}, Samples: 10}
 	}
 	for name, c := range map[string]struct {
 		of   Comparison
@@ -351,13 +351,13 @@ func TestTwinDiffers(t *testing.T) {
 		"a clear difference within 2%": {in(1.012, 1.014), false},
 		"no interval":                  {Comparison{Ratio: 2}, false},
 	} {
-		if got := TwinDiffers(c.of); got != c.want {
+		if got := ControlDiffers(c.of); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
-func TestWouldDecide(t *testing.T) {
+func TestTimeToDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		ratio, noise float64
 		want         string // in the words
@@ -374,7 +374,7 @@ func TestWouldDecide(t *testing.T) {
 				all = append(all, workOf(plain, 1, n, 1000), workOf(tuned, 1, n, 1000*c.ratio*math.Exp(sign*c.noise/2)))
 			}
 			got := Turns(all, MetricWork, plain, tuned)
-			if got.Verdict != NotDecided || !strings.Contains(got.WouldDecide, c.want) {
+			if got.Verdict != NotDecided || !strings.Contains(got.TimeToDecide, c.want) {
 				t.Errorf("%+v %v, want %q", got, got.Interval, c.want)
 			}
 		})
@@ -382,12 +382,12 @@ func TestWouldDecide(t *testing.T) {
 	g, _ := ParseGate("work>=0.97")
 	c := Turns(steadyTurns(1, 20, 1), MetricWork, plain, tuned)
 	c.Ratio, c.Interval = 0.99, &[2]float64{0.96, 1.02}
-	if out := g.Judge(c); out.Verdict != Undecided || !strings.Contains(out.InWords, "seconds more would decide") {
+	if out := g.Check(c); out.Verdict != Undecided || !strings.Contains(out.Text, "seconds more would decide") {
 		t.Errorf("%+v", out)
 	}
 }
 
-// recorded reads the A/A series recorded on machines: slices of a variant and its twin.
+// recorded reads the A/A series recorded on machines: slices of a variant and its control.
 func recorded(t *testing.T) map[string][]record.Slice {
 	t.Helper()
 	files, err := filepath.Glob("testdata/aa-*.ndjson")
@@ -412,7 +412,7 @@ func recorded(t *testing.T) map[string][]record.Slice {
 	return out
 }
 
-// A recorded variant and its twin, in blocks drawn from the record in runs of ten (which keeps
+// A recorded variant and its control, in blocks drawn from the record in runs of ten (which keeps
 // lasting disturbances together), come out different in at most 5% of cases.
 func TestRecordedTurnsOfTheSame(t *testing.T) {
 	const inARow = 10
@@ -420,14 +420,14 @@ func TestRecordedTurnsOfTheSame(t *testing.T) {
 	limit := int(0.05*float64(cases) + 3*math.Sqrt(float64(cases)*0.05*0.95))
 	for name, all := range recorded(t) {
 		var blocks [][]record.Slice
-		var a Side
+		var a Arm
 		index := map[[2]int]int{}
 		for _, s := range all {
 			if s.Kind != record.SliceWork {
 				continue
 			}
-			if s.Role == record.RoleFloor {
-				a = Side{record.RoleMeasure, s.Variant}
+			if s.Role == record.RoleControl {
+				a = Arm{record.RoleMeasure, s.Variant}
 			}
 			key := [2]int{s.Generation, s.Block}
 			if _, ok := index[key]; !ok {
@@ -437,9 +437,9 @@ func TestRecordedTurnsOfTheSame(t *testing.T) {
 			blocks[index[key]] = append(blocks[index[key]], s)
 		}
 		if a.Variant == "" || len(blocks) < 2*inARow {
-			t.Fatalf("%s holds %d blocks, and a twin of %q", name, len(blocks), a.Variant)
+			t.Fatalf("%s holds %d blocks, and a control of %q", name, len(blocks), a.Variant)
 		}
-		b := Side{record.RoleFloor, a.Variant}
+		b := Arm{record.RoleControl, a.Variant}
 		for _, metric := range []string{MetricWork, MetricCPU} {
 			different := 0
 			for seed := range uint64(cases) {
@@ -448,17 +448,17 @@ func TestRecordedTurnsOfTheSame(t *testing.T) {
 				for n := 0; n < 28*batchBlocks; {
 					from := rng.IntN(len(blocks) - inARow + 1)
 					for _, block := range blocks[from : from+inARow] {
-						swap := rng.IntN(2) == 1 // which of two equal sides is the twin does not matter
+						swap := rng.IntN(2) == 1 // which of two equal sides is the control does not matter
 						for _, s := range block {
 							s.Generation, s.Block = 1+n/perGeneration, 1+n%perGeneration
 							if swap && s.Variant == a.Variant {
-								s.Role = map[string]string{record.RoleMeasure: record.RoleFloor, record.RoleFloor: record.RoleMeasure}[s.Role]
+								s.Role = map[string]string{record.RoleMeasure: record.RoleControl, record.RoleControl: record.RoleMeasure}[s.Role]
 							}
 							drawn = append(drawn, s)
 						}
 						n++
 					}
-					if n%batchBlocks == 0 && Settled(drawn, metric, a, b) {
+					if n%batchBlocks == 0 && Decided(drawn, metric, a, b) {
 						break
 					}
 				}

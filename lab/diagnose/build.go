@@ -50,8 +50,8 @@ func variants(e *record.Experiment) []string {
 		names = append(names, v.Name)
 	}
 	for _, r := range e.Runs {
-		if r.Step.Role != record.RoleAblation && !slices.Contains(names, r.Step.Variant) {
-			names = append(names, r.Step.Variant)
+		if r.Spec.Role != record.RoleAblation && !slices.Contains(names, r.Spec.Variant) {
+			names = append(names, r.Spec.Variant)
 		}
 	}
 	return names
@@ -93,7 +93,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
 	v := statement{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign, One: e.one}
 	if run := s.last(); run != nil {
-		v.CallsTo = run.Environment.CallsTo
+		v.CallsTo = run.System.CallsTo
 	}
 	if f, ok := stacks.Entry(e.waker); ok {
 		v.Serial = f.Function

@@ -21,7 +21,7 @@ func sweep(rates ...float64) []*record.Run {
 func locked() []*record.Run {
 	runs := sweep(950, 1000, 1000)
 	for _, r := range runs {
-		r.Environment.TargetCPU = 1
+		r.System.TargetCPU = 1
 	}
 	runs[2].Totals.Server.MutexWait = 30
 	return append(runs, profiled(32, 1000,
@@ -141,7 +141,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 // crowd adds disturbance by other processes to all runs.
 func crowd(runs []*record.Run) []*record.Run {
 	for _, r := range runs {
-		r.Environment.NoiseCPU, r.Environment.TargetDelay = 1, 0.5
+		r.System.OthersCPU, r.System.TargetDelay = 1, 0.5
 	}
 	return runs
 }
@@ -170,7 +170,7 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 	computing := func(cores float64) []*record.Run {
 		runs := append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
 		for _, r := range runs {
-			r.Environment.TargetCPU = cores
+			r.System.TargetCPU = cores
 		}
 		return runs
 	}
@@ -199,7 +199,7 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 func TestOneGoroutineWithoutATrace(t *testing.T) {
 	runs := append(sweep(900, 1000, 1000), profiled(32, 1000, []record.Stack{stack(2e9, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}))
 	for _, r := range runs {
-		r.Environment.TargetCPU, r.Target.Agent, r.Totals.Server = 1.5, false, nil
+		r.System.TargetCPU, r.Target.Agent, r.Totals.Server = 1.5, false, nil
 	}
 	profile := runs[3]
 	profile.Dir, profile.FixtureTrace = t.TempDir(), nil
@@ -225,13 +225,13 @@ func TestOneGoroutineWithoutATrace(t *testing.T) {
 // A service that waits for its downstream is followed to the downstream's bottleneck.
 func TestDownstream(t *testing.T) {
 	runs := append(sweep(100, 200, 200), profiled(32, 200, nil, wait("network", 31, "internal/poll.(*FD).Read", "main.fetch")))
-	runs[3].Environment.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
+	runs[3].System.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
 	if !strings.Contains(d.InWords, "backend (process 7, at 127.0.0.1:9000), which used 1.2 cores meanwhile; --also") {
 		t.Errorf("%s: %s", d.Bound, d.InWords)
 	}
 	runs[3].Downstream = &record.Downstream{Target: record.Target{PID: 7, Program: "backend", NotGo: true},
-		Environment: record.Environment{Seen: true, TargetCPU: 1.9}}
+		System: record.System{Seen: true, TargetCPU: 1.9}}
 	d = NewSubject("v", runs).Diagnose(rules.Defaults)
 	if d.Downstream == nil || !strings.Contains(d.InWords, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU available to it") {
 		t.Errorf("%+v: %s", d.Downstream, d.InWords)
@@ -248,7 +248,7 @@ func TestAnotherLanguage(t *testing.T) {
 		runs := sweep(1000, 1000, 1000)
 		for _, r := range runs {
 			r.Target = record.Target{PID: 1, Program: program, NotGo: true}
-			r.Environment.TargetCPU, r.Totals.Server = 1.5, nil
+			r.System.TargetCPU, r.Totals.Server = 1.5, nil
 		}
 		d := NewSubject("v", append(runs, as(saturated(32, 1000), record.RoleProfile, nil, 0))).Diagnose(rules.Defaults)
 		unseen := strings.Join(d.Unseen, "; ")
@@ -265,8 +265,8 @@ func TestAnotherLanguage(t *testing.T) {
 
 func TestDiagnoseVariants(t *testing.T) {
 	other := saturated(1, 50)
-	other.Step.Role = record.RoleSearch
-	other.Step.Variant = "unseen"
+	other.Spec.Role = record.RoleSearch
+	other.Spec.Variant = "unseen"
 	e := &record.Experiment{Runs: append(locked(), other), Variants: []record.Variant{{Name: "v"}, {Name: "unseen"}}}
 	ds := Diagnose(e)
 	if len(ds) != 1 || ds[0].Variant != "v" || ds[0].Bound != rules.Lock {
@@ -294,7 +294,7 @@ func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 	if d.Bound != rules.Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are runnable") {
 		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
 	}
-	runs[2].Environment.TargetCPU = 1.9 // and with the CPU used up, they wait for the CPU
+	runs[2].System.TargetCPU = 1.9 // and with the CPU used up, they wait for the CPU
 	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound == rules.Wait {
 		t.Errorf("%s: %s", d.Kind, d.InWords)
 	}
@@ -304,7 +304,7 @@ func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 func TestPredictions(t *testing.T) {
 	used := func(cores float64, own ...*record.Run) Subject {
 		for _, r := range own {
-			r.Environment.TargetCPU = cores
+			r.System.TargetCPU = cores
 		}
 		return NewSubject("v", own)
 	}
@@ -312,7 +312,7 @@ func TestPredictions(t *testing.T) {
 		return append(sweep(1000, 1500, 1500), profiled(32, 1500, []record.Stack{stack(1, "main.work", handler[0])}))
 	}
 	crowded := computing()
-	crowded[2].Environment.NoiseCPU = 0.9
+	crowded[2].System.OthersCPU = 0.9
 	remote := computing()
 	remote[2].Target.Agent = false
 	for _, c := range []struct {

@@ -23,14 +23,14 @@ func (d *Diagnosis) follow(s Subject, t rules.Thresholds) {
 		if len(found.Where) > 0 {
 			means += fmt.Sprintf("; %s of it in %s", percent(found.Where[0].Share), found.Where[0].Function)
 		}
-		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: rounded(below.Environment.TargetCPU), Unit: "cores", Means: means})
+		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: rounded(below.System.TargetCPU), Unit: "cores", Means: means})
 		if waits {
 			d.InWords += " Of its downstream, " + name + ", the same run shows: " + lowerFirst(found.InWords)
 		}
 		return
 	}
 	var busiest record.Peer
-	for _, p := range s.Profiled.Environment.Peers {
+	for _, p := range s.Profiled.System.Peers {
 		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: rounded(p.CPU), Unit: "cores", Means: "used by " + peer(p) + ", which it calls"})
 		if p.CPU >= busiest.CPU {
 			busiest = p

@@ -8,21 +8,21 @@ import (
 
 // saturated makes a run of a closed loop.
 func saturated(clients int, perSecond float64) *record.Run {
-	r := &record.Run{Step: record.Step{Role: record.RoleSaturate, Variant: "v", Connections: clients, Closed: true},
+	r := &record.Run{Spec: record.RunSpec{Role: record.RoleSaturate, Variant: "v", Connections: clients, Closed: true},
 		Length: time.Second, Machine: record.Machine{Cores: 2}}
-	r.Load = record.Load{Model: "closed", Connections: clients}
+	r.Load = record.LoadInfo{Model: "closed", Connections: clients}
 	r.Totals.AchievedPerS = perSecond
 	r.Totals.Ended, r.Totals.Completed = int64(perSecond), int64(perSecond)
 	r.Totals.Service.Mean = 1000 * float64(clients) / perSecond
 	r.Target = record.Target{Pprof: true, Agent: true, Procs: 2, PID: 1}
-	r.Environment = record.Environment{Seen: true, TargetCPU: 0.5, PressureCPU: -1}
+	r.System = record.System{Seen: true, TargetCPU: 0.5, PressureCPU: -1}
 	r.Totals.Server = &record.ServerTotals{}
 	return r
 }
 
 // as gives a run another role.
 func as(r *record.Run, role string, change *record.Change, round int) *record.Run {
-	r.Step.Role, r.Step.Change, r.Step.Round = role, change, round
+	r.Spec.Role, r.Spec.Change, r.Spec.Round = role, change, round
 	return r
 }
 

@@ -62,7 +62,7 @@ const (
 
 // readNonGo adds the signals that only the kernel's view of a program gives.
 func readNonGo(sig rules.Signals, r *record.Run) {
-	around, of := r.Environment, runtimeOf(r.Target.Program)
+	around, of := r.System, runtimeOf(r.Target.Program)
 	if !around.Seen || around.BusiestProcess == 0 {
 		return
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // scripted makes runs of a server that Go did not build, under a closed loop of 32 clients.
-func scripted(program string, around record.Environment, cpu ...record.Stack) []*record.Run {
+func scripted(program string, around record.System, cpu ...record.Stack) []*record.Run {
 	runs := append(sweep(900, 1000, 1000), profiled(32, 1000, cpu))
 	around.Seen, around.PressureCPU = true, -1
 	for _, r := range runs {
 		r.Target = record.Target{PID: 7, Program: program, NotGo: true}
-		r.Totals.Server, r.Environment = nil, around
+		r.Totals.Server, r.System = nil, around
 		r.Machine.Cores = 8
 	}
 	runs[3].FixtureTrace = nil
@@ -40,15 +40,15 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 	socket := record.Frame{Function: "SocketIO.write", File: "/usr/lib/python3.12/socket.py"}
 	python := []record.Stack{frames(5, record.Frame{Function: "_PyEval_EvalFrameDefault"}, pyfib), frames(5, kernel, socket, handle)}
 
-	busy := record.Environment{TargetCPU: 1.02, TargetSystem: 0.1, TargetDelay: 0.01, BusiestThread: 0.98, BusiestProcess: 1.1}
-	asleep := record.Environment{TargetCPU: 0.16, TargetSystem: 0.06, BusiestThread: 0.15, BusiestProcess: 0.17}
+	busy := record.System{TargetCPU: 1.02, TargetSystem: 0.1, TargetDelay: 0.01, BusiestThread: 0.98, BusiestProcess: 1.1}
+	asleep := record.System{TargetCPU: 0.16, TargetSystem: 0.06, BusiestThread: 0.15, BusiestProcess: 0.17}
 	calls := asleep
 	calls.Calls, calls.CallsOpen, calls.CallsTo = 30.4, 32, "127.0.0.1:18120"
 	full := asleep
 	full.AcceptQueue, full.AcceptLimit, full.ListenOverflows = 6, 5, 28
 	both := full
 	both.Calls, both.CallsOpen, both.CallsTo = calls.Calls, calls.CallsOpen, calls.CallsTo
-	starved := record.Environment{TargetCPU: 0.1, TargetDelay: 0.8, BusiestThread: 0.89, BusiestProcess: 0.9, NoiseCPU: 7}
+	starved := record.System{TargetCPU: 0.1, TargetDelay: 0.8, BusiestThread: 0.89, BusiestProcess: 0.9, OthersCPU: 7}
 	starved.AcceptQueue, starved.AcceptLimit = 6, 5
 
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 		{"Python calls, and was slow to accept", scripted("python3.12", both), rules.Wait, rules.Called, "", true, nil},
 		{"node beside neighbours", scripted("node", starved, computing...), rules.Environment, "", "", false,
 			[]string{"it is short of CPU", "of which 89% was waiting"}},
-		{"threads that need no lock", scripted("java", record.Environment{TargetCPU: 7.5, BusiestThread: 0.6, BusiestProcess: 7.8}), rules.CPU, "", "", true, []string{"The CPU bounds it"}},
+		{"threads that need no lock", scripted("java", record.System{TargetCPU: 7.5, BusiestThread: 0.6, BusiestProcess: 7.8}), rules.CPU, "", "", true, []string{"The CPU bounds it"}},
 		{"a server of one thread on an idle machine", scripted("unknown", asleep), rules.Wait, rules.Unseen, "", true, nil},
 	} {
 		d := NewSubject("v", c.runs).Diagnose(rules.Defaults)
@@ -98,7 +98,7 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 
 // A setting of Go's runtime does not change what another runtime does.
 func TestNoExperimentOnOtherLanguages(t *testing.T) {
-	runs := scripted("node", record.Environment{TargetCPU: 1, BusiestThread: 1, BusiestProcess: 1})
+	runs := scripted("node", record.System{TargetCPU: 1, BusiestThread: 1, BusiestProcess: 1})
 	for _, r := range runs {
 		r.Target.Command = []string{"node", "server.js"}
 	}

@@ -12,33 +12,33 @@ import (
 func TestRead(t *testing.T) {
 	for _, c := range []struct {
 		name, program string
-		around        record.Environment
+		around        record.System
 		want, absent  rules.Signals
 	}{
-		{"an event loop beside helper threads", "node", record.Environment{Seen: true, TargetCPU: 1.1, BusiestThread: 1.01, BusiestProcess: 1.5},
+		{"an event loop beside helper threads", "node", record.System{Seen: true, TargetCPU: 1.1, BusiestThread: 1.01, BusiestProcess: 1.5},
 			rules.Signals{rules.Awake: 1.01, rules.OneThread: 1, rules.Starved: 0}, nil},
-		{"a loop that does not get a CPU", "node", record.Environment{Seen: true, TargetCPU: 0.2, BusiestThread: 0.8, BusiestProcess: 0.9},
+		{"a loop that does not get a CPU", "node", record.System{Seen: true, TargetCPU: 0.2, BusiestThread: 0.8, BusiestProcess: 0.9},
 			rules.Signals{rules.OneThread: 0.8, rules.Starved: 0.75}, rules.Signals{rules.Occupied: 0, rules.AcceptFill: 0}},
-		{"threads that take turns", "python3.12", record.Environment{Seen: true, TargetCPU: 0.9, BusiestThread: 0.1, BusiestProcess: 1},
+		{"threads that take turns", "python3.12", record.System{Seen: true, TargetCPU: 0.9, BusiestThread: 0.1, BusiestProcess: 1},
 			rules.Signals{rules.OneThread: 1}, nil},
-		{"threads that have released the lock", "python3.12", record.Environment{Seen: true, TargetCPU: 3, BusiestThread: 1, BusiestProcess: 3},
+		{"threads that have released the lock", "python3.12", record.System{Seen: true, TargetCPU: 3, BusiestThread: 1, BusiestProcess: 3},
 			rules.Signals{rules.Awake: 3}, rules.Signals{rules.OneThread: 0}},
-		{"several event loops", "node", record.Environment{Seen: true, TargetCPU: 3, BusiestThread: 1, BusiestProcess: 1.1},
+		{"several event loops", "node", record.System{Seen: true, TargetCPU: 3, BusiestThread: 1, BusiestProcess: 1.1},
 			rules.Signals{rules.Awake: 3}, rules.Signals{rules.OneThread: 0}},
-		{"worker processes, one of which is the busiest", "gunicorn", record.Environment{Seen: true, TargetCPU: 1.4, TargetDelay: 0.6, BusiestThread: 0.8, BusiestProcess: 0.8},
+		{"worker processes, one of which is the busiest", "gunicorn", record.System{Seen: true, TargetCPU: 1.4, TargetDelay: 0.6, BusiestThread: 0.8, BusiestProcess: 0.8},
 			rules.Signals{rules.Awake: 2, rules.Starved: 0.3}, rules.Signals{rules.OneThread: 0}},
-		{"threads that need no lock", "java", record.Environment{Seen: true, TargetCPU: 1, BusiestThread: 0.5, BusiestProcess: 2},
+		{"threads that need no lock", "java", record.System{Seen: true, TargetCPU: 1, BusiestThread: 0.5, BusiestProcess: 2},
 			rules.Signals{rules.Awake: 2, rules.Starved: 0.5}, rules.Signals{rules.OneThread: 0}},
-		{"most requests have asked", "node", record.Environment{Seen: true, BusiestThread: 0.1, BusiestProcess: 0.1, Calls: 30, CallsOpen: 32},
+		{"most requests have asked", "node", record.System{Seen: true, BusiestThread: 0.1, BusiestProcess: 0.1, Calls: 30, CallsOpen: 32},
 			rules.Signals{rules.Calling: 30. / 32}, nil},
-		{"all of few connections have asked", "python3", record.Environment{Seen: true, BusiestThread: 0.1, BusiestProcess: 0.1, Calls: 1.9, CallsOpen: 2},
+		{"all of few connections have asked", "python3", record.System{Seen: true, BusiestThread: 0.1, BusiestProcess: 0.1, Calls: 1.9, CallsOpen: 2},
 			rules.Signals{rules.Calling: 0.95}, nil},
-		{"a connection that is rarely used", "python3", record.Environment{Seen: true, BusiestThread: 0.1, BusiestProcess: 0.1, Calls: 0.1, CallsOpen: 0.1},
+		{"a connection that is rarely used", "python3", record.System{Seen: true, BusiestThread: 0.1, BusiestProcess: 0.1, Calls: 0.1, CallsOpen: 0.1},
 			rules.Signals{rules.Calling: 0.1 / 32}, nil},
-		{"threads were not read", "node", record.Environment{Seen: true, TargetCPU: 1}, nil, rules.Signals{rules.Awake: 0, rules.OneThread: 0}},
+		{"threads were not read", "node", record.System{Seen: true, TargetCPU: 1}, nil, rules.Signals{rules.Awake: 0, rules.OneThread: 0}},
 	} {
 		sig := rules.Signals{rules.Clients: 32, rules.Occupied: 0.5, rules.AcceptFill: 1}
-		readNonGo(sig, &record.Run{Environment: c.around, Target: record.Target{Program: c.program, NotGo: true}})
+		readNonGo(sig, &record.Run{System: c.around, Target: record.Target{Program: c.program, NotGo: true}})
 		for name, want := range c.want {
 			if got, seen := sig[name]; !seen || got < want-1e-9 || got > want+1e-9 {
 				t.Errorf("%s: %s is %v, want %v", c.name, name, got, want)

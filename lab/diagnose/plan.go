@@ -48,9 +48,9 @@ var sweepClients = []int{1, 8, 32, 128, MostClients}
 const leastClients = 32
 
 // Next returns the next run, given the plan's runs so far in order; done: none is left.
-func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
+func (p Plan) Next(runs []*record.Run) (step record.RunSpec, done bool) {
 	s := NewSubject(p.Variant, runs)
-	base := record.Step{Variant: p.Variant, Closed: p.Rate == 0, Rate: p.Rate, Length: p.length(s)}
+	base := record.RunSpec{Variant: p.Variant, Closed: p.Rate == 0, Rate: p.Rate, Length: p.length(s)}
 	if clients, more := p.sweep(s.Saturated); more && !p.Only {
 		base.Role, base.Connections = record.RoleSaturate, clients
 		base.Capped = p.Most > 0 && clients >= p.Most || p.CapRate
@@ -58,7 +58,7 @@ func (p Plan) Next(runs []*record.Run) (step record.Step, done bool) {
 	}
 	base.Connections = p.Clients
 	if last := s.last(); last != nil {
-		base.Connections = last.Step.Connections
+		base.Connections = last.Spec.Connections
 	}
 	if s.Profiled == nil && s.profilable() {
 		base.Role, base.Length = record.RoleProfile, p.Profiled
@@ -122,21 +122,21 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 		return 1, true
 	}
 	last := runs[n-1]
-	if n == 1 && last.Totals.Ended == 0 && last.Step.Length < longest {
+	if n == 1 && last.Totals.Ended == 0 && last.Spec.Length < longest {
 		return 1, true // a response takes longer than the run
 	}
-	if last.Step.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().Value(rules.BarRefusing)) {
+	if last.Spec.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().Value(rules.BarRefusing)) {
 		return 0, false
 	}
-	if n >= 3 && growth(runs) < p.thresholds().Value(rules.BarGrowth) && last.Step.Connections >= min(leastClients, most) {
+	if n >= 3 && growth(runs) < p.thresholds().Value(rules.BarGrowth) && last.Spec.Connections >= min(leastClients, most) {
 		return 0, false
 	}
 	for _, c := range sweepClients {
-		if c > last.Step.Connections {
+		if c > last.Spec.Connections {
 			return min(c, most), true
 		}
 	}
-	return min(4*last.Step.Connections, most), true // of sessions, which each offer little
+	return min(4*last.Spec.Connections, most), true // of sessions, which each offer little
 }
 
 // growth is the relative rise of the throughput per doubling of the clients at the sweep's last
@@ -147,7 +147,7 @@ func growth(runs []*record.Run) float64 {
 		return math.Inf(1)
 	}
 	a, b := runs[n-2], runs[n-1]
-	doublings := math.Log2(float64(b.Step.Connections) / float64(a.Step.Connections))
+	doublings := math.Log2(float64(b.Spec.Connections) / float64(a.Spec.Connections))
 	if doublings <= 0 || facts.PerSecond(a) <= 0 {
 		return 0
 	}
@@ -158,12 +158,12 @@ func growth(runs []*record.Run) float64 {
 func NewSubject(variant string, runs []*record.Run) Subject {
 	s := Subject{Variant: variant}
 	for _, r := range runs {
-		if r.Step.Variant != variant {
+		if r.Spec.Variant != variant {
 			continue
 		}
-		switch r.Step.Role {
+		switch r.Spec.Role {
 		case record.RoleSaturate:
-			if r.Step.Round == again {
+			if r.Spec.Round == again {
 				s.Repeated = append(s.Repeated, r)
 			} else {
 				s.Saturated = append(s.Saturated, r)
@@ -189,7 +189,7 @@ func invalidTarget(r *record.Run) bool { return r.Invalid != "" && !r.Totals.Gen
 func repeated(r *record.Run, runs []*record.Run) bool {
 	after := runs[slices.Index(runs, r)+1:]
 	return slices.ContainsFunc(after, func(o *record.Run) bool {
-		return o.Step.Role == r.Step.Role && o.Step.Variant == r.Step.Variant && o.Step.Connections == r.Step.Connections && o.Step.Round == r.Step.Round
+		return o.Spec.Role == r.Spec.Role && o.Spec.Variant == r.Spec.Variant && o.Spec.Connections == r.Spec.Connections && o.Spec.Round == r.Spec.Round
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // carryOut runs a plan against a service whose throughput for each number of clients is given.
-func carryOut(t *testing.T, p Plan, perSecond func(record.Step) float64) (runs []*record.Run) {
+func carryOut(t *testing.T, p Plan, perSecond func(record.RunSpec) float64) (runs []*record.Run) {
 	t.Helper()
 	p.Variant = "v"
 	for range 20 {
@@ -18,7 +18,7 @@ func carryOut(t *testing.T, p Plan, perSecond func(record.Step) float64) (runs [
 			return runs
 		}
 		r := saturated(max(step.Connections, 1), perSecond(step))
-		r.Step, r.Environment.TargetCPU = step, 1.9
+		r.Spec, r.System.TargetCPU = step, 1.9
 		if step.Role == record.RoleProfile {
 			r.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Stacks: []record.Stack{stack(1, "main.work", handler[0])}}}
 			r.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.95}
@@ -29,14 +29,14 @@ func carryOut(t *testing.T, p Plan, perSecond func(record.Step) float64) (runs [
 	return nil
 }
 
-func saturating(most float64) func(record.Step) float64 {
-	return func(s record.Step) float64 { return min(100*float64(s.Connections), most) }
+func saturating(most float64) func(record.RunSpec) float64 {
+	return func(s record.RunSpec) float64 { return min(100*float64(s.Connections), most) }
 }
 
 func clientsOf(runs []*record.Run) (out []int) {
 	for _, r := range runs {
-		if r.Step.Role == record.RoleSaturate && r.Step.Round == 0 {
-			out = append(out, r.Step.Connections)
+		if r.Spec.Role == record.RoleSaturate && r.Spec.Round == 0 {
+			out = append(out, r.Spec.Connections)
 		}
 	}
 	return out
@@ -46,7 +46,7 @@ func TestSweepEndsWhereTheThroughputDoes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		plan Plan
-		rate func(record.Step) float64
+		rate func(record.RunSpec) float64
 		want []int
 	}{
 		{"saturated immediately", Plan{}, saturating(100), []int{1, 8, 32}},
@@ -60,7 +60,7 @@ func TestSweepEndsWhereTheThroughputDoes(t *testing.T) {
 		if len(got) != len(c.want) || got[len(got)-1] != c.want[len(c.want)-1] {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
-		last := runs[len(got)-1].Step
+		last := runs[len(got)-1].Spec
 		if last.Capped != (c.plan.Most > 0) {
 			t.Errorf("%s: capped %v", c.name, last.Capped)
 		}
@@ -68,7 +68,7 @@ func TestSweepEndsWhereTheThroughputDoes(t *testing.T) {
 }
 
 func TestPlanProfilesWhereItSaturated(t *testing.T) {
-	runs := carryOut(t, Plan{Profiled: time.Second, Intervene: true}, func(s record.Step) float64 {
+	runs := carryOut(t, Plan{Profiled: time.Second, Intervene: true}, func(s record.RunSpec) float64 {
 		if s.Change != nil {
 			return 60
 		}
@@ -76,9 +76,9 @@ func TestPlanProfilesWhereItSaturated(t *testing.T) {
 	})
 	var roles []string
 	for _, r := range runs {
-		roles = append(roles, r.Step.Role)
-		if r.Step.Role != record.RoleSaturate && r.Step.Connections != 32 {
-			t.Errorf("%s with %d clients", r.Step.Role, r.Step.Connections)
+		roles = append(roles, r.Spec.Role)
+		if r.Spec.Role != record.RoleSaturate && r.Spec.Connections != 32 {
+			t.Errorf("%s with %d clients", r.Spec.Role, r.Spec.Connections)
 		}
 	}
 	want := []string{record.RoleSaturate, record.RoleSaturate, record.RoleSaturate, record.RoleProfile, record.RoleIntervene, record.RoleSaturate}
@@ -90,15 +90,15 @@ func TestPlanProfilesWhereItSaturated(t *testing.T) {
 			t.Fatalf("%v, want %v", roles, want)
 		}
 	}
-	if c := runs[4].Step.Change; c == nil || c.Procs != 1 {
+	if c := runs[4].Spec.Change; c == nil || c.Procs != 1 {
 		t.Errorf("what computes is given a processor less: %+v", c)
 	}
 }
 
 func TestPlanOfOneRate(t *testing.T) {
-	runs := carryOut(t, Plan{Rate: 500}, func(record.Step) float64 { return 480 })
-	if len(runs) != 2 || runs[0].Step.Rate != 500 || runs[0].Step.Closed || runs[1].Step.Role != record.RoleProfile {
-		t.Errorf("%d runs, first %+v", len(runs), runs[0].Step)
+	runs := carryOut(t, Plan{Rate: 500}, func(record.RunSpec) float64 { return 480 })
+	if len(runs) != 2 || runs[0].Spec.Rate != 500 || runs[0].Spec.Closed || runs[1].Spec.Role != record.RoleProfile {
+		t.Errorf("%d runs, first %+v", len(runs), runs[0].Spec)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestPlanForSlowServices(t *testing.T) {
 	}
 	none := saturated(1, 1)
 	none.Totals.Ended, none.Totals.Completed, none.Totals.AchievedPerS, none.Totals.Service.Mean = 0, 0, 0, 0
-	none.Step.Length = time.Second
+	none.Spec.Length = time.Second
 	if step, _ := p.Next([]*record.Run{none}); step.Connections != 1 || step.Length != longest {
 		t.Errorf("%+v", step)
 	}

@@ -27,20 +27,20 @@ const inexact = 0.1
 // besides reports whether other processes took at least a share of the machine and delayed the
 // target.
 func besides(r *record.Run, share float64) bool {
-	if !r.Environment.Seen || r.Machine.Cores == 0 {
+	if !r.System.Seen || r.Machine.Cores == 0 {
 		return false
 	}
-	return r.Environment.NoiseCPU/float64(r.Machine.Cores) >= share && r.Environment.TargetDelay >= rules.Defaults.Value(rules.BarDelayed)
+	return r.System.OthersCPU/float64(r.Machine.Cores) >= share && r.System.TargetDelay >= rules.Defaults.Value(rules.BarDelayed)
 }
 
 // disturbance describes what other processes did during a run.
 func disturbance(r *record.Run) string {
-	others, around := "other programs", r.Environment
-	if around.StealCPU > around.NoiseCPU/2 {
+	others, around := "other programs", r.System
+	if around.StealCPU > around.OthersCPU/2 {
 		others = "the hypervisor, for other virtual machines (steal), and other programs"
 	}
 	return fmt.Sprintf("%s took %s of the CPUs, and %s of the service's threads queued for one at any moment", others,
-		percent(around.NoiseCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
+		percent(around.OthersCPU/float64(r.Machine.Cores)), digits(around.TargetDelay))
 }
 
 // moreGOGC is the factor by which the intervention raises GOGC, to show whether GC bounds a
@@ -83,7 +83,7 @@ func predict(t rules.Thresholds, s Subject) prediction {
 		return prediction{}
 	}
 	procs := facts.Procs(last, s.Profiled)
-	if !last.Environment.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
+	if !last.System.Elsewhere && (procs == 0 || procs > last.Machine.Cores) {
 		procs = last.Machine.Cores
 	}
 	if procs < 2 {
@@ -102,7 +102,7 @@ func predict(t rules.Thresholds, s Subject) prediction {
 	}
 	// A waiting service is not short of CPU, unless it already uses more than would be left.
 	keeps := slack
-	if used := last.Environment.TargetCPU; used > left {
+	if used := last.System.TargetCPU; used > left {
 		keeps *= left / used
 	}
 	if keeps < slack*slack || rule.Kind == rules.Spun {
@@ -132,7 +132,7 @@ func outcome(t rules.Thresholds, s Subject) (Intervention, bool) {
 		return Intervention{}, false
 	}
 	p, made := predict(t, s), s.Intervened[len(s.Intervened)-1]
-	if p.change == nil || made.Step.Change == nil || *p.change != *made.Step.Change {
+	if p.change == nil || made.Spec.Change == nil || *p.change != *made.Spec.Change {
 		return Intervention{}, false // it tested another verdict
 	}
 	before := facts.PerSecond(s.last())

@@ -71,14 +71,14 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) {
 		sig[rules.GeneratorLag] = lag / t.Response.P99
 	}
-	if r.Step.Role == record.RoleProfile {
+	if r.Spec.Role == record.RoleProfile {
 		return // its latency is not usable
 	}
 	if clients := float64(r.Load.Connections); clients > 0 && r.SLO.On != record.OnDelivery {
 		sig[rules.Occupied] = waitingClients(r) / units / clients
 	}
 	sig[rules.Capped] = 0
-	if r.Step.Capped {
+	if r.Spec.Capped {
 		sig[rules.Capped] = 1
 	}
 	if r.Load.Model != "closed" {
@@ -91,7 +91,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	for _, r := range s.Saturated {
 		peak = max(peak, facts.PerSecond(r))
 	}
-	if first := s.Saturated[0]; first.Step.Connections == 1 {
+	if first := s.Saturated[0]; first.Spec.Connections == 1 {
 		sig[rules.Serial] = peak / units * facts.Took(first) / 1000
 	}
 }
@@ -113,13 +113,13 @@ func waitingClients(r *record.Run) float64 {
 
 // machine reads the resources used by the target and by its machine.
 func (e *evidence) machine(r *record.Run) {
-	sig, around := e.signals, r.Environment
+	sig, around := e.signals, r.System
 	if !around.Seen || r.Machine.Cores == 0 {
 		return
 	}
 	sig[rules.Cores] = around.TargetCPU
 	sig[rules.Utilisation] = around.TargetCPU / e.cores
-	sig[rules.Neighbours] = around.NoiseCPU / float64(r.Machine.Cores)
+	sig[rules.Neighbours] = around.OthersCPU / float64(r.Machine.Cores)
 	sig[rules.Delayed] = around.TargetDelay
 	if around.TargetCPU > 0 {
 		sig[rules.System] = around.TargetSystem / around.TargetCPU

@@ -69,7 +69,7 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 	case d.Bound == rules.Wait:
 		r := whatif.Removal{Waits: []string{d.Kind}}
 		if d.Kind == string(stacks.WaitNetwork) {
-			for _, p := range run.Environment.Peers {
+			for _, p := range run.System.Peers {
 				r.Beside += p.CPU
 			}
 		}

@@ -24,7 +24,7 @@ func TestWithoutTheLock(t *testing.T) {
 func TestWithoutTheLockAtThePeak(t *testing.T) {
 	runs := locked()
 	s := NewSubject("v", runs[len(runs)-1:])
-	s.Peak = []*record.Slice{{Length: 1e9, TargetCPU: 1.2, CompanionCPU: 0.2, GeneratorCPU: 0.2}}
+	s.Peak = []*record.Slice{{Length: 1e9, TargetCPU: 1.2, DependencyCPU: 0.2, GeneratorCPU: 0.2}}
 	if e := s.Diagnose(rules.Defaults).WhatIf; e == nil || math.Abs(e.AtMost-1.25) > 1e-9 || math.Abs(e.Alone-2/1.2) > 1e-9 {
 		t.Errorf("%+v", e)
 	}

@@ -22,9 +22,9 @@ func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	case t.Pprof:
 		e.unseen = append(e.unseen, "the target has net/http/pprof but not the agent: the runtime's own figures on GC and mutexes, and gauges, were not seen; "+
 			"contention by call site shows only if the program sets runtime.SetMutexProfileFraction; importing dyno/agent would add them")
-	case main.Environment.Seen && e.cpu != nil:
+	case main.System.Seen && e.cpu != nil:
 		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on was sampled by the kernel, but what its requests wait for and what they allocate is unknown; "+fix)
-	case main.Environment.Seen:
+	case main.System.Seen:
 		e.unseen = append(e.unseen, "the target was seen from outside only: what it spends its CPU on and what it waits for is unknown; "+fix)
 	case len(t.DebugRefused) > 0:
 		e.unseen = append(e.unseen, "the target's process could not be seen: name it with --pid")

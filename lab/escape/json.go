@@ -52,7 +52,7 @@ func WriteJSON(w io.Writer, j *Joined, run *record.Run, top int) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(Object{
-		Schema: "dyno.escape/1", Run: run.ID, Variant: run.Step.Variant, Seconds: j.Seconds, Requests: j.Requests, Bytes: j.Bytes, Objects: j.Objects,
+		Schema: "dyno.escape/1", Run: run.ID, Variant: run.Spec.Variant, Seconds: j.Seconds, Requests: j.Requests, Bytes: j.Bytes, Objects: j.Objects,
 		BytesPerRequest: each(j.Bytes), ObjectsPerRequest: each(j.Objects), ProfilerBytes: j.Profiler,
 		Sites: sites, SitesInAll: len(j.Sites), Silent: j.Silent, Warnings: j.Warnings,
 	})

@@ -10,14 +10,14 @@ import (
 // one, and the profiled variants.
 func LastProfiled(runs []*record.Run, variant string) (have []string, found *record.Run) {
 	for _, r := range runs {
-		if r.Step.Role != record.RoleProfile && len(runs) > 1 {
+		if r.Spec.Role != record.RoleProfile && len(runs) > 1 {
 			continue
 		}
-		if !slices.Contains(have, r.Step.Variant) {
-			have = append(have, r.Step.Variant)
+		if !slices.Contains(have, r.Spec.Variant) {
+			have = append(have, r.Spec.Variant)
 		}
 		counts := r.Invalid == "" || found == nil || found.Invalid != ""
-		if counts && (variant == "" || r.Step.Variant == variant) {
+		if counts && (variant == "" || r.Spec.Variant == variant) {
 			found = r
 		}
 	}

@@ -12,7 +12,7 @@ func TestLastProfiled(t *testing.T) {
 	runs := func(texts ...string) (out []*record.Run) {
 		for _, text := range texts {
 			r := &record.Run{ID: text}
-			r.Step.Role, r.Step.Variant = record.RoleProfile, text[:1]
+			r.Spec.Role, r.Spec.Variant = record.RoleProfile, text[:1]
 			if strings.HasSuffix(text, "!") {
 				r.Invalid = "the generator was late"
 			}
@@ -21,7 +21,7 @@ func TestLastProfiled(t *testing.T) {
 		return out
 	}
 	other := &record.Run{ID: "no profile"}
-	other.Step.Variant = "a"
+	other.Spec.Variant = "a"
 	for _, tt := range []struct {
 		runs          []*record.Run
 		variant, want string

@@ -57,7 +57,7 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 			continue
 		}
 		next := x.searchOf(v, length)
-		err := x.follow(ctx, func(*record.Experiment) (record.Step, bool) {
+		err := x.follow(ctx, func(*record.Experiment) (record.RunSpec, bool) {
 			step, done := next(x.runsOf(record.RoleSearch, v.Name, 0))
 			step.Role, step.Variant = record.RoleSearch, v.Name
 			return step, done
@@ -135,10 +135,10 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 			rotation.Variants = append(rotation.Variants, v.Name)
 		}
 		if n > 1 {
-			rotation.Floor = variants[0].Name
+			rotation.Control = variants[0].Name
 		}
 		if x.opts.Depth == Thorough && x.exp.Kind == record.KindLadder {
-			rotation.Leave = leavable(x.variants)
+			rotation.Ablations = leavable(x.variants)
 		}
 		if err := x.follow(ctx, rotation.Next); err != nil {
 			return err
@@ -156,8 +156,8 @@ const fewer = 0.75
 
 // atPeak plans a slot of a rotation: one run at the variant's best concurrency, and one with
 // fewer concurrent units if that misses.
-func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) func(record.Step, []*record.Run) (record.Step, bool) {
-	return func(slot record.Step, runs []*record.Run) (record.Step, bool) {
+func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) func(record.RunSpec, []*record.Run) (record.RunSpec, bool) {
+	return func(slot record.RunSpec, runs []*record.Run) (record.RunSpec, bool) {
 		variant := slot.Variant
 		if slot.Role == record.RoleAblation {
 			variant = last
@@ -167,7 +167,7 @@ func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) f
 		_, ok, _ := capacity.PeakOf(valid, x.exp.SLO)
 		switch {
 		case ok || len(valid) > 1 || len(valid) == 1 && n == 1:
-			return record.Step{}, true
+			return record.RunSpec{}, true
 		case len(valid) == 1:
 			n = max(1, int(fewer*float64(n)))
 		}
@@ -222,7 +222,7 @@ func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
 }
 
 // concurrencySteps lists the runs of a sweep over concurrent units.
-func (x *executor) concurrencySteps() (steps []record.Step) {
+func (x *executor) concurrencySteps() (steps []record.RunSpec) {
 	p := x.opts.pace()
 	rounds := cmp.Or(x.opts.Rounds, x.opts.Scenario.Measure.Rounds, 1)
 	if x.opts.Depth == Quick {
@@ -232,7 +232,7 @@ func (x *executor) concurrencySteps() (steps []record.Step) {
 	for round := 1; round <= rounds; round++ {
 		for _, v := range variants {
 			for _, n := range x.opts.Scenario.ConcurrencyOf(v) {
-				steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: round, Closed: true, Connections: n, Length: p.search})
+				steps = append(steps, record.RunSpec{Role: record.RoleSweep, Variant: v.Name, Round: round, Closed: true, Connections: n, Length: p.search})
 			}
 		}
 		slices.Reverse(variants)

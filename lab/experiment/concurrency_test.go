@@ -65,10 +65,10 @@ func TestLadderOverAJob(t *testing.T) {
 		peak, ok, _ := capacity.PeakOf(x.runsOf(role, variant, round), x.exp.SLO)
 		return peak.PerS, ok
 	}
-	if c := compare.Between(x.exp, compare.MetricCapacity, "serial", "raised", datum); math.Abs(c.Ratio-10) > 1e-6 || c.Pairs != 2 {
-		t.Errorf("ratio %g over %d pairs, want 10 over 2", c.Ratio, c.Pairs)
+	if c := compare.Between(x.exp, compare.MetricCapacity, "serial", "raised", datum); math.Abs(c.Ratio-10) > 1e-6 || c.Samples != 2 {
+		t.Errorf("ratio %g over %d pairs, want 10 over 2", c.Ratio, c.Samples)
 	}
-	if floor := x.runsOf(record.RoleFloor, "serial", 2); len(floor) != 1 {
+	if floor := x.runsOf(record.RoleControl, "serial", 2); len(floor) != 1 {
 		t.Errorf("the baseline was measured against itself in %d runs of round 2", len(floor))
 	}
 	r := x.runsOf(record.RoleMeasure, "raised", 1)[0]
@@ -104,14 +104,14 @@ measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
 		t.Fatal(err)
 	}
 	for name, want := range map[string]struct{ runs, n int }{"four": {5, 4}, "two": {3, 2}, "missing": {0, 0}, "rows": {0, 0}} { // the first has a twin
-		runs := x.exp.Select(func(r *record.Run) bool { return r.Step.Variant == name && r.Invalid == "" })
-		if len(runs) != want.runs || want.runs > 0 && runs[0].Step.Connections != want.n {
+		runs := x.exp.Select(func(r *record.Run) bool { return r.Spec.Variant == name && r.Invalid == "" })
+		if len(runs) != want.runs || want.runs > 0 && runs[0].Spec.Connections != want.n {
 			t.Errorf("%s: %d runs, want %+v", name, len(runs), want)
 		}
 	}
 	r := x.exp.Runs[0]
-	if of := r.Environment; of.Seen && math.Abs(r.Totals.Server.CPUMicrosPerRequest-(of.TargetCPU+of.CompanionCPU)/r.Totals.AchievedPerS*1e6) > 1e-6 {
-		t.Errorf("CPU per unit %g us, of %g and %g cores", r.Totals.Server.CPUMicrosPerRequest, of.TargetCPU, of.CompanionCPU)
+	if of := r.System; of.Seen && math.Abs(r.Totals.Server.CPUMicrosPerRequest-(of.TargetCPU+of.DependencyCPU)/r.Totals.AchievedPerS*1e6) > 1e-6 {
+		t.Errorf("CPU per unit %g us, of %g and %g cores", r.Totals.Server.CPUMicrosPerRequest, of.TargetCPU, of.DependencyCPU)
 	}
 	said := strings.Join(x.exp.Warnings, "\n")
 	if !strings.Contains(said, "missing is left out: ") || !strings.Contains(said, "there is no rival here") || !strings.Contains(said, "exit code 7") {
@@ -140,8 +140,8 @@ measure: {concurrency: [2, 4]}
 	}
 	for i, r := range x.exp.Runs {
 		got := r.Totals
-		if int64(r.Step.Connections) != want[i].n || got.Completed != want[i].done || got.Offered != want[i].done || r.Invalid != "" {
-			t.Errorf("%s with %d concurrent units did %d of %d units, want %v (%s)", r.Step.Variant, r.Step.Connections, got.Completed, got.Offered, want[i], r.Invalid)
+		if int64(r.Spec.Connections) != want[i].n || got.Completed != want[i].done || got.Offered != want[i].done || r.Invalid != "" {
+			t.Errorf("%s with %d concurrent units did %d of %d units, want %v (%s)", r.Spec.Variant, r.Spec.Connections, got.Completed, got.Offered, want[i], r.Invalid)
 		}
 	}
 	if x.exp.Variants[0].Units != 40 || x.exp.Variants[1].Units != 80 {

@@ -50,7 +50,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	plan, found := x.looking(name, 0), 0.0
 	later := x.exp.SLO.On == record.OnDelivery
 	if !later {
-		err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) {
+		err := x.follow(ctx, func(e *record.Experiment) (record.RunSpec, bool) {
 			step, done := plan.Next(e.Runs)
 			return step, done || step.Role != record.RoleSaturate || unanswered(e.Runs) != nil
 		})
@@ -72,7 +72,7 @@ func (x *executor) diagnose(ctx context.Context) error {
 	}
 	plan.Intervene = true
 	x.expected = len(x.exp.Order) + 3
-	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+	err := x.follow(ctx, func(e *record.Experiment) (record.RunSpec, bool) { return plan.Next(e.Runs) })
 	if errors.Is(err, runs.ErrNotChanged) && ctx.Err() == nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+redact.Text(err.Error()))
 	} else if err != nil {
@@ -88,7 +88,7 @@ func unanswered(runs []*record.Run) error {
 		return nil
 	}
 	first := runs[len(runs)-1]
-	if first.Step.Connections > 1 || first.Totals.Failed < first.Totals.Ended || first.Totals.Ended == 0 && len(runs) == 1 {
+	if first.Spec.Connections > 1 || first.Totals.Failed < first.Totals.Ended || first.Totals.Ended == 0 && len(runs) == 1 {
 		return nil // it is tried again for longer
 	}
 	return generator.Failing(cmp.Or(first.NoSuccess, generator.ErrNoSuccess.Error()+generator.Commonest(first.Totals)))
@@ -181,7 +181,7 @@ func (x *executor) profileAt(ctx context.Context, variant string, at float64, cl
 // profile takes the run under profiles of a plan.
 func (x *executor) profile(ctx context.Context, plan diagnose.Plan) error {
 	plan.Only = true
-	err := x.follow(ctx, func(e *record.Experiment) (record.Step, bool) { return plan.Next(e.Runs) })
+	err := x.follow(ctx, func(e *record.Experiment) (record.RunSpec, bool) { return plan.Next(e.Runs) })
 	if err != nil {
 		return fmt.Errorf("profiling %s: %w", plan.Variant, err)
 	}
@@ -214,7 +214,7 @@ func (x *executor) traceRun(ctx context.Context, v scenario.Variant, found float
 	if !x.traced(v) {
 		return nil
 	}
-	step := record.Step{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.opts.Depth].saturate}
+	step := record.RunSpec{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.opts.Depth].saturate}
 	if most := x.opts.Scenario.MostRate(); found == 0 && most > 0 {
 		step.Rate = most // a closed loop cannot keep a rate
 	} else if found == 0 {

@@ -20,8 +20,8 @@ import (
 func roles(exp *record.Experiment) []string {
 	var out []string
 	for _, r := range exp.Runs {
-		name := fmt.Sprintf("%s %d", r.Step.Role, r.Step.Connections)
-		if r.Step.Round > 0 {
+		name := fmt.Sprintf("%s %d", r.Spec.Role, r.Spec.Connections)
+		if r.Spec.Round > 0 {
 			name += " again"
 		}
 		if len(out) == 0 || out[len(out)-1] != name {
@@ -117,12 +117,12 @@ func checkSubject(t *testing.T, s diagnose.Subject, clients int) {
 		if r.Totals.Response.P50 <= 0 || r.Load.Model != "closed" || r.Target.PID == 0 || len(r.Profiles) > 0 {
 			t.Errorf("%s: p50 %g, model %s, process %d, profiles %v", r.ID, r.Totals.Response.P50, r.Load.Model, r.Target.PID, r.Profiles)
 		}
-		if last := r.Step.Connections == clients; r.Step.Capped != last {
-			t.Errorf("%s: capped %v", r.ID, r.Step.Capped)
+		if last := r.Spec.Connections == clients; r.Spec.Capped != last {
+			t.Errorf("%s: capped %v", r.ID, r.Spec.Capped)
 		}
 	}
 	for _, r := range s.Intervened {
-		if r.Step.Change == nil {
+		if r.Spec.Change == nil {
 			t.Errorf("%s changes nothing", r.ID)
 		}
 	}
@@ -159,7 +159,7 @@ func checkWhy(t *testing.T, r *record.Run, kind string) {
 // Where nothing is answered there is nothing to look into.
 func TestUnanswered(t *testing.T) {
 	run := func(ended, failed int64, errors map[string]int64) []*record.Run {
-		r := &record.Run{Load: record.Load{URL: "http://127.0.0.1:1/"}}
+		r := &record.Run{Load: record.LoadInfo{URL: "http://127.0.0.1:1/"}}
 		r.Totals.Offered, r.Totals.Ended, r.Totals.Failed, r.Totals.Errors = ended, ended, failed, errors
 		return []*record.Run{r}
 	}

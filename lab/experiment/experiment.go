@@ -78,7 +78,7 @@ type Progress interface {
 	// Say reports an event in words: a build, a wait, a run that must be repeated.
 	Say(text string)
 	// Step announces the n-th run; total is the estimated number of runs.
-	Step(n, total int, s record.Step)
+	Step(n, total int, s record.RunSpec)
 	// Window reports 100 ms of the current run.
 	Window(w record.Window)
 	// Done reports a finished run.
@@ -215,7 +215,7 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
-		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Beside: v.Beside})
+		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Reference: v.Beside})
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
 	x.programs = &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
@@ -276,7 +276,7 @@ func (x *executor) measure(ctx context.Context) error {
 }
 
 // planner returns the next step, given the runs so far.
-type planner func(*record.Experiment) (step record.Step, done bool)
+type planner func(*record.Experiment) (step record.RunSpec, done bool)
 
 // tries is the number of attempts at a step.
 const tries = 3
@@ -295,11 +295,11 @@ func (x *executor) follow(ctx context.Context, next planner) error {
 }
 
 // step runs one step, again if it does not count because the load generator was the limit.
-func (x *executor) step(ctx context.Context, s record.Step) error {
+func (x *executor) step(ctx context.Context, s record.RunSpec) error {
 	for try := 1; ; try++ {
 		total := max(x.expected, len(x.exp.Order)+1)
 		x.opts.Progress.Step(len(x.exp.Order)+1, total, s)
-		x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Step: s, Expected: total}
+		x.exp.InProgress = &record.InProgress{PID: os.Getpid(), Spec: s, Expected: total}
 		folder.Save(x.exp)
 		r, err := x.runner.Run(ctx, s, x.exp)
 		if r != nil {
@@ -310,7 +310,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 		}
 		x.opts.Progress.Done(r)
 		switch {
-		case r.Invalid == "", s.Diagnostic(), s.Hold, x.exp.Kind == record.KindLoad:
+		case r.Invalid == "", s.Diagnostic(), s.Confirm, x.exp.Kind == record.KindLoad:
 			return nil
 		case try == tries:
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
@@ -321,7 +321,7 @@ func (x *executor) step(ctx context.Context, s record.Step) error {
 type silent struct{}
 
 func (silent) Say(string)                        {}
-func (silent) Step(int, int, record.Step)        {}
+func (silent) Step(int, int, record.RunSpec)     {}
 func (silent) Window(record.Window)              {}
 func (silent) Done(*record.Run)                  {}
 func (silent) Slice(record.Slice, time.Duration) {}
@@ -367,7 +367,7 @@ func (x *executor) execute(ctx context.Context) error {
 // runsOf returns the runs of one search or slot, in order.
 func (x *executor) runsOf(role, variant string, round int) []*record.Run {
 	return x.exp.Select(func(r *record.Run) bool {
-		return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+		return r.Spec.Role == role && r.Spec.Variant == variant && r.Spec.Round == round
 	})
 }
 
@@ -387,7 +387,7 @@ func (x *executor) load(ctx context.Context) error {
 	x.expected = len(connections) * len(x.variants)
 	for _, v := range x.variants {
 		for _, c := range connections {
-			step := record.Step{Role: record.RoleSingle, Variant: v.Name, Rate: x.opts.Scenario.Load.Schedule.Rate, Length: m.Length, Connections: c}
+			step := record.RunSpec{Role: record.RoleSingle, Variant: v.Name, Rate: x.opts.Scenario.Load.Schedule.Rate, Length: m.Length, Connections: c}
 			if err := x.step(ctx, step); err != nil {
 				return err
 			}

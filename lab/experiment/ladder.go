@@ -67,7 +67,7 @@ func (x *executor) ladder(ctx context.Context) error {
 			places, pairs = append(places, p), append(pairs, [2]turns.Place{p, last})
 		}
 	}
-	places = append(places, turns.Place{Role: record.RoleFloor, Variant: x.variants[0].Name})
+	places = append(places, turns.Place{Role: record.RoleControl, Variant: x.variants[0].Name})
 	closing := time.Duration(len(x.variants))*profiledFor + x.holdFor()
 	if err := x.takeTurns(ctx, places, pairs, x.until(closing), 0); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (x *executor) compare(ctx context.Context) error {
 		p := measured(v.Name)
 		places, pairs = append(places, p), append(pairs, [2]turns.Place{measured(x.exp.Reference(i + 1)), p})
 	}
-	places = append(places, turns.Place{Role: record.RoleFloor, Variant: a.Variant})
+	places = append(places, turns.Place{Role: record.RoleControl, Variant: a.Variant})
 	rate, most := x.opts.Rate, x.opts.Scenario.Load.MaxRate
 	switch {
 	case rate == 0 && x.opts.Metric == compare.MetricP99:
@@ -199,7 +199,7 @@ func (x *executor) hold(ctx context.Context, p turns.Place) error {
 	if x.holdFor() == 0 || !result.Valid || x.lost[p.Variant] {
 		return nil
 	}
-	return x.step(ctx, record.Step{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.holdFor(), Hold: true})
+	return x.step(ctx, record.RunSpec{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.holdFor(), Confirm: true})
 }
 
 // leavable lists the ladder's steps that have undo arguments, except the last: the ladder without

@@ -106,8 +106,8 @@ func (x *executor) invalidTurns() string {
 		}
 	}
 	first := x.variants[0].Name
-	floor := compare.Turns(x.exp.Slices, compare.MetricWork, compare.Side{Role: record.RoleMeasure, Variant: first}, compare.Side{Role: record.RoleFloor, Variant: first})
-	if compare.TwinDiffers(floor) {
+	floor := compare.Turns(x.exp.Slices, compare.MetricWork, compare.Arm{Role: record.RoleMeasure, Variant: first}, compare.Arm{Role: record.RoleControl, Variant: first})
+	if compare.ControlDiffers(floor) {
 		return fmt.Sprintf("two processes of %s, the same program, differ: %.3f [%.3f, %.3f]", first, floor.Ratio, floor.Interval[0], floor.Interval[1])
 	}
 	return ""

@@ -37,7 +37,7 @@ var sessionPaces = map[Depth]pace{
 }
 
 // searching plans the runs of one search, from all of its runs so far.
-type searching func(runs []*record.Run) (record.Step, bool)
+type searching func(runs []*record.Run) (record.RunSpec, bool)
 
 // searchOf plans the search for a variant's best number of units or sessions.
 func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching {
@@ -58,8 +58,8 @@ func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching 
 
 // aroundSessions plans a slot of a rotation: the number of sessions found, then more or fewer. The
 // runs of a slot are one datum, in which a miss counts without being repeated.
-func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last string) func(record.Step, []*record.Run) (record.Step, bool) {
-	return func(slot record.Step, runs []*record.Run) (record.Step, bool) {
+func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last string) func(record.RunSpec, []*record.Run) (record.RunSpec, bool) {
+	return func(slot record.RunSpec, runs []*record.Run) (record.RunSpec, bool) {
 		variant := slot.Variant
 		if slot.Role == record.RoleAblation {
 			variant = last
@@ -70,7 +70,7 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 			return slot, slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Invalid == "" })
 		}
 		if len(runs) >= roundRuns {
-			return record.Step{}, true // the machine changed since the search: this is its answer now
+			return record.RunSpec{}, true // the machine changed since the search: this is its answer now
 		}
 		s := capacity.Sessions{SLO: x.exp.SLO, Start: n, Grow: roundGrow, Fine: roundFine, Length: p.datum}
 		step, done := s.Next(runs)

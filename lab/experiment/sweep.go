@@ -51,7 +51,7 @@ func (x *executor) sweep(ctx context.Context) error {
 
 // sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other
 // round.
-func (x *executor) sweepSteps() (steps []record.Step) {
+func (x *executor) sweepSteps() (steps []record.RunSpec) {
 	if x.opts.Scenario.Load.Traits().Counted() {
 		return x.concurrencySteps()
 	}
@@ -67,7 +67,7 @@ func (x *executor) sweepSteps() (steps []record.Step) {
 	for round := 1; round <= rounds; round++ {
 		for _, rate := range rates {
 			for _, v := range variants {
-				steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: round, Rate: rate * x.opts.Scenario.Scale(v), Length: length})
+				steps = append(steps, record.RunSpec{Role: record.RoleSweep, Variant: v.Name, Round: round, Rate: rate * x.opts.Scenario.Scale(v), Length: length})
 			}
 		}
 		slices.Reverse(variants)
@@ -76,7 +76,7 @@ func (x *executor) sweepSteps() (steps []record.Step) {
 }
 
 // rampSteps lists the runs under a rising rate.
-func (x *executor) rampSteps() (steps []record.Step) {
+func (x *executor) rampSteps() (steps []record.RunSpec) {
 	ramp := x.opts.Scenario.Measure.Ramp
 	if ramp == nil {
 		return nil
@@ -87,7 +87,7 @@ func (x *executor) rampSteps() (steps []record.Step) {
 	}
 	for _, v := range variants {
 		per := x.opts.Scenario.Scale(v)
-		steps = append(steps, record.Step{Role: record.RoleSweep, Variant: v.Name, Round: 1, Rate: ramp.From * per, RampTo: ramp.To * per, Length: length})
+		steps = append(steps, record.RunSpec{Role: record.RoleSweep, Variant: v.Name, Round: 1, Rate: ramp.From * per, RampTo: ramp.To * per, Length: length})
 	}
 	return steps
 }

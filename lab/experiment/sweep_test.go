@@ -34,14 +34,14 @@ func TestSweepSteps(t *testing.T) {
 	if len(steps) != 2*4*4+4 {
 		t.Fatalf("%d steps", len(steps))
 	}
-	second := record.Step{Role: record.RoleSweep, Variant: "queue=channel,workers=8", Round: 1, Rate: 4800, Length: 3 * time.Second}
+	second := record.RunSpec{Role: record.RoleSweep, Variant: "queue=channel,workers=8", Round: 1, Rate: 4800, Length: 3 * time.Second}
 	if steps[1] != second {
 		t.Errorf("the second step is %+v", steps[1])
 	}
 	if got := steps[16].Variant; got != "queue=ring,workers=8" || steps[16].Round != 2 {
 		t.Errorf("the second round begins with %+v", steps[16])
 	}
-	last := record.Step{Role: record.RoleSweep, Variant: "queue=ring,workers=8", Round: 1, Rate: 1600, RampTo: 13600, Length: 8 * time.Second}
+	last := record.RunSpec{Role: record.RoleSweep, Variant: "queue=ring,workers=8", Round: 1, Rate: 1600, RampTo: 13600, Length: 8 * time.Second}
 	if steps[len(steps)-1] != last {
 		t.Errorf("the last step is %+v", steps[len(steps)-1])
 	}
@@ -78,10 +78,10 @@ func TestSweepInTurns(t *testing.T) {
 	}
 	pids := map[string]int{}
 	for _, r := range exp.Runs {
-		if pid, known := pids[r.Step.Variant]; known && pid != r.Target.PID || r.Target.PID == 0 {
-			t.Errorf("%s at %g/s ran in process %d, before in %d", r.Step.Variant, r.Step.Rate, r.Target.PID, pid)
+		if pid, known := pids[r.Spec.Variant]; known && pid != r.Target.PID || r.Target.PID == 0 {
+			t.Errorf("%s at %g/s ran in process %d, before in %d", r.Spec.Variant, r.Spec.Rate, r.Target.PID, pid)
 		}
-		pids[r.Step.Variant] = r.Target.PID
+		pids[r.Spec.Variant] = r.Target.PID
 	}
 	if len(exp.Runs) != 4 || len(pids) != 2 || pids["one"] == pids["two"] {
 		t.Errorf("%d runs in processes %v", len(exp.Runs), pids)

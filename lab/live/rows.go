@@ -51,12 +51,12 @@ func runWords(e *record.Experiment, id string) string {
 	if !ok {
 		return fmt.Sprintf("after run %d: starting what comes next", len(e.Order))
 	}
-	if u := e.InProgress; u != nil && u.Step.Role != "" {
-		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepWords(u.Step))
+	if u := e.InProgress; u != nil && u.Spec.Role != "" {
+		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepWords(u.Spec))
 	}
 	role, variant, _ := strings.Cut(of, "-")
 	for _, v := range e.Variants { // the folder's name may not contain the variant's name unchanged
-		if strings.HasSuffix(e.NextID(record.Step{Role: role, Variant: v.Name}), "-"+of) {
+		if strings.HasSuffix(e.NextID(record.RunSpec{Role: role, Variant: v.Name}), "-"+of) {
 			variant = v.Name
 		}
 	}
@@ -64,7 +64,7 @@ func runWords(e *record.Experiment, id string) string {
 }
 
 // stepWords describe a step: its run, its purpose and its load.
-func stepWords(s record.Step) string {
+func stepWords(s record.RunSpec) string {
 	parts := []string{s.Variant + ", " + format.Role(s.Role)}
 	if s.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", s.Round))

@@ -50,7 +50,7 @@ func TestAcceptQueueOfThisProcess(t *testing.T) {
 	begin := monotonic.Now()
 	await(t, w, "the queue", func(k int64) bool {
 		w.Server(k*window, time.Second)
-		s := w.Environment(begin, monotonic.Now())
+		s := w.System(begin, monotonic.Now())
 		return s.AcceptQueue == 3 && s.AcceptLimit == backlog && s.Switches+s.Preempted > 0 && s.TargetSystem <= s.TargetCPU
 	})
 }

@@ -46,7 +46,7 @@ type Watcher struct {
 	peers     []record.Peer
 	samples   timeline[sample]
 	streaming bool // the agent's stream is open
-	foreign   bool // the agent's clock is not this machine's
+	remote    bool // the agent's clock is not this machine's
 
 	sees usage.Seen // in /proc, at the first reading
 }

@@ -120,7 +120,7 @@ func TestWatch(t *testing.T) {
 		// the process's CPU is preferred to the agent's (which runs at 1 core)
 		return s.CPU > 0.4 && s.CPU < 0.6 && s.Allocs > 0.9e9 && s.Allocs < 1.1e9
 	})
-	around := w.Environment(begin, monotonic.Now())
+	around := w.System(begin, monotonic.Now())
 	totals := w.Totals(begin, monotonic.Now(), 1)
 	w.Close()
 	if !around.Seen || around.TargetCPU <= 0 {
@@ -182,7 +182,7 @@ func TestForeignClock(t *testing.T) {
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.foreign {
+	if !w.remote {
 		t.Error("taken for this machine's")
 	}
 }

@@ -22,8 +22,8 @@ func (r reading) between(next reading, at int64) reading {
 			Thread:  mid(r.Thread, next.Thread),
 			Process: mid(r.Process, next.Process),
 		},
-		Calls:      r.Calls.Between(next.Calls, share),
-		Companions: mid(r.Companions, next.Companions), Self: mid(r.Self, next.Self),
+		Calls:        r.Calls.Between(next.Calls, share),
+		Dependencies: mid(r.Dependencies, next.Dependencies), Self: mid(r.Self, next.Self),
 		Busy: mid(r.Busy, next.Busy), Steal: mid(r.Steal, next.Steal),
 		Pressure: mid(r.Pressure, next.Pressure), PressureIO: mid(r.PressureIO, next.PressureIO),
 		Halts: usage.Halts{

@@ -47,7 +47,7 @@ func (w *Watcher) stream(ctx context.Context) {
 		now := monotonic.Now()
 		if !known {
 			offset, known = clockOffset(s.At, now), true
-			w.update(func() { w.foreign = offset != 0 })
+			w.update(func() { w.remote = offset != 0 })
 		}
 		s.At += offset
 		if s.At > now+clockTolerance || s.At < now-clockTolerance {

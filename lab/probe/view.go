@@ -54,14 +54,14 @@ func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 	return s, complete
 }
 
-// Environment returns what the machine did between two instants (ns, monotonic). Without the
+// System returns what the machine did between two instants (ns, monotonic). Without the
 // target's process or agent it is not Seen: the target's own work would count as a neighbour's. A
 // target that is known by its agent alone is Elsewhere if that agent's clock is not this
 // machine's.
-func (w *Watcher) Environment(from, to int64) record.Environment {
+func (w *Watcher) System(from, to int64) record.System {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := record.Environment{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.sees.Target && w.foreign}
+	out := record.System{PressureCPU: -1, PressureIO: -1, Elsewhere: !w.sees.Target && w.remote}
 	a, b, ok := w.proc.span(from, to)
 	if !ok || !w.sees.Machine {
 		return out
@@ -79,7 +79,7 @@ func (w *Watcher) Environment(from, to int64) record.Environment {
 		sum := func(before, after float64) float64 { return usage.Rate(before, after, first.At, last.At) }
 		out.TargetCPU, out.TargetSystem = sum(first.CPU, last.CPU), sum(first.SystemCPU, last.SystemCPU)
 		out.TargetDelay = sum(first.Delay, last.Delay)
-		if !w.foreign {
+		if !w.remote {
 			here = out.TargetCPU
 		}
 	default:
@@ -88,8 +88,8 @@ func (w *Watcher) Environment(from, to int64) record.Environment {
 	out.Seen = true
 	out.StealCPU = per(a.Steal, b.Steal)
 	out.Peers = slices.Clone(w.peers)
-	out.CompanionCPU = per(a.Companions, b.Companions)
-	out.NoiseCPU = max(0, per(a.Busy, b.Busy)+out.StealCPU-here-out.CompanionCPU-per(a.Self, b.Self))
+	out.DependencyCPU = per(a.Dependencies, b.Dependencies)
+	out.OthersCPU = max(0, per(a.Busy, b.Busy)+out.StealCPU-here-out.DependencyCPU-per(a.Self, b.Self))
 	if w.sees.PressureCPU {
 		out.PressureCPU = min(1, per(a.Pressure, b.Pressure))
 	}

@@ -12,12 +12,12 @@ import (
 )
 
 // fakeWatcher is a Watcher that has seen 100 boundaries of a steady target: 0.8 cores, 0.1 s/s of
-// delay, on a machine of which companions use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
+// delay, on a machine of which dependencies use 0.2, the lab 0.3, others 0.4 (0.1 of it steal).
 func fakeWatcher(target, withAgent bool) *Watcher {
 	w := &Watcher{changed: make(chan struct{}), sees: usage.Seen{Target: target, Machine: true, PressureCPU: true, PressureIO: true}}
 	for k := int64(1000); k <= 1100; k++ {
 		s := float64(k*window) / 1e9
-		r := reading{usage.Reading{At: k * window, Companions: 0.2 * s, Self: 0.3 * s, Busy: 1.6 * s, Steal: 0.1 * s, Pressure: 0.05 * s, PressureIO: 0.02 * s, Overflows: 3 * s}}
+		r := reading{usage.Reading{At: k * window, Dependencies: 0.2 * s, Self: 0.3 * s, Busy: 1.6 * s, Steal: 0.1 * s, Pressure: 0.05 * s, PressureIO: 0.02 * s, Overflows: 3 * s}}
 		if target {
 			r.CPU, r.System, r.Delay, r.RSS = 0.8*s, 0.25*s, 0.1*s, 1<<20
 			r.Halts = usage.Halts{Waits: 900 * s, Preemptions: 40 * s, Blocked: 0.03 * s}
@@ -113,14 +113,14 @@ func TestServerGivesUpWaiting(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	want := record.Environment{NoiseCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05,
+	want := record.System{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, DependencyCPU: 0.2, TargetDelay: 0.1, PressureCPU: 0.05,
 		TargetSystem: 0.25, Switches: 900, Preempted: 40, PressureIO: 0.02, BlockedIO: 0.03, ListenOverflows: 3, AcceptQueue: 77, AcceptLimit: 4096,
 		CacheMisses: 1e6, TLBMisses: 2e5, Seen: true}
-	figures := func(s record.Environment) []float64 {
-		return []float64{s.NoiseCPU, s.StealCPU, s.TargetCPU, s.CompanionCPU, s.TargetDelay, s.PressureCPU, s.TargetSystem, s.Switches, s.Preempted,
+	figures := func(s record.System) []float64 {
+		return []float64{s.OthersCPU, s.StealCPU, s.TargetCPU, s.DependencyCPU, s.TargetDelay, s.PressureCPU, s.TargetSystem, s.Switches, s.Preempted,
 			s.PressureIO, s.BlockedIO, s.ListenOverflows, float64(s.AcceptQueue), float64(s.AcceptLimit), s.CacheMisses, s.TLBMisses}
 	}
-	same := func(name string, got, want record.Environment) {
+	same := func(name string, got, want record.System) {
 		t.Helper()
 		w := figures(want)
 		for i, g := range figures(got) {
@@ -131,39 +131,39 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	const from, to = 1010 * window, 1090 * window
-	same("process", fakeWatcher(true, false).Environment(from, to), want)
+	same("process", fakeWatcher(true, false).System(from, to), want)
 
 	w := fakeWatcher(false, true)
-	agentAlone := record.Environment{NoiseCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, CompanionCPU: 0.2, TargetDelay: 0.15, PressureCPU: 0.05,
+	agentAlone := record.System{OthersCPU: 0.4, StealCPU: 0.1, TargetCPU: 0.8, DependencyCPU: 0.2, TargetDelay: 0.15, PressureCPU: 0.05,
 		TargetSystem: 0.3, PressureIO: 0.02, ListenOverflows: 3, Seen: true}
-	same("agent alone", w.Environment(from, to), agentAlone)
-	w.foreign = true
+	same("agent alone", w.System(from, to), agentAlone)
+	w.remote = true
 	elsewhere := agentAlone
-	elsewhere.Elsewhere, elsewhere.NoiseCPU = true, 1.2 // the target's 0.8 were not used on this machine
-	same("agent on another machine", w.Environment(from, to), elsewhere)
+	elsewhere.Elsewhere, elsewhere.OthersCPU = true, 1.2 // the target's 0.8 were not used on this machine
+	same("agent on another machine", w.System(from, to), elsewhere)
 
 	w = fakeWatcher(true, true)
-	w.foreign = true
-	same("a process in another time namespace", w.Environment(from, to), want)
+	w.remote = true
+	same("a process in another time namespace", w.System(from, to), want)
 
-	unseen := record.Environment{PressureCPU: -1, PressureIO: -1}
-	same("unknown target", fakeWatcher(false, false).Environment(from, to), unseen)
-	same("not watched then", fakeWatcher(true, true).Environment(10, 20), unseen)
+	unseen := record.System{PressureCPU: -1, PressureIO: -1}
+	same("unknown target", fakeWatcher(false, false).System(from, to), unseen)
+	same("not watched then", fakeWatcher(true, true).System(10, 20), unseen)
 	w = fakeWatcher(true, false)
 	w.sees.Machine = false
-	same("no /proc/stat", w.Environment(from, to), unseen)
+	same("no /proc/stat", w.System(from, to), unseen)
 	w = fakeWatcher(true, false)
 	w.sees.PressureCPU, w.sees.PressureIO = false, false
 	want.PressureCPU, want.PressureIO = -1, -1
-	same("no PSI", w.Environment(from, to), want)
+	same("no PSI", w.System(from, to), want)
 	w = fakeWatcher(true, false)
 	w.proc = timeline[reading]{}
 	w.update(func() { w.proc.add(reading{usage.Reading{At: 1000 * window, CPU: 1, Self: 1, Busy: 1}}) })
 	w.update(func() {
 		w.proc.add(reading{usage.Reading{At: 1001 * window, CPU: 1.1, System: 0.11, Self: 1.1, Busy: 1.15}})
 	}) // the clocks disagree a little
-	if got := w.Environment(1000*window, 1001*window); got.NoiseCPU != 0 || got.TargetSystem > got.TargetCPU {
-		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.NoiseCPU, got.TargetSystem, got.TargetCPU)
+	if got := w.System(1000*window, 1001*window); got.OthersCPU != 0 || got.TargetSystem > got.TargetCPU {
+		t.Errorf("others used %v cores, and the kernel %v of the target's %v", got.OthersCPU, got.TargetSystem, got.TargetCPU)
 	}
 }
 

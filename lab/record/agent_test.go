@@ -7,7 +7,7 @@ import (
 
 // An agent that was late shows by its name, although the others hide it in the total.
 func TestLateAgent(t *testing.T) {
-	r := &Run{Load: Load{Model: "open"}, Machine: Machine{Cores: 2}, Environment: Environment{Seen: true}}
+	r := &Run{Load: LoadInfo{Model: "open"}, Machine: Machine{Cores: 2}, System: System{Seen: true}}
 	r.Totals = Totals{Response: Quantiles{P99: 8}, Lag: Lag{P99: 100}, Generator: Generator{Agents: []Agent{
 		{Name: "a/1", Lag: Lag{P99: 90}}, {Name: "b/2", Lag: Lag{P99: 5000}}, {Name: "c/3", Lag: Lag{P99: 80}},
 	}}}

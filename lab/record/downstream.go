@@ -13,9 +13,9 @@ type Peer struct {
 // Downstream holds the readings of a process that the target calls, taken while both were
 // profiled.
 type Downstream struct {
-	Target      Target        `json:"target"`
-	Environment Environment   `json:"surroundings"` // measured as if this process were the target
-	Profiles    []ProfileFile `json:"profiles,omitempty"`
+	Target   Target        `json:"target"`
+	System   System        `json:"surroundings"` // measured as if this process were the target
+	Profiles []ProfileFile `json:"profiles,omitempty"`
 }
 
 // DownstreamFolder is the folder of a downstream's profiles, inside the run's folder.
@@ -27,7 +27,7 @@ func (r *Run) OfDownstream() *Run {
 		return nil
 	}
 	out := *r
-	out.Target, out.Environment, out.Profiles = r.Downstream.Target, r.Downstream.Environment, r.Downstream.Profiles
+	out.Target, out.System, out.Profiles = r.Downstream.Target, r.Downstream.System, r.Downstream.Profiles
 	out.Dir = filepath.Join(r.Dir, DownstreamFolder)
 	out.Totals.Server, out.Downstream, out.FixtureProfiles, out.FixtureTrace = nil, nil, nil, nil
 	return &out

@@ -9,7 +9,7 @@ const (
 	GeneratorBusy = 0.8
 	// lagShare is the share of the reported p99 that the generator's own p99 send-lag may reach.
 	lagShare = 0.25
-	// targetBusy is the share of the machine that the target and its companions must use together
+	// targetBusy is the share of the machine that the target and its dependencies must use together
 	// for send-lag to count as their doing rather than the generator's.
 	targetBusy = 0.7
 	// neighbourShare is the share of the machine that processes which the lab did not start may
@@ -43,15 +43,15 @@ func (r *Run) Judge() {
 // neighbours describes the CPU that other processes took while the target waited for a CPU; empty
 // means little.
 func (r *Run) neighbours() string {
-	if !r.Environment.Seen || r.Machine.Cores == 0 {
+	if !r.System.Seen || r.Machine.Cores == 0 {
 		return ""
 	}
 	cores := float64(r.Machine.Cores)
-	share := r.Environment.NoiseCPU / cores
-	if share <= neighbourShare || r.Environment.TargetDelay <= delayed {
+	share := r.System.OthersCPU / cores
+	if share <= neighbourShare || r.System.TargetDelay <= delayed {
 		return ""
 	}
-	return fmt.Sprintf("other processes took %.0f%% of the machine (%.0f%% steal)", share*100, r.Environment.StealCPU/cores*100)
+	return fmt.Sprintf("other processes took %.0f%% of the machine (%.0f%% steal)", share*100, r.System.StealCPU/cores*100)
 }
 
 // judgeGenerator decides whether the generator rather than the target set the pace, and describes
@@ -61,8 +61,8 @@ func (r *Run) judgeGenerator() (disturbed string) {
 	g.Limited, g.Why = false, ""
 	observed := r.SLO.Observed(r.Totals).P99
 	lagMs, late := r.Totals.Lateness()
-	working := r.Environment.TargetCPU + r.Environment.CompanionCPU
-	idle := r.Machine.Cores > 0 && r.Environment.Seen && working/float64(r.Machine.Cores) < targetBusy
+	working := r.System.TargetCPU + r.System.DependencyCPU
+	idle := r.Machine.Cores > 0 && r.System.Seen && working/float64(r.Machine.Cores) < targetBusy
 	open := r.Load.Model == "open"
 	lagged := open && observed > 0 && lagMs > lagShare*observed && lagMs > 1 && idle
 	if g.BusiestThread >= GeneratorBusy && (!open || lagged) {

@@ -4,7 +4,7 @@
 // about a run can be computed again from its record, later and on another machine.
 //
 // A Run is one process under one steady load. An Experiment is an ordered list of runs, each with
-// its role, variant, pair and round. Times are CLOCK_MONOTONIC nanoseconds (agent/monotonic)
+// its role, variant and round. Times are CLOCK_MONOTONIC nanoseconds (agent/monotonic)
 // unless a name says otherwise.
 //
 // Record is not for writing folders (folder) and not for judging: capacity decides whether an SLO
@@ -35,7 +35,7 @@ const WindowLength = 100 * time.Millisecond
 const (
 	RoleSearch   = "search"  // a step of the first search for a variant's capacity
 	RoleMeasure  = "measure" // a step whose result enters the comparison
-	RoleFloor    = "floor"   // the baseline measured against itself
+	RoleControl  = "floor"   // A/A control: the baseline a second time, whose difference shows the noise floor
 	RoleSweep    = "sweep"   // a step of a declared list of loads
 	RoleAblation = "leave"   // ablation: the last step of a ladder with one earlier step left out
 	RoleSingle   = "single"  // dyno load: one load, no plan
@@ -46,13 +46,12 @@ const (
 	RoleIntervene = "intervene" // as RoleSaturate with one setting changed, to confirm or refute a verdict
 )
 
-// Step describes one run before it happens: what to start, how hard to drive it, and for what
+// RunSpec describes one run before it happens: what to start, how hard to drive it, and for what
 // purpose.
-type Step struct {
+type RunSpec struct {
 	Role    string        `json:"role"`
 	Variant string        `json:"variant"`
 	Round   int           `json:"round"`
-	Pair    int           `json:"pair"`
 	Rate    float64       `json:"rate_per_s,omitempty"` // 0: closed model, or a schedule that states its own rate
 	Length  time.Duration `json:"length_ns,omitempty"`  // measured time; 0: the scenario's
 	// RampTo is the rate at the end of the run, which rises evenly from Rate, per second; 0: the
@@ -60,7 +59,7 @@ type Step struct {
 	RampTo float64 `json:"ramp_to_per_s,omitempty"`
 	// Connections is the number of connections that carry the load; 0: the scenario's.
 	Connections int  `json:"connections,omitempty"`
-	Hold        bool `json:"hold,omitempty"` // confirms a capacity; runs at least as long as a gauge's slope needs
+	Confirm     bool `json:"hold,omitempty"` // confirms a capacity; runs at least as long as a gauge's slope needs
 	// Closed uses the closed model, whatever the scenario's schedule says. A job then works on
 	// Connections units concurrently.
 	Closed bool `json:"closed,omitempty"`
@@ -73,7 +72,7 @@ type Step struct {
 
 // Diagnostic reports whether the run serves to find what bounds the target. Such a run says
 // nothing about how much the target carries under its SLO.
-func (s Step) Diagnostic() bool {
+func (s RunSpec) Diagnostic() bool {
 	switch s.Role {
 	case RoleSaturate, RoleProfile, RoleTraced, RoleIntervene:
 		return true
@@ -89,17 +88,17 @@ type Change struct {
 
 // Run is one process under one steady load.
 type Run struct {
-	Version     int         `json:"version"`
-	ID          string      `json:"id"`
-	Step        Step        `json:"step"`
-	Started     time.Time   `json:"started"`
-	Load        Load        `json:"load"`
-	Target      Target      `json:"target"`
-	SLO         SLO         `json:"slo"`
-	Machine     Machine     `json:"machine"`
-	Totals      Totals      `json:"totals"`
-	Environment Environment `json:"surroundings"`
-	Invalid     string      `json:"invalid,omitempty"` // why the run does not count; empty: it counts
+	Version int       `json:"version"`
+	ID      string    `json:"id"`
+	Spec    RunSpec   `json:"step"`
+	Started time.Time `json:"started"`
+	Load    LoadInfo  `json:"load"`
+	Target  Target    `json:"target"`
+	SLO     SLO       `json:"slo"`
+	Machine Machine   `json:"machine"`
+	Totals  Totals    `json:"totals"`
+	System  System    `json:"surroundings"`
+	Invalid string    `json:"invalid,omitempty"` // why the run does not count; empty: it counts
 	// NoSuccess says that every request failed, and how; empty: one succeeded.
 	NoSuccess string `json:"no_success,omitempty"`
 	// Disturbed names what disturbed the run; empty: nothing. An SLO that was met despite it was
@@ -128,22 +127,22 @@ type Run struct {
 	Unwritten error `json:"-"`
 }
 
-// ByConcurrency reports whether the load was a number of concurrent units, Step.Connections,
+// ByConcurrency reports whether the load was a number of concurrent units, Spec.Connections,
 // instead of a rate.
 func (r *Run) ByConcurrency() bool { return r.Load.Kind == KindJobs && r.Load.Model == "closed" }
 
-// Sessions reports whether the load was a number of sessions, Step.Connections, with a fixed rate
+// Sessions reports whether the load was a number of sessions, Spec.Connections, with a fixed rate
 // each.
 func (r *Run) Sessions() bool { return r.Load.Kind == KindSessions }
 
-// Kinds of Load beside requests.
+// Kinds of load that are not requests.
 const (
 	KindJobs     = "jobs"     // the target drives itself
 	KindSessions = "sessions" // connections that stay open
 )
 
-// Load describes how the run was driven.
-type Load struct {
+// LoadInfo describes how the run was driven.
+type LoadInfo struct {
 	Kind   string `json:"kind"`   // requests | flows | sessions | jobs
 	Model  string `json:"model"`  // open | closed
 	Engine string `json:"engine"` // raw-epoll | raw-uring | std | flows | the job's own
@@ -209,15 +208,15 @@ func (m Machine) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
-// Environment is what the rest of the machine did over the measured time.
-type Environment struct {
-	NoiseCPU     float64 `json:"others_cpu"`               // cores used by processes that the lab did not start, steal included
-	StealCPU     float64 `json:"steal_cpu"`                // cores taken by the hypervisor
-	TargetCPU    float64 `json:"target_cpu"`               // cores used by the target
-	CompanionCPU float64 `json:"companion_cpu"`            // cores used by its companions
-	TargetDelay  float64 `json:"target_delay"`             // seconds per second that the target's threads waited for a CPU
-	PressureCPU  float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
-	Speed        float64 `json:"speed_mb_per_s,omitempty"` // speed of the machine at a fixed piece of work just before the run; 0: not measured
+// System is what the whole machine and the target used over the measured time.
+type System struct {
+	OthersCPU     float64 `json:"others_cpu"`               // cores used by processes that the lab did not start, steal included
+	StealCPU      float64 `json:"steal_cpu"`                // cores taken by the hypervisor
+	TargetCPU     float64 `json:"target_cpu"`               // cores used by the target
+	DependencyCPU float64 `json:"companion_cpu"`            // cores used by its dependencies: a scenario's companions, and Peers
+	TargetDelay   float64 `json:"target_delay"`             // seconds per second that the target's threads waited for a CPU
+	PressureCPU   float64 `json:"pressure_cpu"`             // share of time in which some task waited for a CPU (PSI); -1: not known
+	Speed         float64 `json:"speed_mb_per_s,omitempty"` // speed of the machine at a fixed piece of work just before the run; 0: not measured
 
 	// Seconds per second in which the target's busiest thread, and the threads of its busiest
 	// process, ran or waited for a CPU.
@@ -242,7 +241,7 @@ type Environment struct {
 	TLBMisses       float64 `json:"tlb_misses_per_s,omitempty"`
 
 	// Peers are the processes on this machine that the target calls; their CPU time is part of
-	// CompanionCPU.
+	// DependencyCPU.
 	Peers []Peer `json:"peers,omitempty"`
 
 	Elsewhere bool `json:"elsewhere,omitempty"` // the target runs on another machine; the figures come from its agent
@@ -259,9 +258,9 @@ type Variant struct {
 	Units int `json:"units,omitempty"`
 	// Values are the values of a sweep's axes, by name; nil: the variant was listed.
 	Values map[string]string `json:"values,omitempty"`
-	// Beside is the variant that this one is compared with, of those in the experiment; empty: the
-	// first.
-	Beside string `json:"beside,omitempty"`
+	// Reference is the variant that this one is compared with, of those in the experiment; empty:
+	// the first.
+	Reference string `json:"beside,omitempty"`
 }
 
 // Kinds of experiment.
@@ -306,9 +305,9 @@ type Experiment struct {
 
 // InProgress describes how far a running experiment has got.
 type InProgress struct {
-	PID      int  `json:"pid"` // process ID of the lab; if that process is gone, the experiment was interrupted
-	Step     Step `json:"step"`
-	Expected int  `json:"expected"` // estimated number of runs; 0: the experiment is measured in turns
+	PID      int     `json:"pid"` // process ID of the lab; if that process is gone, the experiment was interrupted
+	Spec     RunSpec `json:"step"`
+	Expected int     `json:"expected"` // estimated number of runs; 0: the experiment is measured in turns
 	// Ends is when the budget is used up; the experiment may end earlier.
 	Ends time.Time `json:"ends,omitzero"`
 }
@@ -326,7 +325,7 @@ func (e *Experiment) Select(keep func(*Run) bool) []*Run {
 
 // Reference returns the name of the variant that the i-th one is compared with.
 func (e *Experiment) Reference(i int) string {
-	if v, ok := e.Variant(e.Variants[i].Beside); ok {
+	if v, ok := e.Variant(e.Variants[i].Reference); ok {
 		return v.Name
 	}
 	return e.Variants[0].Name
@@ -349,7 +348,7 @@ const RunsFolder = "runs"
 func (e *Experiment) RunDir(id string) string { return filepath.Join(e.Dir, RunsFolder, id) }
 
 // NextID returns the ID of the next run: its place in the order, its role and its variant.
-func (e *Experiment) NextID(s Step) string {
+func (e *Experiment) NextID(s RunSpec) string {
 	name := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
 			return c

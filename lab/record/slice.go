@@ -13,7 +13,7 @@ const (
 // minutes apart do not.
 type Slice struct {
 	Kind    string `json:"kind"`
-	Role    string `json:"role"` // RoleMeasure, RoleFloor (the baseline's twin) or RoleAblation
+	Role    string `json:"role"` // RoleMeasure, RoleControl or RoleAblation
 	Variant string `json:"variant"`
 	// Generation counts the fresh processes of the experiment, Block the rounds of turns, both
 	// from 1. A block visits each variant at most once; if variants cannot run side by side, it
@@ -32,13 +32,13 @@ type Slice struct {
 	Unfinished int64 `json:"unfinished,omitempty"`
 
 	// CPU seconds within the slice; TargetCPU is 0 when the process could not be read.
-	TargetCPU    float64 `json:"target_cpu_s,omitempty"`
-	TargetDelay  float64 `json:"target_delay_s,omitempty"` // its threads waited for a CPU
-	CompanionCPU float64 `json:"companion_cpu_s,omitempty"`
-	GeneratorCPU float64 `json:"generator_cpu_s,omitempty"`
-	Steal        float64 `json:"steal"`               // share of the machine taken by the hypervisor
-	RSS          int64   `json:"rss_bytes,omitempty"` // resident memory of the target at the end; 0: not known
-	Others       float64 `json:"others"`              // share of the machine used by other processes, without steal
+	TargetCPU     float64 `json:"target_cpu_s,omitempty"`
+	TargetDelay   float64 `json:"target_delay_s,omitempty"` // its threads waited for a CPU
+	DependencyCPU float64 `json:"companion_cpu_s,omitempty"`
+	GeneratorCPU  float64 `json:"generator_cpu_s,omitempty"`
+	Steal         float64 `json:"steal"`               // share of the machine taken by the hypervisor
+	RSS           int64   `json:"rss_bytes,omitempty"` // resident memory of the target at the end; 0: not known
+	Others        float64 `json:"others"`              // share of the machine used by other processes, without steal
 	// Allocs and AllocBytes are the target's heap allocations within the slice; -1: the target
 	// has no agent.
 	Allocs     float64 `json:"allocs"`

@@ -10,9 +10,9 @@ func TestSliceFigures(t *testing.T) {
 	if s.PerS() != 190 || s.CPUMicros() != 1000 || s.ErrorShare() != 0.05 {
 		t.Errorf("%g/s, %g us, errors %g", s.PerS(), s.CPUMicros(), s.ErrorShare())
 	}
-	e := &Experiment{Slices: []Slice{s, {Kind: SliceSLO, Role: RoleFloor}, {Kind: SliceSLO, Role: RoleMeasure}}}
-	if only := e.SlicesOf(SliceSLO, func(s *Slice) bool { return s.Role == RoleFloor }); len(only) != 1 {
-		t.Errorf("%d SLO slices of the twin", len(only))
+	e := &Experiment{Slices: []Slice{s, {Kind: SliceSLO, Role: RoleControl}, {Kind: SliceSLO, Role: RoleMeasure}}}
+	if only := e.SlicesOf(SliceSLO, func(s *Slice) bool { return s.Role == RoleControl }); len(only) != 1 {
+		t.Errorf("%d SLO slices of the control", len(only))
 	}
 }
 

@@ -40,7 +40,7 @@ func (r *Report) beside(e *record.Experiment, a analysis.Results) {
 		r.Scaling.Curves = slices.DeleteFunc(r.Scaling.Curves, func(c view.ScalingCurve) bool { return len(c.Points) < 2 })
 	}
 	if r.Turns == nil && len(a.CPU) > 0 {
-		r.CPUFloor = format.IntervalOf(a.CPU[0].ToBaseline.Floor)
+		r.CPUFloor = format.IntervalOf(a.CPU[0].ToBaseline.NoiseFloor)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestSeveralJobsBesideTheirReferences(t *testing.T) {
 	m := reporttest.NewJob(record.KindCompare)
 	cpu := map[string]float64{"ours": 100, "rival": 250, "ours-1": 400, "rival-1": 200}
 	perS := map[string]float64{"ours": 1000, "rival": 500, "ours-1": 200, "rival-1": 300}
-	m.Variants = []record.Variant{{Name: "ours"}, {Name: "rival"}, {Name: "ours-1"}, {Name: "rival-1", Beside: "ours-1"}}
+	m.Variants = []record.Variant{{Name: "ours"}, {Name: "rival"}, {Name: "ours-1"}, {Name: "rival-1", Reference: "ours-1"}}
 	for round := 1; round <= 6; round++ {
 		for _, v := range m.Variants {
 			noise := 1 + 0.004*float64(round%3-1)

@@ -113,7 +113,7 @@ func (r *Report) load(e *record.Experiment, a analysis.Results) {
 		r.Warnings = append(r.Warnings, v.Warnings...)
 	}
 	r.Warnings = append(r.Warnings, run.Warnings...)
-	for _, f := range findings.Find(findings.Subject{Experiment: e, Variant: run.Step.Variant, Other: []*record.Run{run}}) {
+	for _, f := range findings.Find(findings.Subject{Experiment: e, Variant: run.Spec.Variant, Other: []*record.Run{run}}) {
 		if f.Kind == findings.KindAutoscaler { // it replays loads at a rate, which a diagnosis need not have
 			r.Warnings = append(r.Warnings, f.InWords+" Next: "+f.Next)
 		}

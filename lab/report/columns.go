@@ -95,8 +95,8 @@ func (r *Report) runColumns() []StepColumn {
 // verdictWords format the verdict against the previous step; with too few rounds, also their
 // number.
 func (s *Step) verdictWords() string {
-	if s.Verdict == compare.NotDecided && s.StepInterval == nil && s.Rounds > 0 && s.Rounds < compare.MinPairs {
-		return fmt.Sprintf("%s (%d of %d rounds)", s.Verdict, s.Rounds, compare.MinPairs)
+	if s.Verdict == compare.NotDecided && s.StepInterval == nil && s.Rounds > 0 && s.Rounds < compare.MinSamples {
+		return fmt.Sprintf("%s (%d of %d rounds)", s.Verdict, s.Rounds, compare.MinSamples)
 	}
 	return s.Verdict
 }

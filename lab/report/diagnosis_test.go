@@ -85,7 +85,7 @@ func TestStagesAreOfTheTracedRun(t *testing.T) {
 		t.Errorf("%+v", staged)
 	}
 	for _, r := range m.Runs {
-		if r.Step.Role == record.RoleTraced {
+		if r.Spec.Role == record.RoleTraced {
 			r.Invalid = "the machine was busy"
 		}
 	}

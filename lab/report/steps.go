@@ -29,7 +29,7 @@ func (r *Report) steps(e *record.Experiment, a analysis.Results) {
 		}
 		if f := FigureOf(MetricFigures[r.Metric]); r.Crowd != nil && f != nil { // at a fixed number of sessions
 			s.Capacity, s.Interval, s.Invalid, s.Warnings = f.over(e.Select(func(run *record.Run) bool {
-				return run.Step.Variant == name && run.Step.Role == record.RoleMeasure && run.Invalid == ""
+				return run.Spec.Variant == name && run.Spec.Role == record.RoleMeasure && run.Invalid == ""
 			})), nil, "", nil
 		}
 		if row, ok := rows[name]; ok && r.Turns == nil {
@@ -76,21 +76,21 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
 	s.Ratio, s.RatioInterval = format.Measured(row.ToBaseline.Ratio), format.IntervalOf(row.ToBaseline.Interval)
 	base := row.ToBaseline
-	s.Verdict, s.WouldDecide = base.Verdict, base.WouldDecide
+	s.Verdict, s.WouldDecide = base.Verdict, base.TimeToDecide
 	if before := row.ToBefore; before != nil && before.Verdict != compare.Invalid {
 		s.StepRatio, s.StepInterval, s.Verdict = format.Measured(before.Ratio), format.IntervalOf(before.Interval), before.Verdict
-		s.WouldDecide = before.WouldDecide
+		s.WouldDecide = before.TimeToDecide
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
 		s.Verdict += " than the baseline" // the previous step has no result
 	}
-	s.LeaveOut = row.LeaveOut
+	s.LeaveOut = row.Ablation
 }
 
 // measure sets the figures of the runs at the capacity, and those that only a run under profiles
 // has.
 func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 	profiled := e.Select(func(r *record.Run) bool {
-		return r.Step.Variant == s.Name && r.Step.Role == record.RoleProfile && r.Invalid == ""
+		return r.Spec.Variant == s.Name && r.Spec.Role == record.RoleProfile && r.Invalid == ""
 	})
 	s.Figures = map[string]format.Value{}
 	for i := range Figures {
@@ -128,8 +128,8 @@ func (r *Report) compare(e *record.Experiment, a analysis.Results) {
 	}
 	rounds := map[int]bool{}
 	for _, run := range e.Runs {
-		if run.Step.Role == record.RoleMeasure {
-			rounds[run.Step.Round] = true
+		if run.Spec.Role == record.RoleMeasure {
+			rounds[run.Spec.Round] = true
 		}
 	}
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {

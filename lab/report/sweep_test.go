@@ -82,11 +82,11 @@ func TestSweepAnswerNamesWhatCarriesMost(t *testing.T) {
 func TestPanelsOfHalfASweep(t *testing.T) {
 	m := reporttest.Queues()
 	for _, r := range m.Runs {
-		if r.Step.Variant == "queue=ring,workers=1,buffer=64" && r.Step.Rate == 1500 {
+		if r.Spec.Variant == "queue=ring,workers=1,buffer=64" && r.Spec.Rate == 1500 {
 			r.Invalid = "other processes took 40% of the machine"
 		}
 	}
-	m.Runs = m.Select(func(r *record.Run) bool { return !strings.Contains(r.Step.Variant, "workers=8") })
+	m.Runs = m.Select(func(r *record.Run) bool { return !strings.Contains(r.Spec.Variant, "workers=8") })
 	s := m.Report().Sweep
 	if len(s.Panels) != 1 || s.Panels[0].Name != "workers 1" {
 		t.Errorf("%+v", s.Panels)

@@ -53,10 +53,10 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	}
 	base, before := work.ToBaseline, *work.ToBefore
 	s.Ratio, s.RatioInterval, s.StepRatio, s.StepInterval = format.Measured(base.Ratio), format.IntervalOf(base.Interval), format.Measured(before.Ratio), format.IntervalOf(before.Interval)
-	s.Verdict, s.WouldDecide = before.Verdict, before.WouldDecide
+	s.Verdict, s.WouldDecide = before.Verdict, before.TimeToDecide
 	s.CPURatio, s.CPUInterval = format.Measured(cpu.ToBaseline.Ratio), format.IntervalOf(cpu.ToBaseline.Interval)
 	s.CPUVerdict = cpu.ToBefore.Verdict
-	s.LeaveOut = work.LeaveOut
+	s.LeaveOut = work.Ablation
 	for _, c := range []*compare.Comparison{&work.ToBaseline, work.ToBefore} {
 		s.Warnings = append(s.Warnings, c.Warnings...)
 	}
@@ -157,12 +157,12 @@ func (r *Report) ratios(e *record.Experiment, a analysis.Results) (out []view.Ra
 	if r.Turns == nil {
 		over := c.B + " over " + c.A
 		one := view.Ratios{Metric: c.Metric, Rows: []view.RatioRow{{Name: over, Ratios: nil, Ratio: format.Measured(c.Ratio), Interval: format.IntervalOf(c.Interval), Verdict: c.Verdict}}}
-		floor := view.RatioRow{Name: c.A + " over itself", Ratio: format.Unknown, Interval: format.IntervalOf(c.Floor)}
+		floor := view.RatioRow{Name: c.A + " over itself", Ratio: format.Unknown, Interval: format.IntervalOf(c.NoiseFloor)}
 		for _, p := range r.Pairs {
 			if p.Ratio.Known() {
 				one.Rows[0].Ratios = append(one.Rows[0].Ratios, float64(p.Ratio))
 			}
-			if again, ok := a.Sample(record.RoleFloor, c.A, p.Round); ok && p.A > 0 {
+			if again, ok := a.Sample(record.RoleControl, c.A, p.Round); ok && p.A > 0 {
 				floor.Ratios = append(floor.Ratios, again/float64(p.A))
 			}
 		}

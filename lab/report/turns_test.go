@@ -29,7 +29,7 @@ func atOneRate() *record.Experiment {
 				s.Latency.P99 *= 0.8
 			}
 			if i == 2 {
-				s.Role = record.RoleFloor
+				s.Role = record.RoleControl
 			}
 			m.Slices = append(m.Slices, s)
 			at += 1e9
@@ -41,7 +41,7 @@ func atOneRate() *record.Experiment {
 // TestComparedAtOneRate: what was asked for is what is compared and shown.
 func TestComparedAtOneRate(t *testing.T) {
 	r := report.Build(atOneRate())
-	if c := r.Comparison; c.Metric != compare.MetricP99 || c.Verdict != compare.Faster || c.Interval == nil || c.Floor == nil {
+	if c := r.Comparison; c.Metric != compare.MetricP99 || c.Verdict != compare.Faster || c.Interval == nil || c.NoiseFloor == nil {
 		t.Errorf("%+v", c)
 	}
 	if len(r.Metrics) != 2 || r.Metrics[1].Metric != compare.MetricCPU {
@@ -61,8 +61,8 @@ func TestComparedAtOneRate(t *testing.T) {
 func TestComparisonsHaveTheirFloor(t *testing.T) {
 	m := reporttest.Turns(record.KindCompare)
 	for _, c := range view.TurnMetrics(m.Experiment, "plain", "baseline", func(string) float64 { return 2000 }) {
-		if (c.Floor == nil) != (c.Metric == compare.MetricCapacity) { // the twin has no SLO slices
-			t.Errorf("%s: floor %v", c.Metric, c.Floor)
+		if (c.NoiseFloor == nil) != (c.Metric == compare.MetricCapacity) { // the twin has no SLO slices
+			t.Errorf("%s: floor %v", c.Metric, c.NoiseFloor)
 		}
 	}
 }

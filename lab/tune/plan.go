@@ -55,7 +55,7 @@ type Planner struct {
 	in     []*Trial // candidates that are still in the search, in order
 	round  int
 	ended  bool
-	noise  []float64 // distances of samples from what they should be: of the start's twin
+	noise  []float64 // distances of the A/A control's samples from 0, which they should be
 }
 
 // finalists is the most candidates that are combined.
@@ -167,9 +167,9 @@ func (p *Planner) add(c Candidate) {
 	p.trials, p.in = append(p.trials, t), append(p.in, t)
 }
 
-// Twin records a group's samples of the start's twin, whose gain is none: they show how far a
-// sample on this machine can be off.
-func (p *Planner) Twin(gains []float64) {
+// Control records a group's samples of the A/A control, a second process with the start's settings.
+// Its gain is 0, so the samples show how far a sample on this machine can be off.
+func (p *Planner) Control(gains []float64) {
 	p.noise = append(p.noise, away(gains, 0)...)
 	for _, t := range p.trials {
 		p.judge(t)

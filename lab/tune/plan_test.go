@@ -53,7 +53,7 @@ func (t *target) search(cs []Candidate, budget time.Duration) (Candidate, []Tria
 		}
 		for _, g := range groups {
 			spent += g.Length
-			p.Twin(t.samples(nil, g.Length))
+			p.Control(t.samples(nil, g.Length))
 			for _, c := range g.Candidates {
 				if c.String() == t.fails {
 					p.Fail(c, "port taken")
@@ -140,7 +140,7 @@ func TestShortBudget(t *testing.T) {
 	}
 }
 
-// On a machine on which a sample can be off by half, a few samples decide nothing: the twin shows
+// On a machine on which a sample can be off by half, a few samples decide nothing: the control shows
 // it.
 func TestNoisyMachine(t *testing.T) {
 	outside, all := 0, 0

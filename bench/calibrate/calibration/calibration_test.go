@@ -58,7 +58,7 @@ func TestOutcomes(t *testing.T) {
 	unseen := made("waits", rules.Wait, figures{cpu: 0.2}) // and no signal shows it
 	beside := func(c Case) Case {
 		for _, r := range append(c.Subject.Saturated, c.Subject.Profiled) {
-			r.Environment.NoiseCPU, r.Environment.TargetDelay = 0.7, 0.5
+			r.System.OthersCPU, r.System.TargetDelay = 0.7, 0.5
 		}
 		return c
 	}
@@ -109,7 +109,7 @@ func TestUnconfirmed(t *testing.T) {
 	if n := Unconfirmed(Insider([]Case{c}, rules.Defaults)); n != 0 {
 		t.Errorf("%d unconfirmed on a quiet machine", n)
 	}
-	c.Subject.Saturated[0].Environment.NoiseCPU, c.Subject.Saturated[0].Environment.TargetDelay = 0.7, 0.5
+	c.Subject.Saturated[0].System.OthersCPU, c.Subject.Saturated[0].System.TargetDelay = 0.7, 0.5
 	judged := Insider([]Case{c}, rules.Defaults)
 	if n := Unconfirmed(judged); n != 1 || judged[0].Outcome != Right {
 		t.Errorf("%d unconfirmed beside a neighbour, %s", n, judged[0].Outcome)

@@ -19,10 +19,10 @@ type figures struct {
 func made(server string, truth rules.Bound, f figures) Case {
 	const clients, perSecond = 32, 1000
 	run := func(role string) *record.Run {
-		r := &record.Run{Step: record.Step{Role: role, Variant: server, Connections: clients, Closed: true}, Length: time.Second,
-			Machine: record.Machine{Cores: 2}, Load: record.Load{Model: "closed", Connections: clients},
-			Target:      record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
-			Environment: record.Environment{Seen: true, TargetCPU: f.cpu}}
+		r := &record.Run{Spec: record.RunSpec{Role: role, Variant: server, Connections: clients, Closed: true}, Length: time.Second,
+			Machine: record.Machine{Cores: 2}, Load: record.LoadInfo{Model: "closed", Connections: clients},
+			Target: record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
+			System: record.System{Seen: true, TargetCPU: f.cpu}}
 		r.Totals.AchievedPerS, r.Totals.Service.Mean = perSecond, 1000*clients/perSecond
 		r.Totals.Server = &record.ServerTotals{MutexWait: f.lock}
 		return r

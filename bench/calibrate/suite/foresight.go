@@ -98,13 +98,13 @@ func (s Server) foresight(dir string, seed uint64, inside string) (calibration.F
 // removal is what a remedy takes away besides a part of the bound.
 func (r Remedy) removal(runs []*record.Run) (out whatif.Removal) {
 	for _, run := range runs {
-		if run.Step.Role != record.RoleProfile {
+		if run.Spec.Role != record.RoleProfile {
 			continue
 		}
 		if r.CPU > 0 {
 			out.CPU, out.CPUOf = r.CPU*calibration.ShareOf(run, r.Compute), "gone in "+r.Compute
 		}
-		for _, p := range run.Environment.Peers {
+		for _, p := range run.System.Peers {
 			out.Beside += r.Receiver * p.CPU
 		}
 	}
@@ -170,7 +170,7 @@ func load(e *record.Experiment, variant string, profiled *record.Run) whatif.Loa
 		return whatif.LoadOf(diagnose.Peak(e, variant))
 	}
 	return whatif.LoadOfRuns(e.Select(func(r *record.Run) bool {
-		return r.Step.Variant == variant && r.Step.Connections == profiled.Step.Connections && r.Invalid == "" && !r.Step.Diagnostic()
+		return r.Spec.Variant == variant && r.Spec.Connections == profiled.Spec.Connections && r.Invalid == "" && !r.Spec.Diagnostic()
 	}))
 }
 
@@ -185,7 +185,7 @@ func worked(e *record.Experiment, before, after string) calibration.Ratio {
 	}
 	return measured(e, compare.MetricCapacity, before, after, func(role, variant string, round int) (float64, bool) {
 		peak, ok, _ := capacity.PeakOf(e.Select(func(r *record.Run) bool {
-			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+			return r.Spec.Role == role && r.Spec.Variant == variant && r.Spec.Round == round
 		}), e.SLO)
 		return peak.PerS, ok
 	})

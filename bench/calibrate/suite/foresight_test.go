@@ -27,10 +27,10 @@ func ladder() *record.Experiment {
 	e := &record.Experiment{Kind: record.KindLadder, Variants: []record.Variant{{Name: "plain"}, {Name: "lean", Change: "half as much"}}}
 	for i, us := range []float64{2000, 1000} {
 		name := e.Variants[i].Name
-		r := &record.Run{Step: record.Step{Role: record.RoleProfile, Variant: name, Connections: 32, Closed: true}, Length: time.Second,
-			Machine: record.Machine{Cores: 2}, Load: record.Load{Model: "closed", Connections: 32},
-			Target:      record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
-			Environment: record.Environment{Seen: true, TargetCPU: 2}}
+		r := &record.Run{Spec: record.RunSpec{Role: record.RoleProfile, Variant: name, Connections: 32, Closed: true}, Length: time.Second,
+			Machine: record.Machine{Cores: 2}, Load: record.LoadInfo{Model: "closed", Connections: 32},
+			Target: record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
+			System: record.System{Seen: true, TargetCPU: 2}}
 		r.Totals.AchievedPerS = 2e6 / us
 		p := &record.Profile{Type: record.ValueCPU, Seconds: 2, Requests: 2 * r.Totals.AchievedPerS}
 		for at, part := range map[string]float64{"crypto/sha256.block": 1000, "encoding/json.Marshal": us - 1000} {

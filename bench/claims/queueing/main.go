@@ -47,7 +47,7 @@ func compare(w io.Writer, runs []*record.Run) error {
 	lines := 0
 	for _, r := range runs {
 		t := r.Totals
-		if r.Invalid != "" || r.Step.RampTo > 0 || r.Step.Diagnostic() || t.Server == nil || t.Offered == 0 {
+		if r.Invalid != "" || r.Spec.RampTo > 0 || r.Spec.Diagnostic() || t.Server == nil || t.Offered == 0 {
 			continue
 		}
 		g := t.Server.Gauges
@@ -57,7 +57,7 @@ func compare(w io.Writer, runs []*record.Run) error {
 		}
 		lines++
 		// An accepted offer that still waits is late, not dropped.
-		fmt.Fprintf(out, "%s\t%.0f\t%.0f\t%.3g\t%.3g\t%.1f%%\t%.1f%%\t\n", r.Step.Variant, t.OfferedPerS, g[gaugeRoom],
+		fmt.Fprintf(out, "%s\t%.0f\t%.0f\t%.3g\t%.3g\t%.1f%%\t%.1f%%\t\n", r.Spec.Variant, t.OfferedPerS, g[gaugeRoom],
 			r.SLO.Observed(t).P99, p.P99Ms, 100*float64(t.Failed)/float64(t.Offered), 100*p.Blocking)
 	}
 	if lines == 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCompare(t *testing.T) {
-	queue := &record.Run{Step: record.Step{Variant: "ring", Rate: 12000}, Totals: record.Totals{OfferedPerS: 12000, Offered: 1000, Failed: 336,
+	queue := &record.Run{Spec: record.RunSpec{Variant: "ring", Rate: 12000}, Totals: record.Totals{OfferedPerS: 12000, Offered: 1000, Failed: 336,
 		Response: record.Quantiles{P99: 10.5}, Server: &record.ServerTotals{Gauges: map[string]float64{gaugeRoom: 72, gaugeServers: 8, gaugeService: 1000}}}}
 	unknown := &record.Run{Totals: record.Totals{Offered: 1, Server: &record.ServerTotals{}}}
 	var b strings.Builder

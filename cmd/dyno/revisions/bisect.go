@@ -184,8 +184,8 @@ func (x *search) judge(ctx context.Context, i int, c *Commit) (revision.State, e
 		c.Reason = "it could not be measured: " + firstLine(err)
 		return revision.Skipped, nil
 	}
-	verdict := x.gate.Judge(*result)
-	c.Ratio, c.Interval, c.Reason = result.Ratio, result.Interval, verdict.InWords
+	verdict := x.gate.Check(*result)
+	c.Ratio, c.Interval, c.Reason = result.Ratio, result.Interval, verdict.Text
 	switch verdict.Verdict {
 	case compare.Pass:
 		return revision.Good, nil

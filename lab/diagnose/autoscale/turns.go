@@ -15,8 +15,8 @@ func Missed(e *record.Experiment, variant string, like *record.Run) []*record.Ru
 		r.Begin, r.Length, r.SLO = s.Start, s.Length, e.SLO
 		r.Totals = record.Totals{AchievedPerS: s.PerS(), Response: s.Latency, Delivery: s.Latency}
 		r.Totals.Generator.CPUSeconds = s.GeneratorCPU
-		r.Environment.CompanionCPU = s.CompanionCPU / seconds
-		r.Environment.NoiseCPU = (s.Others + s.Steal) * float64(r.Machine.Cores)
+		r.System.DependencyCPU = s.DependencyCPU / seconds
+		r.System.OthersCPU = (s.Others + s.Steal) * float64(r.Machine.Cores)
 		r.Series = []record.Window{{Start: s.Start, Phase: record.PhaseMeasure,
 			Server: &record.Server{CPU: s.TargetCPU / seconds, Gauges: s.Gauges}}}
 		out = append(out, &r)

@@ -96,7 +96,7 @@ func Of(e *record.Experiment, a, b string) *Changes {
 // profiled is the last run of a variant under profiles.
 func profiled(e *record.Experiment, variant string) (run *record.Run) {
 	for _, r := range e.Runs {
-		if r.Step.Role == record.RoleProfile && r.Step.Variant == variant {
+		if r.Spec.Role == record.RoleProfile && r.Spec.Variant == variant {
 			run = r
 		}
 	}
@@ -126,7 +126,7 @@ func (of resource) sides(e *record.Experiment, runs ...*record.Run) (out []side,
 		}
 		s, err := of.read(e, r)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.Step.Variant, err)
+			return nil, fmt.Errorf("%s: %w", r.Spec.Variant, err)
 		}
 		out = append(out, s)
 	}
@@ -198,7 +198,7 @@ func readCPU(e *record.Experiment, r *record.Run) (side, error) {
 	}
 	own := stacks.Unprofiled(p)
 	total := own.Total()
-	perRequest := measured(e, r.Step.Variant)
+	perRequest := measured(e, r.Spec.Variant)
 	if perRequest == 0 && p.Requests > 0 {
 		perRequest = total / 1000 / p.Requests
 	}

@@ -23,7 +23,7 @@ func pair(a, b []record.Stack) *record.Experiment {
 	e := &record.Experiment{}
 	for i, of := range [][]record.Stack{a, b} {
 		variant := []string{"a", "b"}[i]
-		r := &record.Run{Step: record.Step{Role: record.RoleProfile, Variant: variant}}
+		r := &record.Run{Spec: record.RunSpec{Role: record.RoleProfile, Variant: variant}}
 		r.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Seconds: 2, Requests: 1000, Stacks: of}}
 		e.Runs = append(e.Runs, r)
 		// Of 1000 requests in 0.1 s of CPU time: 100 us each.

@@ -12,7 +12,7 @@ import "dyno/lab/record"
 // offers were unfinished.
 func InFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" && !r.Sessions() {
-		return float64(r.Step.Connections)
+		return float64(r.Spec.Connections)
 	}
 	t, units := r.Totals, float64(max(r.Load.Units, 1))
 	if mean := max(t.Service.Mean, r.SLO.Observed(t).Mean); mean > 0 {
@@ -63,7 +63,7 @@ func PerSecond(r *record.Run) float64 {
 func Available(r *record.Run, procs int) float64 {
 	const least = 0.25 // cores; on a machine that the lab fills, the target still gets its share
 	cores := float64(r.Machine.Cores)
-	if r.Environment.Elsewhere && procs > 0 {
+	if r.System.Elsewhere && procs > 0 {
 		return float64(procs) // of another machine
 	}
 	if quota := r.Target.Quota; quota > 0 && r.Target.Shared {
@@ -72,7 +72,7 @@ func Available(r *record.Run, procs int) float64 {
 	if s := r.Length.Seconds(); s > 0 {
 		cores -= r.Totals.Generator.CPUSeconds / s
 	}
-	cores -= r.Environment.CompanionCPU + r.Environment.NoiseCPU
+	cores -= r.System.DependencyCPU + r.System.OthersCPU
 	if quota := r.Target.Quota; quota > 0 && !r.Target.Shared {
 		cores = min(cores, quota)
 	}

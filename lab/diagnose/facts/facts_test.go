@@ -12,7 +12,7 @@ func TestAvailable(t *testing.T) {
 	run := func(change func(*record.Run)) *record.Run {
 		r := &record.Run{Machine: record.Machine{Cores: 8}, Length: 2 * time.Second}
 		r.Totals.Generator.CPUSeconds = 2 // one core
-		r.Environment.CompanionCPU, r.Environment.NoiseCPU = 0.5, 0.5
+		r.System.DependencyCPU, r.System.OthersCPU = 0.5, 0.5
 		if change != nil {
 			change(r)
 		}
@@ -28,8 +28,8 @@ func TestAvailable(t *testing.T) {
 		{"its GOMAXPROCS", run(nil), 4, 4},
 		{"its own quota", run(func(r *record.Run) { r.Target.Quota = 3 }), 0, 3},
 		{"a quota that the lab draws on", run(func(r *record.Run) { r.Target.Quota, r.Target.Shared = 3, true }), 0, 1},
-		{"another machine's", run(func(r *record.Run) { r.Environment.Elsewhere = true }), 16, 16},
-		{"a turn at least", run(func(r *record.Run) { r.Environment.NoiseCPU = 9 }), 0, 0.25},
+		{"another machine's", run(func(r *record.Run) { r.System.Elsewhere = true }), 16, 16},
+		{"a turn at least", run(func(r *record.Run) { r.System.OthersCPU = 9 }), 0, 0.25},
 	} {
 		if got := Available(c.r, c.procs); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -64,7 +64,7 @@ func TestInFlight(t *testing.T) {
 	if got := InFlight(open); got != 5 {
 		t.Errorf("by Little's law: %v", got)
 	}
-	closed := &record.Run{Load: record.Load{Model: "closed"}, Step: record.Step{Connections: 32}}
+	closed := &record.Run{Load: record.LoadInfo{Model: "closed"}, Spec: record.RunSpec{Connections: 32}}
 	if got := InFlight(closed); got != 32 {
 		t.Errorf("its clients: %v", got)
 	}

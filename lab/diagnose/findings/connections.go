@@ -97,12 +97,12 @@ func handshakes(l *look) []Finding {
 func acceptQueue(l *look) []Finding {
 	overflows, fullest, limit := 0.0, 0.0, int64(0)
 	for _, r := range l.counted {
-		if !r.Environment.Seen {
+		if !r.System.Seen {
 			continue
 		}
-		overflows = math.Max(overflows, r.Environment.ListenOverflows)
-		if r.Environment.AcceptLimit > 0 && float64(r.Environment.AcceptQueue)/float64(r.Environment.AcceptLimit) > fullest {
-			fullest, limit = float64(r.Environment.AcceptQueue)/float64(r.Environment.AcceptLimit), r.Environment.AcceptLimit
+		overflows = math.Max(overflows, r.System.ListenOverflows)
+		if r.System.AcceptLimit > 0 && float64(r.System.AcceptQueue)/float64(r.System.AcceptLimit) > fullest {
+			fullest, limit = float64(r.System.AcceptQueue)/float64(r.System.AcceptLimit), r.System.AcceptLimit
 		}
 	}
 	if overflows*3600 < acceptPerHour && fullest < acceptNearly {

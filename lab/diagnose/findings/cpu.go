@@ -111,24 +111,24 @@ func misses(l *look) []Finding {
 	for _, kind := range []struct {
 		kind, signal, what, next string
 		cost                     float64
-		rate                     func(record.Environment) float64
+		rate                     func(record.System) float64
 	}{
 		{KindCacheMisses, "cache_misses_per_request", "the last-level cache", "look for pointers that could be indices, maps that could be slices, fields that share a line (perf c2c)", missCost,
-			func(a record.Environment) float64 { return a.CacheMisses }},
+			func(a record.System) float64 { return a.CacheMisses }},
 		{KindTLBMisses, "tlb_misses_per_request", "the TLB", "try transparent huge pages for the heap (GODEBUG, /sys/kernel/mm/transparent_hugepage/enabled) and compare", tlbCost,
-			func(a record.Environment) float64 { return a.TLBMisses }},
+			func(a record.System) float64 { return a.TLBMisses }},
 	} {
 		var worst *record.Run
 		share := 0.0
 		for _, r := range l.counted {
-			if cpu := r.Environment.TargetCPU; r.Environment.Seen && cpu > 0 && kind.rate(r.Environment)*kind.cost/cpu > share {
-				worst, share = r, kind.rate(r.Environment)*kind.cost/cpu
+			if cpu := r.System.TargetCPU; r.System.Seen && cpu > 0 && kind.rate(r.System)*kind.cost/cpu > share {
+				worst, share = r, kind.rate(r.System)*kind.cost/cpu
 			}
 		}
 		if worst == nil || share < missShare || worst.Totals.AchievedPerS <= 0 {
 			continue
 		}
-		each := kind.rate(worst.Environment) / worst.Totals.AchievedPerS
+		each := kind.rate(worst.System) / worst.Totals.AchievedPerS
 		// an estimate: at most half of it can be saved
 		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next,
 			Removes: whatif.Removal{CPU: min(share, mostMissed), CPUOf: "spent waiting for memory, by an estimate"},

@@ -99,7 +99,7 @@ func Find(s Subject) []Finding {
 // Unseen lists what the findings could not measure, and what would make it visible.
 func Unseen(s Subject) []string {
 	for _, r := range newLook(s).counted {
-		if r.Environment.Seen && r.Environment.CacheMisses > 0 {
+		if r.System.Seen && r.System.CacheMisses > 0 {
 			return nil
 		}
 	}

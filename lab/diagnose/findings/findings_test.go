@@ -115,23 +115,23 @@ func TestCPU(t *testing.T) {
 }
 
 func TestMisses(t *testing.T) {
-	run := func(a record.Environment) func(*testing.T) Subject {
+	run := func(a record.System) func(*testing.T) Subject {
 		return func(t *testing.T) Subject {
-			return others(&record.Run{Environment: a, Totals: record.Totals{AchievedPerS: 1000}})
+			return others(&record.Run{System: a, Totals: record.Totals{AchievedPerS: 1000}})
 		}
 	}
 	check(t, []expectation{
-		{name: "half of the CPU time", kind: KindCacheMisses, fires: true, subject: run(record.Environment{Seen: true, TargetCPU: 1, CacheMisses: 6.25e6}),
+		{name: "half of the CPU time", kind: KindCacheMisses, fires: true, subject: run(record.System{Seen: true, TargetCPU: 1, CacheMisses: 6.25e6}),
 			evidence: map[string]float64{"cache_misses_per_request": 6250, "cache-misses_share": 0.5}},
-		{name: "a twentieth", kind: KindCacheMisses, subject: run(record.Environment{Seen: true, TargetCPU: 1, CacheMisses: 0.6e6})},
-		{name: "not permitted", kind: KindCacheMisses, subject: run(record.Environment{Seen: true, TargetCPU: 1})},
-		{name: "many", kind: KindTLBMisses, fires: true, subject: run(record.Environment{Seen: true, TargetCPU: 1, TLBMisses: 3e7})},
-		{name: "few", kind: KindTLBMisses, subject: run(record.Environment{Seen: true, TargetCPU: 1, TLBMisses: 1e6})},
+		{name: "a twentieth", kind: KindCacheMisses, subject: run(record.System{Seen: true, TargetCPU: 1, CacheMisses: 0.6e6})},
+		{name: "not permitted", kind: KindCacheMisses, subject: run(record.System{Seen: true, TargetCPU: 1})},
+		{name: "many", kind: KindTLBMisses, fires: true, subject: run(record.System{Seen: true, TargetCPU: 1, TLBMisses: 3e7})},
+		{name: "few", kind: KindTLBMisses, subject: run(record.System{Seen: true, TargetCPU: 1, TLBMisses: 1e6})},
 	})
-	if got := Unseen(run(record.Environment{Seen: true, TargetCPU: 1})(t)); len(got) != 1 || !strings.Contains(got[0], "not permitted here") {
+	if got := Unseen(run(record.System{Seen: true, TargetCPU: 1})(t)); len(got) != 1 || !strings.Contains(got[0], "not permitted here") {
 		t.Errorf("unseen: %q", got)
 	}
-	if got := Unseen(run(record.Environment{Seen: true, CacheMisses: 1})(t)); len(got) != 0 {
+	if got := Unseen(run(record.System{Seen: true, CacheMisses: 1})(t)); len(got) != 0 {
 		t.Errorf("unseen although counted: %q", got)
 	}
 }

@@ -73,8 +73,8 @@ const second = int64(time.Second)
 // profiled is a closed loop of 10 clients at 1,000 requests/s, two seconds of which were profiled.
 func profiled(t *testing.T) *record.Run {
 	t.Helper()
-	return &record.Run{Dir: t.TempDir(), Step: record.Step{Role: record.RoleProfile, Connections: 10},
-		Load: record.Load{Model: "closed", Connections: 10}, Totals: record.Totals{AchievedPerS: 1000}}
+	return &record.Run{Dir: t.TempDir(), Spec: record.RunSpec{Role: record.RoleProfile, Connections: 10},
+		Load: record.LoadInfo{Model: "closed", Connections: 10}, Totals: record.Totals{AchievedPerS: 1000}}
 }
 
 func withCPU(t *testing.T, of stacksOf) Subject {
@@ -107,7 +107,7 @@ func wait(reason, stack string, seconds float64, wokenBy string) record.Wait {
 
 // series is n windows, measured, as of a run of n*100 ms that completes 100 requests in each.
 func series(n int, server func(i int) *record.Server) *record.Run {
-	r := &record.Run{Step: record.Step{Role: record.RoleMeasure}, Load: record.Load{Model: "open"},
+	r := &record.Run{Spec: record.RunSpec{Role: record.RoleMeasure}, Load: record.LoadInfo{Model: "open"},
 		Length: time.Duration(n) * record.WindowLength, Machine: record.Machine{Cores: 2},
 		Totals: record.Totals{OfferedPerS: 1000, AchievedPerS: 1000, Response: record.Quantiles{Mean: 10, P99: 40}, Server: &record.ServerTotals{}}}
 	for i := range n {

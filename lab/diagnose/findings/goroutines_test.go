@@ -45,7 +45,7 @@ func TestGoroutineLeak(t *testing.T) {
 		{name: "connections come and go", kind: KindGoroutines, subject: snapshots(nil, stacksOf{reading: {10}}, stacksOf{reading: {200}})},
 		{name: "no more than are in flight", kind: KindGoroutines, subject: func(t *testing.T) Subject {
 			s := snapshots(nil, stacksOf{stuck: {10}}, stacksOf{stuck: {75}})(t)
-			s.Profiled.Step.Connections = 100
+			s.Profiled.Spec.Connections = 100
 			return s
 		}},
 		{name: "many requests at the same point", kind: KindGoroutines, subject: snapshots(nil, stacksOf{"syscall.write < net.(*conn).Write < net/http.(*response).finishRequest < net/http.(*conn).serve": {1}},

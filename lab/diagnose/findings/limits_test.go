@@ -9,7 +9,7 @@ import (
 // waited is a job that reported in each window what it waited for.
 func waited(gauges map[string]float64) func(*testing.T) Subject {
 	return func(*testing.T) Subject {
-		r := &record.Run{Step: record.Step{Role: record.RoleSaturate, Connections: 32}, Load: record.Load{Kind: record.KindJobs, Model: "closed"}}
+		r := &record.Run{Spec: record.RunSpec{Role: record.RoleSaturate, Connections: 32}, Load: record.LoadInfo{Kind: record.KindJobs, Model: "closed"}}
 		for range 5 {
 			r.Series = append(r.Series, record.Window{Phase: record.PhaseMeasure, Server: &record.Server{Gauges: gauges}})
 		}

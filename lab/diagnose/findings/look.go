@@ -25,7 +25,7 @@ type look struct {
 func newLook(s Subject) *look {
 	l := &look{Subject: s}
 	for _, r := range slices.Concat(s.Saturated, s.Other) {
-		if r != nil && r.Invalid == "" && r.Step.Change == nil {
+		if r != nil && r.Invalid == "" && r.Spec.Change == nil {
 			l.counted = append(l.counted, r)
 		}
 	}
@@ -73,7 +73,7 @@ func (l *look) cores(r *record.Run) float64 { return facts.Available(r, facts.Pr
 
 // steady reports whether a run's load was constant and was carried.
 func steady(r *record.Run) bool {
-	return r.Step.RampTo == 0 && (r.Load.Model == "closed" || r.Totals.AchievedPerS >= keptUp*r.Totals.OfferedPerS)
+	return r.Spec.RampTo == 0 && (r.Load.Model == "closed" || r.Totals.AchievedPerS >= keptUp*r.Totals.OfferedPerS)
 }
 
 // cpuWithin is the share of the CPU below the matching functions, with their places.

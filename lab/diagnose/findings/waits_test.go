@@ -135,14 +135,14 @@ func TestDialsInTheTrace(t *testing.T) {
 }
 
 func TestAcceptQueue(t *testing.T) {
-	run := func(a record.Environment) func(*testing.T) Subject {
-		return func(t *testing.T) Subject { return others(&record.Run{Environment: a}) }
+	run := func(a record.System) func(*testing.T) Subject {
+		return func(t *testing.T) Subject { return others(&record.Run{System: a}) }
 	}
 	check(t, []expectation{
-		{name: "overflows", kind: KindAcceptQueue, fires: true, subject: run(record.Environment{Seen: true, ListenOverflows: 12}), words: []string{"12 connections a second"}},
-		{name: "nearly", kind: KindAcceptQueue, fires: true, subject: run(record.Environment{Seen: true, AcceptQueue: 120, AcceptLimit: 128}), words: []string{"nearly", "94% of its capacity of 128"}},
-		{name: "has room", kind: KindAcceptQueue, subject: run(record.Environment{Seen: true, AcceptQueue: 12, AcceptLimit: 128})},
-		{name: "one in an hour", kind: KindAcceptQueue, subject: run(record.Environment{Seen: true, ListenOverflows: 1. / 3600})},
-		{name: "not seen", kind: KindAcceptQueue, subject: run(record.Environment{ListenOverflows: 12})},
+		{name: "overflows", kind: KindAcceptQueue, fires: true, subject: run(record.System{Seen: true, ListenOverflows: 12}), words: []string{"12 connections a second"}},
+		{name: "nearly", kind: KindAcceptQueue, fires: true, subject: run(record.System{Seen: true, AcceptQueue: 120, AcceptLimit: 128}), words: []string{"nearly", "94% of its capacity of 128"}},
+		{name: "has room", kind: KindAcceptQueue, subject: run(record.System{Seen: true, AcceptQueue: 12, AcceptLimit: 128})},
+		{name: "one in an hour", kind: KindAcceptQueue, subject: run(record.System{Seen: true, ListenOverflows: 1. / 3600})},
+		{name: "not seen", kind: KindAcceptQueue, subject: run(record.System{ListenOverflows: 12})},
 	})
 }

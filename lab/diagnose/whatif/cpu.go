@@ -19,11 +19,11 @@ type CPU struct {
 
 // CPUOf reads the CPU use in a run of a target with that GOMAXPROCS (0: unknown).
 func CPUOf(r *record.Run, procs int) CPU {
-	around := r.Environment
+	around := r.System
 	if !around.Seen || r.Machine.Cores == 0 {
 		return CPU{}
 	}
-	c := CPU{Target: around.TargetCPU, Ready: around.TargetCPU + around.TargetDelay, Beside: around.CompanionCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
+	c := CPU{Target: around.TargetCPU, Ready: around.TargetCPU + around.TargetDelay, Beside: around.DependencyCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
 	if procs > 0 {
 		c.Limit = float64(procs)
 	}
@@ -31,7 +31,7 @@ func CPUOf(r *record.Run, procs int) CPU {
 		c.Beside, c.Machine = 0, c.Limit
 		return c
 	}
-	c.Taken = min(1, around.NoiseCPU/float64(r.Machine.Cores))
+	c.Taken = min(1, around.OthersCPU/float64(r.Machine.Cores))
 	if s := r.Length.Seconds(); s > 0 {
 		c.Beside += r.Totals.Generator.CPUSeconds / s
 	}
@@ -52,7 +52,7 @@ func LoadOf(all []*record.Slice) (l Load) {
 	seconds := 0.0
 	for _, s := range all {
 		seconds += s.Length.Seconds()
-		l = l.plus(Load{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.CompanionCPU + s.GeneratorCPU}, 1)
+		l = l.plus(Load{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.DependencyCPU + s.GeneratorCPU}, 1)
 	}
 	return l.over(seconds)
 }

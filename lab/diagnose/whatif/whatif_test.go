@@ -104,7 +104,7 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 }
 
 func TestCPUOf(t *testing.T) {
-	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, Environment: record.Environment{Seen: true, TargetCPU: 1, TargetDelay: 0.25, CompanionCPU: 0.25, NoiseCPU: 0.5}}
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, System: record.System{Seen: true, TargetCPU: 1, TargetDelay: 0.25, DependencyCPU: 0.25, OthersCPU: 0.5}}
 	r.Totals.Generator.CPUSeconds = 1
 	if c := CPUOf(r, 2); c != (CPU{Target: 1, Ready: 1.25, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
 		t.Errorf("%+v", c)
@@ -117,11 +117,11 @@ func TestCPUOf(t *testing.T) {
 	if c := CPUOf(r, 2); c.Limit != 2 || c.Machine != 1.5 {
 		t.Errorf("with a shared quota: %+v", c)
 	}
-	r.Environment.Elsewhere = true
+	r.System.Elsewhere = true
 	if c := CPUOf(r, 8); c.Beside != 0 || c.Machine != 8 {
 		t.Errorf("on another machine: %+v", c)
 	}
-	r.Environment.Seen = false
+	r.System.Seen = false
 	if c := CPUOf(r, 8); c != (CPU{}) {
 		t.Errorf("unseen: %+v", c)
 	}
@@ -129,7 +129,7 @@ func TestCPUOf(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	half := time.Second / 2
-	l := LoadOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, CompanionCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
+	l := LoadOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, DependencyCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
 	if l != (Load{PerS: 400, Target: 0.4, Ready: 0.8, Beside: 0.2}) || math.Abs(l.Micros()-1000) > 1e-9 {
 		t.Errorf("%+v", l)
 	}
@@ -143,7 +143,7 @@ func TestLoad(t *testing.T) {
 	if at := c.At(LoadOf(nil)); at != c {
 		t.Errorf("without slices: %+v", at)
 	}
-	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 2}, Environment: record.Environment{Seen: true, TargetCPU: 0.5, TargetDelay: 0.5}}
+	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 2}, System: record.System{Seen: true, TargetCPU: 0.5, TargetDelay: 0.5}}
 	r.Totals.AchievedPerS = 1000
 	if l := LoadOfRuns([]*record.Run{r, r}); l != (Load{PerS: 1000, Target: 0.5, Ready: 1}) {
 		t.Errorf("%+v", l)

@@ -248,7 +248,7 @@ func AwaitIdle(ctx context.Context, m *usage.Meter) {
 		}
 		now := m.Read()
 		used := now.Since(last)
-		if (used.Target+used.Companions)*1e9 < idleShare*float64(used.At) {
+		if (used.Target+used.Dependencies)*1e9 < idleShare*float64(used.At) {
 			return
 		}
 		last = now

@@ -129,7 +129,7 @@ func (b *Binaries) Close() { os.RemoveAll(b.Dir) }
 
 // Variant returns the variant that a step starts. An ablation starts the last variant without the
 // step's change.
-func (b *Programs) Variant(step record.Step) (scenario.Variant, error) {
+func (b *Programs) Variant(step record.RunSpec) (scenario.Variant, error) {
 	for _, v := range b.Variants {
 		if v.Name != step.Variant {
 			continue

@@ -40,33 +40,33 @@ func (b *Generator) Base(v scenario.Variant) load.Plan {
 func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
 	l, p := b.Scenario.LoadOf(v), b.Base(v)
 	if b.Scenario.Load.Sessions != nil {
-		p.Connections = cmp.Or(r.Step.Connections, p.Connections)
+		p.Connections = cmp.Or(r.Spec.Connections, p.Connections)
 		return b.planSessions(p, r, l, warmup), nil
 	}
-	p.Length, p.Warmup = cmp.Or(r.Step.Length, defaultLength), warmup
-	if r.Step.RampTo > 0 {
+	p.Length, p.Warmup = cmp.Or(r.Spec.Length, defaultLength), warmup
+	if r.Spec.RampTo > 0 {
 		p.Warmup = 0 // its lowest rate warms up as well
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
-	if !r.Step.Closed && l.Schedule.Kind != workload.Closed {
+	if !r.Spec.Closed && l.Schedule.Kind != workload.Closed {
 		b.Paced(&p, v)
 	}
-	p.Connections = cmp.Or(r.Step.Connections, p.Connections)
-	seed := Seed(l.Schedule.Seed, b.Scenario.Name, r.Step.Round)
-	if err := b.schedule(&p, r.Step, seed); err != nil {
+	p.Connections = cmp.Or(r.Spec.Connections, p.Connections)
+	seed := Seed(l.Schedule.Seed, b.Scenario.Name, r.Spec.Round)
+	if err := b.schedule(&p, r.Spec, seed); err != nil {
 		return p, err
 	}
-	steady := r.Step.Rate
-	if r.Step.RampTo > 0 {
+	steady := r.Spec.Rate
+	if r.Spec.RampTo > 0 {
 		steady = 0
 	}
 	if err := withinMaxRate(&p, steady, l.MaxRate); err != nil {
 		return p, err
 	}
 	if l.Deliveries != "" {
-		p.Deliveries = PendingReceipts(max(r.Step.Rate, r.Step.RampTo))
+		p.Deliveries = PendingReceipts(max(r.Spec.Rate, r.Spec.RampTo))
 	}
-	r.Load = record.Load{Kind: cmp.Or(l.Kind, workload.Requests), Model: "open", Schedule: describeSchedule(l, r.Step),
+	r.Load = record.LoadInfo{Kind: cmp.Or(l.Kind, workload.Requests), Model: "open", Schedule: describeSchedule(l, r.Spec),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
 	if p.Units > 1 {
 		r.Load.Units = p.Units
@@ -74,7 +74,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 	if !p.Open() {
 		r.Load.Model = "closed"
 	}
-	if !p.Open() && !r.Step.Diagnostic() && !r.ByConcurrency() {
+	if !p.Open() && !r.Spec.Diagnostic() && !r.ByConcurrency() {
 		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a waiting connection offers nothing")
 	}
 	return p, nil
@@ -82,7 +82,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 
 // planSessions completes the plan of a number of sessions with a rate each.
 func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, warmup time.Duration) load.Plan {
-	p.Length, p.Warmup, p.Drain = cmp.Or(r.Step.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
+	p.Length, p.Warmup, p.Drain = cmp.Or(r.Spec.Length, defaultLength), warmup, drainFor(r.SLO, p.Timeout)
 	p.Schedule = sessions.Schedule(p.Connections, l.Sessions.PerSession, p.Warmup+p.Length+record.WindowLength)
 	schedule := fmt.Sprintf("%d sessions, each %.6g/s", p.Connections, l.Sessions.PerSession)
 	switch {
@@ -91,7 +91,7 @@ func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, wa
 	case l.Sessions.PerSession == 0:
 		schedule = fmt.Sprintf("%d sessions that only receive", p.Connections)
 	}
-	r.Load = record.Load{Kind: record.KindSessions, Model: "open", Schedule: schedule, Connections: p.Connections, Timeout: p.Timeout}
+	r.Load = record.LoadInfo{Kind: record.KindSessions, Model: "open", Schedule: schedule, Connections: p.Connections, Timeout: p.Timeout}
 	return p
 }
 
@@ -124,7 +124,7 @@ func Seed(stated uint64, name string, round int) uint64 {
 
 // schedule sets the plan's schedule, whose rates are in units. Kinds that state their own times
 // have no warm-up before them.
-func (b *Generator) schedule(p *load.Plan, step record.Step, seed uint64) error {
+func (b *Generator) schedule(p *load.Plan, step record.RunSpec, seed uint64) error {
 	s, units := b.Scenario.Load.Schedule, float64(p.Units)
 	rate := step.Rate / units
 	span := p.Warmup + p.Length
@@ -181,7 +181,7 @@ func (b *Generator) scheduleFile(p *load.Plan, file string) error {
 	return nil
 }
 
-func describeSchedule(l scenario.Load, step record.Step) string {
+func describeSchedule(l scenario.Load, step record.RunSpec) string {
 	s, rate := l.Schedule, step.Rate
 	if step.Closed && !l.Traits().Sends {
 		return fmt.Sprintf("%d concurrent units", step.Connections)

@@ -38,7 +38,7 @@ func TestMaxRateBoundsEveryLoad(t *testing.T) {
 // A job receives the rising rate as an argument; for a service, the lab raises the rate.
 func TestRampPlan(t *testing.T) {
 	b := New(&environment.Programs{Scenario: &scenario.Scenario{}})
-	r := &record.Run{Step: record.Step{Rate: 100, RampTo: 300, Length: time.Second}}
+	r := &record.Run{Spec: record.RunSpec{Rate: 100, RampTo: 300, Length: time.Second}}
 	p, err := b.Plan(r, scenario.Variant{}, time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestRampPlan(t *testing.T) {
 
 // The schedule of a run says how its offers came, not how the scenario would have sent them.
 func TestDescribesTheScheduleOfTheRun(t *testing.T) {
-	for want, step := range map[string]record.Step{
+	for want, step := range map[string]record.RunSpec{
 		"closed":             {Closed: true, Connections: 8},
 		"poisson 100/s":      {Rate: 100},
 		"ramp 10/s to 200/s": {Rate: 10, RampTo: 200},
@@ -64,7 +64,7 @@ func TestDescribesTheScheduleOfTheRun(t *testing.T) {
 		}
 	}
 	jobs := scenario.Load{Kind: workload.Jobs, Job: &workload.Job{}}
-	if got := describeSchedule(jobs, record.Step{Closed: true, Connections: 8}); got != "8 concurrent units" {
+	if got := describeSchedule(jobs, record.RunSpec{Closed: true, Connections: 8}); got != "8 concurrent units" {
 		t.Errorf("a closed loop of jobs: %q", got)
 	}
 }

@@ -54,7 +54,7 @@ func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, 
 	a := &also{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
 	_, _, notGo := host.Program(a.target.PID)
-	watched := usage.Processes{PID: a.target.PID, Companions: []int{beside}, Self: os.Getpid(), Helpers: b.Generator.Helpers(), Calls: notGo}
+	watched := usage.Processes{PID: a.target.PID, Dependencies: []int{beside}, Self: os.Getpid(), GeneratorPIDs: b.Generator.Helpers(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: at}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}
@@ -84,7 +84,7 @@ func (a *also) finish(ctx context.Context, r *record.Run) error {
 		return nil
 	}
 	a.name(ctx, a.dir)
-	below := &record.Downstream{Target: a.target, Environment: a.watch.Environment(r.Begin, r.Begin+int64(r.Length))}
+	below := &record.Downstream{Target: a.target, System: a.watch.System(r.Begin, r.Begin+int64(r.Length))}
 	below.Profiles = a.entered(r, "the downstream")
 	r.Downstream = below
 	return a.writeTrace(a.dir)

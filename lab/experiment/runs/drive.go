@@ -32,7 +32,7 @@ type drive struct {
 func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (*drive, error) {
 	d := &drive{close: func() {}}
 	warmup := b.Warmup
-	if r.Step.Diagnostic() {
+	if r.Spec.Diagnostic() {
 		warmup = b.Looking
 	}
 	var err error
@@ -43,7 +43,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 		return d, b.driveJob(ctx, s, v, r, d)
 	}
 	var debug string
-	if r.Target, debug, err = s.Prepare(ctx, v, r.Step.Change); err != nil {
+	if r.Target, debug, err = s.Prepare(ctx, v, r.Spec.Change); err != nil {
 		return nil, err
 	}
 	if d.debug, err = b.Generator.Debug(debug, b.Token); err != nil {
@@ -77,14 +77,14 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, d *drive) error {
 	told := b.Generator.Scenario.LoadOf(v)
 	fields := map[string]string{
-		"rate": strconv.FormatFloat(r.Step.Rate, 'g', -1, 64), "ramp_to": strconv.FormatFloat(r.Step.RampTo, 'g', -1, 64),
-		"concurrency": strconv.Itoa(r.Step.Connections), "units": strconv.Itoa(told.Units),
+		"rate": strconv.FormatFloat(r.Spec.Rate, 'g', -1, 64), "ramp_to": strconv.FormatFloat(r.Spec.RampTo, 'g', -1, 64),
+		"concurrency": strconv.Itoa(r.Spec.Connections), "units": strconv.Itoa(told.Units),
 		"duration": d.plan.Length.String(), "warmup": d.plan.Warmup.String(), "rows": b.Generator.RowsFile,
 	}
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) }) // before the start, there is no reader yet
 	var err error
-	if r.Target, d.debug.URL, err = s.StartJob(ctx, v, fields, r.Step.Change, in); err != nil {
+	if r.Target, d.debug.URL, err = s.StartJob(ctx, v, fields, r.Spec.Change, in); err != nil {
 		stop()
 		return err
 	}

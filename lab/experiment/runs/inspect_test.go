@@ -48,7 +48,7 @@ func TestWindowsUnderAProfileAreLeftOut(t *testing.T) {
 			}
 		}
 	})
-	r, err := b.Run(t.Context(), record.Step{Role: record.RoleSingle, Variant: sc.Name, Rate: 200, Length: 2 * time.Second}, exp)
+	r, err := b.Run(t.Context(), record.RunSpec{Role: record.RoleSingle, Variant: sc.Name, Rate: 200, Length: 2 * time.Second}, exp)
 	if err != nil {
 		t.Fatal(err)
 	}

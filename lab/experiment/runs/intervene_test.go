@@ -26,7 +26,7 @@ func TestSettingsAreRestored(t *testing.T) {
 
 	var during func()
 	b, exp := runnerOf(t, sc, func(record.Window) { during() })
-	step := record.Step{Role: record.RoleIntervene, Variant: sc.Name, Closed: true, Connections: 4, Length: 300 * time.Millisecond}
+	step := record.RunSpec{Role: record.RoleIntervene, Variant: sc.Name, Closed: true, Connections: 4, Length: 300 * time.Millisecond}
 
 	for name, c := range map[string]struct {
 		change record.Change

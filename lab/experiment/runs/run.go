@@ -58,14 +58,14 @@ func (b *Runner) Keep() (stop func()) {
 
 // Run carries out one step: a fresh process, its companions, one steady load. If an error ends a
 // run that was partly measured, Run returns that run as invalid with the error.
-func (b *Runner) Run(ctx context.Context, step record.Step, exp *record.Experiment) (*record.Run, error) {
+func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Experiment) (*record.Run, error) {
 	variant, err := b.Generator.Programs.Variant(step)
 	if err != nil {
 		return nil, err
 	}
 	id := exp.NextID(step)
 	dir := exp.RunDir(id)
-	r := &record.Run{ID: id, Step: step, Started: time.Now(), SLO: exp.SLO, Machine: exp.Machine}
+	r := &record.Run{ID: id, Spec: step, Started: time.Now(), SLO: exp.SLO, Machine: exp.Machine}
 	s, up := b.kept[step.Variant]
 	if !up {
 		s = b.Generator.Programs.New(dir, b.Outer)
@@ -90,7 +90,7 @@ func (b *Runner) Run(ctx context.Context, step record.Step, exp *record.Experime
 		delete(b.kept, step.Variant)
 	default: // it stays up for its next turn, and must not continue to work on this one
 		b.kept[step.Variant] = s
-		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs()}))
+		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Dependencies: s.CompanionPIDs()}))
 	}
 	if r.Unwritten != nil { // the run in memory is all there is
 		return r, err
@@ -119,7 +119,7 @@ func leaveOut(r *record.Run, profiled int) error {
 	if profiled == 0 {
 		return nil
 	}
-	if r.Step.Role != record.RoleProfile {
+	if r.Spec.Role != record.RoleProfile {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a profile was taken of the target during %d windows; latency is read from the others", profiled))
 	}
 	r.Totals.Classes = nil // they cannot be separated by window
@@ -137,20 +137,20 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		return 0, err
 	}
 	defer d.close()
-	counters := r.Step.Role == record.RoleProfile // they slow each context switch of the target
+	counters := r.Spec.Role == record.RoleProfile // they slow each context switch of the target
 	_, _, notGo := host.Program(r.Target.PID)
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug,
-		Processes: usage.Processes{PID: r.Target.PID, Companions: s.CompanionPIDs(), Self: os.Getpid(), Helpers: d.helpers, Counters: counters, Calls: notGo}})
+		Processes: usage.Processes{PID: r.Target.PID, Dependencies: s.CompanionPIDs(), Self: os.Getpid(), GeneratorPIDs: d.helpers, Counters: counters, Calls: notGo}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
 	describe(ctx, d.debug, watch, &r.Target)
-	if !r.Step.Diagnostic() && !r.Target.Agent && s.Target != nil {
+	if !r.Spec.Diagnostic() && !r.Target.Agent && s.Target != nil {
 		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them; of a target that ran before, Doubts has them
 	}
-	if r.Step.Change != nil && (s.Target == nil || r.Target.Agent) {
-		restore, err := b.intervene(ctx, d.debug, *r.Step.Change)
+	if r.Spec.Change != nil && (s.Target == nil || r.Target.Agent) {
+		restore, err := b.intervene(ctx, d.debug, *r.Spec.Change)
 		if err != nil {
 			return 0, err
 		}
@@ -159,7 +159,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	w := folder.Create(dir)
 	speed := machineSpeed()
 	defer load.PauseGC()()
-	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Step.Role == record.RoleProfile}
+	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Spec.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	var looked *inspection
@@ -198,12 +198,12 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		r.Load.Protocol = negotiating.Protocol()
 	}
 	b.enterView(r, plan, sink)
-	r.Environment.Speed = speed
+	r.System.Speed = speed
 	if looked != nil {
 		loadErr = errors.Join(loadErr, looked.finish(ctx, r, dir), below.finish(ctx, r))
 	}
 	r.Judge()
-	if g := r.Totals.Generator; r.Step.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
+	if g := r.Totals.Generator; r.Spec.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
 		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
 	}
 	if usedUp && r.Invalid == "" {
@@ -225,14 +225,14 @@ func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	from, to := plan.MeasureFrom(), plan.OfferUntil()
 	r.Begin, r.Length = from, plan.Length
 	r.BeginAt = time.Now().Add(time.Duration(from - monotonic.Now()))
-	r.Environment = seen.watch.Environment(from, to)
+	r.System = seen.watch.System(from, to)
 	r.Totals.Server = seen.watch.Totals(from, to, r.Totals.Work(r.Length))
 	t := r.Totals.Server
 	if t == nil {
 		return
 	}
 	if b.Generator.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
-		t.CPUMicrosPerRequest = (r.Environment.TargetCPU + r.Environment.CompanionCPU) / r.Totals.AchievedPerS * 1e6
+		t.CPUMicrosPerRequest = (r.System.TargetCPU + r.System.DependencyCPU) / r.Totals.AchievedPerS * 1e6
 	}
 	if len(seen.peaks) > 0 {
 		t.Gauges = seen.peaks

@@ -36,8 +36,8 @@ func machineSpeed() float64 {
 func SpeedWarning(runs []*record.Run) string {
 	var speeds []float64
 	for _, r := range runs {
-		if r.Environment.Speed > 0 {
-			speeds = append(speeds, r.Environment.Speed)
+		if r.System.Speed > 0 {
+			speeds = append(speeds, r.System.Speed)
 		}
 	}
 	if len(speeds) < 5 {

@@ -10,7 +10,7 @@ import (
 func TestSpeedWarning(t *testing.T) {
 	runs := func(speeds ...float64) (out []*record.Run) {
 		for _, s := range speeds {
-			out = append(out, &record.Run{Environment: record.Environment{Speed: s}})
+			out = append(out, &record.Run{System: record.System{Speed: s}})
 		}
 		return out
 	}

@@ -22,7 +22,7 @@ func TestTracesArriveAsStages(t *testing.T) {
 	}
 	sc.Variants = sc.Variants[len(sc.Variants)-1:]
 	b, exp := runnerOf(t, sc, func(record.Window) {})
-	step := record.Step{Role: record.RoleTraced, Variant: sc.Variants[0].Name, Rate: 500, Length: time.Second} // of which the scenario samples 5%
+	step := record.RunSpec{Role: record.RoleTraced, Variant: sc.Variants[0].Name, Rate: 500, Length: time.Second} // of which the scenario samples 5%
 	r, err := b.Run(t.Context(), step, exp)
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func (t *tuning) plan(ctx context.Context) error {
 		p.Runtime[name] = os.Getenv(name)
 	}
 	maps.Copy(p.Runtime, t.Scenario.TargetOf(t.start).Env)
-	if i := slices.IndexFunc(target, func(r *record.Run) bool { return r.Step.Role == record.RoleProfile }); i >= 0 {
+	if i := slices.IndexFunc(target, func(r *record.Run) bool { return r.Spec.Role == record.RoleProfile }); i >= 0 {
 		t.declared(ctx, &p, target[i].Target)
 	} else {
 		t.note("the program's own settings are not tried: " + cmp.Or(strings.Join(t.out.Look.Warnings, "; "), "it could not be profiled"))

@@ -38,7 +38,7 @@ func sample(e *record.Experiment) compare.Sample {
 	}
 	return func(role, variant string, round int) (float64, bool) {
 		runs := e.Select(func(r *record.Run) bool {
-			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+			return r.Spec.Role == role && r.Spec.Variant == variant && r.Spec.Round == round
 		})
 		if len(runs) == 0 {
 			return 0, false
@@ -63,7 +63,7 @@ func resident(e *record.Experiment, variant string) int64 {
 	}
 	most := int64(0)
 	for _, r := range e.Runs {
-		if r.Step.Variant == variant && r.Totals.Server != nil && !r.Step.Diagnostic() {
+		if r.Spec.Variant == variant && r.Totals.Server != nil && !r.Spec.Diagnostic() {
 			most = max(most, r.Totals.Server.PeakRSS)
 		}
 	}
@@ -73,7 +73,7 @@ func resident(e *record.Experiment, variant string) int64 {
 // perRun returns how long a whole run takes, its start included: that under profiles is longer.
 func perRun(e *record.Experiment, began time.Time) time.Duration {
 	for i, r := range e.Runs {
-		if i > 0 && r.Step.Diagnostic() {
+		if i > 0 && r.Spec.Diagnostic() {
 			return r.Started.Sub(began) / time.Duration(i)
 		}
 	}

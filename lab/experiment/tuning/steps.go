@@ -132,7 +132,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 		}
 		t.planner.Enter(c, gains, memory)
 	}
-	t.planner.Twin(compare.TwinGains(exp, t.Metric, t.start.Name, sample(exp)))
+	t.planner.Control(compare.ControlGains(exp, t.Metric, t.start.Name, sample(exp)))
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (t *tuning) prove(ctx context.Context) error {
 	left := time.Until(t.ends) - t.overhead
 	o := t.options(record.KindCompare, folderOfProof, max(t.pace.group, left), t.start, chosen)
 	if t.perRun > 0 {
-		o.Rounds = max(compare.MinPairs, int(left/t.perRun)/(2+1))
+		o.Rounds = max(compare.MinSamples, int(left/t.perRun)/(2+1))
 	}
 	exp, err := t.execute(ctx, o)
 	t.out.Proof = exp

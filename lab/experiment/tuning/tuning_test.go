@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { experimenttest.Main(m) }
 type said struct{ lines []string }
 
 func (s *said) Say(text string)                 { s.lines = append(s.lines, text) }
-func (*said) Step(int, int, record.Step)        {}
+func (*said) Step(int, int, record.RunSpec)     {}
 func (*said) Window(record.Window)              {}
 func (*said) Done(*record.Run)                  {}
 func (*said) Slice(record.Slice, time.Duration) {}

@@ -136,7 +136,7 @@ func (s *schedule) visit(p Place) (kinds []string) {
 	case !s.capped():
 		kinds = slices.Repeat([]string{record.SliceWork}, visitWork)
 	}
-	if s.scenario.Bounded() && p.Role != record.RoleFloor {
+	if s.scenario.Bounded() && p.Role != record.RoleControl {
 		kinds = append(kinds, slices.Repeat([]string{record.SliceSLO}, visitVotes)...)
 	}
 	return kinds
@@ -151,7 +151,7 @@ func (s *schedule) capped() bool { return s.scenario.Load.MaxRate > 0 }
 // capacity of its own.
 func (s *schedule) due(kind string) []Place {
 	all := slices.DeleteFunc(slices.Clone(s.plan.Places), func(p Place) bool {
-		return s.given[p] != "" || kind == record.SliceSLO && p.Role == record.RoleFloor && s.plan.Rate == 0
+		return s.given[p] != "" || kind == record.SliceSLO && p.Role == record.RoleControl && s.plan.Rate == 0
 	})
 	if kind == record.SliceSLO || (s.block+1)%settledEvery == 0 {
 		return all
@@ -166,7 +166,7 @@ func (s *schedule) due(kind string) []Place {
 // compared reports whether a comparison of a place, or of the baseline that it is the twin of, is
 // not yet decided.
 func (s *schedule) compared(p Place) bool {
-	if p.Role == record.RoleFloor {
+	if p.Role == record.RoleControl {
 		p.Role = record.RoleMeasure
 	}
 	for pair := range s.open {
@@ -186,7 +186,7 @@ func (s *schedule) settled(pair [2]Place) bool {
 		return true
 	}
 	decided := func(metric string) bool {
-		return compare.Settled(s.slices, metric, compare.Side(pair[0]), compare.Side(pair[1]))
+		return compare.Decided(s.slices, metric, compare.Arm(pair[0]), compare.Arm(pair[1]))
 	}
 	return decided(s.metric()) && (s.metric() != compare.MetricWork || !s.sees || decided(compare.MetricCPU))
 }
@@ -228,10 +228,10 @@ func (s *schedule) placed(pair [2]Place) bool {
 // over reports whether the turns have ended before their time is used up.
 func (s *schedule) over() bool {
 	undecided := func(p [2]Place) bool {
-		return !s.gone(p) && compare.Turns(s.slices, s.metric(), compare.Side(p[0]), compare.Side(p[1])).Pairs < s.plan.Rounds
+		return !s.gone(p) && compare.Turns(s.slices, s.metric(), compare.Arm(p[0]), compare.Arm(p[1])).Samples < s.plan.Rounds
 	}
 	switch {
-	case !slices.ContainsFunc(s.plan.Places, func(p Place) bool { return p.Role != record.RoleFloor && s.given[p] == "" }):
+	case !slices.ContainsFunc(s.plan.Places, func(p Place) bool { return p.Role != record.RoleControl && s.given[p] == "" }):
 		return true
 	case s.plan.Rounds > 0 && len(s.plan.Pairs) > 0:
 		return !slices.ContainsFunc(s.plan.Pairs, undecided)
@@ -253,7 +253,7 @@ func (s *schedule) lacksWork(p Place) bool {
 
 // lacksVotes reports the same for SLO slices.
 func (s *schedule) lacksVotes(p Place) bool {
-	return s.given[p] == "" && s.plan.Rate == 0 && s.scenario.Bounded() && p.Role != record.RoleFloor && s.votes[p] < enoughVotes
+	return s.given[p] == "" && s.plan.Rate == 0 && s.scenario.Bounded() && p.Role != record.RoleControl && s.votes[p] < enoughVotes
 }
 
 // located reports whether every variant's capacity has a narrow enough interval.

@@ -19,7 +19,7 @@ var (
 	a    = Place{record.RoleMeasure, "a"}
 	b    = Place{record.RoleMeasure, "b"}
 	c    = Place{record.RoleMeasure, "c"}
-	twin = Place{record.RoleFloor, "a"}
+	twin = Place{record.RoleControl, "a"}
 )
 
 // log makes the slices of an experiment, one after the other.

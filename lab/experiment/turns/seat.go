@@ -19,11 +19,11 @@ import (
 )
 
 // Place is a variant in a role that takes turns: the baseline has a twin in another role.
-type Place compare.Side
+type Place compare.Arm
 
 func (p Place) String() string {
 	switch p.Role {
-	case record.RoleFloor:
+	case record.RoleControl:
 		return p.Variant + " (twin)"
 	case record.RoleAblation:
 		return "without " + p.Variant
@@ -50,14 +50,14 @@ type seat struct {
 
 // sit starts a place's process for the n-th generation and sets it up.
 func (t *turns) sit(ctx context.Context, n int, p Place, shared *environment.Environment) (*seat, error) {
-	step := record.Step{Role: p.Role, Variant: p.Variant, Round: n}
+	step := record.RunSpec{Role: p.Role, Variant: p.Variant, Round: n}
 	variant, err := t.programs.Variant(step)
 	if err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%d-%s", n, p)
 	s := &seat{place: p, turns: t, variant: variant, env: t.programs.New(Folder(t.exp, name), shared)}
-	s.run = &record.Run{ID: name, Step: step, Started: time.Now(), SLO: t.exp.SLO, Machine: t.exp.Machine}
+	s.run = &record.Run{ID: name, Spec: step, Started: time.Now(), SLO: t.exp.SLO, Machine: t.exp.Machine}
 	if err := s.open(ctx); err != nil {
 		s.close()
 		return nil, err
@@ -80,7 +80,7 @@ func (s *seat) open(ctx context.Context) error {
 	if s.requests, err = s.turns.gen.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid(), Helpers: s.turns.gen.Helpers()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.env.CompanionPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.Helpers()})
 	return nil
 }
 

@@ -131,12 +131,12 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	environment.AwaitIdle(ctx, s.meter)
 	s.account(&out, totals, s.meter.Read().Since(before))
 	counted := p.Length.Seconds() / span.Seconds() // the share of the offers that are counted
-	for _, seconds := range []*float64{&out.TargetCPU, &out.TargetDelay, &out.CompanionCPU, &out.GeneratorCPU} {
+	for _, seconds := range []*float64{&out.TargetCPU, &out.TargetDelay, &out.DependencyCPU, &out.GeneratorCPU} {
 		*seconds *= counted
 	}
 	out.Start, out.Length = carried.MeasureFrom(), carried.Length
 	r := *s.run
-	r.Load.Model, r.Step.Rate, r.Step.Length = "open", rate, carried.Length
+	r.Load.Model, r.Spec.Rate, r.Spec.Length = "open", rate, carried.Length
 	r.Begin, r.Length, r.Totals, r.Series = carried.MeasureFrom(), carried.Length, totals, seen.series
 	r.Totals.Server = watch.Totals(carried.MeasureFrom(), carried.OfferUntil(), served(&r))
 	if t := r.Totals.Server; t != nil && t.AllocsPerRequest >= 0 {
@@ -169,7 +169,7 @@ func (s *seat) byGenerator(r *record.Run) string {
 
 // slice returns a slice that begins now, until its load has begun.
 func (s *seat) slice(kind string) record.Slice {
-	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.place.Role, Variant: s.place.Variant, Generation: s.run.Step.Round, Allocs: -1, AllocBytes: -1}
+	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.place.Role, Variant: s.place.Variant, Generation: s.run.Spec.Round, Allocs: -1, AllocBytes: -1}
 }
 
 // send carries out a slice's plan and returns the usage at its start, when the connections were
@@ -209,7 +209,7 @@ func (s *seat) account(out *record.Slice, t record.Totals, used usage.Sum) {
 		out.Failed += max(0, t.Undelivered-t.Unfinished)
 		out.Served = t.Delivered
 	}
-	out.TargetCPU, out.TargetDelay, out.CompanionCPU, out.GeneratorCPU = used.Target, used.Delay, used.Companions, used.Self
+	out.TargetCPU, out.TargetDelay, out.DependencyCPU, out.GeneratorCPU = used.Target, used.Delay, used.Dependencies, used.Self
 	out.Steal, out.Others = s.meter.Shares(used)
 	out.RSS = s.meter.RSS()
 }

@@ -63,9 +63,9 @@ const Warmup = 10
 // Begin begins a run.
 func (m *Made) Begin(role, variant string, round int, rate float64) *Run {
 	m.t.Helper()
-	step := record.Step{Role: role, Variant: variant, Round: round, Rate: rate}
-	r := &record.Run{ID: m.Exp.NextID(step), Step: step, SLO: m.Exp.SLO, Machine: m.Exp.Machine, Started: time.Now(),
-		Load:   record.Load{Kind: "requests", Model: "open", Engine: "std", Schedule: fmt.Sprintf("poisson %.0f/s", rate)},
+	step := record.RunSpec{Role: role, Variant: variant, Round: round, Rate: rate}
+	r := &record.Run{ID: m.Exp.NextID(step), Spec: step, SLO: m.Exp.SLO, Machine: m.Exp.Machine, Started: time.Now(),
+		Load:   record.LoadInfo{Kind: "requests", Model: "open", Engine: "std", Schedule: fmt.Sprintf("poisson %.0f/s", rate)},
 		Target: record.Target{Command: []string{"shopd", "--assembly", variant}, Assembly: []byte(`{"cache":"` + variant + `"}`)}}
 	return &Run{Made: m, w: folder.Create(m.Exp.RunDir(r.ID)), Run: r, rate: rate}
 }
@@ -106,7 +106,7 @@ func (r *Run) End() {
 	r.Run.Begin, r.Run.Length = int64(1000+Warmup)*int64(record.WindowLength), time.Duration(measured)*record.WindowLength
 	r.Run.Totals = record.Totals{Offered: n, Sent: n, Ended: n, Completed: n, OfferedPerS: r.rate, AchievedPerS: r.rate, Response: q, Service: q,
 		Server: &record.ServerTotals{CPUMicrosPerRequest: 120, AllocsPerRequest: 40, BytesPerRequest: 2000, PeakRSS: 40 << 20, PeakGoroutines: 90, GCPauseP99Ms: 0.3}}
-	r.Run.Environment.Speed = 1000
+	r.Run.System.Speed = 1000
 	r.w.Close(r.Run)
 	run, err := folder.OpenRun(r.Exp.RunDir(r.Run.ID))
 	if err != nil {

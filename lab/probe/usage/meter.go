@@ -5,7 +5,7 @@ import (
 	"dyno/lab/probe/procfs"
 )
 
-// Meter reads the CPU time that a target, its companions, the lab and the machine have used so
+// Meter reads the CPU time that a target, its dependencies, the lab and the machine have used so
 // far, at each call: for loads that are too short for readings at a steady interval. It is not
 // safe for concurrent use.
 type Meter struct {
@@ -16,10 +16,10 @@ type Meter struct {
 // Sum holds sums since an arbitrary moment; only differences have a meaning. Figures are CPU
 // seconds.
 type Sum struct {
-	At                       int64   // ns, monotonic
-	Target, Companions, Self float64 // with their children; Self without
-	Busy, Steal              float64 // of the whole machine; Busy without Steal
-	Delay                    float64 // the target's present threads waited for a CPU
+	At                         int64   // ns, monotonic
+	Target, Dependencies, Self float64 // with their children; Self without
+	Busy, Steal                float64 // of the whole machine; Busy without Steal
+	Delay                      float64 // the target's present threads waited for a CPU
 }
 
 // NewMeter returns a meter of processes.
@@ -28,7 +28,7 @@ func NewMeter(p Processes) *Meter {
 	return &Meter{sampler: s, cores: max(1, len(s.cpus))}
 }
 
-// FindPeers searches for processes that the target calls, so that they count with its companions.
+// FindPeers searches for processes that the target calls, so that they count with its dependencies.
 // It reads every socket of the machine, so it must not run during a load.
 func (m *Meter) FindPeers() {
 	now := monotonic.Now()
@@ -45,16 +45,16 @@ func (m *Meter) Read() Sum {
 	if s.target != nil {
 		u.Target, u.Delay = s.target.cpuTimes(s.from, false).cpu, s.from.delayed(s.target)
 	}
-	for _, f := range s.companions {
-		u.Companions += f.cpuTimes(s.from, false).cpu
+	for _, f := range s.dependencies {
+		u.Dependencies += f.cpuTimes(s.from, false).cpu
 	}
 	for _, p := range s.peers {
-		u.Companions += p.cpuTimes(s.from, false).cpu
+		u.Dependencies += p.cpuTimes(s.from, false).cpu
 	}
 	if now, ok := s.from.cpuTimes(s.self, false); ok {
 		u.Self = now.cpu
 	}
-	for _, h := range s.helpers {
+	for _, h := range s.generators {
 		u.Self += h.cpuTimes(s.from, false).cpu
 	}
 	if b, err := s.from.read("stat"); err == nil {
@@ -74,7 +74,7 @@ func (m *Meter) RSS() int64 {
 // Since returns what was used between an earlier reading and this one.
 func (u Sum) Since(before Sum) Sum {
 	return Sum{
-		At: u.At - before.At, Target: max(0, u.Target-before.Target), Companions: max(0, u.Companions-before.Companions),
+		At: u.At - before.At, Target: max(0, u.Target-before.Target), Dependencies: max(0, u.Dependencies-before.Dependencies),
 		Self: max(0, u.Self-before.Self), Busy: max(0, u.Busy-before.Busy), Steal: max(0, u.Steal-before.Steal),
 		Delay: max(0, u.Delay-before.Delay),
 	}
@@ -91,6 +91,6 @@ func (m *Meter) Shares(within Sum) (steal, others float64) {
 	if capacity <= 0 {
 		return 0, 0
 	}
-	known := within.Target + within.Companions + within.Self
+	known := within.Target + within.Dependencies + within.Self
 	return min(1, within.Steal/capacity), min(1, max(0, within.Busy-known)/capacity)
 }

@@ -9,7 +9,7 @@ import (
 // read hides what the rest is.
 func TestMeterShares(t *testing.T) {
 	m := &Meter{sampler: &Sampler{target: newProcessTree(os.Getpid())}, cores: 2}
-	within := Sum{At: 1e9, Target: 0.4, Companions: 0.2, Self: 0.2, Busy: 1.0, Steal: 0.1}
+	within := Sum{At: 1e9, Target: 0.4, Dependencies: 0.2, Self: 0.2, Busy: 1.0, Steal: 0.1}
 	if steal, others := m.Shares(within); steal != 0.05 || others < 0.099 || others > 0.101 {
 		t.Errorf("steal %g, others %g, want 0.05 and 0.1", steal, others)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxPeers bounds the processes that count as companions because the target calls them.
+	// maxPeers bounds the processes that count as dependencies because the target calls them.
 	maxPeers = 32
 	// maxFiles bounds the open files of a process that are searched for its connections.
 	maxFiles = 1 << 20
@@ -73,7 +73,7 @@ func (s *Sampler) findPeersOf(pid int, inodes map[uint64]bool, now int64) {
 	}
 }
 
-// known reports whether a process is counted already: as the target, a companion, the lab or a
+// known reports whether a process is counted already: as the target, a dependency, the lab or a
 // peer.
 func (s *Sampler) known(pid int) bool {
 	if pid == os.Getpid() || pid == s.self {

@@ -52,14 +52,14 @@ func TestPeersAreNoNeighbours(t *testing.T) {
 	read(peersFirst + 1)
 	f.clocks[20], f.clocks[30], f.clocks[40] = 101, 7.5, 60
 	got := read(1)
-	if !near(got.Companions, 1.5) || len(s.peers) != 2 {
-		t.Fatalf("%v s by %d peers, want 1.5 by 2", got.Companions, len(s.peers))
+	if !near(got.Dependencies, 1.5) || len(s.peers) != 2 {
+		t.Fatalf("%v s by %d peers, want 1.5 by 2", got.Dependencies, len(s.peers))
 	}
 	if p := s.Peers(got.At)[0]; p.PID != 20 || p.Address != "127.0.0.1:8081" || p.CPU <= 0 {
 		t.Errorf("%+v", p)
 	}
 	delete(f.clocks, 20)
-	if got := read(1); !near(got.Companions, 1.5) {
-		t.Errorf("the sum is %v s when one has ended", got.Companions)
+	if got := read(1); !near(got.Dependencies, 1.5) {
+		t.Errorf("the sum is %v s when one has ended", got.Dependencies)
 	}
 }

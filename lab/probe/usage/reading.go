@@ -10,16 +10,16 @@ import "dyno/lab/probe/procfs"
 
 // Reading holds the figures of one instant. Figures in seconds are sums.
 type Reading struct {
-	At         int64   // ns, monotonic
-	CPU        float64 // s, the target
-	System     float64 // s of CPU spent in the kernel
-	Companions float64 // s, of processes that work for the target
-	Self       float64 // s, the lab
-	Busy       float64 // s, the whole machine, without steal
-	Steal      float64 // s
-	Pressure   float64 // s in which some task waited for a CPU
-	PressureIO float64 // s in which some task waited for a disk
-	Overflows  float64 // connections refused because their accept queue was full
+	At           int64   // ns, monotonic
+	CPU          float64 // s, the target
+	System       float64 // s of CPU spent in the kernel
+	Dependencies float64 // s, of processes that work for the target
+	Self         float64 // s, the lab
+	Busy         float64 // s, the whole machine, without steal
+	Steal        float64 // s
+	Pressure     float64 // s in which some task waited for a CPU
+	PressureIO   float64 // s in which some task waited for a disk
+	Overflows    float64 // connections refused because their accept queue was full
 
 	Scheduling              // of the target's threads
 	Calls      Calls        // that the target makes

@@ -29,14 +29,15 @@ func Here() Source {
 type Processes struct {
 	// PID is the target's process; its children count as part of it. 0: not known.
 	PID int
-	// Companions are processes that work for the target; their children count with them. The
+	// Dependencies are processes that work for the target; their children count with them. The
 	// Sampler adds processes on this machine that the target is connected to as a client.
-	Companions []int
+	Dependencies []int
 	// Self is the lab's own process, without its children. 0: the lab's CPU time counts as
 	// others'.
 	Self int
-	// Helpers generate load for the lab: they and their children count with Self.
-	Helpers []int
+	// GeneratorPIDs are processes that generate load for the lab: they and their children count
+	// with Self.
+	GeneratorPIDs []int
 	// Counters counts the target's cache and TLB misses, if that is permitted and the processor
 	// has counters. It adds to the cost of each of the target's context switches, so leave it off
 	// where latency is reported.
@@ -65,26 +66,26 @@ const (
 
 // Sampler takes readings. One goroutine uses it.
 type Sampler struct {
-	from       Source
-	cpus       []int // CPUs that the experiment may use
-	target     *processTree
-	companions []*processTree
-	self       int            // the lab's own process; 0: not known
-	own        float64        // s, its CPU time at the last reading
-	helpers    []*processTree // generate load for the lab
-	peers      []*peer
-	holders    map[uint64]bool // inodes of the listening sockets that the target calls
-	scheduled  scheduled
-	switches   switches
-	accepting  accepting
-	calling    calling
-	misses     *misses // nil: not wanted
-	refused    int64   // listen overflows at the last reading; below 0: never read
-	overflows  smoother
-	last       Reading
-	count      int   // readings so far
-	searched   int64 // when the trees were last searched for children, ns
-	sees       Seen
+	from         Source
+	cpus         []int // CPUs that the experiment may use
+	target       *processTree
+	dependencies []*processTree
+	self         int            // the lab's own process; 0: not known
+	own          float64        // s, its CPU time at the last reading
+	generators   []*processTree // generate load for the lab
+	peers        []*peer
+	holders      map[uint64]bool // inodes of the listening sockets that the target calls
+	scheduled    scheduled
+	switches     switches
+	accepting    accepting
+	calling      calling
+	misses       *misses // nil: not wanted
+	refused      int64   // listen overflows at the last reading; below 0: never read
+	overflows    smoother
+	last         Reading
+	count        int   // readings so far
+	searched     int64 // when the trees were last searched for children, ns
+	sees         Seen
 }
 
 // Seen says which figures could be read, at least once.
@@ -96,14 +97,14 @@ func NewSampler(from Source, p Processes) *Sampler {
 	if p.PID > 0 {
 		s.target = newProcessTree(p.PID)
 	}
-	for _, pid := range p.Helpers {
-		s.helpers = append(s.helpers, newProcessTree(pid))
+	for _, pid := range p.GeneratorPIDs {
+		s.generators = append(s.generators, newProcessTree(pid))
 	}
-	for _, pid := range p.Companions {
-		s.companions = append(s.companions, newProcessTree(pid))
+	for _, pid := range p.Dependencies {
+		s.dependencies = append(s.dependencies, newProcessTree(pid))
 	}
 	s.calling.wanted = p.Calls
-	s.cpus = from.usableCPUs(append([]int{p.PID, p.Self}, p.Companions...))
+	s.cpus = from.usableCPUs(append([]int{p.PID, p.Self}, p.Dependencies...))
 	if s.target != nil && p.Counters {
 		s.target.refresh(from)
 		s.misses = countMisses(from, s.target)
@@ -145,16 +146,16 @@ func (s *Sampler) Read(now int64) Reading {
 	if s.target != nil {
 		s.readTarget(&r)
 	}
-	r.Companions = 0
-	for _, f := range s.companions {
-		r.Companions += f.cpuTimes(s.from, false).cpu
+	r.Dependencies = 0
+	for _, f := range s.dependencies {
+		r.Dependencies += f.cpuTimes(s.from, false).cpu
 	}
 	if s.count == 0 || s.count == peersFirst || s.count%peersEvery == peersSecond {
 		s.findPeers(now)
 	}
 	for _, p := range s.peers {
 		p.last = p.cpuTimes(s.from, false).cpu
-		r.Companions += p.last - p.first
+		r.Dependencies += p.last - p.first
 	}
 	if s.self > 0 {
 		if now, ok := s.from.cpuTimes(s.self, false); ok {
@@ -162,7 +163,7 @@ func (s *Sampler) Read(now int64) Reading {
 		}
 	}
 	r.Self = s.own
-	for _, h := range s.helpers {
+	for _, h := range s.generators {
 		r.Self += h.cpuTimes(s.from, false).cpu
 	}
 	s.readMachine(&r)
@@ -179,13 +180,13 @@ func (s *Sampler) search(now int64) {
 	}
 }
 
-// trees returns the process trees of the target, of its companions, and of their peers.
+// trees returns the process trees of the target, of its dependencies, and of their peers.
 func (s *Sampler) trees() []*processTree {
-	out := append([]*processTree{s.target}, s.companions...)
+	out := append([]*processTree{s.target}, s.dependencies...)
 	for _, p := range s.peers {
 		out = append(out, p.processTree)
 	}
-	return append(out, s.helpers...)
+	return append(out, s.generators...)
 }
 
 func (s *Sampler) readTarget(r *Reading) {

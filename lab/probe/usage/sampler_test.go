@@ -67,10 +67,10 @@ func TestSamplerReadsAll(t *testing.T) {
 	f.write("pressure/io", "some avg10=0 total=500000\n")
 	f.write("10/stat", "10 (a) S 1 1 1 0 -1 0 0 0 0 0 150 50 0 0 20 0 1 0\n")
 	f.write("11/stat", "11 (b) S 1 1 1 0 -1 0 0 0 0 0 0 25 0 0 20 0 1 0\n")
-	s := NewSampler(f.source(), Processes{PID: 10, Companions: []int{20}, Self: 30})
+	s := NewSampler(f.source(), Processes{PID: 10, Dependencies: []int{20}, Self: 30})
 	got := s.Read(5)
 	page := int64(os.Getpagesize())
-	if got.At != 5 || !near(got.CPU, 3) || !near(got.System, 0.75) || !near(got.Companions, 7) || !near(got.Self, 1.25) || got.RSS != 120*page {
+	if got.At != 5 || !near(got.CPU, 3) || !near(got.System, 0.75) || !near(got.Dependencies, 7) || !near(got.Self, 1.25) || got.RSS != 120*page {
 		t.Errorf("processes: %+v", got)
 	}
 	if !near(got.Busy, 3.5) || !near(got.Steal, 0.15) || !near(got.Pressure, 3) || !near(got.PressureIO, 0.5) {
@@ -97,7 +97,7 @@ func TestHelperCountsWithTheLab(t *testing.T) {
 	f.thread(10, 10, 1, "")
 	f.thread(40, 40, 1, "41")
 	f.thread(41, 41, 1, "")
-	s := NewSampler(f.source(), Processes{PID: 10, Self: 30, Helpers: []int{40}})
+	s := NewSampler(f.source(), Processes{PID: 10, Self: 30, GeneratorPIDs: []int{40}})
 	if got := s.Read(5); !near(got.Self, 4.75) || !near(got.CPU, 2) {
 		t.Errorf("%+v", got)
 	}

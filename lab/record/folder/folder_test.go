@@ -33,8 +33,8 @@ func writeRun(t *testing.T, dir string, r *record.Run) {
 }
 
 func sampleRun() *record.Run {
-	return &record.Run{ID: "001-single-x", Step: record.Step{Role: record.RoleSingle, Variant: "x", Rate: 100}, Started: time.Unix(1, 0).UTC(),
-		Load:   record.Load{Model: "open", URL: "http://me:s3cret@127.0.0.1/"},
+	return &record.Run{ID: "001-single-x", Spec: record.RunSpec{Role: record.RoleSingle, Variant: "x", Rate: 100}, Started: time.Unix(1, 0).UTC(),
+		Load:   record.LoadInfo{Model: "open", URL: "http://me:s3cret@127.0.0.1/"},
 		Target: record.Target{Command: []string{"svc", "--token", "s3cret"}},
 		SLO:    record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.01},
 		Totals: record.Totals{Offered: 3, Errors: map[string]int64{"timeout": 1}, Status: map[string]int64{"200": 2}}}
@@ -208,7 +208,7 @@ func TestSlicesOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := record.Slice{Kind: record.SliceWork, Role: record.RoleMeasure, Variant: "a", Generation: 1, Block: 2, Length: time.Second, Offered: 200, Served: 190, Failed: 6, Unfinished: 4, TargetCPU: 0.19, Allocs: -1, AllocBytes: -1}
-	vote := record.Slice{Kind: record.SliceSLO, Role: record.RoleFloor, Variant: "a", Rate: 100, Met: true, Latency: record.Quantiles{P99: 3}}
+	vote := record.Slice{Kind: record.SliceSLO, Role: record.RoleControl, Variant: "a", Rate: 100, Met: true, Latency: record.Quantiles{P99: 3}}
 	for _, s := range []record.Slice{work, vote} {
 		if AddSlice(e, s); e.Unwritten != nil {
 			t.Fatal(e.Unwritten)

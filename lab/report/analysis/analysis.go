@@ -49,7 +49,7 @@ func Several(e *record.Experiment) bool {
 func Of(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
-		if format.Bounded(r.SLO) && !r.Step.Diagnostic() {
+		if format.Bounded(r.SLO) && !r.Spec.Diagnostic() {
 			a.Verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
@@ -109,13 +109,13 @@ func (a *Results) byRuns(e *record.Experiment, names []string) {
 	case e.Kind == record.KindLadder, Several(e):
 		a.Rows = compare.Ladder(e, Metric(e), a.Sample)
 		for _, row := range a.Rows {
-			if row.ToBaseline.Floor != nil {
-				a.Floor = row.ToBaseline.Floor
+			if row.ToBaseline.NoiseFloor != nil {
+				a.Floor = row.ToBaseline.NoiseFloor
 			}
 		}
 	case e.Kind == record.KindCompare && len(names) >= 2:
 		c := compare.Between(e, Metric(e), names[0], names[1], a.Sample)
-		a.Comparison, a.Floor = &c, c.Floor
+		a.Comparison, a.Floor = &c, c.NoiseFloor
 	}
 }
 
@@ -126,7 +126,7 @@ func sample(e *record.Experiment) compare.Sample {
 	}
 	return func(role, variant string, round int) (float64, bool) {
 		runs := e.Select(func(r *record.Run) bool {
-			return r.Step.Role == role && r.Step.Variant == variant && r.Step.Round == round
+			return r.Spec.Role == role && r.Spec.Variant == variant && r.Spec.Round == round
 		})
 		if len(runs) == 0 {
 			return 0, false
@@ -143,17 +143,17 @@ func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run
 	for _, role := range []string{record.RoleMeasure, record.RoleSweep, record.RoleSearch, record.RoleSingle} {
 		best := map[int]*record.Run{}
 		for _, r := range e.Runs {
-			if r.Step.Variant != variant || r.Step.Role != role || r.Invalid != "" {
+			if r.Spec.Variant != variant || r.Spec.Role != role || r.Invalid != "" {
 				continue
 			}
 			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && (r.ByConcurrency() || r.Sessions() && found.MetIn(r.ID))) {
 				continue
 			}
-			if n := found.Concurrency; n > 0 && r.Step.Connections > n {
+			if n := found.Concurrency; n > 0 && r.Spec.Connections > n {
 				continue // a higher concurrency than necessary
 			}
-			if have := best[r.Step.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
-				best[r.Step.Round] = r
+			if have := best[r.Spec.Round]; have == nil || r.Totals.OfferedPerS >= have.Totals.OfferedPerS {
+				best[r.Spec.Round] = r
 			}
 		}
 		if len(best) > 0 {

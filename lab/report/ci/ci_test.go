@@ -32,7 +32,7 @@ func TestJUnit(t *testing.T) {
 	made := reporttest.Turns(record.KindCompare)
 	r := made.Report()
 	for verdict, failures := range map[string]int{compare.Pass: 0, compare.Fail: 1, compare.Undecided: 1} {
-		s := read(t, r, &compare.Outcome{Gate: "work>=0.97", Verdict: verdict, InWords: verdict + ": the ratio is 0.5"})
+		s := read(t, r, &compare.Outcome{Gate: "work>=0.97", Verdict: verdict, Text: verdict + ": the ratio is 0.5"})
 		if s.Failures != failures || s.Tests != len(s.Cases) || s.Tests != 1+len(r.Metrics) || s.Cases[0].Name != "gate work>=0.97" {
 			t.Errorf("%s: %+v", verdict, s)
 		}
@@ -90,7 +90,7 @@ func TestBenchmarks(t *testing.T) {
 		t.Errorf("samples of %v, want two sides in two units", samples)
 	}
 	for name, n := range samples {
-		if n < compare.MinPairs {
+		if n < compare.MinSamples {
 			t.Errorf("%s has %d samples", name, n)
 		}
 	}
@@ -109,7 +109,7 @@ func TestWord(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	var b bytes.Buffer
-	if err := Gate(&b, &compare.Outcome{Gate: "cpu<=1.1", InWords: "pass: it is"}); err != nil || b.String() != "**Gate** `cpu<=1.1`: pass: it is\n\n" {
+	if err := Gate(&b, &compare.Outcome{Gate: "cpu<=1.1", Text: "pass: it is"}); err != nil || b.String() != "**Gate** `cpu<=1.1`: pass: it is\n\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }

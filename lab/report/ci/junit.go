@@ -75,7 +75,7 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 		c := testcase{Class: class, Name: "gate " + gate.Gate, Output: r.Answer}
 		if gate.Verdict != compare.Pass {
 			s.Failures++
-			c.Failure = &reason{Message: gate.InWords, Type: gate.Verdict}
+			c.Failure = &reason{Message: gate.Text, Type: gate.Verdict}
 		}
 		s.Cases = append(s.Cases, c)
 	}

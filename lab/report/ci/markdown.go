@@ -9,6 +9,6 @@ import (
 
 // Gate writes the verdict of a gate as the first lines of a Markdown report.
 func Gate(w io.Writer, gate *compare.Outcome) error {
-	_, err := fmt.Fprintf(w, "**Gate** `%s`: %s\n\n", gate.Gate, gate.InWords)
+	_, err := fmt.Fprintf(w, "**Gate** `%s`: %s\n\n", gate.Gate, gate.Text)
 	return err
 }

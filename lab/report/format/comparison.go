@@ -12,12 +12,12 @@ import (
 // would decide it.
 func Comparison(c compare.Comparison, turns bool) string {
 	ratio := fmt.Sprintf("%s %s%s", Metrics[c.Metric], Times(Measured(c.Ratio)), Space(BetweenRatios(IntervalOf(c.Interval))))
-	over := "over " + Plural(c.Pairs, "pair")
+	over := "over " + Plural(c.Samples, "pair")
 	switch {
 	case c.Blocks > 0:
 		over = "over " + Plural(c.Blocks, "block")
 	case turns:
-		over = "from at least " + Plural(c.Pairs, "slice") + " of each"
+		over = "from at least " + Plural(c.Samples, "slice") + " of each"
 	}
 	better, worse := "is faster than", "is slower than"
 	if c.Metric == compare.MetricCPU {
@@ -36,10 +36,10 @@ func Comparison(c compare.Comparison, turns bool) string {
 		return fmt.Sprintf("Not decided: %s and %s have no %s to compare yet.", c.A, c.B, Metrics[c.Metric])
 	}
 	said := fmt.Sprintf("Not decided: %s of %s at %s that of %s%s so far, %s", Metrics[c.Metric], c.B, Times(Value(c.Ratio)), c.A, Space(BetweenRatios(IntervalOf(c.Interval))), over)
-	if c.WouldDecide != "" {
-		said += "; " + c.WouldDecide
+	if c.TimeToDecide != "" {
+		said += "; " + c.TimeToDecide
 	} else if c.Interval == nil && !turns {
-		said += fmt.Sprintf(" of the %d that an interval needs", compare.MinPairs)
+		said += fmt.Sprintf(" of the %d that an interval needs", compare.MinSamples)
 	}
 	return said + "."
 }

@@ -45,8 +45,8 @@ func Variants(e *record.Experiment) []string {
 		names, seen[v.Name] = append(names, v.Name), true
 	}
 	for _, r := range e.Runs {
-		if r.Step.Role != record.RoleAblation && !seen[r.Step.Variant] {
-			names, seen[r.Step.Variant] = append(names, r.Step.Variant), true
+		if r.Spec.Role != record.RoleAblation && !seen[r.Spec.Variant] {
+			names, seen[r.Spec.Variant] = append(names, r.Spec.Variant), true
 		}
 	}
 	return names
@@ -54,22 +54,22 @@ func Variants(e *record.Experiment) []string {
 
 // Run names a run in a list.
 func Run(r *record.Run) string {
-	parts := []string{r.Step.Variant}
-	if r.Step.Variant == "" {
+	parts := []string{r.Spec.Variant}
+	if r.Spec.Variant == "" {
 		parts[0] = r.ID
 	}
-	if r.Step.Role != "" && r.Step.Role != record.RoleSingle {
-		parts = append(parts, Role(r.Step.Role))
+	if r.Spec.Role != "" && r.Spec.Role != record.RoleSingle {
+		parts = append(parts, Role(r.Spec.Role))
 	}
-	if r.Step.Round > 0 {
-		parts = append(parts, fmt.Sprintf("round %d", r.Step.Round))
+	if r.Spec.Round > 0 {
+		parts = append(parts, fmt.Sprintf("round %d", r.Spec.Round))
 	}
 	if r.Sessions() {
-		parts = append(parts, Plural(r.Step.Connections, "session"))
+		parts = append(parts, Plural(r.Spec.Connections, "session"))
 	} else if r.ByConcurrency() {
-		parts = append(parts, fmt.Sprintf("%d in flight", r.Step.Connections))
-	} else if r.Step.RampTo > 0 {
-		parts = append(parts, Rate(Value(r.Step.Rate))+" to "+Rate(Value(r.Step.RampTo)))
+		parts = append(parts, fmt.Sprintf("%d in flight", r.Spec.Connections))
+	} else if r.Spec.RampTo > 0 {
+		parts = append(parts, Rate(Value(r.Spec.Rate))+" to "+Rate(Value(r.Spec.RampTo)))
 	} else if r.Totals.OfferedPerS > 0 {
 		parts = append(parts, Rate(Value(r.Totals.OfferedPerS)))
 	}

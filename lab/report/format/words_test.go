@@ -13,14 +13,14 @@ func TestNotDecided(t *testing.T) {
 		c    compare.Comparison
 		want string
 	}{
-		{compare.Comparison{Ratio: 0.75, Pairs: 3, Verdict: compare.NotDecided},
+		{compare.Comparison{Ratio: 0.75, Samples: 3, Verdict: compare.NotDecided},
 			"Not decided: capacity of v2 at 0.75x that of v1 so far, over 3 pairs of the 4 that an interval needs."},
-		{compare.Comparison{Ratio: 1.03, Interval: &[2]float64{0.97, 1.10}, Pairs: 8, Blocks: 40, Verdict: compare.NotDecided, WouldDecide: "about 3 minutes more would decide 5%"},
+		{compare.Comparison{Ratio: 1.03, Interval: &[2]float64{0.97, 1.10}, Samples: 8, Blocks: 40, Verdict: compare.NotDecided, TimeToDecide: "about 3 minutes more would decide 5%"},
 			"Not decided: capacity of v2 at 1.03x that of v1 [0.97, 1.10] so far, over 40 blocks; about 3 minutes more would decide 5%."},
-		{compare.Comparison{Ratio: 1.004, Interval: &[2]float64{0.99, 1.02}, Pairs: 28, Verdict: compare.Equal}, "v1 and v2 are equal within 2%: capacity 1.00x [0.99, 1.02] over 28 pairs."},
+		{compare.Comparison{Ratio: 1.004, Interval: &[2]float64{0.99, 1.02}, Samples: 28, Verdict: compare.Equal}, "v1 and v2 are equal within 2%: capacity 1.00x [0.99, 1.02] over 28 pairs."},
 		{compare.Comparison{Verdict: compare.NotDecided}, "Not decided: v1 and v2 have no capacity to compare yet."},
 		{compare.Comparison{Verdict: compare.Invalid}, "v1 and v2 cannot be compared."},
-		{compare.Comparison{Metric: compare.MetricCPU, Ratio: 0.9, Interval: &[2]float64{0.87, 0.93}, Pairs: 8, Verdict: compare.Faster}, "v2 needs less CPU than v1: CPU per request 0.90x [0.87, 0.93] over 8 pairs."},
+		{compare.Comparison{Metric: compare.MetricCPU, Ratio: 0.9, Interval: &[2]float64{0.87, 0.93}, Samples: 8, Verdict: compare.Faster}, "v2 needs less CPU than v1: CPU per request 0.90x [0.87, 0.93] over 8 pairs."},
 	} {
 		c.c.A, c.c.B = "v1", "v2"
 		if c.c.Metric == "" {

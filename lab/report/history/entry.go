@@ -97,7 +97,7 @@ func Of(r *report.Report, revision, against Commit, gate *compare.Outcome) Entry
 	}
 	for _, m := range r.Metrics {
 		if m.Verdict != compare.Invalid {
-			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Pairs, m.Verdict}
+			e.Ratios[m.Metric] = Ratio{m.Ratio, m.Interval, m.Samples, m.Verdict}
 		}
 	}
 	if n := len(r.Steps); n == 2 {

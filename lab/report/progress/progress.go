@@ -29,7 +29,7 @@ type View struct {
 	began time.Time
 	n     int
 	total int
-	step  record.Step
+	step  record.RunSpec
 	drawn time.Time
 }
 
@@ -51,7 +51,7 @@ func (v *View) Say(text string) {
 }
 
 // Step announces the n-th of about total runs.
-func (v *View) Step(n, total int, s record.Step) {
+func (v *View) Step(n, total int, s record.RunSpec) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.n, v.total, v.step = n, total, s
@@ -90,13 +90,13 @@ func (v *View) Done(r *record.Run) {
 	if r.Sessions() {
 		noun = "sessions"
 	}
-	fmt.Fprintf(v.text, "%s  run %d of ~%d  %-34s ", v.Elapsed(), v.n, v.total, describe(r.Step, noun))
+	fmt.Fprintf(v.text, "%s  run %d of ~%d  %-34s ", v.Elapsed(), v.n, v.total, describe(r.Spec, noun))
 	if t.ReceiveOnly() {
 		fmt.Fprintf(v.text, "%8.0f frames/s", t.FramesPerS())
 	} else {
 		fmt.Fprintf(v.text, "%8.0f/s done", t.AchievedPerS)
 	}
-	if r.Step.Role != record.RoleProfile && !t.ReceiveOnly() { // its latency does not count
+	if r.Spec.Role != record.RoleProfile && !t.ReceiveOnly() { // its latency does not count
 		fmt.Fprint(v.text, ", p99 ", ms(t.Response.P99))
 		if t.Delivered > 0 {
 			fmt.Fprint(v.text, ", delivered p99 ", ms(t.Delivery.P99))
@@ -172,7 +172,7 @@ func (v *View) Elapsed() string {
 
 // describe names a step in a few words.
 // describe names a step; the noun is for what its load has open.
-func describe(s record.Step, noun string) string {
+func describe(s record.RunSpec, noun string) string {
 	words := []string{s.Variant, s.Role}
 	if s.Round > 0 {
 		words = append(words, fmt.Sprintf("round %d", s.Round))

@@ -76,14 +76,14 @@ func profiles(cheaper string, by float64) []*record.Profile {
 func (m *Made) AddCause(variant string, cheaper string, by float64) {
 	for _, clients := range []int{1, 8, 32} {
 		r := m.AddRun(record.RoleSaturate, variant, 0, m.Limits[variant]*min(1, float64(clients)/8))
-		r.Step.Closed, r.Step.Connections, r.Load.Model, r.Load.Connections = true, clients, "closed", clients
+		r.Spec.Closed, r.Spec.Connections, r.Load.Model, r.Load.Connections = true, clients, "closed", clients
 		r.Totals.Server.GCPauses = []record.PauseBucket{{UpToMs: 0.016, Count: 40}, {UpToMs: 0.032, Count: 160}, {UpToMs: 0.13, Count: 25}, {UpToMs: 9, Count: 3}}
 	}
 	r := m.AddRun(record.RoleProfile, variant, 0, m.Limits[variant])
-	r.Step.Closed, r.Load.Model, r.Load.Connections = true, "closed", 32
+	r.Spec.Closed, r.Load.Model, r.Load.Connections = true, "closed", 32
 	r.Totals.Response.P99, r.Totals.Delivery.P99 = 777777, 777777 // must never be seen
 	r.FixtureProfiles = profiles(cheaper, by)
-	m.AddRun(record.RoleIntervene, variant, 0, m.Limits[variant]).Step.Change = &record.Change{GOGC: 800}
+	m.AddRun(record.RoleIntervene, variant, 0, m.Limits[variant]).Spec.Change = &record.Change{GOGC: 800}
 	m.AddRun(record.RoleTraced, variant, 0, m.Limits[variant]*0.9).Stages = []record.Stage{
 		{Transaction: "POST /v1/notices", Name: "POST /v1/notices", Count: 9000, Latency: record.Quantiles{P50: 4, P99: 21, Mean: 5}, Self: 0.4},
 		{Transaction: "POST /v1/notices", Name: "decode", Depth: 1, Count: 9000, Latency: record.Quantiles{P50: 0.4, P99: 1.1, Mean: 0.5}, Self: 0.5},

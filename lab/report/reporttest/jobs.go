@@ -25,8 +25,8 @@ func NewJob(kind string) Job {
 // AddJobRun adds a run with x units per second at concurrency n.
 func (m Job) AddJobRun(role, variant string, round, n int, x float64, bound map[string]float64) *record.Run {
 	r := &record.Run{Version: record.Version, SLO: m.SLO, Machine: m.Machine, Length: 4 * time.Second,
-		Step: record.Step{Role: role, Variant: variant, Round: round, Closed: true, Connections: n, Length: 4 * time.Second},
-		Load: record.Load{Kind: record.KindJobs, Model: "closed", Engine: "job", Connections: n, Schedule: fmt.Sprintf("%d units in flight", n)}}
+		Spec: record.RunSpec{Role: role, Variant: variant, Round: round, Closed: true, Connections: n, Length: 4 * time.Second},
+		Load: record.LoadInfo{Kind: record.KindJobs, Model: "closed", Engine: "job", Connections: n, Schedule: fmt.Sprintf("%d units in flight", n)}}
 	r.ID = fmt.Sprintf("%s-%s-%d-%d", role, variant, round, n)
 	ms := float64(n) / x * 1000
 	done := int64(4 * x)
@@ -63,7 +63,7 @@ func JobLadder() *record.Experiment {
 		}
 	}
 	for round := 1; round <= 6; round++ {
-		m.AddJobRun(record.RoleFloor, "plain", round, 1, 40*(1+0.004*float64((round+1)%3)), nil)
+		m.AddJobRun(record.RoleControl, "plain", round, 1, 40*(1+0.004*float64((round+1)%3)), nil)
 	}
 	return m.Experiment
 }

@@ -101,8 +101,8 @@ func InvalidLadder() *report.Report {
 func fewPairs() *report.Report {
 	m := Compare()
 	a := m.Analysis()
-	a.Comparison.Ratio, a.Comparison.Interval, a.Comparison.Floor, a.Floor = 1.01, nil, nil, nil
-	a.Comparison.Verdict, a.Comparison.Pairs = compare.NotDecided, 3
+	a.Comparison.Ratio, a.Comparison.Interval, a.Comparison.NoiseFloor, a.Floor = 1.01, nil, nil, nil
+	a.Comparison.Verdict, a.Comparison.Samples = compare.NotDecided, 3
 	a.Comparison.Warnings = []string{"3 pairs: there is no interval under 6"}
 	return report.Assemble(m.Experiment, a)
 }
@@ -111,10 +111,10 @@ func fewPairs() *report.Report {
 func held() *report.Report {
 	m := Turns(record.KindCapacity)
 	r := m.AddRun(record.RoleMeasure, "plain", 0, m.Limits["plain"]*0.9)
-	r.Step.Hold = true
+	r.Spec.Confirm = true
 	a := m.Analysis()
 	c := a.Capacities["plain"]
-	c.Steps = []capacity.Step{{Run: r.ID, Role: r.Step.Role, Hold: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
+	c.Steps = []capacity.Step{{Run: r.ID, Role: r.Spec.Role, Hold: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
 	a.Capacities["plain"] = c
 	return report.Assemble(m.Experiment, a)
 }

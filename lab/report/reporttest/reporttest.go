@@ -76,15 +76,15 @@ const (
 
 // AddRun adds a run under a rate.
 func (m *Made) AddRun(role, variant string, round int, perSecond float64) *record.Run {
-	return m.add(record.Step{Role: role, Variant: variant, Round: round, Rate: perSecond}, perSecond)
+	return m.add(record.RunSpec{Role: role, Variant: variant, Round: round, Rate: perSecond}, perSecond)
 }
 
 // AddJob adds a run of a job with n units in flight, of which ten reach the variant's limit.
 func (m *Made) AddJob(role, variant string, round, n int) *record.Run {
 	const enough = 10
 	perSecond := m.Limits[variant] * float64(n) / enough
-	r := m.add(record.Step{Role: role, Variant: variant, Round: round, Closed: true, Connections: n}, perSecond)
-	r.Load = record.Load{Kind: record.KindJobs, Model: "closed", Engine: "job", Schedule: fmt.Sprintf("%d units in flight", n), Connections: n}
+	r := m.add(record.RunSpec{Role: role, Variant: variant, Round: round, Closed: true, Connections: n}, perSecond)
+	r.Load = record.LoadInfo{Kind: record.KindJobs, Model: "closed", Engine: "job", Schedule: fmt.Sprintf("%d units in flight", n), Connections: n}
 	t := &r.Totals
 	t.Offered, t.Sent, t.Unfinished = t.Ended, t.Ended, 0
 	t.OfferedPerS = t.AchievedPerS
@@ -92,7 +92,7 @@ func (m *Made) AddJob(role, variant string, round, n int) *record.Run {
 }
 
 // add adds a run with a load per second.
-func (m *Made) add(step record.Step, perSecond float64) *record.Run {
+func (m *Made) add(step record.RunSpec, perSecond float64) *record.Run {
 	variant := step.Variant
 	limit := m.Limits[variant] * (1 + 0.01*m.rng.NormFloat64())
 	load := perSecond / limit
@@ -105,8 +105,8 @@ func (m *Made) add(step record.Step, perSecond float64) *record.Run {
 	cost := 2e6 / limit // us of two cores
 	n := func(v float64) int64 { return int64(v*seconds + 0.5) }
 	r := &record.Run{
-		Version: record.Version, ID: m.NextID(step), Step: step, SLO: m.SLO, Machine: m.Machine, Started: m.Started.Add(time.Duration(len(m.Runs)) * 10 * time.Second),
-		Load: record.Load{Kind: "requests", Model: "open", Engine: "raw-epoll", Schedule: fmt.Sprintf("poisson %.0f/s", perSecond), URL: "http://127.0.0.1:8080/v1/notices", Connections: 64},
+		Version: record.Version, ID: m.NextID(step), Spec: step, SLO: m.SLO, Machine: m.Machine, Started: m.Started.Add(time.Duration(len(m.Runs)) * 10 * time.Second),
+		Load: record.LoadInfo{Kind: "requests", Model: "open", Engine: "raw-epoll", Schedule: fmt.Sprintf("poisson %.0f/s", perSecond), URL: "http://127.0.0.1:8080/v1/notices", Connections: 64},
 		Target: record.Target{Command: []string{"notifyd", "--listen", "127.0.0.1:0", "--assembly", variant},
 			Assembly: []byte(`{"queue":"ring","sender":"pooled","settings":{"workers":256}}`)},
 		Begin: 1e12, Length: measureWindows * record.WindowLength,
@@ -192,7 +192,7 @@ func Ladder() *Made {
 		for _, v := range m.Variants {
 			m.AddJob(record.RoleMeasure, v.Name, round, 9)
 		}
-		m.AddJob(record.RoleFloor, "baseline", round, 9)
+		m.AddJob(record.RoleControl, "baseline", round, 9)
 	}
 	m.Runs[3].Invalid = "other processes took 31% of the machine (steal included) while the target waited 0.40 s per second for a CPU"
 	m.Runs[60].Warnings = []string{"other processes took 12% of the machine"}
@@ -234,7 +234,7 @@ func Load(model string) *Made {
 	m.Limits[""] = 9000
 	m.Command = []string{"dyno", "load", "http://127.0.0.1:8080/submit", "-r", "5000", "-H", "X-Team: it's us"}
 	r := m.AddRun(record.RoleSingle, "", 0, 5000)
-	r.Step.Variant, r.Load.Model = "", model
+	r.Spec.Variant, r.Load.Model = "", model
 	r.Totals.Errors = map[string]int64{"timeout": 12, "reset": 3, "refused": 0}
 	r.Totals.Status = map[string]int64{"202": 29900, "503": 85}
 	r.Totals.Failed = 100
@@ -248,7 +248,7 @@ func Receiving() *Made {
 	m.Name, m.Service, m.Scenario, m.Variants = "ticks", "ticks", "", nil
 	m.Command = []string{"dyno", "run", "ticks.yaml"}
 	r := m.AddRun(record.RoleSingle, "", 0, 0)
-	r.Step.Variant, r.Load = "", record.Load{Kind: "sessions", Engine: "events", URL: "http://127.0.0.1:8080/"}
+	r.Spec.Variant, r.Load = "", record.LoadInfo{Kind: "sessions", Engine: "events", URL: "http://127.0.0.1:8080/"}
 	r.Totals = record.Totals{Sessions: &record.Sessions{Planned: 300, Opened: 299, Lost: 1, FramesMean: 9.5, FramesMin: 0, FramesP1: 9.2, BytesPerS: 114,
 		Opening: record.Quantiles{P50: 2, P90: 3, P95: 3, P99: 4, P999: 5, Max: 5, Mean: 2}}, Generator: r.Totals.Generator}
 	for i := range r.Series {
@@ -275,10 +275,10 @@ func Compare() *Made {
 func (m *Made) Analysis() analysis.Results {
 	a := analysis.Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Diagnoses: m.Diagnoses}
 	for _, r := range m.Runs {
-		if r.Step.Diagnostic() {
+		if r.Spec.Diagnostic() {
 			continue
 		}
-		met := r.Totals.OfferedPerS <= m.Limits[r.Step.Variant]*0.96
+		met := r.Totals.OfferedPerS <= m.Limits[r.Spec.Variant]*0.96
 		v := capacity.Verdict{Met: met}
 		if !met {
 			v.Misses = []string{"p99 was over its bound"}
@@ -292,10 +292,10 @@ func (m *Made) Analysis() analysis.Results {
 		c := m.Limits[v.Name]
 		res := capacity.Result{Variant: v.Name, SLO: m.SLO, CapacityPerS: c, Interval: &[2]float64{c * 0.97, c * 1.03}, Data: make([]float64, 6), Valid: true}
 		for _, r := range m.Runs {
-			if r.Step.Variant == v.Name && !r.Step.Diagnostic() {
+			if r.Spec.Variant == v.Name && !r.Spec.Diagnostic() {
 				q, concurrency := r.SLO.Observed(r.Totals), 0
 				if r.ByConcurrency() {
-					concurrency, res.Concurrency = r.Step.Connections, 9
+					concurrency, res.Concurrency = r.Spec.Connections, 9
 				}
 				res.Steps = append(res.Steps, capacity.Step{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
 			}
@@ -304,7 +304,7 @@ func (m *Made) Analysis() analysis.Results {
 	}
 	compared := func(x, y string) compare.Comparison {
 		ratio := m.Limits[y] / m.Limits[x]
-		c := compare.Comparison{Metric: compare.MetricCapacity, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.96, ratio * 1.05}, Pairs: 6, Verdict: compare.Faster}
+		c := compare.Comparison{Metric: compare.MetricCapacity, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.96, ratio * 1.05}, Samples: 6, Verdict: compare.Faster}
 		if ratio*0.96 <= 1 {
 			c.Verdict = compare.NotDecided
 		}
@@ -330,8 +330,8 @@ func (m *Made) Analysis() analysis.Results {
 		}
 	case m.Kind == record.KindCompare:
 		c := compared(m.Variants[0].Name, m.Variants[1].Name)
-		c.Floor = &[2]float64{0.97, 1.04}
-		a.Comparison, a.Floor = &c, c.Floor
+		c.NoiseFloor = &[2]float64{0.97, 1.04}
+		a.Comparison, a.Floor = &c, c.NoiseFloor
 	}
 	return a
 }

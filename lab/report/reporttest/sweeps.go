@@ -45,7 +45,7 @@ func Queues() *Made {
 // carries, and 10% more accepted.
 func (m *Made) AddRamp(variant string, from, to, carries float64) *record.Run {
 	r := m.AddRun(record.RoleSweep, variant, 1, from)
-	r.Step.RampTo = to
+	r.Spec.RampTo = to
 	r.Totals.OfferedPerS = (from + to) / 2
 	for i := range r.Series {
 		w := &r.Series[i]

@@ -49,7 +49,7 @@ func (m *Made) turnsOf() {
 			at = m.turn(record.RoleMeasure, v.Name, block, at)
 		}
 		if m.Kind != record.KindCapacity {
-			at = m.turn(record.RoleFloor, m.Variants[0].Name, block, at)
+			at = m.turn(record.RoleControl, m.Variants[0].Name, block, at)
 		}
 	}
 }
@@ -80,15 +80,15 @@ func (m *Made) turn(role, variant string, block int, at int64) int64 {
 func (m *Made) turns(a *analysis.Results) {
 	compared := func(metric, x, y string, of map[string]float64) compare.Comparison {
 		ratio := of[y] / of[x]
-		c := compare.Comparison{Schema: compare.Schema, Metric: metric, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.97, ratio * 1.03}, Pairs: 24, Floor: &[2]float64{0.97, 1.03}, Verdict: compare.NotDecided, WouldDecide: "about 3 minutes more would decide 5%"}
+		c := compare.Comparison{Schema: compare.Schema, Metric: metric, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.97, ratio * 1.03}, Samples: 24, NoiseFloor: &[2]float64{0.97, 1.03}, Verdict: compare.NotDecided, TimeToDecide: "about 3 minutes more would decide 5%"}
 		if more := c.Interval[0] > 1; more || c.Interval[1] < 1 {
-			c.Verdict, c.WouldDecide = compare.Slower, ""
+			c.Verdict, c.TimeToDecide = compare.Slower, ""
 			if more == (metric != compare.MetricCPU) {
 				c.Verdict = compare.Faster
 			}
 		}
 		if metric == compare.MetricCapacity {
-			c.Floor = nil
+			c.NoiseFloor = nil
 		}
 		return c
 	}

@@ -20,7 +20,7 @@ func ofSlices(e *record.Experiment) (all []Series, last time.Time) {
 		// The label run keeps apart what a graph must not join: two kinds of load, and the
 		// baseline's twin.
 		run := s.Kind + " slices"
-		if s.Role == record.RoleFloor {
+		if s.Role == record.RoleControl {
 			run += " of the twin"
 		}
 		r := by[s.Variant+" "+run]

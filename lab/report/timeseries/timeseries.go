@@ -73,7 +73,7 @@ func ofRun(e *record.Experiment, r *record.Run) []Series {
 	if len(r.Series) == 0 {
 		return nil
 	}
-	rows := &rows{labels: map[string]string{"experiment": e.Name, "service": e.Service, "run": r.ID, "variant": r.Step.Variant, "role": r.Step.Role}, by: map[string]*Series{}}
+	rows := &rows{labels: map[string]string{"experiment": e.Name, "service": e.Service, "run": r.ID, "variant": r.Spec.Variant, "role": r.Spec.Role}, by: map[string]*Series{}}
 	clock := wall(r)
 	perSecond := float64(time.Second) / float64(record.WindowLength)
 	for _, w := range r.Series {

@@ -36,7 +36,7 @@ func TestOf(t *testing.T) {
 		t.Fatalf("%d runs have offers, of %d", len(offered), len(made.Runs))
 	}
 	run := made.Runs[0]
-	if s := offered[0]; len(s.Points) != len(run.Series) || s.Labels["run"] != run.ID || s.Labels["variant"] != run.Step.Variant {
+	if s := offered[0]; len(s.Points) != len(run.Series) || s.Labels["run"] != run.ID || s.Labels["variant"] != run.Spec.Variant {
 		t.Errorf("%d points of %d windows, labels %v", len(s.Points), len(run.Series), s.Labels)
 	}
 	if quantiles := named(all, "dyno_response_seconds"); len(quantiles) != 2*len(offered) || quantiles[0].Labels["quantile"] != "0.5" || offered[0].Labels["quantile"] != "" {

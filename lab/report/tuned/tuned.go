@@ -223,8 +223,8 @@ func metAt(e *record.Experiment, variant string) (met, of int) {
 		}
 	}
 	for _, run := range e.Runs {
-		if run.Sessions() && run.Step.Role == record.RoleMeasure && run.Step.Variant == variant && run.Invalid == "" {
-			count(float64(run.Step.Connections), capacity.Judge(run).Met)
+		if run.Sessions() && run.Spec.Role == record.RoleMeasure && run.Spec.Variant == variant && run.Invalid == "" {
+			count(float64(run.Spec.Connections), capacity.Judge(run).Met)
 		}
 	}
 	if len(loads) > 1 {

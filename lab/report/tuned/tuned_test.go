@@ -103,13 +103,13 @@ func TestVerdicts(t *testing.T) {
 func busyProof(rng *rand.Rand, gain float64) *record.Experiment {
 	e := &record.Experiment{Name: "toy", Kind: record.KindCompare, Metric: "work", Outcome: &record.Outcome{Status: record.OutcomeComplete},
 		Variants: []record.Variant{{Name: "tuned"}, {Name: "GOGC=200"}}}
-	start := compare.Side{Role: record.RoleMeasure, Variant: "tuned"}
-	chosen := compare.Side{Role: record.RoleMeasure, Variant: "GOGC=200"}
-	sides := []compare.Side{start, {Role: record.RoleFloor, Variant: "tuned"}, chosen}
+	start := compare.Arm{Role: record.RoleMeasure, Variant: "tuned"}
+	chosen := compare.Arm{Role: record.RoleMeasure, Variant: "GOGC=200"}
+	sides := []compare.Arm{start, {Role: record.RoleControl, Variant: "tuned"}, chosen}
 	const generations, blocks, batch = 3, 30, 5
 	var levels [3]float64 // of the present processes, as logarithms
 	for block := range generations * blocks {
-		if block%batch == 0 && compare.Settled(e.Slices, e.Metric, start, chosen) {
+		if block%batch == 0 && compare.Decided(e.Slices, e.Metric, start, chosen) {
 			break
 		}
 		generation := 1 + block/blocks

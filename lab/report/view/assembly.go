@@ -23,7 +23,7 @@ func Assemblies(e *record.Experiment) []Assembly {
 		v, _ := e.Variant(name)
 		a := Assembly{Variant: name, Args: format.Command(v.Args)}
 		for _, r := range e.Runs {
-			if r.Step.Variant == name && (len(r.Target.Command) > 0 || len(r.Target.Assembly) > 0) {
+			if r.Spec.Variant == name && (len(r.Target.Command) > 0 || len(r.Target.Assembly) > 0) {
 				a.Command, a.JSON = format.Command(r.Target.Command), indented(r.Target.Assembly)
 				break
 			}

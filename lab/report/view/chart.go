@@ -62,7 +62,7 @@ func (p point) median(read func(*record.Run) float64) float64 {
 // points groups a variant's valid runs by offered rate, in order.
 func points(e *record.Experiment, variant string) []point {
 	runs := e.Select(func(r *record.Run) bool {
-		return r.Step.Variant == variant && r.Step.Role != record.RoleAblation && !r.Step.Diagnostic() && r.Invalid == "" && offeredOf(r) > 0
+		return r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && !r.Spec.Diagnostic() && r.Invalid == "" && offeredOf(r) > 0
 	})
 	sort.SliceStable(runs, func(i, j int) bool { return offeredOf(runs[i]) < offeredOf(runs[j]) })
 	var out []point
@@ -82,8 +82,8 @@ func points(e *record.Experiment, variant string) []point {
 // offeredOf is the planned rate if there was one: the rate actually offered varies a little around
 // it.
 func offeredOf(r *record.Run) float64 {
-	if r.Step.Rate > 0 {
-		return r.Step.Rate
+	if r.Spec.Rate > 0 {
+		return r.Spec.Rate
 	}
 	return r.Totals.OfferedPerS
 }

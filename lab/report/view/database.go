@@ -35,7 +35,7 @@ func DatabasesOf(e *record.Experiment, atCapacity func(variant string) []*record
 // counting returns a variant's valid runs without profiles.
 func counting(e *record.Experiment, variant string) []*record.Run {
 	return e.Select(func(r *record.Run) bool {
-		return r.Step.Variant == variant && r.Invalid == "" && r.Step.Role != record.RoleProfile
+		return r.Spec.Variant == variant && r.Invalid == "" && r.Spec.Role != record.RoleProfile
 	})
 }
 

@@ -127,7 +127,7 @@ func FlamesOf(e *record.Experiment) *Profiles {
 // last.
 func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 	for _, r := range e.Runs {
-		if r.Step.Role == record.RoleProfile && r.Step.Variant == variant && (run == nil || r.Invalid == "" || run.Invalid != "") {
+		if r.Spec.Role == record.RoleProfile && r.Spec.Variant == variant && (run == nil || r.Invalid == "" || run.Invalid != "") {
 			run = r
 		}
 	}

@@ -33,9 +33,9 @@ func BlockRatios(e *record.Experiment, metrics []compare.Comparison) (out []Rati
 		one := Ratios{Metric: m.Metric, Rows: []RatioRow{{over, nil, format.Measured(m.Ratio), format.IntervalOf(m.Interval), m.Verdict}}}
 		if read := blockReaders[m.Metric]; read != nil {
 			one.Rows[0].Ratios = blockRatios(e, read, record.RoleMeasure, m.B, m.A)
-			again := blockRatios(e, read, record.RoleFloor, m.A, m.A)
+			again := blockRatios(e, read, record.RoleControl, m.A, m.A)
 			if len(again) > 0 {
-				one.Rows = append(one.Rows, RatioRow{twin, again, format.Unknown, format.IntervalOf(m.Floor), ""})
+				one.Rows = append(one.Rows, RatioRow{twin, again, format.Unknown, format.IntervalOf(m.NoiseFloor), ""})
 			}
 		}
 		out = append(out, one)

@@ -64,7 +64,7 @@ func countPauses(runs []*record.Run) map[int]int64 {
 // saturated returns the runs that saturated a variant.
 func saturated(e *record.Experiment, variant string) []*record.Run {
 	return e.Select(func(r *record.Run) bool {
-		return r.Step.Role == record.RoleSaturate && r.Step.Variant == variant && r.Invalid == ""
+		return r.Spec.Role == record.RoleSaturate && r.Spec.Variant == variant && r.Invalid == ""
 	})
 }
 

@@ -29,10 +29,10 @@ type Moment struct {
 // ramps returns every valid run under a rising rate.
 func ramps(e *record.Experiment) (out []Ramp) {
 	for _, r := range e.Runs {
-		if r.Step.RampTo == 0 || r.Invalid != "" {
+		if r.Spec.RampTo == 0 || r.Invalid != "" {
 			continue
 		}
-		ramp := Ramp{Variant: r.Step.Variant, From: format.Value(r.Step.Rate), To: format.Value(r.Step.RampTo), Accepted: followed(r, acceptedIn), Delivered: format.Unknown, Moments: []Moment{}}
+		ramp := Ramp{Variant: r.Spec.Variant, From: format.Value(r.Spec.Rate), To: format.Value(r.Spec.RampTo), Accepted: followed(r, acceptedIn), Delivered: format.Unknown, Moments: []Moment{}}
 		if r.Totals.Delivered+r.Totals.Undelivered > 0 {
 			ramp.Delivered = followed(r, func(c record.Client) int64 { return c.Delivered })
 		}
@@ -78,7 +78,7 @@ func acceptedIn(c record.Client) int64 { return c.Completed - c.Failed }
 // rampRate is the offered rate at an instant, per second.
 func rampRate(r *record.Run, at int64) format.Value {
 	share := float64(at-r.Begin) / float64(r.Length)
-	return format.Value(r.Step.Rate + (r.Step.RampTo-r.Step.Rate)*max(0, min(1, share)))
+	return format.Value(r.Spec.Rate + (r.Spec.RampTo-r.Spec.Rate)*max(0, min(1, share)))
 }
 
 // observedSeries is the run's series with the rate and the latency that its SLO bounds: those of

@@ -34,7 +34,7 @@ func NewRun(r *record.Run, verdict *capacity.Verdict) Run {
 		v = *verdict
 	}
 	out := Run{
-		ID: r.ID, Role: r.Step.Role, Variant: r.Step.Variant, Round: r.Step.Round,
+		ID: r.ID, Role: r.Spec.Role, Variant: r.Spec.Variant, Round: r.Spec.Round,
 		Offered: format.Measured(t.OfferedPerS), Achieved: format.Value(t.AchievedPerS), Delivered: format.Measured(t.DeliveredPerS),
 		P50: format.Measured(q.P50), P99: format.Measured(q.P99), Errors: format.Value(t.ErrorShare()), CPU: format.Unknown,
 		Met: v.Met, Judged: judged, Unjudged: format.Unjudged(v), Misses: format.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
@@ -45,7 +45,7 @@ func NewRun(r *record.Run, verdict *capacity.Verdict) Run {
 	if t.Server != nil {
 		out.CPU = format.Measured(t.Server.CPUMicrosPerRequest)
 	}
-	if r.Step.Role == record.RoleProfile {
+	if r.Spec.Role == record.RoleProfile {
 		out.P50, out.P99 = format.Unknown, format.Unknown // profiling adds latency
 	}
 	return out

@@ -87,9 +87,9 @@ func (c *ScalingCurve) fitted() (points []scaling.Point) {
 func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, variant string) (out []ScalingPoint) {
 	runs := map[int][]*record.Run{}
 	for _, r := range e.Runs {
-		looked := r.Step.Diagnostic() && r.Step.Role != record.RoleSaturate
-		if r.Step.Variant == variant && r.Step.Role != record.RoleAblation && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.AchievedPerS > 0 {
-			runs[r.Step.Connections] = append(runs[r.Step.Connections], r)
+		looked := r.Spec.Diagnostic() && r.Spec.Role != record.RoleSaturate
+		if r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.AchievedPerS > 0 {
+			runs[r.Spec.Connections] = append(runs[r.Spec.Connections], r)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(runs)) {

@@ -31,14 +31,14 @@ func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capaci
 		if !r.Sessions() || r.Totals.Sessions == nil {
 			continue
 		}
-		row := Crowded{Variant: r.Step.Variant, Role: format.Role(r.Step.Role), Round: r.Step.Round, Totals: r.Totals, Sessions: r.Totals.Sessions}
+		row := Crowded{Variant: r.Spec.Variant, Role: format.Role(r.Spec.Role), Round: r.Spec.Round, Totals: r.Totals, Sessions: r.Totals.Sessions}
 		switch v, judged := verdicts[r.ID]; {
 		case r.Invalid != "":
 			row.Met = "invalid"
 		case judged && format.Unjudged(v) != "" && len(capacities) == 0:
 			row.Met = "not judged"
 		case judged && len(capacities) > 0: // as the search judged it; too few completions give a warning
-			found := capacities[r.Step.Variant]
+			found := capacities[r.Spec.Variant]
 			row.Met = format.Met(found.MetIn(r.ID), "")
 		case judged:
 			row.Met = format.Met(v.Met, "")

@@ -24,7 +24,7 @@ type StageRow struct {
 func StagesOf(e *record.Experiment) (out []Staged) {
 	for _, name := range format.Variants(e) {
 		for _, r := range slices.Backward(e.Runs) {
-			if r.Step.Variant == name && r.Invalid == "" && len(r.Stages) > 0 {
+			if r.Spec.Variant == name && r.Invalid == "" && len(r.Stages) > 0 {
 				out = append(out, Staged{Variant: name, Run: format.Run(r), Rows: stageRows(r.Stages)})
 				break
 			}

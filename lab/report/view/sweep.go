@@ -62,7 +62,7 @@ type Flow struct {
 // rate, and those for a diagnosis, whose latency includes queueing or profiling.
 func Steady(e *record.Experiment) *record.Experiment {
 	out := *e
-	out.Runs = e.Select(func(r *record.Run) bool { return r.Step.RampTo == 0 && !r.Step.Diagnostic() })
+	out.Runs = e.Select(func(r *record.Run) bool { return r.Spec.RampTo == 0 && !r.Spec.Diagnostic() })
 	return &out
 }
 
@@ -102,8 +102,8 @@ func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	for _, name := range format.Variants(e) {
 		rates := map[float64]bool{}
 		for _, r := range e.Runs {
-			if r.Step.Variant == name {
-				rates[r.Step.Rate] = true
+			if r.Spec.Variant == name {
+				rates[r.Spec.Rate] = true
 			}
 		}
 		if len(rates) == 0 {

@@ -177,7 +177,7 @@ func newTrace(r *record.Run, points int) Trace {
 		rest = rest[n:]
 	}
 	for key, c := range t.Series {
-		if c.Empty() || r.Step.Role == record.RoleProfile && slices.Contains(latencies, key) {
+		if c.Empty() || r.Spec.Role == record.RoleProfile && slices.Contains(latencies, key) {
 			delete(t.Series, key)
 		}
 	}

@@ -82,7 +82,7 @@ func turns(e *record.Experiment, us func(int64) float64, add func(event)) {
 	threads := map[string]int{}
 	for _, s := range e.Slices {
 		of := s.Variant
-		if s.Role == record.RoleFloor {
+		if s.Role == record.RoleControl {
 			of += " (twin)"
 		}
 		if threads[of] == 0 {

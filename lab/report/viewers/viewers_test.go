@@ -65,7 +65,7 @@ func TestPerfettoOfTurns(t *testing.T) {
 	e := &record.Experiment{Slices: []record.Slice{
 		{Kind: record.SliceWork, Variant: "a", Start: 1e9, Length: 3e8, Served: 10},
 		{Kind: record.SliceWork, Variant: "b", Start: 2e9, Length: 3e8},
-		{Kind: record.SliceSLO, Variant: "a", Role: record.RoleFloor, Start: 3e9, Length: 8e8}}}
+		{Kind: record.SliceSLO, Variant: "a", Role: record.RoleControl, Start: 3e9, Length: 8e8}}}
 	threads := map[int]string{}
 	spans := 0
 	for _, one := range written[trace](t, Perfetto, e).TraceEvents {
