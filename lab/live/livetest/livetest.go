@@ -14,7 +14,6 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/report"
 )
 
 // Made is an experiment that grows on disk like a real one.
@@ -37,7 +36,8 @@ func New(t *testing.T, dir, kind string, started time.Time, variants ...string) 
 	e := &record.Experiment{
 		Name: "shop", Kind: kind, Service: "shop", SLO: slo, Started: started, Command: []string{"dyno", "run", "shop.yaml"},
 		Scenario: "name: shop\nslo: p99=20ms\n", Metric: "capacity",
-		Machine: record.Machine{OS: "linux", Arch: "amd64", CPU: "Imaginary 9000", Cores: 2, MemoryGiB: 8, Kernel: "6.12", Go: "go1.26"},
+		Machine:    record.Machine{OS: "linux", Arch: "amd64", CPU: "Imaginary 9000", Cores: 2, MemoryGiB: 8, Kernel: "6.12", Go: "go1.26"},
+		InProgress: &record.InProgress{PID: os.Getpid()},
 	}
 	for _, v := range variants {
 		e.Variants = append(e.Variants, record.Variant{Name: v, Args: []string{"--assembly", v}})
@@ -117,7 +117,7 @@ func (r *Run) End() {
 	}
 }
 
-// UnderWay records which process runs the experiment.
+// UnderWay records that another process runs the experiment.
 func (m *Made) UnderWay(pid int) {
 	m.t.Helper()
 	m.Exp.InProgress = &record.InProgress{PID: pid}
@@ -126,11 +126,12 @@ func (m *Made) UnderWay(pid int) {
 	}
 }
 
-// Finish writes the report's file, which dyno writes last.
+// Finish records that the experiment has ended.
 func (m *Made) Finish() {
 	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.Dir, report.PageFile), []byte("written by the process that measured"), 0o644); err != nil {
-		m.t.Fatal(err)
+	m.Exp.InProgress, m.Exp.Outcome = nil, &record.Outcome{Status: record.OutcomeComplete}
+	if folder.Save(m.Exp); m.Exp.Unwritten != nil {
+		m.t.Fatal(m.Exp.Unwritten)
 	}
 }
 
