@@ -53,7 +53,7 @@ type head struct {
 	Exp  *record.Experiment
 	// Slices reports whether variants took turns.
 	Slices bool
-	folder.Stamp
+	Stamp  folder.Stamp
 }
 
 // index is the folder that holds the experiments. It opens nothing outside that folder: names are

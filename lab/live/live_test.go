@@ -291,8 +291,8 @@ func TestReportsAreKept(t *testing.T) {
 	}
 	m.Search("plain", 3000)
 	more, err := s.reports.of(t.Context(), "shop")
-	if err != nil || len(more.Runs) != 3 {
-		t.Errorf("after another run the report has %d runs (%v), want 3", len(more.Runs), err)
+	if err != nil || len(more.report.Runs) != 3 {
+		t.Errorf("after another run the report has %d runs (%v), want 3", len(more.report.Runs), err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
