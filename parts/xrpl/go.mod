@@ -16,7 +16,11 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/sys v0.49.0 // indirect
+require (
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
 
 // This version of the whole has packages that are modules of their own today.
 exclude google.golang.org/genproto v0.0.0-20230410155749-daa745c078e1
