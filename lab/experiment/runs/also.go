@@ -74,7 +74,9 @@ func (a *also) close() {
 // begin takes its profiles while the target's are taken.
 func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
 	if a != nil {
-		taking.Go(func() { a.inspection.take(ctx, profiling.Inspection{Debug: a.debug, Agent: a.target.Agent, Dir: a.dir}, a.target) })
+		taking.Go(func() {
+			a.inspection.take(ctx, profiling.Inspection{Debug: a.debug, Agent: a.target.Agent, Dir: a.dir}, a.target)
+		})
 	}
 }
 
