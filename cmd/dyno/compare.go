@@ -109,7 +109,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 			var start *request.Start
 			switch {
 			case built:
-				if start, err = q.Start(&program, args[0]); err == nil {
+				if start, err = q.Start(cmd.Context(), &program, args[0]); err == nil {
 					o.Scenario = start.Scenario
 				}
 			case request.IsURL(args[0]):

@@ -101,15 +101,7 @@ func which(found []string) error {
 	if len(found) == 0 {
 		return usage.Errorf("there is no Go program in or below this folder: name its folder")
 	}
-	const most = 20
-	var list strings.Builder
-	for _, p := range found[:min(len(found), most)] {
-		list.WriteString("\n  dyno init ./" + filepath.ToSlash(p))
-	}
-	if n := len(found) - most; n > 0 {
-		fmt.Fprintf(&list, "\n  and %d more", n)
-	}
-	return usage.Errorf("there are several programs here; name one:%s", list.String())
+	return usage.Errorf("there are several programs here; name one:%s", request.Lines("dyno init ", found))
 }
 
 // starter writes the commented scenario.
@@ -136,6 +128,9 @@ func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, 
 	}
 	root, err := parser.Root(name)
 	if err != nil {
+		return err
+	}
+	if err := request.RefuseLibrary(ctx, pkg); err != nil {
 		return err
 	}
 	if t.Build, err = fromRoot(root, pkg, name); err != nil {

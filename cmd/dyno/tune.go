@@ -44,19 +44,19 @@ to be named with --only.`,
   dyno tune my-service.yaml --only gogc,gomemlimit,pgo`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Metric = strings.ToLower(o.Metric)
+			o.Experiment.Metric = strings.ToLower(o.Experiment.Metric)
 			switch {
 			case request.IsURL(args[0]):
 				return usage.Errorf("tune takes a scenario file, since it starts the program itself; dyno init writes one")
-			case o.Metric != "" && !slices.Contains(tunable, o.Metric):
-				return usage.Errorf("unknown metric %q; tune improves %s", o.Metric, strings.Join(tunable, ", "))
-			case cmd.Flags().Changed("at") && (o.Metric != compare.MetricP99 || !(o.Rate > 0 && o.Rate <= request.MostPerSecond)):
+			case o.Experiment.Metric != "" && !slices.Contains(tunable, o.Experiment.Metric):
+				return usage.Errorf("unknown metric %q; tune improves %s", o.Experiment.Metric, strings.Join(tunable, ", "))
+			case cmd.Flags().Changed("at") && (o.Experiment.Metric != compare.MetricP99 || !(o.Experiment.Rate > 0 && o.Experiment.Rate <= request.MostPerSecond)):
 				return usage.Errorf("--at takes a rate above 0 and up to %.0f per second, and belongs to --metric p99", request.MostPerSecond)
 			case c.budget != 0 && c.budget < leastTune:
 				return usage.Errorf("--budget takes %v or more, not %v", leastTune, c.budget)
 			}
 			var err error
-			if o.Scenario, err = request.Open(args[0]); err != nil {
+			if o.Experiment.Scenario, err = request.Open(args[0]); err != nil {
 				return err
 			}
 			return c.tune(cmd, o)
@@ -65,10 +65,10 @@ to be named with --only.`,
 	c.register(cmd)
 	f := cmd.Flags()
 	usage.Duration(f, &c.budget, "budget", "", 0, "time limit of search and proof, without building (default 8m)")
-	f.StringVar(&o.Metric, "metric", "", "what to improve: work (peak work rate; default), cpu (per request) or p99")
+	f.StringVar(&o.Experiment.Metric, "metric", "", "what to improve: work (peak work rate; default), cpu (per request) or p99")
 	f.StringVar(&o.Variant, "variant", "", "the variant to start from (default: the scenario's last)")
 	f.StringSliceVar(&o.Settings, "only", nil, "settings to try: gogc, gomemlimit, gomaxprocs, pgo, or settings and seams of the service")
-	usage.Rate(f, &o.Rate, "at", "", "with --metric p99: the rate per second (default 0.7 of the capacity)")
+	usage.Rate(f, &o.Experiment.Rate, "at", "", "with --metric p99: the rate per second (default 0.7 of the capacity)")
 	return cmd
 }
 
@@ -85,12 +85,13 @@ func asExit(err error) error {
 
 // tune carries a search out and shows its result.
 func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
-	o.Permit, o.NoPMQoS, o.Budget = c.permit, c.noPMQoS, c.budget
-	o.Command = append([]string{"dyno"}, os.Args[1:]...)
-	o.Out = c.folder(o.Scenario.Name + "-tune")
+	e := &o.Experiment
+	e.Permit, e.NoPMQoS, e.Budget = c.permit, c.noPMQoS, c.budget
+	e.Command = append([]string{"dyno"}, os.Args[1:]...)
+	e.Out = c.folder(e.Scenario.Name + "-tune")
 	view := progress.New(os.Stderr)
-	o.Progress = view
-	release, err := c.agents.Gather(cmd.Context(), &o.Options, agentsVersion())
+	e.Progress = view
+	release, err := c.agents.Gather(cmd.Context(), e, agentsVersion())
 	if err != nil {
 		view.End()
 		return err
@@ -107,11 +108,11 @@ func (c *common) tune(cmd *cobra.Command, o tuning.Options) error {
 	if found == nil || len(found.Trials) == 0 && err != nil {
 		return asExit(err)
 	}
-	result := tuned.Build(found, o.Out, filepath.Join(o.Out, tuning.ProfileFile))
+	result := tuned.Build(found, e.Out, filepath.Join(e.Out, tuning.ProfileFile))
 	if err != nil {
 		result.Valid, result.Reason = false, err.Error()
 	}
-	unwritten := writeFile(filepath.Join(o.Out, tuned.File), result, tuned.JSON)
+	unwritten := writeFile(filepath.Join(e.Out, tuned.File), result, tuned.JSON)
 	show := tuned.Print
 	if c.json {
 		show = tuned.JSON

@@ -69,7 +69,7 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 		switch {
 		case err == nil:
 			found[v.Name] = peak
-		case x.exp.Kind == record.KindCompare && len(variants) > 2 && v.Name != variants[0].Name && ctx.Err() == nil:
+		case x.dropsFailing() && v.Name != variants[0].Name && ctx.Err() == nil:
 			x.leaveOut(v.Name, err)
 		default:
 			return nil, err
@@ -103,7 +103,7 @@ func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) cap
 // baseline twice if there is something to compare.
 func (x *executor) byConcurrency(ctx context.Context) error {
 	p, variants := x.opts.pace(), x.variants
-	if x.exp.Kind == record.KindCapacity {
+	if x.kind.alone {
 		variants = variants[:1]
 	}
 	n := len(variants)
@@ -137,14 +137,14 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		if n > 1 {
 			rotation.Control = variants[0].Name
 		}
-		if x.opts.Depth == Thorough && x.exp.Kind == record.KindLadder {
+		if x.opts.Depth == Thorough && x.kind.steps {
 			rotation.Ablations = leavable(x.variants)
 		}
 		if err := x.follow(ctx, rotation.Next); err != nil {
 			return err
 		}
 	}
-	if x.exp.Kind == record.KindLadder || x.opts.Profile > 0 {
+	if x.kind.steps || x.opts.Profile > 0 {
 		return x.profileJobs(ctx, variants, found)
 	}
 	return nil

@@ -105,14 +105,18 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := newExecutor(o, variants)
+	how, ok := kinds[o.Scenario.Mode]
+	if !ok {
+		return nil, &scenario.Fault{Err: fmt.Errorf("unknown mode %q", o.Scenario.Mode)}
+	}
+	x := newExecutor(o, how, variants)
 	if err := x.permitted(); err != nil {
 		return nil, err
 	}
 	if o.Agents != nil && !o.Scenario.Load.Traits().Splits {
 		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
 	}
-	if o.Scenario.PacedJob() && slices.Contains(seeking, x.exp.Kind) {
+	if o.Scenario.PacedJob() && how.counted != nil {
 		return nil, &scenario.Fault{Err: fmt.Errorf("load.kind: %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in load.args", x.exp.Kind)}
 	}
 	place, err := folder.Claim(o.Out)
@@ -199,6 +203,7 @@ func choose(sc *scenario.Scenario, only []string) ([]scenario.Variant, error) {
 // executor carries out one experiment.
 type executor struct {
 	opts     Options
+	kind     kind
 	exp      *record.Experiment
 	variants []scenario.Variant
 	programs *environment.Programs
@@ -210,8 +215,8 @@ type executor struct {
 }
 
 // newExecutor returns an executor of which nothing is built, and no folder made.
-func newExecutor(o Options, variants []scenario.Variant) *executor {
-	x := &executor{opts: o, variants: variants, lost: map[string]bool{}}
+func newExecutor(o Options, how kind, variants []scenario.Variant) *executor {
+	x := &executor{opts: o, kind: how, variants: variants, lost: map[string]bool{}}
 	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
@@ -221,7 +226,7 @@ func newExecutor(o Options, variants []scenario.Variant) *executor {
 	x.programs = &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
 	x.gen = generator.New(x.programs)
 	x.gen.Permit, x.gen.Agents = o.Permit, o.Agents
-	x.runner = &runs.Runner{Generator: x.gen, Warmup: o.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
+	x.runner = &runs.Runner{Generator: x.gen, Warmup: x.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }
@@ -310,7 +315,7 @@ func (x *executor) step(ctx context.Context, s record.RunSpec) error {
 		}
 		x.opts.Progress.Done(r)
 		switch {
-		case r.Invalid == "", s.Diagnostic(), s.Confirm, x.exp.Kind == record.KindLoad:
+		case r.Invalid == "", s.Diagnostic(), s.Confirm, x.kind.once:
 			return nil
 		case try == tries:
 			return fmt.Errorf("%w: %s", ErrUnfit, r.Invalid)
@@ -330,20 +335,17 @@ func (silent) Slice(record.Slice, time.Duration) {}
 var warmups = map[Depth]time.Duration{Quick: 400 * time.Millisecond, Default: 400 * time.Millisecond, Thorough: time.Second}
 
 // warmup returns the warm-up of a run: the scenario's own if it has one.
-func (o *Options) warmup() time.Duration {
-	out := warmups[o.Depth]
-	if o.Scenario.Load.Traits().Counted() {
-		out = o.pace().warmup
+func (x *executor) warmup() time.Duration {
+	out := warmups[x.opts.Depth]
+	if x.opts.Scenario.Load.Traits().Counted() {
+		out = x.opts.pace().warmup
 	}
-	out = cmp.Or(o.Scenario.Measure.Warmup, out)
-	if o.Depth == Quick && o.Scenario.Mode == record.KindSweep {
-		return min(out, quickSweepWarmup)
+	out = cmp.Or(x.opts.Scenario.Measure.Warmup, out)
+	if x.opts.Depth == Quick && x.kind.quickWarmup > 0 {
+		return min(out, x.kind.quickWarmup)
 	}
 	return out
 }
-
-// seeking are the kinds of experiment that look for capacities.
-var seeking = []string{record.KindLadder, record.KindCompare, record.KindCapacity}
 
 func (x *executor) execute(ctx context.Context) error {
 	if !x.opts.Scenario.Load.Traits().Sends && x.opts.Scenario.Shares() {
@@ -353,15 +355,10 @@ func (x *executor) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.opts.Scenario.Load.Traits().Counted() && slices.Contains(seeking, x.exp.Kind) {
-		return x.byConcurrency(ctx)
+	if x.opts.Scenario.Load.Traits().Counted() && x.kind.counted != nil {
+		return x.kind.counted(x, ctx)
 	}
-	plan, ok := map[string]func(context.Context) error{record.KindLadder: x.ladder, record.KindCompare: x.compare, record.KindCapacity: x.capacity,
-		record.KindSweep: x.sweep, record.KindDiagnose: x.diagnose, record.KindLoad: x.load}[x.exp.Kind]
-	if !ok {
-		return fmt.Errorf("unknown mode %q", x.exp.Kind)
-	}
-	return plan(ctx)
+	return x.kind.run(x, ctx)
 }
 
 // runsOf returns the runs of one search or slot, in order.

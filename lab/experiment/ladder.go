@@ -13,13 +13,6 @@ import (
 	"dyno/lab/scenario"
 )
 
-// budgets are the time limits of an experiment after building, by kind and depth.
-var budgets = map[string]map[Depth]time.Duration{
-	record.KindLadder:   {Quick: 2 * time.Minute, Default: 4 * time.Minute, Thorough: 20 * time.Minute},
-	record.KindCompare:  {Quick: time.Minute, Default: 4 * time.Minute, Thorough: 15 * time.Minute},
-	record.KindCapacity: {Quick: 30 * time.Second, Default: 90 * time.Second, Thorough: 5 * time.Minute},
-}
-
 const (
 	// profiledFor is the approximate time of a run under profiles, from start to stop.
 	profiledFor = 5 * time.Second
@@ -30,19 +23,17 @@ const (
 
 // budget returns the time limit of the experiment; 0: as long as its plan needs.
 func (x *executor) budget() time.Duration {
-	byDepth, turns := budgets[x.exp.Kind]
-	if x.exp.Kind == record.KindCompare && len(x.variants) > 2 {
-		byDepth = budgets[record.KindLadder]
-	}
 	switch {
-	case x.opts.Scenario.Load.Traits().Counted() || !turns:
+	case x.opts.Scenario.Load.Traits().Counted() || x.kind.budgets == nil:
 		return 0
 	case x.opts.Budget > 0:
 		return x.opts.Budget
 	case x.opts.Scenario.Measure.Budget > 0 && x.opts.Depth == Default:
 		return x.opts.Scenario.Measure.Budget
+	case len(x.variants) > 2 && x.kind.several != nil:
+		return x.kind.several[x.opts.Depth]
 	}
-	return byDepth[x.opts.Depth]
+	return x.kind.budgets[x.opts.Depth]
 }
 
 // ladder measures every variant in turns, holds the last one's capacity, and takes profiles of
@@ -153,6 +144,10 @@ func (x *executor) capacity(ctx context.Context) error {
 	return nil
 }
 
+// dropsFailing reports whether a variant that cannot be measured is dropped, since others are left
+// to compare.
+func (x *executor) dropsFailing() bool { return x.kind.compares && len(x.variants) > 2 }
+
 // measured is the place of a variant that is measured for itself.
 func measured(variant string) turns.Place {
 	return turns.Place{Role: record.RoleMeasure, Variant: variant}
@@ -162,7 +157,7 @@ func measured(variant string) turns.Place {
 // 0) is that of every SLO slice.
 func (x *executor) takeTurns(ctx context.Context, places []turns.Place, pairs [][2]turns.Place, ends time.Time, rate float64) error {
 	given, err := turns.Take(ctx, turns.Plan{Places: places, Pairs: pairs, Ends: ends, Rate: rate, Rounds: x.opts.Rounds, Metric: x.opts.Metric,
-		Spare: x.exp.Kind == record.KindCompare && len(x.variants) > 2, Generator: x.gen, Exp: x.exp, Token: x.opts.Token, Slice: x.opts.Progress.Slice})
+		Spare: x.dropsFailing(), Generator: x.gen, Exp: x.exp, Token: x.opts.Token, Slice: x.opts.Progress.Slice})
 	for p := range given {
 		if p.Role == record.RoleMeasure {
 			x.lost[p.Variant] = true

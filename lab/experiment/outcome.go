@@ -56,23 +56,28 @@ func (x *executor) noSuccess() error {
 // invalid explains why a completed experiment has no valid result; empty: it has one.
 func (x *executor) invalid() string {
 	switch {
-	case x.exp.Kind == record.KindDiagnose && len(x.exp.Runs) > 0:
-		if d := diagnose.Diagnose(x.exp); len(d) > 0 && !d[0].Valid {
-			return d[0].Reason
-		}
-		return ""
+	case x.kind.invalid != nil && len(x.exp.Runs) > 0:
+		return x.kind.invalid(x.exp)
 	case len(x.exp.Slices) > 0:
 		return x.invalidTurns()
 	}
 	reason := "nothing was measured"
 	for _, r := range x.exp.Runs {
 		// An SLO that was met was met, however busy the generator was, unless a part of the load failed.
-		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.exp.Kind == record.KindLoad && x.opts.Scenario.Bounded() && capacity.Judge(r).Met {
+		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.kind.once && x.opts.Scenario.Bounded() && capacity.Judge(r).Met {
 			return ""
 		}
 		reason = r.Invalid
 	}
 	return reason
+}
+
+// undiagnosed explains why a diagnosis has no verdict; empty: it has one.
+func undiagnosed(e *record.Experiment) string {
+	if d := diagnose.Diagnose(e); len(d) > 0 && !d[0].Valid {
+		return d[0].Reason
+	}
+	return ""
 }
 
 // invalidTurns explains why slices have no valid result: none counts, the load generator was the
@@ -83,7 +88,7 @@ func (x *executor) invalidTurns() string {
 		switch s := &x.exp.Slices[i]; {
 		case s.Invalid != "":
 			reason = s.Invalid
-		case x.exp.Kind == record.KindCapacity && x.opts.Scenario.Bounded() && s.Kind == record.SliceWork:
+		case x.kind.alone && x.opts.Scenario.Bounded() && s.Kind == record.SliceWork:
 			// The generator may be the limit at the peak work rate, but not at the capacity.
 		case s.Limited != "":
 			limited, how = limited+1, s.Limited
@@ -98,7 +103,7 @@ func (x *executor) invalidTurns() string {
 	case 2*limited > count:
 		return fmt.Sprintf("the load generator was the limit in %d of %d slices: %s", limited, count, how)
 	}
-	if x.exp.Kind == record.KindCompare && len(x.variants) == 2 {
+	if x.kind.compares && len(x.variants) == 2 {
 		for _, v := range x.variants {
 			if !slices.ContainsFunc(x.exp.Slices, func(s record.Slice) bool { return s.Variant == v.Name && s.Role == record.RoleMeasure }) {
 				return fmt.Sprintf("the budget of %v left no time for a turn of %s: give it more with --budget", x.exp.Budget, v.Name)

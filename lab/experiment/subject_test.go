@@ -34,7 +34,7 @@ func begun(t *testing.T, o Options) *executor {
 		t.Fatal(err)
 	}
 	o.Progress = silent{}
-	x := newExecutor(o, variants)
+	x := newExecutor(o, kinds[o.Scenario.Mode], variants)
 	if err := x.programs.Build(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/report"
 )
 
 // Bounds on a folder of experiments.
@@ -27,8 +26,8 @@ const (
 	maxKept    = 256 << 10 // bytes of a description kept in memory: with maxHeads, 500 MiB at most
 )
 
-// staleAfter is the time without writes after which an experiment without a report counts as broken
-// off: building a program and waiting for an idle machine take less.
+// staleAfter is the time without writes after which an experiment in progress counts as broken off:
+// building a program and waiting for an idle machine take less.
 const staleAfter = 2 * time.Minute
 
 // staleAfterAlive is the same if a process with the experiment's process number exists. It is
@@ -54,7 +53,7 @@ type head struct {
 	Exp  *record.Experiment
 	// Slices reports whether variants took turns.
 	Slices bool
-	folder.Stamp
+	Stamp  folder.Stamp
 }
 
 // index is the folder that holds the experiments. It opens nothing outside that folder: names are
@@ -159,33 +158,27 @@ func (s *index) newest(text string, most int) (out []head, left int, err error) 
 	return out, 0, nil
 }
 
-// state reports whether an experiment is in progress: it records that itself, and writes. One whose
-// process is not visible may run in a container. Older versions of dyno do not record it; there the
-// report is the file written last.
+// state reports whether an experiment is in progress: its record says so, and is still written to.
+// An experiment whose process is not visible from here may run in a container.
 func (s *index) state(name string) (State, error) {
+	h, err := s.head(name)
+	if err != nil {
+		return Broken, err
+	}
+	if h.Exp.InProgress == nil {
+		return Ended, nil
+	}
 	folder, err := s.open(name)
 	if err != nil {
 		return Broken, err
 	}
 	defer folder.Close()
-	last := folder.Written()
-	if h, err := s.head(name); err == nil && h.Exp.InProgress != nil {
-		patience := staleAfter
-		if alive(h.Exp.InProgress.PID) {
-			patience = staleAfterAlive
-		}
-		if time.Since(last).Abs() < patience {
-			return Going, nil
-		}
-		return Broken, nil
+	patience := staleAfter
+	if alive(h.Exp.InProgress.PID) {
+		patience = staleAfterAlive
 	}
-	switch page := folder.Changed(report.PageFile); {
-	case !page.IsZero() && !page.Before(last):
-		return Ended, nil
-	case time.Since(last).Abs() < staleAfter:
+	if time.Since(folder.Written()).Abs() < patience {
 		return Going, nil
-	case !page.IsZero():
-		return Ended, nil // another process changed a file afterwards
 	}
 	return Broken, nil
 }

@@ -28,8 +28,8 @@ type reports struct {
 
 // built is an experiment's report.
 type built struct {
-	*report.Report
-	page []byte
+	report *report.Report
+	page   []byte
 }
 
 // answer is a report in one sentence.
@@ -75,9 +75,9 @@ func (r *reports) of(ctx context.Context, name string) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &built{Report: report.Build(exp)}
+	b := &built{report: report.Build(exp)}
 	var page bytes.Buffer
-	if err := html.Page(&page, b.Report); err != nil {
+	if err := html.Page(&page, b.report); err != nil {
 		return nil, err
 	}
 	b.page = page.Bytes()
@@ -111,6 +111,6 @@ func (r *reports) answer(ctx context.Context, name string) (answer, error) {
 }
 
 func answerOf(b *built) answer {
-	all, valid := b.Count()
-	return answer{Answer: b.Answer, Invalid: b.Invalid != "", Runs: all, Valid: valid}
+	all, valid := b.report.Count()
+	return answer{Answer: b.report.Answer, Invalid: b.report.Invalid != "", Runs: all, Valid: valid}
 }

@@ -150,11 +150,10 @@ type VariantLoad struct {
 
 // Measure sets lengths and repetitions. Zero leaves the choice to the plan (--quick, --thorough).
 type Measure struct {
-	StartRate float64   `yaml:"start_rate,omitempty"` // no effect any more; accepted in older files
-	MaxRate   float64   `yaml:"max_rate,omitempty"`   // highest offered rate, per second
-	Rates     []float64 `yaml:"rates,omitempty"`      // per second: mode sweep runs every variant at each
-	Ramp      *Rise     `yaml:"ramp,omitempty"`       // mode sweep: one more run of every variant, with a rising rate
-	Per       string    `yaml:"per,omitempty"`        // an axis of the sweep: Rates and Ramp are per unit of its value
+	MaxRate float64   `yaml:"max_rate,omitempty"` // highest offered rate, per second
+	Rates   []float64 `yaml:"rates,omitempty"`    // per second: mode sweep runs every variant at each
+	Ramp    *Rise     `yaml:"ramp,omitempty"`     // mode sweep: one more run of every variant, with a rising rate
+	Per     string    `yaml:"per,omitempty"`      // an axis of the sweep: Rates and Ramp are per unit of its value
 	// Jobs by concurrency: start (0: 1) and end (0: MaxConcurrency) of a search, and the
 	// concurrencies of a sweep. In other modes Concurrency lists those that are tried, instead of a
 	// search.

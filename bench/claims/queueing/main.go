@@ -11,27 +11,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 
+	"dyno/bench/claims"
 	"dyno/lab/record"
-	"dyno/lab/record/folder"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "queueing: name the folder of a sweep, as in: go run ./bench/claims/queueing dyno-out/notify-queues-20260102-150405")
-		os.Exit(2)
-	}
-	exp, err := folder.Open(os.Args[1])
-	if err == nil {
-		err = compare(os.Stdout, exp.Runs)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "queueing:", err)
-		os.Exit(1)
-	}
-}
+func main() { claims.Main("queueing", "dyno-out/notify-queues-20260102-150405", compare) }
 
 // Gauges by which a service reports the structure of its queue.
 const (
@@ -41,11 +27,11 @@ const (
 )
 
 // compare prints a line for each valid run at a constant rate of a queue whose structure is known.
-func compare(w io.Writer, runs []*record.Run) error {
+func compare(w io.Writer, e *record.Experiment) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "variant\toffered/s\troom\tp99 ms\tpredicted\tdropped\tpredicted\t")
 	lines := 0
-	for _, r := range runs {
+	for _, r := range e.Runs {
 		t := r.Totals
 		if r.Invalid != "" || r.Spec.RampTo > 0 || r.Spec.Diagnostic() || t.Server == nil || t.Offered == 0 {
 			continue

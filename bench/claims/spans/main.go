@@ -10,27 +10,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
+	"dyno/bench/claims"
 	"dyno/lab/record"
-	"dyno/lab/record/folder"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "spans: name the folder of a sweep, as in: go run ./bench/claims/spans dyno-out/ledger-spans-20260102-150405")
-		os.Exit(2)
-	}
-	exp, err := folder.Open(os.Args[1])
-	if err == nil {
-		err = compare(os.Stdout, exp)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "spans:", err)
-		os.Exit(1)
-	}
-}
+func main() { claims.Main("spans", "dyno-out/ledger-spans-20260102-150405", compare) }
 
 // compare prints the fit to all valid runs of variants with a number of units, and the inflection
 // for each number.

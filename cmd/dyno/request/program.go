@@ -3,6 +3,7 @@ package request
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -84,10 +85,59 @@ func Programs(ctx context.Context, dir string) (found []string) {
 	return found
 }
 
+// RefuseLibrary returns an error if the folder of a Go package holds no program. It names the
+// programs below the folder, or else those of its module.
+func RefuseLibrary(ctx context.Context, dir string) error {
+	list := exec.CommandContext(ctx, "go", "list", "-e", "-f", "{{.Name}}\n{{with .Module}}{{.Dir}}{{end}}", ".")
+	list.Dir = dir
+	said, err := list.Output()
+	name, module, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+	if err != nil || name == "main" || name == "" {
+		return nil // a build reports what is wrong
+	}
+	found := Programs(ctx, dir)
+	if len(found) == 0 && module != "" {
+		found = Programs(ctx, relative(module))
+	}
+	if len(found) == 0 {
+		return usage.Errorf("%s holds package %s, which is no program, and its module has none: name the folder of a package main", dir, name)
+	}
+	return usage.Errorf("%s holds package %s, which is no program; name the folder of one:%s", dir, name, Lines("", found))
+}
+
+// relative returns a folder's path from the current folder.
+func relative(dir string) string {
+	if here, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(here, dir); err == nil {
+			return rel
+		}
+	}
+	return dir
+}
+
+// Lines lists folders of programs, each on a line of its own after what is in front of it.
+func Lines(front string, folders []string) string {
+	const most = 20
+	var b strings.Builder
+	for _, p := range folders[:min(len(folders), most)] {
+		if p = filepath.ToSlash(p); filepath.IsLocal(p) {
+			p = "./" + p
+		}
+		b.WriteString("\n  " + front + p)
+	}
+	if n := len(folders) - most; n > 0 {
+		fmt.Fprintf(&b, "\n  and %d more", n)
+	}
+	return b.String()
+}
+
 // Start reads what an argument of a command says to start: the folder of a Go package, or a
 // scenario, of which it is the last variant.
-func (q *Flags) Start(p *Program, arg string) (*Start, error) {
+func (q *Flags) Start(ctx context.Context, p *Program, arg string) (*Start, error) {
 	if IsPackage(arg) {
+		if err := RefuseLibrary(ctx, arg); err != nil {
+			return nil, err
+		}
 		return q.packageOf(p, arg)
 	}
 	if err := p.Unused(); err != nil {

@@ -87,7 +87,7 @@ func (s *Source) Find(ctx context.Context, good, bad string, gate compare.Gate, 
 	if len(line) == 0 {
 		return nil, usage.Errorf("there is no commit after %s up to %s", first.Title(), last.Title())
 	}
-	x := &search{build: s.build, between: s.Between, measure: measure, say: s.say, gate: gate, line: line}
+	x := &search{build: s.build, between: s.start.Between, measure: measure, say: s.say, gate: gate, line: line}
 	return x.find(ctx, first)
 }
 

@@ -62,7 +62,7 @@ func source(t *testing.T) *Source {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	q.Register(flags)
 	p.Register(flags)
-	start, err := q.Start(&p, "./server")
+	start, err := q.Start(t.Context(), &p, "./server")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ Commits that build the same program are measured once. --budget and --quick coun
 			if err != nil {
 				return usage.Of(err)
 			}
-			start, err := q.Start(&program, args[0])
+			start, err := q.Start(cmd.Context(), &program, args[0])
 			if err != nil {
 				return err
 			}

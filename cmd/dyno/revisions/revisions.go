@@ -21,7 +21,7 @@ import (
 
 // Source builds the program of a command at revisions. Close it.
 type Source struct {
-	*request.Start
+	start      *request.Start
 	repository *revision.Repository
 	say        func(text string)
 }
@@ -41,7 +41,7 @@ func (s *Source) Close() error { return s.repository.Close() }
 // build builds the program at a revision.
 func (s *Source) build(ctx context.Context, rev revision.Revision) (revision.Program, error) {
 	s.say("building " + rev.Title())
-	return s.repository.Build(ctx, rev, revision.Package{Dir: s.Dir, Name: s.Package, Work: s.WorkDir})
+	return s.repository.Build(ctx, rev, revision.Package{Dir: s.start.Dir, Name: s.start.Package, Work: s.start.WorkDir})
 }
 
 // side is a side of a comparison.
@@ -77,7 +77,7 @@ func (s *Source) Pair(ctx context.Context, a, b string) (p Pair, err error) {
 	if p.B, err = s.build(ctx, after); err != nil {
 		return p, err
 	}
-	p.Scenario = s.Between(side(p.A), side(p.B))
+	p.Scenario = s.start.Between(side(p.A), side(p.B))
 	return p, nil
 }
 
@@ -92,8 +92,8 @@ func (p Pair) Report(metric string) *report.Report {
 
 // unknown explains that a name is no revision, nor a variant if there are some.
 func (s *Source) unknown(err error, name string) error {
-	if len(s.Start.Scenario.Variants) > 0 && name != "" {
-		_, missing := s.Start.Scenario.Variant(name)
+	if len(s.start.Scenario.Variants) > 0 && name != "" {
+		_, missing := s.start.Scenario.Variant(name)
 		return usage.Errorf("%v, and %v", err, missing)
 	}
 	return usage.Of(err)

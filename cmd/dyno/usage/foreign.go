@@ -29,7 +29,7 @@ var foreign = map[string]string{
 	"t":          "-d %ss if it is ab's time limit; wrk's threads need no flag, since dyno starts as many as the load needs", "threads": "no flag: dyno starts as many threads as the load needs",
 	"cpus":    "no flag: dyno starts as many threads as the load needs",
 	"latency": "no flag: latencies are always printed", "L": "load.follow: 1 in a scenario for redirects; latencies are always printed",
-	"s": "--timeout %ss|a scenario (dyno init URL), since scripts of other tools are not run", "script": "a scenario (dyno init URL), since scripts of other tools are not run",
+	"s": "--timeout %ss|a scenario (dyno init URL); scripts of k6 and Locust are run (dyno import), those of wrk are not", "script": "a scenario (dyno init URL); scripts of k6 and Locust are run (dyno import), those of wrk are not",
 	"targets": "dyno import %s, which writes a scenario", "stages": "load.schedule: {kind: step} in a scenario (dyno init URL)", "stage": "load.schedule: {kind: step} in a scenario (dyno init URL)",
 	"spawn-rate": "load.schedule: {kind: ramp} in a scenario (dyno init URL)", "max-redirects": "load.follow: %s in a scenario (dyno init URL)", "location": "load.follow: 1 in a scenario (dyno init URL)",
 	"redirects": "load.follow: %s in a scenario (dyno init URL)", "cert": "load.tls in a scenario (dyno init URL)", "cacert": "load.tls: {ca: %s} in a scenario (dyno init URL)", "root-certs": "load.tls: {ca: %s} in a scenario (dyno init URL)",

@@ -18,11 +18,11 @@ import (
 // also is a process that the target calls and that is profiled in the same run. The methods of a
 // nil also do nothing.
 type also struct {
-	inspection
-	debug  profiling.Address
-	dir    string
-	target record.Target
-	watch  *probe.Watcher
+	inspection inspection
+	debug      profiling.Address
+	dir        string
+	target     record.Target
+	watch      *probe.Watcher
 }
 
 // AlsoAnswers returns an error if Also does not answer, before the experiment spends any time.
@@ -74,7 +74,9 @@ func (a *also) close() {
 // begin takes its profiles while the target's are taken.
 func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
 	if a != nil {
-		taking.Go(func() { a.take(ctx, profiling.Inspection{Debug: a.debug, Agent: a.target.Agent, Dir: a.dir}, a.target) })
+		taking.Go(func() {
+			a.inspection.take(ctx, profiling.Inspection{Debug: a.debug, Agent: a.target.Agent, Dir: a.dir}, a.target)
+		})
 	}
 }
 
@@ -83,9 +85,9 @@ func (a *also) finish(ctx context.Context, r *record.Run) error {
 	if a == nil {
 		return nil
 	}
-	a.name(ctx, a.dir)
+	a.inspection.name(ctx, a.dir)
 	below := &record.Downstream{Target: a.target, System: a.watch.System(r.Begin, r.Begin+int64(r.Length))}
-	below.Profiles = a.entered(r, "the downstream")
+	below.Profiles = a.inspection.entered(r, "the downstream")
 	r.Downstream = below
-	return a.writeTrace(a.dir)
+	return a.inspection.writeTrace(a.dir)
 }

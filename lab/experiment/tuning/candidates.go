@@ -49,13 +49,13 @@ func (t *tuning) plan(ctx context.Context) error {
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
 		p.Runtime[name] = os.Getenv(name)
 	}
-	maps.Copy(p.Runtime, t.Scenario.TargetOf(t.start).Env)
+	maps.Copy(p.Runtime, t.base.Scenario.TargetOf(t.start).Env)
 	if i := slices.IndexFunc(target, func(r *record.Run) bool { return r.Spec.Role == record.RoleProfile }); i >= 0 {
 		t.declared(ctx, &p, target[i].Target)
 	} else {
 		t.note("the program's own settings are not tried: " + cmp.Or(strings.Join(t.out.Look.Warnings, "; "), "it could not be profiled"))
 	}
-	if t.out.Build == "" && len(t.Settings) > 0 && t.asked(tune.PGO) {
+	if t.out.Build == "" && len(t.settings) > 0 && t.asked(tune.PGO) {
 		t.note("pgo: the scenario starts a command; with target.build the program can be built anew")
 	}
 	if t.profile != "" {
@@ -64,7 +64,7 @@ func (t *tuning) plan(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	singles, notes, err := p.Singles(t.Settings)
+	singles, notes, err := p.Singles(t.settings)
 	if err != nil {
 		return &scenario.Fault{Err: fmt.Errorf("--only: %w", meant(err))}
 	}
@@ -76,7 +76,7 @@ func (t *tuning) plan(ctx context.Context) error {
 	}
 	room := t.room(len(singles))
 	t.planner = tune.New(singles, room)
-	t.Progress.Say(fmt.Sprintf("%d changes to try, in groups of %d, each at least %v of %v", len(singles), room.Slots, room.Least.Round(time.Second), (time.Until(t.ends) - t.proof).Round(time.Second)))
+	t.base.Progress.Say(fmt.Sprintf("%d changes to try, in groups of %d, each at least %v of %v", len(singles), room.Slots, room.Least.Round(time.Second), (time.Until(t.ends) - t.proof).Round(time.Second)))
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (t *tuning) wantsPGO() bool {
 
 // asked reports whether a setting is named, or none is.
 func (t *tuning) asked(name string) bool {
-	return len(t.Settings) == 0 || slices.ContainsFunc(t.Settings, func(s string) bool { return strings.EqualFold(s, name) })
+	return len(t.settings) == 0 || slices.ContainsFunc(t.settings, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // room returns how many of n candidates are measured beside the start, so that the time suffices
@@ -133,11 +133,11 @@ func (t *tuning) least(n int) time.Duration {
 }
 
 // alone reports whether only one process can be up.
-func (t *tuning) alone() bool { return t.Scenario.Exclusive || t.Scenario.OneAddress() }
+func (t *tuning) alone() bool { return t.base.Scenario.Exclusive || t.base.Scenario.OneAddress() }
 
 // setByLoad reports whether the load's own arguments set a setting, so that others have no effect.
 func (t *tuning) setByLoad(name string) bool {
-	job := t.Scenario.LoadOf(t.start).Job
+	job := t.base.Scenario.LoadOf(t.start).Job
 	return job != nil && slices.ContainsFunc(job.Args, func(a string) bool { return strings.HasPrefix(a, name+"=") })
 }
 
@@ -177,11 +177,11 @@ const (
 
 // assemblies returns what the program prints for "assemblies --json".
 func (t *tuning) assemblies(ctx context.Context) ([]byte, error) {
-	target := t.Scenario.TargetOf(t.start)
+	target := t.base.Scenario.TargetOf(t.start)
 	program := ""
 	if target.Build != "" {
 		var err error
-		if program, err = t.Binaries.Build(ctx, t.Scenario.Root, target.Build, "", t.Progress.Say); err != nil {
+		if program, err = t.base.Binaries.Build(ctx, t.base.Scenario.Root, target.Build, "", t.base.Progress.Say); err != nil {
 			return nil, err
 		}
 	} else {
@@ -192,7 +192,7 @@ func (t *tuning) assemblies(ctx context.Context) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, "assemblies", "--json")
 	cmd.WaitDelay = time.Second
 	if target.Dir != "" {
-		cmd.Dir = t.Scenario.Resolve(target.Dir)
+		cmd.Dir = t.base.Scenario.Resolve(target.Dir)
 	}
 	var out bytes.Buffer
 	cmd.Stdout = &limited{w: &out, left: printMost}
@@ -226,8 +226,8 @@ func (t *tuning) buildWithProfile(ctx context.Context) bool {
 	defer func() { t.ends = t.ends.Add(time.Since(began)) }()
 	ctx, cancel := context.WithTimeout(ctx, profiledBuild)
 	defer cancel()
-	t.Progress.Say("a build with the profile compiles every package anew, which takes minutes")
-	if _, err := t.Binaries.Build(ctx, t.Scenario.Root, t.out.Build, t.profile, t.Progress.Say); err != nil {
+	t.base.Progress.Say("a build with the profile compiles every package anew, which takes minutes")
+	if _, err := t.base.Binaries.Build(ctx, t.base.Scenario.Root, t.out.Build, t.profile, t.base.Progress.Say); err != nil {
 		t.note("pgo: " + firstLine(err.Error()))
 		return false
 	}

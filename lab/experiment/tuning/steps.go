@@ -20,8 +20,8 @@ import (
 
 // look measures the start alone, under profiles too.
 func (t *tuning) look(ctx context.Context) error {
-	t.Progress.Say("looking at " + t.start.Name + ", the start")
-	o := t.options(record.KindCapacity, folderOfLook, max(t.pace.look, time.Duration(lookShare*float64(t.Options.Budget))), t.start)
+	t.base.Progress.Say("looking at " + t.start.Name + ", the start")
+	o := t.options(record.KindCapacity, folderOfLook, max(t.pace.look, time.Duration(lookShare*float64(t.base.Budget))), t.start)
 	o.Depth, o.Profile, o.Rate, o.Metric = experiment.Quick, time.Second, 0, ""
 	if t.wantsPGO() {
 		o.Profile = t.pace.profile
@@ -36,14 +36,14 @@ func (t *tuning) look(ctx context.Context) error {
 		return errors.New(exp.Outcome.Reason)
 	}
 	result := capacity.Summarise(exp, t.start.Name)
-	if t.Scenario.Load.Traits().Counted() {
+	if t.base.Scenario.Load.Traits().Counted() {
 		t.perRun, t.clients = perRun(exp, began), result.Concurrency
-		if t.Scenario.Load.Sessions != nil {
+		if t.base.Scenario.Load.Sessions != nil {
 			t.clients = 0
 		}
 	}
-	if t.Metric == compare.MetricP99 && !t.Scenario.Load.Traits().Counted() {
-		if t.rate = cmp.Or(t.Rate, shareOfCapacity*result.CapacityPerS); t.rate == 0 {
+	if t.base.Metric == compare.MetricP99 && !t.base.Scenario.Load.Traits().Counted() {
+		if t.rate = cmp.Or(t.base.Rate, shareOfCapacity*result.CapacityPerS); t.rate == 0 {
 			return fmt.Errorf("%w: no rate was found at which %s meets the SLO: %s", experiment.ErrUnfit, t.start.Name, result.Reason)
 		}
 	}
@@ -65,7 +65,7 @@ func (t *tuning) keepProfile(exp *record.Experiment) error {
 			if err != nil {
 				return err
 			}
-			if t.profile, err = filepath.Abs(filepath.Join(t.Out, ProfileFile)); err != nil {
+			if t.profile, err = filepath.Abs(filepath.Join(t.base.Out, ProfileFile)); err != nil {
 				return err
 			}
 			return os.WriteFile(t.profile, b, 0o644)
@@ -77,7 +77,7 @@ func (t *tuning) keepProfile(exp *record.Experiment) error {
 
 func (t *tuning) note(text string) {
 	t.out.Notes = append(t.out.Notes, text)
-	t.Progress.Say(text)
+	t.base.Progress.Say(text)
 }
 
 // search measures groups of candidates until the planner ends it or the time is used up.
@@ -107,7 +107,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	for _, c := range g.Candidates {
 		variants, names = append(variants, t.variant(c)), append(names, c.String())
 	}
-	t.Progress.Say(fmt.Sprintf("round %d: %s", g.Round, strings.Join(names, ", ")))
+	t.base.Progress.Say(fmt.Sprintf("round %d: %s", g.Round, strings.Join(names, ", ")))
 	o := t.options(record.KindCompare, fmt.Sprintf("search-%d", t.groups), max(t.pace.group/2, g.Length-t.overhead), variants...)
 	if t.perRun > 0 {
 		o.Rounds = max(1, int(g.Length/t.perRun)/(len(variants)+1))
@@ -119,7 +119,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 		return err
 	}
 	for _, c := range g.Candidates {
-		gains := compare.Gains(exp, t.Metric, t.start.Name, c.String(), sample(exp))
+		gains := compare.Gains(exp, t.base.Metric, t.start.Name, c.String(), sample(exp))
 		if len(gains) == 0 {
 			if why := whyNot(exp, c.String(), err); why != "" {
 				t.planner.Fail(c, why)
@@ -132,14 +132,14 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 		}
 		t.planner.Enter(c, gains, memory)
 	}
-	t.planner.Control(compare.ControlGains(exp, t.Metric, t.start.Name, sample(exp)))
+	t.planner.Control(compare.ControlGains(exp, t.base.Metric, t.start.Name, sample(exp)))
 	return nil
 }
 
 // prove compares the start with the chosen candidate, in fresh processes, under the SLO.
 func (t *tuning) prove(ctx context.Context) error {
 	chosen := t.variant(t.out.Chosen)
-	t.Progress.Say("proving " + chosen.Name + " against " + t.start.Name + " on fresh data")
+	t.base.Progress.Say("proving " + chosen.Name + " against " + t.start.Name + " on fresh data")
 	left := time.Until(t.ends) - t.overhead
 	o := t.options(record.KindCompare, folderOfProof, max(t.pace.group, left), t.start, chosen)
 	if t.perRun > 0 {

@@ -28,9 +28,9 @@ import (
 
 // Options says what to tune, and how.
 type Options struct {
-	experiment.Options          // Only and Depth have no effect
-	Variant            string   // the start configuration; empty: the scenario's last
-	Settings           []string // names of the settings to try; none: all that change speed and memory only
+	Experiment experiment.Options // of each of its experiments; Only and Depth have no effect
+	Variant    string             // the start configuration; empty: the scenario's last
+	Settings   []string           // names of the settings to try; none: all that change speed and memory only
 
 	pace pace // zero: usualPace
 }
@@ -64,7 +64,9 @@ const (
 
 // tuning is a search in progress.
 type tuning struct {
-	Options
+	base     experiment.Options // of each of its experiments
+	settings []string           // names of the settings to try; none: all
+	pace     pace
 	start    scenario.Variant
 	out      tune.Search
 	planner  *tune.Planner
@@ -82,34 +84,29 @@ type tuning struct {
 // Run searches, and proves what it chose. If an error ends it, it returns what was found until
 // then.
 func Run(ctx context.Context, o Options) (*tune.Search, error) {
-	if o.Budget == 0 {
-		o.Budget = usualBudget
-	}
-	if o.pace == (pace{}) {
-		o.pace = usualPace
-	}
-	t := &tuning{Options: o}
+	t := &tuning{base: o.Experiment, settings: o.Settings, pace: cmp.Or(o.pace, usualPace)}
+	t.base.Budget = cmp.Or(t.base.Budget, usualBudget)
 	var err error
-	if t.start, err = t.startVariant(); err != nil {
+	if t.start, err = startVariant(t.base.Scenario, o.Variant); err != nil {
 		return nil, err
 	}
-	if t.Metric, err = t.metric(); err != nil {
+	if t.base.Metric, err = t.metric(); err != nil {
 		return nil, err
 	}
-	if _, err := folder.Claim(o.Out); err != nil {
+	if _, err := folder.Claim(t.base.Out); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
-	t.out = tune.Search{Scenario: o.Scenario.Name, Start: t.start.Name, Metric: t.Metric, Build: o.Scenario.TargetOf(t.start).Build}
+	t.out = tune.Search{Scenario: t.base.Scenario.Name, Start: t.start.Name, Metric: t.base.Metric, Build: t.base.Scenario.TargetOf(t.start).Build}
 	built, err := os.MkdirTemp("", "dyno-tune-")
 	if err != nil {
 		return nil, err
 	}
-	t.Binaries = &environment.Binaries{Dir: built}
-	defer t.Binaries.Close()
+	t.base.Binaries = &environment.Binaries{Dir: built}
+	defer t.base.Binaries.Close()
 	if err := t.build(ctx); err != nil {
 		return nil, err
 	}
-	t.ends, t.proof = time.Now().Add(o.Budget), time.Duration(proofShare*float64(o.Budget))
+	t.ends, t.proof = time.Now().Add(t.base.Budget), time.Duration(proofShare*float64(t.base.Budget))
 	if err := t.look(ctx); err != nil {
 		return &t.out, err
 	}
@@ -126,17 +123,17 @@ func Run(ctx context.Context, o Options) (*tune.Search, error) {
 	return &t.out, err
 }
 
-// startVariant returns the variant that all changes are made to.
-func (t *tuning) startVariant() (scenario.Variant, error) {
-	sc := t.Scenario
+// startVariant returns the variant that all changes are made to: the one of that name, or the
+// scenario's last.
+func startVariant(sc *scenario.Scenario, name string) (scenario.Variant, error) {
 	v := scenario.Variant{Name: sc.Name}
 	if n := len(sc.Variants); n > 0 {
 		var err error
-		if v, err = sc.Variant(cmp.Or(t.Variant, sc.Variants[n-1].Name)); err != nil {
+		if v, err = sc.Variant(cmp.Or(name, sc.Variants[n-1].Name)); err != nil {
 			return v, &scenario.Fault{Err: err}
 		}
-	} else if t.Variant != "" {
-		return v, &scenario.Fault{Err: fmt.Errorf("%s declares no variants, so there is no variant %q", sc.Path, t.Variant)}
+	} else if name != "" {
+		return v, &scenario.Fault{Err: fmt.Errorf("%s declares no variants, so there is no variant %q", sc.Path, name)}
 	}
 	switch {
 	case sc.TargetOf(v).URL != "":
@@ -151,32 +148,32 @@ func (t *tuning) startVariant() (scenario.Variant, error) {
 // build builds the programs, and runs the feeder's program once for all experiments. That does not
 // count against the budget.
 func (t *tuning) build(ctx context.Context) error {
-	p := &environment.Programs{Scenario: t.Scenario, Variants: []scenario.Variant{t.start}, Say: t.Progress.Say, Binaries: t.Binaries}
+	p := &environment.Programs{Scenario: t.base.Scenario, Variants: []scenario.Variant{t.start}, Say: t.base.Progress.Say, Binaries: t.base.Binaries}
 	if err := p.Build(ctx); err != nil {
 		return err
 	}
 	defer p.Close()
-	f := t.Scenario.Load.Feeder
+	f := t.base.Scenario.Load.Feeder
 	if f == nil || f.File != "" {
 		return nil
 	}
 	g := generator.New(p)
-	g.RowsFile = filepath.Join(t.Binaries.Dir, "rows") // only this user can read it
+	g.RowsFile = filepath.Join(t.base.Binaries.Dir, "rows") // only this user can read it
 	if err := g.Feed(ctx); err != nil {
 		return err
 	}
-	sc := *t.Scenario
+	sc := *t.base.Scenario
 	sc.Load.Feeder = &workload.Feeder{File: g.RowsFile, Format: cmp.Or(f.Format, "ndjson")}
-	t.Scenario = &sc
+	t.base.Scenario = &sc
 	return nil
 }
 
 // options returns those of one of the search's experiments.
 func (t *tuning) options(kind, folder string, budget time.Duration, variants ...scenario.Variant) experiment.Options {
-	sc := *t.Scenario
+	sc := *t.base.Scenario
 	sc.Mode, sc.Variants, sc.Sweep = kind, variants, nil
-	o := t.Options.Options
-	o.Scenario, o.Out, o.Budget, o.Only = &sc, filepath.Join(t.Out, folder), budget, nil
+	o := t.base
+	o.Scenario, o.Out, o.Budget, o.Only = &sc, filepath.Join(t.base.Out, folder), budget, nil
 	o.Depth, o.Rate, o.Concurrency = experiment.Default, t.rate, t.clients
 	return o
 }
@@ -199,7 +196,7 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 	began, first := time.Now(), &firstSlice{Progress: o.Progress}
 	o.Progress = first
 	exp, err := experiment.Execute(ctx, o)
-	if !t.Scenario.Load.Traits().Counted() { // whole runs are planned by their number
+	if !t.base.Scenario.Load.Traits().Counted() { // whole runs are planned by their number
 		t.overhead = max(0, time.Since(began)-o.Budget)
 		if first.at.IsZero() {
 			first.at = time.Now()
@@ -219,19 +216,19 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 // metric returns the metric to improve. The work of a fixed number of sessions is fixed, too, and
 // so is that of a limited rate; that of jobs is their capacity.
 func (t *tuning) metric() (string, error) {
-	sc, metric := t.Scenario, cmp.Or(t.Metric, compare.MetricWork)
+	sc, metric := t.base.Scenario, cmp.Or(t.base.Metric, compare.MetricWork)
 	switch {
-	case sc.Load.Sessions != nil && len(sc.Load.Sessions.Numbers) > 0 && t.Metric == "":
+	case sc.Load.Sessions != nil && len(sc.Load.Sessions.Numbers) > 0 && t.base.Metric == "":
 		return compare.MetricCPU, nil
 	case sc.Load.Sessions != nil && len(sc.Load.Sessions.Numbers) > 0 && metric == compare.MetricWork:
 		return "", &scenario.Fault{Err: errors.New("the scenario has a fixed number of sessions, which is its work: use --metric cpu or p99")}
 	case sc.Load.Traits().Counted() && metric == compare.MetricWork:
 		return compare.MetricCapacity, nil
-	case sc.Load.MaxRate > 0 && t.Metric == "":
+	case sc.Load.MaxRate > 0 && t.base.Metric == "":
 		return compare.MetricCPU, nil
 	case sc.Load.MaxRate > 0 && metric == compare.MetricWork:
 		return "", &scenario.Fault{Err: errors.New("load.max_rate is set, so peak work rates are not measured: use --metric cpu or p99")}
-	case metric == compare.MetricP99 && !sc.Bounded() && t.Rate == 0 && !sc.Load.Traits().Counted():
+	case metric == compare.MetricP99 && !sc.Bounded() && t.base.Rate == 0 && !sc.Load.Traits().Counted():
 		return "", &scenario.Fault{Err: errors.New("p99 is compared at a rate near the capacity, so the scenario needs an slo")}
 	}
 	return metric, nil

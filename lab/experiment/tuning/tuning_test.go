@@ -57,7 +57,7 @@ func TestMetric(t *testing.T) {
 		{scenario.Scenario{}, "p99", ""},
 		{scenario.Scenario{Load: scenario.Load{MaxRate: 100}}, "", compare.MetricCPU}, {scenario.Scenario{Load: scenario.Load{MaxRate: 100}}, "work", ""},
 	} {
-		x := &tuning{Options: Options{Options: experiment.Options{Scenario: &c.scenario, Metric: c.asked}}}
+		x := &tuning{base: experiment.Options{Scenario: &c.scenario, Metric: c.asked}}
 		if got, err := x.metric(); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%q of %s: %q, %v; want %q", c.asked, c.scenario.Load.Kind, got, err, c.want)
 		}
@@ -72,7 +72,7 @@ func TestRefused(t *testing.T) {
 		`no variant "newest"`: {Variants: []scenario.Variant{{Name: "new"}}},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
-		o := Options{Options: experiment.Options{Scenario: sc, Out: out, Progress: &said{}}}
+		o := Options{Experiment: experiment.Options{Scenario: sc, Out: out, Progress: &said{}}}
 		if len(sc.Variants) > 0 {
 			o.Variant = "newest"
 		}
@@ -88,7 +88,7 @@ func TestRefused(t *testing.T) {
 
 // A setting that the load's arguments set has no other value.
 func TestSetByLoad(t *testing.T) {
-	x := &tuning{Options: Options{Options: experiment.Options{Scenario: &scenario.Scenario{Load: scenario.Load{Job: &workload.Job{Args: []string{"--set", "fetches=${concurrency}"}}}}}}}
+	x := &tuning{base: experiment.Options{Scenario: &scenario.Scenario{Load: scenario.Load{Job: &workload.Job{Args: []string{"--set", "fetches=${concurrency}"}}}}}}
 	if !x.setByLoad("fetches") || x.setByLoad("fetch") {
 		t.Error("fetches is set by the load, fetch is not")
 	}
@@ -108,7 +108,7 @@ func TestSearch(t *testing.T) {
 	sc.Load.URL, sc.Load.Connections = "http://${target.listen}/?n=${row.n}", 4
 	sc.Load.Feeder = &workload.Feeder{Program: workload.Program{Command: []string{"sh", "-c", `echo ran >> "$0"; echo '{"n":"1"}'`, fed}}}
 	progress := &said{}
-	o := Options{Options: experiment.Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: 12 * time.Second, NoPMQoS: true, Progress: progress},
+	o := Options{Experiment: experiment.Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: 12 * time.Second, NoPMQoS: true, Progress: progress},
 		Settings: []string{"gogc", "gomaxprocs", "gomemlimit"}, pace: pace{look: time.Second, profile: time.Second, group: 2 * time.Second, alone: 2 * time.Second}}
 	found, err := Run(t.Context(), o)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/report"
 )
 
 // Made is an experiment that grows on disk like a real one.
@@ -37,7 +36,8 @@ func New(t *testing.T, dir, kind string, started time.Time, variants ...string) 
 	e := &record.Experiment{
 		Name: "shop", Kind: kind, Service: "shop", SLO: slo, Started: started, Command: []string{"dyno", "run", "shop.yaml"},
 		Scenario: "name: shop\nslo: p99=20ms\n", Metric: "capacity",
-		Machine: record.Machine{OS: "linux", Arch: "amd64", CPU: "Imaginary 9000", Cores: 2, MemoryGiB: 8, Kernel: "6.12", Go: "go1.26"},
+		Machine:    record.Machine{OS: "linux", Arch: "amd64", CPU: "Imaginary 9000", Cores: 2, MemoryGiB: 8, Kernel: "6.12", Go: "go1.26"},
+		InProgress: &record.InProgress{PID: os.Getpid()},
 	}
 	for _, v := range variants {
 		e.Variants = append(e.Variants, record.Variant{Name: v, Args: []string{"--assembly", v}})
@@ -50,7 +50,7 @@ func New(t *testing.T, dir, kind string, started time.Time, variants ...string) 
 
 // Run is a run in progress.
 type Run struct {
-	*Made
+	made *Made
 	w    *folder.Writer
 	Run  *record.Run
 	n    int     // windows so far
@@ -67,7 +67,7 @@ func (m *Made) Begin(role, variant string, round int, rate float64) *Run {
 	r := &record.Run{ID: m.Exp.NextID(step), Spec: step, SLO: m.Exp.SLO, Machine: m.Exp.Machine, Started: time.Now(),
 		Load:   record.LoadInfo{Kind: "requests", Model: "open", Engine: "std", Schedule: fmt.Sprintf("poisson %.0f/s", rate)},
 		Target: record.Target{Command: []string{"shopd", "--assembly", variant}, Assembly: []byte(`{"cache":"` + variant + `"}`)}}
-	return &Run{Made: m, w: folder.Create(m.Exp.RunDir(r.ID)), Run: r, rate: rate}
+	return &Run{made: m, w: folder.Create(m.Exp.RunDir(r.ID)), Run: r, rate: rate}
 }
 
 // latency is the p99 in ms at a rate: it passes the SLO's 20 ms between 4,000/s and 5,000/s.
@@ -77,7 +77,7 @@ func (r *Run) latency() float64 {
 
 // Grow writes a given number of windows.
 func (r *Run) Grow(windows int) *Run {
-	r.t.Helper()
+	r.made.t.Helper()
 	for range windows {
 		phase := record.PhaseMeasure
 		if r.n < Warmup {
@@ -90,7 +90,7 @@ func (r *Run) Grow(windows int) *Run {
 			Server: &record.Server{CPU: 0.7 * wave, RSS: 40 << 20, Goroutines: 70 + per/20, HeapLive: 9 << 20, HeapGoal: 18 << 20,
 				Allocs: 400 * float64(per), GCPauseMs: 0.2 * wave, AgentSeen: true, Gauges: map[string]float64{"queue_depth": float64(per) / 3}}}
 		if err := r.w.Window(win, nil); err != nil {
-			r.t.Fatal(err)
+			r.made.t.Fatal(err)
 		}
 		r.n++
 	}
@@ -99,7 +99,7 @@ func (r *Run) Grow(windows int) *Run {
 
 // End finishes the run and adds it to the experiment.
 func (r *Run) End() {
-	r.t.Helper()
+	r.made.t.Helper()
 	measured := r.n - Warmup
 	n := int64(r.rate * 10)
 	q := record.Quantiles{P50: r.latency() / 3, P90: r.latency() / 2, P95: r.latency() / 1.5, P99: r.latency(), P999: r.latency() * 2, Max: r.latency() * 3, Mean: r.latency() / 3}
@@ -108,16 +108,16 @@ func (r *Run) End() {
 		Server: &record.ServerTotals{CPUMicrosPerRequest: 120, AllocsPerRequest: 40, BytesPerRequest: 2000, PeakRSS: 40 << 20, PeakGoroutines: 90, GCPauseP99Ms: 0.3}}
 	r.Run.System.Speed = 1000
 	r.w.Close(r.Run)
-	run, err := folder.OpenRun(r.Exp.RunDir(r.Run.ID))
+	run, err := folder.OpenRun(r.made.Exp.RunDir(r.Run.ID))
 	if err != nil {
-		r.t.Fatal(err)
+		r.made.t.Fatal(err)
 	}
-	if folder.AddRun(r.Exp, run); r.Exp.Unwritten != nil {
-		r.t.Fatal(r.Exp.Unwritten)
+	if folder.AddRun(r.made.Exp, run); r.made.Exp.Unwritten != nil {
+		r.made.t.Fatal(r.made.Exp.Unwritten)
 	}
 }
 
-// UnderWay records which process runs the experiment.
+// UnderWay records that another process runs the experiment.
 func (m *Made) UnderWay(pid int) {
 	m.t.Helper()
 	m.Exp.InProgress = &record.InProgress{PID: pid}
@@ -126,11 +126,12 @@ func (m *Made) UnderWay(pid int) {
 	}
 }
 
-// Finish writes the report's file, which dyno writes last.
+// Finish records that the experiment has ended.
 func (m *Made) Finish() {
 	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.Dir, report.PageFile), []byte("written by the process that measured"), 0o644); err != nil {
-		m.t.Fatal(err)
+	m.Exp.InProgress, m.Exp.Outcome = nil, &record.Outcome{Status: record.OutcomeComplete}
+	if folder.Save(m.Exp); m.Exp.Unwritten != nil {
+		m.t.Fatal(m.Exp.Unwritten)
 	}
 }
 

@@ -65,7 +65,7 @@ func (c *checker) jobVariant(p document.Path) {
 func (c *checker) concurrency(p document.Path) {
 	m := &c.s.Measure
 	if c.ofSessions() {
-		c.refuse(p, "is about a rate, and the load is a number of sessions", "start_rate", "max_rate", "rates", "ramp", "per", "hold", "connections")
+		c.refuse(p, "is about a rate, and the load is a number of sessions", "max_rate", "rates", "ramp", "per", "hold", "connections")
 		c.refuse(p, "lists concurrencies of jobs; write load.sessions: [50, 100, 200]", "concurrency")
 		if most := m.MaxConcurrency; most > 0 && m.StartConcurrency > most {
 			c.FaultAt(p.To("start_concurrency"), "%d is more than measure.max_concurrency, %d", m.StartConcurrency, most)
@@ -76,7 +76,7 @@ func (c *checker) concurrency(p document.Path) {
 		c.refuse(p, "belongs to jobs by concurrency (load: {kind: jobs, axis: concurrency}) and to sessions", "start_concurrency", "max_concurrency", "concurrency")
 		return
 	}
-	c.refuse(p, "is about a rate, and load.axis is concurrency", "start_rate", "max_rate", "rates", "ramp", "per", "hold")
+	c.refuse(p, "is about a rate, and load.axis is concurrency", "max_rate", "rates", "ramp", "per", "hold")
 	if c.Has(p.To("concurrency")) {
 		c.refuse(p, "bounds a search, and measure.concurrency lists what is tried instead; keep one of them", "start_concurrency", "max_concurrency")
 	}

@@ -12,10 +12,6 @@ import (
 
 func (c *checker) measure() {
 	p, m := document.At("measure"), &c.s.Measure
-	if m.StartRate > 0 && m.MaxRate > 0 && m.StartRate > m.MaxRate {
-		c.FaultAt(p.To("start_rate"), "%g/s is more than measure.max_rate, %g/s", m.StartRate, m.MaxRate)
-	}
-	c.withinMaxRate(p.To("start_rate"), m.StartRate)
 	c.concurrency(p)
 	c.per(p)
 	most := c.mostPer()

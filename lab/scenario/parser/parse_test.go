@@ -51,7 +51,7 @@ func TestParseEveryField(t *testing.T) {
 			{Name: "plain", Change: "as on the first day", Build: "./plain", Args: []string{"--plain"}},
 			{Name: "tuned", Why: "because", Args: []string{"--assembly", "tuned"}, Env: map[string]string{"GOGC": "off", "B": "1"}, Undo: []string{"--slow"}},
 		},
-		Measure: scenario.Measure{StartRate: 100, MaxRate: 20000, Length: 10 * time.Second, Warmup: 2 * time.Second, Hold: time.Minute, Rounds: 6},
+		Measure: scenario.Measure{MaxRate: 20000, Length: 10 * time.Second, Warmup: 2 * time.Second, Hold: time.Minute, Rounds: 6},
 		Path:    "everything.yaml", Text: string(text),
 	}
 	if !reflect.DeepEqual(s, want) {

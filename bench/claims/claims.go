@@ -1,0 +1,31 @@
+// Package claims holds what the commands that check published formulas share: each reads the record
+// of one experiment and prints a table.
+//
+// It is not for measuring, nor for the formulas. It starts no goroutines.
+package claims
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"dyno/lab/record"
+	"dyno/lab/record/folder"
+)
+
+// Main is the main function of the command of that name: show prints what it makes of the
+// experiment in the folder that the only argument names. recorded is an example of such a folder.
+func Main(name, recorded string, show func(io.Writer, *record.Experiment) error) {
+	if len(os.Args) != 2 {
+		fmt.Fprintf(os.Stderr, "%s: name the folder of a sweep, as in: go run ./bench/claims/%[1]s %s\n", name, recorded)
+		os.Exit(2)
+	}
+	exp, err := folder.Open(os.Args[1])
+	if err == nil {
+		err = show(os.Stdout, exp)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
