@@ -242,7 +242,7 @@ func TestRulesCatch(t *testing.T) {
 		{"lab/capacity", "lab/compare", false},
 		{"lab/load/http1", "lab/load", true},
 		{"services/notify", "lab/load", false},
-		{"peers/queues", "lab/load/jobs", true},
+		{"peers/queues", "lab/load/windows", true},
 		{"peers/raw", "peers/callers", true},
 		{"peers/raw", "peers/wrk", false},
 		{"services/notify", "peers/callers", false},
