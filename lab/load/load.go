@@ -2,7 +2,7 @@
 // of load share: the schedule, which is fixed before the run so that the target cannot influence
 // it, the plan that follows it, ways to wait for its instants, and the recorder, with its windows
 // of 100 ms. A Driver sends the work: requests (http1, nethttp), any call (pool), or a job that
-// works through units and reports its progress (jobs).
+// works through units and reports its progress (windows).
 //
 // In the open model a request's latency counts from the time at which the schedule intended it to
 // be sent, through any backlog, so a stall of the target shows in every request that fell into it.

@@ -2,7 +2,7 @@
 // Writer reports to the lab, in windows of 100 ms on stdout, and a Bar to people, on stderr.
 //
 // The lab reads newline-delimited JSON, one line for each window and a last one for the job's end;
-// lab/load/jobs documents the format:
+// lab/load/windows documents the format:
 //
 //	{"t_ns":1700000000,"phase":"measure","client":{"offered":20,"sent":20,"completed":20,"failed":1},"gauges":{"depth":3},"hists":{"response.ok":"HISTFAAA..."}}
 //	{"end":true}

@@ -118,7 +118,7 @@ func (w *Writer) finish(failure error) {
 	w.line(end)
 }
 
-// Lines in the format of lab/load/jobs.
+// Lines in the format of lab/load/windows.
 type (
 	windowLine struct {
 		Start  int64              `json:"t_ns"`

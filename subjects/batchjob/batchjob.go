@@ -5,7 +5,7 @@
 //
 // It computes its results without doing the work, so its counts are exact however busy the
 // machine is: a search that reads them finds the roof, or is wrong. It prints a window every 100
-// ms, in the format of lab/load/jobs, until it receives SIGTERM or has done --units.
+// ms, in the format of lab/load/windows, until it receives SIGTERM or has done --units.
 package main
 
 import (
@@ -112,7 +112,7 @@ func run(ctx context.Context, j job, debug string, stdout io.Writer) error {
 	return err
 }
 
-// line is a window in the format of lab/load/jobs.
+// line is a window in the format of lab/load/windows.
 type line struct {
 	Start  int64              `json:"t_ns"`
 	Phase  string             `json:"phase"`

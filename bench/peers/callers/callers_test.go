@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 		out.Close()
 		ended <- err
 	}()
-	totals, _, err := load.Run(t.Context(), load.Plan{}, jobs.New("calls", r), nowhere{})
+	totals, _, err := load.Run(t.Context(), load.Plan{}, windows.New("calls", r), nowhere{})
 	if failed := <-ended; err != nil || failed != nil || opened.Load() != 3 || calls.Load() < 50 || totals.Ended == 0 || totals.Ended%10 != 0 {
 		t.Errorf("%v, %v: %d callers, %d calls, %d units", err, failed, opened.Load(), calls.Load(), totals.Ended)
 	}

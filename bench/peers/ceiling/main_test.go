@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/services/ledger/sim"
 	"dyno/services/ledger/sim/chain"
@@ -40,7 +40,7 @@ func drive(t *testing.T, server, work string) (record.Totals, error) {
 		run(ctx, out, server, 100, 119, work, "pure")
 		out.Close()
 	}()
-	totals, _, err := load.Run(t.Context(), load.Plan{Length: 200 * time.Millisecond}, jobs.NewSteady("ceiling", r), nowhere{})
+	totals, _, err := load.Run(t.Context(), load.Plan{Length: 200 * time.Millisecond}, windows.NewSteady("ceiling", r), nowhere{})
 	stop()
 	r.Close()
 	<-ended

@@ -15,17 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/parts/process/processtest"
 	"dyno/parts/quicktest"
 	"dyno/services/arena/wire"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -104,7 +103,7 @@ func TestWindows(t *testing.T) {
 	}()
 	plan := load.Plan{Length: time.Minute, Connections: 1}
 	seen := &sink{enough: stop}
-	_, _, err := load.Run(t.Context(), plan, jobs.New("bots", r), seen)
+	_, _, err := load.Run(t.Context(), plan, windows.New("bots", r), seen)
 	if <-ended; seen.frames == 0 {
 		t.Errorf("no window has frames: %v", err)
 	}

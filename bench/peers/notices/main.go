@@ -28,7 +28,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/bench/peers/callers"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/parts/command"
 	"dyno/services/notify"
@@ -106,7 +106,7 @@ func (o options) run(ctx context.Context, stdout io.Writer) error {
 			}
 		})
 	}
-	out := jobs.NewWriter(stdout)
+	out := windows.NewWriter(stdout)
 	fail(f.count(ctx, out))
 	feeding.Wait()
 	if err = context.Cause(ctx); errors.Is(err, context.Canceled) {
@@ -158,7 +158,7 @@ func (f *feeder) feed(ctx context.Context) error {
 }
 
 // count prints what the receiver has counted in each window.
-func (f *feeder) count(ctx context.Context, out *jobs.Writer) error {
+func (f *feeder) count(ctx context.Context, out *windows.Writer) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	start, before := monotonic.Now()/window*window, int64(0)

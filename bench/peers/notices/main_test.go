@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/services/notify/sink"
 
@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 		out.Close()
 		ended <- err
 	}()
-	totals, _, err := load.Run(t.Context(), load.Plan{Length: time.Second}, jobs.NewSteady("notices", r), nowhere{})
+	totals, _, err := load.Run(t.Context(), load.Plan{Length: time.Second}, windows.NewSteady("notices", r), nowhere{})
 	stop()
 	<-ended // the pipe was closed
 	if got := s.Stats(); err != nil || totals.Ended == 0 || totals.Ended > got.Notices || got.BadSignature > 0 {

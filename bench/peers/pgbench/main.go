@@ -28,7 +28,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/bench/peers/callers"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"github.com/jackc/pgx/v5"
@@ -47,7 +47,7 @@ func main() {
 		if err != nil {
 			return fmt.Errorf("making pgbench's tables: %w", err)
 		}
-		out := jobs.NewWriter(os.Stdout)
+		out := windows.NewWriter(os.Stdout)
 		err = run(ctx, out, path, own, *clients)
 		return errors.Join(err, out.Close(err))
 	})
@@ -84,7 +84,7 @@ func prepare(ctx context.Context, path, dsn string) (string, error) {
 }
 
 // run prints what pgbench reports until ctx ends.
-func run(ctx context.Context, out *jobs.Writer, path, dsn string, clients int) error {
+func run(ctx context.Context, out *windows.Writer, path, dsn string, clients int) error {
 	const longest = 24 * time.Hour // the lab stops it
 	cmd := exec.CommandContext(ctx, path, "-n", "-S", "-M", "prepared", "-P", "1", "-c", strconv.Itoa(clients),
 		"-j", strconv.Itoa(min(runtime.NumCPU(), clients)), "-T", strconv.Itoa(int(longest.Seconds())), dsn)
@@ -108,7 +108,7 @@ const window = int64(record.WindowLength)
 var progress = regexp.MustCompile(`^progress: [0-9.]+ s, ([0-9.]+) tps,.*?(?:, ([0-9]+) failed)?$`)
 
 // relay prints the transactions of each line of progress over the windows since the one before.
-func relay(out *jobs.Writer, said io.Reader, now func() int64) error {
+func relay(out *windows.Writer, said io.Reader, now func() int64) error {
 	next := now() / window * window // the window that comes next
 	left := 0.0                     // of transactions, below one
 	other := ""

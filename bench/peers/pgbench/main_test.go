@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 )
 
 func TestRelay(t *testing.T) {
@@ -16,7 +16,7 @@ func TestRelay(t *testing.T) {
 	}
 	said := "pgbench (18.4)\nprogress: 1.0 s, 20005.0 tps, lat 0.783 ms stddev 0.312, 0 failed\nprogress: 2.0 s, 100.0 tps, lat 0.8 ms stddev 0.3\nit was stopped\n"
 	var out bytes.Buffer
-	err := relay(jobs.NewWriter(&out), strings.NewReader(said), now)
+	err := relay(windows.NewWriter(&out), strings.NewReader(said), now)
 	if err == nil || !strings.Contains(err.Error(), "it was stopped") {
 		t.Errorf("%v", err)
 	}
@@ -29,7 +29,7 @@ func TestRelay(t *testing.T) {
 		t.Errorf("%d, %d and %d windows: %s", a, b, c, text)
 	}
 	failed := "progress: 1.0 s, 5.0 tps, lat 0.7 ms stddev 0.3, 2 failed\n"
-	if err := relay(jobs.NewWriter(&out), strings.NewReader(failed), now); err == nil || !strings.Contains(err.Error(), "2 failed") {
+	if err := relay(windows.NewWriter(&out), strings.NewReader(failed), now); err == nil || !strings.Contains(err.Error(), "2 failed") {
 		t.Errorf("failed transactions: %v", err)
 	}
 }

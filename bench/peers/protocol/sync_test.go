@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/parts/daemon"
 	"dyno/services/ledger"
@@ -28,7 +28,7 @@ func syncs(t *testing.T, args ...string) (totals record.Totals, code int, stderr
 		out.Close()
 		ended <- code
 	}()
-	totals, _, err = load.Run(t.Context(), load.Plan{}, jobs.New("ledgersync", r), new(windows))
+	totals, _, err = load.Run(t.Context(), load.Plan{}, windows.New("ledgersync", r), new(recorded))
 	code = <-ended
 	return totals, code, said.String(), err
 }

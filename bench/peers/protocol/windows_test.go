@@ -1,5 +1,5 @@
 // Package protocol holds that the lab reads what a job of this repository prints: it is the one
-// place from which both parts/progress and lab/load/jobs can be seen.
+// place from which both parts/progress and lab/load/windows can be seen.
 package protocol
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/parts/progress"
 )
 
-// windows counts what the lab recorded.
-type windows struct {
+// recorded counts what the lab recorded.
+type recorded struct {
 	client record.Client
 	gauge  float64
 }
 
-func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram) error {
+func (w *recorded) Window(win record.Window, _ map[string]*hdrhistogram.Histogram) error {
 	w.client.Offered += win.Client.Offered
 	w.client.Completed += win.Client.Completed
 	w.client.Failed += win.Client.Failed
@@ -36,7 +36,7 @@ func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram
 }
 
 // drive lets the lab read what a job prints.
-func drive(t *testing.T, job func(w *progress.Writer) error) (record.Totals, windows, error) {
+func drive(t *testing.T, job func(w *progress.Writer) error) (record.Totals, recorded, error) {
 	t.Helper()
 	r, out := io.Pipe()
 	var working sync.WaitGroup
@@ -46,8 +46,8 @@ func drive(t *testing.T, job func(w *progress.Writer) error) (record.Totals, win
 		w.Close(job(w))
 		out.Close()
 	})
-	var seen windows
-	totals, _, err := load.Run(t.Context(), load.Plan{}, jobs.New("job", r), &seen)
+	var seen recorded
+	totals, _, err := load.Run(t.Context(), load.Plan{}, windows.New("job", r), &seen)
 	working.Wait()
 	return totals, seen, err
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dyno/bench/peers/queues/queue"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -16,7 +16,7 @@ import (
 // queue follows from its room, its consumers and how fast they serve; and what memory costs. The
 // collector calls it, one window after the other.
 type gauged struct {
-	*jobs.Writer
+	*windows.Writer
 	options
 	queue  queue.Queue[message]
 	memory []metrics.Sample
@@ -31,7 +31,7 @@ var memoryGauges = map[string]string{
 	"gc_cpu_seconds":  "/cpu/classes/gc/total:cpu-seconds",
 }
 
-func newGauged(out *jobs.Writer, o options, q queue.Queue[message]) *gauged {
+func newGauged(out *windows.Writer, o options, q queue.Queue[message]) *gauged {
 	g := &gauged{Writer: out, options: o, queue: q}
 	for _, name := range memoryGauges {
 		g.memory = append(g.memory, metrics.Sample{Name: name})

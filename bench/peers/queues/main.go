@@ -9,7 +9,7 @@
 //	queues --queue ring --buffer 262144 --workers 8 --work 125us --rate 50000 --burst 200000
 //	queues --queue shards --workers 8 --rate 7000 --zipf 1.2
 //
-// It prints the progress of a job (package dyno/lab/load/jobs): accepted
+// It prints the progress of a job (package dyno/lab/load/windows): accepted
 // messages are completed offers, refused ones failed with status 503, delivered ones were handled.
 //
 // It is not a service: nothing listens, and order per key is not kept, since the queue holds
@@ -28,7 +28,7 @@ import (
 
 	"dyno/bench/peers/queues/queue"
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 )
 
 // options of one run.
@@ -68,7 +68,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o, jobs.NewWriter(os.Stdout)); err != nil {
+	if err := run(ctx, o, windows.NewWriter(os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, "queues:", err)
 		os.Exit(1)
 	}
@@ -133,7 +133,7 @@ func (o options) schedule() load.Schedule {
 }
 
 // run carries out the experiment and writes its windows and its last line.
-func run(ctx context.Context, o options, out *jobs.Writer) error {
+func run(ctx context.Context, o options, out *windows.Writer) error {
 	q, err := queue.New[message](o.queue, queue.Config{Capacity: o.buffer, Workers: o.workers})
 	if err != nil {
 		return errors.Join(err, out.Close(err))

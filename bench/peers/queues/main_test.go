@@ -10,7 +10,7 @@ import (
 
 	"dyno/bench/peers/queues/queue"
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/parts/quicktest"
 
@@ -40,7 +40,7 @@ func TestRunAddsUp(t *testing.T) {
 		} {
 			o.queue, o.warmup, o.duration, o.drain = name, 100*time.Millisecond, 200*time.Millisecond, time.Minute
 			var out bytes.Buffer
-			if err := run(context.Background(), o, jobs.NewWriter(&out)); err != nil {
+			if err := run(context.Background(), o, windows.NewWriter(&out)); err != nil {
 				t.Fatalf("%+v: %v", o, err)
 			}
 			if !bytes.HasSuffix(out.Bytes(), []byte("{\"end\":true}\n")) {
@@ -53,7 +53,7 @@ func TestRunAddsUp(t *testing.T) {
 			if o.buffer == 4 && sum.Refused == 0 {
 				t.Errorf("%+v: nothing was refused", o)
 			}
-			if _, _, err := load.Run(context.Background(), load.Plan{}, jobs.New("test", &out), discard{}); err != nil {
+			if _, _, err := load.Run(context.Background(), load.Plan{}, windows.New("test", &out), discard{}); err != nil {
 				t.Errorf("%+v: reading it back: %v", o, err)
 			}
 		}
@@ -81,7 +81,7 @@ func TestRunStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out bytes.Buffer
-	err := run(ctx, options{queue: "ring", workers: 3, rate: 10, duration: time.Hour, drain: time.Hour}, jobs.NewWriter(&out))
+	err := run(ctx, options{queue: "ring", workers: 3, rate: 10, duration: time.Hour, drain: time.Hour}, windows.NewWriter(&out))
 	if err == nil || !bytes.Contains(out.Bytes(), []byte(`"end":true,"error"`)) {
 		t.Errorf("error %v, output %q", err, out.String())
 	}
@@ -132,7 +132,7 @@ func TestRoomIsWhatIsAccepted(t *testing.T) {
 func TestGauges(t *testing.T) {
 	o := options{queue: "ring", buffer: 64, workers: 8, work: time.Millisecond, rate: 100, duration: 100 * time.Millisecond}
 	var out bytes.Buffer
-	if err := run(context.Background(), o, jobs.NewWriter(&out)); err != nil {
+	if err := run(context.Background(), o, windows.NewWriter(&out)); err != nil {
 		t.Fatal(err)
 	}
 	var w struct{ Gauges map[string]float64 }

@@ -25,7 +25,7 @@ import (
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/load/http1"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -63,7 +63,7 @@ func main() {
 }
 
 func (o options) run(ctx context.Context, stdout io.Writer) error {
-	out := sink{jobs.NewWriter(stdout), int64(o.lines), o.subject}
+	out := sink{windows.NewWriter(stdout), int64(o.lines), o.subject}
 	driver, err := o.driver()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (o options) driver() (*http1.Driver, error) {
 // sink prints windows, in units of work. Of the engine as the subject it leaves out its CPU, by
 // which the lab judges a load generator.
 type sink struct {
-	*jobs.Writer
+	*windows.Writer
 	units   int64 // of a request
 	subject bool
 }

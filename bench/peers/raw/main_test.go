@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 		o.run(ctx, out)
 		out.Close()
 	}()
-	totals, _, err := load.Run(t.Context(), load.Plan{Length: 300 * time.Millisecond}, jobs.NewSteady("raw", r), nowhere{})
+	totals, _, err := load.Run(t.Context(), load.Plan{Length: 300 * time.Millisecond}, windows.NewSteady("raw", r), nowhere{})
 	stop()
 	<-ended
 	if err != nil || totals.Ended == 0 || totals.Ended%2 != 0 || totals.Failed == 0 || totals.Failed == totals.Ended || wrong.Load() > 0 {

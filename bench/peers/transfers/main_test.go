@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -121,7 +121,7 @@ func drive(t *testing.T, o options) (record.Totals, error) {
 		out.Close()
 		ended <- err
 	}()
-	totals, _, err := load.Run(t.Context(), load.Plan{Length: 200 * time.Millisecond}, jobs.NewSteady("transfers", r), nowhere{})
+	totals, _, err := load.Run(t.Context(), load.Plan{Length: 200 * time.Millisecond}, windows.NewSteady("transfers", r), nowhere{})
 	stop()
 	r.Close()
 	if e := <-ended; e != nil && !strings.Contains(e.Error(), "closed pipe") {

@@ -21,7 +21,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/bench/peers/callers"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 )
 
@@ -33,7 +33,7 @@ func main() {
 	duration := flag.Duration("duration", 4*time.Second, "time that counts")
 	flag.Parse()
 	callers.Main("wrk", func(ctx context.Context) error {
-		out := jobs.NewWriter(os.Stdout)
+		out := windows.NewWriter(os.Stdout)
 		// It ends a second later than what is measured: the CPU time of a process that has ended
 		// cannot be read.
 		seconds := int((*warmup + *duration + 2*time.Second - 1) / time.Second)
@@ -74,7 +74,7 @@ func completed(out string) (int64, error) {
 }
 
 // spread prints n requests evenly over the windows of some seconds.
-func spread(out *jobs.Writer, begin, n int64, seconds int, warmup, duration time.Duration) error {
+func spread(out *windows.Writer, begin, n int64, seconds int, warmup, duration time.Duration) error {
 	windows := int64(seconds) * int64(time.Second) / window
 	for k := range windows {
 		done := n*(k+1)/windows - n*k/windows

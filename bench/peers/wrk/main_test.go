@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 )
 
 func TestCompleted(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCompleted(t *testing.T) {
 // All requests are in the windows, evenly, and each phase has its length.
 func TestSpread(t *testing.T) {
 	var out bytes.Buffer
-	if err := spread(jobs.NewWriter(&out), 5*window, 1234, 4, time.Second, 2*time.Second); err != nil {
+	if err := spread(windows.NewWriter(&out), 5*window, 1234, 4, time.Second, 2*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()

@@ -20,8 +20,8 @@ import (
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
 	"dyno/lab/load/tools"
+	"dyno/lab/load/windows"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
 	"dyno/parts/process"
@@ -140,7 +140,7 @@ func (t *tool) find() (string, error) {
 
 // run runs the tool and prints windows until the measured time is over.
 func (f *flags) run(ctx context.Context, t tool, script string, more []string, stdout io.Writer) (err error) {
-	out := jobs.NewWriter(stdout)
+	out := windows.NewWriter(stdout)
 	defer func() { err = errors.Join(err, out.Close(err)) }()
 	program, err := t.find()
 	if err != nil {

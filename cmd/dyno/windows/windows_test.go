@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -63,7 +63,7 @@ func measure(t *testing.T, args ...string) record.Totals {
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	totals, _, err := load.Run(t.Context(), load.Plan{Length: time.Second}, jobs.New("tool", &printed), none{})
+	totals, _, err := load.Run(t.Context(), load.Plan{Length: time.Second}, windows.New("tool", &printed), none{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,8 @@ func (b *Generator) permitSteps(steps []workload.Step) error {
 	return nil
 }
 
-// onlyConnection is a request with which nethttp.Driver.Try connects and sends nothing, since the steps
-// of a flow and gRPC calls may change something at the target.
+// onlyConnection is a request with which nethttp.Driver.Try connects and sends nothing, since the
+// steps of a flow and gRPC calls may change something at the target.
 func onlyConnection() *corpus.Corpus {
 	return &corpus.Corpus{Requests: []corpus.Request{{Method: http.MethodPost, Path: "/"}}, Classes: make([]corpus.Class, 1)}
 }

@@ -13,9 +13,9 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/jobs"
 	"dyno/lab/load/sessions"
 	"dyno/lab/load/sessions/script"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
@@ -113,7 +113,7 @@ func (b *Generator) program(ctx context.Context, s *environment.Environment, l s
 		<-child.Exited()
 		in.CloseWithError(child.Err()) // it shows the end of its log
 	}()
-	return Sessions{Driver: jobs.New("driver", out), PID: child.PID(), Close: func() {
+	return Sessions{Driver: windows.New("driver", out), PID: child.PID(), Close: func() {
 		stop()
 		out.Close() // later output is discarded, so that it does not block
 		child.Stop(environment.Grace)

@@ -10,7 +10,7 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/experiment/generator"
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
@@ -94,10 +94,10 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v sce
 		<-s.Target.Exited()
 		in.Close()
 	}()
-	d.driver = jobs.New("job", out)
+	d.driver = windows.New("job", out)
 	timed := slices.ContainsFunc(told.Job.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
 	if told.Traits().Counted() && told.Units == 0 && !timed {
-		d.driver, d.steady = jobs.NewSteady("job", out), true
+		d.driver, d.steady = windows.NewSteady("job", out), true
 	}
 	d.close = func() {
 		stop()

@@ -80,7 +80,7 @@ type begin struct {
 // 1, so that one which is sent again counts once.
 type report struct {
 	Number int             `json:"number"`
-	Window json.RawMessage `json:"window,omitempty"` // a line of package jobs
+	Window json.RawMessage `json:"window,omitempty"` // a line of package windows
 	End    *end            `json:"end,omitempty"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 )
 
@@ -17,7 +17,7 @@ type receiver struct {
 
 	mu     sync.Mutex
 	shard  *load.Shard // nil: the recording takes no more
-	lines  *jobs.Lines
+	lines  *windows.Lines
 	number int           // of the last report
 	ended  chan struct{} // closed after the last report, or an error
 	err    error         // set before ended is closed
@@ -27,7 +27,7 @@ type receiver struct {
 }
 
 func newReceiver(m *member) *receiver {
-	return &receiver{member: m, lines: jobs.NewLines(), ended: make(chan struct{})}
+	return &receiver{member: m, lines: windows.NewLines(), ended: make(chan struct{})}
 }
 
 // close ends the use of the shard.

@@ -11,7 +11,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -145,7 +145,7 @@ func (f sinkFunc) Window(w record.Window, hists map[string]*hdrhistogram.Histogr
 // window queues a window for the coordinator. It does not wait: a full queue ends the load.
 func (s *share) window(w record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	var line bytes.Buffer
-	if err := jobs.NewWriter(&line).Window(w, hists); err != nil {
+	if err := windows.NewWriter(&line).Window(w, hists); err != nil {
 		return err
 	}
 	select {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 
@@ -69,9 +69,9 @@ type none struct{}
 func (none) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
 // Windows runs c and prints each window to w, in the format with which the lab reads a child
-// process (package jobs). Nothing else may print to w.
+// process (package windows). Nothing else may print to w.
 func Windows(ctx context.Context, c Config, w io.Writer) error {
-	out := jobs.NewWriter(w)
+	out := windows.NewWriter(w)
 	c.Sink = out
 	_, err := Run(ctx, c)
 	return errors.Join(err, out.Close(err))

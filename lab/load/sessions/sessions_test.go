@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dyno/lab/load"
-	"dyno/lab/load/jobs"
+	"dyno/lab/load/windows"
 	"dyno/lab/record"
 
 	"go.uber.org/goleak"
@@ -226,7 +226,7 @@ func TestWindowsAreRelayed(t *testing.T) {
 	if err := Windows(t.Context(), c, &printed); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := load.Run(t.Context(), load.Plan{Connections: 10, Length: time.Minute}, jobs.New("program", &printed), none{})
+	got, _, err := load.Run(t.Context(), load.Plan{Connections: 10, Length: time.Minute}, windows.New("program", &printed), none{})
 	s := got.Sessions
 	if err != nil || got.Offered != 200 || got.Errors["lost"] != 18 || s == nil || s.Planned != 10 || s.Opened != 10 || s.Lost != 1 || s.FramesMean == 0 {
 		t.Errorf("%v: %+v, sessions %+v", err, got, s)

@@ -1,5 +1,5 @@
-// Package jobs relays a job's own windows into a recording. A job is a command that works through
-// units without a load generator and prints its progress, window by window. Its stdout is
+// Package windows relays a job's own windows into a recording. A job is a command that works
+// through units without a load generator and prints its progress, window by window. Its stdout is
 // newline-delimited JSON, one line for each finished window of 100 ms, and a last line that marks
 // its orderly end:
 //
@@ -23,9 +23,9 @@
 //   - end is true in the last line alone; an error beside it says that the job failed, and why.
 //
 // A Go program writes these lines with a Writer as load.Run's sink; any other program prints them.
-// New makes the driver that reads them. The package is not for starting the command (target) nor
+// New makes the driver that reads them. The package is not for starting the command nor
 // for deciding what it does: the command chooses its work. No goroutine outlives Drive.
-package jobs
+package windows
 
 import (
 	"fmt"
