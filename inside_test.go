@@ -175,11 +175,8 @@ var inside = map[string][]room{
 		{"environment", nil, "the processes of a run; it knows no load"},
 	},
 	"lab/scenario": {
-		{"parser", []string{"document", "objective", "combine", "."}, "reads and checks a file; what uses a scenario does not need it"},
-		{"objective", []string{"document", "."}, "the SLO's forms; it knows no load"},
-		{"combine", []string{"."}, "a sweep's variants; it knows no file"},
-		{"document", []string{"."}, "positions and the schema; it knows no rule that a schema cannot express"},
-		{".", nil, "what a scenario says, however it was read"},
+		{".", []string{"document"}, "what a scenario file says; of YAML and its schema only how values are read"},
+		{"document", nil, "positions and rules of a schema; it knows no rule that a schema cannot express"},
 	},
 	"lab/live": {
 		{".", []string{"livetest"}, "serves what the packages below make"},

@@ -13,7 +13,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report/progress"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 )
 
 // remedies measures the remedies of the servers of known cause; o.Only names servers or families.
@@ -33,7 +33,7 @@ func isScenario(name string) bool {
 func ladders(ctx context.Context, files []string, o suite.Options, view *progress.View) (all []calibration.Foresight, err error) {
 	for _, file := range files {
 		run := experiment.Options{Depth: o.Depth, NoPMQoS: o.NoPMQoS, Progress: view}
-		if run.Scenario, err = parser.Open(file); err != nil {
+		if run.Scenario, err = scenario.Open(file); err != nil {
 			return all, err
 		}
 		if run.Scenario.Mode != record.KindLadder {

@@ -16,7 +16,7 @@ import (
 	"dyno/lab/importer"
 	"dyno/lab/report/screen"
 	"dyno/lab/scenario"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario/document"
 
 	"github.com/spf13/cobra"
 )
@@ -59,7 +59,7 @@ The scenario goes to stdout, or with -o to a file. Cookies, Authorization and ot
 
 func (in *importing) run(cmd *cobra.Command, name string) error {
 	if kinds := []string{importer.Flows, importer.Mix}; in.options.Kind != "" && !slices.Contains(kinds, in.options.Kind) {
-		return usage.Errorf("--kind %s is no kind that import writes; %s", in.options.Kind, scenario.DidYouMean(in.options.Kind, kinds))
+		return usage.Errorf("--kind %s is no kind that import writes; %s", in.options.Kind, document.DidYouMean(in.options.Kind, kinds))
 	}
 	text, err := input(cmd.InOrStdin(), name)
 	if err != nil {
@@ -143,7 +143,7 @@ func (in *importing) complete(form importer.Form, name string) error {
 	if in.out == "" {
 		return nil
 	}
-	root, err := parser.Root(in.out)
+	root, err := scenario.Root(in.out)
 	if err != nil {
 		return err
 	}

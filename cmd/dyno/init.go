@@ -19,7 +19,6 @@ import (
 	"dyno/lab/experiment/environment"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/scenario/parser"
 	"dyno/lab/workload"
 
 	"github.com/spf13/cobra"
@@ -126,7 +125,7 @@ func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, 
 	if err != nil {
 		return err
 	}
-	root, err := parser.Root(name)
+	root, err := scenario.Root(name)
 	if err != nil {
 		return err
 	}
@@ -211,7 +210,7 @@ func writeScenario(out io.Writer, name string, s *scenario.Scenario, top []strin
 	if err := scenario.Write(&text, s, comments); err != nil {
 		return err
 	}
-	if _, err := parser.Parse(name, text.Bytes()); err != nil {
+	if _, err := scenario.Parse(name, text.Bytes()); err != nil {
 		return fmt.Errorf("what was found does not make a scenario; dyno init - prints one to edit: %w", err)
 	}
 	if err := createWithSchema(name, text.Bytes()); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 
 	"github.com/spf13/cobra"
 )
@@ -40,7 +41,7 @@ func publishedSchema(name string) ([]byte, error) {
 	}
 	b, err := published.ReadFile(path.Join("schemas", name+".json"))
 	if err != nil {
-		return nil, fmt.Errorf("no schema is called %q; %s", name, scenario.DidYouMean(name, schemaNames()))
+		return nil, fmt.Errorf("no schema is called %q; %s", name, document.DidYouMean(name, schemaNames()))
 	}
 	return b, nil
 }

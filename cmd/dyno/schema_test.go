@@ -49,7 +49,7 @@ func TestSchemas(t *testing.T) {
 	t.Chdir("../..") // comments are found by the paths of packages
 	reflector := reflectorOf(t)
 	for name, o := range objects() {
-		s := document(t, reflector.Reflect(o))
+		s := jsonOf(t, reflector.Reflect(o))
 		s["title"] = "dyno." + name + "/1"
 		s["description"] = "What the command prints with --json. Keys may be added, never changed."
 		delete(s, "$id")
@@ -129,7 +129,7 @@ func reflectorOf(t *testing.T) *make.Reflector {
 // module is the path of the repository.
 var module = strings.TrimSuffix(reflect.TypeFor[record.SLO]().PkgPath(), "/lab/record")
 
-func document(t *testing.T, v any) (out map[string]any) {
+func jsonOf(t *testing.T, v any) (out map[string]any) {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 	"dyno/parts/quicktest"
 )
 
@@ -35,7 +35,7 @@ func onJob(t *testing.T, text, kind string, depth Depth) *executor {
 	t.Helper()
 	quicktest.Skip(t, "runs processes for seconds")
 	t.Parallel()
-	sc, err := parser.Parse("batches.yaml", []byte(text))
+	sc, err := scenario.Parse("batches.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

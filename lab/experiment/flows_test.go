@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 )
 
 // shop is a server with a login: it gives a cookie and a token, and answers requests without the
@@ -62,7 +62,7 @@ func runShop(t *testing.T, text, more string) *record.Experiment {
 	defer s.Close()
 	dir := t.TempDir()
 	text = strings.ReplaceAll(text, "URL", s.URL)
-	sc, err := parser.Parse("shop.yaml", []byte(text+more))
+	sc, err := scenario.Parse("shop.yaml", []byte(text+more))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/scenario"
-	"dyno/lab/scenario/parser"
 	"dyno/lab/workload"
 	"dyno/parts/quicktest"
 )
@@ -17,7 +16,7 @@ import (
 // open reads one of the repository's scenarios.
 func open(t *testing.T, name string) *scenario.Scenario {
 	t.Helper()
-	sc, err := parser.Open(filepath.Join("..", "..", "scenarios", name))
+	sc, err := scenario.Open(filepath.Join("..", "..", "scenarios", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -44,7 +44,7 @@ func loadOfGRPC(t *testing.T, reflects bool, described string) {
 	serving.Go(func() { s.Serve(l) })
 	defer serving.Wait()
 	defer s.Stop()
-	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+	sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: health
 mode: load
 target: {url: "http://%[1]s"}

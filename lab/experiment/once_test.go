@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
@@ -46,7 +46,7 @@ func TestRowsAreSentOnce(t *testing.T) {
 		seen[r.URL.RawQuery]++
 	}))
 	defer server.Close()
-	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+	sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: once
 target: {url: "%s"}
 load:
@@ -119,7 +119,7 @@ func TestRequestsOfSeveralUnits(t *testing.T) {
 		io.WriteString(w, `[{"result":1},{"result":1},{},{"result":1}]`)
 	}))
 	defer server.Close()
-	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+	sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: arrays
 target: {url: "%s"}
 load:

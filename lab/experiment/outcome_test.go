@@ -13,7 +13,7 @@ import (
 
 	"dyno/lab/load/websocket/websockettest"
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 )
 
 // Sessions without offers end as planned if one received a frame that was expected.
@@ -37,7 +37,7 @@ func TestSessionsThatOnlyReceive(t *testing.T) {
 	})
 	for _, address := range []string{events.URL, socket.String()} {
 		for expect, want := range map[string]string{"[0-9]": record.OutcomeComplete, "never": record.OutcomeFailed} {
-			sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+			sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: listening
 mode: load
 target: {url: "%s"}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 )
 
 // seen records the requests of a load.
@@ -55,7 +55,7 @@ func TestRowsInURLs(t *testing.T) {
 		s := &seen{all: map[string]bool{}}
 		server := httptest.NewServer(s)
 		load = strings.NewReplacer("URL", server.URL+url, "HOST", server.URL, "FEED", fmt.Sprintf("feeder: {file: %q}", filepath.Join(folder, "rows.csv"))).Replace(load)
-		sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, "name: rows\nmode: load\ntarget: {url: %q}\nload: %s\nmeasure: {length: 300ms, warmup: 100ms}\n", server.URL, load))
+		sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, "name: rows\nmode: load\ntarget: {url: %q}\nload: %s\nmeasure: {length: 300ms, warmup: 100ms}\n", server.URL, load))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

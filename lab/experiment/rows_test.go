@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 	"dyno/parts/quicktest"
 )
 
@@ -35,7 +35,7 @@ func TestRowsAreNotRecorded(t *testing.T) {
 	if err := os.WriteFile(rows, fmt.Appendf(nil, "echo uid,token; for i in 1 2 3; do echo $i,%s$i; done", secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+	sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: rows
 target: {url: "%s"}
 load:

@@ -18,7 +18,7 @@ import (
 	"dyno/lab/load/sessions/script"
 	"dyno/lab/load/websocket/websockettest"
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 	"dyno/lab/workload"
 	"dyno/parts/quicktest"
 )
@@ -49,7 +49,7 @@ func inRoom(t *testing.T, places int, text string) *record.Experiment {
 	r.most.Store(int64(places))
 	u := websockettest.Serve(t, r.serve)
 	plain := &url.URL{Scheme: "http", Host: u.Host}
-	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+	sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: room
 target: {url: "%s"}
 load:
@@ -142,7 +142,7 @@ func TestProgramThatDrives(t *testing.T) {
 	r.most.Store(6)
 	u := websockettest.Serve(t, r.serve)
 	run := func(command, pace, rate string) (*record.Experiment, error) {
-		sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+		sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: program
 target: {url: "http://%s"}
 mode: load

@@ -12,7 +12,7 @@ import (
 
 	"dyno/lab/load/websocket/websockettest"
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 )
 
 // node is an Ethereum node as far as a load needs it: it accepts transactions, refuses each tenth,
@@ -73,7 +73,7 @@ func overSockets(t *testing.T, n *node, more string) *record.Run {
 	n.seen = map[string]int{}
 	u := websockettest.Serve(t, n.serve)
 	plain := &url.URL{Scheme: "http", Host: u.Host}
-	sc, err := parser.Parse("x.yaml", fmt.Appendf(nil, `
+	sc, err := scenario.Parse("x.yaml", fmt.Appendf(nil, `
 name: sockets
 target: {url: "%s"}
 load:

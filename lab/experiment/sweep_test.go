@@ -8,13 +8,12 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/scenario/parser"
 )
 
 // sweepOf is a sweep over queues and workers, with a ramp.
 func sweepOf(t *testing.T, depth Depth) *executor {
 	t.Helper()
-	s, err := parser.Parse("x.yaml", []byte(`
+	s, err := scenario.Parse("x.yaml", []byte(`
 name: x
 target: {build: ./x}
 load: {kind: jobs, args: ["${rate}", "${ramp_to}"]}

@@ -12,7 +12,6 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
-	"dyno/lab/scenario/parser"
 	"dyno/lab/workload"
 )
 
@@ -166,7 +165,7 @@ func written(s *scenario.Scenario, c scenario.Comments) ([]byte, error) {
 	if err := scenario.Write(&text, s, c); err != nil {
 		return nil, err
 	}
-	if _, err := parser.Parse("the scenario", text.Bytes()); err != nil {
+	if _, err := scenario.Parse("the scenario", text.Bytes()); err != nil {
 		return nil, err
 	}
 	return text.Bytes(), nil

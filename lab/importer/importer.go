@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 )
 
 // Form is a form of input.
@@ -73,7 +73,7 @@ func FormOf(name, file string, text []byte) (Form, error) {
 	if name == "" {
 		return Form{}, fmt.Errorf("what %s holds is not clear from its name and beginning; say it with --as, one of %s", file, strings.Join(Names(), ", "))
 	}
-	return Form{}, fmt.Errorf("no form of input is called %q; %s", name, scenario.DidYouMean(name, Names()))
+	return Form{}, fmt.Errorf("no form of input is called %q; %s", name, document.DidYouMean(name, Names()))
 }
 
 // Read reads a text of the form; open reads further files that the text names.

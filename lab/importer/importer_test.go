@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
@@ -117,7 +117,7 @@ func TestHostTargetAndStaticFiles(t *testing.T) {
 	if bytes.Contains(got.Scenario, []byte("app.js")) {
 		t.Error("a static file is there in spite of NoStatic")
 	}
-	s, err := parser.Parse("x", got.Scenario)
+	s, err := scenario.Parse("x", got.Scenario)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,12 +147,12 @@ func TestKinds(t *testing.T) {
 				t.Errorf("%s: got\n%s\nwant %s", in, s, w)
 			}
 		}
-		if s, err := parser.Parse("x", got.Scenario); err != nil || len(s.Load.Steps) > 0 {
+		if s, err := scenario.Parse("x", got.Scenario); err != nil || len(s.Load.Steps) > 0 {
 			t.Errorf("%s: flows, %v", in, err)
 		}
 	}
 	got := convert(t, "testdata/urls/input.txt", Options{Kind: Flows})
-	if s, err := parser.Parse("x", got.Scenario); err != nil || len(s.Load.Steps) == 0 {
+	if s, err := scenario.Parse("x", got.Scenario); err != nil || len(s.Load.Steps) == 0 {
 		t.Errorf("a list of URLs in turn: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestManyURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := parser.Parse("x", got.Scenario)
+	s, err := scenario.Parse("x", got.Scenario)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
@@ -184,7 +184,7 @@ func imported(t *testing.T, command, folder string) (out []seen, left []Omission
 		}
 		return strings.ReplaceAll(s, "$$", "$")
 	}
-	s, err := parser.Parse("x", got.Scenario)
+	s, err := scenario.Parse("x", got.Scenario)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 )
 
 // TestScript: a script's scenario starts its tool, with the target that the user named.
@@ -25,7 +25,7 @@ func TestScript(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := parser.Parse("x", text)
+		s, err := scenario.Parse("x", text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func FuzzScript(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			s, err := parser.Parse("x", text)
+			s, err := scenario.Parse("x", text)
 			if err != nil {
 				t.Fatalf("%v:\n%s", err, text)
 			}

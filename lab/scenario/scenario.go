@@ -1,9 +1,11 @@
 // Package scenario is what a scenario file says: what to start, how to drive it and what to find
-// out, variant by variant. The file is YAML with a published JSON Schema (schema.json); package
-// parser reads it, and its load is what package workload describes.
+// out, variant by variant. The file is YAML with a published JSON Schema (schema.json). Parse
+// decodes it and checks what a schema cannot express, such as fields that exclude each other and
+// placeholders that are not filled in; Write writes one. Its load is what package workload
+// describes.
 //
-// It is not for carrying a scenario out: it starts no process and opens no file. It starts no
-// goroutines.
+// It is not for carrying a scenario out: it starts no process, and opens no file but the scenario
+// itself. It starts no goroutines.
 package scenario
 
 import (
@@ -15,8 +17,8 @@ import (
 	"dyno/lab/workload"
 )
 
-// Scenario is a scenario file. The zero value of every field is its documented default; package
-// parser fills in only Mode, and Variants from Sweep.
+// Scenario is a scenario file. The zero value of every field is its documented default; Parse
+// fills in only Mode, and Variants from Sweep.
 type Scenario struct {
 	Name        string      `yaml:"name,omitempty"`
 	Description string      `yaml:"description,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
 
@@ -25,7 +26,7 @@ func (s *Scenario) Variant(name string) (Variant, error) {
 	if len(names) == 0 {
 		return Variant{}, fmt.Errorf("%s declares no variants, so there is no variant %q", s.Path, name)
 	}
-	if near, ok := Nearest(name, names); ok {
+	if near, ok := document.Nearest(name, names); ok {
 		return Variant{}, fmt.Errorf("%s has no variant %q; did you mean %q?", s.Path, name, near)
 	}
 	return Variant{}, fmt.Errorf("%s has no variant %q; its variants are %s", s.Path, name, strings.Join(names, ", "))

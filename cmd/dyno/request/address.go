@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dyno/cmd/dyno/usage"
-	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 )
 
 // IsURL reports whether an argument is a URL rather than a scenario file, once Targets has read it.
@@ -123,7 +123,7 @@ func absent(path string) error {
 		return nil
 	}
 	dir, name := filepath.Split(path)
-	if near, ok := scenario.Nearest(name, scenariosIn(filepath.Clean(dir))); ok {
+	if near, ok := document.Nearest(name, scenariosIn(filepath.Clean(dir))); ok {
 		return fmt.Errorf("there is no file %s; did you mean %s?", path, dir+near)
 	}
 	if _, err := os.Stat(filepath.Clean(dir)); err != nil {

@@ -15,7 +15,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 )
 
 // Record reads the folder of a finished run.
@@ -57,7 +57,7 @@ func nearRun(dir string) string {
 				return filepath.Join(in, n)
 			}
 		}
-		if near, ok := scenario.Nearest(name, names); ok {
+		if near, ok := document.Nearest(name, names); ok {
 			return filepath.Join(in, near)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
-	"dyno/lab/scenario/parser"
 	"dyno/lab/workload"
 
 	"github.com/spf13/pflag"
@@ -235,7 +234,7 @@ func Sides(variants []string, a, b string) ([]string, error) {
 
 // Open reads a scenario file; its faults are usage errors.
 func Open(path string) (*scenario.Scenario, error) {
-	sc, err := parser.Open(path)
+	sc, err := scenario.Open(path)
 	if err == nil {
 		return sc, nil
 	}

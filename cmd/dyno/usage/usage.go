@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"dyno/lab/record/quantity"
-	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -55,7 +55,7 @@ var commands = map[string]string{
 
 // suggestion names the word that was probably meant, or the place where all names are listed.
 func suggestion(word, prefix string, names []string, cmd *cobra.Command) string {
-	if near, ok := scenario.Nearest(word, names); ok {
+	if near, ok := document.Nearest(word, names); ok {
 		return "did you mean " + prefix + near + "?"
 	}
 	return "see " + cmd.CommandPath() + " --help"

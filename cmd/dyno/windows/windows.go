@@ -23,7 +23,7 @@ import (
 	"dyno/lab/load/tools"
 	"dyno/lab/load/windows"
 	"dyno/lab/record/redact"
-	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 	"dyno/parts/process"
 
 	"github.com/spf13/cobra"
@@ -105,7 +105,7 @@ A virtual user waits for each answer, so latency is that of a closed loop, which
 			case f.from == "":
 				return usage.Errorf("--from names the tool: %s", strings.Join(names, " or "))
 			case !known:
-				return usage.Errorf("--from %s is no tool that windows runs; %s", f.from, scenario.DidYouMean(f.from, names))
+				return usage.Errorf("--from %s is no tool that windows runs; %s", f.from, document.DidYouMean(f.from, names))
 			case len(args) > 1 && cmd.ArgsLenAtDash() != 1:
 				return usage.Errorf("unexpected argument %q; what is meant for %s follows --", args[1], t.form.Name)
 			case f.sessions < 1 || f.sessions > 100_000:

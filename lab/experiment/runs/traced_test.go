@@ -8,7 +8,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
-	"dyno/lab/scenario/parser"
+	"dyno/lab/scenario"
 	"dyno/parts/quicktest"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestTracesArriveAsStages(t *testing.T) {
 	quicktest.Skip(t, "builds a service and loads it")
 	t.Parallel()
-	sc, err := parser.Open(filepath.Join("..", "..", "..", "scenarios", "notify.yaml"))
+	sc, err := scenario.Open(filepath.Join("..", "..", "..", "scenarios", "notify.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/scenario/document"
 	"dyno/lab/tune"
 )
 
@@ -84,7 +85,7 @@ func (t *tuning) plan(ctx context.Context) error {
 func meant(err error) error {
 	if unknown := (*tune.UnknownError)(nil); errors.As(err, &unknown) {
 		names := strings.Split(strings.ToLower(strings.Join(unknown.Known, " ")), " ") // they are matched without case
-		if near, ok := scenario.Nearest(strings.ToLower(unknown.Name), names); ok {
+		if near, ok := document.Nearest(strings.ToLower(unknown.Name), names); ok {
 			return fmt.Errorf("no setting is called %q; did you mean %s? There are %s", unknown.Name, near, strings.Join(unknown.Known, ", "))
 		}
 	}

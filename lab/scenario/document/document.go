@@ -1,16 +1,14 @@
-// Package document reads a scenario file as YAML in which every value knows its line and column,
-// and holds it against the JSON Schema of scenarios. Every error has file:line:column and, if it
-// can be guessed, the intended value; all errors are reported together.
+// Package document reads a YAML file in which every value knows its line and column, and validates
+// it by a JSON Schema. Every error has file:line:column and, if it can be guessed, the intended
+// value; all errors are reported together.
 //
-// It is not for what a schema cannot express: package parser asks the document for values and
+// It is not for what a schema cannot express: package scenario asks the document for values and
 // adds faults at their positions. It starts no goroutines.
 package document
 
 import (
 	"fmt"
 	"math"
-
-	"dyno/lab/scenario"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -27,7 +25,7 @@ const (
 // keep the position at which they were written.
 type Document struct {
 	file  string
-	rules *schema
+	rules *Schema
 	root  *yaml.Node
 	errs  Errors
 	nodes int
@@ -36,15 +34,11 @@ type Document struct {
 	following map[*yaml.Node]bool
 }
 
-// Read parses b; file precedes every error's position. It fails if b is not YAML, or not exactly
-// one mapping.
-func Read(file string, b []byte) (*Document, error) {
+// Read parses b, for Validate with the rules; file precedes every error's position. It fails if b
+// is not YAML, or not exactly one mapping.
+func Read(file string, b []byte, rules *Schema) (*Document, error) {
 	at := func(line int, format string, args ...any) error {
 		return Errors{{File: file, Line: line, Column: 1, Message: fmt.Sprintf(format, args...)}}
-	}
-	rules, err := loadSchema()
-	if err != nil {
-		return nil, err
 	}
 	if len(b) > MaxBytes {
 		return nil, at(1, "the file has %d bytes; a scenario has at most %d: move bodies and lists to files of their own (body_file, corpus, feeder)", len(b), MaxBytes)
@@ -233,7 +227,7 @@ func (d *Document) scalar(n *yaml.Node, p Path) any {
 	case "!!bool", "!!int", "!!float":
 		var v any
 		if err := n.Decode(&v); err != nil {
-			d.fault(n, p, "%q does not match its tag", scenario.Clip(n.Value))
+			d.fault(n, p, "%q does not match its tag", Clip(n.Value))
 			return n.Value
 		}
 		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
@@ -244,7 +238,7 @@ func (d *Document) scalar(n *yaml.Node, p Path) any {
 	case "!!str", "!!timestamp":
 		return n.Value
 	}
-	d.fault(n, p, "the tag %s is not supported", scenario.Clip(n.Tag))
+	d.fault(n, p, "the tag %s is not supported", Clip(n.Tag))
 	return n.Value
 }
 
@@ -260,7 +254,7 @@ func found(n *yaml.Node) string {
 	case "!!null":
 		return "nothing"
 	case "!!str":
-		return fmt.Sprintf("the text %q", scenario.Clip(n.Value))
+		return fmt.Sprintf("the text %q", Clip(n.Value))
 	}
-	return scenario.Clip(n.Value)
+	return Clip(n.Value)
 }

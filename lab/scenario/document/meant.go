@@ -13,7 +13,7 @@ import (
 
 // meant says how to write a value that breaks a rule, if its meaning is beyond doubt: "; write
 // 900". Empty: it is not.
-func (s *schema) meant(r rule, n *yaml.Node) string {
+func (s *Schema) meant(r rule, n *yaml.Node) string {
 	r = s.whole(r)
 	text := strings.TrimSpace(n.Value)
 	if n.Kind != yaml.ScalarNode || text == "" {

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dyno/lab/scenario"
-
 	"go.yaml.in/yaml/v3"
 )
 
@@ -79,9 +77,9 @@ func (d *Document) Display(p Path) string {
 		case ok && parent.Kind == yaml.SequenceNode:
 			out.WriteString("[" + step + "]")
 		case i > 0:
-			out.WriteString("." + scenario.Clip(step))
+			out.WriteString("." + Clip(step))
 		default:
-			out.WriteString(scenario.Clip(step))
+			out.WriteString(Clip(step))
 		}
 	}
 	return out.String()

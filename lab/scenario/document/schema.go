@@ -7,44 +7,41 @@ import (
 	"math/big"
 	"sort"
 	"strings"
-	"sync"
 
 	"dyno/lab/record/quantity"
-	"dyno/lab/scenario"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// schemaURL names the embedded schema to its compiler; it is never fetched.
+// schemaURL names the schema to its compiler; it is never fetched.
 const schemaURL = "embedded:///schema.json"
 
-// schema is the compiled schema with its document, which provides names, titles and examples for
+// Schema is a compiled schema with its document, which provides names, titles and examples for
 // messages.
-type schema struct {
+type Schema struct {
 	compiled *jsonschema.Schema
 	doc      any
 }
 
-// loadSchema compiles the embedded schema once. It fails only if this package is broken, which a
-// test would show.
-var loadSchema = sync.OnceValues(func() (*schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(scenario.Schema))
+// Compile compiles a JSON Schema.
+func Compile(text []byte) (*Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("reading schema.json: %w", err)
+		return nil, fmt.Errorf("reading the schema: %w", err)
 	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.RegisterFormat(&jsonschema.Format{Name: "go-duration", Validate: checkDuration})
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, fmt.Errorf("adding schema.json: %w", err)
+		return nil, fmt.Errorf("adding the schema: %w", err)
 	}
 	compiled, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, fmt.Errorf("compiling schema.json: %w", err)
+		return nil, fmt.Errorf("compiling the schema: %w", err)
 	}
-	return &schema{compiled: compiled, doc: doc}, nil
-})
+	return &Schema{compiled: compiled, doc: doc}, nil
+}
 
 // checkDuration checks what the pattern of a duration cannot express: that it is not too long.
 func checkDuration(v any) error {
@@ -87,7 +84,7 @@ func (d *Document) explain(e *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		known := rule.fields()
 		for _, name := range k.Properties {
-			d.FaultName(where.To(name), "unknown field; %s", scenario.DidYouMean(name, known))
+			d.FaultName(where.To(name), "unknown field; %s", DidYouMean(name, known))
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
@@ -95,7 +92,7 @@ func (d *Document) explain(e *jsonschema.ValidationError) {
 			d.fault(d.Node(where), where.To(name), "missing; %s", s.expected(field))
 		}
 	case *kind.Enum:
-		d.FaultAt(where, "found %s; %s", found(d.Node(where)), scenario.DidYouMean(d.Node(where).Value, texts(k.Want)))
+		d.FaultAt(where, "found %s; %s", found(d.Node(where)), DidYouMean(d.Node(where).Value, texts(k.Want)))
 	case *kind.Minimum:
 		d.FaultAt(where, "found %s; at least %s is expected", found(d.Node(where)), number(k.Want))
 	case *kind.ExclusiveMinimum:
@@ -119,7 +116,7 @@ func (d *Document) explain(e *jsonschema.ValidationError) {
 type rule map[string]any
 
 // at returns the rule that a validation error refers to.
-func (s *schema) at(url string) rule {
+func (s *Schema) at(url string) rule {
 	_, pointer, _ := strings.Cut(url, "#")
 	v := s.doc
 	for _, step := range strings.Split(pointer, "/")[1:] {
@@ -171,7 +168,7 @@ func (r rule) example() string {
 }
 
 // whole returns a rule with what it refers to.
-func (s *schema) whole(r rule) rule {
+func (s *Schema) whole(r rule) rule {
 	to, ok := r["$ref"].(string)
 	if !ok {
 		return r
@@ -187,7 +184,7 @@ func (s *schema) whole(r rule) rule {
 }
 
 // expected describes a rule's requirement, with an example.
-func (s *schema) expected(r rule) string {
+func (s *Schema) expected(r rule) string {
 	r = s.whole(r)
 	what, ok := r["title"].(string)
 	if !ok {

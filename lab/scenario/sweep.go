@@ -1,11 +1,9 @@
-package parser
+package scenario
 
 import (
 	"slices"
 	"strings"
 
-	"dyno/lab/scenario"
-	"dyno/lab/scenario/combine"
 	"dyno/lab/scenario/document"
 )
 
@@ -20,17 +18,16 @@ func (c *checker) sweep() {
 	if c.Err() != nil || c.decodeErr != nil {
 		return // a sweep of half-read axes would only raise more errors
 	}
-	every := combine.Sweep{Sweep: s}
-	combinations, ok := every.Combinations()
+	combinations, ok := s.combinations()
 	switch {
 	case !ok:
-		c.FaultName(document.At("sweep", "axes"), "the axes have more than %d combinations; shorten them or list some under except", combine.MaxVariants)
+		c.FaultName(document.At("sweep", "axes"), "the axes have more than %d combinations; shorten them or list some under except", maxVariants)
 	case len(combinations) == 0:
 		c.FaultName(document.At("sweep", "except"), "excludes every combination")
 	}
 	names, room := make([]string, len(combinations)), document.MaxText
 	for i, values := range combinations {
-		v := every.Variant(values, &room)
+		v := s.variant(values, &room)
 		if room < 0 {
 			c.FaultName(document.At("sweep", "args"), "come to more than %d bytes for all combinations", document.MaxText)
 			return
@@ -40,7 +37,7 @@ func (c *checker) sweep() {
 	c.unique(names, func(int) document.Path { return document.At("sweep", "axes") })
 }
 
-func (c *checker) axes(s *scenario.Sweep) {
+func (c *checker) axes(s *Sweep) {
 	names := make([]string, len(s.Axes))
 	for i, axis := range s.Axes {
 		p := document.At("sweep", "axes", i)
@@ -56,7 +53,7 @@ func (c *checker) axes(s *scenario.Sweep) {
 	c.unique(names, func(i int) document.Path { return document.At("sweep", "axes", i, "name") })
 }
 
-func (c *checker) exceptions(s *scenario.Sweep) {
+func (c *checker) exceptions(s *Sweep) {
 	var names []string
 	for _, axis := range s.Axes {
 		names = append(names, axis.Name)
@@ -66,9 +63,9 @@ func (c *checker) exceptions(s *scenario.Sweep) {
 			p := document.At("sweep", "except", i, name)
 			j := slices.Index(names, name)
 			if j < 0 {
-				c.FaultName(p, "unknown axis; %s", scenario.DidYouMean(name, names))
+				c.FaultName(p, "unknown axis; %s", document.DidYouMean(name, names))
 			} else if !slices.Contains(s.Axes[j].Values, value) {
-				c.FaultAt(p, "the axis has no value %q; %s", scenario.Clip(value), scenario.DidYouMean(value, s.Axes[j].Values))
+				c.FaultAt(p, "the axis has no value %q; %s", document.Clip(value), document.DidYouMean(value, s.Axes[j].Values))
 			}
 		}
 	}

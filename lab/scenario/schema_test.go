@@ -1,33 +1,47 @@
-package document
+package scenario
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"dyno/lab/scenario"
-
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-func compiled(t *testing.T) *schema {
+// rule is a part of the schema: the requirements of one value.
+type rule = map[string]any
+
+// schemaOf returns the schema as JSON.
+func schemaOf(t *testing.T) rule {
 	t.Helper()
-	s, err := loadSchema()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return doc.(rule)
+}
+
+// ruleAt returns the part of the schema that a reference such as #/$defs/url names.
+func ruleAt(schema rule, pointer string) rule {
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		schema, _ = schema[step].(rule)
+	}
+	return schema
+}
+
+// rulesOf returns the rules of a mapping's fields, by name.
+func rulesOf(r rule) rule {
+	properties, _ := r["properties"].(rule)
+	return properties
 }
 
 func TestSchemaIsValid(t *testing.T) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(scenario.Schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := schemaOf(t)
 	draft := jsonschema.Draft2020
-	if got := doc.(map[string]any)["$schema"]; got != draft.String() && got != "https://json-schema.org/draft/2020-12/schema" {
+	if got := doc["$schema"]; got != draft.String() && got != "https://json-schema.org/draft/2020-12/schema" {
 		t.Errorf("$schema is %v", got)
 	}
 	meta, err := jsonschema.NewCompiler().Compile("https://json-schema.org/draft/2020-12/schema")
@@ -40,9 +54,9 @@ func TestSchemaIsValid(t *testing.T) {
 }
 
 // resolved follows a rule's $ref.
-func resolved(s *schema, r rule) rule {
+func resolved(s, r rule) rule {
 	if to, ok := r["$ref"].(string); ok {
-		return s.at(to)
+		return ruleAt(s, to)
 	}
 	return r
 }
@@ -50,7 +64,7 @@ func resolved(s *schema, r rule) rule {
 // TestEveryFieldIsDescribed holds that every field has a description and, unless its values are
 // listed, an example to show when it is wrong.
 func TestEveryFieldIsDescribed(t *testing.T) {
-	s := compiled(t)
+	s := schemaOf(t)
 	var walk func(where string, v any)
 	walk = func(where string, v any) {
 		object, ok := v.(map[string]any)
@@ -60,8 +74,8 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		if object["type"] == "object" && object["properties"] == nil && object["additionalProperties"] == nil {
 			t.Errorf("%s is open to anything", where)
 		}
-		for _, name := range rule(object).fields() {
-			field, _ := rule(object).field(name)
+		for name, field := range rulesOf(object) {
+			field := field.(rule)
 			if field["description"] == nil {
 				t.Errorf("%s.%s has no description", where, name)
 			}
@@ -80,22 +94,22 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 			}
 		}
 	}
-	walk("", s.doc)
+	walk("", s)
 }
 
 // TestExamplesFollowTheirRules holds every example of a named rule against it.
 func TestExamplesFollowTheirRules(t *testing.T) {
-	s := compiled(t)
-	for name := range s.at("#/$defs") {
+	s := schemaOf(t)
+	for name := range ruleAt(s, "#/$defs") {
 		c := jsonschema.NewCompiler()
-		if err := c.AddResource(schemaURL, s.doc); err != nil {
+		if err := c.AddResource("schema.json", s); err != nil {
 			t.Fatal(err)
 		}
-		one, err := c.Compile(schemaURL + "#/$defs/" + name)
+		one, err := c.Compile("schema.json" + "#/$defs/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, example := range s.at("#/$defs/" + name)["examples"].([]any) {
+		for _, example := range ruleAt(s, "#/$defs/"+name)["examples"].([]any) {
 			if err := one.Validate(example); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -106,10 +120,10 @@ func TestExamplesFollowTheirRules(t *testing.T) {
 // TestSchemaCoversTheStructs holds that schema and structs have the same fields, all the way down:
 // the decoder would pass over a field that only the schema knows.
 func TestSchemaCoversTheStructs(t *testing.T) {
-	s := compiled(t)
-	root := fieldsOf(reflect.TypeFor[scenario.File]())
+	s := schemaOf(t)
+	root := fieldsOf(reflect.TypeFor[File]())
 	root["slo"] = nil // read by hand: text or a mapping
-	compareFields(t, s, "scenario", s.doc.(map[string]any), root)
+	compareFields(t, s, "scenario", s, root)
 }
 
 // ofOthers are the fields of a struct that the schema does not permit in a place.
@@ -118,20 +132,15 @@ var ofOthers = map[string][]string{
 	"steps":   {"repeat", "array", "corpus", "weight"},
 }
 
-func compareFields(t *testing.T, s *schema, where string, r rule, fields map[string]reflect.Type) {
+func compareFields(t *testing.T, s rule, where string, r rule, fields map[string]reflect.Type) {
 	t.Helper()
-	var names []string
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if got := r.fields(); !slices.Equal(got, names) {
+	names := slices.Sorted(maps.Keys(fields))
+	if got := slices.Sorted(maps.Keys(rulesOf(r))); !slices.Equal(got, names) {
 		t.Errorf("%s: the schema has %v, the struct %v", where, got, names)
 		return
 	}
 	for name, field := range fields {
-		rule, _ := r.field(name)
-		rule = resolved(s, rule)
+		rule := resolved(s, rulesOf(r)[name].(rule))
 		for field != nil && (field.Kind() == reflect.Pointer || field.Kind() == reflect.Slice) {
 			if field.Kind() == reflect.Slice {
 				items, ok := rule["items"].(map[string]any)
@@ -144,8 +153,8 @@ func compareFields(t *testing.T, s *schema, where string, r rule, fields map[str
 		}
 		if field != nil && field.Kind() == reflect.Struct {
 			of := fieldsOf(field)
-			for _, foreign := range ofOthers[name] {
-				delete(of, foreign)
+			for _, other := range ofOthers[name] {
+				delete(of, other)
 			}
 			compareFields(t, s, where+"."+name, rule, of)
 		}

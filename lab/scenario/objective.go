@@ -1,7 +1,4 @@
-// Package objective reads the SLO of a scenario file.
-//
-// It is not for judging whether a load meets one. It starts no goroutines.
-package objective
+package scenario
 
 import (
 	"errors"
@@ -13,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Read reads the SLO at a place in a document: a line that record.ParseSLO parses, or a mapping.
+// readSLO reads the SLO at a place in a document: a line that record.ParseSLO parses, or a mapping.
 // Faults go to the document; the error is about wrong types, which the schema reports in better
 // words.
-func Read(d *document.Document, p document.Path) (record.SLO, error) {
+func readSLO(d *document.Document, p document.Path) (record.SLO, error) {
 	if !d.Has(p) {
 		return record.SLO{}, nil
 	}
@@ -49,7 +46,7 @@ func Read(d *document.Document, p document.Path) (record.SLO, error) {
 			slo.Gauges = map[string]float64{}
 			wrong = append(wrong, value.Decode(&slo.Gauges))
 		default:
-			bound(d, p.To(name), name, value, &slo)
+			readBound(d, p.To(name), name, value, &slo)
 		}
 	}
 	if !slo.Bounded() {
@@ -58,7 +55,7 @@ func Read(d *document.Document, p document.Path) (record.SLO, error) {
 	return slo, errors.Join(wrong...)
 }
 
-func bound(d *document.Document, p document.Path, quantile string, value *yaml.Node, slo *record.SLO) {
+func readBound(d *document.Document, p document.Path, quantile string, value *yaml.Node, slo *record.SLO) {
 	if _, known := (record.Quantiles{}).At(quantile); !known {
 		return
 	}

@@ -1,4 +1,4 @@
-package parser
+package scenario
 
 import (
 	"bytes"
@@ -7,14 +7,13 @@ import (
 	"reflect"
 	"testing"
 
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
 )
 
 // FuzzParse holds that any file gives a whole scenario or errors that lie within it.
 func FuzzParse(f *testing.F) {
-	f.Add(scenario.Starter())
-	for _, pattern := range []string{"testdata/*.yaml", "testdata/errors/*.yaml", "../../../scenarios/*.yaml"} {
+	f.Add(Starter())
+	for _, pattern := range []string{"testdata/*.yaml", "testdata/errors/*.yaml", "../../scenarios/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			f.Fatal(err)
@@ -49,7 +48,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("read a second time, it differs: %v", err)
 		}
 		var written bytes.Buffer
-		if err := scenario.Write(&written, s, scenario.Comments{}); err != nil {
+		if err := Write(&written, s, Comments{}); err != nil {
 			t.Fatal(err)
 		}
 		if written.Len() > document.MaxBytes {
@@ -59,7 +58,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v, in\n%s", err, written.String())
 		}
 		var anew bytes.Buffer
-		if err := scenario.Write(&anew, again, scenario.Comments{}); err != nil || !bytes.Equal(anew.Bytes(), written.Bytes()) {
+		if err := Write(&anew, again, Comments{}); err != nil || !bytes.Equal(anew.Bytes(), written.Bytes()) {
 			t.Errorf("%v; written, read and written, it differs:\n%s\nfrom\n%s", err, anew.String(), written.String())
 		}
 	})

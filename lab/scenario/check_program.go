@@ -1,11 +1,10 @@
-package parser
+package scenario
 
 import (
 	"slices"
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
@@ -15,7 +14,7 @@ var reserved = []string{"target", "row", "random", "id", "run", "key", "rate", "
 
 func (c *checker) target() {
 	p := document.At("target")
-	shared := func(v scenario.Variant) bool { return !v.Own() }
+	shared := func(v Variant) bool { return !v.Own() }
 	if len(c.s.Variants) == 0 || slices.ContainsFunc(c.s.Variants, shared) {
 		c.needOne(p, "build: ./cmd/notifyd", "build", "command", "url")
 	} else {
@@ -84,7 +83,7 @@ func (c *checker) sharedRows() {
 }
 
 // beside checks the variant that another is compared with.
-func (c *checker) beside(p document.Path, v scenario.Variant) {
+func (c *checker) beside(p document.Path, v Variant) {
 	switch {
 	case !c.Has(p):
 	case c.s.Mode != record.KindCompare:
@@ -99,7 +98,7 @@ func (c *checker) beside(p document.Path, v scenario.Variant) {
 }
 
 // variantLoad checks the load of a variant.
-func (c *checker) variantLoad(p document.Path, l *scenario.VariantLoad) {
+func (c *checker) variantLoad(p document.Path, l *VariantLoad) {
 	if l == nil {
 		return
 	}
@@ -124,7 +123,7 @@ func (c *checker) variantLoad(p document.Path, l *scenario.VariantLoad) {
 	c.address(p.To("url"), l.URL)
 }
 
-func (c *checker) setup(p document.Path, requests []scenario.Request) {
+func (c *checker) setup(p document.Path, requests []Request) {
 	for i, r := range requests {
 		c.headers(p.To(i, "headers"), r.Headers)
 	}

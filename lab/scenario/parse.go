@@ -1,9 +1,4 @@
-// Package parser reads scenario files: it decodes one and checks what a schema cannot express, such
-// as fields that exclude each other and placeholders that nothing fills in.
-//
-// It is not for carrying a scenario out: it opens no file but the scenario itself. It
-// starts no goroutines.
-package parser
+package scenario
 
 import (
 	"errors"
@@ -11,15 +6,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
 )
 
 // Open reads the scenario file at the given path and sets its Root: the nearest folder at or
 // above the file that contains a go.mod, else the file's own. An error in the file's content is
 // a document.Errors.
-func Open(name string) (*scenario.Scenario, error) {
+func Open(name string) (*Scenario, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading a scenario: %w", err)
@@ -58,15 +53,23 @@ func Root(name string) (string, error) {
 	}
 }
 
+// rules compiles the schema, the first time. It fails only if the schema is broken, which a test
+// would show.
+var rules = sync.OnceValues(func() (*document.Schema, error) { return document.Compile(Schema) })
+
 // Parse parses a scenario; name precedes every error's position. An error in its content is a
 // document.Errors with all faults, in the order of the file. Root is left empty: paths count from
 // the current folder.
-func Parse(name string, b []byte) (*scenario.Scenario, error) {
-	d, err := document.Read(name, b)
+func Parse(name string, b []byte) (*Scenario, error) {
+	rules, err := rules()
 	if err != nil {
 		return nil, err
 	}
-	s := &scenario.Scenario{Path: name, Text: string(b)}
+	d, err := document.Read(name, b, rules)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scenario{Path: name, Text: string(b)}
 	c := checker{Document: d, s: s}
 	c.decode()
 	c.check()

@@ -1,11 +1,10 @@
-package parser
+package scenario
 
 import (
 	"slices"
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
@@ -92,4 +91,4 @@ func (c *checker) concurrency(p document.Path) {
 }
 
 // nowhere reports whether a sweep has no concurrency for a variant.
-func (c *checker) nowhere(v scenario.Variant) bool { return len(c.s.ConcurrencyOf(v)) == 0 }
+func (c *checker) nowhere(v Variant) bool { return len(c.s.ConcurrencyOf(v)) == 0 }

@@ -1,4 +1,4 @@
-package parser
+package scenario
 
 import (
 	"bytes"
@@ -7,15 +7,13 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-
-	"dyno/lab/scenario"
 )
 
 // TestWrite holds that a written scenario reads as the same one: all of the repository's, what the
 // importers make, and those of the tests.
 func TestWrite(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"../../../scenarios/*.yaml", "../../../scenarios/*/*.yaml", "../../importer/testdata/*/scenario.yaml", "testdata/*.yaml", "testdata/errors/*.yaml", "../starter.yaml"} {
+	for _, pattern := range []string{"../../scenarios/*.yaml", "../../scenarios/*/*.yaml", "../importer/testdata/*/scenario.yaml", "testdata/*.yaml", "testdata/errors/*.yaml", "starter.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
@@ -35,7 +33,7 @@ func TestWrite(t *testing.T) {
 			continue
 		}
 		var out bytes.Buffer
-		if err := scenario.Write(&out, s, scenario.Comments{}); err != nil {
+		if err := Write(&out, s, Comments{}); err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}

@@ -1,4 +1,4 @@
-package parser
+package scenario
 
 import (
 	"os"
@@ -11,7 +11,7 @@ var example = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 // The scenarios in the reference are valid.
 func TestReferenceExamples(t *testing.T) {
 	for name, least := range map[string]int{"scenario-loads": 2, "scenario-flows": 1, "scenario-grpc": 1} {
-		page, err := os.ReadFile("../../../docs/reference/" + name + ".md")
+		page, err := os.ReadFile("../../docs/reference/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)
 		}

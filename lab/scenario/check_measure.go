@@ -1,11 +1,10 @@
-package parser
+package scenario
 
 import (
 	"math"
 	"strconv"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
@@ -48,7 +47,7 @@ func (c *checker) per(p document.Path) {
 			}
 			for j, value := range axis.Values {
 				if n, err := strconv.ParseFloat(value, 64); err != nil || !(n > 0) || math.IsInf(n, 0) {
-					c.FaultAt(document.At("sweep", "axes", i, "values", j), "found %q; measure.per scales by this axis, so its values must be numbers above 0", scenario.Clip(value))
+					c.FaultAt(document.At("sweep", "axes", i, "values", j), "found %q; measure.per scales by this axis, so its values must be numbers above 0", document.Clip(value))
 				}
 			}
 			return
@@ -58,7 +57,7 @@ func (c *checker) per(p document.Path) {
 		c.FaultName(p.To("per"), "names an axis of sweep, which is missing")
 		return
 	}
-	c.FaultAt(p.To("per"), "unknown axis %q; %s", scenario.Clip(per), scenario.DidYouMean(per, names))
+	c.FaultAt(p.To("per"), "unknown axis %q; %s", document.Clip(per), document.DidYouMean(per, names))
 }
 
 // mostPer returns the largest factor of the rates.

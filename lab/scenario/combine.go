@@ -1,38 +1,31 @@
-// Package combine makes the variants of a sweep: one for every combination of its axes' values.
-//
-// It is not for checking the sweep (parser) nor for running it. It starts no goroutines.
-package combine
+package scenario
 
 import (
 	"slices"
 	"strings"
 
-	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
-// MaxVariants bounds the variants of a sweep: at some seconds per run, more would take a night.
-const MaxVariants = 256
+// maxVariants bounds the variants of a sweep: at some seconds per run, more would take a night.
+const maxVariants = 256
 
-// Sweep makes a sweep into variants.
-type Sweep struct{ *scenario.Sweep }
-
-// Combinations returns the values of every variant, by axis; the last axis changes fastest. It
+// combinations returns the values of every variant, by axis; the last axis changes fastest. It
 // stops when there are too many.
-func (s Sweep) Combinations() (all [][]string, ok bool) {
+func (s *Sweep) combinations() (all [][]string, ok bool) {
 	var walk func(chosen []string) bool
 	visited := 0
 	walk = func(chosen []string) bool {
 		if len(chosen) == len(s.Axes) {
 			// Excluded combinations count, too: this bounds the work for a malicious file.
-			const maxVisited = 100 * MaxVariants
+			const maxVisited = 100 * maxVariants
 			if visited++; visited > maxVisited {
 				return false
 			}
 			if !s.excepted(chosen) {
 				all = append(all, slices.Clone(chosen))
 			}
-			return len(all) <= MaxVariants
+			return len(all) <= maxVariants
 		}
 		for _, value := range s.Axes[len(chosen)].Values {
 			if !walk(append(chosen, value)) {
@@ -45,7 +38,7 @@ func (s Sweep) Combinations() (all [][]string, ok bool) {
 }
 
 // excepted reports whether a combination is excluded.
-func (s Sweep) excepted(values []string) bool {
+func (s *Sweep) excepted(values []string) bool {
 	for _, e := range s.Except {
 		matches := true
 		for i, axis := range s.Axes {
@@ -60,14 +53,14 @@ func (s Sweep) excepted(values []string) bool {
 	return false
 }
 
-// Variant returns the variant of one combination, named axis=value,axis=value. It subtracts the
+// variant returns the variant of one combination, named axis=value,axis=value. It subtracts the
 // bytes of its arguments from room, and stops when none are left.
-func (s Sweep) Variant(values []string, room *int) scenario.Variant {
+func (s *Sweep) variant(values []string, room *int) Variant {
 	var names []string
 	for i, axis := range s.Axes {
-		names = append(names, axis.Name+"="+strings.Map(PlainRune, values[i]))
+		names = append(names, axis.Name+"="+strings.Map(plainRune, values[i]))
 	}
-	v := scenario.Variant{Name: strings.Join(names, ","), Values: map[string]string{}}
+	v := Variant{Name: strings.Join(names, ","), Values: map[string]string{}}
 	for i, axis := range s.Axes {
 		v.Values[axis.Name] = values[i]
 	}
@@ -79,7 +72,7 @@ func (s Sweep) Variant(values []string, room *int) scenario.Variant {
 }
 
 // substitute replaces the axes' placeholders and leaves all others, and $$, to Expand.
-func (s Sweep) substitute(arg string, values []string, room *int) string {
+func (s *Sweep) substitute(arg string, values []string, room *int) string {
 	tokens, err := workload.Tokens(arg)
 	if err != nil {
 		return arg // the check of placeholders reports it
@@ -87,7 +80,7 @@ func (s Sweep) substitute(arg string, values []string, room *int) string {
 	var out strings.Builder
 	for _, t := range tokens {
 		text := t.Text
-		if i := slices.IndexFunc(s.Axes, func(a scenario.Axis) bool { return a.Name == t.Name }); i >= 0 {
+		if i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == t.Name }); i >= 0 {
 			text = strings.ReplaceAll(values[i], "$", "$$")
 		}
 		if *room -= len(text); *room < 0 {
@@ -98,8 +91,8 @@ func (s Sweep) substitute(arg string, values []string, room *int) string {
 	return out.String()
 }
 
-// PlainRune replaces characters that a variant's name may not contain.
-func PlainRune(r rune) rune {
+// plainRune replaces characters that a variant's name may not contain.
+func plainRune(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("_.-", r):
 		return r

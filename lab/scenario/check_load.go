@@ -1,4 +1,4 @@
-package parser
+package scenario
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
@@ -56,7 +55,7 @@ func (c *checker) permitted(p document.Path) {
 }
 
 func (c *checker) jobs(p document.Path) {
-	runs := func(v scenario.Variant) bool { return v.URL != "" }
+	runs := func(v Variant) bool { return v.URL != "" }
 	if c.Has(document.At("target", "url")) || slices.ContainsFunc(c.s.Variants, runs) {
 		c.FaultAt(p.To("kind"), "jobs are run by the target's own command, which a target that already runs (url) lacks")
 	}
@@ -112,7 +111,7 @@ func (c *checker) engine(p document.Path) {
 	case l.Traits().Sockets && c.Has(p.To("engine")):
 		c.FaultName(p.To("engine"), "is a choice for HTTP; calls over WebSockets have one engine")
 	case l.Engine == "raw" && secure:
-		c.FaultAt(p.To("engine"), "the raw engine speaks no TLS; write std or auto for %s", scenario.Clip(l.URL))
+		c.FaultAt(p.To("engine"), "the raw engine speaks no TLS; write std or auto for %s", document.Clip(l.URL))
 	case l.Engine == "raw" && l.Follow > 0:
 		c.FaultAt(p.To("follow"), "the raw engine follows no redirects; write engine: std or auto")
 	case l.Engine == "raw" && l.TLS.HTTP2:
@@ -127,7 +126,7 @@ func (c *checker) address(p document.Path, s string) {
 		return // known when the target runs
 	}
 	if u, err := url.Parse(s); err != nil || u.Host == "" {
-		c.FaultAt(p, "found the text %q; expected a URL, as in http://127.0.0.1:8080/%s", scenario.Clip(s), withScheme(s))
+		c.FaultAt(p, "found the text %q; expected a URL, as in http://127.0.0.1:8080/%s", document.Clip(s), withScheme(s))
 	}
 }
 
@@ -136,7 +135,7 @@ func withScheme(s string) string {
 	if u, err := url.Parse("http://" + s); err != nil || u.Port() == "" || strings.Contains(s, "://") {
 		return ""
 	}
-	return "; write http://" + scenario.Clip(s)
+	return "; write http://" + document.Clip(s)
 }
 
 func (c *checker) answers(p document.Path, check workload.Check) {
@@ -160,7 +159,7 @@ func (c *checker) feeder(p document.Path, f *workload.Feeder) {
 		c.FaultName(p.To("args"), "are for a program, not for a file; write build or command instead of file")
 	case f.File == "" || f.Format != "" || ext == ".csv" || ext == ".ndjson" || ext == ".jsonl":
 	default:
-		c.FaultAt(p.To("file"), "the extension %q does not imply a format; add format: csv or format: ndjson", scenario.Clip(ext))
+		c.FaultAt(p.To("file"), "the extension %q does not imply a format; add format: csv or format: ndjson", document.Clip(ext))
 	}
 }
 

@@ -1,12 +1,10 @@
-package parser
+package scenario
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
-	"dyno/lab/scenario"
-	"dyno/lab/scenario/combine"
 	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
@@ -41,7 +39,7 @@ func (c *checker) placeholders() {
 	c.loadTexts(before, running)
 }
 
-func (c *checker) setupTexts(p document.Path, requests []scenario.Request, running scope) {
+func (c *checker) setupTexts(p document.Path, requests []Request, running scope) {
 	for i, r := range requests {
 		own := p.To(i)
 		c.text(own.To("url"), r.URL, running.counting(r.Repeat))
@@ -51,7 +49,7 @@ func (c *checker) setupTexts(p document.Path, requests []scenario.Request, runni
 }
 
 // process checks a program's command; only its own ready.url may use its ready line.
-func (c *checker) process(p document.Path, proc scenario.Process, started []string, self string) {
+func (c *checker) process(p document.Path, proc Process, started []string, self string) {
 	before := scope{owners: started, plain: []string{workload.Scratch}}
 	c.textList(p.To("command"), proc.Command, before)
 	c.textList(p.To("args"), proc.Args, before)
@@ -133,10 +131,10 @@ func (c *checker) loadURL(p document.Path, text string, in scope) {
 		switch _, host, _ := strings.Cut(before, "://"); {
 		case t.Name == "" || !workload.LoadPlaceholder(t.Name):
 		case !strings.ContainsAny(host, "/?"):
-			c.FaultAt(p, "${%s}: the host must be known before the load; placeholders of the load belong in the path or the query", scenario.Clip(t.Name))
+			c.FaultAt(p, "${%s}: the host must be known before the load; placeholders of the load belong in the path or the query", document.Clip(t.Name))
 			return
 		case (c.s.Load.Traits().Sockets || (c.s.Load.Kind == workload.GRPC)) && !c.ofSessions():
-			c.FaultAt(p, "${%s}: calls share their connection, and so its URL; placeholders of the load belong in the body and headers", scenario.Clip(t.Name))
+			c.FaultAt(p, "${%s}: calls share their connection, and so its URL; placeholders of the load belong in the body and headers", document.Clip(t.Name))
 			return
 		}
 		if before == "" && t.Name != "" {
@@ -179,7 +177,7 @@ func (c *checker) text(p document.Path, text string, in scope) {
 			continue
 		}
 		if wrong := c.wrongPlaceholder(t.Name, in); wrong != "" {
-			c.FaultAt(p, "${%s}: %s", scenario.Clip(t.Name), wrong)
+			c.FaultAt(p, "${%s}: %s", document.Clip(t.Name), wrong)
 			return
 		}
 	}
@@ -198,13 +196,13 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 	case name == workload.Scratch:
 		return "is the folder of a started program, and is valid only in its command, arguments and environment"
 	case dotted && slices.Contains(in.owners, owner):
-		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return combine.PlainRune(r) == '-' && r != '-' }) {
+		if field == "" || strings.ContainsFunc(field, func(r rune) bool { return plainRune(r) == '-' && r != '-' }) {
 			return "expected a field of the ready line, as in ${" + owner + ".listen}"
 		}
 		return ""
 	case dotted && owner == "target":
 		return "the target has not started when this is used"
-	case dotted && slices.ContainsFunc(c.s.Companions, func(k scenario.Companion) bool { return k.Name == owner }):
+	case dotted && slices.ContainsFunc(c.s.Companions, func(k Companion) bool { return k.Name == owner }):
 		return owner + " has not started when this is used; companions start in order"
 	}
 	return c.unknownPlaceholder(name, owner, dotted, in)
@@ -212,10 +210,10 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 
 func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) string {
 	if dotted && len(in.owners) > 0 {
-		return "unknown name " + scenario.Clip(owner) + "; " + scenario.DidYouMean(owner, in.owners)
+		return "unknown name " + document.Clip(owner) + "; " + document.DidYouMean(owner, in.owners)
 	}
 	if in.load && c.s.Load.Kind == workload.Flows && len(in.plain) == 0 {
-		return "is not saved before this step; write for example save: {" + scenario.Clip(name) + ": {json: id}} in an earlier one"
+		return "is not saved before this step; write for example save: {" + document.Clip(name) + ": {json: id}} in an earlier one"
 	}
 	known := slices.Clone(in.plain)
 	if in.load {
@@ -230,7 +228,7 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 	if len(known) == 0 {
 		return "placeholders are not valid here; write $$ for a plain $"
 	}
-	return "unknown placeholder; " + scenario.DidYouMean(name, known)
+	return "unknown placeholder; " + document.DidYouMean(name, known)
 }
 
 func (c *checker) wrongLoadPlaceholder(name string, in scope) string {

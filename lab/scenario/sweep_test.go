@@ -1,4 +1,4 @@
-package parser
+package scenario
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
@@ -71,7 +70,7 @@ measure: {per: workers, rates: [900], ramp: {from: 200, to: 1700, length: 8s}}
 	if one, eight := s.Scale(s.Variants[0]), s.Scale(s.Variants[1]); one != 1 || eight != 8 {
 		t.Errorf("scales %v and %v", one, eight)
 	}
-	if *s.Measure.Ramp != (scenario.Rise{From: 200, To: 1700, Length: 8 * time.Second}) {
+	if *s.Measure.Ramp != (Rise{From: 200, To: 1700, Length: 8 * time.Second}) {
 		t.Errorf("ramp %+v", s.Measure.Ramp)
 	}
 	s.Measure.Per = ""

@@ -1,10 +1,8 @@
-package parser
+package scenario
 
 import (
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/scenario/document"
-	"dyno/lab/scenario/objective"
 )
 
 // checker finds faults that a schema cannot express. It asks the document whether a field exists,
@@ -12,19 +10,19 @@ import (
 // reports its type.
 type checker struct {
 	*document.Document
-	s         *scenario.Scenario
-	load      *scenario.Fields // the fields of load, as the file has them
-	decodeErr error            // the schema reports the same fault in better words
+	s         *Scenario
+	load      *Fields // the fields of load, as the file has them
+	decodeErr error   // the schema reports the same fault in better words
 }
 
 // decode fills in the scenario, as far as the types allow.
 func (c *checker) decode() {
-	file := scenario.File{Scenario: *c.s}
+	file := File{Scenario: *c.s}
 	c.decodeErr = c.Decode(&file)
 	*c.s, c.load = file.Scenario, &file.Load
 	c.s.Load = file.Load.Whole()
 	var err error
-	if c.s.SLO, err = objective.Read(c.Document, document.At("slo")); c.decodeErr == nil {
+	if c.s.SLO, err = readSLO(c.Document, document.At("slo")); c.decodeErr == nil {
 		c.decodeErr = err
 	}
 	if c.s.Mode == "" {
@@ -132,7 +130,7 @@ func (c *checker) unique(names []string, where func(i int) document.Path) {
 	first := make(map[string]int, len(names))
 	for i, name := range names {
 		if j, twice := first[name]; twice && name != "" {
-			c.FaultAt(where(i), "%q is used already: see %s", scenario.Clip(name), c.Display(where(j)))
+			c.FaultAt(where(i), "%q is used already: see %s", document.Clip(name), c.Display(where(j)))
 			continue
 		}
 		first[name] = i

@@ -1,4 +1,4 @@
-package parser
+package scenario
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dyno/lab/record"
-	"dyno/lab/scenario"
 	"dyno/lab/workload"
 )
 
@@ -26,16 +25,16 @@ func TestParseEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, body := []int{202}, workload.Body{Text: `{"id":"${id}","key":"${key}","name":"${row.name}"}`}
-	want := &scenario.Scenario{
+	want := &Scenario{
 		Name: "everything", Description: "Sets every field.\n", Mode: record.KindLadder,
-		Target: scenario.Target{Debug: "http://${target.debug}", CPUs: 1.5, Process: scenario.Process{
+		Target: Target{Debug: "http://${target.debug}", CPUs: 1.5, Process: Process{
 			Build: "./cmd/x", Args: []string{"--listen", "127.0.0.1:0", "--workers", "8", "--fast", "true", "--data", "${scratch}"},
-			Env: map[string]string{"GOGC": "200"}, Dir: "testdata", Ready: scenario.Ready{Line: true, URL: "http://${target.debug}/readyz", Timeout: 5 * time.Second}}},
-		Companions: []scenario.Companion{{Name: "sink", Process: scenario.Process{Command: []string{"./sink", "--delay"}, Args: []string{"5ms"}}}},
-		Setup: []scenario.Request{{Method: "PUT", URL: "http://${target.listen}/x", Headers: map[string]string{"X-Number": "5"},
+			Env: map[string]string{"GOGC": "200"}, Dir: "testdata", Ready: Ready{Line: true, URL: "http://${target.debug}/readyz", Timeout: 5 * time.Second}}},
+		Companions: []Companion{{Name: "sink", Process: Process{Command: []string{"./sink", "--delay"}, Args: []string{"5ms"}}}},
+		Setup: []Request{{Method: "PUT", URL: "http://${target.listen}/x", Headers: map[string]string{"X-Number": "5"},
 			Body: `{"url":"http://${sink.listen}/"}`, Expect: []int{200, 201}},
 			{URL: "http://${target.listen}/x/${n}", Body: "${n}", Repeat: 10}},
-		Load: scenario.Load{
+		Load: Load{
 			URL: "http://${target.listen}/", Headers: map[string]string{"Content-Type": "application/json"},
 			Feeder: &workload.Feeder{Program: workload.Program{Build: "./cmd/users", Args: []string{"--rows", "10"}}, Format: "csv"}, Keys: &workload.Keys{Count: 10000, Zipf: 0.8},
 			Requests: []workload.Request{
@@ -47,11 +46,11 @@ func TestParseEveryField(t *testing.T) {
 			Schedule: workload.Schedule{Kind: workload.Constant, Seed: 7}, MaxRate: 30000, Deliveries: "http://${sink.debug}/receipts",
 		},
 		SLO: record.SLO{On: record.OnDelivery, Latency: map[string]float64{"p99": 100, "max": 1500}, Errors: 0.001, Gauges: map[string]float64{"depth": 0.5}},
-		Variants: []scenario.Variant{
+		Variants: []Variant{
 			{Name: "plain", Change: "as on the first day", Build: "./plain", Args: []string{"--plain"}},
 			{Name: "tuned", Why: "because", Args: []string{"--assembly", "tuned"}, Env: map[string]string{"GOGC": "off", "B": "1"}, Undo: []string{"--slow"}},
 		},
-		Measure: scenario.Measure{MaxRate: 20000, Length: 10 * time.Second, Warmup: 2 * time.Second, Hold: time.Minute, Rounds: 6},
+		Measure: Measure{MaxRate: 20000, Length: 10 * time.Second, Warmup: 2 * time.Second, Hold: time.Minute, Rounds: 6},
 		Path:    "everything.yaml", Text: string(text),
 	}
 	if !reflect.DeepEqual(s, want) {
@@ -112,19 +111,19 @@ slo: p99=1s
 }
 
 func TestStarter(t *testing.T) {
-	s, err := Parse("starter.yaml", scenario.Starter())
+	s, err := Parse("starter.yaml", Starter())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Mode != record.KindCapacity {
 		t.Errorf("mode %s", s.Mode)
 	}
-	scenario.Starter()[0] = 'X'
-	if bytes.HasPrefix(scenario.Starter(), []byte("X")) {
+	Starter()[0] = 'X'
+	if bytes.HasPrefix(Starter(), []byte("X")) {
 		t.Error("callers share the starter's bytes")
 	}
 	// The examples must parse as well: a user takes the # away.
-	text := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(string(scenario.Starter()), "$1")
+	text := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(string(Starter()), "$1")
 	text = strings.Replace(text, "mode: capacity", "mode: ladder", 1)
 	if s, err = Parse("starter.yaml", []byte(text)); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
@@ -136,8 +135,8 @@ func TestStarter(t *testing.T) {
 
 // TestScenarios reads every scenario of the repository and finds what it names.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("../../../scenarios/*.yaml")
-	beside, err2 := filepath.Glob("../../../scenarios/peers/*.yaml")
+	files, err := filepath.Glob("../../scenarios/*.yaml")
+	beside, err2 := filepath.Glob("../../scenarios/peers/*.yaml")
 	if err != nil || err2 != nil || len(files) == 0 || len(beside) == 0 {
 		t.Fatalf("no scenarios: %v, %v", err, err2)
 	}
