@@ -44,7 +44,7 @@ A service that already runs at a URL is not restarted.`,
 			case request.IsURL(args[0]) && !sc.Bounded():
 				return usage.Errorf("a capacity is the highest rate that meets an SLO: add --slo p99=20ms,errors=0.1%%")
 			}
-			return c.execute(cmd.Context(), experiment.Options{Rounds: repeats, Scenario: sc, Only: only}, nil)
+			return c.execute(cmd.Context(), experiment.Options{Samples: repeats, Scenario: sc, Only: only}, nil)
 		},
 	}
 	c.register(cmd)

@@ -105,7 +105,7 @@ include the noise floor: by how much two processes of A differ on this machine.`
 				rep := report.Build(c.exp)
 				return cmp.Or(c.print(rep), judge(rep))
 			}
-			o := experiment.Options{Metric: metric, Rounds: pairs, Rate: at}
+			o := experiment.Options{Metric: metric, Samples: pairs, Rate: at}
 			var start *request.Start
 			switch {
 			case built:

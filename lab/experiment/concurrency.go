@@ -17,14 +17,14 @@ import (
 	"dyno/lab/scenario"
 )
 
-// pace is the length and number of a depth's runs where jobs by concurrency take turns.
+// pace is the length and number of runs under a number of concurrent units, at one depth.
 type pace struct {
 	search, warmup time.Duration // measured time and warm-up of a searching run
 	datum          time.Duration // measured time of a run whose result enters the comparison
 	rounds         int           // 0: the searches are the result
 }
 
-// paces have steady windows in which some hundred units per second give a p95: it needs 400.
+// paces are the paces of jobs. At some hundred units per second a run has the 400 that a p95 needs.
 var paces = map[Depth]pace{
 	Quick:    {search: 2 * time.Second, datum: 2 * time.Second, warmup: time.Second},
 	Default:  {search: 3 * time.Second, datum: 4 * time.Second, warmup: time.Second, rounds: 6},
@@ -40,7 +40,7 @@ func (o *Options) pace() pace {
 	if o.Depth != Quick {
 		p.search, p.datum, p.rounds = cmp.Or(m.Length, p.search), cmp.Or(m.Length, p.datum), cmp.Or(m.Rounds, p.rounds)
 	}
-	p.rounds = cmp.Or(o.Rounds, p.rounds)
+	p.rounds = cmp.Or(o.Samples, p.rounds)
 	return p
 }
 
@@ -57,7 +57,7 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 			continue
 		}
 		next := x.searchOf(v, length)
-		err := x.follow(ctx, func(*record.Experiment) (record.RunSpec, bool) {
+		err := x.runPlan(ctx, func(*record.Experiment) (record.RunSpec, bool) {
 			step, done := next(x.runsOf(record.RoleSearch, v.Name, 0))
 			step.Role, step.Variant = record.RoleSearch, v.Name
 			return step, done
@@ -70,7 +70,7 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 		case err == nil:
 			found[v.Name] = peak
 		case x.dropsFailing() && v.Name != variants[0].Name && ctx.Err() == nil:
-			x.leaveOut(v.Name, err)
+			x.drop(v.Name, err)
 		default:
 			return nil, err
 		}
@@ -78,11 +78,10 @@ func (x *executor) peaks(ctx context.Context, length time.Duration, variants []s
 	return found, nil
 }
 
-// leaveOut excludes a variant that cannot be measured from a comparison of several: the others are
-// compared without it.
-func (x *executor) leaveOut(variant string, err error) {
-	x.lost[variant] = true
-	why := strings.Join(strings.Fields(redact.Text(err.Error())), " ") // a log's end has several lines
+// drop excludes a variant that cannot be measured from a comparison of several.
+func (x *executor) drop(variant string, err error) {
+	x.dropped[variant] = true
+	why := strings.Join(strings.Fields(redact.Text(err.Error())), " ") // the end of a log has several lines
 	text := variant + " is left out: " + strings.TrimPrefix(why, ErrUnfit.Error()+": ")
 	x.exp.Warnings = append(x.exp.Warnings, text)
 	x.opts.Progress.Say(text)
@@ -98,9 +97,9 @@ func (x *executor) byConcurrencyOf(v scenario.Variant, length time.Duration) cap
 	return s
 }
 
-// byConcurrency finds the capacity of each variant of a job: the most units per second, and the
-// concurrency that reaches them. Then it measures all of them there in rotated rounds, the
-// baseline twice if there is something to compare.
+// byConcurrency finds the capacity of each variant under concurrent units: the most units per
+// second, and the concurrency at which they are reached. Then it measures all variants there in
+// rotated rounds, and the baseline twice if there is something to compare.
 func (x *executor) byConcurrency(ctx context.Context) error {
 	p, variants := x.opts.pace(), x.variants
 	if x.kind.alone {
@@ -124,7 +123,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	variants = slices.DeleteFunc(slices.Clone(variants), func(v scenario.Variant) bool { return x.lost[v.Name] })
+	variants = slices.DeleteFunc(slices.Clone(variants), func(v scenario.Variant) bool { return x.dropped[v.Name] })
 	if n > 1 && len(variants) == 1 {
 		return fmt.Errorf("nothing is left to compare %s with: %s", variants[0].Name, strings.Join(x.exp.Warnings, "; "))
 	}
@@ -138,9 +137,9 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 			rotation.Control = variants[0].Name
 		}
 		if x.opts.Depth == Thorough && x.kind.steps {
-			rotation.Ablations = leavable(x.variants)
+			rotation.Ablations = ablations(x.variants)
 		}
-		if err := x.follow(ctx, rotation.Next); err != nil {
+		if err := x.runPlan(ctx, rotation.Next); err != nil {
 			return err
 		}
 	}
@@ -150,8 +149,8 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 	return nil
 }
 
-// fewer is the share of the best concurrency that a round tries if the best missed the SLO this
-// time.
+// fewer is the share of the best concurrency that is tried in a round in which the best missed the
+// SLO.
 const fewer = 0.75
 
 // atPeak plans a slot of a rotation: one run at the variant's best concurrency, and one with
@@ -179,7 +178,7 @@ func (x *executor) atPeak(p pace, found map[string]capacity.Peak, last string) f
 // profileJobs takes one run under profiles of each variant at its best concurrency.
 func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant, found map[string]capacity.Peak) error {
 	for _, v := range variants {
-		plan := x.looking(v.Name, 0)
+		plan := x.diagnosePlan(v.Name, 0)
 		plan.Clients = found[v.Name].Concurrency
 		if err := x.profile(ctx, plan); err != nil {
 			return err
@@ -188,8 +187,8 @@ func (x *executor) profileJobs(ctx context.Context, variants []scenario.Variant,
 	return nil
 }
 
-// locatePeak finds the approximate capacity of the diagnosed variant. If there is none, that is a
-// warning: the diagnosis must name the cause.
+// locatePeak finds the approximate capacity of the diagnosed variant. That there is none is a
+// warning, since the diagnosis names the cause.
 func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error) {
 	v := x.variants[0]
 	found, err := x.peaks(ctx, x.opts.pace().search, x.variants[:1])
@@ -200,9 +199,9 @@ func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error
 	return found[v.Name].PerS, err
 }
 
-// lookingByConcurrency turns a plan into one over concurrent units: as many as the scenario
-// permits, and one if the job works through one unit after the other.
-func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
+// diagnosePlanByConcurrency adapts a diagnosis's plan to a load of concurrent units: as many as the
+// scenario permits, and one if the job works through one unit after the other.
+func (x *executor) diagnosePlanByConcurrency(p diagnose.Plan) diagnose.Plan {
 	most := cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
 	if x.opts.Scenario.Load.Sessions != nil {
 		most = cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, maxSessions)
@@ -221,10 +220,10 @@ func (x *executor) lookingByConcurrency(p diagnose.Plan) diagnose.Plan {
 	return p
 }
 
-// concurrencySteps lists the runs of a sweep over concurrent units.
+// concurrencySteps lists the runs of a sweep over numbers of concurrent units.
 func (x *executor) concurrencySteps() (steps []record.RunSpec) {
 	p := x.opts.pace()
-	rounds := cmp.Or(x.opts.Rounds, x.opts.Scenario.Measure.Rounds, 1)
+	rounds := cmp.Or(x.opts.Samples, x.opts.Scenario.Measure.Rounds, 1)
 	if x.opts.Depth == Quick {
 		rounds = 1
 	}

@@ -17,9 +17,9 @@ import (
 	"dyno/lab/scenario"
 )
 
-// looks is the length of a diagnosis's runs, by depth. A verdict takes two minutes at most: with
-// the sweep, the profiles and one intervention that is some eight runs.
-var looks = map[Depth]struct{ saturate, warmup time.Duration }{
+// diagnoseLengths are the lengths of a diagnosis's runs, by depth. A verdict takes two minutes at
+// most: some eight runs, with the saturating ones, the profiles and one intervention.
+var diagnoseLengths = map[Depth]struct{ saturate, warmup time.Duration }{
 	Quick:    {saturate: 800 * time.Millisecond, warmup: 400 * time.Millisecond},
 	Default:  {saturate: 1500 * time.Millisecond, warmup: 500 * time.Millisecond},
 	Thorough: {saturate: 4 * time.Second, warmup: time.Second},
@@ -27,30 +27,29 @@ var looks = map[Depth]struct{ saturate, warmup time.Duration }{
 
 // profileLength is the measured time of a run under profiles: two heap profiles with a GC cycle
 // each, 2 s of CPU profile and 0.5 s of execution trace, one after the other. The run ends early
-// when they are taken; a target under full load beside neighbours is slow to answer.
+// when they are taken; a target that shares a busy machine is slow to answer.
 const profileLength = 20 * time.Second
 
-// justAbove is the rate, as a share of the capacity, at which work that continues after its
-// answer is diagnosed: high enough that the target is never idle, low enough not to overload it.
+// justAbove is the rate, as a share of the capacity, at which a target is diagnosed whose work
+// continues after its answers: high enough that it is never idle, low enough not to overload it.
 const justAbove = 1.05
 
-// locateBudget bounds the search for the capacity: a diagnosis needs its place, not a narrow
-// interval.
+// locateBudget bounds the search for the capacity, of which a diagnosis needs no narrow interval.
 const locateBudget = 20 * time.Second
 
-// diagnose finds the bound of a variant, and its capacity if there is an SLO to meet. It first
-// measures the throughput regardless of the SLO, which shows where the capacity may be; work that
-// continues after its answer cannot be saturated like that, and is searched from zero.
+// diagnose finds the bound of a variant, and its capacity if there is an SLO. It first measures the
+// throughput regardless of the SLO, near which the capacity is searched. A target whose work
+// continues after its answers cannot be saturated like that: its capacity is searched first.
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
 	if err := x.runner.AlsoAnswers(ctx); err != nil {
 		return err
 	}
-	plan, found := x.looking(name, 0), 0.0
+	plan, found := x.diagnosePlan(name, 0), 0.0
 	later := x.exp.SLO.On == record.OnDelivery
 	if !later {
-		err := x.follow(ctx, func(e *record.Experiment) (record.RunSpec, bool) {
+		err := x.runPlan(ctx, func(e *record.Experiment) (record.RunSpec, bool) {
 			step, done := plan.Next(e.Runs)
 			return step, done || step.Role != record.RoleSaturate || unanswered(e.Runs) != nil
 		})
@@ -68,11 +67,11 @@ func (x *executor) diagnose(ctx context.Context) error {
 		if found == 0 {
 			found = x.found(name)
 		}
-		plan = x.looking(name, found)
+		plan = x.diagnosePlan(name, found)
 	}
 	plan.Intervene = true
 	x.expected = len(x.exp.Order) + 3
-	err := x.follow(ctx, func(e *record.Experiment) (record.RunSpec, bool) { return plan.Next(e.Runs) })
+	err := x.runPlan(ctx, func(e *record.Experiment) (record.RunSpec, bool) { return plan.Next(e.Runs) })
 	if errors.Is(err, runs.ErrNotChanged) && ctx.Err() == nil {
 		x.exp.Warnings = append(x.exp.Warnings, "no experiment confirms the verdict: "+redact.Text(err.Error()))
 	} else if err != nil {
@@ -106,7 +105,7 @@ func (x *executor) locating(ctx context.Context) (perSecond float64, err error) 
 // diagnosis must name the cause.
 func (x *executor) locate(ctx context.Context, name string) (perSecond float64, err error) {
 	p := measured(name)
-	err = x.takeTurns(ctx, []turns.Place{p}, nil, time.Now().Add(locateBudget), 0)
+	err = x.takeTurns(ctx, []turns.Arm{p}, nil, time.Now().Add(locateBudget), 0)
 	if ctx.Err() != nil {
 		return 0, err
 	}
@@ -123,11 +122,11 @@ func (x *executor) locate(ctx context.Context, name string) (perSecond float64, 
 // runsPerDiagnosis is an estimate for the progress line.
 const runsPerDiagnosis = 6
 
-// looking returns the plan for diagnosing a variant of that capacity; 0: not known.
-func (x *executor) looking(variant string, found float64) diagnose.Plan {
-	p := diagnose.Plan{Variant: variant, Most: x.opts.Clients, Length: looks[x.opts.Depth].saturate, Profiled: profileLength}
+// diagnosePlan returns the plan for diagnosing a variant of that capacity; 0: not known.
+func (x *executor) diagnosePlan(variant string, found float64) diagnose.Plan {
+	p := diagnose.Plan{Variant: variant, Most: x.opts.Clients, Length: diagnoseLengths[x.opts.Depth].saturate, Profiled: profileLength}
 	if x.opts.Scenario.Load.Traits().Counted() {
-		return x.lookingByConcurrency(p)
+		return x.diagnosePlanByConcurrency(p)
 	}
 	most := x.opts.Scenario.MostRate()
 	switch {
@@ -159,7 +158,7 @@ func (x *executor) profileLadder(ctx context.Context) error {
 		}
 	}
 	last := x.variants[len(x.variants)-1]
-	if x.lost[last.Name] || time.Since(x.began) > x.exp.Budget {
+	if x.dropped[last.Name] || time.Since(x.began) > x.exp.Budget {
 		return nil
 	}
 	return x.traceRun(ctx, last, x.found(last.Name))
@@ -168,10 +167,10 @@ func (x *executor) profileLadder(ctx context.Context) error {
 // profileAt takes one run under profiles of a variant at a rate per second, or with that many
 // clients if it can be saturated by them; a rate of 0 means that there is nothing to profile.
 func (x *executor) profileAt(ctx context.Context, variant string, at float64, clients int) error {
-	if at == 0 || x.lost[variant] {
+	if at == 0 || x.dropped[variant] {
 		return nil
 	}
-	plan := x.looking(variant, at)
+	plan := x.diagnosePlan(variant, at)
 	if plan.Rate == 0 {
 		plan.Clients = clients
 	}
@@ -181,7 +180,7 @@ func (x *executor) profileAt(ctx context.Context, variant string, at float64, cl
 // profile takes the run under profiles of a plan.
 func (x *executor) profile(ctx context.Context, plan diagnose.Plan) error {
 	plan.Only = true
-	err := x.follow(ctx, func(e *record.Experiment) (record.RunSpec, bool) { return plan.Next(e.Runs) })
+	err := x.runPlan(ctx, func(e *record.Experiment) (record.RunSpec, bool) { return plan.Next(e.Runs) })
 	if err != nil {
 		return fmt.Errorf("profiling %s: %w", plan.Variant, err)
 	}
@@ -214,7 +213,7 @@ func (x *executor) traceRun(ctx context.Context, v scenario.Variant, found float
 	if !x.traced(v) {
 		return nil
 	}
-	step := record.RunSpec{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: looks[x.opts.Depth].saturate}
+	step := record.RunSpec{Role: record.RoleTraced, Variant: v.Name, Rate: underCapacity * found, Length: diagnoseLengths[x.opts.Depth].saturate}
 	if most := x.opts.Scenario.MostRate(); found == 0 && most > 0 {
 		step.Rate = most // a closed loop cannot keep a rate
 	} else if found == 0 {

@@ -200,7 +200,7 @@ func TestLooking(t *testing.T) {
 	} {
 		sc := &scenario.Scenario{Load: scenario.Load{MaxRate: c.maxRate}}
 		x := &executor{opts: Options{Scenario: sc, Depth: Quick, Clients: 5}, exp: &record.Experiment{SLO: record.SLO{On: c.on}}}
-		p := x.looking("v", c.found)
+		p := x.diagnosePlan("v", c.found)
 		if p.Variant != "v" || p.Most != 5 || p.Rate != c.rate || p.CapRate != c.capped || p.Length == 0 || p.Profiled < 5*time.Second {
 			t.Errorf("%s: %+v, want %g/s, capped %v", c.name, p, c.rate, c.capped)
 		}

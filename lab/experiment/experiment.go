@@ -4,10 +4,9 @@
 // used up; jobs, sweeps and diagnoses are whole runs, a process each (package runs). The results
 // are in a folder before the next slice or run starts, so an interrupted experiment keeps them.
 //
-// It is not for judging, except whether a run may be used (record.Run.Judge) and how the
-// experiment ended (record.Outcome), and not for showing results: the analyses interpret them,
-// and reports draw them. Execute owns every process and goroutine that it starts; all have ended
-// when it returns.
+// It is not for judging results, except whether a run may be used (record.Run.Judge) and how the
+// experiment ended (record.Outcome), nor for showing them: analyses and reports do. Execute owns
+// every process and goroutine that it starts; all have ended when it returns.
 package experiment
 
 import (
@@ -51,7 +50,7 @@ type Options struct {
 	Only     []string         // variants to run, in this order; none: all
 	Metric   string           // compare: work, p99, cpu or capacity (also when empty)
 	Rate     float64          // above 0: the rate of every variant, per second, instead of a search
-	Rounds   int              // above 0: number of rounds where variants take turns by whole runs, instead of the depth's
+	Samples  int              // above 0: number of samples of a comparison, or of rounds of whole runs, instead of the depth's
 	Budget   time.Duration    // time limit after building; 0: the scenario's or the depth's
 	Clients  int              // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
 	Also     string           // debug address of a process that the target calls and that is profiled as well; empty: none
@@ -65,7 +64,7 @@ type Options struct {
 	Concurrency int
 	// Binaries are programs that several experiments share; nil: the experiment builds its own.
 	Binaries *environment.Binaries
-	NoPMQoS  bool // leave the CPUs' wake-up latency alone
+	NoPMQoS  bool // do not hold the CPUs' wake-up latency low
 	Profiled bool // compare: take profiles of each variant after the turns
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit   func(host string) error
@@ -96,7 +95,7 @@ var ErrUnfit = errors.New("the run is invalid")
 var ErrNoSuccess = generator.ErrNoSuccess
 
 // Execute runs the scenario by its mode. If an error ends it early, it returns the experiment
-// with the results until then. If an error ends it before there are any, it leaves no folder.
+// with the results until then. If an error ends it before there are any, no folder remains.
 func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if o.Progress == nil {
 		o.Progress = silent{}
@@ -154,12 +153,13 @@ func units(s *scenario.Scenario, v scenario.Variant) int {
 	return s.LoadOf(v).Units
 }
 
-// unitsNote says what the figures count if requests carry several units of work, or are steps.
+// unitsNote returns notes about what figures count where requests are steps of a flow, or carry
+// several units of work.
 func unitsNote(s *scenario.Scenario, variants []scenario.Variant) (notes []string) {
 	if len(s.Load.Steps) > 0 {
 		return []string{fmt.Sprintf("the load is flows of %d steps; rates, capacities, errors and costs per request count flows, latencies are those of steps", len(s.Load.Steps))}
 	}
-	blind := false // to the failure of some units of a request
+	blind := false // the failure of some units of a request is not noticed
 	of := map[int][]string{}
 	for _, v := range variants {
 		l := s.LoadOf(v)
@@ -209,14 +209,14 @@ type executor struct {
 	programs *environment.Programs
 	gen      *generator.Generator
 	runner   *runs.Runner
-	began    time.Time       // the time at which everything was built
+	began    time.Time       // when everything was built
 	expected int             // estimated number of runs
-	lost     map[string]bool // variants that are no longer measured
+	dropped  map[string]bool // variants that are no longer measured
 }
 
-// newExecutor returns an executor of which nothing is built, and no folder made.
+// newExecutor returns an executor that has not built a program or made a folder yet.
 func newExecutor(o Options, how kind, variants []scenario.Variant) *executor {
-	x := &executor{opts: o, kind: how, variants: variants, lost: map[string]bool{}}
+	x := &executor{opts: o, kind: how, variants: variants, dropped: map[string]bool{}}
 	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
@@ -226,7 +226,7 @@ func newExecutor(o Options, how kind, variants []scenario.Variant) *executor {
 	x.programs = &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}
 	x.gen = generator.New(x.programs)
 	x.gen.Permit, x.gen.Agents = o.Permit, o.Agents
-	x.runner = &runs.Runner{Generator: x.gen, Warmup: x.warmup(), Looking: looks[o.Depth].warmup, CPU: o.Profile,
+	x.runner = &runs.Runner{Generator: x.gen, Warmup: x.warmup(), DiagnoseWarmup: diagnoseLengths[o.Depth].warmup, CPU: o.Profile,
 		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }
@@ -286,8 +286,8 @@ type planner func(*record.Experiment) (step record.RunSpec, done bool)
 // tries is the number of attempts at a step.
 const tries = 3
 
-// follow runs the planner's steps until it is done.
-func (x *executor) follow(ctx context.Context, next planner) error {
+// runPlan runs the planner's steps until it is done.
+func (x *executor) runPlan(ctx context.Context, next planner) error {
 	for {
 		step, done := next(x.exp)
 		if done {

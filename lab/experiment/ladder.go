@@ -16,9 +16,9 @@ import (
 const (
 	// profiledFor is the approximate time of a run under profiles, from start to stop.
 	profiledFor = 5 * time.Second
-	// holdLength is the time for which a capacity is held, unless the scenario sets one: a queue
-	// that grows by 2% of the offers holds 150 ms of them by then.
-	holdLength = 8 * time.Second
+	// confirmLength is the length of the run at a capacity, unless the scenario sets one: a queue
+	// that grows by 2% of the requests then holds those of 150 ms.
+	confirmLength = 8 * time.Second
 )
 
 // budget returns the time limit of the experiment; 0: as long as its plan needs.
@@ -36,38 +36,38 @@ func (x *executor) budget() time.Duration {
 	return x.kind.budgets[x.opts.Depth]
 }
 
-// ladder measures every variant in turns, holds the last one's capacity, and takes profiles of
-// each.
+// ladder measures every variant in turns, confirms the capacity of the last, and profiles each.
 func (x *executor) ladder(ctx context.Context) error {
-	var places []turns.Place
-	var pairs [][2]turns.Place
+	var arms []turns.Arm
+	var comparisons [][2]turns.Arm
 	for i, v := range x.variants {
 		p := measured(v.Name)
-		places = append(places, p)
+		arms = append(arms, p)
 		if i > 0 {
-			pairs = append(pairs, [2]turns.Place{places[0], p})
+			comparisons = append(comparisons, [2]turns.Arm{arms[0], p})
 		}
 		if i > 1 {
-			pairs = append(pairs, [2]turns.Place{places[i-1], p})
+			comparisons = append(comparisons, [2]turns.Arm{arms[i-1], p})
 		}
 	}
-	last := places[len(places)-1]
+	last := arms[len(arms)-1]
 	if x.opts.Depth == Thorough {
-		for _, name := range leavable(x.variants) {
-			p := turns.Place{Role: record.RoleAblation, Variant: name}
-			places, pairs = append(places, p), append(pairs, [2]turns.Place{p, last})
+		for _, name := range ablations(x.variants) {
+			p := turns.Arm{Role: record.RoleAblation, Variant: name}
+			arms, comparisons = append(arms, p), append(comparisons, [2]turns.Arm{p, last})
 		}
 	}
-	places = append(places, turns.Place{Role: record.RoleControl, Variant: x.variants[0].Name})
-	closing := time.Duration(len(x.variants))*profiledFor + x.holdFor()
-	if err := x.takeTurns(ctx, places, pairs, x.until(closing), 0); err != nil {
+	arms = append(arms, turns.Arm{Role: record.RoleControl, Variant: x.variants[0].Name})
+	after := time.Duration(len(x.variants))*profiledFor + x.confirmFor()
+	if err := x.takeTurns(ctx, arms, comparisons, x.until(after), 0); err != nil {
 		return err
 	}
-	return x.closing(ctx, func(ctx context.Context) error { return x.hold(ctx, last) }, x.profileLadder)
+	return x.afterTurns(ctx, func(ctx context.Context) error { return x.confirm(ctx, last) }, x.profileLadder)
 }
 
-// closing takes the runs that follow the turns, whose results count whatever happens to these.
-func (x *executor) closing(ctx context.Context, runs ...func(context.Context) error) error {
+// afterTurns takes the runs that follow the turns. If one fails, that is a warning: the results of
+// the turns count nevertheless.
+func (x *executor) afterTurns(ctx context.Context, runs ...func(context.Context) error) error {
 	for _, run := range runs {
 		if err := run(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -79,29 +79,29 @@ func (x *executor) closing(ctx context.Context, runs ...func(context.Context) er
 	return nil
 }
 
-// until returns the end of the turns that leaves time for the following runs, which take half of
-// the budget at most.
-func (x *executor) until(closing time.Duration) time.Time {
+// until returns when the turns must end so that time is left for the runs after them, which take
+// half of the budget at most.
+func (x *executor) until(after time.Duration) time.Time {
 	budget := x.exp.Budget
-	return x.began.Add(budget - min(closing, budget/2))
+	return x.began.Add(budget - min(after, budget/2))
 }
 
-// compare measures variants in turns, each beside its reference: by their work and their
-// capacities, or at one rate.
+// compare measures variants and their references in turns: by their work rates and capacities, or
+// at one rate.
 func (x *executor) compare(ctx context.Context) error {
 	a := measured(x.variants[0].Name)
-	places, pairs := []turns.Place{a}, [][2]turns.Place{}
+	arms, comparisons := []turns.Arm{a}, [][2]turns.Arm{}
 	for i, v := range x.variants[1:] {
 		p := measured(v.Name)
-		places, pairs = append(places, p), append(pairs, [2]turns.Place{measured(x.exp.Reference(i + 1)), p})
+		arms, comparisons = append(arms, p), append(comparisons, [2]turns.Arm{measured(x.exp.Reference(i + 1)), p})
 	}
-	places = append(places, turns.Place{Role: record.RoleControl, Variant: a.Variant})
+	arms = append(arms, turns.Arm{Role: record.RoleControl, Variant: a.Variant})
 	rate, most := x.opts.Rate, x.opts.Scenario.Load.MaxRate
 	switch {
 	case rate == 0 && x.opts.Metric == compare.MetricP99:
 		// p99 is compared at a rate where both sides still meet the SLO.
 		const within, share = 0.7, 4
-		if err := x.takeTurns(ctx, []turns.Place{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
+		if err := x.takeTurns(ctx, []turns.Arm{a}, nil, x.began.Add(x.exp.Budget/share), 0); err != nil {
 			return err
 		}
 		if rate = within * capacity.Summarise(x.exp, a.Variant).CapacityPerS; rate == 0 {
@@ -115,25 +115,25 @@ func (x *executor) compare(ctx context.Context) error {
 		return &scenario.Fault{Err: fmt.Errorf("%g/s is more than max_rate, %g/s", rate, most)}
 	}
 	if !x.opts.Profiled {
-		return x.takeTurns(ctx, places, pairs, x.until(0), rate)
+		return x.takeTurns(ctx, arms, comparisons, x.until(0), rate)
 	}
-	if err := x.takeTurns(ctx, places, pairs, x.until(time.Duration(len(x.variants))*profiledFor), rate); err != nil {
+	if err := x.takeTurns(ctx, arms, comparisons, x.until(time.Duration(len(x.variants))*profiledFor), rate); err != nil {
 		return err
 	}
-	return x.closing(ctx, x.profileLadder)
+	return x.afterTurns(ctx, x.profileLadder)
 }
 
-// capacity measures one variant in its own turns, and holds the capacity that it found.
+// capacity measures one variant in its own turns, and confirms the capacity that it found.
 func (x *executor) capacity(ctx context.Context) error {
 	p := measured(x.variants[0].Name)
-	closing := x.holdFor()
+	after := x.confirmFor()
 	if x.opts.Profile > 0 {
-		closing += profiledFor + x.opts.Profile
+		after += profiledFor + x.opts.Profile
 	}
-	if err := x.takeTurns(ctx, []turns.Place{p}, nil, x.until(closing), 0); err != nil {
+	if err := x.takeTurns(ctx, []turns.Arm{p}, nil, x.until(after), 0); err != nil {
 		return err
 	}
-	if err := x.hold(ctx, p); err != nil || x.opts.Profile == 0 {
+	if err := x.confirm(ctx, p); err != nil || x.opts.Profile == 0 {
 		return err
 	}
 	if err := x.profileAt(ctx, p.Variant, x.found(p.Variant), inFlight(x.exp.Slices, p.Variant)); ctx.Err() != nil {
@@ -148,26 +148,26 @@ func (x *executor) capacity(ctx context.Context) error {
 // to compare.
 func (x *executor) dropsFailing() bool { return x.kind.compares && len(x.variants) > 2 }
 
-// measured is the place of a variant that is measured for itself.
-func measured(variant string) turns.Place {
-	return turns.Place{Role: record.RoleMeasure, Variant: variant}
+// measured is the arm in which a variant is measured.
+func measured(variant string) turns.Arm {
+	return turns.Arm{Role: record.RoleMeasure, Variant: variant}
 }
 
-// takeTurns measures the places until every pair is decided or the time is used up; rate (above
+// takeTurns measures the arms until every pair is decided or the time is used up; rate (above
 // 0) is that of every SLO slice.
-func (x *executor) takeTurns(ctx context.Context, places []turns.Place, pairs [][2]turns.Place, ends time.Time, rate float64) error {
-	given, err := turns.Take(ctx, turns.Plan{Places: places, Pairs: pairs, Ends: ends, Rate: rate, Rounds: x.opts.Rounds, Metric: x.opts.Metric,
-		Spare: x.dropsFailing(), Generator: x.gen, Exp: x.exp, Token: x.opts.Token, Slice: x.opts.Progress.Slice})
-	for p := range given {
+func (x *executor) takeTurns(ctx context.Context, arms []turns.Arm, comparisons [][2]turns.Arm, ends time.Time, rate float64) error {
+	dropped, err := turns.Take(ctx, turns.Plan{Arms: arms, Comparisons: comparisons, Ends: ends, Rate: rate, Samples: x.opts.Samples, Metric: x.opts.Metric,
+		DropUnstarted: x.dropsFailing(), Generator: x.gen, Exp: x.exp, Token: x.opts.Token, Slice: x.opts.Progress.Slice})
+	for p := range dropped {
 		if p.Role == record.RoleMeasure {
-			x.lost[p.Variant] = true
+			x.dropped[p.Variant] = true
 		}
 	}
 	return err
 }
 
-// found returns a variant's capacity, per second: its safe rate, or its peak work rate if no SLO
-// bounds it; 0: none.
+// found returns a variant's capacity, per second: the rate at which it safely meets the SLO, or its
+// peak work rate if there is no SLO; 0: none was found.
 func (x *executor) found(variant string) float64 {
 	result := capacity.Summarise(x.exp, variant)
 	if result.CapacityPerS > 0 {
@@ -176,30 +176,30 @@ func (x *executor) found(variant string) float64 {
 	return result.PeakWorkPerS
 }
 
-// holdFor returns the time for which the capacity is held; 0: it is not.
-func (x *executor) holdFor() time.Duration {
+// confirmFor returns the length of the run that confirms a capacity; 0: there is none.
+func (x *executor) confirmFor() time.Duration {
 	switch {
 	case !x.opts.Scenario.Bounded() || x.opts.Depth == Quick:
 		return 0
 	case x.opts.Scenario.Measure.Hold > 0:
 		return x.opts.Scenario.Measure.Hold
 	}
-	return holdLength
+	return confirmLength
 }
 
-// hold drives a variant at its capacity for longer than a slice: only that shows a queue that
-// never drains.
-func (x *executor) hold(ctx context.Context, p turns.Place) error {
+// confirm runs a variant at its capacity for longer than a slice, since only that shows a queue
+// that never drains.
+func (x *executor) confirm(ctx context.Context, p turns.Arm) error {
 	result := capacity.Summarise(x.exp, p.Variant)
-	if x.holdFor() == 0 || !result.Valid || x.lost[p.Variant] {
+	if x.confirmFor() == 0 || !result.Valid || x.dropped[p.Variant] {
 		return nil
 	}
-	return x.step(ctx, record.RunSpec{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.holdFor(), Confirm: true})
+	return x.step(ctx, record.RunSpec{Role: record.RoleMeasure, Variant: p.Variant, Rate: result.CapacityPerS, Length: x.confirmFor(), Confirm: true})
 }
 
-// leavable lists the ladder's steps that have undo arguments, except the last: the ladder without
-// that one is the step before it.
-func leavable(variants []scenario.Variant) []string {
+// ablations lists the steps of a ladder without which it can be measured: those with undo arguments
+// but the last, since the ladder without its last step is the step before.
+func ablations(variants []scenario.Variant) []string {
 	var names []string
 	for _, v := range variants[:len(variants)-1] {
 		if len(v.Undo) > 0 {

@@ -40,7 +40,7 @@ func (x *executor) outcome(ctx context.Context, err error) *record.Outcome {
 }
 
 // noSuccess returns an error if every request of every run failed: then there is nothing to
-// judge, whatever the generator did.
+// judge, even if the generator was the limit.
 func (x *executor) noSuccess() error {
 	if len(x.exp.Runs) == 0 || len(x.exp.Slices) > 0 {
 		return nil

@@ -16,8 +16,8 @@ const (
 	startSessions = 50
 	maxSessions   = 10_000
 	// A search doubles the number, and ends when a miss is at most fine above a number that met the
-	// SLO. A round looks again around the number found, in three runs: from round to round a machine
-	// changes by more than its grid.
+	// SLO. Each round searches again around that number, mostly in three runs: between rounds a
+	// machine changes by more than the steps of the search.
 	fine, quickFine       = 1.1, 1.15
 	roundGrow, roundFine  = 1.3, 1.15
 	roundRuns             = 5  // the most in a round
@@ -36,7 +36,7 @@ var sessionPaces = map[Depth]pace{
 	Thorough: {search: thoroughSessionLength, datum: thoroughSessionLength, warmup: sessionWarmup, rounds: 2 * sessionRounds},
 }
 
-// searching plans the runs of one search, from all of its runs so far.
+// searching plans the next run of a search from its runs so far.
 type searching func(runs []*record.Run) (record.RunSpec, bool)
 
 // searchOf plans the search for a variant's best number of units or sessions.
@@ -56,8 +56,8 @@ func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching 
 	return s.Next
 }
 
-// aroundSessions plans a slot of a rotation: the number of sessions found, then more or fewer. The
-// runs of a slot are one datum, in which a miss counts without being repeated.
+// aroundSessions plans a slot of a rotation: runs at the number of sessions that was found, then at
+// more or fewer. They give one datum, and a miss is not repeated.
 func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last string) func(record.RunSpec, []*record.Run) (record.RunSpec, bool) {
 	return func(slot record.RunSpec, runs []*record.Run) (record.RunSpec, bool) {
 		variant := slot.Variant

@@ -21,12 +21,11 @@ const (
 	quickRampLength  = 6 * time.Second // the inflection detector needs 5 s before it has a reference
 )
 
-// sweep runs every variant at every rate, and then once with a rising rate. Variants that can run
-// side by side stay up and take turns of one run each. A failed step is one point of many: the
-// others still count.
+// sweep runs every variant at every rate, and then once with a rising rate. Variants that can be up
+// together stay up between their runs. A failed run is one point of many: the others still count.
 func (x *executor) sweep(ctx context.Context) error {
 	steps := x.sweepSteps()
-	// A shared companion would start once for each variant that stays up.
+	// A shared dependency would start once for each variant that stays up.
 	if x.opts.Scenario.Load.Traits().Splits && !x.opts.Scenario.Exclusive && !x.opts.Scenario.OneAddress() && !x.opts.Scenario.Shares() {
 		defer x.runner.Keep()()
 	}
@@ -56,7 +55,7 @@ func (x *executor) sweepSteps() (steps []record.RunSpec) {
 		return x.concurrencySteps()
 	}
 	m := x.opts.Scenario.Measure
-	rounds, length, rates := cmp.Or(x.opts.Rounds, m.Rounds, 1), m.Length, m.Rates
+	rounds, length, rates := cmp.Or(x.opts.Samples, m.Rounds, 1), m.Length, m.Rates
 	if length == 0 {
 		length = sweepLength
 	}

@@ -64,7 +64,7 @@ type afterSlice struct {
 
 func (a afterSlice) Slice(s record.Slice, _ time.Duration) { a.call(s) }
 
-// places counts the slices by role, variant and kind.
+// arms counts the slices by role, variant and kind.
 func placesOf(exp *record.Experiment) map[string]int {
 	out := map[string]int{}
 	for _, s := range exp.Slices {
@@ -77,7 +77,7 @@ func placesOf(exp *record.Experiment) map[string]int {
 // baseline beside its twin, and what was recorded is read again from the folder.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	exp, err := Execute(t.Context(), Options{Scenario: twoBurns(t), Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Rounds: 1, NoPMQoS: true})
+	exp, err := Execute(t.Context(), Options{Scenario: twoBurns(t), Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Samples: 1, NoPMQoS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestTurnsWithoutOneThatNeverStarts(t *testing.T) {
 	sc := twoBurns(t)
 	sc.SLO = record.SLO{}
 	sc.Variants = []scenario.Variant{sc.Variants[0], {Name: "wrong", Args: []string{"--no-such-flag"}}, sc.Variants[1]}
-	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Rounds: 1, NoPMQoS: true})
+	exp, err := Execute(t.Context(), Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Samples: 1, NoPMQoS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

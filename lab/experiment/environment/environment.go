@@ -2,7 +2,7 @@
 // scenario's programs, starts the companions and the target, fills in their placeholders, and
 // sends the requests of the setup.
 //
-// It is not for load or measurement: packages generator and runs do those. An Environment owns
+// It is not for load or measurement: packages generator and runs do those. A Testbed owns
 // its processes until Down; its goroutines end with the call that started them.
 package environment
 
@@ -27,19 +27,19 @@ import (
 	"dyno/parts/process"
 )
 
-// Environment is everything that is up during one run: the companions and the target.
-type Environment struct {
+// Testbed is everything that is up during one run: the companions and the target.
+type Testbed struct {
 	Target *process.Process // nil: it already ran, or has not started
 
-	programs   *Programs
-	outer      *Environment // its companions are shared with other environments; nil: there are none
-	companions []*process.Process
-	fields     map[string]string // ${NAME.FIELD} -> value
-	logs       string            // folder of the processes' logs
-	scratch    string            // contains a folder for each process; removed with its content
-	traces     *otlp.Receiver    // nil: the run is not traced
-	ready      *record.Target    // the target after its setup; nil: not set up
-	debug      string            // base URL of its debug address; empty: none
+	programs     *Programs
+	outer        *Testbed // its companions are shared with other environments; nil: there are none
+	dependencies []*process.Process
+	fields       map[string]string // ${NAME.FIELD} -> value
+	logs         string            // folder of the processes' logs
+	scratch      string            // contains a folder for each process; removed with its content
+	traces       *otlp.Receiver    // nil: the run is not traced
+	ready        *record.Target    // the target after its setup; nil: not set up
+	debug        string            // base URL of its debug address; empty: none
 }
 
 // Grace is the time that a process has to end after SIGTERM. Targets are stopped after their run
@@ -48,8 +48,8 @@ const Grace = 500 * time.Millisecond
 
 // New returns an environment of which nothing is up. Its processes write their logs below a
 // folder; it inherits the fields of outer.
-func (b *Programs) New(dir string, outer *Environment) *Environment {
-	s := &Environment{programs: b, outer: outer, fields: map[string]string{}, logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
+func (b *Programs) New(dir string, outer *Testbed) *Testbed {
+	s := &Testbed{programs: b, outer: outer, fields: map[string]string{}, logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
 	if outer != nil {
 		maps.Copy(s.fields, outer.fields)
 	}
@@ -57,26 +57,26 @@ func (b *Programs) New(dir string, outer *Environment) *Environment {
 }
 
 // Running returns the environment of a target that already runs, without its companions.
-func (b *Programs) Running(url string) *Environment {
-	return &Environment{programs: b, fields: map[string]string{"target.url": url}}
+func (b *Programs) Running(url string) *Testbed {
+	return &Testbed{programs: b, fields: map[string]string{"target.url": url}}
 }
 
 // Expand replaces the placeholders in a text of the scenario.
-func (s *Environment) Expand(what, text string) (string, error) { return s.expand(what, text, nil) }
+func (s *Testbed) Expand(what, text string) (string, error) { return s.expand(what, text, nil) }
 
 // With replaces the placeholders in a text, which may have others than the environment's.
-func (s *Environment) With(what, text string, others map[string]string) (string, error) {
+func (s *Testbed) With(what, text string, others map[string]string) (string, error) {
 	return s.expand(what, text, others)
 }
 
 // Repeated replaces the placeholders in a text that is written for the n-th time.
-func (s *Environment) Repeated(what, text string, n int) (string, error) {
+func (s *Testbed) Repeated(what, text string, n int) (string, error) {
 	return s.expand(what, text, map[string]string{workload.Count: strconv.Itoa(n)})
 }
 
 // Template replaces the placeholders in a text that the load fills in next. What belongs to the
 // load, or is among some names, stays, and so does $$, which the load makes a $.
-func (s *Environment) Template(what, text string, kept []string) (string, error) {
+func (s *Testbed) Template(what, text string, kept []string) (string, error) {
 	tokens, err := workload.Tokens(text)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
@@ -96,7 +96,7 @@ func (s *Environment) Template(what, text string, kept []string) (string, error)
 
 // expand replaces placeholders by the environment's fields or by others. An error lists the names
 // of the fields.
-func (s *Environment) expand(what, text string, others map[string]string) (string, error) {
+func (s *Testbed) expand(what, text string, others map[string]string) (string, error) {
 	out, err := workload.Expand(text, func(name string) (string, bool) {
 		if v, ok := others[name]; ok {
 			return v, true
@@ -111,7 +111,7 @@ func (s *Environment) expand(what, text string, others map[string]string) (strin
 }
 
 // process turns a scenario's process into a process.Spec.
-func (s *Environment) process(name string, p scenario.Process) (process.Spec, error) {
+func (s *Testbed) process(name string, p scenario.Process) (process.Spec, error) {
 	command := s.programs.command(p)
 	if s.traces != nil {
 		command = append(command, p.Traced...)
@@ -151,7 +151,7 @@ func (s *Environment) process(name string, p scenario.Process) (process.Spec, er
 }
 
 // ownFolder makes ${scratch} a new folder for a process.
-func (s *Environment) ownFolder(name string) error {
+func (s *Testbed) ownFolder(name string) error {
 	dir, err := filepath.Abs(filepath.Join(s.scratch, name))
 	if err != nil {
 		return err
@@ -161,24 +161,24 @@ func (s *Environment) ownFolder(name string) error {
 }
 
 // started stores the fields of a process's ready line.
-func (s *Environment) started(name string, line map[string]string) {
+func (s *Testbed) started(name string, line map[string]string) {
 	for field, value := range line {
 		s.fields[name+"."+field] = value
 	}
 }
 
 // Up starts the scenario's companions, in order, except those that outer has.
-func (s *Environment) Up(ctx context.Context) error {
+func (s *Testbed) Up(ctx context.Context) error {
 	return s.up(ctx, func(c scenario.Companion) bool { return s.outer == nil || !c.Shared })
 }
 
 // UpShared starts the companions that the environments inside this one share.
-func (s *Environment) UpShared(ctx context.Context) error {
+func (s *Testbed) UpShared(ctx context.Context) error {
 	return s.up(ctx, func(c scenario.Companion) bool { return c.Shared })
 }
 
 // up starts the companions that are chosen.
-func (s *Environment) up(ctx context.Context, chosen func(scenario.Companion) bool) error {
+func (s *Testbed) up(ctx context.Context, chosen func(scenario.Companion) bool) error {
 	os.MkdirAll(s.logs, 0o755) // a process whose log cannot be created says so
 	for _, c := range s.programs.Scenario.Companions {
 		if !chosen(c) {
@@ -192,7 +192,7 @@ func (s *Environment) up(ctx context.Context, chosen func(scenario.Companion) bo
 		if err != nil {
 			return fmt.Errorf("starting companion %s: %w", c.Name, err)
 		}
-		s.companions = append(s.companions, p)
+		s.dependencies = append(s.dependencies, p)
 		s.started(c.Name, p.Ready())
 	}
 	return nil
@@ -200,23 +200,23 @@ func (s *Environment) up(ctx context.Context, chosen func(scenario.Companion) bo
 
 // Down stops the target first, then the companions, last started first. It ignores how they end:
 // their results were recorded.
-func (s *Environment) Down() {
+func (s *Testbed) Down() {
 	if s.Target != nil {
 		s.Target.Stop(Grace)
 	}
-	for _, p := range slices.Backward(s.companions) {
+	for _, p := range slices.Backward(s.dependencies) {
 		p.Stop(Grace)
 	}
 	os.RemoveAll(s.scratch)
 }
 
-// CompanionPIDs returns the processes of its companions, the shared ones included.
-func (s *Environment) CompanionPIDs() []int {
+// DependencyPIDs returns the processes of its companions, the shared ones included.
+func (s *Testbed) DependencyPIDs() []int {
 	if s == nil {
 		return nil
 	}
-	pids := s.outer.CompanionPIDs()
-	for _, p := range s.companions {
+	pids := s.outer.DependencyPIDs()
+	for _, p := range s.dependencies {
 		pids = append(pids, p.PID())
 	}
 	return pids
@@ -257,7 +257,7 @@ func AwaitIdle(ctx context.Context, m *usage.Meter) {
 
 // TakeTraces begins to receive traces at an address (empty: any free port), until it is closed.
 // Processes that start from now on are started with their arguments for it.
-func (s *Environment) TakeTraces(addr string) (end func() error, err error) {
+func (s *Testbed) TakeTraces(addr string) (end func() error, err error) {
 	if s.traces, err = otlp.Listen(cmp.Or(addr, "127.0.0.1:0")); err != nil {
 		return nil, err
 	}
@@ -271,10 +271,10 @@ const lastTraces = 6 * time.Second
 
 // EnterStages enters the latency by stage into a run after the last span: a target that was started
 // for the run sends its remaining spans when it stops.
-func (s *Environment) EnterStages(ctx context.Context, r *record.Run) error {
+func (s *Testbed) EnterStages(ctx context.Context, r *record.Run) error {
 	if s.Target != nil {
 		s.Target.Stop(lastTraces)
-		for _, p := range slices.Backward(s.companions) {
+		for _, p := range slices.Backward(s.dependencies) {
 			p.Stop(lastTraces)
 		}
 	} else {

@@ -10,7 +10,7 @@ import (
 
 // A program's ready.url may be made of its own ready line, which has not come when it is started.
 func TestReadyURLKnowsItsOwnLine(t *testing.T) {
-	s := &Environment{programs: &Programs{}, fields: map[string]string{}, scratch: t.TempDir()}
+	s := &Testbed{programs: &Programs{}, fields: map[string]string{}, scratch: t.TempDir()}
 	spec, err := s.process("target", scenario.Process{Command: []string{"x"},
 		Ready: scenario.Ready{Line: true, URL: "http://${target.listen}/healthz"}})
 	if err != nil {
@@ -20,14 +20,14 @@ func TestReadyURLKnowsItsOwnLine(t *testing.T) {
 	if err != nil || url != "http://127.0.0.1:1/healthz" {
 		t.Errorf("asks %q, %v", url, err)
 	}
-	if _, err := (&Environment{programs: &Programs{}, fields: map[string]string{}}).Expand("x", "${target.listen}"); err == nil {
+	if _, err := (&Testbed{programs: &Programs{}, fields: map[string]string{}}).Expand("x", "${target.listen}"); err == nil {
 		t.Error("a field without an owner was expanded")
 	}
 }
 
 // Each process has an empty folder of its own, which is gone afterwards with what is in it.
 func TestScratch(t *testing.T) {
-	s := &Environment{programs: &Programs{}, fields: map[string]string{}, scratch: filepath.Join(t.TempDir(), "scratch")}
+	s := &Testbed{programs: &Programs{}, fields: map[string]string{}, scratch: filepath.Join(t.TempDir(), "scratch")}
 	folders := map[string]bool{}
 	for _, name := range []string{"sink", "target"} {
 		spec, err := s.process(name, scenario.Process{Command: []string{"x"}, Args: []string{"--data", "${scratch}"}, Env: map[string]string{"DATA": "${scratch}"}})

@@ -29,7 +29,7 @@ const (
 
 // setup sends the scenario's setup requests, one after the other; copies of a repeated request
 // are sent concurrently.
-func (s *Environment) setup(ctx context.Context, requests []scenario.Request) error {
+func (s *Testbed) setup(ctx context.Context, requests []scenario.Request) error {
 	transport := &http.Transport{MaxConnsPerHost: setupConnections, MaxIdleConnsPerHost: setupConnections}
 	client := &http.Client{Transport: transport, Timeout: setupTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a redirect may lead to a login page, which answers 200
@@ -50,7 +50,7 @@ func (s *Environment) setup(ctx context.Context, requests []scenario.Request) er
 }
 
 // sendMany sends a repeated request of the setup. The first failure ends the others.
-func (s *Environment) sendMany(ctx context.Context, client *http.Client, number int, r scenario.Request) error {
+func (s *Testbed) sendMany(ctx context.Context, client *http.Client, number int, r scenario.Request) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var next, answered atomic.Int64
@@ -84,7 +84,7 @@ func (s *Environment) sendMany(ctx context.Context, client *http.Client, number 
 }
 
 // send sends a request of the setup, the n-th copy of a repeated one.
-func (s *Environment) send(ctx context.Context, client *http.Client, r scenario.Request, n int) error {
+func (s *Testbed) send(ctx context.Context, client *http.Client, r scenario.Request, n int) error {
 	url, err := s.Repeated("url", r.URL, n)
 	if err != nil {
 		return err

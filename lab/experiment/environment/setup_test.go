@@ -59,7 +59,7 @@ func (c *counter) requests() []scenario.Request {
 
 func TestSetupRepeats(t *testing.T) {
 	c := newCounter(t, "none")
-	s := &Environment{programs: &Programs{}, fields: map[string]string{"sink.name": "it"}}
+	s := &Testbed{programs: &Programs{}, fields: map[string]string{"sink.name": "it"}}
 	if err := s.setup(t.Context(), c.requests()); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestSetupRepeats(t *testing.T) {
 
 func TestSetupStopsAtTheFirstThatFails(t *testing.T) {
 	c := newCounter(t, "n=7 of it")
-	s := &Environment{programs: &Programs{}, fields: map[string]string{"sink.name": "it"}}
+	s := &Testbed{programs: &Programs{}, fields: map[string]string{"sink.name": "it"}}
 	requests := c.requests()
 	requests[1].Repeat = 20_000 // takes seconds, unless it stops
 	err := s.setup(t.Context(), requests)

@@ -20,7 +20,7 @@ import (
 // Prepare starts the target of a variant, with a change to its settings, and sends the requests of
 // its setup; then it returns the target and the base URL of its debug address (empty: none). It
 // does nothing to a target that it prepared before.
-func (s *Environment) Prepare(ctx context.Context, v scenario.Variant, change *record.Change) (prepared record.Target, debug string, err error) {
+func (s *Testbed) Prepare(ctx context.Context, v scenario.Variant, change *record.Change) (prepared record.Target, debug string, err error) {
 	if s.ready != nil {
 		return *s.ready, s.debug, nil
 	}
@@ -40,7 +40,7 @@ func (s *Environment) Prepare(ctx context.Context, v scenario.Variant, change *r
 }
 
 // startTarget starts the target's process, or finds one that already runs.
-func (s *Environment) startTarget(ctx context.Context, t scenario.Target, change *record.Change) (record.Target, error) {
+func (s *Testbed) startTarget(ctx context.Context, t scenario.Target, change *record.Change) (record.Target, error) {
 	const name = "target"
 	if t.URL != "" {
 		s.fields[name+".url"] = t.URL
@@ -59,7 +59,7 @@ func (s *Environment) startTarget(ctx context.Context, t scenario.Target, change
 }
 
 // launch starts the target's process. A job, which has a stdout, is not waited for.
-func (s *Environment) launch(ctx context.Context, p scenario.Process, granted float64, change *record.Change, stdout io.Writer) (record.Target, error) {
+func (s *Testbed) launch(ctx context.Context, p scenario.Process, granted float64, change *record.Change, stdout io.Writer) (record.Target, error) {
 	spec, err := s.process("target", p)
 	if err != nil {
 		return record.Target{}, err
@@ -77,7 +77,7 @@ func (s *Environment) launch(ctx context.Context, p scenario.Process, granted fl
 
 // Ended returns an error if the target ended although it was not stopped. A job ends when it is
 // done.
-func (s *Environment) Ended() error {
+func (s *Testbed) Ended() error {
 	p := s.Target
 	if p == nil || !s.programs.Scenario.Load.Traits().Sends && p.Err() == nil {
 		return nil
@@ -116,7 +116,7 @@ func cpus(granted float64) []int {
 }
 
 // debugOf returns the base URL of the target's debug address.
-func (s *Environment) debugOf(t scenario.Target) (string, error) {
+func (s *Testbed) debugOf(t scenario.Target) (string, error) {
 	if t.Debug != "" {
 		return s.Expand("target.debug", t.Debug)
 	}
@@ -147,7 +147,7 @@ func changed(c *record.Change) []string {
 // StartJob starts a target that drives itself and writes its work to stdout. fields are the
 // placeholders of the run, besides ${debug}. It returns the base URL of the job's debug address;
 // empty: the job has none.
-func (s *Environment) StartJob(ctx context.Context, v scenario.Variant, fields map[string]string, change *record.Change, stdout io.Writer) (started record.Target, debug string, err error) {
+func (s *Testbed) StartJob(ctx context.Context, v scenario.Variant, fields map[string]string, change *record.Change, stdout io.Writer) (started record.Target, debug string, err error) {
 	maps.Copy(s.fields, fields)
 	address, err := freeAddress()
 	if err != nil {
@@ -188,7 +188,7 @@ const (
 
 // AwaitDebug returns when the job's debug address answers, or when the job has ended: then its
 // output contains the reason, or it had too little work to be observed.
-func (s *Environment) AwaitDebug(ctx context.Context, url string) error {
+func (s *Testbed) AwaitDebug(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, debugPatience)
 	defer cancel()
 	client := &http.Client{Timeout: time.Second}

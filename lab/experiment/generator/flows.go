@@ -36,7 +36,7 @@ func (b *Generator) Paced(p *load.Plan, v scenario.Variant) {
 }
 
 // flows makes the flows of a run, and enters their steps into it.
-func (b *Generator) flows(s *environment.Environment, l scenario.Load, u *url.URL, r *record.Run, out *Requests) error {
+func (b *Generator) flows(s *environment.Testbed, l scenario.Load, u *url.URL, r *record.Run, out *Requests) error {
 	spec := corpus.Spec{Rows: b.rows, Run: out.Run, Seed: r.Load.Seed}
 	w := b.work(l, u, &corpus.Corpus{})
 	w.Flow, w.Permit = &spec, b.Permitted

@@ -81,7 +81,7 @@ func (b *Generator) Permitted(raw string) error {
 
 // Requests makes the requests of a run for a target that is ready, and enters their URL into the
 // run.
-func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (Requests, error) {
+func (b *Generator) Requests(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run) (Requests, error) {
 	out := Requests{Run: runName(r.ID)}
 	l, u, err := b.load(s, v)
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Environment, v 
 }
 
 // load returns the load of a variant with its URL.
-func (b *Generator) load(s *environment.Environment, v scenario.Variant) (scenario.Load, *url.URL, error) {
+func (b *Generator) load(s *environment.Testbed, v scenario.Variant) (scenario.Load, *url.URL, error) {
 	l, t := b.Scenario.LoadOf(v), b.Scenario.TargetOf(v)
 	address, err := s.Template("load.url", cmp.Or(l.URL, t.URL), nil)
 	if t.URL != "" && b.Scenario.Target.URL != t.URL {
@@ -175,7 +175,7 @@ func (b *Generator) driver(w engine.Work) (load.Driver, error) {
 
 // corpus builds the requests of a run, and returns the number of rows or bodies that it has for
 // them.
-func (b *Generator) corpus(s *environment.Environment, l scenario.Load, run string, seed uint64) (requests *corpus.Corpus, rows int, err error) {
+func (b *Generator) corpus(s *environment.Testbed, l scenario.Load, run string, seed uint64) (requests *corpus.Corpus, rows int, err error) {
 	spec := corpus.Spec{Bodies: map[string][][]byte{}, Rows: b.rows, Run: run, Seed: seed}
 	if b.rows != nil {
 		rows = b.rows.Len()
@@ -199,7 +199,7 @@ func (b *Generator) corpus(s *environment.Environment, l scenario.Load, run stri
 
 // resolve returns a load as its driver takes it: with the content of bodies' files, and without the
 // placeholders of the environment.
-func (b *Generator) resolve(s *environment.Environment, l scenario.Load) (scenario.Load, error) {
+func (b *Generator) resolve(s *environment.Testbed, l scenario.Load) (scenario.Load, error) {
 	l.Feeder = nil // its rows were read
 	l.Requests = slices.Clone(l.Requests)
 	for i := range l.Requests {
@@ -286,7 +286,7 @@ func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, 
 
 // try sends a variant's first request to a target that already runs. It returns a warning if the
 // answer does not count as a success, unless it may after the setup.
-func (b *Generator) try(ctx context.Context, s *environment.Environment, v scenario.Variant) (warning string, err error) {
+func (b *Generator) try(ctx context.Context, s *environment.Testbed, v scenario.Variant) (warning string, err error) {
 	l, u, err := b.load(s, v)
 	if err != nil {
 		return "", err

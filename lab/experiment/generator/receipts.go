@@ -22,7 +22,7 @@ func blocks(url string) bool {
 
 // Receipts opens the source of receipts for a load of these requests, until end is called; follow
 // is nil if the load has none.
-func (b *Generator) Receipts(ctx context.Context, s *environment.Environment, r *Requests) (follow []load.Receipts, end func(), err error) {
+func (b *Generator) Receipts(ctx context.Context, s *environment.Testbed, r *Requests) (follow []load.Receipts, end func(), err error) {
 	address := b.Scenario.Load.Deliveries
 	if address == "" {
 		return nil, func() {}, nil

@@ -50,7 +50,7 @@ func roundUp(n float64) string {
 }
 
 // supply returns what is left of the requests for a process, which may have been loaded before.
-func (b *Generator) supply(s *environment.Environment, u *url.URL) *corpus.Supply {
+func (b *Generator) supply(s *environment.Testbed, u *url.URL) *corpus.Supply {
 	process := any(s)
 	if s.Target == nil { // it runs already, whatever the environment
 		process = u.Host

@@ -32,7 +32,7 @@ type Sessions struct {
 
 // Sessions makes the driver of a run's sessions for a target that is ready, and enters their URL
 // into the run.
-func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, p *load.Plan) (Sessions, error) {
+func (b *Generator) Sessions(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run, p *load.Plan) (Sessions, error) {
 	if b.Scenario.Load.Driver != nil {
 		return b.program(ctx, s, b.Scenario.LoadOf(v), p)
 	}
@@ -53,7 +53,7 @@ func (b *Generator) Sessions(ctx context.Context, s *environment.Environment, v 
 }
 
 // script makes the driver that a scenario describes.
-func (b *Generator) script(s *environment.Environment, l scenario.Load, run string) (sessions.Driver, error) {
+func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) (sessions.Driver, error) {
 	of := corpus.Spec{Rows: b.rows, Run: run}
 	var err error
 	if of.Load, err = b.resolve(s, l); err != nil {
@@ -83,7 +83,7 @@ func (b *Generator) permitBeside(s *workload.Send) error {
 
 // program starts the program that drives the sessions. It may begin immediately: its output waits
 // in the pipe until the plan's driver reads it.
-func (b *Generator) program(ctx context.Context, s *environment.Environment, l scenario.Load, p *load.Plan) (Sessions, error) {
+func (b *Generator) program(ctx context.Context, s *environment.Testbed, l scenario.Load, p *load.Plan) (Sessions, error) {
 	fields := map[string]string{"sessions": strconv.Itoa(p.Connections), "rate": strconv.FormatFloat(l.Sessions.PerSession, 'g', -1, 64),
 		"duration": p.Length.String(), "warmup": p.Warmup.String()}
 	command := b.Programs.Command(l.Driver.Build, l.Driver.Command, l.Driver.Args)

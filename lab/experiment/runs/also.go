@@ -15,8 +15,8 @@ import (
 	"dyno/lab/record"
 )
 
-// also is a process that the target calls and that is profiled in the same run. The methods of a
-// nil also do nothing.
+// also is a process that the target calls, profiled in the same run. The methods of a nil also do
+// nothing.
 type also struct {
 	inspection inspection
 	debug      profiling.Address
@@ -42,8 +42,9 @@ func (b *Runner) AlsoAnswers(ctx context.Context) error {
 	return nil
 }
 
-// watchAlso begins to watch the process behind Also; nil: none was given.
-func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, error) {
+// watchAlso begins to watch the process behind Also, which calls come to from target; nil: there is
+// none.
+func (b *Runner) watchAlso(ctx context.Context, target int, dir string) (*also, error) {
 	if b.Also == "" {
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func (b *Runner) watchAlso(ctx context.Context, beside int, dir string) (*also, 
 	a := &also{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
 	_, _, notGo := host.Program(a.target.PID)
-	watched := usage.Processes{PID: a.target.PID, Dependencies: []int{beside}, Self: os.Getpid(), GeneratorPIDs: b.Generator.Helpers(), Calls: notGo}
+	watched := usage.Processes{PID: a.target.PID, Dependencies: []int{target}, Self: os.Getpid(), GeneratorPIDs: b.Generator.Helpers(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: at}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}

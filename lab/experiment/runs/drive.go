@@ -22,18 +22,18 @@ type drive struct {
 	requests *generator.Requests // nil: a job, or sessions
 	driver   load.Driver
 	receipts []load.Receipts
-	helpers  []int             // processes that generate the load beside this one
+	helpers  []int             // other processes that generate the load
 	steady   bool              // a job that is stopped while it works, after its measured time
 	debug    profiling.Address // the target's; without a URL, it has none
 	close    func()
 }
 
 // newDrive starts the target, sets it up and makes the driver that will load it.
-func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run) (*drive, error) {
+func (b *Runner) newDrive(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run) (*drive, error) {
 	d := &drive{close: func() {}}
 	warmup := b.Warmup
 	if r.Spec.Diagnostic() {
-		warmup = b.Looking
+		warmup = b.DiagnoseWarmup
 	}
 	var err error
 	if d.plan, err = b.Generator.Plan(r, v, warmup); err != nil {
@@ -74,11 +74,11 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Environment, v sce
 
 // driveJob starts a target that drives itself and reports its work on stdout. It may begin
 // immediately: its output waits in the pipe until the plan's driver reads it.
-func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, d *drive) error {
-	told := b.Generator.Scenario.LoadOf(v)
+func (b *Runner) driveJob(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run, d *drive) error {
+	of := b.Generator.Scenario.LoadOf(v)
 	fields := map[string]string{
 		"rate": strconv.FormatFloat(r.Spec.Rate, 'g', -1, 64), "ramp_to": strconv.FormatFloat(r.Spec.RampTo, 'g', -1, 64),
-		"concurrency": strconv.Itoa(r.Spec.Connections), "units": strconv.Itoa(told.Units),
+		"concurrency": strconv.Itoa(r.Spec.Connections), "units": strconv.Itoa(of.Units),
 		"duration": d.plan.Length.String(), "warmup": d.plan.Warmup.String(), "rows": b.Generator.RowsFile,
 	}
 	out, in := io.Pipe()
@@ -95,8 +95,8 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Environment, v sce
 		in.Close()
 	}()
 	d.driver = windows.New("job", out)
-	timed := slices.ContainsFunc(told.Job.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
-	if told.Traits().Counted() && told.Units == 0 && !timed {
+	timed := slices.ContainsFunc(of.Job.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
+	if of.Traits().Counted() && of.Units == 0 && !timed {
 		d.driver, d.steady = windows.NewSteady("job", out), true
 	}
 	d.close = func() {

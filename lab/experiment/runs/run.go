@@ -1,9 +1,9 @@
 // Package runs measures whole runs: a fresh process each, under one load, watched and, where the
 // run is for that, profiled, traced or changed.
 //
-// It is not for what to run next, nor for judging more than whether a run may be used: planners
-// and analyses do that. Run owns every process and goroutine that it starts; all have ended when
-// it returns, except the processes that Keep lets stay up, until the function that it returned.
+// It is not for choosing what to run next, nor for judging more than whether a run may be used:
+// planners and analyses do that. Run owns every process and goroutine that it starts; all have
+// ended when it returns, except processes that stay up for the next run (Keep).
 package runs
 
 import (
@@ -32,23 +32,23 @@ import (
 
 // Runner measures the runs of an experiment one by one.
 type Runner struct {
-	Generator *generator.Generator
-	Warmup    time.Duration            // load before a run, not counted
-	Looking   time.Duration            // the same, for a run that looks for a cause
-	CPU       time.Duration            // length of a CPU profile; 0: the usual one
-	Also      string                   // debug address of a process that the target calls and that is profiled as well; empty: none
-	OTLP      string                   // address that receives the target's traces; empty: a free one, if the scenario sends traces
-	Token     string                   // bearer token of the target's debug address; empty: none
-	Window    func(w record.Window)    // receives 100 ms of the current run, on another goroutine
-	Outer     *environment.Environment // has the companions that all runs share; nil: each run has its own
+	Generator      *generator.Generator
+	Warmup         time.Duration         // load before a run, not counted
+	DiagnoseWarmup time.Duration         // the same, for a run of a diagnosis
+	CPU            time.Duration         // length of a CPU profile; 0: the usual one
+	Also           string                // debug address of a process that the target calls and that is profiled as well; empty: none
+	OTLP           string                // address that receives the target's traces; empty: a free one, if the scenario sends traces
+	Token          string                // bearer token of the target's debug address; empty: none
+	Window         func(w record.Window) // receives 100 ms of the current run, on another goroutine
+	Outer          *environment.Testbed  // has the dependencies that all runs share; nil: each run has its own
 
-	kept map[string]*environment.Environment // those that stay up between runs, by variant; nil: each run has its own processes
+	kept map[string]*environment.Testbed // by variant, up between runs; nil: each run has its own processes
 }
 
-// Keep lets processes stay up between runs, one environment for each variant, until the returned
-// function stops them.
+// Keep lets the processes of each variant stay up between its runs, until the returned function
+// stops them.
 func (b *Runner) Keep() (stop func()) {
-	b.kept = map[string]*environment.Environment{}
+	b.kept = map[string]*environment.Testbed{}
 	return func() {
 		for _, s := range b.kept {
 			s.Down()
@@ -56,7 +56,7 @@ func (b *Runner) Keep() (stop func()) {
 	}
 }
 
-// Run carries out one step: a fresh process, its companions, one steady load. If an error ends a
+// Run carries out one step: a fresh process, its dependencies, one steady load. If an error ends a
 // run that was partly measured, Run returns that run as invalid with the error.
 func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Experiment) (*record.Run, error) {
 	variant, err := b.Generator.Programs.Variant(step)
@@ -88,23 +88,23 @@ func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Exper
 	case b.kept == nil || err != nil:
 		defer s.Down()
 		delete(b.kept, step.Variant)
-	default: // it stays up for its next turn, and must not continue to work on this one
+	default: // it stays up for its next run, and must have finished this one
 		b.kept[step.Variant] = s
-		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Dependencies: s.CompanionPIDs()}))
+		environment.AwaitIdle(ctx, usage.NewMeter(usage.Processes{PID: r.Target.PID, Dependencies: s.DependencyPIDs()}))
 	}
 	if r.Unwritten != nil { // the run in memory is all there is
 		return r, err
 	}
 	if err != nil {
 		if part, _ := folder.OpenRun(dir); part != nil && part.Length > 0 && part.Invalid != "" {
-			return part, errors.Join(err, leaveOut(part, profiled))
+			return part, errors.Join(err, withoutProfiles(part, profiled))
 		}
 		return nil, err
 	}
 	if r, err = folder.OpenRun(dir); err != nil {
 		return r, err
 	}
-	if err := leaveOut(r, profiled); err != nil {
+	if err := withoutProfiles(r, profiled); err != nil {
 		return nil, err
 	}
 	if step.Role == record.RoleTraced {
@@ -113,9 +113,9 @@ func (b *Runner) Run(ctx context.Context, step record.RunSpec, exp *record.Exper
 	return r, nil
 }
 
-// leaveOut computes a run's latency from the windows without a profile of the target; profiled is
-// the number of windows with one.
-func leaveOut(r *record.Run, profiled int) error {
+// withoutProfiles computes a run's latency from the windows without a profile of the target;
+// profiled is the number of windows with one.
+func withoutProfiles(r *record.Run, profiled int) error {
 	if profiled == 0 {
 		return nil
 	}
@@ -131,7 +131,7 @@ func leaveOut(r *record.Run, profiled int) error {
 
 // drive starts the target, loads it, and writes the run's folder. It returns the number of
 // windows with a profile of the target.
-func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
+func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.Variant, r *record.Run, dir string) (profiled int, err error) {
 	d, err := b.newDrive(ctx, s, v, r)
 	if err != nil {
 		return 0, err
@@ -140,14 +140,14 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	counters := r.Spec.Role == record.RoleProfile // they slow each context switch of the target
 	_, _, notGo := host.Program(r.Target.PID)
 	watch, err := probe.Watch(ctx, probe.Options{Debug: d.debug,
-		Processes: usage.Processes{PID: r.Target.PID, Dependencies: s.CompanionPIDs(), Self: os.Getpid(), GeneratorPIDs: d.helpers, Counters: counters, Calls: notGo}})
+		Processes: usage.Processes{PID: r.Target.PID, Dependencies: s.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: d.helpers, Counters: counters, Calls: notGo}})
 	if err != nil {
 		return 0, fmt.Errorf("watching the target: %w", err)
 	}
 	defer watch.Close()
 	describe(ctx, d.debug, watch, &r.Target)
 	if !r.Spec.Diagnostic() && !r.Target.Agent && s.Target != nil {
-		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them; of a target that ran before, Doubts has them
+		r.Warnings = append(r.Warnings, r.Target.DebugRefused...) // a diagnosis lists them; Doubts has those of a target that runs already
 	}
 	if r.Spec.Change != nil && (s.Target == nil || r.Target.Agent) {
 		restore, err := b.intervene(ctx, d.debug, *r.Spec.Change)
@@ -162,7 +162,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	sink := &join{writer: w, watch: watch, window: b.Window, profiling: r.Spec.Role == record.RoleProfile}
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
-	var looked *inspection
+	var taken *inspection
 	var below *also
 	if sink.profiling {
 		if below, err = b.watchAlso(ctx, r.Target.PID, dir); err != nil {
@@ -171,7 +171,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 		defer below.close()
 		restore := b.recordContention(ctx, d, r)
 		defer restore()
-		looked = b.inspect(loading, d, dir, r.Target, below, func() { enough(errProfiled) })
+		taken = b.inspect(loading, d, dir, r.Target, below, func() { enough(errProfiled) })
 	}
 	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
 	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
@@ -189,18 +189,18 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	if failed := (*load.GeneratorError)(nil); errors.As(loadErr, &failed) {
 		r.Totals.Generator.Failed, loadErr = failed.Error(), nil // likewise
 	}
-	var said []string
+	var driverNotes []string
 	if noting, ok := d.driver.(load.Noting); ok {
-		said = noting.Notes()
+		driverNotes = noting.Notes()
 	}
-	r.Warnings, r.NoSuccess = append(r.Warnings, said...), generator.NoSuccess(r.Totals, said)
+	r.Warnings, r.NoSuccess = append(r.Warnings, driverNotes...), generator.NoSuccess(r.Totals, driverNotes)
 	if negotiating, ok := d.driver.(load.Negotiating); ok {
 		r.Load.Protocol = negotiating.Protocol()
 	}
 	b.enterView(r, plan, sink)
 	r.System.Speed = speed
-	if looked != nil {
-		loadErr = errors.Join(loadErr, looked.finish(ctx, r, dir), below.finish(ctx, r))
+	if taken != nil {
+		loadErr = errors.Join(loadErr, taken.finish(ctx, r, dir), below.finish(ctx, r))
 	}
 	r.Judge()
 	if g := r.Totals.Generator; r.Spec.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
@@ -220,7 +220,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 	return sink.profiled, errors.Join(loadErr, ended)
 }
 
-// enterView enters the target's view of the measured time.
+// enterView enters what was seen of the target in the measured time.
 func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	from, to := plan.MeasureFrom(), plan.OfferUntil()
 	r.Begin, r.Length = from, plan.Length
@@ -286,7 +286,7 @@ func cutShort(ctx context.Context, ended error, measured, planned time.Duration)
 	return fmt.Sprintf("%s; %v of %v were measured", why, measured, planned)
 }
 
-// join merges the target's view of each window with the client's before the window is written.
+// join adds what was seen of the target to each window of the client, and writes the window.
 type join struct {
 	writer   *folder.Writer
 	watch    *probe.Watcher
@@ -307,10 +307,10 @@ func (j *join) Window(w record.Window, hists map[string]*hdrhistogram.Histogram)
 	return j.writer.Window(w, hists)
 }
 
-// merge adds the gauges that a job reported to the target's view. A service reports its gauges
-// through the agent, which watch has read.
-func (j *join) merge(told, seen *record.Server, phase string) *record.Server {
-	if told == nil || len(told.Gauges) == 0 {
+// merge adds the gauges that a job reported to what was seen of the target. A service's gauges come
+// from its agent, which watch has read.
+func (j *join) merge(reported, seen *record.Server, phase string) *record.Server {
+	if reported == nil || len(reported.Gauges) == 0 {
 		return seen
 	}
 	if seen == nil {
@@ -319,14 +319,14 @@ func (j *join) merge(told, seen *record.Server, phase string) *record.Server {
 	if seen.Gauges == nil {
 		seen.Gauges = map[string]float64{}
 	}
-	maps.Copy(seen.Gauges, told.Gauges)
+	maps.Copy(seen.Gauges, reported.Gauges)
 	if phase != record.PhaseMeasure {
 		return seen
 	}
 	if j.peaks == nil {
 		j.peaks = map[string]float64{}
 	}
-	for name, v := range told.Gauges {
+	for name, v := range reported.Gauges {
 		if peak, known := j.peaks[name]; !known || v > peak {
 			j.peaks[name] = v
 		}

@@ -38,7 +38,7 @@ func runnerOf(t *testing.T, sc *scenario.Scenario, window func(record.Window)) (
 	}
 	const warmup = 400 * time.Millisecond
 	programs := &environment.Programs{Scenario: sc, Variants: variants, Say: func(string) {}}
-	b := &Runner{Generator: generator.New(programs), Warmup: warmup, Looking: warmup, Window: window}
+	b := &Runner{Generator: generator.New(programs), Warmup: warmup, DiagnoseWarmup: warmup, Window: window}
 	if err := programs.Build(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,10 @@ import (
 	"dyno/lab/tune"
 )
 
-// look measures the start alone, under profiles too.
-func (t *tuning) look(ctx context.Context) error {
+// measureStart measures the start alone, under profiles too.
+func (t *tuning) measureStart(ctx context.Context) error {
 	t.base.Progress.Say("looking at " + t.start.Name + ", the start")
-	o := t.options(record.KindCapacity, folderOfLook, max(t.pace.look, time.Duration(lookShare*float64(t.base.Budget))), t.start)
+	o := t.options(record.KindCapacity, folderOfStart, max(t.pace.start, time.Duration(startShare*float64(t.base.Budget))), t.start)
 	o.Depth, o.Profile, o.Rate, o.Metric = experiment.Quick, time.Second, 0, ""
 	if t.wantsPGO() {
 		o.Profile = t.pace.profile
@@ -110,7 +110,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	t.base.Progress.Say(fmt.Sprintf("round %d: %s", g.Round, strings.Join(names, ", ")))
 	o := t.options(record.KindCompare, fmt.Sprintf("search-%d", t.groups), max(t.pace.group/2, g.Length-t.overhead), variants...)
 	if t.perRun > 0 {
-		o.Rounds = max(1, int(g.Length/t.perRun)/(len(variants)+1))
+		o.Samples = max(1, int(g.Length/t.perRun)/(len(variants)+1))
 	} else if t.rate == 0 {
 		o.Scenario.SLO = record.SLO{} // only work slices: the proof is under the SLO
 	}
@@ -143,7 +143,7 @@ func (t *tuning) prove(ctx context.Context) error {
 	left := time.Until(t.ends) - t.overhead
 	o := t.options(record.KindCompare, folderOfProof, max(t.pace.group, left), t.start, chosen)
 	if t.perRun > 0 {
-		o.Rounds = max(compare.MinSamples, int(left/t.perRun)/(2+1))
+		o.Samples = max(compare.MinSamples, int(left/t.perRun)/(2+1))
 	}
 	exp, err := t.execute(ctx, o)
 	t.out.Proof = exp

@@ -37,13 +37,13 @@ type Options struct {
 
 // pace is the shortest useful time of each step.
 type pace struct {
-	look    time.Duration // at the start alone
+	start   time.Duration // at the start alone
 	profile time.Duration // length of its CPU profile: the compiler needs more samples than a reader
 	group   time.Duration // a start of all processes and about four turns
 	alone   time.Duration // the same where only one process can be up: a turn is then a whole process
 }
 
-var usualPace = pace{look: 20 * time.Second, profile: 8 * time.Second, group: 25 * time.Second, alone: 45 * time.Second}
+var usualPace = pace{start: 20 * time.Second, profile: 8 * time.Second, group: 25 * time.Second, alone: 45 * time.Second}
 
 // ProfileFile is the name of the file with the CPU profile of the start. The experiments of the
 // search are folders beside it.
@@ -52,14 +52,14 @@ const ProfileFile = "cpu.pprof"
 const (
 	// usualBudget is the time limit without building.
 	usualBudget = 8 * time.Minute
-	// lookShare and proofShare are the parts of the budget for the start alone and for the proof;
+	// startShare and proofShare are the parts of the budget for the start alone and for the proof;
 	// the search has the rest.
-	lookShare, proofShare = 0.1, 0.35
+	startShare, proofShare = 0.1, 0.35
 	// Numbers of candidates beside the start and its twin: of processes that are up together, of
 	// those that cannot be, and of whole runs.
 	slots, slotsAlone, slotsOfRuns = 7, 3, 5
 	shareOfCapacity                = 0.7 // rate of a comparison by p99
-	folderOfLook, folderOfProof    = "start", "proof"
+	folderOfStart, folderOfProof   = "start", "proof"
 )
 
 // tuning is a search in progress.
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (*tune.Search, error) {
 		return nil, err
 	}
 	t.ends, t.proof = time.Now().Add(t.base.Budget), time.Duration(proofShare*float64(t.base.Budget))
-	if err := t.look(ctx); err != nil {
+	if err := t.measureStart(ctx); err != nil {
 		return &t.out, err
 	}
 	if err := t.plan(ctx); err != nil {

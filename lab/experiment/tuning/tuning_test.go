@@ -109,7 +109,7 @@ func TestSearch(t *testing.T) {
 	sc.Load.Feeder = &workload.Feeder{Program: workload.Program{Command: []string{"sh", "-c", `echo ran >> "$0"; echo '{"n":"1"}'`, fed}}}
 	progress := &said{}
 	o := Options{Experiment: experiment.Options{Scenario: sc, Out: filepath.Join(t.TempDir(), "out"), Budget: 12 * time.Second, NoPMQoS: true, Progress: progress},
-		Settings: []string{"gogc", "gomaxprocs", "gomemlimit"}, pace: pace{look: time.Second, profile: time.Second, group: 2 * time.Second, alone: 2 * time.Second}}
+		Settings: []string{"gogc", "gomaxprocs", "gomemlimit"}, pace: pace{start: time.Second, profile: time.Second, group: 2 * time.Second, alone: 2 * time.Second}}
 	found, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err, progress.lines)

@@ -7,22 +7,21 @@ import (
 	"dyno/lab/scenario"
 )
 
-// usedUp is a seat whose requests do not last for its next slice.
-type usedUp struct{ seat *seat }
+// usedUp is an instance whose requests do not last for its next slice.
+type usedUp struct{ instance *instance }
 
-func (u *usedUp) Error() string { return u.seat.place.String() + " has no requests left" }
+func (u *usedUp) Error() string { return u.instance.arm.String() + " has no requests left" }
 
-// renew ends a generation whose rows are used up after some blocks: the next one has fresh
-// processes and begins with the first row. Without one whole block no generation would ever have
-// one.
-func (t *turns) renew(u *usedUp, blocks int, after time.Duration) error {
-	why := u.seat.requests.UsedUp(after, leastGeneration)
-	if blocks == 0 {
+// renew ends the rounds of processes whose rows are used up: fresh processes begin with the first
+// row again. If the rows did not last for one whole round, they never would, which is an error.
+func (t *turns) renew(u *usedUp, rounds int, after time.Duration) error {
+	why := u.instance.requests.UsedUp(after, leastLength)
+	if rounds == 0 {
 		return &scenario.Fault{Err: fmt.Errorf("load.once: %s", why)}
 	}
-	if blocks < leastBlocks && !t.short {
+	if rounds < leastRounds && !t.short {
 		t.short = true
-		t.warn(fmt.Sprintf("%s for processes to take part in more than %d rounds of turns; fewer than %d give no sample", why, blocks, leastBlocks))
+		t.warn(fmt.Sprintf("%s for processes to take part in more than %d rounds of turns; fewer than %d give no sample", why, rounds, leastRounds))
 	}
 	return nil
 }

@@ -13,91 +13,91 @@ import (
 )
 
 const (
-	// leastGenerations is the minimum number of process restarts: a difference between two
+	// leastRestarts is the minimum number of process restarts: a difference between two
 	// processes of the same program (such as their memory layout) is not a difference of the
 	// program.
-	leastGenerations = 2
-	// leastBlocks is the number of blocks that a generation needs to give a sample.
-	leastBlocks = 5
-	// A generation lasts startShare times as long as its start, so that starts take little of the
-	// time, and at least leastGeneration. Where the time is too short for leastGenerations of them,
-	// shortShare times as long is enough for a comparison of two sides.
-	leastGeneration = 20 * time.Second
-	startShare      = 8
-	shortShare      = 2
-	// mostFailures is the number of failed slices in a row after which a place is no longer
+	leastRestarts = 2
+	// leastRounds is the number of rounds between restarts that give a sample.
+	leastRounds = 5
+	// Between two restarts, processes take turns for startShare times as long as their start took,
+	// so that starts take little of the time, and for leastLength at least. Where the time is too
+	// short for leastRestarts, shortShare times as long is enough for a comparison of two sides.
+	leastLength = 20 * time.Second
+	startShare  = 8
+	shortShare  = 2
+	// mostFailures is the number of failed slices in a row after which an arm is no longer
 	// measured.
 	mostFailures = 3
-	// settledEvery is the interval of blocks in which decided comparisons still take part; the
+	// decidedEvery is the interval of rounds in which decided comparisons still take part; the
 	// others get the time.
-	settledEvery = 3
-	// voteShare is the share of the time that SLO slices take.
-	voteShare = 1.0 / 3
-	// enoughVotes is the number of SLO slices that a variant needs before an experiment with
-	// decided comparisons ends early, and enoughBlocks the number of its work slices: 4 batches of
+	decidedEvery = 3
+	// trialShare is the share of the time that SLO slices take.
+	trialShare = 1.0 / 3
+	// enoughTrials is the number of SLO slices that a variant needs before an experiment with
+	// decided comparisons ends early, and enoughWork the number of its work slices: 4 batches of
 	// 5.
-	enoughVotes  = 16
-	enoughBlocks = 20
+	enoughTrials = 16
+	enoughWork   = 20
 	// enoughWidth is the interval's width, over the capacity, at which a search for it ends early.
 	enoughWidth = 0.06
-	// visitWork and visitVotes are the numbers of slices per turn of a variant that is started
+	// visitWork and visitTrials are the numbers of slices per turn of a variant that is started
 	// for its turn.
-	visitWork  = 6
-	visitVotes = 4
+	visitWork   = 6
+	visitTrials = 4
 )
 
 // schedule says what the turns do next, and whether they have ended. It follows from the plan, the
-// slices so far and the places that were given up. It reads no clock and keeps nothing from one
-// block to the next, so a test of it is a table of slices.
+// slices so far and the dropped arms. It reads no clock and keeps nothing from one round to the
+// next, so a test of it is a table of slices.
 type schedule struct {
 	plan     *Plan
 	scenario *scenario.Scenario
 	slices   []record.Slice
-	given    map[Place]string  // places that were given up, with the reason
-	warm     map[Place]float64 // peak work rate during warm-up, per second
+	dropped  map[Arm]string  // with the reason
+	warm     map[Arm]float64 // peak work rate during warm-up, per second
 
-	block       int // number of the newest block
-	generations int // generations with at least a batch of blocks
-	work, votes map[Place]int
-	spent       map[string]time.Duration // time by kind of slice
-	sees        bool                     // the target's CPU time can be read
-	working     [][2]Place               // pairs whose work, or what is compared at one rate, is not yet decided
-	open        map[[2]Place]bool        // pairs that are not yet decided
+	round        int // number of the newest round
+	restarts     int // those followed by at least leastRounds rounds
+	work, trials map[Arm]int
+	spent        map[string]time.Duration // time by kind of slice
+	sees         bool                     // the target's CPU time can be read
+	working      [][2]Arm                 // pairs whose work, or what is compared at one rate, is not yet decided
+	undecided    map[[2]Arm]bool          // pairs that are not yet decided
 }
 
 // newSchedule summarizes the slices so far for the choice of the next ones.
-func newSchedule(p *Plan, sc *scenario.Scenario, all []record.Slice, given map[Place]string, warm map[Place]float64) *schedule {
-	s := &schedule{plan: p, scenario: sc, slices: all, given: given, warm: warm,
-		work: map[Place]int{}, votes: map[Place]int{}, spent: map[string]time.Duration{}, open: map[[2]Place]bool{}}
-	blocks := map[int]map[int]bool{}
+func newSchedule(p *Plan, sc *scenario.Scenario, all []record.Slice, dropped map[Arm]string, warm map[Arm]float64) *schedule {
+	s := &schedule{plan: p, scenario: sc, slices: all, dropped: dropped, warm: warm,
+		work: map[Arm]int{}, trials: map[Arm]int{}, spent: map[string]time.Duration{}, undecided: map[[2]Arm]bool{}}
+	rounds := map[int]map[int]bool{}
 	for i := range all {
 		one := &all[i]
-		p := Place{one.Role, one.Variant}
+		p := Arm{one.Role, one.Variant}
 		if one.Kind == record.SliceWork {
 			s.work[p]++
 		} else {
-			s.votes[p]++
+			s.trials[p]++
 		}
-		if blocks[one.Generation] == nil {
-			blocks[one.Generation] = map[int]bool{}
+		if rounds[one.Generation] == nil {
+			rounds[one.Generation] = map[int]bool{}
 		}
-		blocks[one.Generation][one.Block] = true
-		s.block = max(s.block, one.Block)
+		rounds[one.Generation][one.Block] = true
+		s.round = max(s.round, one.Block)
 		s.sees = s.sees || one.TargetCPU > 0
 		s.spent[one.Kind] += took(all, i)
 	}
-	for _, in := range blocks {
-		if len(in) >= leastBlocks || sc.Exclusive {
-			s.generations++
+	for _, in := range rounds {
+		if len(in) >= leastRounds || sc.Exclusive {
+			s.restarts++
 		}
 	}
-	for _, pair := range p.Pairs {
-		settled := s.settled(pair)
-		if !settled {
+	for _, pair := range p.Comparisons {
+		decided := s.workDecided(pair)
+		if !decided {
 			s.working = append(s.working, pair)
 		}
-		if !settled || !s.placed(pair) {
-			s.open[pair] = true
+		if !decided || !s.capacityDecided(pair) {
+			s.undecided[pair] = true
 		}
 	}
 	return s
@@ -112,24 +112,24 @@ func took(all []record.Slice, i int) time.Duration {
 	return all[i].Length
 }
 
-// kind returns the next block's kind of slice: SLO slices get their share of the time, and all of
-// it when no work comparison is open.
+// kind returns the next round's kind of slice: SLO slices get their share of the time, and all of
+// it when every comparison of work is decided.
 func (s *schedule) kind() string {
-	work, votes := s.spent[record.SliceWork], s.spent[record.SliceSLO]
-	worked := s.plan.Rounds == 0 && len(s.plan.Pairs) > 0 && len(s.working) == 0 && !slices.ContainsFunc(s.plan.Places, s.lacksWork)
+	work, trials := s.spent[record.SliceWork], s.spent[record.SliceSLO]
+	worked := s.plan.Samples == 0 && len(s.plan.Comparisons) > 0 && len(s.working) == 0 && !slices.ContainsFunc(s.plan.Arms, s.lacksWork)
 	switch {
 	case s.plan.Rate > 0, s.capped():
 		return record.SliceSLO
 	case !s.scenario.Bounded():
 		return record.SliceWork
-	case worked, float64(votes) < voteShare*float64(work+votes):
+	case worked, float64(trials) < trialShare*float64(work+trials):
 		return record.SliceSLO
 	}
 	return record.SliceWork
 }
 
-// visit returns the kinds of the slices of a place that is started for its turn.
-func (s *schedule) visit(p Place) (kinds []string) {
+// visit returns the kinds of the slices of an arm that is started for its turn.
+func (s *schedule) visit(p Arm) (kinds []string) {
 	switch {
 	case s.plan.Rate > 0:
 		return slices.Repeat([]string{record.SliceSLO}, visitWork)
@@ -137,7 +137,7 @@ func (s *schedule) visit(p Place) (kinds []string) {
 		kinds = slices.Repeat([]string{record.SliceWork}, visitWork)
 	}
 	if s.scenario.Bounded() && p.Role != record.RoleControl {
-		kinds = append(kinds, slices.Repeat([]string{record.SliceSLO}, visitVotes)...)
+		kinds = append(kinds, slices.Repeat([]string{record.SliceSLO}, visitTrials)...)
 	}
 	return kinds
 }
@@ -146,30 +146,30 @@ func (s *schedule) visit(p Place) (kinds []string) {
 // it.
 func (s *schedule) capped() bool { return s.scenario.Load.MaxRate > 0 }
 
-// due returns the places that take part in the next block, of a kind: those that are not decided,
-// and in some blocks, or if there are no others, all. The twin shows the noise of work; it has no
-// capacity of its own.
-func (s *schedule) due(kind string) []Place {
-	all := slices.DeleteFunc(slices.Clone(s.plan.Places), func(p Place) bool {
-		return s.given[p] != "" || kind == record.SliceSLO && p.Role == record.RoleControl && s.plan.Rate == 0
+// due returns the arms that take part in the next round, by its kind of slice: those that are not
+// decided, and in every decidedEvery-th round, or if all are decided, all. The control shows the
+// noise of work rates; its capacity is not searched.
+func (s *schedule) due(kind string) []Arm {
+	all := slices.DeleteFunc(slices.Clone(s.plan.Arms), func(p Arm) bool {
+		return s.dropped[p] != "" || kind == record.SliceSLO && p.Role == record.RoleControl && s.plan.Rate == 0
 	})
-	if kind == record.SliceSLO || (s.block+1)%settledEvery == 0 {
+	if kind == record.SliceSLO || (s.round+1)%decidedEvery == 0 {
 		return all
 	}
-	some := slices.DeleteFunc(slices.Clone(all), func(p Place) bool { return !s.lacksWork(p) && !s.compared(p) })
+	some := slices.DeleteFunc(slices.Clone(all), func(p Arm) bool { return !s.lacksWork(p) && !s.compared(p) })
 	if len(some) == 0 {
 		return all
 	}
 	return some
 }
 
-// compared reports whether a comparison of a place, or of the baseline that it is the twin of, is
+// compared reports whether a comparison of an arm, or of the baseline that it is the control of, is
 // not yet decided.
-func (s *schedule) compared(p Place) bool {
+func (s *schedule) compared(p Arm) bool {
 	if p.Role == record.RoleControl {
 		p.Role = record.RoleMeasure
 	}
-	for pair := range s.open {
+	for pair := range s.undecided {
 		if pair[0] == p || pair[1] == p {
 			return true
 		}
@@ -177,11 +177,13 @@ func (s *schedule) compared(p Place) bool {
 	return false
 }
 
-// gone reports whether a side of a pair was given up.
-func (s *schedule) gone(pair [2]Place) bool { return s.given[pair[0]] != "" || s.given[pair[1]] != "" }
+// gone reports whether a side of a pair was dropped.
+func (s *schedule) gone(pair [2]Arm) bool {
+	return s.dropped[pair[0]] != "" || s.dropped[pair[1]] != ""
+}
 
-// settled reports whether a pair is decided by its work slices, or by those at one rate.
-func (s *schedule) settled(pair [2]Place) bool {
+// workDecided reports whether a pair is decided by its work slices, or by those at one rate.
+func (s *schedule) workDecided(pair [2]Arm) bool {
 	if s.gone(pair) || s.capped() && s.plan.Rate == 0 {
 		return true
 	}
@@ -203,8 +205,8 @@ func (s *schedule) metric() string {
 	return compare.MetricWork
 }
 
-// placed reports whether a requested comparison of capacities is decided.
-func (s *schedule) placed(pair [2]Place) bool {
+// capacityDecided reports whether a requested comparison of capacities is decided.
+func (s *schedule) capacityDecided(pair [2]Arm) bool {
 	if s.plan.Metric != compare.MetricCapacity || s.plan.Rate > 0 || s.gone(pair) {
 		return true
 	}
@@ -212,7 +214,7 @@ func (s *schedule) placed(pair [2]Place) bool {
 	b, _ := capacity.VotesOf(s.slices, pair[1].Role, pair[1].Variant)
 	// Checked after every slice, one comparison in five of a variant with itself would seem
 	// decided at some time.
-	for n := enoughVotes; n <= min(len(a), len(b)); n = n * 3 / 2 {
+	for n := enoughTrials; n <= min(len(a), len(b)); n = n * 3 / 2 {
 		x, y := capacity.FitTrials(a[:n], peak(s.slices, pair[0], s.warm[pair[0]])), capacity.FitTrials(b[:n], peak(s.slices, pair[1], s.warm[pair[1]]))
 		if x.Knee <= 0 || y.Knee <= 0 {
 			continue
@@ -227,70 +229,70 @@ func (s *schedule) placed(pair [2]Place) bool {
 
 // over reports whether the turns have ended before their time is used up.
 func (s *schedule) over() bool {
-	undecided := func(p [2]Place) bool {
-		return !s.gone(p) && compare.Turns(s.slices, s.metric(), compare.Arm(p[0]), compare.Arm(p[1])).Samples < s.plan.Rounds
+	short := func(p [2]Arm) bool {
+		return !s.gone(p) && compare.Turns(s.slices, s.metric(), compare.Arm(p[0]), compare.Arm(p[1])).Samples < s.plan.Samples
 	}
 	switch {
-	case !slices.ContainsFunc(s.plan.Places, func(p Place) bool { return p.Role != record.RoleControl && s.given[p] == "" }):
+	case !slices.ContainsFunc(s.plan.Arms, func(p Arm) bool { return p.Role != record.RoleControl && s.dropped[p] == "" }):
 		return true
-	case s.plan.Rounds > 0 && len(s.plan.Pairs) > 0:
-		return !slices.ContainsFunc(s.plan.Pairs, undecided)
-	case !s.running() && s.generations < leastGenerations:
+	case s.plan.Samples > 0 && len(s.plan.Comparisons) > 0:
+		return !slices.ContainsFunc(s.plan.Comparisons, short)
+	case !s.running() && s.restarts < leastRestarts:
 		return false
-	case len(s.plan.Pairs) == 0 && s.plan.Rate == 0 && !s.located():
+	case len(s.plan.Comparisons) == 0 && s.plan.Rate == 0 && !s.located():
 		return false
 	}
-	return len(s.open) == 0 && !slices.ContainsFunc(s.plan.Places, func(p Place) bool { return s.lacksWork(p) || s.lacksVotes(p) })
+	return len(s.undecided) == 0 && !slices.ContainsFunc(s.plan.Arms, func(p Arm) bool { return s.lacksWork(p) || s.lacksTrials(p) })
 }
 
 // running reports whether the target already runs, so that it cannot be restarted.
 func (s *schedule) running() bool { return s.scenario.Target.URL != "" }
 
-// lacksWork reports whether a place has fewer work slices than its figures need.
-func (s *schedule) lacksWork(p Place) bool {
-	return s.given[p] == "" && s.plan.Rate == 0 && !s.capped() && s.work[p] < enoughBlocks
+// lacksWork reports whether an arm has fewer work slices than its figures need.
+func (s *schedule) lacksWork(p Arm) bool {
+	return s.dropped[p] == "" && s.plan.Rate == 0 && !s.capped() && s.work[p] < enoughWork
 }
 
-// lacksVotes reports the same for SLO slices.
-func (s *schedule) lacksVotes(p Place) bool {
-	return s.given[p] == "" && s.plan.Rate == 0 && s.scenario.Bounded() && p.Role != record.RoleControl && s.votes[p] < enoughVotes
+// lacksTrials reports the same for SLO slices.
+func (s *schedule) lacksTrials(p Arm) bool {
+	return s.dropped[p] == "" && s.plan.Rate == 0 && s.scenario.Bounded() && p.Role != record.RoleControl && s.trials[p] < enoughTrials
 }
 
 // located reports whether every variant's capacity has a narrow enough interval.
 func (s *schedule) located() bool {
-	return !s.scenario.Bounded() || !slices.ContainsFunc(s.plan.Places, func(p Place) bool {
-		votes, _ := capacity.VotesOf(s.slices, p.Role, p.Variant)
-		e := capacity.FitTrials(votes, peak(s.slices, p, s.warm[p]))
-		return s.given[p] == "" && (e.SafeInterval == nil || e.SafeInterval[1]-e.SafeInterval[0] > enoughWidth*e.Safe)
+	return !s.scenario.Bounded() || !slices.ContainsFunc(s.plan.Arms, func(p Arm) bool {
+		trials, _ := capacity.VotesOf(s.slices, p.Role, p.Variant)
+		e := capacity.FitTrials(trials, peak(s.slices, p, s.warm[p]))
+		return s.dropped[p] == "" && (e.SafeInterval == nil || e.SafeInterval[1]-e.SafeInterval[0] > enoughWidth*e.Safe)
 	})
 }
 
-// lasts returns for how long the n-th generation takes turns, of the time that is left after its
-// start: a multiple of what the start took.
+// lasts returns for how long processes take turns after their n-th start, of the time that is left
+// then: a multiple of what the start took.
 func (s *schedule) lasts(n int, start, left time.Duration) time.Duration {
-	length := max(leastGeneration, startShare*start)
-	if half := left / 2; n < leastGenerations && s.ofTwo() && half >= shortShare*start {
+	length := max(leastLength, startShare*start)
+	if half := left / 2; n < leastRestarts && s.ofTwo() && half >= shortShare*start {
 		length = min(length, half)
 	}
 	if s.running() || left-length < length/2 {
-		return left // the rest is too short for another generation
+		return left // the rest is too short for another start
 	}
 	return length
 }
 
-// ofTwo reports whether two sides are compared, beside a twin of the baseline. Their blocks are
-// short, and with one generation the comparison would be one of two processes, not of two programs.
-// A short ladder needs the time of a second start for its blocks.
-func (s *schedule) ofTwo() bool { return len(s.plan.Pairs) > 0 && len(s.plan.Places) <= 3 }
+// ofTwo reports whether two variants are compared, with the baseline's control as third arm. Their
+// rounds are short, and with one start the comparison would be one of two processes, not of two
+// programs. A short ladder needs the time of a second start for its rounds.
+func (s *schedule) ofTwo() bool { return len(s.plan.Comparisons) > 0 && len(s.plan.Arms) <= 3 }
 
-// spares reports whether a place that does not start is given up. If nothing was measured yet, that
-// is an error of the scenario.
-func (p *Plan) spares(at Place) bool {
-	return len(p.Exp.Slices) > 0 || p.Spare && at != p.Places[0]
+// dropsUnstarted reports whether an arm that does not start is dropped. If nothing was measured
+// yet, that is an error of the scenario.
+func (p *Plan) dropsUnstarted(at Arm) bool {
+	return len(p.Exp.Slices) > 0 || p.DropUnstarted && at != p.Arms[0]
 }
 
-// failing returns why a place is given up after the slices so far; empty: it is not.
-func failing(all []record.Slice, p Place) (why string) {
+// failing returns why an arm is dropped after the slices so far; empty: it is not.
+func failing(all []record.Slice, p Arm) (why string) {
 	failures := 0
 	for i := range all {
 		switch s := &all[i]; {
@@ -307,16 +309,16 @@ func failing(all []record.Slice, p Place) (why string) {
 	return why
 }
 
-// nextRate returns the rate of a place's next SLO slice, given its work rate during warm-up and a
+// nextRate returns the rate of an arm's next SLO slice, given its work rate during warm-up and a
 // limit (0: none); u is uniform in [0,1).
-func nextRate(all []record.Slice, p Place, warm, limit, u float64) float64 {
-	votes, _ := capacity.VotesOf(all, p.Role, p.Variant)
-	return capacity.NextRate(votes, peak(all, p, warm), limit, u)
+func nextRate(all []record.Slice, p Arm, warm, limit, u float64) float64 {
+	trials, _ := capacity.VotesOf(all, p.Role, p.Variant)
+	return capacity.NextRate(trials, peak(all, p, warm), limit, u)
 }
 
-// peak returns a place's peak work rate: the median of its work slices, or the rate of its
+// peak returns an arm's peak work rate: the median of its work slices, or the rate of its
 // warm-up.
-func peak(all []record.Slice, p Place, warm float64) float64 {
+func peak(all []record.Slice, p Arm, warm float64) float64 {
 	var rates []float64
 	for i := range all {
 		if s := &all[i]; s.Kind == record.SliceWork && s.Role == p.Role && s.Variant == p.Variant && s.Invalid == "" {

@@ -16,30 +16,30 @@ import (
 )
 
 var (
-	a    = Place{record.RoleMeasure, "a"}
-	b    = Place{record.RoleMeasure, "b"}
-	c    = Place{record.RoleMeasure, "c"}
-	twin = Place{record.RoleControl, "a"}
+	a       = Arm{record.RoleMeasure, "a"}
+	b       = Arm{record.RoleMeasure, "b"}
+	c       = Arm{record.RoleMeasure, "c"}
+	control = Arm{record.RoleControl, "a"}
 )
 
 // log makes the slices of an experiment, one after the other.
 type log struct {
-	slices     []record.Slice
-	generation int
-	block      int
-	at         int64
+	slices  []record.Slice
+	restart int
+	round   int
+	at      int64
 }
 
 func (l *log) add(s record.Slice) {
-	s.Generation, s.Block, s.Start = max(l.generation, 1), l.block, l.at
+	s.Generation, s.Block, s.Start = max(l.restart, 1), l.round, l.at
 	l.at += int64(s.Length)
 	l.slices = append(l.slices, s)
 }
 
-// inOrder visits the places of a block, always in the same order.
-func inOrder(of map[Place]float64) iter.Seq2[Place, float64] {
-	return func(yield func(Place, float64) bool) {
-		for _, p := range []Place{a, b, c, twin} {
+// inOrder visits the arms of a round, always in the same order.
+func inOrder(of map[Arm]float64) iter.Seq2[Arm, float64] {
+	return func(yield func(Arm, float64) bool) {
+		for _, p := range []Arm{a, b, c, control} {
 			if value, ok := of[p]; ok && !yield(p, value) {
 				return
 			}
@@ -47,11 +47,11 @@ func inOrder(of map[Place]float64) iter.Seq2[Place, float64] {
 	}
 }
 
-// work adds blocks in which each place works at its rate, give or take half a percent.
-func (l log) work(blocks int, perS map[Place]float64) log {
+// work adds rounds in which each arm works at its rate, give or take half a percent.
+func (l log) work(rounds int, perS map[Arm]float64) log {
 	l.slices = slices.Clone(l.slices)
-	for i := range blocks {
-		l.block++
+	for i := range rounds {
+		l.round++
 		for p, rate := range inOrder(perS) {
 			near := 1 + 0.005*float64(i%3-1)
 			if p != a {
@@ -63,11 +63,11 @@ func (l log) work(blocks int, perS map[Place]float64) log {
 	return l
 }
 
-// votes adds blocks of SLO slices around the rate up to which each place meets the SLO.
-func (l log) votes(blocks int, most map[Place]float64) log {
+// trials adds rounds of SLO slices around the rate up to which each arm meets the SLO.
+func (l log) trials(rounds int, most map[Arm]float64) log {
 	l.slices = slices.Clone(l.slices)
-	for i := range blocks {
-		l.block++
+	for i := range rounds {
+		l.round++
 		for p, rate := range inOrder(most) {
 			near := []float64{0.9, 0.97, 0.99, 1.01, 1.03, 1.1}[i%6]
 			l.add(record.Slice{Kind: record.SliceSLO, Role: p.Role, Variant: p.Variant, Length: 800 * time.Millisecond, Rate: near * rate, Met: near < 1})
@@ -76,11 +76,11 @@ func (l log) votes(blocks int, most map[Place]float64) log {
 	return l
 }
 
-// atOneRate adds blocks of SLO slices at 100/s, with a p99 for each place, in ms.
-func (l log) atOneRate(blocks int, p99 map[Place]float64) log {
+// atOneRate adds rounds of SLO slices at 100/s, with a p99 for each arm, in ms.
+func (l log) atOneRate(rounds int, p99 map[Arm]float64) log {
 	l.slices = slices.Clone(l.slices)
-	for i := range blocks {
-		l.block++
+	for i := range rounds {
+		l.round++
 		for p, ms := range inOrder(p99) {
 			l.add(record.Slice{Kind: record.SliceSLO, Role: p.Role, Variant: p.Variant, Length: 800 * time.Millisecond, Rate: 100, Served: 80, Met: true,
 				Latency: record.Quantiles{P99: ms * (1 + 0.01*float64(i%3))}})
@@ -91,7 +91,7 @@ func (l log) atOneRate(blocks int, p99 map[Place]float64) log {
 
 // restarted goes on with fresh processes.
 func (l log) restarted() log {
-	l.generation = max(l.generation, 1) + 1
+	l.restart = max(l.restart, 1) + 1
 	return l
 }
 
@@ -100,74 +100,74 @@ func bounded() *scenario.Scenario {
 	return &scenario.Scenario{SLO: record.SLO{Latency: map[string]float64{"p99": 10}}}
 }
 
-// pair compares a with b, beside a's twin.
+// pair compares a with b, with a's control.
 func pair() Plan {
-	return Plan{Places: []Place{a, b, twin}, Pairs: [][2]Place{{a, b}}}
+	return Plan{Arms: []Arm{a, b, control}, Comparisons: [][2]Arm{{a, b}}}
 }
 
 // alone looks for the capacity of a.
-func alone() Plan { return Plan{Places: []Place{a}} }
+func alone() Plan { return Plan{Arms: []Arm{a}} }
 
 var (
-	twice = map[Place]float64{a: 1000, b: 2000, twin: 1000}
-	alike = map[Place]float64{a: 1000, b: 1030, twin: 1000}
-	most  = map[Place]float64{a: 800, b: 1600}
+	twice = map[Arm]float64{a: 1000, b: 2000, control: 1000}
+	alike = map[Arm]float64{a: 1000, b: 1030, control: 1000}
+	most  = map[Arm]float64{a: 800, b: 1600}
 )
 
 func TestOver(t *testing.T) {
 	clear := log{}.work(10, twice).restarted().work(10, twice)
 	for name, test := range map[string]struct {
-		change func(*Plan, *scenario.Scenario)
-		plan   Plan
-		log    log
-		given  []Place
-		want   bool
+		change  func(*Plan, *scenario.Scenario)
+		plan    Plan
+		log     log
+		dropped []Arm
+		want    bool
 	}{
-		"nothing was measured":                     {plan: pair()},
-		"decided, and enough votes":                {plan: pair(), log: clear.votes(16, most), want: true},
-		"too few votes":                            {plan: pair(), log: clear.votes(15, most)},
-		"too little work":                          {plan: alone(), log: log{}.work(10, twice).restarted().work(9, twice), change: unbounded},
-		"without an SLO no votes":                  {plan: pair(), log: clear, want: true, change: unbounded},
-		"not yet restarted":                        {plan: pair(), log: log{}.work(20, twice).votes(16, most)},
-		"restarted for too few blocks":             {plan: pair(), log: log{}.work(20, twice).votes(16, most).restarted().work(4, twice)},
-		"a target at a URL cannot be restarted":    {plan: pair(), log: log{}.work(20, twice).votes(16, most), want: true, change: atURL},
-		"an exclusive block is a restart":          {plan: pair(), log: log{}.work(20, twice).votes(16, most).restarted().work(1, twice), want: true, change: exclusive},
-		"not decided":                              {plan: pair(), log: log{}.work(10, alike).restarted().work(10, map[Place]float64{a: 1000, b: 950, twin: 1000}).votes(16, most)},
-		"one side was given up":                    {plan: pair(), log: log{}.work(10, alike).restarted().work(10, alike).votes(16, most), given: []Place{b}, want: true},
-		"only the twin is left":                    {plan: pair(), given: []Place{a, b}, want: true},
-		"as many samples as requested":             {plan: pair(), log: log{}.work(10, alike), want: true, change: rounds(2)},
-		"fewer samples than requested":             {plan: pair(), log: clear.votes(16, most), change: rounds(5)},
-		"fewer samples, and one side was given up": {plan: pair(), log: log{}.work(5, twice), given: []Place{b}, want: true, change: rounds(5)},
+		"nothing was measured":                    {plan: pair()},
+		"decided, and enough trials":              {plan: pair(), log: clear.trials(16, most), want: true},
+		"too few trials":                          {plan: pair(), log: clear.trials(15, most)},
+		"too little work":                         {plan: alone(), log: log{}.work(10, twice).restarted().work(9, twice), change: unbounded},
+		"without an SLO no trials":                {plan: pair(), log: clear, want: true, change: unbounded},
+		"not yet restarted":                       {plan: pair(), log: log{}.work(20, twice).trials(16, most)},
+		"restarted for too few rounds":            {plan: pair(), log: log{}.work(20, twice).trials(16, most).restarted().work(4, twice)},
+		"a target at a URL cannot be restarted":   {plan: pair(), log: log{}.work(20, twice).trials(16, most), want: true, change: atURL},
+		"an exclusive round is a restart":         {plan: pair(), log: log{}.work(20, twice).trials(16, most).restarted().work(1, twice), want: true, change: exclusive},
+		"not decided":                             {plan: pair(), log: log{}.work(10, alike).restarted().work(10, map[Arm]float64{a: 1000, b: 950, control: 1000}).trials(16, most)},
+		"one side was dropped":                    {plan: pair(), log: log{}.work(10, alike).restarted().work(10, alike).trials(16, most), dropped: []Arm{b}, want: true},
+		"only the control is left":                {plan: pair(), dropped: []Arm{a, b}, want: true},
+		"as many samples as requested":            {plan: pair(), log: log{}.work(10, alike), want: true, change: rounds(2)},
+		"fewer samples than requested":            {plan: pair(), log: clear.trials(16, most), change: rounds(5)},
+		"fewer samples, and one side was dropped": {plan: pair(), log: log{}.work(5, twice), dropped: []Arm{b}, want: true, change: rounds(5)},
 		"p99 at one rate is decided": {plan: pair(), want: true, change: oneRate,
-			log: log{}.atOneRate(10, map[Place]float64{a: 5, b: 8, twin: 5}).restarted().atOneRate(10, map[Place]float64{a: 5, b: 8, twin: 5})},
+			log: log{}.atOneRate(10, map[Arm]float64{a: 5, b: 8, control: 5}).restarted().atOneRate(10, map[Arm]float64{a: 5, b: 8, control: 5})},
 		"p99 at one rate is not decided": {plan: pair(), change: oneRate,
-			log: log{}.atOneRate(10, map[Place]float64{a: 5, b: 8, twin: 5}).restarted().atOneRate(10, map[Place]float64{a: 5, b: 4, twin: 5})},
-		"capacities are decided":            {plan: pair(), log: clear.votes(48, most), want: true, change: metric(compare.MetricCapacity)},
-		"capacities are not decided":        {plan: pair(), log: clear.votes(48, map[Place]float64{a: 800, b: 805}), change: metric(compare.MetricCapacity)},
-		"a rate with a limit, enough votes": {plan: pair(), log: log{}.votes(8, most).restarted().votes(8, most), want: true, change: limit},
-		"a capacity with a wide interval":   {plan: alone(), log: log{}.work(10, map[Place]float64{a: 1000}).restarted().work(10, map[Place]float64{a: 1000}).votes(16, map[Place]float64{a: 800})},
-		"a capacity with a narrow interval": {plan: alone(), log: log{}.work(10, map[Place]float64{a: 1000}).restarted().work(10, map[Place]float64{a: 1000}).votes(120, map[Place]float64{a: 800}), want: true},
-		"one rate needs no capacity":        {plan: alone(), log: log{}.votes(5, most).restarted().votes(5, most), want: true, change: oneRate},
-		"without an SLO no capacity":        {plan: alone(), log: log{}.work(10, map[Place]float64{a: 1000}).restarted().work(10, map[Place]float64{a: 1000}), want: true, change: unbounded},
+			log: log{}.atOneRate(10, map[Arm]float64{a: 5, b: 8, control: 5}).restarted().atOneRate(10, map[Arm]float64{a: 5, b: 4, control: 5})},
+		"capacities are decided":             {plan: pair(), log: clear.trials(48, most), want: true, change: metric(compare.MetricCapacity)},
+		"capacities are not decided":         {plan: pair(), log: clear.trials(48, map[Arm]float64{a: 800, b: 805}), change: metric(compare.MetricCapacity)},
+		"a rate with a limit, enough trials": {plan: pair(), log: log{}.trials(8, most).restarted().trials(8, most), want: true, change: limit},
+		"a capacity with a wide interval":    {plan: alone(), log: log{}.work(10, map[Arm]float64{a: 1000}).restarted().work(10, map[Arm]float64{a: 1000}).trials(16, map[Arm]float64{a: 800})},
+		"a capacity with a narrow interval":  {plan: alone(), log: log{}.work(10, map[Arm]float64{a: 1000}).restarted().work(10, map[Arm]float64{a: 1000}).trials(120, map[Arm]float64{a: 800}), want: true},
+		"one rate needs no capacity":         {plan: alone(), log: log{}.trials(5, most).restarted().trials(5, most), want: true, change: oneRate},
+		"without an SLO no capacity":         {plan: alone(), log: log{}.work(10, map[Arm]float64{a: 1000}).restarted().work(10, map[Arm]float64{a: 1000}), want: true, change: unbounded},
 	} {
-		s := scheduleOf(test.plan, test.log, test.change, test.given...)
+		s := scheduleOf(test.plan, test.log, test.change, test.dropped...)
 		if got := s.over(); got != test.want {
-			t.Errorf("%s: over %v; undecided %v, %d work slices and %d votes of a, %d generations", name, got, s.open, s.work[a], s.votes[a], s.generations)
+			t.Errorf("%s: over %v; undecided %v, %d work slices and %d trials of a, %d restarts", name, got, s.undecided, s.work[a], s.trials[a], s.restarts)
 		}
 	}
 }
 
 // scheduleOf is the schedule of a plan for a scenario with an SLO; change adapts both, if given.
-func scheduleOf(p Plan, l log, change func(*Plan, *scenario.Scenario), given ...Place) *schedule {
+func scheduleOf(p Plan, l log, change func(*Plan, *scenario.Scenario), dropped ...Arm) *schedule {
 	sc := bounded()
 	if change != nil {
 		change(&p, sc)
 	}
-	gone := map[Place]string{}
-	for _, at := range given {
+	gone := map[Arm]string{}
+	for _, at := range dropped {
 		gone[at] = "it failed"
 	}
-	return newSchedule(&p, sc, l.slices, gone, map[Place]float64{})
+	return newSchedule(&p, sc, l.slices, gone, map[Arm]float64{})
 }
 
 func atURL(_ *Plan, sc *scenario.Scenario)     { sc.Target.URL = "http://127.0.0.1:1" }
@@ -177,7 +177,7 @@ func limit(_ *Plan, sc *scenario.Scenario)     { sc.Load.MaxRate = 3000 }
 func oneRate(p *Plan, _ *scenario.Scenario)    { p.Rate = 100 }
 
 func rounds(n int) func(*Plan, *scenario.Scenario) {
-	return func(p *Plan, _ *scenario.Scenario) { p.Rounds = n }
+	return func(p *Plan, _ *scenario.Scenario) { p.Samples = n }
 }
 
 func metric(name string) func(*Plan, *scenario.Scenario) {
@@ -185,27 +185,27 @@ func metric(name string) func(*Plan, *scenario.Scenario) {
 }
 
 func TestKind(t *testing.T) {
-	work, votes := record.SliceWork, record.SliceSLO
+	work, trials := record.SliceWork, record.SliceSLO
 	clear := log{}.work(20, twice)
 	for name, test := range map[string]struct {
 		change func(*Plan, *scenario.Scenario)
-		plan   Plan // without places: a pair
+		plan   Plan // without arms: a pair
 		log    log
 		want   string
 	}{
 		"work comes first":                      {want: work},
-		"votes get a third of the time":         {log: log{}.work(2, twice), want: votes},
-		"work gets the rest":                    {log: log{}.work(2, twice).votes(1, most), want: work},
-		"the comparison of work is decided":     {log: clear.votes(30, most), want: votes},
-		"a number of samples was requested":     {log: clear.votes(30, most), want: work, change: rounds(9)},
+		"trials get a third of the time":        {log: log{}.work(2, twice), want: trials},
+		"work gets the rest":                    {log: log{}.work(2, twice).trials(1, most), want: work},
+		"the comparison of work is decided":     {log: clear.trials(30, most), want: trials},
+		"a number of samples was requested":     {log: clear.trials(30, most), want: work, change: rounds(9)},
 		"without an SLO":                        {log: log{}.work(2, twice), want: work, change: unbounded},
-		"at one rate":                           {want: votes, change: oneRate},
-		"a rate with a limit":                   {plan: alone(), want: votes, change: limit},
-		"the comparison of work is not decided": {log: log{}.work(20, alike).spread(b).votes(30, most), want: work},
-		"a late answer is time of its slice":    {log: log{}.work(4, twice).waited(votes, 2*time.Second), want: work},
-		"the start of processes is no slice's":  {log: log{}.work(2, twice).waitedForStart(10 * time.Second), want: votes},
+		"at one rate":                           {want: trials, change: oneRate},
+		"a rate with a limit":                   {plan: alone(), want: trials, change: limit},
+		"the comparison of work is not decided": {log: log{}.work(20, alike).spread(b).trials(30, most), want: work},
+		"a late answer is time of its slice":    {log: log{}.work(4, twice).waited(trials, 2*time.Second), want: work},
+		"the start of processes is no slice's":  {log: log{}.work(2, twice).waitedForStart(10 * time.Second), want: trials},
 	} {
-		if test.plan.Places == nil {
+		if test.plan.Arms == nil {
 			test.plan = pair()
 		}
 		if got := scheduleOf(test.plan, test.log, test.change).kind(); got != test.want {
@@ -217,7 +217,7 @@ func TestKind(t *testing.T) {
 // waited adds a short slice after which the next one had to wait.
 func (l log) waited(kind string, d time.Duration) log {
 	l.slices = slices.Clone(l.slices)
-	l.block++
+	l.round++
 	l.add(record.Slice{Kind: kind, Role: a.Role, Variant: a.Variant, Length: 100 * time.Millisecond})
 	l.at += int64(d)
 	l.add(record.Slice{Kind: record.SliceWork, Role: b.Role, Variant: b.Variant, Length: 100 * time.Millisecond})
@@ -228,7 +228,7 @@ func (l log) waited(kind string, d time.Duration) log {
 func (l log) waitedForStart(d time.Duration) log {
 	short := record.Slice{Kind: record.SliceSLO, Role: a.Role, Variant: a.Variant, Length: 100 * time.Millisecond}
 	l.slices = slices.Clone(l.slices)
-	l.block++
+	l.round++
 	l.add(short)
 	l = l.restarted()
 	l.at += int64(d)
@@ -237,38 +237,38 @@ func (l log) waitedForStart(d time.Duration) log {
 }
 
 func TestDue(t *testing.T) {
-	three := Plan{Places: []Place{a, b, c, twin}, Pairs: [][2]Place{{a, b}, {a, c}, {b, c}}}
-	undecided := func(blocks int) log { // only of a and b
-		return log{}.work(blocks, map[Place]float64{a: 1000, b: 1000, c: 3000, twin: 1000}).spread(b)
+	three := Plan{Arms: []Arm{a, b, c, control}, Comparisons: [][2]Arm{{a, b}, {a, c}, {b, c}}}
+	undecided := func(rounds int) log { // only of a and b
+		return log{}.work(rounds, map[Arm]float64{a: 1000, b: 1000, c: 3000, control: 1000}).spread(b)
 	}
 	for name, test := range map[string]struct {
-		plan   Plan
-		change func(*Plan, *scenario.Scenario)
-		log    log
-		kind   string
-		given  []Place
-		want   []Place
+		plan    Plan
+		change  func(*Plan, *scenario.Scenario)
+		log     log
+		kind    string
+		dropped []Arm
+		want    []Arm
 	}{
-		"all at first":                   {plan: three, kind: record.SliceWork, want: []Place{a, b, c, twin}},
-		"the twin has no capacity":       {plan: three, kind: record.SliceSLO, want: []Place{a, b, c}},
-		"but a latency at one rate":      {plan: three, kind: record.SliceSLO, change: oneRate, want: []Place{a, b, c, twin}},
-		"not what was given up":          {plan: three, kind: record.SliceWork, given: []Place{b}, want: []Place{a, c, twin}},
-		"what is undecided":              {plan: three, kind: record.SliceWork, log: undecided(21), want: []Place{a, b, twin}},
-		"and the others now and then":    {plan: three, kind: record.SliceWork, log: undecided(20), want: []Place{a, b, c, twin}},
-		"what lacks work":                {plan: Plan{Places: []Place{a, b, c}, Pairs: [][2]Place{{a, b}}}, kind: record.SliceWork, log: log{}.work(21, twice), want: []Place{c}},
-		"at one rate neither":            {plan: three, kind: record.SliceSLO, change: oneRate, given: []Place{b}, want: []Place{a, c, twin}},
-		"all when all are decided":       {plan: pair(), kind: record.SliceWork, log: log{}.work(21, twice), want: []Place{a, b, twin}},
-		"all when nothing is compared":   {plan: alone(), kind: record.SliceWork, log: log{}.work(21, twice), want: []Place{a}},
-		"what has no comparison at work": {plan: pair(), kind: record.SliceWork, change: limit, want: []Place{a, b, twin}},
+		"all at first":                   {plan: three, kind: record.SliceWork, want: []Arm{a, b, c, control}},
+		"the control has no capacity":    {plan: three, kind: record.SliceSLO, want: []Arm{a, b, c}},
+		"but a latency at one rate":      {plan: three, kind: record.SliceSLO, change: oneRate, want: []Arm{a, b, c, control}},
+		"not what was dropped":           {plan: three, kind: record.SliceWork, dropped: []Arm{b}, want: []Arm{a, c, control}},
+		"what is undecided":              {plan: three, kind: record.SliceWork, log: undecided(21), want: []Arm{a, b, control}},
+		"and the others now and then":    {plan: three, kind: record.SliceWork, log: undecided(20), want: []Arm{a, b, c, control}},
+		"what lacks work":                {plan: Plan{Arms: []Arm{a, b, c}, Comparisons: [][2]Arm{{a, b}}}, kind: record.SliceWork, log: log{}.work(21, twice), want: []Arm{c}},
+		"at one rate neither":            {plan: three, kind: record.SliceSLO, change: oneRate, dropped: []Arm{b}, want: []Arm{a, c, control}},
+		"all when all are decided":       {plan: pair(), kind: record.SliceWork, log: log{}.work(21, twice), want: []Arm{a, b, control}},
+		"all when nothing is compared":   {plan: alone(), kind: record.SliceWork, log: log{}.work(21, twice), want: []Arm{a}},
+		"what has no comparison at work": {plan: pair(), kind: record.SliceWork, change: limit, want: []Arm{a, b, control}},
 	} {
-		if got := scheduleOf(test.plan, test.log, test.change, test.given...).due(test.kind); !slices.Equal(got, test.want) {
+		if got := scheduleOf(test.plan, test.log, test.change, test.dropped...).due(test.kind); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-// spread makes the work of a place vary from batch to batch.
-func (l log) spread(p Place) log {
+// spread makes the work of an arm vary from batch to batch.
+func (l log) spread(p Arm) log {
 	for i := range l.slices {
 		if s := &l.slices[i]; s.Variant == p.Variant && s.Role == p.Role {
 			s.Served = int64(float64(s.Served) * []float64{0.9, 1.1}[s.Block/5%2])
@@ -280,28 +280,28 @@ func (l log) spread(p Place) log {
 func TestVisit(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Plan, *scenario.Scenario)
-		place  Place
+		arm    Arm
 		work   int
-		votes  int
+		trials int
 	}{
-		"a variant":           {place: b, work: visitWork, votes: visitVotes},
-		"the twin":            {place: twin, work: visitWork},
-		"without an SLO":      {place: b, work: visitWork, change: unbounded},
-		"at one rate":         {place: twin, votes: visitWork, change: oneRate},
-		"a rate with a limit": {place: b, votes: visitVotes, change: limit},
+		"a variant":           {arm: b, work: visitWork, trials: visitTrials},
+		"the control":         {arm: control, work: visitWork},
+		"without an SLO":      {arm: b, work: visitWork, change: unbounded},
+		"at one rate":         {arm: control, trials: visitWork, change: oneRate},
+		"a rate with a limit": {arm: b, trials: visitTrials, change: limit},
 	} {
 		got := map[string]int{}
-		for _, kind := range scheduleOf(pair(), log{}, test.change).visit(test.place) {
+		for _, kind := range scheduleOf(pair(), log{}, test.change).visit(test.arm) {
 			got[kind]++
 		}
-		if got[record.SliceWork] != test.work || got[record.SliceSLO] != test.votes {
+		if got[record.SliceWork] != test.work || got[record.SliceSLO] != test.trials {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
 func TestLasts(t *testing.T) {
-	ladder := Plan{Places: []Place{a, b, c, twin}, Pairs: [][2]Place{{a, b}, {a, c}}}
+	ladder := Plan{Arms: []Arm{a, b, c, control}, Comparisons: [][2]Arm{{a, b}, {a, c}}}
 	const s = time.Second
 	for name, test := range map[string]struct {
 		plan        Plan
@@ -329,7 +329,7 @@ func TestLasts(t *testing.T) {
 }
 
 func TestFailing(t *testing.T) {
-	outcomes := func(p Place, invalid ...string) (all []record.Slice) {
+	outcomes := func(p Arm, invalid ...string) (all []record.Slice) {
 		for _, why := range invalid {
 			all = append(all, record.Slice{Role: p.Role, Variant: p.Variant, Invalid: why})
 		}
@@ -339,12 +339,12 @@ func TestFailing(t *testing.T) {
 		all  []record.Slice
 		want string
 	}{
-		"nothing was measured":      {},
-		"three in a row":            {outcomes(a, "", "one", "two", "three"), "three"},
-		"two in a row":              {outcomes(a, "", "one", "two"), ""},
-		"interrupted by a success":  {outcomes(a, "one", "two", "", "three"), ""},
-		"those of its twin":         {outcomes(twin, "one", "two", "three"), ""},
-		"with another place's turn": {slices.Concat(outcomes(a, "one", "two"), outcomes(b, ""), outcomes(a, "three")), "three"},
+		"nothing was measured":     {},
+		"three in a row":           {outcomes(a, "", "one", "two", "three"), "three"},
+		"two in a row":             {outcomes(a, "", "one", "two"), ""},
+		"interrupted by a success": {outcomes(a, "one", "two", "", "three"), ""},
+		"those of its control":     {outcomes(control, "one", "two", "three"), ""},
+		"with another arm's turn":  {slices.Concat(outcomes(a, "one", "two"), outcomes(b, ""), outcomes(a, "three")), "three"},
 	} {
 		if got := failing(test.all, a); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -352,41 +352,41 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// A place that does not start is given up if others were measured, or may be left out.
+// An arm that does not start is dropped if others were measured, or may be left out.
 func TestSpares(t *testing.T) {
 	for name, test := range map[string]struct {
-		plan  Plan
-		place Place
-		all   []record.Slice
-		want  bool
+		plan Plan
+		arm  Arm
+		all  []record.Slice
+		want bool
 	}{
-		"at first":                     {plan: Plan{Places: []Place{a, b}}, place: b},
-		"later":                        {plan: Plan{Places: []Place{a, b}}, place: a, all: make([]record.Slice, 1), want: true},
-		"one of several at first":      {plan: Plan{Places: []Place{a, b}, Spare: true}, place: b, want: true},
-		"the first of several, though": {plan: Plan{Places: []Place{a, b}, Spare: true}, place: a},
+		"at first":                     {plan: Plan{Arms: []Arm{a, b}}, arm: b},
+		"later":                        {plan: Plan{Arms: []Arm{a, b}}, arm: a, all: make([]record.Slice, 1), want: true},
+		"one of several at first":      {plan: Plan{Arms: []Arm{a, b}, DropUnstarted: true}, arm: b, want: true},
+		"the first of several, though": {plan: Plan{Arms: []Arm{a, b}, DropUnstarted: true}, arm: a},
 	} {
 		test.plan.Exp = &record.Experiment{Slices: test.all}
-		if got := test.plan.spares(test.place); got != test.want {
+		if got := test.plan.dropsUnstarted(test.arm); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-// Rows that are used up restart the processes, unless they do not last for one block; that they
+// Rows that are used up restart the processes, unless they do not last for one round; that they
 // last for too few is one warning.
 func TestRenew(t *testing.T) {
-	said := 0
-	programs := &environment.Programs{Say: func(string) { said++ }}
+	warned := 0
+	programs := &environment.Programs{Say: func(string) { warned++ }}
 	turns := &turns{exp: &record.Experiment{}, gen: generator.New(programs), programs: programs}
-	used := &usedUp{&seat{place: a}}
+	used := &usedUp{&instance{arm: a}}
 	for _, test := range []struct {
-		blocks   int
+		rounds   int
 		fault    bool
 		warnings int
 	}{{0, true, 0}, {5, false, 0}, {4, false, 1}, {1, false, 1}} {
-		err := turns.renew(used, test.blocks, time.Second)
-		if fault := (*scenario.Fault)(nil); errors.As(err, &fault) != test.fault || len(turns.exp.Warnings) != test.warnings || said != test.warnings {
-			t.Errorf("after %d blocks: %v, warnings %q, %d reported", test.blocks, err, turns.exp.Warnings, said)
+		err := turns.renew(used, test.rounds, time.Second)
+		if fault := (*scenario.Fault)(nil); errors.As(err, &fault) != test.fault || len(turns.exp.Warnings) != test.warnings || warned != test.warnings {
+			t.Errorf("after %d rounds: %v, warnings %q, %d reported", test.rounds, err, turns.exp.Warnings, warned)
 		}
 	}
 	if w := turns.exp.Warnings[0]; !strings.Contains(w, "fewer than 5") {

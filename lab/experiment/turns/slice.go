@@ -38,15 +38,15 @@ const (
 	// bounds the slices from which that length is learnt.
 	workSpare  = 8
 	firstLimit = 3 * time.Second
-	// voteLength is the shortest SLO slice: eight windows show a trend. A slice lasts until it
-	// has voteOffers, which a p99 needs, but not beyond voteLimit.
-	voteLength = 800 * time.Millisecond
-	voteOffers = 250
-	voteLimit  = 30 * time.Second
+	// trialLength is the shortest SLO slice: eight windows show a trend. A slice lasts until it
+	// has trialRequests, which a p99 needs, but not beyond trialLimit.
+	trialLength   = 800 * time.Millisecond
+	trialRequests = 250
+	trialLimit    = 30 * time.Second
 )
 
-// plan returns the part of the plan that all slices of a seat share.
-func (s *seat) plan() load.Plan {
+// plan returns the part of the plan that all slices of an instance share.
+func (s *instance) plan() load.Plan {
 	p := s.turns.gen.Base(s.variant)
 	p.Classes, p.FirstSeq, p.Lead = s.requests.Classes, s.seq, s.lead(p.Connections)
 	p.Drain = min(generator.LongestDrain, p.Timeout) // whatever the SLO allows: the next slice must begin with an empty queue
@@ -54,7 +54,7 @@ func (s *seat) plan() load.Plan {
 }
 
 // lead returns the time before a slice in which its connections are made.
-func (s *seat) lead(connections int) time.Duration {
+func (s *instance) lead(connections int) time.Duration {
 	each := connectTime
 	if strings.HasPrefix(s.run.Load.URL, "https:") || strings.HasPrefix(s.run.Load.URL, "wss:") {
 		each = handshakeTime
@@ -62,9 +62,9 @@ func (s *seat) lead(connections int) time.Duration {
 	return min(sliceLead+time.Duration(connections)*each, time.Second)
 }
 
-// work drives a work slice of a number of requests, for no longer than limit. An error ends the
+// runFixed drives a work slice of a number of requests, for no longer than limit. An error ends the
 // experiment; the target's failures are in the slice.
-func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (record.Slice, error) {
+func (s *instance) runFixed(ctx context.Context, requests int64, limit time.Duration) (record.Slice, error) {
 	p := s.plan()
 	p.Count, p.Connections, p.Length = requests, min(p.Connections, int(requests)), limit
 	out := s.slice(record.SliceWork)
@@ -92,18 +92,18 @@ func (s *seat) work(ctx context.Context, requests int64, limit time.Duration) (r
 	return out, nil
 }
 
-// voteTime is the length of an SLO slice at a rate.
-func voteTime(rate float64) time.Duration {
-	seconds := max(voteLength.Seconds(), voteOffers/rate)
-	length := min(time.Duration(seconds*float64(time.Second)), voteLimit)
+// trialTime is the length of an SLO slice at a rate.
+func trialTime(rate float64) time.Duration {
+	seconds := max(trialLength.Seconds(), trialRequests/rate)
+	length := min(time.Duration(seconds*float64(time.Second)), trialLimit)
 	return (length + record.WindowLength - 1) / record.WindowLength * record.WindowLength
 }
 
-// vote drives an SLO slice at a rate.
-func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice, error) {
+// runAtRate drives an SLO slice at a rate.
+func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (record.Slice, error) {
 	p := s.plan()
-	seed := s.turns.seedOfSlice(block)
-	p.Length = voteTime(rate)
+	seed := s.turns.seedOfSlice(round)
+	p.Length = trialTime(rate)
 	s.turns.gen.Paced(&p, s.variant)
 	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
 	p.Follow(load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
@@ -130,7 +130,7 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 	}
 	environment.AwaitIdle(ctx, s.meter)
 	s.account(&out, totals, s.meter.Read().Since(before))
-	counted := p.Length.Seconds() / span.Seconds() // the share of the offers that are counted
+	counted := p.Length.Seconds() / span.Seconds() // the share of the requests that are counted
 	for _, seconds := range []*float64{&out.TargetCPU, &out.TargetDelay, &out.DependencyCPU, &out.GeneratorCPU} {
 		*seconds *= counted
 	}
@@ -155,7 +155,7 @@ func (s *seat) vote(ctx context.Context, rate float64, block int) (record.Slice,
 // byGenerator explains how the load generator, not the target, may have missed an SLO slice;
 // empty: it did not. An SLO that was met was met whatever the generator did, since latency counts
 // from the intended send time.
-func (s *seat) byGenerator(r *record.Run) string {
+func (s *instance) byGenerator(r *record.Run) string {
 	bound := math.Inf(1)
 	for _, ms := range r.SLO.Latency {
 		bound = min(bound, ms)
@@ -168,13 +168,13 @@ func (s *seat) byGenerator(r *record.Run) string {
 }
 
 // slice returns a slice that begins now, until its load has begun.
-func (s *seat) slice(kind string) record.Slice {
-	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.place.Role, Variant: s.place.Variant, Generation: s.run.Spec.Round, Allocs: -1, AllocBytes: -1}
+func (s *instance) slice(kind string) record.Slice {
+	return record.Slice{Start: monotonic.Now(), Kind: kind, Role: s.arm.Role, Variant: s.arm.Variant, Generation: s.run.Spec.Round, Allocs: -1, AllocBytes: -1}
 }
 
 // send carries out a slice's plan and returns the usage at its start, when the connections were
 // up. A failing target is a result; an error is the lab's own.
-func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
+func (s *instance) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
 	follow, end, err := s.turns.gen.Receipts(ctx, s.env, &s.requests)
 	if err != nil {
 		return record.Totals{}, nil, usage.Sum{}, err
@@ -201,8 +201,8 @@ func (s *seat) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries
 	return totals, carried, before, err
 }
 
-// account enters the outcomes of a slice's offers and their cost.
-func (s *seat) account(out *record.Slice, t record.Totals, used usage.Sum) {
+// account enters the outcomes of a slice's requests and their cost.
+func (s *instance) account(out *record.Slice, t record.Totals, used usage.Sum) {
 	out.Offered, out.Unfinished, out.Failed = t.Offered, t.Unfinished, t.Failed
 	out.Served = t.Ended - t.Failed
 	if s.run.SLO.On == record.OnDelivery {
@@ -233,7 +233,7 @@ type nowhere struct{}
 
 func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error { return nil }
 
-// served returns the number of offers that the target worked on, for its cost per request.
+// served returns the number of requests that the target worked on, for its cost per request.
 func served(r *record.Run) int64 {
 	return int64(r.Totals.AchievedPerS * r.Length.Seconds())
 }

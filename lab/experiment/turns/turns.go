@@ -1,5 +1,5 @@
-// Package turns measures variants side by side, in slices of some tenths of a second: by how much
-// work each does, and by votes on whether each meets the SLO at a rate. The analyses (capacity,
+// Package turns measures variants side by side, in slices of some tenths of a second: how much work
+// each does, and in trials at chosen rates whether it meets the SLO there. The analyses (capacity,
 // compare) say when enough is decided.
 //
 // It is not for whole runs (package runs), nor for judging what the slices mean. Take owns every
@@ -29,13 +29,13 @@ import (
 
 // Plan says what to measure in turns, and until when.
 type Plan struct {
-	Places []Place
-	Pairs  [][2]Place // pairs to compare; nil: none
-	Ends   time.Time  // when the turns must be over
-	Rate   float64    // above 0: the rate of every SLO slice, per second
-	Rounds int        // above 0: number of samples of every pair, instead of until it is decided
-	Metric string     // the metric that decides a pair; empty: the work rate, or p99 at a rate
-	Spare  bool       // a place other than the first that never starts is given up; otherwise that is an error
+	Arms          []Arm
+	Comparisons   [][2]Arm  // pairs to compare; nil: none
+	Ends          time.Time // when the turns must be over
+	Rate          float64   // above 0: the rate of every SLO slice, per second
+	Samples       int       // above 0: number of samples of every pair, instead of until it is decided
+	Metric        string    // the metric that decides a pair; empty: the work rate, or p99 at a rate
+	DropUnstarted bool      // an arm other than the first that never starts is dropped; otherwise that is an error
 
 	Generator *generator.Generator
 	Exp       *record.Experiment
@@ -45,20 +45,20 @@ type Plan struct {
 	Slice func(s record.Slice, left time.Duration)
 }
 
-// turns measures variants side by side: a generation starts all of them, and a block visits each
-// once, in random order, for a slice of some tenths of a second. A disturbance longer than a
-// block disturbs all alike; a shorter one costs a slice.
+// turns measures variants side by side: all processes are started, and a round visits each once, in
+// random order, for a slice of some tenths of a second; after some rounds all are restarted. A
+// disturbance longer than a round disturbs all alike; a shorter one costs a slice.
 type turns struct {
-	plan     Plan
-	exp      *record.Experiment
-	scenario *scenario.Scenario
-	gen      *generator.Generator
-	programs *environment.Programs
-	rng      *rand.Rand
-	given    map[Place]string  // places that were given up, with the reason
-	warm     map[Place]float64 // peak work rate during warm-up, per second
-	said     map[Place]string  // what a driver says about failures in the slices
-	short    bool              // a warning says that the rows last for too few blocks
+	plan        Plan
+	exp         *record.Experiment
+	scenario    *scenario.Scenario
+	gen         *generator.Generator
+	programs    *environment.Programs
+	rng         *rand.Rand
+	dropped     map[Arm]string  // arms that were dropped, with the reason
+	warm        map[Arm]float64 // peak work rate during warm-up, per second
+	driverNotes map[Arm]string  // about failures in the slices
+	short       bool            // a warning says that the rows last for too few rounds
 }
 
 const (
@@ -69,78 +69,78 @@ const (
 	addressTaken = "address already in use"
 )
 
-// Take measures the places until every comparison is decided or the time is used up. It returns
-// the places that it gave up, each with the reason.
-func Take(ctx context.Context, p Plan) (given map[Place]string, err error) {
+// Take measures the arms until every comparison is decided or the time is used up. It returns
+// the arms that it dropped, each with the reason.
+func Take(ctx context.Context, p Plan) (dropped map[Arm]string, err error) {
 	t := &turns{plan: p, exp: p.Exp, scenario: p.Generator.Scenario, gen: p.Generator, programs: p.Generator.Programs,
-		rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), given: map[Place]string{}, said: map[Place]string{}, warm: map[Place]float64{}}
+		rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), dropped: map[Arm]string{}, driverNotes: map[Arm]string{}, warm: map[Arm]float64{}}
 	t.exp.InProgress = &record.InProgress{PID: os.Getpid(), Ends: p.Ends}
 	folder.Save(t.exp)
-	if t.scenario.OneAddress() && len(p.Places) > 1 && !t.scenario.Exclusive {
+	if t.scenario.OneAddress() && len(p.Arms) > 1 && !t.scenario.Exclusive {
 		t.programs.Say("the target listens at one address, so variants take turns by whole processes (exclusive)")
 		t.scenario.Exclusive = true
 	}
 	defer t.explain()
-	n := 0 // number of the newest generation
+	n := 0 // number of the newest start of the processes
 	for i := range t.exp.Slices {
 		n = max(n, t.exp.Slices[i].Generation)
 	}
 	for !t.over() {
 		n++
-		round := t.generation
+		measure := t.restart
 		if t.scenario.Exclusive {
-			round = t.visits
+			measure = t.visits
 		}
-		if err := round(ctx, n); err != nil || !time.Now().Before(p.Ends) {
-			return t.given, err
+		if err := measure(ctx, n); err != nil || !time.Now().Before(p.Ends) {
+			return t.dropped, err
 		}
 	}
-	return t.given, nil
+	return t.dropped, nil
 }
 
 // schedule returns the schedule after the slices so far.
 func (t *turns) schedule() *schedule {
-	return newSchedule(&t.plan, t.scenario, t.exp.Slices, t.given, t.warm)
+	return newSchedule(&t.plan, t.scenario, t.exp.Slices, t.dropped, t.warm)
 }
 
 // over reports whether the turns have ended.
-func (t *turns) over() bool { return t.late() || t.schedule().over() }
+func (t *turns) over() bool { return t.outOfTime() || t.schedule().over() }
 
-// explain adds what the drivers said about failures to the experiment's warnings. A slice above the
+// explain adds the drivers' notes about failures to the experiment's warnings. A slice above the
 // capacity may fail for other reasons than those below.
 func (t *turns) explain() {
-	for _, p := range t.plan.Places {
-		if said := t.said[p]; said != "" && p.Role == record.RoleMeasure {
-			t.exp.Warnings = append(t.exp.Warnings, fmt.Sprintf("%s, in slices below and above its capacity: %s", p, redact.Text(said)))
+	for _, p := range t.plan.Arms {
+		if note := t.driverNotes[p]; note != "" && p.Role == record.RoleMeasure {
+			t.exp.Warnings = append(t.exp.Warnings, fmt.Sprintf("%s, in slices below and above its capacity: %s", p, redact.Text(note)))
 		}
 	}
 }
 
-// late reports whether the time is used up. The first slice is taken all the same.
-func (t *turns) late() bool { return !time.Now().Before(t.plan.Ends) && len(t.exp.Slices) > 0 }
+// outOfTime reports whether the time is used up. The first slice is taken all the same.
+func (t *turns) outOfTime() bool { return !time.Now().Before(t.plan.Ends) && len(t.exp.Slices) > 0 }
 
-// generation starts every place, for the n-th time, and gives them turns for a multiple of the time
-// that the start took.
-func (t *turns) generation(ctx context.Context, n int) error {
+// restart starts the processes of every arm, for the n-th time, and gives them turns for a multiple
+// of the time that the start took.
+func (t *turns) restart(ctx context.Context, n int) error {
 	began := time.Now()
 	shared := t.programs.New(Folder(t.exp, fmt.Sprintf("%d-shared", n)), nil)
 	defer shared.Down()
 	if err := shared.UpShared(ctx); err != nil {
 		return err
 	}
-	var seats []*seat
+	var instances []*instance
 	defer func() {
-		for _, s := range slices.Backward(seats) {
+		for _, s := range slices.Backward(instances) {
 			s.close()
 		}
 	}()
-	for _, p := range t.plan.Places {
-		if t.given[p] != "" {
+	for _, p := range t.plan.Arms {
+		if t.dropped[p] != "" {
 			continue
 		}
 		t.starting(n, p)
-		s, err := t.seat(ctx, n, p, shared)
-		if err != nil && len(seats) > 0 && strings.Contains(err.Error(), addressTaken) && ctx.Err() == nil {
+		s, err := t.startWarm(ctx, n, p, shared)
+		if err != nil && len(instances) > 0 && strings.Contains(err.Error(), addressTaken) && ctx.Err() == nil {
 			t.programs.Say("the variants listen at the same address, so they take turns by whole processes (exclusive)")
 			t.scenario.Exclusive = true
 			return nil
@@ -149,41 +149,41 @@ func (t *turns) generation(ctx context.Context, n int) error {
 			return err
 		}
 		if s != nil {
-			seats = append(seats, s)
+			instances = append(instances, s)
 		}
-		if t.late() {
+		if t.outOfTime() {
 			return nil
 		}
 	}
 	started := time.Since(began)
-	sat := time.Now()
-	until := sat.Add(t.schedule().lasts(n, started, t.plan.Ends.Sub(sat)))
-	for blocks := 0; len(t.exp.Slices) == 0 || !t.over() && time.Now().Before(until); blocks++ {
-		err := t.takeBlock(ctx, seats)
+	ready := time.Now()
+	until := ready.Add(t.schedule().lasts(n, started, t.plan.Ends.Sub(ready)))
+	for rounds := 0; len(t.exp.Slices) == 0 || !t.over() && time.Now().Before(until); rounds++ {
+		err := t.takeRound(ctx, instances)
 		if used := (*usedUp)(nil); errors.As(err, &used) {
-			return t.renew(used, blocks, time.Since(sat))
+			return t.renew(used, rounds, time.Since(ready))
 		}
 		if err != nil {
 			return err
 		}
-		seats = slices.DeleteFunc(seats, func(s *seat) bool {
-			gone := t.given[s.place] != ""
+		instances = slices.DeleteFunc(instances, func(s *instance) bool {
+			gone := t.dropped[s.arm] != ""
 			if gone {
 				s.close()
 			}
 			return gone
 		})
-		if len(seats) == 0 {
+		if len(instances) == 0 {
 			return nil
 		}
 	}
 	return nil
 }
 
-// seat starts a place for the n-th time and warms it up. A place that fails to start is no longer
-// measured, unless it never started: that is an error of the scenario.
-func (t *turns) seat(ctx context.Context, n int, p Place, shared *environment.Environment) (*seat, error) {
-	s, err := t.sit(ctx, n, p, shared)
+// startWarm starts an arm for the n-th time and warms it up. It returns nil if the arm does not
+// start and is dropped for that.
+func (t *turns) startWarm(ctx context.Context, n int, p Arm, shared *environment.Testbed) (*instance, error) {
+	s, err := t.start(ctx, n, p, shared)
 	if err == nil {
 		if err = t.warmUp(ctx, s); err != nil {
 			s.close()
@@ -194,21 +194,21 @@ func (t *turns) seat(ctx context.Context, n int, p Place, shared *environment.En
 		return s, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case !t.plan.spares(p):
-		if len(t.plan.Places) > 1 && !strings.HasPrefix(err.Error(), p.String()+": ") {
+	case !t.plan.dropsUnstarted(p):
+		if len(t.plan.Arms) > 1 && !strings.HasPrefix(err.Error(), p.String()+": ") {
 			err = fmt.Errorf("%s: %w", p, err)
 		}
 		return nil, err
 	}
-	t.giveUp(p, redact.Text(err.Error()))
+	t.drop(p, redact.Text(err.Error()))
 	return nil, nil
 }
 
 // warmUp drives a process until it has worked for a while, and sets the number of requests of its
-// work slices in this generation.
-func (t *turns) warmUp(ctx context.Context, s *seat) error {
+// work slices until the next restart.
+func (t *turns) warmUp(ctx context.Context, s *instance) error {
 	if most := t.scenario.Load.MaxRate; most > 0 {
-		t.warm[s.place] = most // its first slices warm it up
+		t.warm[s.arm] = most // its first slices warm it up
 		return nil
 	}
 	p := s.plan()
@@ -216,7 +216,7 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 	units := float64(p.Units)
 	var worked time.Duration
 	for i := 0; i < warmSlices && worked < warmTime; i++ {
-		seen, err := s.work(ctx, s.count, firstLimit)
+		seen, err := s.runFixed(ctx, s.count, firstLimit)
 		if errors.Is(err, load.ErrUsedUp) {
 			return &scenario.Fault{Err: fmt.Errorf("load.once: %s", s.requests.UsedUp(worked, warmTime))}
 		}
@@ -227,13 +227,13 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 			return err
 		}
 		if s.noSuccess != "" {
-			return fmt.Errorf("%s: %w", s.place, generator.Failing(s.noSuccess))
+			return fmt.Errorf("%s: %w", s.arm, generator.Failing(s.noSuccess))
 		}
 		if seen.Invalid != "" {
-			return fmt.Errorf("%s: %s", s.place, seen.Invalid)
+			return fmt.Errorf("%s: %s", s.arm, seen.Invalid)
 		}
 		worked += seen.Length
-		t.warm[s.place] = seen.PerS()
+		t.warm[s.arm] = seen.PerS()
 		// Each connection carries two requests if that is fast enough, else as many requests as
 		// fit into longWork.
 		perS := seen.PerS() / units
@@ -244,27 +244,27 @@ func (t *turns) warmUp(ctx context.Context, s *seat) error {
 	return nil
 }
 
-// takeBlock visits every seat that is due, in random order, for a slice of one kind.
-func (t *turns) takeBlock(ctx context.Context, seats []*seat) error {
+// takeRound visits every instance that is due, in random order, for a slice of one kind.
+func (t *turns) takeRound(ctx context.Context, instances []*instance) error {
 	now := t.schedule()
 	kind := now.kind()
 	due := now.due(kind)
-	visited := slices.DeleteFunc(slices.Clone(seats), func(s *seat) bool { return !slices.Contains(due, s.place) })
+	visited := slices.DeleteFunc(slices.Clone(instances), func(s *instance) bool { return !slices.Contains(due, s.arm) })
 	t.rng.Shuffle(len(visited), func(i, j int) { visited[i], visited[j] = visited[j], visited[i] })
 	defer load.PauseGC()()
 	for _, s := range visited {
-		if t.late() {
-			return nil // the slices of this block count for the seats that were visited
+		if t.outOfTime() {
+			return nil // the slices of this round count for the instances that were visited
 		}
-		if err := t.take(ctx, s, kind, now.block+1); err != nil {
+		if err := t.take(ctx, s, kind, now.round+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take drives and records one slice of a block.
-func (t *turns) take(ctx context.Context, s *seat, kind string, block int) error {
+// take drives and records one slice of a round.
+func (t *turns) take(ctx context.Context, s *instance, kind string, round int) error {
 	var out record.Slice
 	var err error
 	units := float64(s.plan().Units)
@@ -272,16 +272,16 @@ func (t *turns) take(ctx context.Context, s *seat, kind string, block int) error
 		if s.requests.Left() < s.count {
 			return &usedUp{s}
 		}
-		expected := time.Duration(float64(s.count) * units / t.warm[s.place] * float64(time.Second))
-		out, err = s.work(ctx, s.count, max(workSpare*expected, time.Second))
+		expected := time.Duration(float64(s.count) * units / t.warm[s.arm] * float64(time.Second))
+		out, err = s.runFixed(ctx, s.count, max(workSpare*expected, time.Second))
 	} else {
-		rate := t.rate(s.place)
-		mean := rate / units * voteTime(rate).Seconds()
+		rate := t.rate(s.arm)
+		mean := rate / units * trialTime(rate).Seconds()
 		const spread = 5 // standard deviations of a Poisson process
 		if float64(s.requests.Left()) < mean+spread*math.Sqrt(mean) {
 			return &usedUp{s}
 		}
-		out, err = s.vote(ctx, rate, block)
+		out, err = s.runAtRate(ctx, rate, round)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // half a slice has no result
@@ -295,19 +295,19 @@ func (t *turns) take(ctx context.Context, s *seat, kind string, block int) error
 	if err != nil {
 		return err
 	}
-	out.Block = block
+	out.Block = round
 	out.At = time.Now().Add(time.Duration(out.Start - monotonic.Now()))
 	folder.AddSlice(t.exp, out)
-	if why := failing(t.exp.Slices, s.place); why != "" {
-		t.giveUp(s.place, why)
+	if why := failing(t.exp.Slices, s.arm); why != "" {
+		t.drop(s.arm, why)
 	}
 	t.plan.Slice(out, time.Until(t.plan.Ends))
 	return nil
 }
 
-// giveUp excludes a place from now on: its slices so far count.
-func (t *turns) giveUp(p Place, why string) {
-	t.given[p] = why
+// drop excludes an arm from now on: its slices so far count.
+func (t *turns) drop(p Arm, why string) {
+	t.dropped[p] = why
 	t.warn(fmt.Sprintf("%s is no longer measured: %s", p, why))
 }
 
@@ -317,16 +317,16 @@ func (t *turns) warn(text string) {
 	t.programs.Say(text)
 }
 
-// rate returns the rate of a place's next SLO slice.
-func (t *turns) rate(p Place) float64 {
+// rate returns the rate of an arm's next SLO slice.
+func (t *turns) rate(p Arm) float64 {
 	if t.plan.Rate > 0 {
 		return t.plan.Rate
 	}
 	return nextRate(t.exp.Slices, p, t.warm[p], t.scenario.MostRate(), t.rng.Float64())
 }
 
-// starting reports that a place is started for the n-th time, unless it was reported before.
-func (t *turns) starting(n int, p Place) {
+// starting reports that an arm is started for the n-th time, unless it was reported before.
+func (t *turns) starting(n int, p Arm) {
 	if n == 1 && t.scenario.Target.URL == "" {
 		t.programs.Say("starting " + p.String())
 	}

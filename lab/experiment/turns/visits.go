@@ -17,7 +17,7 @@ func (t *turns) visits(ctx context.Context, n int) error {
 	order := now.due(record.SliceWork)
 	t.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	for _, p := range order {
-		if t.late() {
+		if t.outOfTime() {
 			return nil
 		}
 		if err := t.visit(ctx, n, p, now); err != nil {
@@ -27,14 +27,14 @@ func (t *turns) visits(ctx context.Context, n int) error {
 	return nil
 }
 
-func (t *turns) visit(ctx context.Context, n int, p Place, now *schedule) error {
+func (t *turns) visit(ctx context.Context, n int, p Arm, now *schedule) error {
 	shared := t.programs.New(Folder(t.exp, fmt.Sprintf("%d-shared", n)), nil)
 	defer shared.Down()
 	if err := shared.UpShared(ctx); err != nil {
 		return err
 	}
 	t.starting(n, p)
-	s, err := t.seat(ctx, n, p, shared)
+	s, err := t.startWarm(ctx, n, p, shared)
 	if s == nil || err != nil {
 		return err
 	}
@@ -42,14 +42,14 @@ func (t *turns) visit(ctx context.Context, n int, p Place, now *schedule) error 
 	defer load.PauseGC()()
 	kinds := now.visit(p)
 	t.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	sat := time.Now()
+	ready := time.Now()
 	for i, kind := range kinds {
-		if t.given[p] != "" || t.late() {
+		if t.dropped[p] != "" || t.outOfTime() {
 			return nil
 		}
-		err := t.take(ctx, s, kind, now.block+1)
+		err := t.take(ctx, s, kind, now.round+1)
 		if used := (*usedUp)(nil); errors.As(err, &used) {
-			return t.renew(used, i, time.Since(sat))
+			return t.renew(used, i, time.Since(ready))
 		}
 		if err != nil {
 			return err

@@ -18,10 +18,11 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Place is a variant in a role that takes turns: the baseline has a twin in another role.
-type Place compare.Arm
+// Arm is a variant in a role that takes turns. The baseline is two arms: itself and its control, a
+// second process of the same program.
+type Arm compare.Arm
 
-func (p Place) String() string {
+func (p Arm) String() string {
 	switch p.Role {
 	case record.RoleControl:
 		return p.Variant + " (twin)"
@@ -31,32 +32,32 @@ func (p Place) String() string {
 	return p.Variant
 }
 
-// seat is one process of a place, with its companions, warm between its turns. A service that
-// already runs at a URL is a seat as well, but is neither started nor stopped.
-type seat struct {
-	place    Place
+// instance is one process of an arm, with its dependencies, warm between its turns. A service that
+// already runs at a URL is an instance as well, but is neither started nor stopped.
+type instance struct {
+	arm      Arm
 	turns    *turns
 	variant  scenario.Variant
-	env      *environment.Environment
-	run      *record.Run        // the part that all slices of the seat share: target, load, SLO
-	requests generator.Requests // they bear the seat's name
+	env      *environment.Testbed
+	run      *record.Run        // the part that all slices of the instance share: target, load, SLO
+	requests generator.Requests // named after the instance
 	debug    profiling.Address  // the target's; without a URL, it has none
-	seq      uint64             // the next offer's number
+	seq      uint64             // number of the next request
 	count    int64              // number of requests in a work slice
 	// noSuccess says that every request of the last work slice failed, and how; empty: one succeeded.
 	noSuccess string
 	meter     *usage.Meter
 }
 
-// sit starts a place's process for the n-th generation and sets it up.
-func (t *turns) sit(ctx context.Context, n int, p Place, shared *environment.Environment) (*seat, error) {
+// start starts an arm's process for the n-th time and sets it up.
+func (t *turns) start(ctx context.Context, n int, p Arm, shared *environment.Testbed) (*instance, error) {
 	step := record.RunSpec{Role: p.Role, Variant: p.Variant, Round: n}
 	variant, err := t.programs.Variant(step)
 	if err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("%d-%s", n, p)
-	s := &seat{place: p, turns: t, variant: variant, env: t.programs.New(Folder(t.exp, name), shared)}
+	s := &instance{arm: p, turns: t, variant: variant, env: t.programs.New(Folder(t.exp, name), shared)}
 	s.run = &record.Run{ID: name, Spec: step, Started: time.Now(), SLO: t.exp.SLO, Machine: t.exp.Machine}
 	if err := s.open(ctx); err != nil {
 		s.close()
@@ -65,7 +66,7 @@ func (t *turns) sit(ctx context.Context, n int, p Place, shared *environment.Env
 	return s, nil
 }
 
-func (s *seat) open(ctx context.Context) error {
+func (s *instance) open(ctx context.Context) error {
 	err := s.env.Up(ctx)
 	if err != nil {
 		return err
@@ -80,15 +81,15 @@ func (s *seat) open(ctx context.Context) error {
 	if s.requests, err = s.turns.gen.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.env.CompanionPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.Helpers()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.env.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.Helpers()})
 	return nil
 }
 
-// close stops the processes that the seat started, and keeps what its driver says about failures.
-func (s *seat) close() {
+// close stops the processes that the instance started, and keeps its driver's note about failures.
+func (s *instance) close() {
 	s.env.Down()
-	if said := s.requests.Notes(); len(said) > 0 {
-		s.turns.said[s.place] = said[0]
+	if notes := s.requests.Notes(); len(notes) > 0 {
+		s.turns.driverNotes[s.arm] = notes[0]
 	}
 }
 
@@ -107,7 +108,7 @@ func fileName(s string) string {
 	}, s)
 }
 
-// seedOfSlice gives every place of a block the same arrivals.
-func (t *turns) seedOfSlice(block int) uint64 {
-	return generator.Seed(0, t.scenario.Name+"/"+strconv.FormatUint(t.scenario.Load.Schedule.Seed, 10), block)
+// seedOfSlice returns the seed of the arrivals, which all arms of a round have in common.
+func (t *turns) seedOfSlice(round int) uint64 {
+	return generator.Seed(0, t.scenario.Name+"/"+strconv.FormatUint(t.scenario.Load.Schedule.Seed, 10), round)
 }
