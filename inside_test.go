@@ -150,7 +150,7 @@ var inside = map[string][]room{
 	},
 	"lab/report": {
 		{"reporttest", []string{"analysis", "html", "jsonv1", "text", ".", "view", "format"}, "finished experiments for tests"},
-		{"html", []string{".", "history", "view", "format"}, "one output; it knows no other"},
+		{"html", []string{".", "sections", "history", "view", "format"}, "one output; it knows no other"},
 		{"jsonv1", []string{".", "view", "format"}, "one output; it knows no other"},
 		{"text", []string{".", "sections", "format"}, "one output; it knows no other"},
 		{"ci", []string{".", "format"}, "one output; it knows no other"},

@@ -2,11 +2,12 @@ package sections
 
 import (
 	"cmp"
+	"net/url"
 	"strings"
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/places"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/record"
 	"dyno/lab/report"
@@ -181,7 +182,7 @@ func kindsOf(b rules.Bound) []string {
 }
 
 // placeList is places in the code, each with the flame graph that shows it.
-func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []places.Place) List {
+func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []stacks.Site) List {
 	l := List{Class: "places"}
 	for _, p := range of {
 		item := Item{Spans: []Span{{S: p.Function, Class: Code}}}
@@ -192,7 +193,9 @@ func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []pla
 			item.Spans = append(item.Spans, Span{S: s, Class: Strong})
 		}
 		if kind := r.Flames.Showing(d.Variant, kinds, p.Function); kind != "" {
-			item.Spans = append(item.Spans, flameLink(d.Variant, kind, p.Function))
+			link := flameLink(d.Variant, kind, p.Function)
+			link.About = p.Function + " in the flame graph"
+			item.Spans = append(item.Spans, link)
 		}
 		l.Items = append(l.Items, item)
 	}
@@ -201,14 +204,14 @@ func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []pla
 
 // flameLink opens a flame graph at a function; the page's script reads the link.
 func flameLink(variant, kind, function string) Span {
-	return Span{S: "flame graph", Link: "#flame=" + variant + "," + kind + "," + function}
+	return Span{S: "flame graph", Link: "#flame=" + url.PathEscape(variant) + "," + url.PathEscape(kind) + "," + url.PathEscape(function)}
 }
 
-func placeTable(of []places.Place) Table {
-	return tableOf("places", []format.Column[places.Place]{
+func placeTable(of []stacks.Site) Table {
+	return tableOf("places", []format.Column[stacks.Site]{
 		figure("share", "", "share", format.Share),
 		words("where", format.Place),
-		words("in", func(p places.Place) string { return p.Function }),
+		words("in", func(p stacks.Site) string { return p.Function }),
 	}, of)
 }
 

@@ -86,12 +86,15 @@ func initial(r *report.Report) (best int) {
 	return best
 }
 
+// Pauses are the histograms of the variants.
+type Pauses []view.Pauses
+
 // pauses are the GC pauses of the variants by their length.
 func pauses(r *report.Report) Section {
 	if len(r.Pauses) == 0 {
 		return Section{}
 	}
-	return Section{ID: "pauses", Title: "GC pauses", Blocks: []Block{Chart{r.Pauses}}}
+	return Section{ID: "pauses", Title: "GC pauses", Blocks: []Block{Chart{Pauses(r.Pauses)}}}
 }
 
 // runs is the list of all runs.

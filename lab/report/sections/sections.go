@@ -7,6 +7,8 @@
 package sections
 
 import (
+	"strings"
+
 	"dyno/lab/report"
 	"dyno/lab/report/format"
 )
@@ -138,6 +140,9 @@ type Text struct {
 	Class string
 }
 
+// Capital is the label as it begins a sentence.
+func (t Text) Capital() string { return strings.ToUpper(t.Label[:1]) + t.Label[1:] }
+
 // List is a list of texts.
 type List struct {
 	Label string // what each item is, where that is not clear from a heading
@@ -157,6 +162,15 @@ type Span struct {
 	S     string
 	Class string
 	Link  string // within the page; empty: none
+	About string // of the link, for screen readers; empty: S says it
+}
+
+// Gap is what separates the i-th part of a text from those before it.
+func Gap(i int, s Span) string {
+	if i == 0 || strings.HasPrefix(s.S, ":") {
+		return ""
+	}
+	return " "
 }
 
 // Classes that every output knows; the others are of the page's style alone.

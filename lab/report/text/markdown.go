@@ -47,7 +47,7 @@ func (m markdown) item(_ sections.List, i sections.Item) {
 		if s.Class == sections.Strong {
 			text = "**" + text + "**"
 		}
-		m.b.WriteString(gap(n, s) + text)
+		m.b.WriteString(sections.Gap(n, s) + text)
 	}
 	var below []sections.Item
 	for _, b := range i.Blocks {
@@ -71,7 +71,7 @@ func sentence(t sections.Text) string {
 	if t.Label == "" {
 		return joined(t.Spans)
 	}
-	return labelled(strings.ToUpper(t.Label[:1])+t.Label[1:], joined(t.Spans))
+	return labelled(t.Capital(), joined(t.Spans))
 }
 
 func (m markdown) table(t sections.Table) {

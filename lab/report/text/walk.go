@@ -68,17 +68,9 @@ func is[T sections.Block](b sections.Block) bool {
 func joined(spans []sections.Span) string {
 	var b strings.Builder
 	for i, s := range spans {
-		b.WriteString(gap(i, s) + s.S)
+		b.WriteString(sections.Gap(i, s) + s.S)
 	}
 	return b.String()
-}
-
-// gap is what separates a part of a text from those before it.
-func gap(i int, s sections.Span) string {
-	if i == 0 || strings.HasPrefix(s.S, ":") {
-		return ""
-	}
-	return " "
 }
 
 // narrow is a table without the columns that only the page has room for.
