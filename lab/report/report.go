@@ -123,6 +123,9 @@ type Step struct {
 	Warnings      []string
 }
 
+// Baseline is the verdict of the step that others are compared with.
+const Baseline = "baseline"
+
 // Pair is one round of a comparison.
 type Pair struct {
 	Round int

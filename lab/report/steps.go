@@ -70,7 +70,7 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 		s.Capacity, s.Interval, s.Rounds, s.Invalid = format.Measured(row.Median), nil, len(row.Data), ""
 	}
 	if first {
-		s.Verdict = "baseline"
+		s.Verdict = Baseline
 		return
 	}
 	s.Warnings = append(s.Warnings, row.ToBaseline.Warnings...)
@@ -123,7 +123,7 @@ func (r *Report) compare(e *record.Experiment, a analysis.Results) {
 			}
 			s.Ratio, s.RatioInterval, s.Verdict = format.Measured(c.Ratio), format.IntervalOf(c.Interval), c.Verdict
 		case c.A:
-			s.Verdict = "baseline"
+			s.Verdict = Baseline
 		}
 	}
 	rounds := map[int]bool{}

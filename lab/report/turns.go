@@ -48,7 +48,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	}
 	s.Ratio, s.CPURatio = format.Unknown, format.Unknown
 	if first {
-		s.Verdict = "baseline"
+		s.Verdict = Baseline
 		return
 	}
 	base, before := work.ToBaseline, *work.ToBefore

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
 	"dyno/lab/report/view"
@@ -52,7 +51,7 @@ func newBars(r *report.Report) bars {
 	main := r.Columns()[1]
 	out := bars{Note: main.Head + " " + main.Unit + "; the whisker is the 95% interval", Axis: axisSVG(x, x.ticks())}
 	baseline := format.Unknown
-	if r.Kind == record.KindLadder || r.Kind == record.KindCompare {
+	if steps[0].Verdict == report.Baseline {
 		baseline = steps[0].Capacity
 		out.Note += ", the dashed line the baseline"
 	}

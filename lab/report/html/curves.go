@@ -6,13 +6,15 @@ import (
 	"math"
 
 	"dyno/lab/report/format"
+	"dyno/lab/report/sections"
+	"dyno/lab/report/view"
 )
 
-// CurveCells draws the load curves as charts, all to one scale.
-func (v pageView) CurveCells() (out []Cell) {
+// curveCells draws the load curves as charts, all to one scale.
+func curveCells(v sections.Curves) (out []Cell) {
 	var xs, ys []float64
-	bound := float64(format.P99Bound(v.SLO))
-	for _, c := range v.Curves {
+	bound := float64(v.Bound)
+	for _, c := range v.Of {
 		for _, d := range c.Dots {
 			xs, ys = append(xs, d.PerS), append(ys, d.P99)
 		}
@@ -21,8 +23,8 @@ func (v pageView) CurveCells() (out []Cell) {
 		}
 	}
 	x, y := tightAxis(xs), newAxis(true, append(ys, bound)...)
-	for _, c := range v.Curves {
-		p := plot{title: "p99 of " + c.Variant + " against the offered rate", xLabel: "offered, per second", yLabel: "p99, ms", x: x, y: y, small: len(v.Curves) > 1}
+	for _, c := range v.Of {
+		p := plot{title: "p99 of " + c.Variant + " against the offered rate", xLabel: "offered, per second", yLabel: "p99, ms", x: x, y: y, small: len(v.Of) > 1}
 		if bound > 0 {
 			p.lines = append(p.lines, polyline{class: "bound", xs: []float64{x.lo, x.hi}, ys: []float64{bound, bound}})
 		}
@@ -56,7 +58,6 @@ func (v pageView) CurveCells() (out []Cell) {
 
 // strip is the ratios of one metric: a row for B over A, and one for A's twin over A.
 type strip struct {
-	Name string
 	Rows []stripRow
 	Axis template.HTML
 }
@@ -66,26 +67,23 @@ type stripRow struct {
 	SVG                          template.HTML
 }
 
-// Strips returns a comparison's pairs, by metric.
-func (v pageView) Strips() (out []strip) {
-	for _, of := range v.Ratios {
-		var all []float64
-		for _, row := range of.Rows {
-			all = append(all, row.Ratios...)
-			if row.Interval != nil {
-				all = append(all, row.Interval.Lo, row.Interval.Hi)
-			}
+// newStrips draws a comparison's pairs by one metric.
+func newStrips(of view.Ratios) strip {
+	var all []float64
+	for _, row := range of.Rows {
+		all = append(all, row.Ratios...)
+		if row.Interval != nil {
+			all = append(all, row.Interval.Lo, row.Interval.Hi)
 		}
-		x := ratioAxis(all)
-		one := strip{Name: format.Metrics[of.Metric], Axis: axisSVG(x, x.ratioTicks())}
-		for _, row := range of.Rows {
-			drawn := stripRow{Name: row.Name, Detail: format.BetweenRatios(row.Interval), Verdict: format.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
-			if row.Ratio.Known() {
-				drawn.Value = format.Times(row.Ratio)
-			}
-			one.Rows = append(one.Rows, drawn)
+	}
+	x := ratioAxis(all)
+	out := strip{Axis: axisSVG(x, x.ratioTicks())}
+	for _, row := range of.Rows {
+		drawn := stripRow{Name: row.Name, Detail: format.BetweenRatios(row.Interval), Verdict: format.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
+		if row.Ratio.Known() {
+			drawn.Value = format.Times(row.Ratio)
 		}
-		out = append(out, one)
+		out.Rows = append(out.Rows, drawn)
 	}
 	return out
 }

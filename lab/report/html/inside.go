@@ -35,14 +35,6 @@ func pausesSVG(p view.Pauses) template.HTML {
 	return template.HTML(b.String())
 }
 
-// deepestIndent is the number of levels of stages that are indented.
-const deepestIndent = 6
-
-// stageIndent is the class that moves a stage's name under its parent's.
-func stageIndent(s view.StageRow) string {
-	return fmt.Sprintf("depth-%d", max(0, min(s.Depth, deepestIndent)))
-}
-
 // stageSVG draws the stage's mean, and within it the time in none of its children, relative to the
 // longest stage of its transaction.
 func stageSVG(s view.StageRow) template.HTML {

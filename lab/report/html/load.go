@@ -6,6 +6,14 @@ import (
 	"dyno/lab/report/view"
 )
 
+// closedNote is the note at the percentiles of a closed loop.
+func closedNote(l *view.Load) string {
+	if l.Run.Load.Model == "closed" {
+		return view.ClosedNote
+	}
+	return ""
+}
+
 // loadPlot draws the distributions with equal space for each further nine.
 func loadPlot(l *view.Load) template.HTML {
 	p := plot{title: "Latency by percentile", xLabel: "percentile", yLabel: "ms"}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"dyno/lab/diagnose/rules"
-	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
+	"dyno/lab/report"
 	"dyno/lab/report/reporttest"
 	"dyno/lab/report/view"
 
@@ -24,42 +24,21 @@ func TestQuadrantsMeetWhereTheRulesSay(t *testing.T) {
 }
 
 func TestQuadrantPlacesTheVariants(t *testing.T) {
-	svg, left := quadrant(reporttest.Why().Report())
-	if !slices.Equal(left, []string{"lock-free"}) || strings.Count(string(svg), "<circle") != 2 {
-		t.Errorf("%d places, left out %q", strings.Count(string(svg), "<circle"), left)
+	q := quadrant(reporttest.Why().Report())
+	if !slices.Equal(q.Left, []string{"lock-free"}) || strings.Count(string(q.SVG), "<circle") != 2 {
+		t.Errorf("%d places, left out %q", strings.Count(string(q.SVG), "<circle"), q.Left)
 	}
-	if !strings.Contains(string(svg), `cx="97.00%" cy="88.00%"`) {
-		t.Errorf("the baseline is not at 97%% and 12%%: %s", svg)
+	if !strings.Contains(string(q.SVG), `cx="97.00%" cy="88.00%"`) {
+		t.Errorf("the baseline is not at 97%% and 12%%: %s", q.SVG)
 	}
 	r := reporttest.Diagnose().Report()
 	r.Diagnoses[0].Signals = rules.Signals{rules.Utilisation: 0.4, rules.LockWait: 0.9}
-	if svg, _ := quadrant(r); !strings.Contains(string(svg), `cx="40.00%" cy="10.00%"`) {
+	if svg := quadrant(r).SVG; !strings.Contains(string(svg), `cx="40.00%" cy="10.00%"`) {
 		t.Errorf("without a trace, waits for locks should place it: %s", svg)
 	}
 	r.Diagnoses[0].Signals = nil
-	if svg, left := quadrant(r); svg != "" || len(left) != 1 {
-		t.Errorf("nothing is known, and %q drawn", svg)
-	}
-}
-
-// TestLinksLeadToFrames: a place is linked to the graph that holds its function, and to none other.
-func TestLinksLeadToFrames(t *testing.T) {
-	r := reporttest.Diagnose().Report()
-	v := diagnosisView{r.Diagnoses[0], r}
-	if got := v.Places()[0].Flame; got != record.ProfileMutex {
-		t.Errorf("the lock is shown in %q", got)
-	}
-	found := v.Found()
-	if found[0].Flame != record.ProfileMutex || found[1].Places[0].Flame != record.ProfileHeap || found[2].Flame != "" {
-		t.Errorf("%+v", found)
-	}
-	v.Where = []stacks.Site{{Function: "nowhere.F"}}
-	if got := v.Places()[0].Flame; got != "" {
-		t.Errorf("what is in no graph is linked to %q", got)
-	}
-	r.Flames = nil
-	if got := (diagnosisView{r.Diagnoses[0], r}).Places()[0].Flame; got != "" {
-		t.Errorf("without graphs there is a link to %q", got)
+	if q := quadrant(r); q.SVG != "" || len(q.Left) != 1 {
+		t.Errorf("nothing is known, and %q drawn", q.SVG)
 	}
 }
 
@@ -99,9 +78,13 @@ func TestPausesAreAllCounted(t *testing.T) {
 
 // TestStagesStayInside: a stage is drawn within its transaction, whatever the spans said.
 func TestStagesStayInside(t *testing.T) {
-	rows := view.StagesOf(&record.Experiment{Runs: []*record.Run{{Stages: []record.Stage{{Transaction: "t", Name: "t", Latency: record.Quantiles{Mean: 2}}, {Transaction: "t", Name: "late", Depth: 40, Latency: record.Quantiles{Mean: 9}, Self: -1}, {Transaction: "lost", Name: "child", Depth: 1}}}}})[0].Rows
-	if svg := string(stageSVG(rows[1])); !strings.Contains(svg, `width="100.00%"/>`) || !strings.Contains(svg, `height="10" width="0.00%"`) || stageIndent(rows[1]) != "depth-6" {
-		t.Errorf("%s %s", stageIndent(rows[1]), svg)
+	of := view.StagesOf(&record.Experiment{Runs: []*record.Run{{Stages: []record.Stage{{Transaction: "t", Name: "t", Latency: record.Quantiles{Mean: 2}}, {Transaction: "t", Name: "late", Depth: 40, Latency: record.Quantiles{Mean: 9}, Self: -1}, {Transaction: "lost", Name: "child", Depth: 1}}}}})
+	rows := of[0].Rows
+	if svg := string(stageSVG(rows[1])); !strings.Contains(svg, `width="100.00%"/>`) || !strings.Contains(svg, `height="10" width="0.00%"`) {
+		t.Error(svg)
+	}
+	if page := pageOf(t, &report.Report{Stages: of, Outcome: record.Outcome{Status: record.OutcomeComplete}}); !strings.Contains(page, `class="depth-6"`) {
+		t.Error("a deep stage is not indented")
 	}
 	if svg := stageSVG(rows[2]); svg != "" {
 		t.Errorf("of a transaction without a root: %s", svg)

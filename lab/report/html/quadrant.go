@@ -18,8 +18,11 @@ func quadrantCross() (use, waiting float64) {
 }
 
 // quadrant plots every variant by its CPU use and the share of its requests' time spent waiting;
-// empty when neither is known of any. left are the variants that could not be placed.
-func quadrant(r *report.Report) (svg template.HTML, left []string) {
+// empty when neither is known of any. Left are the variants that could not be placed.
+func quadrant(r *report.Report) (out struct {
+	SVG  template.HTML
+	Left []string
+}) {
 	use, waiting := quadrantCross()
 	p := plot{
 		title:  "CPU use against the share of the requests' time spent waiting",
@@ -37,17 +40,17 @@ func quadrant(r *report.Report) (svg template.HTML, left []string) {
 		x, seen := d.Signals[rules.Utilisation]
 		y, seenToo := waitingOf(d)
 		if !seen || !seenToo {
-			left = append(left, name)
+			out.Left = append(out.Left, name)
 			continue
 		}
 		p.dots = append(p.dots, dot{x: x * 100, y: y * 100, class: "verdict", label: name,
 			title: fmt.Sprintf("%s: CPU use %s, waiting %s of the requests' time; bound by %s", name, format.Percent(format.Value(format.Significant(x, 3))), format.Percent(format.Value(format.Significant(y, 3))), format.Verdict(d))})
 	}
-	if len(p.dots) == 0 {
-		return "", left
+	if len(p.dots) > 0 {
+		p.join()
+		out.SVG = p.SVG()
 	}
-	p.join()
-	return p.SVG(), left
+	return out
 }
 
 // waitingOf is the share of the requests' time spent waiting, by the trace; without one, only waits

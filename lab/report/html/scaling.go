@@ -91,20 +91,3 @@ func tailPlot(s *view.Scaling) template.HTML {
 
 // hueOf is the colour of the i-th variant.
 func hueOf(i int) string { return fmt.Sprintf("hue%d", i%view.MostLines) }
-
-// scalingTable is the table of all points as the template reads it.
-type scalingTable struct {
-	Head   []string
-	Number []bool
-	Rows   [][]string
-}
-
-func newScalingTable(s *view.Scaling) (t scalingTable) {
-	t.Head, t.Number, t.Rows = s.Table()
-	return t
-}
-
-func newCrowdTable(c view.Crowd) (t scalingTable) {
-	t.Head, t.Number, t.Rows = c.Table()
-	return t
-}

@@ -8,7 +8,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
-	"dyno/lab/report/view"
+	"dyno/lab/report/sections"
 )
 
 // Markdown writes the result and its conditions for a pull request.
@@ -21,126 +21,93 @@ func Markdown(w io.Writer, r *report.Report) error {
 	if word, text := r.Standing(); r.Outcome.Status != record.OutcomeComplete {
 		fmt.Fprintf(&b, "**%s**: %s\n\n", word, escapeMarkdown(text))
 	}
-	switch {
-	case (r.Scaling != nil || r.Crowd != nil) && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
-		// the table of its points follows below
-	case r.Kind == record.KindLoad && r.Load != nil:
-		loadMarkdown(&b, r)
-	case r.Kind == record.KindCapacity && r.Capacity != nil:
-		capacityMarkdown(&b, r)
-	case r.Kind == record.KindDiagnose:
-		diagnosisMarkdown(&b, r)
-	case r.Sweep != nil:
-		sweepMarkdown(&b, r)
-	case len(r.Steps) > 0:
-		stepsMarkdown(&b, r)
-	}
-	scalingMarkdown(&b, r.Scaling)
-	if r.Crowd != nil {
-		head, number, rows := r.Crowd.Table()
-		tableMarkdown(&b, head, number, rows)
-	}
-	if r.Kind != record.KindDiagnose {
-		whyMarkdown(&b, r)
-	}
-	if r.Changes != nil {
-		for _, line := range r.Changes.Lines() {
-			fmt.Fprintf(&b, "- %s\n", escapeMarkdown(line))
-		}
-		b.WriteByte('\n')
-	}
-	databaseMarkdown(&b, r)
+	walk(markdown{&b}, r, sections.Markdown)
 	conditionsMarkdown(&b, r)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func stepsMarkdown(b *strings.Builder, r *report.Report) {
-	cols := format.Narrow(r.Columns())
-	head, align := fullHeads(cols)
-	var rows [][]string
-	for i := range r.Steps {
-		var row []string
-		for _, c := range cols {
-			cell := c.Cell(&r.Steps[i])
-			if c.Detail != nil {
-				cell += format.Space(c.Detail(&r.Steps[i]))
+type markdown struct{ b *strings.Builder }
+
+func (m markdown) text(t sections.Text) {
+	s := escapeMarkdown(sentence(t))
+	if t.Class == sections.Strong {
+		s = "**" + s + "**"
+	}
+	m.b.WriteString(s + "\n\n")
+}
+
+func (m markdown) endTexts() {}
+
+// item writes an item, the texts that explain it after it, and lists below it.
+func (m markdown) item(_ sections.List, i sections.Item) {
+	m.b.WriteString("- ")
+	for n, s := range i.Spans {
+		text := escapeMarkdown(s.S)
+		if s.Class == sections.Strong {
+			text = "**" + text + "**"
+		}
+		m.b.WriteString(sections.Gap(n, s) + text)
+	}
+	var below []sections.Item
+	for _, b := range i.Blocks {
+		switch b := b.(type) {
+		case sections.Text:
+			m.b.WriteString(" " + escapeMarkdown(sentence(b)))
+		case sections.List:
+			below = append(below, b.Items...)
+		}
+	}
+	m.b.WriteByte('\n')
+	for _, item := range below {
+		m.b.WriteString("  - " + escapeMarkdown(joined(item.Spans)) + "\n")
+	}
+}
+
+func (m markdown) endList(sections.List) { m.b.WriteByte('\n') }
+
+// sentence is a text that begins with what it is.
+func sentence(t sections.Text) string {
+	if t.Label == "" {
+		return joined(t.Spans)
+	}
+	return labelled(t.Capital(), joined(t.Spans))
+}
+
+func (m markdown) table(t sections.Table) {
+	t = narrow(t)
+	if t.Caption != "" {
+		m.b.WriteString("**" + t.Caption + "**\n\n")
+	}
+	line := func(cell func(i int) string) {
+		m.b.WriteByte('|')
+		for i := range t.Columns {
+			m.b.WriteString(cell(i) + "|")
+		}
+		m.b.WriteByte('\n')
+	}
+	line(func(i int) string {
+		if t.ShortHeads {
+			return " " + escapeMarkdown(t.Columns[i].Short) + " "
+		}
+		return " " + escapeMarkdown(t.Columns[i].Name()) + " "
+	})
+	line(func(i int) string {
+		if t.Columns[i].Number {
+			return "---:"
+		}
+		return "---"
+	})
+	for _, row := range t.Rows {
+		line(func(i int) string {
+			text := row.Cells[i].Text
+			if t.Columns[i].Detailed {
+				text += format.Space(row.Cells[i].Details[0])
 			}
-			row = append(row, cell)
-		}
-		rows = append(rows, row)
+			return " " + escapeMarkdown(text) + " "
+		})
 	}
-	tableMarkdown(b, head, align, rows)
-	if undecided := r.UndecidedWords(); undecided != "" {
-		fmt.Fprintf(b, "%s\n\n", escapeMarkdown(undecided))
-	}
-	for _, s := range r.Steps {
-		if s.Change != "" {
-			fmt.Fprintf(b, "- **%s**: %s\n", escapeMarkdown(s.Name), escapeMarkdown(s.Change))
-		}
-	}
-	b.WriteByte('\n')
-}
-
-func capacityMarkdown(b *strings.Builder, r *report.Report) {
-	if cells := voteCells(r.Votes); len(cells) > 0 {
-		tableMarkdown(b, voteHead, voteNumbers, cells)
-	}
-	if len(r.Capacity.Steps) == 0 {
-		return
-	}
-	var rows [][]string
-	for _, s := range r.Capacity.Steps {
-		rows = append(rows, []string{format.Format(format.Value(s.OfferedPerS)), format.Format(format.Value(s.AchievedPerS)), format.Format(format.Value(s.P50Ms)), format.Format(format.Value(s.P99Ms)), format.Percent(format.Value(s.Errors)), format.Met(s.Met, s.Invalid)})
-	}
-	tableMarkdown(b, []string{"offered, per second", "achieved, per second", "p50, ms", "p99, ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
-}
-
-// scalingMarkdown writes a job's throughput over concurrency, and the model that fits it best.
-func scalingMarkdown(b *strings.Builder, s *view.Scaling) {
-	if s == nil || len(s.Curves) == 0 {
-		return
-	}
-	head, number, rows := s.Table()
-	tableMarkdown(b, head, number, rows)
-	for _, c := range s.Curves {
-		for i, line := range c.Words() {
-			fmt.Fprintf(b, "%s- %s\n", strings.Repeat("  ", min(i, 1)), escapeMarkdown(line))
-		}
-	}
-	b.WriteByte('\n')
-}
-
-func sweepMarkdown(b *strings.Builder, r *report.Report) {
-	columns := format.Narrow(view.RowColumns)
-	head, number := fullHeads(columns)
-	tableMarkdown(b, head, number, cellsOf(columns, r.Sweep.Rows))
-	if len(r.Sweep.Ramps) > 0 {
-		tableMarkdown(b, rampHead, rampNumbers, rampCells(r.Sweep.Ramps))
-	}
-}
-
-func loadMarkdown(b *strings.Builder, r *report.Report) {
-	t := r.Load.Run.Totals
-	if t.ReceiveOnly() {
-		fmt.Fprintf(b, "%s.\n\n", r.Load.Counts())
-		return
-	}
-	var rows [][]string
-	for _, q := range format.Quantiles {
-		row := []string{q.Label}
-		for _, of := range r.Load.Latencies() {
-			v, _ := of.Quantiles.At(q.Name)
-			row = append(row, format.Format(format.Value(v)))
-		}
-		rows = append(rows, row)
-	}
-	head, align := []string{"ms"}, []bool{false}
-	for _, of := range r.Load.Latencies() {
-		head, align = append(head, of.Name), append(align, true)
-	}
-	tableMarkdown(b, head, align, rows)
-	fmt.Fprintf(b, "%s completed, %s unfinished, %s failed.\n\n", format.Count(t.Completed), format.Count(t.Unfinished), format.Count(t.Failed))
+	m.b.WriteByte('\n')
 }
 
 // conditionsMarkdown writes the conditions of the measurement in a folded section.
@@ -170,30 +137,6 @@ func conditionsMarkdown(b *strings.Builder, r *report.Report) {
 		item("warning", escapeMarkdown(w))
 	}
 	b.WriteString("\n</details>\n")
-}
-
-func tableMarkdown(b *strings.Builder, head []string, number []bool, rows [][]string) {
-	line := func(cells []string) {
-		b.WriteByte('|')
-		for _, c := range cells {
-			b.WriteString(" " + escapeMarkdown(c) + " |")
-		}
-		b.WriteByte('\n')
-	}
-	line(head)
-	b.WriteByte('|')
-	for _, n := range number {
-		if n {
-			b.WriteString("---:|")
-		} else {
-			b.WriteString("---|")
-		}
-	}
-	b.WriteByte('\n')
-	for _, row := range rows {
-		line(row)
-	}
-	b.WriteByte('\n')
 }
 
 // markdownEscapes makes names inert: no table cell, tag, link, mention or emphasis starts in them.

@@ -1,40 +1,49 @@
 package text
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"dyno/lab/report/format"
-	"dyno/lab/report/view"
+	"dyno/lab/report/sections"
 )
 
 // intervalHead heads the column of a figure's confidence interval.
 const intervalHead = "95%"
 
-// row is a table's row; its bar is drawn after its last cell.
-type row struct {
-	cells []string
-	share float64 // of the longest bar; below 0: none
-}
-
-// table aligns rows under a head; columns that do not fit the width are named below. The bar takes
-// the remaining space.
-func (t *terminal) table(head []string, number []bool, rows []row) {
-	width := make([]int, len(head))
-	for i, h := range head {
-		head[i] = t.clean(h)
-		width[i] = utf8.RuneCountInString(head[i])
+// table aligns rows under a head; an interval has a column of its own. Columns that do not fit the
+// width are named below. The bars take the remaining space.
+func (t *terminal) table(of sections.Table) {
+	of = narrow(of)
+	if of.Caption != "" {
+		t.line(t.paint(sections.Strong, t.clean(strings.ToLower(of.Caption))))
 	}
-	for _, r := range rows {
-		for i := range r.cells {
-			r.cells[i] = t.clean(r.cells[i])
-			width[i] = max(width[i], utf8.RuneCountInString(r.cells[i]))
+	var head []string
+	var number []bool
+	for _, c := range of.Columns {
+		head, number = append(head, t.clean(c.Short)), append(number, c.Number)
+		if c.Detailed && !c.Brief {
+			head, number = append(head, intervalHead), append(number, false)
 		}
 	}
-	shown := t.fit(width, slices.ContainsFunc(rows, func(r row) bool { return r.share >= 0 }))
-	write := func(cells []string, tail string, code string) {
+	width := make([]int, len(head))
+	for i, h := range head {
+		width[i] = utf8.RuneCountInString(h)
+	}
+	rows := make([][]string, len(of.Rows))
+	for n, r := range of.Rows {
+		for i, c := range of.Columns {
+			rows[n] = append(rows[n], t.clean(r.Cells[i].Text))
+			if c.Detailed && !c.Brief {
+				rows[n] = append(rows[n], t.clean(r.Cells[i].Details[0]))
+			}
+		}
+		for i, cell := range rows[n] {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	shown := t.fit(width, slices.ContainsFunc(of.Rows, func(r sections.Row) bool { return r.Share >= 0 }))
+	write := func(cells []string, tail string, class string) {
 		var b strings.Builder
 		for n, i := range shown {
 			if n > 0 {
@@ -51,16 +60,16 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 		if tail == "" {
 			text = strings.TrimRight(text, " ")
 		}
-		t.line(t.paint(code, text) + tail)
+		t.line(t.paint(class, text) + tail)
 	}
 	used := -2
 	for _, i := range shown {
 		used += width[i] + 2
 	}
 	room := min(30, t.style.Width-used-2) // wider bars add no information
-	write(head, "", dim)
-	for _, r := range rows {
-		write(r.cells, t.bar(r.share, room), "")
+	write(head, "", sections.Dim)
+	for n, r := range of.Rows {
+		write(rows[n], t.bar(r.Share, room), "")
 	}
 	t.line("")
 	if len(shown) < len(head) {
@@ -70,7 +79,7 @@ func (t *terminal) table(head []string, number []bool, rows []row) {
 				left = append(left, h)
 			}
 		}
-		t.line(t.paint(dim, "a wider terminal also shows: "+strings.Join(left, ", ")))
+		t.line(t.paint(sections.Dim, "a wider terminal also shows: "+strings.Join(left, ", ")))
 	}
 }
 
@@ -106,63 +115,5 @@ func (t *terminal) bar(share float64, room int) string {
 	if eighths%8 > 0 {
 		s += string([]rune(" ▏▎▍▌▋▊▉")[eighths%8])
 	}
-	return "  " + t.paint(blue, s)
-}
-
-// voteHead and voteNumbers head the table of votes.
-var voteHead, voteNumbers = []string{"offered/s", "slices that met the SLO", "p99 ms (median)"}, []bool{true, true, true}
-
-func voteCells(votes []view.VoteRow) (rows [][]string) {
-	for _, v := range votes {
-		rows = append(rows, []string{format.Format(v.Rate), fmt.Sprintf("%d of %d", v.Met, v.Judged), format.Format(v.P99)})
-	}
-	return rows
-}
-
-// The table of ramps as text.
-var (
-	rampHead    = []string{"rising rate", "offered/s", "accepted follows to", "delivered follows to", "inflection"}
-	rampNumbers = []bool{false, true, true, true, false}
-)
-
-func rampCells(ramps []view.Ramp) (rows [][]string) {
-	for _, r := range ramps {
-		gave := []string{}
-		for _, m := range r.Moments {
-			gave = append(gave, m.Words())
-		}
-		if len(gave) == 0 {
-			gave = []string{"none"}
-		}
-		rows = append(rows, []string{r.Variant, format.Format(r.From) + " to " + format.Format(r.To), r.FollowedWords(r.Accepted), r.FollowedWords(r.Delivered), strings.Join(gave, "; ")})
-	}
-	return rows
-}
-
-// shortHeads are the heads of a table for a terminal, and which of its columns hold numbers.
-func shortHeads[T any](columns []format.Column[T]) (heads []string, numbers []bool) {
-	for _, c := range columns {
-		heads, numbers = append(heads, c.Short), append(numbers, c.Number)
-	}
-	return heads, numbers
-}
-
-// fullHeads are the heads of a table in Markdown, and which of its columns hold numbers.
-func fullHeads[T any](columns []format.Column[T]) (heads []string, numbers []bool) {
-	for _, c := range columns {
-		heads, numbers = append(heads, c.Name()), append(numbers, c.Number)
-	}
-	return heads, numbers
-}
-
-// cellsOf are the rows of a table.
-func cellsOf[T any](columns []format.Column[T], rows []T) (out [][]string) {
-	for _, row := range rows {
-		var cells []string
-		for _, c := range columns {
-			cells = append(cells, c.Cell(row))
-		}
-		out = append(out, cells)
-	}
-	return out
+	return "  " + t.paint(label, s)
 }

@@ -1,20 +1,18 @@
 // Package text prints a report for people: as tables on a terminal, and as Markdown for a pull
 // request.
 //
-// It computes no result: package report does. It starts no goroutines.
+// It computes no result and chooses none: packages report and sections do. It starts no goroutines.
 package text
 
 import (
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
-	"dyno/lab/report/view"
+	"dyno/lab/report/sections"
 )
 
 // Style describes the terminal. The zero Style suits a pipe: plain ASCII of any width.
@@ -26,44 +24,16 @@ type Style struct {
 // Terminal prints the result for the user of the command.
 func Terminal(w io.Writer, r *report.Report, s Style) error {
 	t := &terminal{style: s}
-	head := t.paint(bold, t.clean(r.Title))
+	head := t.paint(sections.Strong, t.clean(r.Title))
 	if r.Outcome.Status == record.OutcomeFailed {
 		head += t.clean(": failed: " + r.Outcome.Reason)
 	}
 	t.line(head)
 	if r.Invalid == "" { // otherwise the reason is printed once, last
-		t.line(t.paint(green, t.clean(r.Answer)))
+		t.line(t.paint(record.OutcomeComplete, t.clean(r.Answer)))
 	}
 	t.line("")
-	switch {
-	case (r.Scaling != nil || r.Crowd != nil) && (r.Kind == record.KindCapacity || r.Kind == record.KindSweep):
-		// the table of its points follows below
-	case r.Kind == record.KindLoad && r.Load != nil:
-		t.load(r)
-	case r.Kind == record.KindCapacity && r.Capacity != nil:
-		t.capacity(r)
-	case r.Kind == record.KindDiagnose:
-		t.diagnosis(r)
-	case r.Sweep != nil:
-		t.sweep(r)
-	case len(r.Steps) > 0:
-		t.steps(r)
-	}
-	t.scaling(r.Scaling)
-	if r.Crowd != nil {
-		head, number, cells := r.Crowd.Table()
-		t.cells(head, number, cells)
-	}
-	if r.Kind != record.KindDiagnose {
-		t.why(r)
-	}
-	if r.Changes != nil {
-		for _, line := range r.Changes.Lines() {
-			t.line(t.paint(blue, "changed: ") + t.clean(line))
-		}
-		t.line("")
-	}
-	t.databases(r)
+	walk(t, r, sections.Terminal)
 	t.end(r)
 	_, err := io.WriteString(w, t.b.String())
 	return err
@@ -74,17 +44,17 @@ type terminal struct {
 	b     strings.Builder
 }
 
-// Escape codes (ECMA-48 SGR).
-const (
-	bold  = "1"
-	dim   = "2"
-	red   = "31"
-	green = "32"
-	amber = "33"
-	blue  = "34"
-)
+// label is the class of the words that say what a line is.
+const label = "label"
 
-func (t *terminal) paint(code, s string) string {
+// colors are the escape codes (ECMA-48 SGR) of the classes and outcomes.
+var colors = map[string]string{
+	sections.Strong: "1", sections.Dim: "2", sections.Warning: "33", label: "34",
+	record.OutcomeComplete: "32", record.OutcomeInvalid: "31", record.OutcomeInterrupted: "33", record.OutcomeFailed: "33",
+}
+
+func (t *terminal) paint(class, s string) string {
+	code := colors[class]
 	if !t.style.Color || s == "" || code == "" {
 		return s
 	}
@@ -115,160 +85,58 @@ func (t *terminal) clean(s string) string {
 	}, s)
 }
 
-func (t *terminal) steps(r *report.Report) {
-	cols := format.Narrow(r.Columns())
-	var head []string
-	var number []bool
-	for _, c := range cols {
-		head, number = append(head, c.Short), append(number, c.Number)
-		if c.Detail != nil && !c.Brief {
-			head, number = append(head, intervalHead), append(number, false)
-		}
+// labelled puts in front of a text what it is.
+func labelled(what, text string) string {
+	if what == "" {
+		return text
 	}
-	most := 0.0
-	for _, s := range r.Steps {
-		if s.Capacity.Known() {
-			most = max(most, float64(s.Capacity))
-		}
+	return what + ": " + text
+}
+
+func (t *terminal) text(of sections.Text) {
+	s := t.paint(of.Class, t.clean(joined(of.Spans)))
+	if of.Label != "" {
+		s = t.paint(label, of.Label+": ") + s
 	}
-	var rows []row
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		out := row{share: float64(s.Capacity) / most}
-		if r.Turns != nil {
-			out.share = -1 // the table is as wide as a terminal
-		}
-		for _, c := range cols {
-			out.cells = append(out.cells, c.Cell(s))
-			if c.Detail != nil && !c.Brief {
-				out.cells = append(out.cells, c.Detail(s))
+	t.line(s)
+}
+
+func (t *terminal) endTexts() { t.line("") }
+
+func (t *terminal) item(l sections.List, i sections.Item) {
+	s := t.clean(joined(i.Spans))
+	switch {
+	case l.Label == sections.Warning:
+		s = t.paint(sections.Warning, l.Label+": ") + s
+	case l.Label != "":
+		s = t.paint(label, l.Label+": ") + s
+	default:
+		s = t.paint(l.Class, s)
+	}
+	t.line(s)
+	for _, b := range i.Blocks {
+		switch b := b.(type) {
+		case sections.Text:
+			t.line("  " + t.clean(labelled(b.Label, joined(b.Spans))))
+		case sections.List:
+			for _, item := range b.Items {
+				t.line("  " + t.clean(joined(item.Spans)))
 			}
 		}
-		rows = append(rows, out)
 	}
-	t.table(head, number, rows)
-	if undecided := r.UndecidedWords(); undecided != "" {
-		t.line(t.clean(undecided))
+}
+
+// endList separates a list from what follows; warnings join those of the whole experiment.
+func (t *terminal) endList(l sections.List) {
+	if l.Label != sections.Warning {
+		t.space()
+	}
+}
+
+// space prints an empty line, unless there is one.
+func (t *terminal) space() {
+	if !strings.HasSuffix(t.b.String(), "\n\n") {
 		t.line("")
-	}
-}
-
-func (t *terminal) capacity(r *report.Report) {
-	t.cells(voteHead, voteNumbers, voteCells(r.Votes))
-	if len(r.Capacity.Steps) == 0 {
-		return
-	}
-	var rows []row
-	for _, s := range r.Capacity.Steps {
-		rows = append(rows, row{share: -1, cells: []string{format.Format(format.Value(s.OfferedPerS)), format.Format(format.Value(s.AchievedPerS)), format.Format(format.Value(s.P50Ms)), format.Format(format.Value(s.P99Ms)), format.Percent(format.Value(s.Errors)), format.Met(s.Met, s.Invalid)}})
-	}
-	t.table([]string{"offered/s", "achieved/s", "p50 ms", "p99 ms", "errors", "SLO"}, []bool{true, true, true, true, true, false}, rows)
-}
-
-func (t *terminal) sweep(r *report.Report) {
-	most := 0.0
-	for _, s := range r.Sweep.Rows {
-		if s.Accepted.Known() {
-			most = max(most, float64(s.Accepted))
-		}
-	}
-	var rows []row
-	columns := format.Narrow(view.RowColumns)
-	for i, cells := range cellsOf(columns, r.Sweep.Rows) {
-		rows = append(rows, row{share: float64(r.Sweep.Rows[i].Accepted) / most, cells: cells})
-	}
-	head, number := shortHeads(columns)
-	t.table(head, number, rows)
-	if len(r.Sweep.Ramps) == 0 {
-		return
-	}
-	t.cells(rampHead, rampNumbers, rampCells(r.Sweep.Ramps))
-}
-
-// scaling prints a job's throughput over concurrency, and the model that fits it best.
-func (t *terminal) scaling(s *view.Scaling) {
-	if s == nil || len(s.Curves) == 0 {
-		return
-	}
-	head, number, cells := s.Table()
-	t.cells(head, number, cells)
-	for _, c := range s.Curves {
-		for i, line := range c.Words() {
-			if i > 0 {
-				line = "  " + line
-			}
-			t.line(t.clean(line))
-		}
-	}
-	t.line("")
-}
-
-func (t *terminal) load(r *report.Report) {
-	run := r.Load.Run
-	latencies := r.Load.Latencies()
-	head, number := []string{"ms"}, []bool{false}
-	for _, of := range latencies {
-		head, number = append(head, of.Name), append(number, true)
-	}
-	var rows []row
-	for _, q := range format.Quantiles {
-		out := row{share: -1, cells: []string{q.Label}}
-		for _, of := range latencies {
-			v, _ := of.Quantiles.At(q.Name)
-			out.cells = append(out.cells, format.Format(format.Value(v)))
-		}
-		rows = append(rows, out)
-	}
-	if len(latencies) > 0 {
-		t.table(head, number, rows)
-	}
-	t.classes(r.Load)
-	tot := run.Totals
-	t.line(r.Load.Counts())
-	if answers := format.Statuses(tot); answers != "" {
-		t.line("answers: " + t.clean(answers))
-	}
-	if run.Load.Protocol != "" {
-		t.line("protocol: " + t.clean(run.Load.Protocol))
-	}
-	errors := maps.Clone(tot.Errors)
-	delete(errors, format.StatusError) // the line above names them
-	t.counts("errors", errors)
-	if agents := format.Agents(tot); agents != "" {
-		t.line("agents: " + t.clean(agents))
-	}
-	t.line("")
-}
-
-// classes prints the latencies of request classes or steps.
-func (t *terminal) classes(l *view.Load) {
-	var rows []row
-	for _, of := range l.Classes() {
-		out := row{share: -1, cells: []string{t.clean(of.Name)}}
-		for _, ms := range []float64{of.P50, of.P90, of.P99, of.Max, of.Mean} {
-			out.cells = append(out.cells, format.Format(format.Value(ms)))
-		}
-		rows = append(rows, out)
-	}
-	name := "class, ms"
-	if l.Run.Load.Steps != nil {
-		name = "step, ms"
-	}
-	if len(rows) > 0 {
-		t.table([]string{name, "p50", "p90", "p99", "max", "mean"}, []bool{false, true, true, true, true, true}, rows)
-	}
-}
-
-// counts prints a map of counts on one line; nothing when all are 0.
-func (t *terminal) counts(name string, m map[string]int64) {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if m[k] > 0 {
-			parts = append(parts, t.clean(k)+" "+format.Count(m[k]))
-		}
-	}
-	if len(parts) > 0 {
-		t.line(name + ": " + strings.Join(parts, ", "))
 	}
 }
 
@@ -291,14 +159,14 @@ func (t *terminal) end(r *report.Report) {
 		}
 	}
 	for _, w := range r.AllWarnings() {
-		t.line(t.paint(amber, "warning: ") + t.clean(w))
+		t.line(t.paint(sections.Warning, "warning: ") + t.clean(w))
 	}
 	left := r.LeftOut()
 	if more := len(left) - mostLeftOut; more > 0 {
 		left = append(left[:mostLeftOut:mostLeftOut], "more runs, for "+format.Plural(more, "other reason"))
 	}
 	for _, why := range left {
-		t.line(t.paint(amber, "left out: ") + t.clean(why))
+		t.line(t.paint(sections.Warning, "left out: ") + t.clean(why))
 	}
 	if r.Out != "" {
 		t.line("report: " + t.clean(r.Out) + "/" + report.PageFile)
@@ -307,15 +175,5 @@ func (t *terminal) end(r *report.Report) {
 	if word == record.OutcomeFailed { // the first line has the reason
 		text = "until then " + r.SureWords()
 	}
-	t.line(t.paint(outcomeColor(word), word+": ") + t.clean(text))
-}
-
-func outcomeColor(status string) string {
-	switch status {
-	case record.OutcomeComplete:
-		return green
-	case record.OutcomeInvalid:
-		return red
-	}
-	return amber
+	t.line(t.paint(word, word+": ") + t.clean(text))
 }

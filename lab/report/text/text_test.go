@@ -66,7 +66,7 @@ func TestRampsSayHowFarTheyWereFollowed(t *testing.T) {
 	if math.Abs(float64(r.Delivered)-1000) > 140 || math.Abs(float64(r.Accepted)-1100) > 140 || r.From != 200 || r.To != 1700 {
 		t.Errorf("%+v; want delivered to follow up to 1,000/s and accepted up to 1,100/s", r)
 	}
-	if len(r.Moments) != 0 || rampCells(got)[0][4] != "none" {
+	if len(r.Moments) != 0 {
 		t.Errorf("moments %v in a calm ramp", r.Moments)
 	}
 }

@@ -1,0 +1,243 @@
+package sections
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"dyno/lab/diagnose"
+	"dyno/lab/diagnose/findings"
+	"dyno/lab/diagnose/stacks"
+	"dyno/lab/diagnose/rules"
+	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/report/format"
+)
+
+// verdict is the diagnosis that the command was asked for, in full.
+func verdict(r *report.Report) Section {
+	if r.Kind != record.KindDiagnose {
+		return Section{}
+	}
+	return diagnosis(r)
+}
+
+// causes are the diagnoses of a measurement's variants: a line each, in full on the page.
+func causes(r *report.Report) Section {
+	if r.Kind == record.KindDiagnose || len(r.Diagnoses) == 0 {
+		return Section{}
+	}
+	why := List{Label: "why"}
+	for i := range r.Diagnoses {
+		why.Items = append(why.Items, Item{Spans: plain(whyText(r, &r.Diagnoses[i]))})
+	}
+	s := diagnosis(r)
+	s.Blocks = []Block{For{printed, []Block{why}}, For{Page, s.Blocks}}
+	return s
+}
+
+// whyText states a variant's bottleneck, and why its throughput changed or did not.
+func whyText(r *report.Report, d *diagnose.Diagnosis) string {
+	text := r.NameOf(d)
+	if d.Valid && d.Bound != rules.Unknown {
+		text += ", bound by " + format.Verdict(d)
+	}
+	return text + ": " + cmp.Or(d.Moved, d.InWords, "unknown")
+}
+
+// diagnosis is all diagnoses, and where their variants are by CPU use and waiting.
+func diagnosis(r *report.Report) Section {
+	s := Section{ID: "diagnosis", Title: "What bounds it", Nav: "Diagnosis"}
+	for i := range r.Diagnoses {
+		s.Blocks = append(s.Blocks, diagnosed(r, &r.Diagnoses[i]))
+	}
+	if len(s.Blocks) > 0 {
+		s.Blocks = append(s.Blocks, Chart{Quadrant{r}})
+	}
+	return s
+}
+
+// Quadrant is the chart of the diagnosed variants by their CPU use and waiting.
+type Quadrant struct{ *report.Report }
+
+// diagnosed is one diagnosis.
+func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
+	badge := Span{S: format.Verdict(d), Class: "badge " + certainty(d)}
+	g := Group{Class: "diagnosis"}
+	var top []Block // on the page
+	if len(r.Diagnoses) > 1 {
+		g.As, g.Title = Fold, []Span{{S: r.NameOf(d), Class: Strong}, badge}
+		if d.Moved != "" {
+			g.Title = append(g.Title, Span{S: d.Moved, Class: "moved"})
+		}
+	} else {
+		top = append(top, Text{Spans: []Span{badge}})
+		if d.Moved != "" {
+			top = append(top, Text{Spans: plain(d.Moved)})
+		}
+	}
+	if !d.Valid {
+		why := ""
+		if d.Reason != "" {
+			why = ": " + d.Reason
+		}
+		top = append(top, Text{Class: "bad-words", Spans: plain("No verdict" + why + ".")})
+	}
+	g.Blocks = append(g.Blocks, For{Page, top}, For{printed, []Block{Text{Class: Strong, Spans: plain(r.NameOf(d) + ": " + format.Verdict(d))}}})
+	if !r.AnswerHolds(d) {
+		g.Blocks = append(g.Blocks, Text{Class: "in-words", Spans: plain(d.InWords)})
+	}
+	var facts Facts
+	if d.CapacityPerS > 0 {
+		facts.Pairs = append(facts.Pairs, Pair{Name: "Capacity", Value: format.Rate(format.Value(d.CapacityPerS))})
+	}
+	if d.PeakPerS > 0 {
+		peak := Pair{Name: "Peak with clients in a closed loop", Value: format.Rate(format.Value(d.PeakPerS))}
+		facts.Pairs = append(facts.Pairs, peak)
+		g.Blocks = append(g.Blocks, For{printed, []Block{Text{Spans: plain(peak.Name + ": " + peak.Value)}}})
+	}
+	g.Blocks = append(g.Blocks, facts)
+	if d.WhatIf != nil {
+		g.Blocks = append(g.Blocks, Text{Label: "without this bound", Spans: plain(d.WhatIf.InWords)})
+	}
+	kinds := kindsOf(d.Bound)
+	if len(d.Where) > 0 {
+		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Where)}}, For{Page, []Block{Heading{4, "Where"}, placeList(r, d, kinds, d.Where)}})
+	}
+	if len(d.Evidence) > 0 {
+		g.Blocks = append(g.Blocks, Heading{4, "Evidence"}, evidence(d.Evidence))
+	}
+	if len(d.Interventions) > 0 {
+		g.Blocks = append(g.Blocks, Heading{4, "Experiments that test the verdict"}, interventions(d.Interventions))
+	}
+	return Group{g.As, g.Title, g.Class, append(g.Blocks, found(r, d)...)}
+}
+
+// found are the findings of a diagnosis, and what was not measured.
+func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
+	briefly, onPage := List{Label: "finding"}, List{Class: "findings"}
+	for _, f := range d.Findings {
+		kinds := kindsOf(d.Bound)
+		if f.Profile != "" {
+			kinds = []string{f.Profile}
+		}
+		var why []Block
+		if len(f.Where) > 0 {
+			at := f.Where[0]
+			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Place(at)))}}}, For{Page, []Block{placeList(r, d, kinds, f.Where)}})
+		}
+		if len(f.Evidence) > 0 {
+			why = append(why, For{Page, []Block{evidence(f.Evidence)}})
+		}
+		if f.WhatIf != nil {
+			why = append(why, Text{Label: "without it", Spans: plain(f.WhatIf.InWords)})
+		}
+		if f.Next != "" {
+			why = append(why, Text{Label: "next", Spans: plain(f.Next)})
+		}
+		briefly.Items = append(briefly.Items, Item{Spans: plain(f.InWords), Blocks: why})
+		spans := []Span{{S: strings.ReplaceAll(f.Kind, "-", " "), Class: Strong}, {S: f.InWords}}
+		if r.Flames.Has(d.Variant, f.Profile) {
+			spans = append(spans, flameLink(d.Variant, f.Profile, ""))
+		}
+		onPage.Items = append(onPage.Items, Item{Spans: spans, Blocks: why})
+	}
+	unseen := List{Class: Dim}
+	for _, u := range d.Unseen {
+		unseen.Items = append(unseen.Items, Item{Spans: plain("not measured: " + u)})
+	}
+	out = append(out, For{printed, []Block{briefly, unseen}})
+	if len(d.Findings) > 0 {
+		out = append(out, For{Page, []Block{Heading{4, "Findings"}, onPage}})
+	}
+	if len(d.Unseen) > 0 {
+		out = append(out, For{Page, []Block{Heading{4, "Not measured"}, List{Class: Dim, Items: lines(d.Unseen)}}})
+	}
+	return out
+}
+
+// certainty is the class of a verdict's badge.
+func certainty(d *diagnose.Diagnosis) string {
+	switch {
+	case !d.Valid:
+		return "bad"
+	case d.Bound == rules.Unknown || d.Bound == rules.NotLoaded || d.Bound == rules.Generator || d.Bound == rules.Environment,
+		d.Disturbed != "" && !d.Confirmed:
+		return "part"
+	}
+	return "good"
+}
+
+// kindsOf are the flame graphs that may show the cause of a verdict, the likeliest first.
+func kindsOf(b rules.Bound) []string {
+	switch b {
+	case rules.GC:
+		return []string{record.ProfileHeap, "objects", record.ProfileCPU}
+	case rules.Lock:
+		return []string{record.ProfileMutex, record.ProfileBlock, record.ProfileCPU}
+	case rules.Wait:
+		return []string{record.ProfileBlock, record.ProfileMutex, record.ProfileGoroutine, record.ProfileCPU}
+	}
+	return []string{record.ProfileCPU, record.ProfileHeap, record.ProfileBlock}
+}
+
+// placeList is places in the code, each with the flame graph that shows it.
+func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []stacks.Site) List {
+	l := List{Class: "places"}
+	for _, p := range of {
+		item := Item{Spans: []Span{{S: p.Function, Class: Code}}}
+		if at := format.Place(p); at != "" {
+			item.Spans = append(item.Spans, Span{S: at, Class: Dim})
+		}
+		if s := format.Share(p); s != "" {
+			item.Spans = append(item.Spans, Span{S: s, Class: Strong})
+		}
+		if kind := r.Flames.Showing(d.Variant, kinds, p.Function); kind != "" {
+			link := flameLink(d.Variant, kind, p.Function)
+			link.About = p.Function + " in the flame graph"
+			item.Spans = append(item.Spans, link)
+		}
+		l.Items = append(l.Items, item)
+	}
+	return l
+}
+
+// flameLink opens a flame graph at a function; the page's script reads the link.
+func flameLink(variant, kind, function string) Span {
+	return Span{S: "flame graph", Link: "#flame=" + url.PathEscape(variant) + "," + url.PathEscape(kind) + "," + url.PathEscape(function)}
+}
+
+func placeTable(of []stacks.Site) Table {
+	return tableOf("places", []format.Column[stacks.Site]{
+		figure("share", "", "share", format.Share),
+		words("where", format.Place),
+		words("in", func(p stacks.Site) string { return p.Function }),
+	}, of)
+}
+
+func evidence(of []findings.Evidence) Table {
+	t := tableOf("evidence", []format.Column[findings.Evidence]{
+		words("signal", format.Signal),
+		figure("value", "", "value", format.Evidence),
+		words("meaning", func(e findings.Evidence) string { return e.Means }),
+	}, of)
+	t.Class = "evidence"
+	return t
+}
+
+func interventions(of []diagnose.Intervention) Table {
+	t := tableOf("interventions", []format.Column[diagnose.Intervention]{
+		words("changed", func(i diagnose.Intervention) string { return i.Changed }),
+		words("predicted", func(i diagnose.Intervention) string { return i.Predicted }),
+		words("saw", func(i diagnose.Intervention) string { return i.Saw }),
+		words("prediction", format.Held),
+	}, of)
+	for i, one := range of {
+		badge := "bad"
+		if one.Held {
+			badge = "held"
+		}
+		t.Rows[i].Cells[3].Badge = badge
+	}
+	return t
+}

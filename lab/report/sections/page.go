@@ -1,0 +1,195 @@
+package sections
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"dyno/lab/record"
+	"dyno/lab/report"
+	"dyno/lab/report/format"
+	"dyno/lab/report/view"
+)
+
+// flames are the flame graphs of the profiles.
+func flames(r *report.Report) Section {
+	if r.Flames == nil {
+		return Section{}
+	}
+	s := Section{ID: "flames", Title: "Flame graphs"}
+	if len(r.Flames.Graphs) > 0 {
+		s.Blocks = append(s.Blocks, Chart{r.Flames})
+	}
+	if of := r.Flames.Missing; len(of) > 0 {
+		s.Blocks = append(s.Blocks, Group{As: Fold, Title: plain("Profiles not taken"), Blocks: []Block{List{Class: Dim, Items: lines(of)}}})
+	}
+	return s
+}
+
+// Curves are the load curves of the variants, all to one scale.
+type Curves struct {
+	Of    []view.Curve
+	Turns bool         // the dots are slices, not runs
+	Bound format.Value // of the SLO on p99, ms
+}
+
+// curves are latencies against the offered rate.
+func curves(r *report.Report) Section {
+	s := Section{ID: "curve", Title: "Load curves"}
+	if len(r.Curves) > 0 && r.Kind != record.KindSweep { // those of a sweep are in its own charts
+		s.Blocks = append(s.Blocks, Chart{Curves{r.Curves, r.Turns != nil, format.P99Bound(r.SLO)}})
+	}
+	for _, c := range r.Charts {
+		s.Blocks = append(s.Blocks, Chart{c})
+	}
+	return s
+}
+
+// Series are the runs over time.
+type Series struct {
+	Traces  []view.Trace
+	Left    int // runs that have none
+	Initial int // the trace shown first
+}
+
+// series are the client and the server over time.
+func series(r *report.Report) Section {
+	if len(r.Traces) == 0 {
+		return Section{}
+	}
+	return Section{ID: "series", Title: "Client and server over time", Nav: "Over time", Blocks: []Block{Chart{Series{r.Traces, r.TracesLeft, initial(r)}}}}
+}
+
+// initial is the trace shown first: the last measured run that met its SLO, or else the last
+// measured one, or else the last that saturated the service.
+func initial(r *report.Report) (best int) {
+	rank := map[string]int{}
+	for _, run := range r.Runs {
+		measured := run.Role == record.RoleMeasure || run.Role == record.RoleSweep || run.Role == record.RoleSingle
+		switch {
+		case run.Invalid != "":
+		case measured && run.Met:
+			rank[run.ID] = 3
+		case measured:
+			rank[run.ID] = 2
+		case run.Role == record.RoleSaturate:
+			rank[run.ID] = 1
+		}
+	}
+	for i, t := range r.Traces {
+		if rank[t.Run] >= rank[r.Traces[best].Run] {
+			best = i
+		}
+	}
+	return best
+}
+
+// Pauses are the histograms of the variants.
+type Pauses []view.Pauses
+
+// pauses are the GC pauses of the variants by their length.
+func pauses(r *report.Report) Section {
+	if len(r.Pauses) == 0 {
+		return Section{}
+	}
+	return Section{ID: "pauses", Title: "GC pauses", Blocks: []Block{Chart{Pauses(r.Pauses)}}}
+}
+
+// runs is the list of all runs.
+func runs(r *report.Report) Section {
+	if len(r.Runs) == 0 {
+		return Section{}
+	}
+	return Section{ID: "runs", Title: "Runs", Blocks: []Block{Runs(r.Runs)}}
+}
+
+// Runs is the table of runs; package live shows it as well.
+func Runs(of []view.Run) Table {
+	value := func(head, unit string, read func(view.Run) format.Value) format.Column[view.Run] {
+		return figure(head, unit, "", func(r view.Run) string { return format.Format(read(r)) })
+	}
+	t := tableOf("runs", []format.Column[view.Run]{
+		words("run", func(r view.Run) string { return r.ID }),
+		words("role", func(r view.Run) string { return format.Role(r.Role) }),
+		figure("round", "", "", func(r view.Run) string {
+			if r.Round == 0 {
+				return ""
+			}
+			return fmt.Sprint(r.Round)
+		}),
+		value("offered", "per second", func(r view.Run) format.Value { return r.Offered }),
+		value("achieved", "per second", func(r view.Run) format.Value { return r.Achieved }),
+		value("p50", "ms", func(r view.Run) format.Value { return r.P50 }),
+		value("p99", "ms", func(r view.Run) format.Value { return r.P99 }),
+		figure("errors", "", "", func(r view.Run) string { return format.Percent(r.Errors) }),
+		value("CPU", "us per request", func(r view.Run) format.Value { return r.CPU }),
+		words("SLO", func(r view.Run) string {
+			switch {
+			case !r.Judged:
+				return ""
+			case r.Unjudged != "" && !r.Met:
+				return "not judged"
+			}
+			return format.Met(r.Met, "")
+		}),
+		words("remarks", func(r view.Run) string {
+			text := strings.Join(slices.Concat(r.Misses, r.Warnings), ". ")
+			if text != "" {
+				text += "."
+			}
+			return text
+		}),
+	}, of)
+	t.Class, t.Columns[10].Class = "tall", "remarks"
+	for i, r := range of {
+		row := &t.Rows[i]
+		row.Cells[9].Title = r.Unjudged
+		if r.Invalid != "" {
+			row.Class, row.Cells[10].Strong = "invalid", "invalid: "+r.Invalid
+		}
+	}
+	return t
+}
+
+// conditions are what it takes to run the experiment again.
+func conditions(r *report.Report) Section {
+	s := Section{ID: "conditions", Title: "Conditions"}
+	if len(r.Command) > 0 {
+		s.Blocks = append(s.Blocks, Heading{3, "Run it again"}, Pre{format.Command(r.Command), "card"})
+	}
+	settings := tableOf("the machine's settings", []format.Column[string]{
+		words("", func(name string) string { return name }),
+		words("", func(name string) string { return r.Machine.Settings[name] }),
+	}, slices.Sorted(maps.Keys(r.Machine.Settings)))
+	settings.Class = "narrow"
+	s.Blocks = append(s.Blocks, Group{As: Fold, Title: plain("Machine: " + r.Machine.String()), Blocks: []Block{settings}})
+	if len(r.Assemblies) > 0 {
+		s.Blocks = append(s.Blocks, Heading{3, "Assemblies"})
+	}
+	for _, a := range r.Assemblies {
+		s.Blocks = append(s.Blocks, assembly(a))
+	}
+	if r.Scenario != "" {
+		s.Blocks = append(s.Blocks, Heading{3, "Scenario"}, Group{As: Fold, Title: plain("The scenario's text"), Blocks: []Block{Pre{Text: r.Scenario}}})
+	}
+	return s
+}
+
+// assembly is how a variant was started, and the settings that it reported.
+func assembly(a view.Assembly) Block {
+	g := Group{As: Fold, Title: plain(cmp.Or(a.Variant, "target"))}
+	if a.Args != "" {
+		g.Title = append(g.Title, Span{S: a.Args, Class: Code})
+	}
+	if a.Command != "" {
+		g.Blocks = append(g.Blocks, Text{Spans: plain("Started as")}, Pre{Text: a.Command})
+	}
+	if a.JSON != nil {
+		g.Blocks = append(g.Blocks, Text{Spans: plain("Resolved to")}, Pre{Text: string(a.JSON)})
+	} else {
+		g.Blocks = append(g.Blocks, Text{Class: Dim, Spans: plain("Its resolved settings are unknown: the target has no agent.")})
+	}
+	return g
+}

@@ -1,0 +1,185 @@
+package sections
+
+import (
+	"fmt"
+	"strings"
+
+	"dyno/lab/report"
+	"dyno/lab/report/format"
+	"dyno/lab/report/view"
+)
+
+// scaling is a job's throughput over concurrency.
+func scaling(r *report.Report) Section {
+	of := r.Scaling
+	if of == nil || len(of.Curves) == 0 {
+		return Section{}
+	}
+	s := Section{ID: "scaling", Title: "Throughput over concurrency"}
+	models := List{}
+	for i := range of.Curves {
+		s.Blocks = append(s.Blocks, Chart{of.Curves[i]})
+		texts := of.Curves[i].Words()
+		models.Items = append(models.Items, Item{Spans: plain(texts[0]), Blocks: []Block{List{Items: lines(texts[1:])}}})
+	}
+	s.Blocks = append(s.Blocks, Chart{of}, headed("throughput over concurrency", of.Table), For{printed, []Block{models}})
+	return s
+}
+
+// headed is a table whose heads are the same in every output.
+func headed(name string, of func() (head []string, number []bool, rows [][]string)) Table {
+	t := Table{Name: name, Class: "tall"}
+	head, number, rows := of()
+	for i := range head {
+		t.Columns = append(t.Columns, Column{Head: head[i], Short: head[i], Number: number[i]})
+	}
+	for _, cells := range rows {
+		row := Row{Share: -1}
+		for _, c := range cells {
+			row.Cells = append(row.Cells, Cell{Text: c})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// sessions are the runs with a number of sessions.
+func sessions(r *report.Report) Section {
+	if r.Crowd == nil {
+		return Section{}
+	}
+	return Section{ID: "sessions", Title: "Sessions", Blocks: []Block{headed("sessions", r.Crowd.Table),
+		For{Page, []Block{Text{Class: "note", Spans: plain("Frames and bytes received are those of a session: the mean, and p1, which 99% of the sessions reach. Opening times count from the first step of a connection until the session is open.")}}}}}
+}
+
+// sweep is the variants at each of the declared rates, and under a rising one.
+func sweep(r *report.Report) Section {
+	of := r.Sweep
+	if of == nil {
+		return Section{}
+	}
+	s := Section{ID: "sweep", Title: "Sweep"}
+	for _, p := range of.Panels {
+		if p.Name != "" {
+			s.Blocks = append(s.Blocks, Heading{3, p.Name})
+		}
+		if p.Flows != nil {
+			s.Blocks = append(s.Blocks, Chart{p})
+		}
+	}
+	t := tableOf("the sweep", view.RowColumns, of.Rows)
+	most := 0.0
+	for _, row := range of.Rows {
+		if row.Accepted.Known() {
+			most = max(most, float64(row.Accepted))
+		}
+	}
+	for i := range t.Rows {
+		t.Rows[i].Share = float64(of.Rows[i].Accepted) / most
+	}
+	t.Class = "tall"
+	onPage := append(changePoints(r), Heading{3, "Constant rates"}, t)
+	if len(of.Ramps) == 0 {
+		s.Blocks = append(s.Blocks, For{Page, onPage}, For{printed, []Block{t}})
+		return s
+	}
+	rising := rampTable(of.Ramps)
+	s.Blocks = append(s.Blocks,
+		For{Page, append([]Block{
+			Heading{3, "Under a rising rate"},
+			Text{Class: Dim, Spans: plain("The highest offered rate at which all offers were accepted and delivered, within 2%; and the rate at which rate, p99 and GC pauses exceeded their thresholds: together (an inflection), or one alone.")},
+			rising,
+		}, onPage...)},
+		For{printed, []Block{t, rising}})
+	return s
+}
+
+func rampTable(of []view.Ramp) Table {
+	t := tableOf("ramps", []format.Column[view.Ramp]{
+		{Head: "variant", Short: "rising rate", Cell: func(r view.Ramp) string { return r.Variant }},
+		figure("offered", "per second", "offered/s", func(r view.Ramp) string { return format.Format(r.From) + " to " + format.Format(r.To) }),
+		figure("accepted follows", "up to", "accepted follows to", func(r view.Ramp) string { return r.FollowedWords(r.Accepted) }),
+		figure("delivered follows", "up to", "delivered follows to", func(r view.Ramp) string { return r.FollowedWords(r.Delivered) }),
+		words("inflection", func(r view.Ramp) string {
+			if len(r.Moments) == 0 {
+				return "none"
+			}
+			var texts []string
+			for _, m := range r.Moments {
+				texts = append(texts, m.Words())
+			}
+			return strings.Join(texts, "; ")
+		}),
+	}, of)
+	t.ShortHeads, t.Class = true, "tall"
+	t.Columns[4].Class = "remarks"
+	return t
+}
+
+// stages are where the requests of each variant spent their time.
+func stages(r *report.Report) Section {
+	s := Section{ID: "stages", Title: "Where requests spend their time", Nav: "Stages"}
+	for _, of := range r.Stages {
+		s.Blocks = append(s.Blocks, Heading{3, of.Run}, stageTable(of))
+	}
+	if len(s.Blocks) > 0 {
+		s.Blocks = append(s.Blocks, Text{Class: Dim, Spans: plain("From the spans that the service sent.")})
+	}
+	return s
+}
+
+// deepestIndent is the number of levels of stages that are indented.
+const deepestIndent = 6
+
+func stageTable(of view.Staged) Table {
+	ms := func(head, unit string, read func(view.StageRow) float64) format.Column[view.StageRow] {
+		return figure(head, unit, "", func(s view.StageRow) string { return number(read(s)) })
+	}
+	name := "stages"
+	if of.Variant != "" {
+		name += " of " + of.Variant
+	}
+	t := tableOf(name, []format.Column[view.StageRow]{
+		words("stage", func(s view.StageRow) string { return s.Name }),
+		{Head: "mean", Unit: "and its self time", Cell: func(view.StageRow) string { return "" }},
+		ms("mean", "ms", func(s view.StageRow) float64 { return s.Latency.Mean }),
+		ms("self", "mean, ms", func(s view.StageRow) float64 { return s.Self }),
+		ms("p50", "ms", func(s view.StageRow) float64 { return s.Latency.P50 }),
+		ms("p99", "ms", func(s view.StageRow) float64 { return s.Latency.P99 }),
+		figure("count", "", "", func(s view.StageRow) string { return format.Count(s.Count) }),
+		figure("errors", "", "", func(s view.StageRow) string {
+			if s.Errors == 0 {
+				return ""
+			}
+			return format.Count(s.Errors)
+		}),
+	}, of.Rows)
+	t.Class, t.Columns[1].Class = "stages", "bar-cell"
+	for i, s := range of.Rows {
+		row := &t.Rows[i]
+		row.Cells[0].Class = fmt.Sprintf("depth-%d", max(0, min(s.Depth, deepestIndent)))
+		row.Cells[1].Chart = s
+		if s.Depth == 0 {
+			row.Class = "root"
+			if s.Transaction != s.Name {
+				row.Cells[0].Details = []string{s.Transaction}
+			}
+		}
+	}
+	return t
+}
+
+// databases are the pools and statements that the variants reported, and what is wrong with them.
+func databases(r *report.Report) Section {
+	if len(r.Databases) == 0 {
+		return Section{}
+	}
+	t := tableOf("connection pools and statements", view.DatabaseColumns(r.Databases), r.Databases)
+	t.Caption = "Database"
+	for i, d := range r.Databases {
+		t.Rows[i].Title = d.Run
+	}
+	remarks := List{Label: Warning, Class: Warning, Items: lines(view.DatabaseRemarks(r.Databases))}
+	return Section{ID: "database", Title: "Database", Blocks: []Block{t, remarks,
+		For{Page, []Block{Text{Class: Dim, Spans: plain("The service's own counts over the measured time of a variant's last run at its capacity: requests that found no free connection, reused connections, statements already prepared, and statements with a deadline.")}}}}}
+}
