@@ -19,7 +19,18 @@ type Traits struct {
 	Sends   bool     // something is sent to the target; it does not drive itself
 	Splits  bool     // load agents can share it
 	Sockets bool     // it goes over WebSockets
+	HTTP2   bool     // it goes over HTTP/2, whatever the TLS settings say
+	JSON    bool     // bodies are JSON, whatever the headers say
+	// Probe is what shows, before the load, that the target can be reached: ProbeRequest,
+	// ProbeConnection, or empty for a load that is not probed.
+	Probe string
 }
+
+// What probes a target that already runs.
+const (
+	ProbeRequest    = "request"    // the first request
+	ProbeConnection = "connection" // a connection alone: what follows may change something at the target
+)
 
 // Counted reports whether the size of the load is a number, of concurrent units or of sessions,
 // instead of a rate.
@@ -34,7 +45,9 @@ func (l *Load) Traits() Traits {
 	if l.Job != nil && l.Job.Axis == AxisConcurrency {
 		t.Axis = AxisConcurrency
 	}
-	t.Sockets = strings.HasPrefix(l.URL, "ws://") || strings.HasPrefix(l.URL, "wss://")
+	if strings.HasPrefix(l.URL, "ws://") || strings.HasPrefix(l.URL, "wss://") {
+		t.Sockets, t.JSON = true, true
+	}
 	return t
 }
 
@@ -43,10 +56,10 @@ var sessionFields = []string{"sessions", "per_session", "open", "send", "expect"
 
 // kinds are the traits of each kind of load.
 var kinds = map[string]Traits{
-	Requests: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "method", "headers", "body", "body_file", "repeat", "array",
+	Requests: {Axis: AxisRate, Sends: true, Splits: true, Probe: ProbeRequest, Fields: []string{"kind", "url", "method", "headers", "body", "body_file", "repeat", "array",
 		"corpus", "classes", "feeder", "once", "keys", "check", "follow", "engine", "connections", "pipeline", "units", "timeout", "think", "tls", "schedule", "max_rate", "receipts"}},
-	Flows: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "steps", "headers", "check", "follow", "feeder", "keys", "connections", "timeout", "tls", "schedule", "max_rate"}},
-	GRPC: {Axis: AxisRate, Sends: true, Splits: true, Fields: []string{"kind", "url", "call", "proto", "proto_path", "descriptors", "headers", "body", "body_file", "repeat",
+	Flows: {Axis: AxisRate, Sends: true, Splits: true, Probe: ProbeConnection, Fields: []string{"kind", "url", "steps", "headers", "check", "follow", "feeder", "keys", "connections", "timeout", "tls", "schedule", "max_rate"}},
+	GRPC: {Axis: AxisRate, Sends: true, Splits: true, Probe: ProbeConnection, HTTP2: true, JSON: true, Fields: []string{"kind", "url", "call", "proto", "proto_path", "descriptors", "headers", "body", "body_file", "repeat",
 		"feeder", "once", "keys", "check", "connections", "pipeline", "timeout", "tls", "schedule", "max_rate"}},
 	Sessions: {Axis: AxisSessions, Sends: true, Fields: append([]string{"kind", "url", "headers", "feeder", "once", "timeout", "tls"}, sessionFields...)},
 	Jobs:     {Axis: AxisRate, Fields: []string{"kind", "args", "schedule", "max_rate", "axis", "units", "feeder"}},

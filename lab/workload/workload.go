@@ -207,6 +207,20 @@ type Stage struct {
 	Length time.Duration `yaml:"length" json:"length_ns"`
 }
 
+// ClassNames returns the names by which responses are counted: those of the classes of requests, or
+// of a flow's steps. A single class needs no name.
+func (l *Load) ClassNames() (names []string) {
+	for i := range l.Steps {
+		names = append(names, l.Steps[i].Name)
+	}
+	for i := range l.Requests {
+		if len(l.Requests) > 1 {
+			names = append(names, l.Requests[i].Name)
+		}
+	}
+	return names
+}
+
 // Thinking is the time that a flow pauses in all.
 func (l *Load) Thinking() (sum time.Duration) {
 	for i := range l.Steps {

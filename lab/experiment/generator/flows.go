@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 
-	"dyno/lab/experiment/environment"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
 	"dyno/lab/record"
@@ -33,28 +31,6 @@ func (b *Generator) Paced(p *load.Plan, v scenario.Variant) {
 		p.Warmup = max(p.Warmup, pauses)
 		p.Drain += pauses
 	}
-}
-
-// flows makes the flows of a run, and enters their steps into it.
-func (b *Generator) flows(s *environment.Testbed, l scenario.Load, u *url.URL, r *record.Run, out *Requests) error {
-	spec := corpus.Spec{Rows: b.rows, Run: out.Run, Seed: r.Load.Seed}
-	w := b.work(l, u, &corpus.Corpus{})
-	w.Flow, w.Permit = &spec, b.Permitted
-	var err error
-	if spec.Load, err = b.resolve(s, l); err == nil {
-		err = b.permitSteps(spec.Load.Steps)
-	}
-	if err == nil {
-		out.Driver, err = b.driver(w)
-	}
-	if err != nil {
-		return &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
-	}
-	for i := range l.Steps {
-		out.Classes = append(out.Classes, l.Steps[i].Name)
-	}
-	out.corpus, r.Load.Steps = w.Corpus, out.Classes
-	return nil
 }
 
 // permitSteps returns an error if the steps of a flow may not be sent to their hosts.

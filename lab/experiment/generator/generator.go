@@ -8,7 +8,6 @@ package generator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -52,8 +51,8 @@ func New(programs *environment.Programs) *Generator {
 
 // Agents are processes, here or on other machines, that share a load of requests.
 type Agents interface {
-	// Driver makes a driver with which they share the work.
-	Driver(engine.Work) (load.Driver, error)
+	// Driver makes a driver with which they share a load.
+	Driver(*corpus.Spec) (load.Driver, error)
 	// PIDs returns the processes of those on this machine.
 	PIDs() []int
 }
@@ -88,29 +87,39 @@ func (b *Generator) Requests(ctx context.Context, s *environment.Testbed, v scen
 		return out, err
 	}
 	r.Load.URL = shown(u)
-	if len(b.Scenario.Load.Steps) > 0 {
-		err := b.flows(s, l, u, r, &out)
-		return out, err
+	spec, err := b.spec(s, l, out.Run, r.Load.Seed)
+	if err == nil {
+		err = b.permitSteps(spec.Load.Steps)
 	}
-	requests, rows, err := b.corpus(s, l, out.Run, r.Load.Seed)
 	if err != nil {
 		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
 	if l.Once {
-		requests.Supply = b.supply(s, u)
+		spec.Supply = b.supply(s, u)
 	}
 	if blocks(l.Deliveries) {
 		committed := &atomic.Pointer[deliveries.Blocks]{}
 		out.committed = committed
-		requests.Accepted = func(seq uint64, answer []byte) {
+		spec.Accepted = func(seq uint64, answer []byte) {
 			if b := committed.Load(); b != nil {
 				b.Accepted(seq, answer)
 			}
 		}
 	}
-	out.corpus, out.rows, out.Classes = requests, rows, requests.ClassNames()
-	if out.Driver, err = b.engine(ctx, l, u, requests); err != nil {
+	if err := b.describe(ctx, l, spec); err != nil {
 		return out, &scenario.Fault{Err: err}
+	}
+	if b.Agents != nil {
+		out.Driver, err = b.Agents.Driver(spec)
+	} else {
+		out.Driver, out.corpus, err = engine.New(spec)
+	}
+	if err != nil {
+		return out, &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
+	}
+	out.Classes, out.rows = spec.Load.ClassNames(), rowsOf(spec)
+	if len(spec.Load.Steps) > 0 {
+		r.Load.Steps = out.Classes
 	}
 	return out, nil
 }
@@ -148,40 +157,15 @@ func runName(id string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// work describes the load of requests to a URL.
-func (b *Generator) work(l scenario.Load, u *url.URL, requests *corpus.Corpus) engine.Work {
-	return engine.Work{URL: u.String(), Engine: l.Engine, Corpus: requests, HTTP2: l.TLS.HTTP2 || b.Scenario.Load.GRPC != nil, TLS: b.tls(), Think: l.Think, Follow: l.Follow, Pipeline: l.Pipeline}
-}
-
-// engine makes the driver of a load of requests.
-func (b *Generator) engine(ctx context.Context, l scenario.Load, u *url.URL, requests *corpus.Corpus) (load.Driver, error) {
-	w := b.work(l, u, requests)
-	if b.Agents != nil && l.Deliveries != "" {
-		return nil, errors.New("a load with receipts comes from one process: it cannot be split between agents yet")
-	}
-	if err := b.describe(ctx, l, &w); err != nil {
+// spec describes a load with what its driver needs besides.
+func (b *Generator) spec(s *environment.Testbed, l scenario.Load, run string, seed uint64) (*corpus.Spec, error) {
+	trust, err := b.tls()
+	if err != nil {
 		return nil, err
 	}
-	return b.driver(w)
-}
-
-// driver makes the driver of a load, which agents send if there are some.
-func (b *Generator) driver(w engine.Work) (load.Driver, error) {
-	if b.Agents == nil {
-		return w.Driver()
-	}
-	return b.Agents.Driver(w)
-}
-
-// corpus builds the requests of a run, and returns the number of rows or bodies that it has for
-// them.
-func (b *Generator) corpus(s *environment.Testbed, l scenario.Load, run string, seed uint64) (requests *corpus.Corpus, rows int, err error) {
-	spec := corpus.Spec{Bodies: map[string][][]byte{}, Rows: b.rows, Run: run, Seed: seed}
-	if b.rows != nil {
-		rows = b.rows.Len()
-	}
+	spec := &corpus.Spec{Bodies: map[string][][]byte{}, Rows: b.rows, Run: run, Seed: seed, CA: trust.CA, Permit: b.Permitted}
 	if spec.Load, err = b.resolve(s, l); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for i := range l.Requests {
 		file := l.Requests[i].Body.Corpus
@@ -189,18 +173,27 @@ func (b *Generator) corpus(s *environment.Testbed, l scenario.Load, run string, 
 			continue
 		}
 		if spec.Bodies[file], err = readFile(b.Scenario, file, corpus.ReadBodies); err != nil {
-			return nil, 0, fmt.Errorf("corpus %s: %w", file, err)
+			return nil, fmt.Errorf("corpus %s: %w", file, err)
 		}
-		rows = max(rows, len(spec.Bodies[file]))
 	}
-	requests, err = corpus.Build(spec)
-	return requests, rows, err
+	return spec, nil
+}
+
+// rowsOf returns the number of rows or bodies that a load has for its requests.
+func rowsOf(s *corpus.Spec) (rows int) {
+	if s.Rows != nil {
+		rows = s.Rows.Len()
+	}
+	for _, bodies := range s.Bodies {
+		rows = max(rows, len(bodies))
+	}
+	return rows
 }
 
 // resolve returns a load as its driver takes it: with the content of bodies' files, and without the
 // placeholders of the environment.
 func (b *Generator) resolve(s *environment.Testbed, l scenario.Load) (scenario.Load, error) {
-	l.Feeder = nil // its rows were read
+	l.Feeder, l.TLS.CA = nil, "" // the rows and the authorities were read
 	l.Requests = slices.Clone(l.Requests)
 	for i := range l.Requests {
 		if err := b.open(&l.Requests[i].Body); err != nil {
@@ -249,7 +242,7 @@ const reachTimeout = 2 * time.Second
 // answering later is measured. Processes that the lab starts are known to be ready. The warnings
 // are about answers that do not count as a success.
 func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
-	if !b.Scenario.Load.Traits().Sends || b.Scenario.Load.Sessions != nil || len(b.Scenario.Companions) > 0 {
+	if b.Scenario.Load.Traits().Probe == "" || len(b.Scenario.Companions) > 0 {
 		return nil, nil
 	}
 	seen := map[string]bool{}
@@ -274,8 +267,8 @@ func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
 }
 
 // trySocket makes one connection to a target that already runs.
-func (b *Generator) trySocket(ctx context.Context, l scenario.Load, u *url.URL, requests *corpus.Corpus) error {
-	d, err := b.work(l, u, requests).Sockets()
+func (b *Generator) trySocket(ctx context.Context, s *corpus.Spec, requests *corpus.Corpus) error {
+	d, err := engine.Sockets(s, requests)
 	if err != nil {
 		return &scenario.Fault{Err: err}
 	}
@@ -291,17 +284,14 @@ func (b *Generator) try(ctx context.Context, s *environment.Testbed, v scenario.
 	if err != nil {
 		return "", err
 	}
-	requests, _, err := b.corpus(s, l, runName(""), 0)
-	if len(b.Scenario.Load.Steps) > 0 || b.Scenario.Load.GRPC != nil {
-		requests, err = onlyConnection(), nil
-	}
+	spec, requests, err := b.first(s, l)
 	if err != nil {
 		return "", &scenario.Fault{Err: fmt.Errorf("load: %w", err)}
 	}
 	if l.Traits().Sockets {
-		return "", b.trySocket(ctx, l, u, requests)
+		return "", b.trySocket(ctx, spec, requests)
 	}
-	d, err := b.work(l, u, requests).Standard()
+	d, err := engine.Standard(spec, requests)
 	if err != nil {
 		return "", &scenario.Fault{Err: err}
 	}
@@ -318,4 +308,18 @@ func (b *Generator) try(ctx context.Context, s *environment.Testbed, v scenario.
 		return fmt.Sprintf("the target answered in %v with %s: %s", took, corpus.Redirected(status, location), asked), nil
 	}
 	return fmt.Sprintf("the target answered %d %s in %v, which does not count as a success: %s", status, http.StatusText(status), took, asked), nil
+}
+
+// first returns what probes a target: the load's requests, or a connection alone.
+func (b *Generator) first(s *environment.Testbed, l scenario.Load) (*corpus.Spec, *corpus.Corpus, error) {
+	if l.Traits().Probe == workload.ProbeConnection {
+		trust, err := b.tls()
+		return &corpus.Spec{Load: l, CA: trust.CA}, onlyConnection(), err
+	}
+	spec, err := b.spec(s, l, runName(""), 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	requests, err := corpus.Build(*spec)
+	return spec, requests, err
 }

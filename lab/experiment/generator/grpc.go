@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
 	"dyno/lab/load/grpcload/protosource"
 	"dyno/lab/scenario"
@@ -13,22 +14,21 @@ import (
 // maxDescriptors bounds a file of descriptors, in bytes.
 const maxDescriptors = 16 << 20
 
-// describe makes a load of requests one of gRPC calls, if it is one, with their descriptors from
-// the scenario's files or from the target.
-func (b *Generator) describe(ctx context.Context, l scenario.Load, w *engine.Work) error {
-	if b.Scenario.Load.GRPC == nil {
+// describe adds the descriptors of gRPC calls, if the load makes some, from the scenario's files or
+// from the target.
+func (b *Generator) describe(ctx context.Context, l scenario.Load, s *corpus.Spec) error {
+	if l.GRPC == nil {
 		return nil
 	}
-	w.Call = l.GRPC.Call
 	if len(l.GRPC.Proto) > 0 {
 		var err error
-		if w.Descriptors, err = protosource.Compile(ctx, b.resolved(l.GRPC.Proto), b.resolved(l.GRPC.ProtoPath)); err != nil {
+		if s.Descriptors, err = protosource.Compile(ctx, b.resolved(l.GRPC.Proto), b.resolved(l.GRPC.ProtoPath)); err != nil {
 			return fmt.Errorf("load.proto: %w", err)
 		}
 	}
 	if l.GRPC.Descriptors != "" {
 		var err error
-		w.Descriptors, err = readFile(b.Scenario, l.GRPC.Descriptors, func(r io.Reader) ([]byte, error) {
+		s.Descriptors, err = readFile(b.Scenario, l.GRPC.Descriptors, func(r io.Reader) ([]byte, error) {
 			content, err := io.ReadAll(io.LimitReader(r, maxDescriptors+1))
 			if err == nil && len(content) > maxDescriptors {
 				err = fmt.Errorf("larger than %d MiB", maxDescriptors>>20)
@@ -39,7 +39,7 @@ func (b *Generator) describe(ctx context.Context, l scenario.Load, w *engine.Wor
 			return fmt.Errorf("load.descriptors %s: %w", l.GRPC.Descriptors, err)
 		}
 	}
-	return w.Describe(ctx)
+	return engine.Describe(ctx, s)
 }
 
 func (b *Generator) resolved(names []string) (out []string) {

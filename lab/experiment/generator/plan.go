@@ -39,7 +39,7 @@ func (b *Generator) Base(v scenario.Variant) load.Plan {
 // is a fault of the scenario.
 func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration) (load.Plan, error) {
 	l, p := b.Scenario.LoadOf(v), b.Base(v)
-	if b.Scenario.Load.Sessions != nil {
+	if l.Traits().Axis == workload.AxisSessions {
 		p.Connections = cmp.Or(r.Spec.Connections, p.Connections)
 		return b.planSessions(p, r, l, warmup), nil
 	}

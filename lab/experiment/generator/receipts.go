@@ -46,7 +46,10 @@ func (b *Generator) blocks(ctx context.Context, address string, r *Requests) (fo
 	if err != nil {
 		return nil, nil, &scenario.Fault{Err: err}
 	}
-	settings := b.tls()
+	settings, err := b.tls()
+	if err != nil {
+		return nil, nil, &scenario.Fault{Err: err}
+	}
 	secure, err := settings.Config(u.Hostname(), false)
 	if err != nil {
 		return nil, nil, &scenario.Fault{Err: err}

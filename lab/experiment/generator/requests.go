@@ -20,13 +20,18 @@ type Requests struct {
 	Classes []string // the names of their classes
 	Run     string   // the run's name in request bodies
 
-	corpus    *corpus.Corpus
+	corpus    *corpus.Corpus                     // nil: agents build and send it
 	rows      int                                // rows or bodies that the corpus is made of
 	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: blocks are not the receipts
 }
 
 // Left returns the number of requests that can still be sent to the process.
-func (r *Requests) Left() int64 { return r.corpus.Left() }
+func (r *Requests) Left() int64 {
+	if r.corpus == nil {
+		return math.MaxInt64
+	}
+	return r.corpus.Left()
+}
 
 // Notes are what the driver has to say about failures.
 func (r *Requests) Notes() []string {

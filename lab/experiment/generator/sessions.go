@@ -65,7 +65,10 @@ func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) 
 	if !strings.HasPrefix(l.URL, "wss:") && !strings.HasPrefix(l.URL, "https:") {
 		return script.New(of, nil)
 	}
-	settings := b.tls()
+	settings, err := b.tls()
+	if err != nil {
+		return nil, err
+	}
 	return script.New(of, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
 }
 

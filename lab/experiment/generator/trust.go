@@ -1,21 +1,37 @@
 package generator
 
 import (
+	"fmt"
+	"os"
+
 	"dyno/lab/load/nethttp"
 	"dyno/lab/probe/profiling"
 )
 
 // Debug returns a debug address, whose certificate is judged like that of the load's URL.
 func (b *Generator) Debug(url, token string) (profiling.Address, error) {
-	t := b.tls()
+	t, err := b.tls()
+	if err != nil {
+		return profiling.Address{}, err
+	}
 	settings, err := t.Config("", false)
 	return profiling.Address{URL: url, Token: token, TLS: settings}, err
 }
 
-func (b *Generator) tls() nethttp.TLS {
-	out := nethttp.TLS{Insecure: b.Scenario.Load.TLS.Insecure}
-	if ca := b.Scenario.Load.TLS.CA; ca != "" {
-		out.CAFile = b.Scenario.Resolve(ca)
+// tls returns the settings of the load's URL, with the content of its file of authorities.
+func (b *Generator) tls() (nethttp.TLS, error) {
+	of := b.Scenario.Load.TLS
+	out := nethttp.TLS{Insecure: of.Insecure}
+	if of.CA == "" {
+		return out, nil
 	}
-	return out
+	file := b.Scenario.Resolve(of.CA)
+	var err error
+	if out.CA, err = os.ReadFile(file); err != nil {
+		return out, fmt.Errorf("reading the certificate authority: %w", err)
+	}
+	if _, err := out.Config("", false); err != nil {
+		return out, fmt.Errorf("%s: %w", file, err)
+	}
+	return out, nil
 }

@@ -13,8 +13,6 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
-	"dyno/lab/load/engine"
-	"dyno/lab/load/flows"
 )
 
 // Agent waits for work and sends its shares of it.
@@ -36,14 +34,6 @@ type Agent struct {
 	driving sync.WaitGroup
 }
 
-// work is a load that can be sent.
-type work struct {
-	key    string
-	size   int
-	driver load.Driver
-	shared interface{ Share(k, n int) } // what the processes take turns at
-}
-
 // arrival is work that arrives in parts.
 type arrival struct {
 	key  string
@@ -53,7 +43,7 @@ type arrival struct {
 // What an agent keeps of a coordinator's work: as much as the variants of a ladder need.
 const (
 	mostWorks = 32
-	mostBytes = engine.MaxEncoded // together, encoded
+	mostBytes = 512 << 20 // together; the latest is kept whatever it takes
 )
 
 // Serve says hello and carries out orders until ctx is done. A drive in progress is then stopped.
@@ -195,27 +185,9 @@ func (a *Agent) takePart(p *part) error {
 	if sum := sha256.Sum256(in.data); hex.EncodeToString(sum[:]) != p.Key {
 		return errors.New("the work is not what its coordinator sent")
 	}
-	w, err := engine.Decode(in.data)
+	made, err := makeWork(p.Key, in.data, a.permitted, a.redirected)
 	if err != nil {
 		return err
-	}
-	hosts, err := w.Hosts()
-	if err != nil {
-		return err
-	}
-	for _, host := range hosts {
-		if err := a.permitted(host); err != nil {
-			return err
-		}
-	}
-	w.Permit = a.redirected
-	driver, err := w.Driver()
-	if err != nil {
-		return err
-	}
-	made := &work{key: p.Key, size: p.Size, driver: driver, shared: w.Corpus}
-	if d, ok := driver.(*flows.Driver); ok {
-		made.shared = d
 	}
 	a.works = append(a.works, made)
 	for size := a.bytes(); len(a.works) > 1 && (len(a.works) > mostWorks || size > mostBytes); size = a.bytes() {

@@ -39,10 +39,10 @@ var ErrNoReceiver = errors.New("no process receives this message")
 
 // Subjects. Their prefix has the version of the messages.
 const (
-	helloSubject = "dyno.v1.hello"
-	orderSubject = "dyno.v1.order." // and the agent
-	clockSubject = "dyno.v1.clock." // and the agent
-	driveSubject = "dyno.v1.drive." // the drive, and the agent's place in it
+	helloSubject = "dyno.v2.hello"
+	orderSubject = "dyno.v2.order." // and the agent
+	clockSubject = "dyno.v2.clock." // and the agent
+	driveSubject = "dyno.v2.drive." // the drive, and the agent's place in it
 )
 
 const (

@@ -24,8 +24,8 @@ import (
 	"dyno/lab/load/agents"
 	"dyno/lab/load/agents/natsbus"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/engine"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
@@ -98,9 +98,8 @@ func (c *counter) take(n int64, first uint64) error {
 	return nil
 }
 
-func (c *counter) work() engine.Work {
-	return engine.Work{URL: c.URL, Corpus: &corpus.Corpus{Classes: make([]corpus.Class, 1),
-		Requests: []corpus.Request{{Method: http.MethodPost, Path: "/", Body: make([]byte, corpus.IDLength), IDs: []int{0}}}}}
+func (c *counter) work() *corpus.Spec {
+	return &corpus.Spec{Load: workload.Load{URL: c.URL, Requests: []workload.Request{{Body: workload.Body{Text: "${id}"}}}}}
 }
 
 // windows keeps the sums of what a recording writes.
@@ -165,9 +164,9 @@ func gather(t *testing.T, bus *natsbus.Bus, n int) *agents.Group {
 	return g
 }
 
-func driverOf(t *testing.T, g *agents.Group, w engine.Work) load.Driver {
+func driverOf(t *testing.T, g *agents.Group, s *corpus.Spec) load.Driver {
 	t.Helper()
-	d, err := g.Driver(w)
+	d, err := g.Driver(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +238,7 @@ func TestThreeProcesses(t *testing.T) {
 
 	// Answers that do not count as a success.
 	w := target.work()
-	w.Corpus.Classes[0].Check.Status = []int{http.StatusNoContent}
+	w.Load.Check.Status = []int{http.StatusNoContent}
 	totals, _, err = load.Run(t.Context(), plan(spec), driverOf(t, g, w), &windows{})
 	failed := int64(0)
 	for _, a := range totals.Generator.Agents {
@@ -378,12 +377,12 @@ func TestRefusals(t *testing.T) {
 	serve(t, bus, &agents.Agent{Version: "v1"})
 	g := gather(t, bus, 1)
 	away := newCounter(t).work()
-	away.URL = "http://192.0.2.1:9"
+	away.Load.URL = "http://192.0.2.1:9"
 	if _, err := g.Driver(away); err == nil || !strings.Contains(err.Error(), "agent 1") || !strings.Contains(err.Error(), "192.0.2.1 was not permitted") {
 		t.Errorf("a host beyond loopback: %v", err)
 	}
 	once := newCounter(t).work()
-	once.Corpus.Supply = &corpus.Supply{}
+	once.Load.Once = true
 	if _, err := g.Driver(once); err == nil || !strings.Contains(err.Error(), "sent once") {
 		t.Errorf("requests that are sent once: %v", err)
 	}

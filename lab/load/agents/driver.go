@@ -14,6 +14,7 @@ import (
 
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
+	"dyno/lab/load/corpus"
 	"dyno/lab/load/engine"
 	"dyno/lab/record"
 )
@@ -37,7 +38,7 @@ type driver struct {
 	hosts []string // that are loaded
 	steps bool     // an offer has several
 	key   string
-	data  []byte // the encoded work
+	data  []byte // the packed load
 	local string // the engine that this process would use
 
 	mu       sync.Mutex
@@ -51,17 +52,18 @@ var (
 	_ load.Negotiating = (*driver)(nil)
 )
 
-// Driver makes a driver of the work, and sends the work to the agents, which may refuse it.
-func (g *Group) Driver(w engine.Work) (load.Driver, error) {
-	local, err := w.Driver() // it checks the work
+// Driver makes a driver of a load, and sends the load to the agents, which may refuse it.
+func (g *Group) Driver(s *corpus.Spec) (load.Driver, error) {
+	data, err := pack(s)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{group: g, steps: w.Flow != nil, local: local.Engine(), notes: map[string][]string{}}
-	if d.hosts, err = w.Hosts(); err != nil {
+	local, _, err := engine.New(s) // it checks the load
+	if err != nil {
 		return nil, err
 	}
-	if d.data, err = w.Encode(); err != nil {
+	d := &driver{group: g, data: data, steps: len(s.Load.Steps) > 0, local: local.Engine(), notes: map[string][]string{}}
+	if d.hosts, err = engine.Hosts(s); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(d.data)

@@ -48,14 +48,14 @@ func TestFlows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := engine.Work{URL: target.URL, Corpus: &corpus.Corpus{}, Flow: &corpus.Spec{Rows: users, Load: workload.Load{URL: target.URL, Steps: []workload.Step{
+	s := &corpus.Spec{Rows: users, Load: workload.Load{Kind: workload.Flows, URL: target.URL, Steps: []workload.Step{
 		{Request: workload.Request{Name: "login", Path: "/login?user=${row.name}&id=${id}"}, Save: map[string]workload.Save{"token": {JSON: "token"}}},
 		{Request: workload.Request{Name: "order", Body: workload.Body{Text: "x"}}, URL: target.URL + "/order/${token}"},
-	}}}}
+	}}}
 	bus := listen(t)
 	start(t, bus, 2)
 	g := gather(t, bus, 2)
-	d := driverOf(t, g, w)
+	d := driverOf(t, g, s)
 	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: 900 * time.Millisecond}
 	p := plan(spec)
 	p.Connections = 400 // none waits for another
@@ -111,21 +111,21 @@ func TestCalls(t *testing.T) {
 		server.Stop()
 		serving.Wait()
 	})
-	w := engine.Work{URL: "http://" + l.Addr().String(), Call: "grpc.health.v1.Health/Check", Corpus: &corpus.Corpus{Requests: make([]corpus.Request, 1),
-		Classes: []corpus.Class{{Check: corpus.Check{Check: workload.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}}}}
+	s := &corpus.Spec{Load: workload.Load{Kind: workload.GRPC, URL: "http://" + l.Addr().String(), GRPC: &workload.Call{Call: "grpc.health.v1.Health/Check"},
+		Check: workload.Check{JSON: []workload.JSONTest{{Path: "status", Equals: "SERVING"}}}}}
 	bus := listen(t)
 	start(t, bus, 2)
 	g := gather(t, bus, 2)
-	if err := w.Describe(t.Context()); err != nil || len(w.Descriptors) == 0 {
+	if err := engine.Describe(t.Context(), s); err != nil || len(s.Descriptors) == 0 {
 		t.Fatal(err)
 	}
 	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: 500 * time.Millisecond}
-	totals, _, err := load.Run(t.Context(), plan(spec), driverOf(t, g, w), &windows{})
+	totals, _, err := load.Run(t.Context(), plan(spec), driverOf(t, g, s), &windows{})
 	if n := offersOf(spec); err != nil || totals.Completed != n || totals.Failed != 0 || totals.Status["200"] != n || len(totals.Generator.Agents) != 2 {
 		t.Errorf("%v: %+v, want %d calls", err, totals, n)
 	}
-	w.Call = "grpc.health.v1.Health/Other"
-	if _, err := g.Driver(w); err == nil || !strings.Contains(err.Error(), "has no method Other") {
+	s.Load.GRPC.Call = "grpc.health.v1.Health/Other"
+	if _, err := g.Driver(s); err == nil || !strings.Contains(err.Error(), "has no method Other") {
 		t.Errorf("a method that there is not: %v", err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"unicode"
 
 	"dyno/lab/load"
-	"dyno/lab/load/engine"
 	"dyno/lab/record"
 )
 
@@ -47,7 +46,7 @@ type answer struct {
 	Missing bool   `json:"missing,omitempty"` // the agent does not have the work
 }
 
-// part is a piece of encoded work.
+// part is a piece of a packed load.
 type part struct {
 	Key  string `json:"key"` // the SHA-256 of the whole
 	Size int    `json:"size"`
@@ -96,7 +95,7 @@ type end struct {
 	Ended      int64 `json:"ended"`
 	Unfinished int64 `json:"unfinished,omitempty"`
 
-	Notes    []string `json:"notes,omitempty"` // of its driver; see package notes
+	Notes    []string `json:"notes,omitempty"` // of its driver; see load.Noting
 	Protocol string   `json:"protocol,omitempty"`
 }
 
@@ -169,7 +168,7 @@ func shortened(s string) string {
 }
 
 func (p *part) check() error {
-	if !keyForm.MatchString(p.Key) || p.Size <= 0 || p.Size > engine.MaxEncoded || p.At < 0 || len(p.Data) == 0 || len(p.Data) > p.Size-p.At {
+	if !keyForm.MatchString(p.Key) || p.Size <= 0 || p.Size > mostPacked || p.At < 0 || len(p.Data) == 0 || len(p.Data) > p.Size-p.At {
 		return fmt.Errorf("a part of %d bytes at %d of %d is not possible", len(p.Data), p.At, p.Size)
 	}
 	return nil

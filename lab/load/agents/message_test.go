@@ -10,8 +10,8 @@ import (
 	"dyno/agent/monotonic"
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/engine"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"
@@ -34,7 +34,7 @@ func idle() *Agent {
 
 // No order makes an agent panic, and one from another coordinator than its own is refused.
 func FuzzOrder(f *testing.F) {
-	work, err := engine.Work{URL: "http://127.0.0.1:1", Corpus: &corpus.Corpus{Requests: make([]corpus.Request, 1), Classes: make([]corpus.Class, 1)}}.Encode()
+	work, err := pack(&corpus.Spec{Load: workload.Load{URL: "http://127.0.0.1:1"}})
 	if err != nil {
 		f.Fatal(err)
 	}

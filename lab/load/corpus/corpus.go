@@ -22,16 +22,26 @@ import (
 	"dyno/lab/workload"
 )
 
-// Spec describes a corpus.
+// Spec is a load with what its driver needs besides. The same spec gives the same requests, also in
+// another process that receives its JSON form.
 type Spec struct {
 	// Load has the requests with what they leave out, their keys, and whether each row or body is
 	// sent at most once. It has no body in a file: Text holds it. Its texts are templates with ${n},
 	// the index of a body's copy, and those of Placeholders.
-	Load   workload.Load
-	Bodies map[string][][]byte // prebuilt bodies, by the name of their corpus, which are used in turn
-	Rows   *Rows               // values of ${row.NAME}; nil: there are none
-	Run    string              // ${run}: the run's identity in request bodies
-	Seed   uint64              // the same spec and seed give the same corpus
+	Load   workload.Load       `json:"load"`
+	Bodies map[string][][]byte `json:"bodies,omitempty"` // prebuilt bodies, by the name of their corpus, which are used in turn
+	Rows   *Rows               `json:"rows,omitempty"`   // values of ${row.NAME}; nil: there are none
+	Run    string              `json:"run,omitempty"`    // ${run}: the run's identity in request bodies
+	Seed   uint64              `json:"seed,omitempty"`
+	// CA holds the authorities of Load.TLS, and Descriptors those of Load.GRPC: drivers read no files.
+	CA          []byte `json:"ca,omitempty"`
+	Descriptors []byte `json:"descriptors,omitempty"`
+
+	// What has no JSON form belongs to this process alone.
+	Supply   *Supply                         `json:"-"` // with Load.Once: what was sent already; nil: nothing was
+	Accepted func(seq uint64, answer []byte) `json:"-"` // see Corpus.Accepted
+	// Permit is called with the scheme, host and port of a redirect to another host; nil permits none.
+	Permit func(origin string) error `json:"-"`
 }
 
 const (
@@ -41,6 +51,8 @@ const (
 	// maxBytes bounds a corpus. A corpus that exceeds the processor's caches costs the generator
 	// more per request; one of this size still leaves the target its memory.
 	maxBytes = 256 << 20
+	// maxHeaders bounds the headers that vary, which a million rows of tokens make long.
+	maxHeaders = 1 << 30
 )
 
 // Build resolves the spec.
@@ -125,7 +137,8 @@ type builder struct {
 	copy    int    // of the body being built
 	key     string // of the request being built; empty: not drawn yet
 	nextRow int    // the next row, if each is sent once
-	bytes   int
+	bytes   int    // of bodies and paths
+	headers int    // bytes of headers that vary
 }
 
 // parse completes a kind of request with what the load has for all, and parses its templates.
@@ -134,6 +147,9 @@ func (b *builder) parse(r workload.Request) (*parsed, error) {
 	p := &parsed{Request: r, header: map[string]template{}, fixed: http.Header{}, prebuilt: b.spec.Bodies[r.Body.Corpus]}
 	if r.Body.Corpus != "" && len(p.prebuilt) == 0 {
 		return nil, fmt.Errorf("corpus %s: there are no bodies of it", r.Body.Corpus)
+	}
+	if len(p.prebuilt) > maxRows {
+		return nil, fmt.Errorf("corpus %s: more than %d bodies", r.Body.Corpus, maxRows)
 	}
 	if r.Method == "" {
 		p.Method = http.MethodGet
@@ -172,7 +188,7 @@ func (b *builder) parse(r workload.Request) (*parsed, error) {
 	if p.body, err = parseTemplate(r.Body.Text, b.spec.Rows, workload.Count); err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	if l.Traits().Sockets || l.GRPC != nil || isJSON(header) {
+	if l.Traits().JSON || isJSON(header) {
 		p.body.escapeJSON()
 	}
 	p.countRows()
@@ -228,7 +244,7 @@ func (b *builder) count() int {
 }
 
 func (b *builder) build() (*Corpus, error) {
-	out := &Corpus{Units: b.spec.Load.Units}
+	out := &Corpus{Units: b.spec.Load.Units, Accepted: b.spec.Accepted}
 	weights := make([]float64, len(b.classes))
 	total := 0.0
 	for i, c := range b.classes {
@@ -246,7 +262,9 @@ func (b *builder) build() (*Corpus, error) {
 		if err := b.checkOnce(); err != nil {
 			return nil, err
 		}
-		out.Supply = &Supply{}
+		if out.Supply = b.spec.Supply; out.Supply == nil {
+			out.Supply = &Supply{}
+		}
 	}
 	for i, n := 0, b.count(); i < n || b.spec.Load.Once; i++ {
 		class := draw(weights, total, b.rng)
@@ -258,7 +276,7 @@ func (b *builder) build() (*Corpus, error) {
 			return nil, fmt.Errorf("%s: %w", nameOf(b.classes[class].Request, class), err)
 		}
 		r.Class = uint8(class)
-		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes {
+		if b.bytes += len(r.Body) + len(r.Path); b.bytes > maxBytes || b.headers > maxHeaders {
 			return nil, fmt.Errorf("the %d requests of this load take more than %d MiB; shorten the bodies, or use fewer rows", max(n, i+1), maxBytes>>20)
 		}
 		out.Requests = append(out.Requests, r)
@@ -329,6 +347,7 @@ func (b *builder) headerOf(p *parsed) (http.Header, error) {
 	h := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(p.header)) {
 		value := string(b.render(nil, p.header[name], nil))
+		b.headers += len(value)
 		if strings.ContainsAny(value, "\r\n\x00") {
 			return nil, fmt.Errorf("header %s: %.60q contains a line break or NUL, which a header must not", name, value)
 		}
@@ -341,6 +360,9 @@ func (b *builder) headerOf(p *parsed) (http.Header, error) {
 // offsets go to ids.
 func (b *builder) render(out []byte, t template, ids *[]int) []byte {
 	for _, part := range t {
+		if len(out) > maxBytes { // build refuses it
+			return out
+		}
 		switch part.kind {
 		case partText:
 			out = append(out, part.text...)

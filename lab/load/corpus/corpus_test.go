@@ -254,3 +254,23 @@ func first[T any](v T, err error) T {
 	}
 	return v
 }
+
+// Several processes that take every n-th request send the same requests as one.
+func TestShare(t *testing.T) {
+	const processes, takes = 3, 40
+	one := &Corpus{Requests: make([]Request, 7)}
+	var want, got [takes * processes]int
+	for i := range want {
+		want[i], _ = one.Take()
+	}
+	for k := range processes {
+		c := &Corpus{Requests: one.Requests}
+		c.Share(k, processes)
+		for i := range takes {
+			got[k+i*processes], _ = c.Take()
+		}
+	}
+	if got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -67,7 +67,7 @@ func TestOnceInAMix(t *testing.T) {
 // Rows are escaped in a body that is JSON, whether or not a header says so.
 func TestRowsInJSON(t *testing.T) {
 	rows := &Rows{columns: []string{"n"}, rows: [][]string{{`"`}}}
-	for _, l := range []workload.Load{{GRPC: &workload.Call{}}, {URL: "ws://h/"}, {Headers: map[string]string{"content-type": "application/json"}}} {
+	for _, l := range []workload.Load{{Kind: workload.GRPC}, {URL: "ws://h/"}, {Headers: map[string]string{"content-type": "application/json"}}} {
 		l.Requests = of(workload.Request{Body: workload.Body{Text: `{"n":"${row.n}"}`}}).Requests
 		if got := string(build(t, Spec{Rows: rows, Load: l}).Requests[0].Body); got != `{"n":"\""}` {
 			t.Errorf("%s", got)

@@ -58,16 +58,12 @@ func (c *Corpus) Left() int64 {
 	return max(0, int64(len(c.Requests))-c.Supply.taken.Load())
 }
 
-// ClassNames returns the classes' names for a load.Plan; a single class needs no name.
-func (c *Corpus) ClassNames() []string {
-	if len(c.Classes) < 2 {
-		return nil
+// Size is the memory that the requests take, about, in bytes.
+func (c *Corpus) Size() (n int) {
+	for i := range c.Requests {
+		n += len(c.Requests[i].Body) + len(c.Requests[i].Path)
 	}
-	names := make([]string, len(c.Classes))
-	for i := range c.Classes {
-		names[i] = c.Classes[i].Name
-	}
-	return names
+	return n
 }
 
 // Request is one prebuilt request.

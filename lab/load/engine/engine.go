@@ -1,8 +1,8 @@
-// Package engine makes the driver of a load from a description of it, which can be sent to another
-// process: whichever has it sends the same requests, gRPC calls or flows.
+// Package engine makes the driver of a load of requests, gRPC calls or flows: whichever process has
+// the load's description sends the same.
 //
-// It is not for the schedule of the requests (load.Plan), nor for building them (corpus). It starts
-// no goroutines.
+// It is not for the schedule (load.Plan), nor for building the requests (corpus). It starts no
+// goroutines.
 package engine
 
 import (
@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"runtime"
 	"slices"
-	"time"
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
@@ -20,90 +19,106 @@ import (
 	"dyno/lab/load/http1"
 	"dyno/lab/load/jsonrpc"
 	"dyno/lab/load/nethttp"
+	"dyno/lab/workload"
 )
 
-// Engines that Work.Engine can name.
+// Engines of HTTP that a load can name.
 const (
-	Auto = "auto" // raw where that is possible; the same as ""
+	Auto = "auto" // Raw where that is possible; the same as ""
 	Raw  = "raw"
 	Std  = "std"
 )
 
-// Work is a load of requests to one target.
-type Work struct {
-	URL      string // its path counts for WebSockets only: HTTP requests have their own
-	Engine   string // of HTTP
-	Corpus   *corpus.Corpus
-	HTTP2    bool
-	TLS      nethttp.TLS
-	Think    time.Duration // closed model: pause of each connection after an answer
-	Follow   int           // redirects within the target that a request follows
-	Pipeline int           // requests in flight on one connection; 0: one
-
-	// Call makes the requests gRPC calls of package.Service/Method, whose messages Descriptors
-	// describe; see grpcload.Config.
-	Call        string
-	Descriptors []byte
-	// Flow has the steps to take in place of single requests, with an empty Corpus; nil: none.
-	Flow *corpus.Spec
-	// Permit is called for redirects of a flow to another host; nil permits none. It is not encoded.
-	Permit func(origin string) error
+// New makes the driver of a load, and its requests; flows have none before they run.
+func New(s *corpus.Spec) (load.Driver, *corpus.Corpus, error) {
+	if s.Load.Kind == workload.Flows {
+		d, err := flows.New(*s)
+		return d, &corpus.Corpus{}, err
+	}
+	requests, err := corpus.Build(*s)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := driver(s, requests)
+	return d, requests, err
 }
 
-// Driver makes the driver: for WebSockets by the URL; for HTTP raw if possible, std otherwise.
-func (w Work) Driver() (load.Driver, error) {
-	if w.Flow != nil {
-		return flows.New(flows.Config{Spec: *w.Flow, TLS: w.TLS, HTTP2: w.HTTP2, Permit: w.Permit})
+// driver makes the driver of requests: of gRPC calls by the kind of load, for WebSockets by the
+// URL, and for HTTP Raw if possible, Std otherwise.
+func driver(s *corpus.Spec, requests *corpus.Corpus) (load.Driver, error) {
+	l := &s.Load
+	if l.Kind == workload.GRPC {
+		c, err := calls(s)
+		if err != nil {
+			return nil, err
+		}
+		if c.Descriptors == nil {
+			return nil, errors.New("the calls have no descriptors")
+		}
+		c.Corpus = requests
+		return grpcload.New(context.Background(), c) // it does not wait: there are descriptors
 	}
-	u, err := url.Parse(w.URL)
+	traits := l.Traits()
+	if traits.Sockets {
+		return Sockets(s, requests)
+	}
+	origin, err := originOf(s)
 	if err != nil {
 		return nil, err
 	}
-	if w.Call != "" { // it does not wait: there are descriptors
-		return grpcload.New(context.Background(), w.calls(u))
-	}
-	if u.Scheme == "ws" || u.Scheme == "wss" {
-		return w.Sockets()
-	}
-	rawCan := u.Scheme == "http" && !w.HTTP2 && w.Think == 0 && w.Follow == 0 && runtime.GOOS == "linux"
+	rawCan := origin.Scheme == "http" && !l.TLS.HTTP2 && l.Think == 0 && l.Follow == 0 && runtime.GOOS == "linux"
 	switch {
-	case w.Engine == Raw && !rawCan:
+	case l.Engine == Raw && !rawCan:
 		return nil, errors.New("the raw engine speaks HTTP/1.1 without TLS, think time or redirects that are followed, on Linux; use engine std")
-	case w.Engine == Raw, w.Engine != Std && rawCan:
-		return http1.New(http1.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, Pipeline: w.Pipeline, Realtime: true})
-	case w.Pipeline > 1:
+	case l.Engine == Raw, l.Engine != Std && rawCan:
+		return http1.New(http1.Config{Target: origin.String(), Corpus: requests, Pipeline: l.Pipeline, Realtime: true})
+	case l.Pipeline > 1:
 		return nil, errors.New("only the raw engine pipelines requests")
 	}
-	return w.Standard()
+	return Standard(s, requests)
 }
 
-func (w Work) calls(u *url.URL) grpcload.Config {
-	return grpcload.Config{Target: u.Scheme + "://" + u.Host, Call: w.Call, Descriptors: w.Descriptors, Corpus: w.Corpus, Streams: w.Pipeline, TLS: w.TLS}
+// originOf returns the scheme, host and port of a load's URL.
+func originOf(s *corpus.Spec) (*url.URL, error) {
+	u, err := url.Parse(s.Load.URL)
+	if err != nil || u.Hostname() == "" {
+		return nil, errors.New("the url names no host")
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// Describe asks the target of gRPC calls for their Descriptors, unless there are some.
-func (w *Work) Describe(ctx context.Context) error {
-	if w.Call == "" || w.Descriptors != nil {
+// calls returns how gRPC calls are made.
+func calls(s *corpus.Spec) (grpcload.Config, error) {
+	if s.Load.GRPC == nil {
+		return grpcload.Config{}, errors.New("the load names no call")
+	}
+	origin, err := originOf(s)
+	if err != nil {
+		return grpcload.Config{}, err
+	}
+	return grpcload.Config{Target: origin.String(), Call: s.Load.GRPC.Call, Descriptors: s.Descriptors, Streams: s.Load.Pipeline, TLS: nethttp.TLSOf(s)}, nil
+}
+
+// Describe asks the target of gRPC calls for their descriptors, unless there are some.
+func Describe(ctx context.Context, s *corpus.Spec) error {
+	if s.Load.Kind != workload.GRPC || s.Descriptors != nil {
 		return nil
 	}
-	u, err := url.Parse(w.URL)
+	c, err := calls(s)
 	if err == nil {
-		w.Descriptors, err = grpcload.Describe(ctx, w.calls(u))
+		s.Descriptors, err = grpcload.Describe(ctx, c)
 	}
 	return err
 }
 
 // Hosts returns the hosts that are loaded.
-func (w Work) Hosts() ([]string, error) {
-	u, err := url.Parse(w.URL)
-	if err != nil || u.Hostname() == "" {
-		return nil, errors.New("the url names no host")
+func Hosts(s *corpus.Spec) ([]string, error) {
+	origin, err := originOf(s)
+	if err != nil {
+		return nil, err
 	}
-	hosts := []string{u.Hostname()}
-	if w.Flow == nil {
-		return hosts, nil
-	}
-	further, err := flows.Hosts(&w.Flow.Load)
+	hosts := []string{origin.Hostname()}
+	further, err := flows.Hosts(&s.Load)
 	for _, host := range further {
 		if !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
@@ -112,24 +127,25 @@ func (w Work) Hosts() ([]string, error) {
 	return hosts, err
 }
 
-// Standard makes the net/http driver.
-func (w Work) Standard() (*nethttp.Driver, error) {
-	u, err := url.Parse(w.URL)
+// Standard makes the net/http driver of requests.
+func Standard(s *corpus.Spec, requests *corpus.Corpus) (*nethttp.Driver, error) {
+	origin, err := originOf(s)
 	if err != nil {
 		return nil, err
 	}
-	return nethttp.New(nethttp.Config{Target: u.Scheme + "://" + u.Host, Corpus: w.Corpus, HTTP2: w.HTTP2, Think: w.Think, Follow: w.Follow, TLS: w.TLS})
+	return nethttp.New(nethttp.Config{Target: origin.String(), Corpus: requests, HTTP2: s.Load.TLS.HTTP2 || s.Load.Traits().HTTP2, Think: s.Load.Think, Follow: s.Load.Follow, TLS: nethttp.TLSOf(s)})
 }
 
 // Sockets makes the driver of calls over WebSockets.
-func (w Work) Sockets() (*jsonrpc.Driver, error) {
-	u, err := url.Parse(w.URL)
+func Sockets(s *corpus.Spec, requests *corpus.Corpus) (*jsonrpc.Driver, error) {
+	u, err := url.Parse(s.Load.URL)
 	if err != nil {
 		return nil, err
 	}
-	c := jsonrpc.Config{Target: w.URL, Corpus: w.Corpus, InFlight: w.Pipeline}
+	c := jsonrpc.Config{Target: u.String(), Corpus: requests, InFlight: s.Load.Pipeline}
 	if u.Scheme == "wss" {
-		if c.TLS, err = w.TLS.Config(u.Hostname(), false); err != nil {
+		settings := nethttp.TLSOf(s)
+		if c.TLS, err = settings.Config(u.Hostname(), false); err != nil {
 			return nil, err
 		}
 	}

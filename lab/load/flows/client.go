@@ -25,8 +25,9 @@ type clients struct {
 }
 
 func (d *Driver) newClients() (*clients, error) {
-	settings, err := d.config.TLS.Config("", d.config.HTTP2)
-	return &clients{target: d.steps[0].host, settings: settings, http2: d.config.HTTP2}, err
+	trust, http2 := nethttp.TLSOf(&d.spec), d.spec.Load.TLS.HTTP2
+	settings, err := trust.Config("", http2)
+	return &clients{target: d.steps[0].host, settings: settings, http2: http2}, err
 }
 
 func (c *clients) open() *nethttp.Conn { return nethttp.NewConn(c.target, c.settings, c.http2) }

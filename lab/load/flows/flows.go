@@ -29,24 +29,11 @@ import (
 	"dyno/lab/workload"
 )
 
-// Config says what a flow does.
-type Config struct {
-	// Spec has the steps with what they leave out, and their rows. In the closed model a load has its
-	// pauses only if that is its own schedule: otherwise the model measures how much work the target
-	// does, for which no user pauses.
-	Spec  corpus.Spec
-	TLS   nethttp.TLS
-	HTTP2 bool // HTTP/2: by ALPN over TLS, by prior knowledge without TLS
-	// Permit is called with the scheme, host and port of a redirect to another host; nil permits none.
-	Permit func(origin string) error
-}
-
 // Driver is a load.Driver. It can drive several plans, one after the other.
 type Driver struct {
-	config Config
+	spec   corpus.Spec
 	values *corpus.Live
 	steps  []step
-	names  []string
 	failed load.Notes
 	spoken nethttp.Spoken
 }
@@ -56,33 +43,32 @@ var _ load.Driver = (*Driver)(nil)
 // mostSteps bounds the steps of a flow, since a step's class is a byte.
 const mostSteps = 256
 
-// New checks the configuration and parses the templates. It does not connect.
-func New(c Config) (*Driver, error) {
-	steps := c.Spec.Load.Steps
+// New checks the steps and parses their templates. It does not connect. In the closed model a load
+// has its pauses only if that is its own schedule: otherwise the model measures how much work the
+// target does, for which no user pauses.
+func New(s corpus.Spec) (*Driver, error) {
+	steps := s.Load.Steps
 	if len(steps) == 0 || len(steps) > mostSteps {
 		return nil, fmt.Errorf("a flow has from 1 to %d steps, not %d", mostSteps, len(steps))
 	}
-	values, err := corpus.NewLive(c.Spec)
+	values, err := corpus.NewLive(s)
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{config: c, values: values}
+	d := &Driver{spec: s, values: values}
 	var saved []string
 	for i := range steps {
-		s, err := compile(&c.Spec.Load, &steps[i], values, saved)
+		made, err := compile(&s.Load, &steps[i], values, saved)
 		if err != nil {
 			return nil, fmt.Errorf("step %s: %w", cmp.Or(steps[i].Name, fmt.Sprint(i+1)), err)
 		}
-		d.steps, d.names = append(d.steps, s), append(d.names, s.name)
-		for _, v := range s.save {
+		d.steps = append(d.steps, made)
+		for _, v := range made.save {
 			saved = append(saved, v.name)
 		}
 	}
 	return d, nil
 }
-
-// Classes are the names of the steps, for load.Plan.
-func (d *Driver) Classes() []string { return d.names }
 
 // Share makes the flows take the rows and keys of the k-th of n processes; see corpus.Live.
 func (d *Driver) Share(k, n int) { d.values.Share(k, n) }
@@ -104,7 +90,7 @@ func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 		return err
 	}
 	defer clients.close()
-	drive := &drive{Driver: d, plan: p, clients: clients, hurried: p.Count > 0 || !p.Open() && d.config.Spec.Load.Schedule.Kind != workload.Closed}
+	drive := &drive{Driver: d, plan: p, clients: clients, hurried: p.Count > 0 || !p.Open() && d.spec.Load.Schedule.Kind != workload.Closed}
 	return (&pool.Driver{Name: d.Engine(), Doer: drive, Stepwise: true}).Drive(ctx, p, rec)
 }
 

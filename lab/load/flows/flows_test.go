@@ -15,7 +15,6 @@ import (
 
 	"dyno/lab/load"
 	"dyno/lab/load/corpus"
-	"dyno/lab/load/nethttp"
 	"dyno/lab/record"
 	"dyno/lab/workload"
 
@@ -139,8 +138,8 @@ func plainly(name, url string) workload.Step {
 	return workload.Step{Request: workload.Request{Name: name}, URL: url}
 }
 
-func taking(steps ...workload.Step) Config {
-	return Config{Spec: corpus.Spec{Load: workload.Load{Steps: steps}}}
+func taking(steps ...workload.Step) corpus.Spec {
+	return corpus.Spec{Load: workload.Load{Steps: steps}}
 }
 
 const (
@@ -154,13 +153,13 @@ func open() load.Plan {
 		Schedule: func() load.Schedule { return load.Constant(perSecond, length) }}
 }
 
-func run(t *testing.T, p load.Plan, c Config) (record.Totals, *Driver) {
+func run(t *testing.T, p load.Plan, s corpus.Spec) (record.Totals, *Driver) {
 	t.Helper()
-	d, err := New(c)
+	d, err := New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Classes = d.Classes()
+	p.Classes = s.Load.ClassNames()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	totals, _, err := load.Run(ctx, p, d, discard{})
@@ -173,7 +172,7 @@ func run(t *testing.T, p load.Plan, c Config) (record.Totals, *Driver) {
 // Every flow logs in with its own row, keeps its cookie, sends its token and reads its own order.
 func TestFlowsKeepTheirValues(t *testing.T) {
 	s := newShop(t)
-	got, d := run(t, open(), Config{Spec: s.buying()})
+	got, d := run(t, open(), s.buying())
 	if got.Offered != flowsDue || got.Completed != flowsDue || got.Failed != 0 || got.Unfinished != 0 {
 		t.Fatalf("%+v %v", got, d.Notes())
 	}
@@ -210,7 +209,7 @@ func TestAFailedStepEndsTheFlow(t *testing.T) {
 			s.requests.Store(0)
 			spec := s.buying()
 			tt.change(&spec.Load)
-			got, d := run(t, open(), Config{Spec: spec})
+			got, d := run(t, open(), spec)
 			if got.Failed != flowsDue || got.Errors[tt.kind] != flowsDue || s.requests.Load() != tt.sent*flowsDue || got.Flow != nil {
 				t.Errorf("%d requests, errors %v, totals %+v", s.requests.Load(), got.Errors, got)
 			}
@@ -239,7 +238,9 @@ func TestFollow(t *testing.T) {
 	permit := func(origin string) error { asked = origin; return nil }
 	plan := open()
 	plan.Schedule = func() load.Schedule { return load.Times([]int64{0}) }
-	if got, d := run(t, plan, Config{Spec: taking(page).Spec, Permit: permit}); got.Failed != 0 || asked != s.URL {
+	permitting := taking(page)
+	permitting.Permit = permit
+	if got, d := run(t, plan, permitting); got.Failed != 0 || asked != s.URL {
 		t.Errorf("asked for %q: %+v %v", asked, got.Errors, d.Notes())
 	}
 }
@@ -252,13 +253,13 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	const pause = 200 * time.Millisecond
 	steps[1].Think, steps[2].Think = pause/2, pause/2
 	plan := open()
-	got, _ := run(t, plan, Config{Spec: spec})
+	got, _ := run(t, plan, spec)
 	if got.Flow == nil || got.Flow.P50 < pause.Seconds()*1000 || got.Completed != flowsDue {
 		t.Errorf("flow %v, totals %+v", got.Flow, got)
 	}
 	plan.Connections = 1 // the pauses of 30 flows take 6 s, one after the other
 	plan.Schedule = func() load.Schedule { return load.Constant(perSecond/10, length) }
-	got, d := run(t, plan, Config{Spec: spec})
+	got, d := run(t, plan, spec)
 	if got.Classes["login"].Max < pause.Seconds()*1000 || !strings.Contains(strings.Join(d.Notes(), ""), "limit of concurrent flows") {
 		t.Errorf("login %+v, notes %q", got.Classes["login"], d.Notes())
 	}
@@ -270,12 +271,12 @@ func TestWorkHasNoPauses(t *testing.T) {
 	spec := s.buying()
 	spec.Load.Steps[1].Think, spec.Load.Schedule.Kind = time.Hour, workload.Closed
 	plan := load.Plan{Connections: 4, Length: time.Minute, Count: 20, Timeout: time.Minute}
-	got, _ := run(t, plan, Config{Spec: spec})
+	got, _ := run(t, plan, spec)
 	if got.Completed != 20 || got.Failed != 0 {
 		t.Errorf("%+v", got)
 	}
 	plan = load.Plan{Connections: 4, Length: 100 * time.Millisecond, Drain: 100 * time.Millisecond}
-	if got, _ = run(t, plan, Config{Spec: spec}); got.Completed != 0 || got.Unfinished != 4 {
+	if got, _ = run(t, plan, spec); got.Completed != 0 || got.Unfinished != 4 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -323,7 +324,9 @@ func TestProtocols(t *testing.T) {
 		} else {
 			s.Start()
 		}
-		got, d := run(t, open(), Config{Spec: taking(plainly("a", s.URL)).Spec, HTTP2: tt.http2, TLS: nethttp.TLS{Insecure: true}})
+		spec := taking(plainly("a", s.URL))
+		spec.Load.TLS = workload.TLS{HTTP2: tt.http2, Insecure: true}
+		got, d := run(t, open(), spec)
 		if got.Failed != 0 || d.Protocol() != tt.want {
 			t.Errorf("%q, want %q: %+v %v", d.Protocol(), tt.want, got.Errors, d.Notes())
 		}

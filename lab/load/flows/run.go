@@ -204,5 +204,5 @@ func (f *flow) permitted(first, next *http.Request) bool {
 	if next.URL.Host == first.URL.Host && next.URL.Scheme == first.URL.Scheme {
 		return true
 	}
-	return f.config.Permit != nil && f.config.Permit(next.URL.Scheme+"://"+next.URL.Host) == nil
+	return f.spec.Permit != nil && f.spec.Permit(next.URL.Scheme+"://"+next.URL.Host) == nil
 }

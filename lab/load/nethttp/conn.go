@@ -5,21 +5,25 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
+
+	"dyno/lab/load/corpus"
 )
 
 // TLS holds the settings of TLS. The zero TLS verifies against the system's certificates.
 type TLS struct {
-	CAFile   string // PEM; trusted in place of the system's certificates
-	CA       []byte // the content of such a file, in place of CAFile
+	CA       []byte // PEM; trusted in place of the system's certificates; nil: those
 	Insecure bool   // accept any certificate
 	Version  string // "1.2" or "1.3"; empty: the newest from 1.2 on that both sides support
 }
+
+// TLSOf returns the settings of a load.
+func TLSOf(s *corpus.Spec) TLS { return TLS{CA: s.CA, Insecure: s.Load.TLS.Insecure} }
 
 // Config returns the settings of a client of a host, for HTTP/1.1 (as WebSockets need it) or
 // HTTP/2.
@@ -37,19 +41,12 @@ func (t *TLS) Config(host string, http2 bool) (*tls.Config, error) {
 	default:
 		return nil, fmt.Errorf("TLS version %q: write 1.2 or 1.3", t.Version)
 	}
-	pem := t.CA
-	if t.CAFile != "" {
-		var err error
-		if pem, err = os.ReadFile(t.CAFile); err != nil {
-			return nil, fmt.Errorf("reading the certificate authority: %w", err)
-		}
-	}
-	if pem == nil && t.CAFile == "" {
+	if t.CA == nil {
 		return c, nil
 	}
 	c.RootCAs = x509.NewCertPool()
-	if !c.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", cmp.Or(t.CAFile, "the certificate authority"))
+	if !c.RootCAs.AppendCertsFromPEM(t.CA) {
+		return nil, errors.New("the certificate authority holds no certificate in PEM form")
 	}
 	return c, nil
 }

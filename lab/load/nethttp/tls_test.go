@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -64,14 +62,9 @@ func serve(t *testing.T, secure, http2 bool) *target {
 	return s
 }
 
-// certificate writes the server's own certificate into a file.
-func (s *target) certificate(t *testing.T) string {
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	if err := os.WriteFile(file, block, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+// certificate is the server's own certificate in PEM form.
+func (s *target) certificate() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
 func send(t *testing.T, c Config) record.Totals {
@@ -124,7 +117,7 @@ func TestProtocols(t *testing.T) {
 			s := serve(t, c.secure, c.http2)
 			config := Config{Target: s.URL, HTTP2: c.http2, TLS: TLS{Version: c.version}}
 			if c.secure {
-				config.TLS.CAFile = s.certificate(t)
+				config.TLS.CA = s.certificate()
 			}
 			totals := send(t, config)
 			if totals.Failed != 0 || totals.Status["200"] != 60 {
@@ -174,15 +167,12 @@ func TestConfigErrors(t *testing.T) {
 		return &corpus.Corpus{Requests: []corpus.Request{r}, Classes: make([]corpus.Class, 1)}
 	}
 	get := of(corpus.Request{Method: "GET", Path: "/"})
-	empty := filepath.Join(t.TempDir(), "empty.pem")
-	os.WriteFile(empty, nil, 0o600)
 	for want, c := range map[string]Config{
 		"write http://HOST:PORT":  {Target: "ftp://x", Corpus: get},
 		"target":                  {Target: "http://[", Corpus: get},
 		"the corpus is empty":     {Target: "http://x"},
 		"write 1.2 or 1.3":        {Target: "https://x", Corpus: get, TLS: TLS{Version: "1.1"}},
-		"certificate authority":   {Target: "https://x", Corpus: get, TLS: TLS{CAFile: "absent.pem"}},
-		"holds no certificate":    {Target: "https://x", Corpus: get, TLS: TLS{CAFile: empty}},
+		"holds no certificate":    {Target: "https://x", Corpus: get, TLS: TLS{CA: []byte{}}},
 		"class 3 of 1":            {Target: "http://x", Corpus: of(corpus.Request{Method: "GET", Path: "/", Class: 3})},
 		"does not fit":            {Target: "http://x", Corpus: of(corpus.Request{Method: "GET", Path: "/", IDs: []int{0}})},
 		"request 1 of the corpus": {Target: "http://x", Corpus: of(corpus.Request{Method: "GE T", Path: "/"})},
