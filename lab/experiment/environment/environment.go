@@ -222,8 +222,8 @@ func (s *Testbed) DependencyPIDs() []int {
 	return pids
 }
 
-// ReadWait bounds the wait for what the agent saw in a window. It answers within milliseconds of the
-// window's end; if it gets no CPU for longer, the window is recorded without it.
+// ReadWait bounds the wait for what the agent saw in a window. It answers within milliseconds of
+// the window's end; if it gets no CPU for longer, the window is recorded without it.
 const ReadWait = 300 * time.Millisecond
 
 const (

@@ -44,8 +44,8 @@ func (a *Answer) String() string {
 	return fmt.Sprintf("GET %s://%s%s was answered with %d (%s)", a.Scheme, a.At, a.Path, a.Status, cmp.Or(a.Kind, "no Content-Type"))
 }
 
-// Look starts the scenario's target, which Build built, sends a GET for the paths to each address at
-// which it listens, and ends it. port is the only one to ask; 0: all.
+// Look starts the scenario's target, which Build built, sends a GET for the paths to each address
+// at which it listens, and ends it. port is the only one to ask; 0: all.
 func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("which port a program listens at is known on Linux only: start it yourself, and name its URL, as in http://127.0.0.1:8080/")
@@ -72,8 +72,8 @@ func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, e
 	return s, ctx.Err()
 }
 
-// listening returns a process.Spec.Find that waits until a process listens, at a port if that is not
-// 0.
+// listening returns a process.Spec.Find that waits until a process listens, at a port if that is
+// not 0.
 func listening(port int) func(context.Context, int) (map[string]string, error) {
 	var p ports
 	return func(_ context.Context, pid int) (map[string]string, error) {

@@ -183,7 +183,8 @@ const (
 	debugPoll     = 10 * time.Millisecond
 )
 
-// AwaitDebug waits until the job's debug address answers. It returns an error if the job ends before.
+// AwaitDebug waits until the job's debug address answers. It returns an error if the job ends
+// before.
 func (s *Testbed) AwaitDebug(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, debugPatience)
 	defer cancel()
