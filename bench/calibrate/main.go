@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"dyno/bench/calibrate/calibration"
 	"dyno/bench/calibrate/accuracy"
+	"dyno/bench/calibrate/calibration"
 	"dyno/bench/calibrate/suite"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/experiment"
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if o.whatIf {
-		all, err := o.whatIf(ctx)
+		all, err := o.predictions(ctx)
 		switch {
 		case len(all) == 0:
 			return err
@@ -157,8 +157,8 @@ func parse(args []string, out io.Writer) (o *options, err error) {
 	return o, nil
 }
 
-// foresee measures what changes bring, or reads what was measured.
-func (o *options) whatIf(ctx context.Context) ([]calibration.Prediction, error) {
+// predictions measures what changes bring, or reads what was measured.
+func (o *options) predictions(ctx context.Context) ([]calibration.Prediction, error) {
 	if o.judge != "" {
 		return read(ctx, o.judge)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"dyno/bench/calibrate/calibration"
 	"dyno/bench/calibrate/accuracy"
+	"dyno/bench/calibrate/calibration"
 	"dyno/bench/calibrate/suite"
 
 	"github.com/spf13/pflag"

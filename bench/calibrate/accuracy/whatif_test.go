@@ -22,7 +22,7 @@ var changes = []calibration.Prediction{
 	{Step: "beside", Bound: "a lock", Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 1.8}, Work: calibration.Ratio{Times: 1.05, Low: 0.5, High: 2.1}},
 }
 
-func TestForesight(t *testing.T) {
+func TestWhatIf(t *testing.T) {
 	var out bytes.Buffer
 	WhatIf(&out, changes)
 	for _, part := range []string{"reuse    the CPU       25%          1.33x    -         1.28x     [1.20, 1.36]  0.75x         0.80x", "held (+4%)", "loose (+173%)", "exceeded (-50%)",
@@ -36,7 +36,7 @@ func TestForesight(t *testing.T) {
 	}
 }
 
-func TestForesightJSON(t *testing.T) {
+func TestWhatIfJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := WhatIfJSON(&out, changes); err != nil {
 		t.Fatal(err)
