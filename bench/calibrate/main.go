@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"dyno/bench/calibrate/accuracy"
 	"dyno/bench/calibrate/calibration"
-	"dyno/bench/calibrate/confusion"
 	"dyno/bench/calibrate/suite"
 	"dyno/lab/diagnose/rules"
 	"dyno/lab/experiment"
@@ -35,7 +35,7 @@ from outside; they are skipped where node or python3 is missing.
 
 --what-if measures the estimates instead, the most that a change can bring: for servers, each is diagnosed, a known
 part of its bound is taken away by a parameter, and both are compared in turns; for a ladder's scenario, each step is
-reckoned from the record of the step before. What is off by more than 25% is marked and explained.
+estimated from the record of the step before. What is off by more than 25% is marked and explained.
 
 Usage: go run ./bench/calibrate [SERVER|FAMILY|SCENARIO]... [flags]
 
@@ -83,14 +83,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if o.whatIf {
-		all, err := o.foresee(ctx)
+		all, err := o.predictions(ctx)
 		switch {
 		case len(all) == 0:
 			return err
 		case o.json:
-			return errors.Join(confusion.ForesightJSON(out, all), err)
+			return errors.Join(accuracy.WhatIfJSON(out, all), err)
 		}
-		confusion.Foresight(out, all)
+		accuracy.WhatIf(out, all)
 		return err
 	}
 	cases, err := o.cases(ctx)
@@ -98,9 +98,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case len(cases) == 0:
 		return err
 	case o.json:
-		return errors.Join(confusion.JSON(out, cases), err)
+		return errors.Join(accuracy.JSON(out, cases), err)
 	}
-	confusion.Print(out, cases, o.verbose)
+	accuracy.Print(out, cases, o.verbose)
 	return err
 }
 
@@ -157,8 +157,8 @@ func parse(args []string, out io.Writer) (o *options, err error) {
 	return o, nil
 }
 
-// foresee measures what changes bring, or reads what was measured.
-func (o *options) foresee(ctx context.Context) ([]calibration.Foresight, error) {
+// predictions measures what changes bring, or reads what was measured.
+func (o *options) predictions(ctx context.Context) ([]calibration.Prediction, error) {
 	if o.judge != "" {
 		return read(ctx, o.judge)
 	}
@@ -181,7 +181,7 @@ func (o *options) cases(ctx context.Context) ([]calibration.Case, error) {
 	o.suite.Say = view.Say
 	o.suite.Done = func(n, total int, k calibration.Case) {
 		v := calibration.Insider([]calibration.Case{k}, rules.Defaults)[0]
-		view.Say(fmt.Sprintf("%s  %d of %d  %-14s %-6s %-22s %s  (%.0f s)", view.Elapsed(), n, total, k.Server, k.Inside, confusion.Verdict(v), v.Outcome, k.Seconds))
+		view.Say(fmt.Sprintf("%s  %d of %d  %-14s %-6s %-22s %s  (%.0f s)", view.Elapsed(), n, total, k.Server, k.Inside, accuracy.Verdict(v), v.Outcome, k.Seconds))
 	}
 	return suite.Run(ctx, o.suite)
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyno/bench/calibrate/accuracy"
 	"dyno/bench/calibrate/calibration"
-	"dyno/bench/calibrate/confusion"
 	"dyno/bench/calibrate/suite"
 
 	"github.com/spf13/pflag"
@@ -64,10 +64,10 @@ func TestHelp(t *testing.T) {
 // What --json prints is an object, also of no case.
 func TestJSON(t *testing.T) {
 	for _, write := range []func(io.Writer) error{
-		func(w io.Writer) error { return confusion.JSON(w, nil) },
-		func(w io.Writer) error { return confusion.ForesightJSON(w, nil) },
+		func(w io.Writer) error { return accuracy.JSON(w, nil) },
+		func(w io.Writer) error { return accuracy.WhatIfJSON(w, nil) },
 		func(w io.Writer) error {
-			return confusion.ForesightJSON(w, []calibration.Foresight{{Step: "pool-sql"}})
+			return accuracy.WhatIfJSON(w, []calibration.Prediction{{Step: "pool-sql"}})
 		},
 	} {
 		var b bytes.Buffer

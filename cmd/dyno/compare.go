@@ -37,8 +37,8 @@ func newCompare() *cobra.Command {
 		Use:   "compare PACKAGE|SCENARIO [--a REVISION --b REVISION] | compare SCENARIO|DIR [--a VARIANT --b VARIANT] | compare URL_A URL_B",
 		Short: "Measure two revisions or variants in turns, and give their ratio with its interval",
 		Long: `Compare runs A and B side by side and lets them take turns of some tenths of a second: their work rates, the CPU
-of a request, and their capacities under the SLO, as ratios with intervals, beside the ratio of A to
-its own twin on this machine. It ends as soon as everything is decided, after four minutes at most (--budget).
+of a request, and their capacities under the SLO, as ratios with intervals, with the ratio of A to
+a second process of A on this machine. It ends as soon as everything is decided, after four minutes at most (--budget).
 Two URLs compare services that already run. With a DIR it compares two variants of an earlier experiment.
 
 PACKAGE is the folder of a Go program in a git repository. Compare builds it at both revisions in temporary folders

@@ -54,7 +54,7 @@ func (a *agentFlags) Gather(ctx context.Context, o *experiment.Options, version 
 	}, nil
 }
 
-// trusting is what an agent's command needs beside the token.
+// trusting returns the flags of an agent's command, apart from the token's.
 func (a *agentFlags) trusting() string {
 	if a.tls == "" || a.tls == "off" {
 		return ""

@@ -38,8 +38,8 @@ type common struct {
 	noPMQoS         bool
 	agents          agentFlags
 	cmd             *cobra.Command
-	exp             *record.Experiment // the last that was measured or read; nil: none
-	unwritten       error              // why the folder of that lacks a part; nil: it has all
+	exp             *record.Experiment // the last one measured or read; nil: none
+	unwritten       error              // why its folder lacks a part; nil: it has all
 }
 
 func (c *common) register(cmd *cobra.Command) {
@@ -59,8 +59,7 @@ func (c *common) registerDepth(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("quick", "thorough")
 }
 
-// registerBudget adds --budget, for experiments measured in turns: no other kind ends by the
-// clock.
+// registerBudget adds --budget, for experiments measured in turns: the others end with their plan.
 func (c *common) registerBudget(cmd *cobra.Command) {
 	usage.Duration(cmd.Flags(), &c.budget, "budget", "", 0, "time limit of the measurement, without building (default 4m for a ladder or a comparison, 90s for a capacity)")
 }
@@ -75,7 +74,7 @@ func (c *common) depth() experiment.Depth {
 	return experiment.Default
 }
 
-// ignore makes git ignore the folders of runs, in whichever repository they are.
+// ignore makes git ignore the folders of runs.
 func ignore(run string) error {
 	if filepath.Dir(run) != request.OutFolder {
 		return nil
@@ -145,7 +144,7 @@ func (c *common) show(ctx context.Context, exp *record.Experiment, rep *report.R
 	return nil
 }
 
-// measure runs an experiment and writes its report, which is nil if there is nothing to show.
+// measure runs an experiment and writes its report; nil: there is nothing to show.
 func (c *common) measure(ctx context.Context, o experiment.Options) (*record.Experiment, *report.Report, error) {
 	o.Permit, o.Depth, o.NoPMQoS = c.permit, c.depth(), c.noPMQoS
 	const least = 10 * time.Second // enough to start anything and give it a turn
@@ -210,7 +209,7 @@ func styleOf(f *os.File) text.Style {
 	return text.Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: width}
 }
 
-// terminal is where a command's findings are listed for people.
+// terminal returns where a command lists its findings for people.
 func terminal(cmd *cobra.Command) escape.Terminal {
 	style := styleOf(os.Stdout)
 	return escape.Terminal{W: screen.Below(cmd.OutOrStdout()), Color: style.Color, Width: style.Width}

@@ -24,8 +24,8 @@ import (
 // errMissed is returned by checkGate if the gate did not pass; it has printed why.
 var errMissed = errors.New("the gate was missed")
 
-// checkGate applies a gate to the comparison of a report and prints the outcome, which is nil
-// without a gate.
+// checkGate applies a gate to the comparison of a report and prints the outcome. Without a gate the
+// outcome is nil.
 func checkGate(w io.Writer, r *report.Report, gate *compare.Gate) (*compare.Outcome, error) {
 	switch {
 	case r.Comparison == nil:
@@ -67,7 +67,7 @@ func (f *verdictFiles) Check() error {
 	return nil
 }
 
-// verdict is what is written.
+// verdict is the content of the files.
 type verdict struct {
 	Experiment *record.Experiment // nil: nothing was measured
 	Report     *report.Report
@@ -116,7 +116,7 @@ func (r verdict) markdown(w io.Writer) error {
 	return text.Markdown(w, r.Report)
 }
 
-// append appends to the history. An experiment without a result is no part of it.
+// append appends to the history, unless the experiment has no result.
 func (f *verdictFiles) append(r verdict) error {
 	c := r.Report.Comparison
 	if f.history == "" || c == nil || !r.Report.Complete() {

@@ -127,7 +127,7 @@ func (in *importing) script(cmd *cobra.Command, form importer.Form, name string)
 	return nil
 }
 
-// complete sets the options that depend on names.
+// complete sets the options that depend on file names.
 func (in *importing) complete(form importer.Form, name string) error {
 	if in.options.Secrets && in.out == "" {
 		return usage.Errorf("--secrets writes a file beside the scenario: name the scenario with -o FILE")
@@ -159,7 +159,7 @@ func (in *importing) complete(form importer.Form, name string) error {
 	return nil
 }
 
-// write writes the scenario and the files beside it; an existing file stays.
+// write writes the scenario and its other files; an existing file stays.
 func (in *importing) write(result *importer.Result) error {
 	if err := create(in.out, result.Scenario, 0o644); err != nil {
 		return err
@@ -244,7 +244,7 @@ func reportImport(w io.Writer, result *importer.Result) {
 	list("note", result.Notes)
 }
 
-// consent returns the flag that a target beyond this machine needs.
+// consent returns the flag that a target on another machine needs.
 func consent(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "localhost" {

@@ -95,7 +95,7 @@ func isURL(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
-// which says that one of several programs must be named.
+// which returns an error that lists the programs of which one must be named.
 func which(found []string) error {
 	if len(found) == 0 {
 		return usage.Errorf("there is no Go program in or below this folder: name its folder")
@@ -119,7 +119,7 @@ for a service that already runs: dyno init http://127.0.0.1:8080/, with its addr
 // usual are paths that many programs answer.
 var usual = []string{"/", "/health", "/healthz", "/api/health", "/version", "/metrics"}
 
-// ofProgram writes the scenario of a program after it was looked at.
+// ofProgram writes the scenario of a program, which it builds and starts for a moment.
 func ofProgram(ctx context.Context, out io.Writer, flags *request.Program, pkg, name string) error {
 	t, path, err := flags.Target()
 	if err != nil {
@@ -172,7 +172,7 @@ func get(service, base, path string) *scenario.Scenario {
 // called returns the name of a package's program.
 func called(root, pkg string) string { return letters(filepath.Base(filepath.Join(root, pkg))) }
 
-// observed says what was seen, and returns it as comments for the file.
+// observed prints what was seen of a program, and returns it as comments for the file.
 func observed(out io.Writer, s *environment.Seen, asked []string) (notes []string, err error) {
 	listens := make([]string, len(s.Listens))
 	for i, at := range s.Listens {
@@ -202,7 +202,7 @@ func observed(out io.Writer, s *environment.Seen, asked []string) (notes []strin
 	return append(notes, "dyno init - explains all fields, such as those for bodies, logins and mixes of requests."), nil
 }
 
-// writeScenario writes a scenario that dyno takes as it is.
+// writeScenario writes a scenario, which dyno can run without an edit.
 func writeScenario(out io.Writer, name string, s *scenario.Scenario, top []string) error {
 	comments := scenario.Starting()
 	comments.Modeline, comments.Top = true, top
@@ -263,16 +263,16 @@ func fromRoot(root, pkg, file string) (string, error) {
 	return "./" + rel, nil
 }
 
-// createWithSchema writes a scenario, and the schema beside it.
+// createWithSchema writes a scenario, and the schema into its folder.
 func createWithSchema(name string, text []byte) error {
 	if err := create(name, text, 0o644); err != nil {
 		return err
 	}
-	return schemaBeside(name)
+	return writeSchema(name)
 }
 
-// schemaBeside writes the schema beside a scenario unless it is there.
-func schemaBeside(name string) error {
+// writeSchema writes the schema into a scenario's folder, unless it is there.
+func writeSchema(name string) error {
 	file := filepath.Join(filepath.Dir(name), scenario.SchemaFile)
 	if _, err := os.Stat(file); err == nil {
 		return nil

@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(usage.WithLine(ctx, args))
 	if err == nil {
-		err = stdout.err // help and lists do not look at it
+		err = stdout.err // help and lists ignore it
 	}
 	if err == nil {
 		return 0
@@ -130,13 +130,13 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 the gate or SLO was missed or no request 
 	root.AddCommand(newRun(), newLoad(), newCapacity(), newCompare(), newBisect(), newHistory(), newTune(), newReport(), newLive(), newDoctor(), newInit(), newSchema(), newVersion(), manual.New("dyno"), newDiagnose(), newEscape(terminal), newImport(), windows.New(),
 		newAgent(agentsVersion(), func(host string, allowed bool) error { return (&common{allowHost: allowed}).permit(host) }), gone())
 	for _, cmd := range root.Commands() {
-		usage.InWords(cmd)
+		usage.ExplainArgs(cmd)
 	}
 	usage.Help(root)
 	return root
 }
 
-// gone answers users of an earlier version.
+// gone answers commands of earlier versions.
 func gone() *cobra.Command {
 	return &cobra.Command{Use: "layout", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
 		return usage.Errorf("layout was removed; the vet tool fieldalignment finds padding, and perf c2c the cache lines that cores contend for")

@@ -72,7 +72,7 @@ to be named with --only.`,
 	return cmd
 }
 
-// leastTune is enough for a look at the start, a group of changes and a proof.
+// leastTune is enough to measure the start, a group of changes and a proof.
 const leastTune = 2 * time.Minute
 
 // asExit gives an error its exit code.

@@ -40,7 +40,7 @@ func this() binary {
 	return v
 }
 
-// agentsVersion is what a coordinator and its agents must agree on.
+// agentsVersion must be the same of a coordinator and its agents.
 func agentsVersion() string {
 	v := this()
 	out := v.Version

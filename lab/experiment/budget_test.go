@@ -51,7 +51,7 @@ func TestTurnsKeepToMaxRate(t *testing.T) {
 	}
 }
 
-// Every variant of a comparison takes turns, and only the first has a twin.
+// Every variant of a comparison takes turns, and only the first has a control.
 func TestSeveralVariantsTakeTurns(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)

@@ -80,7 +80,7 @@ func TestLadderOverAJob(t *testing.T) {
 	}
 }
 
-// Jobs that are compared share a companion, read the feeder's rows, and go on without one that
+// Jobs that are compared share a dependency, read the feeder's rows, and go on without one that
 // cannot be measured.
 func TestSeveralJobsAreCompared(t *testing.T) {
 	x := onJob(t, `
@@ -103,7 +103,7 @@ measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
 	if err := x.execute(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]struct{ runs, n int }{"four": {5, 4}, "two": {3, 2}, "missing": {0, 0}, "rows": {0, 0}} { // the first has a twin
+	for name, want := range map[string]struct{ runs, n int }{"four": {5, 4}, "two": {3, 2}, "missing": {0, 0}, "rows": {0, 0}} { // the first has a control
 		runs := x.exp.Select(func(r *record.Run) bool { return r.Spec.Variant == name && r.Invalid == "" })
 		if len(runs) != want.runs || want.runs > 0 && runs[0].Spec.Connections != want.n {
 			t.Errorf("%s: %d runs, want %+v", name, len(runs), want)
@@ -118,7 +118,7 @@ measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
 		t.Errorf("%q", said)
 	}
 	if shared, _ := filepath.Glob(filepath.Join(x.exp.Dir, "turns", "*", "logs", "shared.log")); len(shared) != 1 {
-		t.Errorf("the shared companion started %d times", len(shared))
+		t.Errorf("the shared dependency started %d times", len(shared))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"dyno/lab/scenario"
 )
 
-// Sessions without offers end as planned if one received a frame that was expected.
+// Sessions that send nothing end as planned if one received a frame that was expected.
 func TestSessionsThatOnlyReceive(t *testing.T) {
 	const every = 5 * time.Millisecond
 	events := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

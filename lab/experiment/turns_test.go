@@ -74,7 +74,7 @@ func placesOf(exp *record.Experiment) map[string]int {
 }
 
 // Variants take turns side by side: each block visits each once, in both kinds of slice, the
-// baseline beside its twin, and what was recorded is read again from the folder.
+// baseline with its control, and what was recorded is read again from the folder.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	exp, err := Execute(t.Context(), Options{Scenario: twoBurns(t), Out: filepath.Join(t.TempDir(), "out"), Budget: ample, Samples: 1, NoPMQoS: true})
@@ -91,7 +91,7 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	if counts["floor one slo"] > 0 {
-		t.Error("the twin has a capacity of its own")
+		t.Error("the control has a capacity of its own")
 	}
 	visited := map[string]bool{}
 	for _, s := range exp.Slices {

@@ -10,14 +10,14 @@ import (
 
 // pace is the timing of a stream.
 type pace struct {
-	look     time.Duration // between two looks at the disk
+	interval time.Duration // between two readings of the disk
 	beat     time.Duration // time without events after which a comment is sent
 	patience time.Duration // time for a client to accept an event before it is disconnected
 }
 
-// defaultPace looks continuous and leaves the CPU to the measurement: a look takes some ten system
-// calls.
-var defaultPace = pace{look: 500 * time.Millisecond, beat: 15 * time.Second, patience: 5 * time.Second}
+// defaultPace seems continuous and leaves the CPU to the measurement: a reading takes some ten
+// system calls.
+var defaultPace = pace{interval: 500 * time.Millisecond, beat: 15 * time.Second, patience: 5 * time.Second}
 
 // events streams the changes of an experiment as server-sent events, until it has ended or the
 // client has disconnected. A client that reconnects continues where it stopped.
@@ -33,15 +33,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if at, err := parsePosition(comesFrom(r)); err == nil {
 		f.at, f.fresh = at, false
 	}
-	news, err := f.look()
+	news, err := f.changes()
 	if err != nil {
 		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := &stream{w: w, conn: http.NewResponseController(w), patience: s.pace.patience, last: time.Now()}
-	look := time.NewTicker(s.pace.look)
-	defer look.Stop()
+	due := time.NewTicker(s.pace.interval)
+	defer due.Stop()
 	for {
 		for _, e := range news {
 			if out.send(e) != nil || e.kind == eventEnd {
@@ -54,17 +54,17 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-look.C:
+		case <-due.C:
 		}
-		if news, err = f.look(); err != nil {
+		if news, err = f.changes(); err != nil {
 			// its folder is gone; the page shows that after a reload
 			news = []event{{eventEnd, f.at, nil}}
 		}
 	}
 }
 
-// comesFrom is the last event that a client has seen: a reconnecting browser sends it in a header,
-// a page that opens a stream again in its address.
+// comesFrom returns the ID of the last event that a client has received. A browser that reconnects
+// sends it in a header, a page that opens the stream again in the address.
 func comesFrom(r *http.Request) string {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		return id

@@ -66,7 +66,7 @@ func TestFollow(t *testing.T) {
 	f := &follower{index: newIndex(dir), name: "x", fresh: true}
 	expect := func(when, want string, windows int) []event {
 		t.Helper()
-		events, err := f.look()
+		events, err := f.changes()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,16 +121,16 @@ func TestFollow(t *testing.T) {
 
 	// A client that comes again goes on where it was; one that knows another run begins anew.
 	again := &follower{index: f.index, name: "x", at: f.at}
-	if events, err := again.look(); err != nil || len(events) != 0 {
+	if events, err := again.changes(); err != nil || len(events) != 0 {
 		t.Errorf("to a client that has seen everything: %v (%v)", events, err)
 	}
 	stale := &follower{index: f.index, name: "x", at: position{Run: "007-other"}}
-	events, err := stale.look()
+	events, err := stale.changes()
 	if got, n := kinds(events); got != "run points" || n != 14 || err != nil {
 		t.Errorf("to a client that knows another run: %q with %d windows (%v)", got, n, err)
 	}
-	beyond := &follower{index: f.index, name: "x", at: position{Told: 99, Run: f.at.Run, Offset: 1 << 40}}
-	events, err = beyond.look()
+	beyond := &follower{index: f.index, name: "x", at: position{Reported: 99, Run: f.at.Run, Offset: 1 << 40}}
+	events, err = beyond.changes()
 	if got, n := kinds(events); got != "points" || n != 14 || err != nil {
 		t.Errorf("to a client beyond the end: %q with %d windows (%v)", got, n, err)
 	}
@@ -143,7 +143,7 @@ func TestFollow(t *testing.T) {
 	if err := os.RemoveAll(m.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.look(); !errors.Is(err, errNone) {
+	if _, err := f.changes(); !errors.Is(err, errNone) {
 		t.Errorf("of a removed experiment: %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestFollowFromFarBehind(t *testing.T) {
 	f := &follower{index: newIndex(dir), name: "x", fresh: true}
 	last, got := 0.0, 0
 	for range 100 {
-		events, err := f.look()
+		events, err := f.changes()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestEvents(t *testing.T) {
 	m.Search("plain", 1000)
 	run := m.Begin(record.RoleSearch, "plain", 0, 2000).Grow(5)
 	s := New(Options{Dir: dir})
-	s.pace.look = time.Millisecond
+	s.pace.interval = time.Millisecond
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
 	listen := func(after string) (*http.Response, error) {
@@ -220,7 +220,7 @@ func TestEvents(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if e := nextEvent(t, resp.Body); e.name != eventPoints || !strings.Contains(e.data, `"t":[0.6]`) {
-		t.Fatalf("a client that comes again is first told %+v", e)
+		t.Fatalf("a client that comes again is first reported %+v", e)
 	}
 	run.End()
 	m.Finish()
@@ -268,7 +268,7 @@ func TestStuckClientIsDropped(t *testing.T) {
 	m := livetest.New(t, filepath.Join(dir, "x"), record.KindCapacity, time.Now(), "plain")
 	m.Begin(record.RoleSearch, "plain", 0, 2000).Grow(5)
 	s := New(Options{Dir: dir})
-	s.pace = pace{look: time.Millisecond, beat: time.Millisecond, patience: time.Second}
+	s.pace = pace{interval: time.Millisecond, beat: time.Millisecond, patience: time.Second}
 	w := &stuck{ResponseRecorder: httptest.NewRecorder(), takes: 4}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/run/x/events", nil)
 	r.SetPathValue("name", "x")
@@ -283,7 +283,7 @@ func TestStuckClientIsDropped(t *testing.T) {
 
 func TestPositionReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := position{rapid.IntRange(0, 1<<30).Draw(t, "told"), rapid.StringMatching(`([0-9]{3}-[a-zA-Z0-9._-]{1,60})?`).Draw(t, "run"), rapid.Int64Range(0, 1<<60).Draw(t, "offset")}
+		want := position{rapid.IntRange(0, 1<<30).Draw(t, "reported"), rapid.StringMatching(`([0-9]{3}-[a-zA-Z0-9._-]{1,60})?`).Draw(t, "run"), rapid.Int64Range(0, 1<<60).Draw(t, "offset")}
 		if got, err := parsePosition(want.String()); err != nil || got != want {
 			t.Fatalf("%+v became %+v (%v)", want, got, err)
 		}
@@ -300,7 +300,7 @@ func FuzzPosition(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.Told < 0 || p.Offset < 0 || strings.ContainsAny(p.Run, "/\n\r\x00") {
+		if p.Reported < 0 || p.Offset < 0 || strings.ContainsAny(p.Run, "/\n\r\x00") {
 			t.Fatalf("%q was read as %+v", s, p)
 		}
 		if again, err := parsePosition(p.String()); err != nil || again != p {

@@ -11,8 +11,8 @@ import (
 
 // Bounds on one message to a client.
 const (
-	maxRows   = 50 // finished runs in one look
-	maxGauges = 12 // as many as report draws
+	maxRows   = 50 // finished runs in one reading
+	maxGauges = 12 // as many as a report draws
 )
 
 // event is a message to a client.
@@ -56,8 +56,8 @@ type follower struct {
 	series folder.Series // of the run in progress
 }
 
-// look returns the changes since the last look.
-func (f *follower) look() ([]event, error) {
+// changes returns what was added since the last call, or since the position of the client.
+func (f *follower) changes() ([]event, error) {
 	h, err := f.index.head(f.name)
 	if err != nil {
 		return nil, err
@@ -76,11 +76,11 @@ func (f *follower) look() ([]event, error) {
 
 // rows returns events for the runs that have finished.
 func (f *follower) rows(from *folder.Followed, e *record.Experiment) (out []event) {
-	if f.at.Told > len(e.Order) { // another experiment of that name
-		f.at.Told = 0
+	if f.at.Reported > len(e.Order) { // it is another experiment of that name
+		f.at.Reported = 0
 	}
-	for _, id := range e.Order[f.at.Told:min(len(e.Order), f.at.Told+maxRows)] {
-		f.at.Told++
+	for _, id := range e.Order[f.at.Reported:min(len(e.Order), f.at.Reported+maxRows)] {
+		f.at.Reported++
 		out = append(out, event{eventRow, f.at, f.index.row(from, f.name, id)})
 	}
 	return out
@@ -94,7 +94,7 @@ func (f *follower) run(from *folder.Followed, e *record.Experiment) (out []event
 	}
 	if f.fresh || run != f.at.Run {
 		f.at.Run, f.at.Offset, f.series, f.fresh = run, 0, folder.Series{}, false
-		out = append(out, event{eventRun, f.at, runNews{run, runWords(e, run), format.P99Bound(e.SLO)}})
+		out = append(out, event{eventRun, f.at, runNews{run, runText(e, run), format.P99Bound(e.SLO)}})
 	}
 	if run == "" {
 		return out

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// guard prevents other sites' pages from reading the server's content. A browser that runs them can
-// reach this machine's addresses as its user can.
+// guard keeps other sites' pages from reading the server's content: a browser that runs their
+// scripts reaches this machine's addresses as its user does.
 type guard struct {
-	name string // permitted name besides localhost and IP addresses; empty: none
+	name string // permitted name in addition to localhost and IP addresses; empty: none
 }
 
 // policy of every page except reports, which have their own: scripts and styles come from the

@@ -47,7 +47,7 @@ const (
 	Broken State = "broken off" // no writes for minutes: its process ended without a record, or hangs
 )
 
-// head is an experiment's own description, before any run is read.
+// head is an experiment's own description, without its runs.
 type head struct {
 	Name string // its folder
 	Exp  *record.Experiment

@@ -57,7 +57,7 @@ func (s *Server) entry(h head) listEntry {
 		Runs: len(h.Exp.Order), Slices: h.Slices,
 	}
 	e.Ending, e.Early = early(h.Exp)
-	e.State, _ = s.index.state(h.Name) // one that was just removed counts as broken off
+	e.State, _ = s.index.state(h.Name) // one removed meanwhile counts as broken off
 	if a, ok := s.reports.answers.get(h.Name, h.Stamp); ok && e.State != Going {
 		e.Answer = &a
 	}

@@ -1,9 +1,9 @@
 // Package live shows a folder of experiments in a browser: their list, the report page of each,
 // and the runs of an experiment in progress.
 //
-// It only reads folders and writes nothing. It neither runs experiments nor communicates with the
-// process that does, so that it can start, stop and crash beside a measurement without affecting
-// it. It is not for judging: package report does.
+// It only reads folders. It neither runs experiments nor communicates with the process that does,
+// so that it can start, stop and crash during a measurement without affecting it. It is not for
+// judging: package report does.
 //
 // It serves the users of this machine. It responds to localhost and to IP addresses, not to names
 // that another party's DNS can point here, and not to other sites' pages.
@@ -48,7 +48,7 @@ type Server struct {
 // Options are the folder and the permitted host name.
 type Options struct {
 	Dir string // holds a folder for each experiment; it may be created later
-	// Host is a permitted host name besides localhost and IP addresses; empty: none.
+	// Host is a permitted host name in addition to localhost and IP addresses; empty: none.
 	Host string
 }
 

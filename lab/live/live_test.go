@@ -211,7 +211,7 @@ func TestFolderIsForeign(t *testing.T) {
 		}
 	}
 	f := &follower{index: s.index, name: "inner", fresh: true}
-	events, err := f.look()
+	events, err := f.changes()
 	if got, _ := kinds(events); err != nil || !strings.HasPrefix(got, eventRow) || !strings.Contains(events[0].data.(string), "no folder runs") {
 		t.Errorf("of runs that lie elsewhere: %v (%v)", events, err)
 	}

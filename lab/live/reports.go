@@ -18,7 +18,7 @@ const (
 )
 
 // reports builds reports on request, one at a time, and caches the last ones: a build reads every
-// run, and should use at most one core beside a measurement.
+// run, and should use at most one core, since a measurement may be in progress.
 type reports struct {
 	index    *index
 	building chan struct{} // one token

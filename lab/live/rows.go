@@ -42,8 +42,8 @@ func rowHTML(r view.Run) string {
 	return b.String()
 }
 
-// runWords describe the purpose of the run in progress, as far as its folder's name shows it.
-func runWords(e *record.Experiment, id string) string {
+// runText describes the purpose of the run in progress, as far as its folder's name shows it.
+func runText(e *record.Experiment, id string) string {
 	n, of, ok := folder.RunName(id)
 	if u := e.InProgress; !ok && u != nil && u.Expected == 0 && !u.Ends.IsZero() {
 		return "the variants take turns"
@@ -52,7 +52,7 @@ func runWords(e *record.Experiment, id string) string {
 		return fmt.Sprintf("after run %d: starting what comes next", len(e.Order))
 	}
 	if u := e.InProgress; u != nil && u.Spec.Role != "" {
-		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepWords(u.Spec))
+		return fmt.Sprintf("run %d of about %d: %s", n, u.Expected, stepText(u.Spec))
 	}
 	role, variant, _ := strings.Cut(of, "-")
 	for _, v := range e.Variants { // the folder's name may not contain the variant's name unchanged
@@ -63,8 +63,8 @@ func runWords(e *record.Experiment, id string) string {
 	return fmt.Sprintf("run %d: %s, %s", n, variant, format.Role(role))
 }
 
-// stepWords describe a step: its run, its purpose and its load.
-func stepWords(s record.RunSpec) string {
+// stepText describes a step: its run, its purpose and its load.
+func stepText(s record.RunSpec) string {
 	parts := []string{s.Variant + ", " + format.Role(s.Role)}
 	if s.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", s.Round))

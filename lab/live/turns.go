@@ -17,7 +17,7 @@ type turnNews struct {
 	Rows  string       `json:"rows"`   // a row for each variant, as HTML
 }
 
-// turns returns an event when slices were added since the last look.
+// turns returns an event when slices were added since the last call.
 func (f *follower) turns(from *folder.Followed, e *record.Experiment) []event {
 	if !f.slices.Next(from) {
 		return nil

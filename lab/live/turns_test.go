@@ -23,7 +23,7 @@ func TestTurnsAreFollowed(t *testing.T) {
 	f := &follower{index: newIndex(dir), name: "shop", fresh: true}
 	turns := func() *turnNews {
 		t.Helper()
-		events, err := f.look()
+		events, err := f.changes()
 		if err != nil {
 			t.Fatal(err)
 		}

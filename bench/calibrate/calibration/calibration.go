@@ -1,8 +1,8 @@
 // Package calibration measures the quality of the diagnosis: on servers whose bottleneck is known,
 // how often is the verdict right, and how often unknown rather than wrong? Thresholds fitted to a
 // server say nothing about other servers, so each family of servers is judged by thresholds fitted
-// to the other families (Outsider). Foresight holds what a change can bring at most against what it
-// brought.
+// to the other families (Outsider). Prediction compares what a change can bring at most with what
+// it brought.
 //
 // It is not for running the servers: package suite does. It starts no goroutines.
 package calibration

@@ -36,11 +36,11 @@ type Options struct {
 	Inside  []string // agent | pprof | none: every server runs with each of them
 	Depth   experiment.Depth
 	NoPMQoS bool // as in an experiment
-	// BesideBurn runs every server beside a process that burns a core.
+	// BesideBurn runs every server while another process burns a core.
 	BesideBurn bool
 	// Done is called after every case; n of total.
 	Done func(n, total int, c calibration.Case)
-	// Say reports an event in words.
+	// Say reports an event.
 	Say func(string)
 }
 

@@ -1,8 +1,8 @@
 // Package suite runs the servers of subjects/bounds, whose bounds are known, through a
-// diagnosis each, and passes the records to package calibration, which judges them. Foresee and
+// diagnosis each, and passes the records to package calibration, which judges them. WhatIf and
 // Steps do the same for changes of such servers and for the steps of a ladder.
 //
-// It is not for judging, and it knows the servers only from their command's list. Run and Foresee
+// It is not for judging, and it knows the servers only from their command's list. Run and WhatIf
 // own every process that they start.
 package suite
 

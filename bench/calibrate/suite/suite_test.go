@@ -47,7 +47,7 @@ func TestChoose(t *testing.T) {
 func TestNamesAreCheckedFirst(t *testing.T) {
 	for name, run := range map[string]func(Options) error{
 		"calibrate": func(o Options) error { _, err := Run(t.Context(), o); return err },
-		"what-if":   func(o Options) error { _, err := Foresee(t.Context(), o, nil); return err },
+		"what-if":   func(o Options) error { _, err := WhatIf(t.Context(), o, nil); return err },
 	} {
 		err := run(Options{Only: []string{"nosuch"}, Say: func(text string) { t.Errorf("%s: it says %q", name, text) }})
 		if !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), "mutex-block") {

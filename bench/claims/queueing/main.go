@@ -1,4 +1,4 @@
-// Command queueing prints the queues of a recorded sweep beside the steady state of a bounded queue
+// Command queueing compares the queues of a recorded sweep with the steady state of a bounded queue
 // in front of c servers (M/M/c/N: Poisson arrivals, exponential service times, first come first
 // served, arrivals to a full queue dropped). The service must report the gauges queue_room,
 // queue_servers and queue_service_per_s, as bench/peers/queues does. Formulas:
@@ -42,7 +42,7 @@ func compare(w io.Writer, e *record.Experiment) error {
 			continue
 		}
 		lines++
-		// An accepted offer that still waits is late, not dropped.
+		// A message that was accepted and still waits is late, not dropped.
 		fmt.Fprintf(out, "%s\t%.0f\t%.0f\t%.3g\t%.3g\t%.1f%%\t%.1f%%\t\n", r.Spec.Variant, t.OfferedPerS, g[gaugeRoom],
 			r.SLO.Observed(t).P99, p.P99Ms, 100*float64(t.Failed)/float64(t.Offered), 100*p.Blocking)
 	}

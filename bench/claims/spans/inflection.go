@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// publishedB is the b that the model was published with, beside a = 850/s.
+// publishedB is the b that the model was published with, together with a = 850/s.
 const publishedB = 0.0032
 
 // claimedInflection is the point of diminishing returns according to the model's author. No

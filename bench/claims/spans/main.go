@@ -1,6 +1,6 @@
 // Command spans fits a published formula, a*log2(c)*exp(-b*L/c), to a recorded sweep of a job with
-// several loads L over the concurrency c, and prints where the formula bends beside the knee that
-// its author sees at 2.4*L^0.42.
+// several loads L over the concurrency c. It prints where the formula bends, and the 2.4*L^0.42 at
+// which its author sees a knee.
 //
 // It is not for measuring: dyno run scenarios/ledger-spans.yaml does, and its report has the
 // Universal Scalability Law and min(k*c, roof) for the same points. It starts no goroutines.

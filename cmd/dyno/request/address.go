@@ -13,7 +13,7 @@ import (
 	"dyno/lab/scenario/document"
 )
 
-// IsURL reports whether an argument is a URL rather than a scenario file, once Targets has read it.
+// IsURL reports whether an argument that Targets has read is a URL rather than a scenario file.
 func IsURL(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
@@ -110,7 +110,8 @@ func LooksLikeScenario(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// absent describes a scenario file that is not there, or is a folder, with what was probably meant.
+// absent describes a scenario file that does not exist, or is a folder, and suggests what was
+// meant.
 func absent(path string) error {
 	info, err := os.Stat(path)
 	switch {

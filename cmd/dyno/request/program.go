@@ -48,8 +48,8 @@ func (p *Program) Unused() error {
 
 // Start is what is built and started: a Go package as a scenario starts it.
 type Start struct {
-	Scenario *scenario.Scenario // its variants are replaced by Start.Between
-	Variant  scenario.Variant   // the scenario's that is built; empty: it has none
+	Scenario *scenario.Scenario // Start.Between replaces its variants
+	Variant  scenario.Variant   // of the scenario, which is built; empty: it has no variants
 	Dir      string             // folder from which Package is named
 	Package  string
 	WorkDir  string // working directory of the program; empty: the current folder
@@ -72,12 +72,12 @@ func IsPackage(arg string) bool {
 func Programs(ctx context.Context, dir string) (found []string) {
 	list := exec.CommandContext(ctx, "go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, "./...")
 	list.Dir = dir
-	said, _ := list.Output() // without a module there are none
+	listed, _ := list.Output() // without a module there are none
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil
 	}
-	for at := range strings.Lines(string(said)) {
+	for at := range strings.Lines(string(listed)) {
 		if rel, err := filepath.Rel(abs, strings.TrimSpace(at)); err == nil && strings.TrimSpace(at) != "" {
 			found = append(found, filepath.Join(dir, rel))
 		}
@@ -90,8 +90,8 @@ func Programs(ctx context.Context, dir string) (found []string) {
 func RefuseLibrary(ctx context.Context, dir string) error {
 	list := exec.CommandContext(ctx, "go", "list", "-e", "-f", "{{.Name}}\n{{with .Module}}{{.Dir}}{{end}}", ".")
 	list.Dir = dir
-	said, err := list.Output()
-	name, module, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+	listed, err := list.Output()
+	name, module, _ := strings.Cut(strings.TrimSpace(string(listed)), "\n")
 	if err != nil || name == "main" || name == "" {
 		return nil // a build reports what is wrong
 	}
@@ -131,8 +131,8 @@ func Lines(front string, folders []string) string {
 	return b.String()
 }
 
-// Start reads what an argument of a command says to start: the folder of a Go package, or a
-// scenario, of which it is the last variant.
+// Start reads an argument that names a Go package's folder, or a scenario, whose last variant is
+// started.
 func (q *Flags) Start(ctx context.Context, p *Program, arg string) (*Start, error) {
 	if IsPackage(arg) {
 		if err := RefuseLibrary(ctx, arg); err != nil {

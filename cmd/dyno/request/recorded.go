@@ -46,8 +46,8 @@ func Record(dir string) (*record.Experiment, error) {
 // OutFolder is where the folders of runs are, unless --out says otherwise.
 const OutFolder = "dyno-out"
 
-// nearRun returns the folder of a run that was probably meant: the last one whose name begins as
-// the word does, or the one with the nearest name; empty: there is none.
+// nearRun returns the folder of a run that a word probably means: the last one whose name begins
+// with the word, or the one with the most similar name; empty: there is none.
 func nearRun(dir string) string {
 	parent, name := filepath.Split(filepath.Clean(dir))
 	for _, in := range []string{filepath.Clean(parent), OutFolder} {

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// MostPerSecond bounds a requested rate: some ten times the rate that one machine can send.
+// MostPerSecond bounds a rate that a flag asks for: some ten times what one machine can send.
 const MostPerSecond = 1e7
 
 // Flags describe one kind of request to one URL; load, capacity and compare share them.
@@ -103,7 +103,7 @@ func (q *Flags) Scenario(mode, url string) (*scenario.Scenario, error) {
 // ahead.
 const mostInPipeline = 10_000
 
-// colon suggests how to write a header; empty: no way is likelier than others.
+// colon suggests how to write a header without a colon; empty: it has no suggestion.
 func colon(header string) string {
 	name, value, ok := strings.Cut(header, "=")
 	if !ok {

@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreign are flags of ab, curl, hey, k6, Locust, oha, vegeta, wrk and wrk2 that dyno load and its
-// like do not have, with what to write instead; %s is the value that was given. What is before | is
-// for a value that is a number.
+// foreign are flags of ab, curl, hey, k6, Locust, oha, vegeta, wrk and wrk2 that dyno does not
+// have, with what to write instead; %s is the flag's value. The text before | is for a number.
 var foreign = map[string]string{
 	"rps": "-r %s", "qps": "-r %s", "q": "-r %s", "R": "-r %s", "arrival-rate": "-r %s",
 	"z": "-d %s", "time": "-d %s", "run-time": "-d %s", "timelimit": "-d %ss",
@@ -49,8 +48,8 @@ func line(cmd *cobra.Command) []string {
 	return args
 }
 
-// fromElsewhere says how to write a flag that other tools have; empty: it is none, or the command
-// sends no requests to a URL.
+// fromElsewhere says what to write instead of a flag of another tool; empty: the flag is not one of
+// those, or the command sends no requests to a URL.
 func fromElsewhere(cmd *cobra.Command, name string) string {
 	write, ok := foreign[name]
 	if !ok || cmd.Flags().Lookup("connections") == nil {

@@ -61,8 +61,8 @@ func suggestion(word, prefix string, names []string, cmd *cobra.Command) string 
 	return "see " + cmd.CommandPath() + " --help"
 }
 
-// InWords makes a command answer a wrong number of arguments with its usage and first example.
-func InWords(cmd *cobra.Command) {
+// ExplainArgs makes a command answer a wrong number of arguments with its usage and first example.
+func ExplainArgs(cmd *cobra.Command) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := oneDash(cmd); err != nil {

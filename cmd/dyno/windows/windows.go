@@ -32,7 +32,7 @@ import (
 const (
 	// drain is the time in which requests of the measured time may still end.
 	drain = time.Second
-	// spare is how much longer than the plan a tool may run, which is ended with it: it starts slowly.
+	// spare is how much longer than planned a tool may run before it is ended: it starts slowly.
 	spare = 5 * time.Minute
 	grace = 3 * time.Second // of a tool that is ended
 )

@@ -1,6 +1,6 @@
 // Package environment starts everything that a run needs besides its load: it builds the
-// scenario's programs, starts the companions and the target, fills in their placeholders, and
-// sends the requests of the setup.
+// scenario's programs, starts the target and what it depends on (the scenario's companions), fills
+// in their placeholders, and sends the requests of the setup.
 //
 // It is not for load or measurement: packages generator and runs do those. A Testbed owns
 // its processes until Down; its goroutines end with the call that started them.
@@ -27,12 +27,12 @@ import (
 	"dyno/parts/process"
 )
 
-// Testbed is everything that is up during one run: the companions and the target.
+// Testbed is the processes of one run: the target and its dependencies.
 type Testbed struct {
 	Target *process.Process // nil: it already ran, or has not started
 
 	programs     *Programs
-	outer        *Testbed // its companions are shared with other environments; nil: there are none
+	outer        *Testbed // its dependencies are shared with other testbeds; nil: there are none
 	dependencies []*process.Process
 	fields       map[string]string // ${NAME.FIELD} -> value
 	logs         string            // folder of the processes' logs
@@ -46,8 +46,8 @@ type Testbed struct {
 // was recorded, so an overloaded one need not finish its work.
 const Grace = 500 * time.Millisecond
 
-// New returns an environment of which nothing is up. Its processes write their logs below a
-// folder; it inherits the fields of outer.
+// New returns a testbed without processes. They will write their logs below a folder. The testbed
+// inherits the fields of outer.
 func (b *Programs) New(dir string, outer *Testbed) *Testbed {
 	s := &Testbed{programs: b, outer: outer, fields: map[string]string{}, logs: filepath.Join(dir, "logs"), scratch: filepath.Join(dir, "scratch")}
 	if outer != nil {
@@ -56,7 +56,7 @@ func (b *Programs) New(dir string, outer *Testbed) *Testbed {
 	return s
 }
 
-// Running returns the environment of a target that already runs, without its companions.
+// Running returns the testbed of a target that already runs, without its dependencies.
 func (b *Programs) Running(url string) *Testbed {
 	return &Testbed{programs: b, fields: map[string]string{"target.url": url}}
 }
@@ -64,7 +64,7 @@ func (b *Programs) Running(url string) *Testbed {
 // Expand replaces the placeholders in a text of the scenario.
 func (s *Testbed) Expand(what, text string) (string, error) { return s.expand(what, text, nil) }
 
-// With replaces the placeholders in a text, which may have others than the environment's.
+// With replaces the placeholders in a text, which may have others than the testbed's.
 func (s *Testbed) With(what, text string, others map[string]string) (string, error) {
 	return s.expand(what, text, others)
 }
@@ -74,8 +74,8 @@ func (s *Testbed) Repeated(what, text string, n int) (string, error) {
 	return s.expand(what, text, map[string]string{workload.Count: strconv.Itoa(n)})
 }
 
-// Template replaces the placeholders in a text that the load fills in next. What belongs to the
-// load, or is among some names, stays, and so does $$, which the load makes a $.
+// Template replaces the placeholders in a text whose others the load fills in for each request:
+// placeholders of the load, those of the kept names, and $$ stay as they are.
 func (s *Testbed) Template(what, text string, kept []string) (string, error) {
 	tokens, err := workload.Tokens(text)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Testbed) Template(what, text string, kept []string) (string, error) {
 	return out.String(), nil
 }
 
-// expand replaces placeholders by the environment's fields or by others. An error lists the names
+// expand replaces placeholders by the testbed's fields or by others. An error lists the names
 // of the fields.
 func (s *Testbed) expand(what, text string, others map[string]string) (string, error) {
 	out, err := workload.Expand(text, func(name string) (string, bool) {
@@ -167,17 +167,17 @@ func (s *Testbed) started(name string, line map[string]string) {
 	}
 }
 
-// Up starts the scenario's companions, in order, except those that outer has.
+// Up starts the dependencies, in the scenario's order, except those that outer has.
 func (s *Testbed) Up(ctx context.Context) error {
 	return s.up(ctx, func(c scenario.Companion) bool { return s.outer == nil || !c.Shared })
 }
 
-// UpShared starts the companions that the environments inside this one share.
+// UpShared starts the dependencies that the testbeds with this one as outer share.
 func (s *Testbed) UpShared(ctx context.Context) error {
 	return s.up(ctx, func(c scenario.Companion) bool { return c.Shared })
 }
 
-// up starts the companions that are chosen.
+// up starts the chosen dependencies.
 func (s *Testbed) up(ctx context.Context, chosen func(scenario.Companion) bool) error {
 	os.MkdirAll(s.logs, 0o755) // a process whose log cannot be created says so
 	for _, c := range s.programs.Scenario.Companions {
@@ -198,8 +198,8 @@ func (s *Testbed) up(ctx context.Context, chosen func(scenario.Companion) bool) 
 	return nil
 }
 
-// Down stops the target first, then the companions, last started first. It ignores how they end:
-// their results were recorded.
+// Down stops the target, then the dependencies, last started first. It ignores how they end: their
+// results were recorded.
 func (s *Testbed) Down() {
 	if s.Target != nil {
 		s.Target.Stop(Grace)
@@ -210,7 +210,7 @@ func (s *Testbed) Down() {
 	os.RemoveAll(s.scratch)
 }
 
-// DependencyPIDs returns the processes of its companions, the shared ones included.
+// DependencyPIDs returns the processes of the dependencies, the shared ones included.
 func (s *Testbed) DependencyPIDs() []int {
 	if s == nil {
 		return nil
@@ -222,8 +222,8 @@ func (s *Testbed) DependencyPIDs() []int {
 	return pids
 }
 
-// ReadWait bounds the wait for the target's view of a window. The agent answers within
-// milliseconds of a window's end; one that is starved for longer is recorded as not seen.
+// ReadWait bounds the wait for what the agent saw in a window. It answers within milliseconds of
+// the window's end; if it gets no CPU for longer, the window is recorded without it.
 const ReadWait = 300 * time.Millisecond
 
 const (
@@ -234,7 +234,7 @@ const (
 	idleLimit = time.Second
 )
 
-// AwaitIdle returns when the target and its companions have become idle: their remaining work
+// AwaitIdle returns when the target and its dependencies have become idle: their remaining work
 // would fall into the next variant's turn.
 func AwaitIdle(ctx context.Context, m *usage.Meter) {
 	tick := time.NewTicker(idleSpan)
@@ -256,7 +256,7 @@ func AwaitIdle(ctx context.Context, m *usage.Meter) {
 }
 
 // TakeTraces begins to receive traces at an address (empty: any free port), until it is closed.
-// Processes that start from now on are started with their arguments for it.
+// Processes started afterwards get the arguments that make them send traces.
 func (s *Testbed) TakeTraces(addr string) (end func() error, err error) {
 	if s.traces, err = otlp.Listen(cmp.Or(addr, "127.0.0.1:0")); err != nil {
 		return nil, err

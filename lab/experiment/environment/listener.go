@@ -21,15 +21,15 @@ import (
 // ListenerAt returns the process that listens at a URL on this machine, so that it can be watched
 // from outside; 0: not known.
 func ListenerAt(address string) int {
-	pid, err := procfs.Listener(placeOf(address))
+	pid, err := procfs.Listener(hostPort(address))
 	if err != nil || slices.Contains(forwarders, host.Command(pid)) {
 		return 0
 	}
 	return pid
 }
 
-// placeOf returns host and port of a URL, whose scheme may be left out.
-func placeOf(address string) string {
+// hostPort returns host and port of a URL, whose scheme may be left out.
+func hostPort(address string) string {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
@@ -47,26 +47,25 @@ func placeOf(address string) string {
 // forwarders listen on behalf of a service that runs elsewhere.
 var forwarders = []string{"docker-proxy", "kubectl", "ssh", "rootlessport", "socat"}
 
-// Doubt says why the process that is watched may not be the one that serves a URL, or what of it
-// cannot be read. named is the process that the user gave; 0: none. Empty: there is no doubt, or
-// nothing is known.
+// Doubt returns why the watched process may not be the one that serves a URL, or what of it cannot
+// be read. named is the process that the user gave; 0: none. Empty: no doubt is known.
 func Doubt(named int, address string) string {
-	place := placeOf(address)
-	listener, err := procfs.Listener(place)
+	at := hostPort(address)
+	listener, err := procfs.Listener(at)
 	if named == 0 {
 		if runtime.GOOS == "linux" && errors.Is(err, procfs.ErrNoListener) {
-			return "the process that listens at " + place + " cannot be seen, since it belongs to another user or is in another container: its CPU time and memory are unknown; run dyno as its user or as root"
+			return "the process that listens at " + at + " cannot be seen, since it belongs to another user or is in another container: its CPU time and memory are unknown; run dyno as its user or as root"
 		}
 		return ""
 	}
 	if _, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(named), "fd")); errors.Is(err, fs.ErrPermission) {
 		return fmt.Sprintf("--pid: process %s belongs to another user: its program, open files and sockets cannot be read, only its CPU time and memory; run dyno as that user or as root", called(named))
 	}
-	if err != nil || listener == named || slices.Contains(forwarders, host.Command(listener)) || listensAtPort(named, place) {
+	if err != nil || listener == named || slices.Contains(forwarders, host.Command(listener)) || listensAtPort(named, at) {
 		return ""
 	}
-	return fmt.Sprintf("--pid: process %s does not listen at %s, process %s does: unless that one passes requests on to it, what is said of the process is of another program; leave --pid out to watch %d",
-		called(named), place, called(listener), listener)
+	return fmt.Sprintf("--pid: process %s does not listen at %s, process %s does: unless that one passes requests on to it, what the report says of the process is about another program; leave --pid out to watch %d",
+		called(named), at, called(listener), listener)
 }
 
 // called returns a process's number with its name, if that can be read.
@@ -77,9 +76,9 @@ func called(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-// listensAtPort reports whether a process holds a listener with the port of a place: a worker
+// listensAtPort reports whether a process has a listener with the port of an address: a worker
 // inherits its parent's.
-func listensAtPort(pid int, place string) bool {
-	_, port, _ := net.SplitHostPort(place)
+func listensAtPort(pid int, address string) bool {
+	_, port, _ := net.SplitHostPort(address)
 	return slices.ContainsFunc(procfs.Listens(pid), func(at netip.AddrPort) bool { return strconv.Itoa(int(at.Port())) == port })
 }

@@ -21,7 +21,7 @@ import (
 // patience bounds one answer to Look.
 const patience = 5 * time.Second
 
-// Seen is what a target did while Look ran it.
+// Seen is what Look found out about a target.
 type Seen struct {
 	Line    bool             // it printed a ready line
 	Listens []netip.AddrPort // its addresses
@@ -39,13 +39,13 @@ type Answer struct {
 	Kind   string // Content-Type
 }
 
-// String says what was asked, and how it was answered.
+// String describes request and answer.
 func (a *Answer) String() string {
 	return fmt.Sprintf("GET %s://%s%s was answered with %d (%s)", a.Scheme, a.At, a.Path, a.Status, cmp.Or(a.Kind, "no Content-Type"))
 }
 
-// Look runs the scenario's target, which Build built, until its addresses are known and were asked
-// for the paths, and ends it. A port other than 0 is the one to ask.
+// Look starts the scenario's target, which Build built, sends a GET for the paths to each address
+// at which it listens, and ends it. port is the only one to ask; 0: all.
 func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("which port a program listens at is known on Linux only: start it yourself, and name its URL, as in http://127.0.0.1:8080/")
@@ -72,11 +72,12 @@ func (b *Programs) Look(ctx context.Context, port int, paths []string) (*Seen, e
 	return s, ctx.Err()
 }
 
-// listening returns a process.Spec.Find that waits until a process listens, at a port unless 0.
+// listening returns a process.Spec.Find that waits until a process listens, at a port if that is
+// not 0.
 func listening(port int) func(context.Context, int) (map[string]string, error) {
 	var p ports
 	return func(_ context.Context, pid int) (map[string]string, error) {
-		at := p.settled(pid)
+		at := p.stable(pid)
 		if !slices.ContainsFunc(at, func(a netip.AddrPort) bool { return port == 0 || int(a.Port()) == port }) {
 			return nil, nil
 		}
@@ -116,7 +117,7 @@ func ask(ctx context.Context, at []netip.AddrPort, paths []string) (first *Answe
 	return first
 }
 
-// own follows redirects at the same address; one to elsewhere is the answer.
+// own follows redirects to the same address; one to another address is the answer.
 func own(next *http.Request, before []*http.Request) error {
 	const most = 10
 	if first := before[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme || len(before) >= most {
@@ -125,8 +126,8 @@ func own(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// get asks for a path; nil: there is no answer. A server of HTTPS answers plain
-// HTTP with status 400.
+// get asks for a path; nil: there is no answer. A server of HTTPS answers plain HTTP with status
+// 400.
 func get(ctx context.Context, client *http.Client, a Answer) *Answer {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Scheme+"://"+a.At.String()+a.Asked, nil)
 	if err != nil {

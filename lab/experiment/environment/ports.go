@@ -14,7 +14,7 @@ import (
 
 // ports finds the addresses of a process that does not print them.
 type ports struct {
-	wanted int // 0: the only one, beside one for net/http/pprof
+	wanted int // 0: the only port, apart from one for net/http/pprof
 	last   []netip.AddrPort
 	since  time.Time // when last was seen for the first time
 }
@@ -26,7 +26,7 @@ const settling = 300 * time.Millisecond
 // find returns the fields of a ready line: listen, and debug if the process serves net/http/pprof.
 // nil: it does not listen yet.
 func (p *ports) find(ctx context.Context, pid int) (map[string]string, error) {
-	at := p.settled(pid)
+	at := p.stable(pid)
 	if len(at) == 0 {
 		return nil, nil
 	}
@@ -35,8 +35,8 @@ func (p *ports) find(ctx context.Context, pid int) (map[string]string, error) {
 	})
 }
 
-// settled returns the addresses of a process once they stay the same; nil: they do not yet.
-func (p *ports) settled(pid int) []netip.AddrPort {
+// stable returns the addresses of a process once they stay the same; nil: they do not yet.
+func (p *ports) stable(pid int) []netip.AddrPort {
 	at := procfs.Listens(pid)
 	if !slices.Equal(at, p.last) {
 		p.last, p.since = at, time.Now()
@@ -67,7 +67,7 @@ func (p *ports) fields(at []netip.AddrPort, profiled func(address string) bool) 
 	case out["listen"] != "":
 		return out, nil
 	case p.wanted != 0:
-		return nil, nil // it may bind the port yet
+		return nil, nil // it may still bind the port
 	case len(listen) == 0:
 		out["listen"] = out["debug"]
 	case len(listen) == 1:

@@ -12,13 +12,13 @@ import (
 	"dyno/parts/process"
 )
 
-// Programs are the programs of a scenario, from which environments are made.
+// Programs are the programs of a scenario, from which testbeds are made.
 type Programs struct {
 	Scenario *scenario.Scenario
 	Variants []scenario.Variant // those that are measured, in order
 	PID      int                // process of a running target; 0: the process that listens at its URL
 	Say      func(text string)  // reports an event in words
-	Dir      string             // folder of files for its programs, apart from the record, which only this user can read
+	Dir      string             // folder of files for its programs, outside the record; only this user can read it
 	Binaries *Binaries          // shared with other experiments; nil before Build: its own
 
 	own bool // Close removes the binaries

@@ -18,8 +18,8 @@ import (
 )
 
 // Prepare starts the target of a variant, with a change to its settings, and sends the requests of
-// its setup; then it returns the target and the base URL of its debug address (empty: none). It
-// does nothing to a target that it prepared before.
+// its setup. It returns the target and the base URL of its debug address (empty: none), and does
+// nothing to a target that it has prepared.
 func (s *Testbed) Prepare(ctx context.Context, v scenario.Variant, change *record.Change) (prepared record.Target, debug string, err error) {
 	if s.ready != nil {
 		return *s.ready, s.debug, nil
@@ -58,7 +58,7 @@ func (s *Testbed) startTarget(ctx context.Context, t scenario.Target, change *re
 	return out, nil
 }
 
-// launch starts the target's process. A job, which has a stdout, is not waited for.
+// launch starts the target's process. A job (stdout is not nil) has no ready line to wait for.
 func (s *Testbed) launch(ctx context.Context, p scenario.Process, granted float64, change *record.Change, stdout io.Writer) (record.Target, error) {
 	spec, err := s.process("target", p)
 	if err != nil {
@@ -75,8 +75,7 @@ func (s *Testbed) launch(ctx context.Context, p scenario.Process, granted float6
 	return record.Target{Command: spec.Command, PID: s.Target.PID()}, nil
 }
 
-// Ended returns an error if the target ended although it was not stopped. A job ends when it is
-// done.
+// Ended returns an error if the target ended without being stopped. A job may end with exit code 0.
 func (s *Testbed) Ended() error {
 	p := s.Target
 	if p == nil || !s.programs.Scenario.Load.Traits().Sends && p.Err() == nil {
@@ -101,8 +100,8 @@ func (b *Programs) pidOf(address string) int {
 	return ListenerAt(address)
 }
 
-// cpus returns the CPUs a target is pinned to: the number that the scenario grants it, or else
-// the generator's remainder.
+// cpus returns the CPUs that a target is pinned to: as many as the scenario grants, or else those
+// that the generator does not use.
 func cpus(granted float64) []int {
 	_, forTarget := CPUPlan(runtime.NumCPU())
 	if granted == 0 || int(granted) >= runtime.NumCPU() {
@@ -129,7 +128,7 @@ func (s *Testbed) debugOf(t scenario.Target) (string, error) {
 	return "", nil
 }
 
-// changed returns the environment variables that start a process with a change.
+// changed returns the environment variables that apply a change to a process.
 func changed(c *record.Change) []string {
 	var env []string
 	if c == nil {
@@ -144,8 +143,8 @@ func changed(c *record.Change) []string {
 	return env
 }
 
-// StartJob starts a target that drives itself and writes its work to stdout. fields are the
-// placeholders of the run, besides ${debug}. It returns the base URL of the job's debug address;
+// StartJob starts a job, which drives itself and reports its work on stdout. fields are the
+// placeholders of the run, apart from ${debug}. It returns the base URL of the job's debug address;
 // empty: the job has none.
 func (s *Testbed) StartJob(ctx context.Context, v scenario.Variant, fields map[string]string, change *record.Change, stdout io.Writer) (started record.Target, debug string, err error) {
 	maps.Copy(s.fields, fields)
@@ -166,9 +165,8 @@ func (s *Testbed) StartJob(ctx context.Context, v scenario.Variant, fields map[s
 	return started, debug, nil
 }
 
-// freeAddress returns a free address on this machine. Another process may take it before the job
-// does; then the job reports it and the run fails, which is too rare to be worth passing an open
-// listener.
+// freeAddress returns a free address on this machine. If another process takes it before the job
+// does, the run fails, which is too rare to be worth passing an open listener.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,16 +176,15 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// A job prints no ready line, because its stdout contains its windows, so its debug address is
-// polled until it answers. It must answer before its first windows have waited too long to be
-// read.
+// A job prints no ready line, because its stdout contains its windows: its debug address is polled
+// until it answers, which must be soon, since its windows wait in the meantime.
 const (
 	debugPatience = 20 * time.Second
 	debugPoll     = 10 * time.Millisecond
 )
 
-// AwaitDebug returns when the job's debug address answers, or when the job has ended: then its
-// output contains the reason, or it had too little work to be observed.
+// AwaitDebug waits until the job's debug address answers. It returns an error if the job ends
+// before.
 func (s *Testbed) AwaitDebug(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, debugPatience)
 	defer cancel()

@@ -16,20 +16,20 @@ import (
 	"dyno/lab/scenario"
 )
 
-// besides returns a runner that profiles a downstream.
-func besides(also string) *Runner {
+// withAlso returns a runner that profiles a downstream.
+func withAlso(also string) *Runner {
 	return &Runner{Generator: generator.New(&environment.Programs{Scenario: &scenario.Scenario{}}), Also: also}
 }
 
-// A downstream is profiled beside the target, into a folder of its own, and read as if it were the
-// target.
+// A downstream is profiled while the target is, into a folder of its own, and read as if it were
+// the target.
 func TestAlso(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	address, _ := serve(t, mux)
-	b := besides(strings.TrimPrefix(address, "http://"))
+	b := withAlso(strings.TrimPrefix(address, "http://"))
 	if err := b.AlsoAnswers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestAlso(t *testing.T) {
 // Without --also there is nothing to do, and one that nothing answers at is named before any time
 // is spent.
 func TestAlsoOfNothing(t *testing.T) {
-	b := besides("")
+	b := withAlso("")
 	a, err := b.watchAlso(t.Context(), 0, t.TempDir())
 	if a != nil || err != nil || b.AlsoAnswers(t.Context()) != nil {
 		t.Errorf("%+v, %v", a, err)

@@ -81,7 +81,7 @@ func (t *tuning) plan(ctx context.Context) error {
 	return nil
 }
 
-// meant adds the setting that was probably meant to the error about one that does not exist.
+// meant adds the setting with the most similar name to an error about one that does not exist.
 func meant(err error) error {
 	if unknown := (*tune.UnknownError)(nil); errors.As(err, &unknown) {
 		names := strings.Split(strings.ToLower(strings.Join(unknown.Known, " ")), " ") // they are matched without case
@@ -102,8 +102,8 @@ func (t *tuning) asked(name string) bool {
 	return len(t.settings) == 0 || slices.ContainsFunc(t.settings, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// room returns how many of n candidates are measured beside the start, so that the time suffices
-// for two rounds.
+// room returns how many of n candidates are measured in a group with the start, so that the time
+// suffices for two rounds.
 func (t *tuning) room(n int) tune.Room {
 	most := slots
 	switch {
@@ -122,7 +122,7 @@ func (t *tuning) room(n int) tune.Room {
 
 // least returns the shortest useful time of a group of n candidates.
 func (t *tuning) least(n int) time.Duration {
-	n += 2                       // the start and its twin
+	n += 2                       // the start and its control
 	const turn = 2 * time.Second // some work slices, and the pauses between
 	switch {
 	case t.perRun > 0:
@@ -142,8 +142,8 @@ func (t *tuning) setByLoad(name string) bool {
 	return job != nil && slices.ContainsFunc(job.Args, func(a string) bool { return strings.HasPrefix(a, name+"=") })
 }
 
-// declared enters what the program declares. Only a service that reports its assembly is asked: any
-// other might take the command for its usual one, and start.
+// declared enters the settings that the program declares. It runs only a service that reports its
+// assembly with the command for that: any other program might just start.
 func (t *tuning) declared(ctx context.Context, p *tune.Program, target record.Target) {
 	switch {
 	case target.NotGo:

@@ -20,7 +20,7 @@ import (
 
 // measureStart measures the start alone, under profiles too.
 func (t *tuning) measureStart(ctx context.Context) error {
-	t.base.Progress.Say("looking at " + t.start.Name + ", the start")
+	t.base.Progress.Say("measuring " + t.start.Name + ", the start")
 	o := t.options(record.KindCapacity, folderOfStart, max(t.pace.start, time.Duration(startShare*float64(t.base.Budget))), t.start)
 	o.Depth, o.Profile, o.Rate, o.Metric = experiment.Quick, time.Second, 0, ""
 	if t.wantsPGO() {
@@ -50,8 +50,8 @@ func (t *tuning) measureStart(ctx context.Context) error {
 	return t.keepProfile(exp)
 }
 
-// keepProfile copies the CPU profile of the start to a place from which a user can build with it,
-// if such a build is tried.
+// keepProfile copies the CPU profile of the start into the output folder, so that a user can build
+// with it. It does so only if such a build is tried.
 func (t *tuning) keepProfile(exp *record.Experiment) error {
 	if !t.wantsPGO() {
 		return nil
@@ -100,7 +100,7 @@ func (t *tuning) search(ctx context.Context) error {
 	}
 }
 
-// group measures a group of candidates beside the start.
+// group measures a group of candidates and the start in turns.
 func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	t.groups++
 	variants, names := []scenario.Variant{t.start}, []string{}
@@ -136,7 +136,7 @@ func (t *tuning) group(ctx context.Context, g tune.Group) error {
 	return nil
 }
 
-// prove compares the start with the chosen candidate, in fresh processes, under the SLO.
+// prove compares the start with the chosen candidate under the SLO, on new data.
 func (t *tuning) prove(ctx context.Context) error {
 	chosen := t.variant(t.out.Chosen)
 	t.base.Progress.Say("proving " + chosen.Name + " against " + t.start.Name + " on fresh data")

@@ -1,6 +1,6 @@
-// Package tuning carries out a search for better settings: it looks at the start configuration
-// under load, measures the candidates of package tune beside it in groups, and proves the chosen
-// one against the start in a comparison of its own.
+// Package tuning carries out a search for better settings: it measures the start configuration,
+// lets groups of the candidates of package tune take turns with it, and compares the start with the
+// chosen candidate on new data.
 //
 // It is not for choosing (package tune) or for showing the result. Each step is an experiment of
 // package experiment, which owns every process and goroutine.
@@ -45,8 +45,8 @@ type pace struct {
 
 var usualPace = pace{start: 20 * time.Second, profile: 8 * time.Second, group: 25 * time.Second, alone: 45 * time.Second}
 
-// ProfileFile is the name of the file with the CPU profile of the start. The experiments of the
-// search are folders beside it.
+// ProfileFile is the name of the file with the CPU profile of the start, in the folder that has a
+// folder for each experiment of the search.
 const ProfileFile = "cpu.pprof"
 
 const (
@@ -55,8 +55,8 @@ const (
 	// startShare and proofShare are the parts of the budget for the start alone and for the proof;
 	// the search has the rest.
 	startShare, proofShare = 0.1, 0.35
-	// Numbers of candidates beside the start and its twin: of processes that are up together, of
-	// those that cannot be, and of whole runs.
+	// Numbers of candidates in a group, with the start and its control: of processes that are up
+	// together, of those that cannot be, and of whole runs.
 	slots, slotsAlone, slotsOfRuns = 7, 3, 5
 	shareOfCapacity                = 0.7 // rate of a comparison by p99
 	folderOfStart, folderOfProof   = "start", "proof"
@@ -72,7 +72,7 @@ type tuning struct {
 	planner  *tune.Planner
 	ends     time.Time
 	proof    time.Duration // reserved for the proof
-	overhead time.Duration // of an experiment, beside its budget
+	overhead time.Duration // of an experiment, in addition to its budget
 	starting time.Duration // from the start of a process to its first slice
 	rate     float64       // of a comparison by p99, per second
 	profile  string        // CPU profile of the start; empty: none
@@ -168,7 +168,7 @@ func (t *tuning) build(ctx context.Context) error {
 	return nil
 }
 
-// options returns those of one of the search's experiments.
+// options returns the options of one experiment of the search.
 func (t *tuning) options(kind, folder string, budget time.Duration, variants ...scenario.Variant) experiment.Options {
 	sc := *t.base.Scenario
 	sc.Mode, sc.Variants, sc.Sweep = kind, variants, nil
@@ -178,7 +178,7 @@ func (t *tuning) options(kind, folder string, budget time.Duration, variants ...
 	return o
 }
 
-// firstSlice notes when an experiment's first slice was taken.
+// firstSlice is a Progress that notes when the first slice was taken.
 type firstSlice struct {
 	experiment.Progress
 	at time.Time
@@ -191,7 +191,7 @@ func (f *firstSlice) Slice(s record.Slice, left time.Duration) {
 	f.Progress.Slice(s, left)
 }
 
-// execute carries out one of the experiments, and learns how much longer it takes than its budget.
+// execute carries out an experiment, and measures how much longer it takes than its budget.
 func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Experiment, error) {
 	began, first := time.Now(), &firstSlice{Progress: o.Progress}
 	o.Progress = first
@@ -213,8 +213,8 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 	return exp, err
 }
 
-// metric returns the metric to improve. The work of a fixed number of sessions is fixed, too, and
-// so is that of a limited rate; that of jobs is their capacity.
+// metric returns the metric to improve. A fixed number of sessions and a limited rate have a fixed
+// work rate, so their metric is another; the work rate of jobs is their capacity.
 func (t *tuning) metric() (string, error) {
 	sc, metric := t.base.Scenario, cmp.Or(t.base.Metric, compare.MetricWork)
 	switch {

@@ -95,7 +95,7 @@ func TestSetByLoad(t *testing.T) {
 }
 
 // A whole search over an unmodified program: it looks at the start, measures the changes in groups
-// beside it, keeps the profile, leaves nothing running and reports one that cannot start.
+// with it, keeps the profile, leaves nothing running and reports one that cannot start.
 func TestSearch(t *testing.T) {
 	quicktest.Skip(t, "loads processes for a quarter of a minute")
 	binary, err := experimenttest.Build("burn")

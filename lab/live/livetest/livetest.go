@@ -1,5 +1,5 @@
-// Package livetest makes experiments that grow on disk as real ones do, for tests of what shows
-// them.
+// Package livetest makes experiments that grow on disk as real ones do, for tests of programs that
+// show them.
 //
 // It is for tests only. It starts no goroutines.
 package livetest

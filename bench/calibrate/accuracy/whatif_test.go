@@ -1,4 +1,4 @@
-package confusion
+package accuracy
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"dyno/lab/diagnose/whatif"
 )
 
-var changes = []calibration.Foresight{
+var changes = []calibration.Prediction{
 	{Step: "reuse", Change: "connections are kept", Bound: "the CPU", Removes: whatif.Removal{CPU: 0.25}, Estimate: whatif.Estimate{Model: whatif.Amdahl, AtMost: 4.0 / 3, CPU: 0.75},
 		Work: calibration.Ratio{Times: 1.28, Low: 1.2, High: 1.36}, CPU: calibration.Ratio{Times: 0.8}},
 	{Step: "sharded", Change: "sixteen locks", Bound: "a lock", Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 3, CPU: 1}, Share: 0.4,
@@ -22,9 +22,9 @@ var changes = []calibration.Foresight{
 	{Step: "beside", Bound: "a lock", Estimate: whatif.Estimate{Model: whatif.Holder, AtMost: 1.8}, Work: calibration.Ratio{Times: 1.05, Low: 0.5, High: 2.1}},
 }
 
-func TestForesight(t *testing.T) {
+func TestWhatIf(t *testing.T) {
 	var out bytes.Buffer
-	Foresight(&out, changes)
+	WhatIf(&out, changes)
 	for _, part := range []string{"reuse    the CPU       25%          1.33x    -         1.28x     [1.20, 1.36]  0.75x         0.80x", "held (+4%)", "loose (+173%)", "exceeded (-50%)",
 		"sharded (sixteen locks): it got 0.40x the CPU that it got before, beside the other processes: with that at most 1.20x.\n",
 		"merged   a lock        20%          1.80x    1.10x     1.05x", "held with new (+5%)", "merged (one list): its new code takes 12 us of CPU per request, most of it in main.merge: with it at most 1.10x.\n",
@@ -36,9 +36,9 @@ func TestForesight(t *testing.T) {
 	}
 }
 
-func TestForesightJSON(t *testing.T) {
+func TestWhatIfJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := ForesightJSON(&out, changes); err != nil {
+	if err := WhatIfJSON(&out, changes); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

@@ -62,7 +62,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A ladder whose budget ended before a step's profiles reckons from what its turns measured, and
+// A ladder whose budget ended before a step's profiles estimates from what its turns measured, and
 // says so where the step before it has none.
 func TestStepsWithoutProfiles(t *testing.T) {
 	e := ladder()

@@ -19,8 +19,8 @@ type Ratio struct {
 	High  float64 `json:"high,omitempty"`
 }
 
-// Foresight is what was reckoned from the record before a change, beside what the change brought.
-type Foresight struct {
+// Prediction is what was estimated from the record before a change, and what the change brought.
+type Prediction struct {
 	Step     string          `json:"step"`
 	Change   string          `json:"change"`
 	Bound    string          `json:"bound"` // before the change, in words
@@ -30,8 +30,8 @@ type Foresight struct {
 	// WithNew is the estimate with the CPU time of the code that the change added; zero: not
 	// compared.
 	WithNew whatif.Estimate `json:"with_new_code"`
-	// CPU that the service, its generator and its companions got, after over before, if none was
-	// left before; otherwise 0. The model does not foresee what other processes leave.
+	// CPU that the service, its generator and its dependencies got, after over before, if none was
+	// left before; otherwise 0. The model does not predict what other processes leave.
 	Share float64 `json:"cpu_share"`
 	Work  Ratio   `json:"work"` // peak work rate or capacity, after over before
 	CPU   Ratio   `json:"cpu"`  // CPU per request
@@ -60,7 +60,7 @@ const (
 
 // Mark judges the estimate, and says how far it is from the measured ratio: above 0 if it is
 // higher.
-func (f Foresight) Mark() (mark string, by float64) {
+func (f Prediction) Mark() (mark string, by float64) {
 	atMost, withNew, measured := f.Estimate.AtMost, f.WithNew.AtMost, f.Work
 	if atMost <= 0 || measured.Times <= 0 {
 		return Open, 0
@@ -88,7 +88,7 @@ func (f Foresight) Mark() (mark string, by float64) {
 func (r Ratio) near(v float64) bool { return v > 0 && max(v/r.Times, r.Times/v)-1 <= off }
 
 // Why explains a mark other than Held; empty: the record does not show it.
-func (f Foresight) Why() string {
+func (f Prediction) Why() string {
 	mark, _ := f.Mark()
 	withNew, measured := f.WithNew.AtMost, f.Work
 	instead := fmt.Sprintf("its new code takes %.3g us of CPU per request, most of it in %s: with it at most %s", f.CPUDiff.New, f.CPUDiff.NewIn, whatif.Times(withNew))
@@ -116,15 +116,15 @@ func (f Foresight) Why() string {
 }
 
 // Cheaper reports whether the CPU per request fell by a quarter more than by what went.
-func (f Foresight) Cheaper() bool {
+func (f Prediction) Cheaper() bool {
 	return f.Estimate.CPU > 0 && f.CPU.Times > 0 && f.CPU.Times < f.Estimate.CPU/(1+off)
 }
 
-// Step reckons what a ladder's step can bring, from the diagnosis of the step before it and what
+// Step estimates what a ladder's step can bring, from the diagnosis of the step before it and what
 // the step took away by the profiles of both; peaks are their loads of peak work (zero: not
 // measured, so that the profiles say what a request costs). The caller adds what was measured.
-func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whatif.Load) Foresight {
-	f := Foresight{Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
+func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whatif.Load) Prediction {
+	f := Prediction{Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
 		waits: before.Bound == rules.Wait || before.Bound == rules.Lock}
 	another := len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0])
 	profiled := [2]*record.Run{was, is}
@@ -147,7 +147,7 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 			f.Share = (b.Target + b.Beside) / (a.Target + a.Beside)
 		}
 	}
-	f.reckon(before, r)
+	f.estimate(before, r)
 	if r.Missing == "" {
 		r.CPU = max(0, diff.Gone-diff.New) / diff.Before
 		f.WithNew = before.Facts().Without(r)
@@ -158,8 +158,8 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	return f
 }
 
-// reckon sets the estimate.
-func (f *Foresight) reckon(before *diagnose.Diagnosis, r whatif.Removal) {
+// estimate sets the estimate.
+func (f *Prediction) estimate(before *diagnose.Diagnosis, r whatif.Removal) {
 	f.Removes, f.Estimate = r, before.Facts().Without(r)
 }
 
@@ -204,16 +204,16 @@ func perRequest(r *record.Run, kind string) float64 {
 	return float64(n) / t.Requests
 }
 
-// Remedied reckons what a change of known effect can bring: part of what a request demands of the
-// bound goes, and the given removal beside it.
-func Remedied(before *diagnose.Diagnosis, part float64, r whatif.Removal) Foresight {
+// Remedied estimates what a change of known effect can bring: part of what a request demands of the
+// bound goes, and so does what the given removal takes.
+func Remedied(before *diagnose.Diagnosis, part float64, r whatif.Removal) Prediction {
 	if part > 0 {
 		r.Part, r.Waits = part, []string{cmp.Or(before.Kind, string(before.Bound))}
 		if before.Bound == rules.Lock {
 			r.Waits = []string{string(stacks.WaitLock)}
 		}
 	}
-	f := Foresight{Bound: before.BoundWords()}
-	f.reckon(before, r)
+	f := Prediction{Bound: before.BoundWords()}
+	f.estimate(before, r)
 	return f
 }

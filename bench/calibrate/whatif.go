@@ -17,8 +17,8 @@ import (
 )
 
 // remedies measures the remedies of the servers of known cause; o.Only names servers or families.
-func remedies(ctx context.Context, o suite.Options, view *progress.View) ([]calibration.Foresight, error) {
-	return suite.Foresee(ctx, o, func(n, total int, f calibration.Foresight) {
+func remedies(ctx context.Context, o suite.Options, view *progress.View) ([]calibration.Prediction, error) {
+	return suite.WhatIf(ctx, o, func(n, total int, f calibration.Prediction) {
 		mark, _ := f.Mark()
 		view.Say(fmt.Sprintf("%s  %d of %d  %-16s %s", view.Elapsed(), n, total, f.Step, mark))
 	})
@@ -30,7 +30,7 @@ func isScenario(name string) bool {
 }
 
 // ladders measures the ladders of scenario files. The records are below the folder o.Out.
-func ladders(ctx context.Context, files []string, o suite.Options, view *progress.View) (all []calibration.Foresight, err error) {
+func ladders(ctx context.Context, files []string, o suite.Options, view *progress.View) (all []calibration.Prediction, err error) {
 	for _, file := range files {
 		run := experiment.Options{Depth: o.Depth, NoPMQoS: o.NoPMQoS, Progress: view}
 		if run.Scenario, err = scenario.Open(file); err != nil {
@@ -51,10 +51,10 @@ func ladders(ctx context.Context, files []string, o suite.Options, view *progres
 }
 
 // read reads the folder of a ladder, or one of remedies.
-func read(ctx context.Context, dir string) ([]calibration.Foresight, error) {
+func read(ctx context.Context, dir string) ([]calibration.Prediction, error) {
 	exp, err := folder.Open(dir)
 	if err != nil {
-		all, readErr := suite.ReadForeseen(ctx, dir)
+		all, readErr := suite.ReadWhatIf(ctx, dir)
 		if readErr == nil && len(all) == 0 {
 			readErr = fmt.Errorf("%s is neither the record of a ladder nor a folder of calibrate --what-if: %w", dir, err)
 		}

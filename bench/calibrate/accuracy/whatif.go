@@ -1,4 +1,4 @@
-package confusion
+package accuracy
 
 import (
 	"cmp"
@@ -12,18 +12,18 @@ import (
 	"dyno/lab/diagnose/whatif"
 )
 
-// Foresight writes what was reckoned before each change beside what the change brought, and
+// WhatIf writes what was estimated before each change, next to what the change brought, and
 // explains what is off by more than 25%.
-func Foresight(w io.Writer, all []calibration.Foresight) {
+func WhatIf(w io.Writer, all []calibration.Prediction) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "step\tbound before\tgone of CPU\tat most\twith new\tmeasured\t95%\tCPU at least\tmeasured\t95%\tthe bound")
 	tally := map[string]int{}
 	for _, f := range all {
 		mark, by := f.Mark()
 		tally[mark]++
-		said := mark
+		verdict := mark
 		if mark != calibration.Open {
-			said = fmt.Sprintf("%s (%+.0f%%)", mark, 100*by)
+			verdict = fmt.Sprintf("%s (%+.0f%%)", mark, 100*by)
 		}
 		gone, least := "-", "-"
 		if f.Estimate.AtMost > 0 {
@@ -33,7 +33,7 @@ func Foresight(w io.Writer, all []calibration.Foresight) {
 			least = fmt.Sprintf("%.2fx", f.Estimate.CPU)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Step, f.Bound, gone, times(f.Estimate.AtMost), times(f.WithNew.AtMost), times(f.Work.Times), between(f.Work),
-			least, times(f.CPU.Times), between(f.CPU), said)
+			least, times(f.CPU.Times), between(f.CPU), verdict)
 	}
 	t.Flush()
 	fmt.Fprintln(w)
@@ -79,23 +79,23 @@ func between(r calibration.Ratio) string {
 	return fmt.Sprintf("[%.2f, %.2f]", r.Low, r.High)
 }
 
-// Foreseen is the JSON of calibrate --what-if --json.
-type Foreseen struct {
+// WhatIfObject is the JSON of calibrate --what-if --json.
+type WhatIfObject struct {
 	Schema  string   `json:"schema"`
 	Changes []Change `json:"changes"`
 }
 
-// Change is an estimate beside what was measured, and how far it is off.
+// Change is an estimate with what was measured, and how far it is off.
 type Change struct {
-	calibration.Foresight
+	calibration.Prediction
 	Mark string  `json:"mark"`
 	Off  float64 `json:"off"`
 	Why  string  `json:"why,omitempty"`
 }
 
-// ForesightJSON writes the same as one object.
-func ForesightJSON(w io.Writer, all []calibration.Foresight) error {
-	out := Foreseen{"dyno.foresight/1", []Change{}}
+// WhatIfJSON writes the same as one object.
+func WhatIfJSON(w io.Writer, all []calibration.Prediction) error {
+	out := WhatIfObject{"dyno.foresight/1", []Change{}}
 	for _, f := range all {
 		mark, by := f.Mark()
 		out.Changes = append(out.Changes, Change{f, mark, by, f.Why()})

@@ -68,24 +68,24 @@ func TestMarkAndWhy(t *testing.T) {
 		return whatif.Estimate{Model: whatif.Amdahl, AtMost: atMost, CPU: 1}
 	}
 	for name, c := range map[string]struct {
-		f        Foresight
+		f        Prediction
 		mark, in string
 	}{
-		"within the interval": {Foresight{Estimate: estimate(1.4), Work: Ratio{1.45, 1.35, 1.55}}, Held, ""},
-		"above the bound":     {Foresight{Estimate: estimate(1.4), Work: Ratio{1.6, 1.5, 1.7}}, Exceeded, ""},
-		"no interval":         {Foresight{Estimate: estimate(1.4), Work: Ratio{Times: 1.6}}, Undecided, "not exact enough"},
-		"replaced by as much": {Foresight{Estimate: estimate(2), WithNew: estimate(1.1), CPUDiff: Difference{New: 40, NewIn: "main.f"}, Work: Ratio{1, 0.9, 1.1}}, Replaced,
+		"within the interval": {Prediction{Estimate: estimate(1.4), Work: Ratio{1.45, 1.35, 1.55}}, Held, ""},
+		"above the bound":     {Prediction{Estimate: estimate(1.4), Work: Ratio{1.6, 1.5, 1.7}}, Exceeded, ""},
+		"no interval":         {Prediction{Estimate: estimate(1.4), Work: Ratio{Times: 1.6}}, Undecided, "not exact enough"},
+		"replaced by as much": {Prediction{Estimate: estimate(2), WithNew: estimate(1.1), CPUDiff: Difference{New: 40, NewIn: "main.f"}, Work: Ratio{1, 0.9, 1.1}}, Replaced,
 			"its new code takes 40 us of CPU per request, most of it in main.f: with it at most 1.10x"},
-		"less CPU":             {Foresight{Estimate: estimate(2), WithNew: estimate(2), Share: 0.6, Work: Ratio{1, 0.9, 1.1}}, Loose, "it got 0.60x the CPU that it got before, beside the other processes: with that at most 1.20x"},
-		"both":                 {Foresight{Estimate: estimate(3), WithNew: estimate(2), Share: 0.5, Work: Ratio{1, 0.9, 1.1}}, Loose, "with both at most 1.00x"},
-		"more CPU":             {Foresight{Estimate: estimate(4), WithNew: estimate(4), Share: 1.3, Work: Ratio{5.4, 5, 6}}, Exceeded, "it got 1.30x the CPU that it got before, beside the other processes: with that at most 5.2x"},
-		"wide":                 {Foresight{Estimate: estimate(3), Work: Ratio{1, 0.4, 2.5}}, Undecided, "not exact enough"},
-		"wide above":           {Foresight{Estimate: estimate(1), Work: Ratio{4.9, 0.8, 30}}, Undecided, "not exact enough"},
-		"wide, loose with new": {Foresight{Estimate: estimate(4), WithNew: estimate(2.9), Work: Ratio{1, 0.4, 2.5}}, Undecided, "not exact enough"},
-		"a shorter wait":       {Foresight{Estimate: estimate(1), Bound: "a lock", waits: true, Work: Ratio{2, 1.9, 2.1}}, Exceeded, "the step may shorten the wait that bounded, a lock"},
-		"another bound":        {Foresight{Estimate: estimate(3), Now: "a lock", moved: true, Work: Ratio{1, 0.9, 1.1}}, Loose, "it is now bound by a lock"},
-		"unexplained":          {Foresight{Estimate: estimate(3), Work: Ratio{1, 0.9, 1.1}}, Loose, ""},
-		"not measured":         {Foresight{Estimate: estimate(3)}, Open, "was not measured"},
+		"less CPU":             {Prediction{Estimate: estimate(2), WithNew: estimate(2), Share: 0.6, Work: Ratio{1, 0.9, 1.1}}, Loose, "it got 0.60x the CPU that it got before, beside the other processes: with that at most 1.20x"},
+		"both":                 {Prediction{Estimate: estimate(3), WithNew: estimate(2), Share: 0.5, Work: Ratio{1, 0.9, 1.1}}, Loose, "with both at most 1.00x"},
+		"more CPU":             {Prediction{Estimate: estimate(4), WithNew: estimate(4), Share: 1.3, Work: Ratio{5.4, 5, 6}}, Exceeded, "it got 1.30x the CPU that it got before, beside the other processes: with that at most 5.2x"},
+		"wide":                 {Prediction{Estimate: estimate(3), Work: Ratio{1, 0.4, 2.5}}, Undecided, "not exact enough"},
+		"wide above":           {Prediction{Estimate: estimate(1), Work: Ratio{4.9, 0.8, 30}}, Undecided, "not exact enough"},
+		"wide, loose with new": {Prediction{Estimate: estimate(4), WithNew: estimate(2.9), Work: Ratio{1, 0.4, 2.5}}, Undecided, "not exact enough"},
+		"a shorter wait":       {Prediction{Estimate: estimate(1), Bound: "a lock", waits: true, Work: Ratio{2, 1.9, 2.1}}, Exceeded, "the step may shorten the wait that bounded, a lock"},
+		"another bound":        {Prediction{Estimate: estimate(3), Now: "a lock", moved: true, Work: Ratio{1, 0.9, 1.1}}, Loose, "it is now bound by a lock"},
+		"unexplained":          {Prediction{Estimate: estimate(3), Work: Ratio{1, 0.9, 1.1}}, Loose, ""},
+		"not measured":         {Prediction{Estimate: estimate(3)}, Open, "was not measured"},
 	} {
 		if mark, _ := c.f.Mark(); mark != c.mark || !strings.Contains(c.f.Why(), c.in) || c.in == "" && c.f.Why() != "" {
 			t.Errorf("%s: %s, %q", name, mark, c.f.Why())
@@ -94,7 +94,7 @@ func TestMarkAndWhy(t *testing.T) {
 }
 
 func TestCheaper(t *testing.T) {
-	f := Foresight{Estimate: whatif.Estimate{CPU: 0.92}, CPU: Ratio{Times: 0.24}}
+	f := Prediction{Estimate: whatif.Estimate{CPU: 0.92}, CPU: Ratio{Times: 0.24}}
 	if !f.Cheaper() {
 		t.Errorf("%+v", f)
 	}

@@ -24,10 +24,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Foresee diagnoses each server that has a remedy, reckons from that record alone what the remedy
-// can bring, and measures in turns what it brings. If an error ends it, Foresee returns the results
+// WhatIf diagnoses each server that has a remedy, estimates from that record alone what the remedy
+// can bring, and measures in turns what it brings. If an error ends it, WhatIf returns the results
 // until then. done is called after every remedy.
-func Foresee(ctx context.Context, o Options, done func(n, total int, f calibration.Foresight)) ([]calibration.Foresight, error) {
+func WhatIf(ctx context.Context, o Options, done func(n, total int, f calibration.Prediction)) ([]calibration.Prediction, error) {
 	binary, servers, remove, err := o.chosen(ctx)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func Foresee(ctx context.Context, o Options, done func(n, total int, f calibrati
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("%w with a remedy among these; without names, all that have one are taken", ErrNoServer)
 	}
-	var out []calibration.Foresight
+	var out []calibration.Prediction
 	for _, s := range servers {
 		if _, err := o.one(ctx, binary, s, 0, o.Inside[0]); err != nil {
 			return out, fmt.Errorf("diagnosing %s: %w", s.Name, err)
@@ -46,7 +46,7 @@ func Foresee(ctx context.Context, o Options, done func(n, total int, f calibrati
 		if err != nil && !errors.Is(err, experiment.ErrUnfit) {
 			return out, fmt.Errorf("comparing %s with its remedy: %w", s.Name, err)
 		}
-		f, err := s.foresight(o.Out, o.Seed, o.Inside[0])
+		f, err := s.prediction(o.Out, o.Seed, o.Inside[0])
 		if err != nil {
 			return out, err
 		}
@@ -73,19 +73,19 @@ func (s Server) remedied(binary string, seed uint64, inside string) *scenario.Sc
 	return sc
 }
 
-// foresight reads a server's two records.
-func (s Server) foresight(dir string, seed uint64, inside string) (calibration.Foresight, error) {
+// prediction reads a server's two records.
+func (s Server) prediction(dir string, seed uint64, inside string) (calibration.Prediction, error) {
 	before, err := folder.Open(filepath.Join(dir, folderName(s.Name, seed, inside)))
 	if err != nil {
-		return calibration.Foresight{}, err
+		return calibration.Prediction{}, err
 	}
 	both, err := folder.Open(filepath.Join(dir, remedyFolder(s)))
 	if err != nil {
-		return calibration.Foresight{}, err
+		return calibration.Prediction{}, err
 	}
 	all := diagnose.Diagnose(before)
 	if len(all) == 0 {
-		return calibration.Foresight{}, fmt.Errorf("%s: nothing was diagnosed", s.Name)
+		return calibration.Prediction{}, fmt.Errorf("%s: nothing was diagnosed", s.Name)
 	}
 	remedy := s.Remedies[0]
 	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs))
@@ -95,7 +95,7 @@ func (s Server) foresight(dir string, seed uint64, inside string) (calibration.F
 	return f, nil
 }
 
-// removal is what a remedy takes away besides a part of the bound.
+// removal is what a remedy takes away apart from a part of the bound.
 func (r Remedy) removal(runs []*record.Run) (out whatif.Removal) {
 	for _, run := range runs {
 		if run.Spec.Role != record.RoleProfile {
@@ -111,14 +111,14 @@ func (r Remedy) removal(runs []*record.Run) (out whatif.Removal) {
 	return out
 }
 
-// ReadForeseen reads what Foresee wrote into a folder.
-func ReadForeseen(ctx context.Context, dir string) ([]calibration.Foresight, error) {
+// ReadWhatIf reads what WhatIf wrote into a folder.
+func ReadWhatIf(ctx context.Context, dir string) ([]calibration.Prediction, error) {
 	_, servers, remove, err := build(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	var out []calibration.Foresight
+	var out []calibration.Prediction
 	for _, s := range servers {
 		found, err := filepath.Glob(filepath.Join(dir, s.Name+"-[0-9]*-*"))
 		if _, gone := os.Stat(filepath.Join(dir, remedyFolder(s))); err != nil || gone != nil || len(s.Remedies) == 0 {
@@ -129,7 +129,7 @@ func ReadForeseen(ctx context.Context, dir string) ([]calibration.Foresight, err
 			if !ok || name != s.Name {
 				continue
 			}
-			f, err := s.foresight(dir, seed, inside)
+			f, err := s.prediction(dir, seed, inside)
 			if err != nil {
 				return out, err
 			}
@@ -139,17 +139,17 @@ func ReadForeseen(ctx context.Context, dir string) ([]calibration.Foresight, err
 	return out, nil
 }
 
-// Steps reckons from each step of a recorded ladder what the next one can bring, beside what it
+// Steps estimates from each step of a recorded ladder what the next one can bring, with what it
 // brought.
-func Steps(e *record.Experiment) []calibration.Foresight {
+func Steps(e *record.Experiment) []calibration.Prediction {
 	found, profiled := map[string]*diagnose.Diagnosis{}, map[string]*record.Run{}
 	for _, d := range diagnose.Diagnose(e) {
 		found[d.Variant], profiled[d.Variant] = &d, diagnose.NewSubject(d.Variant, e.Runs).Profiled
 	}
-	var out []calibration.Foresight
+	var out []calibration.Prediction
 	for i := 1; i < len(e.Variants); i++ {
 		before, after := e.Variants[i-1].Name, e.Variants[i].Name
-		f := calibration.Foresight{Estimate: whatif.Estimate{Missing: "a run under profiles"}}
+		f := calibration.Prediction{Estimate: whatif.Estimate{Missing: "a run under profiles"}}
 		a, b, now := profiled[before], profiled[after], found[after]
 		if b == nil { // the turns say what a request costs all the same
 			b, now = &record.Run{}, &diagnose.Diagnosis{}

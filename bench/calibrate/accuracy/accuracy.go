@@ -1,10 +1,10 @@
-// Package confusion shows how often the verdicts of a calibration are right: the confusion matrix
-// of verdicts and truths, how many are right, and how far each threshold may move. Foresight shows
-// the same of estimates of what changes bring.
+// Package accuracy shows how often the verdicts of a calibration are right: the confusion matrix
+// of verdicts and truths, how many are right, and how far each threshold may move. WhatIf shows the
+// same of estimates of what changes bring.
 //
 // It is not for running the cases (package suite), for judging them (package calibration)
 // or for the report of an experiment. It starts no goroutines.
-package confusion
+package accuracy
 
 import (
 	"encoding/json"
