@@ -38,7 +38,7 @@ type Curves struct {
 // curves are latencies against the offered rate.
 func curves(r *report.Report) Section {
 	s := Section{ID: "curve", Title: "Load curves"}
-	if len(r.Curves) > 0 && r.Kind != record.KindSweep { // those of a sweep are in its own charts
+	if len(r.Curves) > 0 {
 		s.Blocks = append(s.Blocks, Chart{Curves{r.Curves, r.Turns != nil, format.P99Bound(r.SLO)}})
 	}
 	for _, c := range r.Charts {
