@@ -55,6 +55,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 }
 
 var pages = template.Must(template.New("pages").Funcs(html.Words()).Funcs(template.FuncMap{
+	"table": html.Table,
 	// A folder's name may contain any character that the file system permits.
 	"link": func(name string) string { return "/run/" + url.PathEscape(name) + "/" },
 }).Parse(pagesHTML))

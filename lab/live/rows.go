@@ -7,6 +7,8 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report/format"
+	"dyno/lab/report/html"
+	"dyno/lab/report/sections"
 	"dyno/lab/report/view"
 )
 
@@ -34,12 +36,14 @@ func unreadable(id string, err error) string {
 	return rowHTML(view.RunOf(&record.Run{ID: id, Invalid: err.Error()}))
 }
 
-func rowHTML(r view.Run) string {
-	var b strings.Builder
-	if err := pages.ExecuteTemplate(&b, "row", r); err != nil {
-		return "" // a builder accepts everything, and the template is tested
+func rowHTML(r view.Run) string { return rowsHTML(sections.Runs([]view.Run{r})) }
+
+func rowsHTML(t sections.Table) string {
+	rows, err := html.Rows(t)
+	if err != nil {
+		return "" // a buffer accepts everything, and the template is tested
 	}
-	return b.String()
+	return string(rows)
 }
 
 // runText describes the purpose of the run in progress, as far as its folder's name shows it.

@@ -8,6 +8,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/report/format"
+	"dyno/lab/report/sections"
 )
 
 // runPage is an experiment in progress, or one without a readable report.
@@ -16,6 +17,15 @@ type runPage struct {
 	Title string
 	Exp   *record.Experiment
 	State State
+}
+
+// Turns and Runs are the tables that events fill.
+func (runPage) Turns() sections.Table { return filled("turn-rows", sections.Turns(nil)) }
+func (runPage) Runs() sections.Table  { return filled("rows", sections.Runs(nil)) }
+
+func filled(id string, t sections.Table) sections.Table {
+	t.ID = id
+	return t
 }
 
 // run shows an experiment: its report or, while it is in progress, its runs so far.

@@ -1,12 +1,12 @@
 package live
 
 import (
-	"strings"
 	"time"
 
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report/format"
+	"dyno/lab/report/sections"
 	"dyno/lab/report/view"
 )
 
@@ -24,13 +24,7 @@ func (f *follower) turns(from *folder.Followed, e *record.Experiment) []event {
 	}
 	exp := *e
 	exp.Slices = f.slices.All
-	var rows strings.Builder
-	for _, so := range view.SoFar(&exp) {
-		if err := pages.ExecuteTemplate(&rows, "turn", so); err != nil {
-			return nil // a builder accepts everything, and the template is tested
-		}
-	}
-	news := turnNews{Words: view.TurnsText(&exp), Left: format.Unknown, Rows: rows.String()}
+	news := turnNews{Words: view.TurnsText(&exp), Left: format.Unknown, Rows: rowsHTML(sections.Turns(view.SoFar(&exp)))}
 	if u := e.InProgress; u != nil && !u.Ends.IsZero() {
 		news.Left = format.Value(max(0, time.Until(u.Ends).Seconds()))
 	}

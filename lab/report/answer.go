@@ -24,10 +24,19 @@ func (r *Report) Standing() (word, text string) {
 	}
 }
 
+// IsDiagnosis reports whether a diagnosis was asked for, and nothing else.
+func (r *Report) IsDiagnosis() bool { return r.Kind == record.KindDiagnose }
+
+// Several reports whether it compares more than two variants, so that there is no single
+// comparison.
+func (r *Report) Several() bool {
+	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
+}
+
 // SureWords describe how much was measured, and how much of it is decided.
 func (r *Report) SureWords() string {
 	t := r.Turns
-	if t == nil || r.Kind == record.KindDiagnose {
+	if t == nil || r.IsDiagnosis() {
 		return format.Runs(r.Count())
 	}
 	var parts []string
@@ -96,6 +105,15 @@ func (r *Report) AgainstWords() string {
 		return "against " + r.referenceWords()
 	}
 	return "against the step before"
+}
+
+// previousText says with which step a verdict in the table of steps compares, if that is no variant
+// of its name.
+func (r *Report) previousText() string {
+	if r.Kind == record.KindLadder {
+		return "against the previous step"
+	}
+	return ""
 }
 
 // FloorWords describe the baseline compared with itself.

@@ -7,7 +7,6 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/analysis"
 	"dyno/lab/report/format"
 	"dyno/lab/report/view"
 )
@@ -15,17 +14,11 @@ import (
 // This file reads a comparison of more than two variants, each of which is set beside its
 // reference, and the CPU ratios of jobs that are compared.
 
-// Several reports whether it compares more than two variants, so that there is no single
-// comparison.
-func (r *Report) Several() bool {
-	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
-}
-
 // beside sets the CPU ratios of jobs, and for several variants what each is compared with.
-func (r *Report) beside(e *record.Experiment, a analysis.Results) {
+func (r *Report) beside(e *record.Experiment, a Results) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if analysis.Several(e) && i > 0 && i < len(e.Variants) {
+		if several(e) && i > 0 && i < len(e.Variants) {
 			s.Beside = e.Reference(i)
 			s.StepRatio, s.StepInterval = format.Unknown, nil // there is no previous step
 		}

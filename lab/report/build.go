@@ -6,14 +6,13 @@ import (
 
 	"dyno/lab/diagnose/findings"
 	"dyno/lab/record"
-	"dyno/lab/report/analysis"
 	"dyno/lab/report/format"
 	"dyno/lab/report/view"
 )
 
 // Build reads the results of an experiment. An unreadable part becomes a warning: a report of half
 // an experiment is better than none.
-func Build(e *record.Experiment) *Report { return Assemble(e, analysis.Of(e)) }
+func Build(e *record.Experiment) *Report { return Assemble(e, Analyse(e)) }
 
 // withoutPeaks removes the searches' warnings from a sweep, which does not end at a peak.
 func (r *Report) withoutPeaks() {
@@ -23,9 +22,9 @@ func (r *Report) withoutPeaks() {
 }
 
 // Assemble assembles the view model.
-func Assemble(e *record.Experiment, a analysis.Results) *Report {
+func Assemble(e *record.Experiment, a Results) *Report {
 	r := &Report{
-		Kind: e.Kind, Name: e.Name, Title: format.Title(e), Subject: format.Subject(e), Service: e.Service, Metric: analysis.Metric(e), RatioMetric: analysis.Metric(e), SLO: e.SLO, Started: e.Started,
+		Kind: e.Kind, Name: e.Name, Title: format.Title(e), Subject: format.Subject(e), Service: e.Service, Metric: metricOf(e), RatioMetric: metricOf(e), SLO: e.SLO, Started: e.Started,
 		Out: e.Dir, Command: e.Command, Scenario: e.Scenario, Machine: e.Machine,
 		Warnings: append([]string(nil), e.Warnings...), Floor: format.IntervalOf(a.Floor), Inflections: a.Inflected, InflectionsLeft: a.Unlisted,
 	}
@@ -99,7 +98,7 @@ func Assemble(e *record.Experiment, a analysis.Results) *Report {
 }
 
 // load reads a single load: its first run in detail.
-func (r *Report) load(e *record.Experiment, a analysis.Results) {
+func (r *Report) load(e *record.Experiment, a Results) {
 	if len(e.Runs) == 0 {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dyno/lab/compare"
-	"dyno/lab/record"
 	"dyno/lab/report/format"
 )
 
@@ -79,12 +78,8 @@ func (r *Report) runColumns() []StepColumn {
 			all = append(all, cpuRatioColumn())
 		}
 	}
-	against := ""
-	if r.Kind == record.KindLadder {
-		against = "against the previous step"
-	}
 	return append(all, leaveOutColumn, r.boundColumn(),
-		StepColumn{Head: "verdict", Unit: against, Short: "verdict", Cell: func(s *Step) string {
+		StepColumn{Head: "verdict", Unit: r.previousText(), Short: "verdict", Cell: func(s *Step) string {
 			if s.Invalid != "" {
 				return "no result: " + s.Invalid
 			}
@@ -104,7 +99,7 @@ func (s *Step) verdictWords() string {
 // turnColumns are the columns of an experiment by turns: the capacity as an absolute figure, work
 // rate and CPU as ratios.
 func (r *Report) turnColumns() []StepColumn {
-	verdict := StepColumn{Head: "verdict", Unit: "against the previous step", Short: "verdict", Cell: func(s *Step) string {
+	verdict := StepColumn{Head: "verdict", Unit: r.previousText(), Short: "verdict", Cell: func(s *Step) string {
 		if s.Invalid != "" {
 			return "no result: " + s.Invalid
 		}
@@ -117,9 +112,6 @@ func (r *Report) turnColumns() []StepColumn {
 		}
 		return strings.TrimPrefix(s.Verdict, "equal ")
 	}}
-	if r.Kind == record.KindCompare {
-		verdict.Unit = ""
-	}
 	ratioOf := "work rates"
 	if r.RatioMetric == compare.MetricP99 {
 		ratioOf = "p99"

@@ -3,11 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyno/lab/compare"
 	"dyno/lab/diagnose"
-	"dyno/lab/record"
 	"dyno/lab/report/format"
 )
 
@@ -45,22 +45,25 @@ func (r *Report) diagnosisAnswer() string {
 
 // explain sets for each step why its throughput changed against the previous step, or did not.
 func (r *Report) explain() {
-	if r.Turns == nil && r.Metric != compare.MetricCapacity || r.Kind != record.KindLadder && r.Kind != record.KindCompare {
+	if r.Turns == nil && r.Metric != compare.MetricCapacity || len(r.Steps) == 0 || r.Steps[0].Verdict != Baseline {
 		return
 	}
 	for i := 1; i < len(r.Steps); i++ {
 		before, after := &r.Steps[i-1], &r.Steps[i]
+		if at := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Name == after.Beside }); at >= 0 {
+			before = &r.Steps[at]
+		}
 		if d := r.Diagnosis(after.Name); d != nil && d.Moved == "" {
-			d.Moved = diagnose.Explain(r.Diagnosis(before.Name), d, stepChange(r.Kind, before, after))
+			d.Moved = diagnose.Explain(r.Diagnosis(before.Name), d, stepChange(before, after, before == &r.Steps[0]))
 		}
 	}
 }
 
-// stepChange is the change of a step against the previous one; the sides of a comparison are two
-// steps.
-func stepChange(kind string, before, after *Step) diagnose.StepChange {
+// stepChange is the change of a step against the one before it, which may be the baseline or the
+// reference of a variant that is compared with it alone.
+func stepChange(before, after *Step, baseline bool) diagnose.StepChange {
 	ratio, between := after.StepRatio, after.StepInterval
-	if kind == record.KindCompare {
+	if baseline || after.Beside != "" {
 		ratio, between = after.Ratio, after.RatioInterval
 	}
 	m := diagnose.StepChange{

@@ -8,13 +8,12 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/analysis"
 	"dyno/lab/report/format"
 	"dyno/lab/report/view"
 )
 
 // steps reads the variants with their capacity, the resources used at it, and their ratios.
-func (r *Report) steps(e *record.Experiment, a analysis.Results) {
+func (r *Report) steps(e *record.Experiment, a Results) {
 	rows := map[string]compare.Row{}
 	for _, row := range a.Rows {
 		rows[row.Name] = row
@@ -104,9 +103,9 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 }
 
 // compare fills in a comparison's pairs, and the ratio of its second variant.
-func (r *Report) compare(e *record.Experiment, a analysis.Results) {
+func (r *Report) compare(e *record.Experiment, a Results) {
 	r.beside(e, a)
-	if analysis.Several(e) {
+	if several(e) {
 		return
 	}
 	if a.Comparison == nil {
@@ -148,7 +147,7 @@ func (r *Report) compare(e *record.Experiment, a analysis.Results) {
 }
 
 // capacity keeps the result of a single variant's search.
-func (r *Report) capacity(e *record.Experiment, a analysis.Results) {
+func (r *Report) capacity(e *record.Experiment, a Results) {
 	if names := format.Variants(e); len(names) > 0 {
 		c := a.Capacities[names[0]]
 		r.Capacity = &c

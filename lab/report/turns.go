@@ -7,7 +7,6 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/analysis"
 	"dyno/lab/report/format"
 	"dyno/lab/report/view"
 )
@@ -38,10 +37,10 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	// a step without a capacity still has a result
 	if (s.Work.Known() || s.Figure(FigureP99).Known()) && s.Invalid != "" {
 		switch {
-		case e.Kind == record.KindCapacity: // printed in the answer
+		case work.Name == "": // nothing is compared, so the answer says it
 		case c.AtLeast && s.Work.Known():
 			s.Warnings = append(s.Warnings, "the capacity is at least "+format.Rate(format.Value(c.CapacityPerS))+": "+s.Invalid)
-		case s.Work.Known() && format.Bounded(e.SLO):
+		case s.Work.Known() && e.SLO.Bounded():
 			s.Warnings = append(s.Warnings, "no capacity: "+s.Invalid)
 		}
 		s.Invalid = ""
@@ -63,13 +62,13 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 }
 
 // turn sets the result of an experiment by turns, after its steps.
-func (r *Report) turn(e *record.Experiment, a analysis.Results) {
+func (r *Report) turn(e *record.Experiment, a Results) {
 	r.RatioMetric = compare.MetricWork
 	if n := len(a.Rows); n > 0 {
 		r.RatioMetric = a.Rows[n-1].ToBaseline.Metric
 	}
 	r.Turns.Left += a.Left
-	if e.Kind == record.KindCapacity {
+	if len(a.Rows) == 0 { // a capacity
 		r.Votes = view.Votes(e)
 	}
 	for i := range r.Steps {
@@ -82,10 +81,10 @@ func (r *Report) turn(e *record.Experiment, a analysis.Results) {
 			return rows[at]
 		}
 		s.turned(e, a.Capacities[s.Name], row(a.Rows), row(a.CPU), i == 0)
-		switch e.Kind {
-		case record.KindCapacity:
+		if len(a.Rows) == 0 {
 			s.Verdict = "" // there is no step to compare with
-		case record.KindCompare:
+		}
+		if compares(e) {
 			s.StepRatio, s.StepInterval = format.Unknown, nil // the previous step is the baseline
 		}
 	}
@@ -96,11 +95,11 @@ func (r *Report) turn(e *record.Experiment, a analysis.Results) {
 	r.FloorIncluded = slices.ContainsFunc(a.Rows, func(row compare.Row) bool { return row.ToBaseline.Noise != "" })
 	r.Metrics = append(r.Metrics, a.Metrics...)
 	all := r.Metrics
-	if e.Kind == record.KindLadder || analysis.Several(e) {
+	if len(a.Metrics) == 0 {
 		for _, rows := range [][]compare.Row{a.Rows, a.CPU} {
 			for i, row := range rows[min(1, len(rows)):] {
 				all = append(all, row.ToBaseline)
-				if i > 0 && row.ToBefore != nil && !analysis.Several(e) { // the first step's is the baseline
+				if i > 0 && row.ToBefore != nil && !several(e) { // the first step's is the baseline
 					all = append(all, *row.ToBefore)
 				}
 			}
@@ -149,7 +148,7 @@ func (r *Report) bestByTurns() *Step {
 }
 
 // ratios collects the pairs of a comparison: blocks of turns, or rounds.
-func (r *Report) ratios(e *record.Experiment, a analysis.Results) (out []view.Ratios) {
+func (r *Report) ratios(e *record.Experiment, a Results) (out []view.Ratios) {
 	c := r.Comparison
 	if c == nil {
 		return nil

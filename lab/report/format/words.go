@@ -34,9 +34,6 @@ func MetricValue(metric string, v Value) string {
 	return Rate(v)
 }
 
-// Bounded reports whether the SLO bounds more than errors.
-func Bounded(s record.SLO) bool { return s.Bounded() }
-
 // Variants are the variants in ladder order, then those found only in the runs.
 func Variants(e *record.Experiment) []string {
 	var names []string
@@ -185,7 +182,7 @@ func SLO(s record.SLO) string {
 	switch {
 	case s.Errors > 0:
 		terms = append(terms, "errors <= "+Percent(Value(s.Errors)))
-	case Bounded(s):
+	case s.Bounded():
 		terms = append(terms, "no errors")
 	}
 	if s.Frames > 0 {

@@ -34,8 +34,8 @@ var pageCSS string
 //go:embed assets/page.js
 var pageJS string
 
-//go:embed assets/panels.js
-var panelsJS string
+//go:embed assets/charts.js
+var chartsJS string
 
 //go:embed assets/uPlot.iife.min.js
 var uPlotJS string
@@ -59,7 +59,7 @@ var flameGraphLicense string
 // nothing else: no request and no other script, whatever name a service or a scenario has.
 var (
 	style   = uPlotCSS + "\n" + pageCSS
-	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS + "\n" + panelsJS
+	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS + "\n" + chartsJS
 	flamer  = "/*\n" + flameGraphLicense + "*/\n" + flameGraphJS
 	policy  = strings.Join([]string{
 		"default-src 'none'",
@@ -96,6 +96,18 @@ func parse() *template.Template {
 		"stageSVG": stageSVG, "pausesSVG": pausesSVG, "flameRoom": flameRoom, "flameKinds": flameKinds, "flameVariants": flameVariants,
 		"pauses": func(n int64) string { return format.Plural(int(n), "pause") }, "pause": func(v format.Value) string { return format.Pause(float64(v)) },
 	}).Parse(pageHTML))
+}
+
+// Table draws a table for pages of the same look.
+func Table(t sections.Table) (template.HTML, error) { return drawn("sections.Table", t) }
+
+// Rows draws the rows of a table alone.
+func Rows(t sections.Table) (template.HTML, error) { return drawn("rows", t) }
+
+func drawn(name string, of any) (template.HTML, error) {
+	var out bytes.Buffer
+	err := page.ExecuteTemplate(&out, name, of)
+	return template.HTML(out.String()), err // the template has escaped it
 }
 
 // Page writes the page: one file that makes no network requests.

@@ -18,7 +18,6 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/folder"
 	"dyno/lab/report"
-	"dyno/lab/report/analysis"
 	"dyno/lab/report/view"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -272,8 +271,8 @@ func Compare() *Made {
 
 // Analysis is what the analyses would say, fixed, so that golden files hold this package and no
 // other.
-func (m *Made) Analysis() analysis.Results {
-	a := analysis.Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Diagnoses: m.Diagnoses}
+func (m *Made) Analysis() report.Results {
+	a := report.Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Diagnoses: m.Diagnoses}
 	for _, r := range m.Runs {
 		if r.Spec.Diagnostic() {
 			continue

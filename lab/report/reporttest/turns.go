@@ -6,7 +6,7 @@ import (
 
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/analysis"
+	"dyno/lab/report"
 )
 
 // Turns is an experiment by turns: a ladder of the seven steps of the notification dispatcher,
@@ -77,7 +77,7 @@ func (m *Made) turn(role, variant string, block int, at int64) int64 {
 }
 
 // turns is what the analyses would say of the slices, fixed.
-func (m *Made) turns(a *analysis.Results) {
+func (m *Made) turns(a *report.Results) {
 	compared := func(metric, x, y string, of map[string]float64) compare.Comparison {
 		ratio := of[y] / of[x]
 		c := compare.Comparison{Schema: compare.Schema, Metric: metric, A: x, B: y, Ratio: ratio, Interval: &[2]float64{ratio * 0.97, ratio * 1.03}, Samples: 24, NoiseFloor: &[2]float64{0.97, 1.03}, Verdict: compare.NotDecided, TimeToDecide: "about 3 minutes more would decide 5%"}

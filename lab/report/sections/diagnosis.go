@@ -7,8 +7,8 @@ import (
 
 	"dyno/lab/diagnose"
 	"dyno/lab/diagnose/findings"
-	"dyno/lab/diagnose/stacks"
 	"dyno/lab/diagnose/rules"
+	"dyno/lab/diagnose/stacks"
 	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
@@ -16,7 +16,7 @@ import (
 
 // verdict is the diagnosis that the command was asked for, in full.
 func verdict(r *report.Report) Section {
-	if r.Kind != record.KindDiagnose {
+	if !r.IsDiagnosis() {
 		return Section{}
 	}
 	return diagnosis(r)
@@ -24,7 +24,7 @@ func verdict(r *report.Report) Section {
 
 // causes are the diagnoses of a measurement's variants: a line each, in full on the page.
 func causes(r *report.Report) Section {
-	if r.Kind == record.KindDiagnose || len(r.Diagnoses) == 0 {
+	if r.IsDiagnosis() || len(r.Diagnoses) == 0 {
 		return Section{}
 	}
 	why := List{Label: "why"}

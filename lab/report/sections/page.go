@@ -38,7 +38,7 @@ type Curves struct {
 // curves are latencies against the offered rate.
 func curves(r *report.Report) Section {
 	s := Section{ID: "curve", Title: "Load curves"}
-	if len(r.Curves) > 0 && r.Kind != record.KindSweep { // those of a sweep are in its own charts
+	if len(r.Curves) > 0 {
 		s.Blocks = append(s.Blocks, Chart{Curves{r.Curves, r.Turns != nil, format.P99Bound(r.SLO)}})
 	}
 	for _, c := range r.Charts {
@@ -151,6 +151,27 @@ func Runs(of []view.Run) Table {
 		}
 	}
 	return t
+}
+
+// Turns is the table of the variants that take turns, so far; package live shows it.
+func Turns(of []view.VariantSoFar) Table {
+	value := func(head, unit string, read func(view.VariantSoFar) format.Value) format.Column[view.VariantSoFar] {
+		return figure(head, unit, "", func(v view.VariantSoFar) string { return format.Format(read(v)) })
+	}
+	return tableOf("turns", []format.Column[view.VariantSoFar]{
+		words("variant", func(v view.VariantSoFar) string { return v.Variant }),
+		figure("slices", "", "", func(v view.VariantSoFar) string { return fmt.Sprint(v.Slices) }),
+		value("work rate", "per second, peak", func(v view.VariantSoFar) format.Value { return v.Work }),
+		value("CPU", "us per request", func(v view.VariantSoFar) format.Value { return v.CPU }),
+		figure("met the SLO", "slices", "", func(v view.VariantSoFar) string {
+			if v.Judged == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d of %d", v.Met, v.Judged)
+		}),
+		value("offered last", "per second", func(v view.VariantSoFar) format.Value { return v.Rate }),
+		value("p99", "ms, last", func(v view.VariantSoFar) format.Value { return v.P99 }),
+	}, of)
 }
 
 // conditions are what it takes to run the experiment again.

@@ -183,6 +183,7 @@ const (
 
 // Table is a table. Text has none without rows.
 type Table struct {
+	ID         string // of its rows, for scripts; empty: none
 	Name       string // of the table for screen readers: "steps"
 	Caption    string // in text, which has no headings; empty: none
 	Columns    []Column

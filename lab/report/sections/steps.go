@@ -124,7 +124,7 @@ func rates(r *report.Report) Section {
 	if len(r.Capacity.Steps) > 0 {
 		s.Blocks = append(s.Blocks, rateTable(r.Capacity.Steps))
 	}
-	if r.Kind == record.KindDiagnose {
+	if r.IsDiagnosis() {
 		s.Blocks = []Block{For{Page, s.Blocks}}
 	}
 	return s

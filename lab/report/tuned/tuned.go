@@ -14,7 +14,7 @@ import (
 	"dyno/lab/capacity"
 	"dyno/lab/compare"
 	"dyno/lab/record"
-	"dyno/lab/report/analysis"
+	"dyno/lab/report"
 	"dyno/lab/report/format"
 	"dyno/lab/tune"
 )
@@ -159,7 +159,7 @@ func (r *Result) prove(s *tune.Search) {
 		r.Answer = fmt.Sprintf("%s seemed better than %s, but the proof has no result: %s.", name, r.Start, why)
 		return
 	}
-	all, sentence := analysis.Between(s.Proof, r.Start, name)
+	all, sentence := report.Between(s.Proof, r.Start, name)
 	r.Ratios = all
 	for i := range r.Ratios {
 		r.Ratios[i].Warnings = format.Filled(r.Ratios[i].Warnings)

@@ -84,7 +84,7 @@ func TurnMetrics(e *record.Experiment, a, b string, peak func(string) float64) [
 		return compare.Between(e, metric, a, b, nil)
 	}
 	metrics := []string{compare.MetricWork, compare.MetricCPU}
-	if format.Bounded(e.SLO) && peak(a) > 0 && peak(b) > 0 { // at one equal rate there is no capacity
+	if e.SLO.Bounded() && peak(a) > 0 && peak(b) > 0 { // at one equal rate there is no capacity
 		metrics = slices.Insert(metrics, 0, compare.MetricCapacity)
 	}
 	asked := cmp.Or(e.Metric, metrics[0])

@@ -53,7 +53,7 @@ func NewRun(r *record.Run, verdict *capacity.Verdict) Run {
 
 // RunOf is the line of one run, judged by its own SLO.
 func RunOf(r *record.Run) Run {
-	if !format.Bounded(r.SLO) {
+	if !r.SLO.Bounded() {
 		return NewRun(r, nil)
 	}
 	v := capacity.Judge(r)

@@ -2,7 +2,7 @@
 // network requests.
 (() => {
   'use strict';
-  const {data, css, make, figure, onRedraw} = dynoPage;
+  const {css, make, figure} = dynoCharts, {data, onRedraw} = dynoPage;
   const flames = data.flames, area = document.getElementById('flame');
   if (!area || !flames || !flames.graphs.length) return;
   const by = id => document.getElementById('flame-' + id);

@@ -1,75 +1,8 @@
 // Puts the charts on the page. The tables are there without it. It makes no network requests.
 (() => {
   'use strict';
+  const {css, color, make, figure, round, axis, yScale, yAxis, boundLine, panelsOf, room, panel, walk} = dynoCharts;
   const data = JSON.parse(document.getElementById('data').textContent);
-  const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const color = i => css('--c' + i % 8);
-  const make = (tag, props, ...children) => {
-    const e = Object.assign(document.createElement(tag), props);
-    e.append(...children);
-    return e;
-  };
-
-  // Figures as the tables write them: about three significant digits, thousands separated.
-  const figure = v => {
-    if (v == null) return '–';
-    const a = Math.abs(v);
-    if (a === 0) return '0';
-    if (a >= 999.5) return Number(v.toPrecision(3)).toLocaleString('en-US');
-    if (a >= 0.9995) return v.toFixed(a >= 99.95 ? 0 : a >= 9.995 ? 1 : 2);
-    return String(Number(v.toPrecision(2)));
-  };
-  const round = v => Math.abs(v) >= 1000 ? figure(v) : String(Number(v.toPrecision(3)));
-  // Short forms for an axis, all in one unit.
-  const units = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']];
-  const short = splits => {
-    const most = Math.max(...splits.map(v => Math.abs(v ?? 0)));
-    const [by, unit] = units.find(([u]) => most >= 10 * u) || [1, ''];
-    return splits.map(v => v == null ? '' : v === 0 ? '0' : round(v / by) + unit);
-  };
-  // On a logarithmic axis each figure finds its own.
-  const shortEach = splits => splits.map(v => short([v])[0]);
-
-  const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
-  const axis = more => ({
-    stroke: css('--dim'), font, labelFont: font, labelSize: 18, labelGap: 0, ticks: {show: false},
-    grid: {stroke: css('--rule'), width: 1}, values: (u, splits) => short(splits), ...more,
-  });
-  // A logarithmic scale that has room for the data and the SLO's line.
-  const logRange = bound => (u, lo, hi) => {
-    if (lo == null) return [1, 10];
-    if (bound != null) { lo = Math.min(lo, bound); hi = Math.max(hi, bound); }
-    return [lo / 1.25, hi * 1.25];
-  };
-  const linearRange = (u, lo, hi) => hi == null || hi <= 0 ? [0, 1] : [Math.min(0, lo), hi * 1.08];
-  // Round figures on a logarithmic axis: 1, 2, 5 where they fit, else whole decades.
-  const logSplits = (u, i, lo, hi) => {
-    const steps = hi / lo > (u.height > 200 ? 2000 : 300) ? [1] : [1, 2, 5], out = [];
-    for (let e = Math.floor(Math.log10(lo)); e <= Math.log10(hi); e++)
-      for (const s of steps) {
-        const v = Number((s * 10 ** e).toPrecision(1));
-        if (v >= lo && v <= hi) out.push(v);
-      }
-    return out;
-  };
-  const yScale = (log, bound) => log ? {distr: 3, range: logRange(bound)} : {range: linearRange};
-  const yAxis = (log, more) => axis({size: 48, ...(log ? {splits: logSplits, filter: (u, s) => s, values: (u, s) => shortEach(s)} : {}), ...more});
-
-  // boundLine draws the SLO across a chart.
-  const boundLine = bound => u => {
-    if (bound == null) return;
-    const y = u.valToPos(bound, 'y', true), {ctx, bbox: b} = u;
-    if (y < b.top || y > b.top + b.height) return;
-    ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = css('--bad');
-    ctx.lineWidth = devicePixelRatio;
-    ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-    ctx.beginPath(); ctx.moveTo(b.left, y); ctx.lineTo(b.left + b.width, y); ctx.stroke();
-    ctx.font = 11 * devicePixelRatio + 'px system-ui, sans-serif';
-    ctx.textAlign = 'left'; ctx.textBaseline = 'bottom';
-    ctx.fillText('SLO ' + round(bound) + ' ms', b.left + 4 * devicePixelRatio, y - 2 * devicePixelRatio);
-    ctx.restore();
-  };
 
   // Every chart keeps the width of its place.
   const drawn = new Map();
@@ -79,8 +12,7 @@
       if (u && Math.abs(u.width - e.contentRect.width) > 1 && e.contentRect.width > 0) u.setSize({width: Math.floor(e.contentRect.width), height: u.height});
     }
   });
-  const plot = (place, opts, values) => {
-    const u = new uPlot({width: Math.max(200, Math.floor(place.clientWidth)), ...opts}, values, place);
+  const keep = (place, u) => {
     drawn.set(place, u);
     watch.observe(place);
     return u;
@@ -133,8 +65,8 @@
         });
         return b;
       }));
-      u = plot(area, {
-        height: 340, legend: {show: false},
+      u = keep(area, new uPlot({
+        width: Math.max(200, Math.floor(area.clientWidth)), height: 340, legend: {show: false},
         cursor: {y: false, drag: {x: true, y: false}, points: {show: false}},
         scales: {x: {time: false, range: (u, lo, hi) => lo === hi ? [lo * .9, hi * 1.1 + 1] : [lo - (hi - lo) * .03, hi + (hi - lo) * .03]}, y: yScale(c.log, c.bound)},
         axes: [axis({label: c.x_name, size: 30, space: 70}), yAxis(c.log, {label: c.y_name})],
@@ -143,7 +75,7 @@
           points: {show: true, size: 6, fill: color(l.color), stroke: css('--card'), width: 1},
         }))],
         hooks: {draw: [boundLine(c.bound)], setCursor: [nearest]},
-      }, [c.x, ...lines.map(l => l.line.y)]);
+      }, [c.x, ...lines.map(l => l.line.y)], area));
     };
     place.append(toggles, area, read);
     place.addEventListener('keydown', e => {
@@ -159,35 +91,12 @@
     return draw;
   };
 
-  const panelsOf = t => {
-    const out = [];
-    for (const k of panelKinds) {
-      const lines = Object.entries(k.lines).filter(([key]) => t.series[key]).map(([key, label]) => ({label, y: t.series[key]}));
-      if (lines.length) out.push({...k, lines});
-    }
-    for (const [name, y] of Object.entries(t.gauges)) out.push({title: name, unit: 'gauge', lines: [{label: 'value', y}], gauge: true});
-    return out;
-  };
-
-  const shade = bands => u => {
-    const {ctx, bbox: b} = u;
-    ctx.save();
-    ctx.beginPath(); ctx.rect(b.left, b.top, b.width, b.height); ctx.clip();
-    for (const band of bands) {
-      const from = u.valToPos(band.from, 'x', true), to = u.valToPos(band.to, 'x', true);
-      ctx.fillStyle = css('--band-' + band.phase) || css('--band-drain');
-      ctx.fillRect(from, b.top, to - from, b.height);
-    }
-    ctx.restore();
-  };
-
   const series = () => {
     const box = document.getElementById('panels'), select = document.getElementById('run'), at = document.getElementById('at'), every = document.getElementById('every');
     if (!box || !data.traces || !data.traces.length) return () => {};
     let charts = [], trace, index = -1;
     const move = i => {
-      const n = trace.t.length;
-      index = Math.max(0, Math.min(n - 1, i));
+      index = i;
       for (const u of charts) u.setCursor({left: u.valToPos(trace.t[index], 'x'), top: 10}, false);
       showPoint(index);
     };
@@ -200,64 +109,24 @@
       for (const p of box.querySelectorAll('.plotarea')) forget(p);
       trace = data.traces[Number(select.value)] || data.traces[0];
       every.textContent = trace.every_s > .1001 ? `A point stands for up to ${round(trace.every_s)} s: rates are means, latencies and peaks the worst.` : 'A point stands for 0.1 s.';
-      const panels = panelsOf(trace), gauges = panels.filter(p => p.gauge).length;
+      const panels = panelsOf(trace.series, trace.gauges, y => y), gauges = panels.filter(p => p.gauge).length;
       const more = make('details', {className: 'gauges'}, make('summary', {textContent: gauges + (gauges === 1 ? ' gauge' : ' gauges') + ' of the service'}), make('div'));
       more.open = !!box.querySelector('.gauges[open]');
       box.replaceChildren();
       const places = panels.map(p => {
         const area = make('div', {className: 'plotarea'});
-        (p.gauge ? more.lastChild : box).append(make('div', {className: 'panel'}, make('h4', {}, p.title, make('span', {textContent: p.unit ? ' ' + p.unit : ''})), area));
+        (p.gauge ? more.lastChild : box).append(room(p, area));
         return area;
       });
       if (gauges) box.append(more);
-      charts = panels.map((p, n) => {
-        const u = plot(places[n], {
-          height: 164,
-          cursor: {y: false, sync: {key: 'series', setSeries: false}, drag: {x: true, y: false}},
-          legend: {live: true, markers: {fill: (u, i) => color(i - 1), width: 0}},
-          scales: {x: {time: false}, y: yScale(p.log, p.log ? trace.slo_ms : null)},
-          axes: [axis({size: 24, values: (u, s) => s.map(v => v + ' s')}), yAxis(p.log)],
-          series: [{label: 's'}, ...p.lines.map((l, i) => ({
-            label: l.label, stroke: color(i), width: 1.5, value: (u, v) => figure(v), points: {show: false}, dash: i > 2 ? [3, 3] : [],
-          }))],
-          hooks: {
-            drawClear: [shade(trace.bands)], draw: [boundLine(p.log ? trace.slo_ms : null)],
-            setCursor: [u => { if (u.cursor.idx != null && u.cursor.left >= 0 && u.cursor.event) { index = u.cursor.idx; showPoint(index); } }],
-          },
-        }, [trace.t, ...p.lines.map(l => l.y)]);
-        touch(u);
-        for (const th of u.root.querySelectorAll('.u-series:not(:first-child) th')) toggle(th);
-        return u;
-      });
+      const hidden = new Set();
+      charts = panels.map((p, n) => keep(places[n], panel(places[n], p, trace.t, {
+        bands: () => trace.bands, bound: trace.slo_ms, hidden, zoom: true, at: i => { index = i; showPoint(i); }, move,
+      })));
       index = -1;
       at.textContent = '\u00a0';
     };
-    // A legend's entry is a button.
-    const toggle = th => {
-      th.tabIndex = 0;
-      th.setAttribute('role', 'button');
-      const tellPressed = () => th.setAttribute('aria-pressed', String(!th.parentNode.classList.contains('u-off')));
-      th.addEventListener('click', tellPressed);
-      th.addEventListener('keydown', e => {
-        if (e.key !== 'Enter' && e.key !== ' ') return;
-        e.preventDefault();
-        th.click();
-      });
-      tellPressed();
-    };
-    // A finger moves the cursor sideways; up and down still scroll the page.
-    const touch = u => u.over.addEventListener('touchmove', e => {
-      const left = e.touches[0].clientX - u.over.getBoundingClientRect().left;
-      move(u.posToIdx(Math.max(0, Math.min(u.over.clientWidth, left))));
-    }, {passive: true});
-    box.addEventListener('keydown', e => {
-      if (e.target !== box) return;
-      const by = e.shiftKey ? 10 : 1, n = trace.t.length;
-      const to = {ArrowRight: index + by, ArrowLeft: (index < 0 ? n : index) - by, Home: 0, End: n - 1}[e.key];
-      if (to == null) return;
-      e.preventDefault();
-      move(to);
-    });
+    walk(box, () => trace.t.length, () => index, move);
     select.addEventListener('change', draw);
     draw();
     return draw;
@@ -273,5 +142,5 @@
   const paper = on => () => { document.documentElement.toggleAttribute('data-paper', on); redraw(); };
   addEventListener('beforeprint', paper(true));
   addEventListener('afterprint', paper(false));
-  globalThis.dynoPage = {data, css, make, figure, onRedraw: f => redraws.push(f)}; // for flame.js
+  globalThis.dynoPage = {data, onRedraw: f => redraws.push(f)}; // for flame.js
 })();

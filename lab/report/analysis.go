@@ -1,9 +1,4 @@
-// Package analysis runs the analyses (capacity, compare, diagnose) over a recorded experiment, and
-// keeps what each of them found.
-//
-// It is not for showing anything (report makes the model), and it judges nothing itself. It starts
-// no goroutines.
-package analysis
+package report
 
 import (
 	"cmp"
@@ -37,19 +32,20 @@ type Results struct {
 	Changes    *changes.Changes // kind compare, of two variants; nil: no profiles
 }
 
-// Metric is the metric of an experiment's ratios.
-func Metric(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
+// metricOf is the metric of an experiment's ratios.
+func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
-// Several reports whether an experiment compares more than two variants.
-func Several(e *record.Experiment) bool {
-	return e.Kind == record.KindCompare && len(e.Variants) > 2
-}
+// compares reports whether each variant of an experiment is compared with its reference alone.
+func compares(e *record.Experiment) bool { return e.Kind == record.KindCompare }
 
-// Of analyses an experiment.
-func Of(e *record.Experiment) Results {
+// several reports whether an experiment compares more than two variants.
+func several(e *record.Experiment) bool { return compares(e) && len(e.Variants) > 2 }
+
+// Analyse analyses an experiment.
+func Analyse(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
-		if format.Bounded(r.SLO) && !r.Spec.Diagnostic() {
+		if r.SLO.Bounded() && !r.Spec.Diagnostic() {
 			a.Verdicts[r.ID] = capacity.Judge(r)
 		}
 	}
@@ -71,7 +67,7 @@ func Of(e *record.Experiment) Results {
 	default:
 		a.byRuns(e, names)
 	}
-	if e.Kind == record.KindCompare && view.ByConcurrency(e) && Metric(e) != compare.MetricCPU {
+	if e.Kind == record.KindCompare && view.ByConcurrency(e) && metricOf(e) != compare.MetricCPU {
 		a.CPU = compare.Ladder(e, compare.MetricCPU, compare.AtEqualRate(e, compare.MetricCPU))
 	}
 	if e.Kind == record.KindCompare && len(names) == 2 {
@@ -79,7 +75,7 @@ func Of(e *record.Experiment) Results {
 	}
 	a.Diagnoses = diagnose.Diagnose(e)
 	for i := range a.Diagnoses {
-		if c := a.Capacities[a.Diagnoses[i].Variant]; format.Bounded(e.SLO) && c.Valid { // without an SLO there is no capacity
+		if c := a.Capacities[a.Diagnoses[i].Variant]; e.SLO.Bounded() && c.Valid { // without an SLO there is no capacity
 			a.Diagnoses[i].CapacityPerS = c.CapacityPerS
 		}
 	}
@@ -97,7 +93,7 @@ func (a *Results) byTurns(e *record.Experiment, names []string) {
 			}
 		}
 	}
-	if e.Kind == record.KindCompare && len(names) >= 2 && !Several(e) {
+	if e.Kind == record.KindCompare && len(names) >= 2 && !several(e) {
 		a.Metrics = view.TurnMetrics(e, names[0], names[1], func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS })
 		a.Comparison = &a.Metrics[0]
 	}
@@ -106,22 +102,22 @@ func (a *Results) byTurns(e *record.Experiment, names []string) {
 // byRuns compares variants that took turns by whole runs.
 func (a *Results) byRuns(e *record.Experiment, names []string) {
 	switch {
-	case e.Kind == record.KindLadder, Several(e):
-		a.Rows = compare.Ladder(e, Metric(e), a.Sample)
+	case e.Kind == record.KindLadder, several(e):
+		a.Rows = compare.Ladder(e, metricOf(e), a.Sample)
 		for _, row := range a.Rows {
 			if row.ToBaseline.NoiseFloor != nil {
 				a.Floor = row.ToBaseline.NoiseFloor
 			}
 		}
 	case e.Kind == record.KindCompare && len(names) >= 2:
-		c := compare.Between(e, Metric(e), names[0], names[1], a.Sample)
+		c := compare.Between(e, metricOf(e), names[0], names[1], a.Sample)
 		a.Comparison, a.Floor = &c, c.NoiseFloor
 	}
 }
 
 // sample returns the measurements of a variant in a round.
 func sample(e *record.Experiment) compare.Sample {
-	if metric := Metric(e); metric != compare.MetricCapacity {
+	if metric := metricOf(e); metric != compare.MetricCapacity {
 		return compare.AtEqualRate(e, metric)
 	}
 	return func(role, variant string, round int) (float64, bool) {
@@ -171,7 +167,7 @@ func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run
 // that it has, and states the result in a sentence or two.
 func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 	if len(e.Slices) == 0 {
-		c := compare.Between(e, Metric(e), a, b, sample(e))
+		c := compare.Between(e, metricOf(e), a, b, sample(e))
 		return []compare.Comparison{c}, format.Comparison(c, false)
 	}
 	all := view.TurnMetrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
