@@ -222,7 +222,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Environment, v scenar
 
 // enterView enters the target's view of the measured time.
 func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
-	from, to := plan.MeasureFrom(), plan.OfferUntil()
+	from, to := plan.MeasureFrom(), plan.SendUntil()
 	r.Begin, r.Length = from, plan.Length
 	r.BeginAt = time.Now().Add(time.Duration(from - monotonic.Now()))
 	r.Environment = seen.watch.Environment(from, to)

@@ -80,7 +80,7 @@ func (s *seat) open(ctx context.Context) error {
 	if s.requests, err = s.turns.gen.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid(), Helpers: s.turns.gen.Helpers()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Companions: s.env.CompanionPIDs(), Self: os.Getpid(), Helpers: s.turns.gen.PIDs()})
 	return nil
 }
 
