@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 offers a
+// A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 requests a
 // second, one in ten falls into a freeze and waits for its end: the truth is p95 100 ms, p99 180
 // ms, p99.9 198 ms, however few connections drain the backlog. (A generator that waits for
 // answers before it sends again sees a handful of slow ones and reports a p99 below 2 ms.)
@@ -18,26 +18,26 @@ func TestFreezeArithmetic(t *testing.T) {
 			p := Plan{Length: 20 * time.Second, Timeout: 10 * time.Second}
 			r, _ := fakeRecorder(p)
 			s := r.Shards(1)[0]
-			offers := Constant(2000, p.Length)
+			next := Constant(2000, p.Length)
 			free := &instants{}
 			for range connections {
 				heap.Push(free, start)
 			}
 			underWay := &outcomes{}
-			for at, ok := offers(); ok; at, ok = offers() {
+			for at, ok := next(); ok; at, ok = next() {
 				intended := start + at
 				for underWay.Len() > 0 && (*underWay)[0].Done <= intended {
-					o := heap.Pop(underWay).(Outcome)
+					o := heap.Pop(underWay).(Completion)
 					s.Done(&o)
 				}
-				seq := s.Offer(intended)
+				seq := s.Arrive(intended)
 				sent := max(intended, heap.Pop(free).(int64))
 				end := answered(sent)
 				heap.Push(free, end)
-				heap.Push(underWay, Outcome{Seq: seq, Intended: intended, Sent: sent, Done: end, Status: 200, Success: true})
+				heap.Push(underWay, Completion{Seq: seq, Intended: intended, Sent: sent, Done: end, Status: 200, Success: true})
 			}
 			for underWay.Len() > 0 {
-				o := heap.Pop(underWay).(Outcome)
+				o := heap.Pop(underWay).(Completion)
 				s.Done(&o)
 			}
 			checkFreeze(t, finish(r).Response.At)
@@ -72,10 +72,10 @@ func (h instants) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *instants) Push(x any)        { *h = append(*h, x.(int64)) }
 func (h *instants) Pop() any          { x := (*h)[len(*h)-1]; *h = (*h)[:len(*h)-1]; return x }
 
-type outcomes []Outcome
+type outcomes []Completion
 
 func (h outcomes) Len() int           { return len(h) }
 func (h outcomes) Less(i, j int) bool { return h[i].Done < h[j].Done }
 func (h outcomes) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *outcomes) Push(x any)        { *h = append(*h, x.(Outcome)) }
+func (h *outcomes) Push(x any)        { *h = append(*h, x.(Completion)) }
 func (h *outcomes) Pop() any          { x := (*h)[len(*h)-1]; *h = (*h)[:len(*h)-1]; return x }

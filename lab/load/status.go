@@ -2,7 +2,7 @@ package load
 
 import "strconv"
 
-// Status is how an offer ended: an HTTP status (100 and above), or one of the kinds below.
+// Status is how a request ended: an HTTP status (100 and above), or one of the kinds below.
 type Status uint16
 
 // Kinds of failure that have no protocol status.
@@ -44,5 +44,5 @@ func ErrorKinds() []string {
 	return []string{"timeout", "refused", "reset", "closed", "malformed", "connect", "status", "check", "other"}
 }
 
-// turnedAway reports whether the target refused in good order: 429 and 503.
-func (s Status) turnedAway() bool { return s == 429 || s == 503 }
+// rejected reports whether the target refused in good order: 429 and 503.
+func (s Status) rejected() bool { return s == 429 || s == 503 }

@@ -36,7 +36,7 @@ const (
 type driver struct {
 	group *Group
 	hosts []string // that are loaded
-	steps bool     // an offer has several
+	steps bool     // a request has several
 	key   string
 	data  []byte // the packed load
 	local string // the engine that this process would use
@@ -97,8 +97,8 @@ func (d *driver) Protocol() string {
 	return d.protocol
 }
 
-// heard keeps what an agent's last report says about its driver.
-func (d *driver) heard(r *receiver) {
+// keepNotes keeps what an agent's last report says about its driver.
+func (d *driver) keepNotes(r *receiver) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notes[r.member.String()], d.protocol = r.notes, cmp.Or(r.protocol, d.protocol)
@@ -148,7 +148,7 @@ func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	if err != nil {
 		return failed(ctx, err)
 	}
-	n := min(len(members), max(p.Connections, 1)) // each has a connection, and an offer to make
+	n := min(len(members), max(p.Connections, 1)) // each has a connection, and a request to make
 	if p.Count > 0 {
 		n = int(min(int64(n), p.Count))
 	}
@@ -235,7 +235,7 @@ func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin)
 	defer late.Stop()
 	select {
 	case <-r.ended:
-		d.heard(r)
+		d.keepNotes(r)
 		return r.err
 	case <-r.member.lost:
 		return r.member.why

@@ -52,7 +52,7 @@ func (d *drive) Connect(ctx context.Context, worker int) {
 }
 
 // Do runs one flow.
-func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
+func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	d.countIn()
 	defer d.running.Add(-1)
 	jar, err := cookiejar.New(nil)
@@ -74,7 +74,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 			sent = o.SendStep(intended)
 		}
 		e := f.do(ctx, s, intended)
-		out := load.Outcome{Seq: o.Seq, Intended: intended, Sent: sent, Done: monotonic.Now(), Status: e.status, Class: uint8(i), Success: e.success, Checked: e.checked}
+		out := load.Completion{Seq: o.Seq, Intended: intended, Sent: sent, Done: monotonic.Now(), Status: e.status, Class: uint8(i), Success: e.success, Checked: e.checked}
 		if !e.success && ctx.Err() != nil { // cut off by the end of the run
 			out.Status = load.Unfinished
 		}
@@ -91,7 +91,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 	return pool.Result{Status: load.OK, Success: true}
 }
 
-// countIn counts a flow that begins, and notes once that no other may run beside it.
+// countIn counts a flow that begins, and notes once that no other may run with it.
 func (d *drive) countIn() {
 	if most := int64(max(d.plan.Connections, 1)); d.running.Add(1) >= most && d.plan.Open() && !d.full.Swap(true) {
 		d.failed.Add("the limit of concurrent flows was reached", fmt.Errorf("at %d flows (load.connections); later flows wait, which the latency of their first step includes", most))
@@ -138,7 +138,7 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 		return ending{status: nethttp.StatusOf(err), why: withoutURL(err)}
 	}
 	defer answer.Body.Close()
-	f.spoken.Heard(answer)
+	f.negotiated.Observe(answer)
 	passes := s.check.PassStatus(answer.StatusCode)
 	body, whole, err := nethttp.Read(answer.Body, passes && s.looks)
 	switch {
