@@ -5,6 +5,7 @@ import (
 	"dyno/cmd/dyno/usage"
 	"dyno/lab/experiment"
 	"dyno/lab/record"
+	"dyno/lab/workload"
 
 	"github.com/spf13/cobra"
 )
@@ -39,7 +40,7 @@ A service that already runs at a URL is not restarted.`,
 			switch {
 			case err != nil:
 				return err
-			case repeats > 0 && !sc.Load.Traits().Counted():
+			case repeats > 0 && sc.Load.Traits().Axis == workload.AxisRate:
 				return usage.Errorf("--repeats is for jobs and sessions; --budget sets how long a capacity is measured")
 			case request.IsURL(args[0]) && !sc.Bounded():
 				return usage.Errorf("a capacity is the highest rate that meets an SLO: add --slo p99=20ms,errors=0.1%%")

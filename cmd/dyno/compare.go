@@ -14,6 +14,7 @@ import (
 	"dyno/lab/experiment"
 	"dyno/lab/report"
 	"dyno/lab/revision"
+	"dyno/lab/workload"
 
 	"github.com/spf13/cobra"
 )
@@ -123,11 +124,11 @@ include the noise floor: by how much two processes of A differ on this machine.`
 			switch {
 			case o.Metric == "" && at > 0:
 				o.Metric = compare.MetricP99
-			case o.Metric == "" && o.Scenario.Load.Traits().Counted():
+			case o.Metric == "" && o.Scenario.Load.Traits().Axis != workload.AxisRate:
 				o.Metric = compare.MetricCapacity
 			case o.Metric == "":
 				o.Metric = compare.MetricWork
-			case !o.Scenario.Load.Traits().Counted() && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
+			case o.Scenario.Load.Traits().Axis == workload.AxisRate && !o.Scenario.Bounded() && at == 0 && (metric == compare.MetricCapacity || metric == compare.MetricP99):
 				return usage.Errorf("a comparison by %s needs --slo p99=20ms,errors=0.1%%, or --at RATE to compare at one rate", metric)
 			}
 			if built {

@@ -71,10 +71,10 @@ service: nothing could be measured, or the generator was the limit.`,
 			if pid > 0 && o.Scenario.Target.URL == "" {
 				return usage.Errorf("--pid is for a service that already runs, and %s starts its own (target.build or target.command); leave it out", args[0])
 			}
-			if o.Scenario.PacedJob() {
+			if !o.Scenario.Load.Traits().Searchable() {
 				return usage.Errorf("%s is a job with a rate of its own; diagnose takes services that answer requests, and jobs by concurrent units (load.axis: concurrency)", args[0])
 			}
-			if o.Scenario.Load.Sessions != nil && o.Scenario.Load.Sessions.PerSession == 0 && o.Scenario.Load.Driver == nil {
+			if o.Scenario.Load.ReceiveOnly() {
 				return usage.Errorf("the sessions of %s only receive, so that no load of theirs can saturate the service: give them load.per_session and load.send", args[0])
 			}
 			return c.execute(cmd.Context(), o, judgeDiagnosis)

@@ -111,7 +111,7 @@ func (s Concurrency) at(n int) record.RunSpec {
 // PeakOf reads the highest throughput from the runs of one search, or of one round. Ok is false
 // when every run missed the SLO.
 func PeakOf(runs []*record.Run, slo record.SLO) (peak Peak, ok bool, warnings []string) {
-	if ofSessions(runs) {
+	if onAxis(runs, record.AxisSessions) {
 		return mostSessions(runs, slo)
 	}
 	points := pointsOf(runs, slo)
@@ -127,11 +127,6 @@ func PeakOf(runs []*record.Run, slo record.SLO) (peak Peak, ok bool, warnings []
 		warnings = append(warnings, fmt.Sprintf("throughput still rose at concurrency %d, the highest tried: a higher one may carry more", p.load))
 	}
 	return Peak{PerS: p.carried(), Concurrency: p.load}, true, warnings
-}
-
-// byConcurrency reports whether the load of runs is a number of units in flight.
-func byConcurrency(runs []*record.Run) bool {
-	return slices.ContainsFunc(runs, func(r *record.Run) bool { return r.ByConcurrency() })
 }
 
 // carried is the mean throughput of the runs that met the SLO, per second.

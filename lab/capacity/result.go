@@ -72,9 +72,9 @@ func Summarise(exp *record.Experiment, variant string) Result {
 		return res
 	}
 	res.read(runs)
-	if ofSessions(runs) {
+	if onAxis(runs, record.AxisSessions) {
 		slices.SortStableFunc(res.Steps, func(a, b Step) int { return cmp.Compare(a.planned(), b.planned()) })
-	} else if peak, ok, _ := PeakOf(runs, exp.SLO); ok && byConcurrency(runs) {
+	} else if peak, ok, _ := PeakOf(runs, exp.SLO); ok && onAxis(runs, record.AxisConcurrency) {
 		res.Concurrency = peak.Concurrency
 	}
 	res.Variation = res.variationAtCapacity()

@@ -68,9 +68,9 @@ func (s Step) planned() int64 {
 	return s.Sessions.Planned
 }
 
-// ofSessions reports whether the load of runs is a number of sessions.
-func ofSessions(runs []*record.Run) bool {
-	return slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Sessions() })
+// onAxis reports whether the size of the runs' load is counted in the unit of an axis.
+func onAxis(runs []*record.Run, axis string) bool {
+	return slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Axis() == axis })
 }
 
 // mostSessions reads the highest number of sessions that met the SLO, below all that missed it. The

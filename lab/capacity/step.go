@@ -47,7 +47,7 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
 		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
 	}
-	if r.ByConcurrency() {
+	if r.Axis() == record.AxisConcurrency {
 		s.Concurrency, s.P95Ms, s.Limits = r.Spec.Connections, seen.P95, record.WaitsOf(r)
 	}
 	if r.System.Seen {

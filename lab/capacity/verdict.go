@@ -39,10 +39,10 @@ func Judge(r *record.Run) Verdict { return judge(r, r.SLO, leastCompletions(r)) 
 // above that one.
 func leastCompletions(r *record.Run) int {
 	const beyond = 20
-	if r.Sessions() && len(r.SLO.Latency) == 0 {
+	switch axis := r.Axis(); {
+	case axis == record.AxisSessions && len(r.SLO.Latency) == 0:
 		return 0 // frames and lost sessions are counted, not estimated
-	}
-	if !r.ByConcurrency() && !r.Sessions() {
+	case axis == record.AxisRate:
 		return MinCompletions
 	}
 	least := beyond

@@ -105,7 +105,7 @@ func waitingClients(r *record.Run) float64 {
 			sum, n = sum+float64(w.Client.Backlog), n+1
 		}
 	}
-	if r.Load.Model == "closed" && r.Load.Kind != record.KindJobs && n > 0 {
+	if r.Load.Model == "closed" && !r.SelfDriven() && n > 0 {
 		return sum / n
 	}
 	return r.Totals.ThroughputPerS * facts.Took(r) / 1000

@@ -19,7 +19,7 @@ func (d *Diagnosis) reckon(s Subject, e evidence) {
 		return
 	}
 	d.facts = whatif.Facts{Bound: d.Bound, Kind: d.Kind, Name: causeText(d.Bound, d.Kind), CPU: whatif.CPUOf(run, facts.Procs(run, s.Profiled)),
-		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth), Others: e.limits(s, d), Sessions: run.Sessions()}
+		Rising: d.Signals[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth), Others: e.limits(s, d), Sessions: run.Axis() == record.AxisSessions}
 	if s.last() == nil { // a ladder's peak is that of its turns
 		d.facts.CPU = d.facts.CPU.At(whatif.LoadOf(s.Peak))
 	}

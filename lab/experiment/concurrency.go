@@ -15,6 +15,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // pace is the length and number of runs under a number of concurrent units, at one depth.
@@ -34,7 +35,7 @@ var paces = map[Depth]pace{
 // pace returns the depth's pace, with the scenario's own values where it has them.
 func (o *Options) pace() pace {
 	p, m := paces[o.Depth], o.Scenario.Measure
-	if o.Scenario.Load.Sessions != nil {
+	if o.Scenario.Load.Traits().Axis == workload.AxisSessions {
 		p = sessionPaces[o.Depth]
 	}
 	if o.Depth != Quick {
@@ -111,7 +112,7 @@ func (x *executor) byConcurrency(ctx context.Context) error {
 		x.expected += n * runsPerSearch
 	}
 	around := x.atPeak
-	if x.opts.Scenario.Load.Sessions != nil {
+	if x.opts.Scenario.Load.Traits().Axis == workload.AxisSessions {
 		around = x.aroundSessions
 		x.expected = n*sessionsPerSearch + (n+1)*p.rounds*sessionsPerSearch/3
 		if x.fixed() {
@@ -203,13 +204,13 @@ func (x *executor) locatePeak(ctx context.Context) (perSecond float64, err error
 // scenario permits, and one if the job works through one unit after the other.
 func (x *executor) diagnosePlanByConcurrency(p diagnose.Plan) diagnose.Plan {
 	most := cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, capacity.MaxConcurrency)
-	if x.opts.Scenario.Load.Sessions != nil {
+	if x.opts.Scenario.Load.Traits().Axis == workload.AxisSessions {
 		most = cmp.Or(x.opts.Scenario.Measure.MaxConcurrency, maxSessions)
 	}
 	if p.Most == 0 || p.Most > most {
 		p.Most = most
 	}
-	if x.opts.Scenario.Load.Sessions != nil {
+	if x.opts.Scenario.Load.Traits().Axis == workload.AxisSessions {
 		p.Length = max(p.Length, x.opts.pace().search)
 		return p
 	}

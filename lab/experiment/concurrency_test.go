@@ -72,7 +72,7 @@ func TestLadderOverAJob(t *testing.T) {
 		t.Errorf("the baseline was measured against itself in %d runs of round 2", len(floor))
 	}
 	r := x.runsOf(record.RoleMeasure, "raised", 1)[0]
-	if !r.ByConcurrency() || r.Load.Schedule != "11 concurrent units" || r.Length != 300*time.Millisecond || !r.Target.Agent {
+	if r.Axis() != record.AxisConcurrency || r.Load.Schedule != "11 concurrent units" || r.Length != 300*time.Millisecond || !r.Target.Agent {
 		t.Errorf("a run's load is %+v over %v, agent seen: %v", r.Load, r.Length, r.Target.Agent)
 	}
 	if all := record.WaitsOf(r); len(all) != 2 || all[0].Name != "server" || all[0].Share < 0.05 {

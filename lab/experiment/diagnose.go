@@ -15,6 +15,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // diagnoseLengths are the lengths of a diagnosis's runs, by depth. A verdict takes two minutes at
@@ -95,7 +96,7 @@ func unanswered(runs []*record.Run) error {
 
 // locating finds the capacity of the diagnosed variant.
 func (x *executor) locating(ctx context.Context) (perSecond float64, err error) {
-	if x.opts.Scenario.Load.Traits().Counted() {
+	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
 		return x.locatePeak(ctx)
 	}
 	return x.locate(ctx, x.variants[0].Name)
@@ -125,7 +126,7 @@ const runsPerDiagnosis = 6
 // diagnosePlan returns the plan for diagnosing a variant of that capacity; 0: not known.
 func (x *executor) diagnosePlan(variant string, found float64) diagnose.Plan {
 	p := diagnose.Plan{Variant: variant, Most: x.opts.Clients, Length: diagnoseLengths[x.opts.Depth].saturate, Profiled: profileLength}
-	if x.opts.Scenario.Load.Traits().Counted() {
+	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
 		return x.diagnosePlanByConcurrency(p)
 	}
 	most := x.opts.Scenario.MostRate()

@@ -115,7 +115,7 @@ func Execute(ctx context.Context, o Options) (*record.Experiment, error) {
 	if o.Agents != nil && !o.Scenario.Load.Traits().Splits {
 		return nil, &scenario.Fault{Err: fmt.Errorf("agents share loads of requests, gRPC calls and flows; a load of kind %s comes from one process", o.Scenario.Load.Kind)}
 	}
-	if o.Scenario.PacedJob() && how.counted != nil {
+	if !o.Scenario.Load.Traits().Searchable() && how.counted != nil {
 		return nil, &scenario.Fault{Err: fmt.Errorf("load.kind: %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in load.args", x.exp.Kind)}
 	}
 	place, err := folder.Claim(o.Out)
@@ -337,7 +337,7 @@ var warmups = map[Depth]time.Duration{Quick: 400 * time.Millisecond, Default: 40
 // warmup returns the warm-up of a run: the scenario's own if it has one.
 func (x *executor) warmup() time.Duration {
 	out := warmups[x.opts.Depth]
-	if x.opts.Scenario.Load.Traits().Counted() {
+	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
 		out = x.opts.pace().warmup
 	}
 	out = cmp.Or(x.opts.Scenario.Measure.Warmup, out)
@@ -355,7 +355,7 @@ func (x *executor) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.opts.Scenario.Load.Traits().Counted() && x.kind.counted != nil {
+	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate && x.kind.counted != nil {
 		return x.kind.counted(x, ctx)
 	}
 	return x.kind.run(x, ctx)
@@ -375,8 +375,8 @@ const runsPerSearch = 8
 func (x *executor) load(ctx context.Context) error {
 	m := x.opts.Scenario.Measure
 	connections := m.Connections
-	if x.opts.Scenario.Load.Sessions != nil {
-		connections, m.Length = x.opts.Scenario.Load.Sessions.Numbers, cmp.Or(m.Length, x.opts.pace().search)
+	if x.opts.Scenario.Load.Traits().Axis == workload.AxisSessions {
+		connections, m.Length = x.opts.Scenario.Load.Numbers(), cmp.Or(m.Length, x.opts.pace().search)
 	}
 	if len(connections) == 0 {
 		connections = []int{0}

@@ -11,6 +11,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/record/redact"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // budget returns the time limit of the experiment; 0: as long as its plan needs.
 func (x *executor) budget() time.Duration {
 	switch {
-	case x.opts.Scenario.Load.Traits().Counted() || x.kind.budgets == nil:
+	case x.opts.Scenario.Load.Traits().Axis != workload.AxisRate || x.kind.budgets == nil:
 		return 0
 	case x.opts.Budget > 0:
 		return x.opts.Budget

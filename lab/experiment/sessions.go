@@ -9,6 +9,7 @@ import (
 	"dyno/lab/compare"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 const (
@@ -42,7 +43,7 @@ type searching func(runs []*record.Run) (record.RunSpec, bool)
 // searchOf plans the search for a variant's best number of units or sessions.
 func (x *executor) searchOf(v scenario.Variant, length time.Duration) searching {
 	m := x.opts.Scenario.Measure
-	if x.opts.Scenario.Load.Sessions == nil {
+	if x.opts.Scenario.Load.Traits().Axis != workload.AxisSessions {
 		s := x.byConcurrencyOf(v, length)
 		start := max(1, m.StartConcurrency)
 		s.Start = min(start, cmp.Or(s.Max, start))
@@ -81,7 +82,7 @@ func (x *executor) aroundSessions(p pace, found map[string]capacity.Peak, last s
 
 // fixed reports whether the scenario states the number of sessions, at which variants are compared.
 func (x *executor) fixed() bool {
-	return x.opts.Scenario.Load.Sessions != nil && len(x.opts.Scenario.Load.Sessions.Numbers) > 0
+	return len(x.opts.Scenario.Load.Numbers()) > 0
 }
 
 // fixedMetric is the metric of a comparison at a fixed number of sessions: their latency or, if

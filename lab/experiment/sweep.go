@@ -9,6 +9,7 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // Times of a sweep's runs. A quick sweep of some thirty variants must end in a minute and a half,
@@ -51,7 +52,7 @@ func (x *executor) sweep(ctx context.Context) error {
 // sweepSteps lists a sweep's runs in order; the order of the variants is reversed in every other
 // round.
 func (x *executor) sweepSteps() (steps []record.RunSpec) {
-	if x.opts.Scenario.Load.Traits().Counted() {
+	if x.opts.Scenario.Load.Traits().Axis != workload.AxisRate {
 		return x.concurrencySteps()
 	}
 	m := x.opts.Scenario.Measure

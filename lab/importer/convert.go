@@ -124,7 +124,7 @@ func (c *conversion) fill(result *Result, base, prefix string) error {
 	kinds := requests(items)
 	switch {
 	case flows:
-		l.Kind, l.Steps = workload.Flows, steps(items, kinds)
+		l.Kind, l.Steps = Flows, steps(items, kinds)
 	case len(kinds) == 1:
 		only(l, kinds[0])
 	default:

@@ -127,25 +127,42 @@ type Run struct {
 	Unwritten error `json:"-"`
 }
 
-// ByConcurrency reports whether the load was a number of concurrent units, Spec.Connections,
-// instead of a rate.
-func (r *Run) ByConcurrency() bool { return r.Load.Kind == KindJobs && r.Load.Model == "closed" }
-
-// Sessions reports whether the load was a number of sessions, Spec.Connections, with a fixed rate
-// each.
-func (r *Run) Sessions() bool { return r.Load.Kind == KindSessions }
-
-// Kinds of load that are not requests.
+// What the size of a load is counted in.
 const (
-	KindJobs     = "jobs"     // the target drives itself
-	KindSessions = "sessions" // connections that stay open
+	AxisRate        = "rate"        // units per second: RunSpec.Rate
+	AxisConcurrency = "concurrency" // concurrent units: RunSpec.Connections
+	AxisSessions    = "sessions"    // connections that stay open: RunSpec.Connections
 )
+
+// Kinds of load of earlier records, which have no axis.
+const (
+	KindJobs     = "jobs"
+	KindSessions = "sessions"
+)
+
+// Axis returns what the size of the run's load is counted in: AxisRate, AxisConcurrency or
+// AxisSessions.
+func (r *Run) Axis() string {
+	switch l := r.Load; {
+	case l.Axis != "":
+		return l.Axis
+	case l.Kind == KindJobs && l.Model == "closed":
+		return AxisConcurrency
+	case l.Kind == KindSessions:
+		return AxisSessions
+	}
+	return AxisRate
+}
+
+// SelfDriven reports whether the target drove itself: nothing was sent to it.
+func (r *Run) SelfDriven() bool { return r.Load.Kind == KindJobs }
 
 // LoadInfo describes how the run was driven.
 type LoadInfo struct {
-	Kind   string `json:"kind"`   // requests | flows | sessions | jobs
-	Model  string `json:"model"`  // open | closed
-	Engine string `json:"engine"` // raw-epoll | raw-uring | std | flows | the job's own
+	Kind   string `json:"kind"`           // requests | flows | grpc | sessions | jobs
+	Axis   string `json:"axis,omitempty"` // rate | concurrency | sessions; absent: see Run.Axis
+	Model  string `json:"model"`          // open | closed
+	Engine string `json:"engine"`         // raw-epoll | raw-uring | std | flows | the job's own
 	// Protocol is what a connection negotiated, as in "HTTP/2 over TLS 1.3"; empty: not known.
 	Protocol    string        `json:"protocol,omitempty"`
 	Schedule    string        `json:"schedule"`      // in words: "poisson 2000/s"

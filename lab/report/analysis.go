@@ -142,7 +142,7 @@ func (a *Results) AtCapacity(e *record.Experiment, variant string) []*record.Run
 			if r.Spec.Variant != variant || r.Spec.Role != role || r.Invalid != "" {
 				continue
 			}
-			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && (r.ByConcurrency() || r.Sessions() && found.MetIn(r.ID))) {
+			if v, judged := a.Verdicts[r.ID]; judged && !v.Met && !(v.TooShort && (r.Axis() == record.AxisConcurrency || r.Axis() == record.AxisSessions && found.MetIn(r.ID))) {
 				continue
 			}
 			if n := found.Concurrency; n > 0 && r.Spec.Connections > n {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"dyno/lab/record"
 	"dyno/lab/scenario/document"
+	"dyno/lab/workload"
 )
 
 // checker finds faults that a schema cannot express. It asks the document whether a field exists,
@@ -55,8 +56,8 @@ func (c *checker) check() {
 	c.placeholders()
 }
 
-func (c *checker) counted() bool    { return c.s.Load.Traits().Counted() }
-func (c *checker) ofSessions() bool { return c.s.Load.Sessions != nil }
+func (c *checker) counted() bool    { return c.s.Load.Traits().Axis != workload.AxisRate }
+func (c *checker) ofSessions() bool { return c.s.Load.Traits().Axis == workload.AxisSessions }
 
 // mode checks the fields that a mode needs.
 func (c *checker) mode() {
@@ -78,7 +79,7 @@ func (c *checker) mode() {
 		}
 	}
 	seeksCapacity := mode == record.KindLadder || mode == record.KindCompare || mode == record.KindCapacity
-	if seeksCapacity && c.s.PacedJob() {
+	if seeksCapacity && !c.s.Load.Traits().Searchable() {
 		c.FaultName(document.At("load", "kind"), "mode %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in args, or mode: sweep with measure.rates", mode)
 	}
 	if seeksCapacity && !c.Has(document.At("slo")) {

@@ -82,6 +82,9 @@ func (c *checker) step(p document.Path, s *workload.Step) {
 	}
 }
 
+// hasSteps reports whether the load is of requests that follow one another.
+func (c *checker) hasSteps() bool { return c.s.Load.Traits().Has("steps") }
+
 // beforeSaved returns a URL up to its first placeholder.
 func beforeSaved(text string) string {
 	before, _, _ := strings.Cut(text, "${")

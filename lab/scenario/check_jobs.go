@@ -14,6 +14,13 @@ func (c *checker) mentions(placeholder string) bool {
 	return c.load.Job != nil && slices.ContainsFunc(c.load.Job.Args, func(a string) bool { return strings.Contains(a, placeholder) })
 }
 
+// jobTexts checks the placeholders of a job's arguments.
+func (c *checker) jobTexts(p document.Path, before scope) {
+	if c.load.Job != nil {
+		c.textList(p.To("args"), c.load.Job.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
+	}
+}
+
 func (c *checker) hasAny(p document.Path, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return c.Has(p.To(name)) })
 }

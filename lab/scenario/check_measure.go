@@ -6,7 +6,6 @@ import (
 
 	"dyno/lab/record"
 	"dyno/lab/scenario/document"
-	"dyno/lab/workload"
 )
 
 func (c *checker) measure() {
@@ -18,7 +17,7 @@ func (c *checker) measure() {
 		c.withinMaxRate(p.To("rates", i), rate*most)
 	}
 	c.ramp(p, most)
-	if c.s.Load.Kind != workload.Jobs {
+	if c.s.Load.Traits().Sends {
 		c.refuse(p, "belongs to load.kind: jobs; of a server that is sent requests the target's own CPU counts", "cpu")
 	}
 	if c.Has(p.To("rates")) && c.s.Mode != record.KindSweep {
@@ -83,7 +82,7 @@ func (c *checker) ramp(p document.Path, most float64) {
 		c.FaultAt(p.To("to"), "%g is not above from, %g", r.To, r.From)
 	}
 	c.withinMaxRate(p.To("to"), r.To*most)
-	if c.s.Load.Kind == workload.Jobs && !c.mentions("${ramp_to}") {
+	if !c.s.Load.Traits().Sends && !c.mentions("${ramp_to}") {
 		c.FaultName(p, "load.args never mentions ${ramp_to}, so the job would not know it; write for example args: [--rate, \"${rate}\", --ramp-to, \"${ramp_to}\"]")
 	}
 }

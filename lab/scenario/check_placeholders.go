@@ -78,9 +78,7 @@ func (c *checker) variantTexts(before scope) {
 
 func (c *checker) loadTexts(before, running scope) {
 	p, l := document.At("load"), c.load
-	if l.Job != nil {
-		c.textList(p.To("args"), l.Job.Args, scope{owners: before.owners, plain: c.jobPlaceholders()})
-	}
+	c.jobTexts(p, before)
 	receipts := running
 	receipts.plain = []string{"run"}
 	c.text(p.To("receipts"), l.Deliveries, receipts)
@@ -94,9 +92,9 @@ func (c *checker) loadTexts(before, running scope) {
 	}
 	running.load = true
 	head := running
-	head.head = c.s.Load.Kind != workload.Flows
+	head.head = !c.hasSteps()
 	c.loadURL(p.To("url"), l.URL, head)
-	if c.s.Load.Kind == workload.Flows {
+	if c.hasSteps() {
 		c.flowTexts(p, running)
 	}
 	c.text(p.To("body"), l.Body.Text, running.counting(l.Body.Copies))
@@ -133,7 +131,7 @@ func (c *checker) loadURL(p document.Path, text string, in scope) {
 		case !strings.ContainsAny(host, "/?"):
 			c.FaultAt(p, "${%s}: the host must be known before the load; placeholders of the load belong in the path or the query", document.Clip(t.Name))
 			return
-		case (c.s.Load.Traits().Sockets || (c.s.Load.Kind == workload.GRPC)) && !c.ofSessions():
+		case (c.s.Load.Traits().Sockets || c.s.Load.Traits().HTTP2) && !c.ofSessions():
 			c.FaultAt(p, "${%s}: calls share their connection, and so its URL; placeholders of the load belong in the body and headers", document.Clip(t.Name))
 			return
 		}
@@ -212,7 +210,7 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 	if dotted && len(in.owners) > 0 {
 		return "unknown name " + document.Clip(owner) + "; " + document.DidYouMean(owner, in.owners)
 	}
-	if in.load && c.s.Load.Kind == workload.Flows && len(in.plain) == 0 {
+	if in.load && c.hasSteps() && len(in.plain) == 0 {
 		return "is not saved before this step; write for example save: {" + document.Clip(name) + ": {json: id}} in an earlier one"
 	}
 	known := slices.Clone(in.plain)
@@ -234,7 +232,7 @@ func (c *checker) unknownPlaceholder(name, owner string, dotted bool, in scope) 
 func (c *checker) wrongLoadPlaceholder(name string, in scope) string {
 	kind, count, random := strings.Cut(name, ":")
 	switch n, err := strconv.Atoi(count); {
-	case workload.SessionPlaceholder(name) && c.s.Load.Kind == workload.Flows:
+	case workload.SessionPlaceholder(name) && c.hasSteps():
 		return "is not saved before this step; write for example save: {" + name + ": {json: id}} in an earlier one"
 	case workload.SessionPlaceholder(name):
 		return "belongs to load.kind: sessions" + map[string]string{"offer": ", in send"}[name]

@@ -104,7 +104,7 @@ func (c *checker) variantLoad(p document.Path, l *VariantLoad) {
 	}
 	c.headers(p.To("headers"), l.Headers)
 	switch {
-	case c.s.Load.Kind == workload.Jobs:
+	case !c.s.Load.Traits().Sends:
 		c.jobVariant(p)
 	case c.ofSessions():
 		c.refuse(p, "has no effect on sessions, of which variants may have another url and headers", "body", "repeat", "array", "check", "units", "connections", "pipeline", "args", "concurrency")

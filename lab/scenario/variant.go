@@ -79,10 +79,6 @@ func (s *Scenario) SetupOf(v Variant) []Request {
 	return s.Setup
 }
 
-// PacedJob reports whether the scenario's load is jobs at a rate, which run for a time of their
-// own and therefore cannot take turns.
-func (s *Scenario) PacedJob() bool { return s.Load.Job != nil && !s.Load.Traits().Counted() }
-
 // Parallel reports whether the variant receives a number of concurrent units. Any other works
 // through one unit after the other.
 func (s *Scenario) Parallel(v Variant) bool {
@@ -93,8 +89,8 @@ func (s *Scenario) Parallel(v Variant) bool {
 // after run.
 func (s *Scenario) ConcurrencyOf(v Variant) []int {
 	switch {
-	case s.Load.Sessions != nil:
-		return s.Load.Sessions.Numbers
+	case s.Load.Traits().Axis == workload.AxisSessions:
+		return s.Load.Numbers()
 	case v.Load != nil && len(v.Load.Concurrency) > 0:
 		return v.Load.Concurrency
 	case !s.Parallel(v):

@@ -12,6 +12,20 @@ type Session struct {
 	Expect     Expect  `yaml:"expect,omitempty" json:"expect,omitzero"`
 }
 
+// Numbers lists the numbers of sessions that the load states; nil: the highest is searched for, or
+// it is no load of sessions.
+func (l *Load) Numbers() []int {
+	if l.Sessions == nil {
+		return nil
+	}
+	return l.Sessions.Numbers
+}
+
+// ReceiveOnly reports whether the load is sessions to which nothing is sent.
+func (l *Load) ReceiveOnly() bool {
+	return l.Sessions != nil && l.Sessions.PerSession == 0 && l.Driver == nil
+}
+
 // Open describes how a WebSocket is opened.
 type Open struct {
 	Subprotocols []string `yaml:"subprotocols,omitempty" json:"subprotocols,omitempty"`

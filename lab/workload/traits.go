@@ -32,9 +32,12 @@ const (
 	ProbeConnection = "connection" // a connection alone: what follows may change something at the target
 )
 
-// Counted reports whether the size of the load is a number, of concurrent units or of sessions,
-// instead of a rate.
-func (t Traits) Counted() bool { return t.Axis != AxisRate }
+// Has reports whether a scenario file may set a field of the load.
+func (t Traits) Has(field string) bool { return slices.Contains(t.Fields, field) }
+
+// Searchable reports whether the lab can search for the highest load that meets an SLO. Jobs at a
+// rate run for a time of their own, and therefore cannot take turns.
+func (t Traits) Searchable() bool { return t.Sends || t.Axis != AxisRate }
 
 // Traits returns what the load has and can do.
 func (l *Load) Traits() Traits {

@@ -11,7 +11,7 @@ import "dyno/lab/record"
 // law, also for sessions, which pause. A run without usable latency still shows how many of its
 // offers were unfinished.
 func InFlight(r *record.Run) float64 {
-	if r.Load.Model == "closed" && !r.Sessions() {
+	if r.Load.Model == "closed" && r.Axis() != record.AxisSessions {
 		return float64(r.Spec.Connections)
 	}
 	t, units := r.Totals, float64(max(r.Load.Units, 1))
@@ -30,7 +30,7 @@ func InFlight(r *record.Run) float64 {
 // Took is the mean time of a request from when it was sent, in ms. For a job that does not report
 // it separately, it is the mean time of a unit.
 func Took(r *record.Run) float64 {
-	if r.Load.Kind == record.KindJobs && r.Totals.Service.Mean == 0 {
+	if r.SelfDriven() && r.Totals.Service.Mean == 0 {
 		return r.Totals.Response.Mean
 	}
 	return r.Totals.Service.Mean

@@ -66,7 +66,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 	if l.Deliveries != "" {
 		p.Deliveries = MostUnacked(max(r.Spec.Rate, r.Spec.RampTo))
 	}
-	r.Load = record.LoadInfo{Kind: cmp.Or(l.Kind, workload.Requests), Model: "open", Schedule: describeSchedule(l, r.Spec),
+	r.Load = record.LoadInfo{Kind: cmp.Or(l.Kind, workload.Requests), Axis: l.Traits().Axis, Model: "open", Schedule: describeSchedule(l, r.Spec),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
 	if p.Units > 1 {
 		r.Load.Units = p.Units
@@ -74,7 +74,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 	if !p.Open() {
 		r.Load.Model = "closed"
 	}
-	if !p.Open() && !r.Spec.Diagnostic() && !r.ByConcurrency() {
+	if !p.Open() && !r.Spec.Diagnostic() && r.Axis() != record.AxisConcurrency {
 		r.Warnings = append(r.Warnings, "closed-loop: hides stalls, since a waiting connection offers nothing")
 	}
 	return p, nil
@@ -91,7 +91,7 @@ func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, wa
 	case l.Sessions.PerSession == 0:
 		schedule = fmt.Sprintf("%d sessions that only receive", p.Connections)
 	}
-	r.Load = record.LoadInfo{Kind: record.KindSessions, Model: "open", Schedule: schedule, Connections: p.Connections, Timeout: p.Timeout}
+	r.Load = record.LoadInfo{Kind: l.Kind, Axis: l.Traits().Axis, Model: "open", Schedule: schedule, Connections: p.Connections, Timeout: p.Timeout}
 	return p
 }
 

@@ -14,6 +14,7 @@ import (
 	"dyno/lab/probe/profiling"
 	"dyno/lab/record"
 	"dyno/lab/scenario"
+	"dyno/lab/workload"
 )
 
 // drive is a target that is ready, with the way to load it.
@@ -49,7 +50,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Testbed, v scenari
 	if d.debug, err = b.Generator.Debug(debug, b.Token); err != nil {
 		return nil, &scenario.Fault{Err: err}
 	}
-	if b.Generator.Scenario.Load.Sessions != nil {
+	if b.Generator.Scenario.Load.Traits().Axis == workload.AxisSessions {
 		of, err := b.Generator.Sessions(ctx, s, v, r, &d.plan)
 		if err == nil {
 			d.driver, d.close = of.Driver, of.Close
@@ -96,7 +97,7 @@ func (b *Runner) driveJob(ctx context.Context, s *environment.Testbed, v scenari
 	}()
 	d.driver = windows.New("job", out)
 	timed := slices.ContainsFunc(of.Job.Args, func(a string) bool { return strings.Contains(a, "${duration}") })
-	if of.Traits().Counted() && of.Units == 0 && !timed {
+	if of.Traits().Axis != workload.AxisRate && of.Units == 0 && !timed {
 		d.driver, d.steady = windows.NewSteady("job", out), true
 	}
 	d.close = func() {

@@ -183,7 +183,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 		loadErr = nil // a result, though not one that counts
 	}
 	r.Totals, r.Load.Engine = totals, d.driver.Engine()
-	if r.Sessions() && b.Generator.Scenario.LoadOf(v).Sessions.PerSession == 0 && !totals.ReceiveOnly() {
+	if r.Axis() == record.AxisSessions && b.Generator.Scenario.LoadOf(v).Sessions.PerSession == 0 && !totals.ReceiveOnly() {
 		r.Load.Model = "closed" // without a rate, a program's sessions go on when they have an answer
 	}
 	if failed := (*load.GeneratorError)(nil); errors.As(loadErr, &failed) {

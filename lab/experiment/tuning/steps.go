@@ -16,6 +16,7 @@ import (
 	"dyno/lab/record"
 	"dyno/lab/scenario"
 	"dyno/lab/tune"
+	"dyno/lab/workload"
 )
 
 // measureStart measures the start alone, under profiles too.
@@ -36,13 +37,13 @@ func (t *tuning) measureStart(ctx context.Context) error {
 		return errors.New(exp.Outcome.Reason)
 	}
 	result := capacity.Summarise(exp, t.start.Name)
-	if t.base.Scenario.Load.Traits().Counted() {
+	if t.base.Scenario.Load.Traits().Axis != workload.AxisRate {
 		t.perRun, t.clients = perRun(exp, began), result.Concurrency
-		if t.base.Scenario.Load.Sessions != nil {
+		if t.base.Scenario.Load.Traits().Axis == workload.AxisSessions {
 			t.clients = 0
 		}
 	}
-	if t.base.Metric == compare.MetricP99 && !t.base.Scenario.Load.Traits().Counted() {
+	if t.base.Metric == compare.MetricP99 && t.base.Scenario.Load.Traits().Axis == workload.AxisRate {
 		if t.rate = cmp.Or(t.base.Rate, shareOfCapacity*result.CapacityPerS); t.rate == 0 {
 			return fmt.Errorf("%w: no rate was found at which %s meets the SLO: %s", experiment.ErrUnfit, t.start.Name, result.Reason)
 		}

@@ -138,7 +138,7 @@ func startVariant(sc *scenario.Scenario, name string) (scenario.Variant, error) 
 	switch {
 	case sc.TargetOf(v).URL != "":
 		return v, &scenario.Fault{Err: errors.New("tune starts the program with other settings, so it needs target.build or target.command instead of a URL")}
-	case sc.PacedJob():
+	case !sc.Load.Traits().Searchable():
 		return v, &scenario.Fault{Err: errors.New("tune measures requests, sessions, and jobs with axis: concurrency; this scenario has jobs by rate")}
 	}
 	v.Undo, v.Beside = nil, ""
@@ -196,7 +196,7 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 	began, first := time.Now(), &firstSlice{Progress: o.Progress}
 	o.Progress = first
 	exp, err := experiment.Execute(ctx, o)
-	if !t.base.Scenario.Load.Traits().Counted() { // whole runs are planned by their number
+	if t.base.Scenario.Load.Traits().Axis == workload.AxisRate { // whole runs are planned by their number
 		t.overhead = max(0, time.Since(began)-o.Budget)
 		if first.at.IsZero() {
 			first.at = time.Now()
@@ -218,17 +218,17 @@ func (t *tuning) execute(ctx context.Context, o experiment.Options) (*record.Exp
 func (t *tuning) metric() (string, error) {
 	sc, metric := t.base.Scenario, cmp.Or(t.base.Metric, compare.MetricWork)
 	switch {
-	case sc.Load.Sessions != nil && len(sc.Load.Sessions.Numbers) > 0 && t.base.Metric == "":
+	case len(sc.Load.Numbers()) > 0 && t.base.Metric == "":
 		return compare.MetricCPU, nil
-	case sc.Load.Sessions != nil && len(sc.Load.Sessions.Numbers) > 0 && metric == compare.MetricWork:
+	case len(sc.Load.Numbers()) > 0 && metric == compare.MetricWork:
 		return "", &scenario.Fault{Err: errors.New("the scenario has a fixed number of sessions, which is its work: use --metric cpu or p99")}
-	case sc.Load.Traits().Counted() && metric == compare.MetricWork:
+	case sc.Load.Traits().Axis != workload.AxisRate && metric == compare.MetricWork:
 		return compare.MetricCapacity, nil
 	case sc.Load.MaxRate > 0 && t.base.Metric == "":
 		return compare.MetricCPU, nil
 	case sc.Load.MaxRate > 0 && metric == compare.MetricWork:
 		return "", &scenario.Fault{Err: errors.New("load.max_rate is set, so peak work rates are not measured: use --metric cpu or p99")}
-	case metric == compare.MetricP99 && !sc.Bounded() && t.base.Rate == 0 && !sc.Load.Traits().Counted():
+	case metric == compare.MetricP99 && !sc.Bounded() && t.base.Rate == 0 && sc.Load.Traits().Axis == workload.AxisRate:
 		return "", &scenario.Fault{Err: errors.New("p99 is compared at a rate near the capacity, so the scenario needs an slo")}
 	}
 	return metric, nil

@@ -61,9 +61,9 @@ func Run(r *record.Run) string {
 	if r.Spec.Round > 0 {
 		parts = append(parts, fmt.Sprintf("round %d", r.Spec.Round))
 	}
-	if r.Sessions() {
+	if r.Axis() == record.AxisSessions {
 		parts = append(parts, Plural(r.Spec.Connections, "session"))
-	} else if r.ByConcurrency() {
+	} else if r.Axis() == record.AxisConcurrency {
 		parts = append(parts, fmt.Sprintf("%d in flight", r.Spec.Connections))
 	} else if r.Spec.RampTo > 0 {
 		parts = append(parts, Rate(Value(r.Spec.Rate))+" to "+Rate(Value(r.Spec.RampTo)))

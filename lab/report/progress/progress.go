@@ -87,7 +87,7 @@ func (v *View) Done(r *record.Run) {
 	defer v.mu.Unlock()
 	v.clear()
 	t, noun := r.Totals, "connections"
-	if r.Sessions() {
+	if r.Axis() == record.AxisSessions {
 		noun = "sessions"
 	}
 	fmt.Fprintf(v.text, "%s  run %d of ~%d  %-34s ", v.Elapsed(), v.n, v.total, describe(r.Spec, noun))

@@ -293,7 +293,7 @@ func (m *Made) Analysis() report.Results {
 		for _, r := range m.Runs {
 			if r.Spec.Variant == v.Name && !r.Spec.Diagnostic() {
 				q, concurrency := r.SLO.Observed(r.Totals), 0
-				if r.ByConcurrency() {
+				if r.Axis() == record.AxisConcurrency {
 					concurrency, res.Concurrency = r.Spec.Connections, 9
 				}
 				res.Steps = append(res.Steps, capacity.Step{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})

@@ -223,7 +223,7 @@ func metAt(e *record.Experiment, variant string) (met, of int) {
 		}
 	}
 	for _, run := range e.Runs {
-		if run.Sessions() && run.Spec.Role == record.RoleMeasure && run.Spec.Variant == variant && run.Invalid == "" {
+		if run.Axis() == record.AxisSessions && run.Spec.Role == record.RoleMeasure && run.Spec.Variant == variant && run.Invalid == "" {
 			count(float64(run.Spec.Connections), capacity.Judge(run).Met)
 		}
 	}

@@ -45,7 +45,7 @@ type ScalingPoint struct {
 
 // ByConcurrency reports whether an experiment's load was a number of units in flight.
 func ByConcurrency(e *record.Experiment) bool {
-	return slices.ContainsFunc(e.Runs, func(r *record.Run) bool { return r.ByConcurrency() })
+	return slices.ContainsFunc(e.Runs, func(r *record.Run) bool { return r.Axis() == record.AxisConcurrency })
 }
 
 // NewScaling reads an experiment over concurrency.
@@ -88,7 +88,7 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	runs := map[int][]*record.Run{}
 	for _, r := range e.Runs {
 		looked := r.Spec.Diagnostic() && r.Spec.Role != record.RoleSaturate
-		if r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.ThroughputPerS > 0 {
+		if r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && r.Invalid == "" && r.Axis() == record.AxisConcurrency && !looked && r.Totals.ThroughputPerS > 0 {
 			runs[r.Spec.Connections] = append(runs[r.Spec.Connections], r)
 		}
 	}

@@ -28,7 +28,7 @@ type Crowded struct {
 func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capacities map[string]capacity.Result) (c Crowd) {
 	order := format.Variants(e)
 	for _, r := range e.Runs {
-		if !r.Sessions() || r.Totals.Sessions == nil {
+		if r.Axis() != record.AxisSessions || r.Totals.Sessions == nil {
 			continue
 		}
 		row := Crowded{Variant: r.Spec.Variant, Role: format.Role(r.Spec.Role), Round: r.Spec.Round, Totals: r.Totals, Sessions: r.Totals.Sessions}
