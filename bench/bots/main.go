@@ -124,7 +124,7 @@ func (o *options) play(ctx context.Context, out io.Writer) error {
 	}
 	t := result.Totals
 	fmt.Fprintf(out, "%d bots at %v packets/s for %v\n", o.n, o.player.Rate, result.Length.Round(time.Millisecond))
-	fmt.Fprintf(out, "inputs acknowledged  %.0f/s of %.0f/s; p50 %.1f ms, p99 %.1f ms\n", t.AchievedPerS, t.OfferedPerS, t.Response.P50, t.Response.P99)
+	fmt.Fprintf(out, "inputs acknowledged  %.0f/s of %.0f/s; p50 %.1f ms, p99 %.1f ms\n", t.ThroughputPerS, t.OfferedPerS, t.Response.P50, t.Response.P99)
 	if s := t.Sessions; s != nil {
 		fmt.Fprintf(out, "states               %.2f/s a bot, at least %.2f/s; %.0f bytes/s a bot\n", s.FramesMean, s.FramesMin, s.BytesPerS)
 		fmt.Fprintf(out, "sessions             %d of %d opened, %d lost\n", s.Opened, s.Planned, s.Lost)

@@ -139,7 +139,7 @@ func (p point) carried() float64 {
 	sum, n := 0.0, 0
 	for _, j := range p.judged {
 		if j.met() {
-			sum, n = sum+j.run.Totals.AchievedPerS, n+1
+			sum, n = sum+j.run.Totals.ThroughputPerS, n+1
 		}
 	}
 	if n == 0 {

@@ -23,7 +23,7 @@ func (m made) run(step record.RunSpec) *record.Run {
 	x := min(n/m.unit, m.roof)
 	r := &record.Run{Spec: step, Load: record.LoadInfo{Kind: record.KindJobs, Model: "closed", Connections: step.Connections}}
 	ms := n / x * 1000
-	r.Totals = record.Totals{Ended: 1000, Offered: 1000, Completed: 1000, AchievedPerS: x, OfferedPerS: x,
+	r.Totals = record.Totals{Ended: 1000, Offered: 1000, Completed: 1000, ThroughputPerS: x, OfferedPerS: x,
 		Response: record.Quantiles{P50: ms, P90: ms, P95: ms, P99: ms, P999: ms, Max: ms, Mean: ms}}
 	return r
 }
@@ -137,7 +137,7 @@ func TestSummariseByConcurrency(t *testing.T) {
 	e := &record.Experiment{SLO: p95(100)}
 	for round := range 7 {
 		r := m.run(record.RunSpec{Role: record.RoleMeasure, Variant: "v", Round: round, Closed: true, Connections: 4})
-		r.Totals.AchievedPerS *= 1 + 0.01*float64(round%2)
+		r.Totals.ThroughputPerS *= 1 + 0.01*float64(round%2)
 		e.Runs = append(e.Runs, r)
 	}
 	res := Summarise(e, "v")

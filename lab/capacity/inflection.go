@@ -105,8 +105,8 @@ func intervalsOf(series []record.Window) []span {
 		var completed int64
 		var weighed float64
 		for _, p := range part {
-			completed += p.Client.Completed
-			weighed += p.Client.P99Ms * float64(p.Client.Completed)
+			completed += p.Client.Ended
+			weighed += p.Client.P99Ms * float64(p.Client.Ended)
 		}
 		out = append(out, span{part[0].Start, float64(completed) / (float64(per) * record.WindowLength.Seconds()), weighed / float64(completed)})
 		part = part[:0]

@@ -13,7 +13,7 @@ func calm(seconds int) []record.Window {
 	var out []record.Window
 	for i := range seconds * 10 {
 		out = append(out, record.Window{Start: int64(i) * int64(record.WindowLength), Phase: record.PhaseMeasure,
-			Client: record.Client{Completed: 100, P99Ms: 50}, Server: &record.Server{}})
+			Client: record.Client{Ended: 100, P99Ms: 50}, Server: &record.Server{}})
 	}
 	return out
 }
@@ -25,7 +25,7 @@ func change(series []record.Window, from, to int, edit func(*record.Window)) {
 	}
 }
 
-func slow(w *record.Window)  { w.Client.Completed = 55 }
+func slow(w *record.Window)  { w.Client.Ended = 55 }
 func late(w *record.Window)  { w.Client.P99Ms = 400 }
 func pause(w *record.Window) { w.Server.GCPauseMs = 21 }
 
@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 			s[605].Server.GCPauseMs = 230
 		}, 0, "rate p99 gc"},
 		"two of three":          {func(s []record.Window) { change(s, 40, 43, slow); change(s, 41, 44, late) }, 0, "rate p99"},
-		"the rate falls by 39%": {func(s []record.Window) { change(s, 40, 43, func(w *record.Window) { w.Client.Completed = 61 }) }, 0, ""},
+		"the rate falls by 39%": {func(s []record.Window) { change(s, 40, 43, func(w *record.Window) { w.Client.Ended = 61 }) }, 0, ""},
 		"p99 rises by 290 ms":   {func(s []record.Window) { change(s, 40, 43, func(w *record.Window) { w.Client.P99Ms = 340 }) }, 0, ""},
 		"p99 rises by 300 ms from 200": {func(s []record.Window) {
 			change(s, 0, 90, func(w *record.Window) { w.Client.P99Ms = 200 })

@@ -88,7 +88,7 @@ func (b *bench) run(step record.RunSpec, slo record.SLO, warmup time.Duration) *
 			all = append(all, ms)
 		}
 		if w := int(end / window); w < len(windows) {
-			windows[w].Client.Completed++
+			windows[w].Client.Ended++
 			latencies[w] = append(latencies[w], ms)
 			if end >= from {
 				totals.Ended++
@@ -109,12 +109,12 @@ func (b *bench) run(step record.RunSpec, slo record.SLO, warmup time.Duration) *
 		}
 		slices.Sort(latencies[i])
 		w.Client.P50Ms, w.Client.P99Ms = quantile(latencies[i], 0.5), quantile(latencies[i], 0.99)
-		open += w.Client.Offered - w.Client.Completed
+		open += w.Client.Offered - w.Client.Ended
 		w.Client.Backlog = open
 	}
 	slices.Sort(all)
 	totals.OfferedPerS = float64(totals.Offered) / step.Length.Seconds()
-	totals.AchievedPerS = float64(totals.Ended) / step.Length.Seconds()
+	totals.ThroughputPerS = float64(totals.Ended) / step.Length.Seconds()
 	totals.Response = record.Quantiles{P50: quantile(all, 0.5), P90: quantile(all, 0.9), P95: quantile(all, 0.95), P99: quantile(all, 0.99), P999: quantile(all, 0.999), Max: quantile(all, 1)}
 	return &record.Run{Spec: step, SLO: slo, Load: record.LoadInfo{Model: "open"}, Totals: totals, Series: windows,
 		Begin: int64(warmup), Length: step.Length}

@@ -24,7 +24,7 @@ func (c crowd) run(step record.RunSpec) *record.Run {
 		r.Totals.Sessions.FramesP1 = 29
 	}
 	if c.offers {
-		r.Totals.Offered, r.Totals.Ended, r.Totals.OfferedPerS, r.Totals.AchievedPerS = 100*n, 100*n, float64(30*n), float64(30*n)
+		r.Totals.Offered, r.Totals.Ended, r.Totals.OfferedPerS, r.Totals.ThroughputPerS = 100*n, 100*n, float64(30*n), float64(30*n)
 	}
 	return r
 }

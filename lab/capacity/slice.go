@@ -52,10 +52,10 @@ func VotingSlices(all []record.Slice, role, variant string) (voting []*record.Sl
 // NoVote is the reason why an SLO slice is no vote, empty if it is one. A slice that met the SLO
 // despite the load generator's lag counts as met.
 func NoVote(s *record.Slice) string {
-	if !s.Met && s.Invalid == "" && s.Unjudged == "" {
+	if !s.Met && s.Invalid == "" && s.Inconclusive == "" {
 		return s.Limited
 	}
-	return cmp.Or(s.Invalid, s.Unjudged)
+	return cmp.Or(s.Invalid, s.Inconclusive)
 }
 
 type block struct{ generation, number int }
@@ -92,12 +92,12 @@ func disturbedBlocks(all []record.Slice) map[block]bool {
 // achieved rate is not judged, since completions lag behind the offers by the latency.
 func JudgeSlice(s *record.Slice, r *record.Run) {
 	j := judgement{run: r, slo: r.SLO}
-	s.Met, s.Misses, s.Unjudged = false, nil, ""
+	s.Met, s.Misses, s.Inconclusive = false, nil, ""
 	s.Latency, s.Gauges = r.SLO.Observed(r.Totals), highestGauges(r)
 	j.sliceErrors()
 	n, needed := completed(r.Totals, r.SLO), sliceCompletions(r.SLO)
 	if n < needed && len(j.verdict.Misses) == 0 {
-		s.Unjudged = fmt.Sprintf("%d requests completed, a verdict needs %d", n, needed)
+		s.Inconclusive = fmt.Sprintf("%d requests completed, a verdict needs %d", n, needed)
 		return
 	}
 	j.quantiles()
@@ -105,7 +105,7 @@ func JudgeSlice(s *record.Slice, r *record.Run) {
 		bound := r.SLO.Gauges[name]
 		high, seen := s.Gauges[name]
 		if !seen {
-			s.Unjudged = name + " was never reported: does the target export it, and can the lab reach it?"
+			s.Inconclusive = name + " was never reported: does the target export it, and can the lab reach it?"
 			return
 		}
 		j.miss(high >= bound, "%s reached %.4g, its bound is %.4g", name, high, bound)

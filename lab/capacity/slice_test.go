@@ -17,10 +17,10 @@ func short(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
 		Spec: record.RunSpec{Rate: 625}, Load: record.LoadInfo{Model: "open"}, Length: 800 * time.Millisecond,
 		SLO:    record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001},
-		Totals: record.Totals{Offered: 500, Ended: 500, Completed: 500, OfferedPerS: 625, AchievedPerS: 600, Response: record.Quantiles{P50: 2, P99: 10}},
+		Totals: record.Totals{Offered: 500, Ended: 500, Completed: 500, OfferedPerS: 625, ThroughputPerS: 600, Response: record.Quantiles{P50: 2, P99: 10}},
 	}
 	for i := range 9 {
-		w := record.Window{Start: int64(i) * int64(record.WindowLength), Phase: record.PhaseMeasure, Client: record.Client{Completed: 60, P50Ms: 2 + 0.1*float64(i%2), P99Ms: 10}}
+		w := record.Window{Start: int64(i) * int64(record.WindowLength), Phase: record.PhaseMeasure, Client: record.Client{Ended: 60, P50Ms: 2 + 0.1*float64(i%2), P99Ms: 10}}
 		if i == 8 {
 			w.Phase = record.PhaseDrain
 		}
@@ -40,7 +40,7 @@ func TestJudgeSlice(t *testing.T) {
 		miss, unjudged string // both empty: met
 	}{
 		"met":                            {func(r *record.Run) {}, "", ""},
-		"completions lag by the latency": {func(r *record.Run) { r.Totals.AchievedPerS = 400 }, "", ""},
+		"completions lag by the latency": {func(r *record.Run) { r.Totals.ThroughputPerS = 400 }, "", ""},
 		"p99 over":                       {func(r *record.Run) { r.Totals.Response.P99 = 21 }, "p99 21 ms is over 20 ms", ""},
 		"one error of 500":               {func(r *record.Run) { r.Totals.Failed = 1 }, "", ""},
 		"two errors":                     {func(r *record.Run) { r.Totals.Failed = 1; r.Totals.Unfinished = 1 }, "errors 0.4% are over 0.1%", ""},
@@ -73,11 +73,11 @@ func TestJudgeSlice(t *testing.T) {
 			var s record.Slice
 			r := short(c.edit)
 			JudgeSlice(&s, r)
-			if s.Met != (c.miss == "" && c.unjudged == "") || s.Met && len(s.Misses) > 0 || (s.Unjudged != "") != (c.unjudged != "") {
+			if s.Met != (c.miss == "" && c.unjudged == "") || s.Met && len(s.Misses) > 0 || (s.Inconclusive != "") != (c.unjudged != "") {
 				t.Fatalf("%+v", s)
 			}
-			if words := strings.Join(s.Misses, "; "); !strings.Contains(words, c.miss) || !strings.HasPrefix(s.Unjudged, c.unjudged) {
-				t.Errorf("%q, %q", words, s.Unjudged)
+			if words := strings.Join(s.Misses, "; "); !strings.Contains(words, c.miss) || !strings.HasPrefix(s.Inconclusive, c.unjudged) {
+				t.Errorf("%q, %q", words, s.Inconclusive)
 			}
 			if s.Latency != r.SLO.Observed(r.Totals) {
 				t.Errorf("latency %+v", s.Latency)
@@ -100,7 +100,7 @@ func TestVotesOf(t *testing.T) {
 		slo(2, "a", true, nil), slo(2, "b", false, func(s *record.Slice) { s.Steal, s.Others = 0.05, 0.05 }),
 		slo(3, "a", false, func(s *record.Slice) { s.Limited = "it lagged" }),
 		slo(4, "a", true, func(s *record.Slice) { s.Limited = "it lagged" }), // met all the same
-		slo(5, "a", false, func(s *record.Slice) { s.Unjudged = "few" }),
+		slo(5, "a", false, func(s *record.Slice) { s.Inconclusive = "few" }),
 		slo(6, "a", false, func(s *record.Slice) { s.Invalid = "the target ended" }),
 		slo(7, "a", false, nil),
 		slo(8, "a", true, func(s *record.Slice) { s.Role = record.RoleControl }),
@@ -144,7 +144,7 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 		for range 100 {
 			s := record.Slice{Rate: NextRate(votes, peak, 0, b.rng.Float64())}
 			JudgeSlice(&s, b.run(record.RunSpec{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
-			if s.Unjudged == "" {
+			if s.Inconclusive == "" {
 				votes = append(votes, Trial{Rate: s.Rate, Met: s.Met})
 			}
 		}

@@ -43,7 +43,7 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 	seen := slo.Observed(t)
 	s := Step{
 		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Hold: r.Spec.Confirm,
-		OfferedPerS: t.OfferedPerS, AchievedPerS: t.AchievedPerS, DeliveredPerS: t.DeliveredPerS,
+		OfferedPerS: t.OfferedPerS, AchievedPerS: t.ThroughputPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
 		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
 	}

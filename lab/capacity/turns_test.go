@@ -81,7 +81,7 @@ func TestSummariseSlicesWithoutACapacity(t *testing.T) {
 		"met up to the limit": {turnsOf(2000, 300, 20), func(x float64) bool { return x == 300 }, "met up to the highest rate tried, 300/s", ""},
 		"missed everywhere":   {turnsOf(1e-3, 0, 20), func(x float64) bool { return x == 0 }, "no slice met the SLO", ""},
 		"not judged": {edit(turnsOf(700, 0, 20), func(i int, s *record.Slice) {
-			s.Rate, s.Unjudged = 200+float64(i), "150 requests completed, a verdict needs 200"
+			s.Rate, s.Inconclusive = 200+float64(i), "150 requests completed, a verdict needs 200"
 		}),
 			func(x float64) bool { return x == 0 }, "no rate could be judged (lowest tried 200/s): 150 requests completed", ""},
 		"the generator":           {edit(turnsOf(700, 0, 20), func(i int, s *record.Slice) { s.Limited = "it lagged" }), func(x float64) bool { return x > 400 }, "the load generator was the limit in 20 of 20 slices", BoundGenerator},

@@ -158,7 +158,7 @@ func (j *judgement) achieved() {
 	if j.run.Load.Model == "closed" || t.OfferedPerS <= 0 {
 		return
 	}
-	name, rate := "achieved", t.AchievedPerS
+	name, rate := "achieved", t.ThroughputPerS
 	if j.slo.On == record.OnDelivery {
 		name, rate = "delivered", t.DeliveredPerS
 	}
@@ -202,7 +202,7 @@ func loosest(bounds map[string]float64) (ms float64, ok bool) {
 
 // windowLatency is a window's latency as the SLO measures it; false when no request finished in it.
 func windowLatency(w record.Window, slo record.SLO, quantile string) (ms float64, ok bool) {
-	n, p50, p99 := w.Client.Completed, w.Client.P50Ms, w.Client.P99Ms
+	n, p50, p99 := w.Client.Ended, w.Client.P50Ms, w.Client.P99Ms
 	if slo.On == record.OnDelivery {
 		n, p50, p99 = w.Client.Delivered, w.Client.DeliveryP50Ms, w.Client.DeliveryP99Ms
 	}

@@ -14,12 +14,12 @@ func steady(edit func(*record.Run)) *record.Run {
 	r := &record.Run{
 		Spec: record.RunSpec{Rate: 1000}, Load: record.LoadInfo{Model: "open"}, Length: 2 * time.Second,
 		SLO: record.SLO{Latency: map[string]float64{"p99": 20}, Errors: 0.001},
-		Totals: record.Totals{Offered: 2010, Sent: 2010, Ended: 2008, Completed: 2008, OfferedPerS: 1005, AchievedPerS: 1004,
+		Totals: record.Totals{Offered: 2010, Sent: 2010, Ended: 2008, Completed: 2008, OfferedPerS: 1005, ThroughputPerS: 1004,
 			Response: record.Quantiles{P50: 2, P99: 10, P999: 15}},
 	}
 	for i := range 20 {
 		w := record.Window{Start: int64(i) * int64(record.WindowLength), Phase: record.PhaseMeasure,
-			Client: record.Client{Offered: 100, Completed: 100, P50Ms: 2 + 0.1*math.Sin(float64(i)*9), P99Ms: 10 + math.Cos(float64(i)*9)},
+			Client: record.Client{Offered: 100, Ended: 100, P50Ms: 2 + 0.1*math.Sin(float64(i)*9), P99Ms: 10 + math.Cos(float64(i)*9)},
 			Server: &record.Server{Gauges: map[string]float64{"queue_depth": 5 + 3*math.Sin(float64(i)*5)}}}
 		r.Series = append(r.Series, w)
 	}
@@ -48,8 +48,8 @@ func TestJudge(t *testing.T) {
 		"errors at the limit":     {func(r *record.Run) { r.Totals.Failed = 2 }, ""},
 		"errors over":             {func(r *record.Run) { r.Totals.Failed = 2; r.Totals.Unfinished = 1 }, "errors 0.149% are over 0.1%"},
 		"one error, none allowed": {func(r *record.Run) { r.Totals.Failed = 1; r.SLO.Errors = 0 }, "over 0%"},
-		"did not keep up":         {func(r *record.Run) { r.Totals.AchievedPerS = 980 }, "achieved 97.5% of the 1005/s offered"},
-		"closed loop":             {func(r *record.Run) { r.Totals.AchievedPerS = 980; r.Load.Model = "closed" }, ""},
+		"did not keep up":         {func(r *record.Run) { r.Totals.ThroughputPerS = 980 }, "achieved 97.5% of the 1005/s offered"},
+		"closed loop":             {func(r *record.Run) { r.Totals.ThroughputPerS = 980; r.Load.Model = "closed" }, ""},
 		"delivery": {func(r *record.Run) {
 			r.SLO.On = record.OnDelivery
 			r.Totals.Delivered, r.Totals.DeliveredPerS, r.Totals.Delivery.P99 = 2008, 1004, 19

@@ -3,7 +3,8 @@
 // the ladder of a sequence of variants, and the gate that a build passes or fails.
 //
 // Every function depends only on recorded data. The package does not measure: the caller passes the
-// samples, which are capacities (package capacity), latencies or CPU times. It starts no goroutines.
+// samples, which are capacities (package capacity), latencies or CPU times. It starts no
+// goroutines.
 package compare
 
 import "time"

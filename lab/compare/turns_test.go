@@ -291,10 +291,10 @@ func TestDecidedStays(t *testing.T) {
 	}
 }
 
-// The alphas of all interim analyses and of the end add up to 5%, up to the last. After it they would
-// exceed it: their joint share is simulated here on the batches' log ratios, as if the experiment
-// continued after every look.
-func TestLooksAndTheEndTakeFivePercent(t *testing.T) {
+// The alphas of the interim analyses and of the final one add up to 5%, up to the last interim one.
+// After it the sum exceeds 5%, so their joint probability is simulated here on the batches' log
+// ratios, as if the experiment continued after every interim analysis.
+func TestInterimsAndTheEndTakeFivePercent(t *testing.T) {
 	for n := MinSamples; n <= 28; n++ {
 		sum := alphaAt(n)
 		for _, l := range interims {

@@ -11,7 +11,7 @@ func saturated(clients int, perSecond float64) *record.Run {
 	r := &record.Run{Spec: record.RunSpec{Role: record.RoleSaturate, Variant: "v", Connections: clients, Closed: true},
 		Length: time.Second, Machine: record.Machine{Cores: 2}}
 	r.Load = record.LoadInfo{Model: "closed", Connections: clients}
-	r.Totals.AchievedPerS = perSecond
+	r.Totals.ThroughputPerS = perSecond
 	r.Totals.Ended, r.Totals.Completed = int64(perSecond), int64(perSecond)
 	r.Totals.Service.Mean = 1000 * float64(clients) / perSecond
 	r.Target = record.Target{Pprof: true, Agent: true, Procs: 2, PID: 1}

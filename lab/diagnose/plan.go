@@ -177,7 +177,7 @@ func NewSubject(variant string, runs []*record.Run) Subject {
 		}
 	}
 	s.Saturated = slices.DeleteFunc(s.Saturated, func(r *record.Run) bool {
-		return (invalidTarget(r) || r.Totals.Ended == 0 && r.Totals.AchievedPerS == 0) && repeated(r, runs)
+		return (invalidTarget(r) || r.Totals.Ended == 0 && r.Totals.ThroughputPerS == 0) && repeated(r, runs)
 	})
 	return s
 }

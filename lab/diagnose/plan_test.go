@@ -138,7 +138,7 @@ func TestPlanForSlowServices(t *testing.T) {
 		t.Errorf("%+v", step)
 	}
 	none := saturated(1, 1)
-	none.Totals.Ended, none.Totals.Completed, none.Totals.AchievedPerS, none.Totals.Service.Mean = 0, 0, 0, 0
+	none.Totals.Ended, none.Totals.Completed, none.Totals.ThroughputPerS, none.Totals.Service.Mean = 0, 0, 0, 0
 	none.Spec.Length = time.Second
 	if step, _ := p.Next([]*record.Run{none}); step.Connections != 1 || step.Length != longest {
 		t.Errorf("%+v", step)

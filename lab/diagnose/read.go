@@ -108,7 +108,7 @@ func waitingClients(r *record.Run) float64 {
 	if r.Load.Model == "closed" && r.Load.Kind != record.KindJobs && n > 0 {
 		return sum / n
 	}
-	return r.Totals.AchievedPerS * facts.Took(r) / 1000
+	return r.Totals.ThroughputPerS * facts.Took(r) / 1000
 }
 
 // machine reads the resources used by the target and by its machine.

@@ -110,7 +110,7 @@ measure: {length: 300ms, warmup: 100ms, concurrency: [4], rounds: 2, cpu: all}
 		}
 	}
 	r := x.exp.Runs[0]
-	if of := r.System; of.Seen && math.Abs(r.Totals.Server.CPUMicrosPerRequest-(of.TargetCPU+of.DependencyCPU)/r.Totals.AchievedPerS*1e6) > 1e-6 {
+	if of := r.System; of.Seen && math.Abs(r.Totals.Server.CPUMicrosPerRequest-(of.TargetCPU+of.DependencyCPU)/r.Totals.ThroughputPerS*1e6) > 1e-6 {
 		t.Errorf("CPU per unit %g us, of %g and %g cores", r.Totals.Server.CPUMicrosPerRequest, of.TargetCPU, of.DependencyCPU)
 	}
 	said := strings.Join(x.exp.Warnings, "\n")

@@ -4,7 +4,7 @@
 // used up; jobs, sweeps and diagnoses are whole runs, a process each (package runs). The results
 // are in a folder before the next slice or run starts, so an interrupted experiment keeps them.
 //
-// It is not for judging results, except whether a run may be used (record.Run.Judge) and how the
+// It is not for judging results, except whether a run may be used (record.Run.Validate) and how the
 // experiment ended (record.Outcome), nor for showing them: analyses and reports do. Execute owns
 // every process and goroutine that it starts; all have ended when it returns.
 package experiment

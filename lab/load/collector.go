@@ -124,7 +124,7 @@ func (c *collector) merge(iv *interval) {
 	}
 	m.client.Offered += iv.client.Offered
 	m.client.Sent += iv.client.Sent
-	m.client.Completed += iv.client.Completed
+	m.client.Ended += iv.client.Ended
 	m.client.Failed += iv.client.Failed
 	m.client.Refused += iv.client.Refused
 	m.client.Delivered += iv.client.Delivered

@@ -79,11 +79,11 @@ func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
 		0: {Offered: 1, Sent: 1, Backlog: 1},
 		1: {Offered: 1, Backlog: 2},
 		2: {Backlog: 2},
-		3: {Completed: 1, Backlog: 1},
+		3: {Ended: 1, Backlog: 1},
 		7: {},
 	} {
 		got := sink.at(start + i*window)
-		if got = (record.Client{Offered: got.Offered, Sent: got.Sent, Completed: got.Completed, Backlog: got.Backlog}); got != want {
+		if got = (record.Client{Offered: got.Offered, Sent: got.Sent, Ended: got.Ended, Backlog: got.Backlog}); got != want {
 			t.Errorf("window %d: got %+v, want %+v", i, got, want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
 		t.Errorf("totals %+v", totals)
 	}
 	near(t, "offered per second", totals.OfferedPerS, 4)
-	near(t, "achieved per second", totals.AchievedPerS, 2)
+	near(t, "achieved per second", totals.ThroughputPerS, 2)
 }
 
 // near allows for the rounding of a histogram of three digits.
@@ -123,8 +123,8 @@ func TestWarmupDoesNotCount(t *testing.T) {
 		t.Errorf("totals %+v", totals)
 	}
 	near(t, "slowest response", totals.Response.Max, 30)
-	near(t, "achieved, which counts every completion of the measured time", totals.AchievedPerS, 10)
-	if c := sink.at(start + window); c.Completed != 2 || c.Failed != 1 || c.Sent != 1 {
+	near(t, "achieved, which counts every completion of the measured time", totals.ThroughputPerS, 10)
+	if c := sink.at(start + window); c.Ended != 2 || c.Failed != 1 || c.Sent != 1 {
 		t.Errorf("the window shows %+v", c)
 	}
 	var phases []string
@@ -152,7 +152,7 @@ func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
 			t.Fatalf("window %d starts at %d", i, w.Start-start)
 		}
 	}
-	if sink.at(start+2*window).Offered != 1 || sink.at(start+10*window).Offered != 1 || sink.at(start+17*window).Completed != 1 {
+	if sink.at(start+2*window).Offered != 1 || sink.at(start+10*window).Offered != 1 || sink.at(start+17*window).Ended != 1 {
 		t.Error("offers lie in the wrong windows")
 	}
 }
@@ -457,7 +457,7 @@ func TestStoppedEarly(t *testing.T) {
 	}
 	totals := r.finish(start + 10*window)
 	near(t, "offered per second", totals.OfferedPerS, 20)
-	near(t, "achieved per second", totals.AchievedPerS, 20)
+	near(t, "achieved per second", totals.ThroughputPerS, 20)
 	if r.plan.Length != time.Second {
 		t.Errorf("the plan was carried out over %v, want 1s", r.plan.Length)
 	}
@@ -472,7 +472,7 @@ func TestQuietRun(t *testing.T) {
 	if len(sink.windows) != 21 || r.plan.Length != 2*time.Second {
 		t.Errorf("%d windows over %v", len(sink.windows), r.plan.Length)
 	}
-	near(t, "achieved", totals.AchievedPerS, 0.5)
+	near(t, "achieved", totals.ThroughputPerS, 0.5)
 }
 
 type driverFunc func(ctx context.Context, p *Plan, rec *Recorder) error

@@ -19,8 +19,8 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	if err != nil {
 		return err
 	}
-	if n := t.warm + t.answered; n > 0 && n != w.Client.Completed && !s.rec.plan.Steps {
-		return fmt.Errorf("completed is %d where the response histograms hold %d", w.Client.Completed, n)
+	if n := t.warm + t.answered; n > 0 && n != w.Client.Ended && !s.rec.plan.Steps {
+		return fmt.Errorf("completed is %d where the response histograms hold %d", w.Client.Ended, n)
 	}
 	s.relayed = true
 	s.Advance(w.Start)
@@ -126,7 +126,7 @@ func (t *windowCounts) counts(c *record.Client, steps bool) counts {
 		delivered: min(c.Delivered, t.delivery), undelivered: max(0, t.delivery-c.Delivered), errors: t.errors,
 	}
 	if t.answered+t.warm == 0 || steps {
-		m.completed = c.Completed
+		m.completed = c.Ended
 	}
 	if steps {
 		m.sent, m.unfinished = c.Sent, 0

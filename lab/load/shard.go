@@ -176,7 +176,7 @@ func (s *Shard) count(o *Outcome) {
 	s.Advance(o.Done)
 	s.lastDone = max(s.lastDone, o.Done)
 	s.cur.finished += s.units
-	s.cur.client.Completed += s.units
+	s.cur.client.Ended += s.units
 	failed := s.failed(o)
 	if o.Intended < s.measureFrom {
 		return

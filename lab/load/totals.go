@@ -48,12 +48,12 @@ func (c *collector) sum(w *record.Window, m *merged) {
 	}
 	c.windows++
 	c.cpuSeconds += w.Client.CPU * record.WindowLength.Seconds()
-	c.completed += w.Client.Completed
+	c.completed += w.Client.Ended
 	c.broken += m.measured.broken()
 	c.delivered += w.Client.Delivered
 	c.frames += w.Client.Frames
 	c.bytes += w.Client.Bytes
-	c.perSecond.add(w.Client.Completed)
+	c.perSecond.add(w.Client.Ended)
 }
 
 // keep adds a window's histogram to the run's.
@@ -81,13 +81,13 @@ func (c *collector) totals() record.Totals {
 		Offered: s.offered, Sent: s.sent, Ended: s.completed, Completed: s.completed - s.broken(), Failed: s.failed, Unfinished: s.unfinished,
 		Delivered: s.delivered, Undelivered: s.undelivered, Duplicates: s.duplicates,
 		Errors: map[string]int64{}, Status: map[string]int64{},
-		OfferedPerS:   float64(s.offered) / seconds,
-		AchievedPerS:  float64(c.completed-c.broken) / seconds,
-		DeliveredPerS: float64(c.delivered) / seconds,
-		Variation:     c.perSecond.coefficient(),
-		Service:       record.QuantilesOf(c.hists[record.HistService]),
-		Delivery:      record.QuantilesOf(c.hists[record.HistDelivery]),
-		Sessions:      record.SessionsOf(c.hists[record.HistOpening], c.hists[record.HistGap], c.lost, c.frames, c.bytes, seconds),
+		OfferedPerS:    float64(s.offered) / seconds,
+		ThroughputPerS: float64(c.completed-c.broken) / seconds,
+		DeliveredPerS:  float64(c.delivered) / seconds,
+		Variation:      c.perSecond.coefficient(),
+		Service:        record.QuantilesOf(c.hists[record.HistService]),
+		Delivery:       record.QuantilesOf(c.hists[record.HistDelivery]),
+		Sessions:       record.SessionsOf(c.hists[record.HistOpening], c.hists[record.HistGap], c.lost, c.frames, c.bytes, seconds),
 	}
 	if q := record.QuantilesOf(c.hists[record.HistFlow]); q.Max > 0 {
 		t.Flow = &q

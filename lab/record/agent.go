@@ -6,7 +6,7 @@ import "fmt"
 type Agent struct {
 	Name          string           `json:"name"` // host and process, as "web1/4711"
 	Offered       int64            `json:"offered"`
-	Achieved      int64            `json:"completed"` // answered, success or failure
+	Completed     int64            `json:"completed"` // answered, success or failure
 	Failed        int64            `json:"failed"`
 	Errors        map[string]int64 `json:"errors,omitempty"` // those that occurred, by kind
 	Lag           Lag              `json:"send_lag_us"`

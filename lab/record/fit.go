@@ -2,10 +2,10 @@ package record
 
 import "fmt"
 
-// Bounds above which something other than the target shaped what a run shows.
+// Thresholds above which a run shows something other than the target.
 const (
-	// GeneratorBusy is the share of a core above which a sending thread counts as the limit:
-	// above it, requests arrive late because the generator sends them late.
+	// GeneratorBusy is the share of a core above which a sending thread counts as the limit: it
+	// sends requests late.
 	GeneratorBusy = 0.8
 	// lagShare is the share of the reported p99 that the generator's own p99 send-lag may reach.
 	lagShare = 0.25
@@ -15,17 +15,17 @@ const (
 	// neighbourShare is the share of the machine that processes which the lab did not start may
 	// use.
 	neighbourShare = 0.10
-	// delayed is the run-queue delay of the target, in seconds per second, below which neighbours
-	// did not slow it down, however much CPU they used.
+	// delayed is the run-queue delay of the target, in seconds per second, below which other
+	// processes did not slow it down, however much CPU they used.
 	delayed = 0.02
 )
 
-// Judge fills in Totals.Generator.Limited, Invalid and Disturbed from the recorded figures. A run
-// is invalid only if the load generator failed or was the limit, because it then says nothing about
-// the target. Latency counts from the intended send time, so neighbours and a late generator can
-// only make it look worse: they disturb a run but do not invalidate it.
-func (r *Run) Judge() {
-	late := r.judgeGenerator()
+// Validate fills in Totals.Generator.Limited, Invalid and Disturbed from the recorded figures. A
+// run is invalid only if the load generator failed or was the limit: it then says nothing about the
+// target. Latency counts from the intended send time, so other processes and a late generator can
+// only make it look worse: they disturb a run and do not invalidate it.
+func (r *Run) Validate() {
+	late := r.validateGenerator()
 	switch g := r.Totals.Generator; {
 	case r.Invalid != "":
 	case g.Failed != "":
@@ -40,8 +40,8 @@ func (r *Run) Judge() {
 	}
 }
 
-// neighbours describes the CPU that other processes took while the target waited for a CPU; empty
-// means little.
+// neighbours describes the CPU time that other processes took while the target waited for a CPU;
+// empty: they took little.
 func (r *Run) neighbours() string {
 	if !r.System.Seen || r.Machine.Cores == 0 {
 		return ""
@@ -54,9 +54,9 @@ func (r *Run) neighbours() string {
 	return fmt.Sprintf("other processes took %.0f%% of the machine (%.0f%% steal)", share*100, r.System.StealCPU/cores*100)
 }
 
-// judgeGenerator decides whether the generator rather than the target set the pace, and describes
-// send-lag that was high without being the limit.
-func (r *Run) judgeGenerator() (disturbed string) {
+// validateGenerator decides whether the generator rather than the target set the pace. If it did
+// not, but its send-lag was high, it returns a description of that.
+func (r *Run) validateGenerator() (disturbed string) {
 	g := &r.Totals.Generator
 	g.Limited, g.Why = false, ""
 	observed := r.SLO.Observed(r.Totals).P99

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 	} {
 		r := fit()
 		tt.change(r)
-		r.Judge()
+		r.Validate()
 		if tt.invalid == "" && r.Invalid != "" || !strings.Contains(r.Invalid, tt.invalid) {
 			t.Errorf("%s: invalid %q, want %q", tt.name, r.Invalid, tt.invalid)
 		}

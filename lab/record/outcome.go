@@ -12,7 +12,9 @@ const (
 	OutcomeComplete    = "complete"    // everything planned was done, or as much as the budget allowed
 	OutcomeInterrupted = "interrupted" // a signal ended it early; what was measured before counts
 	OutcomeFailed      = "failed"      // an error ended it early; what was measured before counts
-	OutcomeInvalid     = "invalid"     // nothing could be measured, the generator was the limit, or the baseline and its A/A control differ
+	// OutcomeInvalid: nothing could be measured, the load generator was the limit, or the baseline
+	// and its A/A control differ.
+	OutcomeInvalid = "invalid"
 )
 
 // Ended returns how the experiment ended. One that is in progress, or whose lab was killed, is

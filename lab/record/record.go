@@ -8,8 +8,8 @@
 // unless a name says otherwise.
 //
 // Record is not for writing folders (folder) and not for judging: capacity decides whether an SLO
-// was met, compare whether one variant beats another. Its only judgement is Judge: whether a run
-// may be used. It starts no goroutines.
+// was met, compare whether one variant beats another. Only Validate judges: whether a run may be
+// used. It starts no goroutines.
 package record
 
 import (

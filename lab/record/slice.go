@@ -45,12 +45,12 @@ type Slice struct {
 	AllocBytes float64 `json:"alloc_bytes"`
 
 	// The remaining fields belong to SliceSLO.
-	Rate     float64            `json:"rate_per_s,omitempty"` // offered rate
-	Latency  Quantiles          `json:"latency_ms,omitzero"`  // latency that the SLO bounds
-	Gauges   map[string]float64 `json:"gauges,omitempty"`     // maximum of each gauge
-	Met      bool               `json:"met,omitempty"`
-	Misses   []string           `json:"misses,omitempty"`   // missed terms of the SLO in words; empty when Met
-	Unjudged string             `json:"unjudged,omitempty"` // why the slice is no vote; empty: Met is one
+	Rate         float64            `json:"rate_per_s,omitempty"` // offered rate
+	Latency      Quantiles          `json:"latency_ms,omitzero"`  // latency that the SLO bounds
+	Gauges       map[string]float64 `json:"gauges,omitempty"`     // maximum of each gauge
+	Met          bool               `json:"met,omitempty"`
+	Misses       []string           `json:"misses,omitempty"`   // missed terms of the SLO in words; empty when Met
+	Inconclusive string             `json:"unjudged,omitempty"` // why Met is not a verdict; empty: it is one
 
 	Limited string `json:"limited,omitempty"` // how the load generator was the limit; empty: it was not
 	Invalid string `json:"invalid,omitempty"` // why the slice cannot be used; empty: it can

@@ -26,7 +26,7 @@ type Window struct {
 type Client struct {
 	Offered   int64 `json:"offered"`
 	Sent      int64 `json:"sent"`
-	Completed int64 `json:"completed"` // ended: answered (success or failure), or broken off
+	Ended     int64 `json:"completed"` // ended: answered (success or failure), or broken off
 	Failed    int64 `json:"failed"`    // the part of Completed that ended in an error or failed a check
 	Delivered int64 `json:"delivered,omitempty"`
 	Refused   int64 `json:"refused,omitempty"` // rejected in good order (HTTP 429, 503, a full queue); also counted in Failed
@@ -122,10 +122,10 @@ type Totals struct {
 	Errors map[string]int64 `json:"errors"` // by kind: timeout, refused, reset, closed, malformed, check, status, ...
 	Status map[string]int64 `json:"status"` // by protocol status
 
-	OfferedPerS   float64 `json:"offered_per_s"`
-	AchievedPerS  float64 `json:"achieved_per_s"`
-	DeliveredPerS float64 `json:"delivered_per_s"`
-	Variation     float64 `json:"variation"` // coefficient of variation of the achieved rate across 1 s windows
+	OfferedPerS    float64 `json:"offered_per_s"`
+	ThroughputPerS float64 `json:"achieved_per_s"`
+	DeliveredPerS  float64 `json:"delivered_per_s"`
+	Variation      float64 `json:"variation"` // coefficient of variation of the achieved rate across 1 s windows
 
 	Response Quantiles            `json:"response_ms"` // from the intended send time (closed model: from the send)
 	Service  Quantiles            `json:"service_ms"`  // from the actual send
@@ -170,7 +170,7 @@ func (t Totals) Work(length time.Duration) int64 {
 	if t.ReceiveOnly() {
 		return int64(math.Round(t.FramesPerS() * length.Seconds()))
 	}
-	return int64(t.AchievedPerS * length.Seconds())
+	return int64(t.ThroughputPerS * length.Seconds())
 }
 
 // Generator holds the resources that the load generator used.

@@ -23,7 +23,7 @@ func players(kind string) *record.Experiment {
 		r := &record.Run{Version: record.Version, ID: fmt.Sprintf("%03d-search-arena", i+1), SLO: e.SLO, Length: 4 * time.Second,
 			Spec: record.RunSpec{Role: record.RoleSearch, Variant: "arena", Connections: int(n)},
 			Load: record.LoadInfo{Kind: record.KindSessions, Model: "open", Engine: "websocket", Connections: int(n), Schedule: "sessions"}}
-		r.Totals = record.Totals{Offered: 120 * n, Ended: 120 * n, Completed: 120 * n, OfferedPerS: float64(30 * n), AchievedPerS: float64(30 * n),
+		r.Totals = record.Totals{Offered: 120 * n, Ended: 120 * n, Completed: 120 * n, OfferedPerS: float64(30 * n), ThroughputPerS: float64(30 * n),
 			Response: record.Quantiles{P50: 17, P99: 40}, Sessions: &record.Sessions{Planned: n, Opened: n, FramesMean: 30, FramesMin: 29.8, FramesP1: 29.9, BytesPerS: 3750, Opening: record.Quantiles{P50: 2, P99: 9}}}
 		if n > 300 {
 			s := r.Totals.Sessions

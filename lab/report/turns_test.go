@@ -98,7 +98,7 @@ func TestOnlyVotesAreDrawn(t *testing.T) {
 		}
 		switch n++; {
 		case n <= 2:
-			s.Met, s.Unjudged = false, "30 requests completed, a verdict needs 200"
+			s.Met, s.Inconclusive = false, "30 requests completed, a verdict needs 200"
 		case n <= 4:
 			s.Met, s.Limited = false, "it lagged"
 		case n <= 6:

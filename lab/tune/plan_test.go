@@ -140,8 +140,8 @@ func TestShortBudget(t *testing.T) {
 	}
 }
 
-// On a machine on which a sample can be off by half, a few samples decide nothing: the control shows
-// it.
+// On a machine on which a sample can be off by half, a few samples decide nothing, as the control
+// shows.
 func TestNoisyMachine(t *testing.T) {
 	outside, all := 0, 0
 	for seed := range uint64(100) {

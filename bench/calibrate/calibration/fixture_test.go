@@ -23,7 +23,7 @@ func made(server string, truth rules.Bound, f figures) Case {
 			Machine: record.Machine{Cores: 2}, Load: record.LoadInfo{Model: "closed", Connections: clients},
 			Target: record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
 			System: record.System{Seen: true, TargetCPU: f.cpu}}
-		r.Totals.AchievedPerS, r.Totals.Service.Mean = perSecond, 1000*clients/perSecond
+		r.Totals.ThroughputPerS, r.Totals.Service.Mean = perSecond, 1000*clients/perSecond
 		r.Totals.Server = &record.ServerTotals{MutexWait: f.lock}
 		return r
 	}

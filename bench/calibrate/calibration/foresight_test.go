@@ -15,7 +15,7 @@ import (
 func step(perSecond float64, us map[string]float64) (*diagnose.Diagnosis, *record.Run) {
 	c := made("step", rules.CPU, figures{cpu: 2})
 	r := c.Subject.Profiled
-	r.Totals.AchievedPerS = perSecond
+	r.Totals.ThroughputPerS = perSecond
 	p := &record.Profile{Type: record.ValueCPU, Seconds: 2, Requests: 2 * perSecond}
 	for function, each := range us {
 		frames := []record.Frame{{Function: function}, {Function: "main.handle", File: "/src/main.go", Line: 3}}

@@ -111,7 +111,7 @@ func placesOf(r *record.Run) map[string]part {
 	}
 	requests := p.Requests
 	if requests <= 0 {
-		requests = p.Seconds * r.Totals.AchievedPerS
+		requests = p.Seconds * r.Totals.ThroughputPerS
 	}
 	if requests <= 0 {
 		return out

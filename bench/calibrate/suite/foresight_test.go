@@ -31,8 +31,8 @@ func ladder() *record.Experiment {
 			Machine: record.Machine{Cores: 2}, Load: record.LoadInfo{Model: "closed", Connections: 32},
 			Target: record.Target{Agent: true, Pprof: true, Procs: 2, PID: 1},
 			System: record.System{Seen: true, TargetCPU: 2}}
-		r.Totals.AchievedPerS = 2e6 / us
-		p := &record.Profile{Type: record.ValueCPU, Seconds: 2, Requests: 2 * r.Totals.AchievedPerS}
+		r.Totals.ThroughputPerS = 2e6 / us
+		p := &record.Profile{Type: record.ValueCPU, Seconds: 2, Requests: 2 * r.Totals.ThroughputPerS}
 		for at, part := range map[string]float64{"crypto/sha256.block": 1000, "encoding/json.Marshal": us - 1000} {
 			frames := []record.Frame{{Function: at}, {Function: "main.handle", File: "/src/main.go", Line: 3}}
 			p.Stacks = append(p.Stacks, record.Stack{Frames: frames, Value: part * 1e3 * p.Requests})

@@ -25,11 +25,11 @@ func compare(w io.Writer, e *record.Experiment) error {
 	loads := map[float64]bool{}
 	for _, r := range e.Runs {
 		v, _ := e.Variant(r.Spec.Variant)
-		if r.Invalid != "" || !r.ByConcurrency() || r.Spec.Diagnostic() || r.Spec.Connections < 2 || v.Units == 0 || r.Totals.AchievedPerS <= 0 {
+		if r.Invalid != "" || !r.ByConcurrency() || r.Spec.Diagnostic() || r.Spec.Connections < 2 || v.Units == 0 || r.Totals.ThroughputPerS <= 0 {
 			continue
 		}
 		l := float64(v.Units)
-		points, loads[l] = append(points, point{float64(r.Spec.Connections), l, r.Totals.AchievedPerS}), true
+		points, loads[l] = append(points, point{float64(r.Spec.Connections), l, r.Totals.ThroughputPerS}), true
 	}
 	c, err := fit(points)
 	if err != nil {

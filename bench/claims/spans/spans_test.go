@@ -89,7 +89,7 @@ func TestCompare(t *testing.T) {
 		e.Variants = append(e.Variants, record.Variant{Name: name, Units: units})
 		for _, n := range []int{16, 64, 256} {
 			e.Runs = append(e.Runs, &record.Run{Spec: record.RunSpec{Variant: name, Connections: n}, Load: record.LoadInfo{Kind: record.KindJobs, Model: "closed"},
-				Totals: record.Totals{AchievedPerS: curve{850, publishedB}.at(float64(n), float64(units))}})
+				Totals: record.Totals{ThroughputPerS: curve{850, publishedB}.at(float64(n), float64(units))}})
 		}
 	}
 	var b strings.Builder

@@ -188,7 +188,7 @@ func (f *feeder) count(ctx context.Context, out *windows.Writer) error {
 			continue
 		}
 		done := seen.Notices - before
-		w := record.Window{Start: start, Phase: record.PhaseMeasure, Client: record.Client{Offered: done, Sent: done, Completed: done}}
+		w := record.Window{Start: start, Phase: record.PhaseMeasure, Client: record.Client{Offered: done, Sent: done, Ended: done}}
 		if err := out.Window(w, nil); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func relay(out *windows.Writer, said io.Reader, now func() int64) error {
 			left += rate * record.WindowLength.Seconds()
 			done := int64(math.Floor(left))
 			left -= float64(done)
-			w := record.Window{Start: next, Phase: record.PhaseMeasure, Client: record.Client{Offered: done, Sent: done, Completed: done}}
+			w := record.Window{Start: next, Phase: record.PhaseMeasure, Client: record.Client{Offered: done, Sent: done, Ended: done}}
 			if err := out.Window(w, nil); err != nil {
 				return err
 			}

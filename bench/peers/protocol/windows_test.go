@@ -27,7 +27,7 @@ type recorded struct {
 
 func (w *recorded) Window(win record.Window, _ map[string]*hdrhistogram.Histogram) error {
 	w.client.Offered += win.Client.Offered
-	w.client.Completed += win.Client.Completed
+	w.client.Ended += win.Client.Ended
 	w.client.Failed += win.Client.Failed
 	if win.Server != nil {
 		w.gauge = max(w.gauge, win.Server.Gauges["depth"])
@@ -68,7 +68,7 @@ func TestLabReadsWindows(t *testing.T) {
 		if totals.Offered != 100 || totals.Ended != 100 || totals.Failed != 10 || totals.Unfinished != 0 {
 			t.Errorf("measured %+v", totals)
 		}
-		if seen.client.Offered != 100 || seen.client.Completed != 100 || seen.client.Failed != 10 || seen.gauge != 7 {
+		if seen.client.Offered != 100 || seen.client.Ended != 100 || seen.client.Failed != 10 || seen.gauge != 7 {
 			t.Errorf("windows %+v", seen)
 		}
 		if p50 := totals.Response.P50; p50 < 19.9 || p50 > 20.1 {

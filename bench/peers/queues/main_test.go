@@ -47,7 +47,7 @@ func TestRunAddsUp(t *testing.T) {
 				t.Fatalf("%+v: the output ends with %q", o, out.Bytes()[max(0, out.Len()-80):])
 			}
 			sum := totals(t, out.Bytes())
-			if sum.Offered == 0 || sum.Completed != sum.Offered || sum.Failed != sum.Refused || sum.Delivered != sum.Offered-sum.Refused {
+			if sum.Offered == 0 || sum.Ended != sum.Offered || sum.Failed != sum.Refused || sum.Delivered != sum.Offered-sum.Refused {
 				t.Errorf("%+v: %+v", o, sum)
 			}
 			if o.buffer == 4 && sum.Refused == 0 {
@@ -68,7 +68,7 @@ func totals(t *testing.T, out []byte) (sum record.Client) {
 			t.Fatal(err)
 		}
 		sum.Offered += w.Client.Offered
-		sum.Completed += w.Client.Completed
+		sum.Ended += w.Client.Ended
 		sum.Failed += w.Client.Failed
 		sum.Refused += w.Client.Refused
 		sum.Delivered += w.Client.Delivered

@@ -126,7 +126,7 @@ func (s sink) Window(w record.Window, hists map[string]*hdrhistogram.Histogram) 
 	}
 	if s.units > 1 {
 		c := &w.Client
-		for _, n := range []*int64{&c.Offered, &c.Sent, &c.Completed, &c.Failed, &c.Refused, &c.Backlog} {
+		for _, n := range []*int64{&c.Offered, &c.Sent, &c.Ended, &c.Failed, &c.Refused, &c.Backlog} {
 			*n *= s.units
 		}
 		for tag, h := range hists {

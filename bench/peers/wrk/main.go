@@ -78,7 +78,7 @@ func spread(out *windows.Writer, begin, n int64, seconds int, warmup, duration t
 	windows := int64(seconds) * int64(time.Second) / window
 	for k := range windows {
 		done := n*(k+1)/windows - n*k/windows
-		w := record.Window{Start: begin + k*window, Phase: record.PhaseMeasure, Client: record.Client{Offered: done, Sent: done, Completed: done}}
+		w := record.Window{Start: begin + k*window, Phase: record.PhaseMeasure, Client: record.Client{Offered: done, Sent: done, Ended: done}}
 		switch at := time.Duration(k * window); {
 		case at < warmup:
 			w.Phase = record.PhaseWarmup

@@ -28,7 +28,7 @@ func Record(dir string) (*record.Experiment, error) {
 		}
 	case at.IsDir():
 		exp, err := folder.Open(dir)
-		if !errors.Is(err, folder.ErrForeign) {
+		if !errors.Is(err, folder.ErrNotARecord) {
 			return exp, err
 		}
 		if runs := runsIn(dir); len(runs) > 0 {
@@ -85,7 +85,7 @@ func runsIn(dir string) []string {
 // the default.
 func Recorded(ctx context.Context, dir, metric, a, b string) (*record.Experiment, error) {
 	exp, err := folder.Open(dir)
-	if errors.Is(err, folder.ErrForeign) {
+	if errors.Is(err, folder.ErrNotARecord) {
 		return nil, usage.Errorf("%s holds neither a Go program nor a record of dyno%s", dir, programsBelow(ctx, dir))
 	}
 	if err != nil {

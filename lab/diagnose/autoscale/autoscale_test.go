@@ -112,7 +112,7 @@ func TestReplayIsBounded(t *testing.T) {
 // A waiting service: its CPU is idle while its queue ages.
 func TestCurves(t *testing.T) {
 	r := &record.Run{SLO: record.SLO{Gauges: map[string]float64{"async_oldest_age_seconds": 0.5}},
-		Totals: record.Totals{AchievedPerS: 100}}
+		Totals: record.Totals{ThroughputPerS: 100}}
 	for i := range 300 { // 30 s
 		phase := record.PhaseMeasure
 		if i < 10 {

@@ -86,7 +86,7 @@ func target(r *record.Run, gauge string) float64 {
 	if Age(gauge) {
 		return targetAge
 	}
-	return targetAge * r.Totals.AchievedPerS
+	return targetAge * r.Totals.ThroughputPerS
 }
 
 // gauges returns the names of a run's gauges that describe a queue.

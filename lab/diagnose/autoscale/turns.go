@@ -9,11 +9,11 @@ func Missed(e *record.Experiment, variant string, like *record.Run) []*record.Ru
 	var out []*record.Run
 	for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {
 		return s.Variant == variant && s.Role == record.RoleMeasure && !s.Met &&
-			s.Invalid == "" && s.Unjudged == "" && s.Limited == "" && s.TargetCPU > 0 && s.Length > 0
+			s.Invalid == "" && s.Inconclusive == "" && s.Limited == "" && s.TargetCPU > 0 && s.Length > 0
 	}) {
 		r, seconds := *like, s.Length.Seconds()
 		r.Begin, r.Length, r.SLO = s.Start, s.Length, e.SLO
-		r.Totals = record.Totals{AchievedPerS: s.PerS(), Response: s.Latency, Delivery: s.Latency}
+		r.Totals = record.Totals{ThroughputPerS: s.PerS(), Response: s.Latency, Delivery: s.Latency}
 		r.Totals.Generator.CPUSeconds = s.GeneratorCPU
 		r.System.DependencyCPU = s.DependencyCPU / seconds
 		r.System.OthersCPU = (s.Others + s.Steal) * float64(r.Machine.Cores)

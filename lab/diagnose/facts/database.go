@@ -42,7 +42,7 @@ func Databases(r *record.Run) []Database {
 	}
 	var out []Database
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, newDatabase(name, gauges, r.Totals.AchievedPerS))
+		out = append(out, newDatabase(name, gauges, r.Totals.ThroughputPerS))
 	}
 	return out
 }

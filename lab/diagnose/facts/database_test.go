@@ -12,7 +12,7 @@ import (
 // begins at its first figure and ends at its second.
 func told(gauges map[string][2]float64) *record.Run {
 	const n = 41
-	r := &record.Run{Totals: record.Totals{AchievedPerS: 500}}
+	r := &record.Run{Totals: record.Totals{ThroughputPerS: 500}}
 	for i := range n {
 		at := map[string]float64{}
 		for name, v := range gauges {

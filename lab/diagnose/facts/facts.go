@@ -16,7 +16,7 @@ func InFlight(r *record.Run) float64 {
 	}
 	t, units := r.Totals, float64(max(r.Load.Units, 1))
 	if mean := max(t.Service.Mean, r.SLO.Observed(t).Mean); mean > 0 {
-		return t.AchievedPerS * mean / 1000 / units
+		return t.ThroughputPerS * mean / 1000 / units
 	}
 	sum, n := 0.0, 0.0
 	for _, w := range r.Series {
@@ -52,9 +52,9 @@ func PerSecond(r *record.Run) float64 {
 	case r.SLO.On == record.OnDelivery:
 		return t.DeliveredPerS
 	case t.Completed <= 0:
-		return t.AchievedPerS
+		return t.ThroughputPerS
 	}
-	return t.AchievedPerS * float64(max(0, t.Ended-t.Failed)) / float64(t.Completed)
+	return t.ThroughputPerS * float64(max(0, t.Ended-t.Failed)) / float64(t.Completed)
 }
 
 // Available is how many cores were available to a target: its GOMAXPROCS (0: unknown), its cgroup's

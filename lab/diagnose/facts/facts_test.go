@@ -39,7 +39,7 @@ func TestAvailable(t *testing.T) {
 
 func TestPerSecondCountsGoodAnswers(t *testing.T) {
 	r := &record.Run{}
-	r.Totals = record.Totals{AchievedPerS: 1000, Ended: 500, Completed: 500, Failed: 400, DeliveredPerS: 7}
+	r.Totals = record.Totals{ThroughputPerS: 1000, Ended: 500, Completed: 500, Failed: 400, DeliveredPerS: 7}
 	if got := PerSecond(r); got != 200 {
 		t.Errorf("%v", got)
 	}
@@ -60,7 +60,7 @@ func TestInFlight(t *testing.T) {
 	if got := InFlight(open); got != 15 {
 		t.Errorf("by its backlog: %v", got)
 	}
-	open.Totals.AchievedPerS, open.Totals.Service.Mean = 1000, 5
+	open.Totals.ThroughputPerS, open.Totals.Service.Mean = 1000, 5
 	if got := InFlight(open); got != 5 {
 		t.Errorf("by Little's law: %v", got)
 	}

@@ -54,7 +54,7 @@ func Heap(r *record.Run) (g HeapGrowth, seen bool) {
 	for _, w := range r.Series {
 		if w.Phase == record.PhaseMeasure && w.Server != nil && w.Server.HeapLive > 0 {
 			live = append(live, float64(w.Server.HeapLive))
-			requests += w.Client.Completed
+			requests += w.Client.Ended
 		}
 	}
 	if len(live) < leastWindows || len(slices.Compact(slices.Clone(live))) < leastCycles {

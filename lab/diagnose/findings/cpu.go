@@ -125,10 +125,10 @@ func misses(l *look) []Finding {
 				worst, share = r, kind.rate(r.System)*kind.cost/cpu
 			}
 		}
-		if worst == nil || share < missShare || worst.Totals.AchievedPerS <= 0 {
+		if worst == nil || share < missShare || worst.Totals.ThroughputPerS <= 0 {
 			continue
 		}
-		each := kind.rate(worst.System) / worst.Totals.AchievedPerS
+		each := kind.rate(worst.System) / worst.Totals.ThroughputPerS
 		// an estimate: at most half of it can be saved
 		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next,
 			Removes: whatif.Removal{CPU: min(share, mostMissed), CPUOf: "spent waiting for memory, by an estimate"},

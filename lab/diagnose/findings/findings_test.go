@@ -117,7 +117,7 @@ func TestCPU(t *testing.T) {
 func TestMisses(t *testing.T) {
 	run := func(a record.System) func(*testing.T) Subject {
 		return func(t *testing.T) Subject {
-			return others(&record.Run{System: a, Totals: record.Totals{AchievedPerS: 1000}})
+			return others(&record.Run{System: a, Totals: record.Totals{ThroughputPerS: 1000}})
 		}
 	}
 	check(t, []expectation{

@@ -74,7 +74,7 @@ const second = int64(time.Second)
 func profiled(t *testing.T) *record.Run {
 	t.Helper()
 	return &record.Run{Dir: t.TempDir(), Spec: record.RunSpec{Role: record.RoleProfile, Connections: 10},
-		Load: record.LoadInfo{Model: "closed", Connections: 10}, Totals: record.Totals{AchievedPerS: 1000}}
+		Load: record.LoadInfo{Model: "closed", Connections: 10}, Totals: record.Totals{ThroughputPerS: 1000}}
 }
 
 func withCPU(t *testing.T, of stacksOf) Subject {
@@ -109,10 +109,10 @@ func wait(reason, stack string, seconds float64, wokenBy string) record.Wait {
 func series(n int, server func(i int) *record.Server) *record.Run {
 	r := &record.Run{Spec: record.RunSpec{Role: record.RoleMeasure}, Load: record.LoadInfo{Model: "open"},
 		Length: time.Duration(n) * record.WindowLength, Machine: record.Machine{Cores: 2},
-		Totals: record.Totals{OfferedPerS: 1000, AchievedPerS: 1000, Response: record.Quantiles{Mean: 10, P99: 40}, Server: &record.ServerTotals{}}}
+		Totals: record.Totals{OfferedPerS: 1000, ThroughputPerS: 1000, Response: record.Quantiles{Mean: 10, P99: 40}, Server: &record.ServerTotals{}}}
 	for i := range n {
 		r.Series = append(r.Series, record.Window{Start: int64(i) * int64(record.WindowLength), Phase: record.PhaseMeasure,
-			Client: record.Client{Offered: 100, Completed: 100}, Server: server(i)})
+			Client: record.Client{Offered: 100, Ended: 100}, Server: server(i)})
 	}
 	return r
 }

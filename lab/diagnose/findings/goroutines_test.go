@@ -11,7 +11,7 @@ func TestGoroutineLeak(t *testing.T) {
 	level := func(i int) *record.Server { return &record.Server{Goroutines: int64(100 + 40*(i%2))} }
 	wave := func(i int) *record.Server { return &record.Server{Goroutines: int64(100 + 30*(i/30%2))} }
 	overloaded := series(100, rising)
-	overloaded.Totals.AchievedPerS = 900
+	overloaded.Totals.ThroughputPerS = 900
 	spoilt := series(100, rising)
 	spoilt.Invalid = "neighbours"
 

@@ -65,7 +65,7 @@ func (l *look) requests(p *record.Profile) float64 {
 	if p.Requests > 0 {
 		return p.Requests
 	}
-	return p.Seconds * l.Profiled.Totals.AchievedPerS
+	return p.Seconds * l.Profiled.Totals.ThroughputPerS
 }
 
 // cores is how many cores were available to the target in a run.
@@ -73,7 +73,7 @@ func (l *look) cores(r *record.Run) float64 { return facts.Available(r, facts.Pr
 
 // steady reports whether a run's load was constant and was carried.
 func steady(r *record.Run) bool {
-	return r.Spec.RampTo == 0 && (r.Load.Model == "closed" || r.Totals.AchievedPerS >= keptUp*r.Totals.OfferedPerS)
+	return r.Spec.RampTo == 0 && (r.Load.Model == "closed" || r.Totals.ThroughputPerS >= keptUp*r.Totals.OfferedPerS)
 }
 
 // cpuWithin is the share of the CPU below the matching functions, with their places.

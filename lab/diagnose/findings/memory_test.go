@@ -53,7 +53,7 @@ func TestHeapLeak(t *testing.T) {
 	level := collected(func(int) float64 { return 50 })
 	warming := collected(func(i int) float64 { return 50 + math.Min(float64(i), 40) })
 	overloaded := series(100, growing)
-	overloaded.Totals.AchievedPerS = 800
+	overloaded.Totals.ThroughputPerS = 800
 	sites := func(t *testing.T, s Subject) Subject {
 		s.Profiled = profiled(t)
 		return withHeap(t, s, stacksOf{"main.load < main.main": {1, 1, 1, 30 * mib}, "main.remember" + handler: {1, 1, 1, 20 * mib}},

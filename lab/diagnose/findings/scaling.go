@@ -75,7 +75,7 @@ func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
 	}
 	return Finding{Kind: KindAutoscaler, worth: 0.3, // an incident under growth, not a loss now
 		InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show the shortage.",
-			digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
+			digits(r.Totals.ThroughputPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
 		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("highest number by the same rule on %s with a target of %s", queue.Signal, digits(queue.Target))},
 			{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean between two decisions"}},
@@ -93,7 +93,7 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 		}
 		return Finding{Kind: KindAutoscaler, worth: 0.3,
 			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
-				digits(r.Totals.AchievedPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
+				digits(r.Totals.ThroughputPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
 			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 				{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean between two decisions"},
 				{name, round(got), "ms", "above the SLO"}},

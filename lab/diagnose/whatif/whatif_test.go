@@ -144,7 +144,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("without slices: %+v", at)
 	}
 	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 2}, System: record.System{Seen: true, TargetCPU: 0.5, TargetDelay: 0.5}}
-	r.Totals.AchievedPerS = 1000
+	r.Totals.ThroughputPerS = 1000
 	if l := LoadOfRuns([]*record.Run{r, r}); l != (Load{PerS: 1000, Target: 0.5, Ready: 1}) {
 		t.Errorf("%+v", l)
 	}

@@ -35,7 +35,7 @@ func TestAlso(t *testing.T) {
 	}
 	build, _ := debug.ReadBuildInfo()
 	r := &record.Run{Dir: t.TempDir(), Length: time.Second}
-	r.Totals.AchievedPerS = 100
+	r.Totals.ThroughputPerS = 100
 	a, err := b.watchAlso(t.Context(), 0, r.Dir)
 	if err != nil {
 		t.Fatal(err)

@@ -142,11 +142,11 @@ func (in *inspection) entered(r *record.Run, whose string) (out []record.Profile
 		r.Warnings = append(r.Warnings, whose+" could not be profiled: "+redact.Text(in.err.Error()))
 	}
 	for _, p := range in.profiles {
-		p.Requests = r.Totals.AchievedPerS * p.Seconds
+		p.Requests = r.Totals.ThroughputPerS * p.Seconds
 		out = append(out, p)
 	}
 	if in.trace != nil {
-		in.trace.Requests = r.Totals.AchievedPerS * in.trace.Seconds
+		in.trace.Requests = r.Totals.ThroughputPerS * in.trace.Seconds
 	}
 	return out
 }

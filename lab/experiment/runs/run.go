@@ -202,7 +202,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 	if taken != nil {
 		loadErr = errors.Join(loadErr, taken.finish(ctx, r, dir), below.finish(ctx, r))
 	}
-	r.Judge()
+	r.Validate()
 	if g := r.Totals.Generator; r.Spec.Diagnostic() && !g.Limited && g.Failed == "" && r.Invalid != "" {
 		r.Warnings, r.Invalid = append(r.Warnings, r.Invalid), "" // the reason is shown with the findings, not in place of them
 	}
@@ -231,8 +231,8 @@ func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
 	if t == nil {
 		return
 	}
-	if b.Generator.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.AchievedPerS > 0 {
-		t.CPUMicrosPerRequest = (r.System.TargetCPU + r.System.DependencyCPU) / r.Totals.AchievedPerS * 1e6
+	if b.Generator.Scenario.Measure.CPU == scenario.CPUOfAll && r.Totals.ThroughputPerS > 0 {
+		t.CPUMicrosPerRequest = (r.System.TargetCPU + r.System.DependencyCPU) / r.Totals.ThroughputPerS * 1e6
 	}
 	if len(seen.peaks) > 0 {
 		t.Gauges = seen.peaks

@@ -143,11 +143,11 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 		out.Allocs, out.AllocBytes = t.AllocsPerRequest*float64(served(&r)), t.BytesPerRequest*float64(served(&r))
 	}
 	capacity.JudgeSlice(&out, &r)
-	if !out.Met && out.Unjudged == "" {
+	if !out.Met && out.Inconclusive == "" {
 		out.Limited = s.byGenerator(&r)
 	}
 	if seen.profiled {
-		out.Unjudged = "a profile was being taken of the target"
+		out.Inconclusive = "a profile was being taken of the target"
 	}
 	return out, nil
 }
@@ -235,5 +235,5 @@ func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error {
 
 // served returns the number of requests that the target worked on, for its cost per request.
 func served(r *record.Run) int64 {
-	return int64(r.Totals.AchievedPerS * r.Length.Seconds())
+	return int64(r.Totals.ThroughputPerS * r.Length.Seconds())
 }

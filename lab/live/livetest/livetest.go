@@ -86,7 +86,7 @@ func (r *Run) Grow(windows int) *Run {
 		wave := 1 + 0.2*math.Sin(float64(r.n)/7)
 		per := int64(r.rate / 10 * wave)
 		win := record.Window{Start: int64(1000+r.n) * int64(record.WindowLength), Phase: phase,
-			Client: record.Client{Offered: per, Sent: per, Completed: per, Backlog: per / 10, P50Ms: r.latency() / 3, P99Ms: r.latency() * wave, CPU: 0.1 * wave},
+			Client: record.Client{Offered: per, Sent: per, Ended: per, Backlog: per / 10, P50Ms: r.latency() / 3, P99Ms: r.latency() * wave, CPU: 0.1 * wave},
 			Server: &record.Server{CPU: 0.7 * wave, RSS: 40 << 20, Goroutines: 70 + per/20, HeapLive: 9 << 20, HeapGoal: 18 << 20,
 				Allocs: 400 * float64(per), GCPauseMs: 0.2 * wave, AgentSeen: true, Gauges: map[string]float64{"queue_depth": float64(per) / 3}}}
 		if err := r.w.Window(win, nil); err != nil {
@@ -104,7 +104,7 @@ func (r *Run) End() {
 	n := int64(r.rate * 10)
 	q := record.Quantiles{P50: r.latency() / 3, P90: r.latency() / 2, P95: r.latency() / 1.5, P99: r.latency(), P999: r.latency() * 2, Max: r.latency() * 3, Mean: r.latency() / 3}
 	r.Run.Begin, r.Run.Length = int64(1000+Warmup)*int64(record.WindowLength), time.Duration(measured)*record.WindowLength
-	r.Run.Totals = record.Totals{Offered: n, Sent: n, Ended: n, Completed: n, OfferedPerS: r.rate, AchievedPerS: r.rate, Response: q, Service: q,
+	r.Run.Totals = record.Totals{Offered: n, Sent: n, Ended: n, Completed: n, OfferedPerS: r.rate, ThroughputPerS: r.rate, Response: q, Service: q,
 		Server: &record.ServerTotals{CPUMicrosPerRequest: 120, AllocsPerRequest: 40, BytesPerRequest: 2000, PeakRSS: 40 << 20, PeakGoroutines: 90, GCPauseP99Ms: 0.3}}
 	r.Run.System.Speed = 1000
 	r.w.Close(r.Run)

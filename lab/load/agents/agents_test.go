@@ -115,7 +115,7 @@ func (w *windows) Window(win record.Window, hists map[string]*hdrhistogram.Histo
 	}
 	w.last = win.Start
 	w.client.Offered += win.Client.Offered
-	w.client.Completed += win.Client.Completed
+	w.client.Ended += win.Client.Ended
 	for tag, h := range hists {
 		if record.MatchTag(tag, record.HistResponse) || record.MatchTag(tag, "warmup") {
 			w.answers += h.TotalCount()
@@ -209,13 +209,13 @@ func TestThreeProcesses(t *testing.T) {
 	if err := target.take(offers, 0); err != nil {
 		t.Error(err)
 	}
-	if sink.client.Offered != offers || sink.client.Completed != offers || sink.answers != offers {
-		t.Errorf("the windows have %d offers and %d answers, %d in histograms, of %d", sink.client.Offered, sink.client.Completed, sink.answers, offers)
+	if sink.client.Offered != offers || sink.client.Ended != offers || sink.answers != offers {
+		t.Errorf("the windows have %d offers and %d answers, %d in histograms, of %d", sink.client.Offered, sink.client.Ended, sink.answers, offers)
 	}
 	measured := int64(0)
 	for _, a := range totals.Generator.Agents {
 		measured += a.Offered
-		if a.Offered == 0 || a.Achieved != a.Offered || a.ClockError <= 0 || a.CPUSeconds <= 0 {
+		if a.Offered == 0 || a.Completed != a.Offered || a.ClockError <= 0 || a.CPUSeconds <= 0 {
 			t.Errorf("an agent: %+v", a)
 		}
 	}

@@ -205,7 +205,7 @@ func (e *end) check() error {
 	if !plain(e.Agent.Name) || len(e.Error) > 4000 || e.Last < 0 || len(e.Agent.Errors) > mostKinds || len(e.Notes) > mostNotes {
 		return errors.New("an agent's last report is not possible")
 	}
-	for _, n := range append(slices.Collect(maps.Values(e.Agent.Errors)), e.Agent.Offered, e.Agent.Achieved, e.Agent.Failed, e.Sent, e.Ended, e.Unfinished) {
+	for _, n := range append(slices.Collect(maps.Values(e.Agent.Errors)), e.Agent.Offered, e.Agent.Completed, e.Agent.Failed, e.Sent, e.Ended, e.Unfinished) {
 		if n < 0 || n > 1e15 {
 			return errors.New("an agent's last report has a number that is not possible")
 		}

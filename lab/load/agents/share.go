@@ -92,7 +92,7 @@ func (s *share) carryOut(w *work) {
 		return s.window(win, hists)
 	}))
 	e := end{Next: done.NextSeq, Sent: totals.Sent, Ended: totals.Ended, Unfinished: totals.Unfinished, Agent: record.Agent{
-		Name: s.agent.hello.Name, Offered: totals.Offered, Achieved: totals.Completed, Failed: totals.Failed, Errors: occurred(totals.Errors), Lag: totals.Lag,
+		Name: s.agent.hello.Name, Offered: totals.Offered, Completed: totals.Completed, Failed: totals.Failed, Errors: occurred(totals.Errors), Lag: totals.Lag,
 		CPUSeconds: totals.Generator.CPUSeconds, BusiestThread: totals.Generator.BusiestThread, Realtime: totals.Generator.Realtime,
 	}}
 	if done.Last > 0 {

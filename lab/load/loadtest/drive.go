@@ -25,7 +25,7 @@ type windows struct{ sum record.Client }
 func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram) error {
 	w.sum.Offered += win.Client.Offered
 	w.sum.Sent += win.Client.Sent
-	w.sum.Completed += win.Client.Completed
+	w.sum.Ended += win.Client.Ended
 	w.sum.Failed += win.Client.Failed
 	w.sum.Backlog = win.Client.Backlog
 	return nil
@@ -67,7 +67,7 @@ func drive(t *testing.T, ctx context.Context, p load.Plan, d load.Driver) record
 	if totals.Sent > totals.Offered {
 		t.Errorf("sent %d of %d offered", totals.Sent, totals.Offered)
 	}
-	if s := series.sum; s.Offered != totals.Offered || s.Sent != totals.Sent || s.Completed != totals.Ended || s.Failed != totals.Failed {
+	if s := series.sum; s.Offered != totals.Offered || s.Sent != totals.Sent || s.Ended != totals.Ended || s.Failed != totals.Failed {
 		t.Errorf("the windows add up to %+v, the totals to offered %d, sent %d, completed %d, failed %d", s, totals.Offered, totals.Sent, totals.Ended, totals.Failed)
 	}
 	if series.sum.Backlog != 0 {

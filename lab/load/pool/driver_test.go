@@ -169,8 +169,8 @@ func TestPoolIsCancelled(t *testing.T) {
 		if totals.Offered != totals.Ended+totals.Unfinished || totals.Ended < 180 || plan.Length > 2100*time.Millisecond {
 			t.Errorf("%+v over %v", totals, plan.Length)
 		}
-		if totals.AchievedPerS < 95 || totals.AchievedPerS > 105 { // the last window may have been cut short
-			t.Errorf("achieved %v per second, want 100", totals.AchievedPerS)
+		if totals.ThroughputPerS < 95 || totals.ThroughputPerS > 105 { // the last window may have been cut short
+			t.Errorf("achieved %v per second, want 100", totals.ThroughputPerS)
 		}
 	})
 }

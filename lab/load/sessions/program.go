@@ -101,6 +101,6 @@ func (r Result) WriteJSON(w io.Writer) error {
 		Lag          record.Lag       `json:"send_lag_us"`
 		Sessions     *record.Sessions `json:"sessions"`
 		Generator    record.Generator `json:"generator"`
-	}{"dyno.load/1", "open", r.Name, redact.URL(r.URL), r.Length.Seconds(), t.OfferedPerS, t.AchievedPerS, t.Sent, t.Completed, t.Unfinished,
+	}{"dyno.load/1", "open", r.Name, redact.URL(r.URL), r.Length.Seconds(), t.OfferedPerS, t.ThroughputPerS, t.Sent, t.Completed, t.Unfinished,
 		t.Errors, t.Status, t.Response, t.Service, t.Lag, t.Sessions, t.Generator})
 }

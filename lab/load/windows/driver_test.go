@@ -64,7 +64,7 @@ func TestPhasesInTheLinesDecide(t *testing.T) {
 		t.Errorf("measured from window %d for %v, want 3 and 500ms", (from-began)/windowLength, length)
 	}
 	got := r.totals
-	if got.Offered != 20 || got.Sent != 20 || got.Completed != 20 || got.Failed != 1 || got.OfferedPerS != 40 || got.AchievedPerS != 36 {
+	if got.Offered != 20 || got.Sent != 20 || got.Completed != 20 || got.Failed != 1 || got.OfferedPerS != 40 || got.ThroughputPerS != 36 {
 		t.Errorf("totals %s", pretty(got))
 	}
 	for i, start := range r.sink.all {

@@ -91,7 +91,7 @@ func (w *window) warm() {
 // in progress as at its beginning, and they are neither lost nor late.
 func (w *window) count() {
 	w.Phase = record.PhaseMeasure
-	w.Client.Offered = w.Client.Completed
+	w.Client.Offered = w.Client.Ended
 	hists := map[string]*hdrhistogram.Histogram{}
 	for tag, h := range w.hists {
 		if rest, warm := strings.CutPrefix(tag, warmupTag+"."); warm {

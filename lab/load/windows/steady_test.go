@@ -45,7 +45,7 @@ func TestSteadyTimesAreThePlans(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	got := r.totals
-	if want := int64(30 + 40 + 50); got.Completed != want || got.Offered != want || got.Unfinished != 0 || got.AchievedPerS != 400 {
+	if want := int64(30 + 40 + 50); got.Completed != want || got.Offered != want || got.Unfinished != 0 || got.ThroughputPerS != 400 {
 		t.Errorf("totals %s", pretty(got))
 	}
 	if from := (r.plan.MeasureFrom() - began) / windowLength; from != 2 || r.plan.Length != 3*record.WindowLength {

@@ -91,7 +91,7 @@ func checkClient(c *record.Client) error {
 		name  string
 		value int64
 	}{
-		{"offered", c.Offered}, {"sent", c.Sent}, {"completed", c.Completed}, {"failed", c.Failed},
+		{"offered", c.Offered}, {"sent", c.Sent}, {"completed", c.Ended}, {"failed", c.Failed},
 		{"delivered", c.Delivered}, {"refused", c.Refused}, {"backlog", c.Backlog},
 		{"frames", c.Frames}, {"bytes_in", c.Bytes}, {"lost", c.Lost},
 	} {
@@ -100,8 +100,8 @@ func checkClient(c *record.Client) error {
 		}
 	}
 	switch {
-	case c.Failed > c.Completed:
-		return fmt.Errorf("client.failed is %d of %d completed: what failed is counted in both", c.Failed, c.Completed)
+	case c.Failed > c.Ended:
+		return fmt.Errorf("client.failed is %d of %d completed: what failed is counted in both", c.Failed, c.Ended)
 	case c.Refused > c.Failed:
 		return fmt.Errorf("client.refused is %d of %d failed: what was refused is counted in both", c.Refused, c.Failed)
 	case c.CPU < 0 || c.CPU > maxCores:

@@ -69,8 +69,8 @@ func write(e *record.Experiment) error {
 	return writeJSON(filepath.Join(e.Dir, ExperimentFile), e)
 }
 
-// ErrForeign is returned by Open for a folder without a record.
-var ErrForeign = errors.New("it is not a folder that dyno wrote")
+// ErrNotARecord is returned by Open for a folder without a record.
+var ErrNotARecord = errors.New("it is not a folder that dyno wrote")
 
 // Open reads an experiment from its folder; a single run's folder is read as an experiment of one
 // run.
@@ -85,7 +85,7 @@ func Open(dir string) (*record.Experiment, error) {
 	err := readJSON(filepath.Join(dir, ExperimentFile), e)
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(dir, RunFile)); err != nil {
-			return nil, fmt.Errorf("%s holds neither %s nor %s: %w", dir, ExperimentFile, RunFile, ErrForeign)
+			return nil, fmt.Errorf("%s holds neither %s nor %s: %w", dir, ExperimentFile, RunFile, ErrNotARecord)
 		}
 		r, err := OpenRun(dir)
 		if err != nil {

@@ -315,7 +315,7 @@ func loadObject(r *report.Report) any {
 		Databases    []object                    `json:"databases,omitempty"`
 		outcome
 	}{
-		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, format.Value(run.Length.Seconds()), t.OfferedPerS, t.AchievedPerS,
+		SchemaLoad, run.Load.Model, run.Load.Engine, run.Load.Protocol, run.Load.URL, format.Value(run.Length.Seconds()), t.OfferedPerS, t.ThroughputPerS,
 		t.Sent, t.Completed, t.Unfinished, counts(t.Errors), counts(t.Status), latency, service, delivery, t.Classes, run.Load.Steps, t.Flow, lag,
 		generator{t.Generator.CPUSeconds, t.Generator.CPUPerMillion, t.Generator.Limited, t.Generator.Agents}, run.SLO, met, t.Sessions, databaseObjects(r), outcomeOf(r),
 	}

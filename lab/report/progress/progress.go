@@ -71,7 +71,7 @@ func (v *View) Window(w record.Window) {
 	if c.Frames > 0 {
 		line += fmt.Sprintf("  received %d frames/s", c.Frames*perSecond)
 	}
-	if c.Frames == 0 || c.Offered > 0 || c.Completed > 0 {
+	if c.Frames == 0 || c.Offered > 0 || c.Ended > 0 {
 		line += fmt.Sprintf("  sent %d/s  p99 %s", c.Sent*perSecond, ms(c.P99Ms))
 	}
 	if c.DeliveryP99Ms > 0 {
@@ -94,7 +94,7 @@ func (v *View) Done(r *record.Run) {
 	if t.ReceiveOnly() {
 		fmt.Fprintf(v.text, "%8.0f frames/s", t.FramesPerS())
 	} else {
-		fmt.Fprintf(v.text, "%8.0f/s done", t.AchievedPerS)
+		fmt.Fprintf(v.text, "%8.0f/s done", t.ThroughputPerS)
 	}
 	if r.Spec.Role != record.RoleProfile && !t.ReceiveOnly() { // its latency does not count
 		fmt.Fprint(v.text, ", p99 ", ms(t.Response.P99))

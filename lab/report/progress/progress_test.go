@@ -16,7 +16,7 @@ func TestProgressOfSlices(t *testing.T) {
 	}{
 		{record.Slice{Kind: record.SliceSLO, Rate: 900, Met: true}, "met the SLO at 900/s"},
 		{record.Slice{Kind: record.SliceSLO, Rate: 900}, "missed the SLO at 900/s"},
-		{record.Slice{Kind: record.SliceSLO, Rate: 90, Unjudged: "30 requests completed"}, "not judged at 90/s: 30 requests completed"},
+		{record.Slice{Kind: record.SliceSLO, Rate: 90, Inconclusive: "30 requests completed"}, "not judged at 90/s: 30 requests completed"},
 		{record.Slice{Kind: record.SliceSLO, Rate: 90, Limited: "it lagged"}, "not judged at 90/s: it lagged"},
 		{record.Slice{Kind: record.SliceWork, Invalid: "the target stopped"}, "the target stopped"},
 	} {

@@ -30,12 +30,12 @@ func (m Job) AddJobRun(role, variant string, round, n int, x float64, bound map[
 	r.ID = fmt.Sprintf("%s-%s-%d-%d", role, variant, round, n)
 	ms := float64(n) / x * 1000
 	done := int64(4 * x)
-	r.Totals = record.Totals{Offered: done, Ended: done, Completed: done, OfferedPerS: x, AchievedPerS: x,
+	r.Totals = record.Totals{Offered: done, Ended: done, Completed: done, OfferedPerS: x, ThroughputPerS: x,
 		Response: record.Quantiles{P50: 0.8 * ms, P90: 1.1 * ms, P95: 1.3 * ms, P99: 1.9 * ms, P999: 2 * ms, Max: 2 * ms, Mean: ms},
 		Server:   &record.ServerTotals{CPUMicrosPerRequest: 1800, AllocsPerRequest: 120, BytesPerRequest: 40000, PeakRSS: 90 << 20}}
 	for k := range 40 {
 		r.Series = append(r.Series, record.Window{Start: int64(k) * int64(record.WindowLength), Phase: record.PhaseMeasure,
-			Client: record.Client{Offered: done / 40, Completed: done / 40, P50Ms: 0.8 * ms, P99Ms: 1.9 * ms}, Server: &record.Server{Gauges: bound}})
+			Client: record.Client{Offered: done / 40, Ended: done / 40, P50Ms: 0.8 * ms, P99Ms: 1.9 * ms}, Server: &record.Server{Gauges: bound}})
 	}
 	m.Runs, m.Order = append(m.Runs, r), append(m.Order, r.ID)
 	return r

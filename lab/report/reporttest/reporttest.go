@@ -87,7 +87,7 @@ func (m *Made) AddJob(role, variant string, round, n int) *record.Run {
 	r.Load = record.LoadInfo{Kind: record.KindJobs, Model: "closed", Engine: "job", Schedule: fmt.Sprintf("%d units in flight", n), Connections: n}
 	t := &r.Totals
 	t.Offered, t.Sent, t.Unfinished = t.Ended, t.Ended, 0
-	t.OfferedPerS = t.AchievedPerS
+	t.OfferedPerS = t.ThroughputPerS
 	return r
 }
 
@@ -114,7 +114,7 @@ func (m *Made) add(step record.RunSpec, perSecond float64) *record.Run {
 	t := &r.Totals
 	t.Offered, t.Sent, t.Ended, t.Delivered = n(perSecond), n(perSecond), n(carried), n(carried)
 	t.Unfinished, t.Completed = t.Offered-t.Ended, t.Ended
-	t.OfferedPerS, t.AchievedPerS, t.DeliveredPerS = perSecond, carried, carried
+	t.OfferedPerS, t.ThroughputPerS, t.DeliveredPerS = perSecond, carried, carried
 	t.Variation = 0.012
 	t.Status = map[string]int64{"202": t.Ended}
 	t.Errors = map[string]int64{"timeout": 0}
@@ -155,7 +155,7 @@ func (m *Made) series(r *record.Run, offered, carried, p50, p99, cost float64) {
 		w := record.Window{
 			Start: r.Begin + int64(i)*int64(record.WindowLength), Phase: phase,
 			Client: record.Client{
-				Offered: int64(in), Sent: int64(in), Completed: int64(out), Delivered: int64(out), Backlog: int64(backlog),
+				Offered: int64(in), Sent: int64(in), Ended: int64(out), Delivered: int64(out), Backlog: int64(backlog),
 				P50Ms: p50 * noise, P99Ms: p99 * noise * wave, MaxMs: p99 * 2, DeliveryP99Ms: p99 * 1.2 * noise, LagP99Us: 150, CPU: 0.12 * noise,
 			},
 			Server: &record.Server{
@@ -216,7 +216,7 @@ func Sweep() *Made {
 				r.Totals.Failed = int64(refused * 6)
 				r.Totals.Unfinished = 0
 				r.Totals.Ended, r.Totals.Completed = r.Totals.Offered, r.Totals.Offered
-				r.Totals.AchievedPerS = rate
+				r.Totals.ThroughputPerS = rate
 				r.Totals.Response.P99 *= 0.2 + math.Log10(rooms[v.Name])/4
 				for i := range r.Series {
 					r.Series[i].Client.Refused = int64(refused / 10)
@@ -297,7 +297,7 @@ func (m *Made) Analysis() analysis.Results {
 				if r.ByConcurrency() {
 					concurrency, res.Concurrency = r.Spec.Connections, 9
 				}
-				res.Steps = append(res.Steps, capacity.Step{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.AchievedPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
+				res.Steps = append(res.Steps, capacity.Step{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
 			}
 		}
 		a.Capacities[v.Name] = res

@@ -25,7 +25,7 @@ func Queues() *Made {
 				delivered = offered * 2 / 3
 			}
 			t := &r.Totals
-			t.Ended, t.Completed, t.Unfinished, t.AchievedPerS, t.DeliveredPerS = t.Offered, t.Offered, 0, offered, delivered
+			t.Ended, t.Completed, t.Unfinished, t.ThroughputPerS, t.DeliveredPerS = t.Offered, t.Offered, 0, offered, delivered
 			t.Failed = int64(float64(t.Offered) * (1 - delivered/offered))
 			t.Delivery = record.Quantiles{P50: 1, P99: float64(1+buffer) / float64(workers)}
 		}
@@ -52,7 +52,7 @@ func (m *Made) AddRamp(variant string, from, to, carries float64) *record.Run {
 		share := float64(w.Start+int64(record.WindowLength/2)-r.Begin) / float64(r.Length)
 		offered := (from + (to-from)*max(0, min(1, share))) / 10
 		accepted := min(offered, 1.1*carries/10)
-		w.Client = record.Client{Offered: int64(offered), Completed: int64(offered), Failed: int64(offered) - int64(accepted),
+		w.Client = record.Client{Offered: int64(offered), Ended: int64(offered), Failed: int64(offered) - int64(accepted),
 			Delivered: int64(min(offered, carries/10)), DeliveryP99Ms: 3}
 	}
 	return r

@@ -62,7 +62,7 @@ func (r *rows) slice(s *record.Slice) {
 		r.add("dyno_response_seconds", s.Latency.P50/1e3, "quantile", "0.5")
 		r.add("dyno_response_seconds", s.Latency.P99/1e3, "quantile", "0.99")
 	}
-	if s.Unjudged == "" {
+	if s.Inconclusive == "" {
 		met := 0.0
 		if s.Met {
 			met = 1

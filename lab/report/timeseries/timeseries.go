@@ -80,7 +80,7 @@ func ofRun(e *record.Experiment, r *record.Run) []Series {
 		rows.at = clock(w.Start)
 		c := w.Client
 		rows.add("dyno_offered_per_second", float64(c.Offered)*perSecond)
-		rows.add("dyno_completed_per_second", float64(c.Completed)*perSecond)
+		rows.add("dyno_completed_per_second", float64(c.Ended)*perSecond)
 		rows.add("dyno_failed_per_second", float64(c.Failed)*perSecond)
 		rows.add("dyno_backlog", float64(c.Backlog))
 		rows.add("dyno_generator_cpu_cores", c.CPU)
@@ -89,7 +89,7 @@ func ofRun(e *record.Experiment, r *record.Run) []Series {
 			rows.add("dyno_frames_per_second", float64(c.Frames)*perSecond)
 			rows.add("dyno_sessions_lost", float64(c.Lost))
 		}
-		if c.Completed > 0 {
+		if c.Ended > 0 {
 			rows.add("dyno_response_seconds", c.P50Ms/1e3, "quantile", "0.5")
 			rows.add("dyno_response_seconds", c.P99Ms/1e3, "quantile", "0.99")
 		}

@@ -181,7 +181,7 @@ func acceptedOf(r *record.Run) float64 {
 	if r.Totals.Completed == 0 {
 		return 0
 	}
-	return r.Totals.AchievedPerS * float64(max(0, r.Totals.Ended-r.Totals.Failed)) / float64(r.Totals.Completed)
+	return r.Totals.ThroughputPerS * float64(max(0, r.Totals.Ended-r.Totals.Failed)) / float64(r.Totals.Completed)
 }
 
 // refusedOf is the rate of offers that were refused without an error, over the measured time.

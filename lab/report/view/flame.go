@@ -137,8 +137,8 @@ func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 // profiledWords describe the load under which a profile was taken.
 func profiledWords(r *record.Run, p *record.Profile) string {
 	var parts []string
-	if r.Totals.AchievedPerS > 0 {
-		parts = append(parts, "at "+format.Rate(format.Value(r.Totals.AchievedPerS)))
+	if r.Totals.ThroughputPerS > 0 {
+		parts = append(parts, "at "+format.Rate(format.Value(r.Totals.ThroughputPerS)))
 	}
 	if r.Load.Model == "closed" && r.Load.Connections > 0 {
 		parts = append(parts, "from "+format.Plural(r.Load.Connections, "client")+" in a closed loop")

@@ -132,15 +132,15 @@ func (l *Load) Answer() string {
 	t := l.Run.Totals
 	q := l.Run.SLO.Observed(t)
 	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
-		format.Rate(format.Value(t.OfferedPerS)), format.Rate(format.Value(t.AchievedPerS)), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
+		format.Rate(format.Value(t.OfferedPerS)), format.Rate(format.Value(t.ThroughputPerS)), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
 	if l.Run.Load.Model == "closed" {
 		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
-			format.Rate(format.Value(t.AchievedPerS)), format.Plural(l.Run.Load.Connections, "connection"), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
+			format.Rate(format.Value(t.ThroughputPerS)), format.Plural(l.Run.Load.Connections, "connection"), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
 	}
 	if s := t.Sessions; s != nil {
 		said = fmt.Sprintf("%s, each with %s frames/s (99%% of them at least %s)", format.Plural(int(s.Planned), "session"), format.Format(format.Value(s.FramesMean)), format.Format(format.Value(s.FramesP1)))
 		if t.Offered > 0 {
-			said += fmt.Sprintf(", %s of %s offered acknowledged, p99 %s ms", format.Rate(format.Value(t.AchievedPerS)), format.Rate(format.Value(t.OfferedPerS)), format.Format(format.Value(q.P99)))
+			said += fmt.Sprintf(", %s of %s offered acknowledged, p99 %s ms", format.Rate(format.Value(t.ThroughputPerS)), format.Rate(format.Value(t.OfferedPerS)), format.Format(format.Value(q.P99)))
 		}
 		said += fmt.Sprintf(", %s failed", format.Percent(format.Value(t.ErrorShare())))
 	}

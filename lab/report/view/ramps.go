@@ -73,7 +73,7 @@ func followed(r *record.Run, read func(record.Client) int64) format.Value {
 	return last
 }
 
-func acceptedIn(c record.Client) int64 { return c.Completed - c.Failed }
+func acceptedIn(c record.Client) int64 { return c.Ended - c.Failed }
 
 // rampRate is the offered rate at an instant, per second.
 func rampRate(r *record.Run, at int64) format.Value {
@@ -90,7 +90,7 @@ func observedSeries(r *record.Run) []record.Window {
 	out := slices.Clone(r.Series)
 	for i := range out {
 		c := &out[i].Client
-		c.Completed, c.P50Ms, c.P99Ms = c.Delivered, c.DeliveryP50Ms, c.DeliveryP99Ms
+		c.Ended, c.P50Ms, c.P99Ms = c.Delivered, c.DeliveryP50Ms, c.DeliveryP99Ms
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func NewRun(r *record.Run, verdict *capacity.Verdict) Run {
 	}
 	out := Run{
 		ID: r.ID, Role: r.Spec.Role, Variant: r.Spec.Variant, Round: r.Spec.Round,
-		Offered: format.Measured(t.OfferedPerS), Achieved: format.Value(t.AchievedPerS), Delivered: format.Measured(t.DeliveredPerS),
+		Offered: format.Measured(t.OfferedPerS), Achieved: format.Value(t.ThroughputPerS), Delivered: format.Measured(t.DeliveredPerS),
 		P50: format.Measured(q.P50), P99: format.Measured(q.P99), Errors: format.Value(t.ErrorShare()), CPU: format.Unknown,
 		Met: v.Met, Judged: judged, Unjudged: format.Unjudged(v), Misses: format.Missed(&v), Invalid: r.Invalid, Warnings: r.Warnings,
 	}

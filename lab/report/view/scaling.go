@@ -88,7 +88,7 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	runs := map[int][]*record.Run{}
 	for _, r := range e.Runs {
 		looked := r.Spec.Diagnostic() && r.Spec.Role != record.RoleSaturate
-		if r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.AchievedPerS > 0 {
+		if r.Spec.Variant == variant && r.Spec.Role != record.RoleAblation && r.Invalid == "" && r.ByConcurrency() && !looked && r.Totals.ThroughputPerS > 0 {
 			runs[r.Spec.Connections] = append(runs[r.Spec.Connections], r)
 		}
 	}

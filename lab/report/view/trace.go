@@ -95,7 +95,7 @@ func agentOnly(read func(*record.Server) float64) func(record.Window) float64 {
 // queues to their maximum, so that thinning hides no stall.
 var measures = []measure{
 	{"offered", add, true, func(w record.Window) float64 { return perWindow(w.Client.Offered) }},
-	{"achieved", add, true, func(w record.Window) float64 { return perWindow(w.Client.Completed) }},
+	{"achieved", add, true, func(w record.Window) float64 { return perWindow(w.Client.Ended) }},
 	{"failed", add, true, func(w record.Window) float64 { return perWindow(w.Client.Failed) }},
 	{"refused", add, true, func(w record.Window) float64 { return perWindow(w.Client.Refused) }},
 	{"delivered", add, true, func(w record.Window) float64 { return perWindow(w.Client.Delivered) }},

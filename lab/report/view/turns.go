@@ -38,7 +38,7 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 				continue
 			}
 			so.Rate, so.P99 = format.Measured(s.Rate), format.Measured(s.Latency.P99)
-			if s.Unjudged == "" {
+			if s.Inconclusive == "" {
 				so.Judged++
 				if s.Met {
 					so.Met++

@@ -48,11 +48,11 @@ func Perfetto(w io.Writer, e *record.Experiment) error {
 				add(event{Name: name, Phase: "C", At: us(w.Start), Process: pid, Args: values})
 			}
 			perSecond := 1e9 / float64(record.WindowLength)
-			count("requests/s", map[string]float64{"offered": float64(w.Client.Offered) * perSecond, "answered": float64(w.Client.Completed) * perSecond, "failed": float64(w.Client.Failed) * perSecond})
+			count("requests/s", map[string]float64{"offered": float64(w.Client.Offered) * perSecond, "answered": float64(w.Client.Ended) * perSecond, "failed": float64(w.Client.Failed) * perSecond})
 			if w.Client.Frames > 0 {
 				count("frames/s", map[string]float64{"received": float64(w.Client.Frames) * perSecond})
 			}
-			if w.Client.Completed > 0 {
+			if w.Client.Ended > 0 {
 				count("response ms", map[string]float64{"p50": w.Client.P50Ms, "p99": w.Client.P99Ms})
 			}
 			count("backlog", map[string]float64{"offered and not finished": float64(w.Client.Backlog)})
