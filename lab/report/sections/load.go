@@ -110,7 +110,7 @@ func quantiles(l *view.Load) Block {
 		offered, request = number(t.OfferedPerS)+" flows/s", "flow"
 	}
 	add("Offered", offered, "")
-	add("Achieved", number(t.AchievedPerS)+"/s", "standard deviation "+share(t.Variation)+" between windows of 1 s")
+	add("Achieved", number(t.ThroughputPerS)+"/s", "standard deviation "+share(t.Variation)+" between windows of 1 s")
 	add("Sent, completed", format.Count(t.Sent)+", "+format.Count(t.Completed), "")
 	add("Unfinished", format.Count(t.Unfinished), "")
 	add("Send-lag p50, p99", number(t.Lag.P50)+", "+number(t.Lag.P99)+" us", "the generator's own")
