@@ -72,22 +72,22 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// The variants of a comparison have no order: each is beside its reference.
+// The variants of a comparison have no order: each is compared with its reference.
 func TestVariantsBesideTheirReference(t *testing.T) {
 	exp, sample := ladderOf(t, 8, map[string]float64{"plain": 1000, "pooled": 1500, "tuned": 1800}, nil)
 	exp.Kind = record.KindCompare
 	rows := Ladder(exp, MetricCapacity, sample)
 	if c := rows[2].ToBaseline; c.A != "plain" || math.Abs(c.Ratio/1.8-1) > 0.02 || rows[2].ToBefore.A != "plain" {
-		t.Errorf("beside the first: %+v, %+v", c, rows[2].ToBefore)
+		t.Errorf("against the first: %+v, %+v", c, rows[2].ToBefore)
 	}
 	exp.Variants[2].Reference = "pooled"
 	rows = Ladder(exp, MetricCapacity, sample)
 	if c := rows[2].ToBaseline; c.A != "pooled" || math.Abs(c.Ratio/1.2-1) > 0.02 || rows[1].ToBaseline.A != "plain" {
-		t.Errorf("beside another: %+v, %+v", c, rows[1].ToBaseline)
+		t.Errorf("against another: %+v, %+v", c, rows[1].ToBaseline)
 	}
 	exp.Variants[2].Reference = "left out"
 	if c := Ladder(exp, MetricCapacity, sample)[2].ToBaseline; c.A != "plain" {
-		t.Errorf("beside one that is not there: %+v", c)
+		t.Errorf("against one that is not there: %+v", c)
 	}
 }
 

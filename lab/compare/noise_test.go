@@ -27,14 +27,14 @@ func TestWiden(t *testing.T) {
 }
 
 // busyMachine takes turns of plain, its control and tuned where each process of a generation has a
-// level of its own, as processes have beside other programs.
+// level of its own, as processes have on a machine that runs other programs.
 type busyMachine struct {
 	rng             *rand.Rand
 	ratio           float64 // tuned's rate over plain's
 	process, slices float64 // standard deviations of logarithms: between processes, between slices
 }
 
-// run continues until a look decides, or for a number of generations of 30 blocks.
+// run continues until an interim analysis decides, or for a number of generations of 30 blocks.
 func (m busyMachine) run(generations int) (all []record.Slice, settled bool) {
 	for g := 1; g <= generations; g++ {
 		var level [3]float64
@@ -90,7 +90,7 @@ func TestProcessesOfOneProgramDiffer(t *testing.T) {
 		t.Errorf("different %d, more than %d, or found %d of %d", different, limit, found, cases)
 	}
 	if plainly <= different {
-		t.Errorf("%d are different without the control, %d beside it: the floor shows nothing", plainly, different)
+		t.Errorf("%d are different without the control, %d with it: the floor shows nothing", plainly, different)
 	}
 }
 

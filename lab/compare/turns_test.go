@@ -158,16 +158,16 @@ func (x *turnsTaker) block() {
 	x.all = append(x.all, slices...)
 }
 
-// run continues until a look decides, or for a given number of blocks.
-func (x *turnsTaker) run(blocks int) (c Comparison, settled bool) {
+// run continues until an interim analysis decides, or for a given number of blocks.
+func (x *turnsTaker) run(blocks int) (c Comparison, decided bool) {
 	for range blocks {
 		x.block()
 		if x.blocks%batchBlocks == 0 && Decided(x.all, MetricWork, plain, tuned) {
-			settled = true
+			decided = true
 			break
 		}
 	}
-	return Turns(x.all, MetricWork, plain, tuned), settled
+	return Turns(x.all, MetricWork, plain, tuned), decided
 }
 
 // sliceNoise are shapes of noise of successive slices, as logarithms of their relative duration;
@@ -209,7 +209,7 @@ func b2f(b bool) float64 {
 }
 
 // Two equal sides come out different in at most 5% of experiments, although they are tested after
-// every batch and end as soon as a look decides. Over 400 experiments that is at most 33, with
+// every batch and end when an interim analysis decides. Over 400 of them that is at most 33, with
 // three standard deviations. All seeds are fixed.
 func TestTurnsOfTheSame(t *testing.T) {
 	const cases = 400
@@ -225,13 +225,13 @@ func TestTurnsOfTheSame(t *testing.T) {
 				for seed := range uint64(cases) {
 					rng := rand.New(rand.NewPCG(seed, 11))
 					x := turnsTaker{rng: rng, effect: 1, noise: noise(rng, 0.05)}
-					switch c, settled := x.run(batches * batchBlocks); {
+					switch c, decided := x.run(batches * batchBlocks); {
 					case c.Verdict == Faster || c.Verdict == Slower:
 						different++
 					case c.Verdict == Equal:
 						equals++
-					case settled:
-						t.Errorf("seed %d: settled, but %+v", seed, c)
+					case decided:
+						t.Errorf("seed %d: decided, but %+v", seed, c)
 					}
 				}
 				t.Logf("different in %.1f%%, equal in %.0f%%", 100*float64(different)/cases, 100*float64(equals)/cases)
@@ -254,7 +254,7 @@ func TestTurnsFindAChange(t *testing.T) {
 			for seed := range uint64(cases) {
 				rng := rand.New(rand.NewPCG(seed, 12))
 				x := turnsTaker{rng: rng, effect: 1.05, noise: noise(rng, 0.05)}
-				if c, settled := x.run(28 * batchBlocks); settled && c.Verdict == Faster {
+				if c, decided := x.run(28 * batchBlocks); decided && c.Verdict == Faster {
 					found++
 				}
 				took += x.blocks
@@ -269,7 +269,7 @@ func TestTurnsFindAChange(t *testing.T) {
 
 // A decided comparison stays decided as the experiment continues.
 func TestDecidedStays(t *testing.T) {
-	settled := 0
+	decided := 0
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 13))
 		x := turnsTaker{rng: rng, effect: 1.06, noise: sliceNoise["heavy tails"](rng, 0.03)}
@@ -278,16 +278,16 @@ func TestDecidedStays(t *testing.T) {
 			x.block()
 			is := Decided(x.all, MetricWork, plain, tuned)
 			if was && !is {
-				t.Fatalf("seed %d: no longer settled after %d blocks", seed, x.blocks)
+				t.Fatalf("seed %d: no longer decided after %d blocks", seed, x.blocks)
 			}
 			was = is
 		}
 		if was {
-			settled++
+			decided++
 		}
 	}
-	if settled < 15 { // in others a batch was disturbed
-		t.Errorf("6%% was settled in %d of 20", settled)
+	if decided < 15 { // in others a batch was disturbed
+		t.Errorf("6%% was decided in %d of 20", decided)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestInterimsAndTheEndTakeFivePercent(t *testing.T) {
 			if l.batches < n {
 				sum += l.alpha
 			} else if l.batches == n && alphaAt(n) < l.alpha-1e-12 {
-				t.Errorf("an end at the look at %d batches has less than the look", n)
+				t.Errorf("the final analysis at %d batches has less than the interim one", n)
 			}
 		}
 		if sum > 0.05+1e-12 {
@@ -474,7 +474,7 @@ func TestRecordedTurnsOfTheSame(t *testing.T) {
 	}
 }
 
-// Slices offered at different rates do not compare each other's latency.
+// Slices at different rates do not compare each other's latency.
 func TestP99AtOneRate(t *testing.T) {
 	var all []record.Slice
 	for _, s := range steadyTurns(2, 20, 1) {

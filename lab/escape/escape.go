@@ -1,14 +1,14 @@
 // Package escape joins the compiler's escape diagnostics (go build -gcflags=-m) with the
 // allocations of a run: the cost of each escape per request, its place, and the compiler's reason
-// for not keeping the value on the stack. It prints what it found to people as lines that fit their
-// terminal, to programs as one JSON object.
+// for not keeping the value on the stack. It prints the result as lines that fit a terminal, or as
+// one JSON object.
 //
 // An allocation belongs to the first frame of its stack, from the leaf on, in the given packages.
 // At that line the compiler reports an escape, or the line calls a function that allocates, or the
 // runtime allocates on its own (a map that grows). The compiler's list of inlined calls separates
 // inlined calls from real ones.
 //
-// It is not for finding out that a service allocates too much (diagnose does). It starts the go
+// It does not find out whether a service allocates too much (diagnose does). It starts the go
 // command (Compile) and waits for it; all other functions only compute. It starts no goroutines.
 package escape
 
@@ -48,7 +48,7 @@ type place struct {
 	line int
 }
 
-// of returns the file that the place is in.
+// of returns the place of the whole file.
 func (p place) of() place { return place{p.pkg, p.file, 0} }
 
 // line is the diagnostics of one line of source.

@@ -49,7 +49,7 @@ type Joined struct {
 	Objects  float64  `json:"objects"`
 	Profiler float64  `json:"profiler_bytes"` // allocated by taking profiles
 	Sites    []Site   `json:"sites"`          // most bytes first
-	Silent   int      `json:"silent"`         // lines with an escape, none of whose allocations were sampled
+	Silent   int      `json:"silent"`         // lines with an escape whose allocations were not sampled
 	Warnings []string `json:"warnings"`
 }
 

@@ -28,10 +28,10 @@ type Object struct {
 	Objects           float64    `json:"objects"`
 	BytesPerRequest   *float64   `json:"bytes_per_request"` // null: the number of requests is not known
 	ObjectsPerRequest *float64   `json:"objects_per_request"`
-	ProfilerBytes     float64    `json:"profiler_bytes"` // that taking the profile allocated
+	ProfilerBytes     float64    `json:"profiler_bytes"` // allocated by taking the profile
 	Sites             []siteJSON `json:"sites"`
 	SitesInAll        int        `json:"sites_in_all"`
-	Silent            int        `json:"silent"` // lines with an escape that allocated nothing that was sampled
+	Silent            int        `json:"silent"` // lines with an escape whose allocations were not sampled
 	Warnings          []string   `json:"warnings"`
 }
 

@@ -35,7 +35,7 @@ func Parse(r io.Reader) (*Listing, error) {
 			return p.listing, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading what the compiler said: %w", err)
+			return nil, fmt.Errorf("reading the compiler's output: %w", err)
 		}
 	}
 }

@@ -4,8 +4,8 @@
 // window can therefore be compared with what the server did in the same 100 ms.
 //
 // It is not for profiles (profiling), for judging its readings (record, diagnose) or for starting
-// processes (target). A Watcher owns two goroutines, which have ended when Close returns; nothing
-// else here starts one.
+// processes (experiment/environment). A Watcher owns two goroutines, which have ended when Close
+// returns; nothing else here starts one.
 package probe
 
 import (
@@ -51,9 +51,9 @@ type Watcher struct {
 	sees usage.Seen // in /proc, at the first reading
 }
 
-// Watch begins to watch. It fails if the debug address does not answer at all; a missing agent or
-// a missing /proc is not an error but shows in the results. The Watcher also stops when ctx is
-// done.
+// Watch begins to watch. It returns an error if the debug address does not answer at all. A missing
+// agent or a missing /proc is not an error: the results say what was not seen. The Watcher also
+// stops when ctx is done.
 func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	return watch(ctx, o, usage.Here())
 }
@@ -82,7 +82,8 @@ func watch(ctx context.Context, o Options, from usage.Source) (*Watcher, error) 
 // Info returns the agent's description of its process; nil: the target has no agent.
 func (w *Watcher) Info() *agent.Info { return w.info }
 
-// Agentless says what came in place of the agent; nil: it answers, or there is no debug address.
+// Agentless returns what the debug address answered in place of the agent; nil: the agent answered,
+// or there is no debug address.
 func (w *Watcher) Agentless() error { return w.agentless }
 
 // Close stops watching. The readings stay available.

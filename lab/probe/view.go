@@ -54,10 +54,10 @@ func (w *Watcher) view(k int64) (s *record.Server, complete bool) {
 	return s, complete
 }
 
-// System returns what the machine did between two instants (ns, monotonic). Without the
-// target's process or agent it is not Seen: the target's own work would count as a neighbour's. A
-// target that is known by its agent alone is Elsewhere if that agent's clock is not this
-// machine's.
+// System returns what the machine and the target used between two instants (ns, monotonic). Without
+// the target's process or agent it is not Seen, since the target's work would count as that of
+// other processes. A target that is known by its agent alone is Elsewhere if that agent's clock is
+// not this machine's.
 func (w *Watcher) System(from, to int64) record.System {
 	w.mu.Lock()
 	defer w.mu.Unlock()

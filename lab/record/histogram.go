@@ -11,7 +11,7 @@ const (
 	HistResponse = "response" // response.STATUS or response.STATUS.CLASS, from the intended send time
 	HistService  = "service"  // from the actual send
 	HistLag      = "lag"      // the generator's own send-lag
-	HistDelivery = "delivery" // from the intended send time to a sink's receipt
+	HistDelivery = "delivery" // from the intended send time until the sink has received it
 	HistOpening  = "opening"  // time to open a session
 	HistFlow     = "flow"     // a flow as a whole, from its intended start to its last answer
 	HistGap      = "gap"      // mean time between the frames of a session, one value for each

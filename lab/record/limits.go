@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// boundPrefix begins the gauges with which a job reports what it waits for: bound_server is the
-// share of the time in which a server's budget limited it.
+// boundPrefix begins the names of the gauges with which a job reports what it waits for:
+// bound_server is the share of the time in which a server's budget limited it.
 const boundPrefix = "bound_"
 
 // WaitLimit is one thing that a job waited for, and how much of its time that took.
@@ -26,7 +26,7 @@ var waitText = map[string]string{
 	"disk":   "its disk",
 }
 
-// String returns the limit in words.
+// String describes the limit.
 func (l WaitLimit) String() string { return cmp.Or(waitText[l.Name], l.Name) }
 
 // WaitsOf returns what the job of a run reported waiting for, largest share first: means over the

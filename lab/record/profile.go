@@ -26,8 +26,8 @@ const (
 	// stands in for the execution trace of a target that serves none.
 	ProfileGoroMany = "goromany"
 
-	// ProfileTrace is entered only to record why there is no execution trace. A trace that was
-	// taken is summarized; Run.Trace reads the summary.
+	// ProfileTrace is the kind of an entry that says why there is no execution trace. Of a trace
+	// that was taken only the summary is kept, which Run.Trace reads.
 	ProfileTrace = "trace"
 )
 

@@ -1,6 +1,6 @@
 // Package record holds what the lab measured: runs, slices and experiments. It is the one format
-// that the rest of the lab shares. Producers (load, probe, experiment) write it, analyses
-// (capacity, compare) read it, reports show it, and none of them imports another. Every statement
+// that the rest of the lab shares. Producers (load, probe, experiment) fill it in, analyses
+// (capacity, compare) read it and reports show it; none of these imports another. Every statement
 // about a run can be computed again from its record, later and on another machine.
 //
 // A Run is one process under one steady load. An Experiment is an ordered list of runs, each with
@@ -37,7 +37,7 @@ const (
 	RoleMeasure  = "measure" // a step whose result enters the comparison
 	RoleControl  = "floor"   // A/A control: the baseline a second time, whose difference shows the noise floor
 	RoleSweep    = "sweep"   // a step of a declared list of loads
-	RoleAblation = "leave"   // ablation: the last step of a ladder with one earlier step left out
+	RoleAblation = "leave"   // the last step of a ladder without the change of one earlier step
 	RoleSingle   = "single"  // dyno load: one load, no plan
 
 	RoleSaturate  = "saturate"  // closed loop, or just above capacity: the cause is read here

@@ -8,24 +8,25 @@ const (
 	SliceSLO  = "slo"  // an open model from an empty queue, which meets the SLO or misses it
 )
 
-// Slice is one turn of a variant: a load of some tenths of a second on a process that stays warm
-// between its turns. Variants that take turns within seconds meet the same machine; whole runs
-// minutes apart do not.
+// Slice is one turn of a variant: a load of some tenths of a second on a process that keeps running
+// between its turns. Variants that take turns within seconds meet the machine in the same state;
+// whole runs minutes apart do not.
 type Slice struct {
 	Kind    string `json:"kind"`
 	Role    string `json:"role"` // RoleMeasure, RoleControl or RoleAblation
 	Variant string `json:"variant"`
-	// Generation counts the fresh processes of the experiment, Block the rounds of turns, both
-	// from 1. A block visits each variant at most once; if variants cannot run side by side, it
-	// visits one for several slices in a row.
+	// Generation counts the times at which all processes were started afresh, and Block the rounds
+	// of turns, both from 1. A block visits each variant at most once, in random order. Variants
+	// that cannot run side by side have several slices in a row at each visit.
 	Generation int `json:"generation"`
 	Block      int `json:"block"`
 
-	Start  int64         `json:"t_ns"`        // intended time of the first offer
+	Start  int64         `json:"t_ns"`        // intended time of the first request
 	At     time.Time     `json:"at,omitzero"` // Start by the wall clock; zero: of an earlier version
-	Length time.Duration `json:"length_ns"`   // SliceWork: until the last answer (or delivery); SliceSLO: while offers are made
-	// Each offer ends as one of Served (answered well, or delivered if the SLO is on delivery),
-	// Failed (an error, or accepted but not delivered) or Unfinished.
+	Length time.Duration `json:"length_ns"`   // SliceWork: until the last answer (or delivery); SliceSLO: while requests are sent
+	// Offered is the number of requests that were due. Each ends as Served (answered well, or
+	// delivered if the SLO is on delivery), Failed (an error, or accepted but not delivered) or
+	// Unfinished.
 	Offered    int64 `json:"offered"`
 	Served     int64 `json:"served"`
 	Failed     int64 `json:"failed,omitempty"`
@@ -45,18 +46,18 @@ type Slice struct {
 	AllocBytes float64 `json:"alloc_bytes"`
 
 	// The remaining fields belong to SliceSLO.
-	Rate         float64            `json:"rate_per_s,omitempty"` // offered rate
+	Rate         float64            `json:"rate_per_s,omitempty"` // rate of the load
 	Latency      Quantiles          `json:"latency_ms,omitzero"`  // latency that the SLO bounds
 	Gauges       map[string]float64 `json:"gauges,omitempty"`     // maximum of each gauge
 	Met          bool               `json:"met,omitempty"`
-	Misses       []string           `json:"misses,omitempty"`   // missed terms of the SLO in words; empty when Met
+	Misses       []string           `json:"misses,omitempty"`   // the terms of the SLO that were missed, as text; empty when Met
 	Inconclusive string             `json:"unjudged,omitempty"` // why Met is not a verdict; empty: it is one
 
 	Limited string `json:"limited,omitempty"` // how the load generator was the limit; empty: it was not
 	Invalid string `json:"invalid,omitempty"` // why the slice cannot be used; empty: it can
 }
 
-// PerS is the rate of served offers, per second; for SliceWork it is the peak work rate.
+// PerS returns the rate of served requests, per second; for SliceWork it is the peak work rate.
 func (s *Slice) PerS() float64 {
 	if s.Length <= 0 {
 		return 0
@@ -64,7 +65,7 @@ func (s *Slice) PerS() float64 {
 	return float64(s.Served) / s.Length.Seconds()
 }
 
-// CPUMicros is the target's CPU time per request served, in us; 0: not known.
+// CPUMicros returns the target's CPU time per served request, in us; 0: not known.
 func (s *Slice) CPUMicros() float64 {
 	if s.Served == 0 {
 		return 0
@@ -72,7 +73,7 @@ func (s *Slice) CPUMicros() float64 {
 	return s.TargetCPU * 1e6 / float64(s.Served)
 }
 
-// ErrorShare is the share of the offers that failed or did not finish.
+// ErrorShare returns the share of the requests that failed or did not finish.
 func (s *Slice) ErrorShare() float64 {
 	if s.Offered == 0 {
 		return 0

@@ -14,10 +14,10 @@ import (
 	"dyno/lab/record/quantity"
 )
 
-// Points at which an SLO's latency ends.
+// Ends of an SLO's latency, which begins at the intended send time.
 const (
-	OnResponse = "response" // the answer
-	OnDelivery = "delivery" // the sink's receipt
+	OnResponse = "response" // the answer to the request
+	OnDelivery = "delivery" // the sink has received what the request sent
 )
 
 // SLO is the service level objective that a load must meet to count as carried. The zero SLO has
@@ -25,13 +25,13 @@ const (
 type SLO struct {
 	On      string             // OnResponse (also when empty) or OnDelivery
 	Latency map[string]float64 // quantile name (p50 ... p999, max, mean) -> bound in ms
-	Errors  float64            // highest share of offers that may fail; 0 allows none
+	Errors  float64            // highest share of requests that may fail; 0 allows none
 	Gauges  map[string]float64 // the service's gauge -> upper bound (exclusive)
 	// Frames is the fewest frames per second that 99% of the sessions receive; 0: no bound.
 	Frames float64
 }
 
-// Bounded reports whether there is a bound besides that on errors.
+// Bounded reports whether the SLO bounds anything but errors.
 func (s SLO) Bounded() bool { return len(s.Latency) > 0 || len(s.Gauges) > 0 || s.Frames > 0 }
 
 // quantileNames are the names that an SLO may bound, in order.
@@ -43,8 +43,8 @@ var gaugeName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
 // framesTerm begins the term of an SLO on frames.
 const framesTerm = "frames>="
 
-// DefaultErrors is the share of offers that may fail under an SLO without an errors term: among
-// thousands of requests one lost connection should not decide. errors=0% allows none.
+// DefaultErrors is the share of requests that may fail under an SLO without an errors term: among
+// thousands of requests, one lost connection should not decide. errors=0% allows none.
 const DefaultErrors = 0.001
 
 // ParseSLO reads "p99=20ms,errors=0.1%,delivery,async_oldest_age_seconds<0.5".
@@ -80,11 +80,11 @@ func beginsWithDigit(s string) bool {
 
 func endsInDigit(s string) bool { return s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
 
-// bounds are the signs between a term's name and its bound. A colon is one only where there is no
-// other: names of gauges have colons.
+// bounds are the signs between a term's name and its bound. A colon is one only in a term without
+// another sign, since names of gauges may have colons.
 const bounds = "<>=≤"
 
-// parseTerm enters a term, and returns what it bounds.
+// parseTerm enters a term into the SLO, and returns the name of what it bounds.
 func (s *SLO) parseTerm(term string) (name string, err error) {
 	if term == OnDelivery || term == OnResponse {
 		s.On = term

@@ -9,7 +9,7 @@ import (
 const (
 	PhaseWarmup  = "warmup"
 	PhaseMeasure = "measure"
-	PhaseDrain   = "drain"   // after the last offer, while requests in flight may still finish
+	PhaseDrain   = "drain"   // after the last request was due, while requests in flight may still finish
 	PhaseProfile = "profile" // while a profile was taken: latency from here is never reported
 )
 
@@ -21,8 +21,8 @@ type Window struct {
 	Server *Server `json:"server,omitempty"` // nil: the target could not be observed
 }
 
-// Client is the load generator's view of a window. Offers count in the window of their intended
-// time, everything else in the window in which it happened.
+// Client is the load generator's view of a window. A request counts as Offered in the window of its
+// intended send time; everything else counts in the window in which it happened.
 type Client struct {
 	Offered   int64 `json:"offered"`
 	Sent      int64 `json:"sent"`
@@ -30,7 +30,7 @@ type Client struct {
 	Failed    int64 `json:"failed"`    // the part of Completed that ended in an error or failed a check
 	Delivered int64 `json:"delivered,omitempty"`
 	Refused   int64 `json:"refused,omitempty"` // rejected in good order (HTTP 429, 503, a full queue); also counted in Failed
-	Backlog   int64 `json:"backlog"`           // offered but not finished at the window's end
+	Backlog   int64 `json:"backlog"`           // due but not finished at the window's end
 	// Of sessions: messages that count as frames and bytes received, and sessions lost.
 	Frames int64 `json:"frames,omitempty"`
 	Bytes  int64 `json:"bytes_in,omitempty"`
@@ -105,19 +105,19 @@ type Lag struct {
 	P99 float64 `json:"p99"`
 }
 
-// Totals sums up a run. Offers belong to the measured time by their intended time, completions
-// and their latencies by when they finished; requests that finished while draining are included
-// in the latencies, so that the slowest are not left out.
+// Totals sums up a run. A request counts as Offered by its intended send time; completions and
+// latencies count by when the request finished. The latencies include requests that finished while
+// draining, so that the slowest are not left out.
 type Totals struct {
-	Offered     int64 `json:"offered"`
+	Offered     int64 `json:"offered"` // requests that were due
 	Sent        int64 `json:"sent"`
 	Ended       int64 `json:"ended"`     // with or without an answer: offered = ended + unfinished
 	Completed   int64 `json:"completed"` // the part of Ended that was answered, success or failure
 	Failed      int64 `json:"failed"`
 	Unfinished  int64 `json:"unfinished"`  // scheduled but not finished at the end; enters the latencies at its age
-	Delivered   int64 `json:"delivered"`   // receipts that matched an offer
-	Undelivered int64 `json:"undelivered"` // accepted but without a receipt at the end; enters the latencies at its age
-	Duplicates  int64 `json:"duplicates"`  // receipts that matched no offer, or one already matched
+	Delivered   int64 `json:"delivered"`   // deliveries that matched a request
+	Undelivered int64 `json:"undelivered"` // accepted but not delivered at the end; enters the latencies at its age
+	Duplicates  int64 `json:"duplicates"`  // deliveries that matched no request, or one already delivered
 
 	Errors map[string]int64 `json:"errors"` // by kind: timeout, refused, reset, closed, malformed, check, status, ...
 	Status map[string]int64 `json:"status"` // by protocol status
@@ -129,22 +129,22 @@ type Totals struct {
 
 	Response Quantiles            `json:"response_ms"` // from the intended send time (closed model: from the send)
 	Service  Quantiles            `json:"service_ms"`  // from the actual send
-	Delivery Quantiles            `json:"delivery_ms"` // from the intended send time to the receipt
+	Delivery Quantiles            `json:"delivery_ms"` // from the intended send time to the delivery
 	Lag      Lag                  `json:"send_lag_us"`
 	Classes  map[string]Quantiles `json:"classes,omitempty"`  // response by request class
 	Statuses map[string]Quantiles `json:"statuses,omitempty"` // response by protocol status, where there were several
 
-	// Flow is the time that flows which succeeded took as a whole, pauses included; nil: the load had
-	// no flows. The latencies above are then those of their steps, and Classes has each step.
+	// Flow is the duration of the flows that succeeded, pauses included; nil: the load had no flows.
+	// With flows the latencies above are those of all their steps, and Classes has each step.
 	Flow      *Quantiles    `json:"flow_ms,omitempty"`
 	Sessions  *Sessions     `json:"sessions,omitempty"` // nil: the load had none
 	Generator Generator     `json:"generator"`
 	Server    *ServerTotals `json:"server,omitempty"`
 }
 
-// ErrorShare is the share of offers that failed or never finished. Offers that were accepted but
-// not delivered are in Undelivered, and count only against an SLO on delivery. Of sessions that
-// only receive, it is the share that did not open or was lost.
+// ErrorShare returns the share of requests that failed or never finished. Requests that were
+// accepted but not delivered are in Undelivered, and count only against an SLO on delivery. Of
+// sessions that only receive, it is the share of sessions that did not open or were lost.
 func (t Totals) ErrorShare() float64 {
 	if t.Offered == 0 {
 		return t.Sessions.lostShare()
@@ -152,11 +152,11 @@ func (t Totals) ErrorShare() float64 {
 	return float64(t.Failed+t.Unfinished) / float64(t.Offered)
 }
 
-// ReceiveOnly reports whether the load was sessions without offers: frames are what counts, and
+// ReceiveOnly reports whether the load was sessions that send no requests: only frames count, and
 // there are no latencies.
 func (t Totals) ReceiveOnly() bool { return t.Offered == 0 && t.Sessions != nil }
 
-// FramesPerS is the rate of the frames that all sessions received.
+// FramesPerS returns the rate of the frames that all sessions received together.
 func (t Totals) FramesPerS() float64 {
 	if t.Sessions == nil {
 		return 0
@@ -164,8 +164,8 @@ func (t Totals) FramesPerS() float64 {
 	return t.Sessions.FramesMean * float64(t.Sessions.Planned)
 }
 
-// Work returns what a run's costs are divided by: the answered offers or, of sessions that only
-// receive, the frames.
+// Work returns the number by which a run's costs are divided: the answered requests or, of sessions
+// that only receive, the frames.
 func (t Totals) Work(length time.Duration) int64 {
 	if t.ReceiveOnly() {
 		return int64(math.Round(t.FramesPerS() * length.Seconds()))

@@ -12,9 +12,10 @@ const (
 	Undecided       // it was measured, and its interval contains the bound
 )
 
-// Next returns the index of the revision to measure next: of the untried ones between the first bad
-// one and the last good one before it, the one closest to the middle. done: none is left. states
-// are in the order of the line; a good revision precedes the first, and the last must be Bad.
+// Next returns the index of the revision to measure next: of the untried ones between the last good
+// one and the first bad one after it, the one closest to the middle. done: none is left. states are
+// in the order of the commits; the revision before the first must be good, and the last must be
+// Bad.
 func Next(states []State) (index int, done bool) {
 	good, bad := bounds(states)
 	middle, best := (good+bad)/2, -1
@@ -26,8 +27,8 @@ func Next(states []State) (index int, done bool) {
 	return best, best < 0
 }
 
-// Suspects are the revisions of which one is the first bad one, when Next is done: with one, it is
-// that one. The others could not be judged.
+// Suspects returns the revisions that may be the first bad one when Next is done. If there are
+// several, all but the last were skipped or undecided.
 func Suspects(states []State) (indexes []int) {
 	good, bad := bounds(states)
 	for i := good + 1; i <= bad; i++ {
@@ -52,8 +53,8 @@ func Left(states []State) int {
 	return steps
 }
 
-// bounds returns the first bad revision, and the last good one before it, which is -1 if all of
-// those are untried or not judged.
+// bounds returns the first bad revision and the last good one before it; -1: no revision in states
+// before it is known to be good.
 func bounds(states []State) (good, bad int) {
 	good, bad = -1, len(states)-1
 	for i, s := range states {

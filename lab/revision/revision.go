@@ -1,11 +1,11 @@
-// Package revision builds a program as git knows it: it finds revisions, writes their files into
-// temporary folders, and builds there. It only reads the repository: no branch, index, work tree
-// or stash of it changes, so nothing has to be undone if the lab is killed. Next, Left and Suspects
-// choose by halves which revision to measure in search of the first that misses a gate; they are
-// pure.
+// Package revision builds a program at revisions of its git repository: it finds revisions, writes
+// their files into temporary folders, and builds there. It only reads the repository: no branch,
+// index, work tree or stash of it changes, so there is nothing to undo if the lab is killed. Next,
+// Left and Suspects are pure functions for a bisection: which revision to measure next in the
+// search for the first that misses a gate.
 //
-// It is not for measuring what it built, and guesses the state of no revision. It starts no
-// goroutines; the git and go commands that it starts have ended when a call returns.
+// It does not measure what it built. It starts no goroutines; the git and go commands that it
+// starts have ended when a call returns.
 package revision
 
 import (
@@ -216,7 +216,7 @@ func (r *Repository) Build(ctx context.Context, rev Revision, pkg Package) (Prog
 	return p, err
 }
 
-// refusal is the compiler's answer without the temporary folder in which it was built.
+// refusal returns the compiler's error without the temporary folder in which it ran.
 func refusal(err error, dir string) error {
 	failed := new(process.BuildError)
 	switch {
@@ -228,7 +228,8 @@ func refusal(err error, dir string) error {
 	return fmt.Errorf("%w%s", failed.Err, failed.Said)
 }
 
-// checkOut writes the files of a revision into a new folder, by an index of its own.
+// checkOut writes the files of a revision into a new folder. It uses an index of its own, so that
+// the repository's does not change.
 func (r *Repository) checkOut(ctx context.Context, rev Revision, tree string) error {
 	if isFolder(tree) {
 		return nil // it was built before

@@ -16,7 +16,7 @@ const (
 	off        = "off"
 )
 
-// Program is what is known of the program to tune, at its start configuration.
+// Program describes the program to tune, at its start configuration.
 type Program struct {
 	Declared Declared
 	Values   map[string]string // present values of the declared settings and seams
@@ -28,9 +28,9 @@ type Program struct {
 	Profiled bool  // it can be built with a profile of its own
 }
 
-// Singles returns the candidates with one change each, the likeliest first; only names the settings
-// to try, none: all that change speed and memory only. notes says which of the named ones have no
-// values to try.
+// Singles returns the candidates with one change each, the likeliest first. only names the settings
+// to try; empty: all that change nothing but speed and memory. notes lists the named settings
+// without values to try.
 func (p Program) Singles(only []string) (singles []Candidate, notes []string, err error) {
 	if err := p.known(only); err != nil {
 		return nil, nil, err
@@ -143,7 +143,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no setting is called %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// known returns an error for a name that nothing has.
+// known returns an error if only has a name that no setting or seam has.
 func (p Program) known(only []string) error {
 	names := []string{gogc, gomemlimit, gomaxprocs, PGO}
 	for _, k := range p.Declared.Settings {

@@ -16,8 +16,8 @@ const (
 	// between is the standard deviation of a process from another of the same program, as a
 	// logarithm: it does not shrink with the samples of one process.
 	between = 0.01
-	// usual is the standard deviation of a sample before any is known, prior how many samples the
-	// spread of all processes counts for beside a process's own.
+	// usual is the standard deviation of a sample before any is known. prior is the weight, in
+	// samples, of the spread of all processes against a process's own.
 	usual = 0.03
 	prior = 4
 	// normal is the standard deviation of a normal distribution whose median absolute deviation is

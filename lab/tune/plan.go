@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Verdicts of a trial. They rest on the search's own data, so they only order candidates; whether
-// the chosen one is better is for the proof.
+// Verdicts of a trial. They rest on the search's own data, so they only order candidates; the proof
+// decides whether the chosen one is better.
 const (
 	Worse     = "worse"        // the whole interval is below 1
 	NotWorth  = "not worth it" // the whole interval is below Worth
@@ -36,11 +36,11 @@ type Trial struct {
 
 // Room is what the machine permits.
 type Room struct {
-	Slots int           // candidates that are measured beside the start in one group
+	Slots int           // candidates that are measured together with the start in one group
 	Least time.Duration // the shortest useful time of a group, its start included
 }
 
-// Group is candidates to measure together beside the start, each other's neighbours in time.
+// Group is candidates to measure together with the start, in turns.
 type Group struct {
 	Round      int
 	Candidates []Candidate
@@ -61,8 +61,7 @@ type Planner struct {
 // finalists is the most candidates that are combined.
 const finalists = 3
 
-// New plans a search over single changes, of which earlier ones are more likely to be tried when
-// the time is short.
+// New plans a search over single changes. If the time is too short for all, it leaves out the last.
 func New(singles []Candidate, room Room) *Planner {
 	p := &Planner{room: room}
 	for _, c := range singles {
@@ -72,8 +71,8 @@ func New(singles []Candidate, room Room) *Planner {
 	return p
 }
 
-// Next returns the groups of the next round, which together take their part of the time that is
-// left for the search; none: the search has ended.
+// Next returns the groups of the next round, which together take their share of the remaining time
+// of the search; none: the search has ended.
 func (p *Planner) Next(left time.Duration) []Group {
 	if p.round > 0 {
 		p.halve()
@@ -105,8 +104,8 @@ func (p *Planner) Next(left time.Duration) []Group {
 	return out
 }
 
-// groups is the number of groups for n candidates, and total that of a search which begins with
-// them.
+// groups returns the number of groups for n candidates, and total the number of groups of a whole
+// search that begins with them.
 func (p *Planner) groups(n int) int { return (n + p.room.Slots - 1) / p.room.Slots }
 
 func (p *Planner) total(n int, last bool) int {
@@ -176,7 +175,7 @@ func (p *Planner) Control(gains []float64) {
 	}
 }
 
-// spread is the standard deviation of a sample, with a reserve where it rests on a few.
+// spread returns the standard deviation of a sample, made larger if it rests on few samples.
 func (p *Planner) spread() float64 {
 	if len(p.noise) == 0 {
 		return usual
@@ -199,7 +198,7 @@ func (p *Planner) Enter(c Candidate, gains []float64, memory float64) {
 	p.judge(t)
 }
 
-// judge weighs a trial's samples.
+// judge updates a trial's estimate and verdict.
 func (p *Planner) judge(t *Trial) {
 	if len(t.processes) == 0 || t.Verdict == Failed {
 		return
@@ -235,9 +234,9 @@ func (p *Planner) trial(c Candidate) *Trial {
 // two dozen that change nothing seems better by about two.
 const sure = 1.5
 
-// Choose returns the candidate to prove, nil if none seems worth it: it must also seem so by its
-// last round alone, since the earlier ones chose it. Of two that seem equal, it takes the one that
-// is surer.
+// Choose returns the candidate to prove; nil: none seems worth it. A candidate must seem worth it
+// by its last round alone as well, since the earlier rounds selected it. Of two with equal
+// estimates, Choose takes the one with the smaller error.
 func (p *Planner) Choose() Candidate {
 	var best *Trial
 	atLeast := func(t *Trial) float64 { return t.Estimate.Log - sure*t.Estimate.Error }
@@ -256,8 +255,8 @@ func (p *Planner) Choose() Candidate {
 	return best.Candidate
 }
 
-// Trials returns what is known of every candidate, the best first; those without samples are last,
-// and combinations among them are left out.
+// Trials returns what is known of every candidate, the best first. Those without samples are last;
+// combinations without samples are left out.
 func (p *Planner) Trials() []Trial {
 	var out []Trial
 	for _, t := range p.trials {

@@ -31,7 +31,7 @@ type Knob struct {
 	Tune bool `json:"tune"`
 }
 
-// Seam is a place with several implementations.
+// Seam is an interface of the service with several implementations to choose from.
 type Seam struct {
 	Name  string `json:"name"`
 	Impls []struct {
@@ -73,7 +73,7 @@ func ParseResolved(assembly []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// factors are those of the values around the present one, by tier.
+// factors give the values around the present one, by tier.
 var factors = [][]float64{{2, 0.5}, {4, 0.25}}
 
 // fromZero are the values around 0 of a number that the program chooses itself.

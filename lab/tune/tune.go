@@ -1,6 +1,6 @@
 // Package tune plans a search for settings that make a program faster than its start
-// configuration: single changes first, those that cannot be worth it go, the better half of the
-// others is measured again, and the best ones are combined. What it chooses must be proved on
+// configuration. It tries single changes first, drops those that cannot be worth it, measures the
+// better half of the others again, and combines the best ones. What it chooses must be proved on
 // fresh data, since the best of many estimates is too high.
 //
 // It is not for measuring (lab/experiment/tuning) nor for the proof (package compare), and it does
@@ -68,8 +68,8 @@ type Search struct {
 	Metric   string // compare.Metric...
 	Trials   []Trial
 	Chosen   Candidate // nil: no candidate seemed worth a proof
-	// Look is the first measurement of the start alone, and Proof compares the start with Chosen on
-	// fresh data; nil: not measured.
+	// Look is the first experiment, which measures the start alone. Proof compares the start with
+	// Chosen on fresh data. Nil: not measured.
 	Look, Proof *record.Experiment
 	// Memory is the target's resident memory in the proof, in bytes; 0: not known.
 	Memory struct{ Start, Chosen int64 }

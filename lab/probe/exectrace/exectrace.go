@@ -2,7 +2,7 @@
 // /debug/pprof/trace: where goroutines spent their time, what they waited for and which goroutine
 // woke them. It reads traces of Go 1.22 and later, and most older ones.
 //
-// It is not for taking traces (probe) and not for judging them (diagnose). It leaves out the
+// It is not for taking traces (profiling) and not for judging them (diagnose). It leaves out the
 // goroutines of the observer: the runtime's tracer, the handlers of net/http/pprof and those of
 // the agent. A goroutine belongs to the observer if the tracer started it, or if one of its
 // stacks goes through such a handler; its waits before that was seen still count.

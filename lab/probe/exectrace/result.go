@@ -21,7 +21,7 @@ func (s *summary) result() *record.Trace {
 	t := &record.Trace{
 		Seconds:    covered.Seconds(),
 		Procs:      s.procs,
-		Goroutines: s.goroutines + s.untold,
+		Goroutines: s.goroutines + s.uncounted,
 		Running:    s.total.running.Seconds(),
 		Runnable:   s.total.runnable.Seconds(),
 		Syscall:    s.total.syscall.Seconds(),

@@ -16,11 +16,11 @@ type summary struct {
 	procs           int
 	stopped, marked period
 
-	live    map[trace.GoID]*goroutine
-	untold  int // goroutines beyond maxGoroutines
-	stacks  stacks
-	entries map[string]*entry
-	places  map[spot]*place
+	live      map[trace.GoID]*goroutine
+	uncounted int // goroutines beyond maxGoroutines
+	stacks    stacks
+	entries   map[string]*entry
+	places    map[spot]*place
 
 	// Sums over the goroutines that have ended.
 	goroutines int
@@ -139,7 +139,7 @@ func (s *summary) transition(e event) {
 // that existed when the trace began and has been in the same state since.
 func (s *summary) appear(id trace.GoID, from, to trace.GoState, st *stack, at trace.Time) {
 	if len(s.live) >= maxGoroutines {
-		s.untold++
+		s.uncounted++
 		return
 	}
 	g := &goroutine{state: to, since: at}

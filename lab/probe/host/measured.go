@@ -176,7 +176,7 @@ func realtime(_ context.Context, h *host) Check {
 			Means: "with few cores the generator waits behind the service for a CPU and sends late",
 			Fix:   "setcap cap_sys_nice+ep on dyno, or ulimit -r 1"}
 	}
-	return Check{Status: OK, Value: "permitted", Means: "the generator can send on time beside a busy service"}
+	return Check{Status: OK, Value: "permitted", Means: "the generator can send on time next to a busy service"}
 }
 
 func ioURing(_ context.Context, h *host) Check {

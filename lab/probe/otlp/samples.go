@@ -60,7 +60,7 @@ func (s *samples) keeps(one sample) bool { return one.hash&(1<<s.level-1) == 0 }
 func (s *samples) sample(trace [16]byte, st step) sample {
 	place, ok := s.stages[st.stage]
 	if !ok {
-		if len(s.stages) >= maxStages-1 { // the last stage stands for all further ones
+		if len(s.stages) >= maxStages-1 { // the last stage sums up all further ones
 			st.stage = stage{otherName, otherName, 0}
 			place, ok = s.stages[st.stage]
 		}

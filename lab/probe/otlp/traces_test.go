@@ -43,7 +43,7 @@ func TestPlaces(t *testing.T) {
 			[]inMs{{"a", "a", 0, 1, 50, 40, 0}, {"a", "b", 1, 1, 10, 10, 0}}},
 		{"root lost", []span{spanOf(2, 1, "b", 10, 20), spanOf(3, 2, "c", 12, 14)},
 			[]inMs{{noRoot, "b", 1, 1, 10, 8, 0}, {noRoot, "c", 2, 1, 2, 2, 0}}},
-		{"a parent lost beside the root", []span{remote(spanOf(7, 6, "r", 30, 40)), spanOf(8, 7, "s", 31, 32), spanOf(1, 0, "a", 1, 51)},
+		{"a parent lost next to the root", []span{remote(spanOf(7, 6, "r", 30, 40)), spanOf(8, 7, "s", 31, 32), spanOf(1, 0, "a", 1, 51)},
 			[]inMs{{"a", "a", 0, 1, 50, 50, 0}, {"a", "r", 1, 1, 10, 9, 0}, {"a", "s", 2, 1, 1, 1, 0}}},
 		{"of two entries the first", []span{remote(spanOf(3, 8, "late", 5, 9)), remote(spanOf(2, 9, "early", 1, 4))},
 			[]inMs{{"early", "early", 0, 1, 3, 3, 0}, {"early", "late", 1, 1, 4, 4, 0}}},

@@ -56,7 +56,7 @@ func Profile(ctx context.Context, pid int, d time.Duration) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode makes a profile from samples: one sample stands for the time between two.
+// encode makes a profile from samples: one sample counts for the time between two.
 func encode(samples []sample, symbols *symbols, d time.Duration) *profile.Profile {
 	const period = int64(time.Second) / frequency
 	p := &profile.Profile{

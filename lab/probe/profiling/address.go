@@ -14,8 +14,8 @@ import (
 type Address struct {
 	// URL is a base URL, as in http://ops:password@127.0.0.1:6060/internal?key=x: user, path and
 	// query are part of each request. The scheme may be left out. The URL of the index itself
-	// (http://host/debug/pprof/) names the same address, and a path that ends in /pprof is where
-	// the profiles stand.
+	// (http://host/debug/pprof/) names the same address, and a path that ends in /pprof is that of
+	// the profiles.
 	URL   string
 	Token string      // bearer token of a guarded address; empty: none is sent
 	TLS   *tls.Config // for https; nil: the system's authorities

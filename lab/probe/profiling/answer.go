@@ -17,13 +17,13 @@ import (
 // StatusError is an answer other than the expected one.
 type StatusError struct {
 	Code int    // HTTP status
-	text string // what was asked, and what came
+	text string // the request and the answer
 }
 
 func (e *StatusError) Error() string { return e.text }
 
-// Refused reports whether an error says that the address keeps what it has from this client, or
-// failed. Otherwise it has nothing there.
+// Refused reports whether an error is the answer of an address that has the path but refused this
+// client, or failed. Any other answer means that it does not have the path.
 func Refused(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
@@ -65,7 +65,7 @@ func Unexpected(resp *http.Response, body []byte) *StatusError {
 // bare returns a URL without what may be secret in it.
 func bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
-// unanswered says why a request had no answer, without the URL's secrets.
+// unanswered returns why a request had no answer, without the URL's secrets.
 func unanswered(u *url.URL, err error) error {
 	if outer := (*url.Error)(nil); errors.As(err, &outer) {
 		err = outer.Err // outer has the query in its text

@@ -136,8 +136,8 @@ func Control(ctx context.Context, at Address, change agent.Control) (previous ag
 // PathPprof is where net/http/pprof serves its profiles.
 const PathPprof = "/debug/pprof/"
 
-// Pprof returns nil if net/http/pprof answers at the debug address, and otherwise an error that
-// says what came instead. Some programs serve single profiles without the list of them.
+// Pprof returns nil if net/http/pprof answers at the debug address, and otherwise an error with
+// what answered instead. Some programs serve single profiles without the list of them.
 func Pprof(ctx context.Context, at Address) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

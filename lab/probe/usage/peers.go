@@ -34,7 +34,7 @@ func (s *Sampler) Peers(now int64) (out []record.Peer) {
 }
 
 // findPeers searches for processes that the target calls, and for those that they call. They work
-// for the target, so they are not neighbours.
+// for the target, so they do not count as other processes.
 func (s *Sampler) findPeers(now int64) {
 	if s.target == nil {
 		return

@@ -1,8 +1,8 @@
-// Package folder keeps runs and experiments in folders: it writes a run window by window while the
-// load goes on, an experiment after each run or slice, and reads both again, on any machine. It
-// redacts what it writes. A disk that fills up loses the folder and not the experiment: what could
-// not be written is kept in memory, and Unwritten says why. Follow reads a folder that another
-// process may still write, and of that only regular files and a bounded number of bytes.
+// Package folder keeps runs and experiments in folders: it writes a run window by window during the
+// load, an experiment after each run or slice, and reads both again, on any machine. It redacts
+// what it writes. If the disk fills up, the experiment goes on: what could not be written is kept
+// in memory, and Unwritten has the error. Follow reads a folder that another process may still be
+// writing; it opens only regular files, and reads a bounded number of bytes.
 //
 // It is not for profiles, which a Run reads on demand. It starts no goroutines.
 package folder
@@ -19,8 +19,7 @@ import (
 	"dyno/lab/record/redact"
 )
 
-// Names inside a run's and an experiment's folder. Package follow reads them while they grow; all
-// other packages read a folder through this one.
+// Names inside a run's and an experiment's folder. Other packages read a folder through this one.
 const (
 	RunFile        = "run.json"
 	SeriesFile     = "series.ndjson" // a Window per line
@@ -49,8 +48,8 @@ func AddRun(e *record.Experiment, r *record.Run) {
 	Save(e)
 }
 
-// Save writes experiment.json, and redacts e as well. After the first failure, which it enters into
-// the experiment, it leaves the folder as it is: a reader finds what was written until then.
+// Save writes experiment.json, and redacts e as well. It stores its first error in e.Unwritten and
+// writes nothing after that, so the folder keeps what was written until then.
 func Save(e *record.Experiment) {
 	if e.Unwritten == nil {
 		e.Unwritten = write(e)
@@ -147,7 +146,8 @@ func readJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	var of struct{ Version int } // of a later format it says more than what cannot be read
+	// The version explains more than an error about what a later format changed.
+	var of struct{ Version int }
 	if json.Unmarshal(b, &of) == nil && of.Version > record.Version {
 		return checkVersion(filepath.Dir(path), of.Version)
 	}

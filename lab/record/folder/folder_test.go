@@ -208,8 +208,8 @@ func TestSlicesOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := record.Slice{Kind: record.SliceWork, Role: record.RoleMeasure, Variant: "a", Generation: 1, Block: 2, Length: time.Second, Offered: 200, Served: 190, Failed: 6, Unfinished: 4, TargetCPU: 0.19, Allocs: -1, AllocBytes: -1}
-	vote := record.Slice{Kind: record.SliceSLO, Role: record.RoleControl, Variant: "a", Rate: 100, Met: true, Latency: record.Quantiles{P99: 3}}
-	for _, s := range []record.Slice{work, vote} {
+	trial := record.Slice{Kind: record.SliceSLO, Role: record.RoleControl, Variant: "a", Rate: 100, Met: true, Latency: record.Quantiles{P99: 3}}
+	for _, s := range []record.Slice{work, trial} {
 		if AddSlice(e, s); e.Unwritten != nil {
 			t.Fatal(e.Unwritten)
 		}

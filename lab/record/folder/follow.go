@@ -20,10 +20,10 @@ const (
 	maxEntries = 50_000  // files and folders in an experiment
 )
 
-// Followed is the folder of an experiment that may go on.
+// Followed is the folder of an experiment that may still be in progress.
 type Followed struct{ root *os.Root }
 
-// Follow reads the experiment in a folder, which Close closes.
+// Follow returns a reader of the experiment in a folder. Close closes the folder.
 func Follow(root *os.Root) *Followed { return &Followed{root} }
 
 // Close closes the folder.
@@ -52,7 +52,7 @@ func Exists(dir string) (changed time.Time, ok bool) {
 	return at.ModTime(), true
 }
 
-// Head returns the state of the description. The error is fs.ErrNotExist for a folder without one.
+// Head returns the state of the description. The error wraps fs.ErrNotExist if there is none.
 func (f *Followed) Head() (Head, error) {
 	at, err := f.root.Lstat(ExperimentFile)
 	switch {
@@ -72,7 +72,7 @@ func (f *Followed) Head() (Head, error) {
 	return h, nil
 }
 
-// Experiment reads the description; no run and no slice.
+// Experiment reads the description, without runs and slices.
 func (f *Followed) Experiment() (*record.Experiment, error) {
 	file, err := f.root.Open(ExperimentFile)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *Followed) Experiment() (*record.Experiment, error) {
 	return e, nil
 }
 
-// Written is the time of the last write to the record.
+// Written returns the time of the last write to the record.
 func (f *Followed) Written() time.Time {
 	last := f.Changed(ExperimentFile, SlicesFile, record.RunsFolder)
 	if run := f.LastRun(); run != "" {
@@ -96,7 +96,7 @@ func (f *Followed) Written() time.Time {
 	return last
 }
 
-// Changed is the latest modification of these files; zero when none exists.
+// Changed returns the time of the latest modification of these files; zero: none exists.
 func (f *Followed) Changed(files ...string) (t time.Time) {
 	for _, name := range files {
 		if at, err := f.root.Lstat(name); err == nil {
@@ -113,7 +113,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// LastRun names the folder of the run that began last; empty: none.
+// LastRun returns the name of the folder of the run that began last; empty: there is none.
 func (f *Followed) LastRun() string {
 	dir, err := f.root.Open(record.RunsFolder)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *Followed) LastRun() string {
 	return last
 }
 
-// Run returns the state of a finished run that is a folder of its own with files of its own.
+// Run returns the state of a finished run. Its folder and files must not be links.
 func (f *Followed) Run(id string) (Stamp, error) {
 	if _, _, ok := RunName(id); !ok {
 		return Stamp{}, fmt.Errorf("%q is not a run's name", id)
@@ -155,8 +155,8 @@ func (f *Followed) Run(id string) (Stamp, error) {
 // maxNumber bounds the digits of a run's number.
 const maxNumber = 9
 
-// RunName reads a run's ID, which is its folder's name: its number, from 1, and its purpose. Names
-// in another format are refused.
+// RunName splits a run's ID, which is the name of its folder, into its number, from 1, and its role
+// and variant; false: the name has another format.
 func RunName(id string) (n int, of string, ok bool) {
 	number, of, ok := strings.Cut(id, "-")
 	if !ok || len(number) > maxNumber {
@@ -174,8 +174,8 @@ func RunName(id string) (n int, of string, ok bool) {
 	return n, of, n > 0 && !strange
 }
 
-// Check returns an error when the folder holds entries that dyno does not write: a link, which may
-// lead anywhere, or too many files.
+// Check returns an error if the folder holds what dyno does not write: a link, which may lead
+// anywhere, or too many files.
 func (f *Followed) Check() error {
 	n := 0
 	return fs.WalkDir(f.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {

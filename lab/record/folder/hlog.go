@@ -86,8 +86,8 @@ func (l *intervalLog) encode(h *hdrhistogram.Histogram) error {
 }
 
 // appendCounts writes counts as zigzag variable-length integers, a run of zeros as its negative
-// length. The format keeps 8 bits in a ninth byte where Go's varints keep 7; no window holds 2^55
-// offers.
+// length. The format keeps 8 bits in a ninth byte where Go's varints keep 7; no window has 2^55
+// requests.
 func appendCounts(b []byte, counts []int64) []byte {
 	last := len(counts)
 	for last > 0 && counts[last-1] == 0 {

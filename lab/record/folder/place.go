@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Place is where a folder may be made, and what has to be made for it.
+// Place is a path at which a folder may be made.
 type Place struct {
 	dir  string
 	made []string // the folder and those above it that did not exist, from the inside out
@@ -32,8 +32,8 @@ func Claim(dir string) (Place, error) {
 	}
 }
 
-// Leave removes the folder as it was made since Claim: everything in it, and those above it that
-// are empty. What was there before stays.
+// Leave removes what was made at the path since Claim: the folder with everything in it, and the
+// folders above it that are empty. What existed before stays.
 func (p Place) Leave() error {
 	if len(p.made) == 0 { // the folder was there, and empty
 		entries, err := os.ReadDir(p.dir)

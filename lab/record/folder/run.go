@@ -22,9 +22,8 @@ import (
 // takes about 600.
 const maxLine = 1 << 20
 
-// Writer writes a run's folder while the run is in progress. It keeps a window in memory only
-// until the window is written, so a run of hours needs no more memory than one of seconds. It is
-// not safe for concurrent use.
+// Writer writes a run's folder while the run is in progress. It keeps no window that was written,
+// so a run of hours needs no more memory than one of seconds. It is not safe for concurrent use.
 type Writer struct {
 	dir    string
 	series *os.File
@@ -32,7 +31,7 @@ type Writer struct {
 	hlogW  *bufio.Writer
 	log    *intervalLog
 	failed error           // the first failure, after which nothing is written
-	unread []record.Window // since then
+	unread []record.Window // the windows since then
 }
 
 // Create makes the run's folder and opens its files.
@@ -67,9 +66,9 @@ func (w *Writer) open() (err error) {
 	return nil
 }
 
-// Window appends a window and its histograms, by tag, and keeps neither. The window is in the
-// file when Window returns, so readers can follow the run; that costs one system call per 100 ms.
-// It does not fail when the disk does: the run continues without its folder.
+// Window appends a window and its histograms, by tag. The window is in the file when Window
+// returns, so readers can follow the run; that costs one system call per 100 ms. Its error is
+// always nil: if the disk fails, the run continues without its folder.
 func (w *Writer) Window(win record.Window, hists map[string]*hdrhistogram.Histogram) error {
 	if w.failed == nil {
 		w.failed = w.write(win, hists)
@@ -101,7 +100,7 @@ func (w *Writer) write(win record.Window, hists map[string]*hdrhistogram.Histogr
 }
 
 // Close writes run.json, redacts r as well, and closes the files. If anything could not be written,
-// it enters that into the run, which is then not to be read from its folder.
+// it stores the error in r.Unwritten: the folder then lacks a part of the run.
 func (w *Writer) Close(r *record.Run) {
 	r.Version = record.Version
 	r.Load.URL = redact.URL(r.Load.URL)

@@ -62,7 +62,8 @@ func readSlices(e *record.Experiment) error {
 	return nil
 }
 
-// wholeLines splits into lines. It leaves out a half-written last line, as a killed lab leaves it.
+// wholeLines is a bufio.SplitFunc for lines that leaves out an incomplete last line, which a killed
+// lab may have written.
 func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil

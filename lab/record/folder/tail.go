@@ -27,7 +27,8 @@ type Series struct {
 	First  int64 // start of the series, ns; 0: not read yet
 }
 
-// Next returns the windows of the complete lines that were added. It skips what is too far behind.
+// Next returns the windows of the complete lines that were added since the last call. If they are
+// more than maxBehind bytes, it skips the oldest.
 func (s *Series) Next(f *Followed) ([]record.Window, error) {
 	name := path.Join(record.RunsFolder, s.Run, SeriesFile)
 	if at, err := f.root.Lstat(name); err != nil || !at.Mode().IsRegular() {
@@ -71,7 +72,7 @@ func (s *Series) Next(f *Followed) ([]record.Window, error) {
 	return out, nil
 }
 
-// firstWindow reads the start of a series.
+// firstWindow returns the start of the first window of a series, in ns.
 func firstWindow(file io.ReaderAt) (int64, error) {
 	line, err := bufio.NewReader(io.NewSectionReader(file, 0, maxBite)).ReadBytes('\n')
 	if err != nil {
@@ -84,8 +85,8 @@ func firstWindow(file io.ReaderAt) (int64, error) {
 	return w.Start, nil
 }
 
-// readLines reads complete lines; a part that is full without one is returned whole, since no line
-// is that long.
+// readLines reads complete lines. If maxBite bytes hold no line end, it returns them all, so that
+// the caller skips them: no window is that long.
 func readLines(file io.ReaderAt, from, most int64) ([]byte, error) {
 	part := make([]byte, most)
 	n, err := file.ReadAt(part, from)

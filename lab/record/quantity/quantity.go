@@ -1,8 +1,7 @@
-// Package quantity reads durations and rates as people write them: in Go's form, and in the forms
-// of other tools where their meaning is beyond doubt. For the others it says what was probably
-// meant.
+// Package quantity reads durations and rates as people write them: in Go's form, and in other
+// tools' forms if their meaning is clear. For the others, the error suggests what to write.
 //
-// It is not for the bounds of a value: the caller knows those. It starts no goroutines.
+// It does not check the bounds of a value: the caller knows those. It starts no goroutines.
 package quantity
 
 import (
@@ -27,8 +26,7 @@ func (e *Error) Error() string {
 	return e.Hint
 }
 
-// Hint returns what an error of this package says to write instead; empty: nothing, or it is
-// another error.
+// Hint returns the Hint of an error of this package; empty: it has none, or err is another error.
 func Hint(err error) string {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e.Hint
@@ -38,11 +36,11 @@ func Hint(err error) string {
 
 func wrong(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// Longest is the longest duration of anything that is measured or waited for: a month, far below
-// what would overflow.
+// Longest is the longest time that may be measured or waited for: a month, far below what would
+// overflow.
 const Longest = 30 * 24 * time.Hour
 
-// Bounded is Duration for what is measured or waited for.
+// Bounded reads a duration of at most Longest.
 func Bounded(text string) (time.Duration, error) {
 	d, err := Duration(text)
 	if err == nil && (d > Longest || d < -Longest) {
@@ -51,10 +49,10 @@ func Bounded(text string) (time.Duration, error) {
 	return d, err
 }
 
-// longest bounds a text in bytes: no quantity is as long.
+// longest is the length of the longest text that is read, in bytes.
 const longest = 64
 
-// units are the words for units of time besides Go's.
+// units maps names of units of time to Go's.
 var units = map[string]string{
 	"nsec": "ns", "nanosecond": "ns", "usec": "us", "microsecond": "us", "msec": "ms", "milli": "ms", "millisecond": "ms",
 	"sec": "s", "second": "s", "min": "m", "minute": "m", "hr": "h", "hour": "h",

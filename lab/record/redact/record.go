@@ -9,8 +9,8 @@ import (
 	"dyno/parts/redact"
 )
 
-// Record returns a copy of a record in which no text has a secret. It copies what JSON has of the
-// record; other fields are shared.
+// Record returns a copy of a record in which no text has a secret. Fields that JSON leaves out are
+// shared with the original.
 func Record[T any](record T) T {
 	return copied(reflect.ValueOf(&record).Elem()).Interface().(T)
 }
@@ -58,7 +58,7 @@ func copied(v reflect.Value) reflect.Value {
 	return out
 }
 
-// member returns the copy of a map's value, whose key may say that it is a secret.
+// member returns the copy of a map's value. It replaces the value if its key marks a secret.
 func member(key, value reflect.Value) reflect.Value {
 	text := value
 	if text.Kind() == reflect.Interface {
@@ -70,7 +70,7 @@ func member(key, value reflect.Value) reflect.Value {
 	return copied(value)
 }
 
-// rawText redacts JSON: an assembly, as an agent of another program published it.
+// rawText redacts JSON: the assembly that a target's agent published.
 func rawText(text []byte) []byte {
 	var decoded any
 	d := json.NewDecoder(bytes.NewReader(text))

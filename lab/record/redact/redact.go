@@ -1,8 +1,8 @@
 // Package redact removes secrets from what the lab writes: records, scenarios, command lines,
 // messages.
 //
-// It is not for the output of the measured processes, which is kept as it is, nor for the forms
-// that services have as well (parts/redact). It starts no goroutines.
+// It is not for the output of the measured processes, which is kept as it is. The forms of secrets
+// that services must hide as well are in parts/redact. It starts no goroutines.
 package redact
 
 import (
@@ -42,7 +42,8 @@ func Text(s string) string {
 // flagged matches a flag and the argument after it, in a list of YAML or in a line of a shell.
 var flagged = regexp.MustCompile(`(?i)(["'\s,\[]--?[\w.-]*` + redact.Names + `["']?(?:\s*,\s*|\s*\n\s*-[ \t]+|[ \t]+))("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"',\]]+)`)
 
-// Scenario replaces the same in a scenario's text, and what follows a flag in a command line.
+// Scenario replaces the same in a scenario's text, and the value of each command-line flag whose
+// name marks a secret.
 func Scenario(text string) string { return Text(flagged.ReplaceAllString(text, "${1}"+Mark)) }
 
 // Args redacts a command line, including the word after a flag whose name marks a secret.
