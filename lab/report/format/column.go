@@ -37,8 +37,3 @@ func Shown[T any](all []Column[T], rows []T) (out []Column[T]) {
 	}
 	return out
 }
-
-// Narrow returns the columns that fit a terminal of 100 columns, and the table of a pull request.
-func Narrow[T any](all []Column[T]) []Column[T] {
-	return slices.DeleteFunc(slices.Clone(all), func(c Column[T]) bool { return c.Roomy })
-}

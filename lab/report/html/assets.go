@@ -19,7 +19,6 @@ func Words() template.FuncMap { return maps.Clone(templateWords) }
 
 // templateWords are the functions that need no report.
 var templateWords = template.FuncMap{
-	"figure": format.Format, "rate": format.Rate, "times": format.Times, "percent": format.Percent, "size": format.Size, "clock": format.Clock,
-	"between": format.Between, "betweenRatios": format.BetweenRatios, "plural": format.Plural, "command": format.Command,
-	"slo": format.SLO, "kind": func(kind string) string { return format.Kinds[kind] }, "role": format.Role,
+	"rate": format.Rate, "clock": format.Clock, "plural": format.Plural, "command": format.Command, "slo": format.SLO,
+	"kind": func(kind string) string { return format.Kinds[kind] },
 }

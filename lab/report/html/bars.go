@@ -23,7 +23,7 @@ type bars struct {
 type barRow struct {
 	Name, Change, Why string
 	Value, Detail     string
-	Ratio             string
+	Ratio, Verdict    string
 	Class             string
 	SVG               template.HTML
 }

@@ -56,19 +56,8 @@ func curveCells(v sections.Curves) (out []Cell) {
 	return out
 }
 
-// strip is the ratios of one metric: a row for B over A, and one for A's twin over A.
-type strip struct {
-	Rows []stripRow
-	Axis template.HTML
-}
-
-type stripRow struct {
-	Name, Value, Detail, Verdict string
-	SVG                          template.HTML
-}
-
 // newStrips draws a comparison's pairs by one metric.
-func newStrips(of view.Ratios) strip {
+func newStrips(of view.Ratios) bars {
 	var all []float64
 	for _, row := range of.Rows {
 		all = append(all, row.Ratios...)
@@ -77,9 +66,9 @@ func newStrips(of view.Ratios) strip {
 		}
 	}
 	x := ratioAxis(all)
-	out := strip{Axis: axisSVG(x, x.ratioTicks())}
+	out := bars{Note: "ratio; the band is the 95% interval, the dashed line no difference", Axis: axisSVG(x, x.ratioTicks())}
 	for _, row := range of.Rows {
-		drawn := stripRow{Name: row.Name, Detail: format.BetweenRatios(row.Interval), Verdict: format.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
+		drawn := barRow{Name: row.Name, Detail: format.BetweenRatios(row.Interval), Verdict: format.Better(of.Metric, row.Verdict), SVG: ratioSVG(row, x)}
 		if row.Ratio.Known() {
 			drawn.Value = format.Times(row.Ratio)
 		}

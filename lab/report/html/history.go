@@ -2,7 +2,6 @@ package html
 
 import (
 	"bytes"
-	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -13,10 +12,7 @@ import (
 	"dyno/lab/report/history"
 )
 
-//go:embed assets/history.html
-var historyHTML string
-
-var historyPage = template.Must(template.New("history").Funcs(templateWords).Parse(historyHTML))
+var historyPage = template.Must(template.New("history").Funcs(templateWords).Parse(asset("history.html")))
 
 // historyOf is a program's part of the page.
 type historyOf struct {

@@ -10,7 +10,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -25,51 +25,38 @@ import (
 	"dyno/lab/report/view"
 )
 
-//go:embed assets/page.html
-var pageHTML string
+//go:embed assets/*.html assets/*.css assets/*.js assets/*.LICENSE
+var assets embed.FS
 
-//go:embed assets/page.css
-var pageCSS string
-
-//go:embed assets/page.js
-var pageJS string
-
-//go:embed assets/charts.js
-var chartsJS string
-
-//go:embed assets/uPlot.iife.min.js
-var uPlotJS string
-
-//go:embed assets/uPlot.min.css
-var uPlotCSS string
-
-//go:embed assets/uPlot.LICENSE
-var uPlotLicense string
-
-//go:embed assets/flame.js
-var flameJS string
-
-//go:embed assets/d3-flame-graph.min.js
-var flameGraphJS string
-
-//go:embed assets/d3-flame-graph.LICENSE
-var flameGraphLicense string
+// asset is the text of a file.
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(b)
+}
 
 // The page's style and scripts. Its content security policy names them by their hashes and permits
 // nothing else: no request and no other script, whatever name a service or a scenario has.
 var (
-	style   = uPlotCSS + "\n" + pageCSS
-	library = "/*\n" + uPlotLicense + "*/\n" + uPlotJS + "\n" + chartsJS
-	flamer  = "/*\n" + flameGraphLicense + "*/\n" + flameGraphJS
-	policy  = strings.Join([]string{
+	style       = asset("uPlot.min.css") + "\n" + asset("page.css")
+	library     = licensed("uPlot.LICENSE", "uPlot.iife.min.js") + "\n" + asset("charts.js")
+	script      = asset("page.js")
+	flamer      = licensed("d3-flame-graph.LICENSE", "d3-flame-graph.min.js")
+	flameScript = asset("flame.js")
+	policy      = strings.Join([]string{
 		"default-src 'none'",
-		"script-src " + hash(library) + " " + hash(pageJS) + " " + hash(flamer) + " " + hash(flameJS),
+		"script-src " + hash(library) + " " + hash(script) + " " + hash(flamer) + " " + hash(flameScript),
 		"style-src " + hash(style),
 		"img-src data:", // the empty icon, so that browsers request none
 		"base-uri 'none'",
 		"form-action 'none'",
 	}, "; ")
 )
+
+// licensed is a library below its licence.
+func licensed(license, name string) string { return "/*\n" + asset(license) + "*/\n" + asset(name) }
 
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
@@ -95,7 +82,7 @@ func parse() *template.Template {
 		"loadPlot": loadPlot, "closedNote": closedNote, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf,
 		"stageSVG": stageSVG, "pausesSVG": pausesSVG, "flameRoom": flameRoom, "flameKinds": flameKinds, "flameVariants": flameVariants,
 		"pauses": func(n int64) string { return format.Plural(int(n), "pause") }, "pause": func(v format.Value) string { return format.Pause(float64(v)) },
-	}).Parse(pageHTML))
+	}).Parse(asset("page.html")))
 }
 
 // Table draws a table for pages of the same look.
@@ -122,8 +109,8 @@ func Page(w io.Writer, r *report.Report) error {
 		return fmt.Errorf("encoding the charts: %w", err)
 	}
 	v := pageView{
-		Report: r, Policy: policy, Style: template.CSS(style), Library: template.JS(library), Script: template.JS(pageJS),
-		Flamer: template.JS(flamer), FlameScript: template.JS(flameJS),
+		Report: r, Policy: policy, Style: template.CSS(style), Library: template.JS(library), Script: template.JS(script),
+		Flamer: template.JS(flamer), FlameScript: template.JS(flameScript),
 		// json.Marshal writes <, > and & as \u003c and so on, so the data cannot end its element.
 		Data: template.JS(data),
 	}

@@ -1,6 +1,7 @@
 package sections
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -22,24 +23,41 @@ func scaling(r *report.Report) Section {
 		texts := of.Curves[i].Words()
 		models.Items = append(models.Items, Item{Spans: plain(texts[0]), Blocks: []Block{List{Items: lines(texts[1:])}}})
 	}
-	s.Blocks = append(s.Blocks, Chart{of}, headed("throughput over concurrency", of.Table), For{printed, []Block{models}})
+	s.Blocks = append(s.Blocks, Chart{of}, pointTable(of), For{printed, []Block{models}})
 	return s
 }
 
-// headed is a table whose heads are the same in every output.
-func headed(name string, of func() (head []string, number []bool, rows [][]string)) Table {
-	t := Table{Name: name, Class: "tall"}
-	head, number, rows := of()
-	for i := range head {
-		t.Columns = append(t.Columns, Column{Head: head[i], Short: head[i], Number: number[i]})
+// pointTable is the table of all points of the curves.
+func pointTable(of *view.Scaling) Table {
+	type point struct {
+		variant string
+		view.ScalingPoint
 	}
-	for _, cells := range rows {
-		row := Row{Share: -1}
-		for _, c := range cells {
-			row.Cells = append(row.Cells, Cell{Text: c})
+	var points []point
+	for _, c := range of.Curves {
+		for _, p := range c.Points {
+			points = append(points, point{c.Variant, p})
 		}
-		t.Rows = append(t.Rows, row)
 	}
+	ms := func(head string, read func(point) format.Value) format.Column[point] {
+		return figure(head, "", head, func(p point) string { return format.Format(read(p)) })
+	}
+	t := tableOf("throughput over concurrency", []format.Column[point]{
+		words("variant", func(p point) string { return p.variant }),
+		figure("concurrency", "", "concurrency", func(p point) string { return format.Count(int64(p.Concurrency)) }),
+		ms("done/s", func(p point) format.Value { return p.PerS }),
+		ms("p50 ms", func(p point) format.Value { return p.P50 }),
+		ms("p95 ms", func(p point) format.Value { return p.P95 }),
+		ms("p99 ms", func(p point) format.Value { return p.P99 }),
+		words("SLO", func(p point) string {
+			if !p.Judged {
+				return ""
+			}
+			return format.Met(p.Met, "")
+		}),
+		words("waits for", func(p point) string { return cmp.Or(p.Waits, format.Dash) }),
+	}, points)
+	t.Class = "tall"
 	return t
 }
 
@@ -48,7 +66,9 @@ func sessions(r *report.Report) Section {
 	if r.Crowd == nil {
 		return Section{}
 	}
-	return Section{ID: "sessions", Title: "Sessions", Blocks: []Block{headed("sessions", r.Crowd.Table),
+	t := tableOf("sessions", r.Crowd.Columns(), r.Crowd)
+	t.Class = "tall"
+	return Section{ID: "sessions", Title: "Sessions", Blocks: []Block{t,
 		For{Page, []Block{Text{Class: "note", Spans: plain("Frames and bytes received are those of a session: the mean, and p1, which 99% of the sessions reach. Opening times count from the first step of a connection until the session is open.")}}}}}
 }
 

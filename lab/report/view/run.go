@@ -59,17 +59,3 @@ func RunOf(r *record.Run) Run {
 	v := capacity.Judge(r)
 	return NewRun(r, &v)
 }
-
-// MostInvalid is the most frequent reason why runs do not count.
-func MostInvalid(runs []Run) (most string) {
-	times := map[string]int{}
-	for _, r := range runs {
-		times[r.Invalid]++
-	}
-	for _, r := range runs {
-		if times[r.Invalid] > times[most] || most == "" {
-			most = r.Invalid
-		}
-	}
-	return most
-}

@@ -117,22 +117,6 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	return out
 }
 
-// Table is the table of all points, the same in every form of the report.
-func (s *Scaling) Table() (head []string, number []bool, rows [][]string) {
-	head = []string{"variant", "concurrency", "done/s", "p50 ms", "p95 ms", "p99 ms", "SLO", "waits for"}
-	number = []bool{false, true, true, true, true, true, false, false}
-	for _, c := range s.Curves {
-		for _, p := range c.Points {
-			met := ""
-			if p.Judged {
-				met = format.Met(p.Met, "")
-			}
-			rows = append(rows, []string{c.Variant, format.Count(int64(p.Concurrency)), format.Format(p.PerS), format.Format(p.P50), format.Format(p.P95), format.Format(p.P99), met, cmp.Or(p.Waits, format.Dash)})
-		}
-	}
-	return head, number, rows
-}
-
 // Words state for each curve the best model and the meaning of its parameters.
 func (c *ScalingCurve) Words() (lines []string) {
 	lines = append(lines, c.Variant+": "+c.InWords)

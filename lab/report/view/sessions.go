@@ -51,9 +51,8 @@ func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capaci
 	return c
 }
 
-// columns are the columns of the table, the same in every form of the report.
 var crowdColumns = []format.Column[Crowded]{
-	{Head: "variant", Short: "variant", Cell: func(c Crowded) string { return c.Variant }},
+	{Head: "variant", Short: "variant", Cell: func(c Crowded) string { return cmp.Or(c.Variant, format.Dash) }},
 	{Head: "for", Short: "for", Cell: func(c Crowded) string {
 		if c.Round > 0 {
 			return fmt.Sprintf("%s %d", c.Role, c.Round)
@@ -74,11 +73,12 @@ var crowdColumns = []format.Column[Crowded]{
 	}),
 	crowdNumber("open p50", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P50)) }),
 	crowdNumber("open p99", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P99)) }),
-	{Head: "SLO", Short: "SLO", Cell: func(c Crowded) string { return c.Met }},
+	{Head: "SLO", Short: "SLO", Cell: func(c Crowded) string { return cmp.Or(c.Met, format.Dash) }},
 }
 
 func crowdNumber(head, unit string, cell func(Crowded) string) format.Column[Crowded] {
-	return format.Column[Crowded]{Head: head, Unit: unit, Number: true, Cell: cell}
+	head += format.Space(unit)
+	return format.Column[Crowded]{Head: head, Short: head, Number: true, Cell: cell}
 }
 
 func someOrDash(n int64) string {
@@ -88,27 +88,13 @@ func someOrDash(n int64) string {
 	return format.Count(n)
 }
 
-// Table is the table of the runs. Columns that are empty in every run are left out.
-func (c Crowd) Table() (head []string, number []bool, rows [][]string) {
+// Columns are the columns of the table of the runs that have content.
+func (c Crowd) Columns() []format.Column[Crowded] {
 	columns := format.Shown(crowdColumns, c)
 	if len(slices.CompactFunc(slices.Clone(c), func(a, b Crowded) bool { return a.Variant == b.Variant })) == 1 {
-		columns = columns[1:]
+		return columns[1:]
 	}
-	for _, col := range columns {
-		name := col.Head
-		if col.Unit != "" {
-			name += " " + col.Unit
-		}
-		head, number = append(head, name), append(number, col.Number)
-	}
-	for _, row := range c {
-		var cells []string
-		for _, col := range columns {
-			cells = append(cells, cmp.Or(col.Cell(row), format.Dash))
-		}
-		rows = append(rows, cells)
-	}
-	return head, number, rows
+	return columns
 }
 
 // Answer is the result of runs at known numbers of sessions in one sentence.
