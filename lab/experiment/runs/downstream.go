@@ -25,7 +25,8 @@ type downstream struct {
 	watch      *probe.Watcher
 }
 
-// DownstreamAnswers returns an error if Downstream does not answer, before the experiment spends any time.
+// DownstreamAnswers returns an error if Downstream does not answer, before the experiment spends
+// any time.
 func (b *Runner) DownstreamAnswers(ctx context.Context) error {
 	if b.Downstream == "" {
 		return nil
@@ -42,8 +43,8 @@ func (b *Runner) DownstreamAnswers(ctx context.Context) error {
 	return nil
 }
 
-// watchDownstream begins to watch the process at Downstream, which calls come to from target; nil: there is
-// none.
+// watchDownstream begins to watch the process at Downstream, which calls come to from target; nil:
+// there is none.
 func (b *Runner) watchDownstream(ctx context.Context, target int, dir string) (*downstream, error) {
 	if b.Downstream == "" {
 		return nil, nil
