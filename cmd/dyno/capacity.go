@@ -20,9 +20,9 @@ func newCapacity() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity URL|SCENARIO",
 		Short: "Find the highest rate that meets the SLO, with the curve",
-		Long: `Capacity drives the target as fast as it can work, and then offers rates near that for a second each: the
-highest rate at which 95% of these meet the SLO is the capacity, with its interval. Then it holds that rate
-for longer. It takes a minute and a half, --quick half a minute. A scenario's target is started afresh for each
+		Long: `Capacity drives the target as fast as it can work, and then sends requests at rates near that for a second each: the
+highest rate at which 95% of these meet the SLO is the capacity, with its interval. Then it confirms that rate
+by a longer run. It takes a minute and a half, --quick half a minute. A scenario's target is started afresh for each
 generation, of which there are two or more: each lasts about eight times as long as its start took, at least 20 s.
 A service that already runs at a URL is not restarted.`,
 		Example: `  dyno capacity http://127.0.0.1:8080/ --slo p99=20ms,errors=0.1%

@@ -61,7 +61,7 @@ service: nothing could be measured, or the generator was the limit.`,
 			if pid == os.Getpid() {
 				return usage.Errorf("--pid: %d is dyno itself; leave it out to use the process that listens at the URL", pid)
 			}
-			o := experiment.Options{PID: pid, Token: token, OTLP: otlp, Also: also}
+			o := experiment.Options{PID: pid, Token: token, OTLP: otlp, Downstream: also}
 			if cmd.Flags().Changed("connections") {
 				o.Clients = q.Connections
 			}

@@ -38,7 +38,7 @@ took and what it left out, and why. It sends nothing. Where a value of one answe
 request, it writes a flow. For a script of k6 or Locust it writes a scenario that runs that tool (dyno windows).
 
 The scenario goes to stdout, or with -o to a file. Cookies, Authorization and other likely secrets are left out, unless
---secrets keeps them: then they are in a file beside the scenario that only you can read.`,
+--secrets keeps them, in a second file that only you can read.`,
 		Example: `  dyno import checkout.har -o checkout.yaml --target http://127.0.0.1:8080
   pbpaste | dyno import - -o order.yaml          a command copied in a browser as cURL
   dyno import openapi.yaml | less
@@ -53,7 +53,7 @@ The scenario goes to stdout, or with -o to a file. Cookies, Authorization and ot
 	f.StringVar(&in.options.Target, "target", "", "base URL to send the requests to (default: their own)")
 	f.StringVar(&in.options.Kind, "kind", "", "kind of load: flows, which sends the requests in their order, or requests, a mix (default: flows where a value or a cookie passes from one answer to a later request)")
 	f.BoolVar(&in.options.NoStatic, "no-static", false, "leave out pictures, style sheets, scripts and other files of a page")
-	f.BoolVar(&in.options.Secrets, "secrets", false, "keep secrets, in a file beside the scenario; needs -o")
+	f.BoolVar(&in.options.Secrets, "secrets", false, "keep secrets, in a second file; needs -o")
 	return cmd
 }
 
@@ -130,7 +130,7 @@ func (in *importing) script(cmd *cobra.Command, form importer.Form, name string)
 // complete sets the options that depend on file names.
 func (in *importing) complete(form importer.Form, name string) error {
 	if in.options.Secrets && in.out == "" {
-		return usage.Errorf("--secrets writes a file beside the scenario: name the scenario with -o FILE")
+		return usage.Errorf("--secrets writes a second file: name the scenario with -o FILE")
 	}
 	o := &in.options
 	o.Source = form.What

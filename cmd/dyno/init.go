@@ -35,7 +35,7 @@ a scenario that dyno run and dyno capacity take. PACKAGE is the folder of the pr
 below the current folder. For a service that already runs, or is no Go program, name its URL.
 
 Where there is no program it writes a commented scenario with every field explained, as it does for FILE -.
-FILE is dyno.yaml unless given. An existing file is never replaced. Beside the scenario it writes ` + scenario.SchemaFile + `, with which
+FILE is dyno.yaml unless given. An existing file is never replaced. Into the same folder it writes ` + scenario.SchemaFile + `, with which
 editors complete and check the scenario.`,
 		Example: `  dyno init ./cmd/server    writes dyno.yaml
   dyno init ./cmd/server --args '-config dev.yaml' --url-path /items

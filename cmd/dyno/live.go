@@ -19,8 +19,8 @@ func newLive() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live [DIR]",
 		Short: "Show the experiments of a folder in a browser, also while they run",
-		Long: `Live serves a page with the experiments in a folder (default dyno-out), the report of each, and the runs of
-one that is still going on while they go on. It only reads the folder: start it beside dyno run, in another terminal. Interrupt it to end it.
+		Long: `Live serves a page with the experiments in a folder (default dyno-out), the report of each, and the current run of
+one that is in progress. It only reads the folder: start it in another terminal than dyno run. Interrupt it to end it.
 
 It listens on loopback unless --listen says otherwise; every client that reaches an address beyond it can read the folder.`,
 		Example: `  dyno live

@@ -71,7 +71,7 @@ and the SLO was not met all the same.`,
 	c.register(cmd)
 	q.Register(cmd.Flags())
 	f := cmd.Flags()
-	usage.Rate(f, &rate, "rate", "r", "offered requests per second (open model)")
+	usage.Rate(f, &rate, "rate", "r", "requests per second (open model)")
 	usage.Duration(f, &duration, "duration", "d", 10*time.Second, "measured time")
 	usage.Duration(f, &warmup, "warmup", "", 500*time.Millisecond, "duration of the load before the measurement, which is not counted")
 	f.BoolVar(&closed, "closed", false, "ignore -r: each connection sends again when it has its answer")

@@ -30,7 +30,7 @@ and prints the result. It needs only the folder, which may come from another mac
 
 --export prints the run for another program instead: its profiles for Speedscope, or what happened when, for
 Perfetto (ui.perfetto.dev). --push-otlp also sends its series, dyno_..., to Prometheus or another receiver,
-where they are seen beside the service's own.
+where they are seen with the service's own.
 
 It exits 4 when the run is invalid, 1 when a signal or an error ended it early, else 0: only the command that ran
 judges SLO and gate.`,

@@ -31,7 +31,7 @@ func newTune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune SCENARIO",
 		Short: "Search for better settings, and prove the winner against the start",
-		Long: `Tune starts the scenario's service with other settings and lets them take turns beside its start
+		Long: `Tune starts the scenario's service with other settings and lets them take turns with its start
 configuration: GOGC, GOMEMLIMIT and GOMAXPROCS, a build with the CPU profile of the start (PGO), and what
 the service declares (SERVICE assemblies --json). Changes that are not worth it go first, the better half
 is measured again, and the best are combined. The winner is then compared with the start on fresh data,

@@ -44,7 +44,7 @@ const locateBudget = 20 * time.Second
 func (x *executor) diagnose(ctx context.Context) error {
 	name := x.variants[0].Name
 	x.expected = runsPerSearch + runsPerDiagnosis
-	if err := x.runner.AlsoAnswers(ctx); err != nil {
+	if err := x.runner.DownstreamAnswers(ctx); err != nil {
 		return err
 	}
 	plan, found := x.diagnosePlan(name, 0), 0.0

@@ -43,21 +43,21 @@ const (
 
 // Options says what to execute and how.
 type Options struct {
-	Scenario *scenario.Scenario
-	Out      string   // the experiment's folder: absent or empty
-	Command  []string // the command line that runs it again, for the report
-	Depth    Depth
-	Only     []string         // variants to run, in this order; none: all
-	Metric   string           // compare: work, p99, cpu or capacity (also when empty)
-	Rate     float64          // above 0: the rate of every variant, per second, instead of a search
-	Samples  int              // above 0: number of samples of a comparison, or of rounds of whole runs, instead of the depth's
-	Budget   time.Duration    // time limit after building; 0: the scenario's or the depth's
-	Clients  int              // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
-	Also     string           // debug address of a process that the target calls and that is profiled as well; empty: none
-	PID      int              // process of a running target; 0: the process that listens at its URL
-	OTLP     string           // address that receives the target's traces; empty: a free one, if the scenario sends traces
-	Token    string           // bearer token of the target's debug address; empty: none
-	Agents   generator.Agents // processes that send the requests in place of this one; nil: none
+	Scenario   *scenario.Scenario
+	Out        string   // the experiment's folder: absent or empty
+	Command    []string // the command line that runs it again, for the report
+	Depth      Depth
+	Only       []string         // variants to run, in this order; none: all
+	Metric     string           // compare: work, p99, cpu or capacity (also when empty)
+	Rate       float64          // above 0: the rate of every variant, per second, instead of a search
+	Samples    int              // above 0: number of samples of a comparison, or of rounds of whole runs, instead of the depth's
+	Budget     time.Duration    // time limit after building; 0: the scenario's or the depth's
+	Clients    int              // diagnose: highest number of requests in flight; 0: chosen by the diagnosis
+	Downstream string           // debug address of a process that the target calls and that is profiled as well; empty: none
+	PID        int              // process of a running target; 0: the process that listens at its URL
+	OTLP       string           // address that receives the target's traces; empty: a free one, if the scenario sends traces
+	Token      string           // bearer token of the target's debug address; empty: none
+	Agents     generator.Agents // processes that send the requests in place of this one; nil: none
 	// Profile is the length of the CPU profile that is taken after a search for a capacity; 0: none.
 	Profile time.Duration
 	// Concurrency compares all variants of jobs by concurrency at this number; 0: each at its best.
@@ -227,7 +227,7 @@ func newExecutor(o Options, how kind, variants []scenario.Variant) *executor {
 	x.gen = generator.New(x.programs)
 	x.gen.Permit, x.gen.Agents = o.Permit, o.Agents
 	x.runner = &runs.Runner{Generator: x.gen, Warmup: x.warmup(), DiagnoseWarmup: diagnoseLengths[o.Depth].warmup, CPU: o.Profile,
-		Also: o.Also, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
+		Downstream: o.Downstream, OTLP: o.OTLP, Token: o.Token, Window: o.Progress.Window}
 	return x
 }
 

@@ -51,7 +51,7 @@ func (q *Flags) Register(f *pflag.FlagSet) {
 	f.IntVarP(&q.Connections, "connections", "c", 64, "connections")
 	f.StringVar(&q.engine, "engine", "auto", "raw (HTTP/1.1 over epoll or io_uring), std (net/http: TLS, HTTP/2) or auto")
 	usage.Duration(f, &q.timeout, "timeout", "", 10*time.Second, "time limit of a request, from its intended send time")
-	usage.Rate(f, &q.MaxRate, "max-rate", "", "upper bound of the offered rate, per second")
+	usage.Rate(f, &q.MaxRate, "max-rate", "", "upper bound of the rate, per second")
 	f.IntVar(&q.pipeline, "pipeline", 1, "requests in flight on one connection")
 	f.BoolVarP(&q.insecure, "insecure", "k", false, "trust any TLS certificate")
 	f.BoolVar(&q.http2, "http2", false, "offer HTTP/2")

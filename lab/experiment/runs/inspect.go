@@ -32,7 +32,7 @@ type inspection struct {
 const settle = 200 * time.Millisecond
 
 // inspect begins to take profiles after the warm-up, and calls done when it has finished.
-func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *also, done func()) *inspection {
+func (b *Runner) inspect(ctx context.Context, d *drive, dir string, t record.Target, below *downstream, done func()) *inspection {
 	in := &inspection{length: b.CPU}
 	in.ended.Go(func() {
 		defer done()

@@ -36,7 +36,7 @@ type Runner struct {
 	Warmup         time.Duration         // load before a run, not counted
 	DiagnoseWarmup time.Duration         // the same, for a run of a diagnosis
 	CPU            time.Duration         // length of a CPU profile; 0: the usual one
-	Also           string                // debug address of a process that the target calls and that is profiled as well; empty: none
+	Downstream     string                // debug address of a process that the target calls and that is profiled as well; empty: none
 	OTLP           string                // address that receives the target's traces; empty: a free one, if the scenario sends traces
 	Token          string                // bearer token of the target's debug address; empty: none
 	Window         func(w record.Window) // receives 100 ms of the current run, on another goroutine
@@ -163,9 +163,9 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 	loading, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	var taken *inspection
-	var below *also
+	var below *downstream
 	if sink.profiling {
-		if below, err = b.watchAlso(ctx, r.Target.PID, dir); err != nil {
+		if below, err = b.watchDownstream(ctx, r.Target.PID, dir); err != nil {
 			return 0, err
 		}
 		defer below.close()

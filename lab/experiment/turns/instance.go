@@ -38,7 +38,7 @@ type instance struct {
 	arm      Arm
 	turns    *turns
 	variant  scenario.Variant
-	env      *environment.Testbed
+	testbed  *environment.Testbed
 	run      *record.Run        // the part that all slices of the instance share: target, load, SLO
 	requests generator.Requests // named after the instance
 	debug    profiling.Address  // the target's; without a URL, it has none
@@ -57,7 +57,7 @@ func (t *turns) start(ctx context.Context, n int, p Arm, shared *environment.Tes
 		return nil, err
 	}
 	name := fmt.Sprintf("%d-%s", n, p)
-	s := &instance{arm: p, turns: t, variant: variant, env: t.programs.New(Folder(t.exp, name), shared)}
+	s := &instance{arm: p, turns: t, variant: variant, testbed: t.programs.New(Folder(t.exp, name), shared)}
 	s.run = &record.Run{ID: name, Spec: step, Started: time.Now(), SLO: t.exp.SLO, Machine: t.exp.Machine}
 	if err := s.open(ctx); err != nil {
 		s.close()
@@ -67,27 +67,27 @@ func (t *turns) start(ctx context.Context, n int, p Arm, shared *environment.Tes
 }
 
 func (s *instance) open(ctx context.Context) error {
-	err := s.env.Up(ctx)
+	err := s.testbed.Up(ctx)
 	if err != nil {
 		return err
 	}
 	var debug string
-	if s.run.Target, debug, err = s.env.Prepare(ctx, s.variant, nil); err != nil {
+	if s.run.Target, debug, err = s.testbed.Prepare(ctx, s.variant, nil); err != nil {
 		return err
 	}
 	if s.debug, err = s.turns.gen.Debug(debug, s.turns.plan.Token); err != nil {
 		return err
 	}
-	if s.requests, err = s.turns.gen.Requests(ctx, s.env, s.variant, s.run); err != nil {
+	if s.requests, err = s.turns.gen.Requests(ctx, s.testbed, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.env.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.PIDs()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.testbed.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.PIDs()})
 	return nil
 }
 
 // close stops the processes that the instance started, and keeps its driver's note about failures.
 func (s *instance) close() {
-	s.env.Down()
+	s.testbed.Down()
 	if notes := s.requests.Notes(); len(notes) > 0 {
 		s.turns.driverNotes[s.arm] = notes[0]
 	}

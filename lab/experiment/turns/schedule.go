@@ -56,13 +56,13 @@ type schedule struct {
 	dropped  map[Arm]string  // with the reason
 	warm     map[Arm]float64 // peak work rate during warm-up, per second
 
-	round        int // number of the newest round
-	restarts     int // those followed by at least leastRounds rounds
-	work, trials map[Arm]int
-	spent        map[string]time.Duration // time by kind of slice
-	sees         bool                     // the target's CPU time can be read
-	working      [][2]Arm                 // pairs whose work, or what is compared at one rate, is not yet decided
-	undecided    map[[2]Arm]bool          // pairs that are not yet decided
+	round         int // number of the newest round
+	restarts      int // those followed by at least leastRounds rounds
+	work, trials  map[Arm]int
+	spent         map[string]time.Duration // time by kind of slice
+	cpuKnown      bool                     // the target's CPU time can be read
+	undecidedWork [][2]Arm                 // pairs whose work, or what is compared at one rate, is not yet decided
+	undecided     map[[2]Arm]bool          // pairs that are not yet decided
 }
 
 // newSchedule summarizes the slices so far for the choice of the next ones.
@@ -83,7 +83,7 @@ func newSchedule(p *Plan, sc *scenario.Scenario, all []record.Slice, dropped map
 		}
 		rounds[one.Generation][one.Block] = true
 		s.round = max(s.round, one.Block)
-		s.sees = s.sees || one.TargetCPU > 0
+		s.cpuKnown = s.cpuKnown || one.TargetCPU > 0
 		s.spent[one.Kind] += took(all, i)
 	}
 	for _, in := range rounds {
@@ -94,7 +94,7 @@ func newSchedule(p *Plan, sc *scenario.Scenario, all []record.Slice, dropped map
 	for _, pair := range p.Comparisons {
 		decided := s.workDecided(pair)
 		if !decided {
-			s.working = append(s.working, pair)
+			s.undecidedWork = append(s.undecidedWork, pair)
 		}
 		if !decided || !s.capacityDecided(pair) {
 			s.undecided[pair] = true
@@ -116,7 +116,7 @@ func took(all []record.Slice, i int) time.Duration {
 // it when every comparison of work is decided.
 func (s *schedule) kind() string {
 	work, trials := s.spent[record.SliceWork], s.spent[record.SliceSLO]
-	worked := s.plan.Samples == 0 && len(s.plan.Comparisons) > 0 && len(s.working) == 0 && !slices.ContainsFunc(s.plan.Arms, s.lacksWork)
+	worked := s.plan.Samples == 0 && len(s.plan.Comparisons) > 0 && len(s.undecidedWork) == 0 && !slices.ContainsFunc(s.plan.Arms, s.lacksWork)
 	switch {
 	case s.plan.Rate > 0, s.capped():
 		return record.SliceSLO
@@ -190,7 +190,7 @@ func (s *schedule) workDecided(pair [2]Arm) bool {
 	decided := func(metric string) bool {
 		return compare.Decided(s.slices, metric, compare.Arm(pair[0]), compare.Arm(pair[1]))
 	}
-	return decided(s.metric()) && (s.metric() != compare.MetricWork || !s.sees || decided(compare.MetricCPU))
+	return decided(s.metric()) && (s.metric() != compare.MetricWork || !s.cpuKnown || decided(compare.MetricCPU))
 }
 
 // metric returns the first metric of the pairs: the requested one at one equal rate, or else the
@@ -199,7 +199,7 @@ func (s *schedule) metric() string {
 	switch {
 	case s.plan.Rate > 0:
 		return cmp.Or(s.plan.Metric, compare.MetricP99)
-	case s.plan.Metric == compare.MetricCPU && s.sees:
+	case s.plan.Metric == compare.MetricCPU && s.cpuKnown:
 		return compare.MetricCPU
 	}
 	return compare.MetricWork

@@ -175,7 +175,7 @@ func (s *instance) slice(kind string) record.Slice {
 // send carries out a slice's plan and returns the usage at its start, when the connections were
 // up. A failing target is a result; an error is the lab's own.
 func (s *instance) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
-	follow, end, err := s.turns.gen.Deliveries(ctx, s.env, &s.requests)
+	follow, end, err := s.turns.gen.Deliveries(ctx, s.testbed, &s.requests)
 	if err != nil {
 		return record.Totals{}, nil, usage.Sum{}, err
 	}

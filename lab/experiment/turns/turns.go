@@ -223,7 +223,7 @@ func (t *turns) warmUp(ctx context.Context, s *instance) error {
 		if err != nil {
 			return err
 		}
-		if err := s.env.Ended(); err != nil {
+		if err := s.testbed.Ended(); err != nil {
 			return err
 		}
 		if s.noSuccess != "" {
@@ -289,7 +289,7 @@ func (t *turns) take(ctx context.Context, s *instance, kind string, round int) e
 	if errors.Is(err, load.ErrUsedUp) {
 		return &usedUp{s}
 	}
-	if died := s.env.Ended(); died != nil {
+	if died := s.testbed.Ended(); died != nil {
 		out.Invalid, err = redact.Text(died.Error()), nil
 	}
 	if err != nil {

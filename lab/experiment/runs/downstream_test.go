@@ -16,27 +16,27 @@ import (
 	"dyno/lab/scenario"
 )
 
-// withAlso returns a runner that profiles a downstream.
-func withAlso(also string) *Runner {
-	return &Runner{Generator: generator.New(&environment.Programs{Scenario: &scenario.Scenario{}}), Also: also}
+// withDownstream returns a runner that profiles a downstream.
+func withDownstream(address string) *Runner {
+	return &Runner{Generator: generator.New(&environment.Programs{Scenario: &scenario.Scenario{}}), Downstream: address}
 }
 
 // A downstream is profiled while the target is, into a folder of its own, and read as if it were
 // the target.
-func TestAlso(t *testing.T) {
+func TestDownstream(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	address, _ := serve(t, mux)
-	b := withAlso(strings.TrimPrefix(address, "http://"))
-	if err := b.AlsoAnswers(t.Context()); err != nil {
+	b := withDownstream(strings.TrimPrefix(address, "http://"))
+	if err := b.DownstreamAnswers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	build, _ := debug.ReadBuildInfo()
 	r := &record.Run{Dir: t.TempDir(), Length: time.Second}
 	r.Totals.ThroughputPerS = 100
-	a, err := b.watchAlso(t.Context(), 0, r.Dir)
+	a, err := b.watchDownstream(t.Context(), 0, r.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +61,10 @@ func TestAlso(t *testing.T) {
 
 // Without --also there is nothing to do, and one that nothing answers at is named before any time
 // is spent.
-func TestAlsoOfNothing(t *testing.T) {
-	b := withAlso("")
-	a, err := b.watchAlso(t.Context(), 0, t.TempDir())
-	if a != nil || err != nil || b.AlsoAnswers(t.Context()) != nil {
+func TestNoDownstream(t *testing.T) {
+	b := withDownstream("")
+	a, err := b.watchDownstream(t.Context(), 0, t.TempDir())
+	if a != nil || err != nil || b.DownstreamAnswers(t.Context()) != nil {
 		t.Errorf("%+v, %v", a, err)
 	}
 	a.begin(t.Context(), nil)
@@ -75,8 +75,8 @@ func TestAlsoOfNothing(t *testing.T) {
 	a.close()
 	address, stop := serve(t, http.NotFoundHandler())
 	stop()
-	b.Also = address
-	if err := b.AlsoAnswers(t.Context()); err == nil || !strings.Contains(err.Error(), "--also") {
+	b.Downstream = address
+	if err := b.DownstreamAnswers(t.Context()); err == nil || !strings.Contains(err.Error(), "--also") {
 		t.Errorf("%v", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"dyno/lab/record"
 )
 
-// also is a process that the target calls, profiled in the same run. The methods of a nil also do
+// downstream is a process that the target calls, profiled in the same run. Methods of a nil one do
 // nothing.
-type also struct {
+type downstream struct {
 	inspection inspection
 	debug      profiling.Address
 	dir        string
@@ -25,12 +25,13 @@ type also struct {
 	watch      *probe.Watcher
 }
 
-// AlsoAnswers returns an error if Also does not answer, before the experiment spends any time.
-func (b *Runner) AlsoAnswers(ctx context.Context) error {
-	if b.Also == "" {
+// DownstreamAnswers returns an error if Downstream does not answer, before the experiment spends
+// any time.
+func (b *Runner) DownstreamAnswers(ctx context.Context) error {
+	if b.Downstream == "" {
 		return nil
 	}
-	at, err := b.Generator.Debug(b.Also, "")
+	at, err := b.Generator.Debug(b.Downstream, "")
 	if err != nil {
 		return err
 	}
@@ -42,18 +43,18 @@ func (b *Runner) AlsoAnswers(ctx context.Context) error {
 	return nil
 }
 
-// watchAlso begins to watch the process behind Also, which calls come to from target; nil: there is
-// none.
-func (b *Runner) watchAlso(ctx context.Context, target int, dir string) (*also, error) {
-	if b.Also == "" {
+// watchDownstream begins to watch the process at Downstream, which calls come to from target; nil:
+// there is none.
+func (b *Runner) watchDownstream(ctx context.Context, target int, dir string) (*downstream, error) {
+	if b.Downstream == "" {
 		return nil, nil
 	}
-	at, err := b.Generator.Debug(b.Also, "")
+	at, err := b.Generator.Debug(b.Downstream, "")
 	if err != nil {
 		return nil, err
 	}
-	a := &also{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
-	a.target.PID = environment.ListenerAt(b.Also)
+	a := &downstream{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
+	a.target.PID = environment.ListenerAt(b.Downstream)
 	_, _, notGo := host.Program(a.target.PID)
 	watched := usage.Processes{PID: a.target.PID, Dependencies: []int{target}, Self: os.Getpid(), GeneratorPIDs: b.Generator.PIDs(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: at}); err != nil {
@@ -66,14 +67,14 @@ func (b *Runner) watchAlso(ctx context.Context, target int, dir string) (*also, 
 	return a, nil
 }
 
-func (a *also) close() {
+func (a *downstream) close() {
 	if a != nil {
 		a.watch.Close()
 	}
 }
 
 // begin takes its profiles while the target's are taken.
-func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
+func (a *downstream) begin(ctx context.Context, taking *sync.WaitGroup) {
 	if a != nil {
 		taking.Go(func() {
 			a.inspection.take(ctx, profiling.Inspection{Debug: a.debug, Agent: a.target.Agent, Dir: a.dir}, a.target)
@@ -82,7 +83,7 @@ func (a *also) begin(ctx context.Context, taking *sync.WaitGroup) {
 }
 
 // finish enters the readings into the run.
-func (a *also) finish(ctx context.Context, r *record.Run) error {
+func (a *downstream) finish(ctx context.Context, r *record.Run) error {
 	if a == nil {
 		return nil
 	}
