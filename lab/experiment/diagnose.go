@@ -90,7 +90,7 @@ func unanswered(runs []*record.Run) error {
 	if first.Spec.Connections > 1 || first.Totals.Failed < first.Totals.Ended || first.Totals.Ended == 0 && len(runs) == 1 {
 		return nil // it is tried again for longer
 	}
-	return generator.Failing(cmp.Or(first.NoSuccess, generator.ErrNoSuccess.Error()+generator.Commonest(first.Totals)))
+	return generator.Failing(cmp.Or(first.NoSuccess, generator.ErrNoSuccess.Error()+generator.TopError(first.Totals)))
 }
 
 // locating finds the capacity of the diagnosed variant.

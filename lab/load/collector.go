@@ -175,7 +175,7 @@ func (c *collector) planned(start int64) string {
 	switch {
 	case start < c.rec.plan.MeasureFrom():
 		return record.PhaseWarmup
-	case start < c.rec.plan.OfferUntil():
+	case start < c.rec.plan.SendUntil():
 		return record.PhaseMeasure
 	}
 	return record.PhaseDrain

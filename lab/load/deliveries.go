@@ -15,7 +15,7 @@ func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	if s == nil {
 		return
 	}
-	intended, matched := r.pendingReceipts.Take(seq)
+	intended, matched := r.unacked.Take(seq)
 	if at > r.latest || matched && at < intended-window {
 		r.fail(fmt.Errorf("a receipt is stamped %d ns, and its offer was due at %d ns: the sink does not read this machine's monotonic clock", at, intended))
 		return
@@ -55,11 +55,11 @@ func (r *Recorder) advanceDeliveries(now int64) {
 
 // expireAll counts every offer that still awaits its receipt as undelivered.
 func (r *Recorder) expireAll(now int64) {
-	if r.pendingReceipts == nil {
+	if r.unacked == nil {
 		return
 	}
-	for i := range r.pendingReceipts.Len() {
-		if intended, ok := r.pendingReceipts.Clear(i); ok {
+	for i := range r.unacked.Len() {
+		if intended, ok := r.unacked.Clear(i); ok {
 			r.undelivered(intended, now)
 		}
 	}

@@ -27,17 +27,17 @@ func TestFreezeArithmetic(t *testing.T) {
 			for at, ok := offers(); ok; at, ok = offers() {
 				intended := start + at
 				for underWay.Len() > 0 && (*underWay)[0].Done <= intended {
-					o := heap.Pop(underWay).(Outcome)
+					o := heap.Pop(underWay).(Completion)
 					s.Done(&o)
 				}
-				seq := s.Offer(intended)
+				seq := s.Arrive(intended)
 				sent := max(intended, heap.Pop(free).(int64))
 				end := answered(sent)
 				heap.Push(free, end)
-				heap.Push(underWay, Outcome{Seq: seq, Intended: intended, Sent: sent, Done: end, Status: 200, Success: true})
+				heap.Push(underWay, Completion{Seq: seq, Intended: intended, Sent: sent, Done: end, Status: 200, Success: true})
 			}
 			for underWay.Len() > 0 {
-				o := heap.Pop(underWay).(Outcome)
+				o := heap.Pop(underWay).(Completion)
 				s.Done(&o)
 			}
 			checkFreeze(t, finish(r).Response.At)
@@ -72,10 +72,10 @@ func (h instants) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *instants) Push(x any)        { *h = append(*h, x.(int64)) }
 func (h *instants) Pop() any          { x := (*h)[len(*h)-1]; *h = (*h)[:len(*h)-1]; return x }
 
-type outcomes []Outcome
+type outcomes []Completion
 
 func (h outcomes) Len() int           { return len(h) }
 func (h outcomes) Less(i, j int) bool { return h[i].Done < h[j].Done }
 func (h outcomes) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *outcomes) Push(x any)        { *h = append(*h, x.(Outcome)) }
+func (h *outcomes) Push(x any)        { *h = append(*h, x.(Completion)) }
 func (h *outcomes) Pop() any          { x := (*h)[len(*h)-1]; *h = (*h)[:len(*h)-1]; return x }

@@ -81,11 +81,11 @@ type Plan struct {
 // MeasureFrom is the first measured instant.
 func (p *Plan) MeasureFrom() int64 { return p.Start + int64(p.Warmup) }
 
-// OfferUntil is the instant at which offering ends.
-func (p *Plan) OfferUntil() int64 { return p.MeasureFrom() + int64(p.Length) }
+// SendUntil is the instant at which offering ends.
+func (p *Plan) SendUntil() int64 { return p.MeasureFrom() + int64(p.Length) }
 
 // DrainUntil is the instant at which offers in flight count as unfinished.
-func (p *Plan) DrainUntil() int64 { return p.OfferUntil() + int64(p.Drain) }
+func (p *Plan) DrainUntil() int64 { return p.SendUntil() + int64(p.Drain) }
 
 func (p *Plan) lead() time.Duration { return cmp.Or(p.Lead, defaultLead) }
 
@@ -141,14 +141,14 @@ type Sink interface {
 // defaultLead is the lead of a plan that sets none.
 const defaultLead = 100 * time.Millisecond
 
-// Receipts follows the receipts of a sink and passes them to Recorder.Delivered until its context
+// Deliveries follows the receipts of a sink and passes them to Recorder.Delivered until its context
 // is done. Any other end is an error, which ends the run.
-type Receipts func(context.Context, *Recorder) error
+type Deliveries func(context.Context, *Recorder) error
 
 // Run carries out the plan and returns its totals together with the plan as it was carried out.
 // When ctx is done, or a driver, sink or receipts reader fails, it stops early and returns the
 // totals so far with the error.
-func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Receipts) (record.Totals, *Plan, error) {
+func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Deliveries) (record.Totals, *Plan, error) {
 	p.Warmup = roundUp(p.Warmup)
 	p.Length = max(roundUp(p.Length), record.WindowLength)
 	if p.Start == 0 {

@@ -29,10 +29,10 @@ type Recorder struct {
 	collected chan struct{} // closed when the collector has ended
 	pool      sync.Pool     // of *hdrhistogram.Histogram, empty
 
-	pendingReceipts *unacked   // offers without a receipt; nil: there are no receipts
-	deliverMu       sync.Mutex // guards deliver and what it points to
-	deliver         *Shard     // shard of the receipts; nil until the recording starts
-	latest          int64      // latest plausible stamp of a receipt: a later one comes from another clock
+	unacked   *unacked   // offers without a receipt; nil: there are no receipts
+	deliverMu sync.Mutex // guards deliver and what it points to
+	deliver   *Shard     // shard of the receipts; nil until the recording starts
+	latest    int64      // latest plausible stamp of a receipt: a later one comes from another clock
 
 	failMu  sync.Mutex
 	failure error              // the first failure; guarded by failMu
@@ -56,7 +56,7 @@ func (r *Recorder) Shards(n int) []*Shard {
 	first := r.plan.windowOf(r.plan.Start - int64(r.plan.lead())) // windows before the start are empty
 	all := n
 	if r.plan.Deliveries > 0 {
-		r.pendingReceipts = newUnacked(r.plan.Deliveries, n, r.plan.Start)
+		r.unacked = newUnacked(r.plan.Deliveries, n, r.plan.Start)
 		all++
 	}
 	r.intervals = make(chan *interval, 64*max(all, 1)) // gives the collector over 6 s to catch up before a thread would wait
@@ -114,7 +114,7 @@ func (r *Recorder) finish(now int64) record.Totals {
 	r.deliverMu.Unlock()
 	<-r.collected
 	c := &r.collector
-	end := min(now, r.plan.OfferUntil())
+	end := min(now, r.plan.SendUntil())
 	if r.ended != 0 {
 		end = r.ended
 	}
@@ -150,7 +150,7 @@ func (r *Recorder) release(h *hdrhistogram.Histogram) {
 func (r *Recorder) awaitDeliveries(ctx context.Context, deadline int64) {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
-	for r.pendingReceipts != nil && monotonic.Now() < deadline && r.pendingReceipts.Any() {
+	for r.unacked != nil && monotonic.Now() < deadline && r.unacked.Any() {
 		select {
 		case <-ctx.Done():
 			return

@@ -59,18 +59,18 @@ func fakeRecorder(p Plan) (*Recorder, *memorySink) {
 func measured(windows int) Plan { return Plan{Length: time.Duration(windows) * record.WindowLength} }
 
 // finish ends a recording after its drain.
-func finish(r *Recorder) record.Totals { return r.finish(r.plan.OfferUntil() + 100*window) }
+func finish(r *Recorder) record.Totals { return r.finish(r.plan.SendUntil() + 100*window) }
 
 func done(s *Shard, seq uint64, intended, at int64, status Status) {
-	s.Done(&Outcome{Seq: seq, Intended: intended, Sent: intended + ms, Done: at, Status: status, Success: status == OK || status == 200})
+	s.Done(&Completion{Seq: seq, Intended: intended, Sent: intended + ms, Done: at, Status: status, Success: status == OK || status == 200})
 }
 
 func TestWindowsOfIntendedTimeAndOfCompletion(t *testing.T) {
 	r, sink := fakeRecorder(measured(5))
 	s := r.Shards(1)[0]
-	seq := s.Offer(start + 50*ms)
+	seq := s.Arrive(start + 50*ms)
 	s.Sent(start+50*ms, start+51*ms, ms)
-	s.Offer(start + 120*ms)
+	s.Arrive(start + 120*ms)
 	done(s, seq, start+50*ms, start+350*ms, 200)
 	s.Unfinished(start+120*ms, start+700*ms, 0)
 	totals := finish(r)
@@ -112,7 +112,7 @@ func TestWarmupDoesNotCount(t *testing.T) {
 	r, sink := fakeRecorder(p)
 	s := r.Shards(1)[0]
 	for _, intended := range []int64{start + 10*ms, start + 20*ms, start + 130*ms} {
-		s.Offer(intended)
+		s.Arrive(intended)
 	}
 	s.Sent(start+10*ms, start+140*ms, 130*ms)
 	done(s, 0, start+10*ms, start+150*ms, Timeout) // warm, but it ends in a measured window
@@ -139,9 +139,9 @@ func TestWarmupDoesNotCount(t *testing.T) {
 func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
 	r, sink := fakeRecorder(measured(20))
 	shards := r.Shards(2)
-	shards[1].Offer(start + 10*window) // ahead of the other shard
+	shards[1].Arrive(start + 10*window) // ahead of the other shard
 	done(shards[1], 1, start+10*window, start+17*window, 200)
-	shards[0].Offer(start + 2*window)
+	shards[0].Arrive(start + 2*window)
 	done(shards[0], 0, start+2*window, start+3*window, 200)
 	finish(r)
 	if sink.windows[0].Start != start-window || len(sink.windows) < 21 {
@@ -172,10 +172,10 @@ func TestNothingIsLost(t *testing.T) {
 			now := start
 			for range rapid.IntRange(0, 30).Draw(t, "offers") {
 				now += rapid.Int64Range(0, 40*ms).Draw(t, "gap")
-				if now >= r.plan.OfferUntil() {
+				if now >= r.plan.SendUntil() {
 					break
 				}
-				seq := s.Offer(now)
+				seq := s.Arrive(now)
 				if seen[seq] {
 					t.Fatalf("sequence number %d was given twice", seq)
 				}
@@ -189,7 +189,7 @@ func TestNothingIsLost(t *testing.T) {
 				class := uint8(rapid.IntRange(0, 1).Draw(t, "class"))
 				if rapid.Bool().Draw(t, "finishes") {
 					status := rapid.SampledFrom([]Status{200, 503, Timeout, Reset, OK, Other}).Draw(t, "status")
-					o := Outcome{Seq: seq, Intended: now, Done: now + 5*ms, Status: status, Class: class, Success: status == 200 || status == OK}
+					o := Completion{Seq: seq, Intended: now, Done: now + 5*ms, Status: status, Class: class, Success: status == 200 || status == OK}
 					s.Done(&o)
 					if counts {
 						completed++
@@ -235,8 +235,8 @@ func TestErrorsByKind(t *testing.T) {
 	r, sink := fakeRecorder(measured(1))
 	s := r.Shards(1)[0]
 	end := func(status Status, checked bool) {
-		seq := s.Offer(start)
-		s.Done(&Outcome{Seq: seq, Intended: start, Done: start + ms, Status: status, Checked: checked})
+		seq := s.Arrive(start)
+		s.Done(&Completion{Seq: seq, Intended: start, Done: start + ms, Status: status, Checked: checked})
 	}
 	for _, status := range []Status{Other, Timeout, Timeout, Refused, Reset, Closed, Malformed, Connect, 500, 503, 429} {
 		end(status, false)
@@ -260,8 +260,8 @@ func TestStatuses(t *testing.T) {
 	r, _ := fakeRecorder(measured(1))
 	s := r.Shards(1)[0]
 	for status, latency := range map[Status]int64{200: 10 * ms, 503: 2 * ms} {
-		seq := s.Offer(start)
-		s.Done(&Outcome{Seq: seq, Intended: start, Done: start + latency, Status: status, Success: status == 200})
+		seq := s.Arrive(start)
+		s.Done(&Completion{Seq: seq, Intended: start, Done: start + latency, Status: status, Success: status == 200})
 	}
 	totals := finish(r)
 	near(t, "200", totals.Statuses["200"].Max, 10)
@@ -274,8 +274,8 @@ func TestClasses(t *testing.T) {
 	r, sink := fakeRecorder(p)
 	s := r.Shards(1)[0]
 	for class, latency := range []int64{10 * ms, 20 * ms} {
-		seq := s.Offer(start)
-		s.Done(&Outcome{Seq: seq, Intended: start, Done: start + latency, Status: 200, Class: uint8(class), Success: true})
+		seq := s.Arrive(start)
+		s.Done(&Completion{Seq: seq, Intended: start, Done: start + latency, Status: 200, Class: uint8(class), Success: true})
 	}
 	totals := finish(r)
 	near(t, "read", totals.Classes["read"].Max, 10)
@@ -294,7 +294,7 @@ func TestDeliveries(t *testing.T) {
 	s := r.Shards(1)[0]
 	var seqs []uint64
 	for i := range int64(4) {
-		seqs = append(seqs, s.Offer(start+i*ms))
+		seqs = append(seqs, s.Arrive(start+i*ms))
 	}
 	done(s, seqs[0], start, start+5*ms, 200)
 	r.Delivered(seqs[0], start+110*ms)
@@ -325,7 +325,7 @@ func TestDeliveryByAForeignClock(t *testing.T) {
 		cancelled := false
 		r.cancel = func() { cancelled = true }
 		s := r.Shards(1)[0]
-		r.Delivered(s.Offer(start), at)
+		r.Delivered(s.Arrive(start), at)
 		if totals := finish(r); totals.Delivered != 0 || len(sink.windows) > 10 || r.failure == nil || !cancelled {
 			t.Errorf("stamped %d: delivered %d in %d windows, error %v", at, totals.Delivered, len(sink.windows), r.failure)
 		}
@@ -339,9 +339,9 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	p.Deliveries = 10
 	r, _ := fakeRecorder(p)
 	s := r.Shards(1)[0]
-	n := int64(r.pendingReceipts.Len()) + 3
+	n := int64(r.unacked.Len()) + 3
 	for i := range n {
-		s.Offer(start + i)
+		s.Arrive(start + i)
 	}
 	r.Delivered(1, start+ms) // overwritten
 	r.Delivered(3, start+ms)
@@ -359,18 +359,18 @@ func TestDeliveriesAmongRefusals(t *testing.T) {
 	p.Deliveries = 10
 	r, _ := fakeRecorder(p)
 	s := r.Shards(1)[0]
-	slots := r.pendingReceipts.Len()
+	slots := r.unacked.Len()
 	waiting := map[uint64]bool{}
 	for range slots / 2 {
-		waiting[s.Offer(start)] = true
+		waiting[s.Arrive(start)] = true
 	}
 	for i := range 3 * slots {
-		seq := s.Offer(start)
+		seq := s.Arrive(start)
 		if i%slots == 0 {
 			waiting[seq] = true
 			continue
 		}
-		s.Done(&Outcome{Seq: seq, Intended: start, Done: start + ms, Status: 503})
+		s.Done(&Completion{Seq: seq, Intended: start, Done: start + ms, Status: 503})
 	}
 	for seq := range waiting {
 		r.Delivered(seq, start+ms)
@@ -390,7 +390,7 @@ func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	r, _ := fakeRecorder(p)
 	s := r.Shards(7)[0]
 	for i := range int64(5000) {
-		s.Offer(start + i)
+		s.Arrive(start + i)
 	}
 	for i := range uint64(5000) {
 		r.Delivered(i*7, start+ms)
@@ -407,13 +407,13 @@ func TestCPUByWindow(t *testing.T) {
 	r.cpu = func() time.Duration { return used }
 	shards := r.Shards(2)
 	s := shards[0]
-	s.Offer(start)
+	s.Arrive(start)
 	used += 50 * time.Millisecond
-	s.Offer(start + window) // half a core
+	s.Arrive(start + window) // half a core
 	used += 400 * time.Millisecond
-	s.Offer(start + 5*window) // a core over four windows, three of them without an event
+	s.Arrive(start + 5*window) // a core over four windows, three of them without an event
 	used += 20 * time.Millisecond
-	s.Offer(start + 6*window)
+	s.Arrive(start + 6*window)
 	shards[1].Advance(start + 6*window) // only now is anything written
 	totals := finish(r)
 	for i, want := range []float64{0.5, 1, 1, 1, 1, 0.2} {
@@ -452,7 +452,7 @@ func TestStoppedEarly(t *testing.T) {
 	r, _ := fakeRecorder(measured(100))
 	s := r.Shards(1)[0]
 	for i := range int64(20) {
-		seq := s.Offer(start + i*50*ms)
+		seq := s.Arrive(start + i*50*ms)
 		done(s, seq, start+i*50*ms, start+i*50*ms+ms, 200)
 	}
 	totals := r.finish(start + 10*window)
@@ -466,7 +466,7 @@ func TestStoppedEarly(t *testing.T) {
 // A quiet run has its planned length, with every window.
 func TestQuietRun(t *testing.T) {
 	r, sink := fakeRecorder(measured(20))
-	seq := r.Shards(1)[0].Offer(start)
+	seq := r.Shards(1)[0].Arrive(start)
 	done(r.shards[0], seq, start, start+ms, 200)
 	totals := finish(r)
 	if len(sink.windows) != 21 || r.plan.Length != 2*time.Second {
@@ -489,18 +489,18 @@ func TestRunEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		drive driverFunc
 		sink  error
-		read  Receipts
+		read  Deliveries
 		want  error
 	}{
 		"never records":      {drive: func(context.Context, *Plan, *Recorder) error { return nil }},
 		"fails immediately":  {drive: func(context.Context, *Plan, *Recorder) error { return broken }, want: broken},
 		"no shards":          {drive: func(_ context.Context, _ *Plan, r *Recorder) error { r.Shards(0); return nil }},
 		"silent shards":      {drive: func(_ context.Context, _ *Plan, r *Recorder) error { r.Shards(3); return nil }},
-		"fails while it may": {drive: func(_ context.Context, p *Plan, r *Recorder) error { r.Shards(2)[1].Offer(p.Start); return broken }, want: broken},
+		"fails while it may": {drive: func(_ context.Context, p *Plan, r *Recorder) error { r.Shards(2)[1].Arrive(p.Start); return broken }, want: broken},
 		"sink fails": {sink: broken, want: broken, drive: func(ctx context.Context, p *Plan, r *Recorder) error {
 			s := r.Shards(1)[0]
 			for at := p.Start; ctx.Err() == nil; at += window {
-				s.Offer(at)
+				s.Arrive(at)
 			}
 			return ctx.Err()
 		}},
@@ -527,7 +527,7 @@ func TestRunIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	totals, _, err := Run(ctx, Plan{Length: time.Hour}, driverFunc(func(ctx context.Context, p *Plan, r *Recorder) error {
 		s := r.Shards(1)[0]
-		done(s, s.Offer(p.Start), p.Start, p.Start+ms, 200)
+		done(s, s.Arrive(p.Start), p.Start, p.Start+ms, 200)
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()

@@ -119,9 +119,9 @@ func (s *Shard) readCPU(now int64) {
 // ThreadCPU reports the CPU time that the calling thread has used so far.
 func (s *Shard) ThreadCPU(used time.Duration) { s.cur.threadCPU = used }
 
-// Offer reports that an offer is due and returns its sequence number, which is unique in the run.
+// Arrive reports that an offer is due and returns its sequence number, which is unique in the run.
 // Offers of a shard are reported in the order of their intended times.
-func (s *Shard) Offer(intended int64) (seq uint64) {
+func (s *Shard) Arrive(intended int64) (seq uint64) {
 	s.Advance(intended)
 	s.cur.client.Offered += s.units
 	if intended >= s.measureFrom {
@@ -129,7 +129,7 @@ func (s *Shard) Offer(intended int64) (seq uint64) {
 	}
 	seq = s.seq
 	s.seq += s.stride
-	if a := s.rec.pendingReceipts; a != nil {
+	if a := s.rec.unacked; a != nil {
 		if old, overwritten := a.Put(seq, intended); overwritten {
 			s.rec.undelivered(old, intended)
 		}
@@ -148,8 +148,8 @@ func (s *Shard) Sent(intended, at, lag int64) {
 	s.record(&s.cur.lag, lag)
 }
 
-// Outcome describes how an offer ended.
-type Outcome struct {
+// Completion describes how an offer ended.
+type Completion struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
 	Sent     int64 // ns, monotonic; 0: it was never sent
@@ -162,7 +162,7 @@ type Outcome struct {
 }
 
 // Done reports how an offer ended.
-func (s *Shard) Done(o *Outcome) {
+func (s *Shard) Done(o *Completion) {
 	s.count(o)
 	warm := o.Intended < s.measureFrom
 	s.recordResponse(o.Status, o.Class, warm, o.Done-o.Intended)
@@ -172,7 +172,7 @@ func (s *Shard) Done(o *Outcome) {
 }
 
 // count counts an offer that ended.
-func (s *Shard) count(o *Outcome) {
+func (s *Shard) count(o *Completion) {
 	s.Advance(o.Done)
 	s.lastDone = max(s.lastDone, o.Done)
 	s.cur.finished += s.units
@@ -188,7 +188,7 @@ func (s *Shard) count(o *Outcome) {
 }
 
 // failed counts the units of an offer that failed, and returns their number.
-func (s *Shard) failed(o *Outcome) (n int64) {
+func (s *Shard) failed(o *Completion) (n int64) {
 	if o.Success {
 		return 0
 	}
@@ -196,10 +196,10 @@ func (s *Shard) failed(o *Outcome) (n int64) {
 		n = s.units
 	}
 	s.cur.client.Failed += n
-	if o.Status.turnedAway() {
+	if o.Status.rejected() {
 		s.cur.client.Refused += n
 	}
-	if a := s.rec.pendingReceipts; a != nil && n == s.units { // an offer that was not accepted will not be delivered
+	if a := s.rec.unacked; a != nil && n == s.units { // an offer that was not accepted will not be delivered
 		a.Take(o.Seq)
 	}
 	return n

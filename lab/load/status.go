@@ -44,5 +44,5 @@ func ErrorKinds() []string {
 	return []string{"timeout", "refused", "reset", "closed", "malformed", "connect", "status", "check", "other"}
 }
 
-// turnedAway reports whether the target refused in good order: 429 and 503.
-func (s Status) turnedAway() bool { return s == 429 || s == 503 }
+// rejected reports whether the target refused in good order: 429 and 503.
+func (s Status) rejected() bool { return s == 429 || s == 503 }

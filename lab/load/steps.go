@@ -11,7 +11,7 @@ func (s *Shard) SendStep(intended, at int64) {
 }
 
 // EndStep reports how a step ended: with an answer, without one, or as Unfinished with the run.
-func (s *Shard) EndStep(o *Outcome) {
+func (s *Shard) EndStep(o *Completion) {
 	s.Advance(o.Done)
 	s.recordResponse(o.Status, o.Class, !s.measured(o.Intended), o.Done-o.Intended)
 	if s.measured(o.Intended) && o.Status != Unfinished {
@@ -21,7 +21,7 @@ func (s *Shard) EndStep(o *Outcome) {
 
 // EndSteps reports how an offer ended whose steps were reported. Done minus Intended is the time
 // that it took as a whole, pauses included; it is kept of those that succeeded.
-func (s *Shard) EndSteps(o *Outcome) {
+func (s *Shard) EndSteps(o *Completion) {
 	s.count(o)
 	if o.Success && o.Intended >= s.measureFrom {
 		s.value(record.HistFlow, o.Done-o.Intended)
@@ -40,5 +40,5 @@ func (s *Shard) AbandonSteps(intended, now int64) {
 // measured reports whether a step belongs to the measured time, by its own intended time: each step
 // is then offered at the plan's rate while its latencies are taken.
 func (s *Shard) measured(intended int64) bool {
-	return intended >= s.measureFrom && intended < s.rec.plan.OfferUntil()
+	return intended >= s.measureFrom && intended < s.rec.plan.SendUntil()
 }

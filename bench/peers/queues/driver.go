@@ -65,10 +65,10 @@ func (d *driver) produce(ctx context.Context, p *load.Plan, shard *load.Shard) e
 			shard.Advance(now)
 			sleepUntil(min(intended, now+int64(20*time.Millisecond)))
 		}
-		seq := shard.Offer(intended)
+		seq := shard.Arrive(intended)
 		sent := monotonic.Now()
 		shard.Sent(intended, sent, sent-max(intended, last))
-		outcome := load.Outcome{Seq: seq, Intended: intended, Sent: sent, Status: load.OK, Success: true}
+		outcome := load.Completion{Seq: seq, Intended: intended, Sent: sent, Status: load.OK, Success: true}
 		if !d.queue.Put(d.keys.of(mix(seq)), message{seq: seq, put: sent}) {
 			outcome.Status, outcome.Success = refusedStatus, false
 		}

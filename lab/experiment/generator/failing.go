@@ -29,7 +29,7 @@ func NoSuccess(t record.Totals, notes []string) string {
 	case t.Offered == 0 || t.Ended > t.Failed:
 		return ""
 	}
-	said := ErrNoSuccess.Error() + Commonest(t)
+	said := ErrNoSuccess.Error() + TopError(t)
 	if t.Ended == 0 {
 		said = ErrNoSuccess.Error() + fmt.Sprintf(": none of %d was answered in time", t.Offered)
 	}
@@ -51,8 +51,8 @@ func (f failing) Error() string { return string(f) }
 
 func (f failing) Is(target error) bool { return target == ErrNoSuccess }
 
-// Commonest describes the most frequent error of a load, after a colon; empty: there was none.
-func Commonest(t record.Totals) string {
+// TopError describes the most frequent error of a load, after a colon; empty: there was none.
+func TopError(t record.Totals) string {
 	name, most := commonest(t.Errors)
 	if most == 0 {
 		return ""

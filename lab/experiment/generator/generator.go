@@ -57,8 +57,8 @@ type Agents interface {
 	PIDs() []int
 }
 
-// Helpers returns the processes on this machine that generate load for the lab.
-func (b *Generator) Helpers() []int {
+// PIDs returns the processes on this machine that generate load for the lab.
+func (b *Generator) PIDs() []int {
 	if b == nil || b.Agents == nil {
 		return nil
 	}

@@ -49,7 +49,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 	}
 	p.Drain = drainFor(r.SLO, p.Timeout)
 	if !r.Spec.Closed && l.Schedule.Kind != workload.Closed {
-		b.Paced(&p, v)
+		b.WithThinkTimes(&p, v)
 	}
 	p.Connections = cmp.Or(r.Spec.Connections, p.Connections)
 	seed := Seed(l.Schedule.Seed, b.Scenario.Name, r.Spec.Round)
@@ -64,7 +64,7 @@ func (b *Generator) Plan(r *record.Run, v scenario.Variant, warmup time.Duration
 		return p, err
 	}
 	if l.Deliveries != "" {
-		p.Deliveries = PendingReceipts(max(r.Spec.Rate, r.Spec.RampTo))
+		p.Deliveries = MostUnacked(max(r.Spec.Rate, r.Spec.RampTo))
 	}
 	r.Load = record.LoadInfo{Kind: cmp.Or(l.Kind, workload.Requests), Model: "open", Schedule: describeSchedule(l, r.Spec),
 		Connections: p.Connections, Timeout: p.Timeout, Seed: seed}
@@ -108,9 +108,9 @@ func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	return min(max(times*time.Duration(bound*float64(time.Millisecond)), record.WindowLength), LongestDrain, timeout)
 }
 
-// PendingReceipts is the number of offers that may await their receipts concurrently: the offers
+// MostUnacked is the number of offers that may await their receipts concurrently: the offers
 // of 20 s, longer than any offer of a run may take.
-func PendingReceipts(rate float64) int { return max(1<<14, int(20*rate)) }
+func MostUnacked(rate float64) int { return max(1<<14, int(20*rate)) }
 
 // Seed gives every variant of a round the same arrivals, and every round different ones.
 func Seed(stated uint64, name string, round int) uint64 {

@@ -20,9 +20,9 @@ func blocks(url string) bool {
 	return strings.HasPrefix(url, "ws://") || strings.HasPrefix(url, "wss://")
 }
 
-// Receipts opens the source of receipts for a load of these requests, until end is called; follow
+// Deliveries opens the source of receipts for a load of these requests, until end is called; follow
 // is nil if the load has none.
-func (b *Generator) Receipts(ctx context.Context, s *environment.Testbed, r *Requests) (follow []load.Receipts, end func(), err error) {
+func (b *Generator) Deliveries(ctx context.Context, s *environment.Testbed, r *Requests) (follow []load.Deliveries, end func(), err error) {
 	address := b.Scenario.Load.Deliveries
 	if address == "" {
 		return nil, func() {}, nil
@@ -37,11 +37,11 @@ func (b *Generator) Receipts(ctx context.Context, s *environment.Testbed, r *Req
 	if err != nil {
 		return nil, nil, err
 	}
-	return []load.Receipts{stream.Follow}, stream.Close, nil
+	return []load.Deliveries{stream.Follow}, stream.Close, nil
 }
 
 // blocks subscribes to a node's blocks.
-func (b *Generator) blocks(ctx context.Context, address string, r *Requests) (follow []load.Receipts, end func(), err error) {
+func (b *Generator) blocks(ctx context.Context, address string, r *Requests) (follow []load.Deliveries, end func(), err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, nil, &scenario.Fault{Err: err}
@@ -61,7 +61,7 @@ func (b *Generator) blocks(ctx context.Context, address string, r *Requests) (fo
 		return nil, nil, err
 	}
 	r.committed.Store(node)
-	return []load.Receipts{node.Follow}, func() {
+	return []load.Deliveries{node.Follow}, func() {
 		r.committed.Store(nil)
 		node.Close()
 	}, nil

@@ -55,7 +55,7 @@ func (b *Runner) watchAlso(ctx context.Context, target int, dir string) (*also, 
 	a := &also{debug: at, dir: filepath.Join(dir, record.DownstreamFolder)}
 	a.target.PID = environment.ListenerAt(b.Also)
 	_, _, notGo := host.Program(a.target.PID)
-	watched := usage.Processes{PID: a.target.PID, Dependencies: []int{target}, Self: os.Getpid(), GeneratorPIDs: b.Generator.Helpers(), Calls: notGo}
+	watched := usage.Processes{PID: a.target.PID, Dependencies: []int{target}, Self: os.Getpid(), GeneratorPIDs: b.Generator.PIDs(), Calls: notGo}
 	if a.watch, err = probe.Watch(ctx, probe.Options{Processes: watched, Debug: at}); err != nil {
 		return nil, fmt.Errorf("--also: %w", err)
 	}

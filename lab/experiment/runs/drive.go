@@ -21,7 +21,7 @@ type drive struct {
 	plan     load.Plan
 	requests *generator.Requests // nil: a job, or sessions
 	driver   load.Driver
-	receipts []load.Receipts
+	receipts []load.Deliveries
 	helpers  []int             // other processes that generate the load
 	steady   bool              // a job that is stopped while it works, after its measured time
 	debug    profiling.Address // the target's; without a URL, it has none
@@ -63,8 +63,8 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Testbed, v scenari
 	if err != nil {
 		return nil, err
 	}
-	d.requests, d.driver, d.plan.Classes, d.helpers = &requests, requests.Driver, requests.Classes, b.Generator.Helpers()
-	follow, end, err := b.Generator.Receipts(ctx, s, &requests)
+	d.requests, d.driver, d.plan.Classes, d.helpers = &requests, requests.Driver, requests.Classes, b.Generator.PIDs()
+	follow, end, err := b.Generator.Deliveries(ctx, s, &requests)
 	if err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 
 // enterView enters what was seen of the target in the measured time.
 func (b *Runner) enterView(r *record.Run, plan *load.Plan, seen *join) {
-	from, to := plan.MeasureFrom(), plan.OfferUntil()
+	from, to := plan.MeasureFrom(), plan.SendUntil()
 	r.Begin, r.Length = from, plan.Length
 	r.BeginAt = time.Now().Add(time.Duration(from - monotonic.Now()))
 	r.System = seen.watch.System(from, to)

@@ -81,7 +81,7 @@ func (s *instance) open(ctx context.Context) error {
 	if s.requests, err = s.turns.gen.Requests(ctx, s.env, s.variant, s.run); err != nil {
 		return err
 	}
-	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.env.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.Helpers()})
+	s.meter = usage.NewMeter(usage.Processes{PID: s.run.Target.PID, Dependencies: s.env.DependencyPIDs(), Self: os.Getpid(), GeneratorPIDs: s.turns.gen.PIDs()})
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (s *instance) runFixed(ctx context.Context, requests int64, limit time.Dura
 	}
 	s.noSuccess = generator.NoSuccess(totals, s.requests.Notes())
 	if out.Served == 0 {
-		out.Invalid = cmp.Or(s.noSuccess, generator.ErrNoSuccess.Error()+generator.Commonest(totals))
+		out.Invalid = cmp.Or(s.noSuccess, generator.ErrNoSuccess.Error()+generator.TopError(totals))
 	}
 	if totals.Generator.BusiestThread >= record.GeneratorBusy {
 		out.Limited = fmt.Sprintf("its busiest thread used %.0f%% of a core", totals.Generator.BusiestThread*100)
@@ -104,7 +104,7 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	p := s.plan()
 	seed := s.turns.seedOfSlice(round)
 	p.Length = trialTime(rate)
-	s.turns.gen.Paced(&p, s.variant)
+	s.turns.gen.WithThinkTimes(&p, s.variant)
 	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
 	p.Follow(load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
 	if s.turns.scenario.Load.Schedule.Kind == workload.Constant {
@@ -120,7 +120,7 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	}
 	defer watch.Close()
 	seen := &seen{watch: watch}
-	totals, carried, before, err := s.send(ctx, p, seen, generator.PendingReceipts(rate))
+	totals, carried, before, err := s.send(ctx, p, seen, generator.MostUnacked(rate))
 	if failed := (*load.GeneratorError)(nil); errors.As(err, &failed) {
 		out.Invalid = failed.Error()
 		return out, nil
@@ -138,7 +138,7 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	r := *s.run
 	r.Load.Model, r.Spec.Rate, r.Spec.Length = "open", rate, carried.Length
 	r.Begin, r.Length, r.Totals, r.Series = carried.MeasureFrom(), carried.Length, totals, seen.series
-	r.Totals.Server = watch.Totals(carried.MeasureFrom(), carried.OfferUntil(), served(&r))
+	r.Totals.Server = watch.Totals(carried.MeasureFrom(), carried.SendUntil(), served(&r))
 	if t := r.Totals.Server; t != nil && t.AllocsPerRequest >= 0 {
 		out.Allocs, out.AllocBytes = t.AllocsPerRequest*float64(served(&r)), t.BytesPerRequest*float64(served(&r))
 	}
@@ -175,7 +175,7 @@ func (s *instance) slice(kind string) record.Slice {
 // send carries out a slice's plan and returns the usage at its start, when the connections were
 // up. A failing target is a result; an error is the lab's own.
 func (s *instance) send(ctx context.Context, p load.Plan, sink load.Sink, deliveries int) (record.Totals, *load.Plan, usage.Sum, error) {
-	follow, end, err := s.turns.gen.Receipts(ctx, s.env, &s.requests)
+	follow, end, err := s.turns.gen.Deliveries(ctx, s.env, &s.requests)
 	if err != nil {
 		return record.Totals{}, nil, usage.Sum{}, err
 	}

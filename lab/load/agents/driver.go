@@ -97,8 +97,8 @@ func (d *driver) Protocol() string {
 	return d.protocol
 }
 
-// heard keeps what an agent's last report says about its driver.
-func (d *driver) heard(r *receiver) {
+// keepNotes keeps what an agent's last report says about its driver.
+func (d *driver) keepNotes(r *receiver) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notes[r.member.String()], d.protocol = r.notes, cmp.Or(r.protocol, d.protocol)
@@ -235,7 +235,7 @@ func (d *driver) share(ctx context.Context, p *load.Plan, r *receiver, b *begin)
 	defer late.Stop()
 	select {
 	case <-r.ended:
-		d.heard(r)
+		d.keepNotes(r)
 		return r.err
 	case <-r.member.lost:
 		return r.member.why

@@ -98,7 +98,7 @@ func (s *share) carryOut(w *work) {
 	if done.Last > 0 {
 		e.Last = max(0, done.Last-offset)
 	}
-	e.Notes, e.Protocol = said(w.driver)
+	e.Notes, e.Protocol = driverNotes(w.driver)
 	if cause := context.Cause(s.ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -113,8 +113,8 @@ func (s *share) carryOut(w *work) {
 	reporting.Wait()
 }
 
-// said returns what a driver says about failures and the protocol, as much of it as a report takes.
-func said(d load.Driver) (about []string, protocol string) {
+// driverNotes returns what a driver says about failures and the protocol, as much of it as a report takes.
+func driverNotes(d load.Driver) (about []string, protocol string) {
 	if n, ok := d.(load.Noting); ok {
 		for _, text := range n.Notes() {
 			if about = append(about, shortened(text)); len(about) == mostNotes {

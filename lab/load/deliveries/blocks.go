@@ -151,7 +151,7 @@ func (b *Blocks) Follow(ctx context.Context, rec *load.Recorder) error {
 	return err
 }
 
-var _ load.Receipts = (&Blocks{}).Follow
+var _ load.Deliveries = (&Blocks{}).Follow
 
 // read handles messages until the connection fails.
 func (b *Blocks) read() error {

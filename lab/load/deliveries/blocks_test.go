@@ -76,9 +76,9 @@ func (d drive) Drive(_ context.Context, p *load.Plan, rec *load.Recorder) error 
 
 // answered makes an offer whose answer accepted some transactions.
 func answered(s *load.Shard, b *Blocks, at int64, answer string) {
-	seq := s.Offer(at)
+	seq := s.Arrive(at)
 	b.Accepted(seq, []byte(answer))
-	s.Done(&load.Outcome{Seq: seq, Intended: at, Sent: at, Done: monotonic.Now(), Status: load.OK, Success: true})
+	s.Done(&load.Completion{Seq: seq, Intended: at, Sent: at, Done: monotonic.Now(), Status: load.OK, Success: true})
 }
 
 // A transaction is delivered when its block is announced, whether its acceptance or its block is

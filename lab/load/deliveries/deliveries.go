@@ -91,7 +91,7 @@ func (s *Stream) Follow(ctx context.Context, rec *load.Recorder) error {
 	return err
 }
 
-var _ load.Receipts = (&Stream{}).Follow
+var _ load.Deliveries = (&Stream{}).Follow
 
 func follow(r io.Reader, run []byte, delivered func(seq uint64, at int64)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)

@@ -31,11 +31,11 @@ import (
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
 type Driver struct {
-	spec   corpus.Spec
-	values *corpus.Live
-	steps  []step
-	failed load.Notes
-	spoken nethttp.Spoken
+	spec       corpus.Spec
+	values     *corpus.Live
+	steps      []step
+	failed     load.Notes
+	negotiated nethttp.Negotiated
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -80,7 +80,7 @@ func (d *Driver) Engine() string { return "flows" }
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
 // Protocol returns what the connections negotiated; see load.Negotiating.
-func (d *Driver) Protocol() string { return d.spoken.String() }
+func (d *Driver) Protocol() string { return d.negotiated.String() }
 
 // Drive carries out the plan, whose Connections bound the flows that run concurrently: further ones
 // wait for their turn, which the latency of their first step includes.

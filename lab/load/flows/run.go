@@ -52,7 +52,7 @@ func (d *drive) Connect(ctx context.Context, worker int) {
 }
 
 // Do runs one flow.
-func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
+func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	d.countIn()
 	defer d.running.Add(-1)
 	jar, err := cookiejar.New(nil)
@@ -74,7 +74,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
 			sent = o.SendStep(intended)
 		}
 		e := f.do(ctx, s, intended)
-		out := load.Outcome{Seq: o.Seq, Intended: intended, Sent: sent, Done: monotonic.Now(), Status: e.status, Class: uint8(i), Success: e.success, Checked: e.checked}
+		out := load.Completion{Seq: o.Seq, Intended: intended, Sent: sent, Done: monotonic.Now(), Status: e.status, Class: uint8(i), Success: e.success, Checked: e.checked}
 		if !e.success && ctx.Err() != nil { // cut off by the end of the run
 			out.Status = load.Unfinished
 		}
@@ -138,7 +138,7 @@ func (f *flow) do(ctx context.Context, s *step, intended int64) ending {
 		return ending{status: nethttp.StatusOf(err), why: withoutURL(err)}
 	}
 	defer answer.Body.Close()
-	f.spoken.Heard(answer)
+	f.negotiated.Observe(answer)
 	passes := s.check.PassStatus(answer.StatusCode)
 	body, whole, err := nethttp.Read(answer.Body, passes && s.looks)
 	switch {

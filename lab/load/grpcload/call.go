@@ -44,9 +44,9 @@ func (d *Driver) call(ctx context.Context, conn *grpc.ClientConn, messages [][]b
 	defer cancel()
 	options := []grpc.CallOption{grpc.ForceCodec(asItIs{})}
 	var from peer.Peer
-	if !d.spoken.known() {
+	if !d.negotiated.known() {
 		options = append(options, grpc.Peer(&from))
-		defer func() { d.spoken.heard(&from) }()
+		defer func() { d.negotiated.observe(&from) }()
 	}
 	shape := &grpc.StreamDesc{ClientStreams: d.method.IsStreamingClient(), ServerStreams: d.method.IsStreamingServer()}
 	stream, err := conn.NewStream(ctx, shape, "/"+d.config.Call, options...)
@@ -156,12 +156,12 @@ func asHTTP(code codes.Code) int {
 	return http.StatusInternalServerError // Unknown, Internal, DataLoss
 }
 
-// spoken is what the first call's connection negotiated.
-type spoken struct{ text atomic.Pointer[string] }
+// negotiated is what the first call's connection negotiated.
+type negotiated struct{ text atomic.Pointer[string] }
 
-func (s *spoken) known() bool { return s.text.Load() != nil }
+func (s *negotiated) known() bool { return s.text.Load() != nil }
 
-func (s *spoken) heard(from *peer.Peer) {
+func (s *negotiated) observe(from *peer.Peer) {
 	if from.Addr == nil {
 		return
 	}
@@ -172,7 +172,7 @@ func (s *spoken) heard(from *peer.Peer) {
 	s.text.Store(&text)
 }
 
-func (s *spoken) String() string {
+func (s *negotiated) String() string {
 	if text := s.text.Load(); text != nil {
 		return *text
 	}

@@ -52,14 +52,14 @@ type Config struct {
 
 // Driver is a load.Driver. It can drive several plans, one after the other.
 type Driver struct {
-	config   Config
-	addr     string
-	options  []grpc.DialOption
-	method   protoreflect.MethodDescriptor
-	messages [][][]byte // encoded, by the index of their request; nil: they contain the offer's number
-	metadata []metadata.MD
-	failed   load.Notes
-	spoken   spoken
+	config     Config
+	addr       string
+	options    []grpc.DialOption
+	method     protoreflect.MethodDescriptor
+	messages   [][][]byte // encoded, by the index of their request; nil: they contain the offer's number
+	metadata   []metadata.MD
+	failed     load.Notes
+	negotiated negotiated
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -192,7 +192,7 @@ func (d *Driver) Engine() string { return "grpc" }
 func (d *Driver) Notes() []string { return d.failed.Notes() }
 
 // Protocol returns what the connections negotiated; see load.Negotiating.
-func (d *Driver) Protocol() string { return d.spoken.String() }
+func (d *Driver) Protocol() string { return d.negotiated.String() }
 
 // Drive carries out the plan; see load.Driver.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {
@@ -223,7 +223,7 @@ func (d *drive) close() {
 }
 
 // Do makes a call.
-func (d *drive) Do(ctx context.Context, o *pool.Offer) pool.Result {
+func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	requests := d.config.Corpus
 	r := &requests.Requests[o.Index]
 	messages := d.messages[o.Index]

@@ -66,7 +66,7 @@ func (s *sender) answered(c *conn) bool {
 	c.pop()
 	s.inFlight--
 	c.freeAt = s.now
-	if s.offering {
+	if s.sending {
 		c.pending++
 	}
 	if !stays {
@@ -80,17 +80,17 @@ func (s *sender) answered(c *conn) bool {
 // complete reports how a request that was sent has ended; failed is the number of its units that
 // failed a check of the content.
 func (s *sender) complete(f *flight, status load.Status, success bool, failed int) {
-	s.outcome = load.Outcome{
+	s.completion = load.Completion{
 		Seq: f.seq, Intended: f.intended, Sent: f.sent, Done: s.now,
 		Status: status, Class: f.req.Class, Success: success, Checked: failed > 0, Failed: failed,
 	}
-	s.shard.Done(&s.outcome)
+	s.shard.Done(&s.completion)
 }
 
-// failOffer reports an offer that was never sent.
-func (s *sender) failOffer(d due, status load.Status) {
-	s.outcome = load.Outcome{Seq: d.seq, Intended: d.intended, Done: s.now, Status: status, Class: s.classOf(d)}
-	s.shard.Done(&s.outcome)
+// failRequest reports an offer that was never sent.
+func (s *sender) failRequest(d due, status load.Status) {
+	s.completion = load.Completion{Seq: d.seq, Intended: d.intended, Done: s.now, Status: status, Class: s.classOf(d)}
+	s.shard.Done(&s.completion)
 }
 
 // onClosed handles the end of a connection, orderly or not.
@@ -112,7 +112,7 @@ func (s *sender) failConn(c *conn, status load.Status) {
 		s.complete(c.oldest(), status, false, 0)
 		s.inFlight--
 		status = load.Closed
-		if s.offering {
+		if s.sending {
 			c.pending++
 		}
 	}
@@ -176,14 +176,14 @@ func (s *sender) onRefused(c *conn, status load.Status) {
 	s.closeConn(c)
 	n := 0
 	switch {
-	case s.offering:
+	case s.sending:
 		n = min(s.depth, s.queue.len)
 		c.pending += n
 	case s.connected == 0 && s.connecting == 0:
 		n = s.queue.len
 	}
 	for range n {
-		s.failOffer(s.queue.pop(), status)
+		s.failRequest(s.queue.pop(), status)
 	}
 }
 
@@ -220,8 +220,8 @@ func (s *sender) expire() {
 	limit := s.now - int64(s.plan.Timeout) // what began then or earlier has timed out
 	s.deadline = never
 	for s.queue.len > 0 && s.queue.front().intended <= limit {
-		s.failOffer(s.queue.pop(), load.Timeout)
-		if s.offering {
+		s.failRequest(s.queue.pop(), load.Timeout)
+		if s.sending {
 			now := s.clock()
 			s.spend()
 			s.issue(now, now)

@@ -48,18 +48,18 @@ type sender struct {
 	connected  int // connections that are up
 	connecting int // connections whose handshake is in progress
 
-	now      int64 // the instant the last wait returned
-	latest   int64 // the clock's last reading
-	wake     int64 // until then only kernel events need handling
-	started  bool
-	offering bool  // the closed model makes new offers
-	left     int64 // offers that the closed model may still make
-	schedule load.Schedule
-	arrival  int64 // the next intended time
-	deadline int64 // nothing times out before this instant
-	ticked   int64 // the next tick
-	redial   bool  // some connection is down
-	outcome  load.Outcome
+	now        int64 // the instant the last wait returned
+	latest     int64 // the clock's last reading
+	wake       int64 // until then only kernel events need handling
+	started    bool
+	sending    bool  // the closed model makes new offers
+	left       int64 // offers that the closed model may still make
+	schedule   load.Schedule
+	arrival    int64 // the next intended time
+	deadline   int64 // nothing times out before this instant
+	ticked     int64 // the next tick
+	redial     bool  // some connection is down
+	completion load.Completion
 }
 
 // run carries out the sender's part of the plan.
@@ -85,7 +85,7 @@ func (s *sender) housekeep(ctx context.Context) (finished bool) {
 	now := s.now
 	if !s.started && now >= s.plan.Start {
 		s.started = true
-		if s.offering = !s.plan.Open() && s.left > 0; s.offering {
+		if s.sending = !s.plan.Open() && s.left > 0; s.sending {
 			for i := range s.conns {
 				s.conns[i].pending = s.depth
 				s.refill(&s.conns[i])
@@ -96,9 +96,9 @@ func (s *sender) housekeep(ctx context.Context) (finished bool) {
 		s.issue(s.arrival, s.arrival)
 		s.arrival = s.pull()
 	}
-	over := now >= s.plan.OfferUntil() || s.started && s.left == 0
+	over := now >= s.plan.SendUntil() || s.started && s.left == 0
 	if over {
-		s.offering = false
+		s.sending = false
 		if s.queue.len == 0 && s.inFlight == 0 || now >= s.plan.DrainUntil() {
 			return true
 		}
@@ -125,7 +125,7 @@ func (s *sender) housekeep(ctx context.Context) (finished bool) {
 			s.wake = now // expire ended the last
 		}
 	} else {
-		s.wake = min(s.wake, s.plan.OfferUntil())
+		s.wake = min(s.wake, s.plan.SendUntil())
 	}
 	if !s.started {
 		s.wake = min(s.wake, s.plan.Start)
@@ -139,33 +139,33 @@ func (s *sender) pull() int64 {
 		return never
 	}
 	at, ok := s.schedule()
-	if at += s.plan.Start; !ok || at >= s.plan.OfferUntil() {
+	if at += s.plan.Start; !ok || at >= s.plan.SendUntil() {
 		s.schedule = nil
 		return never
 	}
 	return at
 }
 
-// offer makes an offer; ok is false when every request was sent that may be sent once: the load
+// arrive makes an offer; ok is false when every request was sent that may be sent once: the load
 // then ends as soon as nothing is in flight.
-func (s *sender) offer(intended int64) (d due, ok bool) {
+func (s *sender) arrive(intended int64) (d due, ok bool) {
 	requests := s.driver.config.Corpus
 	if requests.Supply == nil {
-		seq := s.shard.Offer(intended)
+		seq := s.shard.Arrive(intended)
 		return due{seq: seq, intended: intended, index: int(seq % uint64(len(s.requests)))}, true
 	}
 	index, ok := requests.Take()
 	if !ok {
 		s.rec.UsedUp()
-		s.left, s.offering, s.schedule, s.wake = 0, false, nil, 0
+		s.left, s.sending, s.schedule, s.wake = 0, false, nil, 0
 		return due{}, false
 	}
-	return due{seq: s.shard.Offer(intended), intended: intended, index: index}, true
+	return due{seq: s.shard.Arrive(intended), intended: intended, index: index}, true
 }
 
 // issue makes an offer and sends it, or queues it until a connection is free.
 func (s *sender) issue(intended, could int64) {
-	d, ok := s.offer(intended)
+	d, ok := s.arrive(intended)
 	if !ok {
 		return
 	}
@@ -182,7 +182,7 @@ func (s *sender) issue(intended, could int64) {
 // refill makes the offers that a connection still has to make, on whatever connection they are
 // sent.
 func (s *sender) refill(c *conn) {
-	for ; c.pending > 0 && s.offering; c.pending-- {
+	for ; c.pending > 0 && s.sending; c.pending-- {
 		now := s.clock()
 		s.spend()
 		s.issue(now, now)
@@ -192,7 +192,7 @@ func (s *sender) refill(c *conn) {
 // spend takes one offer off the number that the closed model may still make.
 func (s *sender) spend() {
 	if s.left--; s.left == 0 {
-		s.offering = false
+		s.sending = false
 	}
 }
 
@@ -238,14 +238,14 @@ func (s *sender) markIdle(c *conn) {
 func (s *sender) fill(c *conn) {
 	for c.count < s.depth {
 		switch {
-		case c.pending > 0 && s.offering:
+		case c.pending > 0 && s.sending:
 			now := s.clock()
-			if s.offering = now < s.plan.OfferUntil(); !s.offering {
+			if s.sending = now < s.plan.SendUntil(); !s.sending {
 				continue
 			}
 			c.pending--
 			s.spend()
-			if d, ok := s.offer(now); ok {
+			if d, ok := s.arrive(now); ok {
 				s.send(c, d, now, c.freeAt)
 			}
 		case s.queue.len > 0:

@@ -19,7 +19,7 @@ func TestHandshakeTimesOutAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const now = int64(time.Hour)
 			s := &sender{back: deaf{}, plan: &load.Plan{Timeout: time.Second}, depth: 1, now: now,
-				conns: []conn{{state: connecting, since: now - int64(time.Second)}}, connecting: 1, offering: offering}
+				conns: []conn{{state: connecting, since: now - int64(time.Second)}}, connecting: 1, sending: offering}
 			s.queue.push(due{intended: now - int64(time.Millisecond)})
 			s.expire()
 			if s.queue.len != 1 || s.conns[0].state != down || s.connecting != 0 {

@@ -54,7 +54,7 @@ func (c *client) Connect(ctx context.Context, worker int) {
 }
 
 // Do sends the offer's request and waits for its answer.
-func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
+func (c *client) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	w := &c.workers[o.Worker]
 	r := &c.driver.config.Corpus.Requests[o.Index]
 	w.class = r.Class

@@ -27,7 +27,7 @@ func (c *client) close() {
 func (c *client) Connect(ctx context.Context, worker int) { c.conns[worker].Prepare(ctx) }
 
 // Do sends the next request of the corpus and checks the answer.
-func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
+func (c *client) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	requests := c.driver.config.Corpus
 	from := &requests.Requests[o.Index]
 	answer, err := c.driver.roundTrip(c.conns[o.Worker], c.request(ctx, o.Index, o.Seq))
@@ -39,7 +39,7 @@ func (c *client) Do(ctx context.Context, o *pool.Offer) pool.Result {
 		return pool.Result{Status: status, Class: from.Class}
 	}
 	defer answer.Body.Close()
-	c.driver.spoken.Heard(answer)
+	c.driver.negotiated.Observe(answer)
 	if answer.StatusCode < 200 || answer.StatusCode > 999 { // 101: no request asks to change the protocol
 		return pool.Result{Status: load.Malformed, Class: from.Class}
 	}

@@ -45,7 +45,7 @@ type Driver struct {
 	refused  corpus.Refusals
 	// unconnected has why connections failed: that a certificate is not trusted has no other sign.
 	unconnected load.Notes
-	spoken      Spoken
+	negotiated  Negotiated
 }
 
 var _ load.Driver = (*Driver)(nil)
@@ -109,7 +109,7 @@ func (d *Driver) Engine() string { return "std" }
 func (d *Driver) Notes() []string { return append(d.unconnected.Notes(), d.refused.Notes()...) }
 
 // Protocol returns what the connections negotiated; see load.Negotiating.
-func (d *Driver) Protocol() string { return d.spoken.String() }
+func (d *Driver) Protocol() string { return d.negotiated.String() }
 
 // Drive carries out the plan; see load.Driver.
 func (d *Driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) error {

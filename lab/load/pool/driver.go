@@ -26,7 +26,7 @@ import (
 // Doer does one unit of work. Many workers call Do concurrently; it must return soon after ctx is
 // done, which is at the offer's timeout or at the end of the run, since Drive waits for it.
 type Doer interface {
-	Do(ctx context.Context, o *Offer) Result
+	Do(ctx context.Context, o *Arrival) Result
 }
 
 // Connector is a Doer that prepares each worker before the run's start. A failure is not reported
@@ -35,8 +35,8 @@ type Connector interface {
 	Connect(ctx context.Context, worker int)
 }
 
-// Offer is one unit of work that is due.
-type Offer struct {
+// Arrival is one unit of work that is due.
+type Arrival struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
 	Index    int   // what Driver.Next returned for it
@@ -82,7 +82,7 @@ func (p *Driver) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder)
 	working, stop := context.WithDeadline(ctx, time.Now().Add(time.Duration(plan.DrainUntil()-monotonic.Now())))
 	defer stop()
 	r := &poolRun{pool: p, plan: plan, rec: rec, working: working, due: newBacklog(),
-		offers: shards[0], outcomes: shards[1], next: math.MaxInt64, left: plan.Share(0, 1)}
+		arrivals: shards[0], outcomes: shards[1], next: math.MaxInt64, left: plan.Share(0, 1)}
 	defer context.AfterFunc(working, r.due.wake)()
 	var pacing, workers, turning sync.WaitGroup
 	if plan.Open() {
@@ -111,7 +111,7 @@ type poolRun struct {
 	due     *backlog
 
 	mu       sync.Mutex
-	offers   *load.Shard // guarded by mu; its windows rotate with the schedule
+	arrivals *load.Shard // guarded by mu; its windows rotate with the schedule
 	next     int64       // guarded by mu: the earliest instant of the next offer
 	outcomes *load.Shard // guarded by mu; its windows rotate with the clock
 	left     int64       // guarded by mu: offers that the closed model may still make
@@ -130,7 +130,7 @@ func (r *poolRun) rotateWindows(ended <-chan struct{}) {
 		}
 		r.mu.Lock()
 		now := monotonic.Now()
-		r.offers.Advance(min(now, r.next))
+		r.arrivals.Advance(min(now, r.next))
 		r.outcomes.Advance(now)
 		r.mu.Unlock()
 	}
@@ -152,7 +152,7 @@ func (r *poolRun) offer(intended int64) (d due, ok bool) {
 	if !ok {
 		return due{}, false
 	}
-	return due{seq: r.offers.Offer(intended), intended: intended, index: index}, true
+	return due{seq: r.arrivals.Arrive(intended), intended: intended, index: index}, true
 }
 
 // nextWork returns the index of the next offer's work; mu is held, so that work is in the order of
@@ -167,8 +167,8 @@ func (r *poolRun) nextWork() (index int, ok bool) {
 	return index, ok
 }
 
-// offerNow makes an offer of the closed model; ok is false when the plan's count is used up.
-func (r *poolRun) offerNow() (d due, ok bool) {
+// arriveNow makes an offer of the closed model; ok is false when the plan's count is used up.
+func (r *poolRun) arriveNow() (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.left == 0 {
@@ -180,7 +180,7 @@ func (r *poolRun) offerNow() (d due, ok bool) {
 	}
 	r.left--
 	now := monotonic.Now() // with the lock held, so that a shard's offers are in order
-	return due{seq: r.offers.Offer(now), intended: now, index: index}, true
+	return due{seq: r.arrivals.Arrive(now), intended: now, index: index}, true
 }
 
 func (r *poolRun) work(worker int) {
@@ -212,8 +212,8 @@ func (r *poolRun) loop(worker int) {
 	if !r.pause(time.Duration(r.plan.Start - monotonic.Now())) {
 		return
 	}
-	for monotonic.Now() < r.plan.OfferUntil() && r.working.Err() == nil {
-		d, ok := r.offerNow()
+	for monotonic.Now() < r.plan.SendUntil() && r.working.Err() == nil {
+		d, ok := r.arriveNow()
 		if !ok {
 			return
 		}
@@ -242,13 +242,13 @@ func (r *poolRun) do(d due, worker int, free int64) {
 	sent := monotonic.Now()
 	deadline := d.intended + int64(r.plan.Timeout)
 	if r.plan.Timeout > 0 && sent >= deadline { // it timed out in the queue
-		r.report(&load.Outcome{Seq: d.seq, Intended: d.intended, Done: deadline, Status: load.Timeout})
+		r.report(&load.Completion{Seq: d.seq, Intended: d.intended, Done: deadline, Status: load.Timeout})
 		return
 	}
 	r.mu.Lock()
 	r.outcomes.Sent(d.intended, sent, sent-max(d.intended, free))
 	r.mu.Unlock()
-	offer := &Offer{Seq: d.seq, Intended: d.intended, Index: d.index, Worker: worker, Sent: sent, run: r}
+	offer := &Arrival{Seq: d.seq, Intended: d.intended, Index: d.index, Worker: worker, Sent: sent, run: r}
 	if r.pool.Stepwise {
 		r.doSteps(offer)
 		return
@@ -269,18 +269,18 @@ func (r *poolRun) do(d due, worker int, free int64) {
 	if r.plan.Timeout > 0 && now > deadline && result.Success { // Do did not observe its context
 		result = Result{Status: load.Timeout, Class: result.Class}
 	}
-	r.report(&load.Outcome{Seq: d.seq, Intended: d.intended, Sent: sent, Done: now,
+	r.report(&load.Completion{Seq: d.seq, Intended: d.intended, Sent: sent, Done: now,
 		Status: result.Status, Class: result.Class, Success: result.Success, Checked: result.Checked, Failed: result.Failed})
 }
 
-func (r *poolRun) report(o *load.Outcome) {
+func (r *poolRun) report(o *load.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcomes.Done(o) // of an offer of several steps, the latency of the first
 }
 
 // call does the work; it turns a panic into a failure.
-func (r *poolRun) call(ctx context.Context, o *Offer) (result Result) {
+func (r *poolRun) call(ctx context.Context, o *Arrival) (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			result = Result{Status: load.Other}

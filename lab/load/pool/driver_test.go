@@ -241,7 +241,7 @@ func (c *dialler) Connect(_ context.Context, worker int) {
 	c.before = max(c.before, monotonic.Now())
 }
 
-func (c *dialler) Do(context.Context, *Offer) Result { return Result{Status: load.OK, Success: true} }
+func (c *dialler) Do(context.Context, *Arrival) Result { return Result{Status: load.OK, Success: true} }
 
 func TestPoolConnectsBeforeTheStart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestPoolOnTheRealClock(t *testing.T) {
 	p := load.Plan{Length: 200 * time.Millisecond, Connections: 2, Drain: time.Minute, Schedule: constantly(500, 200*time.Millisecond)}
 	var mu sync.Mutex
 	early := 0
-	totals, _, err := load.Run(t.Context(), p, &Driver{Doer: doFunc(func(_ context.Context, o *Offer) Result {
+	totals, _, err := load.Run(t.Context(), p, &Driver{Doer: doFunc(func(_ context.Context, o *Arrival) Result {
 		mu.Lock()
 		defer mu.Unlock()
 		if monotonic.Now() < o.Intended {
@@ -272,13 +272,13 @@ func TestPoolOnTheRealClock(t *testing.T) {
 	}
 }
 
-type doFunc func(context.Context, *Offer) Result
+type doFunc func(context.Context, *Arrival) Result
 
-func (f doFunc) Do(ctx context.Context, o *Offer) Result { return f(ctx, o) }
+func (f doFunc) Do(ctx context.Context, o *Arrival) Result { return f(ctx, o) }
 
 // fails makes a Doer that fails with the function's errors.
 func fails(do func(context.Context) error) Doer {
-	return doFunc(func(ctx context.Context, _ *Offer) Result {
+	return doFunc(func(ctx context.Context, _ *Arrival) Result {
 		status := load.StatusOf(do(ctx))
 		return Result{Status: status, Success: status == load.OK}
 	})

@@ -17,24 +17,24 @@ func (r *poolRun) pace() {
 	for {
 		at, ok := schedule()
 		at += r.plan.Start
-		if !ok || at >= r.plan.OfferUntil() {
-			r.nextOffer(math.MaxInt64)
+		if !ok || at >= r.plan.SendUntil() {
+			r.nextArrival(math.MaxInt64)
 			return
 		}
-		r.nextOffer(at)
+		r.nextArrival(at)
 		if !load.WaitUntil(r.working, at, sleep) {
 			return
 		}
 		d, ok := r.offer(at)
 		if !ok {
-			r.nextOffer(math.MaxInt64)
+			r.nextArrival(math.MaxInt64)
 			return
 		}
 		r.due.put(d)
 	}
 }
 
-func (r *poolRun) nextOffer(at int64) {
+func (r *poolRun) nextArrival(at int64) {
 	r.mu.Lock()
 	r.next = at
 	r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 )
 
 // SendStep reports that a step after the first is sent now, and returns the instant.
-func (o *Offer) SendStep(intended int64) (at int64) {
+func (o *Arrival) SendStep(intended int64) (at int64) {
 	o.run.mu.Lock()
 	defer o.run.mu.Unlock()
 	at = monotonic.Now() // with the lock held: the wait for it delays the step
@@ -16,14 +16,14 @@ func (o *Offer) SendStep(intended int64) (at int64) {
 
 // EndStep reports how a step ended. Of a step that the end of the run cut off, the status is
 // load.Unfinished.
-func (o *Offer) EndStep(out *load.Outcome) {
+func (o *Arrival) EndStep(out *load.Completion) {
 	o.run.mu.Lock()
 	defer o.run.mu.Unlock()
 	o.run.outcomes.EndStep(out)
 }
 
 // doSteps does an offer of several steps, and reports how it ended.
-func (r *poolRun) doSteps(o *Offer) {
+func (r *poolRun) doSteps(o *Arrival) {
 	result := r.call(r.working, o)
 	now := monotonic.Now()
 	r.mu.Lock()
@@ -32,5 +32,5 @@ func (r *poolRun) doSteps(o *Offer) {
 		r.outcomes.AbandonSteps(o.Intended, now)
 		return
 	}
-	r.outcomes.EndSteps(&load.Outcome{Seq: o.Seq, Intended: o.Intended, Sent: o.Sent, Done: now, Status: result.Status, Success: result.Success, Checked: result.Checked})
+	r.outcomes.EndSteps(&load.Completion{Seq: o.Seq, Intended: o.Intended, Sent: o.Sent, Done: now, Status: result.Status, Success: result.Success, Checked: result.Checked})
 }

@@ -178,7 +178,7 @@ func (d *drive) send(ctx, living context.Context, k int) {
 	next := d.plan.Schedule()
 	living, cancel := context.WithDeadline(living, time.Now().Add(time.Duration(d.plan.DrainUntil()-monotonic.Now())))
 	defer cancel()
-	until := d.plan.OfferUntil()
+	until := d.plan.SendUntil()
 	for m := 0; ; m++ {
 		at, ok := next()
 		at += d.plan.Start

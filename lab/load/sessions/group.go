@@ -52,7 +52,7 @@ func (g *group) begin(plan *load.Plan, offers, outcomes *load.Shard) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.offers, g.outcomes, g.next = offers, outcomes, plan.Start
-	g.from, g.until = plan.MeasureFrom(), plan.OfferUntil()
+	g.from, g.until = plan.MeasureFrom(), plan.SendUntil()
 	now := monotonic.Now()
 	for _, s := range g.sessions {
 		if s.conn != nil {
@@ -89,7 +89,7 @@ func (g *group) offer(s *session, intended int64, inTime bool) (number uint64, o
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.offers++
-	o := offer{number: s.offers, seq: g.offers.Offer(intended), intended: intended}
+	o := offer{number: s.offers, seq: g.offers.Arrive(intended), intended: intended}
 	switch {
 	case s.conn == nil:
 		g.fail(&o, s.unopened, monotonic.Now())
@@ -108,7 +108,7 @@ func (g *group) offer(s *session, intended int64, inTime bool) (number uint64, o
 }
 
 func (g *group) fail(o *offer, status load.Status, now int64) {
-	g.outcomes.Done(&load.Outcome{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: status})
+	g.outcomes.Done(&load.Completion{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: status})
 }
 
 // lose ends a session whose connection failed, and with it its pending offers.
@@ -161,7 +161,7 @@ func (g *group) received(s *session, r Received) {
 	n := 0
 	for n < len(s.due) && s.due[n].number <= r.Acked {
 		o := &s.due[n]
-		g.outcomes.Done(&load.Outcome{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: load.OK, Success: true})
+		g.outcomes.Done(&load.Completion{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: load.OK, Success: true})
 		n++
 	}
 	g.drop(s, n)

@@ -118,7 +118,7 @@ func (d *Driver) early(r *recording) error {
 	now := monotonic.Now()
 	r.shard.Advance(now)
 	r.finish()
-	if left := r.plan.OfferUntil() - now; left > 0 {
+	if left := r.plan.SendUntil() - now; left > 0 {
 		return fmt.Errorf("%s ended %v before the measured time was over", d.form.Name, time.Duration(left).Round(time.Millisecond))
 	}
 	return nil
@@ -167,12 +167,12 @@ func (r *recording) add(q *request) {
 		r.plan.Start = begun / int64(record.WindowLength) * int64(record.WindowLength)
 		r.shard = r.rec.Shards(1)[0]
 	}
-	if begun >= r.plan.OfferUntil() {
+	if begun >= r.plan.SendUntil() {
 		return
 	}
 	s := r.shard
 	s.Advance(done)
-	seq := s.Offer(begun)
+	seq := s.Arrive(begun)
 	s.Sent(begun, begun, 0)
 	s.Received(done, 1, q.bytes)
 	u := r.users[q.user]
@@ -181,10 +181,10 @@ func (r *recording) add(q *request) {
 		r.users[q.user] = u
 		s.Opened(done - begun)
 	}
-	if u != nil && done >= r.plan.MeasureFrom() && done < r.plan.OfferUntil() {
+	if u != nil && done >= r.plan.MeasureFrom() && done < r.plan.SendUntil() {
 		u.answers++
 	}
-	o := load.Outcome{Seq: seq, Intended: begun, Sent: begun, Done: done, Status: q.status, Success: q.success}
+	o := load.Completion{Seq: seq, Intended: begun, Sent: begun, Done: done, Status: q.status, Success: q.success}
 	o.Checked = !q.success && (q.status == load.OK || q.status >= 100 && q.status < 400)
 	if q.success && q.status >= 400 {
 		o.Status = load.OK // the script expects it

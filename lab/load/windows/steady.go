@@ -41,8 +41,8 @@ func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorde
 			}
 			counting = true
 		}
-		if w.Start >= p.OfferUntil() {
-			rec.EndAt(p.OfferUntil())
+		if w.Start >= p.SendUntil() {
+			rec.EndAt(p.SendUntil())
 			return nil
 		}
 		rec.EndAt(w.Start + windowLength)
@@ -56,7 +56,7 @@ func relaySteady(ctx context.Context, s *stream, p *load.Plan, rec *load.Recorde
 		if err := shard.Window(&w.Window, w.hists); err != nil {
 			return err
 		}
-		if w.Start+windowLength >= p.OfferUntil() {
+		if w.Start+windowLength >= p.SendUntil() {
 			return nil // no later window can count
 		}
 	}

@@ -101,7 +101,7 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 
 type doFunc func() pool.Result
 
-func (f doFunc) Do(context.Context, *pool.Offer) pool.Result { return f() }
+func (f doFunc) Do(context.Context, *pool.Arrival) pool.Result { return f() }
 
 func TestPoolThroughAPipe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -164,19 +164,19 @@ func offers(t *rapid.T, p *load.Plan, rec *load.Recorder) {
 	shards := rec.Shards(rapid.IntRange(2, 3).Draw(t, "shards"))
 	for intended := p.Start; ; {
 		intended += rapid.Int64Range(40*ms, 200*ms).Draw(t, "gap") // few: a histogram takes 1 ms to go through
-		if intended >= p.OfferUntil() {
+		if intended >= p.SendUntil() {
 			return
 		}
 		class := uint8(rapid.IntRange(0, 2).Draw(t, "class")) // 2 has no name
 		s := shards[rapid.IntRange(1, len(shards)-1).Draw(t, "shard")]
-		seq := shards[0].Offer(intended)
+		seq := shards[0].Arrive(intended)
 		if rapid.IntRange(0, 4).Draw(t, "never sent") == 0 {
-			s.Unfinished(intended, p.OfferUntil()+ms, class)
+			s.Unfinished(intended, p.SendUntil()+ms, class)
 			continue
 		}
 		sent := intended + rapid.Int64Range(0, 200*ms).Draw(t, "lag")
 		s.Sent(intended, sent, sent-intended)
-		o := load.Outcome{Seq: seq, Intended: intended, Sent: sent, Done: sent + rapid.Int64Range(1, 200*ms).Draw(t, "service"), Class: class}
+		o := load.Completion{Seq: seq, Intended: intended, Sent: sent, Done: sent + rapid.Int64Range(1, 200*ms).Draw(t, "service"), Class: class}
 		o.Status = rapid.SampledFrom([]load.Status{load.OK, 200, 200, 404, 429, 503, load.Timeout, load.Reset, load.Other}).Draw(t, "status")
 		o.Success = o.Status == load.OK || o.Status == 200
 		if o.Success && intended >= p.MeasureFrom() && rapid.Bool().Draw(t, "fails a check") {

@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// Spoken keeps the protocol of the last answer. It is safe for concurrent use.
-type Spoken struct{ last atomic.Pointer[spoken] }
+// Negotiated keeps the protocol of the last answer. It is safe for concurrent use.
+type Negotiated struct{ last atomic.Pointer[version] }
 
-// spoken is compared without building its text.
-type spoken struct {
+// version is compared without building its text.
+type version struct {
 	major, minor int
 	tls          uint16 // 0: none
 }
 
-// Heard enters an answer.
-func (s *Spoken) Heard(answer *http.Response) {
-	now := spoken{major: answer.ProtoMajor, minor: answer.ProtoMinor}
+// Observe enters an answer.
+func (s *Negotiated) Observe(answer *http.Response) {
+	now := version{major: answer.ProtoMajor, minor: answer.ProtoMinor}
 	if answer.TLS != nil {
 		now.tls = answer.TLS.Version
 	}
@@ -28,7 +28,7 @@ func (s *Spoken) Heard(answer *http.Response) {
 }
 
 // String returns it as "HTTP/1.1" or "HTTP/2 over TLS 1.3"; empty: there was no answer.
-func (s *Spoken) String() string {
+func (s *Negotiated) String() string {
 	last := s.last.Load()
 	if last == nil {
 		return ""
