@@ -37,7 +37,7 @@ type collector struct {
 	frames      int64
 	bytes       int64
 	lost        int64                              // sessions, whenever
-	hists       map[string]*hdrhistogram.Histogram // by tag, measured offers only
+	hists       map[string]*hdrhistogram.Histogram // by tag, measured requests only
 	threadCPU   []span                             // by shard
 	agents      []record.Agent                     // by shard, if they relay the windows of other processes
 }
@@ -113,7 +113,7 @@ func (c *collector) take(iv *interval) {
 }
 
 func (c *collector) merge(iv *interval) {
-	start := max(iv.start, c.nextStart) // a receipt stamped before a window that was already written
+	start := max(iv.start, c.nextStart) // a delivery stamped before a window that was already written
 	m := c.open[start]
 	if m == nil {
 		m = &merged{hists: map[string]*hdrhistogram.Histogram{}}

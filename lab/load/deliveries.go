@@ -2,12 +2,12 @@ package load
 
 import "fmt"
 
-// Delivered reports a receipt: the offer with that sequence number reached its destination at an
+// Delivered reports a delivery: the request with that sequence number reached its destination at an
 // instant. It is safe for concurrent use and does nothing unless a recording is in progress. An
-// impossible instant, before the offer or after the run, ends the run with an error.
+// impossible instant, before the request or after the run, ends the run with an error.
 func (r *Recorder) Delivered(seq uint64, at int64) { r.DeliveredUnits(seq, at, max(r.plan.Units, 1)) }
 
-// DeliveredUnits reports the receipt of an offer of which some units, n, were accepted.
+// DeliveredUnits reports the delivery of a request of which some units, n, were accepted.
 func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()
@@ -17,7 +17,7 @@ func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	}
 	intended, matched := r.unacked.Take(seq)
 	if at > r.latest || matched && at < intended-window {
-		r.fail(fmt.Errorf("a receipt is stamped %d ns, and its offer was due at %d ns: the sink does not read this machine's monotonic clock", at, intended))
+		r.fail(fmt.Errorf("a receipt is stamped %d ns, and its request was due at %d ns: the sink does not read this machine's monotonic clock", at, intended))
 		return
 	}
 	s.Advance(at)
@@ -33,7 +33,7 @@ func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	}
 }
 
-// undelivered counts an offer whose receipt had not arrived at now.
+// undelivered counts a request whose delivery had not arrived at now.
 func (r *Recorder) undelivered(intended, now int64) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()
@@ -44,7 +44,7 @@ func (r *Recorder) undelivered(intended, now int64) {
 	}
 }
 
-// advanceDeliveries advances the windows of the receipts' shard while no receipt arrives.
+// advanceDeliveries advances the windows of the deliveries' shard while no delivery arrives.
 func (r *Recorder) advanceDeliveries(now int64) {
 	r.deliverMu.Lock()
 	defer r.deliverMu.Unlock()
@@ -53,7 +53,7 @@ func (r *Recorder) advanceDeliveries(now int64) {
 	}
 }
 
-// expireAll counts every offer that still awaits its receipt as undelivered.
+// expireAll counts every request that still awaits its delivery as undelivered.
 func (r *Recorder) expireAll(now int64) {
 	if r.unacked == nil {
 		return

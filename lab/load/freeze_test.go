@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 offers a
+// A simulated server answers in 50 us, but every 2 s it freezes for 200 ms. With 2,000 requests a
 // second, one in ten falls into a freeze and waits for its end: the truth is p95 100 ms, p99 180
 // ms, p99.9 198 ms, however few connections drain the backlog. (A generator that waits for
 // answers before it sends again sees a handful of slow ones and reports a p99 below 2 ms.)
@@ -18,13 +18,13 @@ func TestFreezeArithmetic(t *testing.T) {
 			p := Plan{Length: 20 * time.Second, Timeout: 10 * time.Second}
 			r, _ := fakeRecorder(p)
 			s := r.Shards(1)[0]
-			offers := Constant(2000, p.Length)
+			next := Constant(2000, p.Length)
 			free := &instants{}
 			for range connections {
 				heap.Push(free, start)
 			}
 			underWay := &outcomes{}
-			for at, ok := offers(); ok; at, ok = offers() {
+			for at, ok := next(); ok; at, ok = next() {
 				intended := start + at
 				for underWay.Len() > 0 && (*underWay)[0].Done <= intended {
 					o := heap.Pop(underWay).(Completion)

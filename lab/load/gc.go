@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// garbage bounds the memory that a run may leave uncollected, in bytes, beside what is in use when
-// it begins: the requests.
+// garbage bounds the memory that a run may leave uncollected, in bytes, in addition to what is in
+// use when it begins: the requests.
 const garbage = 1 << 30
 
 // spareProcs is the number of goroutines that may run in addition to one per core. A sending

@@ -29,7 +29,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Plan describes when to offer work and for how long.
+// Plan describes when to send and for how long.
 type Plan struct {
 	// Schedule returns the intended times, afresh at each call, over Warmup+Length. Nil selects
 	// the closed model: every connection sends again as soon as it has its answer.
@@ -41,25 +41,25 @@ type Plan struct {
 	Connections int
 	Warmup      time.Duration // load that is not counted
 	Length      time.Duration // measured; rounded up to whole windows
-	Drain       time.Duration // time for offers in flight at the end; ends early when all are done
-	Timeout     time.Duration // time limit of an offer, from its intended time
-	// Units is the number of units of work in an offer, such as the calls of an array: all counts and
+	Drain       time.Duration // time for requests in flight at the end; ends early when all are done
+	Timeout     time.Duration // time limit of a request, from its intended time
+	// Units is the number of units of work in a request, such as the calls of an array: all counts and
 	// rates of the recording are in units. 0: 1.
 	Units int
 	// Classes names the request classes; a driver reports a class by its index. It may be empty.
 	Classes []string
-	// Steps says that each response is to a step of an offer, for windows of other processes.
+	// Steps says that each response is to a step of a request, for windows of other processes.
 	Steps bool
-	// Deliveries is the number of offers that may await their receipts concurrently; 0: there are
-	// no receipts.
+	// Deliveries is the number of requests that may await their deliveries concurrently; 0: there are
+	// no deliveries.
 	Deliveries int
-	// Count ends a closed plan after that many offers (whatever their units) in total, if that is
+	// Count ends a closed plan after that many requests (whatever their units) in total, if that is
 	// before Length; 0: only Length ends it.
 	Count int64
-	// FirstSeq is the first offer's sequence number. Plans that run one after the other with the
+	// FirstSeq is the first request's sequence number. Plans that run one after the other with the
 	// same run name in their requests must not reuse numbers.
 	FirstSeq uint64
-	// Stride is the distance between the sequence numbers of this process's offers, where several
+	// Stride is the distance between the sequence numbers of this process's requests, where several
 	// share a load. 0: 1.
 	Stride uint64
 	// Phase is the begin of windows after multiples of their length, in ns: the windows of processes
@@ -74,22 +74,22 @@ type Plan struct {
 	Start int64
 	// NextSeq is the number after the last one used; Run sets it.
 	NextSeq uint64
-	// Last is the instant of the latest answer or receipt, ns; Run sets it. 0: there was none.
+	// Last is the instant of the latest answer or delivery, ns; Run sets it. 0: there was none.
 	Last int64
 }
 
 // MeasureFrom is the first measured instant.
 func (p *Plan) MeasureFrom() int64 { return p.Start + int64(p.Warmup) }
 
-// SendUntil is the instant at which offering ends.
+// SendUntil is the instant at which sending ends.
 func (p *Plan) SendUntil() int64 { return p.MeasureFrom() + int64(p.Length) }
 
-// DrainUntil is the instant at which offers in flight count as unfinished.
+// DrainUntil is the instant at which requests in flight count as unfinished.
 func (p *Plan) DrainUntil() int64 { return p.SendUntil() + int64(p.Drain) }
 
 func (p *Plan) lead() time.Duration { return cmp.Or(p.Lead, defaultLead) }
 
-// Share returns the number of offers that the k-th of n threads may make in the closed model.
+// Share returns the number of requests that the k-th of n threads may make in the closed model.
 func (p *Plan) Share(k, n int) int64 {
 	if p.Count == 0 {
 		return math.MaxInt64
@@ -125,10 +125,10 @@ func (e *GeneratorError) Unwrap() error { return e.Err }
 type Driver interface {
 	// Engine names the driver in results: raw-epoll, raw-uring, std.
 	Engine() string
-	// Drive carries out the plan and reports the end of every offer to rec. It connects before
-	// p.Start, sends until p.OfferUntil, waits for offers in flight until p.DrainUntil or until
+	// Drive carries out the plan and reports the end of every request to rec. It connects before
+	// p.Start, sends until p.SendUntil, waits for requests in flight until p.DrainUntil or until
 	// ctx is done, reports the others as unfinished, and returns when all its threads have ended.
-	// An unreachable target is a result (every offer fails), not an error.
+	// An unreachable target is a result (every request fails), not an error.
 	Drive(ctx context.Context, p *Plan, rec *Recorder) error
 }
 
@@ -141,12 +141,12 @@ type Sink interface {
 // defaultLead is the lead of a plan that sets none.
 const defaultLead = 100 * time.Millisecond
 
-// Deliveries follows the receipts of a sink and passes them to Recorder.Delivered until its context
-// is done. Any other end is an error, which ends the run.
+// Deliveries follows the deliveries of a sink and passes them to Recorder.Delivered until its
+// context is done. Any other end is an error, which ends the run.
 type Deliveries func(context.Context, *Recorder) error
 
 // Run carries out the plan and returns its totals together with the plan as it was carried out.
-// When ctx is done, or a driver, sink or receipts reader fails, it stops early and returns the
+// When ctx is done, or a driver, sink or deliveries reader fails, it stops early and returns the
 // totals so far with the error.
 func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Deliveries) (record.Totals, *Plan, error) {
 	p.Warmup = roundUp(p.Warmup)

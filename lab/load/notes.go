@@ -26,7 +26,7 @@ func (n *Notes) Add(kind string, err error) {
 	}
 }
 
-// Notes returns the failures in words.
+// Notes returns a line for each kind of failure.
 func (n *Notes) Notes() (out []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

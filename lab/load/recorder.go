@@ -29,10 +29,10 @@ type Recorder struct {
 	collected chan struct{} // closed when the collector has ended
 	pool      sync.Pool     // of *hdrhistogram.Histogram, empty
 
-	unacked   *unacked   // offers without a receipt; nil: there are no receipts
+	unacked   *unacked   // requests without a delivery; nil: there are no deliveries
 	deliverMu sync.Mutex // guards deliver and what it points to
-	deliver   *Shard     // shard of the receipts; nil until the recording starts
-	latest    int64      // latest plausible stamp of a receipt: a later one comes from another clock
+	deliver   *Shard     // shard of the deliveries; nil until the recording starts
+	latest    int64      // latest plausible stamp of a delivery: a later one comes from another clock
 
 	failMu  sync.Mutex
 	failure error              // the first failure; guarded by failMu
@@ -77,7 +77,7 @@ func (r *Recorder) Shards(n int) []*Shard {
 	return r.shards[:n]
 }
 
-// foreignClock is the time after the run's planned end up to which a receipt may be stamped: far
+// foreignClock is the time after the run's planned end up to which a delivery may be stamped: far
 // longer than a run takes to end, and short enough that no stamp creates an endless number of
 // windows.
 const foreignClock = time.Minute
@@ -86,8 +86,8 @@ const foreignClock = time.Minute
 // time until then. A driver calls it before Drive returns.
 func (r *Recorder) EndAt(at int64) { r.ended = at }
 
-// UsedUp reports that a driver could make no further offer, since each of its requests may be sent
-// once. The driver then waits for the offers in flight and returns.
+// UsedUp reports that a driver could make no further request, since each of its requests may be
+// sent once. The driver then waits for the requests in flight and returns.
 func (r *Recorder) UsedUp() { r.usedUp.Store(true) }
 
 // fail ends the drive; Run returns the first error.
@@ -107,7 +107,7 @@ func (r *Recorder) finish(now int64) record.Totals {
 		return r.collector.totals()
 	}
 	r.expireAll(now)
-	r.deliverMu.Lock() // a late receipt must not see a shard that is half closed
+	r.deliverMu.Lock() // a late delivery must not see a shard that is half closed
 	for _, s := range r.shards {
 		s.rotate(now, lastInstant, true)
 	}
@@ -146,7 +146,7 @@ func (r *Recorder) release(h *hdrhistogram.Histogram) {
 	r.pool.Put(h)
 }
 
-// awaitDeliveries returns when no offer awaits its receipt any more, or at the deadline.
+// awaitDeliveries returns when no request awaits its delivery any more, or at the deadline.
 func (r *Recorder) awaitDeliveries(ctx context.Context, deadline int64) {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()

@@ -153,11 +153,11 @@ func TestWindowsComeInOrderAndWithoutGaps(t *testing.T) {
 		}
 	}
 	if sink.at(start+2*window).Offered != 1 || sink.at(start+10*window).Offered != 1 || sink.at(start+17*window).Ended != 1 {
-		t.Error("offers lie in the wrong windows")
+		t.Error("requests lie in the wrong windows")
 	}
 }
 
-// Whatever happens in which shard and in which order, every offer is counted once.
+// Whatever happens in which shard and in which order, every request is counted once.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := measured(10)
@@ -170,7 +170,7 @@ func TestNothingIsLost(t *testing.T) {
 		seen := map[uint64]bool{}
 		for _, s := range shards {
 			now := start
-			for range rapid.IntRange(0, 30).Draw(t, "offers") {
+			for range rapid.IntRange(0, 30).Draw(t, "requests") {
 				now += rapid.Int64Range(0, 40*ms).Draw(t, "gap")
 				if now >= r.plan.SendUntil() {
 					break
@@ -223,7 +223,7 @@ func TestNothingIsLost(t *testing.T) {
 			}
 		}
 		if windows != warm+offered || values != offered {
-			t.Fatalf("windows hold %d offers and %d response times, want %d and %d", windows, values, warm+offered, offered)
+			t.Fatalf("windows hold %d requests and %d response times, want %d and %d", windows, values, warm+offered, offered)
 		}
 		if len(sink.windows) > 0 && sink.windows[len(sink.windows)-1].Client.Backlog != 0 {
 			t.Fatal("a backlog is left")
@@ -332,8 +332,8 @@ func TestDeliveryByAForeignClock(t *testing.T) {
 	}
 }
 
-// An offer whose slot is reused counts as undelivered, and its late receipt does not count for
-// the offer that reused the slot.
+// A request whose slot is reused counts as undelivered, and its late delivery does not count for
+// the request that reused the slot.
 func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 10
@@ -352,8 +352,8 @@ func TestDeliveriesBeyondTheirRoom(t *testing.T) {
 	}
 }
 
-// Offers that are refused while accepted ones wait for long do not displace them, however often the
-// sequence goes round the slots.
+// Requests that are refused while accepted ones wait for long do not displace them, however often
+// the sequence goes round the slots.
 func TestDeliveriesAmongRefusals(t *testing.T) {
 	p := measured(2)
 	p.Deliveries = 10
@@ -382,7 +382,7 @@ func TestDeliveriesAmongRefusals(t *testing.T) {
 	}
 }
 
-// One shard may carry every offer: the room for deliveries does not depend on how evenly they
+// One shard may carry every request: the room for deliveries does not depend on how evenly they
 // spread.
 func TestDeliveriesFromOneShardOfMany(t *testing.T) {
 	p := measured(2)

@@ -11,7 +11,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Window enters a whole window that another process recorded, in place of single offers. Windows
+// Window enters a whole window that another process recorded, in place of single requests. Windows
 // arrive in order, and w.Phase decides what counts; quantiles are computed from the histograms
 // again. The recording's other shards must receive windows as well; it keeps neither w nor hists.
 func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogram) error {
@@ -33,7 +33,7 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	s.backlog = w.Client.Backlog
 	if w.Phase != record.PhaseWarmup {
 		iv.measured = t.counts(&w.Client, s.rec.plan.Steps)
-		s.told.add(&iv.measured)
+		s.reported.add(&iv.measured)
 	}
 	iv.more = map[string]*hdrhistogram.Histogram{}
 	for tag, h := range hists {
@@ -47,24 +47,24 @@ func (s *Shard) Window(w *record.Window, hists map[string]*hdrhistogram.Histogra
 	return nil
 }
 
-// Agent enters what another process reported at its end beside its windows: how it fared, the
-// instant of its latest answer (0: there was none), and the number after its last offer's. Its
-// sums correct those of the windows, which do not show which of their offers were measured.
+// Agent enters what another process reported at its end in addition to its windows: how it fared,
+// the instant of its latest answer (0: there was none), and the number after its last request's.
+// Its sums correct those of the windows, which do not show which of their requests were measured.
 func (s *Shard) Agent(a record.Agent, sums record.Totals, last int64, next uint64) {
 	s.agent, s.lastDone, s.seq = &a, last, next
-	s.missing = counts{offered: sums.Offered - s.told.offered, sent: sums.Sent - s.told.sent, completed: sums.Ended - s.told.completed,
-		failed: sums.Failed - s.told.failed, unfinished: sums.Unfinished - s.told.unfinished,
-		failedCheck: sums.Errors[failedCheck] - s.told.failedCheck, failedStatus: sums.Errors[failedStatus] - s.told.failedStatus}
-	for kind, n := range s.told.errors {
+	s.missing = counts{offered: sums.Offered - s.reported.offered, sent: sums.Sent - s.reported.sent, completed: sums.Ended - s.reported.completed,
+		failed: sums.Failed - s.reported.failed, unfinished: sums.Unfinished - s.reported.unfinished,
+		failedCheck: sums.Errors[failedCheck] - s.reported.failedCheck, failedStatus: sums.Errors[failedStatus] - s.reported.failedStatus}
+	for kind, n := range s.reported.errors {
 		s.missing.errors[kind] = sums.Errors[Status(kind).String()] - n
 	}
 }
 
-// windowCounts holds the outcomes of a window's offers, counted from its histograms.
+// windowCounts holds the outcomes of a window's requests, counted from its histograms.
 type windowCounts struct {
-	answered   int64 // measured offers that completed
+	answered   int64 // measured requests that completed
 	unfinished int64
-	warm       int64 // completed offers made before the measured time
+	warm       int64 // completed requests made before the measured time
 	warmFailed int64 // the part of warm that failed by status
 	sent       int64
 	delivery   int64
@@ -116,10 +116,10 @@ func (t *windowCounts) add(warm bool, status Status, n int64) {
 	}
 }
 
-// counts returns the sums of a measured window. Only the status separates offers that failed with
-// a protocol status from those that failed a check; an offer from the warm-up that failed a check
-// afterwards counts too. The number of sent offers comes from the send-lag, which only measured
-// offers have. With steps the histograms hold more than the offers.
+// counts returns the sums of a measured window. Only the status separates requests that failed with
+// a protocol status from those that failed a check; a request from the warm-up that failed a check
+// afterwards counts too. The number of sent requests comes from the send-lag, which only measured
+// requests have. With steps the histograms hold more than the requests.
 func (t *windowCounts) counts(c *record.Client, steps bool) counts {
 	m := counts{
 		offered: c.Offered, sent: t.sent, completed: t.answered, unfinished: t.unfinished,

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Schedule returns the next intended time of an offer at each call, in ns since the run's start, in
-// order; ok is false when there are no more. One goroutine uses a Schedule.
+// Schedule returns the next intended time of a request at each call, in ns since the run's start,
+// in order; ok is false when there are no more. One goroutine uses a Schedule.
 type Schedule func() (at int64, ok bool)
 
-// Constant offers at evenly spaced times.
+// Constant sends at evenly spaced times.
 func Constant(perSecond float64, length time.Duration) Schedule {
 	return Steps([]Stage{{perSecond, length}})
 }
 
-// Poisson offers with independent, exponentially distributed gaps, as many unrelated users do.
+// Poisson sends with independent, exponentially distributed gaps, as many unrelated users do.
 func Poisson(perSecond float64, length time.Duration, seed uint64) Schedule {
 	if perSecond <= 0 {
 		return Times(nil)
@@ -39,9 +39,9 @@ type Stage struct {
 	Length    time.Duration
 }
 
-// Steps offers at a constant rate within each stage, one stage after the other.
+// Steps sends at a constant rate within each stage, one stage after the other.
 func Steps(stages []Stage) Schedule {
-	begin, n := int64(0), 0 // of the current stage: its begin, and the offers made
+	begin, n := int64(0), 0 // of the current stage: its begin, and the requests made
 	return func() (int64, bool) {
 		for len(stages) > 0 {
 			st := stages[0]
@@ -58,7 +58,7 @@ func Steps(stages []Stage) Schedule {
 	}
 }
 
-// Ramp offers at a rate that changes linearly from one value to another. The n-th offer is due
+// Ramp sends at a rate that changes linearly from one value to another. The n-th request is due
 // when the integral of the rate reaches n.
 func Ramp(from, to float64, length time.Duration) Schedule {
 	n, slope := 0.0, (to-from)/length.Seconds()
@@ -76,7 +76,7 @@ func Ramp(from, to float64, length time.Duration) Schedule {
 	}
 }
 
-// Times offers at the times given, in ns, which must not decrease.
+// Times sends at the times given, in ns, which must not decrease.
 func Times(at []int64) Schedule {
 	return func() (next int64, ok bool) {
 		if len(at) == 0 {
@@ -87,7 +87,7 @@ func Times(at []int64) Schedule {
 	}
 }
 
-// maxTimes bounds a schedule file: 100 million offers, 800 MB of memory.
+// maxTimes bounds a schedule file: 100 million requests, 800 MB of memory.
 const maxTimes = 100_000_000
 
 // ReadTimes reads a schedule file: one intended time per line, in seconds since the start, not
@@ -111,7 +111,7 @@ func ReadTimes(r io.Reader) ([]int64, error) {
 			return nil, fmt.Errorf("line %d: %s s is before the line above it; sort the file", n, text)
 		}
 		if len(out) == maxTimes {
-			return nil, fmt.Errorf("line %d: more than %d offers; split the file", n, maxTimes)
+			return nil, fmt.Errorf("line %d: more than %d requests; split the file", n, maxTimes)
 		}
 		last = at
 		out = append(out, at)
@@ -122,7 +122,7 @@ func ReadTimes(r io.Reader) ([]int64, error) {
 	return out, nil
 }
 
-// Stride returns every n-th offer of a schedule, beginning with the k-th (from 0): the part that
+// Stride returns every n-th request of a schedule, beginning with the k-th (from 0): the part that
 // the k-th of n sending threads carries.
 func Stride(s Schedule, k, n int) Schedule {
 	if n == 1 {

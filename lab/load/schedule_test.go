@@ -37,7 +37,7 @@ func all(s Schedule) []int64 {
 	return out
 }
 
-// Every schedule is ordered, stays within its length, offers the integral of its rate (Poisson:
+// Every schedule is ordered, stays within its length, has the integral of its rate (Poisson:
 // within six standard deviations) and is the same at each call.
 func TestSchedules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,10 +48,10 @@ func TestSchedules(t *testing.T) {
 			t.Fatal("not ordered")
 		}
 		if n := len(at); n > 0 && (at[0] < 0 || at[n-1] >= int64(length)) {
-			t.Fatalf("offers at %d..%d lie outside of %d", at[0], at[n-1], length)
+			t.Fatalf("requests at %d..%d lie outside of %d", at[0], at[n-1], length)
 		}
 		if math.Abs(float64(len(at))-mean) > slack {
-			t.Fatalf("%d offers, want %.1f", len(at), mean)
+			t.Fatalf("%d requests, want %.1f", len(at), mean)
 		}
 		if !slices.Equal(at, all(fresh())) {
 			t.Fatal("a second reading differs")
@@ -76,7 +76,7 @@ func TestPoissonGaps(t *testing.T) {
 	}
 }
 
-// The threads' strides put together are the schedule, each offer once.
+// The threads' strides put together are the schedule, each request once.
 func TestStridePartitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fresh, _, _ := drawSchedule(t, 200*time.Millisecond)
@@ -91,12 +91,12 @@ func TestStridePartitions(t *testing.T) {
 		}
 		slices.Sort(parts)
 		if whole := all(fresh()); !slices.Equal(parts, whole) {
-			t.Fatalf("%d offers in %d parts, %d in the whole", len(parts), n, len(whole))
+			t.Fatalf("%d requests in %d parts, %d in the whole", len(parts), n, len(whole))
 		}
 	})
 }
 
-// Up to any instant, a ramp has made a number of offers equal to the integral of its rate.
+// Up to any instant, a ramp has made a number of requests equal to the integral of its rate.
 func TestRampIntegral(t *testing.T) {
 	const seconds = 10.0
 	for _, r := range [][2]float64{{10, 1000}, {1000, 10}, {0, 500}, {500, 0}, {200, 200}} {
@@ -105,7 +105,7 @@ func TestRampIntegral(t *testing.T) {
 			want := r[0]*u + (r[1]-r[0])/seconds*u*u/2
 			got, _ := slices.BinarySearch(at, int64(u*1e9))
 			if math.Abs(float64(got)-want) > 1.5 {
-				t.Errorf("ramp %v: %d offers within %.1f s, want %.1f", r, got, u, want)
+				t.Errorf("ramp %v: %d requests within %.1f s, want %.1f", r, got, u, want)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestNoRateNoOffers(t *testing.T) {
 		"constant": Constant(0, time.Second), "poisson": Poisson(0, time.Second, 1), "ramp": Ramp(0, 0, time.Second),
 	} {
 		if at, ok := s(); ok {
-			t.Errorf("%s at rate 0 offers at %d", name, at)
+			t.Errorf("%s at rate 0 sends at %d", name, at)
 		}
 	}
 }

@@ -14,15 +14,15 @@ type Shard struct {
 	index       int
 	cur         *interval
 	seq, stride uint64
-	units       int64 // in each offer
+	units       int64 // in each request
 	measureFrom int64
 	cpu         time.Duration // CPU time of the process when the window last rotated; the first shard reads it
 	cpuAt       int64         // instant of that reading; 0: none yet
 	relayed     bool          // receives whole windows of another process
 	backlog     int64         // at the end of the last relayed window
-	lastDone    int64         // the latest answer or receipt
-	told        counts        // of the relayed windows
-	missing     counts        // of told, by the other process's sums
+	lastDone    int64         // the latest answer or delivery
+	reported    counts        // of the relayed windows
+	missing     counts        // of reported, by the other process's sums
 	agent       *record.Agent // the process whose windows the shard receives; nil: not known
 }
 
@@ -33,7 +33,7 @@ type interval struct {
 	phase       string // set by a driver whose job has phases of its own; empty: the plan's
 	client      record.Client
 	gauges      map[string]float64
-	finished    int64 // offers that ended, however
+	finished    int64 // requests that ended, however
 	measured    counts
 	service     *hdrhistogram.Histogram
 	lag         *hdrhistogram.Histogram
@@ -45,7 +45,7 @@ type interval struct {
 	relayed     bool // from another process, whose CPU use is in client
 }
 
-// counts are sums over offers that were intended within the measured time.
+// counts are sums over requests that were intended within the measured time.
 type counts struct {
 	offered, sent, completed, failed, unfinished int64
 	delivered, undelivered, duplicates           int64
@@ -86,7 +86,7 @@ func (iv *interval) quiet() bool {
 
 func (s *Shard) open(start int64) *interval { return &interval{shard: s.index, start: start} }
 
-// Advance moves the shard to the window of now. Offer, Sent and Done call it themselves; a thread
+// Advance moves the shard to the window of now. Arrive, Sent and Done call it themselves; a thread
 // that has nothing to report calls it at least every 100 ms, so that windows do not wait for it.
 func (s *Shard) Advance(now int64) {
 	if now < s.cur.start+window {
@@ -94,7 +94,7 @@ func (s *Shard) Advance(now int64) {
 	}
 	s.rotate(now, s.rec.plan.windowOf(now), false)
 	if s.index == 0 {
-		s.rec.advanceDeliveries(now - window) // receipts may be late by a window
+		s.rec.advanceDeliveries(now - window) // deliveries may be late by a window
 	}
 }
 
@@ -119,8 +119,8 @@ func (s *Shard) readCPU(now int64) {
 // ThreadCPU reports the CPU time that the calling thread has used so far.
 func (s *Shard) ThreadCPU(used time.Duration) { s.cur.threadCPU = used }
 
-// Arrive reports that an offer is due and returns its sequence number, which is unique in the run.
-// Offers of a shard are reported in the order of their intended times.
+// Arrive reports that a request is due and returns its sequence number, which is unique in the run.
+// Requests of a shard are reported in the order of their intended times.
 func (s *Shard) Arrive(intended int64) (seq uint64) {
 	s.Advance(intended)
 	s.cur.client.Offered += s.units
@@ -137,7 +137,7 @@ func (s *Shard) Arrive(intended int64) (seq uint64) {
 	return seq
 }
 
-// Sent reports that an offer was sent at an instant, lag ns after it could have been sent.
+// Sent reports that a request was sent at an instant, lag ns after it could have been sent.
 func (s *Shard) Sent(intended, at, lag int64) {
 	s.Advance(at)
 	s.cur.client.Sent += s.units
@@ -148,7 +148,7 @@ func (s *Shard) Sent(intended, at, lag int64) {
 	s.record(&s.cur.lag, lag)
 }
 
-// Completion describes how an offer ended.
+// Completion describes how a request ended.
 type Completion struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
@@ -161,7 +161,7 @@ type Completion struct {
 	Failed   int  // units that failed; 0: all of them, if not Success
 }
 
-// Done reports how an offer ended.
+// Done reports how a request ended.
 func (s *Shard) Done(o *Completion) {
 	s.count(o)
 	warm := o.Intended < s.measureFrom
@@ -171,7 +171,7 @@ func (s *Shard) Done(o *Completion) {
 	}
 }
 
-// count counts an offer that ended.
+// count counts a request that ended.
 func (s *Shard) count(o *Completion) {
 	s.Advance(o.Done)
 	s.lastDone = max(s.lastDone, o.Done)
@@ -187,7 +187,7 @@ func (s *Shard) count(o *Completion) {
 	}
 }
 
-// failed counts the units of an offer that failed, and returns their number.
+// failed counts the units of a request that failed, and returns their number.
 func (s *Shard) failed(o *Completion) (n int64) {
 	if o.Success {
 		return 0
@@ -199,13 +199,13 @@ func (s *Shard) failed(o *Completion) (n int64) {
 	if o.Status.rejected() {
 		s.cur.client.Refused += n
 	}
-	if a := s.rec.unacked; a != nil && n == s.units { // an offer that was not accepted will not be delivered
+	if a := s.rec.unacked; a != nil && n == s.units { // a request that was not accepted will not be delivered
 		a.Take(o.Seq)
 	}
 	return n
 }
 
-// broken returns the number of offers that ended without an answer.
+// broken returns the number of requests that ended without an answer.
 func (c *counts) broken() (n int64) {
 	for _, kind := range c.errors {
 		n += kind
@@ -225,7 +225,7 @@ func (c *counts) fail(status Status, checked bool, n int64) {
 	}
 }
 
-// Unfinished reports an offer that was still queued or in flight at now, when the run ended.
+// Unfinished reports a request that was still queued or in flight at now, when the run ended.
 func (s *Shard) Unfinished(intended, now int64, class uint8) {
 	s.Advance(now)
 	s.cur.finished += s.units

@@ -5,7 +5,7 @@ import "golang.org/x/sys/unix"
 // preparePacing makes the calling thread's timers fire on time: by default the kernel may fire
 // them 50 us late to save wake-ups.
 func preparePacing() {
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns; if it fails, offers are a little late, which the send-lag shows
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns; if it fails, requests are a little late, which the send-lag shows
 }
 
 // sleepUntil blocks the thread until an instant of CLOCK_MONOTONIC. Go's timers round waits up to

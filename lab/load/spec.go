@@ -44,7 +44,7 @@ func (s ScheduleSpec) Open() Schedule {
 
 // Check returns an error if a description that came from elsewhere makes no schedule.
 func (s ScheduleSpec) Check() error {
-	const most = 1e9 // offers per second
+	const most = 1e9 // requests per second
 	rates := []float64{s.PerSecond, s.To}
 	lengths := []time.Duration{s.Length}
 	for _, st := range s.Stages {

@@ -27,7 +27,7 @@ func drawSpec(t *rapid.T) ScheduleSpec {
 }
 
 // The shares of any number of agents, each with any number of threads, are together the schedule
-// that one generator follows: offer k goes to agent k mod N, with its own number.
+// that one generator follows: request k goes to agent k mod N, with its own number.
 func TestSharesOfAgentsAreTheSchedule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)
@@ -51,7 +51,7 @@ func TestSharesOfAgentsAreTheSchedule(t *testing.T) {
 				seq, stride := a+k*agents, threads*agents // as load.Recorder numbers them
 				for _, at := range all(Stride(Stride(received.Open(), a, agents), k, threads)) {
 					if seq >= len(whole) {
-						t.Fatalf("agent %d offers number %d of %d", a, seq, len(whole))
+						t.Fatalf("agent %d requests number %d of %d", a, seq, len(whole))
 					}
 					got[seq], taken[seq] = at, taken[seq]+1
 					seq += stride
@@ -59,10 +59,10 @@ func TestSharesOfAgentsAreTheSchedule(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, whole) {
-			t.Fatalf("%d agents offer at %v, one at %v", agents, got, whole)
+			t.Fatalf("%d agents send at %v, one at %v", agents, got, whole)
 		}
 		if slices.ContainsFunc(taken, func(n int) bool { return n != 1 }) {
-			t.Fatalf("the numbers of each offer are %v", taken)
+			t.Fatalf("the numbers of each request are %v", taken)
 		}
 	})
 }

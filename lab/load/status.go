@@ -2,7 +2,7 @@ package load
 
 import "strconv"
 
-// Status is how an offer ended: an HTTP status (100 and above), or one of the kinds below.
+// Status is how a request ended: an HTTP status (100 and above), or one of the kinds below.
 type Status uint16
 
 // Kinds of failure that have no protocol status.

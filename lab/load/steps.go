@@ -2,7 +2,7 @@ package load
 
 import "dyno/lab/record"
 
-// SendStep reports that a step after an offer's first was sent at an instant.
+// SendStep reports that a step after a request's first was sent at an instant.
 func (s *Shard) SendStep(intended, at int64) {
 	s.Advance(at)
 	if s.measured(intended) {
@@ -19,7 +19,7 @@ func (s *Shard) EndStep(o *Completion) {
 	}
 }
 
-// EndSteps reports how an offer ended whose steps were reported. Done minus Intended is the time
+// EndSteps reports how a request ended whose steps were reported. Done minus Intended is the time
 // that it took as a whole, pauses included; it is kept of those that succeeded.
 func (s *Shard) EndSteps(o *Completion) {
 	s.count(o)
@@ -28,7 +28,7 @@ func (s *Shard) EndSteps(o *Completion) {
 	}
 }
 
-// AbandonSteps reports an offer that had not taken all its steps at now, when the run ended.
+// AbandonSteps reports a request that had not taken all its steps at now, when the run ended.
 func (s *Shard) AbandonSteps(intended, now int64) {
 	s.Advance(now)
 	s.cur.finished += s.units

@@ -11,7 +11,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// warmTag marks responses to offers made before the measured time.
+// warmTag marks responses to requests made before the measured time.
 const warmTag = "warmup"
 
 func (c *collector) tag(r responses) string {

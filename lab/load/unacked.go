@@ -2,11 +2,11 @@ package load
 
 import "sync/atomic"
 
-// unacked holds the intended times of the offers that have no receipt yet. The sequence
-// number gives an offer its slot, or one of a few others across the table while that is taken, so
-// that the many offers that an overloaded service refuses do not displace the accepted ones that
-// still wait. A word holds the intended time, which of those slots it is in, and the number of
-// times that the sequence has gone round the slots, so a late receipt never matches another offer.
+// unacked holds the intended times of the requests that have no delivery yet. The sequence number
+// gives a request its slot, or one of a few others across the table while that is taken, so that
+// the many requests that an overloaded service refuses do not displace the accepted ones that still
+// wait. A word holds the intended time, which of those slots it is in, and the number of times that
+// the sequence has gone round the slots, so a late delivery never matches another request.
 type unacked struct {
 	base  int64 // subtracted from instants, so that 52 bits of ns last for 52 days
 	slots []atomic.Uint64
@@ -17,13 +17,13 @@ const (
 	intendedBits = 52
 	intendedMask = 1<<intendedBits - 1
 	choiceBits   = 4
-	choices      = 1 << choiceBits // slots that an offer can be in
+	choices      = 1 << choiceBits // slots that a request can be in
 )
 
-// newUnacked makes room for n offers from each of the shards: one shard may carry them
+// newUnacked makes room for n requests from each of the shards: one shard may carry them
 // all, and uses only the slots of its own sequence numbers.
 func newUnacked(n, shards int, start int64) *unacked {
-	a := &unacked{base: start - 1, shift: 10} // no offer is intended before the start, so no word is 0
+	a := &unacked{base: start - 1, shift: 10} // no request is intended before the start, so no word is 0
 	for 1<<a.shift < n*max(shards, 1) {
 		a.shift++
 	}
@@ -31,7 +31,7 @@ func newUnacked(n, shards int, start int64) *unacked {
 	return a
 }
 
-// slot returns a slot of an offer. They are far apart, because offers that wait are next to each
+// slot returns a slot of a request. They are far apart, because requests that wait are next to each
 // other.
 func (a *unacked) slot(seq, choice uint64) *atomic.Uint64 {
 	return &a.slots[(seq+choice<<(a.shift-choiceBits))&uint64(len(a.slots)-1)]
@@ -41,7 +41,7 @@ func (a *unacked) word(seq, choice uint64, intended int64) uint64 {
 	return (seq>>a.shift<<choiceBits|choice)<<intendedBits | uint64(intended-a.base)&intendedMask
 }
 
-// Put enters an offer. If all its slots are taken, it replaces an offer, which Put returns.
+// Put enters a request. If all its slots are taken, it replaces a request, which Put returns.
 func (a *unacked) Put(seq uint64, intended int64) (old int64, overwritten bool) {
 	for choice := range uint64(choices) {
 		if a.slot(seq, choice).CompareAndSwap(0, a.word(seq, choice, intended)) {
@@ -52,7 +52,7 @@ func (a *unacked) Put(seq uint64, intended int64) (old int64, overwritten bool) 
 	return int64(was&intendedMask) + a.base, was != 0
 }
 
-// Take removes the offer of a receipt, or one that will not be delivered.
+// Take removes the request of a delivery, or one that will not be delivered.
 func (a *unacked) Take(seq uint64) (intended int64, ok bool) {
 	for choice := range uint64(choices) {
 		slot := a.slot(seq, choice)
@@ -64,7 +64,7 @@ func (a *unacked) Take(seq uint64) (intended int64, ok bool) {
 	return 0, false
 }
 
-// Clear empties a slot, and returns the intended time of the offer that was in it.
+// Clear empties a slot, and returns the intended time of the request that was in it.
 func (a *unacked) Clear(slot int) (intended int64, ok bool) {
 	was := a.slots[slot].Swap(0)
 	return int64(was&intendedMask) + a.base, was != 0
@@ -73,7 +73,7 @@ func (a *unacked) Clear(slot int) (intended int64, ok bool) {
 // Len returns the number of slots.
 func (a *unacked) Len() int { return len(a.slots) }
 
-// Any reports whether an offer awaits its receipt.
+// Any reports whether a request awaits its delivery.
 func (a *unacked) Any() bool {
 	for i := range a.slots {
 		if a.slots[i].Load() != 0 {

@@ -12,7 +12,7 @@ const (
 )
 
 // LoadPlaceholder reports whether name is a placeholder that the load fills in for each request:
-// id (the offer's number), run (the run's identity), key (see Keys), row.NAME (see Feeder) and
+// id (the request's number), run (the run's identity), key (see Keys), row.NAME (see Feeder) and
 // random:N (N random characters); or for each session (see SessionPlaceholder).
 func LoadPlaceholder(name string) bool {
 	switch name {

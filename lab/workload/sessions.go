@@ -1,14 +1,14 @@
 package workload
 
 // Session describes connections that stay open: Load's URL and Headers open them. Its texts are
-// templates with ${session} (the session's index, from 0), ${offer} (the number of the offer in its
-// session, from 1), ${run} and ${row.NAME}, in addition to the fields of ready lines. A session has
-// the row with its index; with Load.Once, in Send, each offer has the next row.
+// templates with ${session} (the session's index, from 0), ${offer} (the number of the message in
+// its session, from 1), ${run} and ${row.NAME}, in addition to the fields of ready lines. A session
+// has the row with its index; with Load.Once, in Send, each message has the next row.
 type Session struct {
 	Numbers    []int   `yaml:"-" json:"numbers,omitempty"`                               // that are tried; empty: a search for the highest
-	PerSession float64 `yaml:"per_session,omitempty" json:"per_session_per_s,omitempty"` // offers of each session per second; 0: sessions only receive
+	PerSession float64 `yaml:"per_session,omitempty" json:"per_session_per_s,omitempty"` // messages of each session per second; 0: sessions only receive
 	Open       Open    `yaml:"open,omitempty" json:"open,omitzero"`
-	Send       *Send   `yaml:"send,omitempty" json:"send,omitempty"` // what an offer sends
+	Send       *Send   `yaml:"send,omitempty" json:"send,omitempty"` // what a session sends at each time
 	Expect     Expect  `yaml:"expect,omitempty" json:"expect,omitzero"`
 }
 
@@ -18,8 +18,8 @@ type Open struct {
 	Messages     []string `yaml:"messages,omitempty" json:"messages,omitempty"` // sent once, as text
 }
 
-// Send describes what an offer sends: exactly one of Text and Base64 over a WebSocket. Beside a
-// stream of events it is an HTTP request with the body Text.
+// Send describes what a session sends at each time: exactly one of Text and Base64 over a
+// WebSocket. Next to a stream of events it is an HTTP request with the body Text.
 type Send struct {
 	Text    string            `yaml:"text,omitempty" json:"text,omitempty"`
 	Base64  string            `yaml:"base64,omitempty" json:"base64,omitempty"` // a binary message without placeholders
@@ -31,7 +31,7 @@ type Send struct {
 // Expect describes what a session receives.
 type Expect struct {
 	Frames Match `yaml:"frames,omitempty" json:"frames,omitzero"` // messages that count as frames; default: all
-	Ack    *Ack  `yaml:"ack,omitempty" json:"ack,omitempty"`      // how a message acknowledges the offers up to a number
+	Ack    *Ack  `yaml:"ack,omitempty" json:"ack,omitempty"`      // how a frame acknowledges what was sent, up to a number
 }
 
 // Match is a condition on a message. The zero Match holds for all.
@@ -40,11 +40,11 @@ type Match struct {
 	Matches  string `yaml:"matches,omitempty" json:"matches,omitempty"` // a regular expression
 }
 
-// Ack is where a message holds the number of an offer: exactly one field is set.
+// Ack is where a message holds the number of a message: exactly one field is set.
 type Ack struct {
 	JSON    string `yaml:"json,omitempty" json:"json,omitempty"`       // names joined by dots
 	Matches string `yaml:"matches,omitempty" json:"matches,omitempty"` // a regular expression, whose first group is the number
-	Any     bool   `yaml:"any,omitempty" json:"any,omitempty"`         // each frame acknowledges the next offer
+	Any     bool   `yaml:"any,omitempty" json:"any,omitempty"`         // each frame acknowledges the next message that was sent
 }
 
 // SessionPlaceholder reports whether a session fills in a placeholder.

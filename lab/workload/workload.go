@@ -60,7 +60,7 @@ type Load struct {
 	Job      *Job      `yaml:",inline" json:"job,omitempty"`                // of Jobs
 	Driver   *Program  `yaml:"driver,omitempty" json:"driver,omitempty"`    // of Sessions: a program that drives them; see DriverPlaceholders
 
-	Deliveries string `yaml:"receipts,omitempty" json:"deliveries,omitempty"` // URL of a sink's receipts, may contain ${run}; or ws, wss: of an Ethereum node
+	Deliveries string `yaml:"receipts,omitempty" json:"deliveries,omitempty"` // URL of a sink's deliveries, may contain ${run}; or ws, wss: of an Ethereum node
 }
 
 // Request is one kind of request in a mix. What it leaves out is the load's.

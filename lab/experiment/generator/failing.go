@@ -18,7 +18,7 @@ var ErrNoSuccess = errors.New("no request succeeded")
 
 // NoSuccess says that every request of a load failed, with the most frequent error and the first of
 // the driver's notes, or that sessions that only receive received no frame; empty: one succeeded,
-// or none was offered.
+// or none was sent.
 func NoSuccess(t record.Totals, notes []string) string {
 	switch {
 	case t.Generator.Failed != "":

@@ -16,9 +16,9 @@ import (
 // has a connection, and as many again fit the usual limit of open files.
 const mostFlows = 4096
 
-// WithThinkTimes prepares a plan for flows on a schedule: those that pause run beside many others, and
-// each step must be offered at the plan's rate in all of the measured time. The warm-up therefore
-// lasts as long as a flow pauses at least, and so does the drain.
+// WithThinkTimes prepares a plan for flows on a schedule: those that pause run with many others,
+// and each step must be sent at the plan's rate in all of the measured time. The warm-up
+// therefore lasts as long as a flow pauses at least, and so does the drain.
 func (b *Generator) WithThinkTimes(p *load.Plan, v scenario.Variant) {
 	if len(b.Scenario.Load.Steps) == 0 {
 		return

@@ -1,5 +1,5 @@
 // Package generator makes the load generator of a run from the scenario: the plan of its rate, its
-// requests with the feeder's rows, the driver that sends them, and the stream of receipts.
+// requests with the feeder's rows, the driver that sends them, and the stream of deliveries.
 //
 // It is not for starting processes, except the feeder's, nor for measuring: packages environment
 // and runs do those. Its goroutines end with the call that started them.

@@ -20,7 +20,7 @@ const (
 	defaultConnections = 64
 	defaultTimeout     = 10 * time.Second
 	defaultLength      = 10 * time.Second
-	// LongestDrain bounds the wait for offers in flight at the end. Offers that take longer are
+	// LongestDrain bounds the wait for requests in flight at the end. Requests that take longer are
 	// recorded at their age, which by then exceeds any useful objective.
 	LongestDrain = 2 * time.Second
 )
@@ -95,7 +95,7 @@ func (b *Generator) planSessions(p load.Plan, r *record.Run, l scenario.Load, wa
 	return p
 }
 
-// drainFor is several times the SLO's bound: longer than any offer that could still meet it.
+// drainFor is several times the SLO's bound: longer than any request that could still meet it.
 func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	const times = 3
 	bound := 0.0
@@ -108,8 +108,8 @@ func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	return min(max(times*time.Duration(bound*float64(time.Millisecond)), record.WindowLength), LongestDrain, timeout)
 }
 
-// MostUnacked is the number of offers that may await their receipts concurrently: the offers
-// of 20 s, longer than any offer of a run may take.
+// MostUnacked is the number of requests that may await their deliveries concurrently: the requests
+// of 20 s, longer than any request of a run may take.
 func MostUnacked(rate float64) int { return max(1<<14, int(20*rate)) }
 
 // Seed gives every variant of a round the same arrivals, and every round different ones.
@@ -207,7 +207,7 @@ func describeSchedule(l scenario.Load, step record.RunSpec) string {
 	return fmt.Sprintf("poisson %.6g/s", rate)
 }
 
-// withinMaxRate returns an error if a plan may offer more than the scenario permits within any
+// withinMaxRate returns an error if a plan may send more than the scenario permits within any
 // second. A search stays below it on its own; a load with a given rate is refused rather than
 // reduced.
 func withinMaxRate(p *load.Plan, perSecond, most float64) error {
@@ -219,7 +219,7 @@ func withinMaxRate(p *load.Plan, perSecond, most float64) error {
 	case perSecond > 0 && perSecond <= most:
 		return nil // a steady rate, apart from random variation
 	}
-	var second []int64 // the offers of the last second
+	var second []int64 // the requests of the last second
 	s := p.Schedule()
 	for at, ok := s(); ok; at, ok = s() {
 		second = append(second, at)

@@ -43,16 +43,16 @@ func TestRampPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offers, next := 0, p.Schedule()
+	requests, next := 0, p.Schedule()
 	for _, ok := next(); ok; _, ok = next() {
-		offers++
+		requests++
 	}
-	if p.Warmup != 0 || offers < 199 || offers > 201 || r.Load.Schedule != "ramp 100/s to 300/s" {
-		t.Errorf("warm-up %v, %d offers in %q; want the integral of the rate, 200", p.Warmup, offers, r.Load.Schedule)
+	if p.Warmup != 0 || requests < 199 || requests > 201 || r.Load.Schedule != "ramp 100/s to 300/s" {
+		t.Errorf("warm-up %v, %d requests in %q; want the integral of the rate, 200", p.Warmup, requests, r.Load.Schedule)
 	}
 }
 
-// The schedule of a run says how its offers came, not how the scenario would have sent them.
+// The schedule of a run says how its requests came, not how the scenario would have sent them.
 func TestDescribesTheScheduleOfTheRun(t *testing.T) {
 	for want, step := range map[string]record.RunSpec{
 		"closed":             {Closed: true, Connections: 8},

@@ -22,7 +22,7 @@ type Requests struct {
 
 	corpus    *corpus.Corpus                     // nil: agents build and send it
 	rows      int                                // rows or bodies that the corpus is made of
-	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: blocks are not the receipts
+	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: blocks are not the deliveries
 }
 
 // Left returns the number of requests that can still be sent to the process.

@@ -59,7 +59,7 @@ func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) 
 	if of.Load, err = b.resolve(s, l); err != nil {
 		return nil, err
 	}
-	if err := b.permitBeside(of.Load.Sessions.Send); err != nil {
+	if err := b.permitSend(of.Load.Sessions.Send); err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(l.URL, "wss:") && !strings.HasPrefix(l.URL, "https:") {
@@ -72,8 +72,8 @@ func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) 
 	return script.New(of, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
 }
 
-// permitBeside returns an error if requests beside a stream may not be sent to their host.
-func (b *Generator) permitBeside(s *workload.Send) error {
+// permitSend returns an error if requests in addition to a stream may not be sent to their host.
+func (b *Generator) permitSend(s *workload.Send) error {
 	if s == nil || s.URL == "" {
 		return nil
 	}

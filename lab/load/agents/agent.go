@@ -21,13 +21,13 @@ type Agent struct {
 	Version string // of dyno: a coordinator takes agents of its own version only
 	// Permit is called for each host beyond loopback before it is loaded; nil permits none.
 	Permit func(host string) error
-	Say    func(text string) // reports events in words; nil: nothing does
+	Say    func(text string) // reports events as text; nil: nothing does
 	Clock  func() int64      // nil: monotonic.Now; tests simulate another machine
 
 	hello   hello
 	mu      sync.Mutex // guards what follows
 	claimed string     // the coordinator
-	heard   time.Time  // when it last said that it is alive
+	heard   time.Time  // when its last order came
 	works   []*work    // the latest last
 	arrives *arrival   // work of which parts are missing
 	drive   *share     // nil: it waits

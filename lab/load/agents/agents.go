@@ -1,14 +1,14 @@
 // Package agents shares a load of requests between processes, on this machine or others. A Group,
 // the coordinator's side, is a source of load.Drivers: each splits one schedule between the agents,
 // starts them at one instant, and enters their windows into one recording, as if one generator had
-// sent all. Offer k goes to agent k mod N, so that together they send exactly what one would.
+// sent all. Request k goes to agent k mod N, so that together they send exactly what one would.
 //
 // An agent checks its own host's permission, sends with the engines that the lab itself uses, and
 // counts latency on its own clock. Windows, start and latest answer are translated between clocks,
 // whose offset is estimated from round trips, with its error.
 //
 // Messages pass through a Network (package natsbus has the one for NATS), and are not trusted:
-// every field is checked. The package is not for jobs, sessions, receipts or rows that are sent
+// every field is checked. The package is not for jobs, sessions, deliveries or rows that are sent
 // once. A Group owns one goroutine until Close; Serve and a drive own theirs and wait for them.
 package agents
 
@@ -46,7 +46,8 @@ const (
 )
 
 const (
-	// beat is the interval at which agents say hello, and a coordinator that it is alive.
+	// beat is the interval at which agents announce themselves, and a coordinator shows that it is
+	// alive.
 	beat = 500 * time.Millisecond
 	// silence is the time after which a silent process counts as dead: long enough for a machine
 	// whose CPUs are all taken.

@@ -180,7 +180,7 @@ func plan(spec load.ScheduleSpec) load.Plan {
 	return p
 }
 
-func offersOf(s load.ScheduleSpec) (n int64) {
+func arrivalsOf(s load.ScheduleSpec) (n int64) {
 	next := s.Open()
 	for _, ok := next(); ok; _, ok = next() {
 		n++
@@ -188,7 +188,7 @@ func offersOf(s load.ScheduleSpec) (n int64) {
 	return n
 }
 
-// Three processes send each offer of one schedule once, and their windows are one recording.
+// Three processes send each request of one schedule once, and their windows are one recording.
 func TestThreeProcesses(t *testing.T) {
 	bus, target := listen(t), newCounter(t)
 	start(t, bus, 3)
@@ -205,12 +205,12 @@ func TestThreeProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offers := offersOf(spec)
-	if err := target.take(offers, 0); err != nil {
+	want := arrivalsOf(spec)
+	if err := target.take(want, 0); err != nil {
 		t.Error(err)
 	}
-	if sink.client.Offered != offers || sink.client.Ended != offers || sink.answers != offers {
-		t.Errorf("the windows have %d offers and %d answers, %d in histograms, of %d", sink.client.Offered, sink.client.Ended, sink.answers, offers)
+	if sink.client.Offered != want || sink.client.Ended != want || sink.answers != want {
+		t.Errorf("the windows have %d requests and %d answers, %d in histograms, of %d", sink.client.Offered, sink.client.Ended, sink.answers, want)
 	}
 	measured := int64(0)
 	for _, a := range totals.Generator.Agents {
@@ -222,7 +222,7 @@ func TestThreeProcesses(t *testing.T) {
 	if len(totals.Generator.Agents) != 3 || totals.Offered != measured || totals.Completed != measured || totals.Failed != 0 || totals.Status["200"] != measured {
 		t.Errorf("%d agents offered %d in all; the totals are %+v", len(totals.Generator.Agents), measured, totals)
 	}
-	if done.NextSeq < uint64(offers) || done.Last < done.Start || totals.Generator.CPUSeconds <= 0 {
+	if done.NextSeq < uint64(want) || done.Last < done.Start || totals.Generator.CPUSeconds <= 0 {
 		t.Errorf("the plan as carried out is %+v", done)
 	}
 
@@ -244,8 +244,8 @@ func TestThreeProcesses(t *testing.T) {
 	for _, a := range totals.Generator.Agents {
 		failed += a.Errors["status"]
 	}
-	if err != nil || totals.Failed != offers || totals.Errors["status"] != offers || failed != offers {
-		t.Errorf("%v: %d of %d failed, %d by the agents", err, totals.Failed, offers, failed)
+	if err != nil || totals.Failed != want || totals.Errors["status"] != want || failed != want {
+		t.Errorf("%v: %d of %d failed, %d by the agents", err, totals.Failed, want, failed)
 	}
 }
 
@@ -271,10 +271,10 @@ func TestKilledAgent(t *testing.T) {
 	target.mu.Unlock()
 	start(t, bus, 1)
 	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: 300 * time.Millisecond}
-	if totals, _, err := load.Run(t.Context(), plan(spec), d, &windows{}); err != nil || totals.Completed != offersOf(spec) {
+	if totals, _, err := load.Run(t.Context(), plan(spec), d, &windows{}); err != nil || totals.Completed != arrivalsOf(spec) {
 		t.Fatalf("the next load completed %d, %v", totals.Completed, err)
 	}
-	if err := target.take(offersOf(spec), 0); err != nil {
+	if err := target.take(arrivalsOf(spec), 0); err != nil {
 		t.Error(err)
 	}
 }
@@ -327,7 +327,7 @@ func TestForeignClock(t *testing.T) {
 	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: 400 * time.Millisecond}
 	sink := &windows{}
 	totals, done, err := load.Run(t.Context(), plan(spec), driverOf(t, g, target.work()), sink)
-	if err != nil || totals.Completed != offersOf(spec) || totals.Offered != offersOf(spec) || sink.client.Offered != offersOf(spec) {
+	if err != nil || totals.Completed != arrivalsOf(spec) || totals.Offered != arrivalsOf(spec) || sink.client.Offered != arrivalsOf(spec) {
 		t.Fatalf("%v: %d of %d completed", err, totals.Completed, totals.Offered)
 	}
 	if done.Last < done.Start || done.Last > monotonic.Now() {

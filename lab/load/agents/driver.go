@@ -36,7 +36,7 @@ const (
 type driver struct {
 	group *Group
 	hosts []string // that are loaded
-	steps bool     // an offer has several
+	steps bool     // a request has several
 	key   string
 	data  []byte // the packed load
 	local string // the engine that this process would use
@@ -148,7 +148,7 @@ func (d *driver) Drive(ctx context.Context, p *load.Plan, rec *load.Recorder) er
 	if err != nil {
 		return failed(ctx, err)
 	}
-	n := min(len(members), max(p.Connections, 1)) // each has a connection, and an offer to make
+	n := min(len(members), max(p.Connections, 1)) // each has a connection, and a request to make
 	if p.Count > 0 {
 		n = int(min(int64(n), p.Count))
 	}

@@ -13,7 +13,7 @@ type Options struct {
 	Expect  int    // number of agents
 	Version string // of dyno, which must be the agents' own
 	Wait    time.Duration
-	Say     func(text string) // reports events in words; nil: nothing does
+	Say     func(text string) // reports events as text; nil: nothing does
 }
 
 // Group is a coordinator with its agents. A lost one's place is free for another that joins.

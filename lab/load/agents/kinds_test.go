@@ -60,7 +60,7 @@ func TestFlows(t *testing.T) {
 	p := plan(spec)
 	p.Connections = 400 // none waits for another
 	p.Warmup, p.Length, p.Classes = 300*time.Millisecond, 600*time.Millisecond, []string{"login", "order"}
-	all := offersOf(spec)
+	all := arrivalsOf(spec)
 	want := all * 2 / 3 // measured
 	totals, _, err := load.Run(t.Context(), p, d, nowhere{})
 	if err != nil || totals.Offered != want || totals.Sent != want || totals.Ended != want || totals.Completed != want || totals.Failed+totals.Unfinished != 0 {
@@ -121,7 +121,7 @@ func TestCalls(t *testing.T) {
 	}
 	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: 500 * time.Millisecond}
 	totals, _, err := load.Run(t.Context(), plan(spec), driverOf(t, g, s), &windows{})
-	if n := offersOf(spec); err != nil || totals.Completed != n || totals.Failed != 0 || totals.Status["200"] != n || len(totals.Generator.Agents) != 2 {
+	if n := arrivalsOf(spec); err != nil || totals.Completed != n || totals.Failed != 0 || totals.Status["200"] != n || len(totals.Generator.Agents) != 2 {
 		t.Errorf("%v: %+v, want %d calls", err, totals, n)
 	}
 	s.Load.GRPC.Call = "grpc.health.v1.Health/Other"

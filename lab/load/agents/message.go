@@ -28,7 +28,7 @@ type hello struct {
 	Gone    bool   `json:"gone,omitempty"`    // it ends
 }
 
-// order is what a coordinator wants of an agent: one of the fields beside From.
+// order is what a coordinator wants of an agent: one of the fields next to From.
 type order struct {
 	From    string `json:"from"`
 	Claim   bool   `json:"claim,omitempty"` // work for it
@@ -90,7 +90,7 @@ type end struct {
 	Next  uint64       `json:"next"`
 	Agent record.Agent `json:"agent"`
 
-	// Of the measured offers; see record.Totals.
+	// Of the measured requests; see record.Totals.
 	Sent       int64 `json:"sent"`
 	Ended      int64 `json:"ended"`
 	Unfinished int64 `json:"unfinished,omitempty"`

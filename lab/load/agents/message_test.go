@@ -111,7 +111,7 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// A work that arrives broken, incomplete or too late is refused in words.
+// A work that arrives broken, incomplete or too late is refused with the reason.
 func TestOrdersInWrongOrder(t *testing.T) {
 	a := idle()
 	say := func(o order) string {
@@ -191,7 +191,7 @@ func TestReportsInOrder(t *testing.T) {
 	}
 }
 
-// A network without agents ends the wait in words.
+// A network without agents ends the wait with the reason.
 func TestNoAgents(t *testing.T) {
 	_, err := Gather(t.Context(), lonely{}, Options{Expect: 2})
 	if err == nil || !strings.Contains(err.Error(), "0 of 2 agents have joined") {

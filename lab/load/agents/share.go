@@ -113,7 +113,8 @@ func (s *share) carryOut(w *work) {
 	reporting.Wait()
 }
 
-// driverNotes returns what a driver says about failures and the protocol, as much of it as a report takes.
+// driverNotes returns what a driver says about failures and the protocol, as much of it as a report
+// takes.
 func driverNotes(d load.Driver) (about []string, protocol string) {
 	if n, ok := d.(load.Noting); ok {
 		for _, text := range n.Notes() {

@@ -16,7 +16,7 @@ import (
 type Refusals struct {
 	count atomic.Int64
 	mu    sync.Mutex
-	first string // in words
+	first string // as text
 }
 
 // Add enters an answer; body is the beginning of its body, or empty.
@@ -38,7 +38,7 @@ func (r *Refusals) Add(status int, location string, body []byte) {
 // Empty reports whether there was none yet.
 func (r *Refusals) Empty() bool { return r.count.Load() == 0 }
 
-// First returns the first answer in words, as in "400 Bad Request: no field name"; empty: there was
+// First returns the first answer as text, as in "400 Bad Request: no field name"; empty: there was
 // none.
 func (r *Refusals) First() string {
 	r.mu.Lock()
@@ -46,7 +46,7 @@ func (r *Refusals) First() string {
 	return r.first
 }
 
-// Notes returns the answers in words.
+// Notes returns the number of answers and the first of them.
 func (r *Refusals) Notes() []string {
 	first := r.First()
 	if first == "" {

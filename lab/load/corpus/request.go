@@ -72,7 +72,7 @@ type Request struct {
 	Path   string // origin form: path and query
 	Header http.Header
 	Body   []byte
-	IDs    []int // offsets in Body of IDLength bytes that hold the offer's sequence number
+	IDs    []int // offsets in Body of IDLength bytes that hold the request's sequence number
 	Class  uint8
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Placeholders that a template may hold; $$ stands for a plain $.
 //
-//	${id}         the offer's sequence number: 16 hexadecimal digits, in bodies only
+//	${id}         the request's sequence number: 16 hexadecimal digits, in bodies only
 //	${run}        the run's identity
 //	${key}        a key, the same throughout a request
 //	${row.NAME}   a field of the feeder's row; the rows are taken in turn

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxMessage = 64 << 20 // bytes: the hashes of 900,000 transactions
-	// maxReads bounds the blocks that are being read: a node further behind has lost its receipts.
+	// maxReads bounds the blocks that are being read: a node further behind has lost its deliveries.
 	maxReads = 10_000
 	// maxEarly bounds the committed hashes that are kept for an answer that is still on its way, and
 	// those of other clients.
@@ -38,13 +38,13 @@ type Blocks struct {
 
 	mu      sync.Mutex
 	rec     *load.Recorder // nil: not followed yet
-	waiting map[hash]*offer
+	waiting map[hash]*accepted
 	early   map[hash]int64 // committed before it was known to be accepted -> instant
 	order   []hash         // of early, the oldest first
 }
 
-// offer is a request whose transactions are not all committed.
-type offer struct {
+// accepted is a request whose transactions are not all committed.
+type accepted struct {
 	seq   uint64
 	units int   // transactions that were accepted
 	left  int   // those that are not committed
@@ -52,13 +52,13 @@ type offer struct {
 }
 
 // DialBlocks subscribes to a node's blocks. It returns once the node has agreed, so that no block
-// with a later offer is missed.
+// with a later request is missed.
 func DialBlocks(ctx context.Context, u *url.URL, secure *tls.Config) (*Blocks, error) {
 	conn, err := websocket.Dial(ctx, u, nil, secure, maxMessage)
 	if err != nil {
 		return nil, fmt.Errorf("following blocks: %w", err)
 	}
-	b := &Blocks{conn: conn, reads: map[uint64]int64{}, next: 1, waiting: map[hash]*offer{}, early: map[hash]int64{}}
+	b := &Blocks{conn: conn, reads: map[uint64]int64{}, next: 1, waiting: map[hash]*accepted{}, early: map[hash]int64{}}
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := b.subscribe(); err != nil {
 		conn.Close()
@@ -89,7 +89,7 @@ func (b *Blocks) Close() { b.conn.Close() }
 // eth_sendRawTransaction, those of an array of calls, or a list of accepted hashes
 // ({"accepted":["0x.."]}).
 func (b *Blocks) Accepted(seq uint64, answer []byte) {
-	o := &offer{seq: seq}
+	o := &accepted{seq: seq}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	enter := func(value []byte) {
@@ -117,8 +117,8 @@ func (b *Blocks) Accepted(seq uint64, answer []byte) {
 	b.settle(o)
 }
 
-// settle reports an offer whose transactions are all committed.
-func (b *Blocks) settle(o *offer) {
+// settle reports a request whose transactions are all committed.
+func (b *Blocks) settle(o *accepted) {
 	if o.left == 0 && o.units > 0 && b.rec != nil {
 		b.rec.DeliveredUnits(o.seq, o.last, o.units)
 	}
@@ -134,7 +134,7 @@ func parseHash(value []byte) (h hash, ok bool) {
 }
 
 // Follow reads blocks and passes commits to the recorder until ctx is done. Any other end is an
-// error. Follow is a load.Receipts.
+// error. Follow is a load.Deliveries.
 func (b *Blocks) Follow(ctx context.Context, rec *load.Recorder) error {
 	b.mu.Lock()
 	b.rec = rec

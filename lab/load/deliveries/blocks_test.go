@@ -24,7 +24,7 @@ func (nowhere) Window(record.Window, map[string]*hdrhistogram.Histogram) error {
 // hashOf is the n-th hash.
 func hashOf(n int) string { return fmt.Sprintf(`"0x%064x"`, n) }
 
-// followed drives offers by hand: act makes them and their blocks, and returns when all is done.
+// followed drives requests by hand: act makes them and their blocks, and returns when all is done.
 func followed(t *testing.T, units int, announce chan string, act func(s *load.Shard, b *Blocks, start int64)) (record.Totals, error) {
 	t.Helper()
 	bodies := map[string]string{} // block -> its transactions; used by the serving goroutine alone
@@ -74,7 +74,7 @@ func (d drive) Drive(_ context.Context, p *load.Plan, rec *load.Recorder) error 
 	return nil
 }
 
-// answered makes an offer whose answer accepted some transactions.
+// answered makes a request whose answer accepted some transactions.
 func answered(s *load.Shard, b *Blocks, at int64, answer string) {
 	seq := s.Arrive(at)
 	b.Accepted(seq, []byte(answer))
@@ -114,7 +114,7 @@ func TestCommitsOfArrays(t *testing.T) {
 }
 
 // A node that does not announce blocks, ends its announcements, or lacks an announced block cannot
-// give receipts, and the error says so.
+// give deliveries, and the error says so.
 func TestBadNodes(t *testing.T) {
 	refusing := websockettest.Serve(t, func(p *websockettest.Peer) {
 		p.Frame()

@@ -4,9 +4,9 @@
 //
 //	GET /receipts?run=RUN
 //
-// as lines "ID NS": an ID of the form RUN-HEX16, whose last 16 hexadecimal digits are the offer's
+// as lines "ID NS": an ID of the form RUN-HEX16, whose last 16 hexadecimal digits are the request's
 // sequence number, and the instant on CLOCK_MONOTONIC, in ns, at which the notice had arrived in
-// full. Lines of other runs are skipped; a line "error: ..." is the sink's report that receipts
+// full. Lines of other runs are skipped; a line "error: ..." is the sink's report that deliveries
 // were lost.
 //
 // A transaction is delivered when a node announces a block that contains it (eth_subscribe
@@ -40,7 +40,7 @@ const maxLine = 256
 // dialTimeout bounds the wait for the stream's header.
 const dialTimeout = 5 * time.Second
 
-// Stream is an open stream of a sink's receipts.
+// Stream is an open stream of a sink's deliveries.
 type Stream struct {
 	run    []byte
 	body   io.ReadCloser
@@ -48,8 +48,8 @@ type Stream struct {
 	client *http.Client
 }
 
-// Dial opens the stream of a run. It returns once the sink has answered, so that no receipt of a
-// later offer is missed. The stream lives until Close, or until ctx is done.
+// Dial opens the stream of a run. It returns once the sink has answered, so that no delivery of a
+// later request is missed. The stream lives until Close, or until ctx is done.
 func Dial(ctx context.Context, url, run string) (*Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: dialTimeout, DisableKeepAlives: true}}
@@ -80,8 +80,8 @@ func (s *Stream) Close() {
 	s.client.CloseIdleConnections()
 }
 
-// Follow passes each receipt to the recorder until ctx is done. Any other end of the stream is an
-// error. Follow is a load.Receipts.
+// Follow passes each delivery to the recorder until ctx is done. Any other end of the stream is an
+// error. Follow is a load.Deliveries.
 func (s *Stream) Follow(ctx context.Context, rec *load.Recorder) error {
 	defer context.AfterFunc(ctx, s.cancel)()
 	err := follow(s.body, s.run, rec.Delivered)

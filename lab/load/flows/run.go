@@ -91,7 +91,7 @@ func (d *drive) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	return pool.Result{Status: load.OK, Success: true}
 }
 
-// countIn counts a flow that begins, and notes once that no other may run beside it.
+// countIn counts a flow that begins, and notes once that no other may run with it.
 func (d *drive) countIn() {
 	if most := int64(max(d.plan.Connections, 1)); d.running.Add(1) >= most && d.plan.Open() && !d.full.Swap(true) {
 		d.failed.Add("the limit of concurrent flows was reached", fmt.Errorf("at %d flows (load.connections); later flows wait, which the latency of their first step includes", most))

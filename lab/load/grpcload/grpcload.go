@@ -56,7 +56,7 @@ type Driver struct {
 	addr       string
 	options    []grpc.DialOption
 	method     protoreflect.MethodDescriptor
-	messages   [][][]byte // encoded, by the index of their request; nil: they contain the offer's number
+	messages   [][][]byte // encoded, by the index of their request; nil: they contain the request's number
 	metadata   []metadata.MD
 	failed     load.Notes
 	negotiated negotiated

@@ -191,7 +191,7 @@ func run(t *testing.T, c Config, timeout time.Duration) (record.Totals, *Driver)
 	return totals, d
 }
 
-// Unary calls by the server's own reflection: messages from JSON, metadata, the offer's number.
+// Unary calls by the server's own reflection: messages from JSON, metadata, the request's number.
 func TestUnary(t *testing.T) {
 	s, url := serve(t, true, false)
 	check := workload.Check{JSON: []workload.JSONTest{{Path: "username", Equals: "ann"}}}

@@ -8,7 +8,7 @@ import (
 )
 
 // Pauses between failed attempts to connect, so that an absent target costs no CPU. A connection
-// that carried a request is replaced immediately: then the offers set the pace.
+// that carried a request is replaced immediately: then the requests set the pace.
 const (
 	firstPause   = int64(time.Millisecond)
 	longestPause = int64(100 * time.Millisecond)
@@ -87,7 +87,7 @@ func (s *sender) complete(f *flight, status load.Status, success bool, failed in
 	s.shard.Done(&s.completion)
 }
 
-// failRequest reports an offer that was never sent.
+// failRequest reports a request that was never sent.
 func (s *sender) failRequest(d due, status load.Status) {
 	s.completion = load.Completion{Seq: d.seq, Intended: d.intended, Done: s.now, Status: status, Class: s.classOf(d)}
 	s.shard.Done(&s.completion)
@@ -170,7 +170,7 @@ func (s *sender) onConnected(c *conn) {
 }
 
 // onRefused handles a failed handshake. In the open model, if no other connection exists or is
-// being made, all queued offers fail; in the closed model, as many fail as the connection
+// being made, all queued requests fail; in the closed model, as many fail as the connection
 // carries.
 func (s *sender) onRefused(c *conn, status load.Status) {
 	s.closeConn(c)
@@ -203,7 +203,7 @@ func (s *sender) onFailedTries(tries *[]failedTry) bool {
 	return true
 }
 
-// expectBy ensures that expire is called when an offer or handshake that began at an instant
+// expectBy ensures that expire is called when a request or handshake that began at an instant
 // times out.
 func (s *sender) expectBy(began int64) {
 	if s.plan.Timeout <= 0 {
@@ -215,7 +215,7 @@ func (s *sender) expectBy(began int64) {
 	}
 }
 
-// expire fails offers and handshakes that have timed out.
+// expire fails requests and handshakes that have timed out.
 func (s *sender) expire() {
 	limit := s.now - int64(s.plan.Timeout) // what began then or earlier has timed out
 	s.deadline = never
@@ -234,7 +234,7 @@ func (s *sender) expire() {
 		c := &s.conns[i]
 		switch {
 		case c.state == connecting && c.since <= limit:
-			s.closeConn(c) // the queued offers are younger, or have timed out above
+			s.closeConn(c) // the queued requests are younger, or have timed out above
 		case c.state == connecting:
 			s.expectBy(c.since)
 		case c.count > 0 && c.oldest().intended <= limit:

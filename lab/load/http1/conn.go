@@ -25,7 +25,7 @@ type conn struct {
 	since    int64 // the instant the handshake began
 	retry    int64 // earliest instant of the next attempt to connect
 	failures int   // failed attempts in a row
-	pending  int   // closed model: offers to make when it is connected again
+	pending  int   // closed model: requests to make when it is connected again
 
 	flights []flight // a ring: sent and not yet answered
 	first   int
@@ -38,14 +38,14 @@ type conn struct {
 	brokenWhy load.Status
 }
 
-// due is an offer whose intended time has come.
+// due is a request whose intended time has come.
 type due struct {
 	seq      uint64
 	intended int64
 	index    int // of its request
 }
 
-// flight is an offer that was sent.
+// flight is a request that was sent.
 type flight struct {
 	due
 	sent int64

@@ -94,7 +94,7 @@ func setScheduler(policy uint32, priority uint32) error {
 	return unix.SchedSetAttr(0, &attr, 0)
 }
 
-// resolve looks up the target. If it has no address, every offer will fail to connect.
+// resolve looks up the target. If it has no address, every request will fail to connect.
 func (d *Driver) resolve(ctx context.Context) netip.AddrPort {
 	port, err := strconv.ParseUint(d.port, 10, 16)
 	if err != nil {

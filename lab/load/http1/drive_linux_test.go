@@ -246,7 +246,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// A name without an address makes every offer fail; the drive itself does not fail.
+// A name without an address makes every request fail; the drive itself does not fail.
 func TestUnknownHost(t *testing.T) {
 	const many = 5
 	totals := run(t, load.Plan{Schedule: at(many), Connections: 2, Length: record.WindowLength, Drain: testTimeout, Timeout: testTimeout},

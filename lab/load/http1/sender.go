@@ -43,7 +43,7 @@ type sender struct {
 
 	conns      []conn
 	idle       fifo[int32] // connections that can take a request; some may have gone down since
-	queue      fifo[due]   // offers that wait for a connection
+	queue      fifo[due]   // requests that wait for a connection
 	inFlight   int
 	connected  int // connections that are up
 	connecting int // connections whose handshake is in progress
@@ -52,8 +52,8 @@ type sender struct {
 	latest     int64 // the clock's last reading
 	wake       int64 // until then only kernel events need handling
 	started    bool
-	sending    bool  // the closed model makes new offers
-	left       int64 // offers that the closed model may still make
+	sending    bool  // the closed model makes new requests
+	left       int64 // requests that the closed model may still make
 	schedule   load.Schedule
 	arrival    int64 // the next intended time
 	deadline   int64 // nothing times out before this instant
@@ -146,7 +146,7 @@ func (s *sender) pull() int64 {
 	return at
 }
 
-// arrive makes an offer; ok is false when every request was sent that may be sent once: the load
+// arrive makes a request; ok is false when every request was sent that may be sent once: the load
 // then ends as soon as nothing is in flight.
 func (s *sender) arrive(intended int64) (d due, ok bool) {
 	requests := s.driver.config.Corpus
@@ -163,7 +163,7 @@ func (s *sender) arrive(intended int64) (d due, ok bool) {
 	return due{seq: s.shard.Arrive(intended), intended: intended, index: index}, true
 }
 
-// issue makes an offer and sends it, or queues it until a connection is free.
+// issue makes a request and sends it, or queues it until a connection is free.
 func (s *sender) issue(intended, could int64) {
 	d, ok := s.arrive(intended)
 	if !ok {
@@ -179,7 +179,7 @@ func (s *sender) issue(intended, could int64) {
 	s.expectBy(intended)
 }
 
-// refill makes the offers that a connection still has to make, on whatever connection they are
+// refill makes the requests that a connection still has to make, on whatever connection they are
 // sent.
 func (s *sender) refill(c *conn) {
 	for ; c.pending > 0 && s.sending; c.pending-- {
@@ -189,7 +189,7 @@ func (s *sender) refill(c *conn) {
 	}
 }
 
-// spend takes one offer off the number that the closed model may still make.
+// spend takes one request off the number that the closed model may still make.
 func (s *sender) spend() {
 	if s.left--; s.left == 0 {
 		s.sending = false
@@ -209,7 +209,7 @@ func (s *sender) takeIdle() *conn {
 	return nil
 }
 
-// send sends an offer that could have been sent since an instant.
+// send sends a request that could have been sent since an instant.
 func (s *sender) send(c *conn, d due, at, could int64) {
 	req := &s.requests[d.index]
 	req.Number(d.seq)
@@ -232,9 +232,9 @@ func (s *sender) markIdle(c *conn) {
 	}
 }
 
-// fill gives work to a connection that can take a request: in the closed model first the offers
+// fill gives work to a connection that can take a request: in the closed model first the requests
 // that replace answered ones, so that every connection keeps its share of the load; then queued
-// offers.
+// requests.
 func (s *sender) fill(c *conn) {
 	for c.count < s.depth {
 		switch {
@@ -261,7 +261,7 @@ func (s *sender) fill(c *conn) {
 	}
 }
 
-// stop reports unfinished offers and closes everything.
+// stop reports unfinished requests and closes everything.
 func (s *sender) stop() {
 	now := s.clock()
 	for s.queue.len > 0 {

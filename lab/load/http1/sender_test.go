@@ -12,18 +12,18 @@ type deaf struct{ backend }
 
 func (deaf) close(*conn) {}
 
-// A handshake that timed out, for example because of a full accept queue, fails no younger offer:
+// A handshake that timed out, for example because of a full accept queue, fails no younger request:
 // another connection may still carry that one.
 func TestHandshakeTimesOutAlone(t *testing.T) {
-	for name, offering := range map[string]bool{"open": false, "closed": true} {
+	for name, sending := range map[string]bool{"open": false, "closed": true} {
 		t.Run(name, func(t *testing.T) {
 			const now = int64(time.Hour)
 			s := &sender{back: deaf{}, plan: &load.Plan{Timeout: time.Second}, depth: 1, now: now,
-				conns: []conn{{state: connecting, since: now - int64(time.Second)}}, connecting: 1, sending: offering}
+				conns: []conn{{state: connecting, since: now - int64(time.Second)}}, connecting: 1, sending: sending}
 			s.queue.push(due{intended: now - int64(time.Millisecond)})
 			s.expire()
 			if s.queue.len != 1 || s.conns[0].state != down || s.connecting != 0 {
-				t.Errorf("%d offers wait, connection in state %d, %d handshakes", s.queue.len, s.conns[0].state, s.connecting)
+				t.Errorf("%d requests wait, connection in state %d, %d handshakes", s.queue.len, s.conns[0].state, s.connecting)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ type client struct {
 type worker struct {
 	socket *socket
 	class  uint8
-	body   []byte      // its copy of the request, with the number of the offer
+	body   []byte      // its copy of the body, with the number of its request
 	ended  chan ending // holds the ending of the request in flight
 }
 
@@ -43,7 +43,7 @@ func (c *client) close() {
 	}
 }
 
-// connectLimit bounds the time of a first connection, which is made before any offer.
+// connectLimit bounds the time of a first connection, which is made before any request.
 const connectLimit = 10 * time.Second
 
 // Connect makes the worker's connection before the run's start.
@@ -53,7 +53,7 @@ func (c *client) Connect(ctx context.Context, worker int) {
 	c.workers[worker].socket.connection(ctx)
 }
 
-// Do sends the offer's request and waits for its answer.
+// Do sends a request and waits for its answer.
 func (c *client) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	w := &c.workers[o.Worker]
 	r := &c.driver.config.Corpus.Requests[o.Index]
@@ -191,7 +191,7 @@ func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 	return seq, w
 }
 
-// number returns the offer's number in an id: "HEX16", or a text that begins so.
+// number returns the request's number in an id: "HEX16", or a text that begins so.
 func number(id []byte) (seq uint64, ok bool) {
 	if len(id) < corpus.IDLength+2 || id[0] != '"' {
 		return 0, false

@@ -40,7 +40,7 @@ func calls(n int) *corpus.Corpus {
 	return &corpus.Corpus{Requests: []corpus.Request{r}, Classes: make([]corpus.Class, 1), Units: n}
 }
 
-// burst is a plan of n offers at one instant.
+// burst is a plan of n requests at one instant.
 func burst(n, sockets int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{Schedule: func() load.Schedule { return load.Times(at) }, Connections: sockets,

@@ -13,7 +13,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// testCase is one behaviour of a target, with the outcome that every offer must then have.
+// testCase is one behaviour of a target, with the outcome that every request must then have.
 type testCase struct {
 	name         string
 	script       func(p *peer)
@@ -23,9 +23,9 @@ type testCase struct {
 	failsContent bool           // the check of the content must fail
 }
 
-// offers is the number of requests in each case, more than there are connections.
+// each is the number of requests in each case, more than there are connections.
 const (
-	offers      = 6
+	each        = 6
 	connections = 2
 )
 
@@ -34,7 +34,7 @@ func (c *testCase) run(t *testing.T, open New, allowed []string) {
 	if requests == nil {
 		requests = get()
 	}
-	plan := burst(offers, connections)
+	plan := burst(each, connections)
 	if c.timeout > 0 {
 		plan.Timeout = c.timeout
 	}
@@ -42,16 +42,16 @@ func (c *testCase) run(t *testing.T, open New, allowed []string) {
 		plan.Timeout = briefly
 	}
 	totals := drive(t, t.Context(), plan, open(serve(t, c.script).url, requests, connections))
-	expect(t, totals, offers, append(allowed, c.want)...)
+	expect(t, totals, each, append(allowed, c.want)...)
 	if len(allowed) > 0 {
 		return
 	}
-	wantFailed := int64(offers)
+	wantFailed := int64(each)
 	if status, err := strconv.Atoi(c.want); err == nil && requests.Classes[0].Check.PassStatus(status) && !c.failsContent {
 		wantFailed = 0
 	}
 	if totals.Failed != wantFailed {
-		t.Errorf("%d of %d offers failed, want %d: %v", totals.Failed, offers, wantFailed, totals.Errors)
+		t.Errorf("%d of %d requests failed, want %d: %v", totals.Failed, each, wantFailed, totals.Errors)
 	}
 }
 

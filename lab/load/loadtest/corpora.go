@@ -28,16 +28,16 @@ func testUnits(t *testing.T, open New) {
 			accepted.Add(1)
 		}
 	}
-	plan := burst(offers, connections)
+	plan := burst(each, connections)
 	plan.Units = units
 	totals := drive(t, t.Context(), plan, open(s.url, requests, connections))
-	expect(t, totals, offers*units, "200")
-	if accepted.Load() != offers {
-		t.Errorf("%d of %d answers were passed on", accepted.Load(), offers)
+	expect(t, totals, each*units, "200")
+	if accepted.Load() != each {
+		t.Errorf("%d of %d answers were passed on", accepted.Load(), each)
 	}
-	if totals.Ended != offers*units || totals.Failed != offers*broken || totals.Errors["check"] != offers*broken || totals.Status["200"] != offers*units {
-		t.Errorf("%d offers of %d units with %d failures each: ended %d, failed %d, errors %v, status %v",
-			offers, units, broken, totals.Ended, totals.Failed, totals.Errors, totals.Status)
+	if totals.Ended != each*units || totals.Failed != each*broken || totals.Errors["check"] != each*broken || totals.Status["200"] != each*units {
+		t.Errorf("%d requests of %d units with %d failures each: ended %d, failed %d, errors %v, status %v",
+			each, units, broken, totals.Ended, totals.Failed, totals.Errors, totals.Status)
 	}
 }
 

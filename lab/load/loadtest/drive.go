@@ -31,7 +31,7 @@ func (w *windows) Window(win record.Window, _ map[string]*hdrhistogram.Histogram
 	return nil
 }
 
-// burst is a plan that offers n requests at the same instant and waits until all have ended.
+// burst is a plan that sends n requests at the same instant and waits until all have ended.
 func burst(n, connections int) load.Plan {
 	at := make([]int64, n)
 	return load.Plan{
@@ -76,7 +76,8 @@ func drive(t *testing.T, ctx context.Context, p load.Plan, d load.Driver) record
 	return totals
 }
 
-// outcomes lists how the offers ended: by status, and by kind of failure where there is no status.
+// outcomes lists how the requests ended: by status, and by kind of failure where there is no
+// status.
 func outcomes(t record.Totals) map[string]int64 {
 	out := map[string]int64{}
 	for status, n := range t.Status {
@@ -93,15 +94,15 @@ func outcomes(t record.Totals) map[string]int64 {
 	return out
 }
 
-// expect checks that every offer ended in one of the expected ways.
+// expect checks that every request ended in one of the expected ways.
 func expect(t *testing.T, totals record.Totals, offered int, want ...string) {
 	t.Helper()
 	if totals.Offered != int64(offered) {
-		t.Errorf("%d offers were reported, %d came due", totals.Offered, offered)
+		t.Errorf("%d requests were reported, %d came due", totals.Offered, offered)
 	}
 	for outcome, n := range outcomes(totals) {
 		if !slices.Contains(want, outcome) {
-			t.Errorf("%d of %d offers ended as %s, want %v", n, offered, outcome, want)
+			t.Errorf("%d of %d requests ended as %s, want %v", n, offered, outcome, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // number of connections. The suite drives it with a Plan of as many connections.
 type New func(target string, requests *corpus.Corpus, connections int) load.Driver
 
-// Allowance lets a driver end the offers of one case differently from the suite's expectation,
+// Allowance lets a driver end the requests of one case differently from the suite's expectation,
 // because a library below it is laxer or reports a failure differently.
 type Allowance struct {
 	Case    string // as in the subtest's name

@@ -16,7 +16,7 @@ import (
 	"dyno/lab/workload"
 )
 
-// testRefused drives a port without a listener: every offer fails, but the drive does not.
+// testRefused drives a port without a listener: every request fails, but the drive does not.
 func testRefused(t *testing.T, open New) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,10 +33,10 @@ func testRefused(t *testing.T, open New) {
 	}
 	defer holder.Close()
 	url := "http://" + holder.LocalAddr().String()
-	totals := drive(t, t.Context(), burst(offers, connections), open(url, get(), connections))
-	expect(t, totals, offers, "refused")
-	if totals.Failed != offers {
-		t.Errorf("%d of %d offers failed", totals.Failed, offers)
+	totals := drive(t, t.Context(), burst(each, connections), open(url, get(), connections))
+	expect(t, totals, each, "refused")
+	if totals.Failed != each {
+		t.Errorf("%d of %d requests failed", totals.Failed, each)
 	}
 }
 
@@ -144,17 +144,17 @@ func testClasses(t *testing.T, open New) {
 // may get no CPU during the short one, and then the test uses the longer ones.
 var lengths = []time.Duration{2 * record.WindowLength, 20 * record.WindowLength, testTimeout}
 
-// testUnfinished checks that offers which the target never answers are counted when the drive
+// testUnfinished checks that requests which the target never answers are counted when the drive
 // ends before the timeout, also those that never found a free connection.
 func testUnfinished(t *testing.T, open New) {
 	var sent int64
 	for _, length := range lengths {
-		plan := burst(offers, connections)
+		plan := burst(each, connections)
 		plan.Length, plan.Drain = length, 0
 		totals := drive(t, t.Context(), plan, open(serve(t, stall("")).url, get(), connections))
-		expect(t, totals, offers, "unfinished")
-		if totals.Unfinished != offers {
-			t.Errorf("%d of %d offers are unfinished", totals.Unfinished, offers)
+		expect(t, totals, each, "unfinished")
+		if totals.Unfinished != each {
+			t.Errorf("%d of %d requests are unfinished", totals.Unfinished, each)
 		}
 		if sent = totals.Sent; sent >= connections {
 			break
@@ -198,7 +198,7 @@ func testClosedModel(t *testing.T, open New) {
 	}
 }
 
-// testCount checks that a closed plan by count makes that many offers, numbered from its first,
+// testCount checks that a closed plan by count makes that many requests, numbered from its first,
 // and ends with the last answer.
 func testCount(t *testing.T, open New) {
 	const count = 51
@@ -219,7 +219,7 @@ func testClosedUnanswered(t *testing.T, open New) {
 		plan := load.Plan{Connections: connections, Length: length, Drain: testTimeout, Timeout: testTimeout}
 		totals := drive(t, t.Context(), plan, open(s.url, get(), connections))
 		if n := totals.Errors["closed"]; n != totals.Offered {
-			t.Errorf("%d of %d offers ended as closed: %v", n, totals.Offered, totals.Errors)
+			t.Errorf("%d of %d requests ended as closed: %v", n, totals.Offered, totals.Errors)
 		}
 		if totals.Offered > connections {
 			return
@@ -228,7 +228,7 @@ func testClosedUnanswered(t *testing.T, open New) {
 	t.Errorf("no more than one request went out over each connection")
 }
 
-// testCancel checks that a cancelled drive returns, with every offer counted.
+// testCancel checks that a cancelled drive returns, with every request counted.
 func testCancel(t *testing.T, open New) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -73,7 +73,7 @@ func (c *client) Do(ctx context.Context, o *pool.Arrival) pool.Result {
 	return result
 }
 
-// request returns the corpus's i-th request with the number of an offer.
+// request returns the corpus's i-th request with a sequence number.
 func (c *client) request(ctx context.Context, i int, seq uint64) *http.Request {
 	out := c.driver.requests[i].WithContext(ctx)
 	from := &c.driver.config.Corpus.Requests[i]

@@ -124,7 +124,7 @@ func newConn(d *dialer, addr string, secure, http2 bool) *Conn {
 // maxHeader bounds an answer's header.
 const maxHeader = 64 << 10 // bytes
 
-// connectLimit bounds the time of a first connection, which is made before any offer.
+// connectLimit bounds the time of a first connection, which is made before any request.
 const connectLimit = 10 * time.Second
 
 // Prepare makes the first connection. If it fails, the first request tries again and reports the

@@ -76,7 +76,7 @@ func send(t *testing.T, c Config) record.Totals {
 // drive also returns what the driver notes.
 func drive(t *testing.T, c Config) (record.Totals, []string) {
 	t.Helper()
-	const offers, connections = 60, 3
+	const requests, connections = 60, 3
 	if c.Corpus == nil {
 		c.Corpus = &corpus.Corpus{
 			Requests: []corpus.Request{{Method: http.MethodPost, Path: "/x", Body: []byte("0000000000000000"), IDs: []int{0}}},
@@ -88,10 +88,10 @@ func drive(t *testing.T, c Config) (record.Totals, []string) {
 		t.Fatal(err)
 	}
 	totals, _, err := load.Run(t.Context(), load.Plan{
-		Schedule:    func() load.Schedule { return load.Times(make([]int64, offers)) },
+		Schedule:    func() load.Schedule { return load.Times(make([]int64, requests)) },
 		Connections: connections, Length: record.WindowLength, Drain: time.Minute, Timeout: time.Minute,
 	}, d, discard{})
-	if err != nil || totals.Ended != offers {
+	if err != nil || totals.Ended != requests {
 		t.Fatalf("%v: %+v", err, totals)
 	}
 	return totals, d.Notes()

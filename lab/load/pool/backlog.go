@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// due is an offer whose intended time has come.
+// due is a call whose intended time has come.
 type due struct {
 	seq      uint64
 	intended int64
 	index    int
 }
 
-// backlog holds the offers that are due and not yet taken, in order. It never refuses one.
+// backlog holds the calls that are due and not yet taken, in order. It never refuses one.
 type backlog struct {
 	mu     sync.Mutex
 	some   sync.Cond
 	items  []due // valid from head on
 	head   int
-	closed bool // no more offers will be put
+	closed bool // no more calls will be put
 }
 
 func newBacklog() *backlog {
@@ -38,7 +38,7 @@ func (b *backlog) put(d due) {
 	b.some.Signal()
 }
 
-// take waits for an offer; ok is false when there will be none or ctx is done.
+// take waits for a call; ok is false when there will be none or ctx is done.
 func (b *backlog) take(ctx context.Context) (d due, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +68,7 @@ func (b *backlog) wake() {
 	b.some.Broadcast()
 }
 
-// drain removes and returns the remaining offers.
+// drain removes and returns the remaining calls.
 func (b *backlog) drain() []due {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package pool drives a target from goroutines: in the open model a pacing thread puts each offer
-// into a queue at its intended time, and the workers take the offers in order; in the closed model
-// each worker makes its next offer when the last one has ended. What a worker does with an offer is
+// Package pool drives a target from goroutines: in the open model a pacing thread puts each call
+// into a queue at its intended time, and the workers take the calls in order; in the closed model
+// each worker makes its next call when the last one has ended. What a worker does with a call is
 // a Doer.
 //
 // It knows no protocol, and it is not for the highest rates: http1 sends without goroutines. Drive
@@ -24,13 +24,13 @@ import (
 )
 
 // Doer does one unit of work. Many workers call Do concurrently; it must return soon after ctx is
-// done, which is at the offer's timeout or at the end of the run, since Drive waits for it.
+// done, which is at the call's timeout or at the end of the run, since Drive waits for it.
 type Doer interface {
 	Do(ctx context.Context, o *Arrival) Result
 }
 
 // Connector is a Doer that prepares each worker before the run's start. A failure is not reported
-// here: the worker's offers then fail.
+// here: the worker's calls then fail.
 type Connector interface {
 	Connect(ctx context.Context, worker int)
 }
@@ -40,13 +40,13 @@ type Arrival struct {
 	Seq      uint64
 	Intended int64 // ns, monotonic
 	Index    int   // what Driver.Next returned for it
-	Worker   int   // worker that does it: 0 to Plan.Connections-1; a worker does one offer at a time
+	Worker   int   // worker that does it: 0 to Plan.Connections-1; a worker does one call at a time
 	Sent     int64 // ns, monotonic: when the worker took it
 
 	run *poolRun
 }
 
-// Result describes how a unit of work ended; see load.Outcome.
+// Result describes how a unit of work ended; see load.Completion.
 type Result struct {
 	Status  load.Status
 	Class   uint8
@@ -56,16 +56,16 @@ type Result struct {
 }
 
 // Driver is a load.Driver whose work Plan.Connections goroutines do. The queue grows as long as
-// they are behind; it is bounded by the schedule and, since an offer ends at its timeout, by the
+// they are behind; it is bounded by the schedule and, since a call ends at its timeout, by the
 // rate times Plan.Timeout.
 type Driver struct {
 	Name  string // name of the engine, in results
 	Doer  Doer
 	Think time.Duration // closed model: pause of a worker after each answer
-	// Next returns the index of the next offer's work, and false when there is no more work: the
-	// load then ends early. Nil: work never ends, and Offer.Index is 0.
+	// Next returns the index of the next call's work, and false when there is no more work: the
+	// load then ends early. Nil: work never ends, and Arrival.Index is 0.
 	Next func() (index int, ok bool)
-	// Stepwise is set by a Doer whose work is several requests: it reports each with the offer's
+	// Stepwise is set by a Doer whose work is several requests: it reports each with the call's
 	// SendStep and EndStep, bounds each by Plan.Timeout itself, and its context ends with the run.
 	Stepwise bool
 
@@ -75,7 +75,7 @@ type Driver struct {
 // Engine returns the driver's name.
 func (p *Driver) Engine() string { return p.Name }
 
-// Drive carries out the plan. If a Doer panics, its offer counts as failed and Drive returns an
+// Drive carries out the plan. If a Doer panics, its call counts as failed and Drive returns an
 // error after the run.
 func (p *Driver) Drive(ctx context.Context, plan *load.Plan, rec *load.Recorder) error {
 	shards := rec.Shards(2)
@@ -112,9 +112,9 @@ type poolRun struct {
 
 	mu       sync.Mutex
 	arrivals *load.Shard // guarded by mu; its windows rotate with the schedule
-	next     int64       // guarded by mu: the earliest instant of the next offer
+	next     int64       // guarded by mu: the earliest instant of the next call
 	outcomes *load.Shard // guarded by mu; its windows rotate with the clock
-	left     int64       // guarded by mu: offers that the closed model may still make
+	left     int64       // guarded by mu: calls that the closed model may still make
 	panicked error       // guarded by mu; the first panic
 }
 
@@ -136,7 +136,7 @@ func (r *poolRun) rotateWindows(ended <-chan struct{}) {
 	}
 }
 
-// abandon reports the offers that no worker took.
+// abandon reports the calls that no worker took.
 func (r *poolRun) abandon() {
 	now := monotonic.Now()
 	for _, d := range r.due.drain() {
@@ -144,8 +144,8 @@ func (r *poolRun) abandon() {
 	}
 }
 
-// offer makes an offer of the open model; ok is false if there is no more work.
-func (r *poolRun) offer(intended int64) (d due, ok bool) {
+// arrive makes a call of the open model; ok is false if there is no more work.
+func (r *poolRun) arrive(intended int64) (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	index, ok := r.nextWork()
@@ -155,8 +155,8 @@ func (r *poolRun) offer(intended int64) (d due, ok bool) {
 	return due{seq: r.arrivals.Arrive(intended), intended: intended, index: index}, true
 }
 
-// nextWork returns the index of the next offer's work; mu is held, so that work is in the order of
-// the offers.
+// nextWork returns the index of the next call's work; mu is held, so that work is in the order of
+// the calls.
 func (r *poolRun) nextWork() (index int, ok bool) {
 	if r.pool.Next == nil {
 		return 0, true
@@ -167,7 +167,7 @@ func (r *poolRun) nextWork() (index int, ok bool) {
 	return index, ok
 }
 
-// arriveNow makes an offer of the closed model; ok is false when the plan's count is used up.
+// arriveNow makes a call of the closed model; ok is false when the plan's count is used up.
 func (r *poolRun) arriveNow() (d due, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +179,7 @@ func (r *poolRun) arriveNow() (d due, ok bool) {
 		return due{}, false
 	}
 	r.left--
-	now := monotonic.Now() // with the lock held, so that a shard's offers are in order
+	now := monotonic.Now() // with the lock held, so that a shard's calls are in order
 	return due{seq: r.arrivals.Arrive(now), intended: now, index: index}, true
 }
 
@@ -194,7 +194,7 @@ func (r *poolRun) work(worker int) {
 	}
 }
 
-// serve takes due offers until there are no more.
+// serve takes due calls until there are no more.
 func (r *poolRun) serve(worker int) {
 	free := monotonic.Now()
 	for {
@@ -207,7 +207,7 @@ func (r *poolRun) serve(worker int) {
 	}
 }
 
-// loop is the closed model: a worker makes its next offer when the last one has ended.
+// loop is the closed model: a worker makes its next call when the last one has ended.
 func (r *poolRun) loop(worker int) {
 	if !r.pause(time.Duration(r.plan.Start - monotonic.Now())) {
 		return
@@ -236,7 +236,7 @@ func (r *poolRun) pause(d time.Duration) bool {
 	}
 }
 
-// do sends one offer and reports how it ended. free is the instant since which the worker has
+// do sends one call and reports how it ended. free is the instant since which the worker has
 // been idle.
 func (r *poolRun) do(d due, worker int, free int64) {
 	sent := monotonic.Now()
@@ -248,16 +248,16 @@ func (r *poolRun) do(d due, worker int, free int64) {
 	r.mu.Lock()
 	r.outcomes.Sent(d.intended, sent, sent-max(d.intended, free))
 	r.mu.Unlock()
-	offer := &Arrival{Seq: d.seq, Intended: d.intended, Index: d.index, Worker: worker, Sent: sent, run: r}
+	arrival := &Arrival{Seq: d.seq, Intended: d.intended, Index: d.index, Worker: worker, Sent: sent, run: r}
 	if r.pool.Stepwise {
-		r.doSteps(offer)
+		r.doSteps(arrival)
 		return
 	}
 	ctx, cancel := r.working, context.CancelFunc(func() {})
 	if r.plan.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(deadline-sent))
 	}
-	result := r.call(ctx, offer)
+	result := r.call(ctx, arrival)
 	cancel()
 	now := monotonic.Now()
 	if !result.Success && r.working.Err() != nil { // cut off by the end of the run
@@ -276,7 +276,7 @@ func (r *poolRun) do(d due, worker int, free int64) {
 func (r *poolRun) report(o *load.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outcomes.Done(o) // of an offer of several steps, the latency of the first
+	r.outcomes.Done(o) // of a call of several steps, the latency of the first
 }
 
 // call does the work; it turns a panic into a failure.

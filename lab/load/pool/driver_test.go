@@ -105,7 +105,7 @@ func TestPoolFreeze(t *testing.T) {
 	}
 }
 
-// An offer that waited longer than its timeout is not sent, and ends at its timeout.
+// A call that waited longer than its timeout is not sent, and ends at its timeout.
 func TestPoolTimeoutsCountFromTheIntendedTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := load.Plan{Length: time.Second, Connections: 1, Timeout: 300 * time.Millisecond, Drain: time.Minute, Schedule: constantly(100, time.Second)}
@@ -136,7 +136,7 @@ func TestPoolSuccessAfterTheTimeoutIsNone(t *testing.T) {
 	})
 }
 
-// Offers in flight or queued at the end of the drain are unfinished, at their age.
+// Calls in flight or queued at the end of the drain are unfinished, at their age.
 func TestPoolUnfinished(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := load.Plan{Length: time.Second, Connections: 2, Drain: 500 * time.Millisecond, Schedule: constantly(10, time.Second)}
@@ -188,7 +188,7 @@ func TestPoolClosedModel(t *testing.T) {
 		near(t, "response", totals.Response.Max, 10, rounding)
 		for _, w := range sink.all[1:] {
 			if w.Phase == record.PhaseMeasure && w.Client.Offered != 6 {
-				t.Errorf("window %+v, want 6 offers", w)
+				t.Errorf("window %+v, want 6 requests", w)
 			}
 		}
 	})
@@ -197,9 +197,9 @@ func TestPoolClosedModel(t *testing.T) {
 // While the target hangs, windows are still written on time.
 func TestPoolWritesWindowsWhileNothingHappens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		for _, offers := range []func() load.Schedule{nil, constantly(0.1, 10*time.Second)} {
+		for _, follow := range []func() load.Schedule{nil, constantly(0.1, 10*time.Second)} {
 			sink := &windows{}
-			p := load.Plan{Length: 10 * time.Second, Connections: 1, Timeout: time.Minute, Drain: time.Second, Schedule: offers}
+			p := load.Plan{Length: 10 * time.Second, Connections: 1, Timeout: time.Minute, Drain: time.Second, Schedule: follow}
 			written := 0
 			pool := bubblePool(fails(func(context.Context) error {
 				time.Sleep(9 * time.Second)
@@ -284,7 +284,7 @@ func fails(do func(context.Context) error) Doer {
 	})
 }
 
-// The backlog returns offers in the order they were put, whatever the mix of puts and takes.
+// The backlog returns calls in the order they were put, whatever the mix of puts and takes.
 func TestBacklog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBacklog()

@@ -6,7 +6,7 @@ import (
 	"dyno/lab/load"
 )
 
-// pace puts every offer into the backlog at its intended time.
+// pace puts every call into the backlog at its intended time.
 func (r *poolRun) pace() {
 	defer r.due.close()
 	sleep := r.pool.sleep
@@ -25,7 +25,7 @@ func (r *poolRun) pace() {
 		if !load.WaitUntil(r.working, at, sleep) {
 			return
 		}
-		d, ok := r.offer(at)
+		d, ok := r.arrive(at)
 		if !ok {
 			r.nextArrival(math.MaxInt64)
 			return

@@ -22,7 +22,7 @@ func (o *Arrival) EndStep(out *load.Completion) {
 	o.run.outcomes.EndStep(out)
 }
 
-// doSteps does an offer of several steps, and reports how it ended.
+// doSteps does a call of several steps, and reports how it ended.
 func (r *poolRun) doSteps(o *Arrival) {
 	result := r.call(r.working, o)
 	now := monotonic.Now()

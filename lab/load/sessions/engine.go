@@ -23,7 +23,7 @@ const (
 	openEvery = time.Millisecond
 	// openTimeout bounds the opening of a session if the plan has no timeout.
 	openTimeout = 10 * time.Second
-	// lead is the time between the opening of the last session and the first offer.
+	// lead is the time between the opening of the last session and the first message.
 	lead   = 100 * time.Millisecond
 	window = int64(record.WindowLength)
 	// mostSenders bounds the sending goroutines: each waits on a thread of its own, and one sends
@@ -31,7 +31,7 @@ const (
 	mostSenders = 4
 )
 
-// Engine is the load.Driver of sessions: Plan.Connections of them. The offers of the plan's
+// Engine is the load.Driver of sessions: Plan.Connections of them. The messages of the plan's
 // schedule go to the sessions in turn.
 type Engine struct {
 	Name   string // of the driver, in results
@@ -107,7 +107,7 @@ type drive struct {
 	failures  *load.Notes
 	sessions  []session
 	groups    []group // the session with index i belongs to group i mod their number
-	timeout   int64   // of an offer, ns
+	timeout   int64   // of a message, ns
 	receiving sync.WaitGroup
 }
 
@@ -172,7 +172,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// send sends the offers of a group's sessions at their times, until offering ends.
+// send sends the messages of a group's sessions at their times, until sending ends.
 func (d *drive) send(ctx, living context.Context, k int) {
 	g, sleep := &d.groups[k], load.PacingThread()
 	next := d.plan.Schedule()
@@ -199,7 +199,7 @@ func (d *drive) send(ctx, living context.Context, k int) {
 	pause(ctx, time.Duration(until-monotonic.Now()))
 }
 
-// turn moves the windows while nothing happens, and ends the offers that time out.
+// turn moves the windows while nothing happens, and ends the messages that time out.
 func (d *drive) turn(done <-chan struct{}) {
 	tick := time.NewTicker(record.WindowLength / 2)
 	defer tick.Stop()
@@ -215,7 +215,7 @@ func (d *drive) turn(done <-chan struct{}) {
 	}
 }
 
-// drain waits until no offer is pending, or until the plan's drain is over.
+// drain waits until no message is pending, or until the plan's drain is over.
 func (d *drive) drain(ctx context.Context) {
 	for monotonic.Now() < d.plan.DrainUntil() && d.pending() && pause(ctx, time.Millisecond) {
 	}

@@ -30,8 +30,8 @@ type line struct {
 	stop func() bool
 }
 
-func (l *line) Send(_ context.Context, offer uint64) error {
-	_, err := fmt.Fprintln(l.conn, offer)
+func (l *line) Send(_ context.Context, number uint64) error {
+	_, err := fmt.Fprintln(l.conn, number)
 	return err
 }
 
@@ -43,8 +43,8 @@ func (l *line) Receive(ctx context.Context) (sessions.Received, error) {
 	if err != nil {
 		return sessions.Received{}, err
 	}
-	offer, err := strconv.ParseUint(text[:len(text)-1], 10, 64)
-	return sessions.Received{Acked: offer, Frames: 1, Bytes: len(text)}, err
+	number, err := strconv.ParseUint(text[:len(text)-1], 10, 64)
+	return sessions.Received{Acked: number, Frames: 1, Bytes: len(text)}, err
 }
 
 func (l *line) Close() error {
@@ -84,8 +84,8 @@ func Example() {
 		return
 	}
 	t := result.Totals
-	fmt.Printf("%d of %d offers acknowledged, %d sessions lost\n", t.Completed, t.Offered, t.Sessions.Lost)
-	// Output: 100 of 100 offers acknowledged, 0 sessions lost
+	fmt.Printf("%d of %d messages acknowledged, %d sessions lost\n", t.Completed, t.Offered, t.Sessions.Lost)
+	// Output: 100 of 100 messages acknowledged, 0 sessions lost
 }
 
 // Under the lab a program prints its windows; for a user, one object of the schema dyno.load/1.

@@ -16,12 +16,12 @@ type group struct {
 	failures *load.Notes
 
 	mu       sync.Mutex
-	offers   *load.Shard // guarded by mu; its windows turn with the schedule; nil: the recording has not begun
+	arrivals *load.Shard // guarded by mu; its windows turn with the schedule; nil: the recording has not begun
 	outcomes *load.Shard // guarded by mu; its windows turn with the clock
-	next     int64       // guarded by mu: the earliest instant of the next offer
+	next     int64       // guarded by mu: the earliest instant of the next message
 	from     int64       // the measured time
 	until    int64
-	waiting  int  // guarded by mu: pending offers of all sessions
+	waiting  int  // guarded by mu: pending messages of all sessions
 	ended    bool // guarded by mu: nothing is recorded any more
 }
 
@@ -35,23 +35,23 @@ type session struct {
 
 	// The rest is guarded by group.mu.
 	lost   bool
-	offers uint64 // made so far
+	made   uint64 // messages so far
 	frames int64  // received in the measured time
-	due    []offer
+	due    []message
 }
 
-// offer is an offer that was sent and not acknowledged.
-type offer struct {
+// message is a message that was sent and not acknowledged.
+type message struct {
 	number         uint64 // in its session
 	seq            uint64 // in the run
 	intended, sent int64
 }
 
 // begin starts the recording.
-func (g *group) begin(plan *load.Plan, offers, outcomes *load.Shard) {
+func (g *group) begin(plan *load.Plan, arrivals, outcomes *load.Shard) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.offers, g.outcomes, g.next = offers, outcomes, plan.Start
+	g.arrivals, g.outcomes, g.next = arrivals, outcomes, plan.Start
 	g.from, g.until = plan.MeasureFrom(), plan.SendUntil()
 	now := monotonic.Now()
 	for _, s := range g.sessions {
@@ -64,17 +64,17 @@ func (g *group) begin(plan *load.Plan, offers, outcomes *load.Shard) {
 	}
 }
 
-// awaits sets the earliest instant of the next offer.
+// awaits sets the earliest instant of the next message.
 func (g *group) awaits(at int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.next = at
 }
 
-// send makes an offer of a session and sends it. If ctx is done, the sender is so late that the run
-// is over, and the offer is unfinished.
+// send makes a message of a session and sends it. If ctx is done, the sender is so late that the
+// run is over, and the message is unfinished.
 func (g *group) send(ctx context.Context, s *session, intended int64) {
-	number, ok := g.offer(s, intended, ctx.Err() == nil)
+	number, ok := g.arrive(s, intended, ctx.Err() == nil)
 	if !ok {
 		return
 	}
@@ -83,13 +83,13 @@ func (g *group) send(ctx context.Context, s *session, intended int64) {
 	}
 }
 
-// offer enters an offer that is due. Ok is false if it cannot be sent: the run is over, or the
-// session is gone, and with it the offer.
-func (g *group) offer(s *session, intended int64, inTime bool) (number uint64, ok bool) {
+// arrive enters a message that is due. Ok is false if it cannot be sent: the run is over, or the
+// session is gone, and with it the message.
+func (g *group) arrive(s *session, intended int64, inTime bool) (number uint64, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s.offers++
-	o := offer{number: s.offers, seq: g.offers.Arrive(intended), intended: intended}
+	s.made++
+	o := message{number: s.made, seq: g.arrivals.Arrive(intended), intended: intended}
 	switch {
 	case s.conn == nil:
 		g.fail(&o, s.unopened, monotonic.Now())
@@ -107,11 +107,11 @@ func (g *group) offer(s *session, intended int64, inTime bool) (number uint64, o
 	return o.number, inTime
 }
 
-func (g *group) fail(o *offer, status load.Status, now int64) {
+func (g *group) fail(o *message, status load.Status, now int64) {
 	g.outcomes.Done(&load.Completion{Seq: o.seq, Intended: o.intended, Sent: o.sent, Done: now, Status: status})
 }
 
-// lose ends a session whose connection failed, and with it its pending offers.
+// lose ends a session whose connection failed, and with it its pending messages.
 func (g *group) lose(s *session, why error) {
 	s.end()
 	g.mu.Lock()
@@ -167,18 +167,18 @@ func (g *group) received(s *session, r Received) {
 	g.drop(s, n)
 }
 
-// drop removes the first n pending offers of a session.
+// drop removes the first n pending messages of a session.
 func (g *group) drop(s *session, n int) {
 	g.waiting -= n
 	s.due = s.due[:copy(s.due, s.due[n:])]
 }
 
-// turn moves the windows to the present and ends the offers that are older than the timeout.
+// turn moves the windows to the present and ends the messages that are older than the timeout.
 func (g *group) turn(timeout int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := monotonic.Now()
-	g.offers.Advance(min(now, g.next))
+	g.arrivals.Advance(min(now, g.next))
 	g.outcomes.Advance(now)
 	for _, s := range g.sessions {
 		n := 0

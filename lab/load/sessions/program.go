@@ -22,10 +22,10 @@ type Config struct {
 	URL      string // of the server, in results
 	Driver   Driver
 	Sessions int
-	Rate     float64       // offers per second of each session; 0: sessions only receive
+	Rate     float64       // messages per second of each session; 0: sessions only receive
 	Warmup   time.Duration // load that is not counted, after all sessions have opened
 	Length   time.Duration // measured
-	Timeout  time.Duration // of an offer, from its intended time, and of opening a session; 0: 10 s
+	Timeout  time.Duration // of a message, from its intended time, and of opening a session; 0: 10 s
 	Sink     load.Sink     // receives each window; nil: none does
 }
 
@@ -58,7 +58,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return Result{Name: engine.Name, URL: c.URL, Length: done.Length, Totals: totals}, err
 }
 
-// Schedule returns the times at which n sessions offer at a rate each, evenly spaced over all of
+// Schedule returns the times at which n sessions send at a rate each, evenly spaced over all of
 // them, for a plan.
 func Schedule(n int, perSecond float64, length time.Duration) func() load.Schedule {
 	return func() load.Schedule { return load.Constant(float64(n)*perSecond, length) }

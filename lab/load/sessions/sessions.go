@@ -1,13 +1,13 @@
 // Package sessions drives connections that stay open through a run, each with a state of its own:
-// players of a game, subscribers to a stream. A session offers messages at the schedule's times,
-// and an offer is done when the server has acknowledged it. Between them the server sends frames:
+// players of a game, subscribers to a stream. A session sends messages at the schedule's times,
+// and a message is done when the server has acknowledged it. Between them the server sends frames:
 // updates of a state, events, notices.
 //
-// The latency of an offer counts from the time that the schedule intended, however late the session
-// sent it, until the acknowledgement: a stall of the server shows in every offer that fell into it.
-// A session that is lost stays lost, and its later offers fail. Offers without an acknowledgement
-// time out, or are unfinished at the end of the run; none is dropped. Sessions without offers
-// (subscribers that only receive) are a schedule without times.
+// The latency of a message counts from the time that the schedule intended, however late the
+// session sent it, until the acknowledgement: a stall of the server shows in every message that
+// fell into it. A session that is lost stays lost, and its later messages fail. Messages without an
+// acknowledgement time out, or are unfinished at the end of the run; none is dropped. Sessions
+// without messages (subscribers that only receive) are a schedule without times.
 //
 // The package knows no protocol, and is not for single requests (http1, nethttp). Package script
 // has drivers for WebSockets and server-sent events. Drive owns one goroutine for each session,
@@ -26,10 +26,10 @@ type Driver interface {
 // Session is one open connection. One goroutine sends while another receives. Close is called once,
 // by the one that receives, after its last call.
 type Session interface {
-	// Send sends the offer with that number, which counts from 1 in each session. It must not wait
+	// Send sends the message with that number, which counts from 1 in each session. It must not wait
 	// for the server, since a goroutine sends for many sessions: a small write into a socket is
 	// fine. An error ends the session.
-	Send(ctx context.Context, offer uint64) error
+	Send(ctx context.Context, number uint64) error
 	// Receive blocks until something came, and returns soon after ctx is done. An error ends the
 	// session.
 	Receive(ctx context.Context) (Received, error)
@@ -38,7 +38,7 @@ type Session interface {
 
 // Received is what came in since the last call of Receive.
 type Received struct {
-	Acked  uint64 // the server has acknowledged all offers up to this number; 0: none is new
+	Acked  uint64 // the server has acknowledged all messages up to this number; 0: none is new
 	Frames int    // messages that count, such as updates of the state
 	Bytes  int    // all bytes received, frames or not
 }

@@ -20,36 +20,36 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a driver whose sessions are in the test's own memory: each offer is answered, with a
+// server is a driver whose sessions are in the test's own memory: each message is answered, with a
 // frame, as soon as the server does not stall.
 type server struct {
 	refuse func(i int) bool
-	loseAt func(i int) uint64 // the session is lost before this offer is answered; 0: never
-	silent bool               // offers are not acknowledged
+	loseAt func(i int) uint64 // the session is lost before this message is answered; 0: never
+	silent bool               // messages are not acknowledged
 
 	mu      sync.Mutex
 	stalled chan struct{} // closed when the stall is over; nil: there is none
 }
 
 type conn struct {
-	server *server
-	loseAt uint64
-	offers chan uint64
+	server  *server
+	loseAt  uint64
+	numbers chan uint64
 }
 
 func (s *server) Open(_ context.Context, i int) (Session, error) {
 	if s.refuse != nil && s.refuse(i) {
 		return nil, syscall.ECONNREFUSED
 	}
-	c := &conn{server: s, offers: make(chan uint64, 1<<16)}
+	c := &conn{server: s, numbers: make(chan uint64, 1<<16)}
 	if s.loseAt != nil {
 		c.loseAt = s.loseAt(i)
 	}
 	return c, nil
 }
 
-func (c *conn) Send(_ context.Context, offer uint64) error {
-	c.offers <- offer
+func (c *conn) Send(_ context.Context, number uint64) error {
+	c.numbers <- number
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (c *conn) Receive(ctx context.Context) (Received, error) {
 	select {
 	case <-ctx.Done():
 		return Received{}, ctx.Err()
-	case n := <-c.offers:
+	case n := <-c.numbers:
 		if n == c.loseAt {
 			return Received{}, io.EOF
 		}
@@ -132,7 +132,7 @@ func TestRefusedSessions(t *testing.T) {
 	}
 }
 
-// A lost session is lost for good: its pending offer and all later ones fail.
+// A lost session is lost for good: its pending message and all later ones fail.
 func TestLostSessions(t *testing.T) {
 	got := run(t, Config{Driver: &server{loseAt: func(i int) uint64 { return uint64(i % 2 * 6) }}, Sessions: 10, Rate: 25, Length: 400 * time.Millisecond})
 	if got.Offered != 100 || got.Errors["lost"] != 5*5 || got.Failed != 25 || got.Sessions.Lost != 5 || got.Sessions.Opened != 10 {
@@ -170,7 +170,7 @@ func (stuck) Receive(ctx context.Context) (Received, error) {
 	return Received{}, ctx.Err()
 }
 
-// Sessions without offers are measured by what they receive, and by which are lost.
+// Sessions without messages are measured by what they receive, and by which are lost.
 func TestReceiversOnly(t *testing.T) {
 	got := run(t, Config{Driver: feed{}, Sessions: 10, Length: 400 * time.Millisecond})
 	if got.Offered != 0 || got.ErrorShare() != 0.1 || got.Sessions.Lost != 1 || got.Sessions.FramesMean == 0 {
@@ -185,7 +185,7 @@ func (feed) Open(_ context.Context, i int) (Session, error) { return &feeding{i:
 
 type feeding struct{ i, n int }
 
-func (*feeding) Send(context.Context, uint64) error { return errors.New("it offers nothing") }
+func (*feeding) Send(context.Context, uint64) error { return errors.New("it sends nothing") }
 func (*feeding) Close() error                       { return nil }
 func (f *feeding) Receive(ctx context.Context) (Received, error) {
 	if f.n++; f.i == 0 && f.n > 5 {
@@ -197,19 +197,19 @@ func (f *feeding) Receive(ctx context.Context) (Received, error) {
 	return Received{Frames: 1, Bytes: 3}, nil
 }
 
-// A stall shows in every offer that fell into it, since latency counts from the intended time.
+// A stall shows in every message that fell into it, since latency counts from the intended time.
 func TestAStallShowsInAllOffers(t *testing.T) {
 	s := &server{}
 	stalling := time.AfterFunc(500*time.Millisecond, func() { s.stall(time.Second) })
 	defer stalling.Stop()
 	got := run(t, Config{Driver: s, Sessions: 20, Rate: 20, Length: 2 * time.Second})
-	// 1 s of 2 s stalls: of the offers in it, half waited for more than half of it.
+	// 1 s of 2 s stalls: of the messages in it, half waited for more than half of it.
 	if got.Offered != 800 || got.Completed != 800 || got.Response.P90 < 600 || got.Response.Max < 900 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// A session that is lost before the first offer, and a run that is cut off.
+// A session that is lost before the first message, and a run that is cut off.
 func TestCutOff(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()

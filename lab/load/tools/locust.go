@@ -12,8 +12,8 @@ import (
 // Locust reads the lines that LocustPlugin prints.
 var Locust = Form{Name: "Locust", None: "see its log", read: readLocust}
 
-// LocustPlugin is a file for Locust's option -f, beside the user's own: it prints a line for each
-// request that ends.
+// LocustPlugin is a file for Locust's option -f, in addition to the user's own: it prints a line
+// for each request that ends.
 //
 //go:embed locust.py
 var LocustPlugin []byte

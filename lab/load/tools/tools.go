@@ -24,7 +24,7 @@ import (
 
 const (
 	maxLine  = 64 << 10 // bytes; a longer line is passed over
-	maxUsers = 200_000  // users beyond them are not told apart
+	maxUsers = 200_000  // users beyond them are not distinguished
 	maxName  = 64       // bytes of a user's name
 
 	// firstRequest bounds the wait for the first request: a script may prepare data before it.

@@ -16,11 +16,11 @@
 //   - hists are histograms of ns up to an hour, with at most three significant digits, by tag: in
 //     base64 of HdrHistogram's V2 compressed encoding, or as single values ([20133700,20415022]).
 //     The tags are response.STATUS or response.STATUS.CLASS, from the intended time (STATUS is ok,
-//     timeout, unfinished, 200, ...); warmup.STATUS likewise, for offers made before the measured
+//     timeout, unfinished, 200, ...); warmup.STATUS likewise, for requests made before the measured
 //     time; service; lag; delivery; opening and gap (of load/sessions). If a window has response or
 //     warmup histograms, the number of their values, without unfinished, must equal
 //     client.completed.
-//   - end is true in the last line alone; an error beside it says that the job failed, and why.
+//   - end is true in the last line alone; an error next to it says that the job failed, and why.
 //
 // A Go program writes these lines with a Writer as load.Run's sink; any other program prints them.
 // New makes the driver that reads them. The package is not for starting the command nor

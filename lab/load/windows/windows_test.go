@@ -65,7 +65,7 @@ func checkSame(t rapid.TB, job, relayed *run) {
 	}
 	want, got := job.totals, relayed.totals
 	want.Duplicates, want.Generator.BusiestThread, want.Generator.Realtime = 0, 0, false
-	if want.Sent == 0 { // with no send-lag at all, a relay has only the windows' counts, warm offers included
+	if want.Sent == 0 { // with no send-lag at all, a relay has only the windows' counts, warm requests included
 		want.Sent = got.Sent
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -131,7 +131,7 @@ func TestPoolThroughAPipe(t *testing.T) {
 	})
 }
 
-// scripted is a driver with scripted offers, all in the past.
+// scripted is a driver with scripted requests, all in the past.
 type scripted func(*load.Plan, *load.Recorder)
 
 func (scripted) Engine() string { return "scripted" }
@@ -141,7 +141,7 @@ func (s scripted) Drive(_ context.Context, p *load.Plan, rec *load.Recorder) err
 	return nil
 }
 
-// However a job's offers end, the relay of its windows gives the same totals.
+// However a job's requests end, the relay of its windows gives the same totals.
 func TestSameTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := load.Plan{
@@ -151,7 +151,7 @@ func TestSameTotals(t *testing.T) {
 		}
 		var printed bytes.Buffer
 		out := NewWriter(&printed)
-		job := drive(t.Context(), p, scripted(func(p *load.Plan, rec *load.Recorder) { offers(t, p, rec) }), out)
+		job := drive(t.Context(), p, scripted(func(p *load.Plan, rec *load.Recorder) { requests(t, p, rec) }), out)
 		if err := out.Close(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -159,8 +159,8 @@ func TestSameTotals(t *testing.T) {
 	})
 }
 
-// offers makes offers in one shard and reports in others how they ended, as a pool does.
-func offers(t *rapid.T, p *load.Plan, rec *load.Recorder) {
+// requests makes requests in one shard and reports in others how they ended, as a pool does.
+func requests(t *rapid.T, p *load.Plan, rec *load.Recorder) {
 	shards := rec.Shards(rapid.IntRange(2, 3).Draw(t, "shards"))
 	for intended := p.Start; ; {
 		intended += rapid.Int64Range(40*ms, 200*ms).Draw(t, "gap") // few: a histogram takes 1 ms to go through
@@ -183,7 +183,7 @@ func offers(t *rapid.T, p *load.Plan, rec *load.Recorder) {
 			o.Success, o.Checked = false, true
 		}
 		s.Done(&o)
-		// A warm offer's receipt in the window of the undelivered would pass for one of them.
+		// A warm request's delivery in the window of the undelivered would pass for one of them.
 		if o.Success && intended >= p.MeasureFrom() && rapid.Bool().Draw(t, "is delivered") {
 			rec.Delivered(seq, o.Done+rapid.Int64Range(0, 100*ms).Draw(t, "way"))
 		}

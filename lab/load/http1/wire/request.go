@@ -82,7 +82,7 @@ func Private(requests []Request) []Request {
 	return out
 }
 
-// Number writes an offer's sequence number into the request.
+// Number writes its sequence number into the request.
 func (r *Request) Number(seq uint64) {
 	for _, at := range r.ids {
 		corpus.PutID(r.Bytes[at:], seq)

@@ -15,8 +15,8 @@ import (
 	"dyno/lab/load/sessions"
 )
 
-// posting bounds the requests beside all streams that are in flight concurrently, each with a
-// connection of its own: as many again as streams fit the usual limit of open files.
+// posting bounds the requests in addition to all streams that are in flight concurrently, each with
+// a connection of its own: as many again as streams fit the usual limit of open files.
 const posting = 4096
 
 var errPosting = fmt.Errorf("%d of them were in flight", posting)
@@ -25,7 +25,7 @@ var errPosting = fmt.Errorf("%d of them were in flight", posting)
 type events struct {
 	script script
 	failed load.Notes
-	offering
+	rowCounter
 	streams *http.Client
 	posts   *http.Client
 	free    chan struct{} // holds a token for each request that may be in flight
@@ -132,7 +132,7 @@ func (d *events) Close() error {
 	return nil
 }
 
-// stream is a session over server-sent events, and requests beside it.
+// stream is a session over server-sent events, and the requests that are sent meanwhile.
 type stream struct {
 	counter
 	driver  *events
@@ -145,32 +145,32 @@ type stream struct {
 	posting sync.WaitGroup
 }
 
-// notSent is what happened to offers of which no event can come.
+// notSent is what happened to messages of which no event can come.
 const notSent = "requests that failed, so that no event acknowledges them"
 
-// Send begins the offer's request. An answer of the server says only that it took the request: an
-// event acknowledges the offer.
-func (c *stream) Send(_ context.Context, offer uint64) error {
+// Send begins the message's request. An answer of the server says only that it took the request: an
+// event acknowledges the message.
+func (c *stream) Send(_ context.Context, number uint64) error {
 	s := c.script
 	if s.Send == nil {
 		return nil
 	}
-	body, err := c.driver.body(nil, s, c.i, offer)
+	body, err := c.driver.body(nil, s, c.i, number)
 	if err != nil {
 		return err
 	}
 	select {
 	case c.driver.free <- struct{}{}:
-	default: // to wait would delay the offers of other sessions
+	default: // to wait would delay the messages of other sessions
 		c.driver.failed.Add(notSent, errPosting)
 		return nil
 	}
-	r, err := http.NewRequestWithContext(c.living, cmp.Or(s.Send.Method, http.MethodPost), s.url(s.Send.URL, c.i, offer), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(c.living, cmp.Or(s.Send.Method, http.MethodPost), s.url(s.Send.URL, c.i, number), bytes.NewReader(body))
 	if err != nil {
 		<-c.driver.free
 		return err
 	}
-	r.Header = s.header(s.Send.Headers, c.i, offer)
+	r.Header = s.header(s.Send.Headers, c.i, number)
 	c.posting.Go(func() {
 		defer func() { <-c.driver.free }()
 		if err := c.driver.post(r); err != nil && c.living.Err() == nil {

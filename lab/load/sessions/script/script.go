@@ -1,10 +1,10 @@
 // Package script drives WebSockets and streams of server-sent events as a load describes them,
-// without a program: what to open, what to send for each offer, which messages count as frames, and
-// how a message acknowledges an offer.
+// without a program: what to open, what to send at each time, which received messages count as
+// frames, and how one of them acknowledges what was sent.
 //
 // It is not for protocols with a state of their own (sessions.Driver is), nor for JSON-RPC calls at
-// a rate (jsonrpc). Each request beside a stream has a goroutine of its own, which ends with its
-// session.
+// a rate (jsonrpc). Each request that is sent next to a stream has a goroutine of its own, which
+// ends with its session.
 package script
 
 import (
@@ -35,7 +35,7 @@ type script struct {
 	corpus.Spec
 	*workload.Session
 	tls    func(host string) (*tls.Config, error)
-	body   string // template of what an offer sends
+	body   string // template of what is sent
 	frames match  // messages that count as frames; those of neither count as bytes alone
 	ack    ack
 }
@@ -82,8 +82,8 @@ func parseNumber(b []byte) uint64 {
 }
 
 // New returns the driver of a load's sessions. They have the row with their index or, in what they
-// send with Once, each offer has the next one, which is sent once. Without secure, certificates are
-// judged as by the system.
+// send with Once, each message has the next one, which is sent once. Without secure, certificates
+// are judged as by the system.
 func New(of corpus.Spec, secure func(host string) (*tls.Config, error)) (sessions.Driver, error) {
 	s, err := compile(of)
 	if err != nil {
@@ -161,9 +161,9 @@ func (s *script) check() error {
 }
 
 // fill appends a template with ${session} (the session's index, from 0), ${offer} (the number of
-// the offer in its session, from 1), ${run} and ${row.NAME} filled in; $$ is a plain $. A row's
+// the message in its session, from 1), ${run} and ${row.NAME} filled in; $$ is a plain $. A row's
 // value is escaped unless escape is nil.
-func (s *script) fill(out []byte, t string, i, row int, offer uint64, escape func(string) string) ([]byte, error) {
+func (s *script) fill(out []byte, t string, i, row int, number uint64, escape func(string) string) ([]byte, error) {
 	rest := t
 	for {
 		before, after, found := strings.Cut(rest, "$")
@@ -187,7 +187,7 @@ func (s *script) fill(out []byte, t string, i, row int, offer uint64, escape fun
 		case "session":
 			out = strconv.AppendInt(out, int64(i), 10)
 		case "offer":
-			out = strconv.AppendUint(out, offer, 10)
+			out = strconv.AppendUint(out, number, 10)
 		case "run":
 			out = append(out, s.Run...)
 		default:
@@ -209,11 +209,11 @@ func (s *script) fill(out []byte, t string, i, row int, offer uint64, escape fun
 
 // url returns a filled URL that was checked. A row's value is a segment of its path, or a name or
 // value after the question mark, and is escaped as such.
-func (s *script) url(t string, i int, offer uint64) string {
+func (s *script) url(t string, i int, number uint64) string {
 	path, query, asked := strings.Cut(t, "?")
-	out := s.text(path, i, offer, url.PathEscape)
+	out := s.text(path, i, number, url.PathEscape)
 	if asked {
-		out += "?" + s.text(query, i, offer, url.QueryEscape)
+		out += "?" + s.text(query, i, number, url.QueryEscape)
 	}
 	return asciiPath(out)
 }
@@ -238,33 +238,33 @@ func asciiPath(text string) string {
 }
 
 // text returns a filled template that was checked.
-func (s *script) text(t string, i int, offer uint64, escape func(string) string) string {
-	out, _ := s.fill(nil, t, i, i, offer, escape)
+func (s *script) text(t string, i int, number uint64, escape func(string) string) string {
+	out, _ := s.fill(nil, t, i, i, number, escape)
 	return string(out)
 }
 
-func (s *script) header(of map[string]string, i int, offer uint64) http.Header {
+func (s *script) header(of map[string]string, i int, number uint64) http.Header {
 	h := http.Header{}
 	for name, value := range of {
-		h.Set(name, s.text(value, i, offer, nil))
+		h.Set(name, s.text(value, i, number, nil))
 	}
 	return h
 }
 
-// offering numbers the rows of offers.
-type offering struct{ rows atomic.Int64 }
+// rowCounter numbers the rows of messages.
+type rowCounter struct{ rows atomic.Int64 }
 
-var errUsedUp = errors.New("every row of the feeder was sent; write more rows, or offer less")
+var errUsedUp = errors.New("every row of the feeder was sent; write more rows, or send less")
 
-// body appends the body of an offer.
-func (o *offering) body(out []byte, s *script, i int, offer uint64) ([]byte, error) {
+// body appends the body of a message.
+func (o *rowCounter) body(out []byte, s *script, i int, number uint64) ([]byte, error) {
 	row := i
 	if s.Load.Once && s.Rows != nil {
 		if row = int(o.rows.Add(1)) - 1; row >= s.Rows.Len() {
 			return out, errUsedUp
 		}
 	}
-	return s.fill(out, s.body, i, row, offer, nil)
+	return s.fill(out, s.body, i, row, number, nil)
 }
 
 // counter reads a session's messages.
@@ -291,7 +291,7 @@ func (c *counter) read(message []byte) (r sessions.Received) {
 // maxMessage bounds a message, in bytes.
 const maxMessage = 16 << 20
 
-// postTimeout bounds a request beside a stream.
+// postTimeout bounds a request that is sent next to a stream.
 const postTimeout = 10 * time.Second
 
 // done reports an error that ctx explains better.

@@ -130,7 +130,7 @@ func TestMessagesAreSentOnce(t *testing.T) {
 	}
 }
 
-// Each offer takes a row of its own, and a session that finds none left ends.
+// Each message takes a row of its own, and a session that finds none left ends.
 func TestRowsThatAreSentOnce(t *testing.T) {
 	seen := map[string]int{}
 	var mu sync.Mutex

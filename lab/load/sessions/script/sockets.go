@@ -13,7 +13,7 @@ import (
 // sockets opens WebSockets.
 type sockets struct {
 	script script
-	offering
+	rowCounter
 }
 
 func (d *sockets) Open(ctx context.Context, i int) (sessions.Session, error) {
@@ -54,13 +54,13 @@ type socket struct {
 	body   []byte // reused
 }
 
-func (c *socket) Send(_ context.Context, offer uint64) error {
+func (c *socket) Send(_ context.Context, number uint64) error {
 	send := c.script.Send
 	if send == nil {
 		return nil
 	}
 	var err error
-	if c.body, err = c.driver.body(c.body[:0], c.script, c.i, offer); err != nil {
+	if c.body, err = c.driver.body(c.body[:0], c.script, c.i, number); err != nil {
 		return err
 	}
 	if send.Base64 != "" {
