@@ -23,7 +23,7 @@ type drive struct {
 	requests *generator.Requests // nil: a job, or sessions
 	driver   load.Driver
 	receipts []load.Deliveries
-	helpers  []int             // processes that generate the load beside this one
+	helpers  []int             // other processes that generate the load
 	steady   bool              // a job that is stopped while it works, after its measured time
 	debug    profiling.Address // the target's; without a URL, it has none
 	close    func()
