@@ -33,7 +33,7 @@ func (r *Report) Several() bool {
 	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
 }
 
-// SureWords describe how much was measured, and how much of it is decided.
+// SureWords describes how much was measured, and how much of it is decided.
 func (r *Report) SureWords() string {
 	t := r.Turns
 	if t == nil || r.IsDiagnosis() {
@@ -56,8 +56,8 @@ func (r *Report) SureWords() string {
 			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, format.Plural(len(rest), "step"), r.Steps[0].Name))
 		}
 	}
-	if said := t.DecidedWords(); said != "" {
-		parts = append(parts, said)
+	if decided := t.DecidedWords(); decided != "" {
+		parts = append(parts, decided)
 	}
 	if len(parts) == 0 {
 		return t.Words()
@@ -65,7 +65,7 @@ func (r *Report) SureWords() string {
 	return strings.Join(parts, ", ")
 }
 
-// UndecidedWords state what would decide the steps whose ratios are not decided.
+// UndecidedWords states what would decide the steps whose ratios are not decided.
 func (r *Report) UndecidedWords() string {
 	var undecided byText
 	for _, s := range r.Steps {
@@ -76,11 +76,11 @@ func (r *Report) UndecidedWords() string {
 	if len(undecided.texts) == 0 {
 		return ""
 	}
-	var said []string
+	var parts []string
 	for _, what := range undecided.texts {
-		said = append(said, strings.Join(undecided.names[what], ", ")+" ("+what+")")
+		parts = append(parts, strings.Join(undecided.names[what], ", ")+" ("+what+")")
 	}
-	return strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ") + "; a longer --budget gives it the time"
+	return strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(parts, "; ") + "; a longer --budget gives it the time"
 }
 
 // byText collects names under the texts that they share, in the order in which the texts come.
@@ -99,7 +99,7 @@ func (b *byText) add(text, name string) {
 	b.names[text] = append(b.names[text], name)
 }
 
-// AgainstWords name the step with which a verdict by turns compares.
+// AgainstWords names the step with which a verdict by turns compares.
 func (r *Report) AgainstWords() string {
 	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
 		return "against " + r.referenceWords()
@@ -107,8 +107,8 @@ func (r *Report) AgainstWords() string {
 	return "against the step before"
 }
 
-// previousText says with which step a verdict in the table of steps compares, if that is no variant
-// of its name.
+// previousText names the step that a verdict of the table of steps compares with; empty: the table
+// has it elsewhere.
 func (r *Report) previousText() string {
 	if r.Kind == record.KindLadder {
 		return "against the previous step"
@@ -116,7 +116,7 @@ func (r *Report) previousText() string {
 	return ""
 }
 
-// FloorWords describe the baseline compared with itself.
+// FloorWords describes the baseline compared with itself.
 func (r *Report) FloorWords() string {
 	switch {
 	case r.Floor == nil && r.CPUFloor == nil:
@@ -271,17 +271,17 @@ func (r *Report) ladderAnswer() string {
 	if !best.Ratio.Known() {
 		return best.Name + " " + verb + "; the baseline has no result to compare with."
 	}
-	said := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, format.Times(best.Ratio), format.Space(format.BetweenRatios(best.RatioInterval)))
+	text := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, format.Times(best.Ratio), format.Space(format.BetweenRatios(best.RatioInterval)))
 	switch i := best.RatioInterval; {
 	case i == nil:
-		return said + " (too few rounds for an interval)."
+		return text + " (too few rounds for an interval)."
 	case i.Lo <= 1 && i.Hi >= 1:
-		return said + " (" + format.VerdictOf(i) + ")."
+		return text + " (" + format.VerdictOf(i) + ")."
 	}
-	return said + "."
+	return text + "."
 }
 
-// atOnceWords state the concurrency of a step's capacity, and its limit.
+// atOnceWords states the concurrency of a step's capacity, and its limit.
 func (r *Report) atOnceWords(s *Step) string {
 	if r.Scaling == nil || !s.AtOnce.Known() {
 		return ""

@@ -1,5 +1,5 @@
 // Package report is the model of a report: what an experiment's records and analyses show, the
-// words of its answers, and the table of a step's figures.
+// sentences of its answer, and the table of a step's figures.
 //
 // Build makes the model, a Report. An output each is in text (terminal and Markdown), html and
 // jsonv1; package live reads the model as well. An unknown value is shown as unknown, with the
@@ -21,7 +21,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// Names of the files that show a report, beside the record. An experiment that has ended has a
+// Names of the files that show a report, next to the record. An experiment that has ended has a
 // page.
 const (
 	PageFile     = "report.html"

@@ -1,4 +1,4 @@
-// Package format holds the figures of a report: values that may be unknown, intervals, lists and
+// Package formats holds the figures of a report: values that may be unknown, intervals, lists and
 // the columns of tables, and how each is written for people and in JSON. It has the texts for what
 // records and analyses hold, too: runs, SLOs, comparisons and verdicts. Every form of a report and
 // package live use the same ones.
@@ -192,7 +192,7 @@ func At(s string) string {
 	return " at " + s
 }
 
-// Pause format a bound: 50 us, 2 ms, 1 s.
+// Pause formats a bound: 50 us, 2 ms, 1 s.
 func Pause(ms float64) string {
 	switch {
 	case ms < 0.9995:

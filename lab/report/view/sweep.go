@@ -51,7 +51,7 @@ type Inflection struct {
 	InWords string
 }
 
-// Flow is what became of a variant's offers, per second, by the offered rate.
+// Flow is what became of a variant's requests, per second, by the offered rate.
 type Flow struct {
 	Name    string
 	Offered []float64
@@ -198,7 +198,7 @@ func cameIn(r *record.Run) float64 { return format.Positive(r.Totals.OfferedPerS
 
 func p99Of(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P99) }
 
-// deliveredOf is the rate of receipts; unknown without any.
+// deliveredOf is the rate of deliveries; unknown without any.
 func deliveredOf(r *record.Run) float64 {
 	if r.Totals.Delivered+r.Totals.Undelivered == 0 {
 		return math.NaN()
@@ -262,7 +262,7 @@ func Inflections(e *record.Experiment) (out []Inflection, left int) {
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// flows reads the flow of each variant's offers.
+// flows reads the flow of each variant's requests.
 func (p *Panel) flows(e *record.Experiment) {
 	for _, v := range p.variants {
 		f := Flow{Name: p.short[v.Name]}
