@@ -17,7 +17,7 @@ import (
 // Results are what the analysis packages found in an experiment.
 type Results struct {
 	Verdicts   map[string]capacity.Verdict // by run
-	Errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
+	Errors     map[string]float64          // by run: the share of requests that the SLO counts as failed
 	Capacities map[string]capacity.Result  // by variant
 	Rows       []compare.Row               // by turns: of the work rate
 	CPU        []compare.Row               // by turns, and of jobs that are compared
@@ -41,7 +41,7 @@ func compares(e *record.Experiment) bool { return e.Kind == record.KindCompare }
 // several reports whether an experiment compares more than two variants.
 func several(e *record.Experiment) bool { return compares(e) && len(e.Variants) > 2 }
 
-// Analyse analyses an experiment.
+// Analyse runs the analyses (capacity, compare, diagnose) over an experiment. It judges nothing itself.
 func Analyse(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {

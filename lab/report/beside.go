@@ -11,9 +11,6 @@ import (
 	"dyno/lab/report/view"
 )
 
-// This file reads a comparison of more than two variants, each of which is compared with
-// its reference, and the CPU ratios of jobs that are compared.
-
 // beside sets the CPU ratios of jobs, and for several variants what each is compared with.
 func (r *Report) beside(e *record.Experiment, a Results) {
 	for i := range r.Steps {

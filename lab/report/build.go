@@ -56,7 +56,7 @@ func Assemble(e *record.Experiment, a Results) *Report {
 		} else if r.Scaling == nil {
 			crowded := false
 			if r.Sweep, r.Charts, crowded = view.NewSweep(e); crowded {
-				r.withoutPeaks() // a crowded sweep does not show capacities
+				r.withoutPeaks() // it does not show capacities
 			}
 		} else {
 			r.withoutPeaks()

@@ -1,4 +1,4 @@
-// Package formats holds the figures of a report: values that may be unknown, intervals, lists and
+// Package format holds the figures of a report: values that may be unknown, intervals, lists and
 // the columns of tables, and how each is written for people and in JSON. It has the texts for what
 // records and analyses hold, too: runs, SLOs, comparisons and verdicts. Every form of a report and
 // package live use the same ones.

@@ -14,7 +14,7 @@ type Ramp struct {
 	Variant   string       `json:"variant"`
 	From      format.Value `json:"from_per_s"` // offered
 	To        format.Value `json:"to_per_s"`
-	Accepted  format.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
+	Accepted  format.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all requests were accepted; 0: never
 	Delivered format.Value `json:"delivered_follows_to_per_s"` // the same for deliveries
 	Moments   []Moment     `json:"inflections"`                // not nil
 }

@@ -25,7 +25,7 @@ type Sweep struct {
 // Panel is the variants with the same offered rates, which can be compared.
 type Panel struct {
 	Name  string // common part of their names; empty: there is one panel
-	Flows []Flow // flow of each variant's offers; none: a chart holds them all
+	Flows []Flow // flow of each variant's requests; none: a chart holds them all
 
 	variants []record.Variant
 	short    map[string]string // variant -> its name within the panel
@@ -124,7 +124,7 @@ func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	return groups
 }
 
-// axisValue is a variant's place on one axis of the sweep.
+// axisValue is a variant's value on one axis of the sweep.
 type axisValue struct{ axis, value string }
 
 // valuesOf are a variant's values in the order of the axes, which its name keeps.

@@ -60,8 +60,6 @@ func TurnsText(e *record.Experiment) string {
 	return t.Words()
 }
 
-// This file reads an experiment by turns: slices of variants that stay warm side by side.
-
 // TurnsSummary summarises the slices of an experiment by turns.
 type TurnsSummary struct {
 	Blocks      int `json:"blocks"`
