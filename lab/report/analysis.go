@@ -41,7 +41,8 @@ func compares(e *record.Experiment) bool { return e.Kind == record.KindCompare }
 // several reports whether an experiment compares more than two variants.
 func several(e *record.Experiment) bool { return compares(e) && len(e.Variants) > 2 }
 
-// Analyse runs the analyses (capacity, compare, diagnose) over an experiment. It judges nothing itself.
+// Analyse runs the analyses (capacity, compare, diagnose) over an experiment. It judges nothing
+// itself.
 func Analyse(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
