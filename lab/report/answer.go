@@ -24,15 +24,6 @@ func (r *Report) Standing() (word, text string) {
 	}
 }
 
-// IsDiagnosis reports whether a diagnosis was asked for, and nothing else.
-func (r *Report) IsDiagnosis() bool { return r.Kind == record.KindDiagnose }
-
-// Several reports whether it compares more than two variants, so that there is no single
-// comparison.
-func (r *Report) Several() bool {
-	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
-}
-
 // SureWords describes how much was measured, and how much of it is decided.
 func (r *Report) SureWords() string {
 	t := r.Turns
@@ -41,9 +32,9 @@ func (r *Report) SureWords() string {
 	}
 	var parts []string
 	switch rest := r.Steps[min(1, len(r.Steps)):]; {
-	case r.Kind == record.KindCapacity && len(r.Steps) > 0:
+	case r.isCapacity() && len(r.Steps) > 0:
 		parts = append(parts, format.Plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
-	case r.Kind == record.KindLadder && len(rest) > 0:
+	case r.previousText() != "" && len(rest) > 0:
 		with := 0
 		for _, s := range rest {
 			if s.RatioInterval != nil {
@@ -97,23 +88,6 @@ func (b *byText) add(text, name string) {
 		b.texts = append(b.texts, text)
 	}
 	b.names[text] = append(b.names[text], name)
-}
-
-// AgainstWords names the step with which a verdict by turns compares.
-func (r *Report) AgainstWords() string {
-	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
-		return "against " + r.referenceWords()
-	}
-	return "against the step before"
-}
-
-// previousText names the step that a verdict of the table of steps compares with; empty: the table
-// has it elsewhere.
-func (r *Report) previousText() string {
-	if r.Kind == record.KindLadder {
-		return "against the previous step"
-	}
-	return ""
 }
 
 // FloorWords describes the baseline compared with itself.
@@ -181,38 +155,38 @@ func (r *Report) answer() string {
 	if r.Invalid != "" {
 		return "No result: " + r.Invalid + "."
 	}
-	switch r.Kind {
-	case record.KindLoad:
-		if r.Load == nil {
-			return "Nothing was measured."
-		}
-		return r.Load.Answer()
-	case record.KindCompare:
-		if c := r.Comparison; c != nil {
-			return format.Comparison(*c, r.Turns != nil) + format.Beside(r.Metrics) + r.cpuWords()
-		}
-		return r.severalAnswer()
-	case record.KindCapacity:
-		return r.capacityAnswer()
-	case record.KindSweep:
-		if r.Crowd != nil {
-			return r.Crowd.Answer()
-		}
-		if r.Scaling != nil {
-			return r.Scaling.Answer()
-		}
-		var names []string
-		for _, s := range r.Steps {
-			names = append(names, s.Name)
-		}
-		return r.Sweep.Answer(r.SLO, names)
-	case record.KindDiagnose:
-		return r.diagnosisAnswer()
+	return kindOf(r.Kind).answer(r)
+}
+
+// loadAnswer is the result of a single load.
+func (r *Report) loadAnswer() string {
+	if r.Load == nil {
+		return "Nothing was measured."
 	}
-	if r.Turns != nil {
-		return r.turnAnswer()
+	return r.Load.Answer()
+}
+
+// compareAnswer states which variant is better.
+func (r *Report) compareAnswer() string {
+	if c := r.Comparison; c != nil {
+		return format.Comparison(*c, r.Turns != nil) + format.Beside(r.Metrics) + r.cpuWords()
 	}
-	return r.ladderAnswer()
+	return r.severalAnswer()
+}
+
+// sweepAnswer names the variants that carry the most of the declared loads.
+func (r *Report) sweepAnswer() string {
+	switch {
+	case r.Crowd != nil:
+		return r.Crowd.Answer()
+	case r.Scaling != nil:
+		return r.Scaling.Answer()
+	}
+	var names []string
+	for _, s := range r.Steps {
+		names = append(names, s.Name)
+	}
+	return r.Sweep.Answer(r.SLO, names)
 }
 
 // carried writes a capacity: a rate, or a number of sessions.
@@ -251,6 +225,9 @@ func (r *Report) capacityAnswer() string {
 }
 
 func (r *Report) ladderAnswer() string {
+	if r.Turns != nil {
+		return r.turnAnswer()
+	}
 	best := r.best()
 	if best == nil {
 		return "No step has a result."
