@@ -17,7 +17,7 @@ import (
 // Results are what the analysis packages found in an experiment.
 type Results struct {
 	Verdicts   map[string]capacity.Verdict // by run
-	Errors     map[string]float64          // by run: the share of offers that the SLO counts as failed
+	Errors     map[string]float64          // by run: the share of requests that the SLO counts as failed
 	Capacities map[string]capacity.Result  // by variant
 	Rows       []compare.Row               // by turns: of the work rate
 	CPU        []compare.Row               // by turns, and of jobs that are compared
@@ -35,13 +35,8 @@ type Results struct {
 // metricOf is the metric of an experiment's ratios.
 func metricOf(e *record.Experiment) string { return cmp.Or(e.Metric, compare.MetricCapacity) }
 
-// compares reports whether each variant of an experiment is compared with its reference alone.
-func compares(e *record.Experiment) bool { return e.Kind == record.KindCompare }
-
-// several reports whether an experiment compares more than two variants.
-func several(e *record.Experiment) bool { return compares(e) && len(e.Variants) > 2 }
-
-// Analyse analyses an experiment.
+// Analyse runs the analyses (capacity, compare, diagnose) over an experiment. It judges nothing
+// itself.
 func Analyse(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
@@ -55,22 +50,22 @@ func Analyse(e *record.Experiment) Results {
 		for _, s := range c.Steps {
 			a.Errors[s.Run] = s.Errors
 		}
-		if e.Kind != record.KindLoad {
+		if !single(e) {
 			a.Capacities[name] = c
 		}
 	}
 	switch {
-	case e.Kind == record.KindSweep || e.Kind == record.KindLoad:
+	case declared(e):
 		a.Inflected, a.Unlisted = view.Inflections(e)
 	case len(e.Slices) > 0:
 		a.byTurns(e, names)
 	default:
 		a.byRuns(e, names)
 	}
-	if e.Kind == record.KindCompare && view.ByConcurrency(e) && metricOf(e) != compare.MetricCPU {
+	if compares(e) && view.ByConcurrency(e) && metricOf(e) != compare.MetricCPU {
 		a.CPU = compare.Ladder(e, compare.MetricCPU, compare.AtEqualRate(e, compare.MetricCPU))
 	}
-	if e.Kind == record.KindCompare && len(names) == 2 {
+	if compares(e) && len(names) == 2 {
 		a.Changes = changes.Of(e, names[0], names[1])
 	}
 	a.Diagnoses = diagnose.Diagnose(e)
@@ -85,15 +80,15 @@ func Analyse(e *record.Experiment) Results {
 // byTurns compares variants that took turns by slices.
 func (a *Results) byTurns(e *record.Experiment, names []string) {
 	a.Left = view.LeftOut(e)
-	if e.Kind == record.KindLadder || e.Kind == record.KindCompare {
+	if climbs(e) || compares(e) {
 		a.Rows, a.CPU = compare.Ladder(e, compare.MetricWork, nil), compare.Ladder(e, compare.MetricCPU, nil)
-		if n := len(a.Rows); e.Kind == record.KindCompare && n > 0 && a.Rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
+		if n := len(a.Rows); compares(e) && n > 0 && a.Rows[n-1].ToBaseline.Verdict == compare.Invalid { // at one equal rate
 			if p99 := compare.Ladder(e, compare.MetricP99, nil); p99[n-1].ToBaseline.Verdict != compare.Invalid {
 				a.Rows = p99
 			}
 		}
 	}
-	if e.Kind == record.KindCompare && len(names) >= 2 && !several(e) {
+	if compares(e) && len(names) >= 2 && !several(e) {
 		a.Metrics = view.TurnMetrics(e, names[0], names[1], func(variant string) float64 { return a.Capacities[variant].PeakWorkPerS })
 		a.Comparison = &a.Metrics[0]
 	}
@@ -102,14 +97,14 @@ func (a *Results) byTurns(e *record.Experiment, names []string) {
 // byRuns compares variants that took turns by whole runs.
 func (a *Results) byRuns(e *record.Experiment, names []string) {
 	switch {
-	case e.Kind == record.KindLadder, several(e):
+	case climbs(e), several(e):
 		a.Rows = compare.Ladder(e, metricOf(e), a.Sample)
 		for _, row := range a.Rows {
 			if row.ToBaseline.NoiseFloor != nil {
 				a.Floor = row.ToBaseline.NoiseFloor
 			}
 		}
-	case e.Kind == record.KindCompare && len(names) >= 2:
+	case compares(e) && len(names) >= 2:
 		c := compare.Between(e, metricOf(e), names[0], names[1], a.Sample)
 		a.Comparison, a.Floor = &c, c.NoiseFloor
 	}

@@ -24,16 +24,7 @@ func (r *Report) Standing() (word, text string) {
 	}
 }
 
-// IsDiagnosis reports whether a diagnosis was asked for, and nothing else.
-func (r *Report) IsDiagnosis() bool { return r.Kind == record.KindDiagnose }
-
-// Several reports whether it compares more than two variants, so that there is no single
-// comparison.
-func (r *Report) Several() bool {
-	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
-}
-
-// SureWords describe how much was measured, and how much of it is decided.
+// SureWords describes how much was measured, and how much of it is decided.
 func (r *Report) SureWords() string {
 	t := r.Turns
 	if t == nil || r.IsDiagnosis() {
@@ -41,9 +32,9 @@ func (r *Report) SureWords() string {
 	}
 	var parts []string
 	switch rest := r.Steps[min(1, len(r.Steps)):]; {
-	case r.Kind == record.KindCapacity && len(r.Steps) > 0:
+	case r.isCapacity() && len(r.Steps) > 0:
 		parts = append(parts, format.Plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
-	case r.Kind == record.KindLadder && len(rest) > 0:
+	case r.previousText() != "" && len(rest) > 0:
 		with := 0
 		for _, s := range rest {
 			if s.RatioInterval != nil {
@@ -56,8 +47,8 @@ func (r *Report) SureWords() string {
 			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, format.Plural(len(rest), "step"), r.Steps[0].Name))
 		}
 	}
-	if said := t.DecidedWords(); said != "" {
-		parts = append(parts, said)
+	if decided := t.DecidedWords(); decided != "" {
+		parts = append(parts, decided)
 	}
 	if len(parts) == 0 {
 		return t.Words()
@@ -65,7 +56,7 @@ func (r *Report) SureWords() string {
 	return strings.Join(parts, ", ")
 }
 
-// UndecidedWords state what would decide the steps whose ratios are not decided.
+// UndecidedWords states what would decide the steps whose ratios are not decided.
 func (r *Report) UndecidedWords() string {
 	var undecided byText
 	for _, s := range r.Steps {
@@ -76,11 +67,11 @@ func (r *Report) UndecidedWords() string {
 	if len(undecided.texts) == 0 {
 		return ""
 	}
-	var said []string
+	var parts []string
 	for _, what := range undecided.texts {
-		said = append(said, strings.Join(undecided.names[what], ", ")+" ("+what+")")
+		parts = append(parts, strings.Join(undecided.names[what], ", ")+" ("+what+")")
 	}
-	return strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(said, "; ") + "; a longer --budget gives it the time"
+	return strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(parts, "; ") + "; a longer --budget gives it the time"
 }
 
 // byText collects names under the texts that they share, in the order in which the texts come.
@@ -99,24 +90,7 @@ func (b *byText) add(text, name string) {
 	b.names[text] = append(b.names[text], name)
 }
 
-// AgainstWords name the step with which a verdict by turns compares.
-func (r *Report) AgainstWords() string {
-	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
-		return "against " + r.referenceWords()
-	}
-	return "against the step before"
-}
-
-// previousText says with which step a verdict in the table of steps compares, if that is no variant
-// of its name.
-func (r *Report) previousText() string {
-	if r.Kind == record.KindLadder {
-		return "against the previous step"
-	}
-	return ""
-}
-
-// FloorWords describe the baseline compared with itself.
+// FloorWords describes the baseline compared with itself.
 func (r *Report) FloorWords() string {
 	switch {
 	case r.Floor == nil && r.CPUFloor == nil:
@@ -181,38 +155,38 @@ func (r *Report) answer() string {
 	if r.Invalid != "" {
 		return "No result: " + r.Invalid + "."
 	}
-	switch r.Kind {
-	case record.KindLoad:
-		if r.Load == nil {
-			return "Nothing was measured."
-		}
-		return r.Load.Answer()
-	case record.KindCompare:
-		if c := r.Comparison; c != nil {
-			return format.Comparison(*c, r.Turns != nil) + format.Beside(r.Metrics) + r.cpuWords()
-		}
-		return r.severalAnswer()
-	case record.KindCapacity:
-		return r.capacityAnswer()
-	case record.KindSweep:
-		if r.Crowd != nil {
-			return r.Crowd.Answer()
-		}
-		if r.Scaling != nil {
-			return r.Scaling.Answer()
-		}
-		var names []string
-		for _, s := range r.Steps {
-			names = append(names, s.Name)
-		}
-		return r.Sweep.Answer(r.SLO, names)
-	case record.KindDiagnose:
-		return r.diagnosisAnswer()
+	return kindOf(r.Kind).answer(r)
+}
+
+// loadAnswer is the result of a single load.
+func (r *Report) loadAnswer() string {
+	if r.Load == nil {
+		return "Nothing was measured."
 	}
-	if r.Turns != nil {
-		return r.turnAnswer()
+	return r.Load.Answer()
+}
+
+// compareAnswer states which variant is better.
+func (r *Report) compareAnswer() string {
+	if c := r.Comparison; c != nil {
+		return format.Comparison(*c, r.Turns != nil) + format.Beside(r.Metrics) + r.cpuWords()
 	}
-	return r.ladderAnswer()
+	return r.severalAnswer()
+}
+
+// sweepAnswer names the variants that carry the most of the declared loads.
+func (r *Report) sweepAnswer() string {
+	switch {
+	case r.Crowd != nil:
+		return r.Crowd.Answer()
+	case r.Scaling != nil:
+		return r.Scaling.Answer()
+	}
+	var names []string
+	for _, s := range r.Steps {
+		names = append(names, s.Name)
+	}
+	return r.Sweep.Answer(r.SLO, names)
 }
 
 // carried writes a capacity: a rate, or a number of sessions.
@@ -251,6 +225,9 @@ func (r *Report) capacityAnswer() string {
 }
 
 func (r *Report) ladderAnswer() string {
+	if r.Turns != nil {
+		return r.turnAnswer()
+	}
 	best := r.best()
 	if best == nil {
 		return "No step has a result."
@@ -271,17 +248,17 @@ func (r *Report) ladderAnswer() string {
 	if !best.Ratio.Known() {
 		return best.Name + " " + verb + "; the baseline has no result to compare with."
 	}
-	said := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, format.Times(best.Ratio), format.Space(format.BetweenRatios(best.RatioInterval)))
+	text := fmt.Sprintf("%s %s, %s%s the baseline", best.Name, verb, format.Times(best.Ratio), format.Space(format.BetweenRatios(best.RatioInterval)))
 	switch i := best.RatioInterval; {
 	case i == nil:
-		return said + " (too few rounds for an interval)."
+		return text + " (too few rounds for an interval)."
 	case i.Lo <= 1 && i.Hi >= 1:
-		return said + " (" + format.VerdictOf(i) + ")."
+		return text + " (" + format.VerdictOf(i) + ")."
 	}
-	return said + "."
+	return text + "."
 }
 
-// atOnceWords state the concurrency of a step's capacity, and its limit.
+// atOnceWords states the concurrency of a step's capacity, and its limit.
 func (r *Report) atOnceWords(s *Step) string {
 	if r.Scaling == nil || !s.AtOnce.Known() {
 		return ""

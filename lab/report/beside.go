@@ -11,9 +11,6 @@ import (
 	"dyno/lab/report/view"
 )
 
-// This file reads a comparison of more than two variants, each of which is set beside its
-// reference, and the CPU ratios of jobs that are compared.
-
 // beside sets the CPU ratios of jobs, and for several variants what each is compared with.
 func (r *Report) beside(e *record.Experiment, a Results) {
 	for i := range r.Steps {
@@ -37,7 +34,7 @@ func (r *Report) beside(e *record.Experiment, a Results) {
 	}
 }
 
-// referenceWords name what a variant is compared with.
+// referenceWords names what a variant is compared with.
 func (r *Report) referenceWords() string {
 	if len(r.Steps) > 2 {
 		return "its reference"
@@ -59,22 +56,22 @@ func (r *Report) severalAnswer() string {
 	if len(r.Steps) < 3 {
 		return "There was nothing to compare."
 	}
-	var said []string
+	var parts []string
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		switch {
 		case s.Beside == "":
 		case s.Invalid != "" || !s.Ratio.Known() && !s.CPURatio.Known():
-			said = append(said, s.Name+" has no result beside "+s.Beside)
+			parts = append(parts, s.Name+" has no result beside "+s.Beside)
 		default:
 			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Beside, format.Ratio(r.RatioMetric, s.Ratio, s.RatioInterval, format.VerdictOf(s.RatioInterval)))
 			if s.CPURatio.Known() {
 				text += ", " + format.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, format.VerdictOf(s.CPUInterval))
 			}
-			said = append(said, text)
+			parts = append(parts, text)
 		}
 	}
-	return strings.Join(said, "; ") + "."
+	return strings.Join(parts, "; ") + "."
 }
 
 // besideColumn is the reference of each variant.

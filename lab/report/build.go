@@ -46,43 +46,13 @@ func Assemble(e *record.Experiment, a Results) *Report {
 	if len(e.Slices) > 0 {
 		r.Turns = view.SummariseTurns(e)
 	}
-	switch e.Kind {
-	case record.KindLoad:
-		r.load(e, a)
-	case record.KindSweep:
-		r.steps(view.Steady(e), a)
-		if r.Crowd != nil {
-			r.withoutPeaks()
-		} else if r.Scaling == nil {
-			crowded := false
-			if r.Sweep, r.Charts, crowded = view.NewSweep(e); crowded {
-				r.withoutPeaks() // a crowded sweep does not show capacities
-			}
-		} else {
-			r.withoutPeaks()
-		}
-	case record.KindCompare:
-		r.steps(e, a)
-		r.compare(e, a)
-	case record.KindCapacity:
-		r.steps(e, a)
-		r.capacity(e, a)
-	case record.KindDiagnose:
-		if len(view.Steady(e).Runs) > 0 { // its capacity was measured: all other runs are for the diagnosis
-			r.steps(e, a)
-			r.capacity(e, a)
-		}
-	default:
-		r.steps(e, a)
-	}
+	kindOf(e.Kind).build(r, e, a)
 	if r.Turns != nil {
 		r.turn(e, a)
 	}
-	if e.Kind != record.KindLoad {
-		r.curves(e)
-		r.Ratios = r.ratios(e, a)
-		r.Charts = slices.DeleteFunc(r.Charts, func(c view.Chart) bool { return len(c.X) == 0 })
-	}
+	r.curves(e)
+	r.Ratios = r.ratios(e, a)
+	r.Charts = slices.DeleteFunc(r.Charts, func(c view.Chart) bool { return len(c.X) == 0 })
 	r.Traces, r.TracesLeft = view.Traces(e)
 	r.Changes = a.Changes
 	r.Diagnoses, r.Flames = view.Complete(a.Diagnoses), view.FlamesOf(e)
@@ -95,6 +65,25 @@ func Assemble(e *record.Experiment, a Results) *Report {
 	}
 	r.Answer = r.answer()
 	return r
+}
+
+// sweep reads the variants at the declared loads.
+func (r *Report) sweep(e *record.Experiment, a Results) {
+	r.steps(view.Steady(e), a)
+	many := true
+	if r.Crowd == nil && r.Scaling == nil {
+		r.Sweep, r.Charts, many = view.NewSweep(e)
+	}
+	if many { // no capacities are shown
+		r.withoutPeaks()
+	}
+}
+
+// diagnosed reads the capacity, if it was measured: all other runs are for the diagnosis.
+func (r *Report) diagnosed(e *record.Experiment, a Results) {
+	if len(view.Steady(e).Runs) > 0 {
+		r.capacity(e, a)
+	}
 }
 
 // load reads a single load: its first run in detail.

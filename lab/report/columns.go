@@ -87,7 +87,7 @@ func (r *Report) runColumns() []StepColumn {
 		}})
 }
 
-// verdictWords format the verdict against the previous step; with too few rounds, also their
+// verdictWords formats the verdict against the previous step; with too few rounds, also their
 // number.
 func (s *Step) verdictWords() string {
 	if s.Verdict == compare.NotDecided && s.StepInterval == nil && s.Rounds > 0 && s.Rounds < compare.MinSamples {

@@ -36,11 +36,11 @@ func (r *Report) diagnosisAnswer() string {
 		return "Nothing was diagnosed."
 	}
 	d := &r.Diagnoses[0]
-	said := cmp.Or(d.InWords, "It is bound by "+format.Verdict(d)+".")
+	text := cmp.Or(d.InWords, "It is bound by "+format.Verdict(d)+".")
 	if r.Capacity != nil && r.Capacity.Valid {
-		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), r.carried(format.Value(d.CapacityPerS)), format.At(format.Latency(r.SLO)), said)
+		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), r.carried(format.Value(d.CapacityPerS)), format.At(format.Latency(r.SLO)), text)
 	}
-	return said
+	return text
 }
 
 // explain sets for each step why its throughput changed against the previous step, or did not.

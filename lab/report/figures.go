@@ -24,7 +24,7 @@ type Figure struct {
 	Profiled   bool                        // profiles hardly change it: a run under profiles may have it when no other has
 }
 
-// Keys of the figures that the words of a report use.
+// Keys of the figures that the sentences of a report use.
 const (
 	FigureP99        = "p99_ms"
 	FigureCPU        = "cpu_us_per_request"

@@ -1,9 +1,9 @@
 // Package report is the model of a report: what an experiment's records and analyses show, the
-// words of its answers, and the table of a step's figures.
+// sentences of its answer, and the table of a step's figures.
 //
-// Build makes the model, a Report. An output each is in text (terminal and Markdown), html and
-// jsonv1; package live reads the model as well. An unknown value is shown as unknown, with the
-// reason.
+// Build makes the model, a Report. Package sections puts it into the sections that text (terminal
+// and Markdown) and html show; jsonv1 writes it as JSON, and package live reads it as well. An
+// unknown value is shown as unknown, with the reason.
 //
 // It is not for judging (capacity judges loads, compare compares variants), for running anything,
 // or for serving the page (live). It starts no goroutines.
@@ -21,7 +21,7 @@ import (
 	"dyno/lab/report/view"
 )
 
-// Names of the files that show a report, beside the record. An experiment that has ended has a
+// Names of the files that show a report, next to the record. An experiment that has ended has a
 // page.
 const (
 	PageFile     = "report.html"
@@ -118,7 +118,7 @@ type Step struct {
 	StepInterval  *format.Interval
 	LeaveOut      *compare.Comparison // the last step without this one; nil: not measured
 	Verdict       string              // in words, against the previous step
-	WouldDecide   string              // time that would settle a verdict compare.NotDecided
+	WouldDecide   string              // time that would decide a verdict compare.NotDecided
 	Invalid       string              // why there is no capacity
 	Warnings      []string
 }

@@ -104,6 +104,7 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 
 // compare fills in a comparison's pairs, and the ratio of its second variant.
 func (r *Report) compare(e *record.Experiment, a Results) {
+	r.steps(e, a)
 	r.beside(e, a)
 	if several(e) {
 		return
@@ -148,6 +149,7 @@ func (r *Report) compare(e *record.Experiment, a Results) {
 
 // capacity keeps the result of a single variant's search.
 func (r *Report) capacity(e *record.Experiment, a Results) {
+	r.steps(e, a)
 	if names := format.Variants(e); len(names) > 0 {
 		c := a.Capacities[names[0]]
 		r.Capacity = &c

@@ -119,21 +119,21 @@ func (r *Report) turnAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	said := best.Name + " does " + format.Rate(best.Work) + " at its peak"
+	text := best.Name + " does " + format.Rate(best.Work) + " at its peak"
 	if best.Capacity.Known() {
-		said = best.Name + " carries " + r.carriedWords(best)
+		text = best.Name + " carries " + r.carriedWords(best)
 	}
 	if best == &r.Steps[0] {
 		if len(r.Steps) > 1 {
-			said += "; no later step does better"
+			text += "; no later step does better"
 		}
-		return said + "."
+		return text + "."
 	}
-	return said + "; against " + r.Steps[0].Name + ": " + format.Ratio(compare.MetricWork, best.Ratio, best.RatioInterval, format.VerdictOf(best.RatioInterval)) +
+	return text + "; against " + r.Steps[0].Name + ": " + format.Ratio(compare.MetricWork, best.Ratio, best.RatioInterval, format.VerdictOf(best.RatioInterval)) +
 		", " + format.Ratio(compare.MetricCPU, best.CPURatio, best.CPUInterval, format.VerdictOf(best.CPUInterval)) + "."
 }
 
-// carriedWords format a step's capacity with its interval and its SLO.
+// carriedWords formats a step's capacity with its interval and its SLO.
 func (r *Report) carriedWords(s *Step) string {
 	if s.Interval == nil {
 		return "about " + format.Rate(s.Capacity) + format.At(format.Latency(r.SLO)) + " (too few slices judged by the SLO for an interval)"
@@ -147,7 +147,7 @@ func (r *Report) bestByTurns() *Step {
 	return cmp.Or(r.highest(func(s *Step) format.Value { return s.Capacity }), r.highest(func(s *Step) format.Value { return s.Work }))
 }
 
-// ratios collects the pairs of a comparison: blocks of turns, or rounds.
+// ratios collects the pairs of a comparison: rounds of turns, or of whole runs.
 func (r *Report) ratios(e *record.Experiment, a Results) (out []view.Ratios) {
 	c := r.Comparison
 	if c == nil {

@@ -28,7 +28,7 @@ var units = []struct {
 }
 
 // Benchmarks writes the samples of a comparison as lines of Go benchmarks: a line for each batch of
-// blocks, of which Dyno's own interval is made as well. benchstat -col /side compares the sides.
+// rounds, of which Dyno's own interval is made as well. benchstat -col /side compares the sides.
 // The samples of both sides took turns; benchstat does not pair them, so its interval is wider.
 func Benchmarks(w io.Writer, e *record.Experiment) error {
 	if len(e.Slices) == 0 || len(e.Variants) < 2 {

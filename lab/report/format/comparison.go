@@ -35,13 +35,13 @@ func Comparison(c compare.Comparison, turns bool) string {
 	case c.Ratio <= 0:
 		return fmt.Sprintf("Not decided: %s and %s have no %s to compare yet.", c.A, c.B, Metrics[c.Metric])
 	}
-	said := fmt.Sprintf("Not decided: %s of %s at %s that of %s%s so far, %s", Metrics[c.Metric], c.B, Times(Value(c.Ratio)), c.A, Space(BetweenRatios(IntervalOf(c.Interval))), over)
+	text := fmt.Sprintf("Not decided: %s of %s at %s that of %s%s so far, %s", Metrics[c.Metric], c.B, Times(Value(c.Ratio)), c.A, Space(BetweenRatios(IntervalOf(c.Interval))), over)
 	if c.TimeToDecide != "" {
-		said += "; " + c.TimeToDecide
+		text += "; " + c.TimeToDecide
 	} else if c.Interval == nil && !turns {
-		said += fmt.Sprintf(" of the %d that an interval needs", compare.MinSamples)
+		text += fmt.Sprintf(" of the %d that an interval needs", compare.MinSamples)
 	}
-	return said + "."
+	return text + "."
 }
 
 // Metrics name the metric of a ratio.
@@ -49,7 +49,7 @@ var Metrics = map[string]string{
 	compare.MetricWork: "peak work rate", compare.MetricCPU: "CPU per request", compare.MetricCapacity: "capacity", compare.MetricP99: "p99",
 }
 
-// Better format a verdict by a metric: less CPU is not faster.
+// Better formats a verdict by a metric: less CPU is not faster.
 func Better(metric, verdict string) string {
 	if metric == compare.MetricCPU {
 		return cmp.Or(map[string]string{compare.Faster: "less", compare.Slower: "more"}[verdict], verdict)
@@ -57,17 +57,17 @@ func Better(metric, verdict string) string {
 	return verdict
 }
 
-// Ratio format a ratio with its interval, and whether it is decided: CPU per request 0.97x
+// Ratio formats a ratio with its interval, and whether it is decided: CPU per request 0.97x
 // [0.94, 1.01] (not decided).
 func Ratio(metric string, ratio Value, i *Interval, verdict string) string {
 	if !ratio.Known() {
 		return Metrics[metric] + " not compared"
 	}
-	said := Metrics[metric] + " " + Times(ratio) + Space(BetweenRatios(i))
+	text := Metrics[metric] + " " + Times(ratio) + Space(BetweenRatios(i))
 	if verdict == compare.Equal || verdict == compare.NotDecided {
-		said += " (" + verdict + ")"
+		text += " (" + verdict + ")"
 	}
-	return said
+	return text
 }
 
 // VerdictOf states that an interval of ratios is not decided; empty if it is.

@@ -28,27 +28,27 @@ func BoundBy(d *diagnose.Diagnosis) string {
 	case !d.Valid:
 		return "no verdict"
 	}
-	said := cmp.Or(Bounds[d.Bound], string(d.Bound), Bounds[rules.Unknown])
+	text := cmp.Or(Bounds[d.Bound], string(d.Bound), Bounds[rules.Unknown])
 	if d.Kind != "" && d.Kind != string(d.Bound) {
-		said += " (" + d.Kind + ")"
+		text += " (" + d.Kind + ")"
 	}
 	if !d.Confirmed && d.Disturbed != "" && d.Bound != rules.Environment {
-		said += ", unconfirmed"
+		text += ", unconfirmed"
 	}
-	return said
+	return text
 }
 
-// Verdict name a verdict with the further bounds: a lock (mutex), also allocation and GC.
+// Verdict names a verdict with the further bounds: a lock (mutex), also allocation and GC.
 func Verdict(d *diagnose.Diagnosis) string {
-	said := BoundBy(d)
+	text := BoundBy(d)
 	if d.Valid && len(d.Also) > 0 {
 		var also []string
 		for _, b := range d.Also {
 			also = append(also, cmp.Or(Bounds[b], string(b)))
 		}
-		said += ", also " + strings.Join(also, ", ")
+		text += ", also " + strings.Join(also, ", ")
 	}
-	return said
+	return text
 }
 
 // Evidence formats a figure with its unit; a share as a percentage.
@@ -65,26 +65,26 @@ func Evidence(e findings.Evidence) string {
 	return Format(v) + Space(e.Unit)
 }
 
-// Signal format a signal's name: cpu per request.
+// Signal formats a signal's name: cpu per request.
 func Signal(e findings.Evidence) string { return strings.ReplaceAll(e.Signal, "_", " ") }
 
-// Place format a place in a file, with its last folder.
+// Place formats a place in a file, with its last folder.
 func Place(p stacks.Site) string {
 	if p.File == "" {
 		return ""
 	}
 	dir, name := path.Split(strings.ReplaceAll(p.File, `\`, "/"))
-	said := name
+	text := name
 	if last := path.Base(dir); last != "." && last != "/" {
-		said = last + "/" + name
+		text = last + "/" + name
 	}
 	if p.Line > 0 {
-		said += ":" + strconv.Itoa(p.Line)
+		text += ":" + strconv.Itoa(p.Line)
 	}
-	return said
+	return text
 }
 
-// Share format a place's share; empty if unknown.
+// Share formats a place's share; empty if unknown.
 func Share(p stacks.Site) string {
 	if p.Share <= 0 {
 		return ""
@@ -92,7 +92,7 @@ func Share(p stacks.Site) string {
 	return Percent(Value(math.Round(p.Share*1000) / 1000))
 }
 
-// Held state whether the prediction came true.
+// Held states whether the prediction came true.
 func Held(i diagnose.Intervention) string {
 	if i.Held {
 		return "held"

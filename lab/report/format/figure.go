@@ -192,7 +192,7 @@ func At(s string) string {
 	return " at " + s
 }
 
-// Pause format a bound: 50 us, 2 ms, 1 s.
+// Pause formats a bound: 50 us, 2 ms, 1 s.
 func Pause(ms float64) string {
 	switch {
 	case ms < 0.9995:

@@ -23,7 +23,7 @@ var Kinds = map[string]string{
 	record.KindDiagnose: "diagnosis",
 }
 
-// MetricValue format a value of the metric.
+// MetricValue formats a value of the metric.
 func MetricValue(metric string, v Value) string {
 	switch metric {
 	case compare.MetricP99:
@@ -90,7 +90,7 @@ func Missed(v *capacity.Verdict) []string {
 // StatusError is the kind of error of a response whose status was not accepted.
 const StatusError = "status"
 
-// Statuses list the statuses of the target's responses: "1,000 x 200, 20 x 404 (not accepted)".
+// Statuses lists the statuses of the target's responses: "1,000 x 200, 20 x 404 (not accepted)".
 // The record counts the responses that were not accepted without their statuses; if these are
 // ambiguous, their number is at the end.
 func Statuses(t record.Totals) string {
@@ -131,7 +131,7 @@ var roleNames = map[string]string{
 	record.RoleTraced: "trace", record.RoleIntervene: "change one thing",
 }
 
-// Role name the purpose of a run.
+// Role names the purpose of a run.
 func Role(role string) string { return cmp.Or(roleNames[role], role) }
 
 // Title names what was measured, and how: notify (ladder), 127.0.0.1:8080/orders/7 (load).
@@ -158,7 +158,7 @@ func Subject(e *record.Experiment) string {
 	return cmp.Or(strings.Join(found, " and "), e.Service, e.Name)
 }
 
-// Latency write the latencies that an SLO bounds: "delivery p99 <= 100 ms".
+// Latency writes the latencies that an SLO bounds: "delivery p99 <= 100 ms".
 func Latency(s record.SLO) string {
 	on := ""
 	if s.On == record.OnDelivery {
@@ -173,7 +173,7 @@ func Latency(s record.SLO) string {
 	return strings.Join(terms, ", ")
 }
 
-// SLO write all of an SLO: "delivery p99 <= 100 ms, errors <= 0.1%, queue_depth < 1,000".
+// SLO writes all of an SLO: "delivery p99 <= 100 ms, errors <= 0.1%, queue_depth < 1,000".
 func SLO(s record.SLO) string {
 	var terms []string
 	if latency := Latency(s); latency != "" {
@@ -211,7 +211,7 @@ func P99Bound(s record.SLO) Value {
 	return Unknown
 }
 
-// Runs state how many runs count.
+// Runs states how many runs count.
 func Runs(all, valid int) string {
 	switch {
 	case all == 1 && valid == 1:

@@ -57,7 +57,7 @@ type Ratio struct {
 	Verdict  string      `json:"verdict,omitempty"`
 }
 
-// Entry is what one comparison says of a revision.
+// Entry is the result of one comparison for a revision.
 type Entry struct {
 	Schema   string    `json:"schema"`
 	Name     string    `json:"name"` // of the program or scenario

@@ -58,7 +58,7 @@ func (c Commit) Short() string {
 	return c.Hash[:min(mostShort, len(c.Hash))]
 }
 
-// words name the commit with its subject.
+// words names the commit with its subject.
 func (c Commit) words() string {
 	if c.Subject == "" {
 		return format.Visible(c.Short())
@@ -89,7 +89,7 @@ func (c *Change) mark(key string) string {
 	return fmt.Sprintf("worse %.2fx", c.Ratio)
 }
 
-// Changes list the change points, and where none can be seen.
+// Changes lists the change points, and where none can be seen.
 func Changes(lines []Line) (out []string) {
 	for _, l := range lines {
 		for _, p := range l.Points {

@@ -7,14 +7,14 @@ import (
 	"dyno/lab/report/format"
 )
 
-// StyleSheet is the page's style, for pages of the same look.
+// StyleSheet is the page's style, for pages of the same style.
 func StyleSheet() string { return style }
 
-// ChartLibrary is the script that draws charts (uPlot), with its licence, and the list of a run's
-// panels.
+// ChartLibrary is the script that draws charts (uPlot), with its licence, and what the charts of a
+// report share with those of a run in progress.
 func ChartLibrary() string { return library }
 
-// Words are the functions with which the page formats figures, for templates of the same look.
+// Words are the functions with which the page formats figures, for templates of the same style.
 func Words() template.FuncMap { return maps.Clone(templateWords) }
 
 // templateWords are the functions that need no report.

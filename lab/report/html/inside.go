@@ -11,7 +11,7 @@ import (
 )
 
 // pausesSVG draws the bars; their heights are logarithmic, so that a few long pauses are visible
-// beside many short ones.
+// next to many short ones.
 func pausesSVG(p view.Pauses) template.HTML {
 	most := 0.0
 	for _, b := range p.Bars {

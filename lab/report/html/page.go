@@ -85,7 +85,7 @@ func parse() *template.Template {
 	}).Parse(asset("page.html")))
 }
 
-// Table draws a table for pages of the same look.
+// Table draws a table for pages of the same style.
 func Table(t sections.Table) (template.HTML, error) { return drawn("sections.Table", t) }
 
 // Rows draws the rows of a table alone.

@@ -48,7 +48,7 @@ type polyline struct {
 type dot struct {
 	x, y  float64
 	class string
-	label string // drawn beside the dot
+	label string // drawn next to the dot
 	title string // shown on hover
 }
 

@@ -2,7 +2,7 @@ package html
 
 import "dyno/lab/report/view"
 
-// flowCells draws the flow of each variant's offers, all to one scale.
+// flowCells draws the flow of each variant's requests, all to one scale.
 func flowCells(p *view.Panel) (out []Cell) {
 	most := 0.0
 	for _, f := range p.Flows {

@@ -1,5 +1,5 @@
 // Package progress shows how far an experiment has come: one line that is rewritten on a terminal,
-// a line for each run or block elsewhere.
+// a line for each run or round elsewhere.
 //
 // It is not for the result (packages text and html) or for a browser (live). It starts no
 // goroutines; those of the executor may call it concurrently.
@@ -38,11 +38,11 @@ func New(out *os.File) *View {
 	return &View{out: out, text: screen.New(out), live: term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb", began: time.Now()}
 }
 
-// redraw is the interval between changes of the live line: short enough to look alive, long
+// redraw is the interval between changes of the live line: short enough to seem alive, long
 // enough to cost nothing.
 const redraw = 200 * time.Millisecond
 
-// Say prints an event in words.
+// Say prints an event as a sentence.
 func (v *View) Say(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -108,7 +108,7 @@ func (v *View) Done(r *record.Run) {
 	fmt.Fprintln(v.text)
 }
 
-// Slice reports a turn: on a terminal as the live line, elsewhere one line for every block.
+// Slice reports a turn: on a terminal as the live line, elsewhere one line for every round.
 func (v *View) Slice(s record.Slice, left time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -170,7 +170,7 @@ func (v *View) Elapsed() string {
 	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// describe names a step in a few words.
+// describe names a step briefly.
 // describe names a step; the noun is for what its load has open.
 func describe(s record.RunSpec, noun string) string {
 	words := []string{s.Variant, s.Role}

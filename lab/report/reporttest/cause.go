@@ -72,7 +72,7 @@ func profiles(cheaper string, by float64) []*record.Profile {
 	}
 }
 
-// AddCause adds the runs that look for what bounds a variant, and what they would show.
+// AddCause adds the runs of a diagnosis, and what they would show.
 func (m *Made) AddCause(variant string, cheaper string, by float64) {
 	for _, clients := range []int{1, 8, 32} {
 		r := m.AddRun(record.RoleSaturate, variant, 0, m.Limits[variant]*min(1, float64(clients)/8))
@@ -136,7 +136,7 @@ func Diagnose() *Made {
 	return m
 }
 
-// Undiagnosed is a service of which nothing can be said.
+// Undiagnosed is a service without a verdict.
 func Undiagnosed() *Made {
 	m := Diagnose()
 	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: "the load generator was the limit"}

@@ -68,7 +68,7 @@ func JobLadder() *record.Experiment {
 	return m.Experiment
 }
 
-// Spans is a sweep over three loads per job, by the model that claims a knee.
+// Spans is a sweep over three loads per job, by a model with a peak.
 func Spans() *record.Experiment {
 	m := NewJob(record.KindSweep)
 	for _, span := range []struct {

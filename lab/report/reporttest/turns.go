@@ -41,7 +41,7 @@ func (m *Made) byTurns() (add func(name, change, why string, perSecond, cost flo
 	}
 }
 
-// turnsOf makes the slices of 24 blocks.
+// turnsOf makes the slices of 24 rounds.
 func (m *Made) turnsOf() {
 	at := int64(1e12)
 	for block := 1; block <= 24; block++ {
@@ -54,7 +54,7 @@ func (m *Made) turnsOf() {
 	}
 }
 
-// turn adds a work slice and every third block an SLO slice.
+// turn adds a work slice and every third round an SLO slice.
 func (m *Made) turn(role, variant string, block int, at int64) int64 {
 	noise := func(share float64) float64 { return math.Exp(share * m.rng.NormFloat64()) }
 	s := record.Slice{Role: role, Variant: variant, Generation: 1 + (block-1)/8, Block: block, Start: at, Kind: record.SliceWork,
@@ -122,7 +122,7 @@ func (m *Made) turns(a *report.Results) {
 	}
 }
 
-// EndedEarly is a ladder that a signal, an error or the load generator ended: two blocks of it.
+// EndedEarly is a ladder that a signal, an error or the load generator ended: two rounds of it.
 func EndedEarly(status, reason string) *Made {
 	m := Turns(record.KindLadder)
 	m.Slices = m.Slices[:16]

@@ -1,8 +1,8 @@
-// Package screen is what stands between texts of other programs, such as a URL of a file or a
-// server's answer, and the terminal that shows them: nothing in a text controls the terminal.
+// Package screen cleans texts of other programs, such as a URL in a file or a server's answer,
+// before a terminal shows them, so that nothing in a text controls the terminal.
 //
-// It is not for our own colours: who has cleaned a text and colours it writes to Below. It starts
-// no goroutines.
+// It is not for Dyno's own colours: a caller that has cleaned a text and colours it writes to
+// Below. It starts no goroutines.
 package screen
 
 import (
@@ -45,8 +45,8 @@ func (w *Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Below returns the writer below a Writer, for text that is clean and has our own colours; another
-// writer is its own.
+// Below returns the writer below a Writer, for text that is clean and has colours; a writer that
+// is no Writer is returned as it is.
 func Below(w io.Writer) io.Writer {
 	if s, ok := w.(*Writer); ok {
 		return s.to

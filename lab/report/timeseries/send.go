@@ -21,7 +21,7 @@ import (
 // Job is the label job of all series, and the service.name of OTLP.
 const Job = "dyno"
 
-// Bounds of a request: receivers refuse large ones, and one that hangs is given up.
+// Bounds of a request: receivers refuse large ones, and one that hangs is ended.
 const (
 	mostPoints = 10_000
 	patience   = 30 * time.Second
@@ -119,19 +119,19 @@ func post(ctx context.Context, to *url.URL, body []byte) error {
 		return fmt.Errorf("sending series: %w", err)
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(answer.Body, 512)) // an explanation that breaks off is still one
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 512)) // an explanation that breaks off is still one
 	if answer.StatusCode/100 != 2 {
-		return fmt.Errorf("sending series to %s: status %d: %s%s", to.Redacted(), answer.StatusCode, strings.TrimSpace(string(said)), advice(answer.StatusCode, string(said)))
+		return fmt.Errorf("sending series to %s: status %d: %s%s", to.Redacted(), answer.StatusCode, strings.TrimSpace(string(text)), advice(answer.StatusCode, string(text)))
 	}
 	return nil
 }
 
-// advice says how to make Prometheus take what it refused.
-func advice(status int, said string) string {
+// advice is how to make Prometheus accept what it refused.
+func advice(status int, text string) string {
 	switch {
 	case status == http.StatusNotFound:
 		return "; start Prometheus with --web.enable-otlp-receiver and give the path api/v1/otlp"
-	case strings.Contains(said, "out of") || strings.Contains(said, "too old"):
+	case strings.Contains(text, "out of") || strings.Contains(text, "too old"):
 		return "; give Prometheus an out_of_order_time_window that reaches back to the run (storage: tsdb:)"
 	}
 	return ""

@@ -18,7 +18,7 @@ func ofSlices(e *record.Experiment) (all []Series, last time.Time) {
 			continue
 		}
 		// The label run keeps apart what a graph must not join: two kinds of load, and the
-		// baseline's twin.
+		// baseline's control.
 		run := s.Kind + " slices"
 		if s.Role == record.RoleControl {
 			run += " of the twin"

@@ -1,6 +1,6 @@
-// Package timeseries makes time series of an experiment, and sends them to where a service's own
-// are, by OTLP over HTTP, which Prometheus takes as well. Load and service are then seen
-// together, and alert rules go by what was measured.
+// Package timeseries makes time series of an experiment, and sends them by OTLP over HTTP to the
+// database that has the service's own, such as Prometheus. Graphs then show the load next to the
+// service, and alert rules can read what was measured.
 //
 // It is not for scraping (a run has ended when it is sent), and it computes no result: package
 // report does. It starts no goroutines but those of net/http.

@@ -38,7 +38,7 @@ type Line struct {
 }
 
 // nearRates is the relative difference below which two offered rates count as one: Poisson arrivals
-// over 2,000 offers differ by 2%.
+// of 2,000 requests differ by 2%.
 const nearRates = 0.02
 
 // point is a variant's results at about one offered rate: medians over runs.
@@ -184,7 +184,7 @@ func acceptedOf(r *record.Run) float64 {
 	return r.Totals.ThroughputPerS * float64(max(0, r.Totals.Ended-r.Totals.Failed)) / float64(r.Totals.Completed)
 }
 
-// refusedOf is the rate of offers that were refused without an error, over the measured time.
+// refusedOf is the rate of requests that were refused without an error, over the measured time.
 func refusedOf(r *record.Run) float64 {
 	refused, windows := int64(0), 0
 	for _, w := range r.Series {

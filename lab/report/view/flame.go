@@ -134,7 +134,7 @@ func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 	return run
 }
 
-// profiledWords describe the load under which a profile was taken.
+// profiledWords describes the load under which a profile was taken.
 func profiledWords(r *record.Run, p *record.Profile) string {
 	var parts []string
 	if r.Totals.ThroughputPerS > 0 {
@@ -242,7 +242,7 @@ func (f *Profiles) Has(variant, kind string) bool {
 	return f != nil && slices.ContainsFunc(f.Graphs, func(g Flame) bool { return g.Variant == variant && g.Kind == kind })
 }
 
-// LeastWords format the share below which stacks are merged: 0.1%.
+// LeastWords formats the share below which stacks are merged: 0.1%.
 func (f *Profiles) LeastWords() string { return format.Percent(format.Value(f.Least)) }
 
 // Showing is the first of the kinds whose graph of the variant contains a function; empty: none.

@@ -131,36 +131,36 @@ func (l *Load) Counts() string {
 func (l *Load) Answer() string {
 	t := l.Run.Totals
 	q := l.Run.SLO.Observed(t)
-	said := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
+	text := fmt.Sprintf("Of %s offered, %s came back, p99 %s ms, %s failed",
 		format.Rate(format.Value(t.OfferedPerS)), format.Rate(format.Value(t.ThroughputPerS)), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
 	if l.Run.Load.Model == "closed" {
-		said = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
+		text = fmt.Sprintf("%s over %s in a closed loop, p99 %s ms (a closed loop hides stalls), %s failed",
 			format.Rate(format.Value(t.ThroughputPerS)), format.Plural(l.Run.Load.Connections, "connection"), format.Format(format.Value(q.P99)), format.Percent(format.Value(t.ErrorShare())))
 	}
 	if s := t.Sessions; s != nil {
-		said = fmt.Sprintf("%s, each with %s frames/s (99%% of them at least %s)", format.Plural(int(s.Planned), "session"), format.Format(format.Value(s.FramesMean)), format.Format(format.Value(s.FramesP1)))
+		text = fmt.Sprintf("%s, each with %s frames/s (99%% of them at least %s)", format.Plural(int(s.Planned), "session"), format.Format(format.Value(s.FramesMean)), format.Format(format.Value(s.FramesP1)))
 		if t.Offered > 0 {
-			said += fmt.Sprintf(", %s of %s offered acknowledged, p99 %s ms", format.Rate(format.Value(t.ThroughputPerS)), format.Rate(format.Value(t.OfferedPerS)), format.Format(format.Value(q.P99)))
+			text += fmt.Sprintf(", %s of %s offered acknowledged, p99 %s ms", format.Rate(format.Value(t.ThroughputPerS)), format.Rate(format.Value(t.OfferedPerS)), format.Format(format.Value(q.P99)))
 		}
-		said += fmt.Sprintf(", %s failed", format.Percent(format.Value(t.ErrorShare())))
+		text += fmt.Sprintf(", %s failed", format.Percent(format.Value(t.ErrorShare())))
 	}
 	switch v := l.Verdict; {
 	case v == nil:
-		return said + "."
+		return text + "."
 	case v.Met:
-		return said + ": the SLO was met."
+		return text + ": the SLO was met."
 	case format.Unjudged(*v) != "":
-		return said + ": the SLO was not judged (" + format.Unjudged(*v) + ")."
+		return text + ": the SLO was not judged (" + format.Unjudged(*v) + ")."
 	default:
-		return said + ": " + l.MissedWords() + "."
+		return text + ": " + l.MissedWords() + "."
 	}
 }
 
-// MissedWords state how a single load missed its SLO, and whether a disturbance may be the cause.
+// MissedWords states how a single load missed its SLO, and whether a disturbance may be the cause.
 func (l *Load) MissedWords() string {
-	said := "the SLO was missed (" + strings.Join(format.Missed(l.Verdict), "; ") + ")"
+	text := "the SLO was missed (" + strings.Join(format.Missed(l.Verdict), "; ") + ")"
 	if d := l.Run.Disturbed; d != "" {
-		said += ", which is in doubt: " + d
+		text += ", which is in doubt: " + d
 	}
-	return said
+	return text
 }

@@ -26,7 +26,7 @@ type RatioRow struct {
 	Verdict  string
 }
 
-// BlockRatios collects the blocks of a comparison by turns, by each metric.
+// BlockRatios collects the rounds of a comparison by turns, by each metric.
 func BlockRatios(e *record.Experiment, metrics []compare.Comparison) (out []Ratios) {
 	for _, m := range metrics {
 		over, twin := m.B+" over "+m.A, m.A+"'s twin over "+m.A
@@ -46,7 +46,7 @@ func BlockRatios(e *record.Experiment, metrics []compare.Comparison) (out []Rati
 // blockReaders read a metric from a work slice.
 var blockReaders = map[string]func(*record.Slice) float64{"work": (*record.Slice).PerS, "cpu": (*record.Slice).CPUMicros}
 
-// blockRatios are b over a in each block in which both have a work slice; b in a role, a measured.
+// blockRatios are b over a in each round in which both have a work slice; b in a role, a measured.
 func blockRatios(e *record.Experiment, read func(*record.Slice) float64, role, b, a string) (out []float64) {
 	base := map[[2]int]float64{}
 	for _, s := range e.SlicesOf(record.SliceWork, func(s *record.Slice) bool {

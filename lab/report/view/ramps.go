@@ -14,7 +14,7 @@ type Ramp struct {
 	Variant   string       `json:"variant"`
 	From      format.Value `json:"from_per_s"` // offered
 	To        format.Value `json:"to_per_s"`
-	Accepted  format.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all offers were accepted; 0: never
+	Accepted  format.Value `json:"accepted_follows_to_per_s"`  // offered rate up to which all requests were accepted; 0: never
 	Delivered format.Value `json:"delivered_follows_to_per_s"` // the same for deliveries
 	Moments   []Moment     `json:"inflections"`                // not nil
 }
@@ -49,14 +49,14 @@ func ramps(e *record.Experiment) (out []Ramp) {
 }
 
 const (
-	// followShare is the share of the offers of a stretch that must be completed for the flow to
+	// followShare is the share of the requests of a stretch that must be completed for the flow to
 	// follow them.
 	followShare = 0.98
-	// followStretch is long enough that a single offer in flight does not decide.
+	// followStretch is long enough that a single request in flight does not decide.
 	followStretch = 500 * time.Millisecond
 )
 
-// followed is the highest offered rate up to which a flow kept up with the offers: the end of the
+// followed is the highest offered rate up to which a flow kept up with the requests: the end of the
 // last stretch in which it did. A stall followed by recovery does not count; 0: it never kept up.
 func followed(r *record.Run, read func(record.Client) int64) format.Value {
 	measured := slices.DeleteFunc(slices.Clone(r.Series), func(w record.Window) bool { return w.Phase != record.PhaseMeasure })
@@ -95,7 +95,7 @@ func observedSeries(r *record.Run) []record.Window {
 	return out
 }
 
-// FollowedWords state the rate up to which a flow followed the offers.
+// FollowedWords states the rate up to which a flow followed the requests.
 func (r Ramp) FollowedWords(to format.Value) string {
 	switch {
 	case !to.Known():
@@ -108,7 +108,7 @@ func (r Ramp) FollowedWords(to format.Value) string {
 	return format.Rate(to)
 }
 
-// Words state the rate at which rate, p99 and GC changed.
+// Words states the rate at which rate, p99 and GC changed.
 func (m Moment) Words() string {
 	if m.Joint {
 		return "inflection at " + format.Rate(m.At) + ": " + m.InWords

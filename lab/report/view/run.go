@@ -16,7 +16,7 @@ type Run struct {
 	Achieved  format.Value
 	Delivered format.Value
 	P50, P99  format.Value // ms, of the latency that the SLO bounds
-	Errors    format.Value // share of offers
+	Errors    format.Value // share of the requests
 	CPU       format.Value // us per request
 	Met       bool
 	Judged    bool   // the run has an SLO

@@ -117,7 +117,7 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	return out
 }
 
-// Words state for each curve the best model and the meaning of its parameters.
+// Words states for each curve the best model and the meaning of its parameters.
 func (c *ScalingCurve) Words() (lines []string) {
 	lines = append(lines, c.Variant+": "+c.InWords)
 	for _, r := range c.Ranked {

@@ -25,7 +25,7 @@ type Sweep struct {
 // Panel is the variants with the same offered rates, which can be compared.
 type Panel struct {
 	Name  string // common part of their names; empty: there is one panel
-	Flows []Flow // flow of each variant's offers; none: a chart holds them all
+	Flows []Flow // flow of each variant's requests; none: a chart holds them all
 
 	variants []record.Variant
 	short    map[string]string // variant -> its name within the panel
@@ -51,7 +51,7 @@ type Inflection struct {
 	InWords string
 }
 
-// Flow is what became of a variant's offers, per second, by the offered rate.
+// Flow is what became of a variant's requests, per second, by the offered rate.
 type Flow struct {
 	Name    string
 	Offered []float64
@@ -124,7 +124,7 @@ func comparable(e *record.Experiment) (groups [][]record.Variant) {
 	return groups
 }
 
-// axisValue is a variant's place on one axis of the sweep.
+// axisValue is a variant's value on one axis of the sweep.
 type axisValue struct{ axis, value string }
 
 // valuesOf are a variant's values in the order of the axes, which its name keeps.
@@ -198,7 +198,7 @@ func cameIn(r *record.Run) float64 { return format.Positive(r.Totals.OfferedPerS
 
 func p99Of(r *record.Run) float64 { return format.Positive(r.SLO.Observed(r.Totals).P99) }
 
-// deliveredOf is the rate of receipts; unknown without any.
+// deliveredOf is the rate of deliveries; unknown without any.
 func deliveredOf(r *record.Run) float64 {
 	if r.Totals.Delivered+r.Totals.Undelivered == 0 {
 		return math.NaN()
@@ -262,7 +262,7 @@ func Inflections(e *record.Experiment) (out []Inflection, left int) {
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// flows reads the flow of each variant's offers.
+// flows reads the flow of each variant's requests.
 func (p *Panel) flows(e *record.Experiment) {
 	for _, v := range p.variants {
 		f := Flow{Name: p.short[v.Name]}

@@ -60,8 +60,6 @@ func TurnsText(e *record.Experiment) string {
 	return t.Words()
 }
 
-// This file reads an experiment by turns: slices of variants that stay warm side by side.
-
 // TurnsSummary summarises the slices of an experiment by turns.
 type TurnsSummary struct {
 	Blocks      int `json:"blocks"`
@@ -81,31 +79,31 @@ type TurnsSummary struct {
 // wider.
 const busy = 0.05
 
-// MachineWords state how much the machine was disturbed.
+// MachineWords states how much the machine was disturbed.
 func (t *TurnsSummary) MachineWords() string {
 	if !t.Steal.Known() {
 		return ""
 	}
-	said := fmt.Sprintf("steal %s of the machine (median), others %s", format.Percent(format.Value(format.Significant(float64(t.Steal), 2))), format.Percent(format.Value(format.Significant(float64(t.Others), 2))))
+	text := fmt.Sprintf("steal %s of the machine (median), others %s", format.Percent(format.Value(format.Significant(float64(t.Steal), 2))), format.Percent(format.Value(format.Significant(float64(t.Others), 2))))
 	if t.Steal+t.Others >= busy {
-		said += ": intervals are wider, and a capacity may be higher than it shows, since a slice can miss the SLO because of them"
+		text += ": intervals are wider, and a capacity may be higher than it shows, since a slice can miss the SLO because of them"
 	}
-	return said
+	return text
 }
 
-// Words state how much was measured.
+// Words states how much was measured.
 func (t *TurnsSummary) Words() string {
-	said := fmt.Sprintf("%s in %s of %s", format.Plural(t.Slices, "slice"), format.Plural(t.Blocks, "block"), format.Plural(t.Generations, "generation"))
+	text := fmt.Sprintf("%s in %s of %s", format.Plural(t.Slices, "slice"), format.Plural(t.Blocks, "block"), format.Plural(t.Generations, "generation"))
 	if t.Left > 0 {
-		said += fmt.Sprintf(", %s left out", format.Count(int64(t.Left)))
+		text += fmt.Sprintf(", %s left out", format.Count(int64(t.Left)))
 	}
 	if t.Budget.Duration > 0 {
-		return said + fmt.Sprintf("; slices took %s of a budget of %s", t.Took.Round(time.Second), t.Budget.Round(time.Second))
+		return text + fmt.Sprintf("; slices took %s of a budget of %s", t.Took.Round(time.Second), t.Budget.Round(time.Second))
 	}
-	return said + "; slices took " + t.Took.Round(time.Second).String()
+	return text + "; slices took " + t.Took.Round(time.Second).String()
 }
 
-// DecidedWords state how many of the comparisons with the baseline are decided.
+// DecidedWords states how many of the comparisons with the baseline are decided.
 func (t *TurnsSummary) DecidedWords() string {
 	switch t.Compared {
 	case 0:

@@ -1,0 +1,70 @@
+package report
+
+import "dyno/lab/record"
+
+// kind is how a report of a kind of experiment is built, and how its answer is stated.
+type kind struct {
+	build  func(*Report, *record.Experiment, Results)
+	answer func(*Report) string
+}
+
+var kinds = map[string]kind{
+	record.KindLoad:     {(*Report).load, (*Report).loadAnswer},
+	record.KindLadder:   {(*Report).steps, (*Report).ladderAnswer},
+	record.KindCompare:  {(*Report).compare, (*Report).compareAnswer},
+	record.KindCapacity: {(*Report).capacity, (*Report).capacityAnswer},
+	record.KindSweep:    {(*Report).sweep, (*Report).sweepAnswer},
+	record.KindDiagnose: {(*Report).diagnosed, (*Report).diagnosisAnswer},
+}
+
+// kindOf is a kind by its name; one of a later version is shown as a ladder.
+func kindOf(name string) kind {
+	if k, ok := kinds[name]; ok {
+		return k
+	}
+	return kinds[record.KindLadder]
+}
+
+// single reports whether an experiment is one load.
+func single(e *record.Experiment) bool { return e.Kind == record.KindLoad }
+
+// declared reports whether the loads of an experiment were given, so that no capacity is searched.
+func declared(e *record.Experiment) bool { return single(e) || e.Kind == record.KindSweep }
+
+// climbs reports whether each variant of an experiment is compared with the one before as well.
+func climbs(e *record.Experiment) bool { return e.Kind == record.KindLadder }
+
+// compares reports whether each variant of an experiment is compared with its reference alone.
+func compares(e *record.Experiment) bool { return e.Kind == record.KindCompare }
+
+// several reports whether an experiment compares more than two variants.
+func several(e *record.Experiment) bool { return compares(e) && len(e.Variants) > 2 }
+
+// IsDiagnosis reports whether a diagnosis was asked for, and nothing else.
+func (r *Report) IsDiagnosis() bool { return r.Kind == record.KindDiagnose }
+
+// isCapacity reports whether the capacity of one variant was searched.
+func (r *Report) isCapacity() bool { return r.Kind == record.KindCapacity }
+
+// Several reports whether it compares more than two variants, so that there is no single
+// comparison.
+func (r *Report) Several() bool {
+	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
+}
+
+// previousText names the step that a verdict of the table of steps compares with; empty: the table
+// has it elsewhere.
+func (r *Report) previousText() string {
+	if r.Kind == record.KindLadder {
+		return "against the previous step"
+	}
+	return ""
+}
+
+// AgainstWords names the step with which a verdict by turns compares.
+func (r *Report) AgainstWords() string {
+	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
+		return "against " + r.referenceWords()
+	}
+	return "against the step before"
+}
