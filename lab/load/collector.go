@@ -30,8 +30,8 @@ type collector struct {
 	windows     int   // measured windows so far
 	cpuSeconds  float64
 	perSecond   rateVariation
-	sent        int64 // since the measured time began, whenever offered
-	completed   int64 // in measured windows, whenever offered
+	sent        int64 // since the measured time began, whenever due
+	completed   int64 // in measured windows, whenever due
 	broken      int64 // the part of completed that ended without an answer
 	delivered   int64
 	frames      int64

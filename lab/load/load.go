@@ -10,7 +10,7 @@
 // error is called "coordinated omission".) Nothing is dropped: a request that was scheduled and has
 // not finished at the end is counted, and enters the histogram at its age.
 //
-// The package is not for finding a rate (capacity) or for starting a target (target). Run owns
+// The package is not for finding a rate (capacity) or for starting a target (environment). Run owns
 // the recorder's goroutine; each driver owns its threads; all have ended when Run returns.
 package load
 
@@ -48,10 +48,11 @@ type Plan struct {
 	Units int
 	// Classes names the request classes; a driver reports a class by its index. It may be empty.
 	Classes []string
-	// Steps says that each response is to a step of a request, for windows of other processes.
+	// Steps is set if other processes record windows in which each response is to a step of a flow,
+	// so that there are more responses than flows.
 	Steps bool
-	// Deliveries is the number of requests that may await their deliveries concurrently; 0: there are
-	// no deliveries.
+	// Deliveries is the number of requests that may await their delivery concurrently; 0: no delivery
+	// is reported.
 	Deliveries int
 	// Count ends a closed plan after that many requests (whatever their units) in total, if that is
 	// before Length; 0: only Length ends it.
@@ -62,8 +63,8 @@ type Plan struct {
 	// Stride is the distance between the sequence numbers of this process's requests, where several
 	// share a load. 0: 1.
 	Stride uint64
-	// Phase is the begin of windows after multiples of their length, in ns: the windows of processes
-	// with different clocks then coincide.
+	// Phase shifts the starts of windows from the multiples of their length, in ns, so that the
+	// windows of processes with different clocks coincide.
 	Phase int64
 	// Lead is the time before the start in which connections can be made. 0: 100 ms.
 	Lead time.Duration
@@ -104,7 +105,7 @@ func (p *Plan) Share(k, n int) int64 {
 // Follow makes the plan follow a schedule.
 func (p *Plan) Follow(s ScheduleSpec) { p.Spec, p.Schedule = &s, s.Open }
 
-// windowOf returns the begin of the window that contains an instant.
+// windowOf returns the start of the window that contains an instant.
 func (p *Plan) windowOf(at int64) int64 { return (at-p.Phase)/window*window + p.Phase }
 
 // Open reports whether the plan follows a schedule.
@@ -141,7 +142,7 @@ type Sink interface {
 // defaultLead is the lead of a plan that sets none.
 const defaultLead = 100 * time.Millisecond
 
-// Deliveries follows the deliveries of a sink and passes them to Recorder.Delivered until its
+// Deliveries passes what a sink or node reports as delivered to Recorder.Delivered until its
 // context is done. Any other end is an error, which ends the run.
 type Deliveries func(context.Context, *Recorder) error
 

@@ -29,7 +29,7 @@ type Recorder struct {
 	collected chan struct{} // closed when the collector has ended
 	pool      sync.Pool     // of *hdrhistogram.Histogram, empty
 
-	unacked   *unacked   // requests without a delivery; nil: there are no deliveries
+	unacked   *unacked   // requests that await their delivery; nil: no delivery is reported
 	deliverMu sync.Mutex // guards deliver and what it points to
 	deliver   *Shard     // shard of the deliveries; nil until the recording starts
 	latest    int64      // latest plausible stamp of a delivery: a later one comes from another clock

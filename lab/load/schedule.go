@@ -41,7 +41,7 @@ type Stage struct {
 
 // Steps sends at a constant rate within each stage, one stage after the other.
 func Steps(stages []Stage) Schedule {
-	begin, n := int64(0), 0 // of the current stage: its begin, and the requests made
+	begin, n := int64(0), 0 // of the current stage: its start, and the requests made
 	return func() (int64, bool) {
 		for len(stages) > 0 {
 			st := stages[0]

@@ -21,8 +21,8 @@ type Shard struct {
 	relayed     bool          // receives whole windows of another process
 	backlog     int64         // at the end of the last relayed window
 	lastDone    int64         // the latest answer or delivery
-	reported    counts        // of the relayed windows
-	missing     counts        // of reported, by the other process's sums
+	reported    counts        // of the windows that the other process sent
+	missing     counts        // what its sums have and reported lacks
 	agent       *record.Agent // the process whose windows the shard receives; nil: not known
 }
 
@@ -73,7 +73,7 @@ func (c *counts) add(o *counts) {
 type responses struct {
 	status Status
 	class  uint8
-	warm   bool // offered before the measured time
+	warm   bool // due before the measured time
 	hist   *hdrhistogram.Histogram
 }
 

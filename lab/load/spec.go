@@ -19,7 +19,7 @@ const (
 // ScheduleSpec describes a schedule, so that another process can make the same one.
 type ScheduleSpec struct {
 	Kind      string        `json:"kind"`
-	PerSecond float64       `json:"per_s,omitempty"` // constant and poisson; the begin of a ramp
+	PerSecond float64       `json:"per_s,omitempty"` // constant and poisson; the start of a ramp
 	To        float64       `json:"to_per_s,omitempty"`
 	Length    time.Duration `json:"length_ns,omitempty"`
 	Seed      uint64        `json:"seed,omitempty"`
@@ -27,7 +27,7 @@ type ScheduleSpec struct {
 	Times     []int64       `json:"times_ns,omitempty"`
 }
 
-// Open returns the schedule, from its begin.
+// Open returns the schedule, from its start.
 func (s ScheduleSpec) Open() Schedule {
 	switch s.Kind {
 	case KindConstant:

@@ -38,7 +38,7 @@ func (s *Shard) AbandonSteps(intended, now int64) {
 }
 
 // measured reports whether a step belongs to the measured time, by its own intended time: each step
-// is then offered at the plan's rate while its latencies are taken.
+// is then sent at the plan's rate while its latencies are taken.
 func (s *Shard) measured(intended int64) bool {
 	return intended >= s.measureFrom && intended < s.rec.plan.SendUntil()
 }

@@ -2,11 +2,12 @@ package load
 
 import "sync/atomic"
 
-// unacked holds the intended times of the requests that have no delivery yet. The sequence number
-// gives a request its slot, or one of a few others across the table while that is taken, so that
-// the many requests that an overloaded service refuses do not displace the accepted ones that still
-// wait. A word holds the intended time, which of those slots it is in, and the number of times that
-// the sequence has gone round the slots, so a late delivery never matches another request.
+// unacked holds the intended times of the requests that were not reported as delivered yet. The
+// sequence number gives a request its slot, or one of a few others across the table while that is
+// taken, so that the many requests that an overloaded service refuses do not displace the accepted
+// ones that still wait. A word holds the intended time, which of those slots it is in, and the
+// number of times that the sequence has gone round the slots, so a late delivery never matches
+// another request.
 type unacked struct {
 	base  int64 // subtracted from instants, so that 52 bits of ns last for 52 days
 	slots []atomic.Uint64
@@ -52,7 +53,7 @@ func (a *unacked) Put(seq uint64, intended int64) (old int64, overwritten bool) 
 	return int64(was&intendedMask) + a.base, was != 0
 }
 
-// Take removes the request of a delivery, or one that will not be delivered.
+// Take removes a request that was delivered, or that will not be.
 func (a *unacked) Take(seq uint64) (intended int64, ok bool) {
 	for choice := range uint64(choices) {
 		slot := a.slot(seq, choice)

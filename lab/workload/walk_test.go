@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// texts is a load with a * at the begin of each text that is a template.
+// texts is a load with a * at the start of each text that is a template.
 func texts() Load {
 	request := Request{Name: "a", Method: "PUT", Path: "*p", Headers: map[string]string{"A": "*1", "B": "*2"}, Body: Body{Text: "*b", Corpus: "c"}}
 	return Load{

@@ -34,7 +34,7 @@ func NoSuccess(t record.Totals, notes []string) string {
 		said = ErrNoSuccess.Error() + fmt.Sprintf(": none of %d was answered in time", t.Offered)
 	}
 	if len(notes) > 0 {
-		if _, first, ok := strings.Cut(notes[0], ", the first: "); ok { // as package notes words it
+		if _, first, ok := strings.Cut(notes[0], ", the first: "); ok { // as load.Notes writes it
 			return said + "; the first: " + first
 		}
 		said += "; " + notes[0]

@@ -108,8 +108,8 @@ func drainFor(slo record.SLO, timeout time.Duration) time.Duration {
 	return min(max(times*time.Duration(bound*float64(time.Millisecond)), record.WindowLength), LongestDrain, timeout)
 }
 
-// MostUnacked is the number of requests that may await their deliveries concurrently: the requests
-// of 20 s, longer than any request of a run may take.
+// MostUnacked is the number of requests that may await their delivery concurrently: those of 20 s,
+// longer than any request of a run may take.
 func MostUnacked(rate float64) int { return max(1<<14, int(20*rate)) }
 
 // Seed gives every variant of a round the same arrivals, and every round different ones.

@@ -22,7 +22,7 @@ type Requests struct {
 
 	corpus    *corpus.Corpus                     // nil: agents build and send it
 	rows      int                                // rows or bodies that the corpus is made of
-	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: blocks are not the deliveries
+	committed *atomic.Pointer[deliveries.Blocks] // receives what answers accept; nil: no node reports deliveries
 }
 
 // Left returns the number of requests that can still be sent to the process.
@@ -33,7 +33,7 @@ func (r *Requests) Left() int64 {
 	return r.corpus.Left()
 }
 
-// Notes are what the driver has to say about failures.
+// Notes are the driver's notes on failures.
 func (r *Requests) Notes() []string {
 	if d, ok := r.Driver.(load.Noting); ok {
 		return d.Notes()

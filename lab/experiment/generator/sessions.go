@@ -72,7 +72,7 @@ func (b *Generator) script(s *environment.Testbed, l scenario.Load, run string) 
 	return script.New(of, func(host string) (*tls.Config, error) { return settings.Config(host, false) })
 }
 
-// permitSend returns an error if requests in addition to a stream may not be sent to their host.
+// permitSend returns an error if the messages of a stream's session may not be sent to their host.
 func (b *Generator) permitSend(s *workload.Send) error {
 	if s == nil || s.URL == "" {
 		return nil

@@ -29,18 +29,18 @@ type Agent struct {
 	claimed string     // the coordinator
 	heard   time.Time  // when its last order came
 	works   []*work    // the latest last
-	arrives *arrival   // work of which parts are missing
+	arrives *arrival   // a load of which parts are missing
 	drive   *share     // nil: it waits
 	driving sync.WaitGroup
 }
 
-// arrival is work that arrives in parts.
+// arrival is a packed load that arrives in parts.
 type arrival struct {
 	key  string
 	data []byte
 }
 
-// What an agent keeps of a coordinator's work: as much as the variants of a ladder need.
+// Bounds of what an agent keeps: as many loads as the variants of a ladder have.
 const (
 	mostWorks = 32
 	mostBytes = 512 << 20 // together; the latest is kept whatever it takes
@@ -166,7 +166,7 @@ func (a *Agent) workOf(key string) *work {
 	return nil
 }
 
-// takePart takes a part of a work, in order; the last one makes its driver.
+// takePart takes a part of a packed load, in order; after the last one its driver is made.
 func (a *Agent) takePart(p *part) error {
 	if err := p.check(); err != nil {
 		return err

@@ -25,8 +25,8 @@ const (
 	partSize = 512 << 10
 	// uploading bounds the time in which an agent receives the work.
 	uploading = time.Minute
-	// margin is the least time between the order to begin and the start, beside what connections
-	// take.
+	// margin is the least time between the order to begin and the start, in addition to the time that
+	// connections take.
 	margin = 50 * time.Millisecond
 	// stopping bounds the wait for the last reports of agents that were stopped.
 	stopping = 5 * time.Second
@@ -198,7 +198,7 @@ func failed(ctx context.Context, err error) error {
 	return &load.GeneratorError{Err: err}
 }
 
-// startOf returns the begin of the window at which all agents can begin.
+// startOf returns the start of the window at which all agents can begin.
 func startOf(p *load.Plan, parts []*receiver) int64 {
 	uncertain := int64(0)
 	for _, r := range parts {

@@ -16,7 +16,7 @@ type Options struct {
 	Say     func(text string) // reports events as text; nil: nothing does
 }
 
-// Group is a coordinator with its agents. A lost one's place is free for another that joins.
+// Group is a coordinator with its agents. Another that joins takes the place of a lost one.
 type Group struct {
 	net Network
 	o   Options
@@ -156,7 +156,7 @@ func (g *Group) lose(m *member, why error) {
 	g.o.Say(fmt.Sprintf("%s: %v", m, why))
 }
 
-// beat says that the coordinator is alive, and gives up agents that have ended or are silent.
+// beat says that the coordinator is alive, and drops agents that have ended or are silent.
 func (g *Group) beat(ctx context.Context) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()

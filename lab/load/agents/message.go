@@ -188,7 +188,7 @@ func (b *begin) check() error {
 	case b.Connections < 1 || b.Connections > mostConnections || b.Units < 0 || b.Units > mostConnections || b.Count < 0 || len(b.Classes) > 256:
 		return fmt.Errorf("a load with %d connections, %d units and %d classes is not possible", b.Connections, b.Units, len(b.Classes))
 	case b.Count == 0 && b.Length <= 0 || b.Start <= 0:
-		return errors.New("a load has a begin and a length")
+		return errors.New("a load has a start and a length")
 	}
 	for _, d := range []time.Duration{b.Warmup, b.Length, b.Drain, b.Timeout, b.Lead} {
 		if d < 0 || d > longest {

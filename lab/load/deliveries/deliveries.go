@@ -1,6 +1,6 @@
-// Package deliveries follows what reports that accepted requests arrived at their destination, so
-// that latency can be measured to the delivery instead of to the answer. There are two reporters: a
-// sink's stream (Stream), and an Ethereum node's blocks (Blocks). A sink serves
+// Package deliveries reads reports that accepted requests arrived at their destination, so that
+// latency can be measured to the delivery instead of to the answer. A sink of notices reports in a
+// stream (Stream), an Ethereum node by its blocks (Blocks). A sink serves
 //
 //	GET /receipts?run=RUN
 //

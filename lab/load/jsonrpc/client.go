@@ -191,7 +191,7 @@ func (s *socket) take(answer []byte) (seq uint64, w *worker) {
 	return seq, w
 }
 
-// number returns the request's number in an id: "HEX16", or a text that begins so.
+// number returns the sequence number in an id: "HEX16", or a text that begins so.
 func number(id []byte) (seq uint64, ok bool) {
 	if len(id) < corpus.IDLength+2 || id[0] != '"' {
 		return 0, false

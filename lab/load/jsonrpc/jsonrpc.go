@@ -1,6 +1,6 @@
 // Package jsonrpc drives a target with JSON-RPC 2.0 over WebSockets: a given number of sockets,
 // many calls in flight on each, answers matched by id in whatever order they come. A call, or an
-// array of calls, is one request of the corpus; its id contains the request's number.
+// array of calls, is one request of the corpus; its id contains the sequence number.
 //
 // It is not for JSON-RPC over HTTP, which is an ordinary request (http1, nethttp), nor for
 // subscriptions: messages without an id are skipped. Drive owns the pool's goroutines and two for
@@ -24,7 +24,7 @@ import (
 // Config says what to send and where. Plan.Connections is the number of sockets.
 type Config struct {
 	Target string // ws://127.0.0.1:8545/ or wss://
-	// Corpus holds the calls: bodies that contain the request's number in their id. The first
+	// Corpus holds the calls: bodies that contain the sequence number in their id. The first
 	// request's header is sent with each socket's handshake. A class without a check requires that no
 	// call has an error.
 	Corpus *corpus.Corpus

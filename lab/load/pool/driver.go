@@ -69,7 +69,7 @@ type Driver struct {
 	// SendStep and EndStep, bounds each by Plan.Timeout itself, and its context ends with the run.
 	Stepwise bool
 
-	sleep func(until int64) // for tests; nil: that of pacing.Thread
+	sleep func(until int64) // for tests; nil: that of load.PacingThread
 }
 
 // Engine returns the driver's name.

@@ -15,8 +15,8 @@ import (
 	"dyno/lab/load/sessions"
 )
 
-// posting bounds the requests in addition to all streams that are in flight concurrently, each with
-// a connection of its own: as many again as streams fit the usual limit of open files.
+// posting bounds the requests in flight while streams are open. Each has a connection of its own,
+// and as many again, for the streams, fit the usual limit of open files.
 const posting = 4096
 
 var errPosting = fmt.Errorf("%d of them were in flight", posting)
@@ -132,7 +132,7 @@ func (d *events) Close() error {
 	return nil
 }
 
-// stream is a session over server-sent events, and the requests that are sent meanwhile.
+// stream is a session over server-sent events, with the requests that send its messages.
 type stream struct {
 	counter
 	driver  *events

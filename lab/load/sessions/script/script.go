@@ -3,8 +3,8 @@
 // frames, and how one of them acknowledges what was sent.
 //
 // It is not for protocols with a state of their own (sessions.Driver is), nor for JSON-RPC calls at
-// a rate (jsonrpc). Each request that is sent next to a stream has a goroutine of its own, which
-// ends with its session.
+// a rate (jsonrpc). Each request that sends a message of a stream's session has a goroutine of its
+// own, which ends with the session.
 package script
 
 import (
@@ -81,9 +81,9 @@ func parseNumber(b []byte) uint64 {
 	return n
 }
 
-// New returns the driver of a load's sessions. They have the row with their index or, in what they
-// send with Once, each message has the next one, which is sent once. Without secure, certificates
-// are judged as by the system.
+// New returns the driver of a load's sessions. A session fills in the feeder's row with its own
+// index; with Once, each message that is sent takes the next row instead, which no other takes.
+// Without secure, certificates are judged as by the system.
 func New(of corpus.Spec, secure func(host string) (*tls.Config, error)) (sessions.Driver, error) {
 	s, err := compile(of)
 	if err != nil {
@@ -291,7 +291,7 @@ func (c *counter) read(message []byte) (r sessions.Received) {
 // maxMessage bounds a message, in bytes.
 const maxMessage = 16 << 20
 
-// postTimeout bounds a request that is sent next to a stream.
+// postTimeout bounds a request that sends a message of a stream's session.
 const postTimeout = 10 * time.Second
 
 // done reports an error that ctx explains better.
