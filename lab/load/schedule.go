@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dyno/lab/workload"
 )
 
 // Schedule returns the next intended time of a request at each call, in ns since the run's start,
@@ -17,7 +19,7 @@ type Schedule func() (at int64, ok bool)
 
 // Constant sends at evenly spaced times.
 func Constant(perSecond float64, length time.Duration) Schedule {
-	return Steps([]Stage{{perSecond, length}})
+	return Steps([]workload.Stage{{Rate: perSecond, Length: length}})
 }
 
 // Poisson sends with independent, exponentially distributed gaps, as many unrelated users do.
@@ -33,20 +35,14 @@ func Poisson(perSecond float64, length time.Duration, seed uint64) Schedule {
 	}
 }
 
-// Stage is a part of a Steps schedule.
-type Stage struct {
-	PerSecond float64
-	Length    time.Duration
-}
-
 // Steps sends at a constant rate within each stage, one stage after the other.
-func Steps(stages []Stage) Schedule {
+func Steps(stages []workload.Stage) Schedule {
 	begin, n := int64(0), 0 // of the current stage: its start, and the requests made
 	return func() (int64, bool) {
 		for len(stages) > 0 {
 			st := stages[0]
-			if st.PerSecond > 0 {
-				at := float64(n) * 1e9 / st.PerSecond // may be infinite
+			if st.Rate > 0 {
+				at := float64(n) * 1e9 / st.Rate // may be infinite
 				if at < float64(st.Length) {
 					n++
 					return begin + int64(at), true

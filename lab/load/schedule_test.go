@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"dyno/lab/workload"
 )
 
 func drawSchedule(t *rapid.T, length time.Duration) (make func() Schedule, mean, slack float64) {
@@ -23,7 +25,7 @@ func drawSchedule(t *rapid.T, length time.Duration) (make func() Schedule, mean,
 		return func() Schedule { return Poisson(rate, length, seed) }, rate * seconds, 2 + 6*math.Sqrt(rate*seconds)
 	case "steps":
 		half := length / 2
-		stages := []Stage{{rate, half}, {to, length - half}}
+		stages := []workload.Stage{{Rate: rate, Length: half}, {Rate: to, Length: length - half}}
 		return func() Schedule { return Steps(stages) }, rate*half.Seconds() + to*(length-half).Seconds(), 2
 	}
 	return func() Schedule { return Ramp(rate, to, length) }, (rate + to) / 2 * seconds, 2
@@ -112,7 +114,7 @@ func TestRampIntegral(t *testing.T) {
 }
 
 func TestStepsWithPause(t *testing.T) {
-	got := all(Steps([]Stage{{10, 200 * time.Millisecond}, {0, time.Second}, {5, 400 * time.Millisecond}}))
+	got := all(Steps([]workload.Stage{{Rate: 10, Length: 200 * time.Millisecond}, {Rate: 0, Length: time.Second}, {Rate: 5, Length: 400 * time.Millisecond}}))
 	if want := []int64{0, 1e8, 12e8, 14e8}; !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}

@@ -5,38 +5,31 @@ import (
 	"fmt"
 	"math"
 	"time"
-)
 
-// Kinds of ScheduleSpec.
-const (
-	KindConstant = "constant"
-	KindPoisson  = "poisson"
-	KindRamp     = "ramp"
-	KindSteps    = "steps"
-	KindTimes    = "times"
+	"dyno/lab/workload"
 )
 
 // ScheduleSpec describes a schedule, so that another process can make the same one.
 type ScheduleSpec struct {
-	Kind      string        `json:"kind"`
-	PerSecond float64       `json:"per_s,omitempty"` // constant and poisson; the start of a ramp
-	To        float64       `json:"to_per_s,omitempty"`
-	Length    time.Duration `json:"length_ns,omitempty"`
-	Seed      uint64        `json:"seed,omitempty"`
-	Stages    []Stage       `json:"stages,omitempty"`
-	Times     []int64       `json:"times_ns,omitempty"`
+	Kind      string           `json:"kind"`            // one of those of workload.Schedule, not Closed
+	PerSecond float64          `json:"per_s,omitempty"` // constant and poisson; the start of a ramp
+	To        float64          `json:"to_per_s,omitempty"`
+	Length    time.Duration    `json:"length_ns,omitempty"`
+	Seed      uint64           `json:"seed,omitempty"`
+	Stages    []workload.Stage `json:"stages,omitempty"`
+	Times     []int64          `json:"times_ns,omitempty"` // of workload.File, in place of the file
 }
 
 // Open returns the schedule, from its start.
 func (s ScheduleSpec) Open() Schedule {
 	switch s.Kind {
-	case KindConstant:
+	case workload.Constant:
 		return Constant(s.PerSecond, s.Length)
-	case KindPoisson:
+	case workload.Poisson:
 		return Poisson(s.PerSecond, s.Length, s.Seed)
-	case KindRamp:
+	case workload.Ramp:
 		return Ramp(s.PerSecond, s.To, s.Length)
-	case KindSteps:
+	case workload.Stepwise:
 		return Steps(s.Stages)
 	}
 	return Times(s.Times)
@@ -48,7 +41,7 @@ func (s ScheduleSpec) Check() error {
 	rates := []float64{s.PerSecond, s.To}
 	lengths := []time.Duration{s.Length}
 	for _, st := range s.Stages {
-		rates, lengths = append(rates, st.PerSecond), append(lengths, st.Length)
+		rates, lengths = append(rates, st.Rate), append(lengths, st.Length)
 	}
 	for _, r := range rates {
 		if !(r >= 0 && r <= most) {
@@ -68,7 +61,7 @@ func (s ScheduleSpec) Check() error {
 		last = at
 	}
 	switch s.Kind {
-	case KindConstant, KindPoisson, KindRamp, KindSteps, KindTimes:
+	case workload.Constant, workload.Poisson, workload.Ramp, workload.Stepwise, workload.File:
 		return nil
 	}
 	return errors.New("the kind of schedule is unknown: " + s.Kind[:min(len(s.Kind), 40)])

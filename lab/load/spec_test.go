@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"dyno/lab/workload"
 )
 
 func drawSpec(t *rapid.T) ScheduleSpec {
 	length := time.Duration(rapid.Int64Range(1, int64(300*time.Millisecond)).Draw(t, "length"))
-	s := ScheduleSpec{Kind: rapid.SampledFrom([]string{KindConstant, KindPoisson, KindRamp, KindSteps, KindTimes}).Draw(t, "kind")}
+	s := ScheduleSpec{Kind: rapid.SampledFrom([]string{workload.Constant, workload.Poisson, workload.Ramp, workload.Stepwise, workload.File}).Draw(t, "kind")}
 	rate := rapid.Float64Range(0, 20_000)
 	switch s.Kind {
-	case KindSteps:
-		s.Stages = []Stage{{rate.Draw(t, "first"), length / 2}, {rate.Draw(t, "second"), length / 2}}
-	case KindTimes:
+	case workload.Stepwise:
+		s.Stages = []workload.Stage{{Rate: rate.Draw(t, "first"), Length: length / 2}, {Rate: rate.Draw(t, "second"), Length: length / 2}}
+	case workload.File:
 		s.Times = rapid.SliceOf(rapid.Int64Range(0, int64(length))).Draw(t, "times")
 		slices.Sort(s.Times)
 	default:
@@ -70,10 +72,10 @@ func TestSharesOfAgentsAreTheSchedule(t *testing.T) {
 func TestSpecIsChecked(t *testing.T) {
 	for want, s := range map[string]ScheduleSpec{
 		"unknown: every":    {Kind: "every"},
-		"a rate of -1":      {Kind: KindConstant, PerSecond: -1},
-		"a rate of 1e+12":   {Kind: KindSteps, Stages: []Stage{{1e12, 1}}},
-		"a length of -1ns":  {Kind: KindPoisson, Length: -1},
-		"comes after 20 ns": {Kind: KindTimes, Times: []int64{20, 10}},
+		"a rate of -1":      {Kind: workload.Constant, PerSecond: -1},
+		"a rate of 1e+12":   {Kind: workload.Stepwise, Stages: []workload.Stage{{Rate: 1e12, Length: 1}}},
+		"a length of -1ns":  {Kind: workload.Poisson, Length: -1},
+		"comes after 20 ns": {Kind: workload.File, Times: []int64{20, 10}},
 	} {
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", s, err, want)

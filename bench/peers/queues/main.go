@@ -29,6 +29,7 @@ import (
 	"dyno/bench/peers/queues/queue"
 	"dyno/lab/load"
 	"dyno/lab/load/windows"
+	"dyno/lab/workload"
 )
 
 // options of one run.
@@ -126,8 +127,8 @@ func (o options) schedule() load.Schedule {
 		return load.Ramp(o.rate, o.rampTo, o.warmup+o.duration)
 	case o.burst > 0:
 		part := o.duration / 5 // one before the burst, three to be rid of what it left
-		return load.Steps([]load.Stage{{PerSecond: o.rate, Length: o.warmup + part}, {PerSecond: o.burst, Length: part},
-			{PerSecond: o.rate, Length: o.duration - 2*part}})
+		return load.Steps([]workload.Stage{{Rate: o.rate, Length: o.warmup + part}, {Rate: o.burst, Length: part},
+			{Rate: o.rate, Length: o.duration - 2*part}})
 	}
 	return load.Poisson(o.rate, o.warmup+o.duration, seed)
 }

@@ -132,26 +132,26 @@ func (b *Generator) schedule(p *load.Plan, step record.RunSpec, seed uint64) err
 		return nil
 	}
 	if step.RampTo > 0 {
-		p.Follow(load.ScheduleSpec{Kind: load.KindRamp, PerSecond: rate, To: step.RampTo / units, Length: span})
+		p.Follow(load.ScheduleSpec{Kind: workload.Ramp, PerSecond: rate, To: step.RampTo / units, Length: span})
 		return nil
 	}
 	switch s.Kind {
 	case workload.Closed:
 	case workload.Poisson, "":
-		p.Follow(load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: rate, Length: span, Seed: seed})
+		p.Follow(load.ScheduleSpec{Kind: workload.Poisson, PerSecond: rate, Length: span, Seed: seed})
 	case workload.Constant:
-		p.Follow(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: rate, Length: span})
+		p.Follow(load.ScheduleSpec{Kind: workload.Constant, PerSecond: rate, Length: span})
 	case workload.Ramp:
 		p.Warmup = 0
-		p.Follow(load.ScheduleSpec{Kind: load.KindRamp, PerSecond: s.From / units, To: s.To / units, Length: p.Length})
+		p.Follow(load.ScheduleSpec{Kind: workload.Ramp, PerSecond: s.From / units, To: s.To / units, Length: p.Length})
 	case workload.Stepwise:
 		p.Warmup, p.Length = 0, 0
-		var stages []load.Stage
+		var stages []workload.Stage
 		for _, st := range s.Stages {
-			stages = append(stages, load.Stage{PerSecond: st.Rate / units, Length: st.Length})
+			stages = append(stages, workload.Stage{Rate: st.Rate / units, Length: st.Length})
 			p.Length += st.Length
 		}
-		p.Follow(load.ScheduleSpec{Kind: load.KindSteps, Stages: stages})
+		p.Follow(load.ScheduleSpec{Kind: workload.Stepwise, Stages: stages})
 	case workload.File:
 		return b.scheduleFile(p, s.File)
 	default:
@@ -177,7 +177,7 @@ func (b *Generator) scheduleFile(p *load.Plan, file string) error {
 		return fmt.Errorf("load.schedule.file %s contains no times", file)
 	}
 	p.Warmup, p.Length = 0, time.Duration(at[len(at)-1]+1)
-	p.Follow(load.ScheduleSpec{Kind: load.KindTimes, Times: at})
+	p.Follow(load.ScheduleSpec{Kind: workload.File, Times: at})
 	return nil
 }
 

@@ -106,9 +106,9 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	p.Length = trialTime(rate)
 	s.turns.gen.WithThinkTimes(&p, s.variant)
 	requests, span := rate/float64(p.Units), p.Warmup+p.Length // per second
-	p.Follow(load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: requests, Length: span, Seed: seed})
+	p.Follow(load.ScheduleSpec{Kind: workload.Poisson, PerSecond: requests, Length: span, Seed: seed})
 	if s.turns.scenario.Load.Schedule.Kind == workload.Constant {
-		p.Follow(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: requests, Length: span})
+		p.Follow(load.ScheduleSpec{Kind: workload.Constant, PerSecond: requests, Length: span})
 	}
 	out := s.slice(record.SliceSLO)
 	out.Rate = rate

@@ -197,7 +197,7 @@ func TestThreeProcesses(t *testing.T) {
 		t.Fatalf("%d agents are on this machine", len(pids))
 	}
 	d := driverOf(t, g, target.work())
-	spec := load.ScheduleSpec{Kind: load.KindPoisson, PerSecond: 500, Length: 900 * time.Millisecond, Seed: 7}
+	spec := load.ScheduleSpec{Kind: workload.Poisson, PerSecond: 500, Length: 900 * time.Millisecond, Seed: 7}
 	p := plan(spec)
 	p.Warmup, p.Length = 300*time.Millisecond, 600*time.Millisecond
 	sink := &windows{}
@@ -261,7 +261,7 @@ func TestKilledAgent(t *testing.T) {
 		}
 	})
 	d := driverOf(t, g, target.work())
-	_, _, err := load.Run(t.Context(), plan(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: time.Hour}), d, &windows{})
+	_, _, err := load.Run(t.Context(), plan(load.ScheduleSpec{Kind: workload.Constant, PerSecond: 100, Length: time.Hour}), d, &windows{})
 	failed := (*load.GeneratorError)(nil)
 	if killed := fmt.Sprintf("/%d)", processes[1].Process.Pid); !errors.As(err, &failed) || !strings.Contains(err.Error(), killed) {
 		t.Fatalf("%v, want an error about the agent %s", err, killed)
@@ -270,7 +270,7 @@ func TestKilledAgent(t *testing.T) {
 	clear(target.seen)
 	target.mu.Unlock()
 	start(t, bus, 1)
-	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: 300 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: workload.Constant, PerSecond: 100, Length: 300 * time.Millisecond}
 	if totals, _, err := load.Run(t.Context(), plan(spec), d, &windows{}); err != nil || totals.Completed != arrivalsOf(spec) {
 		t.Fatalf("the next load completed %d, %v", totals.Completed, err)
 	}
@@ -289,7 +289,7 @@ func TestInterrupted(t *testing.T) {
 	})
 	serve(t, bus, &agents.Agent{Version: "v1"})
 	g := gather(t, bus, 1)
-	totals, _, err := load.Run(ctx, plan(load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: time.Hour}), driverOf(t, g, target.work()), &windows{})
+	totals, _, err := load.Run(ctx, plan(load.ScheduleSpec{Kind: workload.Constant, PerSecond: 200, Length: time.Hour}), driverOf(t, g, target.work()), &windows{})
 	if !errors.Is(err, context.Canceled) || totals.Completed < 19 || len(totals.Generator.Agents) != 1 {
 		t.Errorf("%v; %d completed, %d agents", err, totals.Completed, len(totals.Generator.Agents))
 	}
@@ -324,7 +324,7 @@ func TestForeignClock(t *testing.T) {
 	serve(t, bus, &agents.Agent{Version: "v1", Clock: func() int64 { return monotonic.Now() + ahead }})
 	serve(t, bus, &agents.Agent{Version: "v1"})
 	g := gather(t, bus, 2)
-	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: 400 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: workload.Constant, PerSecond: 200, Length: 400 * time.Millisecond}
 	sink := &windows{}
 	totals, done, err := load.Run(t.Context(), plan(spec), driverOf(t, g, target.work()), sink)
 	if err != nil || totals.Completed != arrivalsOf(spec) || totals.Offered != arrivalsOf(spec) || sink.client.Offered != arrivalsOf(spec) {

@@ -56,7 +56,7 @@ func TestFlows(t *testing.T) {
 	start(t, bus, 2)
 	g := gather(t, bus, 2)
 	d := driverOf(t, g, s)
-	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 100, Length: 900 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: workload.Constant, PerSecond: 100, Length: 900 * time.Millisecond}
 	p := plan(spec)
 	p.Connections = 400 // none waits for another
 	p.Warmup, p.Length, p.Classes = 300*time.Millisecond, 600*time.Millisecond, []string{"login", "order"}
@@ -119,7 +119,7 @@ func TestCalls(t *testing.T) {
 	if err := engine.Describe(t.Context(), s); err != nil || len(s.Descriptors) == 0 {
 		t.Fatal(err)
 	}
-	spec := load.ScheduleSpec{Kind: load.KindConstant, PerSecond: 200, Length: 500 * time.Millisecond}
+	spec := load.ScheduleSpec{Kind: workload.Constant, PerSecond: 200, Length: 500 * time.Millisecond}
 	totals, _, err := load.Run(t.Context(), plan(spec), driverOf(t, g, s), &windows{})
 	if n := arrivalsOf(spec); err != nil || totals.Completed != n || totals.Failed != 0 || totals.Status["200"] != n || len(totals.Generator.Agents) != 2 {
 		t.Errorf("%v: %+v, want %d calls", err, totals, n)
