@@ -102,7 +102,7 @@ func TestExecuteRefuses(t *testing.T) {
 		"a folder that is not empty": func(o *Options) { o.Out = "testdata" },
 		"an unknown variant":         func(o *Options) { o.Only = []string{"absent"} },
 		"a capacity of a job at a rate": func(o *Options) {
-			o.Scenario.Load.Job, o.Scenario.Mode = &workload.Job{}, record.KindCapacity
+			o.Scenario.Load.Kind, o.Scenario.Load.Job, o.Scenario.Mode = workload.Jobs, &workload.Job{}, record.KindCapacity
 		},
 		"a body that cannot be made": func(o *Options) {
 			o.Scenario.Load.Requests = []workload.Request{{Body: workload.Body{Text: "${row.x}"}}}

@@ -19,14 +19,14 @@ import (
 
 // drive is a target that is ready, with the way to load it.
 type drive struct {
-	plan     load.Plan
-	requests *generator.Requests // nil: a job, or sessions
-	driver   load.Driver
-	receipts []load.Deliveries
-	helpers  []int             // other processes that generate the load
-	steady   bool              // a job that is stopped while it works, after its measured time
-	debug    profiling.Address // the target's; without a URL, it has none
-	close    func()
+	plan       load.Plan
+	requests   *generator.Requests // nil: a job, or sessions
+	driver     load.Driver
+	deliveries []load.Deliveries
+	helpers    []int             // other processes that generate the load
+	steady     bool              // a job that is stopped while it works, after its measured time
+	debug      profiling.Address // the target's; without a URL, it has none
+	close      func()
 }
 
 // newDrive starts the target, sets it up and makes the driver that will load it.
@@ -69,7 +69,7 @@ func (b *Runner) newDrive(ctx context.Context, s *environment.Testbed, v scenari
 	if err != nil {
 		return nil, err
 	}
-	d.receipts, d.close = follow, end
+	d.deliveries, d.close = follow, end
 	return d, nil
 }
 

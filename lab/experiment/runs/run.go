@@ -173,7 +173,7 @@ func (b *Runner) drive(ctx context.Context, s *environment.Testbed, v scenario.V
 		defer restore()
 		taken = b.inspect(loading, d, dir, r.Target, below, func() { enough(errProfiled) })
 	}
-	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.receipts...)
+	totals, plan, loadErr := load.Run(loading, d.plan, d.driver, sink, d.deliveries...)
 	if ctx.Err() == nil && errors.Is(context.Cause(loading), errProfiled) {
 		loadErr = nil // the run ends here as planned
 	}
