@@ -52,6 +52,28 @@ func (r *Report) Several() bool {
 	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
 }
 
+// StepsTitle names the table of steps, and reports whether text has the table too: where it has not,
+// the rates or the diagnosis say more. It is empty where the variants are curves, or rows with the
+// rates at which they were measured.
+func (r *Report) StepsTitle() (title string, inText bool) {
+	switch r.Kind {
+	case record.KindLadder:
+		return "The ladder", true
+	case record.KindCompare:
+		return "Both sides", true
+	case record.KindCapacity:
+		return "Capacity", false
+	case record.KindDiagnose:
+		return "Variants", false
+	case record.KindSweep:
+		if r.Scaling != nil || r.Sweep != nil && (len(r.Sweep.Panels) != 1 || r.Sweep.Panels[0].Flows != nil) {
+			return "", false
+		}
+		return "Variants", false
+	}
+	return "Variants", true
+}
+
 // previousText names the step that a verdict of the table of steps compares with; empty: the table
 // has it elsewhere.
 func (r *Report) previousText() string {

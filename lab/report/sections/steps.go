@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dyno/lab/capacity"
-	"dyno/lab/record"
 	"dyno/lab/report"
 	"dyno/lab/report/format"
 	"dyno/lab/report/view"
@@ -33,26 +32,16 @@ func pairs(r *report.Report) Section {
 
 // steps are the variants with their capacities, ratios and figures.
 func steps(r *report.Report) Section {
-	titles := map[string]string{record.KindLadder: "The ladder", record.KindCompare: "Both sides", record.KindCapacity: "Capacity"}
-	s := Section{ID: "steps", Title: titles[r.Kind]}
-	medium := all
-	switch r.Kind {
-	case record.KindSweep: // its variants are curves, or rows with the rates at which they were measured
-		if r.Scaling != nil || r.Sweep != nil && (len(r.Sweep.Panels) != 1 || r.Sweep.Panels[0].Flows != nil) {
-			return Section{}
-		}
-		medium = Page
-	case record.KindCapacity, record.KindDiagnose: // the rates say more, the diagnosis too
-		medium = Page
-	}
-	if len(r.Steps) == 0 {
+	title, inText := r.StepsTitle()
+	if title == "" || len(r.Steps) == 0 {
 		return Section{}
 	}
-	if s.Title == "" {
-		s.Title = "Variants"
+	s, medium := Section{ID: "steps", Title: title}, Page
+	if inText {
+		medium = all
 	}
 	columns := r.Columns()
-	if medium != Page || len(columns) > 2 {
+	if inText || len(columns) > 2 {
 		s.Blocks = append(s.Blocks, stepTable(r, columns))
 	}
 	s.Blocks = append([]Block{Chart{Bars{r}}}, s.Blocks...)
