@@ -52,9 +52,9 @@ func (r *Report) Several() bool {
 	return r.Kind == record.KindCompare && r.Comparison == nil && len(r.Steps) > 2
 }
 
-// StepsTitle names the table of steps, and reports whether text has the table too: where it has not,
-// the rates or the diagnosis say more. It is empty where the variants are curves, or rows with the
-// rates at which they were measured.
+// StepsTitle names the table of steps, and reports whether text has the table too: where it has
+// not, the rates or the diagnosis say more. The title is empty where the variants are curves, or
+// rows with the rates at which they were measured.
 func (r *Report) StepsTitle() (title string, inText bool) {
 	switch r.Kind {
 	case record.KindLadder:
