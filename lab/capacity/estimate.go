@@ -10,14 +10,14 @@ import (
 // slices that meet the SLO is a falling logistic curve of ln(rate).
 type Estimate struct {
 	// half of the slices meet the SLO: the steepest point, best for ratios
-	Knee         float64
-	KneeInterval *[2]float64
+	Rate50         float64
+	Rate50Interval *[2]float64
 	// 95% of the slices meet the SLO: the rate to plan with
-	Safe         float64
-	SafeInterval *[2]float64
-	KneeError    float64 // standard error of ln(Knee)
-	Votes        int
-	Met, Missed  int
+	Rate95         float64
+	Rate95Interval *[2]float64
+	Rate50Error    float64 // standard error of ln(Knee)
+	Trials         int
+	Met, Missed    int
 }
 
 // Trial is the result of one SLO slice.
@@ -33,8 +33,8 @@ const (
 	// kneeMiddle is the median, kneeScale the width in ln(rate), with the tails of a Cauchy
 	// distribution. If a rate above the peak was tried, the upper end is 2.5 times that rate;
 	// without a peak, the rates tried replace it.
-	kneeLow, kneeHigh     = 0.02, 2.5
-	kneeMiddle, kneeScale = 0.75, 0.35
+	rate50Low, rate50High     = 0.02, 2.5
+	rate50Middle, rate50Scale = 0.75, 0.35
 	// slopeMiddle is the prior's median of s, slopeScale the standard deviation of ln(s): 0.6% to 15%
 	// in 95% of cases.
 	slopeMiddle, slopeScale = 0.035, 0.9
@@ -47,21 +47,21 @@ const (
 
 // gridSlopes and gridKnees are the grid's size. A first, coarse grid over the whole range locates a
 // second, fine one.
-const gridSlopes, gridKnees = 12, 96
+const gridSlopes, gridRates = 12, 96
 
-// safeOdds are the odds of meeting the SLO at the safe rate: 95 to 5.
-const safeOdds = 19
+// rate95Odds are the odds of meeting the SLO at the safe rate: 95 to 5.
+const rate95Odds = 19
 
 // belief is a point of the posterior distribution.
 type belief struct{ m, s, weight float64 }
 
-func (b belief) safe() float64 { return b.m - b.s*math.Log(safeOdds) }
+func (b belief) rate95() float64 { return b.m - b.s*math.Log(rate95Odds) }
 
 // FitTrials fits the curve. A peak work rate above 0 sets the prior of the knee. The intervals are
 // 95% credible: they exist for any votes, are wide where the votes say little, and are nil without
 // a vote.
 func FitTrials(votes []Trial, peak float64) Estimate {
-	e := Estimate{Votes: len(votes)}
+	e := Estimate{Trials: len(votes)}
 	for _, v := range votes {
 		if v.Met {
 			e.Met++
@@ -77,9 +77,9 @@ func FitTrials(votes []Trial, peak float64) Estimate {
 		q := quantilesOf(post, of, 0.025, 0.5, 0.975)
 		return math.Exp(q[1]), &[2]float64{math.Exp(q[0]), math.Exp(q[2])}
 	}
-	e.Knee, e.KneeInterval = read(func(b belief) float64 { return b.m })
-	e.Safe, e.SafeInterval = read(belief.safe)
-	e.KneeError = math.Log(e.KneeInterval[1]/e.KneeInterval[0]) / (2 * 1.96)
+	e.Rate50, e.Rate50Interval = read(func(b belief) float64 { return b.m })
+	e.Rate95, e.Rate95Interval = read(belief.rate95)
+	e.Rate50Error = math.Log(e.Rate50Interval[1]/e.Rate50Interval[0]) / (2 * 1.96)
 	return e
 }
 
@@ -110,7 +110,7 @@ func NextRate(votes []Trial, peak, limit, u float64) float64 {
 	if len(votes) < 2 && peak > 0 {
 		rate = min(rate, peak)
 	}
-	if rate = RoundRate(max(rate, peak*kneeLow)); limit > 0 {
+	if rate = RoundRate(max(rate, peak*rate50Low)); limit > 0 {
 		rate = min(rate, limit)
 	}
 	return rate
@@ -124,27 +124,27 @@ func posterior(votes []Trial, peak float64) []belief {
 		low, high = min(low, math.Log(v.Rate)), max(high, math.Log(v.Rate))
 	}
 	if peak > 0 {
-		middle := math.Log(peak * kneeMiddle)
-		prior = func(m float64) float64 { z := (m - middle) / kneeScale; return -math.Log1p(z * z) }
+		middle := math.Log(peak * rate50Middle)
+		prior = func(m float64) float64 { z := (m - middle) / rate50Scale; return -math.Log1p(z * z) }
 		low, high = math.Log(peak), max(high, math.Log(peak))
 	}
-	low, high = low+math.Log(kneeLow), high+math.Log(kneeHigh)
+	low, high = low+math.Log(rate50Low), high+math.Log(rate50High)
 	coarse := weigh(votes, prior, low, high)
 	const beyond = 1e-6 // share of the posterior that the fine grid omits
 	q := quantilesOf(coarse, func(b belief) float64 { return b.m }, beyond, 1-beyond)
-	step := (high - low) / gridKnees
+	step := (high - low) / gridRates
 	return weigh(votes, prior, q[0]-step, q[1]+step)
 }
 
 // weigh is the posterior over a grid whose knees are evenly spaced from low to high.
 func weigh(votes []Trial, prior func(m float64) (log float64), low, high float64) []belief {
-	step := (high - low) / (gridKnees - 1)
-	var knees, priors [gridKnees]float64
+	step := (high - low) / (gridRates - 1)
+	var knees, priors [gridRates]float64
 	for j := range knees {
 		knees[j] = low + float64(j)*step
 		priors[j] = prior(knees[j])
 	}
-	grid := make([]belief, 0, gridSlopes*gridKnees)
+	grid := make([]belief, 0, gridSlopes*gridRates)
 	best := math.Inf(-1)
 	for i := range gridSlopes {
 		s := slopeLow * math.Pow(slopeHigh/slopeLow, float64(i)/(gridSlopes-1))
@@ -168,7 +168,7 @@ func weigh(votes []Trial, prior func(m float64) (log float64), low, high float64
 
 // likelihood is the log likelihood of the votes under the curves of one s, one value per knee.
 func likelihood(votes []Trial, low, step, s float64) []float64 {
-	logs, products := make([]float64, gridKnees), slices.Repeat([]float64{1}, gridKnees)
+	logs, products := make([]float64, gridRates), slices.Repeat([]float64{1}, gridRates)
 	next := math.Exp(-step / s) // factor of the odds against meeting the SLO, from one knee to the next
 	for i, v := range votes {
 		odds := math.Exp((math.Log(v.Rate) - low) / s)

@@ -52,17 +52,17 @@ func TestEstimatesHoldTheTruth(t *testing.T) {
 				for seed := range uint64(cases) {
 					rng := rand.New(rand.NewPCG(seed, 3))
 					v := voter{knee: peak * math.Exp(-0.25+0.25*rng.NormFloat64()), s: s, flipped: flipped, rng: rng}
-					safe := v.knee * math.Pow(safeOdds, -s)
+					safe := v.knee * math.Pow(rate95Odds, -s)
 					votes := v.take(48, peak, 0)
 					for n, x := range found {
 						e := FitTrials(votes[:n], peak)
-						off := math.Log(e.Knee / v.knee)
+						off := math.Log(e.Rate50 / v.knee)
 						x.bias += off / cases
 						x.squares += off * off / cases
-						x.width += math.Log(e.KneeInterval[1]/e.KneeInterval[0]) / 2 / cases
-						x.covered += within(e.KneeInterval, v.knee) / cases
-						x.safeBias += math.Log(e.Safe/safe) / cases
-						x.safeCovered += within(e.SafeInterval, safe) / cases
+						x.width += math.Log(e.Rate50Interval[1]/e.Rate50Interval[0]) / 2 / cases
+						x.covered += within(e.Rate50Interval, v.knee) / cases
+						x.safeBias += math.Log(e.Rate95/safe) / cases
+						x.safeCovered += within(e.Rate95Interval, safe) / cases
 					}
 				}
 				for _, n := range slices.Sorted(maps.Keys(found)) {
@@ -91,16 +91,16 @@ func within(in *[2]float64, x float64) float64 {
 func TestAnEstimateOfSeparatedVotes(t *testing.T) {
 	votes := []Trial{{400, true}, {800, true}, {1000, false}, {700, true}, {900, false}, {790, true}}
 	e := FitTrials(votes, 1100)
-	if e.Knee < 800 || e.Knee > 900 || e.KneeInterval[0] > 800 || e.KneeInterval[1] < 900 || e.Safe >= e.Knee || e.Votes != 6 || e.Met != 4 || e.Missed != 2 {
+	if e.Rate50 < 800 || e.Rate50 > 900 || e.Rate50Interval[0] > 800 || e.Rate50Interval[1] < 900 || e.Rate95 >= e.Rate50 || e.Trials != 6 || e.Met != 4 || e.Missed != 2 {
 		t.Errorf("%+v", e)
 	}
-	if e := FitTrials(nil, 1000); e.KneeInterval != nil || e.Knee != 0 {
+	if e := FitTrials(nil, 1000); e.Rate50Interval != nil || e.Rate50 != 0 {
 		t.Errorf("no votes: %+v", e)
 	}
-	if e := FitTrials([]Trial{{500, true}, {2000, true}}, 0); !e.AtLeast() || e.AtMost() || !(e.Knee > 2000) {
+	if e := FitTrials([]Trial{{500, true}, {2000, true}}, 0); !e.AtLeast() || e.AtMost() || !(e.Rate50 > 2000) {
 		t.Errorf("all met: %+v", e)
 	}
-	if e := FitTrials([]Trial{{500, false}, {20, false}}, 1000); e.AtLeast() || !e.AtMost() || !(e.Knee < 500) {
+	if e := FitTrials([]Trial{{500, false}, {20, false}}, 1000); e.AtLeast() || !e.AtMost() || !(e.Rate50 < 500) {
 		t.Errorf("all missed: %+v", e)
 	}
 }
@@ -111,7 +111,7 @@ func TestAnEstimateOfManyVotes(t *testing.T) {
 	for i := range 2000 {
 		votes = append(votes, Trial{1000, i%2 == 0})
 	}
-	if e := FitTrials(votes, 1500); math.Abs(e.Knee/1000-1) > 0.02 {
+	if e := FitTrials(votes, 1500); math.Abs(e.Rate50/1000-1) > 0.02 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -137,7 +137,7 @@ func TestNextRate(t *testing.T) {
 	// A target whose peak work rate is far from its capacity is still found.
 	for _, knee := range []float64{60, 2000} {
 		e := FitTrials(voter{knee: knee, s: 0.03, rng: rand.New(rand.NewPCG(2, 2))}.take(24, 1000, 0), 1000)
-		if math.Abs(math.Log(e.Knee/knee)) > 0.06 {
+		if math.Abs(math.Log(e.Rate50/knee)) > 0.06 {
 			t.Errorf("a knee of %g is estimated at %+v", knee, e)
 		}
 	}

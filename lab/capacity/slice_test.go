@@ -72,7 +72,7 @@ func TestJudgeSlice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s record.Slice
 			r := short(c.edit)
-			JudgeSlice(&s, r)
+			CheckSlice(&s, r)
 			if s.Met != (c.miss == "" && c.unjudged == "") || s.Met && len(s.Misses) > 0 || (s.Inconclusive != "") != (c.unjudged != "") {
 				t.Fatalf("%+v", s)
 			}
@@ -106,7 +106,7 @@ func TestVotesOf(t *testing.T) {
 		slo(8, "a", true, func(s *record.Slice) { s.Role = record.RoleControl }),
 		slo(9, "a", true, func(s *record.Slice) { s.Kind = record.SliceWork; s.Steal = 0.5 }),
 	}
-	votes, left := VotesOf(all, record.RoleMeasure, "a")
+	votes, left := TrialsOf(all, record.RoleMeasure, "a")
 	if want := []Trial{{Rate: 100, Met: true}, {Rate: 400, Met: true}, {Rate: 700}}; !reflect.DeepEqual(votes, want) || left != 1 {
 		t.Errorf("%v, %d left out", votes, left)
 	}
@@ -114,7 +114,7 @@ func TestVotesOf(t *testing.T) {
 		// all of the experiment is disturbed: the worst 2 of 7 are left out
 		all[i].Steal = 0.2 + float64(i)/100
 	}
-	if votes, left := VotesOf(all, record.RoleMeasure, "a"); len(votes) != 3 || left != 1 {
+	if votes, left := TrialsOf(all, record.RoleMeasure, "a"); len(votes) != 3 || left != 1 {
 		t.Errorf("on a disturbed machine: %v, %d left out", votes, left)
 	}
 }
@@ -143,16 +143,16 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 		var votes []Trial
 		for range 100 {
 			s := record.Slice{Rate: NextRate(votes, peak, 0, b.rng.Float64())}
-			JudgeSlice(&s, b.run(record.RunSpec{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
+			CheckSlice(&s, b.run(record.RunSpec{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
 			if s.Inconclusive == "" {
 				votes = append(votes, Trial{Rate: s.Rate, Met: s.Met})
 			}
 		}
 		e := FitTrials(votes, peak)
 		t.Logf("%d servers of %v, p99 within %3.0f ms: capacity %6.0f/s, %.1f%% of the peak; knee %+.1f%% (interval +-%.1f%%), safe rate %+.1f%%", c.service.servers, c.service.mean, c.bound,
-			c.truth, 100*c.truth/peak, 100*(e.Knee/c.truth-1), 50*math.Log(e.KneeInterval[1]/e.KneeInterval[0]), 100*(e.Safe/c.truth-1))
-		if math.Abs(e.Knee/c.truth-1) > c.off || e.Safe > c.truth*1.01 {
-			t.Errorf("knee %.0f/s, safe rate %.0f/s, in truth %.0f/s", e.Knee, e.Safe, c.truth)
+			c.truth, 100*c.truth/peak, 100*(e.Rate50/c.truth-1), 50*math.Log(e.Rate50Interval[1]/e.Rate50Interval[0]), 100*(e.Rate95/c.truth-1))
+		if math.Abs(e.Rate50/c.truth-1) > c.off || e.Rate95 > c.truth*1.01 {
+			t.Errorf("knee %.0f/s, safe rate %.0f/s, in truth %.0f/s", e.Rate50, e.Rate95, c.truth)
 		}
 	}
 }

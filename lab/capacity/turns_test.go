@@ -52,7 +52,7 @@ func edit(exp *record.Experiment, change func(i int, s *record.Slice)) *record.E
 func TestSummariseSlices(t *testing.T) {
 	res := Summarise(turnsOf(700, 0, 40), "v")
 	safe := 700 * math.Pow(19, -0.02) // odds of 95 to 5
-	if !res.Valid || res.Votes != 40 || math.Abs(res.KneePerS/700-1) > 0.02 || math.Abs(res.CapacityPerS/safe-1) > 0.03 || res.CapacityPerS >= res.KneePerS {
+	if !res.Valid || res.Trials != 40 || math.Abs(res.Rate50PerS/700-1) > 0.02 || math.Abs(res.CapacityPerS/safe-1) > 0.03 || res.CapacityPerS >= res.Rate50PerS {
 		t.Errorf("%+v", res)
 	}
 	if in := res.Interval; in == nil || in[0] > safe || in[1] < safe || in[1]/in[0] > 1.2 {
@@ -100,8 +100,8 @@ func TestSummariseSlicesWithoutACapacity(t *testing.T) {
 func TestSummariseSaysWhatWasLeftOut(t *testing.T) {
 	exp := edit(turnsOf(700, 0, 40), func(i int, s *record.Slice) { s.Steal = 0.2 * b2f(i%8 == 0) })
 	res := Summarise(exp, "v")
-	if !res.Valid || res.Votes != 35 || len(res.Warnings) != 1 || res.Warnings[0] != "5 of 40 slices left out: other processes or the hypervisor used the CPUs" {
-		t.Errorf("%d votes, %q", res.Votes, res.Warnings)
+	if !res.Valid || res.Trials != 35 || len(res.Warnings) != 1 || res.Warnings[0] != "5 of 40 slices left out: other processes or the hypervisor used the CPUs" {
+		t.Errorf("%d votes, %q", res.Trials, res.Warnings)
 	}
 }
 

@@ -13,7 +13,7 @@ type Verdict struct {
 	Met      bool `json:"met"`
 	TooShort bool `json:"too_short,omitempty"` // fewer completions than its quantiles need; then not Met
 	// why the run is neither met nor missed; empty otherwise
-	Unjudged string `json:"unjudged,omitempty"`
+	Inconclusive string `json:"unjudged,omitempty"`
 	// the missed criteria in words; empty when Met or Unjudged
 	Misses   []string `json:"misses,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -31,8 +31,8 @@ const (
 	horizon = 60 * time.Second
 )
 
-// Judge says whether a run met its SLO.
-func Judge(r *record.Run) Verdict { return judge(r, r.SLO, leastCompletions(r)) }
+// CheckSLO says whether a run met its SLO.
+func CheckSLO(r *record.Run) Verdict { return checkSLO(r, r.SLO, leastCompletions(r)) }
 
 // leastCompletions is how many completions a run's verdict needs. A job may complete ten units a
 // second, and its SLO may bound a lower quantile than p99; the same number of completions must be
@@ -59,8 +59,8 @@ func leastCompletions(r *record.Run) int {
 	return least
 }
 
-// judge applies an SLO to a run, which must have at least the given number of completions.
-func judge(r *record.Run, slo record.SLO, completions int) Verdict {
+// checkSLO applies an SLO to a run, which must have at least the given number of completions.
+func checkSLO(r *record.Run, slo record.SLO, completions int) Verdict {
 	n := completed(r.Totals, slo)
 	j := judgement{run: r, slo: slo, few: n < int64(completions)}
 	j.quantiles()
@@ -72,9 +72,9 @@ func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	v := j.verdict
 	if j.few && len(v.Misses) == 0 {
 		v.TooShort = true
-		v.Unjudged = fmt.Sprintf("not judged: %s requests completed, a verdict needs %s", grouped(int(n)), grouped(completions))
+		v.Inconclusive = fmt.Sprintf("not judged: %s requests completed, a verdict needs %s", grouped(int(n)), grouped(completions))
 	}
-	v.Met = len(v.Misses) == 0 && v.Unjudged == ""
+	v.Met = len(v.Misses) == 0 && v.Inconclusive == ""
 	return v
 }
 

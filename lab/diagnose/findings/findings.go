@@ -28,9 +28,9 @@ type Evidence struct {
 // next.
 type Finding struct {
 	Kind     string        `json:"kind"` // one of the Kind constants
-	InWords  string        `json:"in_words"`
+	Text     string        `json:"in_words"`
 	Evidence []Evidence    `json:"evidence,omitempty"`
-	Where    []stacks.Site `json:"where,omitempty"`
+	Sites    []stacks.Site `json:"where,omitempty"`
 	Next     string        `json:"next"` // the experiment to try, as a command if there is one
 	// record.Profile...: the profile whose flame graph shows it
 	Profile string `json:"profile,omitempty"`

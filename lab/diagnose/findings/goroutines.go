@@ -43,10 +43,10 @@ func goroutineLeak(l *look) []Finding {
 	f := Finding{Kind: KindGoroutines, worth: 1,
 		Next: "build with GOEXPERIMENT=goroutineleakprofile (Go 1.26) and fetch /debug/pprof/goroutineleak; see whether the number falls when the load stops"}
 	if bySeries {
-		f.InWords = fmt.Sprintf("The number of goroutines grows under a constant load: from %.0f to %.0f within a run (in %d of %d runs).", most[0], most[1], grew, looked)
+		f.Text = fmt.Sprintf("The number of goroutines grows under a constant load: from %.0f to %.0f within a run (in %d of %d runs).", most[0], most[1], grew, looked)
 		f.Evidence = append(f.Evidence, Evidence{"goroutine_growth", math.Round(most[1] - most[0]), "goroutines", "within one run"})
 	} else {
-		f.InWords = "The number of goroutines grows under a constant load."
+		f.Text = "The number of goroutines grows under a constant load."
 	}
 	if len(growing) > 0 {
 		f.Profile = record.ProfileGoroutine
@@ -57,8 +57,8 @@ func goroutineLeak(l *look) []Finding {
 			all = append(all, of...)
 			words = append(words, fmt.Sprintf("there were %.0f%s, then %.0f", g.From, in(stacks.Sites(of)), g.To))
 		}
-		f.Where = stacks.Sites(all)
-		f.InWords += " T" + strings.Join(words, "; ")[1:] + "." // as a sentence of its own
+		f.Sites = stacks.Sites(all)
+		f.Text += " T" + strings.Join(words, "; ")[1:] + "." // as a sentence of its own
 		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].By(), "goroutines", "with the same stack, between two profiles"})
 	}
 	return []Finding{f}

@@ -22,8 +22,8 @@ func pools(l *look) []Finding {
 }
 
 func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
-	f := Finding{Kind: KindPool, Where: stacks.WaitSites(of), worth: min(share, 1), Removes: waitsForPool(share),
-		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(stacks.WaitSites(of)), lasting(mean(of))),
+	f := Finding{Kind: KindPool, Sites: stacks.WaitSites(of), worth: min(share, 1), Removes: waitsForPool(share),
+		Text: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(stacks.WaitSites(of)), lasting(mean(of))),
 		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
 			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait when none was free"}},
 		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}
@@ -34,7 +34,7 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 		}
 	}
 	if holders := stacks.Sites(back); len(holders) > 0 {
-		f.InWords += fmt.Sprintf(" Mostly %s returns them.", holders[0].String())
+		f.Text += fmt.Sprintf(" Mostly %s returns them.", holders[0].String())
 	}
 	return f
 }
@@ -76,8 +76,8 @@ func deadlines(l *look) []Finding {
 		return l.told(undated)
 	}
 	share := min(seconds/l.requestTime, 1)
-	return []Finding{{Kind: KindDeadlines, Where: stacks.WaitSites(of), worth: deadlineShare,
-		InWords: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: neither a request's deadline nor a client's disconnect ends that wait.",
+	return []Finding{{Kind: KindDeadlines, Sites: stacks.WaitSites(of), worth: deadlineShare,
+		Text: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: neither a request's deadline nor a client's disconnect ends that wait.",
 			percent(share), strings.Join(calls[:min(3, len(calls))], ", "), in(stacks.WaitSites(of))),
 		Evidence: []Evidence{{"deaf_share", round(share), "of the requests' time", "spent waiting in calls that take no context"}},
 		Next:     "pass the request's context on (" + instead[0] + "), stop the downstream process (kill -STOP) for a second, and see whether requests end at their deadline"}}

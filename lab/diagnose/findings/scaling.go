@@ -74,7 +74,7 @@ func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
 		verb = fmt.Sprintf("would have scaled %.0f s later", (at - needed).Seconds())
 	}
 	return Finding{Kind: KindAutoscaler, worth: 0.3, // an incident under growth, not a loss now
-		InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show the shortage.",
+		Text: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show the shortage.",
 			digits(r.Totals.ThroughputPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
 		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("highest number by the same rule on %s with a target of %s", queue.Signal, digits(queue.Target))},
@@ -92,7 +92,7 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 			continue
 		}
 		return Finding{Kind: KindAutoscaler, worth: 0.3,
-			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
+			Text: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
 				digits(r.Totals.ThroughputPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
 			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 				{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean between two decisions"},
@@ -119,7 +119,7 @@ func (l *look) forNothing() []Finding {
 			continue
 		}
 		return []Finding{{Kind: KindAutoscaler, worth: 0.2, // a cost, not a capacity
-			InWords: fmt.Sprintf("An autoscaler that goes by CPU (%s) would have scaled to %d replicas for nothing: %s of the CPU is used, and %s of that is spent waiting; computing takes %s.",
+			Text: fmt.Sprintf("An autoscaler that goes by CPU (%s) would have scaled to %d replicas for nothing: %s of the CPU is used, and %s of that is spent waiting; computing takes %s.",
 				percent(autoscale.TargetCPU), curves[0].Peak(), percent(used), percent(wasted), percent(computing)),
 			Evidence: []Evidence{{"replicas_by_cpu", float64(curves[0].Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 				{"waiting_share", round(wasted), "of CPU time", "spent in locks, channels and the scheduler"},
@@ -157,7 +157,7 @@ func connectionLimit(l *look) []Finding {
 				words = fmt.Sprintf("One replica's pool may already open %s connections, more than the database's limit of %s (%s).", digits(size), digits(limit), by)
 			}
 			// above it, connections fail
-			return []Finding{{Kind: KindConnectLimit, worth: 0.4, InWords: words,
+			return []Finding{{Kind: KindConnectLimit, worth: 0.4, Text: words,
 				Evidence: []Evidence{{gauge, size, "connections", "that one replica's pool may open"},
 					{"replicas", float64(replicas), "replicas", "that an autoscaler would have started"},
 					{"connection_limit", limit, "connections", by}},

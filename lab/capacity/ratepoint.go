@@ -4,8 +4,8 @@ import (
 	"dyno/lab/record"
 )
 
-// Step is one measured rate of a capacity curve.
-type Step struct {
+// RatePoint is one measured rate of a capacity curve.
+type RatePoint struct {
 	Run   string `json:"run,omitempty"`
 	Role  string `json:"role,omitempty"`
 	Round int    `json:"round,omitempty"`
@@ -36,12 +36,12 @@ type Step struct {
 	Invalid string             `json:"invalid,omitempty"`
 }
 
-// stepOf reads a run as a point of the curve. A run with too few completions is judged by its
+// ratePointOf reads a run as a point of the curve. A run with too few completions is judged by its
 // bounds too; Summarise warns about it.
-func stepOf(r *record.Run, slo record.SLO) Step {
+func ratePointOf(r *record.Run, slo record.SLO) RatePoint {
 	t := r.Totals
 	seen := slo.Observed(t)
-	s := Step{
+	s := RatePoint{
 		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Hold: r.Spec.Confirm,
 		OfferedPerS: t.OfferedPerS, AchievedPerS: t.ThroughputPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
@@ -58,7 +58,7 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 		s.PeakGoroutines, s.Gauges = server.PeakGoroutines, server.Gauges
 	}
 	if r.Invalid == "" {
-		v := judge(r, slo, 0)
+		v := checkSLO(r, slo, 0)
 		s.Met, s.Misses = v.Met, v.Misses
 	}
 	return s
