@@ -20,7 +20,7 @@ type RatePoint struct {
 	P95Ms          float64          `json:"p95_ms,omitempty"` // of jobs driven by concurrency
 	P99Ms          float64          `json:"p99_ms"`
 	P999Ms         float64          `json:"p999_ms"`
-	Errors         float64          `json:"errors"`                       // share of offers
+	Errors         float64          `json:"errors"`                       // share of requests
 	CPU            float64          `json:"cpu"`                          // cores the target used
 	CPUPerRequest  float64          `json:"cpu_us_per_request,omitempty"` // us
 	GCShare        float64          `json:"gc_share,omitempty"`           // of the target's CPU

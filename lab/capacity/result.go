@@ -27,7 +27,7 @@ type Result struct {
 	Schema  string     `json:"schema"`
 	Variant string     `json:"variant,omitempty"`
 	SLO     record.SLO `json:"slo"`
-	// geometric mean of Data, or the safe rate of slices; when not Valid, the highest rate met
+	// geometric mean of Data, or the rate of slices at 95%; when not Valid, the highest rate met
 	CapacityPerS float64 `json:"capacity_per_s"`
 	// units in flight, of jobs driven by concurrency
 	Concurrency int         `json:"concurrency,omitempty"`
@@ -43,7 +43,7 @@ type Result struct {
 	Bound     string   `json:"bound,omitempty"`
 	Warnings  []string `json:"warnings"`
 
-	// The fields below are set for slices. CapacityPerS is then the safe rate: 95% of the slices
+	// The fields below are set for slices. CapacityPerS is then the rate at which 95% of the slices
 	// meet the SLO.
 	Rate50PerS       float64     `json:"knee_per_s,omitempty"` // half of the slices meet the SLO
 	Rate50Interval   *[2]float64 `json:"knee_interval,omitempty"`

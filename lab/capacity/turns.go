@@ -37,14 +37,14 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 		}
 	}
 	res.PeakWorkPerS, res.PeakWorkInterval = peakWork(all, mine)
-	votes, left := TrialsOf(all, record.RoleMeasure, res.Variant)
+	trials, left := TrialsOf(all, record.RoleMeasure, res.Variant)
 	if left > 0 {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %s left out: other processes or the hypervisor used the CPUs", left, plural(tried, "slice", "slices")))
 	}
-	e := FitTrials(votes, res.PeakWorkPerS)
+	e := FitTrials(trials, res.PeakWorkPerS)
 	res.Trials = e.Trials
-	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the votes, and the highest that was met
-	for _, v := range votes {
+	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the trials, and the highest that was met
+	for _, v := range trials {
 		from, to = min(from, v.Rate), max(to, v.Rate)
 		if v.Met {
 			highest = max(highest, v.Rate)

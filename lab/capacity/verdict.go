@@ -14,7 +14,7 @@ type Verdict struct {
 	TooShort bool `json:"too_short,omitempty"` // fewer completions than its quantiles need; then not Met
 	// why the run is neither met nor missed; empty otherwise
 	Inconclusive string `json:"unjudged,omitempty"`
-	// the missed criteria in words; empty when Met or Unjudged
+	// the missed criteria; empty when Met or Inconclusive
 	Misses   []string `json:"misses,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Trend    Trend    `json:"trend"` // of the latency within the run
@@ -25,7 +25,7 @@ type Verdict struct {
 const MinCompletions = 2000
 
 const (
-	// carried is the share of the offered rate that must be achieved.
+	// carried is the share of the arrival rate that must be achieved.
 	carried = 0.98
 	// horizon is how far ahead a slope is extrapolated: a queue that never drains is not capacity.
 	horizon = 60 * time.Second
@@ -122,7 +122,7 @@ func (j *judgement) errors() {
 	j.miss(share > j.slo.Errors, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
 }
 
-// errorShare is the share of offers that the SLO counts as failed.
+// errorShare is the share of requests that the SLO counts as failed.
 func errorShare(t record.Totals, slo record.SLO) float64 {
 	if t.Offered == 0 {
 		return t.ErrorShare()
@@ -130,8 +130,8 @@ func errorShare(t record.Totals, slo record.SLO) float64 {
 	return float64(errorCount(t, slo)) / float64(t.Offered)
 }
 
-// errorCount is how many offers the SLO counts as failed. An unfinished offer also lacks its
-// receipt: an SLO on delivery counts it as one error, not two.
+// errorCount is how many requests the SLO counts as failed. An unfinished request also lacks its
+// delivery: an SLO on delivery counts it as one error, not two.
 func errorCount(t record.Totals, slo record.SLO) int64 {
 	if slo.On == record.OnDelivery {
 		return t.Failed + max(t.Unfinished, t.Undelivered)
@@ -151,7 +151,7 @@ func (j *judgement) frames() {
 	}
 }
 
-// achieved judges whether the target kept up with the offered rate. In the closed model the
+// achieved judges whether the target kept up with the arrival rate. In the closed model the
 // target's answers set the rate, so it always does.
 func (j *judgement) achieved() {
 	t := j.run.Totals

@@ -89,7 +89,7 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	return d
 }
 
-// verdict is what is said of the diagnosis.
+// verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
 	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one}
 	if run := s.last(); run != nil {
@@ -151,7 +151,7 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 // place.
 func serving(of []record.Stack, whole float64) []stacks.Site {
 	return stacks.SitesOf(slices.DeleteFunc(of, func(s record.Stack) bool {
-		return stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames)
+		return stacks.ClassOf(s.Frames) == stacks.Profiling || profiling(s.Frames)
 	}), whole)
 }
 
@@ -283,8 +283,8 @@ func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 // serial part.
 const few = 2
 
-// looking reports whether a stack belongs to the taking of profiles.
-func looking(frames []record.Frame) bool {
+// profiling reports whether a stack belongs to the taking of profiles.
+func profiling(frames []record.Frame) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool {
 		return strings.HasPrefix(f.Function, "net/http/pprof.") || strings.HasPrefix(f.Function, "runtime/pprof.")
 	})

@@ -34,7 +34,7 @@ type Diagnosis struct {
 	Evidence      []findings.Evidence `json:"evidence"`
 	Interventions []Intervention      `json:"interventions"`
 	Findings      []findings.Finding  `json:"findings"`
-	// WhatIf is the most that removing the bottleneck brings; nil: not reckoned.
+	// WhatIf is the most that removing the bottleneck brings; nil: not estimated.
 	WhatIf *whatif.Estimate `json:"what_if,omitempty"`
 	// of a ladder's step: why its throughput changed, or did not
 	Moved        string  `json:"moved,omitempty"`

@@ -91,7 +91,7 @@ func (d *Diagnosis) removal(run *record.Run, e evidence) whatif.Removal {
 	return whatif.Removal{}
 }
 
-// Facts are the figures from which estimates are reckoned.
+// Facts are the figures from which estimates are made.
 func (d *Diagnosis) Facts() whatif.Facts { return d.facts }
 
 // BottleneckText name what bounds the service, within a sentence.

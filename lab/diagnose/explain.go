@@ -27,7 +27,7 @@ func (m StepChange) significant() bool {
 	return m.Low > 1 || m.High < 1
 }
 
-// Explain explains in words why a step changed the throughput or did not: the bottleneck before,
+// Explain explains why a step changed the throughput or did not: the bottleneck before,
 // what the step changed of it, and the bottleneck now. A nil diagnosis is unknown.
 func Explain(before, after *Diagnosis, m StepChange) string {
 	if before == nil || after == nil || m.Ratio <= 0 {

@@ -136,7 +136,7 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 			return min(c, most), true
 		}
 	}
-	return min(4*last.Spec.Connections, most), true // of sessions, which each offer little
+	return min(4*last.Spec.Connections, most), true // of sessions, each of which sends little
 }
 
 // growth is the relative rise of the throughput per doubling of the clients at the sweep's last

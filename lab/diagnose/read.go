@@ -67,7 +67,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	sig[rules.Throughput], sig[rules.Clients] = x, c
 	sig[rules.Failing] = facts.Failing(r)
 	sig[rules.GeneratorBusy] = t.Generator.BusiestThread
-	// beside other processes any generator lags
+	// next to other processes any generator lags
 	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) {
 		sig[rules.GeneratorLag] = lag / t.Response.P99
 	}
@@ -295,7 +295,7 @@ func serves(t *record.Trace) bool {
 }
 
 // workers looks for the goroutines that do the work after the response: the group that spends its
-// time in one kind of wait other than waiting for work. A service that is offered more than it
+// time in one kind of wait other than waiting for work. A service that receives more than it
 // carries always has work for them, so a group that waits for work is not the bottleneck.
 func (e *evidence) workers(t *record.Trace) {
 	groups := map[record.Frame]float64{}

@@ -12,7 +12,7 @@ import (
 	"dyno/lab/diagnose/stacks"
 )
 
-// statement is what is said of a service.
+// statement is a verdict with what its text mentions.
 type statement struct {
 	Bottleneck rules.Bottleneck
 	Kind       string // of a wait or a lock

@@ -15,7 +15,7 @@ func connections(l *look) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Dials.In(s.Frames) })
 	perRequest := l.dialsPerRequest()
 	if share < dialShare && perRequest < dialsPerTen {
-		return l.told(reopened)
+		return l.reported(reopened)
 	}
 	f := Finding{Kind: KindConnections, Sites: where, Profile: record.ProfileCPU, worth: max(share, dialShare), Removes: whatif.Removal{CPU: share, CPUOf: "spent opening connections"},
 		Text: "Connections are opened anew instead of reused",
@@ -56,7 +56,7 @@ func statements(l *look) []Finding {
 		waited = min(seconds/l.requestTime, 1)
 	}
 	if share < prepareShare && waited < prepareShare {
-		return l.told(reprepared)
+		return l.reported(reprepared)
 	}
 	if len(of) > 0 {
 		where = stacks.WaitSites(of)

@@ -21,8 +21,8 @@ func Database(r *record.Run, d facts.Database) []Finding {
 	return out
 }
 
-// told is the worst finding of its kind in the gauges of the runs that count.
-func (l *look) told(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
+// reported is the worst finding of its kind in the gauges of the runs that count.
+func (l *look) reported(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
 		for _, d := range facts.Databases(r) {

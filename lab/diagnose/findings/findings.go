@@ -36,7 +36,7 @@ type Finding struct {
 	Profile string `json:"profile,omitempty"`
 	// Removes is what a request no longer costs without the finding; zero: that was not measured.
 	Removes whatif.Removal `json:"-"`
-	// WhatIf is the most that this brings; nil: not reckoned.
+	// WhatIf is the most that this brings; nil: not estimated.
 	WhatIf *whatif.Estimate `json:"what_if,omitempty"`
 
 	// worth estimates the share of a request's cost or of the capacity at stake; 1: an outage.

@@ -73,7 +73,7 @@ func deadlines(l *look) []Finding {
 		return blind
 	})
 	if l.requestTime <= 0 || seconds/l.requestTime < deadlineShare {
-		return l.told(undated)
+		return l.reported(undated)
 	}
 	share := min(seconds/l.requestTime, 1)
 	return []Finding{{Kind: KindDeadlines, Sites: stacks.WaitSites(of), worth: deadlineShare,

@@ -11,9 +11,9 @@ import (
 type CPU struct {
 	Target  float64
 	Ready   float64 // Target, and what its threads were ready for while others had the CPUs
-	Others  float64 // used by the load generator and the target's companions, on the same CPUs
+	Others  float64 // used by the load generator and the target's dependencies, on the same CPUs
 	Limit   float64 // what the target may use: its GOMAXPROCS, or its cgroup's quota
-	Machine float64 // cores for the target and those beside it
+	Machine float64 // cores for the target and Others
 	Taken   float64 // share of the machine that other processes took
 }
 
@@ -103,19 +103,19 @@ func (c CPU) At(l CPUUse) CPU {
 // used up.
 const most = 0.9
 
-// UsedUp reports whether the target, and those beside it, have no CPU left: they use all of it, or
+// UsedUp reports whether the target and Others have no CPU left: they use all of it, or
 // the target's threads are always ready for one that other processes have.
 func (c CPU) UsedUp() bool { return c.Target > 0 && c.times(Removal{}) < 1/most }
 
 // times is how many times the present throughput the CPUs permit after a removal. The load
-// generator and the companions need as much per request as before, unless they are removed. Other
+// generator and the dependencies need as much per request as before, unless they are removed. Other
 // processes go on: a thread that is ready gets the CPU for the same share of that time.
 func (c CPU) times(r Removal) float64 {
 	ready, machine := max(c.Ready, c.Target), c.Machine
 	limit := min(c.Limit, machine)
 	ready = max(c.Target, min(ready, limit)) // threads in system calls may exceed GOMAXPROCS
 	if ready >= most*limit {
-		machine = min(machine, c.Target+c.Others) // they get no more beside the others
+		machine = min(machine, c.Target+c.Others) // other processes leave them no more
 	}
 	beside := max(0, c.Others-r.Others)
 	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+beside))

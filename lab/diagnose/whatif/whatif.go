@@ -1,4 +1,4 @@
-// Package whatif reckons the most that a change can bring before it is made: by how much the
+// Package whatif estimates the most that a change can bring before it is made: by how much the
 // throughput of a saturated service can rise without a cost that a profile or a trace shows, and
 // what bounds it then. Each model gives an upper bound, and an estimate says what it rests on, or
 // which figure is missing.
@@ -13,7 +13,7 @@ import (
 	"dyno/lab/diagnose/rules"
 )
 
-// Facts are the figures of a saturated service from which the models reckon.
+// Facts are the figures of a saturated service from which the models estimate.
 type Facts struct {
 	Bottleneck rules.Bottleneck
 	Kind       string // of a wait, or of a lock
@@ -29,7 +29,7 @@ type Facts struct {
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
 	Rising   bool
-	Sessions bool // the load is connections that stay open, and each offers the same
+	Sessions bool // the load is connections that stay open, and each sends at the same rate
 }
 
 // Limit is a resource that serves one request at a time: a lock, or a goroutine that works for all
@@ -76,9 +76,9 @@ type Estimate struct {
 	// AtMost is the ratio of the throughput after to that before, at most; 0: unknown.
 	AtMost float64 `json:"at_most,omitempty"`
 	// Alone is the same for a service that shares its CPUs neither with the load generator and its
-	// companions nor with other processes; 0: about the same.
+	// dependencies nor with other processes; 0: about the same.
 	Alone   float64 `json:"at_most_alone,omitempty"`
-	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: nothing is said of it
+	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: not known
 	Then    string  `json:"then,omitempty"`            // what bounds the service then
 	Missing string  `json:"missing,omitempty"`
 	Text    string  `json:"in_words"`
@@ -87,7 +87,7 @@ type Estimate struct {
 // mostCPU is the largest share of the CPU time that can go: an answer costs something.
 const mostCPU = 0.99
 
-// Without reckons the most that a removal brings. Whichever resource is used up first bounds the
+// Without estimates the most that a removal brings. Whichever resource is used up first bounds the
 // throughput, so the estimate is the lowest of the known ceilings. One that was not measured may be
 // lower: hence a bound, and no forecast.
 func (f Facts) Without(r Removal) Estimate {
