@@ -6,10 +6,10 @@ import (
 
 // RatePoint is one measured rate of a capacity curve.
 type RatePoint struct {
-	Run   string `json:"run,omitempty"`
-	Role  string `json:"role,omitempty"`
-	Round int    `json:"round,omitempty"`
-	Hold  bool   `json:"hold,omitempty"`
+	Run     string `json:"run,omitempty"`
+	Role    string `json:"role,omitempty"`
+	Round   int    `json:"round,omitempty"`
+	Confirm bool   `json:"hold,omitempty"`
 	// units in flight, of jobs driven by concurrency
 	Concurrency    int              `json:"concurrency,omitempty"`
 	Sessions       *record.Sessions `json:"sessions,omitempty"`
@@ -42,7 +42,7 @@ func ratePointOf(r *record.Run, slo record.SLO) RatePoint {
 	t := r.Totals
 	seen := slo.Observed(t)
 	s := RatePoint{
-		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Hold: r.Spec.Confirm,
+		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Confirm: r.Spec.Confirm,
 		OfferedPerS: t.OfferedPerS, AchievedPerS: t.ThroughputPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
 		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,

@@ -10,12 +10,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// belowHold is the factor applied to a capacity whose hold missed the SLO: the true value is below
-// that rate by an unknown amount.
-const belowHold = 0.99
+// belowConfirmed is the factor applied to a capacity whose confirmation missed the SLO: the true
+// value is below that rate by an unknown amount.
+const belowConfirmed = 0.99
 
-// ofSlices reads a variant's capacity from its slices. Runs are the variant's holds at the rate
-// that the slices found.
+// ofSlices reads a variant's capacity from its slices. Runs are the variant's confirmations at the
+// rate that the slices found.
 func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	mine := func(s *record.Slice) bool { return s.Role == record.RoleMeasure && s.Variant == res.Variant }
 	limited, tried, lowest := 0, 0, math.Inf(1)
@@ -150,6 +150,6 @@ func (res *Result) confirm(runs []*record.Run) {
 	if broke > res.CapacityPerS {
 		return
 	}
-	res.CapacityPerS = broke * belowHold
+	res.CapacityPerS = broke * belowConfirmed
 	res.Interval = &[2]float64{min(res.Interval[0], res.CapacityPerS), min(res.Interval[1], broke)}
 }

@@ -11,7 +11,7 @@ import (
 
 // connections finds connections that are opened anew instead of reused: by their cost, by the
 // goroutines that net/http starts to dial, and by the gauges of a pool.
-func connections(l *look) []Finding {
+func connections(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Dials.In(s.Frames) })
 	perRequest := l.dialsPerRequest()
 	if share < dialShare && perRequest < dialsPerTen {
@@ -33,7 +33,7 @@ func connections(l *look) []Finding {
 	return []Finding{f}
 }
 
-func (l *look) dialsPerRequest() float64 {
+func (l *figures) dialsPerRequest() float64 {
 	if l.trace == nil || l.trace.Requests <= 0 {
 		return 0
 	}
@@ -48,7 +48,7 @@ func (l *look) dialsPerRequest() float64 {
 
 // statements finds statements that are prepared for every query: each takes a round trip and a
 // parse.
-func statements(l *look) []Finding {
+func statements(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Prepares.In(s.Frames) })
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.Prepares.In(w.Stack) && stacks.InRequest(w.Stack) })
 	waited := 0.0
@@ -70,7 +70,7 @@ func statements(l *look) []Finding {
 }
 
 // handshakes finds TLS connections that are set up more often than necessary.
-func handshakes(l *look) []Finding {
+func handshakes(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Handshakes.In(s.Frames) })
 	if share < handshakeShare {
 		return nil
@@ -94,7 +94,7 @@ func handshakes(l *look) []Finding {
 }
 
 // acceptQueue finds connections that waited to be accepted, or were refused.
-func acceptQueue(l *look) []Finding {
+func acceptQueue(l *figures) []Finding {
 	overflows, fullest, limit := 0.0, 0.0, int64(0)
 	for _, r := range l.counted {
 		if !r.System.Seen {

@@ -12,7 +12,7 @@ import (
 
 // contention finds locks that requests wait for: how long, how often, and which functions held
 // them.
-func contention(l *look) []Finding {
+func contention(l *figures) []Finding {
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock })
 	held, err := l.mutexes()
 	share, over := 0.0, ""
@@ -46,7 +46,7 @@ func contention(l *look) []Finding {
 	return []Finding{f}
 }
 
-func (l *look) mutexes() (*record.Profile, error) {
+func (l *figures) mutexes() (*record.Profile, error) {
 	if l.Profiled == nil {
 		return nil, fmt.Errorf("no run was profiled")
 	}
@@ -62,7 +62,7 @@ func (l *look) mutexes() (*record.Profile, error) {
 }
 
 // heldBy adds the functions that held the locks, and what they did meanwhile.
-func (f *Finding) heldBy(l *look, of []record.Wait) {
+func (f *Finding) heldBy(l *figures, of []record.Wait) {
 	h, ok := stacks.HolderOf(l.Profiled, l.trace, of)
 	if !h.Booked {
 		f.Profile = record.ProfileBlock
@@ -122,7 +122,7 @@ func sides(of []record.Wait) string {
 
 // queues finds requests that wait for the goroutines at the other end of a channel or a condition,
 // and reports whether those are busy or wait themselves.
-func queues(l *look) []Finding {
+func queues(l *figures) []Finding {
 	if l.trace == nil || l.requestTime <= 0 {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // hotPath names the service's own functions that spend a request's CPU time, directly or in what
 // they call.
-func hotPath(l *look) []Finding {
+func hotPath(l *figures) []Finding {
 	if l.cpu == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func hotPath(l *look) []Finding {
 }
 
 // spinning finds CPU time spent waiting rather than computing.
-func spinning(l *look) []Finding {
+func spinning(l *figures) []Finding {
 	if l.cpu == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ var meaning = map[stacks.Class]string{
 }
 
 // syscalls finds the system calls of a request, by call and by place.
-func syscalls(l *look) []Finding {
+func syscalls(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.ClassOf(s.Frames) == stacks.Syscall })
 	if share < syscallShare {
 		return nil
@@ -106,7 +106,7 @@ func syscalls(l *look) []Finding {
 }
 
 // misses finds CPU time spent waiting for memory.
-func misses(l *look) []Finding {
+func misses(l *figures) []Finding {
 	var out []Finding
 	for _, kind := range []struct {
 		kind, signal, what, next string

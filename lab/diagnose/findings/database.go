@@ -22,7 +22,7 @@ func Database(r *record.Run, d facts.Database) []Finding {
 }
 
 // reported is the worst finding of its kind in the gauges of the runs that count.
-func (l *look) reported(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
+func (l *figures) reported(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
 		for _, d := range facts.Databases(r) {

@@ -77,7 +77,7 @@ type Subject struct {
 }
 
 // finders run in this order; their findings are sorted by worth.
-var finders = []func(*look) []Finding{
+var finders = []func(*figures) []Finding{
 	goroutineLeak, heapLeak,
 	hotPath, allocations, contention, queues, pools, spinning, syscalls, misses,
 	gcPauses, connections, statements, handshakes, deadlines, acceptQueue,
@@ -87,7 +87,7 @@ var finders = []func(*look) []Finding{
 // Find returns all findings about a subject, the one with the highest worth first. Without a
 // profiled run it returns those that the runs' series and totals show.
 func Find(s Subject) []Finding {
-	l := newLook(s)
+	l := readFigures(s)
 	out := []Finding{}
 	for _, find := range finders {
 		out = append(out, find(l)...)
@@ -98,7 +98,7 @@ func Find(s Subject) []Finding {
 
 // Unseen lists what the findings could not measure, and what would make it visible.
 func Unseen(s Subject) []string {
-	for _, r := range newLook(s).counted {
+	for _, r := range readFigures(s).counted {
 		if r.System.Seen && r.System.CacheMisses > 0 {
 			return nil
 		}

@@ -14,7 +14,7 @@ import (
 // goroutineLeak finds goroutines whose number grows under a constant load: by the series of the
 // runs, and by the stacks whose counts grew between two profiles. A stack that grew while the total
 // did not is a fluctuation; a total that grew without profiles is a leak without a place.
-func goroutineLeak(l *look) []Finding {
+func goroutineLeak(l *figures) []Finding {
 	looked, grew := 0, 0
 	most := [2]float64{}
 	runs := l.counted
@@ -72,7 +72,7 @@ func leaks(g stacks.Growth) bool {
 // growingStacks returns the stacks that grew between the two profiles, the largest growth first,
 // without those that grew little in comparison. Unless handlers is set, goroutines that handle a
 // request are left out: their number at one point at a moment is chance.
-func (l *look) growingStacks(handlers bool) []stacks.Growth {
+func (l *figures) growingStacks(handlers bool) []stacks.Growth {
 	before, after, ok := l.pair(record.ProfileGoroStart, record.ProfileGoroutine, record.ValueGoroutines)
 	if !ok {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // ownLimits finds the resource that a job reported waiting for. A job bound by a remote budget
 // looks idle from outside; only the job knows the reason.
-func ownLimits(l *look) []Finding {
+func ownLimits(l *figures) []Finding {
 	var of = l.Profiled
 	if n := len(l.Saturated); n > 0 {
 		of = l.Saturated[n-1]

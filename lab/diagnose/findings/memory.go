@@ -12,7 +12,7 @@ import (
 )
 
 // allocations lists the allocations of a request, by place.
-func allocations(l *look) []Finding {
+func allocations(l *figures) []Finding {
 	if l.Profiled == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func allocations(l *look) []Finding {
 }
 
 // heapLeak finds a live heap that grows under a constant load.
-func heapLeak(l *look) []Finding {
+func heapLeak(l *figures) []Finding {
 	grew, looked, most := 0, 0, facts.HeapGrowth{}
 	for _, r := range l.counted {
 		if !steady(r) {
@@ -98,7 +98,7 @@ func heapLeak(l *look) []Finding {
 }
 
 // path is the path of a profile if there is a profiled run.
-func (l *look) path(kind string) string {
+func (l *figures) path(kind string) string {
 	if l.Profiled == nil {
 		return "DIR/profiles/" + kind + ".pb.gz"
 	}
@@ -107,7 +107,7 @@ func (l *look) path(kind string) string {
 
 // growingSites returns the places whose live bytes grew between the two heap profiles, their total
 // growth, and the live bytes before.
-func (l *look) growingSites() (where []stacks.Site, growth, before float64) {
+func (l *figures) growingSites() (where []stacks.Site, growth, before float64) {
 	first, last, ok := l.pair(record.ProfileHeapStart, record.ProfileHeap, record.ValueInUseBytes)
 	if !ok {
 		return nil, 0, 0
@@ -117,7 +117,7 @@ func (l *look) growingSites() (where []stacks.Site, growth, before float64) {
 }
 
 // gcPauses finds pauses that form two groups.
-func gcPauses(l *look) []Finding {
+func gcPauses(l *figures) []Finding {
 	pauses := map[float64]int64{}
 	p99 := 0.0
 	for _, r := range l.counted {

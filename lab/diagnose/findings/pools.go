@@ -13,7 +13,7 @@ import (
 
 // pools finds requests that wait for a connection of a pool: by the trace, and by gauges of the
 // time waited. The number of waits is not used: a thousand waits of a microsecond are harmless.
-func pools(l *look) []Finding {
+func pools(l *figures) []Finding {
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.KindOf(w) == stacks.WaitPool })
 	if l.requestTime > 0 && seconds/l.requestTime >= poolShare {
 		return []Finding{l.starvedByTrace(of, seconds/l.requestTime)}
@@ -21,7 +21,7 @@ func pools(l *look) []Finding {
 	return l.starvedByGauge()
 }
 
-func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
+func (l *figures) starvedByTrace(of []record.Wait, share float64) Finding {
 	f := Finding{Kind: KindPool, Sites: stacks.WaitSites(of), worth: min(share, 1), Removes: waitsForPool(share),
 		Text: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(stacks.WaitSites(of)), lasting(mean(of))),
 		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
@@ -42,7 +42,7 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 // starvedByGauge reads gauges named ..._wait_seconds (or ..._wait_seconds_total): sums of time
 // waited, such as sql.DBStats.WaitDuration, whose growth per second is the number of waiting
 // requests.
-func (l *look) starvedByGauge() []Finding {
+func (l *figures) starvedByGauge() []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
 		gauges := facts.Gauges(r)
@@ -60,7 +60,7 @@ func (l *look) starvedByGauge() []Finding {
 
 // deadlines finds requests that wait in such a call. Whether the request has a deadline is not
 // visible there; a gauge of the service may show it.
-func deadlines(l *look) []Finding {
+func deadlines(l *figures) []Finding {
 	var calls, instead []string
 	of, seconds := l.waits(func(w record.Wait) bool {
 		if !stacks.InRequest(w.Stack) || stacks.What(w) == stacks.WaitIdle {

@@ -13,7 +13,7 @@ import (
 
 // autoscaler finds where a CPU-based autoscaler would be wrong: late or never if work ages while
 // the CPU is idle, and for nothing if the CPU is busy waiting.
-func autoscaler(l *look) []Finding {
+func autoscaler(l *figures) []Finding {
 	late, worst := Finding{}, 0
 	for _, r := range l.counted {
 		if r.Load.Model == "closed" {
@@ -34,7 +34,7 @@ func autoscaler(l *look) []Finding {
 
 // lateInTurns is the finding about slices that missed the SLO. A short slice may miss it because of
 // a neighbour, so most of them must agree: it takes the one in the middle by gap.
-func (l *look) lateInTurns() (Finding, int) {
+func (l *figures) lateInTurns() (Finding, int) {
 	like := slices.Concat(l.counted, []*record.Run{l.Profiled})[0]
 	if l.Experiment == nil || like == nil {
 		return Finding{}, 0
@@ -52,7 +52,7 @@ func (l *look) lateInTurns() (Finding, int) {
 }
 
 // tooLate compares the curves of a run; gap is the number of replicas missing from the CPU's curve.
-func (l *look) tooLate(r *record.Run) (f Finding, gap int) {
+func (l *figures) tooLate(r *record.Run) (f Finding, gap int) {
 	curves := autoscale.Curves(r, l.cores(r))
 	if len(curves) == 0 || curves[0].Signal != autoscale.CPU {
 		return f, 0
@@ -103,7 +103,7 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 }
 
 // forNothing finds an autoscaler that would add replicas because of CPU time spent waiting.
-func (l *look) forNothing() []Finding {
+func (l *figures) forNothing() []Finding {
 	wasted := l.classes[stacks.Lock] + l.classes[stacks.Channel] + l.classes[stacks.Scheduler]
 	if l.cpu == nil || wasted < spinShare {
 		return nil
@@ -131,7 +131,7 @@ func (l *look) forNothing() []Finding {
 
 // connectionLimit compares the connections of the replicas that an autoscaler would start with the
 // database's limit: each replica opens a pool.
-func connectionLimit(l *look) []Finding {
+func connectionLimit(l *figures) []Finding {
 	const suffix = "_max_open"
 	for _, r := range l.counted {
 		if r.Totals.Server == nil {
