@@ -149,12 +149,12 @@ func TestSummariseByConcurrency(t *testing.T) {
 	}
 }
 
-func TestLimitWords(t *testing.T) {
+func TestLimitText(t *testing.T) {
 	for want, all := range map[string][]record.WaitLimit{
 		"": nil, "the server's budget or its answers (80%)": {{Name: "server", Share: 0.8}, {Name: "cpu", Share: 0.1}},
 		"none of the limits it reports (highest: tape 10%)": {{Name: "tape", Share: 0.1}},
 	} {
-		if words := LimitWords(all); words != want {
+		if words := LimitText(all); words != want {
 			t.Errorf("%q, want %q", words, want)
 		}
 	}

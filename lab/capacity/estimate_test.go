@@ -14,7 +14,7 @@ import (
 // voter is a simulated target whose slices meet their SLO with the logistic curve's probability.
 type voter struct {
 	knee, s float64
-	flipped float64 // share of votes that are inverted
+	flipped float64 // share of trials that are inverted
 	rng     *rand.Rand
 }
 
@@ -28,16 +28,16 @@ func (v voter) vote(rate float64) Trial {
 
 // take lets it vote n times, at the rates that NextRate returns.
 func (v voter) take(n int, peak, limit float64) []Trial {
-	var votes []Trial
+	var trials []Trial
 	for range n {
-		votes = append(votes, v.vote(NextRate(votes, peak, limit, v.rng.Float64())))
+		trials = append(trials, v.vote(NextRate(trials, peak, limit, v.rng.Float64())))
 	}
-	return votes
+	return trials
 }
 
 // Repeated experiments find the knee without bias, and their intervals contain it as often as their
-// confidence says, for any width of the curve and any number of votes, also when one vote of twenty
-// is caused by other processes. All seeds are fixed. -v prints the results.
+// confidence says, for any width of the curve and any number of trials, also when one vote of
+// twenty is caused by other processes. All seeds are fixed. -v prints the results.
 func TestEstimatesHoldTheTruth(t *testing.T) {
 	const cases, peak = 100, 1000.0
 	type sums struct{ bias, squares, width, covered, safeBias, safeCovered float64 }
@@ -52,25 +52,25 @@ func TestEstimatesHoldTheTruth(t *testing.T) {
 				for seed := range uint64(cases) {
 					rng := rand.New(rand.NewPCG(seed, 3))
 					v := voter{knee: peak * math.Exp(-0.25+0.25*rng.NormFloat64()), s: s, flipped: flipped, rng: rng}
-					safe := v.knee * math.Pow(safeOdds, -s)
-					votes := v.take(48, peak, 0)
+					safe := v.knee * math.Pow(rate95Odds, -s)
+					trials := v.take(48, peak, 0)
 					for n, x := range found {
-						e := FitTrials(votes[:n], peak)
-						off := math.Log(e.Knee / v.knee)
+						e := FitTrials(trials[:n], peak)
+						off := math.Log(e.Rate50 / v.knee)
 						x.bias += off / cases
 						x.squares += off * off / cases
-						x.width += math.Log(e.KneeInterval[1]/e.KneeInterval[0]) / 2 / cases
-						x.covered += within(e.KneeInterval, v.knee) / cases
-						x.safeBias += math.Log(e.Safe/safe) / cases
-						x.safeCovered += within(e.SafeInterval, safe) / cases
+						x.width += math.Log(e.Rate50Interval[1]/e.Rate50Interval[0]) / 2 / cases
+						x.covered += within(e.Rate50Interval, v.knee) / cases
+						x.safeBias += math.Log(e.Rate95/safe) / cases
+						x.safeCovered += within(e.Rate95Interval, safe) / cases
 					}
 				}
 				for _, n := range slices.Sorted(maps.Keys(found)) {
 					x := found[n]
-					t.Logf("%2d votes: knee %+.1f%%, spread %.1f%%, interval +-%.1f%%, holds it in %.0f%%; safe rate %+.1f%%, %.0f%%",
+					t.Logf("%2d trials: knee %+.1f%%, spread %.1f%%, interval +-%.1f%%, holds it in %.0f%%; safe rate %+.1f%%, %.0f%%",
 						n, x.bias*100, math.Sqrt(x.squares)*100, x.width*100, x.covered*100, x.safeBias*100, x.safeCovered*100)
 					if math.Abs(x.bias) > 0.02 || x.covered < 0.9 || x.safeCovered < 0.8 {
-						t.Errorf("%d votes: %+v", n, *x)
+						t.Errorf("%d trials: %+v", n, *x)
 					}
 				}
 			})
@@ -89,29 +89,29 @@ func within(in *[2]float64, x float64) float64 {
 // Votes that a single rate separates give a knee between them, and an interval as wide as their
 // gap.
 func TestAnEstimateOfSeparatedVotes(t *testing.T) {
-	votes := []Trial{{400, true}, {800, true}, {1000, false}, {700, true}, {900, false}, {790, true}}
-	e := FitTrials(votes, 1100)
-	if e.Knee < 800 || e.Knee > 900 || e.KneeInterval[0] > 800 || e.KneeInterval[1] < 900 || e.Safe >= e.Knee || e.Votes != 6 || e.Met != 4 || e.Missed != 2 {
+	trials := []Trial{{400, true}, {800, true}, {1000, false}, {700, true}, {900, false}, {790, true}}
+	e := FitTrials(trials, 1100)
+	if e.Rate50 < 800 || e.Rate50 > 900 || e.Rate50Interval[0] > 800 || e.Rate50Interval[1] < 900 || e.Rate95 >= e.Rate50 || e.Trials != 6 || e.Met != 4 || e.Missed != 2 {
 		t.Errorf("%+v", e)
 	}
-	if e := FitTrials(nil, 1000); e.KneeInterval != nil || e.Knee != 0 {
-		t.Errorf("no votes: %+v", e)
+	if e := FitTrials(nil, 1000); e.Rate50Interval != nil || e.Rate50 != 0 {
+		t.Errorf("no trials: %+v", e)
 	}
-	if e := FitTrials([]Trial{{500, true}, {2000, true}}, 0); !e.AtLeast() || e.AtMost() || !(e.Knee > 2000) {
+	if e := FitTrials([]Trial{{500, true}, {2000, true}}, 0); !e.AtLeast() || e.AtMost() || !(e.Rate50 > 2000) {
 		t.Errorf("all met: %+v", e)
 	}
-	if e := FitTrials([]Trial{{500, false}, {20, false}}, 1000); e.AtLeast() || !e.AtMost() || !(e.Knee < 500) {
+	if e := FitTrials([]Trial{{500, false}, {20, false}}, 1000); e.AtLeast() || !e.AtMost() || !(e.Rate50 < 500) {
 		t.Errorf("all missed: %+v", e)
 	}
 }
 
-// A thousand votes at one rate do not underflow.
+// A thousand trials at one rate do not underflow.
 func TestAnEstimateOfManyVotes(t *testing.T) {
-	var votes []Trial
+	var trials []Trial
 	for i := range 2000 {
-		votes = append(votes, Trial{1000, i%2 == 0})
+		trials = append(trials, Trial{1000, i%2 == 0})
 	}
-	if e := FitTrials(votes, 1500); math.Abs(e.Knee/1000-1) > 0.02 {
+	if e := FitTrials(trials, 1500); math.Abs(e.Rate50/1000-1) > 0.02 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -126,18 +126,18 @@ func TestNextRate(t *testing.T) {
 	if rate := NextRate(nil, 0, 0, 0.5); !(rate > 0) {
 		t.Errorf("without a peak: %g", rate)
 	}
-	votes := voter{knee: 600, s: 0.02, rng: rand.New(rand.NewPCG(1, 1))}.take(30, 1000, 0)
-	past, safe := NextRate(votes, 1000, 0, 0.5), NextRate(append(votes, Trial{600, true}), 1000, 0, 0.5)
+	trials := voter{knee: 600, s: 0.02, rng: rand.New(rand.NewPCG(1, 1))}.take(30, 1000, 0)
+	past, safe := NextRate(trials, 1000, 0, 0.5), NextRate(append(trials, Trial{600, true}), 1000, 0, 0.5)
 	if past < 590 || past > 640 || safe < 540 || safe >= past {
-		t.Errorf("after 30 votes around 600: %g, then %g", past, safe)
+		t.Errorf("after 30 trials around 600: %g, then %g", past, safe)
 	}
-	if again := NextRate(votes, 1000, 0, 0.5); again != past || RoundRate(past) != past {
+	if again := NextRate(trials, 1000, 0, 0.5); again != past || RoundRate(past) != past {
 		t.Errorf("%g, and again %g", past, again)
 	}
 	// A target whose peak work rate is far from its capacity is still found.
 	for _, knee := range []float64{60, 2000} {
 		e := FitTrials(voter{knee: knee, s: 0.03, rng: rand.New(rand.NewPCG(2, 2))}.take(24, 1000, 0), 1000)
-		if math.Abs(math.Log(e.Knee/knee)) > 0.06 {
+		if math.Abs(math.Log(e.Rate50/knee)) > 0.06 {
 			t.Errorf("a knee of %g is estimated at %+v", knee, e)
 		}
 	}

@@ -36,16 +36,16 @@ const (
 
 // Signal is a threshold that was exceeded.
 type Signal struct {
-	At      int64  // ns, on the clock of the windows
-	Kind    string // Signal...
-	InWords string
+	At   int64  // ns, on the clock of the windows
+	Kind string // Signal...
+	Text string
 }
 
 // Inflection is a moment at which rate, p99 and GC exceeded their thresholds together.
 type Inflection struct {
 	At      int64 // of the first signal
 	Signals []Signal
-	InWords string
+	Text    string
 }
 
 // Inflections finds the moments of a long run or a ramp at which the rate fell, p99 rose and the
@@ -62,7 +62,7 @@ func Inflections(series []record.Window) (joint []Inflection, alone []Signal) {
 		}
 		if first := firstOfEach(signals[:n]); len(first) == 3 {
 			joint = append(joint, Inflection{At: first[0].At, Signals: first,
-				InWords: first[0].InWords + "; " + first[1].InWords + "; " + first[2].InWords})
+				Text: first[0].Text + "; " + first[1].Text + "; " + first[2].Text})
 			signals = signals[n:]
 			continue
 		}

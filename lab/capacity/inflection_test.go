@@ -103,8 +103,8 @@ func TestInflectionSaysWhenAndWhat(t *testing.T) {
 		t.Fatalf("%+v", joint)
 	}
 	for _, want := range []string{"fell by 45%, from 1000/s to 550/s", "p99 rose from 50 to 400 ms", "paused the target for 230 ms"} {
-		if !strings.Contains(joint[0].InWords, want) {
-			t.Errorf("%q does not say %q", joint[0].InWords, want)
+		if !strings.Contains(joint[0].Text, want) {
+			t.Errorf("%q does not say %q", joint[0].Text, want)
 		}
 	}
 }

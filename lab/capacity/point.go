@@ -33,7 +33,7 @@ func pointsOf(runs []*record.Run, slo record.SLO) []point {
 		if i < 0 {
 			points, i = append(points, point{load: load}), len(points)
 		}
-		points[i].judged = append(points[i].judged, judged{r, judge(r, slo, 0)})
+		points[i].judged = append(points[i].judged, judged{r, checkSLO(r, slo, 0)})
 	}
 	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.load, b.load) })
 	return points

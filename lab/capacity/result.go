@@ -27,14 +27,14 @@ type Result struct {
 	Schema  string     `json:"schema"`
 	Variant string     `json:"variant,omitempty"`
 	SLO     record.SLO `json:"slo"`
-	// geometric mean of Data, or the safe rate of slices; when not Valid, the highest rate met
+	// geometric mean of Data, or the rate of slices at 95%; when not Valid, the highest rate met
 	CapacityPerS float64 `json:"capacity_per_s"`
 	// units in flight, of jobs driven by concurrency
 	Concurrency int         `json:"concurrency,omitempty"`
 	Interval    *[2]float64 `json:"interval"` // 95%; nil below MinData samples
 	// samples: one per round, or per search without measured rounds
-	Data  []float64 `json:"data"`
-	Steps []Step    `json:"steps"` // by rate
+	Data  []float64   `json:"data"`
+	Steps []RatePoint `json:"steps"` // by rate
 	// coefficient of variation of the achieved rate, in the met runs nearest to the capacity
 	Variation float64  `json:"variation"`
 	Valid     bool     `json:"valid"`
@@ -43,11 +43,11 @@ type Result struct {
 	Bound     string   `json:"bound,omitempty"`
 	Warnings  []string `json:"warnings"`
 
-	// The fields below are set for slices. CapacityPerS is then the safe rate: 95% of the slices
+	// The fields below are set for slices. CapacityPerS is then the rate at which 95% of the slices
 	// meet the SLO.
-	KneePerS         float64     `json:"knee_per_s,omitempty"` // half of the slices meet the SLO
-	KneeInterval     *[2]float64 `json:"knee_interval,omitempty"`
-	Votes            int         `json:"votes,omitempty"`           // slices with a verdict
+	Rate50PerS       float64     `json:"knee_per_s,omitempty"` // half of the slices meet the SLO
+	Rate50Interval   *[2]float64 `json:"knee_interval,omitempty"`
+	Trials           int         `json:"votes,omitempty"`           // slices with a verdict
 	PeakWorkPerS     float64     `json:"peak_work_per_s,omitempty"` // of work slices
 	PeakWorkInterval *[2]float64 `json:"peak_work_interval,omitempty"`
 }
@@ -55,17 +55,17 @@ type Result struct {
 // Summarise reads a variant's capacity from an experiment: from its slices or, without slices, from
 // the whole runs of the measured rounds, or from the searches when no round was measured.
 func Summarise(exp *record.Experiment, variant string) Result {
-	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []Step{}, Warnings: []string{}}
+	res := Result{Schema: Schema, Variant: variant, SLO: exp.SLO, Data: []float64{}, Steps: []RatePoint{}, Warnings: []string{}}
 	runs := exp.Select(func(r *record.Run) bool {
 		return r.Spec.Variant == variant && r.Spec.Role != record.RoleControl && r.Spec.Role != record.RoleAblation && !r.Spec.Diagnostic()
 	})
 	for _, r := range runs {
-		res.Steps = append(res.Steps, stepOf(r, exp.SLO))
+		res.Steps = append(res.Steps, ratePointOf(r, exp.SLO))
 	}
 	if len(exp.Slices) > 0 {
 		res.ofSlices(exp.Slices, runs)
 	}
-	slices.SortStableFunc(res.Steps, func(a, b Step) int {
+	slices.SortStableFunc(res.Steps, func(a, b RatePoint) int {
 		return cmp.Or(cmp.Compare(a.Concurrency, b.Concurrency), cmp.Compare(a.OfferedPerS, b.OfferedPerS))
 	})
 	if len(exp.Slices) > 0 {
@@ -73,7 +73,7 @@ func Summarise(exp *record.Experiment, variant string) Result {
 	}
 	res.read(runs)
 	if onAxis(runs, record.AxisSessions) {
-		slices.SortStableFunc(res.Steps, func(a, b Step) int { return cmp.Compare(a.planned(), b.planned()) })
+		slices.SortStableFunc(res.Steps, func(a, b RatePoint) int { return cmp.Compare(a.planned(), b.planned()) })
 	} else if peak, ok, _ := PeakOf(runs, exp.SLO); ok && onAxis(runs, record.AxisConcurrency) {
 		res.Concurrency = peak.Concurrency
 	}
@@ -176,7 +176,7 @@ func (res *Result) warnShort(runs []*record.Run) {
 	short, least, needed := 0, int64(math.MaxInt64), MinCompletions
 	for _, r := range runs {
 		needed = leastCompletions(r)
-		if r.Invalid == "" && r.Totals.Ended < int64(needed) && judge(r, res.SLO, 0).Met {
+		if r.Invalid == "" && r.Totals.Ended < int64(needed) && checkSLO(r, res.SLO, 0).Met {
 			short++
 			least = min(least, r.Totals.Ended)
 		}

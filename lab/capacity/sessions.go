@@ -57,11 +57,11 @@ func (s Sessions) at(n int) record.RunSpec { return record.RunSpec{Connections: 
 
 // MetIn reports whether a run met the SLO, however few its completions.
 func (res *Result) MetIn(run string) bool {
-	return slices.ContainsFunc(res.Steps, func(s Step) bool { return s.Run == run && s.Met })
+	return slices.ContainsFunc(res.Steps, func(s RatePoint) bool { return s.Run == run && s.Met })
 }
 
 // planned is the number of sessions of a step; 0: it had none.
-func (s Step) planned() int64 {
+func (s RatePoint) planned() int64 {
 	if s.Sessions == nil {
 		return 0
 	}
@@ -86,7 +86,7 @@ func mostSessions(runs []*record.Run, slo record.SLO) (most Peak, ok bool, warni
 		return Peak{}, false, []string{"no run counts"}
 	case lo == nil:
 		v := hi.judged[len(hi.judged)-1].verdict
-		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed with %s, the fewest tried: %s", plural(hi.load, "session", "sessions"), cmp.Or(firstOf(v.Misses), v.Unjudged))}
+		return Peak{}, false, []string{fmt.Sprintf("the SLO was missed with %s, the fewest tried: %s", plural(hi.load, "session", "sessions"), cmp.Or(firstOf(v.Misses), v.Inconclusive))}
 	case hi == nil:
 		warnings = append(warnings, fmt.Sprintf("the SLO was met with %s, the most tried: more may meet it", plural(lo.load, "session", "sessions")))
 	}

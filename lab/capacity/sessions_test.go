@@ -104,15 +104,15 @@ func TestSessionsOfAClosedLoop(t *testing.T) {
 // Sessions that only receive are judged by their frames and by those that were lost.
 func TestLostSessionsAreErrors(t *testing.T) {
 	r := crowd{most: 100}.run(record.RunSpec{Connections: 100})
-	if v := Judge(r); !v.Met {
+	if v := CheckSLO(r); !v.Met {
 		t.Errorf("%+v", v)
 	}
 	r.Totals.Sessions.Lost = 1
-	if v := Judge(r); v.Met || !strings.Contains(strings.Join(v.Misses, " "), "errors 1% are over") {
+	if v := CheckSLO(r); v.Met || !strings.Contains(strings.Join(v.Misses, " "), "errors 1% are over") {
 		t.Errorf("%+v", v)
 	}
 	r.Totals.Sessions.Lost, r.Totals.Sessions.FramesP1 = 0, 0
-	if v := Judge(r); v.Met || !strings.Contains(strings.Join(v.Misses, " "), "no frame") {
+	if v := CheckSLO(r); v.Met || !strings.Contains(strings.Join(v.Misses, " "), "no frame") {
 		t.Errorf("%+v", v)
 	}
 }

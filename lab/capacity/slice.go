@@ -12,8 +12,8 @@ import (
 
 const (
 	// disturbed is the share of the machine taken by the hypervisor and other processes above which
-	// a block of SLO slices is left out, and mostLeftOut the largest share of blocks left out: if
-	// more blocks are disturbed, the disturbance is a property of the machine.
+	// a round of SLO slices is left out, and mostLeftOut the largest share of rounds left out: if
+	// more rounds are disturbed, the disturbance is a property of the machine.
 	disturbed   = 0.09
 	mostLeftOut = 0.30
 	// ahead is how far a slice's latency trend is extrapolated. An overload of 5% builds a queue of
@@ -21,76 +21,77 @@ const (
 	ahead = 5 * time.Second
 )
 
-// VotesOf returns the votes of a variant's VotingSlices.
-func VotesOf(all []record.Slice, role, variant string) (votes []Trial, left int) {
-	voting, left := VotingSlices(all, role, variant)
-	for _, s := range voting {
-		votes = append(votes, Trial{Rate: s.Rate, Met: s.Met})
+// TrialsOf returns a variant's TrialSlices as trials. left is the number of trials left out.
+func TrialsOf(all []record.Slice, role, variant string) (trials []Trial, left int) {
+	counted, left := TrialSlices(all, role, variant)
+	for _, s := range counted {
+		trials = append(trials, Trial{Rate: s.Rate, Met: s.Met})
 	}
-	return votes, left
+	return trials, left
 }
 
-// VotingSlices returns a variant's SLO slices in a role that count as votes. Heavily disturbed
-// blocks are left out for all variants, at most 30% of the blocks: leaving out only the misses
-// would bias the curve. left is the number of the variant's votes in them.
-func VotingSlices(all []record.Slice, role, variant string) (voting []*record.Slice, left int) {
-	out := disturbedBlocks(all)
+// TrialSlices returns a variant's SLO slices in a role that count as trials. Heavily disturbed
+// rounds are left out for all variants, at most 30% of the rounds: leaving out only the misses
+// would bias the curve. left is the number of the variant's trials in them.
+func TrialSlices(all []record.Slice, role, variant string) (counted []*record.Slice, left int) {
+	out := disturbedRounds(all)
 	for i := range all {
 		s := &all[i]
-		if s.Kind != record.SliceSLO || s.Role != role || s.Variant != variant || s.Rate <= 0 || NoVote(s) != "" {
+		if s.Kind != record.SliceSLO || s.Role != role || s.Variant != variant || s.Rate <= 0 || WhyExcluded(s) != "" {
 			continue
 		}
-		if out[blockOf(s)] {
+		if out[roundOf(s)] {
 			left++
 			continue
 		}
-		voting = append(voting, s)
+		counted = append(counted, s)
 	}
-	return voting, left
+	return counted, left
 }
 
-// NoVote is the reason why an SLO slice is no vote, empty if it is one. A slice that met the SLO
-// despite the load generator's lag counts as met.
-func NoVote(s *record.Slice) string {
+// WhyExcluded is the reason why an SLO slice is no trial; empty: it is one. A slice that met the
+// SLO despite the load generator's lag counts as met.
+func WhyExcluded(s *record.Slice) string {
 	if !s.Met && s.Invalid == "" && s.Inconclusive == "" {
 		return s.Limited
 	}
 	return cmp.Or(s.Invalid, s.Inconclusive)
 }
 
-type block struct{ generation, number int }
+// round identifies a round of turns, after a restart of the processes.
+type round struct{ restart, number int }
 
-func blockOf(s *record.Slice) block { return block{s.Generation, s.Block} }
+func roundOf(s *record.Slice) round { return round{s.Generation, s.Block} }
 
-// disturbedBlocks returns the blocks to leave out, the most disturbed first.
-func disturbedBlocks(all []record.Slice) map[block]bool {
-	worst := map[block]float64{}
+// disturbedRounds returns the rounds to leave out, the most disturbed first.
+func disturbedRounds(all []record.Slice) map[round]bool {
+	worst := map[round]float64{}
 	for i := range all {
 		if s := &all[i]; s.Kind == record.SliceSLO && s.Invalid == "" {
-			worst[blockOf(s)] = max(worst[blockOf(s)], s.Steal+s.Others)
+			worst[roundOf(s)] = max(worst[roundOf(s)], s.Steal+s.Others)
 		}
 	}
-	var blocks []block
+	var rounds []round
 	for b, taken := range worst {
 		if taken >= disturbed {
-			blocks = append(blocks, b)
+			rounds = append(rounds, b)
 		}
 	}
-	slices.SortFunc(blocks, func(a, b block) int {
-		return cmp.Or(cmp.Compare(worst[b], worst[a]), a.generation-b.generation, a.number-b.number)
+	slices.SortFunc(rounds, func(a, b round) int {
+		return cmp.Or(cmp.Compare(worst[b], worst[a]), a.restart-b.restart, a.number-b.number)
 	})
-	out := map[block]bool{}
-	for _, b := range blocks[:min(len(blocks), int(mostLeftOut*float64(len(worst))))] {
+	out := map[round]bool{}
+	for _, b := range rounds[:min(len(rounds), int(mostLeftOut*float64(len(worst))))] {
 		out[b] = true
 	}
 	return out
 }
 
-// JudgeSlice judges a slice, measured as a short run, against its SLO. It sets Met, Misses and
-// Unjudged, and the figures they depend on: Latency and Gauges. The run begins with an empty queue
-// and has no warm-up; a request without a response by the end of the drain is an error. The
-// achieved rate is not judged, since completions lag behind the offers by the latency.
-func JudgeSlice(s *record.Slice, r *record.Run) {
+// CheckSlice judges a slice, measured as a short run, against its SLO. It sets Met, Misses and
+// Inconclusive, and the figures they depend on: Latency and Gauges. The run begins with an empty
+// queue and has no warm-up; a request without a response by the end of the drain is an error. The
+// achieved rate is not judged, since completions lag behind the arrivals by the latency.
+func CheckSlice(s *record.Slice, r *record.Run) {
 	j := judgement{run: r, slo: r.SLO}
 	s.Met, s.Misses, s.Inconclusive = false, nil, ""
 	s.Latency, s.Gauges = r.SLO.Observed(r.Totals), highestGauges(r)

@@ -72,7 +72,7 @@ func TestJudgeSlice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s record.Slice
 			r := short(c.edit)
-			JudgeSlice(&s, r)
+			CheckSlice(&s, r)
 			if s.Met != (c.miss == "" && c.unjudged == "") || s.Met && len(s.Misses) > 0 || (s.Inconclusive != "") != (c.unjudged != "") {
 				t.Fatalf("%+v", s)
 			}
@@ -86,7 +86,7 @@ func TestJudgeSlice(t *testing.T) {
 	}
 }
 
-func TestVotesOf(t *testing.T) {
+func TestTrialsOf(t *testing.T) {
 	slo := func(block int, variant string, met bool, edit func(*record.Slice)) record.Slice {
 		s := record.Slice{Kind: record.SliceSLO, Role: record.RoleMeasure, Variant: variant, Generation: 1, Block: block, Rate: float64(100 * block), Met: met}
 		if edit != nil {
@@ -106,16 +106,16 @@ func TestVotesOf(t *testing.T) {
 		slo(8, "a", true, func(s *record.Slice) { s.Role = record.RoleControl }),
 		slo(9, "a", true, func(s *record.Slice) { s.Kind = record.SliceWork; s.Steal = 0.5 }),
 	}
-	votes, left := VotesOf(all, record.RoleMeasure, "a")
-	if want := []Trial{{Rate: 100, Met: true}, {Rate: 400, Met: true}, {Rate: 700}}; !reflect.DeepEqual(votes, want) || left != 1 {
-		t.Errorf("%v, %d left out", votes, left)
+	trials, left := TrialsOf(all, record.RoleMeasure, "a")
+	if want := []Trial{{Rate: 100, Met: true}, {Rate: 400, Met: true}, {Rate: 700}}; !reflect.DeepEqual(trials, want) || left != 1 {
+		t.Errorf("%v, %d left out", trials, left)
 	}
 	for i := range all {
 		// all of the experiment is disturbed: the worst 2 of 7 are left out
 		all[i].Steal = 0.2 + float64(i)/100
 	}
-	if votes, left := VotesOf(all, record.RoleMeasure, "a"); len(votes) != 3 || left != 1 {
-		t.Errorf("on a disturbed machine: %v, %d left out", votes, left)
+	if trials, left := TrialsOf(all, record.RoleMeasure, "a"); len(trials) != 3 || left != 1 {
+		t.Errorf("on a disturbed machine: %v, %d left out", trials, left)
 	}
 }
 
@@ -140,19 +140,19 @@ func TestTheKneeIsTheCapacityInTheLongRun(t *testing.T) {
 		b := newBench(c.service, 5)
 		b.drain = max(record.WindowLength, time.Duration(3*c.bound)*time.Millisecond)
 		peak := float64(c.service.servers) / c.service.mean.Seconds()
-		var votes []Trial
+		var trials []Trial
 		for range 100 {
-			s := record.Slice{Rate: NextRate(votes, peak, 0, b.rng.Float64())}
-			JudgeSlice(&s, b.run(record.RunSpec{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
+			s := record.Slice{Rate: NextRate(trials, peak, 0, b.rng.Float64())}
+			CheckSlice(&s, b.run(record.RunSpec{Rate: s.Rate, Length: 800 * time.Millisecond}, slo, 0))
 			if s.Inconclusive == "" {
-				votes = append(votes, Trial{Rate: s.Rate, Met: s.Met})
+				trials = append(trials, Trial{Rate: s.Rate, Met: s.Met})
 			}
 		}
-		e := FitTrials(votes, peak)
+		e := FitTrials(trials, peak)
 		t.Logf("%d servers of %v, p99 within %3.0f ms: capacity %6.0f/s, %.1f%% of the peak; knee %+.1f%% (interval +-%.1f%%), safe rate %+.1f%%", c.service.servers, c.service.mean, c.bound,
-			c.truth, 100*c.truth/peak, 100*(e.Knee/c.truth-1), 50*math.Log(e.KneeInterval[1]/e.KneeInterval[0]), 100*(e.Safe/c.truth-1))
-		if math.Abs(e.Knee/c.truth-1) > c.off || e.Safe > c.truth*1.01 {
-			t.Errorf("knee %.0f/s, safe rate %.0f/s, in truth %.0f/s", e.Knee, e.Safe, c.truth)
+			c.truth, 100*c.truth/peak, 100*(e.Rate50/c.truth-1), 50*math.Log(e.Rate50Interval[1]/e.Rate50Interval[0]), 100*(e.Rate95/c.truth-1))
+		if math.Abs(e.Rate50/c.truth-1) > c.off || e.Rate95 > c.truth*1.01 {
+			t.Errorf("knee %.0f/s, safe rate %.0f/s, in truth %.0f/s", e.Rate50, e.Rate95, c.truth)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestTrendTellsWanderingFromFilling(t *testing.T) {
 		n := 0
 		for range tries {
 			r := b.run(record.RunSpec{Rate: load * 4000, Length: length}, slo, 500*time.Millisecond)
-			if v := judge(r, slo, 0); strings.Contains(strings.Join(v.Misses, "; "), " grows by ") {
+			if v := checkSLO(r, slo, 0); strings.Contains(strings.Join(v.Misses, "; "), " grows by ") {
 				n++
 			}
 		}

@@ -10,12 +10,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// belowHold is the factor applied to a capacity whose hold missed the SLO: the true value is below
-// that rate by an unknown amount.
-const belowHold = 0.99
+// belowConfirmed is the factor applied to a capacity whose confirmation missed the SLO: the true
+// value is below that rate by an unknown amount.
+const belowConfirmed = 0.99
 
-// ofSlices reads a variant's capacity from its slices. Runs are the variant's holds at the rate
-// that the slices found.
+// ofSlices reads a variant's capacity from its slices. Runs are the variant's confirmations at the
+// rate that the slices found.
 func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	mine := func(s *record.Slice) bool { return s.Role == record.RoleMeasure && s.Variant == res.Variant }
 	limited, tried, lowest := 0, 0, math.Inf(1)
@@ -37,14 +37,14 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 		}
 	}
 	res.PeakWorkPerS, res.PeakWorkInterval = peakWork(all, mine)
-	votes, left := VotesOf(all, record.RoleMeasure, res.Variant)
+	trials, left := TrialsOf(all, record.RoleMeasure, res.Variant)
 	if left > 0 {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %s left out: other processes or the hypervisor used the CPUs", left, plural(tried, "slice", "slices")))
 	}
-	e := FitTrials(votes, res.PeakWorkPerS)
-	res.Votes = e.Votes
-	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the votes, and the highest that was met
-	for _, v := range votes {
+	e := FitTrials(trials, res.PeakWorkPerS)
+	res.Trials = e.Trials
+	from, to, highest := math.Inf(1), 0.0, 0.0 // the rates of the trials, and the highest that was met
+	for _, v := range trials {
 		from, to = min(from, v.Rate), max(to, v.Rate)
 		if v.Met {
 			highest = max(highest, v.Rate)
@@ -68,30 +68,30 @@ func (res *Result) ofSlices(all []record.Slice, runs []*record.Run) {
 	case 2*limited > tried:
 		res.CapacityPerS, res.AtLeast, res.Bound = highest, highest > 0, BoundGenerator
 		res.Reason = fmt.Sprintf("the load generator was the limit in %d of %s", limited, plural(tried, "slice", "slices"))
-	case e.Votes == 0:
+	case e.Trials == 0:
 		res.Reason = "no rate could be judged (lowest tried " + PerS(lowest) + ")"
 		if often != "" {
 			res.Reason += ": " + often
 		}
 	case e.AtMost():
 		res.Reason = "no slice met the SLO (lowest tried " + PerS(from) + ")"
-	case e.AtLeast() || e.Safe > to:
+	case e.AtLeast() || e.Rate95 > to:
 		res.CapacityPerS, res.AtLeast = highest, true
 		res.Reason = "the SLO was met up to the highest rate tried, " + PerS(highest)
 	default:
 		res.Valid = true
-		res.CapacityPerS, res.Interval = e.Safe, e.SafeInterval
-		res.KneePerS, res.KneeInterval = e.Knee, e.KneeInterval
+		res.CapacityPerS, res.Interval = e.Rate95, e.Rate95Interval
+		res.Rate50PerS, res.Rate50Interval = e.Rate50, e.Rate50Interval
 		res.confirm(runs)
 	}
 }
 
 // stepOfSlice reads an SLO slice as a point of the curve.
-func stepOfSlice(s *record.Slice) Step {
-	step := Step{
+func stepOfSlice(s *record.Slice) RatePoint {
+	step := RatePoint{
 		Role: s.Role, Round: s.Block, OfferedPerS: s.Rate, AchievedPerS: s.PerS(),
 		P50Ms: s.Latency.P50, P99Ms: s.Latency.P99, P999Ms: s.Latency.P999, Errors: s.ErrorShare(),
-		CPUPerRequest: s.CPUMicros(), Gauges: s.Gauges, Met: s.Met, Misses: s.Misses, Invalid: NoVote(s),
+		CPUPerRequest: s.CPUMicros(), Gauges: s.Gauges, Met: s.Met, Misses: s.Misses, Invalid: WhyExcluded(s),
 	}
 	if s.Length > 0 {
 		step.CPU = s.TargetCPU / s.Length.Seconds()
@@ -140,8 +140,8 @@ func (res *Result) confirm(runs []*record.Run) {
 		if !r.Spec.Confirm || r.Invalid != "" {
 			continue
 		}
-		v := judge(r, res.SLO, leastCompletions(r))
-		if v.Met || v.Unjudged != "" {
+		v := checkSLO(r, res.SLO, leastCompletions(r))
+		if v.Met || v.Inconclusive != "" {
 			continue
 		}
 		broke = min(broke, r.Spec.Rate)
@@ -150,6 +150,6 @@ func (res *Result) confirm(runs []*record.Run) {
 	if broke > res.CapacityPerS {
 		return
 	}
-	res.CapacityPerS = broke * belowHold
+	res.CapacityPerS = broke * belowConfirmed
 	res.Interval = &[2]float64{min(res.Interval[0], res.CapacityPerS), min(res.Interval[1], broke)}
 }

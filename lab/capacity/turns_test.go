@@ -18,11 +18,11 @@ var bound20 = record.SLO{Latency: map[string]float64{"p99": 20}}
 func turnsOf(rate, limit float64, blocks int) *record.Experiment {
 	exp := &record.Experiment{SLO: bound20, Variants: []record.Variant{{Name: "v"}}}
 	rng := rand.New(rand.NewPCG(4, 4))
-	var votes []Trial
+	var trials []Trial
 	for block := range blocks {
-		x := Trial{Rate: NextRate(votes, 1000, limit, rng.Float64())}
+		x := Trial{Rate: NextRate(trials, 1000, limit, rng.Float64())}
 		x.Met = rng.Float64() < 1/(1+math.Pow(x.Rate/rate, 1/0.02))
-		votes = append(votes, x)
+		trials = append(trials, x)
 		s := record.Slice{Kind: record.SliceSLO, Role: record.RoleMeasure, Variant: "v", Generation: 1 + block/20, Block: 1 + block%20,
 			Length: 800 * time.Millisecond, Offered: 600, Served: 590, Failed: 10, TargetCPU: 0.4, Rate: x.Rate, Met: x.Met, Latency: record.Quantiles{P50: 3, P99: 12}}
 		if !x.Met {
@@ -52,7 +52,7 @@ func edit(exp *record.Experiment, change func(i int, s *record.Slice)) *record.E
 func TestSummariseSlices(t *testing.T) {
 	res := Summarise(turnsOf(700, 0, 40), "v")
 	safe := 700 * math.Pow(19, -0.02) // odds of 95 to 5
-	if !res.Valid || res.Votes != 40 || math.Abs(res.KneePerS/700-1) > 0.02 || math.Abs(res.CapacityPerS/safe-1) > 0.03 || res.CapacityPerS >= res.KneePerS {
+	if !res.Valid || res.Trials != 40 || math.Abs(res.Rate50PerS/700-1) > 0.02 || math.Abs(res.CapacityPerS/safe-1) > 0.03 || res.CapacityPerS >= res.Rate50PerS {
 		t.Errorf("%+v", res)
 	}
 	if in := res.Interval; in == nil || in[0] > safe || in[1] < safe || in[1]/in[0] > 1.2 {
@@ -100,8 +100,8 @@ func TestSummariseSlicesWithoutACapacity(t *testing.T) {
 func TestSummariseSaysWhatWasLeftOut(t *testing.T) {
 	exp := edit(turnsOf(700, 0, 40), func(i int, s *record.Slice) { s.Steal = 0.2 * b2f(i%8 == 0) })
 	res := Summarise(exp, "v")
-	if !res.Valid || res.Votes != 35 || len(res.Warnings) != 1 || res.Warnings[0] != "5 of 40 slices left out: other processes or the hypervisor used the CPUs" {
-		t.Errorf("%d votes, %q", res.Votes, res.Warnings)
+	if !res.Valid || res.Trials != 35 || len(res.Warnings) != 1 || res.Warnings[0] != "5 of 40 slices left out: other processes or the hypervisor used the CPUs" {
+		t.Errorf("%d trials, %q", res.Trials, res.Warnings)
 	}
 }
 

@@ -13,8 +13,8 @@ type Verdict struct {
 	Met      bool `json:"met"`
 	TooShort bool `json:"too_short,omitempty"` // fewer completions than its quantiles need; then not Met
 	// why the run is neither met nor missed; empty otherwise
-	Unjudged string `json:"unjudged,omitempty"`
-	// the missed criteria in words; empty when Met or Unjudged
+	Inconclusive string `json:"unjudged,omitempty"`
+	// the missed criteria; empty when Met or Inconclusive
 	Misses   []string `json:"misses,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Trend    Trend    `json:"trend"` // of the latency within the run
@@ -25,14 +25,14 @@ type Verdict struct {
 const MinCompletions = 2000
 
 const (
-	// carried is the share of the offered rate that must be achieved.
+	// carried is the share of the arrival rate that must be achieved.
 	carried = 0.98
 	// horizon is how far ahead a slope is extrapolated: a queue that never drains is not capacity.
 	horizon = 60 * time.Second
 )
 
-// Judge says whether a run met its SLO.
-func Judge(r *record.Run) Verdict { return judge(r, r.SLO, leastCompletions(r)) }
+// CheckSLO says whether a run met its SLO.
+func CheckSLO(r *record.Run) Verdict { return checkSLO(r, r.SLO, leastCompletions(r)) }
 
 // leastCompletions is how many completions a run's verdict needs. A job may complete ten units a
 // second, and its SLO may bound a lower quantile than p99; the same number of completions must be
@@ -59,8 +59,8 @@ func leastCompletions(r *record.Run) int {
 	return least
 }
 
-// judge applies an SLO to a run, which must have at least the given number of completions.
-func judge(r *record.Run, slo record.SLO, completions int) Verdict {
+// checkSLO applies an SLO to a run, which must have at least the given number of completions.
+func checkSLO(r *record.Run, slo record.SLO, completions int) Verdict {
 	n := completed(r.Totals, slo)
 	j := judgement{run: r, slo: slo, few: n < int64(completions)}
 	j.quantiles()
@@ -72,9 +72,9 @@ func judge(r *record.Run, slo record.SLO, completions int) Verdict {
 	v := j.verdict
 	if j.few && len(v.Misses) == 0 {
 		v.TooShort = true
-		v.Unjudged = fmt.Sprintf("not judged: %s requests completed, a verdict needs %s", grouped(int(n)), grouped(completions))
+		v.Inconclusive = fmt.Sprintf("not judged: %s requests completed, a verdict needs %s", grouped(int(n)), grouped(completions))
 	}
-	v.Met = len(v.Misses) == 0 && v.Unjudged == ""
+	v.Met = len(v.Misses) == 0 && v.Inconclusive == ""
 	return v
 }
 
@@ -122,7 +122,7 @@ func (j *judgement) errors() {
 	j.miss(share > j.slo.Errors, "errors %.3g%% are over %.3g%%", share*100, j.slo.Errors*100)
 }
 
-// errorShare is the share of offers that the SLO counts as failed.
+// errorShare is the share of requests that the SLO counts as failed.
 func errorShare(t record.Totals, slo record.SLO) float64 {
 	if t.Offered == 0 {
 		return t.ErrorShare()
@@ -130,8 +130,8 @@ func errorShare(t record.Totals, slo record.SLO) float64 {
 	return float64(errorCount(t, slo)) / float64(t.Offered)
 }
 
-// errorCount is how many offers the SLO counts as failed. An unfinished offer also lacks its
-// receipt: an SLO on delivery counts it as one error, not two.
+// errorCount is how many requests the SLO counts as failed. An unfinished request also lacks its
+// delivery: an SLO on delivery counts it as one error, not two.
 func errorCount(t record.Totals, slo record.SLO) int64 {
 	if slo.On == record.OnDelivery {
 		return t.Failed + max(t.Unfinished, t.Undelivered)
@@ -151,7 +151,7 @@ func (j *judgement) frames() {
 	}
 }
 
-// achieved judges whether the target kept up with the offered rate. In the closed model the
+// achieved judges whether the target kept up with the arrival rate. In the closed model the
 // target's answers set the rate, so it always does.
 func (j *judgement) achieved() {
 	t := j.run.Totals

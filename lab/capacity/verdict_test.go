@@ -87,7 +87,7 @@ func TestJudge(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := Judge(steady(c.edit))
+			v := CheckSLO(steady(c.edit))
 			if v.Met != (c.miss == "") || v.Met != (len(v.Misses) == 0) {
 				t.Fatalf("met %v with misses %q", v.Met, v.Misses)
 			}
@@ -104,20 +104,20 @@ func TestTooFewCompletionsAreNotJudged(t *testing.T) {
 		"within":          func(r *record.Run) {},
 		"one slow answer": func(r *record.Run) { r.Totals.Response.P99 = 400 },
 	} {
-		v := Judge(steady(func(r *record.Run) { r.Totals.Ended = 604; edit(r) }))
-		if v.Met || !v.TooShort || len(v.Misses) != 0 || v.Unjudged != "not judged: 604 requests completed, a verdict needs 2,000" {
+		v := CheckSLO(steady(func(r *record.Run) { r.Totals.Ended = 604; edit(r) }))
+		if v.Met || !v.TooShort || len(v.Misses) != 0 || v.Inconclusive != "not judged: 604 requests completed, a verdict needs 2,000" {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
-	v := Judge(steady(func(r *record.Run) { r.Totals.Ended = 604; r.Totals.Response.P50, r.Totals.Response.P99 = 30, 60 }))
-	if v.Met || v.TooShort || v.Unjudged != "" || len(v.Misses) != 1 {
+	v := CheckSLO(steady(func(r *record.Run) { r.Totals.Ended = 604; r.Totals.Response.P50, r.Totals.Response.P99 = 30, 60 }))
+	if v.Met || v.TooShort || v.Inconclusive != "" || len(v.Misses) != 1 {
 		t.Errorf("%+v", v)
 	}
 }
 
 // An offer that is unfinished at the end also awaits its receipt.
 func TestAnOfferFailsOnce(t *testing.T) {
-	v := Judge(steady(func(r *record.Run) {
+	v := CheckSLO(steady(func(r *record.Run) {
 		r.SLO.On, r.SLO.Errors = record.OnDelivery, 0.1
 		r.Totals.Offered, r.Totals.Unfinished, r.Totals.Undelivered = 1000, 123, 123
 		r.Totals.Delivered, r.Totals.DeliveredPerS = 2000, 1000
@@ -128,7 +128,7 @@ func TestAnOfferFailsOnce(t *testing.T) {
 }
 
 func TestJudgeWarnsOfAShortWarmup(t *testing.T) {
-	v := Judge(steady(func(r *record.Run) {
+	v := CheckSLO(steady(func(r *record.Run) {
 		for i := range r.Series {
 			r.Series[i].Client.P50Ms = 12 - 0.5*float64(i)
 		}
@@ -139,7 +139,7 @@ func TestJudgeWarnsOfAShortWarmup(t *testing.T) {
 }
 
 func TestAnEmptyRunIsNotJudged(t *testing.T) {
-	if v := Judge(&record.Run{}); v.Met || !v.TooShort {
+	if v := CheckSLO(&record.Run{}); v.Met || !v.TooShort {
 		t.Errorf("%+v", v)
 	}
 }

@@ -19,8 +19,8 @@ type chainLink struct {
 // takes two requests at a time has half a wait for each.
 const alone = 0.75
 
-// behindWords follow the requests' wait to its end.
-func (v statement) behindWords() string {
+// behindText follow the requests' wait to its end.
+func (v statement) behindText() string {
 	text := ""
 	for i, hop := range v.Behind {
 		link := " for"

@@ -8,11 +8,11 @@ import (
 	"dyno/lab/diagnose/stacks"
 )
 
-func TestBehindWords(t *testing.T) {
+func TestBehindText(t *testing.T) {
 	at := func(function string, line int) stacks.Site {
 		return stacks.Site{Function: function, File: "/src/shop/log.go", Line: line}
 	}
-	v := statement{Bound: rules.Wait, Kind: "select", Signals: rules.Signals{rules.Clients: 64}, Behind: []chainLink{
+	v := statement{Bottleneck: rules.Wait, Kind: "select", Signals: rules.Signals{rules.Clients: 64}, Behind: []chainLink{
 		{By: at("shop.apply", 10), At: at("shop.apply", 10), Share: 0.85, PerRequest: 0.1},
 		{By: at("shop.drive", 20), At: at("shop.append", 25), Share: 0.8, PerRequest: 1.05},
 	}}

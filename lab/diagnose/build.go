@@ -60,9 +60,9 @@ func variants(e *record.Experiment) []string {
 // Diagnose applies the rules with these thresholds. A failed intervention overturns the verdict.
 func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	e := s.read()
-	bound, rule, also := t.Judge(e.signals)
-	d := Diagnosis{Variant: s.Variant, Valid: true, Bound: bound, Also: also, Signals: e.signals,
-		Where: []stacks.Site{}, Interventions: []Intervention{}, Findings: []findings.Finding{}, Unseen: []string{}, Warnings: []string{}}
+	bound, rule, also := t.Decide(e.signals)
+	d := Diagnosis{Variant: s.Variant, Valid: true, Bottleneck: bound, Also: also, Signals: e.signals,
+		Sites: []stacks.Site{}, Interventions: []Intervention{}, Findings: []findings.Finding{}, Unseen: []string{}, Warnings: []string{}}
 	d.Unseen = append(d.Unseen, e.unseen...)
 	if rule != nil {
 		d.Kind = rule.Kind
@@ -73,9 +73,9 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 	for _, r := range s.Saturated {
 		d.PeakPerS = max(d.PeakPerS, facts.PerSecond(r))
 	}
-	d.Where = append(d.Where, e.where(s, bound, d.Kind)...)
+	d.Sites = append(d.Sites, e.sites(s, bound, d.Kind)...)
 	d.Evidence = e.explain(t)
-	d.InWords = e.verdict(s, d).Text()
+	d.Text = e.verdict(s, d).Text()
 	d.confirm(s, t)
 	d.follow(s, t)
 	if made, ok := outcome(t, s); ok {
@@ -85,13 +85,13 @@ func (s Subject) Diagnose(t rules.Thresholds) Diagnosis {
 		}
 	}
 	d.judgeValidity(s)
-	d.reckon(s, e)
+	d.estimate(s, e)
 	return d
 }
 
-// verdict is what is said of the diagnosis.
+// verdict collects what the text of a diagnosis mentions.
 func (e *evidence) verdict(s Subject, d Diagnosis) statement {
-	v := statement{Bound: d.Bound, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Where: d.Where, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), Foreign: e.foreign, One: e.one}
+	v := statement{Bottleneck: d.Bottleneck, Kind: d.Kind, Signals: e.signals, Cores: e.cores, Sites: d.Sites, Holder: e.holder, Spends: e.spends(), Behind: e.behind(), NonGo: e.nonGo, One: e.one}
 	if run := s.last(); run != nil {
 		v.CallsTo = run.System.CallsTo
 	}
@@ -103,10 +103,10 @@ func (e *evidence) verdict(s Subject, d Diagnosis) statement {
 
 // overturn withdraws a verdict whose prediction failed.
 func (d *Diagnosis) overturn(made Intervention) {
-	d.InWords = "It looked as if " + lowerFirst(d.InWords) + " But an experiment contradicted that: with " + made.Changed +
+	d.Text = "It looked as if " + lowerFirst(d.Text) + " But an experiment contradicted that: with " + made.Changed +
 		", predicted: " + made.Predicted + "; measured: " + made.Saw + "."
-	d.Also = rules.Union(d.Also, d.Bound)
-	d.Bound, d.Kind, d.Confirmed = rules.Unknown, "", false
+	d.Also = rules.Union(d.Also, d.Bottleneck)
+	d.Bottleneck, d.Kind, d.Confirmed = rules.Unknown, "", false
 }
 
 // confirm records whether other processes may have contributed to the result. They do not make
@@ -121,15 +121,15 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 		d.Disturbed = disturbance(run)
 	}
 	asleep, seen := d.Signals[rules.Awake] // threads that queue for a CPU behind others are awake
-	waits := seen && asleep < t.Value(rules.BarAwake) && d.Bound == rules.Wait && d.Kind != rules.Accepted ||
-		d.Signals[rules.LockWait] >= t.Value(rules.BarLockWait) && d.Bound == rules.Lock ||
-		max(d.Signals[rules.WaitTop], d.Signals[rules.WorkersWait]) >= t.Value(rules.BarWaiting) && d.Bound == rules.Wait && d.Kind != rules.Accepted
-	switch d.Bound {
+	waits := seen && asleep < t.Value(rules.ThresholdAwake) && d.Bottleneck == rules.Wait && d.Kind != rules.Accepted ||
+		d.Signals[rules.LockWait] >= t.Value(rules.ThresholdLockWait) && d.Bottleneck == rules.Lock ||
+		max(d.Signals[rules.WaitTop], d.Signals[rules.WorkersWait]) >= t.Value(rules.ThresholdWaiting) && d.Bottleneck == rules.Wait && d.Kind != rules.Accepted
+	switch d.Bottleneck {
 	case rules.Unknown, rules.Environment:
 	default:
 		d.Confirmed = d.Disturbed == "" || waits
 		if !d.Confirmed {
-			d.InWords += " This is unconfirmed: meanwhile " + d.Disturbed + "."
+			d.Text += " This is unconfirmed: meanwhile " + d.Disturbed + "."
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (d *Diagnosis) confirm(s Subject, t rules.Thresholds) {
 // judgeValidity marks a verdict that is about the measurement rather than the service.
 func (d *Diagnosis) judgeValidity(s Subject) {
 	switch {
-	case d.Bound == rules.Generator:
+	case d.Bottleneck == rules.Generator:
 		d.Valid, d.Reason = false, "the load generator was the limit, so the service's own bottleneck was not reached"
 	case d.PeakPerS == 0 && len(s.Saturated) > 0:
 		d.Valid, d.Reason = false, "no request was answered"
@@ -151,12 +151,12 @@ func (d *Diagnosis) judgeValidity(s Subject) {
 // place.
 func serving(of []record.Stack, whole float64) []stacks.Site {
 	return stacks.SitesOf(slices.DeleteFunc(of, func(s record.Stack) bool {
-		return stacks.ClassOf(s.Frames) == stacks.Profiling || looking(s.Frames)
+		return stacks.ClassOf(s.Frames) == stacks.Profiling || profiling(s.Frames)
 	}), whole)
 }
 
-// where returns the code at which a bound is located.
-func (e *evidence) where(s Subject, bound rules.Bound, kind string) []stacks.Site {
+// sites returns the code at which a bound is located.
+func (e *evidence) sites(s Subject, bound rules.Bottleneck, kind string) []stacks.Site {
 	switch {
 	case bound == rules.Lock && kind == rules.Spun:
 		return e.sampled(stacks.Lock)
@@ -283,8 +283,8 @@ func (e *evidence) waited(kind stacks.WaitKind) []stacks.Site {
 // serial part.
 const few = 2
 
-// looking reports whether a stack belongs to the taking of profiles.
-func looking(frames []record.Frame) bool {
+// profiling reports whether a stack belongs to the taking of profiles.
+func profiling(frames []record.Frame) bool {
 	return slices.ContainsFunc(frames, func(f record.Frame) bool {
 		return strings.HasPrefix(f.Function, "net/http/pprof.") || strings.HasPrefix(f.Function, "runtime/pprof.")
 	})

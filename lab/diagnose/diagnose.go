@@ -18,23 +18,23 @@ import (
 
 // Diagnosis is the verdict on one variant.
 type Diagnosis struct {
-	Variant string      `json:"variant,omitempty"`
-	Valid   bool        `json:"valid"`
-	Reason  string      `json:"reason"` // why it is not valid; empty if it is
-	Bound   rules.Bound `json:"bound_by"`
+	Variant    string           `json:"variant,omitempty"`
+	Valid      bool             `json:"valid"`
+	Reason     string           `json:"reason"` // why it is not valid; empty if it is
+	Bottleneck rules.Bottleneck `json:"bound_by"`
 	// false: other processes may have contributed, or no cause was found
 	Confirmed bool `json:"confirmed"`
 	// what disturbed the measurement; empty: nothing
 	Disturbed string `json:"disturbed,omitempty"`
 	// of a wait or a lock: pool, network, disk, channel, timer, accept, mutex, ...
 	Kind          string              `json:"kind,omitempty"`
-	Also          []rules.Bound       `json:"also"` // further bounds that reached their own threshold
-	Where         []stacks.Site       `json:"where"`
-	InWords       string              `json:"in_words"`
+	Also          []rules.Bottleneck  `json:"also"` // further bounds that reached their own threshold
+	Sites         []stacks.Site       `json:"where"`
+	Text          string              `json:"in_words"`
 	Evidence      []findings.Evidence `json:"evidence"`
 	Interventions []Intervention      `json:"interventions"`
 	Findings      []findings.Finding  `json:"findings"`
-	// WhatIf is the most that removing the bottleneck brings; nil: not reckoned.
+	// WhatIf is the most that removing the bottleneck brings; nil: not estimated.
 	WhatIf *whatif.Estimate `json:"what_if,omitempty"`
 	// of a ladder's step: why its throughput changed, or did not
 	Moved        string  `json:"moved,omitempty"`

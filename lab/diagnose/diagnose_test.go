@@ -32,16 +32,16 @@ func locked() []*record.Run {
 func TestDiagnoseALock(t *testing.T) {
 	runs := locked()
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
-	if d.Bound != rules.Lock || !d.Valid || d.PeakPerS != 1000 {
+	if d.Bottleneck != rules.Lock || !d.Valid || d.PeakPerS != 1000 {
 		t.Fatalf("%+v", d)
 	}
 	for _, part := range []string{"A lock bounds it", "99% of the requests wait", "its holder does the work", "main.quote (main.go:7)"} {
-		if !strings.Contains(d.InWords, part) {
-			t.Errorf("%q does not say %q", d.InWords, part)
+		if !strings.Contains(d.Text, part) {
+			t.Errorf("%q does not say %q", d.Text, part)
 		}
 	}
-	if len(d.Where) != 1 || d.Where[0].Function != "main.quote" || d.Where[0].Share < 0.99 {
-		t.Errorf("%+v", d.Where)
+	if len(d.Sites) != 1 || d.Sites[0].Function != "main.quote" || d.Sites[0].Share < 0.99 {
+		t.Errorf("%+v", d.Sites)
 	}
 	for _, e := range d.Evidence {
 		if e.Means == "" || e.Unit == "" {
@@ -55,21 +55,21 @@ func TestAnInterventionOverturns(t *testing.T) {
 	fewer := &record.Change{Procs: 1}
 	held := append(locked(), as(saturated(32, 990), record.RoleIntervene, fewer, 0), as(saturated(32, 1010), record.RoleSaturate, nil, again))
 	d := NewSubject("v", held).Diagnose(rules.Defaults)
-	if d.Bound != rules.Lock || len(d.Interventions) != 1 || !d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "0.99x") {
-		t.Errorf("%s %+v", d.Bound, d.Interventions)
+	if d.Bottleneck != rules.Lock || len(d.Interventions) != 1 || !d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "0.99x") {
+		t.Errorf("%s %+v", d.Bottleneck, d.Interventions)
 	}
 	failed := append(locked(), as(saturated(32, 400), record.RoleIntervene, fewer, 0), as(saturated(32, 1000), record.RoleSaturate, nil, again))
 	d = NewSubject("v", failed).Diagnose(rules.Defaults)
-	if d.Bound != rules.Unknown || len(d.Also) != 1 || d.Also[0] != rules.Lock || !strings.Contains(d.InWords, "GOMAXPROCS=1") || !strings.Contains(d.InWords, "0.40x") {
-		t.Errorf("%s also %v: %s", d.Bound, d.Also, d.InWords)
+	if d.Bottleneck != rules.Unknown || len(d.Also) != 1 || d.Also[0] != rules.Lock || !strings.Contains(d.Text, "GOMAXPROCS=1") || !strings.Contains(d.Text, "0.40x") {
+		t.Errorf("%s also %v: %s", d.Bottleneck, d.Also, d.Text)
 	}
 }
 
 // An intervention that tested another verdict does not affect this one.
 func TestAnInterventionOfAnotherVerdict(t *testing.T) {
 	runs := append(locked(), as(saturated(32, 400), record.RoleIntervene, &record.Change{GOGC: 800}, 0), as(saturated(32, 1000), record.RoleSaturate, nil, again))
-	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound != rules.Lock || len(d.Interventions) != 0 {
-		t.Errorf("%s %+v", d.Bound, d.Interventions)
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bottleneck != rules.Lock || len(d.Interventions) != 0 {
+		t.Errorf("%s %+v", d.Bottleneck, d.Interventions)
 	}
 }
 
@@ -77,8 +77,8 @@ func TestDiagnoseAWait(t *testing.T) {
 	runs := sweep(100, 200, 200)
 	runs = append(runs, profiled(32, 200, nil, wait("select", 31, "database/sql.(*DB).conn", "database/sql.(*DB).QueryContext", "main.lookup")))
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
-	if d.Bound != rules.Wait || d.Kind != "pool" || d.Where[0].Function != "main.lookup" || !strings.Contains(d.InWords, "free connection of a pool") {
-		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
+	if d.Bottleneck != rules.Wait || d.Kind != "pool" || d.Sites[0].Function != "main.lookup" || !strings.Contains(d.Text, "free connection of a pool") {
+		t.Errorf("%s %s %+v: %s", d.Bottleneck, d.Kind, d.Sites, d.Text)
 	}
 }
 
@@ -90,9 +90,9 @@ func TestDiagnoseAWaitThatIsNotShared(t *testing.T) {
 	for count, unshared := range map[int64]bool{100: true, 20: false} {
 		drive.Count = count
 		d := NewSubject("v", append(sweep(100, 200, 200), profiled(32, 200, nil, propose, drive))).Diagnose(rules.Defaults)
-		if !strings.Contains(d.InWords, "main.drive (main.go:7) answers, which itself waits 80% of the time in main.sync (main.go:7)") ||
-			strings.Contains(d.InWords, "requests do not share that wait") != unshared {
-			t.Errorf("%d waits: %s", count, d.InWords)
+		if !strings.Contains(d.Text, "main.drive (main.go:7) answers, which itself waits 80% of the time in main.sync (main.go:7)") ||
+			strings.Contains(d.Text, "requests do not share that wait") != unshared {
+			t.Errorf("%d waits: %s", count, d.Text)
 		}
 	}
 }
@@ -109,8 +109,8 @@ func TestDiagnoseWorkersThatWait(t *testing.T) {
 		{Reason: "chan receive", Entry: entry, Seconds: 0.5, Stack: stack(0, "runtime.chanrecv", "main.(*sender).work").Frames},
 	}
 	d := NewSubject("v", []*record.Run{r}).Diagnose(rules.Defaults)
-	if d.Bound != rules.Wait || d.Kind != "network" || !strings.Contains(d.InWords, "16 goroutines") || !strings.Contains(d.InWords, "88%") {
-		t.Errorf("%s %s: %s", d.Bound, d.Kind, d.InWords)
+	if d.Bottleneck != rules.Wait || d.Kind != "network" || !strings.Contains(d.Text, "16 goroutines") || !strings.Contains(d.Text, "88%") {
+		t.Errorf("%s %s: %s", d.Bottleneck, d.Kind, d.Text)
 	}
 }
 
@@ -149,18 +149,18 @@ func crowd(runs []*record.Run) []*record.Run {
 // A generator that was the limit leaves no verdict; other processes alone leave a verdict that
 // names them.
 func TestNoVerdict(t *testing.T) {
-	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(rules.Defaults); !d.Valid || d.Bound != rules.Environment || d.Confirmed || d.Disturbed == "" {
+	if d := NewSubject("v", crowd(sweep(100, 200, 200))).Diagnose(rules.Defaults); !d.Valid || d.Bottleneck != rules.Environment || d.Confirmed || d.Disturbed == "" {
 		t.Errorf("%+v", d)
 	}
 	runs := sweep(100, 200, 200)
 	runs[2].Totals.Generator.BusiestThread = 0.99
-	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Valid || d.Bound != rules.Generator || d.Reason == "" {
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Valid || d.Bottleneck != rules.Generator || d.Reason == "" {
 		t.Errorf("%+v", d)
 	}
 	late := crowd(sweep(100, 200, 200)) // as any generator is while it queues for a CPU
 	late[2].Totals.Lag.P99, late[2].Totals.Response.P99 = 20_000, 40
-	if d := NewSubject("v", late).Diagnose(rules.Defaults); d.Bound == rules.Generator {
-		t.Errorf("beside neighbours: %s", d.InWords)
+	if d := NewSubject("v", late).Diagnose(rules.Defaults); d.Bottleneck == rules.Generator {
+		t.Errorf("beside neighbours: %s", d.Text)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		runs      []*record.Run
-		bound     rules.Bound
+		bound     rules.Bottleneck
 		confirmed bool
 	}{
 		{"computing", computing(1.9), rules.CPU, true},
@@ -185,11 +185,11 @@ func TestNeighboursBesideTheAnswer(t *testing.T) {
 		{"a lock beside neighbours", crowd(locked()), rules.Lock, true},
 	} {
 		d := NewSubject("v", c.runs).Diagnose(rules.Defaults)
-		if c.confirmed != d.Confirmed || d.Bound != c.bound || !d.Valid {
-			t.Errorf("%s: %s, confirmed %t: %s", c.name, d.Bound, d.Confirmed, d.InWords)
+		if c.confirmed != d.Confirmed || d.Bottleneck != c.bound || !d.Valid {
+			t.Errorf("%s: %s, confirmed %t: %s", c.name, d.Bottleneck, d.Confirmed, d.Text)
 		}
-		if said := strings.Contains(d.InWords, "unconfirmed: meanwhile other programs took 50% of the CPUs"); said == d.Confirmed {
-			t.Errorf("%s: %q", c.name, d.InWords)
+		if said := strings.Contains(d.Text, "unconfirmed: meanwhile other programs took 50% of the CPUs"); said == d.Confirmed {
+			t.Errorf("%s: %q", c.name, d.Text)
 		}
 	}
 }
@@ -203,18 +203,18 @@ func TestOneGoroutineWithoutATrace(t *testing.T) {
 	}
 	profile := runs[3]
 	profile.Dir, profile.FixtureTrace = t.TempDir(), nil
-	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound != rules.Unknown || !strings.Contains(d.InWords, "served one at a time (") {
-		t.Errorf("without goroutines either: %s: %s", d.Bound, d.InWords)
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bottleneck != rules.Unknown || !strings.Contains(d.Text, "served one at a time (") {
+		t.Errorf("without goroutines either: %s: %s", d.Bottleneck, d.Text)
 	}
 	profile.FixtureProfiles = append(profile.FixtureProfiles, &record.Profile{Type: record.ValueGoroutines, Samples: 10, Stacks: []record.Stack{
 		stack(310, append([]string{"runtime.gopark", "runtime.chanrecv", "main.push"}, handler...)...),
 		stack(10, "crypto/sha256.block", "main.grind", "main.(*clerk).loop")}})
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
-	if d.Bound != rules.Wait || d.Kind != "channel" || !d.Confirmed || !strings.Contains(d.InWords, "One goroutine, main.(*clerk).loop,") {
-		t.Errorf("%s %s: %s", d.Bound, d.Kind, d.InWords)
+	if d.Bottleneck != rules.Wait || d.Kind != "channel" || !d.Confirmed || !strings.Contains(d.Text, "One goroutine, main.(*clerk).loop,") {
+		t.Errorf("%s %s: %s", d.Bottleneck, d.Kind, d.Text)
 	}
 	var where []string
-	for _, p := range d.Where {
+	for _, p := range d.Sites {
 		where = append(where, p.Function)
 	}
 	if !slices.Equal(where, []string{"main.push", "main.(*clerk).loop", "main.grind"}) {
@@ -227,14 +227,14 @@ func TestDownstream(t *testing.T) {
 	runs := append(sweep(100, 200, 200), profiled(32, 200, nil, wait("network", 31, "internal/poll.(*FD).Read", "main.fetch")))
 	runs[3].System.Peers = []record.Peer{{PID: 7, Program: "backend", Address: "127.0.0.1:9000", CPU: 1.2}}
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
-	if !strings.Contains(d.InWords, "backend (process 7, at 127.0.0.1:9000), which used 1.2 cores meanwhile; --also") {
-		t.Errorf("%s: %s", d.Bound, d.InWords)
+	if !strings.Contains(d.Text, "backend (process 7, at 127.0.0.1:9000), which used 1.2 cores meanwhile; --also") {
+		t.Errorf("%s: %s", d.Bottleneck, d.Text)
 	}
 	runs[3].Downstream = &record.Downstream{Target: record.Target{PID: 7, Program: "backend", NotGo: true},
 		System: record.System{Seen: true, TargetCPU: 1.9}}
 	d = NewSubject("v", runs).Diagnose(rules.Defaults)
-	if d.Downstream == nil || !strings.Contains(d.InWords, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU available to it") {
-		t.Errorf("%+v: %s", d.Downstream, d.InWords)
+	if d.Downstream == nil || !strings.Contains(d.Text, "Of its downstream, backend (process 7), the same run shows: it uses all the CPU available to it") {
+		t.Errorf("%+v: %s", d.Downstream, d.Text)
 	}
 	last := d.Evidence[len(d.Evidence)-1]
 	if last.Signal != "downstream_cpu" || last.Value != 1.9 {
@@ -252,13 +252,13 @@ func TestAnotherLanguage(t *testing.T) {
 		}
 		d := NewSubject("v", append(runs, as(saturated(32, 1000), record.RoleProfile, nil, 0))).Diagnose(rules.Defaults)
 		unseen := strings.Join(d.Unseen, "; ")
-		for _, said := range []string{d.InWords, unseen} {
+		for _, said := range []string{d.Text, unseen} {
 			if !strings.Contains(said, "he process is "+program+", not a Go program") || !strings.Contains(said, how) {
 				t.Errorf("%s: %q", program, said)
 			}
 		}
-		if strings.Contains(unseen, "--debug") || d.Bound != rules.Unknown {
-			t.Errorf("%s: %s, %q", program, d.Bound, unseen)
+		if strings.Contains(unseen, "--debug") || d.Bottleneck != rules.Unknown {
+			t.Errorf("%s: %s, %q", program, d.Bottleneck, unseen)
 		}
 	}
 }
@@ -269,7 +269,7 @@ func TestDiagnoseVariants(t *testing.T) {
 	other.Spec.Variant = "unseen"
 	e := &record.Experiment{Runs: append(locked(), other), Variants: []record.Variant{{Name: "v"}, {Name: "unseen"}}}
 	ds := Diagnose(e)
-	if len(ds) != 1 || ds[0].Variant != "v" || ds[0].Bound != rules.Lock {
+	if len(ds) != 1 || ds[0].Variant != "v" || ds[0].Bottleneck != rules.Lock {
 		t.Errorf("%+v", ds)
 	}
 }
@@ -279,8 +279,8 @@ func TestASpoiltInterventionDecidesNothing(t *testing.T) {
 	made := as(saturated(32, 400), record.RoleIntervene, &record.Change{Procs: 1}, 0)
 	made.Invalid = "other processes took 40% of the machine"
 	d := NewSubject("v", append(locked(), made, as(saturated(32, 1000), record.RoleSaturate, nil, again))).Diagnose(rules.Defaults)
-	if d.Bound != rules.Lock || len(d.Interventions) != 1 || d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "the result is inconclusive") {
-		t.Errorf("%s %+v", d.Bound, d.Interventions)
+	if d.Bottleneck != rules.Lock || len(d.Interventions) != 1 || d.Interventions[0].Held || !strings.Contains(d.Interventions[0].Saw, "the result is inconclusive") {
+		t.Errorf("%s %+v", d.Bottleneck, d.Interventions)
 	}
 }
 
@@ -291,12 +291,12 @@ func TestDiagnoseADiskThatKeepsTheProcessors(t *testing.T) {
 	trace := runs[3].FixtureTrace
 	trace.Running, trace.Runnable, trace.Syscall = 0.15, 10, 3
 	d := NewSubject("v", runs).Diagnose(rules.Defaults)
-	if d.Bound != rules.Wait || d.Kind != "disk" || d.Where[0].Function != "main.(*journal).write" || !strings.Contains(d.InWords, "goroutines are runnable") {
-		t.Errorf("%s %s %+v: %s", d.Bound, d.Kind, d.Where, d.InWords)
+	if d.Bottleneck != rules.Wait || d.Kind != "disk" || d.Sites[0].Function != "main.(*journal).write" || !strings.Contains(d.Text, "goroutines are runnable") {
+		t.Errorf("%s %s %+v: %s", d.Bottleneck, d.Kind, d.Sites, d.Text)
 	}
 	runs[2].System.TargetCPU = 1.9 // and with the CPU used up, they wait for the CPU
-	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound == rules.Wait {
-		t.Errorf("%s: %s", d.Kind, d.InWords)
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bottleneck == rules.Wait {
+		t.Errorf("%s: %s", d.Kind, d.Text)
 	}
 }
 

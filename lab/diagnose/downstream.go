@@ -14,18 +14,18 @@ func (d *Diagnosis) follow(s Subject, t rules.Thresholds) {
 	if s.Profiled == nil {
 		return
 	}
-	waits := d.Bound == rules.Wait || d.Bound == rules.Unknown
+	waits := d.Bottleneck == rules.Wait || d.Bottleneck == rules.Unknown
 	if below := s.Profiled.OfDownstream(); below != nil {
 		name := called(below)
 		found := Subject{Variant: name, Profiled: below}.Diagnose(t)
 		d.Downstream = &found
 		means := "used by " + name + ", which it calls"
-		if len(found.Where) > 0 {
-			means += fmt.Sprintf("; %s of it in %s", percent(found.Where[0].Share), found.Where[0].Function)
+		if len(found.Sites) > 0 {
+			means += fmt.Sprintf("; %s of it in %s", percent(found.Sites[0].Share), found.Sites[0].Function)
 		}
 		d.Evidence = append(d.Evidence, findings.Evidence{Signal: "downstream_cpu", Value: rounded(below.System.TargetCPU), Unit: "cores", Means: means})
 		if waits {
-			d.InWords += " Of its downstream, " + name + ", the same run shows: " + lowerFirst(found.InWords)
+			d.Text += " Of its downstream, " + name + ", the same run shows: " + lowerFirst(found.Text)
 		}
 		return
 	}
@@ -37,7 +37,7 @@ func (d *Diagnosis) follow(s Subject, t rules.Thresholds) {
 		}
 	}
 	if waits && busiest.PID != 0 {
-		d.InWords += fmt.Sprintf(" It calls %s, which used %s cores meanwhile; --also with the debug address of that process would show what bounds it.",
+		d.Text += fmt.Sprintf(" It calls %s, which used %s cores meanwhile; --also with the debug address of that process would show what bounds it.",
 			peer(busiest), digits(busiest.CPU))
 	}
 }

@@ -15,7 +15,7 @@ func (e *evidence) explain(t rules.Thresholds) []findings.Evidence {
 	out := []findings.Evidence{}
 	for _, m := range meanings {
 		if v, seen := e.signals[m.Signal]; seen {
-			means := e.serialWords(v)
+			means := e.serialText(v)
 			if m.Means != nil {
 				means = m.Means(v, t)
 			}
@@ -25,8 +25,8 @@ func (e *evidence) explain(t rules.Thresholds) []findings.Evidence {
 	return out
 }
 
-// serialWords describe the peak throughput times the response time of a single client.
-func (e *evidence) serialWords(v float64) string {
+// serialText describe the peak throughput times the response time of a single client.
+func (e *evidence) serialText(v float64) string {
 	switch {
 	case v >= rules.OneAtATime:
 		return "requests served concurrently: the peak throughput times the response time of a single client (about the number of cores: computing; much more: waiting)"

@@ -27,7 +27,7 @@ func (m StepChange) significant() bool {
 	return m.Low > 1 || m.High < 1
 }
 
-// Explain explains in words why a step changed the throughput or did not: the bottleneck before,
+// Explain explains why a step changed the throughput or did not: the bottleneck before,
 // what the step changed of it, and the bottleneck now. A nil diagnosis is unknown.
 func Explain(before, after *Diagnosis, m StepChange) string {
 	if before == nil || after == nil || m.Ratio <= 0 {
@@ -37,13 +37,13 @@ func Explain(before, after *Diagnosis, m StepChange) string {
 	if costs != "" {
 		meanwhile = " Meanwhile " + costs + "."
 	}
-	was, is := bottleneckText(before.Bound, before.Kind, before.Signals), bottleneckText(after.Bound, after.Kind, after.Signals)
-	same := before.Bound == after.Bound && before.Kind == after.Kind
+	was, is := bottleneckText(before.Bottleneck, before.Kind, before.Signals), bottleneckText(after.Bottleneck, after.Kind, after.Signals)
+	same := before.Bottleneck == after.Bottleneck && before.Kind == after.Kind
 	var text string
 	switch {
-	case !m.significant() && before.Bound == rules.Wait && costs != "":
+	case !m.significant() && before.Bottleneck == rules.Wait && costs != "":
 		text = fmt.Sprintf("%s although %s: the bottleneck of the previous step is %s, not the cost of a request.", m.still(), costs, was)
-	case before.Bound == rules.Unknown && m.significant():
+	case before.Bottleneck == rules.Unknown && m.significant():
 		text = m.change() + "; the bottleneck of the previous step is unknown." + meanwhile
 	case !m.significant() && costs != "":
 		text = fmt.Sprintf("%s although %s: the change is below the resolution of this measurement, or not at the bottleneck: %s.", m.still(), costs, was)
@@ -51,12 +51,12 @@ func Explain(before, after *Diagnosis, m StepChange) string {
 		text = fmt.Sprintf("%s: the step changes neither the cost of a request nor the bottleneck: %s.", m.still(), was)
 	case !same:
 		text = fmt.Sprintf("%s: the bottleneck moved from %s to %s.", m.change(), was, is) + meanwhile
-	case costs != "" && before.Bound != rules.Wait:
+	case costs != "" && before.Bottleneck != rules.Wait:
 		text = fmt.Sprintf("%s because %s, and that is the bottleneck before and after: %s.", m.change(), costs, was)
 	default:
 		text = fmt.Sprintf("%s while it stays bound by %s.", m.change(), is) + meanwhile
 	}
-	if after.Bound != rules.Unknown && !same && !m.significant() {
+	if after.Bottleneck != rules.Unknown && !same && !m.significant() {
 		text += " It is now bound by " + is + "."
 	}
 	return text

@@ -8,8 +8,8 @@ import (
 )
 
 func TestExplain(t *testing.T) {
-	waits := &Diagnosis{Bound: rules.Wait, Kind: "network", Signals: rules.Signals{rules.Utilisation: 0.5}}
-	computes := &Diagnosis{Bound: rules.CPU, Signals: rules.Signals{rules.Utilisation: 0.97}}
+	waits := &Diagnosis{Bottleneck: rules.Wait, Kind: "network", Signals: rules.Signals{rules.Utilisation: 0.5}}
+	computes := &Diagnosis{Bottleneck: rules.CPU, Signals: rules.Signals{rules.Utilisation: 0.97}}
 	for _, c := range []struct {
 		name          string
 		before, after *Diagnosis

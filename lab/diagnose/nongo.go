@@ -85,7 +85,7 @@ func readNonGo(sig rules.Signals, r *record.Run) {
 	if busy > 0 {
 		sig[rules.Starved] = max(0, 1-around.TargetCPU/busy)
 	}
-	if sig[rules.Starved] >= rules.Defaults.Value(rules.BarStarved) && sig[rules.Awake] >= rules.Defaults.Value(rules.BarAwake) {
+	if sig[rules.Starved] >= rules.Defaults.Value(rules.ThresholdStarved) && sig[rules.Awake] >= rules.Defaults.Value(rules.ThresholdAwake) {
 		// Connections queue because the program does not get a CPU to accept them, and clients
 		// pause because they do not get one either.
 		delete(sig, rules.AcceptQueue)
@@ -98,7 +98,7 @@ func readNonGo(sig rules.Signals, r *record.Run) {
 	// With few connections, requests wait for one of them to become free. Half of a connection
 	// at any moment is no accident.
 	const least = 0.5
-	if around.Calls >= least && sig[rules.Awake] < rules.Defaults.Value(rules.BarAwake) {
+	if around.Calls >= least && sig[rules.Awake] < rules.Defaults.Value(rules.ThresholdAwake) {
 		sig[rules.Calling] = max(sig[rules.Calling], min(1, around.Calls/around.CallsOpen))
 	}
 }

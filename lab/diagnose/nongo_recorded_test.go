@@ -54,7 +54,7 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		runs      []*record.Run
-		bound     rules.Bound
+		bound     rules.Bottleneck
 		kind      string
 		where     string
 		confirmed bool
@@ -79,15 +79,15 @@ func TestDiagnoseOtherLanguages(t *testing.T) {
 		{"a server of one thread on an idle machine", scripted("unknown", asleep), rules.Wait, rules.Unseen, "", true, nil},
 	} {
 		d := NewSubject("v", c.runs).Diagnose(rules.Defaults)
-		if d.Bound != c.bound || d.Kind != c.kind || d.Confirmed != c.confirmed || !d.Valid {
-			t.Errorf("%s: %s %q, confirmed %t: %s", c.name, d.Bound, d.Kind, d.Confirmed, d.InWords)
+		if d.Bottleneck != c.bound || d.Kind != c.kind || d.Confirmed != c.confirmed || !d.Valid {
+			t.Errorf("%s: %s %q, confirmed %t: %s", c.name, d.Bottleneck, d.Kind, d.Confirmed, d.Text)
 		}
-		if c.where != "" && (len(d.Where) == 0 || d.Where[0].Function != c.where) || c.where == "" && len(d.Where) > 0 {
-			t.Errorf("%s: in %+v, want %q", c.name, d.Where, c.where)
+		if c.where != "" && (len(d.Sites) == 0 || d.Sites[0].Function != c.where) || c.where == "" && len(d.Sites) > 0 {
+			t.Errorf("%s: in %+v, want %q", c.name, d.Sites, c.where)
 		}
 		for _, part := range c.says {
-			if !strings.Contains(d.InWords, part) {
-				t.Errorf("%s: %q does not say %q", c.name, d.InWords, part)
+			if !strings.Contains(d.Text, part) {
+				t.Errorf("%s: %q does not say %q", c.name, d.Text, part)
 			}
 		}
 		if !slices.ContainsFunc(d.Unseen, func(s string) bool { return strings.Contains(s, "not a Go program") }) || d.Signals[rules.Allocating] != 0 {

@@ -125,10 +125,10 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 	if n == 1 && last.Totals.Ended == 0 && last.Spec.Length < longest {
 		return 1, true // a response takes longer than the run
 	}
-	if last.Spec.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().Value(rules.BarRefusing)) {
+	if last.Spec.Connections >= most || n >= 2 && (last.Totals.Generator.Limited || facts.Failing(last) >= p.thresholds().Value(rules.ThresholdRefusing)) {
 		return 0, false
 	}
-	if n >= 3 && growth(runs) < p.thresholds().Value(rules.BarGrowth) && last.Spec.Connections >= min(leastClients, most) {
+	if n >= 3 && growth(runs) < p.thresholds().Value(rules.ThresholdGrowth) && last.Spec.Connections >= min(leastClients, most) {
 		return 0, false
 	}
 	for _, c := range sweepClients {
@@ -136,7 +136,7 @@ func (p Plan) sweep(runs []*record.Run) (clients int, more bool) {
 			return min(c, most), true
 		}
 	}
-	return min(4*last.Spec.Connections, most), true // of sessions, which each offer little
+	return min(4*last.Spec.Connections, most), true // of sessions, each of which sends little
 }
 
 // growth is the relative rise of the throughput per doubling of the clients at the sweep's last
@@ -207,7 +207,7 @@ func (s Subject) profilable() bool {
 // target returned errors instead of more throughput.
 func (s Subject) carried() []*record.Run {
 	for n := len(s.Saturated); n > 0; n-- {
-		if facts.Failing(s.Saturated[n-1]) < rules.Defaults.Value(rules.BarRefusing) {
+		if facts.Failing(s.Saturated[n-1]) < rules.Defaults.Value(rules.ThresholdRefusing) {
 			return s.Saturated[:n]
 		}
 	}

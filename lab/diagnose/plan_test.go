@@ -125,8 +125,8 @@ func TestSweepEndsAtErrors(t *testing.T) {
 	for _, r := range runs {
 		r.Totals.Failed = r.Totals.Ended / 10
 	}
-	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bound != rules.Unknown || d.Kind != rules.Refused || d.PeakPerS > 36_000 {
-		t.Errorf("%s %s, peak %v: %s", d.Bound, d.Kind, d.PeakPerS, d.InWords)
+	if d := NewSubject("v", runs).Diagnose(rules.Defaults); d.Bottleneck != rules.Unknown || d.Kind != rules.Refused || d.PeakPerS > 36_000 {
+		t.Errorf("%s %s, peak %v: %s", d.Bottleneck, d.Kind, d.PeakPerS, d.Text)
 	}
 }
 

@@ -19,7 +19,9 @@ type prediction struct {
 
 // Disturbed reports whether other processes disturbed a run enough to have contributed to its
 // result.
-func Disturbed(r *record.Run) bool { return besides(r, rules.Defaults.Value(rules.BarNeighbours)) }
+func Disturbed(r *record.Run) bool {
+	return besides(r, rules.Defaults.Value(rules.ThresholdNeighbours))
+}
 
 // inexact is the share of the machine above which other processes change a throughput.
 const inexact = 0.1
@@ -30,7 +32,7 @@ func besides(r *record.Run, share float64) bool {
 	if !r.System.Seen || r.Machine.Cores == 0 {
 		return false
 	}
-	return r.System.OthersCPU/float64(r.Machine.Cores) >= share && r.System.TargetDelay >= rules.Defaults.Value(rules.BarDelayed)
+	return r.System.OthersCPU/float64(r.Machine.Cores) >= share && r.System.TargetDelay >= rules.Defaults.Value(rules.ThresholdDelayed)
 }
 
 // disturbance describes what other processes did during a run.
@@ -60,7 +62,7 @@ func predict(t rules.Thresholds, s Subject) prediction {
 		return prediction{}
 	}
 	e := s.read()
-	bound, rule, _ := t.Judge(e.signals)
+	bound, rule, _ := t.Decide(e.signals)
 	switch bound {
 	case rules.GC:
 		if !roomFor(moreGOGC, last) {
@@ -69,8 +71,8 @@ func predict(t rules.Thresholds, s Subject) prediction {
 		return prediction{
 			change:  &record.Change{GOGC: moreGOGC * gogc},
 			changed: fmt.Sprintf("GOGC=%d", moreGOGC*gogc),
-			words:   fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.Value(rules.BarLessGC)),
-			holds:   func(ratio float64) bool { return ratio >= t.Value(rules.BarLessGC) },
+			words:   fmt.Sprintf("with the heap collected %d times less often the throughput rises to %.2fx or more", moreGOGC, t.Value(rules.ThresholdLessGC)),
+			holds:   func(ratio float64) bool { return ratio >= t.Value(rules.ThresholdLessGC) },
 		}
 	case rules.Wait:
 		if rule.Kind == rules.Accepted {
@@ -96,8 +98,8 @@ func predict(t rules.Thresholds, s Subject) prediction {
 		if left > slack*e.cores {
 			return prediction{} // other processes and the lab itself leave it no more than that already
 		}
-		p.words = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.Value(rules.BarFewerProcs))
-		p.holds = func(ratio float64) bool { return ratio < t.Value(rules.BarFewerProcs) }
+		p.words = fmt.Sprintf("on half of the processors the throughput falls below %.2fx", t.Value(rules.ThresholdFewerProcs))
+		p.holds = func(ratio float64) bool { return ratio < t.Value(rules.ThresholdFewerProcs) }
 		return p
 	}
 	// A waiting service is not short of CPU, unless it already uses more than would be left.

@@ -23,7 +23,7 @@ type evidence struct {
 	holder     *stacks.Holder  // of the lock that bounds it; nil: not seen
 	waker      []record.Frame  // stack of the one goroutine for which the requests wait
 	disturbed  bool            // other processes may have contributed
-	foreign    string          // description of a process that Go did not build
+	nonGo      string          // description of a process that Go did not build
 	one        string          // the thread that alone runs its code; empty: several do
 	unseen     []string
 }
@@ -51,7 +51,7 @@ func (s Subject) read() evidence {
 		e.traced(s.Profiled)
 	}
 	e.locks(main)
-	if e.signals[rules.WaitTop] >= rules.Defaults.Value(rules.BarWaiting) {
+	if e.signals[rules.WaitTop] >= rules.Defaults.Value(rules.ThresholdWaiting) {
 		// Connections queue because the connections before them wait for another resource.
 		delete(e.signals, rules.AcceptQueue)
 		delete(e.signals, rules.AcceptFill)
@@ -67,7 +67,7 @@ func (e *evidence) load(s Subject, r *record.Run) {
 	sig[rules.Throughput], sig[rules.Clients] = x, c
 	sig[rules.Failing] = facts.Failing(r)
 	sig[rules.GeneratorBusy] = t.Generator.BusiestThread
-	// beside other processes any generator lags
+	// next to other processes any generator lags
 	if lag := t.Lag.P99 / 1000; lag > 1 && t.Response.P99 > 0 && !Disturbed(r) {
 		sig[rules.GeneratorLag] = lag / t.Response.P99
 	}
@@ -240,7 +240,7 @@ func (e *evidence) traced(r *record.Run) {
 	for _, w := range e.waits[e.top] {
 		if w.Wakers == 1 && w.Seconds > top/2 {
 			e.signals[rules.SerialBusy], e.waker = w.WakerBusy, w.WokenBy
-			if e.signals[rules.Utilisation] >= rules.Defaults.Value(rules.BarBusyCPU) {
+			if e.signals[rules.Utilisation] >= rules.Defaults.Value(rules.ThresholdBusyCPU) {
 				// waiting for a CPU like all other goroutines does not make it the serial part
 				e.signals[rules.SerialBusy] -= w.WakerReady
 			}
@@ -266,7 +266,7 @@ func (e *evidence) runnableWait(t *record.Trace, sums map[stacks.WaitKind]float6
 	if e.disturbed {
 		return 0, kind // a thread that queues for a CPU behind other processes looks the same
 	}
-	if !seen || u >= rules.Defaults.Value(rules.BarIdleCPU) || sums[kind] < material*whole || t.Running > working*whole {
+	if !seen || u >= rules.Defaults.Value(rules.ThresholdIdleCPU) || sums[kind] < material*whole || t.Running > working*whole {
 		return 0, kind
 	}
 	return t.Runnable, kind
@@ -295,7 +295,7 @@ func serves(t *record.Trace) bool {
 }
 
 // workers looks for the goroutines that do the work after the response: the group that spends its
-// time in one kind of wait other than waiting for work. A service that is offered more than it
+// time in one kind of wait other than waiting for work. A service that receives more than it
 // carries always has work for them, so a group that waits for work is not the bottleneck.
 func (e *evidence) workers(t *record.Trace) {
 	groups := map[record.Frame]float64{}

@@ -26,8 +26,8 @@ func TestDiagnoseRecordedWaits(t *testing.T) {
 		r := profiled(32, 800, nil)
 		r.FixtureTrace = trace
 		d := NewSubject("v", append(sweep(700, 800, 800), r)).Diagnose(rules.Defaults)
-		if d.Bound != rules.Wait || !strings.Contains(d.InWords, "in dyno/parts/cluster/raft.(*Node).Propose") || strings.Contains(d.InWords, unshared) != says {
-			t.Errorf("%s: %s: %s", name, d.Bound, d.InWords)
+		if d.Bottleneck != rules.Wait || !strings.Contains(d.Text, "in dyno/parts/cluster/raft.(*Node).Propose") || strings.Contains(d.Text, unshared) != says {
+			t.Errorf("%s: %s: %s", name, d.Bottleneck, d.Text)
 		}
 	}
 }

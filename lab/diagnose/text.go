@@ -12,44 +12,44 @@ import (
 	"dyno/lab/diagnose/stacks"
 )
 
-// statement is what is said of a service.
+// statement is a verdict with what its text mentions.
 type statement struct {
-	Bound   rules.Bound
-	Kind    string // of a wait or a lock
-	Signals rules.Signals
-	Cores   float64 // available to it
-	Where   []stacks.Site
-	Holder  *stacks.Holder // of the lock that bounds it; nil: not seen
-	Serial  string         // first function of the one goroutine that requests wait for; empty: not seen
-	Spends  *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
-	Behind  []chainLink    // goroutines that wait one for the next, the first of which requests wait for
-	Foreign string         // description of a process that Go did not build; empty: Go built it
-	One     string         // the thread that alone runs its code; empty: several do
-	CallsTo string         // address of the process whose answers it waits for; empty: not seen
+	Bottleneck rules.Bottleneck
+	Kind       string // of a wait or a lock
+	Signals    rules.Signals
+	Cores      float64 // available to it
+	Sites      []stacks.Site
+	Holder     *stacks.Holder // of the lock that bounds it; nil: not seen
+	Serial     string         // first function of the one goroutine that requests wait for; empty: not seen
+	Spends     *stacks.Site   // in which that goroutine spends its CPU time; nil: not seen
+	Behind     []chainLink    // goroutines that wait one for the next, the first of which requests wait for
+	NonGo      string         // description of a process that Go did not build; empty: Go built it
+	One        string         // the thread that alone runs its code; empty: several do
+	CallsTo    string         // address of the process whose answers it waits for; empty: not seen
 }
 
 // Text is the verdict in one sentence or a few.
 func (v statement) Text() string {
 	sig, at, used := v.Signals, v.at(), v.used()
-	switch v.Bound {
+	switch v.Bottleneck {
 	case rules.Generator:
 		what := fmt.Sprintf("its busiest thread used %s of a core.", percent(sig[rules.GeneratorBusy]))
-		if sig[rules.GeneratorBusy] < rules.Defaults.Value(rules.BarGeneratorBusy) && sig[rules.OnClient] >= rules.Defaults.Value(rules.BarOnClient) {
+		if sig[rules.GeneratorBusy] < rules.Defaults.Value(rules.ThresholdGeneratorBusy) && sig[rules.OnClient] >= rules.Defaults.Value(rules.ThresholdOnClient) {
 			what = fmt.Sprintf("the service waits for the generator %s of the requests' time, to send requests or to read responses.", percent(sig[rules.OnClient]))
 		}
 		return fmt.Sprintf("The load generator is the limit, not the service: %s %s", at, what) + generatorHint(sig)
 	case rules.Environment:
 		return fmt.Sprintf("Other programs may be the limit: they took %s of the CPUs, and %s of the service's threads queued for one at any moment. ",
-			percent(sig[rules.Neighbours]), digits(sig[rules.Delayed])) + v.unknownWords(at, used)
+			percent(sig[rules.Neighbours]), digits(sig[rules.Delayed])) + v.unknownText(at, used)
 	case rules.NotLoaded:
 		return v.notLoaded(at)
 	case rules.CPU:
 		begin := fmt.Sprintf("The CPU bounds it: %s %s.", at, used)
 		if v.Kind == rules.Threaded {
-			begin = v.threadWords(at, used)
+			begin = v.threadText(at, used)
 		}
 		place := "in %[2]s."
-		if len(v.Where) > 0 && v.Where[0].Cumulative {
+		if len(v.Sites) > 0 && v.Sites[0].Cumulative {
 			place = "in %[2]s and what it calls."
 		}
 		return begin + v.in(" %[1]s of its CPU time is spent "+place)
@@ -60,14 +60,14 @@ func (v statement) Text() string {
 		return fmt.Sprintf("System calls bound it: %s %s, and %s of that CPU time was spent in the kernel.", at, used, percent(max(sig[rules.Kernel], sig[rules.System]))) +
 			v.in(" %[1]s of its CPU time is spent in system calls of %[2]s.")
 	case rules.Lock:
-		return v.lockWords(at, used)
+		return v.lockText(at, used)
 	case rules.Wait:
-		return v.waitWords(at, used)
+		return v.waitText(at, used)
 	}
 	if v.Kind == rules.Refused {
 		return fmt.Sprintf("The service returns errors instead of more throughput: %s of the responses %s failed, so its capacity was not reached.", percent(sig[rules.Failing]), at)
 	}
-	return v.unknownWords(at, used)
+	return v.unknownText(at, used)
 }
 
 // at is the load at which the verdict holds.
@@ -92,21 +92,21 @@ func (v statement) used() string {
 
 // in formats the share [1] and the name [2] of the first place; empty if none is known.
 func (v statement) in(format string) string {
-	if len(v.Where) == 0 {
+	if len(v.Sites) == 0 {
 		return ""
 	}
-	p := v.Where[0]
+	p := v.Sites[0]
 	return fmt.Sprintf(format, percent(p.Share), fmt.Sprintf("%s (%s)", p.Function, p.Location()))
 }
 
-// unknownWords describe a service whose bottleneck is unknown.
-func (v statement) unknownWords(at, used string) string {
+// unknownText describe a service whose bottleneck is unknown.
+func (v statement) unknownText(at, used string) string {
 	text := v.unseenCause(at, used)
 	if text == "" {
 		text = fmt.Sprintf("The bottleneck is unknown: %s %s, and no cause reached its threshold.", at, used)
 	}
-	if v.Foreign != "" {
-		text += " T" + v.Foreign[1:] + "." // as a sentence of its own
+	if v.NonGo != "" {
+		text += " T" + v.NonGo[1:] + "." // as a sentence of its own
 	}
 	return text
 }
@@ -115,17 +115,17 @@ func (v statement) unknownWords(at, used string) string {
 // it does not.
 func (v statement) unseenCause(at, used string) string {
 	sig := v.Signals
-	if v.Foreign != "" && sig[rules.Starved] >= rules.Defaults.Value(rules.BarStarved) {
-		return v.shortWords(at, used)
+	if v.NonGo != "" && sig[rules.Starved] >= rules.Defaults.Value(rules.ThresholdStarved) {
+		return v.shortText(at, used)
 	}
-	if sig[rules.Utilisation] < rules.Defaults.Value(rules.BarBusyCPU) {
+	if sig[rules.Utilisation] < rules.Defaults.Value(rules.ThresholdBusyCPU) {
 		return ""
 	}
 	text := fmt.Sprintf("It uses all the CPU available to it (%s %s), but ", at, used)
 	_, profiled := sig[rules.Allocating]
 	_, traced := sig[rules.WaitTop]
 	switch {
-	case v.Foreign != "":
+	case v.NonGo != "":
 		text += "whether its requests also wait for another resource cannot be seen from outside."
 	case !profiled:
 		text += "what it uses the CPU for was not measured: its own computing, garbage collection or a lock."
@@ -149,7 +149,7 @@ func generatorHint(sig rules.Signals) string {
 
 func (v statement) notLoaded(at string) string {
 	sig := v.Signals
-	if sig[rules.Capped] == 1 && sig[rules.Clients] < 2 && sig[rules.Occupied] >= rules.Defaults.Value(rules.BarOccupied) {
+	if sig[rules.Capped] == 1 && sig[rules.Clients] < 2 && sig[rules.Occupied] >= rules.Defaults.Value(rules.ThresholdOccupied) {
 		return fmt.Sprintf("It is not loaded: %s the load reached its configured limit, and the service used %s of the CPU available to it. More clients were not tried because of that limit.",
 			at, percent(sig[rules.Utilisation]))
 	}
@@ -161,7 +161,7 @@ func (v statement) notLoaded(at string) string {
 		at, percent(sig[rules.Occupied]), percent(sig[rules.Utilisation]))
 }
 
-func (v statement) lockWords(at, used string) string {
+func (v statement) lockText(at, used string) string {
 	sig := v.Signals
 	if v.Kind == rules.Spun {
 		return fmt.Sprintf("A lock bounds it: %s %s, and %s of that CPU time was spent acquiring and releasing locks.", at, used, percent(sig[rules.LockSpin])) +
@@ -195,17 +195,17 @@ var kinds = map[string]string{
 	string(stacks.WaitTimer):   "for time to pass",
 }
 
-func (v statement) waitWords(at, used string) string {
+func (v statement) waitText(at, used string) string {
 	sig := v.Signals
 	if v.Kind == rules.Accepted {
 		return fmt.Sprintf("Accepting connections bounds it: %s %s connections wait in the accept queue and %s/s found it full, while %s.",
 			at, grouped(sig[rules.AcceptQueue]*sig[rules.Clients]), grouped(sig[rules.AcceptFull]*sig[rules.Throughput]), used)
 	}
-	if v.Foreign != "" {
-		return v.asleepWords(at, used)
+	if v.NonGo != "" {
+		return v.asleepText(at, used)
 	}
 	begin := "Waiting bounds it, not computing"
-	if sig[rules.SerialBusy] >= rules.Defaults.Value(rules.BarSerialBusy) {
+	if sig[rules.SerialBusy] >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
 		begin = "Waiting for one goroutine bounds it"
 	}
 	text := fmt.Sprintf("%s: %s %s of the requests' time is spent waiting %s (%s).", begin, at, percent(sig[rules.WaitTop]), kinds[v.Kind], used)
@@ -217,7 +217,7 @@ func (v statement) waitWords(at, used string) string {
 	if held, top := sig[rules.RunnableWait], sig[rules.WaitTop]; top > 0 && held > top/2 {
 		text += fmt.Sprintf(" In %s of that time goroutines are runnable, but others keep the processors (GOMAXPROCS) in the call, so GOMAXPROCS above the number of cores may help.", percent(held/top))
 	}
-	if busy, one := sig[rules.SerialBusy], "One goroutine"; busy >= rules.Defaults.Value(rules.BarSerialBusy) {
+	if busy, one := sig[rules.SerialBusy], "One goroutine"; busy >= rules.Defaults.Value(rules.ThresholdSerialBusy) {
 		if v.Serial != "" {
 			one += ", " + v.Serial + ","
 		}
@@ -226,8 +226,8 @@ func (v statement) waitWords(at, used string) string {
 			text += fmt.Sprintf(" %s of its CPU time is spent in %s (%s).", percent(p.Share), p.Function, p.Location())
 		}
 	}
-	text += v.behindWords()
-	if sig[rules.Growth] >= rules.Defaults.Value(rules.BarGrowth) {
+	text += v.behindText()
+	if sig[rules.Growth] >= rules.Defaults.Value(rules.ThresholdGrowth) {
 		text += fmt.Sprintf(" More clients still raise the throughput (by %s per doubling): no resource is used up, each request only takes long.", percent(sig[rules.Growth]))
 	}
 	return text
@@ -273,7 +273,7 @@ func lowerFirst(text string) string {
 }
 
 // bottleneckText names what bounds a service, within a sentence.
-func bottleneckText(bound rules.Bound, kind string, sig rules.Signals) string {
+func bottleneckText(bound rules.Bottleneck, kind string, sig rules.Signals) string {
 	used := ""
 	if u, seen := sig[rules.Utilisation]; seen {
 		used = fmt.Sprintf(" (%s of the available CPU used)", percent(math.Min(u, 1)))
@@ -282,7 +282,7 @@ func bottleneckText(bound rules.Bound, kind string, sig rules.Signals) string {
 }
 
 // causeText names what bounds a service, without figures.
-func causeText(bound rules.Bound, kind string) string {
+func causeText(bound rules.Bottleneck, kind string) string {
 	switch bound {
 	case rules.CPU:
 		if kind == rules.Threaded {

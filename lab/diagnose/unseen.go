@@ -13,8 +13,8 @@ func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	}
 	switch t := main.Target; {
 	case t.NotGo && !t.Pprof:
-		e.foreign = describeNonGo(t, e.cpu, e.unprofiled)
-		e.unseen = append(e.unseen, e.foreign)
+		e.nonGo = describeNonGo(t, e.cpu, e.unprofiled)
+		e.unseen = append(e.unseen, e.nonGo)
 	case t.Agent && t.Pprof:
 	case t.Agent:
 		e.unseen = append(e.unseen, "the target has the agent but not net/http/pprof: which code computes, allocates, waits and holds locks was not seen from inside; "+
@@ -34,7 +34,7 @@ func (e *evidence) noteUnseen(main, profiled *record.Run) {
 	if profiled != nil {
 		for _, p := range profiled.Profiles {
 			switch {
-			case p.Why == "" || e.foreign != "":
+			case p.Why == "" || e.nonGo != "":
 			case p.Kind == record.ProfileTrace && e.trace != nil:
 				e.unseen = append(e.unseen, "execution trace: "+p.Why+"; goroutine profiles at several moments were read instead, which do not show what ends a wait")
 			default:

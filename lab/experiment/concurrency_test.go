@@ -170,6 +170,6 @@ measure: {length: 300ms, warmup: 100ms, max_concurrency: 64}
 		found = found || f.Kind == "limit" && f.Evidence[0].Value > 0.9
 	}
 	if !found {
-		t.Errorf("the server's budget is not found to be the limit: bound by %s, findings %+v", d[0].Bound, d[0].Findings)
+		t.Errorf("the server's budget is not found to be the limit: bound by %s, findings %+v", d[0].Bottleneck, d[0].Findings)
 	}
 }

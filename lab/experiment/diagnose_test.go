@@ -97,7 +97,7 @@ func TestDiagnose(t *testing.T) {
 				t.Errorf("trace %+v, %v", tr, err)
 			}
 			ds := diagnose.Diagnose(again)
-			if len(ds) != 1 || ds[0].InWords == "" || ds[0].PeakPerS <= 0 {
+			if len(ds) != 1 || ds[0].Text == "" || ds[0].PeakPerS <= 0 {
 				t.Fatalf("%+v", ds)
 			}
 			if said := strings.Join(ds[0].Unseen, "; "); !strings.Contains(said, c.unseen) || c.unseen == "" && strings.Contains(said, "outside") {

@@ -64,7 +64,7 @@ func (x *executor) invalid() string {
 	reason := "nothing was measured"
 	for _, r := range x.exp.Runs {
 		// An SLO that was met was met, however busy the generator was, unless a part of the load failed.
-		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.kind.once && x.opts.Scenario.Bounded() && capacity.Judge(r).Met {
+		if r.Invalid == "" || r.Totals.Generator.Failed == "" && x.kind.once && x.opts.Scenario.Bounded() && capacity.CheckSLO(r).Met {
 			return ""
 		}
 		reason = r.Invalid

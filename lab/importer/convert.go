@@ -24,7 +24,7 @@ type Options struct {
 	NoStatic bool   // leave out the files of a page
 	Kind     string // of the load: Mix or Flows; empty: flows where values pass from one answer to the next request
 	Secrets  bool   // keep secrets, in the rows
-	// Rows and Bodies are files that may be written beside the scenario, as it names them; empty:
+	// Rows and Bodies are files that may be written next to the scenario, as it names them; empty:
 	// the scenario must stand alone.
 	Rows, Bodies string
 }
@@ -39,7 +39,7 @@ type Result struct {
 	Notes    []string
 }
 
-// File is a file beside the scenario.
+// File is a file next to the scenario.
 type File struct {
 	Name   string // as the scenario names it
 	Data   []byte
@@ -182,7 +182,7 @@ func only(l *workload.Load, r workload.Request) {
 }
 
 // mix makes requests kinds of request: equal ones are one, and many that are alike have rows or
-// bodies beside the scenario.
+// bodies next to the scenario.
 func (c *conversion) mix(items []item) (out []item, bodies []byte) {
 	if items = merge(items); len(items) == 0 {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 // isZip reports whether a file is a zip, in which Playwright keeps a HAR and its bodies.
 func isZip(file []byte) bool { return bytes.HasPrefix(file, []byte("PK\x03\x04")) }
 
-// unzip returns the HAR of a zip, and an Opener of the files beside it.
+// unzip returns the HAR of a zip, and an Opener of the files next to it.
 func unzip(file []byte) (har []byte, open Opener, err error) {
 	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
 	if err != nil {

@@ -11,7 +11,7 @@ const (
 	MaxBytes    = 256 << 20 // of a file; a HAR with the bodies of answers is large
 	maxRequests = 200_000
 	maxBody     = 64 << 10 // of a request, as in a scenario
-	maxFile     = 1 << 20  // of a file that another program wrote beside its own: an answer, or a body
+	maxFile     = 1 << 20  // of a file that another program wrote next to its own: an answer, or a body
 )
 
 // replaceMe ends a value that the input does not have, such as a token: the user must write it.
@@ -25,7 +25,7 @@ type Load struct {
 	// cookies, pass from one to the next.
 	Flows    bool
 	Insecure bool     // any certificate is trusted
-	HTTP2    bool     // HTTP/2 is offered
+	HTTP2    bool     // the client offers HTTP/2
 	Notes    []string // further facts of the file, each a sentence without its end
 }
 

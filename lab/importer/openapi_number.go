@@ -24,7 +24,7 @@ func exactRat(f float64) *big.Rat {
 }
 
 // boundsOf reads the bounds of both versions: in 3.0 exclusiveMinimum says of minimum that it is
-// excluded, in 3.1 it is a bound beside it (JSON Schema 2020-12 validation, 6.2).
+// excluded, in 3.1 it is a bound of its own (JSON Schema 2020-12 validation, 6.2).
 func boundsOf(s *openapi3.Schema, integer bool) (b numberBounds) {
 	if s.Min != nil {
 		b.low, b.aboveLow = exactRat(*s.Min), s.ExclusiveMin.IsTrue()

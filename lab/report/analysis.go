@@ -41,7 +41,7 @@ func Analyse(e *record.Experiment) Results {
 	a := Results{Verdicts: map[string]capacity.Verdict{}, Errors: map[string]float64{}, Capacities: map[string]capacity.Result{}, Sample: sample(e)}
 	for _, r := range e.Runs {
 		if r.SLO.Bounded() && !r.Spec.Diagnostic() {
-			a.Verdicts[r.ID] = capacity.Judge(r)
+			a.Verdicts[r.ID] = capacity.CheckSLO(r)
 		}
 	}
 	names := format.Variants(e)

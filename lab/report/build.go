@@ -103,7 +103,7 @@ func (r *Report) load(e *record.Experiment, a Results) {
 	r.Warnings = append(r.Warnings, run.Warnings...)
 	for _, f := range findings.Find(findings.Subject{Experiment: e, Variant: run.Spec.Variant, Other: []*record.Run{run}}) {
 		if f.Kind == findings.KindAutoscaler { // it replays loads at a rate, which a diagnosis need not have
-			r.Warnings = append(r.Warnings, f.InWords+" Next: "+f.Next)
+			r.Warnings = append(r.Warnings, f.Text+" Next: "+f.Next)
 		}
 	}
 	if err := r.Load.ReadTails(); err != nil {

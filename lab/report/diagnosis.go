@@ -23,7 +23,7 @@ func (r *Report) Diagnosis(variant string) *diagnose.Diagnosis {
 
 // AnswerHolds reports whether the answer already contains the verdict.
 func (r *Report) AnswerHolds(d *diagnose.Diagnosis) bool {
-	return strings.Contains(r.Answer, d.InWords)
+	return strings.Contains(r.Answer, d.Text)
 }
 
 // NameOf is the subject of a diagnosis: the variant, or the report's subject.
@@ -36,7 +36,7 @@ func (r *Report) diagnosisAnswer() string {
 		return "Nothing was diagnosed."
 	}
 	d := &r.Diagnoses[0]
-	text := cmp.Or(d.InWords, "It is bound by "+format.Verdict(d)+".")
+	text := cmp.Or(d.Text, "It is bound by "+format.Verdict(d)+".")
 	if r.Capacity != nil && r.Capacity.Valid {
 		return fmt.Sprintf("%s carries %s%s. %s", r.NameOf(d), r.carried(format.Value(d.CapacityPerS)), format.At(format.Latency(r.SLO)), text)
 	}

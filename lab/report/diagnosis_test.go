@@ -37,7 +37,7 @@ func TestDiagnosisAnswers(t *testing.T) {
 	}{
 		{"as it is", func(*report.Report) {}, "notify carries 9,800/s at p99 <= 60 ms. A lock bounds it: at 32 requests in flight"},
 		{"no capacity", func(r *report.Report) { r.Capacity = nil }, "A lock bounds it: at 32"},
-		{"no words", func(r *report.Report) { r.Diagnoses[0].InWords = "" }, "It is bound by a lock (mutex), also allocation and GC."},
+		{"no words", func(r *report.Report) { r.Diagnoses[0].Text = "" }, "It is bound by a lock (mutex), also allocation and GC."},
 		{"nothing", func(r *report.Report) { r.Diagnoses = nil }, "Nothing was diagnosed."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

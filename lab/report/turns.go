@@ -27,7 +27,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 		}
 		s.Work = format.Measured(float64(format.MedianOf(all)))
 	}
-	s.Knee, s.KneeInterval, s.Votes = format.Measured(c.KneePerS), format.IntervalOf(c.KneeInterval), c.Votes
+	s.Knee, s.KneeInterval, s.Votes = format.Measured(c.Rate50PerS), format.IntervalOf(c.Rate50Interval), c.Trials
 	of := slices.Concat(slicesOf(record.SliceWork), slicesOf(record.SliceSLO))
 	for i := range Figures {
 		if f := &Figures[i]; f.Slice != nil {

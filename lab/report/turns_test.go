@@ -139,7 +139,7 @@ func TestMovedByTurns(t *testing.T) {
 		m := reporttest.Turns(record.KindCompare)
 		m.Metric = metric
 		for _, v := range m.Variants {
-			m.Diagnoses = append(m.Diagnoses, diagnose.Diagnosis{Variant: v.Name, Valid: true, Bound: rules.CPU})
+			m.Diagnoses = append(m.Diagnoses, diagnose.Diagnosis{Variant: v.Name, Valid: true, Bottleneck: rules.CPU})
 		}
 		if r := m.Report(); r.Diagnoses[1].Moved == "" {
 			t.Errorf("metric %q: %+v", metric, r.Diagnoses[1])

@@ -181,7 +181,7 @@ func (c *checker) classes(p document.Path) {
 	c.unique(names, func(i int) document.Path { return p.To("classes", i, "name") })
 }
 
-// receipts checks that a body contains the id by which receipts are matched.
+// receipts checks that a body contains the id by which deliveries are matched.
 func (c *checker) receipts(p document.Path) {
 	l := c.load
 	if !c.Has(p.To("receipts")) || strings.HasPrefix(l.Deliveries, "ws") { // the blocks of an Ethereum node are matched by hash

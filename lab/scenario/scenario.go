@@ -152,7 +152,7 @@ type VariantLoad struct {
 
 // Measure sets lengths and repetitions. Zero leaves the choice to the plan (--quick, --thorough).
 type Measure struct {
-	MaxRate float64   `yaml:"max_rate,omitempty"` // highest offered rate, per second
+	MaxRate float64   `yaml:"max_rate,omitempty"` // highest arrival rate, per second
 	Rates   []float64 `yaml:"rates,omitempty"`    // per second: mode sweep runs every variant at each
 	Ramp    *Rise     `yaml:"ramp,omitempty"`     // mode sweep: one more run of every variant, with a rising rate
 	Per     string    `yaml:"per,omitempty"`      // an axis of the sweep: Rates and Ramp are per unit of its value
@@ -175,7 +175,7 @@ type Measure struct {
 // Processes whose CPU time counts per unit of a job.
 const (
 	CPUOfTarget = "target" // the job's own
-	CPUOfAll    = "all"    // the job's and its companions'
+	CPUOfAll    = "all"    // the job's and its dependencies'
 )
 
 // Rise is a run with an evenly rising rate.

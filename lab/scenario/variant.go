@@ -154,7 +154,7 @@ func (s *Scenario) MostRate() float64 {
 // Bounded reports whether there is an SLO to meet.
 func (s *Scenario) Bounded() bool { return s.SLO.Bounded() }
 
-// Shares reports whether a companion is shared.
+// Shares reports whether a dependency is shared.
 func (s *Scenario) Shares() bool {
 	return slices.ContainsFunc(s.Companions, func(c Companion) bool { return c.Shared })
 }

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// SchemaFile is the file that Modeline names, beside the scenario.
+// SchemaFile is the file that Modeline names, in the folder of the scenario.
 const SchemaFile = "dyno.schema.json"
 
 // Modeline makes editors with the YAML language server complete and check a scenario.

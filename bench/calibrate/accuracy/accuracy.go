@@ -20,11 +20,11 @@ import (
 
 // Verdict returns the verdict on a case in a word or two.
 func Verdict(j calibration.Judged) string {
-	verdict := string(j.Verdict.Bound)
+	verdict := string(j.Verdict.Bottleneck)
 	if j.Kind != "" && j.Verdict.Kind != "" {
 		verdict += " " + j.Verdict.Kind
 	}
-	if j.Verdict.Confirmed || j.Verdict.Bound == rules.Unknown {
+	if j.Verdict.Confirmed || j.Verdict.Bottleneck == rules.Unknown {
 		return verdict
 	}
 	return verdict + " (unconfirmed)"
@@ -106,14 +106,14 @@ func printRooms(w io.Writer, rooms map[string]calibration.Room) {
 
 func printCases(w io.Writer, judged []calibration.Judged) {
 	for _, j := range judged {
-		fmt.Fprintf(w, "%s %s %d: %s (truth %v) %s placed=%v %.0fs\n  %s\n", j.Server, j.Inside, j.Seed, j.Verdict.Bound, j.Truth, j.Outcome, j.Placed, j.Seconds, j.Verdict.InWords)
+		fmt.Fprintf(w, "%s %s %d: %s (truth %v) %s placed=%v %.0fs\n  %s\n", j.Server, j.Inside, j.Seed, j.Verdict.Bottleneck, j.Truth, j.Outcome, j.Placed, j.Seconds, j.Verdict.Text)
 		for _, e := range j.Verdict.Evidence {
 			fmt.Fprintf(w, "    %-16s %8.3g  %s\n", e.Signal, e.Value, e.Means)
 		}
 		for _, i := range j.Verdict.Interventions {
 			fmt.Fprintf(w, "    %s: %s; saw %s (held: %v)\n", i.Changed, i.Predicted, i.Saw, i.Held)
 		}
-		for _, p := range j.Verdict.Where {
+		for _, p := range j.Verdict.Sites {
 			fmt.Fprintf(w, "    %3.0f%% %s %s:%d\n", p.Share*100, p.Function, p.File, p.Line)
 		}
 		for _, u := range j.Verdict.Unseen {
@@ -138,8 +138,8 @@ type Row struct {
 	Server  string              `json:"server"`
 	Inside  string              `json:"inside"`
 	Seed    uint64              `json:"seed"`
-	Truth   []rules.Bound       `json:"truth"`
-	Verdict rules.Bound         `json:"verdict"`
+	Truth   []rules.Bottleneck  `json:"truth"`
+	Verdict rules.Bottleneck    `json:"verdict"`
 	Confirm bool                `json:"confirmed"`
 	Outcome calibration.Outcome `json:"outcome"`
 	Placed  bool                `json:"placed"`
@@ -151,7 +151,7 @@ func JSON(w io.Writer, cases []calibration.Case) error {
 	outside, inside := calibration.Outsider(cases, rules.Defaults), calibration.Insider(cases, rules.Defaults)
 	rows := []Row{}
 	for _, j := range outside {
-		rows = append(rows, Row{j.Server, j.Inside, j.Seed, j.Truth, j.Verdict.Bound, j.Verdict.Confirmed, j.Outcome, j.Placed, j.Seconds})
+		rows = append(rows, Row{j.Server, j.Inside, j.Seed, j.Truth, j.Verdict.Bottleneck, j.Verdict.Confirmed, j.Outcome, j.Placed, j.Seconds})
 	}
 	return json.NewEncoder(w).Encode(Object{"dyno.calibration/1", rows, calibration.Tally(outside), calibration.Tally(inside), calibration.Confusion(outside).Counts})
 }

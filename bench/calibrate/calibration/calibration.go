@@ -20,7 +20,7 @@ type Case struct {
 	Server string
 	Family string
 	// Truth is the server's bottleneck; any of these is right, the first is the intended one.
-	Truth []rules.Bound
+	Truth []rules.Bottleneck
 	// Kind must be the verdict's; empty: any.
 	Kind string
 	// Fixed cases are judged by the thresholds in use, and none is fitted to them: too few families
@@ -62,14 +62,14 @@ func judge(c Case, t rules.Thresholds) Judged {
 	d := c.Subject.Diagnose(t)
 	j := Judged{Case: c, Verdict: d, Outcome: Wrong, Placed: c.Function == ""}
 	switch {
-	case slices.Contains(c.Truth, d.Bound) && (c.Kind == "" || c.Kind == d.Kind):
+	case slices.Contains(c.Truth, d.Bottleneck) && (c.Kind == "" || c.Kind == d.Kind):
 		j.Outcome = Right
-	case d.Bound == rules.Unknown && c.Hidden:
+	case d.Bottleneck == rules.Unknown && c.Hidden:
 		j.Outcome = Right
-	case d.Bound == rules.Unknown, d.Bound == rules.Environment:
+	case d.Bottleneck == rules.Unknown, d.Bottleneck == rules.Environment:
 		j.Outcome = Unknown
 	}
-	for _, p := range d.Where {
+	for _, p := range d.Sites {
 		// A closure belongs to the function that contains it.
 		if p.Function == c.Function || strings.HasPrefix(p.Function, c.Function+".func") {
 			j.Placed = true
@@ -110,7 +110,7 @@ func Outsider(cases []Case, prior rules.Thresholds) []Judged {
 // Unconfirmed is how many of the right verdicts other processes may have influenced.
 func Unconfirmed(judged []Judged) (n int) {
 	for _, j := range judged {
-		if j.Outcome == Right && !j.Verdict.Confirmed && j.Verdict.Bound != rules.Unknown {
+		if j.Outcome == Right && !j.Verdict.Confirmed && j.Verdict.Bottleneck != rules.Unknown {
 			n++
 		}
 	}

@@ -25,7 +25,7 @@ func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 	}
 	judged := Outsider(cases, rules.Defaults)
 	if judged[1].Outcome == Right {
-		t.Errorf("a server of a family that alone sets a threshold was judged by that threshold: %s", judged[1].Verdict.Bound)
+		t.Errorf("a server of a family that alone sets a threshold was judged by that threshold: %s", judged[1].Verdict.Bottleneck)
 	}
 	if judged[2].Outcome != Right || judged[3].Outcome != Right {
 		t.Errorf("%v", outcomes(judged))
@@ -39,7 +39,7 @@ func TestOutsiderLeavesTheFamilyOut(t *testing.T) {
 	// The other families set it as well: then a server of this one is judged by what they set.
 	spread := []Case{few, many, made("idle", rules.Unknown, figures{cpu: 1, lock: 0.05 * 32}), locked("other", 0.45*32)}
 	if judged := Outsider(spread, rules.Defaults); judged[1].Outcome != Right {
-		t.Errorf("by the other families' threshold: %s", judged[1].Verdict.Bound)
+		t.Errorf("by the other families' threshold: %s", judged[1].Verdict.Bottleneck)
 	}
 }
 
@@ -54,7 +54,7 @@ func outcomes(judged []Judged) []Outcome {
 func TestOutcomes(t *testing.T) {
 	hidden := func(c Case) Case { c.Hidden = true; return c }
 	kind := func(c Case, k string) Case { c.Kind = k; return c }
-	or := func(c Case, also rules.Bound) Case { c.Truth = append(c.Truth, also); return c }
+	or := func(c Case, also rules.Bottleneck) Case { c.Truth = append(c.Truth, also); return c }
 	unseen := made("waits", rules.Wait, figures{cpu: 0.2}) // and no signal shows it
 	beside := func(c Case) Case {
 		for _, r := range append(c.Subject.Saturated, c.Subject.Profiled) {
@@ -80,7 +80,7 @@ func TestOutcomes(t *testing.T) {
 		{"right although it could not be seen", hidden(collecting("churn", 0.9)), Right},
 	} {
 		if got := Insider([]Case{c.Case}, rules.Defaults)[0]; got.Outcome != c.want {
-			t.Errorf("%s: %s (%s)", c.name, got.Outcome, got.Verdict.Bound)
+			t.Errorf("%s: %s (%s)", c.name, got.Outcome, got.Verdict.Bottleneck)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestPlaced(t *testing.T) {
 		c := computing("hash", 0.1)
 		c.Function = function
 		if got := Insider([]Case{c}, rules.Defaults)[0]; got.Placed != want {
-			t.Errorf("%q among %+v: %v", function, got.Verdict.Where, got.Placed)
+			t.Errorf("%q among %+v: %v", function, got.Verdict.Sites, got.Placed)
 		}
 	}
 }
@@ -118,14 +118,14 @@ func TestUnconfirmed(t *testing.T) {
 
 func TestTallyAndConfusion(t *testing.T) {
 	mixed := computing("mixed", 0.1)
-	mixed.Truth = []rules.Bound{rules.GC, rules.CPU}
+	mixed.Truth = []rules.Bottleneck{rules.GC, rules.CPU}
 	judged := Insider([]Case{computing("hash", 0.1), computing("sort", 0.9), collecting("churn", 0.9), collecting("none", 0.1),
 		made("waits", rules.Wait, figures{cpu: 0.2}), mixed}, rules.Defaults)
 	if got, want := Tally(judged), map[Outcome]int{Right: 3, Wrong: 2, Unknown: 1}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	m := Confusion(judged)
-	for truth, row := range map[rules.Bound]map[rules.Bound]int{
+	for truth, row := range map[rules.Bottleneck]map[rules.Bottleneck]int{
 		// the mixed one counts under the verdict given
 		rules.CPU:  {rules.CPU: 2, rules.GC: 1},
 		rules.GC:   {rules.GC: 1, rules.CPU: 1},
@@ -135,10 +135,10 @@ func TestTallyAndConfusion(t *testing.T) {
 			t.Errorf("%s: %v, want %v", truth, m.Counts[truth], row)
 		}
 	}
-	if want := []rules.Bound{rules.CPU, rules.GC, rules.Wait}; !slices.Equal(m.Truths, want) {
+	if want := []rules.Bottleneck{rules.CPU, rules.GC, rules.Wait}; !slices.Equal(m.Truths, want) {
 		t.Errorf("rows %v, want %v", m.Truths, want)
 	}
-	if want := []rules.Bound{rules.CPU, rules.GC, rules.Wait, rules.Unknown}; !slices.Equal(m.Verdicts, want) {
+	if want := []rules.Bottleneck{rules.CPU, rules.GC, rules.Wait, rules.Unknown}; !slices.Equal(m.Verdicts, want) {
 		t.Errorf("columns %v, want %v", m.Verdicts, want)
 	}
 	if got := Confusion(nil); len(got.Truths) != 0 || len(got.Verdicts) != 0 {

@@ -78,7 +78,7 @@ func rooms(readings []reading, t rules.Thresholds) map[string]Room {
 }
 
 // right reports whether a rule names a true bottleneck of the case.
-func (r reading) right(rule rules.Rule) bool { return slices.Contains(r.Truth, rule.Bound) }
+func (r reading) right(rule rules.Rule) bool { return slices.Contains(r.Truth, rule.Bottleneck) }
 
 // asked is the right rule that must hold: the first that does, or else the nearest to it. Several
 // rules name the same bound, and a pool need not fill the accept queue. -1: no rule is near.

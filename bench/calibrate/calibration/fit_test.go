@@ -68,7 +68,7 @@ func TestOneRuleIsAskedFor(t *testing.T) {
 	missed := rules.Signals{rules.Utilisation: 0.3, rules.Occupied: 1, rules.AcceptQueue: 0.01, rules.WaitTop: 0.45}
 	for _, c := range []struct {
 		name  string
-		truth rules.Bound
+		truth rules.Bottleneck
 		s     rules.Signals
 		asked string  // a threshold that the signal must reach
 		at    float64 // the signal
@@ -78,7 +78,7 @@ func TestOneRuleIsAskedFor(t *testing.T) {
 		{"a spinning lock", rules.Lock, spun, "spinning", 0.4, lockWaiting},
 		{"a wait that was missed", rules.Wait, missed, "waiting", 0.45, "accepting"},
 	} {
-		got := rooms([]reading{{Case{Server: "s", Truth: []rules.Bound{c.truth}}, c.s}}, rules.Defaults)
+		got := rooms([]reading{{Case{Server: "s", Truth: []rules.Bottleneck{c.truth}}, c.s}}, rules.Defaults)
 		if got[c.asked].High != c.at || got[c.not].HighBy != "" {
 			t.Errorf("%s: %s has %+v, %s has %+v", c.name, c.asked, got[c.asked], c.not, got[c.not])
 		}
@@ -91,7 +91,7 @@ func TestOneConditionDecides(t *testing.T) {
 	quiet := rules.Signals{rules.Utilisation: 0.95, rules.Occupied: 1, rules.Neighbours: 0.01, rules.Delayed: 0.5}
 	both := rules.Signals{rules.Utilisation: 0.95, rules.Occupied: 1, rules.Neighbours: 0.01, rules.Delayed: 0.01}
 	of := func(s rules.Signals) map[string]Room {
-		return rooms([]reading{{Case{Server: "s", Truth: []rules.Bound{rules.CPU}}, s}}, rules.Defaults)
+		return rooms([]reading{{Case{Server: "s", Truth: []rules.Bottleneck{rules.CPU}}, s}}, rules.Defaults)
 	}
 	if got := of(quiet); got["neighbours"].LowBy != "s" || got["delayed"].LowBy != "" {
 		t.Errorf("%+v", got)
@@ -103,8 +103,8 @@ func TestOneConditionDecides(t *testing.T) {
 
 // Two thresholds that may each move must not both move if together they let a wrong rule hold.
 func TestThresholdsMoveOneAfterTheOther(t *testing.T) {
-	of := func(truth rules.Bound, neighbours, delayed float64) reading {
-		return reading{Case{Truth: []rules.Bound{truth}}, rules.Signals{rules.Utilisation: 0.3, rules.Occupied: 1,
+	of := func(truth rules.Bottleneck, neighbours, delayed float64) reading {
+		return reading{Case{Truth: []rules.Bottleneck{truth}}, rules.Signals{rules.Utilisation: 0.3, rules.Occupied: 1,
 			rules.Allocating: 0.1, rules.Neighbours: neighbours, rules.Delayed: delayed}}
 	}
 	between := of(rules.Unknown, 0.06, 0.015)
@@ -116,7 +116,7 @@ func TestThresholdsMoveOneAfterTheOther(t *testing.T) {
 			t.Errorf("%s stayed at %g: this shows nothing", name, fitted[name].Value)
 		}
 	}
-	if bound, _, _ := fitted.Judge(between.signals); bound != rules.Unknown {
+	if bound, _, _ := fitted.Decide(between.signals); bound != rules.Unknown {
 		t.Errorf("what others took and how long the server waited now make it %s", bound)
 	}
 }
@@ -134,7 +134,7 @@ func signalNames() []string {
 
 // For any cases: those that the rules judge right before a fit stay right after it.
 func TestFitSpoilsNoCase(t *testing.T) {
-	bounds := []rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait,
+	bounds := []rules.Bottleneck{rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait,
 		rules.Generator, rules.Environment, rules.NotLoaded}
 	names, moved, checked := signalNames(), 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,11 +146,11 @@ func TestFitSpoilsNoCase(t *testing.T) {
 					r.signals[name] = rapid.Float64Range(0, 1).Draw(t, name)
 				}
 			}
-			bound, _, _ := rules.Defaults.Judge(r.signals)
+			bound, _, _ := rules.Defaults.Decide(r.signals)
 			if bound == rules.Unknown || rapid.IntRange(0, 3).Draw(t, "surprises") == 0 {
 				bound = rapid.SampledFrom(bounds).Draw(t, "truth")
 			}
-			r.Truth = []rules.Bound{bound}
+			r.Truth = []rules.Bottleneck{bound}
 			readings = append(readings, r)
 		}
 		fitted := fit(readings, rules.Defaults)
@@ -158,8 +158,8 @@ func TestFitSpoilsNoCase(t *testing.T) {
 			moved++
 		}
 		for _, r := range readings {
-			before, _, _ := rules.Defaults.Judge(r.signals)
-			after, _, _ := fitted.Judge(r.signals)
+			before, _, _ := rules.Defaults.Decide(r.signals)
+			after, _, _ := fitted.Decide(r.signals)
 			if slices.Contains(r.Truth, before) {
 				checked++
 				if !slices.Contains(r.Truth, after) {

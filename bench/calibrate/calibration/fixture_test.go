@@ -16,7 +16,7 @@ type figures struct {
 }
 
 // made is a case of such a server.
-func made(server string, truth rules.Bound, f figures) Case {
+func made(server string, truth rules.Bottleneck, f figures) Case {
 	const clients, perSecond = 32, 1000
 	run := func(role string) *record.Run {
 		r := &record.Run{Spec: record.RunSpec{Role: role, Variant: server, Connections: clients, Closed: true}, Length: time.Second,
@@ -38,7 +38,7 @@ func made(server string, truth rules.Bound, f figures) Case {
 	profiled.FixtureProfiles = []*record.Profile{{Type: record.ValueCPU, Unit: "nanoseconds", Seconds: 2, Stacks: []record.Stack{
 		sample(1-f.gc, "main.(*shop).price.func1", "main.(*shop).price"), sample(f.gc, "runtime.scanobject", "runtime.gcBgMarkWorker")}}}
 	profiled.FixtureTrace = &record.Trace{Seconds: 0.5, Procs: 2, Running: 0.5 * f.cpu}
-	return Case{Server: server, Family: server, Truth: []rules.Bound{truth}, Inside: "agent",
+	return Case{Server: server, Family: server, Truth: []rules.Bottleneck{truth}, Inside: "agent",
 		Subject: diagnose.NewSubject(server, []*record.Run{run(record.RoleSaturate), profiled})}
 }
 

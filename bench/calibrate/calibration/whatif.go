@@ -123,9 +123,9 @@ func (f Prediction) Cheaper() bool {
 // Step estimates what a ladder's step can bring, from the diagnosis of the step before it and what
 // the step took away by the profiles of both; peaks are their loads of peak work (zero: not
 // measured, so that the profiles say what a request costs). The caller adds what was measured.
-func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whatif.Load) Prediction {
-	f := Prediction{Bound: before.BoundWords(), Now: after.BoundWords(), moved: before.Bound != after.Bound || before.Kind != after.Kind,
-		waits: before.Bound == rules.Wait || before.Bound == rules.Lock}
+func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whatif.CPUUse) Prediction {
+	f := Prediction{Bound: before.BottleneckText(), Now: after.BottleneckText(), moved: before.Bottleneck != after.Bottleneck || before.Kind != after.Kind,
+		waits: before.Bottleneck == rules.Wait || before.Bottleneck == rules.Lock}
 	another := len(was.Target.Command) > 0 && len(is.Target.Command) > 0 && filepath.Base(was.Target.Command[0]) != filepath.Base(is.Target.Command[0])
 	profiled := [2]*record.Run{was, is}
 	if another { // its places have other names
@@ -142,9 +142,9 @@ func Step(before, after *diagnose.Diagnosis, was, is *record.Run, peaks [2]whati
 	f.CPUDiff = diff
 	waits(&r, before, after, was, is)
 	if a, b := peaks[0], peaks[1]; a.PerS > 0 && b.PerS > 0 {
-		r.Beside = max(0, a.Beside-b.Beside*a.PerS/b.PerS)
+		r.Others = max(0, a.Others-b.Others*a.PerS/b.PerS)
 		if before.Facts().CPU.UsedUp() {
-			f.Share = (b.Target + b.Beside) / (a.Target + a.Beside)
+			f.Share = (b.Target + b.Others) / (a.Target + a.Others)
 		}
 	}
 	f.estimate(before, r)
@@ -168,9 +168,9 @@ func (f *Prediction) estimate(before *diagnose.Diagnosis, r whatif.Removal) {
 func waits(r *whatif.Removal, before, after *diagnose.Diagnosis, was, is *record.Run) {
 	kind := before.Kind
 	switch {
-	case before.Bound == rules.Lock && before.Kind != rules.Spun:
+	case before.Bottleneck == rules.Lock && before.Kind != rules.Spun:
 		kind = string(stacks.WaitLock)
-	case before.Bound != rules.Wait:
+	case before.Bottleneck != rules.Wait:
 		return
 	}
 	part := 0.0
@@ -208,12 +208,12 @@ func perRequest(r *record.Run, kind string) float64 {
 // bound goes, and so does what the given removal takes.
 func Remedied(before *diagnose.Diagnosis, part float64, r whatif.Removal) Prediction {
 	if part > 0 {
-		r.Part, r.Waits = part, []string{cmp.Or(before.Kind, string(before.Bound))}
-		if before.Bound == rules.Lock {
+		r.Part, r.Waits = part, []string{cmp.Or(before.Kind, string(before.Bottleneck))}
+		if before.Bottleneck == rules.Lock {
 			r.Waits = []string{string(stacks.WaitLock)}
 		}
 	}
-	f := Prediction{Bound: before.BoundWords()}
+	f := Prediction{Bound: before.BottleneckText()}
 	f.estimate(before, r)
 	return f
 }

@@ -31,7 +31,7 @@ func step(perSecond float64, us map[string]float64) (*diagnose.Diagnosis, *recor
 func TestStep(t *testing.T) {
 	before, was := step(1000, map[string]float64{"encoding/json.Marshal": 500, "crypto/sha256.block": 1500})
 	after, is := step(1250, map[string]float64{"strconv.AppendInt": 100, "crypto/sha256.block": 1500})
-	f := Step(before, after, was, is, [2]whatif.Load{{PerS: 1000, Target: 2}, {PerS: 1250, Target: 2}})
+	f := Step(before, after, was, is, [2]whatif.CPUUse{{PerS: 1000, Target: 2}, {PerS: 1250, Target: 2}})
 	if math.Abs(f.Estimate.AtMost-4.0/3) > 1e-6 || math.Abs(f.Estimate.CPU-0.75) > 1e-6 || math.Abs(f.WithNew.AtMost-1.25) > 1e-6 || math.Abs(f.Share-1) > 1e-6 || f.Bound != "the CPU" {
 		t.Fatalf("%+v", f)
 	}
@@ -45,7 +45,7 @@ func TestStep(t *testing.T) {
 func TestStepThatCostsMore(t *testing.T) {
 	before, was := step(1000, map[string]float64{"crypto/sha256.block": 1000})
 	after, is := step(500, map[string]float64{"crypto/sha256.block": 2000})
-	f := Step(before, after, was, is, [2]whatif.Load{{PerS: 1000, Target: 2}, {PerS: 500, Target: 2}})
+	f := Step(before, after, was, is, [2]whatif.CPUUse{{PerS: 1000, Target: 2}, {PerS: 500, Target: 2}})
 	f.Work = Ratio{0.5, 0.45, 0.55}
 	if mark, _ := f.Mark(); mark != Replaced || f.Estimate.AtMost != 1 || math.Abs(f.WithNew.AtMost-0.5) > 1e-6 {
 		t.Errorf("%s %+v", mark, f)
@@ -56,7 +56,7 @@ func TestStepOfAnotherProgram(t *testing.T) {
 	before, was := step(1000, map[string]float64{"crypto/sha256.block": 1500})
 	after, is := step(1000, map[string]float64{"crypto/sha256.block": 1500})
 	was.Target.Command, is.Target.Command = []string{"/tmp/a/plain"}, []string{"/tmp/b/notifyd"}
-	f := Step(before, after, was, is, [2]whatif.Load{})
+	f := Step(before, after, was, is, [2]whatif.CPUUse{})
 	f.Work = Ratio{Times: 2}
 	if mark, _ := f.Mark(); mark != Open || !strings.Contains(f.Why(), "another program") {
 		t.Errorf("%s %q", mark, f.Why())
@@ -109,7 +109,7 @@ func TestRemedied(t *testing.T) {
 	c := locked("ledger", 30)
 	d := c.Subject.Diagnose(rules.Defaults)
 	f := Remedied(&d, 0.5, whatif.Removal{})
-	if d.Bound != rules.Lock || f.Estimate.AtMost != 2 || f.Estimate.Model != whatif.Holder {
-		t.Errorf("%s %+v", d.Bound, f.Estimate)
+	if d.Bottleneck != rules.Lock || f.Estimate.AtMost != 2 || f.Estimate.Model != whatif.Holder {
+		t.Errorf("%s %+v", d.Bottleneck, f.Estimate)
 	}
 }

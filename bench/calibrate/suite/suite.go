@@ -55,10 +55,10 @@ type Remedy struct {
 }
 
 // truth returns the known bounds of the server.
-func (s Server) truth() []rules.Bound {
-	out := []rules.Bound{rules.Bound(s.Truth)}
+func (s Server) truth() []rules.Bottleneck {
+	out := []rules.Bottleneck{rules.Bottleneck(s.Truth)}
 	for _, b := range s.Also {
-		out = append(out, rules.Bound(b))
+		out = append(out, rules.Bottleneck(b))
 	}
 	return out
 }

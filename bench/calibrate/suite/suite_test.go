@@ -87,7 +87,7 @@ func TestScenarioOfAServer(t *testing.T) {
 		t.Errorf("is driven by %+v", l)
 	}
 	c := s.newCase(7, "none")
-	if !slices.Equal(c.Truth, []rules.Bound{rules.Lock, rules.CPU}) || !c.Hidden || s.newCase(7, "agent").Hidden || c.Seed != 7 {
+	if !slices.Equal(c.Truth, []rules.Bottleneck{rules.Lock, rules.CPU}) || !c.Hidden || s.newCase(7, "agent").Hidden || c.Seed != 7 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -99,7 +99,7 @@ func TestTheSuiteIsUnderstood(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remove()
-	bounds := []rules.Bound{rules.Unknown, rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait, rules.Generator, rules.Environment, rules.NotLoaded}
+	bounds := []rules.Bottleneck{rules.Unknown, rules.CPU, rules.GC, rules.Lock, rules.Syscall, rules.Wait, rules.Generator, rules.Environment, rules.NotLoaded}
 	seen := map[string]bool{}
 	for _, s := range servers {
 		if s.Name == "" || s.Family == "" || !strings.HasPrefix(s.Path, "/") || seen[s.Name] {

@@ -105,7 +105,7 @@ func (r Remedy) removal(runs []*record.Run) (out whatif.Removal) {
 			out.CPU, out.CPUOf = r.CPU*calibration.ShareOf(run, r.Compute), "gone in "+r.Compute
 		}
 		for _, p := range run.System.Peers {
-			out.Beside += r.Receiver * p.CPU
+			out.Others += r.Receiver * p.CPU
 		}
 	}
 	return out
@@ -155,7 +155,7 @@ func Steps(e *record.Experiment) []calibration.Prediction {
 			b, now = &record.Run{}, &diagnose.Diagnosis{}
 		}
 		if a != nil {
-			f = calibration.Step(found[before], now, a, b, [2]whatif.Load{load(e, before, a), load(e, after, b)})
+			f = calibration.Step(found[before], now, a, b, [2]whatif.CPUUse{load(e, before, a), load(e, after, b)})
 		}
 		f.Step, f.Change, f.Work, f.CPU = after, e.Variants[i].Change, worked(e, before, after), measured(e, compare.MetricCPU, before, after, compare.AtEqualRate(e, compare.MetricCPU))
 		out = append(out, f)
@@ -165,11 +165,11 @@ func Steps(e *record.Experiment) []calibration.Prediction {
 
 // load is that of a variant's peak work: in its turns, or in whole runs those with as many clients
 // as the one under profiles, which is at the capacity.
-func load(e *record.Experiment, variant string, profiled *record.Run) whatif.Load {
+func load(e *record.Experiment, variant string, profiled *record.Run) whatif.CPUUse {
 	if len(e.Slices) > 0 {
-		return whatif.LoadOf(diagnose.Peak(e, variant))
+		return whatif.CPUUseOf(diagnose.Peak(e, variant))
 	}
-	return whatif.LoadOfRuns(e.Select(func(r *record.Run) bool {
+	return whatif.CPUUseOfRuns(e.Select(func(r *record.Run) bool {
 		return r.Spec.Variant == variant && r.Spec.Connections == profiled.Spec.Connections && r.Invalid == "" && !r.Spec.Diagnostic()
 	}))
 }

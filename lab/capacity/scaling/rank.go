@@ -40,7 +40,7 @@ func Rank(points []Point) (ranked []Ranked, inWords string) {
 		}
 	}
 	slices.SortStableFunc(ranked, func(a, b Ranked) int { return cmp.Compare(a.LeaveOneOut, b.LeaveOneOut) })
-	return ranked, rankWords(ranked, different(points))
+	return ranked, rankText(ranked, different(points))
 }
 
 // different is the number of distinct concurrencies among the points.
@@ -89,7 +89,7 @@ func aicc(points []Point, c Curve) *float64 {
 // near is the ratio of two errors below which the models cannot be separated.
 const near = 1.25
 
-func rankWords(ranked []Ranked, points int) string {
+func rankText(ranked []Ranked, points int) string {
 	if len(ranked) == 0 {
 		return fmt.Sprintf("measured concurrencies: %d; comparing models takes %d", points, leastPoints)
 	}
@@ -141,8 +141,8 @@ var names = map[string]string{ModelRoof: "min(k*c, roof)", ModelUSL: "the Univer
 // Name is the printed name of the model.
 func (c Curve) Name() string { return cmp.Or(names[c.Model], c.Model) }
 
-// InWords states what the curve's parameters mean.
-func (c Curve) InWords() string {
+// Text states what the curve's parameters mean.
+func (c Curve) Text() string {
 	switch c.Model {
 	case ModelRoof:
 		if c.PeakN == nil {

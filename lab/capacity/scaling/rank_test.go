@@ -87,7 +87,7 @@ func TestRankSaysWhenItCannotTell(t *testing.T) {
 	}
 }
 
-func TestCurvesInWords(t *testing.T) {
+func TestCurveText(t *testing.T) {
 	corner := 10.0
 	for want, c := range map[string]Curve{
 		"up to a roof of 250/s at concurrency 10": {Model: ModelRoof, K: 25, Roof: 250, PeakN: &corner},
@@ -95,7 +95,7 @@ func TestCurvesInWords(t *testing.T) {
 		"5% of the work is serial":                {Model: ModelUSL, Lambda: 100, Sigma: 0.05},
 		"100% of the work is serial":              {Model: ModelUSL, Lambda: 100, Sigma: 0.999},
 	} {
-		if words := c.InWords(); !strings.Contains(words, want) {
+		if words := c.Text(); !strings.Contains(words, want) {
 			t.Errorf("%q, want %q in it", words, want)
 		}
 	}

@@ -9,7 +9,7 @@ import "dyno/lab/record"
 
 // InFlight is the mean number of requests in flight: the clients of a closed loop, or by Little's
 // law, also for sessions, which pause. A run without usable latency still shows how many of its
-// offers were unfinished.
+// requests were unfinished.
 func InFlight(r *record.Run) float64 {
 	if r.Load.Model == "closed" && r.Axis() != record.AxisSessions {
 		return float64(r.Spec.Connections)
@@ -58,8 +58,8 @@ func PerSecond(r *record.Run) float64 {
 }
 
 // Available is how many cores were available to a target: its GOMAXPROCS (0: unknown), its cgroup's
-// quota, and at most what the lab's own generator and companions, and all other processes, left of
-// the machine.
+// quota, and at most what the lab's own generator and dependencies, and all other processes, left
+// of the machine.
 func Available(r *record.Run, procs int) float64 {
 	const least = 0.25 // cores; on a machine that the lab fills, the target still gets its share
 	cores := float64(r.Machine.Cores)

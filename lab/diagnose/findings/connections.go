@@ -11,29 +11,29 @@ import (
 
 // connections finds connections that are opened anew instead of reused: by their cost, by the
 // goroutines that net/http starts to dial, and by the gauges of a pool.
-func connections(l *look) []Finding {
+func connections(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Dials.In(s.Frames) })
 	perRequest := l.dialsPerRequest()
 	if share < dialShare && perRequest < dialsPerTen {
-		return l.told(reopened)
+		return l.reported(reopened)
 	}
-	f := Finding{Kind: KindConnections, Where: where, Profile: record.ProfileCPU, worth: max(share, dialShare), Removes: whatif.Removal{CPU: share, CPUOf: "spent opening connections"},
-		InWords: "Connections are opened anew instead of reused",
+	f := Finding{Kind: KindConnections, Sites: where, Profile: record.ProfileCPU, worth: max(share, dialShare), Removes: whatif.Removal{CPU: share, CPUOf: "spent opening connections"},
+		Text: "Connections are opened anew instead of reused",
 		Next: "read every response's body to its end and close it, use one http.Transport with MaxIdleConnsPerHost at the number of requests in flight (it is 2 unless set; sql.DB.SetMaxIdleConns likewise), " +
 			"and watch TIME_WAIT fall: ss -s"}
 	if perRequest > 0 {
-		f.InWords += fmt.Sprintf(": %s for each request", digits(perRequest))
+		f.Text += fmt.Sprintf(": %s for each request", digits(perRequest))
 		f.Evidence = append(f.Evidence, Evidence{"dials_per_request", round(perRequest), "connections", "opened by net/http, by the execution trace"})
 	}
 	if share > 0 {
-		f.InWords += fmt.Sprintf(", which takes %s of the CPU time%s", percent(share), in(where))
+		f.Text += fmt.Sprintf(", which takes %s of the CPU time%s", percent(share), in(where))
 		f.Evidence = append(f.Evidence, Evidence{"dial_share", round(share), "of CPU time", "spent opening connections"})
 	}
-	f.InWords += "."
+	f.Text += "."
 	return []Finding{f}
 }
 
-func (l *look) dialsPerRequest() float64 {
+func (l *figures) dialsPerRequest() float64 {
 	if l.trace == nil || l.trace.Requests <= 0 {
 		return 0
 	}
@@ -48,7 +48,7 @@ func (l *look) dialsPerRequest() float64 {
 
 // statements finds statements that are prepared for every query: each takes a round trip and a
 // parse.
-func statements(l *look) []Finding {
+func statements(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Prepares.In(s.Frames) })
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.Prepares.In(w.Stack) && stacks.InRequest(w.Stack) })
 	waited := 0.0
@@ -56,45 +56,45 @@ func statements(l *look) []Finding {
 		waited = min(seconds/l.requestTime, 1)
 	}
 	if share < prepareShare && waited < prepareShare {
-		return l.told(reprepared)
+		return l.reported(reprepared)
 	}
 	if len(of) > 0 {
 		where = stacks.WaitSites(of)
 	}
-	return []Finding{{Kind: KindStatements, Where: where, Profile: record.ProfileCPU, worth: max(share, waited),
+	return []Finding{{Kind: KindStatements, Sites: where, Profile: record.ProfileCPU, worth: max(share, waited),
 		Removes: whatif.Removal{CPU: share, CPUOf: "spent preparing statements", Time: waited},
-		InWords: fmt.Sprintf("Statements are prepared anew for their queries%s: that takes %s of the CPU time and %s of the requests' time.", in(where), percent(share), percent(waited)),
+		Text:    fmt.Sprintf("Statements are prepared anew for their queries%s: that takes %s of the CPU time and %s of the requests' time.", in(where), percent(share), percent(waited)),
 		Evidence: []Evidence{{"prepare_share", round(share), "of CPU time", "spent preparing statements"},
 			{"prepare_wait_share", round(waited), "of the requests' time", "spent waiting for statements to be prepared"}},
 		Next: "prepare once (sql.DB.Prepare at the start, or the driver's statement cache) and run it many times; or let the driver insert the arguments into the text, which saves the round trip; then dyno compare"}}
 }
 
 // handshakes finds TLS connections that are set up more often than necessary.
-func handshakes(l *look) []Finding {
+func handshakes(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.Handshakes.In(s.Frames) })
 	if share < handshakeShare {
 		return nil
 	}
 	served, _ := l.cpuWithin(func(s record.Stack) bool { return stacks.ServerHandshakes.In(s.Frames) })
-	f := Finding{Kind: KindHandshakes, Where: where, Profile: record.ProfileCPU, worth: share, Removes: whatif.Removal{CPU: share, CPUOf: "spent on TLS handshakes"},
-		InWords:  fmt.Sprintf("TLS handshakes take %s of the CPU time", percent(share)),
+	f := Finding{Kind: KindHandshakes, Sites: where, Profile: record.ProfileCPU, worth: share, Removes: whatif.Removal{CPU: share, CPUOf: "spent on TLS handshakes"},
+		Text:     fmt.Sprintf("TLS handshakes take %s of the CPU time", percent(share)),
 		Evidence: []Evidence{{"handshake_share", round(share), "of CPU time", "spent setting up TLS"}}}
 	if us := l.cpuPerRequest(share); us > 0 {
-		f.InWords += fmt.Sprintf(", %s per request", micros(us))
+		f.Text += fmt.Sprintf(", %s per request", micros(us))
 		f.Evidence = append(f.Evidence, Evidence{"handshake_per_request", round(us), "us", "spent setting up TLS"})
 	}
 	if served >= share/2 {
-		f.InWords += ", most of it for clients that connect."
+		f.Text += ", most of it for clients that connect."
 		f.Next = "keep connections open (Server.IdleTimeout), let clients resume (session tickets), use an ECDSA P-256 key in place of RSA; then dyno compare"
 	} else {
-		f.InWords += ", most of it for outgoing connections."
+		f.Text += ", most of it for outgoing connections."
 		f.Next = "reuse connections (one http.Transport, bodies read to their end) and a tls.Config with a ClientSessionCache; then dyno compare"
 	}
 	return []Finding{f}
 }
 
 // acceptQueue finds connections that waited to be accepted, or were refused.
-func acceptQueue(l *look) []Finding {
+func acceptQueue(l *figures) []Finding {
 	overflows, fullest, limit := 0.0, 0.0, int64(0)
 	for _, r := range l.counted {
 		if !r.System.Seen {
@@ -109,15 +109,15 @@ func acceptQueue(l *look) []Finding {
 		return nil
 	}
 	f := Finding{Kind: KindAcceptQueue, worth: 0.5, // a refused client gets no service at all
-		InWords:  fmt.Sprintf("The accept queue overflows: %s connections a second were refused, machine-wide.", digits(overflows)),
+		Text:     fmt.Sprintf("The accept queue overflows: %s connections a second were refused, machine-wide.", digits(overflows)),
 		Evidence: []Evidence{{"listen_overflows", round(overflows), "1/s", "connections refused because an accept queue was full, machine-wide"}},
 		Next:     "raise net.core.somaxconn (Go uses it as the backlog when a listener opens), accept in a goroutine that does only that, let clients keep their connections"}
 	if fullest >= acceptNearly {
-		f.InWords += fmt.Sprintf(" The target's accept queue was filled to %s of its capacity of %d.", percent(fullest), limit)
+		f.Text += fmt.Sprintf(" The target's accept queue was filled to %s of its capacity of %d.", percent(fullest), limit)
 		f.Evidence = append(f.Evidence, Evidence{"accept_queue_full", round(fullest), "of its limit", "highest fill of the target's listener"})
 	}
 	if overflows == 0 {
-		f.InWords = fmt.Sprintf("The accept queue nearly overflows: it was filled to %s of its capacity of %d.", percent(fullest), limit)
+		f.Text = fmt.Sprintf("The accept queue nearly overflows: it was filled to %s of its capacity of %d.", percent(fullest), limit)
 	}
 	return []Finding{f}
 }

@@ -12,7 +12,7 @@ import (
 
 // contention finds locks that requests wait for: how long, how often, and which functions held
 // them.
-func contention(l *look) []Finding {
+func contention(l *figures) []Finding {
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.What(w) == stacks.WaitLock })
 	held, err := l.mutexes()
 	share, over := 0.0, ""
@@ -26,27 +26,27 @@ func contention(l *look) []Finding {
 		return nil
 	}
 	waiting := stacks.WaitSites(of)
-	f := Finding{Kind: KindContention, Where: waiting, worth: min(share, 1), Profile: record.ProfileMutex, Removes: whatif.Removal{Waits: []string{string(stacks.WaitLock)}, Time: min(share, 1)},
-		InWords:  fmt.Sprintf("Goroutines wait for locks %s of the requests' time", percent(min(share, 1))),
+	f := Finding{Kind: KindContention, Sites: waiting, worth: min(share, 1), Profile: record.ProfileMutex, Removes: whatif.Removal{Waits: []string{string(stacks.WaitLock)}, Time: min(share, 1)},
+		Text:     fmt.Sprintf("Goroutines wait for locks %s of the requests' time", percent(min(share, 1))),
 		Evidence: []Evidence{{"lock_share", round(min(share, 1)), over, "spent waiting for a mutex"}}}
 	if len(waiting) > 0 {
-		f.InWords += ", most of it" + in(waiting)
+		f.Text += ", most of it" + in(waiting)
 	}
 	if d := mean(of); d > 0 {
-		f.InWords += fmt.Sprintf(": %.0f acquisitions a second had to wait, %s each", count(of)/l.trace.Seconds, lasting(d))
+		f.Text += fmt.Sprintf(": %.0f acquisitions a second had to wait, %s each", count(of)/l.trace.Seconds, lasting(d))
 		f.Evidence = append(f.Evidence, Evidence{"lock_mean_wait", round(float64(d) / 1e3), "us", "mean wait of an acquisition that had to wait"},
 			Evidence{"lock_waits", round(count(of) / l.trace.Seconds), "1/s", "acquisitions that had to wait"})
 	}
-	f.InWords += "."
+	f.Text += "."
 	f.heldBy(l, of)
 	if text := sides(of); text != "" {
-		f.InWords += " " + text
+		f.Text += " " + text
 	}
 	f.Next = "do less while it is held, or shard the data it guards by key, with a lock per shard; then dyno compare, and see whether the capacity rises"
 	return []Finding{f}
 }
 
-func (l *look) mutexes() (*record.Profile, error) {
+func (l *figures) mutexes() (*record.Profile, error) {
 	if l.Profiled == nil {
 		return nil, fmt.Errorf("no run was profiled")
 	}
@@ -62,7 +62,7 @@ func (l *look) mutexes() (*record.Profile, error) {
 }
 
 // heldBy adds the functions that held the locks, and what they did meanwhile.
-func (f *Finding) heldBy(l *look, of []record.Wait) {
+func (f *Finding) heldBy(l *figures, of []record.Wait) {
 	h, ok := stacks.HolderOf(l.Profiled, l.trace, of)
 	if !h.Booked {
 		f.Profile = record.ProfileBlock
@@ -76,12 +76,12 @@ func (f *Finding) heldBy(l *look, of []record.Wait) {
 			f.Evidence = append(f.Evidence, Evidence{"contentions_per_request", round(stacks.Unprofiled(counts).Total() / n), "unlocks", "that released a waiting goroutine"})
 		}
 	}
-	f.InWords += fmt.Sprintf(" It is held by %s (%s of the waiting)%s.", h.Name(), percent(h.Share), h.Doing())
+	f.Text += fmt.Sprintf(" It is held by %s (%s of the waiting)%s.", h.Name(), percent(h.Share), h.Doing())
 	switch {
 	case h.Costs != nil:
-		f.Where = slices.Insert(f.Where, 0, *h.Costs)
-	case len(f.Where) == 0:
-		f.Where = []stacks.Site{h.Site}
+		f.Sites = slices.Insert(f.Sites, 0, *h.Costs)
+	case len(f.Sites) == 0:
+		f.Sites = []stacks.Site{h.Site}
 	}
 }
 
@@ -122,7 +122,7 @@ func sides(of []record.Wait) string {
 
 // queues finds requests that wait for the goroutines at the other end of a channel or a condition,
 // and reports whether those are busy or wait themselves.
-func queues(l *look) []Finding {
+func queues(l *figures) []Finding {
 	if l.trace == nil || l.requestTime <= 0 {
 		return nil
 	}
@@ -143,24 +143,24 @@ func queues(l *look) []Finding {
 			longest = w
 		}
 	}
-	f := Finding{Kind: KindQueue, Where: stacks.WaitSites(of), worth: min(share, 1), Removes: whatif.Removal{Waits: []string{string(stacks.KindOf(longest))}, Time: min(share, 1)},
-		InWords: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(stacks.WaitSites(of))),
+	f := Finding{Kind: KindQueue, Sites: stacks.WaitSites(of), worth: min(share, 1), Removes: whatif.Removal{Waits: []string{string(stacks.KindOf(longest))}, Time: min(share, 1)},
+		Text: fmt.Sprintf("Requests wait %s of their time for other goroutines%s", percent(min(share, 1)), in(stacks.WaitSites(of))),
 		Evidence: []Evidence{{"queue_share", round(min(share, 1)), "of the requests' time", "spent waiting for other goroutines"},
 			{"queue_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait"}}}
 	waker := "the goroutine at the other end"
 	if user, ok := stacks.UserFrame(longest.WokenBy); ok {
 		waker = stacks.Site{Function: user.Function, File: user.File, Line: user.Line}.String()
-		f.InWords += ", which ends when " + waker + " answers"
+		f.Text += ", which ends when " + waker + " answers"
 	}
-	f.InWords += "."
+	f.Text += "."
 	behind, waits := stacks.Behind(longest, l.trace)
 	switch {
 	case longest.WakerBusy >= serial:
-		f.InWords += fmt.Sprintf(" It is busy %s of the time: requests arrive faster than %s handles them.", percent(longest.WakerBusy), goroutines(longest.Wakers))
+		f.Text += fmt.Sprintf(" It is busy %s of the time: requests arrive faster than %s handles them.", percent(longest.WakerBusy), goroutines(longest.Wakers))
 		f.Evidence = append(f.Evidence, Evidence{"waker_busy", round(longest.WakerBusy), "of the time", "in which the goroutine that requests wait for is busy"})
 		f.Next = "more goroutines at the other end, or several items at a time; then dyno compare"
 	case waits:
-		f.InWords += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(stacks.WaitSites([]record.Wait{behind})))
+		f.Text += fmt.Sprintf(" Those goroutines wait too, %s%s.", forWhat[stacks.What(behind)], in(stacks.WaitSites([]record.Wait{behind})))
 		f.Next = "shorten that wait or share it between items (group commit), or more goroutines at the other end; then dyno compare"
 	default:
 		f.Next = "look at what " + waker + " does between two items: go tool trace of /debug/pprof/trace?seconds=1"

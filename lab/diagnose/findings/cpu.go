@@ -10,7 +10,7 @@ import (
 
 // hotPath names the service's own functions that spend a request's CPU time, directly or in what
 // they call.
-func hotPath(l *look) []Finding {
+func hotPath(l *figures) []Finding {
 	if l.cpu == nil {
 		return nil
 	}
@@ -19,28 +19,28 @@ func hotPath(l *look) []Finding {
 		return nil
 	}
 	top := where[0]
-	f := Finding{Kind: KindHotPath, Where: where, Profile: record.ProfileCPU, worth: top.Share, Removes: whatif.Removal{CPU: top.Share, CPUOf: "in " + top.String()},
-		InWords: fmt.Sprintf("%s takes %s of the CPU time", top.String(), percent(top.Share)),
-		Next:    l.list(record.ProfileCPU, top.Function, "") + " shows it line by line; measure a change with dyno compare, which gives the CPU per request of both sides"}
+	f := Finding{Kind: KindHotPath, Sites: where, Profile: record.ProfileCPU, worth: top.Share, Removes: whatif.Removal{CPU: top.Share, CPUOf: "in " + top.String()},
+		Text: fmt.Sprintf("%s takes %s of the CPU time", top.String(), percent(top.Share)),
+		Next: l.list(record.ProfileCPU, top.Function, "") + " shows it line by line; measure a change with dyno compare, which gives the CPU per request of both sides"}
 	if stacks.Scripted(top.File) {
 		f.Next = "go tool pprof -top " + l.file(record.ProfileCPU) + " lists all functions; measure a change with dyno compare, which gives the CPU per request of both sides"
 	}
 	if us := l.cpuPerRequest(1); us > 0 {
-		f.InWords += fmt.Sprintf(": %s of %s per request", micros(us*top.Share), micros(us))
+		f.Text += fmt.Sprintf(": %s of %s per request", micros(us*top.Share), micros(us))
 		f.Evidence = append(f.Evidence,
 			Evidence{"cpu_per_request", round(us), "us", "CPU time of a request"},
 			Evidence{"hot_path_per_request", round(us * top.Share), "us", "CPU time of a request in " + top.Function + " and the library functions it calls"})
 	}
 	if called := stacks.Callee(l.cpu.Stacks, top); called != "" {
-		f.InWords += ", most of it by calling " + called
+		f.Text += ", most of it by calling " + called
 	}
-	f.InWords += "."
+	f.Text += "."
 	f.Evidence = append(f.Evidence, Evidence{"hot_path_share", round(top.Share), "of CPU time", "spent there: the CPU that the service would save without it"})
 	return []Finding{f}
 }
 
 // spinning finds CPU time spent waiting rather than computing.
-func spinning(l *look) []Finding {
+func spinning(l *figures) []Finding {
 	if l.cpu == nil {
 		return nil
 	}
@@ -52,9 +52,9 @@ func spinning(l *look) []Finding {
 	if share < spinShare {
 		return nil
 	}
-	f := Finding{Kind: KindSpinning, Where: where, Profile: record.ProfileCPU, worth: share, Removes: whatif.Removal{CPU: share, CPUOf: "spent on locks, channels and the scheduler"},
-		InWords: fmt.Sprintf("%s of the CPU time is spent waiting rather than computing: acquiring locks, passing messages and finding goroutines to run%s.", percent(share), in(where)),
-		Next:    "hand over less often: batch the items that pass through the channel or lock, shard it, or keep the work on one goroutine; then dyno compare --metric cpu"}
+	f := Finding{Kind: KindSpinning, Sites: where, Profile: record.ProfileCPU, worth: share, Removes: whatif.Removal{CPU: share, CPUOf: "spent on locks, channels and the scheduler"},
+		Text: fmt.Sprintf("%s of the CPU time is spent waiting rather than computing: acquiring locks, passing messages and finding goroutines to run%s.", percent(share), in(where)),
+		Next: "hand over less often: batch the items that pass through the channel or lock, shard it, or keep the work on one goroutine; then dyno compare --metric cpu"}
 	for _, c := range waits {
 		if v := l.classes[c]; v > 0 {
 			f.Evidence = append(f.Evidence, Evidence{string(c) + "_share", round(v), "of CPU time", meaning[c]})
@@ -70,7 +70,7 @@ var meaning = map[stacks.Class]string{
 }
 
 // syscalls finds the system calls of a request, by call and by place.
-func syscalls(l *look) []Finding {
+func syscalls(l *figures) []Finding {
 	share, where := l.cpuWithin(func(s record.Stack) bool { return stacks.ClassOf(s.Frames) == stacks.Syscall })
 	if share < syscallShare {
 		return nil
@@ -85,8 +85,8 @@ func syscalls(l *look) []Finding {
 		}
 	}
 	// batched calls still have a cost
-	f := Finding{Kind: KindSyscalls, Where: where, Profile: record.ProfileCPU, worth: share / 2, Removes: whatif.Removal{CPU: share, CPUOf: "in system calls"},
-		InWords:  fmt.Sprintf("%s of the CPU time is spent in system calls%s", percent(share), in(where)),
+	f := Finding{Kind: KindSyscalls, Sites: where, Profile: record.ProfileCPU, worth: share / 2, Removes: whatif.Removal{CPU: share, CPUOf: "in system calls"},
+		Text:     fmt.Sprintf("%s of the CPU time is spent in system calls%s", percent(share), in(where)),
 		Evidence: []Evidence{{"syscall_share", round(share), "of CPU time", "spent in the kernel on the service's behalf"}},
 		Next:     "fewer and larger calls: a bufio.Writer flushed once per request, net.Buffers, one write for many records; strace -c -f -p PID counts them"}
 	if l.Profiled.Target.NotGo {
@@ -94,19 +94,19 @@ func syscalls(l *look) []Finding {
 	}
 	if most != "" {
 		part := calls[most] / l.cpu.Total()
-		f.InWords += fmt.Sprintf(", %s in %s", percent(part), most)
+		f.Text += fmt.Sprintf(", %s in %s", percent(part), most)
 		f.Evidence = append(f.Evidence, Evidence{"syscall_most", round(part), "of CPU time", most})
 	}
 	if us := l.cpuPerRequest(share); us > 0 {
-		f.InWords += fmt.Sprintf(": %s per request", micros(us))
+		f.Text += fmt.Sprintf(": %s per request", micros(us))
 		f.Evidence = append(f.Evidence, Evidence{"syscall_per_request", round(us), "us", "spent in system calls"})
 	}
-	f.InWords += "."
+	f.Text += "."
 	return []Finding{f}
 }
 
 // misses finds CPU time spent waiting for memory.
-func misses(l *look) []Finding {
+func misses(l *figures) []Finding {
 	var out []Finding
 	for _, kind := range []struct {
 		kind, signal, what, next string
@@ -132,7 +132,7 @@ func misses(l *look) []Finding {
 		// an estimate: at most half of it can be saved
 		out = append(out, Finding{Kind: kind.kind, worth: min(share, 1) / 2, Next: kind.next,
 			Removes: whatif.Removal{CPU: min(share, mostMissed), CPUOf: "spent waiting for memory, by an estimate"},
-			InWords: fmt.Sprintf("A request misses %s %s times; at %s ns each that would be %s of its CPU time.", kind.what, digits(each), digits(kind.cost*1e9), percent(min(share, 1))),
+			Text:    fmt.Sprintf("A request misses %s %s times; at %s ns each that would be %s of its CPU time.", kind.what, digits(each), digits(kind.cost*1e9), percent(min(share, 1))),
 			Evidence: []Evidence{{kind.signal, round(each), "misses", "of the target, by the CPU's counters"},
 				{string(kind.kind) + "_share", round(min(share, 1)), "of CPU time", "spent waiting for memory, unless other work hides the wait"}}})
 	}

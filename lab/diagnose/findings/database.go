@@ -21,8 +21,8 @@ func Database(r *record.Run, d facts.Database) []Finding {
 	return out
 }
 
-// told is the worst finding of its kind in the gauges of the runs that count.
-func (l *look) told(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
+// reported is the worst finding of its kind in the gauges of the runs that count.
+func (l *figures) reported(find func(*record.Run, facts.Database) (Finding, bool)) []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
 		for _, d := range facts.Databases(r) {
@@ -46,7 +46,7 @@ func waitedFor(r *record.Run, gauge string, waiting float64) (Finding, bool) {
 	}
 	share := min(waiting/n, 1)
 	return Finding{Kind: KindPool, worth: share, Removes: waitsForPool(share),
-		InWords: fmt.Sprintf("%s requests wait for a free connection at any moment, %s of their time, by the gauge %s.", digits(waiting), percent(share), gauge),
+		Text: fmt.Sprintf("%s requests wait for a free connection at any moment, %s of their time, by the gauge %s.", digits(waiting), percent(share), gauge),
 		Evidence: []Evidence{{"pool_share", round(share), "of the requests' time", "spent waiting for a free connection"},
 			{gauge, round(waiting), "s/s", "time waited by all requests together"}},
 		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}, true
@@ -65,7 +65,7 @@ func reopened(_ *record.Run, d facts.Database) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindConnections, worth: 1 - d.Reuse,
-		InWords:  fmt.Sprintf("Of the connections that %s handed out, %s had been used before: the others were new.", d.Name, percent(d.Reuse)),
+		Text:     fmt.Sprintf("Of the connections that %s handed out, %s had been used before: the others were new.", d.Name, percent(d.Reuse)),
 		Evidence: []Evidence{{"reuse", round(d.Reuse), "of acquires", "that got an existing connection"}},
 		Next:     "keep as many idle connections as are used concurrently (sql.DB.SetMaxIdleConns; pgxpool.Config.MaxConnLifetime and MaxConnIdleTime in minutes), find what closes them (a cancelled context closes its connection), then dyno compare"}, true
 }
@@ -75,7 +75,7 @@ func reprepared(_ *record.Run, d facts.Database) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindStatements, worth: 1 - d.Prepared,
-		InWords:  fmt.Sprintf("Of the statements that %s sent, %s were in the statement cache: the others had to be prepared first, a round trip each.", d.Name, percent(d.Prepared)),
+		Text:     fmt.Sprintf("Of the statements that %s sent, %s were in the statement cache: the others had to be prepared first, a round trip each.", d.Name, percent(d.Prepared)),
 		Evidence: []Evidence{{"statement_hits", round(d.Prepared), "of statements", "already prepared"}},
 		Next:     "the same text for the same query (arguments as $1, a list of any length as = ANY($1)), a statement cache that holds all of them (statement_cache_capacity of pgx); then dyno compare"}, true
 }
@@ -85,7 +85,7 @@ func undated(_ *record.Run, d facts.Database) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{Kind: KindDeadlines, worth: deadlineShare * (1 - d.Dated),
-		InWords:  fmt.Sprintf("%s of the statements that %s sent had no deadline: neither a request's timeout nor a client's disconnect ends those.", percent(1-d.Dated), d.Name),
+		Text:     fmt.Sprintf("%s of the statements that %s sent had no deadline: neither a request's timeout nor a client's disconnect ends those.", percent(1-d.Dated), d.Name),
 		Evidence: []Evidence{{"dated_share", round(d.Dated), "of statements", "sent with a deadline"}},
 		Next:     "pass the request's context on to every query, with a timeout (context.WithTimeout); stop the database (kill -STOP) for a second, and see whether requests end at their deadline"}, true
 }

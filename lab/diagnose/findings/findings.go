@@ -28,15 +28,15 @@ type Evidence struct {
 // next.
 type Finding struct {
 	Kind     string        `json:"kind"` // one of the Kind constants
-	InWords  string        `json:"in_words"`
+	Text     string        `json:"in_words"`
 	Evidence []Evidence    `json:"evidence,omitempty"`
-	Where    []stacks.Site `json:"where,omitempty"`
+	Sites    []stacks.Site `json:"where,omitempty"`
 	Next     string        `json:"next"` // the experiment to try, as a command if there is one
 	// record.Profile...: the profile whose flame graph shows it
 	Profile string `json:"profile,omitempty"`
 	// Removes is what a request no longer costs without the finding; zero: that was not measured.
 	Removes whatif.Removal `json:"-"`
-	// WhatIf is the most that this brings; nil: not reckoned.
+	// WhatIf is the most that this brings; nil: not estimated.
 	WhatIf *whatif.Estimate `json:"what_if,omitempty"`
 
 	// worth estimates the share of a request's cost or of the capacity at stake; 1: an outage.
@@ -77,7 +77,7 @@ type Subject struct {
 }
 
 // finders run in this order; their findings are sorted by worth.
-var finders = []func(*look) []Finding{
+var finders = []func(*figures) []Finding{
 	goroutineLeak, heapLeak,
 	hotPath, allocations, contention, queues, pools, spinning, syscalls, misses,
 	gcPauses, connections, statements, handshakes, deadlines, acceptQueue,
@@ -87,7 +87,7 @@ var finders = []func(*look) []Finding{
 // Find returns all findings about a subject, the one with the highest worth first. Without a
 // profiled run it returns those that the runs' series and totals show.
 func Find(s Subject) []Finding {
-	l := newLook(s)
+	l := readFigures(s)
 	out := []Finding{}
 	for _, find := range finders {
 		out = append(out, find(l)...)
@@ -98,7 +98,7 @@ func Find(s Subject) []Finding {
 
 // Unseen lists what the findings could not measure, and what would make it visible.
 func Unseen(s Subject) []string {
-	for _, r := range newLook(s).counted {
+	for _, r := range readFigures(s).counted {
 		if r.System.Seen && r.System.CacheMisses > 0 {
 			return nil
 		}

@@ -31,11 +31,11 @@ func check(t *testing.T, tests []expectation) {
 			if !found {
 				return
 			}
-			if f.Next == "" || !strings.HasSuffix(f.InWords, ".") {
+			if f.Next == "" || !strings.HasSuffix(f.Text, ".") {
 				t.Errorf("not whole: %+v", f)
 			}
-			if tt.place != "" && (len(f.Where) == 0 || f.Where[0].Function != tt.place) {
-				t.Errorf("where: %+v, want %s", f.Where, tt.place)
+			if tt.place != "" && (len(f.Sites) == 0 || f.Sites[0].Function != tt.place) {
+				t.Errorf("where: %+v, want %s", f.Sites, tt.place)
 			}
 			for signal, want := range tt.evidence {
 				if got := f.evidence(signal); math.Abs(got-want) > 0.02*want {
@@ -43,8 +43,8 @@ func check(t *testing.T, tests []expectation) {
 				}
 			}
 			for _, w := range tt.words {
-				if !strings.Contains(f.InWords, w) {
-					t.Errorf("words: %q, want %q in it", f.InWords, w)
+				if !strings.Contains(f.Text, w) {
+					t.Errorf("words: %q, want %q in it", f.Text, w)
 				}
 			}
 		})

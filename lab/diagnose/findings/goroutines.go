@@ -14,7 +14,7 @@ import (
 // goroutineLeak finds goroutines whose number grows under a constant load: by the series of the
 // runs, and by the stacks whose counts grew between two profiles. A stack that grew while the total
 // did not is a fluctuation; a total that grew without profiles is a leak without a place.
-func goroutineLeak(l *look) []Finding {
+func goroutineLeak(l *figures) []Finding {
 	looked, grew := 0, 0
 	most := [2]float64{}
 	runs := l.counted
@@ -43,10 +43,10 @@ func goroutineLeak(l *look) []Finding {
 	f := Finding{Kind: KindGoroutines, worth: 1,
 		Next: "build with GOEXPERIMENT=goroutineleakprofile (Go 1.26) and fetch /debug/pprof/goroutineleak; see whether the number falls when the load stops"}
 	if bySeries {
-		f.InWords = fmt.Sprintf("The number of goroutines grows under a constant load: from %.0f to %.0f within a run (in %d of %d runs).", most[0], most[1], grew, looked)
+		f.Text = fmt.Sprintf("The number of goroutines grows under a constant load: from %.0f to %.0f within a run (in %d of %d runs).", most[0], most[1], grew, looked)
 		f.Evidence = append(f.Evidence, Evidence{"goroutine_growth", math.Round(most[1] - most[0]), "goroutines", "within one run"})
 	} else {
-		f.InWords = "The number of goroutines grows under a constant load."
+		f.Text = "The number of goroutines grows under a constant load."
 	}
 	if len(growing) > 0 {
 		f.Profile = record.ProfileGoroutine
@@ -57,8 +57,8 @@ func goroutineLeak(l *look) []Finding {
 			all = append(all, of...)
 			words = append(words, fmt.Sprintf("there were %.0f%s, then %.0f", g.From, in(stacks.Sites(of)), g.To))
 		}
-		f.Where = stacks.Sites(all)
-		f.InWords += " T" + strings.Join(words, "; ")[1:] + "." // as a sentence of its own
+		f.Sites = stacks.Sites(all)
+		f.Text += " T" + strings.Join(words, "; ")[1:] + "." // as a sentence of its own
 		f.Evidence = append(f.Evidence, Evidence{"stack_growth", growing[0].By(), "goroutines", "with the same stack, between two profiles"})
 	}
 	return []Finding{f}
@@ -72,7 +72,7 @@ func leaks(g stacks.Growth) bool {
 // growingStacks returns the stacks that grew between the two profiles, the largest growth first,
 // without those that grew little in comparison. Unless handlers is set, goroutines that handle a
 // request are left out: their number at one point at a moment is chance.
-func (l *look) growingStacks(handlers bool) []stacks.Growth {
+func (l *figures) growingStacks(handlers bool) []stacks.Growth {
 	before, after, ok := l.pair(record.ProfileGoroStart, record.ProfileGoroutine, record.ValueGoroutines)
 	if !ok {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // ownLimits finds the resource that a job reported waiting for. A job bound by a remote budget
 // looks idle from outside; only the job knows the reason.
-func ownLimits(l *look) []Finding {
+func ownLimits(l *figures) []Finding {
 	var of = l.Profiled
 	if n := len(l.Saturated); n > 0 {
 		of = l.Saturated[n-1]
@@ -24,8 +24,8 @@ func ownLimits(l *look) []Finding {
 	}
 	first := told[0]
 	f := Finding{Kind: KindLimit, worth: first.Share, Removes: whatif.Removal{Missing: "how many of the job's units wait at the same time"},
-		InWords: fmt.Sprintf("It is bound by %s, by its own report: it waited for it %s of the time.", first, percent(first.Share)),
-		Next:    limitNext(first.Name)}
+		Text: fmt.Sprintf("It is bound by %s, by its own report: it waited for it %s of the time.", first, percent(first.Share)),
+		Next: limitNext(first.Name)}
 	var others []string
 	for _, limit := range told {
 		f.Evidence = append(f.Evidence, Evidence{"bound_" + limit.Name, round(limit.Share), "of the time", "spent waiting for " + limit.String()})
@@ -34,7 +34,7 @@ func ownLimits(l *look) []Finding {
 		}
 	}
 	if len(others) > 0 {
-		f.InWords += " Besides: " + strings.Join(others, ", ") + "."
+		f.Text += " Besides: " + strings.Join(others, ", ") + "."
 	}
 	return []Finding{f}
 }

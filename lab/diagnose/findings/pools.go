@@ -13,7 +13,7 @@ import (
 
 // pools finds requests that wait for a connection of a pool: by the trace, and by gauges of the
 // time waited. The number of waits is not used: a thousand waits of a microsecond are harmless.
-func pools(l *look) []Finding {
+func pools(l *figures) []Finding {
 	of, seconds := l.waits(func(w record.Wait) bool { return stacks.KindOf(w) == stacks.WaitPool })
 	if l.requestTime > 0 && seconds/l.requestTime >= poolShare {
 		return []Finding{l.starvedByTrace(of, seconds/l.requestTime)}
@@ -21,9 +21,9 @@ func pools(l *look) []Finding {
 	return l.starvedByGauge()
 }
 
-func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
-	f := Finding{Kind: KindPool, Where: stacks.WaitSites(of), worth: min(share, 1), Removes: waitsForPool(share),
-		InWords: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(stacks.WaitSites(of)), lasting(mean(of))),
+func (l *figures) starvedByTrace(of []record.Wait, share float64) Finding {
+	f := Finding{Kind: KindPool, Sites: stacks.WaitSites(of), worth: min(share, 1), Removes: waitsForPool(share),
+		Text: fmt.Sprintf("Requests wait %s of their time for a free connection%s, %s each time.", percent(min(share, 1)), in(stacks.WaitSites(of)), lasting(mean(of))),
 		Evidence: []Evidence{{"pool_share", round(min(share, 1)), "of the requests' time", "spent waiting for a free connection"},
 			{"pool_mean_wait", round(float64(mean(of)) / 1e3), "us", "mean wait when none was free"}},
 		Next: "twice as many connections (" + poolSettings + ") and dyno compare: if the capacity does not rise, the other side is the limit, or connections are held too long"}
@@ -34,7 +34,7 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 		}
 	}
 	if holders := stacks.Sites(back); len(holders) > 0 {
-		f.InWords += fmt.Sprintf(" Mostly %s returns them.", holders[0].String())
+		f.Text += fmt.Sprintf(" Mostly %s returns them.", holders[0].String())
 	}
 	return f
 }
@@ -42,7 +42,7 @@ func (l *look) starvedByTrace(of []record.Wait, share float64) Finding {
 // starvedByGauge reads gauges named ..._wait_seconds (or ..._wait_seconds_total): sums of time
 // waited, such as sql.DBStats.WaitDuration, whose growth per second is the number of waiting
 // requests.
-func (l *look) starvedByGauge() []Finding {
+func (l *figures) starvedByGauge() []Finding {
 	var worst []Finding
 	for _, r := range l.counted {
 		gauges := facts.Gauges(r)
@@ -60,7 +60,7 @@ func (l *look) starvedByGauge() []Finding {
 
 // deadlines finds requests that wait in such a call. Whether the request has a deadline is not
 // visible there; a gauge of the service may show it.
-func deadlines(l *look) []Finding {
+func deadlines(l *figures) []Finding {
 	var calls, instead []string
 	of, seconds := l.waits(func(w record.Wait) bool {
 		if !stacks.InRequest(w.Stack) || stacks.What(w) == stacks.WaitIdle {
@@ -73,11 +73,11 @@ func deadlines(l *look) []Finding {
 		return blind
 	})
 	if l.requestTime <= 0 || seconds/l.requestTime < deadlineShare {
-		return l.told(undated)
+		return l.reported(undated)
 	}
 	share := min(seconds/l.requestTime, 1)
-	return []Finding{{Kind: KindDeadlines, Where: stacks.WaitSites(of), worth: deadlineShare,
-		InWords: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: neither a request's deadline nor a client's disconnect ends that wait.",
+	return []Finding{{Kind: KindDeadlines, Sites: stacks.WaitSites(of), worth: deadlineShare,
+		Text: fmt.Sprintf("Requests wait %s of their time in %s%s, which takes no context: neither a request's deadline nor a client's disconnect ends that wait.",
 			percent(share), strings.Join(calls[:min(3, len(calls))], ", "), in(stacks.WaitSites(of))),
 		Evidence: []Evidence{{"deaf_share", round(share), "of the requests' time", "spent waiting in calls that take no context"}},
 		Next:     "pass the request's context on (" + instead[0] + "), stop the downstream process (kill -STOP) for a second, and see whether requests end at their deadline"}}

@@ -13,7 +13,7 @@ import (
 
 // autoscaler finds where a CPU-based autoscaler would be wrong: late or never if work ages while
 // the CPU is idle, and for nothing if the CPU is busy waiting.
-func autoscaler(l *look) []Finding {
+func autoscaler(l *figures) []Finding {
 	late, worst := Finding{}, 0
 	for _, r := range l.counted {
 		if r.Load.Model == "closed" {
@@ -34,7 +34,7 @@ func autoscaler(l *look) []Finding {
 
 // lateInTurns is the finding about slices that missed the SLO. A short slice may miss it because of
 // a neighbour, so most of them must agree: it takes the one in the middle by gap.
-func (l *look) lateInTurns() (Finding, int) {
+func (l *figures) lateInTurns() (Finding, int) {
 	like := slices.Concat(l.counted, []*record.Run{l.Profiled})[0]
 	if l.Experiment == nil || like == nil {
 		return Finding{}, 0
@@ -52,7 +52,7 @@ func (l *look) lateInTurns() (Finding, int) {
 }
 
 // tooLate compares the curves of a run; gap is the number of replicas missing from the CPU's curve.
-func (l *look) tooLate(r *record.Run) (f Finding, gap int) {
+func (l *figures) tooLate(r *record.Run) (f Finding, gap int) {
 	curves := autoscale.Curves(r, l.cores(r))
 	if len(curves) == 0 || curves[0].Signal != autoscale.CPU {
 		return f, 0
@@ -74,7 +74,7 @@ func lateFinding(r *record.Run, cpu, queue autoscale.Curve) Finding {
 		verb = fmt.Sprintf("would have scaled %.0f s later", (at - needed).Seconds())
 	}
 	return Finding{Kind: KindAutoscaler, worth: 0.3, // an incident under growth, not a loss now
-		InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show the shortage.",
+		Text: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) %s, while %s asked for %d replicas: the CPU does not show the shortage.",
 			digits(r.Totals.ThroughputPerS), percent(autoscale.TargetCPU), verb, queue.Signal, queue.Peak()),
 		Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 			{"replicas_by_" + queue.Signal, float64(queue.Peak()), "replicas", fmt.Sprintf("highest number by the same rule on %s with a target of %s", queue.Signal, digits(queue.Target))},
@@ -92,7 +92,7 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 			continue
 		}
 		return Finding{Kind: KindAutoscaler, worth: 0.3,
-			InWords: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
+			Text: fmt.Sprintf("At %s/s an autoscaler that goes by CPU (%s) would never have scaled, while %s was %s and not %s: the CPU does not show the shortage.",
 				digits(r.Totals.ThroughputPerS), percent(autoscale.TargetCPU), name, micros(got*1000), micros(bound*1000)),
 			Evidence: []Evidence{{"replicas_by_cpu", float64(cpu.Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 				{"cpu_highest", round(cpu.Highest()), "of its cores", "used, highest mean between two decisions"},
@@ -103,7 +103,7 @@ func missedAnyway(r *record.Run, cpu autoscale.Curve) (Finding, int) {
 }
 
 // forNothing finds an autoscaler that would add replicas because of CPU time spent waiting.
-func (l *look) forNothing() []Finding {
+func (l *figures) forNothing() []Finding {
 	wasted := l.classes[stacks.Lock] + l.classes[stacks.Channel] + l.classes[stacks.Scheduler]
 	if l.cpu == nil || wasted < spinShare {
 		return nil
@@ -119,7 +119,7 @@ func (l *look) forNothing() []Finding {
 			continue
 		}
 		return []Finding{{Kind: KindAutoscaler, worth: 0.2, // a cost, not a capacity
-			InWords: fmt.Sprintf("An autoscaler that goes by CPU (%s) would have scaled to %d replicas for nothing: %s of the CPU is used, and %s of that is spent waiting; computing takes %s.",
+			Text: fmt.Sprintf("An autoscaler that goes by CPU (%s) would have scaled to %d replicas for nothing: %s of the CPU is used, and %s of that is spent waiting; computing takes %s.",
 				percent(autoscale.TargetCPU), curves[0].Peak(), percent(used), percent(wasted), percent(computing)),
 			Evidence: []Evidence{{"replicas_by_cpu", float64(curves[0].Peak()), "replicas", "highest number by the Kubernetes rule on CPU utilisation"},
 				{"waiting_share", round(wasted), "of CPU time", "spent in locks, channels and the scheduler"},
@@ -131,7 +131,7 @@ func (l *look) forNothing() []Finding {
 
 // connectionLimit compares the connections of the replicas that an autoscaler would start with the
 // database's limit: each replica opens a pool.
-func connectionLimit(l *look) []Finding {
+func connectionLimit(l *figures) []Finding {
 	const suffix = "_max_open"
 	for _, r := range l.counted {
 		if r.Totals.Server == nil {
@@ -157,7 +157,7 @@ func connectionLimit(l *look) []Finding {
 				words = fmt.Sprintf("One replica's pool may already open %s connections, more than the database's limit of %s (%s).", digits(size), digits(limit), by)
 			}
 			// above it, connections fail
-			return []Finding{{Kind: KindConnectLimit, worth: 0.4, InWords: words,
+			return []Finding{{Kind: KindConnectLimit, worth: 0.4, Text: words,
 				Evidence: []Evidence{{gauge, size, "connections", "that one replica's pool may open"},
 					{"replicas", float64(replicas), "replicas", "that an autoscaler would have started"},
 					{"connection_limit", limit, "connections", by}},

@@ -54,7 +54,7 @@ const (
 	// growth.
 	leakBytes = 8 << 20
 	leakHeap  = 0.20
-	// of the offered rate, as in a capacity search: a backlog also makes goroutines and heap grow
+	// of the arrival rate, as in a capacity search: a backlog also makes goroutines and heap grow
 	keptUp        = 0.98
 	pauseShare    = 0.05 // of the p99: the smallest length of the longer GC pauses that affects it
 	acceptNearly  = 0.8  // of the accept queue's limit

@@ -7,21 +7,21 @@ package rules
 
 import "slices"
 
-// Bound is the bottleneck of a service: what limits its throughput.
-type Bound string
+// Bottleneck is the bottleneck of a service: what limits its throughput.
+type Bottleneck string
 
 // Bounds.
 const (
-	CPU     Bound = "cpu"     // computing
-	GC      Bound = "gc"      // allocating and collecting
-	Lock    Bound = "lock"    // waiting for a lock, or spinning on it
-	Syscall Bound = "syscall" // work in the kernel on the service's behalf
+	CPU     Bottleneck = "cpu"     // computing
+	GC      Bottleneck = "gc"      // allocating and collecting
+	Lock    Bottleneck = "lock"    // waiting for a lock, or spinning on it
+	Syscall Bottleneck = "syscall" // work in the kernel on the service's behalf
 	// waiting for another resource than a lock: a pool, a downstream, a disk, one consumer, a timer
-	Wait        Bound = "wait"
-	Generator   Bound = "generator"   // the load generator: the service could carry more
-	Environment Bound = "environment" // other processes on the machine
-	NotLoaded   Bound = "not-loaded"  // none yet: the service would carry more load
-	Unknown     Bound = "unknown"
+	Wait        Bottleneck = "wait"
+	Generator   Bottleneck = "generator"   // the load generator: the service could carry more
+	Environment Bottleneck = "environment" // other processes on the machine
+	NotLoaded   Bottleneck = "not-loaded"  // none yet: the service would carry more load
+	Unknown     Bottleneck = "unknown"
 )
 
 // Kinds of a bound in addition to those of waits (stacks.WaitKind).
@@ -36,9 +36,9 @@ const (
 
 // Rule is one line of the decision list: when all its conditions hold, Bound is the verdict.
 type Rule struct {
-	Bound Bound
-	Kind  string // more precise; empty: read from the evidence
-	When  []Condition
+	Bottleneck Bottleneck
+	Kind       string // more precise; empty: read from the evidence
+	When       []Condition
 }
 
 // Condition compares a signal with a threshold. A missing signal fulfils no condition.
@@ -61,34 +61,34 @@ type Condition struct {
 // always busy: then requests that wait for another process, and a throughput that still grows with
 // the clients, say otherwise.
 var All = []Rule{
-	{Unknown, Refused, []Condition{at(Failing, BarRefusing)}},
-	{Generator, "", []Condition{at(GeneratorBusy, BarGeneratorBusy)}},
-	{Wait, Called, []Condition{at(Calling, BarCalling), at(OneThread, BarOneThread), at(Starved, BarCrowded)}},
-	{Environment, "", []Condition{at(Growth, BarScaling), at(OneThread, BarOneThread), at(Starved, BarCrowded)}},
-	{CPU, Threaded, []Condition{at(OneThread, BarOneThread), below(Starved, BarStarved)}},
-	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, BarGrowth), below(Utilisation, BarIdleCPU)}},
-	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, BarClients), below(Utilisation, BarIdleCPU)}},
-	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, BarOccupied), below(Utilisation, BarIdleCPU)}},
-	{Generator, "", []Condition{at(GeneratorLag, BarGeneratorLag), below(Utilisation, BarIdleCPU)}},
-	{Wait, Called, []Condition{at(Calling, BarCalling)}},
-	{Wait, Accepted, []Condition{at(AcceptQueue, BarAcceptQueue), below(Utilisation, BarIdleCPU)}},
-	{Wait, Accepted, []Condition{at(AcceptFill, BarAcceptFill), below(Utilisation, BarIdleCPU)}},
-	{NotLoaded, "", []Condition{below(Occupied, BarOccupied), below(Utilisation, BarIdleCPU)}},
-	{Lock, "", []Condition{at(LockWait, BarLockWait)}},
-	{Generator, "", []Condition{at(OnClient, BarOnClient)}},
-	{Wait, "", []Condition{at(WaitTop, BarWaiting), at(SerialBusy, BarSerialBusy)}},
-	{Wait, "", []Condition{at(WaitTop, BarWaiting), below(Running, BarRunning)}},
-	{Lock, Spun, []Condition{at(Utilisation, BarBusyCPU), at(LockSpin, BarSpinning)}},
-	{GC, "", []Condition{at(Utilisation, BarBusyCPU), at(Allocating, BarAllocating)}},
-	{GC, "", []Condition{at(Utilisation, BarBusyCPU), at(Collecting, BarCollecting)}},
-	{Syscall, "", []Condition{at(Utilisation, BarBusyCPU), at(Kernel, BarKernel)}},
-	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), below(WaitTop, BarWaiting)}},
-	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), below(Allocating, BarAllocating), at(Running, BarRunning)}},
-	{CPU, "", []Condition{at(Utilisation, BarBusyCPU), at(Awake, BarOneThread), below(Starved, BarStarved)}},
-	{Wait, Unseen, []Condition{at(Occupied, BarOccupied), below(Awake, BarAwake)}},
-	{Wait, "", []Condition{at(WaitTop, BarWaiting)}},
-	{Wait, "", []Condition{at(WorkersWait, BarWaiting)}},
-	{Environment, "", []Condition{at(Neighbours, BarNeighbours), at(Delayed, BarDelayed)}},
+	{Unknown, Refused, []Condition{at(Failing, ThresholdRefusing)}},
+	{Generator, "", []Condition{at(GeneratorBusy, ThresholdGeneratorBusy)}},
+	{Wait, Called, []Condition{at(Calling, ThresholdCalling), at(OneThread, ThresholdOneThread), at(Starved, ThresholdCrowded)}},
+	{Environment, "", []Condition{at(Growth, ThresholdScaling), at(OneThread, ThresholdOneThread), at(Starved, ThresholdCrowded)}},
+	{CPU, Threaded, []Condition{at(OneThread, ThresholdOneThread), below(Starved, ThresholdStarved)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), at(Growth, ThresholdGrowth), below(Utilisation, ThresholdIdleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), below(Clients, ThresholdClients), below(Utilisation, ThresholdIdleCPU)}},
+	{NotLoaded, "", []Condition{at(Capped, Always), below(Occupied, ThresholdOccupied), below(Utilisation, ThresholdIdleCPU)}},
+	{Generator, "", []Condition{at(GeneratorLag, ThresholdGeneratorLag), below(Utilisation, ThresholdIdleCPU)}},
+	{Wait, Called, []Condition{at(Calling, ThresholdCalling)}},
+	{Wait, Accepted, []Condition{at(AcceptQueue, ThresholdAcceptQueue), below(Utilisation, ThresholdIdleCPU)}},
+	{Wait, Accepted, []Condition{at(AcceptFill, ThresholdAcceptFill), below(Utilisation, ThresholdIdleCPU)}},
+	{NotLoaded, "", []Condition{below(Occupied, ThresholdOccupied), below(Utilisation, ThresholdIdleCPU)}},
+	{Lock, "", []Condition{at(LockWait, ThresholdLockWait)}},
+	{Generator, "", []Condition{at(OnClient, ThresholdOnClient)}},
+	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), at(SerialBusy, ThresholdSerialBusy)}},
+	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting), below(Running, ThresholdRunning)}},
+	{Lock, Spun, []Condition{at(Utilisation, ThresholdBusyCPU), at(LockSpin, ThresholdSpinning)}},
+	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Allocating, ThresholdAllocating)}},
+	{GC, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Collecting, ThresholdCollecting)}},
+	{Syscall, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Kernel, ThresholdKernel)}},
+	{CPU, "", []Condition{at(Utilisation, ThresholdBusyCPU), below(Allocating, ThresholdAllocating), below(WaitTop, ThresholdWaiting)}},
+	{CPU, "", []Condition{at(Utilisation, ThresholdBusyCPU), below(Allocating, ThresholdAllocating), at(Running, ThresholdRunning)}},
+	{CPU, "", []Condition{at(Utilisation, ThresholdBusyCPU), at(Awake, ThresholdOneThread), below(Starved, ThresholdStarved)}},
+	{Wait, Unseen, []Condition{at(Occupied, ThresholdOccupied), below(Awake, ThresholdAwake)}},
+	{Wait, "", []Condition{at(WaitTop, ThresholdWaiting)}},
+	{Wait, "", []Condition{at(WorkersWait, ThresholdWaiting)}},
+	{Environment, "", []Condition{at(Neighbours, ThresholdNeighbours), at(Delayed, ThresholdDelayed)}},
 }
 
 func at(signal, threshold string) Condition    { return Condition{signal, false, threshold} }
@@ -119,32 +119,32 @@ func (r Rule) Holds(s Signals, t Thresholds) bool {
 	return true
 }
 
-// Judge applies the rules. Also lists further bounds that reached their own threshold.
-func (t Thresholds) Judge(s Signals) (bound Bound, rule *Rule, also []Bound) {
-	bound, also = Unknown, []Bound{}
+// Decide applies the rules. Also lists further bounds that reached their own threshold.
+func (t Thresholds) Decide(s Signals) (bound Bottleneck, rule *Rule, also []Bottleneck) {
+	bound, also = Unknown, []Bottleneck{}
 	for i := range All {
 		r := &All[i]
 		switch {
 		case !r.Holds(s, t):
 		case rule == nil:
-			bound, rule = r.Bound, r
-		case bound.hides() || r.Bound == bound || r.Bound == CPU || r.Bound.hides():
+			bound, rule = r.Bottleneck, r
+		case bound.hides() || r.Bottleneck == bound || r.Bottleneck == CPU || r.Bottleneck.hides():
 			// The generator and the other processes are not part of the service, and CPU is implied
 			// by whatever computes.
 		default:
-			also = Union(also, r.Bound)
+			also = Union(also, r.Bottleneck)
 		}
 	}
 	return bound, rule, also
 }
 
 // hides reports whether a bound keeps the service's own from being seen.
-func (b Bound) hides() bool {
+func (b Bottleneck) hides() bool {
 	return b == Generator || b == Environment || b == NotLoaded || b == Unknown
 }
 
 // Union adds a bound to a list that does not have it.
-func Union(list []Bound, b Bound) []Bound {
+func Union(list []Bottleneck, b Bottleneck) []Bottleneck {
 	if slices.Contains(list, b) {
 		return list
 	}

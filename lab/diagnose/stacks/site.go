@@ -23,33 +23,33 @@ type Site struct {
 	Cumulative bool `json:"cumulative,omitempty"`
 }
 
-// Location is the place's file and, if it is known, line: f.go:12.
-func (p Site) Location() string {
-	if p.File == "" {
+// Location is the site's file and, if it is known, line: f.go:12.
+func (s Site) Location() string {
+	if s.File == "" {
 		return "no file known"
 	}
-	if p.Line == 0 {
-		return path.Base(p.File)
+	if s.Line == 0 {
+		return path.Base(s.File)
 	}
-	return path.Base(p.File) + ":" + strconv.Itoa(p.Line)
+	return path.Base(s.File) + ":" + strconv.Itoa(s.Line)
 }
 
-// String formats the place: main.f (f.go:12).
-func (p Site) String() string {
-	if p.File == "" {
-		return p.Function
+// String formats the site: main.f (f.go:12).
+func (s Site) String() string {
+	if s.File == "" {
+		return s.Function
 	}
-	return fmt.Sprintf("%s (%s)", p.Function, p.Location())
+	return fmt.Sprintf("%s (%s)", s.Function, s.Location())
 }
 
-// MaxSites is the largest number of places that are named.
+// MaxSites is the largest number of sites that are named.
 const MaxSites = 5
 
-// Sites returns the places of these stacks, as shares of their sum.
+// Sites returns the sites of these stacks, as shares of their sum.
 func Sites(of []record.Stack) []Site { return SitesOf(of, Sum(of)) }
 
 // SitesOf sums the stacks per function of the service's own, as shares of a whole, largest first. A
-// stack below no such function counts in the whole, but for no place.
+// stack below no such function counts in the whole, but for no site.
 func SitesOf(of []record.Stack, whole float64) []Site {
 	if whole <= 0 {
 		return nil
@@ -111,7 +111,7 @@ func HalfSite(of []record.Stack, whole float64) (Site, bool) {
 	return best.place, true
 }
 
-// WaitSites returns the places of waits, by their time.
+// WaitSites returns the sites of waits, by their time.
 func WaitSites(of []record.Wait) []Site {
 	var all []record.Stack
 	for _, w := range of {

@@ -11,9 +11,9 @@ import (
 type CPU struct {
 	Target  float64
 	Ready   float64 // Target, and what its threads were ready for while others had the CPUs
-	Beside  float64 // used by the load generator and the target's companions, on the same CPUs
+	Others  float64 // used by the load generator and the target's dependencies, on the same CPUs
 	Limit   float64 // what the target may use: its GOMAXPROCS, or its cgroup's quota
-	Machine float64 // cores for the target and those beside it
+	Machine float64 // cores for the target and Others
 	Taken   float64 // share of the machine that other processes took
 }
 
@@ -23,17 +23,17 @@ func CPUOf(r *record.Run, procs int) CPU {
 	if !around.Seen || r.Machine.Cores == 0 {
 		return CPU{}
 	}
-	c := CPU{Target: around.TargetCPU, Ready: around.TargetCPU + around.TargetDelay, Beside: around.DependencyCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
+	c := CPU{Target: around.TargetCPU, Ready: around.TargetCPU + around.TargetDelay, Others: around.DependencyCPU, Limit: math.Inf(1), Machine: float64(r.Machine.Cores)}
 	if procs > 0 {
 		c.Limit = float64(procs)
 	}
 	if around.Elsewhere {
-		c.Beside, c.Machine = 0, c.Limit
+		c.Others, c.Machine = 0, c.Limit
 		return c
 	}
 	c.Taken = min(1, around.OthersCPU/float64(r.Machine.Cores))
 	if s := r.Length.Seconds(); s > 0 {
-		c.Beside += r.Totals.Generator.CPUSeconds / s
+		c.Others += r.Totals.Generator.CPUSeconds / s
 	}
 	switch quota := r.Target.Quota; {
 	case quota > 0 && r.Target.Shared:
@@ -44,43 +44,43 @@ func CPUOf(r *record.Run, procs int) CPU {
 	return c
 }
 
-// Load is the mean CPU use at a throughput, in cores as in CPU.
-type Load struct{ PerS, Target, Ready, Beside float64 }
+// CPUUse is the mean CPU use at a throughput, in cores as in CPU.
+type CPUUse struct{ PerS, Target, Ready, Others float64 }
 
-// LoadOf is the load of slices; without any, it is zero.
-func LoadOf(all []*record.Slice) (l Load) {
+// CPUUseOf is the load of slices; without any, it is zero.
+func CPUUseOf(all []*record.Slice) (l CPUUse) {
 	seconds := 0.0
 	for _, s := range all {
 		seconds += s.Length.Seconds()
-		l = l.plus(Load{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.DependencyCPU + s.GeneratorCPU}, 1)
+		l = l.plus(CPUUse{float64(s.Served), s.TargetCPU, s.TargetCPU + s.TargetDelay, s.DependencyCPU + s.GeneratorCPU}, 1)
 	}
 	return l.over(seconds)
 }
 
-// LoadOfRuns is the load of whole runs.
-func LoadOfRuns(all []*record.Run) (l Load) {
+// CPUUseOfRuns is the load of whole runs.
+func CPUUseOfRuns(all []*record.Run) (l CPUUse) {
 	seconds := 0.0
 	for _, r := range all {
 		c := CPUOf(r, 0)
 		seconds += r.Length.Seconds()
-		l = l.plus(Load{facts.PerSecond(r), c.Target, c.Ready, c.Beside}, r.Length.Seconds())
+		l = l.plus(CPUUse{facts.PerSecond(r), c.Target, c.Ready, c.Others}, r.Length.Seconds())
 	}
 	return l.over(seconds)
 }
 
-func (l Load) plus(o Load, weight float64) Load {
-	return Load{l.PerS + weight*o.PerS, l.Target + weight*o.Target, l.Ready + weight*o.Ready, l.Beside + weight*o.Beside}
+func (l CPUUse) plus(o CPUUse, weight float64) CPUUse {
+	return CPUUse{l.PerS + weight*o.PerS, l.Target + weight*o.Target, l.Ready + weight*o.Ready, l.Others + weight*o.Others}
 }
 
-func (l Load) over(seconds float64) Load {
+func (l CPUUse) over(seconds float64) CPUUse {
 	if seconds <= 0 {
-		return Load{}
+		return CPUUse{}
 	}
-	return Load{}.plus(l, 1/seconds)
+	return CPUUse{}.plus(l, 1/seconds)
 }
 
 // Micros is the target's CPU time of a request, in us; 0: unknown.
-func (l Load) Micros() float64 {
+func (l CPUUse) Micros() float64 {
 	if l.PerS <= 0 {
 		return 0
 	}
@@ -89,9 +89,9 @@ func (l Load) Micros() float64 {
 
 // At is the CPU use at another load of the same target; without a load it stays as it is. A load
 // that does not show for how long threads were ready leaves that as it is.
-func (c CPU) At(l Load) CPU {
+func (c CPU) At(l CPUUse) CPU {
 	if l.Target > 0 {
-		c.Target, c.Beside = l.Target, l.Beside
+		c.Target, c.Others = l.Target, l.Others
 	}
 	if l.Ready > l.Target {
 		c.Ready = l.Ready
@@ -103,26 +103,26 @@ func (c CPU) At(l Load) CPU {
 // used up.
 const most = 0.9
 
-// UsedUp reports whether the target, and those beside it, have no CPU left: they use all of it, or
+// UsedUp reports whether the target and Others have no CPU left: they use all of it, or
 // the target's threads are always ready for one that other processes have.
 func (c CPU) UsedUp() bool { return c.Target > 0 && c.times(Removal{}) < 1/most }
 
 // times is how many times the present throughput the CPUs permit after a removal. The load
-// generator and the companions need as much per request as before, unless they are removed. Other
+// generator and the dependencies need as much per request as before, unless they are removed. Other
 // processes go on: a thread that is ready gets the CPU for the same share of that time.
 func (c CPU) times(r Removal) float64 {
 	ready, machine := max(c.Ready, c.Target), c.Machine
 	limit := min(c.Limit, machine)
 	ready = max(c.Target, min(ready, limit)) // threads in system calls may exceed GOMAXPROCS
 	if ready >= most*limit {
-		machine = min(machine, c.Target+c.Beside) // they get no more beside the others
+		machine = min(machine, c.Target+c.Others) // other processes leave them no more
 	}
-	beside := max(0, c.Beside-r.Beside)
+	beside := max(0, c.Others-r.Others)
 	return min(limit/(ready*(1-r.CPU)), machine/(c.Target*(1-r.CPU)+beside))
 }
 
 // alone is the same CPU use without any other process.
 func (c CPU) alone() CPU {
-	c.Ready, c.Beside, c.Taken = c.Target, 0, 0
+	c.Ready, c.Others, c.Taken = c.Target, 0, 0
 	return c
 }

@@ -1,4 +1,4 @@
-// Package whatif reckons the most that a change can bring before it is made: by how much the
+// Package whatif estimates the most that a change can bring before it is made: by how much the
 // throughput of a saturated service can rise without a cost that a profile or a trace shows, and
 // what bounds it then. Each model gives an upper bound, and an estimate says what it rests on, or
 // which figure is missing.
@@ -13,13 +13,13 @@ import (
 	"dyno/lab/diagnose/rules"
 )
 
-// Facts are the figures of a saturated service from which the models reckon.
+// Facts are the figures of a saturated service from which the models estimate.
 type Facts struct {
-	Bound  rules.Bound
-	Kind   string // of a wait, or of a lock
-	Name   string // of the bound, within a sentence: "a lock"
-	CPU    CPU
-	Others []Limit // further resources that are partly used up
+	Bottleneck rules.Bottleneck
+	Kind       string // of a wait, or of a lock
+	Name       string // of the bound, within a sentence: "a lock"
+	CPU        CPU
+	Others     []Limit // further resources that are partly used up
 	// WorkersWait is the share of the workers' time in the wait that bounds them; 0: the requests
 	// wait themselves.
 	WorkersWait float64
@@ -29,7 +29,7 @@ type Facts struct {
 	UsedUp bool
 	// Rising means that more clients still raised the throughput, so that no limit was reached.
 	Rising   bool
-	Sessions bool // the load is connections that stay open, and each offers the same
+	Sessions bool // the load is connections that stay open, and each sends at the same rate
 }
 
 // Limit is a resource that serves one request at a time: a lock, or a goroutine that works for all
@@ -48,7 +48,7 @@ type Removal struct {
 	Part   float64  // share of that wait, or of the holding of a lock, that ends; 0: all of it
 	PartOf string   // where that share of the holding is spent: "in (*os.File).Sync"
 	Time   float64  // share of the requests' time that they wait there; 0: unknown
-	Beside float64  // cores of other processes that are no longer used
+	Others float64  // cores of other processes that are no longer used
 	// Missing is the figure that a model would need; empty: nothing is missing.
 	Missing string
 }
@@ -63,11 +63,11 @@ func (r Removal) OrMissing() Removal {
 
 // Models.
 const (
-	Amdahl = "amdahl" // the CPU is used up: a request takes less of it
-	Holder = "holder" // a lock or a goroutine bounds: a request keeps it for less time
-	Little = "little" // the requests or workers that wait are limited in number: they wait less
-	Beside = "beside" // the removal is not at the bound
-	None   = "none"   // a figure is missing
+	Amdahl    = "amdahl" // the CPU is used up: a request takes less of it
+	Holder    = "holder" // a lock or a goroutine bounds: a request keeps it for less time
+	Little    = "little" // the requests or workers that wait are limited in number: they wait less
+	Elsewhere = "beside" // the removal is not at the bound
+	None      = "none"   // a figure is missing
 )
 
 // Estimate is the most that a removal can bring.
@@ -76,18 +76,18 @@ type Estimate struct {
 	// AtMost is the ratio of the throughput after to that before, at most; 0: unknown.
 	AtMost float64 `json:"at_most,omitempty"`
 	// Alone is the same for a service that shares its CPUs neither with the load generator and its
-	// companions nor with other processes; 0: about the same.
+	// dependencies nor with other processes; 0: about the same.
 	Alone   float64 `json:"at_most_alone,omitempty"`
-	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: nothing is said of it
+	CPU     float64 `json:"cpu_per_request,omitempty"` // ratio of the CPU per request, at least; 0: not known
 	Then    string  `json:"then,omitempty"`            // what bounds the service then
 	Missing string  `json:"missing,omitempty"`
-	InWords string  `json:"in_words"`
+	Text    string  `json:"in_words"`
 }
 
 // mostCPU is the largest share of the CPU time that can go: an answer costs something.
 const mostCPU = 0.99
 
-// Without reckons the most that a removal brings. Whichever resource is used up first bounds the
+// Without estimates the most that a removal brings. Whichever resource is used up first bounds the
 // throughput, so the estimate is the lowest of the known ceilings. One that was not measured may be
 // lower: hence a bound, and no forecast.
 func (f Facts) Without(r Removal) Estimate {
@@ -108,16 +108,16 @@ func (f Facts) Without(r Removal) Estimate {
 			e.Alone = alone
 		}
 	}
-	e.InWords = f.words(r, e)
+	e.Text = f.text(r, e)
 	return e
 }
 
 // missing is the figure without which no model applies.
 func (f Facts) missing(r Removal) string {
 	switch {
-	case f.Bound == rules.Generator:
+	case f.Bottleneck == rules.Generator:
 		return "the service's own bound: the load generator was the limit"
-	case f.Bound == rules.NotLoaded:
+	case f.Bottleneck == rules.NotLoaded:
 		return "a bound: the service would carry more load"
 	case !f.computes() && !f.waits() && !f.UsedUp:
 		return "the bound: what limits the throughput is unknown"
@@ -133,16 +133,16 @@ func (f Facts) missing(r Removal) string {
 
 // computes reports whether the CPU bounds the service, whatever it is used for.
 func (f Facts) computes() bool {
-	return f.Bound == rules.CPU || f.Bound == rules.GC || f.Bound == rules.Syscall || f.Bound == rules.Lock && f.Kind == rules.Spun
+	return f.Bottleneck == rules.CPU || f.Bottleneck == rules.GC || f.Bottleneck == rules.Syscall || f.Bottleneck == rules.Lock && f.Kind == rules.Spun
 }
 
 func (f Facts) waits() bool {
-	return f.Bound == rules.Wait || f.Bound == rules.Lock && f.Kind != rules.Spun
+	return f.Bottleneck == rules.Wait || f.Bottleneck == rules.Lock && f.Kind != rules.Spun
 }
 
 // kind is the kind of wait that bounds the service.
 func (f Facts) kind() string {
-	if f.Bound == rules.Lock {
+	if f.Bottleneck == rules.Lock {
 		return string(rules.Lock)
 	}
 	return f.Kind
@@ -152,11 +152,11 @@ func (f Facts) kind() string {
 func (f Facts) model(r Removal) string {
 	switch {
 	case f.computes() && r.CPU == 0:
-		return Beside
+		return Elsewhere
 	case f.computes():
 		return Amdahl
 	case slices.Contains(r.Waits, f.kind()):
-		if f.Bound == rules.Lock {
+		if f.Bottleneck == rules.Lock {
 			return Holder
 		}
 		return Little
@@ -165,7 +165,7 @@ func (f Facts) model(r Removal) string {
 	case r.CPU > 0 && f.UsedUp:
 		return Amdahl
 	}
-	return Beside
+	return Elsewhere
 }
 
 // Computed reports whether a kind of wait is for another goroutine, which may be computing: what it
@@ -197,7 +197,7 @@ func (f Facts) lowest(r Removal) ceiling {
 		if own, left := f.left(r); left && !f.UsedUp {
 			all = append(all, ceiling{own, f.Name})
 		}
-	case Beside:
+	case Elsewhere:
 		if f.waits() {
 			all = append(all, ceiling{f.around(), f.Name})
 		}

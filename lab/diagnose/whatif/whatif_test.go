@@ -13,7 +13,7 @@ import (
 )
 
 // shared is a service that uses one of two cores; generator and companions use half of one.
-var shared = CPU{Target: 1, Beside: 0.5, Limit: 2, Machine: 2}
+var shared = CPU{Target: 1, Others: 0.5, Limit: 2, Machine: 2}
 
 func TestWithout(t *testing.T) {
 	json := Removal{CPU: 0.29, CPUOf: "in encoding/json.Marshal"}
@@ -25,53 +25,53 @@ func TestWithout(t *testing.T) {
 		alone    float64
 		then, in string
 	}{
-		"the CPU alone": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
+		"the CPU alone": {Facts{Bottleneck: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
 			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal; the CPU still bounds it."},
-		"sessions": {Facts{Bound: rules.CPU, Sessions: true, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
+		"sessions": {Facts{Bottleneck: rules.CPU, Sessions: true, CPU: CPU{Target: 2, Limit: 2, Machine: 2}}, json,
 			Amdahl, 1.408, 0, "the CPU", "at most 1.41x the sessions: 29% of"},
-		"the CPU shared with the generator": {Facts{Bound: rules.CPU, CPU: shared}, json,
+		"the CPU shared with the generator": {Facts{Bottleneck: rules.CPU, CPU: shared}, json,
 			Amdahl, 1.24, 1.408, "the CPU", "at most 1.24x the throughput (1.41x on CPUs of its own)"},
-		"then a lock": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock in store.go:68", 0.8, 0}}}, json,
+		"then a lock": {Facts{Bottleneck: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock in store.go:68", 0.8, 0}}}, json,
 			Amdahl, 1.25, 0, "the lock in store.go:68", "; then the lock in store.go:68 bounds it."},
-		"a lock further away": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.5, 0}}}, json,
+		"a lock further away": {Facts{Bottleneck: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.5, 0}}}, json,
 			Amdahl, 1.408, 0, "the CPU", "; the CPU still bounds it, and the lock would at 2.0x."},
-		"what the lock's holder computes may be what goes": {Facts{Bound: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.8, 0.8}}}, json,
+		"what the lock's holder computes may be what goes": {Facts{Bottleneck: rules.CPU, CPU: CPU{Target: 2, Limit: 2, Machine: 2}, Others: []Limit{{"the lock", 0.8, 0.8}}}, json,
 			Amdahl, 1.408, 0, "the CPU", ""},
-		"all of a lock, beside others": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2, Taken: 0.4}}, Removal{Waits: []string{"lock"}},
+		"all of a lock, beside others": {Facts{Bottleneck: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2, Taken: 0.4}}, Removal{Waits: []string{"lock"}},
 			Holder, 2, 0, "the CPU", "at most 2.0x the throughput; then the CPU bounds it, of which other processes took 40%."},
-		"all of a lock, whose users are ready for longer than they run": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.4, Ready: 1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"lock"}},
+		"all of a lock, whose users are ready for longer than they run": {Facts{Bottleneck: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.4, Ready: 1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"lock"}},
 			Holder, 2, 5, "the CPU", "at most 2.0x the throughput (5.0x on CPUs of its own); then the CPU bounds it, of which other processes took 70%."},
-		"a wait, while others have the CPUs": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: CPU{Target: 0.4, Ready: 2.5, Beside: 0.1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"network"}},
+		"a wait, while others have the CPUs": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: CPU{Target: 0.4, Ready: 2.5, Others: 0.1, Limit: 2, Machine: 2, Taken: 0.7}}, Removal{Waits: []string{"network"}},
 			Little, 1, 5, "the CPU", ""},
-		"half of a lock's holding": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.2, Limit: 2, Machine: 2}}, Removal{Waits: []string{"lock"}, Part: 0.5, PartOf: "in os.(*File).Sync, called at store.go:68"},
+		"half of a lock's holding": {Facts{Bottleneck: rules.Lock, Name: "a lock", CPU: CPU{Target: 0.2, Limit: 2, Machine: 2}}, Removal{Waits: []string{"lock"}, Part: 0.5, PartOf: "in os.(*File).Sync, called at store.go:68"},
 			Holder, 2, 0, "a lock", "at most 2.0x the throughput: 50% of the time under the lock is spent in os.(*File).Sync, called at store.go:68; a lock still bounds it."},
-		"all of a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: shared}, Removal{Waits: []string{"lock"}},
+		"all of a lock": {Facts{Bottleneck: rules.Lock, Name: "a lock", CPU: shared}, Removal{Waits: []string{"lock"}},
 			Holder, 1.333, 2, "the CPU", "; then the CPU bounds it."},
-		"computing beside a lock": {Facts{Bound: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2}}, json,
+		"computing beside a lock": {Facts{Bottleneck: rules.Lock, Name: "a lock", CPU: CPU{Target: 1, Limit: 2, Machine: 2}}, json,
 			Holder, 2.817, 0, "the CPU", "and no more than now unless that is what the requests wait for"},
-		"computing beside a wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting for an answer from downstream", CPU: shared}, json,
-			Beside, 1, 0, "waiting for an answer from downstream", "at most 1.00x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal, but waiting for an answer from downstream bounds it."},
-		"computing beside a wait, with the CPU used up": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: shared}, json,
+		"computing beside a wait": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting for an answer from downstream", CPU: shared}, json,
+			Elsewhere, 1, 0, "waiting for an answer from downstream", "at most 1.00x the throughput: 29% of the CPU time of a request is in encoding/json.Marshal, but waiting for an answer from downstream bounds it."},
+		"computing beside a wait, with the CPU used up": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting", UsedUp: true, CPU: shared}, json,
 			Amdahl, 1.24, 0, "the CPU", ""},
-		"workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, Removal{Waits: []string{"network"}},
+		"workers that wait": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, Removal{Waits: []string{"network"}},
 			Little, 5, 0, "waiting", ""},
-		"computing of workers that wait": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, json,
-			Beside, 1.25, 0, "waiting", ""},
-		"a receiver that shares the CPUs": {Facts{Bound: rules.Wait, Kind: "network", Name: "waiting", CPU: shared}, Removal{Waits: []string{"network"}, Beside: 0.4},
+		"computing of workers that wait": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting", WorkersWait: 0.8, CPU: CPU{Target: 0.1, Limit: 2, Machine: 2}}, json,
+			Elsewhere, 1.25, 0, "waiting", ""},
+		"a receiver that shares the CPUs": {Facts{Bottleneck: rules.Wait, Kind: "network", Name: "waiting", CPU: shared}, Removal{Waits: []string{"network"}, Others: 0.4},
 			Little, 1.818, 0, "the CPU", ""},
-		"a wait beside the CPU": {Facts{Bound: rules.CPU, CPU: shared}, Removal{Waits: []string{"pool"}, Time: 0.12},
-			Beside, 1, 0, "the CPU", "since the CPU bounds it; requests would take 12% less time at most."},
-		"no bound": {Facts{Bound: rules.Unknown, CPU: shared}, json, None, 0, 0, "", "unknown how much more throughput, since a figure is missing: the bound: what limits the throughput is unknown; 29%"},
-		"no bound, with the CPU used up": {Facts{Bound: rules.Unknown, UsedUp: true, CPU: CPU{Target: 0.2, Ready: 1.9, Limit: 2, Machine: 2}}, json,
+		"a wait beside the CPU": {Facts{Bottleneck: rules.CPU, CPU: shared}, Removal{Waits: []string{"pool"}, Time: 0.12},
+			Elsewhere, 1, 0, "the CPU", "since the CPU bounds it; requests would take 12% less time at most."},
+		"no bound": {Facts{Bottleneck: rules.Unknown, CPU: shared}, json, None, 0, 0, "", "unknown how much more throughput, since a figure is missing: the bound: what limits the throughput is unknown; 29%"},
+		"no bound, with the CPU used up": {Facts{Bottleneck: rules.Unknown, UsedUp: true, CPU: CPU{Target: 0.2, Ready: 1.9, Limit: 2, Machine: 2}}, json,
 			Amdahl, 1.408, 14.085, "the CPU", "; the CPU still bounds it."},
-		"not loaded":          {Facts{Bound: rules.NotLoaded, CPU: shared}, json, None, 0, 0, "", "the service would carry more load"},
-		"only the generator":  {Facts{Bound: rules.Generator, CPU: shared}, json, None, 0, 0, "", "the load generator was the limit"},
-		"no limit reached":    {Facts{Bound: rules.Wait, Kind: "timer", Rising: true, CPU: shared}, Removal{Waits: []string{"timer"}}, None, 0, 0, "", "more clients still raised"},
-		"CPU use unseen":      {Facts{Bound: rules.Lock}, Removal{Waits: []string{"lock"}}, None, 0, 0, "", "the CPU that the service uses"},
-		"a leak has no model": {Facts{Bound: rules.CPU, CPU: shared}, Removal{}.OrMissing(), None, 0, 0, "", "its cost for each request"},
+		"not loaded":          {Facts{Bottleneck: rules.NotLoaded, CPU: shared}, json, None, 0, 0, "", "the service would carry more load"},
+		"only the generator":  {Facts{Bottleneck: rules.Generator, CPU: shared}, json, None, 0, 0, "", "the load generator was the limit"},
+		"no limit reached":    {Facts{Bottleneck: rules.Wait, Kind: "timer", Rising: true, CPU: shared}, Removal{Waits: []string{"timer"}}, None, 0, 0, "", "more clients still raised"},
+		"CPU use unseen":      {Facts{Bottleneck: rules.Lock}, Removal{Waits: []string{"lock"}}, None, 0, 0, "", "the CPU that the service uses"},
+		"a leak has no model": {Facts{Bottleneck: rules.CPU, CPU: shared}, Removal{}.OrMissing(), None, 0, 0, "", "its cost for each request"},
 	} {
 		e := c.facts.Without(c.removal)
-		if e.Model != c.model || math.Abs(e.AtMost-c.atMost) > 0.01 || math.Abs(e.Alone-c.alone) > 0.01 || e.Then != c.then || !strings.Contains(e.InWords, c.in) {
+		if e.Model != c.model || math.Abs(e.AtMost-c.atMost) > 0.01 || math.Abs(e.Alone-c.alone) > 0.01 || e.Then != c.then || !strings.Contains(e.Text, c.in) {
 			t.Errorf("%s: %+v", name, e)
 		}
 		if (e.Missing == "") != (c.model != None) || (c.removal.CPU > 0) != (e.CPU == 1-c.removal.CPU) {
@@ -84,9 +84,9 @@ func TestWithout(t *testing.T) {
 func TestMoreRemovedBringsMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0, 1)
-		f := Facts{Bound: rapid.SampledFrom([]rules.Bound{rules.CPU, rules.GC, rules.Lock, rules.Wait}).Draw(t, "bound"), Kind: "network", Name: "it",
+		f := Facts{Bottleneck: rapid.SampledFrom([]rules.Bottleneck{rules.CPU, rules.GC, rules.Lock, rules.Wait}).Draw(t, "bound"), Kind: "network", Name: "it",
 			UsedUp: rapid.Bool().Draw(t, "used up"), WorkersWait: share.Draw(t, "workers"),
-			CPU:    CPU{Target: rapid.Float64Range(0.001, 64).Draw(t, "target"), Ready: rapid.Float64Range(0, 99).Draw(t, "ready"), Beside: rapid.Float64Range(0, 64).Draw(t, "beside"), Limit: math.Inf(1), Machine: 64},
+			CPU:    CPU{Target: rapid.Float64Range(0.001, 64).Draw(t, "target"), Ready: rapid.Float64Range(0, 99).Draw(t, "ready"), Others: rapid.Float64Range(0, 64).Draw(t, "beside"), Limit: math.Inf(1), Machine: 64},
 			Others: []Limit{{"another", share.Draw(t, "busy"), share.Draw(t, "computes")}}}
 		less := Removal{CPU: share.Draw(t, "less"), Waits: []string{"lock", "network"}, Part: share.Draw(t, "part")}
 		more := less
@@ -106,7 +106,7 @@ func TestMoreRemovedBringsMore(t *testing.T) {
 func TestCPUOf(t *testing.T) {
 	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 4}, System: record.System{Seen: true, TargetCPU: 1, TargetDelay: 0.25, DependencyCPU: 0.25, OthersCPU: 0.5}}
 	r.Totals.Generator.CPUSeconds = 1
-	if c := CPUOf(r, 2); c != (CPU{Target: 1, Ready: 1.25, Beside: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
+	if c := CPUOf(r, 2); c != (CPU{Target: 1, Ready: 1.25, Others: 0.75, Limit: 2, Machine: 4, Taken: 0.125}) {
 		t.Errorf("%+v", c)
 	}
 	r.Target.Quota = 1.5
@@ -118,7 +118,7 @@ func TestCPUOf(t *testing.T) {
 		t.Errorf("with a shared quota: %+v", c)
 	}
 	r.System.Elsewhere = true
-	if c := CPUOf(r, 8); c.Beside != 0 || c.Machine != 8 {
+	if c := CPUOf(r, 8); c.Others != 0 || c.Machine != 8 {
 		t.Errorf("on another machine: %+v", c)
 	}
 	r.System.Seen = false
@@ -129,23 +129,23 @@ func TestCPUOf(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	half := time.Second / 2
-	l := LoadOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, DependencyCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
-	if l != (Load{PerS: 400, Target: 0.4, Ready: 0.8, Beside: 0.2}) || math.Abs(l.Micros()-1000) > 1e-9 {
+	l := CPUUseOf([]*record.Slice{{Length: half, Served: 300, TargetCPU: 0.2, TargetDelay: 0.4, DependencyCPU: 0.1, GeneratorCPU: 0.1}, {Length: half, Served: 100, TargetCPU: 0.2}})
+	if l != (CPUUse{PerS: 400, Target: 0.4, Ready: 0.8, Others: 0.2}) || math.Abs(l.Micros()-1000) > 1e-9 {
 		t.Errorf("%+v", l)
 	}
 	c := CPU{Target: 1, Ready: 1.9, Limit: 2, Machine: 2}
-	if at := c.At(l); at != (CPU{Target: 0.4, Ready: 0.8, Beside: 0.2, Limit: 2, Machine: 2}) || at.UsedUp() || !c.UsedUp() {
+	if at := c.At(l); at != (CPU{Target: 0.4, Ready: 0.8, Others: 0.2, Limit: 2, Machine: 2}) || at.UsedUp() || !c.UsedUp() {
 		t.Errorf("%+v", at)
 	}
-	if at := c.At(Load{Target: 0.4, Ready: 0.4}); at.Ready != 1.9 {
+	if at := c.At(CPUUse{Target: 0.4, Ready: 0.4}); at.Ready != 1.9 {
 		t.Errorf("without the time in which threads were ready: %+v", at)
 	}
-	if at := c.At(LoadOf(nil)); at != c {
+	if at := c.At(CPUUseOf(nil)); at != c {
 		t.Errorf("without slices: %+v", at)
 	}
 	r := &record.Run{Length: 2 * time.Second, Machine: record.Machine{Cores: 2}, System: record.System{Seen: true, TargetCPU: 0.5, TargetDelay: 0.5}}
 	r.Totals.ThroughputPerS = 1000
-	if l := LoadOfRuns([]*record.Run{r, r}); l != (Load{PerS: 1000, Target: 0.5, Ready: 1}) {
+	if l := CPUUseOfRuns([]*record.Run{r, r}); l != (CPUUse{PerS: 1000, Target: 0.5, Ready: 1}) {
 		t.Errorf("%+v", l)
 	}
 }

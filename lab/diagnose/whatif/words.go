@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// words say what an estimate means, and on what it rests.
-func (f Facts) words(r Removal, e Estimate) string {
+// text say what an estimate means, and on what it rests.
+func (f Facts) text(r Removal, e Estimate) string {
 	cost := ""
 	if r.CPU > 0 {
 		cost = fmt.Sprintf("%.0f%% of the CPU time of a request is %s", 100*r.CPU, r.CPUOf)
@@ -16,11 +16,11 @@ func (f Facts) words(r Removal, e Estimate) string {
 		return fmt.Sprintf("unknown how much more throughput, since a figure is missing: %s; %s.", e.Missing, cost)
 	case e.Model == None:
 		return fmt.Sprintf("unknown, since a figure is missing: %s.", e.Missing)
-	case e.Model == Beside && cost != "":
+	case e.Model == Elsewhere && cost != "":
 		return fmt.Sprintf("%s: %s, but %s bounds it.", f.atMost(e), cost, e.Then)
-	case e.Model == Beside && r.Time > 0:
+	case e.Model == Elsewhere && r.Time > 0:
 		return fmt.Sprintf("%s, since %s bounds it; requests would take %.0f%% less time at most.", f.atMost(e), e.Then, 100*r.Time)
-	case e.Model == Beside:
+	case e.Model == Elsewhere:
 		return fmt.Sprintf("%s, since %s bounds it.", f.atMost(e), e.Then)
 	}
 	said := f.atMost(e)

@@ -210,17 +210,17 @@ func (s *schedule) capacityDecided(pair [2]Arm) bool {
 	if s.plan.Metric != compare.MetricCapacity || s.plan.Rate > 0 || s.gone(pair) {
 		return true
 	}
-	a, _ := capacity.VotesOf(s.slices, pair[0].Role, pair[0].Variant)
-	b, _ := capacity.VotesOf(s.slices, pair[1].Role, pair[1].Variant)
+	a, _ := capacity.TrialsOf(s.slices, pair[0].Role, pair[0].Variant)
+	b, _ := capacity.TrialsOf(s.slices, pair[1].Role, pair[1].Variant)
 	// Checked after every slice, one comparison in five of a variant with itself would seem
 	// decided at some time.
 	for n := enoughTrials; n <= min(len(a), len(b)); n = n * 3 / 2 {
 		x, y := capacity.FitTrials(a[:n], peak(s.slices, pair[0], s.warm[pair[0]])), capacity.FitTrials(b[:n], peak(s.slices, pair[1], s.warm[pair[1]]))
-		if x.Knee <= 0 || y.Knee <= 0 {
+		if x.Rate50 <= 0 || y.Rate50 <= 0 {
 			continue
 		}
 		const sure = 2.6 // standard errors: 1% for each check
-		if math.Abs(math.Log(y.Knee/x.Knee)) > sure*math.Hypot(x.KneeError, y.KneeError) {
+		if math.Abs(math.Log(y.Rate50/x.Rate50)) > sure*math.Hypot(x.Rate50Error, y.Rate50Error) {
 			return true
 		}
 	}
@@ -261,9 +261,9 @@ func (s *schedule) lacksTrials(p Arm) bool {
 // located reports whether every variant's capacity has a narrow enough interval.
 func (s *schedule) located() bool {
 	return !s.scenario.Bounded() || !slices.ContainsFunc(s.plan.Arms, func(p Arm) bool {
-		trials, _ := capacity.VotesOf(s.slices, p.Role, p.Variant)
+		trials, _ := capacity.TrialsOf(s.slices, p.Role, p.Variant)
 		e := capacity.FitTrials(trials, peak(s.slices, p, s.warm[p]))
-		return s.dropped[p] == "" && (e.SafeInterval == nil || e.SafeInterval[1]-e.SafeInterval[0] > enoughWidth*e.Safe)
+		return s.dropped[p] == "" && (e.Rate95Interval == nil || e.Rate95Interval[1]-e.Rate95Interval[0] > enoughWidth*e.Rate95)
 	})
 }
 
@@ -312,7 +312,7 @@ func failing(all []record.Slice, p Arm) (why string) {
 // nextRate returns the rate of an arm's next SLO slice, given its work rate during warm-up and a
 // limit (0: none); u is uniform in [0,1).
 func nextRate(all []record.Slice, p Arm, warm, limit, u float64) float64 {
-	trials, _ := capacity.VotesOf(all, p.Role, p.Variant)
+	trials, _ := capacity.TrialsOf(all, p.Role, p.Variant)
 	return capacity.NextRate(trials, peak(all, p, warm), limit, u)
 }
 

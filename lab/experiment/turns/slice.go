@@ -142,7 +142,7 @@ func (s *instance) runAtRate(ctx context.Context, rate float64, round int) (reco
 	if t := r.Totals.Server; t != nil && t.AllocsPerRequest >= 0 {
 		out.Allocs, out.AllocBytes = t.AllocsPerRequest*float64(served(&r)), t.BytesPerRequest*float64(served(&r))
 	}
-	capacity.JudgeSlice(&out, &r)
+	capacity.CheckSlice(&out, &r)
 	if !out.Met && out.Inconclusive == "" {
 		out.Limited = s.byGenerator(&r)
 	}

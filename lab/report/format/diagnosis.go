@@ -14,7 +14,7 @@ import (
 )
 
 // Bounds name the bottlenecks.
-var Bounds = map[rules.Bound]string{
+var Bounds = map[rules.Bottleneck]string{
 	rules.CPU: "CPU", rules.GC: "allocation and GC", rules.Lock: "a lock", rules.Syscall: "system calls",
 	rules.Wait: "waiting", rules.Generator: "the load generator", rules.Environment: "other processes",
 	rules.NotLoaded: "none yet: it was not loaded", rules.Unknown: "unknown",
@@ -28,11 +28,11 @@ func BoundBy(d *diagnose.Diagnosis) string {
 	case !d.Valid:
 		return "no verdict"
 	}
-	text := cmp.Or(Bounds[d.Bound], string(d.Bound), Bounds[rules.Unknown])
-	if d.Kind != "" && d.Kind != string(d.Bound) {
+	text := cmp.Or(Bounds[d.Bottleneck], string(d.Bottleneck), Bounds[rules.Unknown])
+	if d.Kind != "" && d.Kind != string(d.Bottleneck) {
 		text += " (" + d.Kind + ")"
 	}
-	if !d.Confirmed && d.Disturbed != "" && d.Bound != rules.Environment {
+	if !d.Confirmed && d.Disturbed != "" && d.Bottleneck != rules.Environment {
 		text += ", unconfirmed"
 	}
 	return text

@@ -77,7 +77,7 @@ func Run(r *record.Run) string {
 }
 
 // Unjudged is the reason why a verdict is neither met nor missed; empty: it is one of them.
-func Unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Unjudged, "not judged: ") }
+func Unjudged(v capacity.Verdict) string { return strings.TrimPrefix(v.Inconclusive, "not judged: ") }
 
 // Missed lists the criteria that a single load missed.
 func Missed(v *capacity.Verdict) []string {

@@ -111,7 +111,7 @@ func stepObjects(r *report.Report) []object {
 		}
 		var bound any // null: no verdict
 		if d := r.Diagnosis(s.Name); d != nil && d.Valid {
-			bound = d.Bound
+			bound = d.Bottleneck
 		}
 		out = append(out, append(o, member{"bound_by", bound}, member{"rounds", s.Rounds},
 			member{"reason", s.Invalid}, member{"warnings", list(s.Warnings)})) // reason: why there is no capacity
@@ -170,7 +170,7 @@ func runObject(r *report.Report) any {
 }
 
 func capacityObject(r *report.Report) any {
-	c := capacity.Result{SLO: r.SLO, Steps: []capacity.Step{}}
+	c := capacity.Result{SLO: r.SLO, Steps: []capacity.RatePoint{}}
 	if r.Capacity != nil {
 		c = *r.Capacity
 	}
@@ -241,7 +241,7 @@ func diagnoses(r *report.Report) (out []diagnosis) {
 // diagnosisObject is the first variant's diagnosis; with several variants it also contains all of
 // them.
 func diagnosisObject(r *report.Report) any {
-	d := newDiagnosis(view.Complete([]diagnose.Diagnosis{{Bound: rules.Unknown}})[0])
+	d := newDiagnosis(view.Complete([]diagnose.Diagnosis{{Bottleneck: rules.Unknown}})[0])
 	all := diagnoses(r)
 	if len(all) > 0 {
 		d = all[0]

@@ -124,8 +124,8 @@ func (v *View) Slice(s record.Slice, left time.Duration) {
 	switch {
 	case s.Invalid != "":
 		what = s.Invalid
-	case s.Kind == record.SliceSLO && capacity.NoVote(&s) != "":
-		what = fmt.Sprintf("not judged at %.0f/s: %s", s.Rate, capacity.NoVote(&s))
+	case s.Kind == record.SliceSLO && capacity.WhyExcluded(&s) != "":
+		what = fmt.Sprintf("not judged at %.0f/s: %s", s.Rate, capacity.WhyExcluded(&s))
 	case s.Kind == record.SliceSLO && s.Met:
 		what = fmt.Sprintf("met the SLO at %.0f/s, p99 %s", s.Rate, ms(s.Latency.P99))
 	case s.Kind == record.SliceSLO:

@@ -97,10 +97,10 @@ func (m *Made) AddCause(variant string, cheaper string, by float64) {
 func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
 	put := stacks.Site{Function: "dyno/parts/queue.(*Ring).Put", File: "/src/dyno/parts/queue/ring.go", Line: 128, Share: 0.88}
 	return diagnose.Diagnosis{
-		Variant: variant, Valid: true, Bound: rules.Lock, Kind: "mutex", Also: []rules.Bound{rules.GC}, Where: []stacks.Site{put},
+		Variant: variant, Valid: true, Bottleneck: rules.Lock, Kind: "mutex", Also: []rules.Bottleneck{rules.GC}, Sites: []stacks.Site{put},
 		Confirmed: true,
-		WhatIf:    &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", InWords: "at most 1.61x the throughput; then the CPU bounds it."},
-		InWords:   "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
+		WhatIf:    &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", Text: "at most 1.61x the throughput; then the CPU bounds it."},
+		Text:      "A lock bounds it: at 32 requests in flight 71% of them wait for a mutex at any moment. It is taken in dyno/parts/queue.(*Ring).Put.",
 		Evidence: []findings.Evidence{
 			{Signal: rules.Utilisation, Value: 0.62, Unit: "share", Means: "the CPU is not what is short"},
 			{Signal: rules.LockWait, Value: 0.71, Unit: "share", Means: "of 32 requests in flight, 23 wait for a mutex at any time"},
@@ -110,13 +110,13 @@ func Diagnosis(variant string, limit float64) diagnose.Diagnosis {
 			{Changed: "GOMAXPROCS 2 to 1", Predicted: "the same throughput", Saw: "0.71x"},
 		},
 		Findings: []findings.Finding{
-			{Kind: "contention", InWords: "Waits for the ring's mutex take 90 us of a request.", Where: []stacks.Site{put}, Profile: record.ProfileMutex,
+			{Kind: "contention", Text: "Waits for the ring's mutex take 90 us of a request.", Sites: []stacks.Site{put}, Profile: record.ProfileMutex,
 				Evidence: []findings.Evidence{{Signal: "mean_wait", Value: 90, Unit: "us", Means: "1.2 waits a request"}}, Next: "dyno compare scenarios/notify.yaml --a baseline --b sharded",
-				WhatIf: &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", InWords: "at most 1.61x the throughput; then the CPU bounds it."}},
-			{Kind: "allocations", InWords: "Decoding allocates 30 objects a request.", Profile: record.ProfileHeap, Next: "Decode into a struct that is used again.",
-				Where: []stacks.Site{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
-			{Kind: "goroutine-leak", InWords: "The stacks of no function kept growing.", Next: "Nothing to do.",
-				WhatIf: &whatif.Estimate{Model: whatif.None, Missing: "its cost for each request", InWords: "unknown, since a figure is missing: its cost for each request."}},
+				WhatIf: &whatif.Estimate{Model: whatif.Holder, AtMost: 1.61, Then: "the CPU", Text: "at most 1.61x the throughput; then the CPU bounds it."}},
+			{Kind: "allocations", Text: "Decoding allocates 30 objects a request.", Profile: record.ProfileHeap, Next: "Decode into a struct that is used again.",
+				Sites: []stacks.Site{{Function: "encoding/json.(*decodeState).object", File: "/usr/local/go/src/encoding/json/decode.go", Line: 128, Share: 0.4}}},
+			{Kind: "goroutine-leak", Text: "The stacks of no function kept growing.", Next: "Nothing to do.",
+				WhatIf: &whatif.Estimate{Model: whatif.None, Missing: "its cost for each request", Text: "unknown, since a figure is missing: its cost for each request."}},
 		},
 		CapacityPerS: limit, PeakPerS: limit * 1.1,
 		Unseen:   []string{"cache misses: perf_event_paranoid is 3 here; at 1 they would be counted"},
@@ -140,8 +140,8 @@ func Diagnose() *Made {
 func Undiagnosed() *Made {
 	m := Diagnose()
 	m.Outcome = &record.Outcome{Status: record.OutcomeInvalid, Reason: "the load generator was the limit"}
-	m.Diagnoses[0] = diagnose.Diagnosis{Variant: "notify", Reason: "the load generator was the limit", Bound: rules.Generator,
-		InWords: "The load generator is the limit, not the service: its busiest thread used 93% of a core."}
+	m.Diagnoses[0] = diagnose.Diagnosis{Variant: "notify", Reason: "the load generator was the limit", Bottleneck: rules.Generator,
+		Text: "The load generator is the limit, not the service: its busiest thread used 93% of a core."}
 	return m
 }
 
@@ -156,9 +156,9 @@ func Why() *Made {
 	m.AddCause("baseline", "", 1)
 	m.AddCause("decode", "encoding/json", 0.4)
 	m.AddCause("lock-free", "sync.(*Mutex)", 0)
-	m.Diagnoses[0].Bound, m.Diagnoses[0].Kind, m.Diagnoses[0].Also = rules.CPU, "", nil
+	m.Diagnoses[0].Bottleneck, m.Diagnoses[0].Kind, m.Diagnoses[0].Also = rules.CPU, "", nil
 	m.Diagnoses[0].Signals = rules.Signals{rules.Utilisation: 0.97, rules.Waiting: 0.12}
-	m.Diagnoses[0].InWords = "The CPU bounds it: it uses 1.94 of the 2 cores it could have had."
+	m.Diagnoses[0].Text = "The CPU bounds it: it uses 1.94 of the 2 cores it could have had."
 	m.Diagnoses[1].Moved = "It moved because the service was bound by its CPU and now spends 41 us less of it per request."
 	m.Diagnoses[1].Signals = rules.Signals{rules.Utilisation: 0.95, rules.Waiting: 0.14}
 	m.Diagnoses[2].Moved = "It did not move: the lock that it removes was not what bound the service."

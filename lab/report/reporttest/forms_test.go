@@ -153,8 +153,8 @@ func TestOneOutcome(t *testing.T) {
 // it was missed.
 func TestTooShortIsNotMissed(t *testing.T) {
 	for _, v := range []capacity.Verdict{
-		{TooShort: true, Unjudged: "not judged: 604 of the 2000 completions that a verdict needs"},
-		{TooShort: true, Unjudged: "604 of the 2000 completions that a verdict needs"},
+		{TooShort: true, Inconclusive: "not judged: 604 of the 2000 completions that a verdict needs"},
+		{TooShort: true, Inconclusive: "604 of the 2000 completions that a verdict needs"},
 	} {
 		m := reporttest.Load("open")
 		a := m.Analysis()

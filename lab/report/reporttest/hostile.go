@@ -21,9 +21,9 @@ func HostileCause() *report.Report {
 	bad := Hostile + "\x1b[31m\u202e"
 	place := []stacks.Site{{Function: bad, File: "/" + bad + "/" + bad, Line: 1, Share: math.NaN()}}
 	figures := []findings.Evidence{{Signal: bad, Value: 1, Unit: bad, Means: bad}, {Signal: bad, Value: math.Inf(1)}}
-	m.Diagnoses[0] = diagnose.Diagnosis{Variant: Hostile, Valid: true, Bound: rules.Bound(bad), Kind: bad, Also: []rules.Bound{rules.Bound(bad)}, Where: place,
-		InWords: bad, Moved: bad, Evidence: figures, Interventions: []diagnose.Intervention{{Changed: bad, Predicted: bad, Saw: bad}},
-		Findings: []findings.Finding{{Kind: bad, InWords: bad, Evidence: figures, Where: place, Next: "dyno " + bad + "`", Profile: bad}},
+	m.Diagnoses[0] = diagnose.Diagnosis{Variant: Hostile, Valid: true, Bottleneck: rules.Bottleneck(bad), Kind: bad, Also: []rules.Bottleneck{rules.Bottleneck(bad)}, Sites: place,
+		Text: bad, Moved: bad, Evidence: figures, Interventions: []diagnose.Intervention{{Changed: bad, Predicted: bad, Saw: bad}},
+		Findings: []findings.Finding{{Kind: bad, Text: bad, Evidence: figures, Sites: place, Next: "dyno " + bad + "`", Profile: bad}},
 		Unseen:   []string{bad}, Warnings: []string{bad}, CapacityPerS: math.NaN(), Signals: rules.Signals{rules.Utilisation: 7, rules.Waiting: -3, bad: math.NaN()}}
 	for _, p := range m.Runs[3].FixtureProfiles {
 		p.Stacks = append(p.Stacks, record.Stack{Value: p.Total(), Frames: []record.Frame{{Function: bad, File: bad}}})

@@ -114,7 +114,7 @@ func held() *report.Report {
 	r.Spec.Confirm = true
 	a := m.Analysis()
 	c := a.Capacities["plain"]
-	c.Steps = []capacity.Step{{Run: r.ID, Role: r.Spec.Role, Hold: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
+	c.Steps = []capacity.RatePoint{{Run: r.ID, Role: r.Spec.Role, Confirm: true, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: 4, P99Ms: 92, P999Ms: 150, Met: true}}
 	a.Capacities["plain"] = c
 	return report.Assemble(m.Experiment, a)
 }

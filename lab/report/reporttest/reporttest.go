@@ -296,7 +296,7 @@ func (m *Made) Analysis() report.Results {
 				if r.Axis() == record.AxisConcurrency {
 					concurrency, res.Concurrency = r.Spec.Connections, 9
 				}
-				res.Steps = append(res.Steps, capacity.Step{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
+				res.Steps = append(res.Steps, capacity.RatePoint{Concurrency: concurrency, OfferedPerS: r.Totals.OfferedPerS, AchievedPerS: r.Totals.ThroughputPerS, P50Ms: q.P50, P99Ms: q.P99, P999Ms: q.P999, CPU: 1.2, Variation: 0.02, Met: a.Verdicts[r.ID].Met, Invalid: r.Invalid})
 			}
 		}
 		a.Capacities[v.Name] = res

@@ -107,7 +107,7 @@ func (m *Made) turns(a *report.Results) {
 	for name, c := range a.Capacities {
 		safe := m.Limits[name] * 0.9
 		c.CapacityPerS, c.Interval, c.Data, c.Steps = safe, &[2]float64{safe * 0.87, safe * 1.15}, nil, nil
-		c.KneePerS, c.KneeInterval, c.Votes = safe*1.1, &[2]float64{safe * 1.07, safe * 1.13}, 24
+		c.Rate50PerS, c.Rate50Interval, c.Trials = safe*1.1, &[2]float64{safe * 1.07, safe * 1.13}, 24
 		c.PeakWorkPerS, c.PeakWorkInterval = m.Limits[name], &[2]float64{m.Limits[name] * 0.98, m.Limits[name] * 1.02}
 		a.Capacities[name] = c
 	}

@@ -39,10 +39,10 @@ func causes(r *report.Report) Section {
 // whyText states a variant's bottleneck, and why its throughput changed or did not.
 func whyText(r *report.Report, d *diagnose.Diagnosis) string {
 	text := r.NameOf(d)
-	if d.Valid && d.Bound != rules.Unknown {
+	if d.Valid && d.Bottleneck != rules.Unknown {
 		text += ", bound by " + format.Verdict(d)
 	}
-	return text + ": " + cmp.Or(d.Moved, d.InWords, "unknown")
+	return text + ": " + cmp.Or(d.Moved, d.Text, "unknown")
 }
 
 // diagnosis is all diagnoses, and where their variants are by CPU use and waiting.
@@ -85,7 +85,7 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	}
 	g.Blocks = append(g.Blocks, For{Page, top}, For{printed, []Block{Text{Class: Strong, Spans: plain(r.NameOf(d) + ": " + format.Verdict(d))}}})
 	if !r.AnswerHolds(d) {
-		g.Blocks = append(g.Blocks, Text{Class: "in-words", Spans: plain(d.InWords)})
+		g.Blocks = append(g.Blocks, Text{Class: "in-words", Spans: plain(d.Text)})
 	}
 	var facts Facts
 	if d.CapacityPerS > 0 {
@@ -98,11 +98,11 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 	}
 	g.Blocks = append(g.Blocks, facts)
 	if d.WhatIf != nil {
-		g.Blocks = append(g.Blocks, Text{Label: "without this bound", Spans: plain(d.WhatIf.InWords)})
+		g.Blocks = append(g.Blocks, Text{Label: "without this bound", Spans: plain(d.WhatIf.Text)})
 	}
-	kinds := kindsOf(d.Bound)
-	if len(d.Where) > 0 {
-		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Where)}}, For{Page, []Block{Heading{4, "Where"}, placeList(r, d, kinds, d.Where)}})
+	kinds := kindsOf(d.Bottleneck)
+	if len(d.Sites) > 0 {
+		g.Blocks = append(g.Blocks, For{printed, []Block{placeTable(d.Sites)}}, For{Page, []Block{Heading{4, "Where"}, placeList(r, d, kinds, d.Sites)}})
 	}
 	if len(d.Evidence) > 0 {
 		g.Blocks = append(g.Blocks, Heading{4, "Evidence"}, evidence(d.Evidence))
@@ -117,26 +117,26 @@ func diagnosed(r *report.Report, d *diagnose.Diagnosis) Block {
 func found(r *report.Report, d *diagnose.Diagnosis) (out []Block) {
 	briefly, onPage := List{Label: "finding"}, List{Class: "findings"}
 	for _, f := range d.Findings {
-		kinds := kindsOf(d.Bound)
+		kinds := kindsOf(d.Bottleneck)
 		if f.Profile != "" {
 			kinds = []string{f.Profile}
 		}
 		var why []Block
-		if len(f.Where) > 0 {
-			at := f.Where[0]
-			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Place(at)))}}}, For{Page, []Block{placeList(r, d, kinds, f.Where)}})
+		if len(f.Sites) > 0 {
+			at := f.Sites[0]
+			why = append(why, For{Terminal, []Block{Text{Spans: plain("in " + at.Function + format.Space(format.Place(at)))}}}, For{Page, []Block{placeList(r, d, kinds, f.Sites)}})
 		}
 		if len(f.Evidence) > 0 {
 			why = append(why, For{Page, []Block{evidence(f.Evidence)}})
 		}
 		if f.WhatIf != nil {
-			why = append(why, Text{Label: "without it", Spans: plain(f.WhatIf.InWords)})
+			why = append(why, Text{Label: "without it", Spans: plain(f.WhatIf.Text)})
 		}
 		if f.Next != "" {
 			why = append(why, Text{Label: "next", Spans: plain(f.Next)})
 		}
-		briefly.Items = append(briefly.Items, Item{Spans: plain(f.InWords), Blocks: why})
-		spans := []Span{{S: strings.ReplaceAll(f.Kind, "-", " "), Class: Strong}, {S: f.InWords}}
+		briefly.Items = append(briefly.Items, Item{Spans: plain(f.Text), Blocks: why})
+		spans := []Span{{S: strings.ReplaceAll(f.Kind, "-", " "), Class: Strong}, {S: f.Text}}
 		if r.Flames.Has(d.Variant, f.Profile) {
 			spans = append(spans, flameLink(d.Variant, f.Profile, ""))
 		}
@@ -161,7 +161,7 @@ func certainty(d *diagnose.Diagnosis) string {
 	switch {
 	case !d.Valid:
 		return "bad"
-	case d.Bound == rules.Unknown || d.Bound == rules.NotLoaded || d.Bound == rules.Generator || d.Bound == rules.Environment,
+	case d.Bottleneck == rules.Unknown || d.Bottleneck == rules.NotLoaded || d.Bottleneck == rules.Generator || d.Bottleneck == rules.Environment,
 		d.Disturbed != "" && !d.Confirmed:
 		return "part"
 	}
@@ -169,7 +169,7 @@ func certainty(d *diagnose.Diagnosis) string {
 }
 
 // kindsOf are the flame graphs that may show the cause of a verdict, the likeliest first.
-func kindsOf(b rules.Bound) []string {
+func kindsOf(b rules.Bottleneck) []string {
 	switch b {
 	case rules.GC:
 		return []string{record.ProfileHeap, "objects", record.ProfileCPU}

@@ -43,7 +43,7 @@ func TestLinksLeadToFrames(t *testing.T) {
 	if got := of(r); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	r.Diagnoses[0].Where = []stacks.Site{{Function: "nowhere.F"}}
+	r.Diagnoses[0].Sites = []stacks.Site{{Function: "nowhere.F"}}
 	if got := of(r); !slices.Equal(got, want[1:]) {
 		t.Errorf("a place that is in no graph is linked: %q", got)
 	}

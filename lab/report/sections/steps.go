@@ -119,20 +119,20 @@ func rates(r *report.Report) Section {
 	return s
 }
 
-func rateTable(of []capacity.Step) Table {
-	rate := func(head, unit, short string, read func(capacity.Step) float64) format.Column[capacity.Step] {
-		return figure(head, unit, short, func(s capacity.Step) string { return number(read(s)) })
+func rateTable(of []capacity.RatePoint) Table {
+	rate := func(head, unit, short string, read func(capacity.RatePoint) float64) format.Column[capacity.RatePoint] {
+		return figure(head, unit, short, func(s capacity.RatePoint) string { return number(read(s)) })
 	}
-	t := tableOf("rates", []format.Column[capacity.Step]{
-		rate("offered", "per second", "offered/s", func(s capacity.Step) float64 { return s.OfferedPerS }),
-		rate("achieved", "per second", "achieved/s", func(s capacity.Step) float64 { return s.AchievedPerS }),
-		rate("p50", "ms", "p50 ms", func(s capacity.Step) float64 { return s.P50Ms }),
-		rate("p99", "ms", "p99 ms", func(s capacity.Step) float64 { return s.P99Ms }),
-		roomy(rate("p99.9", "ms", "", func(s capacity.Step) float64 { return s.P999Ms })),
-		figure("errors", "", "errors", func(s capacity.Step) string { return share(s.Errors) }),
-		roomy(rate("CPU", "cores", "", func(s capacity.Step) float64 { return s.CPU })),
-		roomy(figure("variation", "of the rate", "", func(s capacity.Step) string { return share(s.Variation) })),
-		words("SLO", func(s capacity.Step) string { return format.Met(s.Met, s.Invalid) }),
+	t := tableOf("rates", []format.Column[capacity.RatePoint]{
+		rate("offered", "per second", "offered/s", func(s capacity.RatePoint) float64 { return s.OfferedPerS }),
+		rate("achieved", "per second", "achieved/s", func(s capacity.RatePoint) float64 { return s.AchievedPerS }),
+		rate("p50", "ms", "p50 ms", func(s capacity.RatePoint) float64 { return s.P50Ms }),
+		rate("p99", "ms", "p99 ms", func(s capacity.RatePoint) float64 { return s.P99Ms }),
+		roomy(rate("p99.9", "ms", "", func(s capacity.RatePoint) float64 { return s.P999Ms })),
+		figure("errors", "", "errors", func(s capacity.RatePoint) string { return share(s.Errors) }),
+		roomy(rate("CPU", "cores", "", func(s capacity.RatePoint) float64 { return s.CPU })),
+		roomy(figure("variation", "of the rate", "", func(s capacity.RatePoint) string { return share(s.Variation) })),
+		words("SLO", func(s capacity.RatePoint) string { return format.Met(s.Met, s.Invalid) }),
 	}, of)
 	for i, s := range of {
 		t.Rows[i].Cells[8].Details = s.Misses

@@ -218,13 +218,13 @@ func metAt(e *record.Experiment, variant string) (met, of int) {
 		}
 	}
 	for i := range e.Slices {
-		if s := &e.Slices[i]; s.Kind == record.SliceSLO && s.Role == record.RoleMeasure && s.Variant == variant && capacity.NoVote(s) == "" {
+		if s := &e.Slices[i]; s.Kind == record.SliceSLO && s.Role == record.RoleMeasure && s.Variant == variant && capacity.WhyExcluded(s) == "" {
 			count(s.Rate, s.Met)
 		}
 	}
 	for _, run := range e.Runs {
 		if run.Axis() == record.AxisSessions && run.Spec.Role == record.RoleMeasure && run.Spec.Variant == variant && run.Invalid == "" {
-			count(float64(run.Spec.Connections), capacity.Judge(run).Met)
+			count(float64(run.Spec.Connections), capacity.CheckSLO(run).Met)
 		}
 	}
 	if len(loads) > 1 {

@@ -38,7 +38,7 @@ func Curves(e *record.Experiment) (out []Curve) {
 	for _, name := range format.Variants(e) {
 		c := Curve{Variant: name, Capacity: format.Unknown}
 		for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {
-			return s.Variant == name && s.Role == record.RoleMeasure && capacity.NoVote(s) == "" && s.Latency.P99 > 0
+			return s.Variant == name && s.Role == record.RoleMeasure && capacity.WhyExcluded(s) == "" && s.Latency.P99 > 0
 		}) {
 			c.Dots = append(c.Dots, Dot{s.Rate, s.Latency.P50, s.Latency.P99, s.Met})
 		}

@@ -44,7 +44,7 @@ func databasesOf(variant string, runs []*record.Run) (out []Database) {
 		for _, told := range facts.Databases(r) {
 			d := Database{Variant: variant, Run: format.Run(r), Database: told}
 			for _, f := range findings.Database(r, told) {
-				d.Remarks = append(d.Remarks, f.InWords)
+				d.Remarks = append(d.Remarks, f.Text)
 			}
 			out = append(out, d)
 		}

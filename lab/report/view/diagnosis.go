@@ -15,13 +15,13 @@ func Complete(ds []diagnose.Diagnosis) []diagnose.Diagnosis {
 	out := slices.Clone(ds)
 	for i := range out {
 		d := &out[i]
-		d.Also, d.Where, d.Evidence = format.Filled(d.Also), finitePlaces(d.Where), finiteEvidence(d.Evidence)
+		d.Also, d.Sites, d.Evidence = format.Filled(d.Also), finitePlaces(d.Sites), finiteEvidence(d.Evidence)
 		d.Interventions, d.Unseen, d.Warnings = format.Filled(d.Interventions), format.Filled(d.Unseen), format.Filled(d.Warnings)
 		d.CapacityPerS, d.PeakPerS = format.Finite(d.CapacityPerS), format.Finite(d.PeakPerS)
 		d.Findings = slices.Clone(format.Filled(d.Findings))
 		for j := range d.Findings {
 			f := &d.Findings[j]
-			f.Evidence, f.Where = finiteEvidence(f.Evidence), finitePlaces(f.Where)
+			f.Evidence, f.Sites = finiteEvidence(f.Evidence), finitePlaces(f.Sites)
 		}
 		signals := rules.Signals{}
 		for name, v := range d.Signals {

@@ -65,14 +65,14 @@ func blockRatios(e *record.Experiment, read func(*record.Slice) float64, role, b
 // kneeRatio compares two variants by the rates at which half of their slices meet the SLO.
 func kneeRatio(e *record.Experiment, a, b string, peak func(variant string) float64) compare.Comparison {
 	of := func(variant string) capacity.Estimate {
-		votes, _ := capacity.VotesOf(e.Slices, record.RoleMeasure, variant)
+		votes, _ := capacity.TrialsOf(e.Slices, record.RoleMeasure, variant)
 		return capacity.FitTrials(votes, peak(variant))
 	}
 	x, y := of(a), of(b)
-	if x.Knee <= 0 || y.Knee <= 0 {
+	if x.Rate50 <= 0 || y.Rate50 <= 0 {
 		return compare.Comparison{Schema: compare.Schema, Metric: compare.MetricCapacity, A: a, B: b, Verdict: compare.NotDecided}
 	}
-	return compare.OfEstimates(compare.MetricCapacity, a, b, math.Log(y.Knee/x.Knee), math.Hypot(x.KneeError, y.KneeError), min(x.Votes, y.Votes))
+	return compare.OfEstimates(compare.MetricCapacity, a, b, math.Log(y.Rate50/x.Rate50), math.Hypot(x.Rate50Error, y.Rate50Error), min(x.Trials, y.Trials))
 }
 
 // TurnMetrics compares two variants by every metric of their slices, the requested one first.

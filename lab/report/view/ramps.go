@@ -38,10 +38,10 @@ func ramps(e *record.Experiment) (out []Ramp) {
 		}
 		joint, alone := capacity.Inflections(observedSeries(r))
 		for _, i := range joint {
-			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, i.At), true, i.InWords})
+			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, i.At), true, i.Text})
 		}
 		for _, s := range alone {
-			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, s.At), false, s.InWords})
+			ramp.Moments = append(ramp.Moments, Moment{rampRate(r, s.At), false, s.Text})
 		}
 		out = append(out, ramp)
 	}

@@ -56,6 +56,6 @@ func RunOf(r *record.Run) Run {
 	if !r.SLO.Bounded() {
 		return NewRun(r, nil)
 	}
-	v := capacity.Judge(r)
+	v := capacity.CheckSLO(r)
 	return NewRun(r, &v)
 }

@@ -103,7 +103,7 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 		p := ScalingPoint{Concurrency: n, PerS: format.Value(of.median(acceptedOf)), P50: at("p50"), P95: at("p95"), P99: at("p99")}
 		last := of.runs[len(of.runs)-1]
 		p.Limits = record.WaitsOf(last)
-		p.Waits = capacity.LimitWords(p.Limits)
+		p.Waits = capacity.LimitText(p.Limits)
 		for _, r := range of.runs {
 			if v, judged := verdicts[r.ID]; judged {
 				// too few completions give a separate warning
@@ -121,7 +121,7 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 func (c *ScalingCurve) Words() (lines []string) {
 	lines = append(lines, c.Variant+": "+c.InWords)
 	for _, r := range c.Ranked {
-		lines = append(lines, r.Name()+": "+r.InWords())
+		lines = append(lines, r.Name()+": "+r.Text())
 	}
 	return lines
 }

@@ -249,10 +249,10 @@ func Inflections(e *record.Experiment) (out []Inflection, left int) {
 		}
 		joint, alone := capacity.Inflections(observedSeries(r))
 		for _, i := range joint {
-			out = append(out, Inflection{format.Run(r), seconds(i.At - r.Begin), true, i.InWords})
+			out = append(out, Inflection{format.Run(r), seconds(i.At - r.Begin), true, i.Text})
 		}
 		for _, i := range alone {
-			out = append(out, Inflection{format.Run(r), seconds(i.At - r.Begin), false, i.InWords})
+			out = append(out, Inflection{format.Run(r), seconds(i.At - r.Begin), false, i.Text})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Joint && !out[j].Joint })

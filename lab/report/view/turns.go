@@ -124,7 +124,7 @@ func SummariseTurns(e *record.Experiment) *TurnsSummary {
 		t.Generations = max(t.Generations, s.Generation)
 		first, last = min(first, s.Start), max(last, s.Start+int64(s.Length))
 		steal, others = append(steal, s.Steal), append(others, s.Others)
-		if s.Invalid != "" || s.Kind == record.SliceSLO && capacity.NoVote(&s) != "" {
+		if s.Invalid != "" || s.Kind == record.SliceSLO && capacity.WhyExcluded(&s) != "" {
 			t.Left++
 		}
 	}
@@ -136,7 +136,7 @@ func SummariseTurns(e *record.Experiment) *TurnsSummary {
 // LeftOut counts the SLO slices left out because of other processes or the hypervisor.
 func LeftOut(e *record.Experiment) (n int) {
 	for _, name := range format.Variants(e) {
-		_, left := capacity.VotesOf(e.Slices, record.RoleMeasure, name)
+		_, left := capacity.TrialsOf(e.Slices, record.RoleMeasure, name)
 		n += left
 	}
 	return n
@@ -155,7 +155,7 @@ const perVoteRow = 5
 // Votes summarises the SLO slices of the variants by rate.
 func Votes(e *record.Experiment) (out []VoteRow) {
 	for _, name := range format.Variants(e) {
-		of, _ := capacity.VotingSlices(e.Slices, record.RoleMeasure, name)
+		of, _ := capacity.TrialSlices(e.Slices, record.RoleMeasure, name)
 		slices.SortStableFunc(of, func(a, b *record.Slice) int { return cmp.Compare(a.Rate, b.Rate) })
 		size := max(perVoteRow, (len(of)+7)/8)
 		for group := range slices.Chunk(of, size) {

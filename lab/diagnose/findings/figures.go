@@ -11,8 +11,8 @@ import (
 	"dyno/lab/record"
 )
 
-// look is a subject with the figures that several finders need, read once.
-type look struct {
+// figures is a subject with the figures that several finders need, read once.
+type figures struct {
 	Subject
 	counted []*record.Run   // valid runs, measured under the intended load
 	cpu     *record.Profile // without samples of profiling; nil: none, or too short
@@ -22,8 +22,8 @@ type look struct {
 	requestTime float64
 }
 
-func newLook(s Subject) *look {
-	l := &look{Subject: s}
+func readFigures(s Subject) *figures {
+	l := &figures{Subject: s}
 	for _, r := range slices.Concat(s.Saturated, s.Other) {
 		if r != nil && r.Invalid == "" && r.Spec.Change == nil {
 			l.counted = append(l.counted, r)
@@ -61,7 +61,7 @@ func requestTime(r *record.Run, t *record.Trace) float64 {
 }
 
 // requests is how many responses were sent while a profile was taken; 0: unknown.
-func (l *look) requests(p *record.Profile) float64 {
+func (l *figures) requests(p *record.Profile) float64 {
 	if p.Requests > 0 {
 		return p.Requests
 	}
@@ -69,7 +69,7 @@ func (l *look) requests(p *record.Profile) float64 {
 }
 
 // cores is how many cores were available to the target in a run.
-func (l *look) cores(r *record.Run) float64 { return facts.Available(r, facts.Procs(r, l.Profiled)) }
+func (l *figures) cores(r *record.Run) float64 { return facts.Available(r, facts.Procs(r, l.Profiled)) }
 
 // steady reports whether a run's load was constant and was carried.
 func steady(r *record.Run) bool {
@@ -77,7 +77,7 @@ func steady(r *record.Run) bool {
 }
 
 // cpuWithin is the share of the CPU below the matching functions, with their places.
-func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []stacks.Site) {
+func (l *figures) cpuWithin(match func(record.Stack) bool) (share float64, where []stacks.Site) {
 	if l.cpu == nil {
 		return 0, nil
 	}
@@ -87,7 +87,7 @@ func (l *look) cpuWithin(match func(record.Stack) bool) (share float64, where []
 }
 
 // cpuPerRequest converts a share of the CPU profile to us per request; 0: unknown.
-func (l *look) cpuPerRequest(share float64) float64 {
+func (l *figures) cpuPerRequest(share float64) float64 {
 	if n := l.requests(l.cpu); n > 0 {
 		return share * l.cpu.Total() / 1e3 / n
 	}
@@ -95,7 +95,7 @@ func (l *look) cpuPerRequest(share float64) float64 {
 }
 
 // waits returns the trace's matching waits, and their sum in goroutine-seconds.
-func (l *look) waits(match func(record.Wait) bool) (of []record.Wait, seconds float64) {
+func (l *figures) waits(match func(record.Wait) bool) (of []record.Wait, seconds float64) {
 	if l.trace == nil {
 		return nil, 0
 	}
@@ -110,7 +110,7 @@ func (l *look) waits(match func(record.Wait) bool) (of []record.Wait, seconds fl
 
 // pair returns a profile that was taken before the load and its like that was taken after; false:
 // one is missing.
-func (l *look) pair(kindBefore, kindAfter, value string) (before, after *record.Profile, ok bool) {
+func (l *figures) pair(kindBefore, kindAfter, value string) (before, after *record.Profile, ok bool) {
 	if l.Profiled == nil {
 		return nil, nil, false
 	}
@@ -120,7 +120,7 @@ func (l *look) pair(kindBefore, kindAfter, value string) (before, after *record.
 }
 
 // file is the path of a profile, for a command.
-func (l *look) file(kind string) string {
+func (l *figures) file(kind string) string {
 	for _, p := range l.Profiled.Profiles {
 		if p.Kind == kind && p.File != "" {
 			return filepath.Join(l.Profiled.Dir, filepath.FromSlash(p.File))
@@ -130,7 +130,7 @@ func (l *look) file(kind string) string {
 }
 
 // dir is the folder of the experiment.
-func (l *look) dir() string {
+func (l *figures) dir() string {
 	switch {
 	case l.Experiment != nil && l.Experiment.Dir != "":
 		return l.Experiment.Dir
@@ -141,7 +141,7 @@ func (l *look) dir() string {
 }
 
 // list is the command that prints a function's profile line by line.
-func (l *look) list(kind, function string, flags string) string {
+func (l *figures) list(kind, function string, flags string) string {
 	return "go tool pprof " + flags + "-list '" + regexp.QuoteMeta(function) + "' " + l.file(kind)
 }
 

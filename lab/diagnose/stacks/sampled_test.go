@@ -41,7 +41,7 @@ func stood(samples int, lines ...string) *record.Profile {
 }
 
 func TestRequestsBeforeOneGoroutine(t *testing.T) {
-	trace := standing(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
+	trace := traceOf(stood(10, "310 "+pushing, "10 "+reading, "7 "+checking, "2 "+storing, "1 "+idling, "10 "+gathering, "10 "+quitting, "10 "+starting, "10 "+looking))
 	found := false
 	for _, w := range trace.Waits {
 		if KindOf(w) != WaitChannel {
@@ -72,7 +72,7 @@ func TestNoOneGoroutine(t *testing.T) {
 		"the main one waits":  {"310 " + pushing, "10 " + starting},
 		"the observer's work": {"310 " + pushing, "10 " + looking},
 	} {
-		for _, w := range standing(stood(10, lines...)).Waits {
+		for _, w := range traceOf(stood(10, lines...)).Waits {
 			if w.WokenBy != nil {
 				t.Errorf("%s: %+v", name, w.WokenBy)
 			}

@@ -9,8 +9,8 @@ import (
 // Binds is the share of the time above which a limit bounds a job.
 const Binds = 0.5
 
-// LimitWords name the limit that bounds a job; empty when the job reported none.
-func LimitWords(all []record.WaitLimit) string {
+// LimitText name the limit that bounds a job; empty when the job reported none.
+func LimitText(all []record.WaitLimit) string {
 	switch {
 	case len(all) == 0:
 		return ""

@@ -19,13 +19,13 @@ func Trace(r *record.Run) (*record.Trace, error) {
 	if missing != nil || p.Samples == 0 {
 		return nil, err
 	}
-	return standing(p), nil
+	return traceOf(p), nil
 }
 
-// standing makes a trace of one second from goroutine profiles. They do not show what ended a wait.
+// traceOf makes a trace of one second from goroutine profiles. They do not show what ended a wait.
 // If exactly one goroutine of the program works besides the requests, it is assumed to be the one
 // that they wait for.
-func standing(p *record.Profile) *record.Trace {
+func traceOf(p *record.Profile) *record.Trace {
 	t := &record.Trace{Seconds: 1}
 	each := 1 / float64(p.Samples)
 	groups, workers := map[string]*record.Group{}, map[string]*worker{}

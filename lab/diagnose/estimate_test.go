@@ -39,7 +39,7 @@ func TestEveryFindingHasAnEstimate(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	for _, f := range all[0].Findings {
-		if f.WhatIf == nil || f.WhatIf.InWords == "" || (f.WhatIf.AtMost == 0) != (f.WhatIf.Missing != "") {
+		if f.WhatIf == nil || f.WhatIf.Text == "" || (f.WhatIf.AtMost == 0) != (f.WhatIf.Missing != "") {
 			t.Errorf("%s: %+v", f.Kind, f.WhatIf)
 		}
 	}
@@ -74,7 +74,7 @@ func TestEstimateOfRecordedWaits(t *testing.T) {
 	r := profiled(32, 800, nil)
 	r.FixtureTrace = trace
 	d := NewSubject("v", append(sweep(700, 800, 800), r)).Diagnose(rules.Defaults)
-	if e := d.WhatIf; d.Bound != rules.Wait || e == nil || e.Model != whatif.Little || e.AtMost != 4 || e.Then != "the CPU" {
-		t.Errorf("%s %+v", d.Bound, e)
+	if e := d.WhatIf; d.Bottleneck != rules.Wait || e == nil || e.Model != whatif.Little || e.AtMost != 4 || e.Then != "the CPU" {
+		t.Errorf("%s %+v", d.Bottleneck, e)
 	}
 }

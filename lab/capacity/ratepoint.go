@@ -4,12 +4,12 @@ import (
 	"dyno/lab/record"
 )
 
-// Step is one measured rate of a capacity curve.
-type Step struct {
-	Run   string `json:"run,omitempty"`
-	Role  string `json:"role,omitempty"`
-	Round int    `json:"round,omitempty"`
-	Hold  bool   `json:"hold,omitempty"`
+// RatePoint is one measured rate of a capacity curve.
+type RatePoint struct {
+	Run     string `json:"run,omitempty"`
+	Role    string `json:"role,omitempty"`
+	Round   int    `json:"round,omitempty"`
+	Confirm bool   `json:"hold,omitempty"`
 	// units in flight, of jobs driven by concurrency
 	Concurrency    int              `json:"concurrency,omitempty"`
 	Sessions       *record.Sessions `json:"sessions,omitempty"`
@@ -20,7 +20,7 @@ type Step struct {
 	P95Ms          float64          `json:"p95_ms,omitempty"` // of jobs driven by concurrency
 	P99Ms          float64          `json:"p99_ms"`
 	P999Ms         float64          `json:"p999_ms"`
-	Errors         float64          `json:"errors"`                       // share of offers
+	Errors         float64          `json:"errors"`                       // share of requests
 	CPU            float64          `json:"cpu"`                          // cores the target used
 	CPUPerRequest  float64          `json:"cpu_us_per_request,omitempty"` // us
 	GCShare        float64          `json:"gc_share,omitempty"`           // of the target's CPU
@@ -36,13 +36,13 @@ type Step struct {
 	Invalid string             `json:"invalid,omitempty"`
 }
 
-// stepOf reads a run as a point of the curve. A run with too few completions is judged by its
+// ratePointOf reads a run as a point of the curve. A run with too few completions is judged by its
 // bounds too; Summarise warns about it.
-func stepOf(r *record.Run, slo record.SLO) Step {
+func ratePointOf(r *record.Run, slo record.SLO) RatePoint {
 	t := r.Totals
 	seen := slo.Observed(t)
-	s := Step{
-		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Hold: r.Spec.Confirm,
+	s := RatePoint{
+		Run: r.ID, Role: r.Spec.Role, Round: r.Spec.Round, Confirm: r.Spec.Confirm,
 		OfferedPerS: t.OfferedPerS, AchievedPerS: t.ThroughputPerS, DeliveredPerS: t.DeliveredPerS,
 		P50Ms: seen.P50, P99Ms: seen.P99, P999Ms: seen.P999,
 		Sessions: t.Sessions, Errors: errorShare(t, slo), Variation: t.Variation, Invalid: r.Invalid,
@@ -58,7 +58,7 @@ func stepOf(r *record.Run, slo record.SLO) Step {
 		s.PeakGoroutines, s.Gauges = server.PeakGoroutines, server.Gauges
 	}
 	if r.Invalid == "" {
-		v := judge(r, slo, 0)
+		v := checkSLO(r, slo, 0)
 		s.Met, s.Misses = v.Met, v.Misses
 	}
 	return s
