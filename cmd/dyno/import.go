@@ -237,7 +237,7 @@ func reportImport(w io.Writer, result *importer.Result) {
 	}
 	var left []string
 	for _, o := range result.Left {
-		left = append(left, importer.Words(o))
+		left = append(left, importer.Text(o))
 	}
 	list("took", result.Taken)
 	list("left out", left)

@@ -82,7 +82,7 @@ and the SLO was not met all the same.`,
 // judgeLoad turns a load's result into the exit code.
 func judgeLoad(rep *report.Report) error {
 	if v := rep.Load.Verdict; v != nil && !v.Met && v.Inconclusive == "" {
-		return &exit{exitMissed, errors.New(rep.Load.MissedWords())}
+		return &exit{exitMissed, errors.New(rep.Load.MissedText())}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestTurnsKeepToMaxRate(t *testing.T) {
 func TestSeveralVariantsTakeTurns(t *testing.T) {
 	t.Parallel()
 	sc := twoBurns(t)
-	sc.Variants = append(sc.Variants, scenario.Variant{Name: "three", Args: []string{"--factor", "3"}, Beside: "two"})
+	sc.Variants = append(sc.Variants, scenario.Variant{Name: "three", Args: []string{"--factor", "3"}, Reference: "two"})
 	exp, err := until(t, sc, func(s []record.Slice) bool { return len(s) == 12 })
 	if exp == nil {
 		t.Fatal(err)

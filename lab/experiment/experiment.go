@@ -220,7 +220,7 @@ func newExecutor(o Options, how kind, variants []scenario.Variant) *executor {
 	x.exp = &record.Experiment{Name: o.Scenario.Name, Kind: o.Scenario.Mode, Scenario: o.Scenario.Text, Service: o.Scenario.Name, Metric: o.Metric, SLO: o.Scenario.SLO}
 	for _, v := range variants {
 		args := append([]string(nil), v.Args...) // saving redacts the record's copy
-		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Reference: v.Beside})
+		x.exp.Variants = append(x.exp.Variants, record.Variant{Name: v.Name, Change: v.Change, Why: v.Why, Args: args, Values: v.Values, Units: units(o.Scenario, v), Reference: v.Reference})
 	}
 	x.exp.Warnings = append(x.exp.Warnings, unitsNote(o.Scenario, variants)...)
 	x.programs = &environment.Programs{Scenario: o.Scenario, Variants: variants, PID: o.PID, Say: o.Progress.Say, Binaries: o.Binaries}

@@ -64,7 +64,7 @@ func shown(r *Result) string {
 		out.WriteString("took " + line + "\n")
 	}
 	for _, o := range r.Left {
-		out.WriteString("left " + Words(o) + "\n")
+		out.WriteString("left " + Text(o) + "\n")
 	}
 	for _, n := range r.Notes {
 		out.WriteString("note " + n + "\n")

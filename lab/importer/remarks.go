@@ -51,13 +51,13 @@ func (c *conversion) comments() []string {
 			out = append(out, fmt.Sprintf("Left out: %d more; dyno import lists them.", len(c.left)-most))
 			break
 		}
-		out = append(out, "Left out: "+Words(o)+".")
+		out = append(out, "Left out: "+Text(o)+".")
 	}
 	return out
 }
 
-// Words describes an omission.
-func Words(o Omission) string {
+// Text describes an omission.
+func Text(o Omission) string {
 	if o.Line > 0 {
 		return fmt.Sprintf("line %d: %s: %s", o.Line, o.What, o.Why)
 	}

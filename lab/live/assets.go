@@ -54,7 +54,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, name, time.Time{}, strings.NewReader(text))
 }
 
-var pages = template.Must(template.New("pages").Funcs(html.Words()).Funcs(template.FuncMap{
+var pages = template.Must(template.New("pages").Funcs(html.Funcs()).Funcs(template.FuncMap{
 	"table": html.Table,
 	// A folder's name may contain any character that the file system permits.
 	"link": func(name string) string { return "/run/" + url.PathEscape(name) + "/" },

@@ -46,7 +46,7 @@ func Analyse(e *record.Experiment) Results {
 	}
 	names := format.Variants(e)
 	for _, name := range names {
-		c := capacity.Summarise(view.Steady(e), name)
+		c := capacity.Summarise(view.ConstantRates(e), name)
 		for _, s := range c.Steps {
 			a.Errors[s.Run] = s.Errors
 		}
@@ -166,5 +166,5 @@ func Between(e *record.Experiment, a, b string) ([]compare.Comparison, string) {
 		return []compare.Comparison{c}, format.Comparison(c, false)
 	}
 	all := view.TurnMetrics(e, a, b, func(variant string) float64 { return capacity.Summarise(e, variant).PeakWorkPerS })
-	return all, format.Comparison(all[0], true) + format.Beside(all)
+	return all, format.Comparison(all[0], true) + format.Others(all)
 }

@@ -11,21 +11,21 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Standing is the outcome in a word, and the certainty of the result or the reason why there is
+// Status is the outcome in a word, and the certainty of the result or the reason why there is
 // none.
-func (r *Report) Standing() (word, text string) {
+func (r *Report) Status() (word, text string) {
 	switch o := r.Outcome; o.Status {
 	case record.OutcomeComplete:
-		return o.Status, r.SureWords()
+		return o.Status, r.EvidenceText()
 	case record.OutcomeInvalid:
 		return o.Status, o.Reason
 	default:
-		return o.Status, cmp.Or(o.Reason, "it ended early") + "; until then " + r.SureWords()
+		return o.Status, cmp.Or(o.Reason, "it ended early") + "; until then " + r.EvidenceText()
 	}
 }
 
-// SureWords describes how much was measured, and how much of it is decided.
-func (r *Report) SureWords() string {
+// EvidenceText describes how much was measured, and how much of it is decided.
+func (r *Report) EvidenceText() string {
 	t := r.Turns
 	if t == nil || r.IsDiagnosis() {
 		return format.Runs(r.Count())
@@ -33,7 +33,7 @@ func (r *Report) SureWords() string {
 	var parts []string
 	switch rest := r.Steps[min(1, len(r.Steps)):]; {
 	case r.isCapacity() && len(r.Steps) > 0:
-		parts = append(parts, format.Plural(r.Steps[0].Votes, "slice")+" judged by the SLO")
+		parts = append(parts, format.Plural(r.Steps[0].Trials, "slice")+" judged by the SLO")
 	case r.previousText() != "" && len(rest) > 0:
 		with := 0
 		for _, s := range rest {
@@ -47,17 +47,17 @@ func (r *Report) SureWords() string {
 			parts = append(parts, fmt.Sprintf("%d of %s against %s have an interval", with, format.Plural(len(rest), "step"), r.Steps[0].Name))
 		}
 	}
-	if decided := t.DecidedWords(); decided != "" {
+	if decided := t.DecidedText(); decided != "" {
 		parts = append(parts, decided)
 	}
 	if len(parts) == 0 {
-		return t.Words()
+		return t.Text()
 	}
 	return strings.Join(parts, ", ")
 }
 
-// UndecidedWords states what would decide the steps whose ratios are not decided.
-func (r *Report) UndecidedWords() string {
+// UndecidedText states what would decide the steps whose ratios are not decided.
+func (r *Report) UndecidedText() string {
 	var undecided byText
 	for _, s := range r.Steps {
 		if s.WouldDecide != "" {
@@ -71,7 +71,7 @@ func (r *Report) UndecidedWords() string {
 	for _, what := range undecided.texts {
 		parts = append(parts, strings.Join(undecided.names[what], ", ")+" ("+what+")")
 	}
-	return strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstWords() + ": " + strings.Join(parts, "; ") + "; a longer --budget gives it the time"
+	return strings.TrimPrefix(format.Metrics[r.RatioMetric], "peak ") + " not decided " + r.AgainstText() + ": " + strings.Join(parts, "; ") + "; a longer --budget gives it the time"
 }
 
 // byText collects names under the texts that they share, in the order in which the texts come.
@@ -90,8 +90,8 @@ func (b *byText) add(text, name string) {
 	b.names[text] = append(b.names[text], name)
 }
 
-// FloorWords describes the baseline compared with itself.
-func (r *Report) FloorWords() string {
+// NoiseFloorText describes the baseline compared with itself.
+func (r *Report) NoiseFloorText() string {
 	switch {
 	case r.Floor == nil && r.CPUFloor == nil:
 		return ""
@@ -169,7 +169,7 @@ func (r *Report) loadAnswer() string {
 // compareAnswer states which variant is better.
 func (r *Report) compareAnswer() string {
 	if c := r.Comparison; c != nil {
-		return format.Comparison(*c, r.Turns != nil) + format.Beside(r.Metrics) + r.cpuWords()
+		return format.Comparison(*c, r.Turns != nil) + format.Others(r.Metrics) + r.cpuText()
 	}
 	return r.severalAnswer()
 }
@@ -177,8 +177,8 @@ func (r *Report) compareAnswer() string {
 // sweepAnswer names the variants that carry the most of the declared loads.
 func (r *Report) sweepAnswer() string {
 	switch {
-	case r.Crowd != nil:
-		return r.Crowd.Answer()
+	case r.SessionRuns != nil:
+		return r.SessionRuns.Answer()
 	case r.Scaling != nil:
 		return r.Scaling.Answer()
 	}
@@ -191,7 +191,7 @@ func (r *Report) sweepAnswer() string {
 
 // carried writes a capacity: a rate, or a number of sessions.
 func (r *Report) carried(v format.Value) string {
-	if r.Crowd != nil {
+	if r.SessionRuns != nil {
 		return format.Plural(int(v+0.5), "session")
 	}
 	return format.Rate(v)
@@ -218,9 +218,9 @@ func (r *Report) capacityAnswer() string {
 		}
 		return "No capacity was found" + why + "." + work
 	case s.Interval == nil:
-		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), r.carried(s.Capacity), format.At(format.Latency(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries about %s%s%s (too few rounds for an interval).%s", r.subject(), r.carried(s.Capacity), format.At(format.Latency(r.SLO)), r.concurrencyText(s), work)
 	default:
-		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), r.carried(s.Capacity), format.Between(s.Interval), format.At(format.Latency(r.SLO)), r.atOnceWords(s), work)
+		return fmt.Sprintf("%s carries %s %s%s%s.%s", r.subject(), r.carried(s.Capacity), format.Between(s.Interval), format.At(format.Latency(r.SLO)), r.concurrencyText(s), work)
 	}
 }
 
@@ -232,7 +232,7 @@ func (r *Report) ladderAnswer() string {
 	if best == nil {
 		return "No step has a result."
 	}
-	verb := "carries " + r.carried(best.Capacity) + format.At(format.Latency(r.SLO)) + r.atOnceWords(best)
+	verb := "carries " + r.carried(best.Capacity) + format.At(format.Latency(r.SLO)) + r.concurrencyText(best)
 	switch r.Metric {
 	case compare.MetricP99:
 		verb = "has the lowest p99, " + format.MetricValue(r.Metric, best.Capacity)
@@ -258,12 +258,12 @@ func (r *Report) ladderAnswer() string {
 	return text + "."
 }
 
-// atOnceWords states the concurrency of a step's capacity, and its limit.
-func (r *Report) atOnceWords(s *Step) string {
-	if r.Scaling == nil || !s.AtOnce.Known() {
+// concurrencyText states the concurrency of a step's capacity, and its limit.
+func (r *Report) concurrencyText(s *Step) string {
+	if r.Scaling == nil || !s.Concurrency.Known() {
 		return ""
 	}
-	words := " with concurrency " + format.Whole(s.AtOnce)
+	words := " with concurrency " + format.Whole(s.Concurrency)
 	if s.Waits != "" {
 		words += ", waiting for " + s.Waits
 	}

@@ -42,7 +42,7 @@ func Assemble(e *record.Experiment, a Results) *Report {
 	if view.ByConcurrency(e) {
 		r.Scaling = view.NewScaling(e, a.Verdicts)
 	}
-	r.Crowd = view.NewCrowd(e, a.Verdicts, a.Capacities)
+	r.SessionRuns = view.NewSessionRuns(e, a.Verdicts, a.Capacities)
 	if len(e.Slices) > 0 {
 		r.Turns = view.SummariseTurns(e)
 	}
@@ -69,9 +69,9 @@ func Assemble(e *record.Experiment, a Results) *Report {
 
 // sweep reads the variants at the declared loads.
 func (r *Report) sweep(e *record.Experiment, a Results) {
-	r.steps(view.Steady(e), a)
+	r.steps(view.ConstantRates(e), a)
 	many := true
-	if r.Crowd == nil && r.Scaling == nil {
+	if r.SessionRuns == nil && r.Scaling == nil {
 		r.Sweep, r.Charts, many = view.NewSweep(e)
 	}
 	if many { // no capacities are shown
@@ -81,7 +81,7 @@ func (r *Report) sweep(e *record.Experiment, a Results) {
 
 // diagnosed reads the capacity, if it was measured: all other runs are for the diagnosis.
 func (r *Report) diagnosed(e *record.Experiment, a Results) {
-	if len(view.Steady(e).Runs) > 0 {
+	if len(view.ConstantRates(e).Runs) > 0 {
 		r.capacity(e, a)
 	}
 }

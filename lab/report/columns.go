@@ -48,7 +48,7 @@ var stepColumn = StepColumn{Head: "step", Short: "step", Always: true, Cell: fun
 // metric, and its ratios.
 func (r *Report) runColumns() []StepColumn {
 	head, unit, short := "capacity", "per second", "capacity/s"
-	if r.Crowd != nil {
+	if r.SessionRuns != nil {
 		unit, short = "sessions", "sessions"
 	}
 	metric := MetricFigures[r.Metric]
@@ -58,7 +58,7 @@ func (r *Report) runColumns() []StepColumn {
 	main := ranged(number(head, unit, short, func(s *Step) format.Value { return s.Capacity }, format.Format), format.Between, func(s *Step) *format.Interval { return s.Interval })
 	main.Always = true
 	all := []StepColumn{
-		stepColumn, main, besideColumn,
+		stepColumn, main, referenceColumn,
 		ranged(number("vs baseline", "ratio", "x baseline", func(s *Step) format.Value { return s.Ratio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.RatioInterval }),
 		ranged(number("vs previous step", "ratio", "x before", func(s *Step) format.Value { return s.StepRatio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.StepInterval }),
 	}
@@ -83,13 +83,13 @@ func (r *Report) runColumns() []StepColumn {
 			if s.Invalid != "" {
 				return "no result: " + s.Invalid
 			}
-			return s.verdictWords()
+			return s.verdictText()
 		}})
 }
 
-// verdictWords formats the verdict against the previous step; with too few rounds, also their
+// verdictText formats the verdict against the previous step; with too few rounds, also their
 // number.
-func (s *Step) verdictWords() string {
+func (s *Step) verdictText() string {
 	if s.Verdict == compare.NotDecided && s.StepInterval == nil && s.Rounds > 0 && s.Rounds < compare.MinSamples {
 		return fmt.Sprintf("%s (%d of %d rounds)", s.Verdict, s.Rounds, compare.MinSamples)
 	}
@@ -122,13 +122,13 @@ func (r *Report) turnColumns() []StepColumn {
 		stepColumn,
 		ranged(number("capacity", "per second within SLO", "capacity/s", func(s *Step) format.Value { return s.Capacity }, format.Format), format.Between, func(s *Step) *format.Interval { return s.Interval }),
 		number("work rate", "per second, peak", "work/s", func(s *Step) format.Value { return s.Work }, format.Format),
-		besideColumn,
+		referenceColumn,
 		ranged(number("vs baseline", "ratio of "+ratioOf, "x base", func(s *Step) format.Value { return s.Ratio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.RatioInterval }),
 		FigureOf(FigureCPU).column(), cpuRatio, verdict,
 	}
 	roomy := []StepColumn{
 		ranged(number("vs previous step", "ratio of "+ratioOf, "x before", func(s *Step) format.Value { return s.StepRatio }, format.Times), format.BetweenRatios, func(s *Step) *format.Interval { return s.StepInterval }),
-		{Head: "CPU verdict", Unit: r.AgainstWords(), Cell: func(s *Step) string {
+		{Head: "CPU verdict", Unit: r.AgainstText(), Cell: func(s *Step) string {
 			return cmp.Or(format.Better(compare.MetricCPU, s.CPUVerdict), format.Dash)
 		}},
 	}
@@ -140,7 +140,7 @@ func (r *Report) turnColumns() []StepColumn {
 		}
 	}
 	roomy = append(roomy,
-		ranged(number("knee", "per second, half within SLO", "knee/s", func(s *Step) format.Value { return s.Knee }, format.Format), format.Between, func(s *Step) *format.Interval { return s.KneeInterval }),
+		ranged(number("knee", "per second, half within SLO", "knee/s", func(s *Step) format.Value { return s.Rate50 }, format.Format), format.Between, func(s *Step) *format.Interval { return s.Rate50Interval }),
 		leaveOutColumn, r.boundColumn())
 	for i := range roomy {
 		roomy[i].Roomy = true
@@ -152,16 +152,16 @@ func (r *Report) turnColumns() []StepColumn {
 // leaveOutColumn is the ratio of the last step without each change.
 var leaveOutColumn = StepColumn{Head: "without it", Unit: "ratio of the last step", Short: "x without", Number: true,
 	Cell: func(s *Step) string {
-		if s.LeaveOut == nil {
+		if s.Ablation == nil {
 			return format.Dash
 		}
-		return format.Times(format.Measured(s.LeaveOut.Ratio))
+		return format.Times(format.Measured(s.Ablation.Ratio))
 	},
 	Detail: func(s *Step) string {
-		if s.LeaveOut == nil {
+		if s.Ablation == nil {
 			return ""
 		}
-		return format.BetweenRatios(format.IntervalOf(s.LeaveOut.Interval))
+		return format.BetweenRatios(format.IntervalOf(s.Ablation.Interval))
 	}}
 
 // boundColumn is the bottleneck of each step.

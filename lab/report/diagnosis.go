@@ -50,7 +50,7 @@ func (r *Report) explain() {
 	}
 	for i := 1; i < len(r.Steps); i++ {
 		before, after := &r.Steps[i-1], &r.Steps[i]
-		if at := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Name == after.Beside }); at >= 0 {
+		if at := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Name == after.Reference }); at >= 0 {
 			before = &r.Steps[at]
 		}
 		if d := r.Diagnosis(after.Name); d != nil && d.Moved == "" {
@@ -63,7 +63,7 @@ func (r *Report) explain() {
 // reference of a variant that is compared with it alone.
 func stepChange(before, after *Step, baseline bool) diagnose.StepChange {
 	ratio, between := after.StepRatio, after.StepInterval
-	if baseline || after.Beside != "" {
+	if baseline || after.Reference != "" {
 		ratio, between = after.Ratio, after.RatioInterval
 	}
 	m := diagnose.StepChange{

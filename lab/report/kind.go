@@ -83,10 +83,10 @@ func (r *Report) previousText() string {
 	return ""
 }
 
-// AgainstWords names the step with which a verdict by turns compares.
-func (r *Report) AgainstWords() string {
+// AgainstText names the step with which a verdict by turns compares.
+func (r *Report) AgainstText() string {
 	if r.Kind == record.KindCompare && len(r.Steps) > 0 {
-		return "against " + r.referenceWords()
+		return "against " + r.referenceText()
 	}
 	return "against the step before"
 }

@@ -58,11 +58,11 @@ type Report struct {
 	Metrics     []compare.Comparison // kind compare by turns: by every metric, Comparison first
 	Pairs       []Pair               // kind compare
 	Capacity    *capacity.Result     // kind capacity
-	Votes       []view.VoteRow       // kind capacity by turns
+	Trials      []view.TrialRow      // kind capacity by turns
 	Load        *view.Load           // kind load: its first run
 	Sweep       *view.Sweep          // kind sweep, over rates
 	Scaling     *view.Scaling        // jobs over concurrency; nil: the load was a rate
-	Crowd       view.Crowd           // runs with a number of sessions, which a capacity then is; nil: there are none
+	SessionRuns view.SessionRuns     // runs with a number of sessions, which a capacity then is; nil: there are none
 
 	Changes   *changes.Changes     // kind compare: functions whose cost changed; nil: no profiles
 	Diagnoses []diagnose.Diagnosis // of the diagnosed variants
@@ -94,29 +94,29 @@ type Step struct {
 	Interval *format.Interval
 	Rounds   int // number of samples behind the capacity
 
-	AtOnce format.Value // units in flight; unknown: the load was a rate
-	Waits  string       // limits that a job reported at its capacity
-	Tail   format.Value // ms, the quantile that the SLO of a job bounds first
+	Concurrency format.Value // units in flight; unknown: the load was a rate
+	Waits       string       // limits that a job reported at its capacity
+	Tail        format.Value // ms, the quantile that the SLO of a job bounds first
 
 	Figures map[string]format.Value // the measured figures, by their keys
 
 	// By turns: the peak work rate, and the rate at which half of the slices meet the SLO; both per
 	// second.
-	Work         format.Value
-	WorkInterval *format.Interval
-	Knee         format.Value
-	KneeInterval *format.Interval
-	Votes        int              // slices behind the capacity
-	CPURatio     format.Value     // to the baseline
-	CPUInterval  *format.Interval // of CPURatio
-	CPUVerdict   string           // against the previous step
+	Work           format.Value
+	WorkInterval   *format.Interval
+	Rate50         format.Value
+	Rate50Interval *format.Interval
+	Trials         int              // slices behind the capacity
+	CPURatio       format.Value     // to the baseline
+	CPUInterval    *format.Interval // of CPURatio
+	CPUVerdict     string           // against the previous step
 
-	Beside        string       // the variant that a comparison of several compares it with; empty: none
+	Reference     string       // the variant that a comparison of several compares it with; empty: none
 	Ratio         format.Value // to the baseline, by the report's RatioMetric
 	RatioInterval *format.Interval
 	StepRatio     format.Value // to the previous step
 	StepInterval  *format.Interval
-	LeaveOut      *compare.Comparison // the last step without this one; nil: not measured
+	Ablation      *compare.Comparison // the last step without this one; nil: not measured
 	Verdict       string              // in words, against the previous step
 	WouldDecide   string              // time that would decide a verdict compare.NotDecided
 	Invalid       string              // why there is no capacity

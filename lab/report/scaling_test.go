@@ -19,15 +19,15 @@ func TestLadderOfAJob(t *testing.T) {
 			t.Errorf("answer %q, want %q in it", r.Answer, want)
 		}
 	}
-	if s := r.Steps[1]; s.AtOnce != 6 || math.Abs(float64(s.Ratio)-6) > 0.01 || s.RatioInterval == nil || r.Floor == nil {
+	if s := r.Steps[1]; s.Concurrency != 6 || math.Abs(float64(s.Ratio)-6) > 0.01 || s.RatioInterval == nil || r.Floor == nil {
 		t.Errorf("step %+v, floor %v", s, r.Floor)
 	}
 	shards := r.Scaling.Curves[1]
-	if len(shards.Points) != 8 || len(shards.Ranked) == 0 || shards.Ranked[0].Model != "roof" || !strings.HasPrefix(shards.InWords, "min(k*c, roof) explains the points best") {
-		t.Errorf("%d points, %s", len(shards.Points), shards.InWords)
+	if len(shards.Points) != 8 || len(shards.Ranked) == 0 || shards.Ranked[0].Model != "roof" || !strings.HasPrefix(shards.Text, "min(k*c, roof) explains the points best") {
+		t.Errorf("%d points, %s", len(shards.Points), shards.Text)
 	}
-	if plain := r.Scaling.Curves[0]; len(plain.Ranked) != 0 || !strings.Contains(plain.InWords, "comparing models takes") {
-		t.Errorf("a single point: %s", plain.InWords)
+	if plain := r.Scaling.Curves[0]; len(plain.Ranked) != 0 || !strings.Contains(plain.Text, "comparing models takes") {
+		t.Errorf("a single point: %s", plain.Text)
 	}
 }
 

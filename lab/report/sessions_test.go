@@ -36,8 +36,8 @@ func players(kind string) *record.Experiment {
 
 func TestSessionsAreShown(t *testing.T) {
 	r := report.Build(players(record.KindCapacity))
-	if r.Answer != "notifyd carries about 300 sessions at p99 <= 100 ms (too few rounds for an interval)." || r.Scaling != nil || len(r.Crowd) != 4 || len(r.Curves) != 0 {
-		t.Errorf("answer %q, %d rows, %d curves", r.Answer, len(r.Crowd), len(r.Curves))
+	if r.Answer != "notifyd carries about 300 sessions at p99 <= 100 ms (too few rounds for an interval)." || r.Scaling != nil || len(r.SessionRuns) != 4 || len(r.Curves) != 0 {
+		t.Errorf("answer %q, %d rows, %d curves", r.Answer, len(r.SessionRuns), len(r.Curves))
 	}
 	var page, printed, marked, object bytes.Buffer
 	for _, err := range []error{html.Page(&page, r), text.Terminal(&printed, r, text.Style{}), text.Markdown(&marked, r), jsonv1.Write(&object, r)} {

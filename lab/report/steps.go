@@ -20,13 +20,13 @@ func (r *Report) steps(e *record.Experiment, a Results) {
 	}
 	for _, name := range format.Variants(e) {
 		v, _ := e.Variant(name)
-		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, AtOnce: format.Unknown, Tail: format.Unknown, Work: format.Unknown, Knee: format.Unknown, CPURatio: format.Unknown}
+		s := Step{Name: name, Change: v.Change, Why: v.Why, Capacity: format.Unknown, Ratio: format.Unknown, StepRatio: format.Unknown, Concurrency: format.Unknown, Tail: format.Unknown, Work: format.Unknown, Rate50: format.Unknown, CPURatio: format.Unknown}
 		s.capacity(a.Capacities[name])
 		s.measure(e, a.AtCapacity(e, name))
 		if r.Scaling != nil {
 			s.atOnce(r.Scaling, a.Capacities[name].Concurrency)
 		}
-		if f := FigureOf(MetricFigures[r.Metric]); r.Crowd != nil && f != nil { // at a fixed number of sessions
+		if f := FigureOf(MetricFigures[r.Metric]); r.SessionRuns != nil && f != nil { // at a fixed number of sessions
 			s.Capacity, s.Interval, s.Invalid, s.Warnings = f.over(e.Select(func(run *record.Run) bool {
 				return run.Spec.Variant == name && run.Spec.Role == record.RoleMeasure && run.Invalid == ""
 			})), nil, "", nil
@@ -44,7 +44,7 @@ func (s *Step) atOnce(of *view.Scaling, n int) {
 		if c.Variant != s.Name || n == 0 {
 			continue
 		}
-		s.AtOnce = format.Value(n)
+		s.Concurrency = format.Value(n)
 		for _, p := range c.Points {
 			if p.Concurrency == n {
 				s.Waits, s.Tail = p.Waits, p.Quantile(of.Tail)
@@ -82,7 +82,7 @@ func (s *Step) compared(row compare.Row, first bool, metric string) {
 	} else if s.Verdict == compare.Faster || s.Verdict == compare.Slower {
 		s.Verdict += " than the baseline" // the previous step has no result
 	}
-	s.LeaveOut = row.Ablation
+	s.Ablation = row.Ablation
 }
 
 // measure sets the figures of the runs at the capacity, and those that only a run under profiles

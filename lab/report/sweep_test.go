@@ -21,13 +21,13 @@ func TestFollowedIgnoresAStall(t *testing.T) {
 	if got := delivered().Delivered; got != 1000 {
 		t.Errorf("followed up to %v of 1000", got)
 	}
-	if words := delivered().FollowedWords(1000); words != "all the way" {
+	if words := delivered().FollowedText(1000); words != "all the way" {
 		t.Errorf("in words %q", words)
 	}
 	for i := range r.Series {
 		r.Series[i].Client.Delivered = 0
 	}
-	if got := delivered().Delivered; got != 0 || delivered().FollowedWords(got) != "at no rate" {
+	if got := delivered().Delivered; got != 0 || delivered().FollowedText(got) != "at no rate" {
 		t.Errorf("followed up to %v where nothing came", got)
 	}
 }
@@ -49,7 +49,7 @@ func TestRampInflection(t *testing.T) {
 		r.Series[reporttest.WarmWindows+i].Client.DeliveryP99Ms = 3
 	}
 	got := m.Report().Sweep.Ramps[0]
-	if len(got.Moments) == 0 || !got.Moments[0].Joint || got.Moments[0].At != 1400 || !strings.HasPrefix(got.Moments[0].Words(), "inflection at 1,400/s: the rate fell by") {
+	if len(got.Moments) == 0 || !got.Moments[0].Joint || got.Moments[0].At != 1400 || !strings.HasPrefix(got.Moments[0].Line(), "inflection at 1,400/s: the rate fell by") {
 		t.Errorf("%+v", got.Moments)
 	}
 	for _, i := range m.Report().Inflections {

@@ -27,7 +27,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 		}
 		s.Work = format.Measured(float64(format.MedianOf(all)))
 	}
-	s.Knee, s.KneeInterval, s.Votes = format.Measured(c.Rate50PerS), format.IntervalOf(c.Rate50Interval), c.Trials
+	s.Rate50, s.Rate50Interval, s.Trials = format.Measured(c.Rate50PerS), format.IntervalOf(c.Rate50Interval), c.Trials
 	of := slices.Concat(slicesOf(record.SliceWork), slicesOf(record.SliceSLO))
 	for i := range Figures {
 		if f := &Figures[i]; f.Slice != nil {
@@ -55,7 +55,7 @@ func (s *Step) turned(e *record.Experiment, c capacity.Result, work, cpu compare
 	s.Verdict, s.WouldDecide = before.Verdict, before.TimeToDecide
 	s.CPURatio, s.CPUInterval = format.Measured(cpu.ToBaseline.Ratio), format.IntervalOf(cpu.ToBaseline.Interval)
 	s.CPUVerdict = cpu.ToBefore.Verdict
-	s.LeaveOut = work.Ablation
+	s.Ablation = work.Ablation
 	for _, c := range []*compare.Comparison{&work.ToBaseline, work.ToBefore} {
 		s.Warnings = append(s.Warnings, c.Warnings...)
 	}
@@ -69,7 +69,7 @@ func (r *Report) turn(e *record.Experiment, a Results) {
 	}
 	r.Turns.Left += a.Left
 	if len(a.Rows) == 0 { // a capacity
-		r.Votes = view.Votes(e)
+		r.Trials = view.Trials(e)
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -121,7 +121,7 @@ func (r *Report) turnAnswer() string {
 	}
 	text := best.Name + " does " + format.Rate(best.Work) + " at its peak"
 	if best.Capacity.Known() {
-		text = best.Name + " carries " + r.carriedWords(best)
+		text = best.Name + " carries " + r.carriedText(best)
 	}
 	if best == &r.Steps[0] {
 		if len(r.Steps) > 1 {
@@ -133,8 +133,8 @@ func (r *Report) turnAnswer() string {
 		", " + format.Ratio(compare.MetricCPU, best.CPURatio, best.CPUInterval, format.VerdictOf(best.CPUInterval)) + "."
 }
 
-// carriedWords formats a step's capacity with its interval and its SLO.
-func (r *Report) carriedWords(s *Step) string {
+// carriedText formats a step's capacity with its interval and its SLO.
+func (r *Report) carriedText(s *Step) string {
 	if s.Interval == nil {
 		return "about " + format.Rate(s.Capacity) + format.At(format.Latency(r.SLO)) + " (too few slices judged by the SLO for an interval)"
 	}

@@ -107,11 +107,11 @@ func TestOnlyVotesAreDrawn(t *testing.T) {
 	}
 	r := report.Build(m.Experiment)
 	judged := 0
-	for _, v := range r.Votes {
+	for _, v := range r.Trials {
 		judged += v.Judged
 	}
-	if dots := len(r.Curves[0].Dots); dots != len(before.Curves[0].Dots)-4 || judged != dots || r.Steps[0].Votes != judged {
-		t.Errorf("%d dots of %d, %d judged, %d votes", dots, len(before.Curves[0].Dots), judged, r.Steps[0].Votes)
+	if dots := len(r.Curves[0].Dots); dots != len(before.Curves[0].Dots)-4 || judged != dots || r.Steps[0].Trials != judged {
+		t.Errorf("%d dots of %d, %d judged, %d votes", dots, len(before.Curves[0].Dots), judged, r.Steps[0].Trials)
 	}
 	if before.Turns.Left != 0 || r.Turns.Left != 4 {
 		t.Errorf("%d and %d left out", before.Turns.Left, r.Turns.Left)
@@ -150,13 +150,13 @@ func TestMovedByTurns(t *testing.T) {
 // TestTurnWords holds phrases that depend on the kind of experiment.
 func TestTurnWords(t *testing.T) {
 	m := reporttest.Turns(record.KindCompare)
-	if got := m.Report().UndecidedWords(); !strings.HasPrefix(got, "work rate not decided against plain: ") {
+	if got := m.Report().UndecidedText(); !strings.HasPrefix(got, "work rate not decided against plain: ") {
 		t.Error(got)
 	}
 	m = reporttest.Turns(record.KindCapacity)
 	m.Kind = record.KindDiagnose
 	m.AddRun(record.RoleSaturate, "plain", 0, 1500)
-	if _, got := m.Report().Standing(); got != format.Runs(1, 1) {
+	if _, got := m.Report().Status(); got != format.Runs(1, 1) {
 		t.Error(got)
 	}
 }

@@ -23,7 +23,7 @@ type scope struct {
 // placeholders checks every text of the scenario that is expanded.
 func (c *checker) placeholders() {
 	var started []string
-	for i, companion := range c.s.Companions {
+	for i, companion := range c.s.Dependencies {
 		c.process(document.At("companions", i), companion.Process, started, companion.Name)
 		started = append(started, companion.Name)
 	}
@@ -200,7 +200,7 @@ func (c *checker) wrongPlaceholder(name string, in scope) string {
 		return ""
 	case dotted && owner == "target":
 		return "the target has not started when this is used"
-	case dotted && slices.ContainsFunc(c.s.Companions, func(k Companion) bool { return k.Name == owner }):
+	case dotted && slices.ContainsFunc(c.s.Dependencies, func(k Dependency) bool { return k.Name == owner }):
 		return owner + " has not started when this is used; companions start in order"
 	}
 	return c.unknownPlaceholder(name, owner, dotted, in)

@@ -33,8 +33,8 @@ func (c *checker) target() {
 }
 
 func (c *checker) companions() {
-	names := make([]string, len(c.s.Companions))
-	for i, companion := range c.s.Companions {
+	names := make([]string, len(c.s.Dependencies))
+	for i, companion := range c.s.Dependencies {
 		p := document.At("companions", i)
 		names[i] = companion.Name
 		c.needOne(p, "build: ./cmd/notifyd", "build", "command")
@@ -88,10 +88,10 @@ func (c *checker) beside(p document.Path, v Variant) {
 	case !c.Has(p):
 	case c.s.Mode != record.KindCompare:
 		c.FaultName(p, "belongs to mode: compare; a %s has an order of its own", c.s.Mode)
-	case v.Beside == v.Name:
+	case v.Reference == v.Name:
 		c.FaultAt(p, "a variant is compared with another one, not with itself")
 	default:
-		if _, err := c.s.Variant(v.Beside); err != nil {
+		if _, err := c.s.Variant(v.Reference); err != nil {
 			c.FaultAt(p, "%v", err)
 		}
 	}

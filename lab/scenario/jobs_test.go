@@ -61,7 +61,7 @@ measure: {cpu: all, concurrency: [32, 64]}
 			t.Errorf("%s is tried at %v, want %v", s.Variants[i].Name, got, want)
 		}
 	}
-	if s.Variants[3].Beside != "ours-1" {
+	if s.Variants[3].Reference != "ours-1" {
 		t.Errorf("%+v", s.Variants[3])
 	}
 	for _, c := range []struct{ old, new, want string }{

@@ -30,7 +30,7 @@ func TestParseEveryField(t *testing.T) {
 		Target: Target{Debug: "http://${target.debug}", CPUs: 1.5, Process: Process{
 			Build: "./cmd/x", Args: []string{"--listen", "127.0.0.1:0", "--workers", "8", "--fast", "true", "--data", "${scratch}"},
 			Env: map[string]string{"GOGC": "200"}, Dir: "testdata", Ready: Ready{Line: true, URL: "http://${target.debug}/readyz", Timeout: 5 * time.Second}}},
-		Companions: []Companion{{Name: "sink", Process: Process{Command: []string{"./sink", "--delay"}, Args: []string{"5ms"}}}},
+		Dependencies: []Dependency{{Name: "sink", Process: Process{Command: []string{"./sink", "--delay"}, Args: []string{"5ms"}}}},
 		Setup: []Request{{Method: "PUT", URL: "http://${target.listen}/x", Headers: map[string]string{"X-Number": "5"},
 			Body: `{"url":"http://${sink.listen}/"}`, Expect: []int{200, 201}},
 			{URL: "http://${target.listen}/x/${n}", Body: "${n}", Repeat: 10}},
@@ -101,7 +101,7 @@ slo: p99=1s
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, two := s.Companions[0], s.Companions[1]
+	one, two := s.Dependencies[0], s.Dependencies[1]
 	if one.Build != "./x" || one.Env["A"] != "1" || one.Env["B"] != "3" {
 		t.Errorf("the first companion is %+v", one)
 	}
@@ -128,7 +128,7 @@ func TestStarter(t *testing.T) {
 	if s, err = Parse("starter.yaml", []byte(text)); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	if len(s.Companions) == 0 || len(s.Setup) == 0 || len(s.Variants) < 2 || s.Measure.Budget == 0 || s.Target.Debug == "" {
+	if len(s.Dependencies) == 0 || len(s.Setup) == 0 || len(s.Variants) < 2 || s.Measure.Budget == 0 || s.Target.Debug == "" {
 		t.Errorf("something is still commented out: %+v", s)
 	}
 }

@@ -20,17 +20,17 @@ import (
 // Scenario is a scenario file. The zero value of every field is its documented default; Parse
 // fills in only Mode, and Variants from Sweep.
 type Scenario struct {
-	Name        string      `yaml:"name,omitempty"`
-	Description string      `yaml:"description,omitempty"`
-	Mode        string      `yaml:"mode,omitempty"` // record.Kind...; never empty after parsing
-	Target      Target      `yaml:"target,omitempty"`
-	Companions  []Companion `yaml:"companions,omitempty"` // started before the target, in order
-	Setup       []Request   `yaml:"setup,omitempty"`      // sent once the target is ready, in order, before any load
-	Load        Load        `yaml:"-"`                    // load: see File
-	SLO         record.SLO  `yaml:"-"`                    // slo: a string or a mapping
-	Variants    []Variant   `yaml:"variants,omitempty"`   // in ladder order; the first is the baseline of every ratio
-	Sweep       *Sweep      `yaml:"sweep,omitempty"`      // instead of variants
-	Measure     Measure     `yaml:"measure,omitempty"`
+	Name         string       `yaml:"name,omitempty"`
+	Description  string       `yaml:"description,omitempty"`
+	Mode         string       `yaml:"mode,omitempty"` // record.Kind...; never empty after parsing
+	Target       Target       `yaml:"target,omitempty"`
+	Dependencies []Dependency `yaml:"companions,omitempty"` // started before the target, in order
+	Setup        []Request    `yaml:"setup,omitempty"`      // sent once the target is ready, in order, before any load
+	Load         Load         `yaml:"-"`                    // load: see File
+	SLO          record.SLO   `yaml:"-"`                    // slo: a string or a mapping
+	Variants     []Variant    `yaml:"variants,omitempty"`   // in ladder order; the first is the baseline of every ratio
+	Sweep        *Sweep       `yaml:"sweep,omitempty"`      // instead of variants
+	Measure      Measure      `yaml:"measure,omitempty"`
 	// Exclusive reports whether variants cannot run side by side (a fixed port, all of the
 	// memory): each is then started for its turn.
 	Exclusive bool `yaml:"exclusive,omitempty"`
@@ -82,8 +82,8 @@ type Target struct {
 	CPUs    float64 `yaml:"cpus,omitempty"`  // number of cores it may use; 0: all
 }
 
-// Companion is a program that the target needs: a database, a simulator, a sink.
-type Companion struct {
+// Dependency is a program that the target needs: a database, a simulator, a sink.
+type Dependency struct {
 	Name    string `yaml:"name,omitempty"` // ${NAME.FIELD} is a field of its ready line
 	Process `yaml:",inline"`
 	// Shared starts it once for all variants that take turns and for all runs of jobs, such as a
@@ -120,7 +120,7 @@ type Variant struct {
 	// thorough ladder leaves each step out once.
 	Undo []string `yaml:"undo,omitempty"`
 	// Beside names the variant that this one is compared with, in mode compare; empty: the first.
-	Beside string `yaml:"beside,omitempty"`
+	Reference string `yaml:"beside,omitempty"`
 	// Setup and Load replace the scenario's for this variant, if its interface differs; see
 	// Scenario.SetupOf and Scenario.LoadOf.
 	Setup []Request    `yaml:"setup,omitempty"`

@@ -156,7 +156,7 @@ func (s *Scenario) Bounded() bool { return s.SLO.Bounded() }
 
 // Shares reports whether a dependency is shared.
 func (s *Scenario) Shares() bool {
-	return slices.ContainsFunc(s.Companions, func(c Companion) bool { return c.Shared })
+	return slices.ContainsFunc(s.Dependencies, func(c Dependency) bool { return c.Shared })
 }
 
 // Fault is a fault of a scenario that appears only when it is carried out: a body template that

@@ -46,7 +46,7 @@ type Server struct {
 
 // Remedy is a change of a server's parameters that takes a known part of its bound away.
 type Remedy struct {
-	InWords  string             `json:"in_words"`
+	Text     string             `json:"in_words"`
 	Scale    map[string]float64 `json:"scale"`
 	Bound    float64            `json:"bound"`    // share of what a request demands of the bound
 	CPU      float64            `json:"cpu"`      // share of the CPU time in Compute

@@ -65,7 +65,7 @@ func remedyFolder(s Server) string { return s.Name + "-remedied" }
 func (s Server) remedied(binary string, seed uint64, inside string) *scenario.Scenario {
 	sc := s.scenario(binary, seed, inside)
 	sc.Mode, sc.Load.Connections, sc.Load.Timeout = record.KindCompare, 64, 10*time.Second
-	changed := scenario.Variant{Name: "remedied", Change: s.Remedies[0].InWords}
+	changed := scenario.Variant{Name: "remedied", Change: s.Remedies[0].Text}
 	for _, name := range slices.Sorted(maps.Keys(s.Remedies[0].Scale)) {
 		changed.Args = append(changed.Args, "--scale", fmt.Sprintf("%s=%g", name, s.Remedies[0].Scale[name]))
 	}
@@ -89,7 +89,7 @@ func (s Server) prediction(dir string, seed uint64, inside string) (calibration.
 	}
 	remedy := s.Remedies[0]
 	f := calibration.Remedied(&all[0], remedy.Bound, remedy.removal(before.Runs))
-	f.Step, f.Change = s.Name, remedy.InWords
+	f.Step, f.Change = s.Name, remedy.Text
 	f.Work = measured(both, compare.MetricWork, "as-it-is", "remedied", nil)
 	f.CPU = measured(both, compare.MetricCPU, "as-it-is", "remedied", nil)
 	return f, nil

@@ -169,18 +169,18 @@ func (s *Testbed) started(name string, line map[string]string) {
 
 // Up starts the dependencies, in the scenario's order, except those that outer has.
 func (s *Testbed) Up(ctx context.Context) error {
-	return s.up(ctx, func(c scenario.Companion) bool { return s.outer == nil || !c.Shared })
+	return s.up(ctx, func(c scenario.Dependency) bool { return s.outer == nil || !c.Shared })
 }
 
 // UpShared starts the dependencies that the testbeds with this one as outer share.
 func (s *Testbed) UpShared(ctx context.Context) error {
-	return s.up(ctx, func(c scenario.Companion) bool { return c.Shared })
+	return s.up(ctx, func(c scenario.Dependency) bool { return c.Shared })
 }
 
 // up starts the chosen dependencies.
-func (s *Testbed) up(ctx context.Context, chosen func(scenario.Companion) bool) error {
+func (s *Testbed) up(ctx context.Context, chosen func(scenario.Dependency) bool) error {
 	os.MkdirAll(s.logs, 0o755) // a process whose log cannot be created says so
-	for _, c := range s.programs.Scenario.Companions {
+	for _, c := range s.programs.Scenario.Dependencies {
 		if !chosen(c) {
 			continue
 		}

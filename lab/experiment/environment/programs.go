@@ -34,7 +34,7 @@ func (b *Programs) Build(ctx context.Context) error {
 		b.Binaries, b.own = &Binaries{Dir: filepath.Join(b.Dir, "bin")}, true
 	}
 	packages := []string{}
-	for _, c := range b.Scenario.Companions {
+	for _, c := range b.Scenario.Dependencies {
 		packages = append(packages, c.Build)
 	}
 	if f := b.Scenario.Load.Feeder; f != nil {

@@ -205,14 +205,14 @@ func (s *Testbed) AwaitDebug(ctx context.Context, url string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("the job does not answer at %s, the address that ${debug} gave it: %w", url, ctx.Err())
 		case <-s.Target.Exited():
-			return fmt.Errorf("the job ended before its debug address answered%s", lastWords(s.Target.Err()))
+			return fmt.Errorf("the job ended before its debug address answered%s", lastOutput(s.Target.Err()))
 		case <-poll.C:
 		}
 	}
 }
 
-// lastWords describes how a process ended.
-func lastWords(err error) string {
+// lastOutput describes how a process ended.
+func lastOutput(err error) string {
 	if err == nil {
 		return ", with exit code 0: it had too little to do"
 	}

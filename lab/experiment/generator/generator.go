@@ -242,7 +242,7 @@ const reachTimeout = 2 * time.Second
 // answering later is measured. Processes that the lab starts are known to be ready. The warnings
 // are about answers that do not count as a success.
 func (b *Generator) Reach(ctx context.Context) (warnings []string, err error) {
-	if b.Scenario.Load.Traits().Probe == "" || len(b.Scenario.Companions) > 0 {
+	if b.Scenario.Load.Traits().Probe == "" || len(b.Scenario.Dependencies) > 0 {
 		return nil, nil
 	}
 	seen := map[string]bool{}

@@ -141,7 +141,7 @@ func startVariant(sc *scenario.Scenario, name string) (scenario.Variant, error) 
 	case !sc.Load.Traits().Searchable():
 		return v, &scenario.Fault{Err: errors.New("tune measures requests, sessions, and jobs with axis: concurrency; this scenario has jobs by rate")}
 	}
-	v.Undo, v.Beside = nil, ""
+	v.Undo, v.Reference = nil, ""
 	return v, nil
 }
 

@@ -67,7 +67,7 @@ func JUnit(w io.Writer, r *report.Report, gate *compare.Outcome) error {
 			s.Properties = append(s.Properties, p)
 		}
 	}
-	if word, text := r.Standing(); r.Outcome.Status != "" && r.Outcome.Status != record.OutcomeComplete {
+	if word, text := r.Status(); r.Outcome.Status != "" && r.Outcome.Status != record.OutcomeComplete {
 		s.Errors++
 		s.Cases = append(s.Cases, testcase{Class: class, Name: "measurement", Error: &reason{Message: text, Type: word}})
 	}

@@ -82,8 +82,8 @@ func VerdictOf(i *Interval) string {
 	return ""
 }
 
-// Beside are the ratios by the metrics that were not requested.
-func Beside(all []compare.Comparison) string {
+// Others are the ratios by the metrics that were not requested.
+func Others(all []compare.Comparison) string {
 	var parts []string
 	for _, c := range all[min(1, len(all)):] {
 		parts = append(parts, Ratio(c.Metric, Measured(c.Ratio), IntervalOf(c.Interval), c.Verdict))

@@ -14,11 +14,11 @@ func StyleSheet() string { return style }
 // report share with those of a run in progress.
 func ChartLibrary() string { return library }
 
-// Words are the functions with which the page formats figures, for templates of the same style.
-func Words() template.FuncMap { return maps.Clone(templateWords) }
+// Funcs are the functions with which the page formats figures, for templates of the same style.
+func Funcs() template.FuncMap { return maps.Clone(funcs) }
 
-// templateWords are the functions that need no report.
-var templateWords = template.FuncMap{
+// funcs are the functions that need no report.
+var funcs = template.FuncMap{
 	"rate": format.Rate, "clock": format.Clock, "plural": format.Plural, "command": format.Command, "slo": format.SLO,
 	"kind": func(kind string) string { return format.Kinds[kind] },
 }

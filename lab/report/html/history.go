@@ -12,7 +12,7 @@ import (
 	"dyno/lab/report/history"
 )
 
-var historyPage = template.Must(template.New("history").Funcs(templateWords).Parse(asset("history.html")))
+var historyPage = template.Must(template.New("history").Funcs(funcs).Parse(asset("history.html")))
 
 // historyOf is a program's part of the page.
 type historyOf struct {

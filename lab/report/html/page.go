@@ -76,7 +76,7 @@ func parse() *template.Template {
 		err := t.ExecuteTemplate(&out, fmt.Sprintf("%T", b), b)
 		return template.HTML(out.String()), err // the template has escaped it
 	}
-	return template.Must(t.Funcs(templateWords).Funcs(template.FuncMap{
+	return template.Must(t.Funcs(funcs).Funcs(template.FuncMap{
 		"draw": draw, "gap": sections.Gap, "classOf": classOf,
 		"bars": newBars, "strips": newStrips, "curveCells": curveCells, "flowCells": flowCells, "quadrant": quadrant,
 		"loadPlot": loadPlot, "closedNote": closedNote, "scalingPlot": scalingPlot, "tailPlot": tailPlot, "hue": hueOf,
@@ -139,7 +139,7 @@ func (v pageView) Sections() []sections.Section { return sections.Of(v.Report, s
 
 // Banner shows the outcome, and the certainty of the result.
 func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
-	word, text := v.Standing()
+	word, text := v.Status()
 	b.Class = map[string]string{record.OutcomeComplete: "good", record.OutcomeInvalid: "bad"}[word]
 	b.Class, b.Word, b.Text = cmp.Or(b.Class, "part"), strings.ToUpper(word[:1])+word[1:], text
 	return b

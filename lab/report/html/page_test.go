@@ -79,7 +79,7 @@ func TestFlamesStaySmall(t *testing.T) {
 	if err := Page(&b, m.Report()); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "Stacks below "+f.LeastWords()+" of a graph") {
+	if !strings.Contains(b.String(), "Stacks below "+f.LeastText()+" of a graph") {
 		t.Error("the page does not say what was summed up")
 	}
 }

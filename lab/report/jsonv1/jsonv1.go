@@ -91,10 +91,10 @@ func stepObjects(r *report.Report) []object {
 			o = append(o, member{f.Key, s.Figure(f.Key)})
 		}
 		if r.Scaling != nil {
-			o = append(o, member{"concurrency", s.AtOnce}) // units in flight
+			o = append(o, member{"concurrency", s.Concurrency}) // units in flight
 		}
-		if s.Beside != "" {
-			o = append(o, member{"beside", s.Beside}) // the variant of the ratios, in a comparison of several
+		if s.Reference != "" {
+			o = append(o, member{"beside", s.Reference}) // the variant of the ratios, in a comparison of several
 		}
 		o = append(o, member{"ratio_to_baseline", s.Ratio}, member{"ratio_interval", s.RatioInterval},
 			member{"ratio_to_before", s.StepRatio}, member{"before_interval", s.StepInterval}, member{"verdict", s.Verdict})
@@ -104,7 +104,7 @@ func stepObjects(r *report.Report) []object {
 		if r.Turns != nil {
 			o = append(o, member{"work_per_s", s.Work}, member{"work_interval", s.WorkInterval},
 				member{"cpu_ratio_to_baseline", s.CPURatio}, member{"cpu_ratio_interval", s.CPUInterval}, member{"cpu_verdict", s.CPUVerdict},
-				member{"knee_per_s", s.Knee}, member{"knee_interval", s.KneeInterval}, member{"votes", s.Votes})
+				member{"knee_per_s", s.Rate50}, member{"knee_interval", s.Rate50Interval}, member{"votes", s.Trials})
 		}
 		if r.Turns == nil && s.CPURatio.Known() {
 			o = append(o, member{"cpu_ratio_to_baseline", s.CPURatio}, member{"cpu_ratio_interval", s.CPUInterval}, member{"cpu_verdict", s.CPUVerdict})
@@ -158,7 +158,7 @@ func runObject(r *report.Report) any {
 		Sweep     []view.Row          `json:"sweep,omitempty"`
 		Ramps     []view.Ramp         `json:"ramps,omitempty"`
 		Scaling   []view.ScalingCurve `json:"scaling,omitempty"`
-		Sessions  view.Crowd          `json:"sessions,omitempty"`
+		Sessions  view.SessionRuns    `json:"sessions,omitempty"`
 		Floor     *format.Interval    `json:"floor"`
 		CPUFloor  *format.Interval    `json:"cpu_floor,omitempty"`
 		Runs      int                 `json:"runs"`
@@ -166,7 +166,7 @@ func runObject(r *report.Report) any {
 		Diagnoses []diagnosis         `json:"diagnoses,omitempty"`
 		Databases []object            `json:"databases,omitempty"`
 		outcome
-	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.Crowd, r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
+	}{SchemaRun, r.Kind, r.Name, r.Service, r.Metric, r.RatioMetric, r.SLO, stepObjects(r), sweep.Rows, sweep.Ramps, scalingCurves(r), r.SessionRuns, r.Floor, r.CPUFloor, all, valid, diagnoses(r), databaseObjects(r), outcomeOf(r)}
 }
 
 func capacityObject(r *report.Report) any {

@@ -324,8 +324,8 @@ func (m *Made) Analysis() report.Results {
 		}
 	case m.Kind == record.KindSweep:
 		a.Inflected = []view.Inflection{
-			{Run: "unbuffered, sweep, round 1, 10,000/s", AtS: 2.1, Joint: true, InWords: "the rate fell by 45%, p99 rose to 820 ms and GC paused for 240 ms"},
-			{Run: "sharded-8x512, sweep, round 2, 10,000/s", AtS: 4, InWords: "p99 rose to 640 ms"},
+			{Run: "unbuffered, sweep, round 1, 10,000/s", AtS: 2.1, Joint: true, Text: "the rate fell by 45%, p99 rose to 820 ms and GC paused for 240 ms"},
+			{Run: "sharded-8x512, sweep, round 2, 10,000/s", AtS: 4, Text: "p99 rose to 640 ms"},
 		}
 	case m.Kind == record.KindCompare:
 		c := compared(m.Variants[0].Name, m.Variants[1].Name)

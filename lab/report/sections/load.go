@@ -213,9 +213,9 @@ func tallies(name, ofWhat string, of int64, counts map[string]int64) Table {
 func changePoints(r *report.Report) []Block {
 	l := List{Class: "inflections card"}
 	for _, i := range r.Inflections {
-		item := Item{Class: "joint", Spans: []Span{{S: i.Run, Class: Strong}, {S: "at " + format.Digits(i.AtS, 4) + " s: " + i.InWords}}}
+		item := Item{Class: "joint", Spans: []Span{{S: i.Run, Class: Strong}, {S: "at " + format.Digits(i.AtS, 4) + " s: " + i.Text}}}
 		if !i.Joint {
-			item.Class, item.Spans = "alone", []Span{item.Spans[0], {S: "at " + format.Digits(i.AtS, 4) + " s"}, {S: "(one signal alone)", Class: Dim}, {S: ": " + i.InWords}}
+			item.Class, item.Spans = "alone", []Span{item.Spans[0], {S: "at " + format.Digits(i.AtS, 4) + " s"}, {S: "(one signal alone)", Class: Dim}, {S: ": " + i.Text}}
 		}
 		l.Items = append(l.Items, item)
 	}

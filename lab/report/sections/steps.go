@@ -45,7 +45,7 @@ func steps(r *report.Report) Section {
 		s.Blocks = append(s.Blocks, stepTable(r, columns))
 	}
 	s.Blocks = append([]Block{Chart{Bars{r}}}, s.Blocks...)
-	if text := r.UndecidedWords(); text != "" {
+	if text := r.UndecidedText(); text != "" {
 		s.Blocks = append(s.Blocks, For{printed, []Block{Text{Spans: plain(text)}}})
 	}
 	var did []Item
@@ -55,7 +55,7 @@ func steps(r *report.Report) Section {
 		}
 	}
 	s.Blocks = append(s.Blocks, For{Markdown, []Block{List{Items: did}}})
-	if text := r.FloorWords(); text != "" {
+	if text := r.NoiseFloorText(); text != "" {
 		s.Blocks = append(s.Blocks, For{Page, []Block{Text{Class: Dim, Spans: plain("Noise floor of this machine: " + text + ". A ratio within it is not a difference.")}}})
 	}
 	s.Blocks = []Block{For{medium, s.Blocks}}
@@ -97,16 +97,16 @@ func changed(r *report.Report) Section {
 
 // rates are the rates that a search for the capacity tried.
 func rates(r *report.Report) Section {
-	if r.Capacity == nil || r.Scaling != nil || r.Crowd != nil {
+	if r.Capacity == nil || r.Scaling != nil || r.SessionRuns != nil {
 		return Section{}
 	}
 	s := Section{ID: "rates", Title: "Rates tried", Nav: "Rates"}
-	if len(r.Votes) > 0 {
-		t := tableOf("rates of slices", []format.Column[view.VoteRow]{
-			figure("offered", "per second", "offered/s", func(v view.VoteRow) string { return format.Format(v.Rate) }),
-			figure("met the SLO", "slices", "slices that met the SLO", func(v view.VoteRow) string { return fmt.Sprintf("%d of %d", v.Met, v.Judged) }),
-			figure("p99", "ms, median", "p99 ms (median)", func(v view.VoteRow) string { return format.Format(v.P99) }),
-		}, r.Votes)
+	if len(r.Trials) > 0 {
+		t := tableOf("rates of slices", []format.Column[view.TrialRow]{
+			figure("offered", "per second", "offered/s", func(v view.TrialRow) string { return format.Format(v.Rate) }),
+			figure("met the SLO", "slices", "slices that met the SLO", func(v view.TrialRow) string { return fmt.Sprintf("%d of %d", v.Met, v.Judged) }),
+			figure("p99", "ms, median", "p99 ms (median)", func(v view.TrialRow) string { return format.Format(v.P99) }),
+		}, r.Trials)
 		t.ShortHeads, t.Class = true, "narrow"
 		s.Blocks = append(s.Blocks, t)
 	}

@@ -20,7 +20,7 @@ func scaling(r *report.Report) Section {
 	models := List{}
 	for i := range of.Curves {
 		s.Blocks = append(s.Blocks, Chart{of.Curves[i]})
-		texts := of.Curves[i].Words()
+		texts := of.Curves[i].Lines()
 		models.Items = append(models.Items, Item{Spans: plain(texts[0]), Blocks: []Block{List{Items: lines(texts[1:])}}})
 	}
 	s.Blocks = append(s.Blocks, Chart{of}, pointTable(of), For{printed, []Block{models}})
@@ -63,10 +63,10 @@ func pointTable(of *view.Scaling) Table {
 
 // sessions are the runs with a number of sessions.
 func sessions(r *report.Report) Section {
-	if r.Crowd == nil {
+	if r.SessionRuns == nil {
 		return Section{}
 	}
-	t := tableOf("sessions", r.Crowd.Columns(), r.Crowd)
+	t := tableOf("sessions", r.SessionRuns.Columns(), r.SessionRuns)
 	t.Class = "tall"
 	return Section{ID: "sessions", Title: "Sessions", Blocks: []Block{t,
 		For{Page, []Block{Text{Class: "note", Spans: plain("Frames and bytes received are those of a session: the mean, and p1, which 99% of the sessions reach. Opening times count from the first step of a connection until the session is open.")}}}}}
@@ -118,15 +118,15 @@ func rampTable(of []view.Ramp) Table {
 	t := tableOf("ramps", []format.Column[view.Ramp]{
 		{Head: "variant", Short: "rising rate", Cell: func(r view.Ramp) string { return r.Variant }},
 		figure("offered", "per second", "offered/s", func(r view.Ramp) string { return format.Format(r.From) + " to " + format.Format(r.To) }),
-		figure("accepted follows", "up to", "accepted follows to", func(r view.Ramp) string { return r.FollowedWords(r.Accepted) }),
-		figure("delivered follows", "up to", "delivered follows to", func(r view.Ramp) string { return r.FollowedWords(r.Delivered) }),
+		figure("accepted follows", "up to", "accepted follows to", func(r view.Ramp) string { return r.FollowedText(r.Accepted) }),
+		figure("delivered follows", "up to", "delivered follows to", func(r view.Ramp) string { return r.FollowedText(r.Delivered) }),
 		words("inflection", func(r view.Ramp) string {
 			if len(r.Moments) == 0 {
 				return "none"
 			}
 			var texts []string
 			for _, m := range r.Moments {
-				texts = append(texts, m.Words())
+				texts = append(texts, m.Line())
 			}
 			return strings.Join(texts, "; ")
 		}),

@@ -18,7 +18,7 @@ func Markdown(w io.Writer, r *report.Report) error {
 	if r.Invalid == "" {
 		fmt.Fprintf(&b, "%s\n\n", escapeMarkdown(r.Answer))
 	}
-	if word, text := r.Standing(); r.Outcome.Status != record.OutcomeComplete {
+	if word, text := r.Status(); r.Outcome.Status != record.OutcomeComplete {
 		fmt.Fprintf(&b, "**%s**: %s\n\n", word, escapeMarkdown(text))
 	}
 	walk(markdown{&b}, r, sections.Markdown)
@@ -126,10 +126,10 @@ func conditionsMarkdown(b *strings.Builder, r *report.Report) {
 		item("runs", format.Runs(all, valid))
 	}
 	if r.Turns != nil {
-		item("measured", r.Turns.Words()+"; "+escapeMarkdown(r.SureWords()))
-		item("disturbance", r.Turns.MachineWords())
+		item("measured", r.Turns.Text()+"; "+escapeMarkdown(r.EvidenceText()))
+		item("disturbance", r.Turns.MachineText())
 	}
-	item("noise floor", r.FloorWords())
+	item("noise floor", r.NoiseFloorText())
 	if len(r.Command) > 0 {
 		item("again", codeSpan(format.Command(r.Command)))
 	}

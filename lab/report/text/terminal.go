@@ -149,12 +149,12 @@ func (t *terminal) end(r *report.Report) {
 	if slo := format.SLO(r.SLO); slo != "" {
 		t.line("SLO: " + t.clean(slo))
 	}
-	if floor := r.FloorWords(); floor != "" {
+	if floor := r.NoiseFloorText(); floor != "" {
 		t.line("noise floor: " + floor)
 	}
 	if r.Turns != nil {
-		t.line("measured: " + r.Turns.Words())
-		if machine := r.Turns.MachineWords(); machine != "" {
+		t.line("measured: " + r.Turns.Text())
+		if machine := r.Turns.MachineText(); machine != "" {
 			t.line("machine: " + machine)
 		}
 	}
@@ -171,9 +171,9 @@ func (t *terminal) end(r *report.Report) {
 	if r.Out != "" {
 		t.line("report: " + t.clean(r.Out) + "/" + report.PageFile)
 	}
-	word, text := r.Standing()
+	word, text := r.Status()
 	if word == record.OutcomeFailed { // the first line has the reason
-		text = "until then " + r.SureWords()
+		text = "until then " + r.EvidenceText()
 	}
 	t.line(t.paint(word, word+": ") + t.clean(text))
 }

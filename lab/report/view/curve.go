@@ -34,7 +34,7 @@ type Dot struct {
 
 // Curves are the load curves of all variants that have one, without their capacities.
 func Curves(e *record.Experiment) (out []Curve) {
-	rows := Votes(e)
+	rows := Trials(e)
 	for _, name := range format.Variants(e) {
 		c := Curve{Variant: name, Capacity: format.Unknown}
 		for _, s := range e.SlicesOf(record.SliceSLO, func(s *record.Slice) bool {

@@ -109,7 +109,7 @@ func FlamesOf(e *record.Experiment) *Profiles {
 			if tree.total == 0 {
 				continue
 			}
-			out.Graphs = append(out.Graphs, Flame{Variant: name, Kind: kind.Key, Name: kind.Name, Unit: unit, About: profiledWords(run, p), Total: tree.total})
+			out.Graphs = append(out.Graphs, Flame{Variant: name, Kind: kind.Key, Name: kind.Name, Unit: unit, About: profiledText(run, p), Total: tree.total})
 			trees = append(trees, tree)
 		}
 	}
@@ -134,8 +134,8 @@ func profiledRun(e *record.Experiment, variant string) (run *record.Run) {
 	return run
 }
 
-// profiledWords describes the load under which a profile was taken.
-func profiledWords(r *record.Run, p *record.Profile) string {
+// profiledText describes the load under which a profile was taken.
+func profiledText(r *record.Run, p *record.Profile) string {
 	var parts []string
 	if r.Totals.ThroughputPerS > 0 {
 		parts = append(parts, "at "+format.Rate(format.Value(r.Totals.ThroughputPerS)))
@@ -242,8 +242,8 @@ func (f *Profiles) Has(variant, kind string) bool {
 	return f != nil && slices.ContainsFunc(f.Graphs, func(g Flame) bool { return g.Variant == variant && g.Kind == kind })
 }
 
-// LeastWords formats the share below which stacks are merged: 0.1%.
-func (f *Profiles) LeastWords() string { return format.Percent(format.Value(f.Least)) }
+// LeastText formats the share below which stacks are merged: 0.1%.
+func (f *Profiles) LeastText() string { return format.Percent(format.Value(f.Least)) }
 
 // Showing is the first of the kinds whose graph of the variant contains a function; empty: none.
 func (f *Profiles) Showing(variant string, kinds []string, function string) string {

@@ -152,12 +152,12 @@ func (l *Load) Answer() string {
 	case format.Unjudged(*v) != "":
 		return text + ": the SLO was not judged (" + format.Unjudged(*v) + ")."
 	default:
-		return text + ": " + l.MissedWords() + "."
+		return text + ": " + l.MissedText() + "."
 	}
 }
 
-// MissedWords states how a single load missed its SLO, and whether a disturbance may be the cause.
-func (l *Load) MissedWords() string {
+// MissedText states how a single load missed its SLO, and whether a disturbance may be the cause.
+func (l *Load) MissedText() string {
 	text := "the SLO was missed (" + strings.Join(format.Missed(l.Verdict), "; ") + ")"
 	if d := l.Run.Disturbed; d != "" {
 		text += ", which is in doubt: " + d

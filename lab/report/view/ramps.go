@@ -21,9 +21,9 @@ type Ramp struct {
 
 // Moment is when rate, p99 or GC pauses of a run under a rising rate changed.
 type Moment struct {
-	At      format.Value `json:"offered_per_s"`
-	Joint   bool         `json:"joint"` // rate, p99 and GC together
-	InWords string       `json:"in_words"`
+	At    format.Value `json:"offered_per_s"`
+	Joint bool         `json:"joint"` // rate, p99 and GC together
+	Text  string       `json:"in_words"`
 }
 
 // ramps returns every valid run under a rising rate.
@@ -95,8 +95,8 @@ func observedSeries(r *record.Run) []record.Window {
 	return out
 }
 
-// FollowedWords states the rate up to which a flow followed the requests.
-func (r Ramp) FollowedWords(to format.Value) string {
+// FollowedText states the rate up to which a flow followed the requests.
+func (r Ramp) FollowedText(to format.Value) string {
 	switch {
 	case !to.Known():
 		return format.Dash
@@ -108,10 +108,10 @@ func (r Ramp) FollowedWords(to format.Value) string {
 	return format.Rate(to)
 }
 
-// Words states the rate at which rate, p99 and GC changed.
-func (m Moment) Words() string {
+// Line states the rate at which rate, p99 and GC changed.
+func (m Moment) Line() string {
 	if m.Joint {
-		return "inflection at " + format.Rate(m.At) + ": " + m.InWords
+		return "inflection at " + format.Rate(m.At) + ": " + m.Text
 	}
-	return "alone, at " + format.Rate(m.At) + ": " + m.InWords
+	return "alone, at " + format.Rate(m.At) + ": " + m.Text
 }

@@ -27,7 +27,7 @@ type ScalingCurve struct {
 	Units   int              `json:"units,omitempty"` // units given to a run; 0: no number
 	Points  []ScalingPoint   `json:"points"`
 	Ranked  []scaling.Ranked `json:"fits"`     // the best first; not nil
-	InWords string           `json:"in_words"` // the model that fits best
+	Text    string           `json:"in_words"` // the model that fits best
 }
 
 // ScalingPoint is one concurrency: medians over its runs.
@@ -59,7 +59,7 @@ func NewScaling(e *record.Experiment, verdicts map[string]capacity.Verdict) *Sca
 			continue
 		}
 		ranked, words := scaling.Rank(c.fitted())
-		c.Ranked, c.InWords = format.Filled(ranked), words
+		c.Ranked, c.Text = format.Filled(ranked), words
 		s.Curves = append(s.Curves, c)
 	}
 	return s
@@ -117,9 +117,9 @@ func scalingPoints(e *record.Experiment, verdicts map[string]capacity.Verdict, v
 	return out
 }
 
-// Words states for each curve the best model and the meaning of its parameters.
-func (c *ScalingCurve) Words() (lines []string) {
-	lines = append(lines, c.Variant+": "+c.InWords)
+// Lines states for each curve the best model and the meaning of its parameters.
+func (c *ScalingCurve) Lines() (lines []string) {
+	lines = append(lines, c.Variant+": "+c.Text)
 	for _, r := range c.Ranked {
 		lines = append(lines, r.Name()+": "+r.Text())
 	}

@@ -10,12 +10,12 @@ import (
 	"dyno/lab/report/format"
 )
 
-// Crowd is the runs of an experiment whose load was a number of sessions: by variant, from the
+// SessionRuns is the runs of an experiment whose load was a number of sessions: by variant, from the
 // fewest sessions.
-type Crowd []Crowded
+type SessionRuns []SessionRun
 
-// Crowded is one run with a number of sessions.
-type Crowded struct {
+// SessionRun is one run with a number of sessions.
+type SessionRun struct {
 	Variant  string           `json:"variant"`
 	Role     string           `json:"role"`
 	Round    int              `json:"round,omitempty"`
@@ -24,14 +24,14 @@ type Crowded struct {
 	Met      string           `json:"slo"` // in words; empty: not judged
 }
 
-// NewCrowd reads the runs with sessions; nil: there are none.
-func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capacities map[string]capacity.Result) (c Crowd) {
+// NewSessionRuns reads the runs with sessions; nil: there are none.
+func NewSessionRuns(e *record.Experiment, verdicts map[string]capacity.Verdict, capacities map[string]capacity.Result) (c SessionRuns) {
 	order := format.Variants(e)
 	for _, r := range e.Runs {
 		if r.Axis() != record.AxisSessions || r.Totals.Sessions == nil {
 			continue
 		}
-		row := Crowded{Variant: r.Spec.Variant, Role: format.Role(r.Spec.Role), Round: r.Spec.Round, Totals: r.Totals, Sessions: r.Totals.Sessions}
+		row := SessionRun{Variant: r.Spec.Variant, Role: format.Role(r.Spec.Role), Round: r.Spec.Round, Totals: r.Totals, Sessions: r.Totals.Sessions}
 		switch v, judged := verdicts[r.ID]; {
 		case r.Invalid != "":
 			row.Met = "invalid"
@@ -45,40 +45,40 @@ func NewCrowd(e *record.Experiment, verdicts map[string]capacity.Verdict, capaci
 		}
 		c = append(c, row)
 	}
-	slices.SortStableFunc(c, func(a, b Crowded) int {
+	slices.SortStableFunc(c, func(a, b SessionRun) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Variant), slices.Index(order, b.Variant)), cmp.Compare(a.Totals.Sessions.Planned, b.Totals.Sessions.Planned))
 	})
 	return c
 }
 
-var crowdColumns = []format.Column[Crowded]{
-	{Head: "variant", Short: "variant", Cell: func(c Crowded) string { return cmp.Or(c.Variant, format.Dash) }},
-	{Head: "for", Short: "for", Cell: func(c Crowded) string {
+var crowdColumns = []format.Column[SessionRun]{
+	{Head: "variant", Short: "variant", Cell: func(c SessionRun) string { return cmp.Or(c.Variant, format.Dash) }},
+	{Head: "for", Short: "for", Cell: func(c SessionRun) string {
 		if c.Round > 0 {
 			return fmt.Sprintf("%s %d", c.Role, c.Round)
 		}
 		return c.Role
 	}},
-	crowdNumber("sessions", "", func(c Crowded) string { return format.Count(c.Totals.Sessions.Planned) }),
-	crowdNumber("offered", "/s", func(c Crowded) string { return format.Format(format.Measured(c.Totals.OfferedPerS)) }),
-	crowdNumber("p50", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Response.P50)) }),
-	crowdNumber("p99", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Response.P99)) }),
-	crowdNumber("errors", "", func(c Crowded) string { return format.Percent(format.Value(c.Totals.ErrorShare())) }),
-	crowdNumber("frames", "/s", func(c Crowded) string { return format.Format(format.Value(c.Totals.Sessions.FramesMean)) }),
-	crowdNumber("frames p1", "/s", func(c Crowded) string { return format.Format(format.Value(c.Totals.Sessions.FramesP1)) }),
-	crowdNumber("received", "B/s", func(c Crowded) string { return format.Format(format.Value(c.Totals.Sessions.BytesPerS)) }),
-	crowdNumber("lost", "", func(c Crowded) string { return someOrDash(c.Totals.Sessions.Lost) }),
-	crowdNumber("unopened", "", func(c Crowded) string {
+	crowdNumber("sessions", "", func(c SessionRun) string { return format.Count(c.Totals.Sessions.Planned) }),
+	crowdNumber("offered", "/s", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.OfferedPerS)) }),
+	crowdNumber("p50", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Response.P50)) }),
+	crowdNumber("p99", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Response.P99)) }),
+	crowdNumber("errors", "", func(c SessionRun) string { return format.Percent(format.Value(c.Totals.ErrorShare())) }),
+	crowdNumber("frames", "/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.FramesMean)) }),
+	crowdNumber("frames p1", "/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.FramesP1)) }),
+	crowdNumber("received", "B/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.BytesPerS)) }),
+	crowdNumber("lost", "", func(c SessionRun) string { return someOrDash(c.Totals.Sessions.Lost) }),
+	crowdNumber("unopened", "", func(c SessionRun) string {
 		return someOrDash(c.Totals.Sessions.Planned - c.Totals.Sessions.Opened)
 	}),
-	crowdNumber("open p50", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P50)) }),
-	crowdNumber("open p99", "ms", func(c Crowded) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P99)) }),
-	{Head: "SLO", Short: "SLO", Cell: func(c Crowded) string { return cmp.Or(c.Met, format.Dash) }},
+	crowdNumber("open p50", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P50)) }),
+	crowdNumber("open p99", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P99)) }),
+	{Head: "SLO", Short: "SLO", Cell: func(c SessionRun) string { return cmp.Or(c.Met, format.Dash) }},
 }
 
-func crowdNumber(head, unit string, cell func(Crowded) string) format.Column[Crowded] {
+func crowdNumber(head, unit string, cell func(SessionRun) string) format.Column[SessionRun] {
 	head += format.Space(unit)
-	return format.Column[Crowded]{Head: head, Short: head, Number: true, Cell: cell}
+	return format.Column[SessionRun]{Head: head, Short: head, Number: true, Cell: cell}
 }
 
 func someOrDash(n int64) string {
@@ -89,17 +89,17 @@ func someOrDash(n int64) string {
 }
 
 // Columns are the columns of the table of the runs that have content.
-func (c Crowd) Columns() []format.Column[Crowded] {
+func (c SessionRuns) Columns() []format.Column[SessionRun] {
 	columns := format.Shown(crowdColumns, c)
-	if len(slices.CompactFunc(slices.Clone(c), func(a, b Crowded) bool { return a.Variant == b.Variant })) == 1 {
+	if len(slices.CompactFunc(slices.Clone(c), func(a, b SessionRun) bool { return a.Variant == b.Variant })) == 1 {
 		return columns[1:]
 	}
 	return columns
 }
 
 // Answer is the result of runs at known numbers of sessions in one sentence.
-func (c Crowd) Answer() string {
-	var most *Crowded
+func (c SessionRuns) Answer() string {
+	var most *SessionRun
 	for i := range c {
 		if c[i].Met == format.Met(true, "") && (most == nil || c[i].Totals.Sessions.Planned > most.Totals.Sessions.Planned) {
 			most = &c[i]

@@ -45,10 +45,10 @@ type Row struct {
 
 // Inflection is a moment at which rate, p99 or GC pauses changed.
 type Inflection struct {
-	Run     string
-	AtS     float64 // s from the first measured instant
-	Joint   bool    // rate, p99 and GC together
-	InWords string
+	Run   string
+	AtS   float64 // s from the first measured instant
+	Joint bool    // rate, p99 and GC together
+	Text  string
 }
 
 // Flow is what became of a variant's requests, per second, by the offered rate.
@@ -58,9 +58,9 @@ type Flow struct {
 	Parts   [3][]float64 // accepted, delivered, refused; NaN: unknown
 }
 
-// Steady is the experiment without the runs that are not at a constant rate: those under a rising
+// ConstantRates is the experiment without the runs that are not at a constant rate: those under a rising
 // rate, and those for a diagnosis, whose latency includes queueing or profiling.
-func Steady(e *record.Experiment) *record.Experiment {
+func ConstantRates(e *record.Experiment) *record.Experiment {
 	out := *e
 	out.Runs = e.Select(func(r *record.Run) bool { return r.Spec.RampTo == 0 && !r.Spec.Diagnostic() })
 	return &out
@@ -69,7 +69,7 @@ func Steady(e *record.Experiment) *record.Experiment {
 // NewSweep reads the declared loads, and the charts of the panels. Crowded means that there are
 // more variants than one chart can show.
 func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
-	e := Steady(all)
+	e := ConstantRates(all)
 	s = &Sweep{}
 	for _, name := range format.Variants(e) {
 		for _, p := range points(e, name) {
@@ -243,7 +243,7 @@ const mostInflections = 40
 // Inflections returns the joint detector's results of every valid run, except those under a rising
 // rate, which have their own table. Joint ones come first; left is the number not listed.
 func Inflections(e *record.Experiment) (out []Inflection, left int) {
-	for _, r := range Steady(e).Runs {
+	for _, r := range ConstantRates(e).Runs {
 		if r.Invalid != "" {
 			continue
 		}

@@ -54,10 +54,10 @@ func SoFar(e *record.Experiment) (out []VariantSoFar) {
 // TurnsText states how much was measured so far, and how much the machine was disturbed.
 func TurnsText(e *record.Experiment) string {
 	t := SummariseTurns(e)
-	if machine := t.MachineWords(); machine != "" {
-		return t.Words() + "; " + machine
+	if machine := t.MachineText(); machine != "" {
+		return t.Text() + "; " + machine
 	}
-	return t.Words()
+	return t.Text()
 }
 
 // TurnsSummary summarises the slices of an experiment by turns.
@@ -79,8 +79,8 @@ type TurnsSummary struct {
 // wider.
 const busy = 0.05
 
-// MachineWords states how much the machine was disturbed.
-func (t *TurnsSummary) MachineWords() string {
+// MachineText states how much the machine was disturbed.
+func (t *TurnsSummary) MachineText() string {
 	if !t.Steal.Known() {
 		return ""
 	}
@@ -91,8 +91,8 @@ func (t *TurnsSummary) MachineWords() string {
 	return text
 }
 
-// Words states how much was measured.
-func (t *TurnsSummary) Words() string {
+// Text states how much was measured.
+func (t *TurnsSummary) Text() string {
 	text := fmt.Sprintf("%s in %s of %s", format.Plural(t.Slices, "slice"), format.Plural(t.Blocks, "block"), format.Plural(t.Generations, "generation"))
 	if t.Left > 0 {
 		text += fmt.Sprintf(", %s left out", format.Count(int64(t.Left)))
@@ -103,8 +103,8 @@ func (t *TurnsSummary) Words() string {
 	return text + "; slices took " + t.Took.Round(time.Second).String()
 }
 
-// DecidedWords states how many of the comparisons with the baseline are decided.
-func (t *TurnsSummary) DecidedWords() string {
+// DecidedText states how many of the comparisons with the baseline are decided.
+func (t *TurnsSummary) DecidedText() string {
 	switch t.Compared {
 	case 0:
 		return ""
@@ -142,24 +142,24 @@ func LeftOut(e *record.Experiment) (n int) {
 	return n
 }
 
-// VoteRow is the SLO slices of one variant at about one rate.
-type VoteRow struct {
+// TrialRow is the SLO slices of one variant at about one rate.
+type TrialRow struct {
 	Variant     string
 	Rate, P99   format.Value // medians: offered per second, ms
 	Met, Judged int
 }
 
-// perVoteRow is the smallest number of slices in a row.
-const perVoteRow = 5
+// perTrialRow is the smallest number of slices in a row.
+const perTrialRow = 5
 
-// Votes summarises the SLO slices of the variants by rate.
-func Votes(e *record.Experiment) (out []VoteRow) {
+// Trials summarises the SLO slices of the variants by rate.
+func Trials(e *record.Experiment) (out []TrialRow) {
 	for _, name := range format.Variants(e) {
 		of, _ := capacity.TrialSlices(e.Slices, record.RoleMeasure, name)
 		slices.SortStableFunc(of, func(a, b *record.Slice) int { return cmp.Compare(a.Rate, b.Rate) })
-		size := max(perVoteRow, (len(of)+7)/8)
+		size := max(perTrialRow, (len(of)+7)/8)
 		for group := range slices.Chunk(of, size) {
-			row := VoteRow{Variant: name, Judged: len(group)}
+			row := TrialRow{Variant: name, Judged: len(group)}
 			var rates, p99 []float64
 			for _, s := range group {
 				rates, p99 = append(rates, s.Rate), append(p99, s.Latency.P99)

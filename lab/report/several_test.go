@@ -33,8 +33,8 @@ func TestSeveralJobsBesideTheirReferences(t *testing.T) {
 		ratio, cpuRatio      float64
 	}{{"", "baseline", "", 0, 0}, {"ours", compare.Slower, compare.Slower, 0.5, 2.5}, {"ours", compare.Slower, compare.Slower, 0.2, 4}, {"ours-1", compare.Faster, compare.Faster, 1.5, 0.5}} {
 		s := r.Steps[i]
-		if s.Beside != want.beside || s.Verdict != want.verdict || s.CPUVerdict != want.cpu || s.StepRatio.Known() {
-			t.Errorf("%s: beside %q, %q, CPU %q, ratio to the step before %v", s.Name, s.Beside, s.Verdict, s.CPUVerdict, s.StepRatio)
+		if s.Reference != want.beside || s.Verdict != want.verdict || s.CPUVerdict != want.cpu || s.StepRatio.Known() {
+			t.Errorf("%s: beside %q, %q, CPU %q, ratio to the step before %v", s.Name, s.Reference, s.Verdict, s.CPUVerdict, s.StepRatio)
 		}
 		if i > 0 && (!near(s.Ratio, want.ratio) || !near(s.CPURatio, want.cpuRatio) || s.RatioInterval == nil || s.CPUInterval == nil) {
 			t.Errorf("%s: ratio %v %v, CPU %v %v", s.Name, s.Ratio, s.RatioInterval, s.CPURatio, s.CPUInterval)
@@ -78,7 +78,7 @@ func TestSeveralServicesInTurns(t *testing.T) {
 		t.Errorf("comparison %+v, metrics %+v", r.Comparison, r.Metrics)
 	}
 	for i, s := range r.Steps[1:] {
-		if s.Beside != r.Steps[0].Name || s.StepRatio.Known() || !s.Ratio.Known() || !s.CPURatio.Known() {
+		if s.Reference != r.Steps[0].Name || s.StepRatio.Known() || !s.Ratio.Known() || !s.CPURatio.Known() {
 			t.Errorf("step %d: %+v", i+1, s)
 		}
 		if !strings.Contains(r.Answer, s.Name+" beside "+r.Steps[0].Name+": peak work rate ") {

@@ -16,7 +16,7 @@ func (r *Report) beside(e *record.Experiment, a Results) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if several(e) && i > 0 && i < len(e.Variants) {
-			s.Beside = e.Reference(i)
+			s.Reference = e.Reference(i)
 			s.StepRatio, s.StepInterval = format.Unknown, nil // there is no previous step
 		}
 		at := slices.IndexFunc(a.CPU, func(row compare.Row) bool { return row.Name == s.Name })
@@ -34,16 +34,16 @@ func (r *Report) beside(e *record.Experiment, a Results) {
 	}
 }
 
-// referenceWords names what a variant is compared with.
-func (r *Report) referenceWords() string {
+// referenceText names what a variant is compared with.
+func (r *Report) referenceText() string {
 	if len(r.Steps) > 2 {
 		return "its reference"
 	}
 	return r.Steps[0].Name
 }
 
-// cpuWords are the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
-func (r *Report) cpuWords() string {
+// cpuText are the CPU ratio of two jobs; empty for services, whose ratios are among the metrics.
+func (r *Report) cpuText() string {
 	if r.Turns != nil || len(r.Steps) != 2 || !r.Steps[1].CPURatio.Known() {
 		return ""
 	}
@@ -60,11 +60,11 @@ func (r *Report) severalAnswer() string {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		switch {
-		case s.Beside == "":
+		case s.Reference == "":
 		case s.Invalid != "" || !s.Ratio.Known() && !s.CPURatio.Known():
-			parts = append(parts, s.Name+" has no result beside "+s.Beside)
+			parts = append(parts, s.Name+" has no result beside "+s.Reference)
 		default:
-			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Beside, format.Ratio(r.RatioMetric, s.Ratio, s.RatioInterval, format.VerdictOf(s.RatioInterval)))
+			text := fmt.Sprintf("%s beside %s: %s", s.Name, s.Reference, format.Ratio(r.RatioMetric, s.Ratio, s.RatioInterval, format.VerdictOf(s.RatioInterval)))
 			if s.CPURatio.Known() {
 				text += ", " + format.Ratio(compare.MetricCPU, s.CPURatio, s.CPUInterval, format.VerdictOf(s.CPUInterval))
 			}
@@ -74,8 +74,8 @@ func (r *Report) severalAnswer() string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// besideColumn is the reference of each variant.
-var besideColumn = StepColumn{Head: "beside", Short: "beside", Cell: func(s *Step) string { return s.Beside }}
+// referenceColumn is the reference of each variant.
+var referenceColumn = StepColumn{Head: "beside", Short: "beside", Cell: func(s *Step) string { return s.Reference }}
 
 // cpuRatioColumn is the ratio of CPU per request to the reference.
 func cpuRatioColumn() StepColumn {
@@ -84,8 +84,8 @@ func cpuRatioColumn() StepColumn {
 
 // inFlight reads a job's concurrency; unknown where no variant has more than one unit in flight.
 func (r *Report) inFlight(s *Step) format.Value {
-	if !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.AtOnce > 1 }) {
+	if !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Concurrency > 1 }) {
 		return format.Unknown
 	}
-	return s.AtOnce
+	return s.Concurrency
 }
