@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"dyno/lab/record"
 	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
@@ -27,20 +26,8 @@ func (c *checker) decode() {
 		c.decodeErr = err
 	}
 	if c.s.Mode == "" {
-		c.s.Mode = c.defaultMode()
+		c.s.Mode = defaultMode(c.Has(document.At("sweep")), c.Has(document.At("variants")), c.Has(document.At("slo")))
 	}
-}
-
-func (c *checker) defaultMode() string {
-	switch {
-	case c.Has(document.At("sweep")):
-		return record.KindSweep
-	case c.Has(document.At("variants")):
-		return record.KindLadder
-	case c.Has(document.At("slo")):
-		return record.KindCapacity
-	}
-	return record.KindLoad
 }
 
 func (c *checker) check() {
@@ -48,7 +35,7 @@ func (c *checker) check() {
 	c.companions()
 	c.variants()
 	c.sweep()
-	c.mode()
+	c.needed()
 	c.setup(document.At("setup"), c.s.Setup)
 	c.loads()
 	c.schedule()
@@ -59,31 +46,26 @@ func (c *checker) check() {
 func (c *checker) counted() bool    { return c.s.Load.Traits().Axis != workload.AxisRate }
 func (c *checker) ofSessions() bool { return c.s.Load.Traits().Axis == workload.AxisSessions }
 
-// mode checks the fields that a mode needs.
-func (c *checker) mode() {
-	mode, p := c.s.Mode, document.At("mode")
+// needed checks that the fields are there that the mode needs.
+func (c *checker) needed() {
+	of, p := c.mode(), document.At("mode")
 	if !c.Has(p) && c.Has(document.At("variants")) {
 		p = document.At("variants") // the variants made it a ladder
 	}
-	switch mode {
-	case record.KindLadder, record.KindCompare:
-		if !c.Has(document.At("variants", 1)) && !c.Has(document.At("sweep")) {
-			c.FaultName(p, "a %s compares variants; list at least two under variants", mode)
-		}
-	case record.KindSweep:
-		if !c.Has(document.At("variants")) && !c.Has(document.At("sweep")) {
-			c.FaultName(p, "a sweep needs something to vary: variants, or sweep with its axes")
-		}
-		if !c.Has(document.At("measure", "rates")) && !c.counted() {
-			c.FaultName(document.At("measure"), "a sweep runs at every rate of measure.rates, which is missing; write for example rates: [1000, 10000]")
-		}
+	if of.compares && !c.Has(document.At("variants", 1)) && !c.Has(document.At("sweep")) {
+		c.FaultName(p, "a %s compares variants; list at least two under variants", c.s.Mode)
 	}
-	seeksCapacity := mode == record.KindLadder || mode == record.KindCompare || mode == record.KindCapacity
-	if seeksCapacity && !c.s.Load.Traits().Searchable() {
-		c.FaultName(document.At("load", "kind"), "mode %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in args, or mode: sweep with measure.rates", mode)
+	if of.listed && !c.Has(document.At("variants")) && !c.Has(document.At("sweep")) {
+		c.FaultName(p, "a sweep needs something to vary: variants, or sweep with its axes")
 	}
-	if seeksCapacity && !c.Has(document.At("slo")) {
-		c.FaultName(p, "mode %s looks for the highest rate that meets an slo, which is missing; write for example slo: p99=20ms,errors=0.1%%", mode)
+	if of.listed && !c.Has(document.At("measure", "rates")) && !c.counted() {
+		c.FaultName(document.At("measure"), "a sweep runs at every rate of measure.rates, which is missing; write for example rates: [1000, 10000]")
+	}
+	if of.searches && !c.s.Load.Traits().Searchable() {
+		c.FaultName(document.At("load", "kind"), "mode %s does not measure jobs at a rate; write axis: concurrency with \"${concurrency}\" in args, or mode: sweep with measure.rates", c.s.Mode)
+	}
+	if of.searches && !c.Has(document.At("slo")) {
+		c.FaultName(p, "mode %s looks for the highest rate that meets an slo, which is missing; write for example slo: p99=20ms,errors=0.1%%", c.s.Mode)
 	}
 }
 

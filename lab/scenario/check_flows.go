@@ -50,7 +50,7 @@ func (c *checker) flows(p document.Path) {
 	if first := p.To("steps", 0, "think"); c.Has(first) {
 		c.FaultName(first, "is a pause between two steps, and this is the first")
 	}
-	if sum := l.Thinking(); sum > mostThinking && c.s.Mode != record.KindLoad && c.s.Mode != record.KindSweep {
+	if sum := l.Thinking(); sum > mostThinking && c.mode().searches {
 		c.FaultAt(p.To("steps"), "a flow pauses for %v in all, more than %v, with which mode %s would have too few slices; shorten think, or write mode: load with a schedule", sum, mostThinking, c.s.Mode)
 	}
 }

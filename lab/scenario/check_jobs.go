@@ -40,7 +40,7 @@ func (c *checker) jobPlaceholders() []string {
 // byConcurrency checks a job whose load is a number of concurrent units.
 func (c *checker) byConcurrency(p document.Path) {
 	// Variants that are compared may each choose their own concurrency.
-	if !c.mentions("${concurrency}") && c.s.Mode != record.KindCompare {
+	if !c.mentions("${concurrency}") && !c.mode().pairs {
 		c.FaultName(p.To("args"), "never mentions ${concurrency}, so that every run would be the same; write for example args: [--workers, \"${concurrency}\"]")
 	}
 	c.refuse(p, "is about offers per second, and axis: concurrency offers a unit whenever another is done", "schedule", "max_rate")
@@ -90,9 +90,9 @@ func (c *checker) concurrency(p document.Path) {
 		c.FaultAt(p.To("start_concurrency"), "%d is more than measure.max_concurrency, %d", m.StartConcurrency, most)
 	}
 	switch {
-	case c.s.Mode == record.KindLoad:
+	case c.mode().once:
 		c.FaultName(document.At("load", "axis"), "mode load drives at a rate; write mode: sweep with measure.concurrency for runs at known concurrencies")
-	case c.s.Mode == record.KindSweep && len(c.s.Measure.Concurrency) == 0 && slices.ContainsFunc(c.s.Variants, c.nowhere):
+	case c.mode().listed && len(c.s.Measure.Concurrency) == 0 && slices.ContainsFunc(c.s.Variants, c.nowhere):
 		c.FaultName(document.At("measure"), "a sweep runs with every number of measure.concurrency, which is missing; write for example concurrency: [16, 32, 64, 128]")
 	}
 }

@@ -231,7 +231,7 @@ func (c *checker) schedule() {
 			c.FaultName(p.To(name), "has no effect on a %s schedule", kind)
 		}
 	}
-	if c.s.Mode != record.KindLoad {
+	if !c.mode().once {
 		c.steadySchedule(p, kind)
 		return
 	}

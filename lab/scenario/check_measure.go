@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 
-	"dyno/lab/record"
 	"dyno/lab/scenario/document"
 )
 
@@ -20,10 +19,10 @@ func (c *checker) measure() {
 	if c.s.Load.Traits().Sends {
 		c.refuse(p, "belongs to load.kind: jobs; of a server that is sent requests the target's own CPU counts", "cpu")
 	}
-	if c.Has(p.To("rates")) && c.s.Mode != record.KindSweep {
+	if c.Has(p.To("rates")) && !c.mode().listed {
 		c.FaultName(p.To("rates"), "belongs to mode: sweep; mode %s finds its rates itself", c.s.Mode)
 	}
-	if c.Has(p.To("connections")) && c.s.Mode != record.KindLoad {
+	if c.Has(p.To("connections")) && !c.mode().once {
 		c.FaultName(p.To("connections"), "belongs to mode: load; write load.connections for mode %s", c.s.Mode)
 	}
 }
@@ -34,7 +33,7 @@ func (c *checker) per(p document.Path) {
 	if !c.Has(p.To("per")) {
 		return
 	}
-	if c.s.Mode != record.KindSweep {
+	if !c.mode().listed {
 		c.FaultName(p.To("per"), "belongs to mode: sweep; mode %s finds its rates itself", c.s.Mode)
 		return
 	}
@@ -75,7 +74,7 @@ func (c *checker) ramp(p document.Path, most float64) {
 	if r == nil || !c.Has(p) {
 		return
 	}
-	if c.s.Mode != record.KindSweep {
+	if !c.mode().listed {
 		c.FaultName(p, "belongs to mode: sweep; write load.schedule: {kind: ramp, from: 100, to: 2000} for mode load")
 	}
 	if r.From > 0 && r.From >= r.To {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"dyno/lab/record"
 	"dyno/lab/scenario/document"
 	"dyno/lab/workload"
 )
@@ -86,7 +85,7 @@ func (c *checker) sharedRows() {
 func (c *checker) beside(p document.Path, v Variant) {
 	switch {
 	case !c.Has(p):
-	case c.s.Mode != record.KindCompare:
+	case !c.mode().pairs:
 		c.FaultName(p, "belongs to mode: compare; a %s has an order of its own", c.s.Mode)
 	case v.Reference == v.Name:
 		c.FaultAt(p, "a variant is compared with another one, not with itself")

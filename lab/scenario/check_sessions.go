@@ -23,9 +23,9 @@ func (c *checker) sessions(p document.Path) {
 		c.FaultAt(document.At("slo"), "counts until delivery, and an offer of a session ends with its acknowledgement; leave delivery out")
 	}
 	switch searches := len(of.Numbers) == 0; {
-	case searches && (c.s.Mode == record.KindLoad || c.s.Mode == record.KindSweep):
+	case searches && !c.mode().searches:
 		c.FaultName(p, "mode %s drives known numbers of sessions; write for example sessions: [50, 100, 200]", c.s.Mode)
-	case len(of.Numbers) > 1 && c.s.Mode != record.KindLoad && c.s.Mode != record.KindSweep:
+	case len(of.Numbers) > 1 && c.mode().searches:
 		c.FaultName(p.To("sessions"), "a list of numbers belongs to mode: load or sweep; mode %s takes search or one number", c.s.Mode)
 	}
 	if l.Driver != nil {

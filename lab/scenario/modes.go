@@ -1,0 +1,36 @@
+package scenario
+
+import "dyno/lab/record"
+
+// modeTraits is what a mode takes from a scenario: checks ask it, so that another mode is a row.
+type modeTraits struct {
+	once     bool // one load, with a schedule and numbers of connections of its own
+	listed   bool // runs at each of the rates or numbers that measure lists
+	searches bool // finds its rates or numbers itself, by the SLO
+	compares bool // needs two variants
+	pairs    bool // a variant may name the one that it is compared with
+}
+
+var modes = map[string]modeTraits{
+	record.KindLoad:     {once: true},
+	record.KindSweep:    {listed: true},
+	record.KindCapacity: {searches: true},
+	record.KindLadder:   {searches: true, compares: true},
+	record.KindCompare:  {searches: true, compares: true, pairs: true},
+}
+
+// mode returns the traits of the scenario's mode.
+func (c *checker) mode() modeTraits { return modes[c.s.Mode] }
+
+// defaultMode is the mode of a file that names none.
+func defaultMode(sweep, variants, slo bool) string {
+	switch {
+	case sweep:
+		return record.KindSweep
+	case variants:
+		return record.KindLadder
+	case slo:
+		return record.KindCapacity
+	}
+	return record.KindLoad
+}
