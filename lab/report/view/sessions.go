@@ -10,8 +10,8 @@ import (
 	"dyno/lab/report/format"
 )
 
-// SessionRuns is the runs of an experiment whose load was a number of sessions: by variant, from the
-// fewest sessions.
+// SessionRuns is the runs whose load was a number of sessions: by variant, from the fewest
+// sessions.
 type SessionRuns []SessionRun
 
 // SessionRun is one run with a number of sessions.

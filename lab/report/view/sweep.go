@@ -58,8 +58,8 @@ type Flow struct {
 	Parts   [3][]float64 // accepted, delivered, refused; NaN: unknown
 }
 
-// ConstantRates is the experiment without the runs that are not at a constant rate: those under a rising
-// rate, and those for a diagnosis, whose latency includes queueing or profiling.
+// ConstantRates is the experiment without the runs under a rising rate, and without those for a
+// diagnosis, whose latency includes queueing or profiling.
 func ConstantRates(e *record.Experiment) *record.Experiment {
 	out := *e
 	out.Runs = e.Select(func(r *record.Run) bool { return r.Spec.RampTo == 0 && !r.Spec.Diagnostic() })
