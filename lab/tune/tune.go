@@ -46,11 +46,6 @@ func (c Candidate) String() string {
 	return strings.Join(words, " ")
 }
 
-// Has reports whether one of the changes is of a kind.
-func (c Candidate) Has(kind string) bool {
-	return slices.ContainsFunc(c, func(x Change) bool { return x.Kind == kind })
-}
-
 // joined returns both candidates' changes in one; false: they change the same setting.
 func (c Candidate) joined(other Candidate) (Candidate, bool) {
 	for _, x := range other {
