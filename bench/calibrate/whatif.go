@@ -39,7 +39,10 @@ func ladders(ctx context.Context, files []string, o suite.Options, view *progres
 		if run.Scenario.Mode != record.KindLadder {
 			return all, wrong("%s has the mode %s; --what-if takes ladders, whose steps follow each other", file, run.Scenario.Mode)
 		}
-		run.Scenario.Load.Sessions = nil // the most that meet the SLO, instead of a fixed number
+		if of := run.Scenario.Load.Sessions; of != nil { // the most that meet the SLO, instead of a fixed number
+			search := *of
+			search.Numbers, run.Scenario.Load.Sessions = nil, &search
+		}
 		run.Out = filepath.Join(o.Out, run.Scenario.Name)
 		exp, err := experiment.Execute(ctx, run)
 		if exp == nil || err != nil && !errors.Is(err, experiment.ErrUnfit) {

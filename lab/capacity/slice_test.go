@@ -30,7 +30,7 @@ func short(edit func(*record.Run)) *record.Run {
 	return r
 }
 
-func TestJudgeSlice(t *testing.T) {
+func TestCheckSlice(t *testing.T) {
 	gauge := func(r *record.Run, v float64) {
 		r.SLO.Gauges = map[string]float64{"queue_depth": 10}
 		r.Series[3].Server = &record.Server{Gauges: map[string]float64{"queue_depth": v}}

@@ -11,10 +11,10 @@ import (
 	"dyno/lab/record"
 )
 
-// turnsOf is an experiment by turns of one variant with a peak work rate of 1,000/s, half of whose
-// slices meet the SLO at a rate.
 var bound20 = record.SLO{Latency: map[string]float64{"p99": 20}}
 
+// turnsOf is an experiment by turns of one variant with a peak work rate of 1,000/s, half of whose
+// slices meet the SLO at a rate.
 func turnsOf(rate, limit float64, blocks int) *record.Experiment {
 	exp := &record.Experiment{SLO: bound20, Variants: []record.Variant{{Name: "v"}}}
 	rng := rand.New(rand.NewPCG(4, 4))

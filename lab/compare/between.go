@@ -116,7 +116,7 @@ func gains(exp *record.Experiment, metric string, x, y Arm, sample Sample) (logs
 	return logs
 }
 
-// roundWords formats rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
+// roundsText formats rounds: round 5; rounds 2 and 5; rounds 2, 3 and 5.
 func roundsText(rounds []int) string {
 	words := make([]string, len(rounds))
 	for i, n := range rounds {

@@ -55,7 +55,7 @@ const gogc = 100
 // slack is how far a throughput may stay below its prediction: processors share caches and memory.
 const slack = 0.8
 
-// prediction returns the experiment that can confirm or overturn a subject's verdict.
+// predict returns the experiment that can confirm or overturn a subject's verdict.
 func predict(t rules.Thresholds, s Subject) prediction {
 	last := s.last()
 	if last == nil || last.Target.NotGo || !last.Target.Agent && len(last.Target.Command) == 0 {

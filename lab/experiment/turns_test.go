@@ -64,7 +64,7 @@ type afterSlice struct {
 
 func (a afterSlice) Slice(s record.Slice, _ time.Duration) { a.call(s) }
 
-// arms counts the slices by role, variant and kind.
+// placesOf counts the slices by role, variant and kind.
 func placesOf(exp *record.Experiment) map[string]int {
 	out := map[string]int{}
 	for _, s := range exp.Slices {

@@ -11,8 +11,7 @@ import (
 type Opener func(name string) ([]byte, error)
 
 // filesInside returns an Opener of the files of a folder and of those below it, of which none leads
-// out, also not by a link: the names are those of a file that another program wrote. A file has at
-// most MaxBeside bytes.
+// out, also not by a link: the names are those of a file that another program wrote.
 func filesInside(folder string) Opener {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(folder)

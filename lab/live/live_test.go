@@ -304,7 +304,7 @@ func TestReportsAreKept(t *testing.T) {
 	}
 }
 
-// The lists is short and fast for any number of experiments.
+// The list is short and fast for any number of experiments.
 func TestManyExperiments(t *testing.T) {
 	dir := t.TempDir()
 	const many = maxShown + 30

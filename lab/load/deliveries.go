@@ -17,7 +17,7 @@ func (r *Recorder) DeliveredUnits(seq uint64, at int64, n int) {
 	}
 	intended, matched := r.unacked.Take(seq)
 	if at > r.latest || matched && at < intended-window {
-		r.fail(fmt.Errorf("a receipt is stamped %d ns, and its request was due at %d ns: the sink does not read this machine's monotonic clock", at, intended))
+		r.fail(fmt.Errorf("a delivery is stamped %d ns, and its request was due at %d ns: the sink does not read this machine's monotonic clock", at, intended))
 		return
 	}
 	s.Advance(at)

@@ -149,7 +149,7 @@ type Deliveries func(context.Context, *Recorder) error
 // Run carries out the plan and returns its totals together with the plan as it was carried out.
 // When ctx is done, or a driver, sink or deliveries reader fails, it stops early and returns the
 // totals so far with the error.
-func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Deliveries) (record.Totals, *Plan, error) {
+func Run(ctx context.Context, p Plan, d Driver, sink Sink, deliveries ...Deliveries) (record.Totals, *Plan, error) {
 	p.Warmup = roundUp(p.Warmup)
 	p.Length = max(roundUp(p.Length), record.WindowLength)
 	if p.Start == 0 {
@@ -162,15 +162,15 @@ func Run(ctx context.Context, p Plan, d Driver, sink Sink, receipts ...Deliverie
 	defer stop()
 	rec := newRecorder(&p, sink, stop)
 	var readers sync.WaitGroup
-	for _, read := range receipts {
+	for _, read := range deliveries {
 		readers.Go(func() {
 			if err := read(driving, rec); err != nil && driving.Err() == nil {
-				rec.fail(fmt.Errorf("following receipts: %w", err))
+				rec.fail(fmt.Errorf("following deliveries: %w", err))
 			}
 		})
 	}
 	err := d.Drive(driving, &p, rec)
-	if err == nil && len(receipts) > 0 {
+	if err == nil && len(deliveries) > 0 {
 		rec.awaitDeliveries(driving, p.DrainUntil())
 	}
 	if driving.Err() != nil && errors.Is(err, context.Canceled) {

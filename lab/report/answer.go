@@ -34,7 +34,7 @@ func (r *Report) EvidenceText() string {
 	switch rest := r.Steps[min(1, len(r.Steps)):]; {
 	case r.isCapacity() && len(r.Steps) > 0:
 		parts = append(parts, format.Plural(r.Steps[0].Trials, "slice")+" judged by the SLO")
-	case r.previousText() != "" && len(rest) > 0:
+	case r.isLadder() && len(rest) > 0:
 		with := 0
 		for _, s := range rest {
 			if s.RatioInterval != nil {

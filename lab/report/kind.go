@@ -74,10 +74,12 @@ func (r *Report) StepsTitle() (title string, inText bool) {
 	return "Variants", true
 }
 
+func (r *Report) isLadder() bool { return r.Kind == record.KindLadder }
+
 // previousText names the step that a verdict of the table of steps compares with; empty: the table
 // has it elsewhere.
 func (r *Report) previousText() string {
-	if r.Kind == record.KindLadder {
+	if r.isLadder() {
 		return "against the previous step"
 	}
 	return ""

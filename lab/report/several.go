@@ -11,8 +11,8 @@ import (
 	"dyno/lab/report/view"
 )
 
-// beside sets the CPU ratios of jobs, and for several variants what each is compared with.
-func (r *Report) beside(e *record.Experiment, a Results) {
+// several sets the CPU ratios of jobs, and for several variants what each is compared with.
+func (r *Report) several(e *record.Experiment, a Results) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if several(e) && i > 0 && i < len(e.Variants) {

@@ -105,7 +105,7 @@ func (s *Step) measure(e *record.Experiment, runs []*record.Run) {
 // compare fills in a comparison's pairs, and the ratio of its second variant.
 func (r *Report) compare(e *record.Experiment, a Results) {
 	r.steps(e, a)
-	r.beside(e, a)
+	r.several(e, a)
 	if several(e) {
 		return
 	}

@@ -35,11 +35,11 @@ type Scenario struct {
 	// memory): each is then started for its turn.
 	Exclusive bool `yaml:"exclusive,omitempty"`
 
-	// Path is the name that was passed to parser.Parse.
+	// Path is the name that was passed to Parse.
 	Path string `yaml:"-"`
 	// Text is the file's text.
 	Text string `yaml:"-"`
-	// Root is the folder from which relative paths and Go packages count; see parser.Open.
+	// Root is the folder from which relative paths and Go packages count; see Open.
 	Root string `yaml:"-"`
 }
 

@@ -130,12 +130,12 @@ type Call struct {
 type Job struct {
 	// Args are appended to the target's command: ${rate} (per second), ${duration} and ${warmup} (as
 	// in 2.5s) are those of the run. In a run with a rising rate it rises evenly from ${rate} to
-	// ${ramp_to} over ${duration}; in every other ${ramp_to} is 0. With Axis ByConcurrency,
+	// ${ramp_to} over ${duration}; in every other ${ramp_to} is 0. With AxisConcurrency,
 	// ${concurrency} replaces ${rate}; ${units} is Load.Units; ${debug} is a free address on this
 	// machine, at which a job may serve its debug endpoints, and ${rows} a file with the rows of
 	// Load.Feeder.
 	Args []string `yaml:"args,omitempty" json:"args,omitempty"`
-	Axis string   `yaml:"axis,omitempty" json:"axis,omitempty"` // ByRate (also when empty) or ByConcurrency
+	Axis string   `yaml:"axis,omitempty" json:"axis,omitempty"` // AxisRate (also when empty) or AxisConcurrency
 }
 
 // Program is a program: exactly one of Build and Command is set.

@@ -51,7 +51,7 @@ func panels(t testing.TB, dashboard string) (all []panel) {
 }
 
 // The dashboards are of Grafana's schema, and what the panels say. To write them again:
-// go test ./tests/deploy -run TestDashboards -update.
+// go test ./bench/tests/deploy -run TestDashboards -update.
 func TestDashboards(t *testing.T) {
 	for _, name := range dashboards {
 		file := folder + "grafana/dashboards/" + name + ".json"

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// leastRestarts is the minimum number of process restarts: a difference between two
+	// leastStarts is how often processes are started at least: a difference between two
 	// processes of the same program (such as their memory layout) is not a difference of the
 	// program.
-	leastRestarts = 2
+	leastStarts = 2
 	// leastRounds is the number of rounds between restarts that give a sample.
 	leastRounds = 5
 	// Between two restarts, processes take turns for startShare times as long as their start took,
 	// so that starts take little of the time, and for leastLength at least. Where the time is too
-	// short for leastRestarts, shortShare times as long is enough for a comparison of two sides.
+	// short for leastStarts, shortShare times as long is enough for a comparison of two sides.
 	leastLength = 20 * time.Second
 	startShare  = 8
 	shortShare  = 2
@@ -237,7 +237,7 @@ func (s *schedule) over() bool {
 		return true
 	case s.plan.Samples > 0 && len(s.plan.Comparisons) > 0:
 		return !slices.ContainsFunc(s.plan.Comparisons, short)
-	case !s.running() && s.restarts < leastRestarts:
+	case !s.running() && s.restarts < leastStarts:
 		return false
 	case len(s.plan.Comparisons) == 0 && s.plan.Rate == 0 && !s.located():
 		return false
@@ -271,7 +271,7 @@ func (s *schedule) located() bool {
 // then: a multiple of what the start took.
 func (s *schedule) lasts(n int, start, left time.Duration) time.Duration {
 	length := max(leastLength, startShare*start)
-	if half := left / 2; n < leastRestarts && s.ofTwo() && half >= shortShare*start {
+	if half := left / 2; n < leastStarts && s.ofTwo() && half >= shortShare*start {
 		length = min(length, half)
 	}
 	if s.running() || left-length < length/2 {

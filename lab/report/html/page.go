@@ -149,7 +149,7 @@ func (v pageView) Banner() (b struct{ Class, Word, Text string }) {
 func classOf(c sections.Column, cells ...sections.Cell) string {
 	classes := []string{c.Class}
 	if c.Number {
-		classes[0] = "n"
+		classes = append(classes, "n")
 	}
 	for _, cell := range cells {
 		classes = append(classes, cell.Class)

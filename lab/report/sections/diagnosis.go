@@ -202,9 +202,11 @@ func placeList(r *report.Report, d *diagnose.Diagnosis, kinds []string, of []sta
 	return l
 }
 
-// flameLink opens a flame graph at a function; the page's script reads the link.
+// flameLink opens a flame graph at a function; the page's script reads the link. A colon is
+// escaped, too: before one, html/template takes what it sees for the scheme of a URL.
 func flameLink(variant, kind, function string) Span {
-	return Span{S: "flame graph", Link: "#flame=" + url.PathEscape(variant) + "," + url.PathEscape(kind) + "," + url.PathEscape(function)}
+	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	return Span{S: "flame graph", Link: "#flame=" + escape(variant) + "," + escape(kind) + "," + escape(function)}
 }
 
 func placeTable(of []stacks.Site) Table {

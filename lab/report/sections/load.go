@@ -40,7 +40,7 @@ func load(r *report.Report) Section {
 		For{Markdown, []Block{Text{Spans: plain(completed(l))}}},
 		Heading{3, "Answers and errors"},
 		For{Page, []Block{Group{As: Split, Blocks: []Block{
-			tallies("status", ofStatus, answered(l), t.Status), tallies("error", of, t.Offered, t.Errors),
+			tallies("status", "statuses", ofStatus, answered(l), t.Status), tallies("error", "errors", of, t.Offered, t.Errors),
 		}}}},
 		For{Page, changePoints(r)},
 	)}
@@ -190,10 +190,10 @@ func answered(l *view.Load) (n int64) {
 }
 
 // tallies is the table of kinds of failure or status, the most frequent first.
-func tallies(name, ofWhat string, of int64, counts map[string]int64) Table {
+func tallies(name, plural, ofWhat string, of int64, counts map[string]int64) Table {
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(counts)), func(kind string) bool { return counts[kind] <= 0 })
 	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
-	t := tableOf(name, []format.Column[string]{
+	t := tableOf(plural, []format.Column[string]{
 		words(name, func(kind string) string { return kind }),
 		figure("count", "", "", func(kind string) string { return format.Count(counts[kind]) }),
 		figure(ofWhat, "", "", func(kind string) string {
@@ -204,7 +204,7 @@ func tallies(name, ofWhat string, of int64, counts map[string]int64) Table {
 		}),
 	}, kinds)
 	if len(kinds) == 0 {
-		t.Rows = []Row{{Cells: []Cell{{Text: "none", Class: Dim}}}}
+		t.Rows = []Row{{Cells: []Cell{{Text: "none", Class: Dim}, {}, {}}}}
 	}
 	return t
 }

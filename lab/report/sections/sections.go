@@ -1,5 +1,6 @@
 // Package sections puts a report into sections of a few kinds of block, in one order for the
-// terminal, Markdown and the page.
+// terminal, Markdown and the page; changed functions alone stand with the steps on the page, and
+// after the verdict in text.
 //
 // An emitter makes a section of a report, or an empty one when its evidence is absent; the table
 // emitters has all of them. A block says what to show; how it looks is for text and html, which
@@ -173,7 +174,8 @@ func Gap(i int, s Span) string {
 	return " "
 }
 
-// Classes that every output knows; the others are of the page's style alone.
+// Classes that text shows as well, where it has a form for them; the others are of the page's style
+// alone.
 const (
 	Strong  = "strong"
 	Dim     = "dim"
@@ -235,7 +237,7 @@ type Pair struct{ Name, Value, Note string }
 // Chart is what a page draws; its type selects the drawing.
 type Chart struct{ Of any }
 
-// Code that a reader can copy, on a page.
+// Pre is text as it stands, such as a command that a reader can copy.
 type Pre struct {
 	Text  string
 	Class string

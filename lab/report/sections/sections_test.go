@@ -53,7 +53,8 @@ func TestLinksLeadToFrames(t *testing.T) {
 	}
 }
 
-// TestOneOrder: the sections have the same order in every output, and each has an id of its own.
+// TestOneOrder: the sections have the same order in every output but for changed functions, and
+// each has an id of its own.
 func TestOneOrder(t *testing.T) {
 	for name, r := range reporttest.Reports() {
 		var page []string
@@ -66,9 +67,11 @@ func TestOneOrder(t *testing.T) {
 		for _, medium := range []sections.Medium{sections.Terminal, sections.Markdown} {
 			var ids []string
 			for _, s := range sections.Of(r, medium) {
-				ids = append(ids, s.ID)
+				if s.ID != "changes" {
+					ids = append(ids, s.ID)
+				}
 			}
-			shown := slices.DeleteFunc(slices.Clone(page), func(id string) bool { return !slices.Contains(ids, id) })
+			shown := slices.DeleteFunc(slices.Clone(page), func(id string) bool { return id == "changes" || !slices.Contains(ids, id) })
 			if strings.Join(ids, " ") != strings.Join(shown, " ") {
 				t.Errorf("%s: %v in text, %v on the page", name, ids, page)
 			}

@@ -51,7 +51,7 @@ func NewSessionRuns(e *record.Experiment, verdicts map[string]capacity.Verdict, 
 	return c
 }
 
-var crowdColumns = []format.Column[SessionRun]{
+var sessionColumns = []format.Column[SessionRun]{
 	{Head: "variant", Short: "variant", Cell: func(c SessionRun) string { return cmp.Or(c.Variant, format.Dash) }},
 	{Head: "for", Short: "for", Cell: func(c SessionRun) string {
 		if c.Round > 0 {
@@ -59,24 +59,24 @@ var crowdColumns = []format.Column[SessionRun]{
 		}
 		return c.Role
 	}},
-	crowdNumber("sessions", "", func(c SessionRun) string { return format.Count(c.Totals.Sessions.Planned) }),
-	crowdNumber("offered", "/s", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.OfferedPerS)) }),
-	crowdNumber("p50", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Response.P50)) }),
-	crowdNumber("p99", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Response.P99)) }),
-	crowdNumber("errors", "", func(c SessionRun) string { return format.Percent(format.Value(c.Totals.ErrorShare())) }),
-	crowdNumber("frames", "/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.FramesMean)) }),
-	crowdNumber("frames p1", "/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.FramesP1)) }),
-	crowdNumber("received", "B/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.BytesPerS)) }),
-	crowdNumber("lost", "", func(c SessionRun) string { return someOrDash(c.Totals.Sessions.Lost) }),
-	crowdNumber("unopened", "", func(c SessionRun) string {
+	sessionNumber("sessions", "", func(c SessionRun) string { return format.Count(c.Totals.Sessions.Planned) }),
+	sessionNumber("offered", "/s", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.OfferedPerS)) }),
+	sessionNumber("p50", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Response.P50)) }),
+	sessionNumber("p99", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Response.P99)) }),
+	sessionNumber("errors", "", func(c SessionRun) string { return format.Percent(format.Value(c.Totals.ErrorShare())) }),
+	sessionNumber("frames", "/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.FramesMean)) }),
+	sessionNumber("frames p1", "/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.FramesP1)) }),
+	sessionNumber("received", "B/s", func(c SessionRun) string { return format.Format(format.Value(c.Totals.Sessions.BytesPerS)) }),
+	sessionNumber("lost", "", func(c SessionRun) string { return someOrDash(c.Totals.Sessions.Lost) }),
+	sessionNumber("unopened", "", func(c SessionRun) string {
 		return someOrDash(c.Totals.Sessions.Planned - c.Totals.Sessions.Opened)
 	}),
-	crowdNumber("open p50", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P50)) }),
-	crowdNumber("open p99", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P99)) }),
+	sessionNumber("open p50", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P50)) }),
+	sessionNumber("open p99", "ms", func(c SessionRun) string { return format.Format(format.Measured(c.Totals.Sessions.Opening.P99)) }),
 	{Head: "SLO", Short: "SLO", Cell: func(c SessionRun) string { return cmp.Or(c.Met, format.Dash) }},
 }
 
-func crowdNumber(head, unit string, cell func(SessionRun) string) format.Column[SessionRun] {
+func sessionNumber(head, unit string, cell func(SessionRun) string) format.Column[SessionRun] {
 	head += format.Space(unit)
 	return format.Column[SessionRun]{Head: head, Short: head, Number: true, Cell: cell}
 }
@@ -90,7 +90,7 @@ func someOrDash(n int64) string {
 
 // Columns are the columns of the table of the runs that have content.
 func (c SessionRuns) Columns() []format.Column[SessionRun] {
-	columns := format.Shown(crowdColumns, c)
+	columns := format.Shown(sessionColumns, c)
 	if len(slices.CompactFunc(slices.Clone(c), func(a, b SessionRun) bool { return a.Variant == b.Variant })) == 1 {
 		return columns[1:]
 	}

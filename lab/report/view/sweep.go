@@ -66,9 +66,9 @@ func ConstantRates(e *record.Experiment) *record.Experiment {
 	return &out
 }
 
-// NewSweep reads the declared loads, and the charts of the panels. Crowded means that there are
+// NewSweep reads the declared loads, and the charts of the panels. Many means that there are
 // more variants than one chart can show.
-func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
+func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, many bool) {
 	e := ConstantRates(all)
 	s = &Sweep{}
 	for _, name := range format.Variants(e) {
@@ -77,20 +77,20 @@ func NewSweep(all *record.Experiment) (s *Sweep, charts []Chart, crowded bool) {
 		}
 	}
 	groups := comparable(e)
-	crowded = len(groups) > 1 || len(groups) == 1 && len(groups[0]) > MostLines
+	many = len(groups) > 1 || len(groups) == 1 && len(groups[0]) > MostLines
 	for i, variants := range groups {
 		p := newPanel(e, variants)
-		if crowded {
+		if many {
 			p.flows(e)
 			charts = append(charts, p.latencyChart(e, i))
 		}
 		s.Panels = append(s.Panels, p)
 	}
-	if !crowded {
+	if !many {
 		charts = append(charts, latencyChart(e), flowChart(e))
 	}
 	s.Ramps = ramps(all)
-	return s, charts, crowded
+	return s, charts, many
 }
 
 // MostLines is the number of variants that a chart can show distinctly: it has eight colours.
